@@ -1,18 +1,28 @@
 import { randomUUID } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import { serverRows, shownServerRows } from '../../mappings/shipment-rows.ts'
 import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
+import { compileOverlay } from '../mapping/overlay.ts'
+import { type Draft, type Place, valueAt } from '../mapping/paths.ts'
+import { placesOf } from '../mapping/row-parts.ts'
 import type { Account } from '../service/account.ts'
-import { NoReply } from '../service/exchange.ts'
+import { NoReply, type UpstreamReply } from '../service/exchange.ts'
+import { replyText } from '../service/failures.ts'
+import { isSuccess, plain, type ServiceRequest, type Spelling, spelling } from '../service/service.ts'
 import type { Upstream } from '../service/upstream.ts'
-import { serviceId } from '../text/service-text.ts'
-import { type Journal, OF_QUOTE } from './journal.ts'
-import { CannotTell, described, done, is, isDone, member, NotAnswered, type Seen, seenReply } from './seen.ts'
+import { isStructure, parseJson, scalarText } from '../text/json.ts'
+import { serviceId, shownText } from '../text/service-text.ts'
+import type { Journal } from './journal.ts'
 
 /** The beginning of every reference of a test booking, by which people and programs recognize it. */
 export const REFERENCE_PREFIX = 'TRANSLOAD-TEST-'
 
+/** The reference of a shipment that the approval of a quote may have made. */
+export const OF_QUOTE = 'quote'
+
 /** The trip of every quote: two postal codes of large cities. */
-export const TRIP = { pickup: '10314', delivery: '33166', vehicle_type: 'car', transport_type: 'open' } as const
+export const TRIP = { pickup: '10314', delivery: '33166', vehicle_type: 'car', transport_type: 'open' }
 
 /** The VIN of every test vehicle; the last digit changes where a check needs two. */
 export const VIN = '1FDXE4FN9PDD32477'
@@ -35,46 +45,21 @@ export const bookingBody = (reference: string) => ({
   external_id: reference,
 })
 
-/** The members of a shipment, and of its vehicles, that only the service sets: an update does not send them. */
-const SET_BY_SERVICE = ['id', 'number', 'status', 'price', 'distance', 'distance_meters', 'documents']
-const SET_IN_VEHICLES = ['weight', 'height', 'width', 'length', 'photos']
-
-/** Returns the body of an update that changes nothing: a shipment as it was read, with the ids of its parts. */
-export function updateBody(shipment: unknown): Record<string, unknown> {
-  const whole = without(shipment, SET_BY_SERVICE)
-  const { vehicles } = whole
-  if (!Array.isArray(vehicles)) return whole
-  return { ...whole, vehicles: vehicles.map((vehicle) => without(vehicle, SET_IN_VEHICLES)) }
-}
-
-/** Returns an object without some members, and without those that are null, such as empty ones. */
-function without(value: unknown, names: readonly string[]): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null) return {}
-  return Object.fromEntries(Object.entries(value).filter(([name, one]) => !names.includes(name) && one !== null))
-}
-
-type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+/** Lays changes over a shipment as it was read, as the gateway does: an update sends the whole, without what only the service sets. */
+export const updated = compileOverlay([...serverRows, ...shownServerRows].flatMap(placesOf))
 
 /** The options of a request. */
 interface Asking {
   /** An object is sent as JSON, a text as it is. */
-  readonly body?: object | string
+  readonly body?: Draft | string
   readonly headers?: Readonly<Record<string, string>>
   /** Replaces the credential; null sends none. @default the operator's credential */
   readonly authorization?: string | null | undefined
-  /** The reference that a booking has, for the journal. */
-  readonly reference?: string
+  /** What the request makes, for the journal. */
+  readonly makes?: readonly [reference: string, id?: string]
 }
 
-/** A test booking, with the reply that made it and the shipment as it was read afterwards. */
-export interface TestShipment {
-  readonly id: string
-  readonly reference: string
-  readonly created: Seen
-  readonly read: Seen
-}
-
-export interface TrialDeps {
+interface TrialDeps {
   readonly config: Config
   readonly upstream: Upstream
   readonly account: Account
@@ -85,58 +70,48 @@ export interface TrialDeps {
   readonly journal: Journal
   /** Tells this run's references from those of others. */
   readonly run: string
-  /** Throws once the run is to stop. */
-  readonly checkGoingOn: () => void
+  /** Aborted once the run is to stop. */
+  readonly stop?: AbortSignal | undefined
 }
 
 /** Asks the service for the checks, and writes into the journal before it makes anything. */
 export type Trial = ReturnType<typeof openTrial>
 
-const JSON_HEADERS = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'transload' } as const
-const APPROVAL = /^\/v2\/quote\/([^/]+)\/approve$/
-const SHIPMENTS = /^\/v2\/shipments?(\/|$)/
-const isWrongSpelling = is(404, 405, 410)
-
 /** Opens a trial of the service. */
-export function openTrial(deps: TrialDeps) {
-  const { config, upstream, account, journal, run, checkGoingOn, basic, wrongCredential } = deps
-  let quoteMethod = config.V2_QUOTE_METHOD === 'GET' ? 'GET' : 'POST'
-  let shipments: string = config.V2_SHIPMENT_PATH === 'auto' ? '/v2/shipments' : config.V2_SHIPMENT_PATH
+export function openTrial({ config, upstream, account, journal, run, stop, ...credentials }: TrialDeps) {
+  const quotes = spelling<'POST' | 'GET'>(config.V2_QUOTE_METHOD, ['POST', 'GET'])
+  const shipments = spelling<string>(config.V2_SHIPMENT_PATH, ['/v2/shipments', '/v2/shipment'])
   let references = 0
   let quotesMade = 0
-  let sharedQuote: ReturnType<typeof newQuote> | undefined
-  let sharedShipment: Promise<TestShipment> | undefined
 
   /** Returns a reference that no booking has yet. */
-  function nextReference(): string {
+  function nextReference() {
     references += 1
     return `${REFERENCE_PREFIX}${run}-${String(references).padStart(2, '0')}`
   }
 
   /** Sends one request, in exactly this spelling. */
-  async function ask(method: Method, path: string, asking: Asking = {}): Promise<Seen> {
-    checkGoingOn()
-    const { body, headers, authorization, reference } = asking
-    const quote = method === 'POST' ? APPROVAL.exec(path)?.[1] : undefined
-    const books = (method === 'POST' || method === 'PUT') && SHIPMENTS.test(path)
-    const name = quote === undefined ? (reference ?? nextReference()) : OF_QUOTE
+  async function ask(
+    method: ServiceRequest['method'],
+    path: string,
+    { body, headers, authorization, makes }: Asking = {},
+  ): Promise<Seen> {
+    stop?.throwIfAborted()
     // An update of a known shipment makes nothing new that its reference does not find.
-    if (books && !(method === 'PUT' && reference !== undefined)) journal.intend(name)
-    if (quote !== undefined) journal.made(OF_QUOTE, decodeURIComponent(quote))
+    if (makes && method === 'POST') journal.made(...makes)
     const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
+    const outgoing = plain({ method, path, body, namesAnId: false })
     const send = (credential?: string) =>
       upstream.call({
-        method,
+        ...outgoing,
         origin: account.origin,
         path: account.prefix + path,
         headers: {
-          ...JSON_HEADERS,
-          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...outgoing.headers,
           ...headers,
           ...(credential !== undefined && { authorization: credential }),
           'x-request-id': randomUUID(),
         },
-        body: typeof body === 'object' ? JSON.stringify(body) : body,
         pool: account.pool(),
         usesOwn: method !== 'GET',
         deadline,
@@ -144,7 +119,7 @@ export function openTrial(deps: TrialDeps) {
     try {
       const sent = authorization === undefined ? account.authorized(deadline, send) : send(authorization ?? undefined)
       const reply = seenReply(await sent)
-      if (books || quote !== undefined) note(name, reply, method)
+      if (makes) note(makes[0], reply, method)
       if (isDone(reply) && member(reply.body, 'price') !== undefined && /^\/v2\/quote(\?|$)/.test(path)) quotesMade += 1
       return reply
     } catch (error) {
@@ -156,85 +131,197 @@ export function openTrial(deps: TrialDeps) {
   }
 
   /** Writes down what a request made. A plain refusal made nothing, and so did an update whose reply names no shipment. */
-  function note(reference: string, { status, body }: Seen, method: Method): void {
+  function note(reference: string, { status, body }: Seen, method: ServiceRequest['method']): void {
     const isRefusal = status >= 400 && status < 500
     const ids = isRefusal ? [] : ['id', 'shipment_id'].flatMap((key) => serviceId(member(body, key)) ?? [])
     for (const id of new Set(ids)) journal.made(reference, id)
     if (ids.length === 0 && reference !== OF_QUOTE && (isRefusal || method === 'PUT')) journal.gone(reference)
   }
 
+  /** Sends a booking, in exactly this spelling. */
+  const bookAt = (path: string, body = bookingBody(nextReference())) =>
+    ask('POST', path, { body, makes: [body.external_id] })
+
   /** Asks for a quote, in the spelling that the service understands. */
-  async function askQuote(change: Readonly<Record<string, string>> = {}): Promise<Seen> {
+  function askQuote(change: Readonly<Record<string, string>> = {}): Promise<Seen> {
     const trip = { ...TRIP, ...change }
-    const send = () =>
-      quoteMethod === 'POST'
-        ? ask('POST', '/v2/quote', { body: trip })
-        : ask('GET', `/v2/quote?${new URLSearchParams(trip)}`)
-    const reply = await send()
-    if (!isWrongSpelling(reply) || config.V2_QUOTE_METHOD !== 'auto') return reply
-    quoteMethod = quoteMethod === 'POST' ? 'GET' : 'POST'
-    return send()
+    return spelled(quotes, (method) =>
+      method === 'POST'
+        ? ask(method, '/v2/quote', { body: trip })
+        : ask(method, `/v2/quote?${new URLSearchParams(trip)}`),
+    )
   }
 
   /** Makes a quote of its own for a check that changes it. */
   async function newQuote() {
     const reply = await askQuote()
-    const id = serviceId(member(reply.body, 'shipment_id')) ?? serviceId(member(reply.body, 'quote_id'))
-    return { id: known('a quote', reply, id), reply }
+    const id = idIn('a quote', reply, 'shipment_id', 'quote_id')
+    const path = `/v2/quote/${encodeURIComponent(id)}`
+    return {
+      id,
+      reply,
+      change: () => ask('PUT', path, { body: { ...TRIP, transport_type: 'enclosed' } }),
+      approve: () => ask('POST', `${path}/approve`, { body: {}, makes: [OF_QUOTE, id] }),
+    }
   }
 
   /** Sends a booking with changed members and a reference of its own; a member that is undefined is left out. */
-  async function book(change: Readonly<Record<string, unknown>> = {}) {
-    const { external_id } = change
-    const reference = typeof external_id === 'string' ? external_id : nextReference()
-    const body = { ...bookingBody(reference), ...change }
-    const reply = await ask('POST', shipments, { body, reference })
-    if (!isWrongSpelling(reply) || config.V2_SHIPMENT_PATH !== 'auto') return { ...reply, reference }
-    shipments = shipments === '/v2/shipments' ? '/v2/shipment' : '/v2/shipments'
-    return { ...(await ask('POST', shipments, { body, reference })), reference }
+  async function book(change: Draft = {}) {
+    const body = { ...bookingBody(nextReference()), ...change }
+    return { ...(await spelled(shipments, (path) => bookAt(path, body))), reference: body.external_id }
   }
 
   /** Makes a booking for a check that changes it. */
-  async function newShipment(change: Readonly<Record<string, unknown>> = {}): Promise<TestShipment> {
+  async function newShipment(change: Draft = {}) {
     const { reference, ...created } = await book(change)
-    const id = known('a booking', created, serviceId(member(created.body, 'id')))
-    return { id, reference, created, read: done('a read of a new booking', await readShipment(id)) }
+    const id = idIn('a booking', created, 'id')
+    const read = done('a read of a new booking', await readShipment(id))
+    return {
+      id,
+      reference,
+      read,
+      readAgain: () => readShipment(id),
+      /** Sends the shipment back, with changes. */
+      update: (changes: Draft = {}, headers = {}) =>
+        ask('PUT', shipmentPath(id), { body: updated(read.body, changes, 0), headers, makes: [reference] }),
+      cancel: () => ask('DELETE', shipmentPath(id)),
+    }
   }
 
   /** Returns the path of shipments that the service understands, with an id. */
-  const shipmentPath = (id: string) => `${shipments}/${encodeURIComponent(id)}`
+  const shipmentPath = (id: string) => `${shipments.current}/${encodeURIComponent(id)}`
   const readShipment = (id: string) => ask('GET', shipmentPath(id))
 
   return {
-    basic,
-    wrongCredential,
+    ...credentials,
     nextReference,
     ask,
+    bookAt,
     askQuote,
     newQuote,
-    /** Returns the id and the reply of one quote that several checks share. */
-    quote: () => (sharedQuote ??= newQuote()),
+    /** One quote that several checks share. */
+    quote: once(newQuote),
     book,
     newShipment,
-    /** Returns one booking that several checks share; they only read it. */
-    shipment: () => (sharedShipment ??= newShipment()),
+    /** One booking that several checks share; they only read it. */
+    shipment: once(newShipment),
     readShipment,
     shipmentPath,
+    /** The paths of shipments that the service may understand. */
+    shipmentPaths: [shipments.current, ...(shipments.other ? [shipments.other] : [])],
     /** Returns how many quotes the service gave. */
     quotesMade: () => quotesMade,
   }
 }
 
-/** Returns the id in a successful reply. */
-function known(what: string, reply: Seen, id: string | undefined): string {
+/** Makes something when it is needed first. */
+function once<Made>(make: () => Made): () => Made {
+  let made: Made | undefined
+  return () => (made ??= make())
+}
+
+/** Sends in the spelling that the service understands. */
+async function spelled<T>(way: Spelling<T>, send: (spelling: T) => Promise<Seen>): Promise<Seen> {
+  const reply = await send(way.current)
+  if (!is(404, 405, 410)(reply) || way.other === undefined) return reply
+  Object.assign(way, { current: way.other, other: way.current })
+  return send(way.current)
+}
+
+/** Returns the id in a successful reply, under the first of these names that it has. */
+function idIn(what: string, reply: Seen, ...names: readonly string[]): string {
+  const [id] = names.flatMap((name) => serviceId(member(reply.body, name)) ?? [])
   if (isDone(reply) && id !== undefined) return id
   throw new CannotTell(`${what} is answered ${described(reply)}`)
 }
 
 /** Returns the path of a request with placeholders for ids, and without its query. */
 export function shape(path: string): string {
-  return path
-    .replace(/\?.*/, '')
-    .replace(/^(\/v2\/quote)\/[^/]+/, '$1/{quote_id}')
-    .replace(/^(\/v2\/shipments?)\/[^/]+/, '$1/{shipment_id}')
+  return path.replace(/\?.*/, '').replace(/^(\/v2\/(quote|shipment)s?)\/[^/]+/, '$1/{$2_id}')
 }
+
+/** The replies do not show if an assumption holds. */
+export class CannotTell extends Error {}
+
+/** The service did not answer. */
+export class NotAnswered extends CannotTell {}
+
+/** A reply of the service, read as far as it can be. */
+export interface Seen {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  /** The parsed body; undefined if it is empty or no JSON. */
+  readonly body: unknown
+  readonly bytes: Buffer
+}
+
+/** Reads a reply; one that is not JSON has no body. */
+function seenReply({ status, headers, body: bytes }: UpstreamReply): Seen {
+  let body: unknown
+  try {
+    body = parseJson(replyText(bytes))
+  } catch {
+    // It is empty, or no JSON.
+  }
+  return { status, headers, body, bytes }
+}
+
+/** Returns true for 2xx. */
+export const isDone = ({ status }: Seen) => isSuccess(status)
+/** Returns true for a refusal of what was sent, which is neither a missing credential nor a limit. */
+export const isRefused = ({ status }: Seen) =>
+  status >= 400 && status < 500 && ![401, 403, 404, 405, 429].includes(status)
+/** Makes a test for some statuses. */
+export const is =
+  (...statuses: readonly number[]) =>
+  ({ status }: Seen) =>
+    statuses.includes(status)
+
+/** Returns true if the service knows no such thing. */
+export const isUnknown = is(404, 410)
+
+/** Returns a successful reply; any other one shows nothing about what follows from it. */
+export function done(what: string, reply: Seen): Seen {
+  if (isDone(reply)) return reply
+  throw new CannotTell(`${what} is answered ${described(reply)}`)
+}
+
+/** Returns the member of a body of any shape. */
+export const member = (body: unknown, ...place: Place) => valueAt(body, place)
+
+/** Returns a scalar as its text, and an empty text for anything else. */
+export const textOf = (value: unknown) => scalarText(value) ?? ''
+/** Returns the text of a member of a reply. */
+export const textIn = ({ body }: Seen, ...names: Place) => textOf(member(body, ...names))
+
+/** Names the type of a value, as JSON does. */
+export function typeName(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'a list'
+  if (JSON.isRawJSON(value)) return 'a number'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}
+
+const MOST_NAMES = 12
+const SHOWN_CHARACTERS = 40
+
+/** Lists the members of a reply by name: names are no values, but come from the service, so they are bounded. */
+export function namesIn({ body }: Seen): string {
+  if (!isStructure(body) || Array.isArray(body)) return typeName(body)
+  const names = Object.keys(body).map((name) => shownText(name, SHOWN_CHARACTERS))
+  if (names.length === 0) return 'an empty object'
+  const rest = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : ''
+  return `an object with ${names.slice(0, MOST_NAMES).join(', ')}${rest}`
+}
+
+/** Describes a reply by its status and the type of its body. */
+export function described({ status, bytes, body }: Seen): string {
+  return `${status} with ${bytes.length === 0 ? 'no body' : body === undefined ? 'no JSON' : typeName(body)}`
+}
+
+/** Returns the form of a date: its digits as 0, and its letters, except T and Z, as a. */
+export const formOf = (value: unknown) =>
+  typeof value === 'string'
+    ? shownText(value.replace(/\d/g, '0').replace(/(?![TZ])\p{L}/gu, 'a'), SHOWN_CHARACTERS)
+    : typeName(value)

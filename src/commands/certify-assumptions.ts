@@ -1,23 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
-import { type Area, type Assumption, areas, assumptions } from '../certify/assumptions.ts'
+import { z } from 'zod'
+import { type Assumption, assumptions } from '../certify/assumptions.ts'
 import { type CleanedUp, cleanUp, openJournal } from '../certify/journal.ts'
-import {
-  type Allowed,
-  type Change,
-  changesSince,
-  forbidden,
-  OutOfReach,
-  type Result,
-  type Results,
-  type RunOptions,
-  readResults,
-  Stopped,
-  tryAll,
-} from '../certify/run.ts'
-import type { Verdict } from '../certify/seen.ts'
-import { openTrial, type Trial } from '../certify/trial.ts'
+import { type Allowed, forbidden, type Result, result, tryAll, verdicts } from '../certify/run.ts'
+import { NotAnswered, openTrial, type Trial } from '../certify/trial.ts'
 import { readConfig } from '../config/config.ts'
 import { serviceAddress } from '../config/values.ts'
 import { EXIT_CHANGED, EXIT_CONTRADICTED, EXIT_FAILED, EXIT_SIGNALED } from '../exit-codes.ts'
@@ -55,7 +43,7 @@ export async function certifyAssumptions(asked: AssumptionsOptions): Promise<num
   const wanted = assumptions.filter(({ id }) => only?.has(id) ?? true)
   if (asked.plan) {
     if (asked.json) printJson({ service, assumptions: wanted.map((one) => plannedJson(one, allowed)) }, 2)
-    else print(...planLines(areas, wanted, allowed, service))
+    else print(...planLines(wanted, allowed, service))
     return 0
   }
 
@@ -64,21 +52,20 @@ export async function certifyAssumptions(asked: AssumptionsOptions): Promise<num
   const stopped = watchSignals()
   const account = own.open(upstream, own.scheme)
   const run = Date.now().toString(36)
-  const trialUntil = (checkGoingOn: () => void) => {
-    const credentials = { basic: own.basic, wrongCredential: wrongCredentialOf(own) }
-    return openTrial({ config, upstream, account, journal, run, checkGoingOn, ...credentials })
-  }
+  const credentials = { basic: own.basic, wrongCredential: wrongCredentialOf(own) }
+  const trialUntil = (stop?: AbortSignal) =>
+    openTrial({ config, upstream, account, journal, run, stop, ...credentials })
   try {
-    const cleaning = trialUntil(() => undefined)
-    const earlierLeft = await cleanUp(cleaning, journal, config)
+    const cleaning = trialUntil()
+    const earlierLeft = await cleanUp(cleaning, journal)
     if (asked.cleanUp) {
       print(...cleanedUpLines(earlierLeft))
       return earlierLeft.left.length === 0 ? 0 : EXIT_FAILED
     }
     if (earlierLeft.canceled + earlierLeft.left.length > 0) printError(...cleanedUpLines(earlierLeft))
-    const trial = trialUntil(stopped.check)
-    const { results, failure } = await tried(trial, { allowed, only, isQuiet: asked.json ?? false })
-    const cleanedUp = await cleanUp(cleaning, journal, config)
+    const trial = trialUntil(stopped.stop)
+    const { results, failure } = await tried(wanted, trial, allowed, asked.json ?? false, stopped.stop)
+    const cleanedUp = await cleanUp(cleaning, journal)
     report({ asked, service, results, cleanedUp, quotes: trial.quotesMade(), before })
     const signal = stopped.signal()
     if (signal !== undefined) return EXIT_SIGNALED + constants.signals[signal]
@@ -94,25 +81,26 @@ export async function certifyAssumptions(asked: AssumptionsOptions): Promise<num
 
 /** Tries what is allowed. A failure comes after the results before it, for the clean-up has to follow. */
 async function tried(
+  wanted: readonly Assumption[],
   trial: Trial,
-  { isQuiet, ...options }: { isQuiet: boolean } & Pick<RunOptions, 'allowed' | 'only'>,
+  allowed: Allowed,
+  isQuiet: boolean,
+  stop: AbortSignal,
 ): Promise<{ results: readonly Result[]; failure: unknown }> {
   const results: Result[] = []
+  let title = ''
   let failure: unknown
   try {
-    await tryAll(areas, trial, {
-      ...options,
-      onArea: ({ title }) => {
-        if (!isQuiet) print('', title)
-      },
-      onResult: (assumption, result) => {
-        results.push(result)
-        if (!isQuiet) print(...resultLines(assumption, result))
-      },
-    })
+    for await (const [assumption, result] of tryAll(wanted, trial, allowed)) {
+      results.push(result)
+      if (isQuiet) continue
+      if (assumption.area !== title) print('', assumption.area)
+      title = assumption.area
+      print(...resultLines(assumption, result))
+    }
   } catch (error) {
-    if (error instanceof OutOfReach) failure = new CommandFailed(`the service does not answer: ${error.message}`)
-    else if (!(error instanceof Stopped)) failure = error
+    if (error instanceof NotAnswered) failure = new CommandFailed(`the service does not answer: ${error.message}`)
+    else if (error !== stop.reason) failure = error
   }
   return { results, failure }
 }
@@ -141,19 +129,15 @@ function report({ asked, service, results, cleanedUp, quotes, before }: Report):
 
 /** Notes the first signal, which ends the run after the request under way; a second one ends the process. */
 function watchSignals() {
+  const stop = new AbortController()
   let signal: NodeJS.Signals | undefined
   const { promise, forget } = forgettableSignal()
   void promise.then((received) => {
     signal = received
     printError('Stopping: the test bookings are canceled first.')
+    stop.abort()
   })
-  return {
-    signal: () => signal,
-    check: () => {
-      if (signal !== undefined) throw new Stopped()
-    },
-    forget,
-  }
+  return { signal: () => signal, stop: stop.signal, forget }
 }
 
 function onlyOf(ids: string | undefined): ReadonlySet<string> | undefined {
@@ -165,10 +149,38 @@ function onlyOf(ids: string | undefined): ReadonlySet<string> | undefined {
   return new Set(wanted)
 }
 
+/** The results of a run, as --save writes them. */
+const saved = z.object({ service: z.string(), at: z.string(), results: z.array(result) })
+type Results = z.infer<typeof saved>
+
 function earlier(path: string): Results {
-  const results = readResults(path)
-  if (typeof results === 'string') throw new CommandFailed(`cannot read ${path}: ${results}`)
-  return results
+  let value: unknown
+  try {
+    value = JSON.parse(readFileSync(path, 'utf8'))
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new CommandFailed(`cannot read ${path}: it is not JSON`)
+    throw error
+  }
+  const { data } = saved.safeParse(value)
+  if (data) return data
+  throw new CommandFailed(`cannot read ${path}: it has no results of transload certify assumptions --save`)
+}
+
+/** A result that differs from the one before; an assumption that the earlier run did not have has no earlier result. */
+interface Change {
+  readonly id: string
+  readonly before: Result | undefined
+  readonly now: Result
+}
+
+/** Compares the results of two runs. An assumption that either of them did not try has not changed. */
+function changesSince({ results }: Results, now: readonly Result[]): readonly Change[] {
+  return now.flatMap((result) => {
+    const before = results.find(({ id }) => id === result.id)
+    if (result.verdict === 'not tried' || before?.verdict === 'not tried') return []
+    const isSame = before?.verdict === result.verdict && before.seen === result.seen
+    return isSame ? [] : [{ id: result.id, before, now: result }]
+  })
 }
 
 /** Returns what the operator allows at an address; throws if the stage that they named is another address. */
@@ -195,8 +207,7 @@ function wrongCredentialOf({ basic }: OwnAccount): string {
   return basicOf(basicPair(basic)?.id ?? 'transload-test', randomUUID())
 }
 
-const VERDICTS: readonly Verdict[] = ['confirmed', 'contradicted', 'cannot tell', 'not tried']
-const VERDICT_CHARACTERS = Math.max(...VERDICTS.map((verdict) => verdict.length))
+const VERDICT_CHARACTERS = Math.max(...verdicts.map((verdict) => verdict.length))
 const ID_CHARACTERS = Math.max(...assumptions.map(({ id }) => id.length))
 const INDENT = ' '.repeat(VERDICT_CHARACTERS + ID_CHARACTERS + 6)
 
@@ -216,7 +227,7 @@ function resultJson({ id, verdict, seen }: Result): object {
 
 /** Counts the results by verdict. */
 function summaryLine(results: readonly Result[]): string {
-  const counts = VERDICTS.map(
+  const counts = verdicts.map(
     (verdict) => `${results.filter((result) => result.verdict === verdict).length} ${verdict}`,
   )
   return `${results.length} assumptions: ${counts.join(', ')}.`
@@ -244,20 +255,16 @@ function changeLines({ at }: Results, changes: readonly Change[]): readonly stri
 }
 
 /** Lists what would be tried. */
-function planLines(
-  areas: readonly Area[],
-  wanted: readonly Assumption[],
-  allowed: Allowed,
-  service: string,
-): readonly string[] {
+function planLines(wanted: readonly Assumption[], allowed: Allowed, service: string): readonly string[] {
   const tried = wanted.filter((assumption) => forbidden(assumption, allowed) === undefined)
   const books = tried.filter(({ effect }) => effect === 'bookings').length
   return [
     `Would try ${tried.length} of ${wanted.length} assumptions at ${service}; ${books} of them make test bookings. Nothing is sent now.`,
-    ...areas.flatMap(({ title, assumptions: all }) => {
-      const own = all.filter((assumption) => wanted.includes(assumption))
-      return own.length === 0 ? [] : ['', title, ...own.flatMap((assumption) => plannedLines(assumption, allowed))]
-    }),
+    ...[...Map.groupBy(wanted, ({ area }) => area)].flatMap(([title, own]) => [
+      '',
+      title,
+      ...own.flatMap((assumption) => plannedLines(assumption, allowed)),
+    ]),
   ]
 }
 

@@ -1,5 +1,5 @@
 import type { Store } from '../store/store.ts'
-import { type Call, currentCall } from './call.ts'
+import { currentCall } from './call.ts'
 import type { Meters } from './meters.ts'
 import { type Gauge, gauge } from './metrics.ts'
 
@@ -17,11 +17,19 @@ const UNTIMED: ReadonlySet<string> = new Set(['ready', 'now', 'close', 'scan', '
 export function observeStore(store: Store, { countStore }: Pick<Meters, 'countStore'>): ObservedStore {
   let pending = 0
 
-  function ended(operation: string, startedAt: number, call: Call | undefined): void {
-    pending -= 1
-    const ms = performance.now() - startedAt
-    countStore(operation, ms)
-    if (call) call.storeMs += ms
+  /** Begins an operation; the returned function ends it. */
+  function begin(operation: string): (failure?: unknown) => void {
+    const call = currentCall()
+    const endSpan = call?.trace?.beginStore(operation)
+    const startedAt = performance.now()
+    pending += 1
+    return (failure) => {
+      pending -= 1
+      const ms = performance.now() - startedAt
+      countStore(operation, ms)
+      if (call) call.storeMs += ms
+      endSpan?.(failure)
+    }
   }
 
   function timed<Args extends readonly unknown[], Result>(
@@ -29,10 +37,7 @@ export function observeStore(store: Store, { countStore }: Pick<Meters, 'countSt
     work: (...args: Args) => Promise<Result>,
   ): (...args: Args) => Promise<Result> {
     return async (...args) => {
-      const call = currentCall()
-      const endSpan = call?.trace?.beginStore(operation)
-      const startedAt = performance.now()
-      pending += 1
+      const end = begin(operation)
       let failure: unknown
       try {
         return await work(...args)
@@ -40,8 +45,7 @@ export function observeStore(store: Store, { countStore }: Pick<Meters, 'countSt
         failure = error
         throw error
       } finally {
-        ended(operation, startedAt, call)
-        endSpan?.(failure)
+        end(failure)
       }
     }
   }
@@ -64,17 +68,10 @@ export function observeStore(store: Store, { countStore }: Pick<Meters, 'countSt
     ...(store.engine !== 'postgres' && { links: store.links, thing: store.thing }),
     // The work under the lock is not the store's time.
     exclusive: async (key, waitMs, work) => {
-      const call = currentCall()
-      const endSpan = call?.trace?.beginStore('lock')
-      const startedAt = performance.now()
-      pending += 1
-      let isWaiting = true
+      let end: (() => void) | undefined = begin('lock')
       const over = () => {
-        if (isWaiting) {
-          ended('lock', startedAt, call)
-          endSpan?.()
-        }
-        isWaiting = false
+        end?.()
+        end = undefined
       }
       try {
         return await store.exclusive(key, waitMs, (isHeld) => {

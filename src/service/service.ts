@@ -16,7 +16,7 @@ export interface ServiceRequest {
   readonly path: string
   readonly namesAnId: boolean
   /** A body that was translated, or one that was version 2 already. */
-  readonly body?: Draft | string
+  readonly body?: Draft | string | undefined
   /** `If-Match`, for an update that must not overwrite another. */
   readonly ifMatch?: string | undefined
 }
@@ -278,14 +278,14 @@ export function shipmentSpelled(request: ServiceRequest, path: ShipmentPath): Ou
 }
 
 /** The spelling of a request in use, and the other documented one, unless the operator chose. */
-interface Spelling<T> {
+export interface Spelling<T> {
   current: T
   other: T | undefined
   /** True once the service has shown that it knows the current one. */
   isConfirmed: boolean
 }
 
-function spelling<T>(chosen: T | 'auto', [current, other]: readonly [T, T]): Spelling<T> {
+export function spelling<T>(chosen: T | 'auto', [current, other]: readonly [T, T]): Spelling<T> {
   return chosen === 'auto'
     ? { current, other, isConfirmed: false }
     : { current: chosen, other: undefined, isConfirmed: true }

@@ -5,10 +5,9 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { assumptions } from '../../src/certify/assumptions.ts'
-import { OF_QUOTE, openJournal } from '../../src/certify/journal.ts'
+import { openJournal } from '../../src/certify/journal.ts'
 import type { Result } from '../../src/certify/run.ts'
-import type { Verdict } from '../../src/certify/seen.ts'
-import { REFERENCE_PREFIX } from '../../src/certify/trial.ts'
+import { OF_QUOTE, REFERENCE_PREFIX } from '../../src/certify/trial.ts'
 import { NO_SHIPMENT } from '../../src/service/account.ts'
 import { basic, CLIENT } from '../gateway.ts'
 import { deviationNames, type Fault, type RecordedRequest, type Sandbox } from '../stand-in/stand-in.ts'
@@ -24,7 +23,7 @@ describe('a trial', () => {
   describe.each(assumptions.map((assumption) => [assumption.id, assumption] as const))('%s', (id, assumption) => {
     test('is confirmed by a service that keeps it, and leaves nothing', async () => {
       const { result, requests, sandbox, clean, file } = await tried(id, CONFIRMING[id] ?? {})
-      expect(result).toMatchObject({ verdict: 'confirmed' satisfies Verdict })
+      expect(result).toMatchObject({ verdict: 'confirmed' satisfies Result['verdict'] })
       expect(requests.length).toBeGreaterThan(0)
       // The plan names every request that is sent.
       expect([...new Set(requests)].filter((request) => !assumption.requests.includes(request))).toEqual([])
@@ -35,7 +34,7 @@ describe('a trial', () => {
 
     test('is contradicted by a service that does not, and what was made is canceled', async () => {
       const { result, sandbox, clean } = await tried(id, contradicting(assumption))
-      expect(result).toMatchObject({ verdict: 'contradicted' satisfies Verdict })
+      expect(result).toMatchObject({ verdict: 'contradicted' satisfies Result['verdict'] })
       const { left } = await clean()
       if (UNCANCELABLE.has(id)) return
       expect(left).toEqual([])
@@ -202,11 +201,11 @@ describe('the journal', () => {
     const file = join(folder(), 'journal.ndjson')
     const journal = openJournal(file, OWN)
     expect([journal.left(), existsSync(file)]).toEqual([[], false])
-    journal.intend('R-1')
+    journal.made('R-1')
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(journal.left()).toEqual([{ ...OWN, reference: 'R-1', id: undefined }])
     journal.made('R-1', 'id-1')
-    journal.intend('R-2')
+    journal.made('R-2')
     journal.made(OF_QUOTE, 'id-3')
     expect(linesIn(file)).toEqual([
       { ...OWN, reference: 'R-1' },

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { type Assumption, areas } from '../../src/certify/assumptions.ts'
+import { type Assumption, assumptions } from '../../src/certify/assumptions.ts'
 import { cleanUp, openJournal } from '../../src/certify/journal.ts'
 import { type Allowed, type Result, tryAll } from '../../src/certify/run.ts'
 import { openTrial, shape } from '../../src/certify/trial.ts'
@@ -64,20 +64,15 @@ export async function tried(
     wrongCredential: basic(CLIENT.id, 'wrong'),
     journal,
     run: 'test',
-    checkGoingOn: () => undefined,
   })
   onTestFinished(async () => {
     await upstream.close()
     await sandbox.close()
   })
   const all: Result[] = []
-  await tryAll(areas, trial, {
-    allowed: { bookings: true, isStage: true, ...allowed },
-    ...(id !== undefined && { only: new Set([id]) }),
-    onArea: () => undefined,
-    onResult: (_, result) => void all.push(result),
-  })
+  const wanted = assumptions.filter((one) => id === undefined || one.id === id)
+  for await (const [, result] of tryAll(wanted, trial, { bookings: true, isStage: true, ...allowed })) all.push(result)
   const requests = sandbox.requests.map(({ method, path }) => `${method} ${shape(path)}`)
   const [result] = all
-  return { result, all, sandbox, requests, journal, file, clean: () => cleanUp(trial, journal, config) }
+  return { result, all, sandbox, requests, journal, file, clean: () => cleanUp(trial, journal) }
 }
