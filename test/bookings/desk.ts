@@ -1,14 +1,20 @@
-import { expect } from 'vitest'
+import { expect, onTestFinished, vi } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import type { Claim, ClaimState, Store } from '../../src/store/store.ts'
-import { type Answered, post } from '../gateway.ts'
-import type { RecordedRequest, Sandbox, Shipment } from '../stand-in/stand-in.ts'
+import type { Claim, Store } from '../../src/store/store.ts'
+import { type Answered, post, type TestGateway } from '../gateway.ts'
+import type { Fault, RecordedRequest, Sandbox, Shipment } from '../stand-in/stand-in.ts'
 
 /** The reference of the example. */
 export const REFERENCE = bookingExample.ReferenceNumber
 
+/** Another VIN than that of the example. */
+export const OTHER_VIN = '1HGCM82633A004352'
+
 /** The form of a handle. */
 export const HANDLE = /\bbk_[0-9a-f]{12}\b/
+
+/** The requests for a new shipment, for a fault. */
+export const ON_CREATION = { method: 'POST', path: '/v2/shipment*' }
 
 /** Books as an old integration does: the example, with changes. */
 export function book(
@@ -17,6 +23,19 @@ export function book(
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Answered> {
   return post(gateway, '/createShipment.php', { ...bookingExample, ...changes }, headers)
+}
+
+/** Begins a booking that meets a fault; resolves once the service has its request, and before there is an answer. */
+export async function begin(
+  gateway: TestGateway,
+  fault: Fault,
+  changes: object = {},
+): Promise<{ readonly answer: Promise<Answered> }> {
+  gateway.sandbox.fail({ ...fault, on: ON_CREATION })
+  const begun = gateway.sandbox.next(isCreation)
+  const answer = book(gateway, changes)
+  await begun
+  return { answer }
 }
 
 /** Returns true if a request asks the service for a new shipment. */
@@ -74,21 +93,16 @@ export function expectUnknown(answer: Answered): string {
   return handleIn(answer)
 }
 
-/** Every state that a claim may be in. */
-export const STATES: readonly ClaimState[] = ['sending', 'booked', 'refused', 'unknown', 'freed']
+/** Makes the heart of the gateways that a test starts beat as often as it asks, until something holds. */
+export function heartbeats(): (holds: () => unknown) => Promise<void> {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  return (holds) =>
+    vi.waitFor(async () => {
+      await vi.advanceTimersByTimeAsync(HEARTBEAT_MS)
+      await holds()
+    })
+}
 
-/** Every step that a key may take, its own and those of a new claim on it. */
-export const STEPS: ReadonlySet<string> = new Set([
-  'none → sending',
-  'refused → sending',
-  'freed → sending',
-  'booked → sending',
-  'sending → booked',
-  'sending → refused',
-  'sending → unknown',
-  'sending → freed',
-  'unknown → booked',
-  'unknown → refused',
-  'unknown → freed',
-  'booked → freed',
-])
+/** Longer than the interval of heartbeats. */
+const HEARTBEAT_MS = 4_000

@@ -35,6 +35,8 @@ type Kinds =
   | { kind: 'not-json' }
   /** Carried out; the answer's body is this text, of any form. */
   | { kind: 'body'; body: string }
+  /** Carried out, or with `process` false not: then a read is. The answer is what this makes of its status and body. */
+  | { kind: 'change'; change: (answer: Answer) => Answer; process?: boolean }
   /** Carried out; every text of the answer, except ids, statuses and types, ends in control characters and half a character. */
   | { kind: 'strange-strings' }
   /** Carried out; the answer has one more member, nested so many levels deep. */
@@ -51,6 +53,13 @@ type Kinds =
   | { kind: 'huge'; megabytes: number }
   /** A new connection is closed before a request is read; `on` cannot apply. */
   | { kind: 'close-on-accept' }
+
+/** An answer whose body is any bytes. */
+export interface Answer {
+  readonly status: number
+  readonly body: string | Buffer
+  readonly headers?: Readonly<Record<string, string>>
+}
 
 /** A fault, the requests that it applies to, and how often. */
 export type Fault = Kinds & {
@@ -182,6 +191,10 @@ export async function sendFaulty(
       return sendText(response, status, deflateRawSync(text), { ...headers, 'content-encoding': 'deflate' })
     case 'body':
       return sendText(response, status, fault.body, headers)
+    case 'change': {
+      const changed = fault.change({ status, body: text })
+      return sendText(response, changed.status, changed.body, { ...headers, ...changed.headers })
+    }
     case 'strange-strings':
       return sendText(response, status, JSON.stringify(reply.body, strange), headers)
     case 'deep':

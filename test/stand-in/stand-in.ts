@@ -144,7 +144,8 @@ export async function startSandbox({ port = 0, host = '127.0.0.1', ...given }: S
       const body = Buffer.concat(chunks).toString()
       note(request, body)
       if (!fault || !NEVER_ANSWERED.has(fault.kind)) response.on('close', underWay.begin())
-      const reply = isUndone(fault) ? undefined : answerAs(service, settings, { method, target, headers, body })
+      const asked = fault?.kind === 'change' && fault.process === false ? 'GET' : method
+      const reply = isUndone(fault) ? undefined : answerAs(service, settings, { method: asked, target, headers, body })
       if (!fault && reply) return send(response, reply)
       // Only a pause that closing interrupts rejects.
       if (fault) sendFaulty(request, response, fault, reply, closing.signal).catch(() => response.destroy())

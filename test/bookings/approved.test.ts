@@ -1,0 +1,444 @@
+import { describe, expect, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
+import { type Store, StoreDown } from '../../src/store/store.ts'
+import { type Answered, basic, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
+import type { Fault } from '../stand-in/stand-in.ts'
+import * as desk from './desk.ts'
+import { claimOf, creations, OTHER_VIN, shipments } from './desk.ts'
+
+/*
+ * Promise: a quote that is approved and then booked is one shipment, whether the service makes one of it on approval or not
+ * (contract, section 7: approved, then booked).
+ */
+
+const NUMBER = quoteExample.ShipmentNumber
+const VIN = bookingExample.VinNo
+const OTHER_NAME = quoteExample.OrderRefNumber
+const SHORT = { UPSTREAM_TIMEOUT_MS: '700' }
+const OF_QUOTE = { path: '/v2/quote/*' }
+
+const quote = (gateway: TestGateway, changes: object = {}) =>
+  post(gateway, '/getShippingQuote.php', { ...quoteExample, ...changes })
+const approve = (gateway: TestGateway, names: object = {}) =>
+  post(gateway, '/getShippingQuote.php', { ActionName: 'Accept Rate', ShipmentNumber: NUMBER, ...names })
+const book = (gateway: TestGateway, changes: object = {}) => desk.book(gateway, { ReferenceNumber: NUMBER, ...changes })
+const cancel = (gateway: TestGateway, name: object = {}) =>
+  post(gateway, '/deleteShipment.php', { ReferenceNumber: NUMBER, ...name })
+const read = (gateway: TestGateway, name: Record<string, string> = {}) =>
+  get(gateway, `/getShipment.php?${new URLSearchParams({ ReferenceNumber: NUMBER, ...name })}`)
+const ask = (url: string, method: string) => fetch(url, { method, headers: { authorization: basic() } })
+
+const vins = (gateway: TestGateway) => shipments(gateway).map(({ vehicles }) => vehicles.map(({ vin }) => vin).join())
+const sent = ({ sandbox }: TestGateway) => sandbox.requests.splice(0).map(({ method, path }) => `${method} ${path}`)
+const lastBody = ({ sandbox }: TestGateway) => JSON.parse(sandbox.requests.at(-1)?.body ?? '')
+
+/** A gateway with a quote. */
+async function openQuoted(approvalBooks: boolean, options: TestGatewayOptions = {}) {
+  const gateway = await startGateway({ ...options, sandbox: { approvalBooks } })
+  expect((await quote(gateway)).status).toBe(200)
+  const [id = ''] = gateway.sandbox.quotes.keys()
+  return { gateway, id }
+}
+
+/** A gateway with an approved quote, whose requests so far do not count. */
+async function openApproved(approvalBooks: boolean, options: TestGatewayOptions = {}) {
+  const { gateway, id } = await openQuoted(approvalBooks, options)
+  expectApproved(await approve(gateway), approvalBooks)
+  gateway.sandbox.requests.length = 0
+  return { gateway, id }
+}
+
+function expectBooked(answer: Answered): void {
+  expect([answer.status, answer.json.TransportationBooked], answer.text).toEqual([200, 'Yes'])
+}
+
+/** Checks an approval: it is a booking only where the service shows a shipment. */
+function expectApproved({ status, text, json }: Answered, isBooked: boolean): void {
+  expect([status, json.TransportationBooked], text).toEqual([200, isBooked ? 'Yes' : 'No'])
+  if (!isBooked) expect(json.Message).toMatch(/^The quote is approved; the transportation is not booked yet\./)
+}
+
+/** Checks that an approval is answered from the one shipment that there is, which is read and not approved again. */
+async function expectAnsweredFrom(gateway: TestGateway, id: string): Promise<void> {
+  const [shipment] = shipments(gateway)
+  gateway.sandbox.requests.length = 0
+  const answer = await approve(gateway)
+  expect(answer.json).toEqual({
+    Cost: shipment?.price.toFixed(2),
+    ShipmentNumber: NUMBER,
+    Message: expect.stringContaining(`booked already, as shipment ${shipment?.number}`),
+    TransportationBooked: 'Yes',
+  })
+  expect(answer.headers.get('transload-shipment-id')).toBe(id)
+  const requests = sent(gateway)
+  expect(requests.at(-1)).toBe(`GET /v2/shipments/${id}`)
+  expect(requests.filter((request) => !request.startsWith('GET'))).toEqual([])
+}
+
+describe.each([
+  { world: 'approving books', approvalBooks: true },
+  { world: 'approving books nothing', approvalBooks: false },
+])('where $world', ({ approvalBooks }) => {
+  test.each(['in version 1', 'under /v2/', 'under /v2/, where the reply is lost'])(
+    'approved %s, then booked is one shipment, which its names read and cancel',
+    async (how) => {
+      const { gateway, id } = await openQuoted(approvalBooks)
+      if (how.endsWith('lost')) gateway.sandbox.fail({ kind: 'reset-after', on: OF_QUOTE })
+      // The service has accepted the credential under /v2/, too.
+      await ask(`${gateway.url}/v2/shipments/none`, 'GET')
+      if (how === 'in version 1') await approve(gateway)
+      else await ask(`${gateway.url}/v2/quote/${id}/approve`, 'POST')
+      const first = await book(gateway)
+      expectBooked(first)
+      expect(shipments(gateway)).toMatchObject([{ external_id: NUMBER, vehicles: [{ vin: VIN }] }])
+      expect(shipments(gateway)[0]?.id === id).toBe(approvalBooks)
+      sent(gateway)
+      const retry = await book(gateway)
+      expect([retry.text, retry.headers.get('idempotent-replayed')]).toEqual([first.text, 'true'])
+      expect((await book(gateway, { DeliveryName: 'Somebody Else' })).status).toBe(409)
+      expect(sent(gateway)).toEqual([])
+      expect((await read(gateway)).json).toMatchObject({ ReferenceNumber: NUMBER, VinNo: VIN })
+      await cancel(gateway)
+      expect(shipments(gateway)).toEqual([])
+      // Booked again, it names the quote.
+      expectBooked(await book(gateway))
+      if (!how.endsWith('lost')) expect(lastBody(gateway)).toMatchObject({ quote_id: id })
+      expect((await read(gateway)).json).toMatchObject({ VinNo: VIN, Status: 'new' })
+      await cancel(gateway)
+      expect(shipments(gateway)).toEqual([])
+    },
+  )
+
+  test.each(['one after the other', 'at once'])('two vehicles %s are two shipments', async (order) => {
+    const { gateway } = await openApproved(approvalBooks)
+    const bookVin = (VinNo: string) => book(gateway, { VinNo })
+    if (order === 'at once') (await Promise.all([VIN, OTHER_VIN].map(bookVin))).forEach(expectBooked)
+    else for (const VinNo of [VIN, OTHER_VIN]) expectBooked(await bookVin(VinNo))
+    expect(vins(gateway).sort()).toEqual([VIN, OTHER_VIN])
+    expect((await read(gateway, { VinNo: VIN })).json.VinNo).toBe(VIN)
+    const unclear = await cancel(gateway)
+    expect([unclear.status, unclear.json.Message.includes('(none)')]).toEqual([409, false])
+    for (const VinNo of [VIN, OTHER_VIN]) expect((await cancel(gateway, { VinNo })).status).toBe(200)
+    expect(shipments(gateway)).toEqual([])
+  })
+
+  test('booked under the other name of the quote is the same shipment, and another VIN cancels nothing', async () => {
+    const { gateway } = await openApproved(approvalBooks)
+    expectBooked(await book(gateway, { ReferenceNumber: OTHER_NAME }))
+    for (const ReferenceNumber of [NUMBER, OTHER_NAME]) {
+      expect((await read(gateway, { ReferenceNumber })).json.VinNo).toBe(VIN)
+      expect([404, 409]).toContain((await cancel(gateway, { ReferenceNumber, VinNo: OTHER_VIN })).status)
+    }
+    expect(vins(gateway)).toEqual([VIN])
+    await cancel(gateway)
+    await book(gateway, { VinNo: OTHER_VIN })
+    expect((await cancel(gateway, { VinNo: '2HGFC2F59KH512345' })).status).toBe(409)
+    expect(vins(gateway)).toEqual([OTHER_VIN])
+  })
+
+  test('an approval under a number that is booked is answered from that booking; once canceled, it is sent', async () => {
+    const { gateway } = await openQuoted(approvalBooks)
+    await book(gateway)
+    await expectAnsweredFrom(gateway, shipments(gateway)[0]?.id ?? '')
+    // Nothing was approved, so the next booking asks for nothing.
+    await cancel(gateway)
+    sent(gateway)
+    expectBooked(await book(gateway))
+    expect(sent(gateway)).toEqual(['POST /v2/shipments'])
+    await cancel(gateway)
+    expectApproved(await approve(gateway), approvalBooks)
+    expect(shipments(gateway)).toHaveLength(approvalBooks ? 1 : 0)
+    expectBooked(await book(gateway))
+    expect(shipments(gateway)).toHaveLength(1)
+  })
+
+  test('with APPROVAL_BOOKS=no a booking is sent without a question, with the id of the quote, and once', async () => {
+    const { gateway, id } = await openApproved(approvalBooks, { env: { APPROVAL_BOOKS: 'no' } })
+    // The service makes another shipment of the approval where the operator says wrongly that it makes none.
+    const ofApproval = approvalBooks ? 1 : 0
+    for (const round of [1, 2]) {
+      expectBooked(await book(gateway))
+      expect(lastBody(gateway)).toMatchObject({ external_id: NUMBER, ...(round === 1 && { quote_id: id }) })
+      expect((await book(gateway)).headers.get('idempotent-replayed')).toBe('true')
+      expect(sent(gateway)).toEqual(['POST /v2/shipments'])
+      expect(shipments(gateway)).toHaveLength(ofApproval + 1)
+      expect((await read(gateway, { VinNo: VIN })).json).toMatchObject({ ReferenceNumber: NUMBER, VinNo: VIN })
+      expect((await cancel(gateway, { VinNo: VIN })).status).toBe(200)
+      expect(shipments(gateway)).toHaveLength(ofApproval)
+      sent(gateway)
+    }
+  })
+})
+
+describe('the shipment that an approval made', () => {
+  test('is what its number means, even after later quotes, and is not approved again', async () => {
+    const { gateway, id } = await openApproved(true)
+    await quote(gateway, { TempShipToPostalCode: '60601' })
+    expect((await read(gateway)).json).toMatchObject({ ShipmentNumber: NUMBER, DeliveryZip: '33166' })
+    await expectAnsweredFrom(gateway, id)
+    expect((await cancel(gateway)).status).toBe(200)
+    expect(shipments(gateway)).toEqual([])
+  })
+
+  test('is no success of an approval once it is canceled', async () => {
+    const { gateway } = await openApproved(true)
+    await cancel(gateway)
+    const { status, json } = await approve(gateway)
+    expect(status).toBe(409)
+    expect(json).toEqual({ Cost: '', ShipmentNumber: NUMBER, Message: expect.stringMatching(/canceled/) })
+  })
+
+  test('gets the fields of the booking alone, with or without a VIN', async () => {
+    for (const VinNo of [VIN, '']) {
+      const { gateway, id } = await openApproved(true)
+      const { number, price, vehicles = [] } = structuredClone(gateway.sandbox.shipments.get(id)) ?? {}
+      expectBooked(await book(gateway, { VinNo }))
+      const body = lastBody(gateway)
+      const ofService = ['id', 'number', 'status', 'price', 'quote_id', 'documents']
+      expect(Object.keys(body).filter((key) => ofService.includes(key))).toEqual([])
+      expect(body.vehicles).toMatchObject([
+        { id: vehicles[0]?.id, make: bookingExample.Make, ...(VinNo && { vin: VIN }) },
+      ])
+      expect(shipments(gateway)).toMatchObject([{ id, number, price }])
+    }
+  })
+})
+
+const GET = { method: 'GET' }
+const PUT = { method: 'PUT' }
+const body = (text: string, on: NonNullable<Fault['on']>): Fault => ({ kind: 'body', body: text, on })
+
+test.each<Fault>([
+  { kind: 'status', status: 500, on: GET },
+  { kind: 'status', status: 401, on: GET },
+  body('{"id":"another","pickup":{},"vehicles":[]}', GET),
+  body('{"success":false}', GET),
+  { kind: 'timeout-unprocessed', on: GET },
+])('a booking whose quote’s shipment cannot be read (%o) sends nothing, and claims nothing', async (fault) => {
+  const { gateway, id } = await openApproved(true, { env: SHORT })
+  gateway.sandbox.fail({ ...fault, times: 'always' })
+  const { status, json } = await book(gateway)
+  expect(status).toBe(503)
+  expect(json).toEqual({ Message: expect.stringMatching(/nothing was sent.*again/), TransportationBooked: 'No' })
+  expect(sent(gateway).filter((request) => !request.startsWith('GET'))).toEqual([])
+  expect((await claimOf(gateway, NUMBER)).state).toBe('freed')
+  gateway.sandbox.clearFaults()
+  expectBooked(await book(gateway))
+  expect(shipments(gateway)).toMatchObject([{ id }])
+})
+
+test.each([404, 410])(
+  'a booking whose quote has no shipment (%i) is sent, with the id of the quote',
+  async (status) => {
+    const { gateway, id } = await openApproved(false)
+    gateway.sandbox.fail({ kind: 'status', status, times: 'always', on: GET })
+    expectBooked(await book(gateway))
+    expect(lastBody(gateway)).toMatchObject({ quote_id: id, external_id: NUMBER })
+  },
+)
+
+test.each<[Fault, number, object]>([
+  ...[
+    { kind: 'status', status: 500, process: true, on: PUT } as const,
+    { kind: 'reset-after', on: PUT } as const,
+    { kind: 'timeout', on: PUT } as const,
+    body('{"success":false}', PUT),
+    body('{"status":"canceled"}', PUT),
+  ].map((fault): [Fault, number, object] => [
+    fault,
+    503,
+    { Message: expect.stringMatching(/again.*not booked twice/), TransportationBooked: 'Unknown' },
+  ]),
+  [
+    { kind: 'status', status: 422, body: { message: 'No such dealer' }, on: PUT },
+    422,
+    { Message: expect.stringContaining('No such dealer'), TransportationBooked: 'No' },
+  ],
+])('a booking whose update of that shipment fails (%o) is %i, and is made once', async (fault, status, json) => {
+  const { gateway, id } = await openApproved(true, { env: SHORT })
+  gateway.sandbox.fail(fault)
+  expect(await book(gateway)).toMatchObject({ status, json })
+  expectBooked(await book(gateway))
+  expect(shipments(gateway)).toMatchObject([{ id, external_id: NUMBER, vehicles: [{ vin: VIN }] }])
+  expect(creations(gateway)).toBe(0)
+})
+
+describe('an approval', () => {
+  test.each([
+    ['timeout', 504],
+    ['reset-after', 502],
+    ['reset-mid-body', 502],
+  ] as const)('whose reply is lost (%s) may have been made; it is answered from what it made', async (kind, status) => {
+    const { gateway, id } = await openQuoted(true, { env: SHORT })
+    gateway.sandbox.fail({ kind, on: OF_QUOTE })
+    const message = expect.stringMatching(/may have been made or not/)
+    expect(await approve(gateway)).toMatchObject({ status, json: { Message: message } })
+    // While the service does not show it, it is not sent again.
+    gateway.sandbox.fail({ kind: 'status', status: 500, on: { path: '/v2/shipments/*' } })
+    sent(gateway)
+    expect((await approve(gateway)).status).toBe(502)
+    await expectAnsweredFrom(gateway, id)
+    expect((await read(gateway)).json).toMatchObject({ ShipmentNumber: NUMBER, TransportationBooked: 'Yes' })
+    expectBooked(await book(gateway))
+    expect([shipments(gateway).length, creations(gateway)]).toEqual([1, 0])
+  })
+
+  test.each([
+    [true, 'auto'],
+    [false, 'auto'],
+    [false, 'no'],
+  ])('that did not arrive is sent again (approving books: %s, APPROVAL_BOOKS=%s)', async (approvalBooks, setting) => {
+    const env = { ...SHORT, V2_SHIPMENT_PATH: '/v2/shipments', APPROVAL_BOOKS: setting }
+    const { gateway, id } = await openQuoted(approvalBooks, { env })
+    gateway.sandbox.fail({ kind: 'timeout-unprocessed', on: OF_QUOTE })
+    expect((await approve(gateway)).status).toBe(504)
+    sent(gateway)
+    expectApproved(await approve(gateway), approvalBooks)
+    const look = `GET /v2/shipments/${id}`
+    const approval = `POST /v2/quote/${id}/approve`
+    const requests = approvalBooks ? [look, approval] : [look, approval, look]
+    expect(sent(gateway)).toEqual(setting === 'no' ? [approval] : requests)
+    expect(shipments(gateway)).toHaveLength(approvalBooks ? 1 : 0)
+    expectBooked(await book(gateway))
+    expect(shipments(gateway)).toHaveLength(1)
+  })
+
+  test('that the service refuses leaves nothing', async () => {
+    const { gateway } = await openQuoted(true)
+    gateway.sandbox.fail({ kind: 'status', status: 422, on: OF_QUOTE })
+    expect((await approve(gateway)).status).toBe(422)
+    sent(gateway)
+    expectBooked(await book(gateway))
+    expect(lastBody(gateway)).not.toHaveProperty('quote_id')
+    expect(sent(gateway)).toEqual(['POST /v2/shipments'])
+  })
+
+  test('of a quote whose booking is under way, or whose outcome is not known, is not sent', async () => {
+    const { gateway } = await openQuoted(true, { env: SHORT })
+    const { answer } = await desk.begin(gateway, { kind: 'timeout' }, { ReferenceNumber: NUMBER })
+    const early = await approve(gateway)
+    expect([early.status, early.headers.get('retry-after')]).toEqual([409, '5'])
+    const handle = desk.expectUnknown(await answer)
+    for (const names of [{}, { ShipmentNumber: '', OrderRefNumber: OTHER_NAME }]) {
+      expect(await approve(gateway, names)).toMatchObject({
+        status: 503,
+        json: { Message: expect.stringContaining(handle) },
+      })
+    }
+    expect(shipments(gateway)).toHaveLength(1)
+    expect(gateway.sandbox.requests.filter(({ path }) => path.endsWith('/approve'))).toEqual([])
+  })
+
+  test('that says nothing of a shipment tells of none', async () => {
+    const { gateway } = await openApproved(false)
+    expect([(await read(gateway)).status, (await cancel(gateway)).status]).toEqual([404, 404])
+  })
+})
+
+/*
+ * The reply to an approval may name another id than the quote's. If that is the shipment that the approval made, a later booking or
+ * approval must not make a second one.
+ */
+describe('a shipment that an approval named', () => {
+  /** Makes a shipment at the service, as an approval does that gives it an id of its own. */
+  async function make({ sandbox }: TestGateway, more: object = {}): Promise<string> {
+    const made = { customer: { customer_name: 'Pat' }, pickup: { city: 'Miami' }, vehicles: [{}], ...more }
+    const headers = { authorization: basic(), 'content-type': 'application/json' }
+    await fetch(`${sandbox.url}/v2/shipments`, { method: 'POST', headers, body: JSON.stringify(made) })
+    sandbox.requests.length = 0
+    return [...sandbox.shipments.keys()].at(-1) ?? ''
+  }
+
+  /** Opens a gateway whose service has answered the approval of a quote by naming another shipment. */
+  async function openNamed(reply = (id: string): object => ({ id, status: 'new' }), more = {}, options = {}) {
+    const { gateway } = await openQuoted(false, options)
+    const id = await make(gateway, more)
+    gateway.sandbox.fail(body(JSON.stringify(reply(id)), OF_QUOTE))
+    const answer = await approve(gateway)
+    sent(gateway)
+    return { gateway, id, answer }
+  }
+  const approvals = ({ sandbox }: TestGateway) =>
+    sandbox.requests.filter(({ path }) => path.endsWith('/approve')).length
+
+  test.each([
+    ['as its id', (id: string) => ({ id, status: 'new' }), 502],
+    ['as the shipment_id', (id: string) => ({ shipment_id: id }), 502],
+    ['beside an id of its own', (id: string) => ({ id: 'approval-7', shipment_id: id }), 502],
+    ['in a denial', (id: string) => ({ success: false, id }), 502],
+    ['in data', (id: string) => ({ data: { id } }), 200],
+    ['in a shipment', (id: string) => ({ shipment: { id } }), 200],
+  ])('%s takes the booking, and no second one is made', async (_, reply, status) => {
+    const { gateway, id, answer } = await openNamed(reply)
+    expect(answer.status).toBe(status)
+    expectBooked(await book(gateway))
+    expect(creations(gateway)).toBe(0)
+    expect(shipments(gateway)).toMatchObject([{ id, external_id: NUMBER, vehicles: [{ vin: VIN }] }])
+    expectBooked(await book(gateway, { VinNo: OTHER_VIN }))
+    expect([creations(gateway), vins(gateway)]).toEqual([1, [VIN, OTHER_VIN]])
+    expect((await read(gateway, { VinNo: VIN })).json).toMatchObject({ VinNo: VIN, ReferenceNumber: NUMBER })
+  })
+
+  test('may have been made, even if the store cannot keep the id', async () => {
+    const store = createMemoryStore()
+    const put: Store['put'] = (write) =>
+      write.thing && !write.thing.own && write.links.length === 0
+        ? Promise.reject(new StoreDown('full'))
+        : store.put(write)
+    const { answer } = await openNamed(undefined, {}, { store: { ...store, put } })
+    expect([answer.status, answer.json.Message]).toEqual([502, expect.stringContaining('may have been made')])
+  })
+
+  test('answers a second approval until it is canceled', async () => {
+    const { gateway, id } = await openNamed()
+    await expectAnsweredFrom(gateway, id)
+    expect((await cancel(gateway)).status).toBe(200)
+    expect(gateway.sandbox.shipments.get(id)?.status).toBe('canceled')
+    await approve(gateway)
+    expect(approvals(gateway)).toBe(1)
+    expectBooked(await book(gateway))
+    expect(creations(gateway)).toBe(1)
+  })
+
+  test.each([
+    ['cannot be read', {}, [503, 502]],
+    ['has another reference', { external_id: 'SOMEBODY-ELSES' }, [503, 502]],
+    ['has another VIN', { vehicles: [{ vin: OTHER_VIN }] }, [503, 200]],
+  ])('and that %s is not changed, and nothing is sent', async (what, more, statuses) => {
+    const { gateway, id } = await openNamed(undefined, more)
+    const before = structuredClone(gateway.sandbox.shipments.get(id))
+    const on = { path: `/v2/shipments/${id}` }
+    if (what === 'cannot be read') gateway.sandbox.fail({ kind: 'status', status: 500, on, times: 'always' })
+    expect([(await book(gateway)).status, (await approve(gateway)).status]).toEqual(statuses)
+    expect((await claimOf(gateway, NUMBER)).state).toBe('freed')
+    expect([creations(gateway), approvals(gateway)]).toEqual([0, 0])
+    expect(gateway.sandbox.shipments.get(id)).toEqual(before)
+  })
+
+  test('and that another booking has stays as it is, and the quote is booked', async () => {
+    const { gateway } = await openQuoted(false)
+    await desk.book(gateway, { ReferenceNumber: 'OTHER' })
+    const [other] = shipments(gateway)
+    gateway.sandbox.fail(body(JSON.stringify({ id: other?.id }), OF_QUOTE))
+    expect((await approve(gateway)).status).toBe(502)
+    expectBooked(await book(gateway))
+    expect(shipments(gateway)).toMatchObject([other, { external_id: NUMBER }])
+  })
+
+  test.each([
+    ['{"shipment_id":"ID" }\n', 0],
+    ['{"id":"ID","note":"x"}', 0],
+    ['OK', 1],
+    ['', 1],
+  ])('under /v2/ in %j takes the booking, and the reply is passed on unchanged', async (text, created) => {
+    const { gateway, id: quoteId } = await openQuoted(false)
+    const reply = text.replace('ID', await make(gateway))
+    gateway.sandbox.fail(body(reply, OF_QUOTE))
+    const answer = await ask(`${gateway.url}/v2/quote/${quoteId}/approve`, 'POST')
+    expect([answer.status, await answer.text()]).toEqual([200, reply])
+    expectBooked(await book(gateway))
+    expect(creations(gateway)).toBe(created)
+  })
+})

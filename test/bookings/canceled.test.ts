@@ -1,0 +1,168 @@
+import { describe, expect, test } from 'vitest'
+import { basic, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
+import type { Fault } from '../stand-in/stand-in.ts'
+import { book, creations, expectBooked, REFERENCE, shipments } from './desk.ts'
+
+/*
+ * Promise: canceling a booking frees its key, whichever interface cancels it, and nothing else does: a read of the very id that the
+ * booking holds shows `canceled`, or finds nothing (contract, section 7; test/doubt/spellings.test.ts has other spellings).
+ */
+
+async function openBooked(env: Readonly<Record<string, string>> = {}) {
+  const gateway = await startGateway({ env })
+  const made = await book(gateway)
+  const { sandbox } = gateway
+  const id = expectBooked(made)
+  const number = made.headers.get('transload-shipment-number') ?? ''
+  const cancelAtService = () => {
+    const shipment = sandbox.shipments.get(id)
+    if (shipment) shipment.status = 'canceled'
+  }
+  return { gateway, sandbox, id, number, cancelAtService }
+}
+
+const remove = (gateway: TestGateway, path: string, headers: Readonly<Record<string, string>> = {}) =>
+  fetch(gateway.url + path, { method: 'DELETE', headers: { authorization: basic(), ...headers } })
+const cancel = (gateway: TestGateway, name: object) => post(gateway, '/deleteShipment.php', name)
+
+const on = { method: 'DELETE' }
+const replies = (status: number, body: string | object = '', more: object = {}): Fault => ({
+  kind: 'status',
+  status,
+  body,
+  on,
+  ...more,
+})
+
+/** The most bytes of a reply that are looked at before it is passed on. */
+const MOST_LOOKED_AT = 65_536
+/** A body with a note, so that its JSON is so long. */
+const padded = (body: object, bytes: number) => ({
+  ...body,
+  note: 'x'.repeat(bytes - JSON.stringify({ ...body, note: '' }).length),
+})
+
+/** The next booking is a new one, and the only one that is live. */
+async function expectFree(gateway: TestGateway, canceled: string): Promise<void> {
+  const again = expectBooked(await book(gateway))
+  expect(again).not.toBe(canceled)
+  expect(shipments(gateway, REFERENCE).map(({ id }) => id)).toEqual([again])
+}
+
+/** The next booking is answered as the first one was. */
+async function expectHeld(gateway: TestGateway, booked: string): Promise<void> {
+  expect(expectBooked(await book(gateway), true)).toBe(booked)
+  expect(creations(gateway)).toBe(1)
+}
+
+test('version 1 frees it by whichever name, again and again; canceling the first again does not free the last', async () => {
+  const { gateway, id } = await openBooked()
+  expect((await cancel(gateway, { ReferenceNumber: REFERENCE })).status).toBe(200)
+  await expectFree(gateway, id)
+  const [second] = shipments(gateway)
+  expect((await cancel(gateway, { shipment_id: second?.id })).status).toBe(200)
+  await expectFree(gateway, second?.id ?? '')
+  expect((await cancel(gateway, { shipment_id: id })).status).toBe(200)
+  expect(expectBooked(await book(gateway), true)).toBe(shipments(gateway)[0]?.id)
+})
+
+test('version 1 frees the key of the shipment alone, where the reply has an id of its own beside it', async () => {
+  const { gateway, id } = await openBooked()
+  const other = expectBooked(await book(gateway, { ReferenceNumber: 'OTHER' }))
+  gateway.sandbox.fail(replies(200, { id: other, shipment_id: id, status: 'canceled' }, { process: true }))
+  expect((await cancel(gateway, { ReferenceNumber: REFERENCE })).status).toBe(200)
+  expect(expectBooked(await book(gateway, { ReferenceNumber: 'OTHER' }), true)).toBe(other)
+  await expectFree(gateway, id)
+})
+
+describe('a DELETE under /v2/ frees it', () => {
+  test.each([
+    '/v2/shipments/ID',
+    '/v2/shipment/ID',
+    '/v2//shipments//ID/',
+    '/%762/shipment%73/ID',
+    '/v2/shipments/ID?why=changed',
+    '/v2/shipments/ENCODED',
+    '/v2/shipments/CAPITALS',
+    '/v2/shipments/NUMBER',
+  ])('as %s, by what a read shows', async (path) => {
+    const { gateway, sandbox, id, number, cancelAtService } = await openBooked()
+    sandbox.fail(replies(204))
+    cancelAtService()
+    const names = { ID: id, ENCODED: id.replaceAll('-', '%2D'), CAPITALS: id.toUpperCase(), NUMBER: number }
+    const spelled = Object.entries(names).reduce((text, [name, value]) => text.replace(name, value), path)
+    expect((await remove(gateway, spelled)).status).toBe(204)
+    await expectFree(gateway, id)
+  })
+
+  test.each([
+    ['by its reply, in fixed mode too', undefined],
+    ['by a read, where the reply breaks off', { kind: 'reset-mid-body', on } as const],
+  ])('%s', async (_, fault) => {
+    const { gateway, id } = await openBooked(fault ? {} : OWN)
+    if (fault) gateway.sandbox.fail(fault)
+    const reply = remove(gateway, `/v2/shipments/${id}`).then((answer) => answer.text())
+    await (fault ? expect(reply).rejects.toThrow() : reply)
+    await expectFree(gateway, id)
+  })
+
+  test('for a name that only the reply connects with the shipment', async () => {
+    const { gateway, sandbox, id } = await openBooked()
+    sandbox.shipments.delete(id)
+    const body = padded({ id, external_id: 'EXT-1', status: 'canceled' }, MOST_LOOKED_AT)
+    sandbox.fail(replies(200, body))
+    expect(await (await remove(gateway, '/v2/shipments/EXT-1')).json()).toEqual(body)
+    expect(expectBooked(await book(gateway))).not.toBe(id)
+  })
+
+  test('by a read where the reply is too large to be looked at', async () => {
+    const { gateway, sandbox, id, cancelAtService } = await openBooked()
+    const body = padded({ id, status: 'canceled' }, MOST_LOOKED_AT + 1)
+    sandbox.fail(replies(200, body, { times: 2 }))
+    expect(await (await remove(gateway, `/v2/shipments/${id}`)).json()).toEqual(body)
+    await expectHeld(gateway, id)
+    cancelAtService()
+    await remove(gateway, `/v2/shipments/${id}`)
+    await expectFree(gateway, id)
+  })
+})
+
+const DENIALS = [{ success: false }, { id: 'another', status: 'canceled' }, { status: 'in_transit' }, { error: 'no' }]
+
+describe('nothing is freed', () => {
+  test.each<[number, string]>([
+    ...[401, 404, 409, 500].map((status): [number, string] => [status, '{}']),
+    ...[...DENIALS, {}].map((body): [number, string] => [200, JSON.stringify(body)]),
+    [200, 'Accepted'],
+    [204, ''],
+  ])('by %i %s while the shipment lives; the reply is passed on', async (status, body) => {
+    const { gateway, sandbox, id } = await openBooked()
+    sandbox.fail(replies(status, body))
+    if (status === 204) sandbox.fail({ kind: 'status', status: 503, on: { method: 'GET' } })
+    const reply = await remove(gateway, `/v2/shipments/${id}`)
+    expect([reply.status, await reply.text()]).toEqual([status, body])
+    await expectHeld(gateway, id)
+  })
+
+  test('by a DELETE of something else, or of another client', async () => {
+    const gateway = await startGateway({ sandbox: { credentials: 'any' } })
+    const id = expectBooked(await book(gateway))
+    gateway.sandbox.fail(replies(200, '{}', { times: 'always' }))
+    for (const path of ['/v2/quote/ID', '/v2/shipments/ID/documents', '/v2/shipments', '/v2/shipments/other']) {
+      expect((await remove(gateway, path.replace('ID', id))).status).toBe(200)
+    }
+    await remove(gateway, `/v2/shipments/${id}`, { authorization: basic('other', 'secret') })
+    await expectHeld(gateway, id)
+  })
+})
+
+test('a version-2 body at /deleteShipment.php frees it where it succeeds, and not where the service denies it', async () => {
+  for (const body of DENIALS) {
+    const { gateway, id } = await openBooked()
+    gateway.sandbox.fail(replies(200, body))
+    expect((await cancel(gateway, { id, customer: {} })).json).toEqual(body)
+    await expectHeld(gateway, id)
+    expect((await cancel(gateway, { id, customer: {} })).json).toMatchObject({ id, status: 'canceled' })
+    await expectFree(gateway, id)
+  }
+})

@@ -1,0 +1,280 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { openStore } from '../../src/store/open.ts'
+import { newFolder } from '../command.ts'
+import { basic, CLIENT, get, post, startGateway } from '../gateway.ts'
+import { dial } from '../http/wire.ts'
+import {
+  begin,
+  book,
+  claimOf,
+  creations,
+  expectBooked,
+  expectUnknown,
+  HANDLE,
+  ON_CREATION,
+  OTHER_VIN,
+  REFERENCE,
+  shipments,
+  statesOf,
+} from './desk.ts'
+
+/* Promise: a booking is made once, however often its caller asks for it (contract, section 7: the table of a key's states). */
+
+/** The same key with another body. */
+const OTHER_BODY = { DeliveryName: 'Somebody Else' }
+const NAMELESS = { ReferenceNumber: '' }
+const SHORT = { UPSTREAM_TIMEOUT_MS: '1000' }
+const SLOW = { kind: 'delay', ms: 300 } as const
+const keyed = (text: string) => ({ 'Idempotency-Key': text })
+
+describe('a free key', () => {
+  test('is claimed, sent, recorded and answered, each step dated and signed', async () => {
+    const gateway = await startGateway({ now: () => 1_000 })
+    const id = expectBooked(await book(gateway))
+    const claim = await claimOf(gateway)
+    expect(claim).toMatchObject({ state: 'booked', shipment: id, tenant: CLIENT.id, vin: bookingExample.VinNo })
+    const instance = expect.stringContaining(`/${process.pid}/`)
+    expect(await gateway.store.audit(claim.handle)).toEqual([
+      { at: 1_000, from: 'none', to: 'sending', instance, why: 'claimed' },
+      { at: 1_000, from: 'sending', to: 'booked', instance, why: 'made' },
+    ])
+    expect(shipments(gateway).map((shipment) => shipment.id)).toEqual([id])
+  })
+
+  test('has one winner among many callers at once; the others get the same reply', async () => {
+    const gateway = await startGateway()
+    const answers = await Promise.all(Array.from({ length: 12 }, () => book(gateway)))
+    expect(answers.filter(({ headers }) => !headers.has('idempotent-replayed'))).toHaveLength(1)
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    expect(creations(gateway)).toBe(1)
+  })
+})
+
+describe('a booking under way', () => {
+  test('is waited for by the same one, and is no place for a different body', async () => {
+    const gateway = await startGateway()
+    const { answer } = await begin(gateway, SLOW)
+    const [same, other] = await Promise.all([book(gateway), book(gateway, OTHER_BODY)])
+    const first = await answer
+    expect(expectBooked(same, true)).toBe(expectBooked(first))
+    expect(same.text).toBe(first.text)
+    expect(same.headers.get('transload-shipment-number')).toBe(first.headers.get('transload-shipment-number'))
+    expect(other.status).toBe(409)
+    expect(other.json).toEqual({ Message: expect.stringMatching(/[Aa]nother.*under way/), TransportationBooked: 'No' })
+    expect(other.json.Message).toMatch(HANDLE)
+    expect(creations(gateway)).toBe(1)
+  })
+
+  test('of another gateway is waited for too, and at the end of the time the answer says when to come back', async () => {
+    const gateway = await startGateway()
+    const hasty = await startGateway({ env: SHORT, store: gateway.store, serviceUrl: gateway.sandbox.url })
+    const { answer } = await begin(gateway, { kind: 'delay', ms: 1_500 })
+    const tooLong = await book(hasty)
+    expect(tooLong.status).toBe(409)
+    expect(tooLong.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+    expect(tooLong.json).toEqual({ Message: expect.stringMatching(HANDLE), TransportationBooked: 'No' })
+    expect(tooLong.json.Message).toMatch(/under way.*[Tt]ry again/)
+    const waited = book(hasty)
+    expect(expectBooked(await waited, true)).toBe(expectBooked(await answer))
+    expect(creations(gateway)).toBe(1)
+  })
+
+  test('is unknown to the one that waited when it becomes unknown', async () => {
+    const gateway = await startGateway({ env: SHORT })
+    const patient = await startGateway({ store: gateway.store, serviceUrl: gateway.sandbox.url })
+    const { answer } = await begin(gateway, { kind: 'timeout' })
+    expect(expectUnknown(await book(patient))).toBe(expectUnknown(await answer))
+    expect(creations(gateway)).toBe(1)
+  })
+
+  test('is sent by one of those that waited when it was refused', async () => {
+    const gateway = await startGateway()
+    gateway.sandbox.fail({ kind: 'status', status: 503, on: ON_CREATION })
+    const answers = await Promise.all([book(gateway), book(gateway), book(gateway)])
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 503])
+    expect([creations(gateway), shipments(gateway).length]).toEqual([2, 1])
+  })
+
+  test('is finished and recorded before a gateway closes, although its caller has hung up', async () => {
+    const gateway = await startGateway()
+    const body = JSON.stringify(bookingExample)
+    gateway.sandbox.fail({ ...SLOW, on: ON_CREATION })
+    const begun = gateway.sandbox.next()
+    const wire = await dial(gateway)
+    wire.write(`POST /createShipment.php HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic()}\r\n`)
+    wire.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+    await begun
+    wire.hangUp()
+    await gateway.gateway.close()
+    expect((await claimOf(gateway)).state).toBe('booked')
+  })
+})
+
+test('a booked key answers the same booking with the same reply and sends nothing; another body is told to update', async () => {
+  const gateway = await startGateway()
+  const first = await book(gateway)
+  const received = gateway.sandbox.requests.length
+  const second = await book(gateway)
+  expect(expectBooked(second, true)).toBe(expectBooked(first))
+  expect(second.text).toBe(first.text)
+  const other = await book(gateway, OTHER_BODY)
+  expect(other.status).toBe(409)
+  expect(other.json).toEqual({ Message: expect.stringContaining('/updateShipment.php'), TransportationBooked: 'No' })
+  expect(other.json.Message).toMatch(HANDLE)
+  expect(gateway.sandbox.requests).toHaveLength(received)
+})
+
+test('a booking is the same if its fields are, in whatever bytes', async () => {
+  const pairs = Object.entries(bookingExample)
+  const upper = pairs.map(([name, value]) => [name.replace(/\.$/, '').toUpperCase(), value])
+  const bodies = {
+    'a form': new URLSearchParams(bookingExample).toString(),
+    'another order': Object.fromEntries(pairs.toReversed()),
+    'another spelling': Object.fromEntries(upper),
+    'blanks around values': Object.fromEntries(pairs.map(([name, value]) => [name, ` ${value} `])),
+    'numbers for strings': { ...bookingExample, Year: 2023, DeliveryZip: 33_166 },
+    'fields that nobody knows': { ...bookingExample, Foo: 'bar', CSR: null },
+    'another word for the action': { ...bookingExample, ActionName: 'create shipment' },
+    'a byte order mark': `\ufeff${JSON.stringify(bookingExample, null, 3)}`,
+  }
+  const gateway = await startGateway()
+  const id = expectBooked(await book(gateway))
+  for (const [what, body] of Object.entries(bodies)) {
+    const { headers } = await post(gateway, '/ConfirmBooking/', body)
+    expect([headers.get('transload-shipment-id'), headers.get('idempotent-replayed')], what).toEqual([id, 'true'])
+  }
+  expect(creations(gateway)).toBe(1)
+})
+
+/*
+ * The last column stays as it is over versions: gateways of several versions share a store, and another key would book again
+ * whatever was booked before.
+ */
+test('a key is the client, and its Idempotency-Key, else the reference and VIN, else the body', async () => {
+  const long = 'k'.repeat(400)
+  const bookings: readonly (readonly [changes: object, headers: Readonly<Record<string, string>>, key?: string])[] = [
+    [{}, {}, 'ELGIi7ep3gIP4uzRDbQ0Mexes_E-yvBvBTwj_G_Kq8w'],
+    [{ VinNo: OTHER_VIN }, {}],
+    [{ VinNo: '' }, {}, 'cXvAPHR5qw16ZJB9AHN5IJaRz0JZpDA5zEmDKOoA5pk'],
+    [{}, keyed('K-1'), '7lXYlSjBTQHDlYbJj-rZTUnfZhrNgWeK51BEwDxkyQU'],
+    [{ VinNo: '' }, keyed(REFERENCE)],
+    [{}, keyed(`${long}1`)],
+    [{}, keyed(`${long}2`)],
+    [NAMELESS, {}, 'fhaGBS4MSo1jMK3q9cJhVCScxPmzqop9tSl_uY3NrCQ'],
+    [{ ...NAMELESS, ...OTHER_BODY }, {}],
+    [OTHER_BODY, { authorization: basic('other', 'secret') }],
+  ]
+  const gateway = await startGateway({ sandbox: { credentials: { [CLIENT.id]: CLIENT.secret, other: 'secret' } } })
+  const made: string[] = []
+  for (const [changes, headers] of bookings) made.push(expectBooked(await book(gateway, changes, headers)))
+  expect(new Set(made).size).toBe(bookings.length)
+  for (const [index, [changes, headers]] of bookings.entries()) {
+    expect(expectBooked(await book(gateway, changes, headers), true)).toBe(made[index])
+  }
+  const keys = (await gateway.store.listClaims({})).map(({ key }) => key)
+  expect(keys).toEqual(expect.arrayContaining(bookings.flatMap(([, , key]) => key ?? [])))
+  expect((await book(gateway, { ReferenceNumber: 'ANOTHER' }, keyed('K-1'))).status).toBe(409)
+})
+
+test('without a name, the same body is the same booking within the window; a name protects without end', async () => {
+  let now = 1_000_000
+  const gateway = await startGateway({ env: { DEDUPE_WINDOW: '10m' }, now: () => now })
+  const first = expectBooked(await book(gateway, NAMELESS))
+  const named = expectBooked(await book(gateway))
+  const withKey = expectBooked(await book(gateway, NAMELESS, keyed('one')))
+  now += 599_999
+  expect(expectBooked(await book(gateway, NAMELESS), true)).toBe(first)
+  now += 1
+  const second = expectBooked(await book(gateway, NAMELESS))
+  expect(expectBooked(await book(gateway, NAMELESS), true)).toBe(second)
+  now += 365 * 86_400_000
+  expect(expectBooked(await book(gateway), true)).toBe(named)
+  expect(expectBooked(await book(gateway, NAMELESS, keyed('one')), true)).toBe(withKey)
+})
+
+test('a refused key is claimed again, whatever the body', async () => {
+  const gateway = await startGateway()
+  gateway.sandbox.fail({ kind: 'status', status: 422, on: ON_CREATION })
+  expect(await book(gateway)).toMatchObject({ status: 422, json: { TransportationBooked: 'No' } })
+  expect(await claimOf(gateway)).toMatchObject({ state: 'refused', shipment: '' })
+  expectBooked(await book(gateway, OTHER_BODY))
+  expect(await statesOf(gateway, (await claimOf(gateway)).handle)).toEqual(['refused', 'sending', 'booked'])
+})
+
+test('an unknown key is never sent again, with any body or after any time, and tells whom to ask', async () => {
+  let now = 0
+  const gateway = await startGateway({ env: SHORT, now: () => now })
+  gateway.sandbox.fail({ kind: 'timeout', on: ON_CREATION, times: 2 })
+  const key = expectUnknown(await book(gateway))
+  const nameless = expectUnknown(await book(gateway, NAMELESS))
+  now += 3_600_000
+  for (const changes of [{}, OTHER_BODY]) expect(expectUnknown(await book(gateway, changes))).toBe(key)
+  expect(expectUnknown(await book(gateway, NAMELESS))).toBe(nameless)
+  expect(creations(gateway)).toBe(2)
+  expect(await statesOf(gateway, key)).toEqual(['none', 'sending', 'unknown'])
+  expect(gateway.lines()).toContainEqual(expect.objectContaining({ booking: key, why: 'late', level: 'error' }))
+})
+
+test('an unknown outcome is a 200 that says so to callers that only read those', async () => {
+  const gateway = await startGateway({ env: { ERROR_STATUS: 'ok' } })
+  gateway.sandbox.fail({ kind: 'reset-after', on: ON_CREATION })
+  for (const answer of [await book(gateway), await book(gateway)]) {
+    expect(answer).toMatchObject({ status: 200, json: { TransportationBooked: 'Unknown' } })
+  }
+})
+
+test('a replay is for the credential that booked, or one that the service lets read the shipment', async () => {
+  const withSecret = (secret: string) => ({ authorization: basic(CLIENT.id, secret) })
+  const gateway = await startGateway({ sandbox: { credentials: { [CLIENT.id]: 'old' } } })
+  const id = expectBooked(await book(gateway, {}, withSecret('old')))
+  gateway.sandbox.set({ credentials: { [CLIENT.id]: 'new' } })
+  await get(gateway, '/getShipment.php?ReferenceNumber=none', withSecret('new'))
+  gateway.sandbox.requests.length = 0
+  expect(expectBooked(await book(gateway, {}, withSecret('new')), true)).toBe(id)
+  expect(gateway.sandbox.requests.map(({ method, path }) => `${method} ${path}`)).toEqual([`GET /v2/shipments/${id}`])
+
+  const wrong = await book(gateway, {}, withSecret('wrong'))
+  expect(wrong).toMatchObject({ status: 401, json: { TransportationBooked: 'No' } })
+  expect(wrong.text + JSON.stringify([...wrong.headers])).not.toMatch(new RegExp(`${id}|replayed`))
+  expect(expectBooked(await book(gateway, {}, withSecret('old')), true)).toBe(id)
+  expect(creations(gateway)).toBe(0)
+})
+
+test.each([
+  { statuses: '4xx', answered: 503, state: 'unknown' },
+  { statuses: '4xx,500', answered: 500, state: 'refused' },
+  { statuses: '4xx,3xx', answered: 307, state: 'refused' },
+  { statuses: '422', answered: 400, state: 'unknown' },
+  { statuses: '422', answered: 422, state: 'refused' },
+])('with BOOKING_REFUSED_STATUSES=$statuses, $answered is $state', async ({ statuses, answered, state }) => {
+  const gateway = await startGateway({ env: { BOOKING_REFUSED_STATUSES: statuses } })
+  gateway.sandbox.fail({ kind: 'status', status: answered, on: ON_CREATION })
+  const first = await book(gateway)
+  expect((await claimOf(gateway)).state).toBe(state)
+  const second = await book(gateway)
+  if (state === 'unknown') expect(expectUnknown(first)).toBe(expectUnknown(second))
+  else expectBooked(second)
+  expect(creations(gateway)).toBe(state === 'unknown' ? 1 : 2)
+})
+
+test('a gateway that starts again on the same file knows the booked and the unknown bookings', async () => {
+  const folder = newFolder('once')
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const url = join(folder, 'store.db')
+  const before = await startGateway({ store: await openStore(url) })
+  const first = await book(before)
+  before.sandbox.fail({ kind: 'reset-after', on: ON_CREATION })
+  const key = expectUnknown(await book(before, { ReferenceNumber: 'IN-DOUBT' }))
+  await before.gateway.close()
+  await before.store.close()
+
+  const after = await startGateway({ store: await openStore(url), serviceUrl: before.sandbox.url })
+  const again = await book(after)
+  expect(expectBooked(again, true)).toBe(expectBooked(first))
+  expect(again.text).toBe(first.text)
+  expect(expectUnknown(await book(after, { ReferenceNumber: 'IN-DOUBT' }))).toBe(key)
+  expect(creations(before)).toBe(2)
+})

@@ -1,0 +1,130 @@
+import { expect, test } from 'vitest'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { book } from '../bookings/desk.ts'
+import { freePort } from '../free-port.ts'
+import { type Answered, basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
+import { openService } from '../http/service.ts'
+import type { Fault } from '../stand-in/stand-in.ts'
+
+/*
+ * Promise: where the answer of the service does not come, or cannot be read, the caller is told if what it asked for may have been
+ * done: then it must look first; else it may ask again (contract, sections 3, 7 and 9).
+ */
+
+const QUOTE = '/getShippingQuote.php'
+const named = { ShipmentNumber: quoteExample.ShipmentNumber }
+const version2 =
+  (method: string, path: string) =>
+  async (gateway: TestGateway): Promise<Answered> => {
+    const body = method === 'GET' ? null : JSON.stringify({ customer: { name: 'Pat Example' }, vehicles: [] })
+    const reply = await fetch(gateway.url + path, {
+      method,
+      body,
+      headers: { authorization: basic(), 'content-type': 'application/json' },
+    })
+    const text = await reply.text()
+    return { status: reply.status, headers: reply.headers, text, json: JSON.parse(text) }
+  }
+
+const CHANGE = /The change may have been made or not/
+const PASSED = /may have done what was asked: look before you send this again/
+const ASKED = /^(?!.*may have)/
+const AGAIN = /Try again/
+
+/** The calls, what a caller is told of each, and if the transportation is booked. */
+const CALLS: Readonly<Record<string, readonly [(gateway: TestGateway) => Promise<Answered>, RegExp, string?]>> = {
+  'a new quote': [(gateway) => post(gateway, QUOTE, quoteExample), ASKED],
+  'an update of a quote': [(gateway) => post(gateway, QUOTE, { ...named, ActionName: 'Update Rate' }), CHANGE],
+  'an approval': [(gateway) => post(gateway, QUOTE, { ...named, ActionName: 'Approve Rate' }), CHANGE],
+  'a booking': [(gateway) => book(gateway, { ReferenceNumber: 'REF-2' }), /outcome.* not known/, 'Unknown'],
+  'a read': [(gateway) => get(gateway, '/getShipment.php?ReferenceNumber=REF-1'), ASKED, 'Unknown'],
+  'an update': [
+    (gateway) => post(gateway, '/updateShipment.php', { ReferenceNumber: 'REF-1', PickupName: 'Robin' }),
+    CHANGE,
+    'Unknown',
+  ],
+  'a cancellation': [
+    (gateway) => post(gateway, '/deleteShipment.php', { ReferenceNumber: 'REF-1' }),
+    CHANGE,
+    'Unknown',
+  ],
+  'POST /v2/shipments': [version2('POST', '/v2/shipments'), PASSED, 'Unknown'],
+  'POST /v2/shipment': [version2('POST', '/v2/shipment'), PASSED, 'Unknown'],
+  'POST /v2/quote/q-1/approve': [version2('POST', '/v2/quote/q-1/approve'), PASSED, 'Unknown'],
+  'PUT /v2/shipments/s-1': [version2('PUT', '/v2/shipments/s-1'), PASSED, 'No'],
+  'POST /v2/shipments/s-1/documents': [version2('POST', '/v2/shipments/s-1/documents'), PASSED, 'No'],
+  'POST /v2/carriers': [version2('POST', '/v2/carriers'), PASSED, 'No'],
+  'a version-2 body at /createShipment.php': [version2('POST', '/createShipment.php'), PASSED, 'Unknown'],
+  'GET /v2/shipments/s-1': [version2('GET', '/v2/shipments/s-1'), AGAIN, 'No'],
+  'DELETE /v2/shipments/s-1': [version2('DELETE', '/v2/shipments/s-1'), AGAIN, 'Unknown'],
+  'POST /v2/quote': [version2('POST', '/v2/quote/?from=NY'), AGAIN, 'No'],
+  'POST /oauth2/token': [version2('POST', '/oauth2/token'), AGAIN, 'No'],
+}
+
+const ALL = Object.entries(CALLS)
+
+test.each<[string, Fault, number]>([
+  ['no reply in time', { kind: 'timeout' }, 504],
+  ['no reply', { kind: 'reset-after' }, 502],
+  ['half a reply', { kind: 'reset-mid-body' }, 502],
+  ['too large a reply', { kind: 'huge', megabytes: 9 }, 502],
+])('%s', async (_, fault, status) => {
+  // What is passed through is streamed: it breaks off as it came.
+  const isPassedOn = fault.kind === 'reset-mid-body' || fault.kind === 'huge'
+  const told = async ([what, [send, message, booked]]: (typeof ALL)[number]) => {
+    const gateway = await startGateway({ env: { UPSTREAM_TIMEOUT_MS: '1000' } })
+    await post(gateway, QUOTE, quoteExample)
+    await book(gateway, { ReferenceNumber: 'REF-1' })
+    gateway.sandbox.fail({ ...fault, ...(what === 'an update' && { on: { method: 'PUT' } }), times: 'always' })
+    const { status: answered, json } = await send(gateway)
+    const expected = [what, what === 'a booking' ? 503 : status, expect.stringMatching(message), booked]
+    expect([what, answered, json.Message, json.TransportationBooked]).toEqual(expected)
+  }
+  await Promise.all(ALL.filter(([what]) => !isPassedOn || !/^[A-Z]+ /.test(what)).map(told))
+})
+
+test('an update whose shipment cannot be read changes nothing', async () => {
+  const gateway = await startGateway()
+  await book(gateway, { ReferenceNumber: 'REF-1' })
+  gateway.sandbox.fail({ kind: 'reset-after', on: { method: 'GET' }, times: 'always' })
+  expect((await CALLS['an update']?.[0](gateway))?.json.Message).toMatch(ASKED)
+})
+
+test('only a call that found no connection was not sent', async () => {
+  const gateway = await startGateway({ serviceUrl: `http://127.0.0.1:${await freePort()}` })
+  for (const path of ['/v2/shipments', '/createShipment.php']) {
+    const { json } = await version2('POST', path)(gateway)
+    expect(json).toEqual({ Message: expect.stringMatching(/nothing was sent/), TransportationBooked: 'No' })
+  }
+})
+
+/** Opens a gateway before a service that answers everything with one reply. */
+async function answering(status: number, body: object): Promise<TestGateway> {
+  const { url } = await openService((incoming, outgoing) => {
+    incoming.resume()
+    outgoing.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  })
+  return startGateway({ env: OWN, serviceUrl: url })
+}
+
+test.each([404, 405])(
+  '%i to everything says nothing about a number: it is 502, and the log says what to check',
+  async (status) => {
+    const gateway = await answering(status, { message: 'Not Found' })
+    const message = expect.stringContaining('does not serve this call')
+    expect(await post(gateway, QUOTE, quoteExample)).toMatchObject({ status: 502, json: { Message: message } })
+    // Nothing was booked: the same reference is sent again.
+    for (const answer of [await book(gateway), await book(gateway)]) {
+      expect(answer).toMatchObject({ status: 502, json: { TransportationBooked: 'No' } })
+    }
+    expect(await gateway.logged(/check V2_BASE_URL/)).toMatchObject({ level: 'error', status })
+    expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200)
+  },
+)
+
+test('a quote that nobody could ever name is 502', async () => {
+  const gateway = await answering(200, { price: 100 })
+  const { ShipmentNumber: _, OrderRefNumber: __, ...nameless } = quoteExample
+  expect((await post(gateway, QUOTE, nameless)).status).toBe(502)
+  expect(await post(gateway, QUOTE, { ...nameless, ...named })).toMatchObject({ status: 200, json: { Cost: '100.00' } })
+})
