@@ -14,11 +14,12 @@ const places = openPlaces()
 afterAll(() => places.close())
 
 async function filled(store: Store): Promise<Store> {
-  for (let no = 0; no < 1_200; no += 1)
-    await store.put({
+  const put = (_: unknown, no: number) =>
+    store.put({
       links: [link({ name: `Ä-${no}`, id: `id-${no}` })],
       thing: thing({ id: `id-${no}`, facts: no % 2 ? null : { a: 1 } }),
     })
+  await Promise.all(Array.from({ length: 1_200 }, put))
   const { claim } = await store.claim(newClaim({ reference: 'Zoë "1"', vin: 'V' }))
   await store.change(claim, { state: 'booked', instance: 'g', why: 'made', shipment: 's-1', reply: '{"Message":"ok"}' })
   await store.claim(newClaim({ key: 'REF-2' }))
