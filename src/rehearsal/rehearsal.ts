@@ -749,8 +749,8 @@ const MOST_SLOTS = 2 ** 20
 const FIRST_SLOTS = MOST_SLOTS / 4 ** 4
 const MOST_SECONDS = 10_000
 const MOST_ANONYMOUS = 100_000
-export const OTHER_CASE = 'other-case'
-export const SAME_BOOKING = 'same-booking'
+const OTHER_CASE = 'other-case'
+const SAME_BOOKING = 'same-booking'
 
 /** Joins bookings with the quotes before them, finds bookings that are one, and the peaks. */
 export function createJoin(dedupeWindowMs: number): Join {
