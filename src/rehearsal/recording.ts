@@ -1,9 +1,9 @@
 import { createReadStream, readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { PassThrough, Readable, type Transform } from 'node:stream'
+import { PassThrough, pipeline, type Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { createGunzip, createZstdDecompress, unzipSync } from 'node:zlib'
-import { freePart } from '../body/growing-buffer.ts'
+import { createGrowingBuffer, freePart } from '../body/growing-buffer.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { isStructure } from '../text/json.ts'
 
@@ -50,7 +50,6 @@ export interface Recorded {
   readonly client: string | undefined
   readonly source: string | undefined
   readonly idempotencyKey: string | undefined
-  readonly status: number | undefined
   readonly replyBytes: number | undefined
   /** The version-1 reply; undefined if it was not recorded. */
   readonly reply: string | undefined
@@ -138,89 +137,69 @@ async function* counting(source: Readable, reading: Reading): AsyncGenerator<Buf
 
 /** Gives the bytes of a file as lines of one kind, by what its beginning is. */
 async function* linesOf(source: AsyncGenerator<Buffer>, file: RecordedFile, catalog: Catalog): AsyncGenerator<Buffer> {
-  let [head, rest] = await headOf(source)
+  let [head, whole] = await opened(source)
   const compression = compressionOf(head)
   if (compression) {
-    ;[head, rest] = await headOf(
-      compression === 'gzip' ? unpacked(createGunzip(), chained(head, rest)) : unzstd(chained(head, rest)),
-    )
+    ;[head, whole] = await opened(compression === 'gzip' ? pipeline(whole, createGunzip(), () => {}) : unzstd(whole))
     if (compressionOf(head)) throw new NotARecording('is compressed twice; decompress it once')
   }
   const format = formatOf(head, file.name)
   file.format = compression ? `${format}, ${compression}` : format
-  const whole = chained(head[0] === 0xef && head[1] === 0xbb ? head.subarray(3) : head, rest)
   if (format === 'HAR') yield* entriesOf(whole)
   else if (format === 'raw request' || format === 'body') {
-    const record = rawRecord(await collected(whole), format, file.name, catalog)
-    yield Buffer.from(`${JSON.stringify(record)}\n`)
+    const bytes = createGrowingBuffer()
+    for await (const chunk of whole) {
+      bytes.append(chunk)
+      if (bytes.lengthBytes() > LINE_LIMIT_BYTES) throw new NotARecording('is one request of more than 16 MiB')
+    }
+    yield Buffer.from(`${JSON.stringify(rawRecord(bytes.take(), format, file.name, catalog))}\n`)
   } else yield* whole
 }
 
-type Rest = AsyncIterator<Buffer>
-
-/** Reads the beginning of a stream. */
-async function headOf(source: AsyncIterable<Buffer>): Promise<[head: Buffer, rest: Rest]> {
+/** Reads the beginning of a stream; the whole follows without a byte order mark. */
+async function opened(source: AsyncIterable<Buffer>): Promise<[head: Buffer, whole: AsyncGenerator<Buffer>]> {
   const rest = source[Symbol.asyncIterator]()
-  const chunks: Buffer[] = []
-  for (let length = 0; length < HEAD_BYTES; ) {
+  let head = Buffer.alloc(0)
+  while (head.length < HEAD_BYTES) {
     const { done, value } = await rest.next()
     if (done) break
-    chunks.push(value)
-    length += value.length
+    head = Buffer.concat([head, value])
   }
-  return [Buffer.concat(chunks), rest]
-}
-
-async function* chained(head: Buffer, rest: Rest): AsyncGenerator<Buffer> {
-  yield head
-  for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
-}
-
-/** Decompresses bytes; an error of the source reaches the reader, too. */
-function unpacked(unpack: Transform, source: AsyncGenerator<Buffer>): AsyncIterable<Buffer> {
-  const packed = Readable.from(source)
-  return packed.on('error', (error) => unpack.destroy(error)).pipe(unpack)
+  async function* whole(): AsyncGenerator<Buffer> {
+    yield head[0] === 0xef && head[1] === 0xbb ? head.subarray(3) : head
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
+  }
+  return [head, whole()]
 }
 
 /** Decompresses zstd frame by frame: Node's stream loses what follows the end of a frame in the same chunk. */
 function unzstd(source: AsyncGenerator<Buffer>): AsyncIterable<Buffer> {
   const out = new PassThrough()
-  const open = () => {
-    const unpack = createZstdDecompress()
-    unpack.on('error', (error) => out.destroy(error)).pipe(out, { end: false })
-    return unpack
-  }
   const pump = async () => {
-    let unpack = open()
+    let unpack: ReturnType<typeof createZstdDecompress> | undefined
     let given = 0
     for await (const chunk of source) {
       for (let left = chunk; left.length > 0; ) {
-        await new Promise<void>((resolve, reject) => unpack.write(left, (error) => (error ? reject(error) : resolve())))
+        if (!unpack) {
+          given = 0
+          unpack = createZstdDecompress().on('error', (error) => out.destroy(error))
+          unpack.pipe(out, { end: false })
+        }
+        const frame = unpack
+        await new Promise<void>((resolve, reject) => frame.write(left, (error) => (error ? reject(error) : resolve())))
         given += left.length
-        const over = given - unpack.bytesWritten
+        const over = given - frame.bytesWritten
         left = left.subarray(left.length - over)
         if (over === 0) continue
-        await finished(unpack.end(), { writable: false })
-        unpack = open()
-        given = 0
+        await finished(frame.end(), { writable: false })
+        unpack = undefined
       }
     }
-    await finished(unpack.end(), { writable: false })
+    if (unpack) await finished(unpack.end(), { writable: false })
     out.end()
   }
   pump().catch((error: unknown) => out.destroy(error instanceof Error ? error : undefined))
   return out
-}
-
-async function collected(source: AsyncGenerator<Buffer>): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of source) {
-    chunks.push(chunk)
-    length += chunk.length
-    if (length > LINE_LIMIT_BYTES) throw new NotARecording('is one request of more than 16 MiB')
-  }
-  return Buffer.concat(chunks)
 }
 
 function compressionOf(head: Buffer): 'gzip' | 'zstd' | undefined {
@@ -241,17 +220,20 @@ function formatOf(head: Buffer, name: string): 'HAR' | 'JSON lines' | 'access lo
     throw new NotARecording(`is a capture of packets; make JSON lines of it first: ${captureCommand(name)}`)
   }
   const text = head.toString('utf8').replace(/^\ufeff/, '')
-  const first = text.trimStart().split('\n', 1)[0] ?? ''
   if (REQUEST_LINE.test(text)) return 'raw request'
   if (/^\s*\{\s*"log"\s*:\s*\{/.test(text)) return 'HAR'
-  if (first.startsWith('{')) return isRecord(first) ? 'JSON lines' : 'body'
-  if (LOG_LINE.test(first)) return 'access log'
-  if (/^[\w.%-]+=/.test(first) || /^--\S+\s*$/.test(first)) return 'body'
+  const lines = text.trimStart().split('\n', MOST_CUT_LINES)
+  const [first = ''] = lines
+  if (first.startsWith('{') ? !isRecord(first) : /^[\w.%-]+=|^--\S+\s*$/.test(first)) return 'body'
   // The first line of a log may be cut off.
-  const isLog = text.split('\n', 20).some((line) => LOG_LINE.test(line) || (line.startsWith('{') && isRecord(line)))
-  if (isLog) return LOG_LINE.test(text.split('\n')[1] ?? '') ? 'access log' : 'JSON lines'
+  for (const line of lines) {
+    if (LOG_LINE.test(line)) return 'access log'
+    if (line.startsWith('{') && isRecord(line)) return 'JSON lines'
+  }
   throw new NotARecording('is no recording: no HAR, JSON lines, access log or request')
 }
+
+const MOST_CUT_LINES = 20
 
 /** Makes the lines of a capture; tshark prints bodies as hexadecimal digits. */
 const captureCommand = (name: string): string =>
@@ -307,49 +289,36 @@ async function* entriesOf(source: AsyncGenerator<Buffer>): AsyncGenerator<Buffer
 
 /** Cuts bytes into blocks at line ends. */
 async function* blocksOf(source: AsyncGenerator<Buffer>): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  let parts: Buffer[] = []
-  let length = 0
+  const held = createGrowingBuffer({ mostBytes: LINE_LIMIT_BYTES + BLOCK_BYTES })
+  /** The bytes that are held of whole lines. */
+  let whole = 0
   let isSkipping = false
-  let used: Buffer[] = []
-  const take = () => {
-    const block = new Uint8Array(length)
-    let at = 0
-    for (const part of parts) {
-      block.set(part, at)
-      at += part.length
-    }
-    parts = []
-    length = 0
-    for (const chunk of used) freePart(chunk)
-    used = []
-    return block
-  }
   let fault: unknown
   try {
     for await (let chunk of source) {
       if (isSkipping) {
         const end = chunk.indexOf(LINE_FEED)
-        if (end === -1) continue
+        if (end === -1) {
+          freePart(chunk)
+          continue
+        }
         isSkipping = false
         chunk = chunk.subarray(end + 1)
       }
       const end = chunk.lastIndexOf(LINE_FEED) + 1
-      used.push(chunk)
-      // A copy: what the chunk itself takes is freed with the block.
-      const rest = end === 0 ? chunk : Buffer.from(chunk.subarray(end))
-      if (end > 0) {
-        parts.push(chunk.subarray(0, end))
-        length += end
-        if (length >= BLOCK_BYTES) yield take()
-      }
-      parts.push(rest)
-      length += rest.length
-      if (end === 0 && length > LINE_LIMIT_BYTES) {
-        // Whole lines may stand before it.
-        const held = Buffer.from(take().buffer)
-        const whole = held.lastIndexOf(LINE_FEED) + 1
-        parts = [held.subarray(0, whole), LEFT_OUT]
-        length = whole + LEFT_OUT.length
+      if (end > 0) whole = held.lengthBytes() + end
+      held.append(chunk)
+      if (held.lengthBytes() < BLOCK_BYTES) continue
+      if (whole > 0) {
+        const bytes = held.take()
+        const rest = Buffer.from(bytes.subarray(whole))
+        yield Uint8Array.from(bytes.subarray(0, whole))
+        freePart(bytes)
+        if (rest.length > 0) held.append(rest)
+        whole = 0
+      } else if (held.lengthBytes() > LINE_LIMIT_BYTES) {
+        freePart(held.take())
+        yield Uint8Array.from(LEFT_OUT)
         isSkipping = true
       }
     }
@@ -357,7 +326,7 @@ async function* blocksOf(source: AsyncGenerator<Buffer>): AsyncGenerator<Uint8Ar
     fault = error
   }
   // What was read before a fault counts.
-  if (length > 0) yield take()
+  if (held.lengthBytes() > 0) yield Uint8Array.from(held.take())
   if (fault !== undefined) throw fault
 }
 
@@ -417,56 +386,23 @@ function pathNamed(file: string, bytes: Buffer, { actions, endpoints, isVersion1
 
 /** Reads a line of a recording; returns why it cannot. */
 export function readRecord(line: string): Recorded | string {
+  let value: Members
   if (line.charCodeAt(0) === OPEN_BRACE) {
-    let value: unknown
     try {
       value = JSON.parse(line)
     } catch {
       return 'is not JSON'
     }
-    return requestOf(value) ?? 'has no path of a request'
+  } else {
+    if (line === '\u0001') return 'is longer than 16 MiB'
+    const [found, source, client, at, request, , bytes] = LOG_LINE.exec(line) ?? []
+    if (found === undefined) return 'is no line of an access log, and not JSON'
+    value = { at, request, source, client, bytes: bytes === '-' ? 0 : bytes }
   }
-  if (line === '\u0001') return 'is longer than 16 MiB'
-  const [found, source, client = '-', time = '', request = '', status, bytes] = LOG_LINE.exec(line) ?? []
-  if (found === undefined) return 'is no line of an access log, and not JSON'
-  const [method = '', target = '', version = ''] = request.split(' ')
-  if (!target.startsWith('/')) return 'has no request'
-  const named = client === '-' ? undefined : client
-  const replyBytes = bytes === '-' ? 0 : Number(bytes)
-  return {
-    ...NOTHING,
-    at: timeOf(time),
-    method,
-    target,
-    version,
-    source,
-    client: named,
-    status: Number(status),
-    replyBytes,
-  }
+  return requestOf(value) ?? 'has no path of a request'
 }
 
 const OPEN_BRACE = 0x7b
-
-const NOTHING: Recorded = {
-  at: undefined,
-  method: 'POST',
-  target: '',
-  version: '',
-  contentType: undefined,
-  body: undefined,
-  isText: false,
-  bytes: undefined,
-  authorization: undefined,
-  client: undefined,
-  source: undefined,
-  idempotencyKey: undefined,
-  status: undefined,
-  replyBytes: undefined,
-  reply: undefined,
-  shipmentId: undefined,
-  service: undefined,
-}
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -496,18 +432,15 @@ const firstOf = (record: Members, names: readonly string[]): unknown => {
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
 /** Reads the request of a JSON line: the schema of `RECORD_FILE`, an entry of a HAR, or a log; undefined if there is none. */
-function requestOf(value: unknown): Recorded | undefined {
-  const record = membersOf(value)
-  const har = membersOf(record['request'])
-  if (typeof har['url'] === 'string') return ofHar(record, har)
+function requestOf(value: Members): Recorded | undefined {
+  const record = typeof membersOf(value['request'])['url'] === 'string' ? ofHar(value) : value
   const line = textOf(record['request'])?.split(' ')
-  const path = textOf(firstOf(record, ALIASES.path)) ?? line?.[1]
-  if (path === undefined) return undefined
-  const target = path.startsWith('/') ? path : pathOf(path)
-  if (target === undefined) return undefined
+  const path = textOf(firstOf(record, ALIASES.path)) ?? line?.[1] ?? ''
+  const url = path.startsWith('/') ? undefined : URL.parse(path)
+  const target = url ? url.pathname + url.search : path
+  if (!target.startsWith('/')) return undefined
   const query = target.includes('?') ? undefined : textOf(firstOf(record, ALIASES.query))
   const headers = lowerCased(membersOf(record['headers']))
-  const status = Number(record['status'])
   return {
     at: timeOf(firstOf(record, ALIASES.at)),
     method: textOf(firstOf(record, ALIASES.method)) ?? line?.[0] ?? 'POST',
@@ -521,7 +454,6 @@ function requestOf(value: unknown): Recorded | undefined {
     client: textOf(firstOf(record, ALIASES.client)),
     source: textOf(firstOf(record, ALIASES.source)),
     idempotencyKey: textOf(headers['idempotency-key']),
-    status: Number.isInteger(status) ? status : undefined,
     replyBytes: numberOf(firstOf(record, ALIASES.replyBytes)),
     reply: jsonText(record['reply'] ?? record['response_body']),
     shipmentId: textOf(record['shipment_id']),
@@ -542,66 +474,42 @@ function lowerCased(headers: Members): Members {
 }
 
 function bodyOf(record: Members, headers: Members): Buffer | undefined {
-  const { body_base64: base64, body_hex: hex } = record
-  const bytes =
-    typeof base64 === 'string'
-      ? Buffer.from(base64, 'base64')
-      : typeof hex === 'string' && hex !== ''
-        ? Buffer.from(hex, 'hex')
-        : undefined
-  if (!bytes) {
+  const [base64, hex] = [textOf(record['body_base64']), textOf(record['body_hex'])]
+  if (base64 === undefined && hex === undefined) {
     const text = jsonText(firstOf(record, ALIASES.body))
     return text === undefined ? undefined : Buffer.from(text)
   }
-  return /gzip|deflate/i.test(String(headers['content-encoding'] ?? '')) ? inflated(bytes) : bytes
-}
-
-/** Inflates a body; one that cannot be inflated stays as it is, and cannot be read then. */
-function inflated(bytes: Buffer): Buffer {
+  const bytes = base64 === undefined ? Buffer.from(hex ?? '', 'hex') : Buffer.from(base64, 'base64')
+  if (!/gzip|deflate/i.test(String(headers['content-encoding']))) return bytes
   try {
     return unzipSync(bytes, { maxOutputLength: LINE_LIMIT_BYTES })
   } catch {
+    // It stays as it is, and cannot be read then.
     return bytes
   }
 }
 
-function ofHar(record: Members, request: Members): Recorded | undefined {
-  const target = pathOf(String(request['url']))
-  if (target === undefined) return undefined
-  const list = (value: unknown): readonly Members[] => (Array.isArray(value) ? value.map(membersOf) : [])
-  const headersOf = (value: unknown) =>
-    new Map(list(value).map(({ name, value: text }) => [String(name).toLowerCase(), String(text)]))
-  const headers = headersOf(request['headers'])
-  const posted = membersOf(request['postData'])
-  const params = list(posted['params']).map(({ name, value: text }): [string, string] => [
-    String(name),
-    String(text ?? ''),
-  ])
-  const sent = textOf(posted['text']) ?? (params.length > 0 ? String(new URLSearchParams(params)) : undefined)
-  const response = membersOf(record['response'])
-  const content = membersOf(response['content'])
-  const text = textOf(content['text'])
+/** Makes a record of an entry of a HAR. */
+function ofHar({ startedDateTime: at, request, response }: Members): Members {
+  const { method = 'GET', url, httpVersion, headers, postData, bodySize } = membersOf(request)
+  const { mimeType, text, params } = membersOf(postData)
+  const { headers: answered, content } = membersOf(response)
+  const { text: reply, encoding } = membersOf(content)
+  const pairs = (list: unknown): [string, string][] =>
+    Array.isArray(list) ? list.map((one) => [String(one?.name), String(one?.value ?? '')]) : []
+  const form = pairs(params)
   return {
-    ...NOTHING,
-    at: timeOf(record['startedDateTime']),
-    method: String(request['method'] ?? 'GET'),
-    target,
-    version: /^http\/\d\.\d$/i.test(String(request['httpVersion'])) ? String(request['httpVersion']).toUpperCase() : '',
-    contentType: headers.get('content-type') ?? textOf(posted['mimeType']),
+    at,
+    method,
+    path: url,
+    version: String(httpVersion).toUpperCase(),
+    headers: Object.fromEntries(pairs(headers)),
+    content_type: mimeType,
     // An empty body is one, too.
-    body: sent === undefined ? (request['bodySize'] === 0 ? Buffer.alloc(0) : undefined) : Buffer.from(sent),
-    isText: true,
-    authorization: headers.get('authorization'),
-    idempotencyKey: headers.get('idempotency-key'),
-    status: numberOf(response['status']),
-    reply: text !== undefined && content['encoding'] === 'base64' ? Buffer.from(text, 'base64').toString() : text,
-    shipmentId: headersOf(response['headers']).get('transload-shipment-id'),
+    body: textOf(text) ?? (form.length > 0 ? String(new URLSearchParams(form)) : bodySize === 0 ? '' : undefined),
+    reply: encoding === 'base64' ? Buffer.from(String(reply), 'base64').toString() : textOf(reply),
+    shipment_id: lowerCased(Object.fromEntries(pairs(answered)))['transload-shipment-id'],
   }
-}
-
-function pathOf(url: string): string | undefined {
-  const parsed = URL.parse(url)
-  return parsed ? parsed.pathname + parsed.search : undefined
 }
 
 const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec'

@@ -320,7 +320,11 @@ function sectionsOf({ load, changes, fallbacks, ...report }: Report): readonly S
     message: action ? `${action}: ${message}` : message,
     advice: paste === undefined ? advice : `${advice} ${paste}`,
   }))
-  const parts: readonly (readonly [title: string, list: readonly Readonly<Record<string, unknown>>[], columns: string])[] = [
+  const parts: readonly (readonly [
+    title: string,
+    list: readonly Readonly<Record<string, unknown>>[],
+    columns: string,
+  ])[] = [
     ['Files', report.files.map((file) => ({ ...file })), 'name format fault'],
     ['Lines that are no calls', report.unreadable, 'why count first'],
     [`Since ${changes?.since} (${shareText(changes?.share ?? null)})`, changed, ' problem'],

@@ -3,6 +3,7 @@ import { createWriteStream } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import type { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
+import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { type Block, type Reading, readBlocks } from './recording.ts'
 import {
@@ -47,10 +48,17 @@ const SMALL_BLOCKS = 16
 /** Blocks that wait for each other thread, so that it never waits for this one, which rehearses the rest. */
 const BLOCKS_AHEAD = 4
 
+/**
+ * Calls leave nothing behind that is worth a larger young generation, which V8 would let grow to 100 MB, and old objects are
+ * collected when they have grown by a third instead of fourfold.
+ */
+const HEAP_FLAGS = ['--semi-space-growth-factor=1', '--heap-growing-percent=30']
+
 /** Rehearses recordings on all cores. Results are joined in the order of the blocks. */
 export async function rehearseAll(options: RunOptions): Promise<Found> {
   const { setup, names, input, reading, learnFile, onLines, threads = availableParallelism() } = options
   const rehearsal = await openRehearsal(setup)
+  for (const flag of HEAP_FLAGS) setFlagsFromString(flag)
   const join = createJoin(rehearsal.config.DEDUPE_WINDOW)
   const blocks: { file: number; linesBefore: number }[] = []
   const lines: number[] = []
