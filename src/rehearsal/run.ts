@@ -16,7 +16,6 @@ import {
   type Rehearsal,
   type Setup,
   type Tally,
-  type Variant,
 } from './rehearsal.ts'
 import type { ThreadMessage } from './rehearsal-thread.ts'
 
@@ -63,27 +62,25 @@ export async function rehearseAll(options: RunOptions): Promise<Found> {
   const blocks: { file: number; linesBefore: number }[] = []
   const lines: number[] = []
   const learned = learnFile === undefined ? undefined : createWriteStream(learnFile, { mode: OWNER_ONLY })
-  const waiting = new Map<number, { result: BlockResult; variants: Map<number, Variant> }>()
+  const waiting = new Map<number, BlockResult>()
   let total = 0
   let next = 0
 
-  function receive(result: BlockResult, variants: Map<number, Variant>): void {
-    for (const variant of result.variants) variants.set(variant.id, variant)
-    waiting.set(result.no, { result, variants })
+  function receive(result: BlockResult): void {
+    waiting.set(result.no, result)
     for (let ready = waiting.get(next); ready; ready = waiting.get(next)) {
       waiting.delete(next)
-      join.add(ready.result, ready.variants)
+      join.add(ready)
       const { file } = blocks[next] ?? { file: 0 }
       blocks[next] = { file, linesBefore: lines[file] ?? 0 }
-      lines[file] = (lines[file] ?? 0) + ready.result.lines
-      total += ready.result.lines
-      learned?.write(ready.result.learned)
+      lines[file] = (lines[file] ?? 0) + ready.lines
+      total += ready.lines
+      learned?.write(ready.learned)
       next += 1
     }
     onLines(total)
   }
 
-  const own = new Map<number, Variant>()
   const pool: Thread[] = []
   for await (const block of readBlocks(names, input, rehearsal.catalog, reading)) {
     blocks.push({ file: block.file, linesBefore: 0 })
@@ -92,7 +89,7 @@ export async function rehearseAll(options: RunOptions): Promise<Found> {
     const free = pool.find(({ queued }) => queued() < BLOCKS_AHEAD)
     if (free) free.send(block)
     else {
-      receive(rehearsal.rehearse(block), own)
+      receive(rehearsal.rehearse(block))
       // Other threads, the reader and signals have their turn.
       await new Promise(setImmediate)
     }
@@ -118,14 +115,13 @@ interface Thread {
   readonly end: () => Promise<Tally>
 }
 
-function startThread(setup: Setup, onResult: (result: BlockResult, variants: Map<number, Variant>) => void): Thread {
+function startThread(setup: Setup, onResult: (result: BlockResult) => void): Thread {
   // The thread runs from the same kind of file as this module: .ts in development, .js once built.
   const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
   const worker = new Worker(new URL(`./rehearsal-thread${extension}`, import.meta.url), {
     workerData: setup,
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
   })
-  const variants = new Map<number, Variant>()
   const { promise: tally, resolve, reject } = Promise.withResolvers<Tally>()
   // A failure is told at the end of the run, or when a block is sent.
   tally.catch(() => undefined)
@@ -133,7 +129,7 @@ function startThread(setup: Setup, onResult: (result: BlockResult, variants: Map
   worker.on('error', reject).on('message', (message: ThreadMessage) => {
     if ('tally' in message) return resolve(message.tally)
     queued -= 1
-    onResult(message.result, variants)
+    onResult(message.result)
   })
   return {
     queued: () => queued,
