@@ -271,6 +271,8 @@ interface Section {
 /** The headings of columns that are not named as their members. */
 const HEADINGS: Readonly<Record<string, string>> = {
   count: 'calls',
+  fact: '',
+  fault: '',
   lossy: 'with loss',
   unseen: 'not told',
   message: 'problem',
@@ -325,7 +327,7 @@ function sectionsOf({ load, changes, fallbacks, ...report }: Report): readonly S
     list: readonly Readonly<Record<string, unknown>>[],
     columns: string,
   ])[] = [
-    ['Files', report.files.map((file) => ({ ...file })), 'name format fault'],
+    ['Files', report.files.map(({ name, ...file }) => ({ file: name, ...file })), 'file format fault'],
     ['Lines that are no calls', report.unreadable, 'why count first'],
     [`Since ${changes?.since} (${shareText(changes?.share ?? null)})`, changed, ' problem'],
     ['Calls', report.groups, 'caller action path pass lossy refused unseen'],
@@ -377,7 +379,7 @@ export function textOf(report: Report): readonly string[] {
             `    ${example && `such as ${example}; `}${first} to ${last}${callers && `; ${callers}`}`,
             `    ${advice}`,
           ])
-        : [head, ...few].map((cells) =>
+        : [...(head.some(Boolean) ? [head] : []), ...few].map((cells) =>
             cells
               .map((cell, i) => cell.padEnd(widths[i] ?? 0))
               .join('  ')
