@@ -116,6 +116,7 @@ describe.each([
     const bookVin = (VinNo: string) => book(gateway, { VinNo })
     if (order === 'at once') (await Promise.all([VIN, OTHER_VIN].map(bookVin))).forEach(expectBooked)
     else for (const VinNo of [VIN, OTHER_VIN]) expectBooked(await bookVin(VinNo))
+    expect(gateway.sandbox.requests.filter(({ body }) => body.includes('quote_id')).length).toBeLessThanOrEqual(1)
     expect(vins(gateway).sort()).toEqual([VIN, OTHER_VIN])
     expect((await read(gateway, { VinNo: VIN })).json.VinNo).toBe(VIN)
     const unclear = await cancel(gateway)

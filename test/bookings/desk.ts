@@ -1,6 +1,10 @@
 import { expect, onTestFinished, vi } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
+import { settle } from '../../src/bookings/settlement.ts'
+import { loadMappings } from '../../src/config/mappings.ts'
+import type { Catalog } from '../../src/mapping/catalog.ts'
 import type { Claim, Store } from '../../src/store/store.ts'
+import { SETTINGS } from '../events/office.ts'
 import { type Answered, post, type TestGateway } from '../gateway.ts'
 import type { Fault, RecordedRequest, Sandbox, Shipment } from '../stand-in/stand-in.ts'
 
@@ -106,3 +110,20 @@ export function heartbeats(): (holds: () => unknown) => Promise<void> {
 
 /** Longer than the interval of heartbeats. */
 const HEARTBEAT_MS = 4_000
+
+let catalog: Promise<Catalog> | undefined
+
+/** Settles a booking as an operator does. */
+export async function settleAs(
+  store: Store,
+  claim: Claim,
+  settlement: Parameters<typeof settle>[1],
+): ReturnType<typeof settle> {
+  catalog ??= loadMappings()
+  const deps = { store, catalog: await catalog, settings: SETTINGS, instance: 'operator' }
+  return settle(claim, settlement, deps)
+}
+
+/** The settlement of a booking whose shipment is looked for at the service. */
+export const settlementOf = (found: Shipment | undefined) =>
+  found ? { shipment: found.id, number: found.number } : 'not-booked'

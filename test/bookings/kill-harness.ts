@@ -8,6 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { ClaimState } from '../../src/store/store.ts'
+import { basic } from '../gateway.ts'
 import { type Sandbox, startSandbox } from '../stand-in/stand-in.ts'
 
 /** The options of the kills, and the number of callers. */
@@ -49,7 +50,7 @@ export interface KillReport {
   readonly states: Readonly<Partial<Record<ClaimState, number>>>
 }
 
-const CREDENTIAL = `Basic ${Buffer.from('demo:demo-secret').toString('base64')}`
+const MOST_PATIENCE_MS = 300_000
 const SERVICE_TAKES_MS = 8
 const RETRY_PAUSE_MS = 20
 /** How many times more kills there may be than wanted. */
@@ -208,12 +209,17 @@ export async function countUp(
   }
 }
 
-/** One try; undefined where the connection broke or the answer says to come again. */
-export async function book(url: string, reference: string): Promise<{ word: string; id: string } | undefined> {
+/** One try; undefined where the connection broke, or the answer did not come in time. */
+export async function book(
+  url: string,
+  reference: string,
+  patienceMs = MOST_PATIENCE_MS,
+): Promise<{ word: string; id: string } | undefined> {
   try {
     const response = await fetch(`${url}/createShipment.php`, {
       method: 'POST',
-      headers: { authorization: CREDENTIAL },
+      headers: { authorization: basic() },
+      signal: AbortSignal.timeout(patienceMs),
       body: JSON.stringify({ ...bookingExample, ReferenceNumber: reference }),
     })
     const body: { TransportationBooked?: string } = JSON.parse(await response.text())

@@ -3,16 +3,12 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { settle } from '../../src/bookings/settlement.ts'
-import { loadMappings } from '../../src/config/mappings.ts'
 import { openStore } from '../../src/store/open.ts'
-import type { Claim } from '../../src/store/store.ts'
 import { newFolder } from '../command.ts'
-import { SETTINGS } from '../events/office.ts'
 import { type Answered, post, startGateway } from '../gateway.ts'
 import { runs } from '../size.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
-import { book, expectBooked, HANDLE, ON_CREATION, shipments } from './desk.ts'
+import { book, expectBooked, HANDLE, ON_CREATION, settleAs, settlementOf, shipments } from './desk.ts'
 
 /*
  * Promise: in every order of calls, cancellations, settlements and deaths, at two gateways on one store and with a service that
@@ -58,17 +54,11 @@ async function openPair() {
   const store = await openStore(path)
   const one = await startGateway({ store })
   const other = await startGateway({ store: await openStore(path), serviceUrl: one.sandbox.url })
-  const deps = { store, catalog: await loadMappings(), settings: SETTINGS, instance: 'operator' }
-  /** Settles a booking, as the service shows it. */
-  const operate = (claim: Claim) => {
-    const [found] = shipments(one, claim.reference)
-    return settle(claim, found ? { shipment: found.id, number: found.number } : 'not-booked', deps)
-  }
-  return { gateways: [one, other] as const, one, store, operate }
+  return { gateways: [one, other] as const, one, store }
 }
 
 test('in every order of what may happen', { timeout: LONG_MS }, async () => {
-  const { gateways, one, store, operate } = await openPair()
+  const { gateways, one, store } = await openPair()
   const { sandbox } = one
   let run = 0
   const counted = { Yes: 0, Unknown: 0, No: 0 }
@@ -88,7 +78,7 @@ test('in every order of what may happen', { timeout: LONG_MS }, async () => {
         // The operator first waits for the time-out of all calls that may have made the booking.
         const inDoubt = await store.listClaims({ state: 'unknown' })
         await Promise.allSettled(underWay)
-        for (const claim of inDoubt) await operate(claim)
+        for (const claim of inDoubt) await settleAs(store, claim, settlementOf(shipments(one, claim.reference)[0]))
       }
       const caller = async (script: (typeof scripts)[number]) => {
         for (const { act, at, key, body } of script) {

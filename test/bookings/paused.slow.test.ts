@@ -1,36 +1,112 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import type { ChildProcess } from 'node:child_process'
+import { readFileSync, rmSync } from 'node:fs'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { createServer as createTlsServer } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { settle } from '../../src/bookings/settlement.ts'
-import { loadMappings } from '../../src/config/mappings.ts'
-import { translationSettings } from '../../src/config/translation-settings.ts'
 import { openStore } from '../../src/store/open.ts'
-import { startGateway, type TestGateway } from '../gateway.ts'
-import { WHOLE } from '../size.ts'
+import { newFolder } from '../command.ts'
+import { OWN, startGateway } from '../gateway.ts'
+import { size, WHOLE } from '../size.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
-import { book, claimOf, creations, expectBooked, shipments, statesOf } from './desk.ts'
+import { book, claimOf, creations, expectBooked, settleAs, settlementOf, shipments, statesOf } from './desk.ts'
 import { startGatewayProcess } from './gateway-process.ts'
-import { holdService, TRUSTS_HELD_SERVICE } from './held-service.ts'
+import { countUp, book as tryToBook } from './kill-harness.ts'
 
-/* A gateway that stands still between the claim of a booking and its request. */
+/*
+ * Promise: a gateway that stands still between the claim of a booking and its request sends nothing once more than half of its lease
+ * has passed (contract, section 7: a claim is looked at again right before its request is written).
+ */
 
-const LONG_MS = 60_000
+const LONG_MS = 900_000
+const SECOND_MS = 1_000
 /** A lease lasts ten seconds. */
 const LESS_THAN_HALF_MS = 1_500
 const MORE_THAN_HALF_MS = 6_500
+const HOUR_AHEAD = join(import.meta.dirname, 'hour-ahead.ts')
+const NO_SECOND_LOOK = join(import.meta.dirname, 'no-second-look.ts')
+const certificate = (name: string) => join(import.meta.dirname, '../http/certificates', name)
 
 let server: PostgresServer
 let folder: string
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'transload-paused-'))
+  folder = newFolder('paused')
   server = await startPostgres()
 })
 afterAll(async () => {
   await server.remove()
   rmSync(folder, { recursive: true, force: true })
 })
+
+async function listen(made: Server): Promise<number> {
+  await new Promise<void>((resolve) => made.listen(0, '127.0.0.1', resolve))
+  // A server that listens on a port has an address with a port.
+  return (made.address() as AddressInfo).port
+}
+
+/** Opens a way to a service over TLS; each connection is given to `hold`, which lets its handshake begin. */
+async function holdService(serviceUrl: string, hold: (letThrough: () => void) => void): Promise<string> {
+  const sockets = new Set<Socket>()
+  const keys = { cert: readFileSync(certificate('server.pem')), key: readFileSync(certificate('server.key')) }
+  const tls = createTlsServer(keys, (socket) => {
+    const upstream = connect(Number(new URL(serviceUrl).port), '127.0.0.1').on('error', () => socket.destroy())
+    socket.on('error', () => upstream.destroy())
+    socket.pipe(upstream).pipe(socket)
+  }).on('tlsClientError', () => {})
+  const front = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {}).on('close', () => sockets.delete(socket))
+    hold(() => tls.emit('connection', socket))
+  })
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    front.close()
+  })
+  return `https://localhost:${await listen(front)}`
+}
+
+/** Starts a gateway whose way to the service is held. */
+function startHeld(storeUrl: string, serviceUrl: string, imports: readonly string[], env: object = {}) {
+  const nodeOptions = imports.flatMap((file) => ['--import', file])
+  const own = { ...OWN, V2_CA_FILE: certificate('authority.pem'), ...env }
+  return startGatewayProcess({ storeUrl, serviceUrl, env: own, nodeOptions })
+}
+
+/** A gateway that can be paused, and another on the same store before the same service. */
+async function openPair(storeUrl: string, imports: readonly string[] = []) {
+  const neighbor = await startGateway({ store: await openStore(storeUrl) })
+  const held: (() => void)[] = []
+  let isOpen = false
+  const way = await holdService(neighbor.sandbox.url, (letThrough) => (isOpen ? letThrough() : held.push(letThrough)))
+  const { url, child } = await startHeld(storeUrl, way, imports)
+  /** Begins bookings, and stops the gateway once each has a claim and a connection. */
+  const begin = async (...references: readonly string[]) => {
+    const answers = references.map((ReferenceNumber) => book({ url }, { ReferenceNumber }))
+    await vi.waitFor(() => expect(held).toHaveLength(references.length))
+    child.kill('SIGSTOP')
+    return answers
+  }
+  const goOn = () => {
+    isOpen = true
+    for (const letThrough of held) letThrough()
+    child.kill('SIGCONT')
+  }
+  /** Waits until the neighbor finds that the gateway is gone. */
+  const untilUnknown = async (...references: readonly string[]) => {
+    for (const reference of references) {
+      const state = async () => (await claimOf(neighbor, reference)).state
+      await expect.poll(state, { timeout: 60_000, interval: 200 }).toBe('unknown')
+    }
+  }
+  return { neighbor, begin, goOn, untilUnknown }
+}
+
+const expectNotSent = {
+  status: 503,
+  json: { Message: expect.stringContaining('nothing was sent'), TransportationBooked: 'No' },
+}
 
 const stores = {
   postgres: () => server.createDatabase(),
@@ -40,64 +116,10 @@ const stores = {
 /** Each takes half a minute. */
 const engines: readonly (keyof typeof stores)[] = WHOLE ? ['postgres', 'sqlite'] : ['postgres']
 
-/** A way to a service, over TLS, whose handshakes wait until they are let through. */
-async function heldWay(serviceUrl: string) {
-  const held: (() => void)[] = []
-  let isOpen = false
-  const service = await holdService(serviceUrl, (letThrough) => {
-    if (isOpen) letThrough()
-    else held.push(letThrough)
-  })
-  onTestFinished(service.close)
-  return {
-    url: service.url,
-    held,
-    letThrough() {
-      isOpen = true
-      for (const letThrough of held) letThrough()
-    },
-  }
-}
-
-/** A gateway that can be paused, and another on the same store before the same service. */
-async function openPair(engine: keyof typeof stores, imports: readonly string[] = []) {
-  const storeUrl = await stores[engine]()
-  const neighbor = await startGateway({ store: await openStore(storeUrl) })
-  const way = await heldWay(neighbor.sandbox.url)
-  const env = { ...TRUSTS_HELD_SERVICE, V2_CLIENT_ID: 'demo', V2_CLIENT_SECRET: 'demo-secret' }
-  const nodeOptions = imports.flatMap((file) => ['--import', file])
-  const { url, child } = await startGatewayProcess({ storeUrl, serviceUrl: way.url, env, nodeOptions })
-  /** Begins bookings, and stops the gateway once each has a claim and a connection. */
-  const begin = async (references: readonly string[]) => {
-    const answers = references.map((ReferenceNumber) => book({ url }, { ReferenceNumber }))
-    await vi.waitFor(() => expect(way.held).toHaveLength(references.length))
-    child.kill('SIGSTOP')
-    return answers
-  }
-  const goOn = () => {
-    way.letThrough()
-    child.kill('SIGCONT')
-  }
-  return { neighbor, begin, goOn }
-}
-
-const expectNotSent = {
-  status: 503,
-  json: { Message: expect.stringContaining('nothing was sent'), TransportationBooked: 'No' },
-}
-
-/** The operator's ways to settle a booking. */
-async function settleAs(gateway: TestGateway, reference: string, settlement: Parameters<typeof settle>[1]) {
-  const catalog = await loadMappings(undefined, undefined)
-  const deps = { store: gateway.store, catalog, settings: translationSettings(gateway.config), instance: 'operator' }
-  const result = await settle(await claimOf(gateway, reference), settlement, deps)
-  expect(result.outcome).toBe('changed')
-}
-
 describe.each(engines)('a gateway on %s that stands still before it sends', (engine) => {
   test('sends its claimed booking after a short pause', { timeout: LONG_MS }, async () => {
-    const { neighbor, begin, goOn } = await openPair(engine)
-    const [answer] = await begin(['SHORT'])
+    const { neighbor, begin, goOn } = await openPair(await stores[engine]())
+    const [answer] = await begin('SHORT')
     await pause(LESS_THAN_HALF_MS)
     goOn()
     expectBooked((await answer) ?? expect.fail('no answer'))
@@ -105,8 +127,8 @@ describe.each(engines)('a gateway on %s that stands still before it sends', (eng
   })
 
   test('sends nothing after half of its lease, and lets go of the claim', { timeout: LONG_MS }, async () => {
-    const { neighbor, begin, goOn } = await openPair(engine)
-    const [answer] = await begin(['HALF'])
+    const { neighbor, begin, goOn } = await openPair(await stores[engine]())
+    const [answer] = await begin('HALF')
     await pause(MORE_THAN_HALF_MS)
     expect((await claimOf(neighbor, 'HALF')).state).toBe('sending')
     goOn()
@@ -117,19 +139,12 @@ describe.each(engines)('a gateway on %s that stands still before it sends', (eng
   })
 
   test('sends nothing that was settled meanwhile, and changes no settlement', { timeout: LONG_MS }, async () => {
-    const { neighbor, begin, goOn } = await openPair(engine)
-    const references = ['REBOOKED', 'SETTLED', 'IN-DOUBT']
-    const answers = await begin(references)
-    // The neighbor finds that the gateway is gone.
-    await vi.waitFor(
-      async () => {
-        for (const reference of references) expect((await claimOf(neighbor, reference)).state).toBe('unknown')
-      },
-      { timeout: LONG_MS, interval: 200 },
-    )
-    await settleAs(neighbor, 'REBOOKED', 'not-booked')
+    const { neighbor, begin, goOn, untilUnknown } = await openPair(await stores[engine]())
+    const answers = await begin('REBOOKED', 'SETTLED', 'IN-DOUBT')
+    await untilUnknown('REBOOKED', 'SETTLED', 'IN-DOUBT')
+    await settleAs(neighbor.store, await claimOf(neighbor, 'REBOOKED'), 'not-booked')
     const rebooked = expectBooked(await book(neighbor, { ReferenceNumber: 'REBOOKED' }))
-    await settleAs(neighbor, 'SETTLED', { shipment: 'S-1', number: 'TL-1' })
+    await settleAs(neighbor.store, await claimOf(neighbor, 'SETTLED'), { shipment: 'S-1', number: 'TL-1' })
     goOn()
     for (const answer of answers) expect(await answer).toMatchObject(expectNotSent)
     expect(await claimOf(neighbor, 'REBOOKED')).toMatchObject({ state: 'booked', shipment: rebooked })
@@ -142,19 +157,128 @@ describe.each(engines)('a gateway on %s that stands still before it sends', (eng
   })
 })
 
-// It takes a quarter of a minute.
+const CALLERS = 12
+const RETRY_PAUSE_MS = 50
+/** A caller that gets no answer in this time tries again. */
+const CALLER_PATIENCE_MS = 3_000
+const SETTLE_EVERY_MS = 300
+/** The longest handshake: bookings have a claim and no request for so long. */
+const HANDSHAKE_MS = 2_000
+const LONGEST_LIFE_MS = 3_000
+
+interface Pauses {
+  /** The most pauses of each gateway. */
+  readonly pauses: number
+  readonly shortestMs: number
+  readonly longestMs: number
+  /** Pauses no more once the service has booked a reference twice. */
+  readonly untilDuplicate?: boolean
+  /** Modules that are imported before both gateways. */
+  readonly imports?: readonly string[]
+}
+
+/**
+ * Lets callers book through two gateways that are paused at random, one with a clock an hour ahead, while an operator settles.
+ * Returns the shipments beyond the first of a reference, the acknowledged bookings that somebody lacks, and the settlements that were
+ * changed afterwards.
+ */
+async function pauseUnderLoad({ pauses: most, shortestMs, longestMs, untilDuplicate, imports = [] }: Pauses) {
+  const storeUrl = await server.createDatabase()
+  const sandbox = await startSandbox()
+  onTestFinished(() => sandbox.close())
+  const way = await holdService(sandbox.url, (letThrough) => setTimeout(letThrough, Math.random() * HANDSHAKE_MS))
+  const store = await openStore(storeUrl)
+  onTestFinished(() => store.close())
+  const start = (own: readonly string[]) =>
+    // Longer than any pause: it is not the time-out that keeps a request from being sent.
+    startHeld(storeUrl, way, [...imports, ...own], {
+      UPSTREAM_TIMEOUT_MS: '30000',
+      EMERGENCY_LOG_FILE: join(folder, `${crypto.randomUUID()}.ndjson`),
+    })
+  const gateways = await Promise.all([start([HOUR_AHEAD]), start([])])
+  const duplicates = () =>
+    sandbox.shipments.size - new Set([...sandbox.shipments.values()].map(({ external_id }) => external_id)).size
+
+  let isOver = false
+  let references = 0
+  const acknowledged = new Map<string, string>()
+  const caller = async () => {
+    while (!isOver) {
+      references += 1
+      const reference = `REF-${references}`
+      for (let tries = references; !acknowledged.has(reference); tries += 1) {
+        const { url } = gateways[tries % 2 === 0 ? 0 : 1]
+        const answer = await tryToBook(url, reference, CALLER_PATIENCE_MS)
+        if (answer?.word === 'Yes') acknowledged.set(reference, answer.id)
+        else await pause(RETRY_PAUSE_MS)
+      }
+    }
+  }
+  let isAllAnswered = false
+  const calling = Promise.all(Array.from({ length: CALLERS }, caller)).then(() => {
+    isAllAnswered = true
+  })
+  const settled: string[] = []
+  const operator = async () => {
+    while (!isAllAnswered) {
+      for (const claim of await store.listClaims({ state: 'unknown' })) {
+        const result = await settleAs(store, claim, settlementOf(shipments({ sandbox }, claim.reference)[0]))
+        if (result.outcome === 'changed') settled.push(claim.handle)
+      }
+      await pause(SETTLE_EVERY_MS)
+    }
+  }
+  const operating = operator()
+
+  let pauses = 0
+  const pauser = async ({ child }: { readonly child: ChildProcess }) => {
+    for (let nth = 0; nth < most && !(untilDuplicate && duplicates() > 0); nth += 1) {
+      await pause(Math.random() * LONGEST_LIFE_MS)
+      child.kill('SIGSTOP')
+      await pause(shortestMs + Math.random() * (longestMs - shortestMs))
+      child.kill('SIGCONT')
+      pauses += 1
+    }
+  }
+  await Promise.all(gateways.map(pauser))
+  isOver = true
+  await Promise.all([calling, operating])
+  await sandbox.idle()
+  const { lost } = await countUp(sandbox, storeUrl, { acknowledged, unknown: new Set<string>() })
+  const trails = await Promise.all(settled.map((handle) => store.audit(handle)))
+  const overwritten = trails.filter((trail) => !trail.at(-1)?.why.startsWith('settled')).length
+  const report = { pauses, references, settled: settled.length, duplicates: duplicates(), lost, overwritten }
+  process.stdout.write(`${JSON.stringify(report)}\n`)
+  return report
+}
+
+test('gateways that are paused under load book nothing twice, lose nothing and overwrite no settlement', {
+  timeout: LONG_MS,
+}, async () => {
+  // A sample takes half a minute.
+  const pauses = size(2, 20)
+  const report = await pauseUnderLoad({ pauses, shortestMs: SECOND_MS, longestMs: 20 * SECOND_MS })
+  expect(report).toMatchObject({ pauses: 2 * pauses, duplicates: 0, lost: 0, overwritten: 0 })
+  expect(report.references).toBeGreaterThan(pauses)
+})
+
+// They take minutes.
 if (WHOLE) {
   test('a gateway that does not look at its claim again books twice', { timeout: LONG_MS }, async () => {
-    const { neighbor, begin, goOn } = await openPair('postgres', [join(import.meta.dirname, 'no-second-look.ts')])
-    const ReferenceNumber = 'REBOOKED'
-    const [answer] = await begin([ReferenceNumber])
-    const isUnknown = async () => expect((await claimOf(neighbor, ReferenceNumber)).state).toBe('unknown')
-    await vi.waitFor(isUnknown, { timeout: LONG_MS, interval: 200 })
-    await settleAs(neighbor, ReferenceNumber, 'not-booked')
-    expectBooked(await book(neighbor, { ReferenceNumber }))
+    const { neighbor, begin, goOn, untilUnknown } = await openPair(await stores.postgres(), [NO_SECOND_LOOK])
+    const [answer] = await begin('REBOOKED')
+    await untilUnknown('REBOOKED')
+    await settleAs(neighbor.store, await claimOf(neighbor, 'REBOOKED'), 'not-booked')
+    expectBooked(await book(neighbor, { ReferenceNumber: 'REBOOKED' }))
     goOn()
     await answer
-    expect(creations(neighbor)).toBe(2)
-    expect(shipments(neighbor, ReferenceNumber)).toHaveLength(2)
+    expect(shipments(neighbor, 'REBOOKED')).toHaveLength(2)
+  })
+
+  test('the same harness finds the duplicates of such gateways', { timeout: LONG_MS }, async () => {
+    // Long enough for the other gateway and the operator; the first pause mostly will do.
+    const times = { pauses: 12, shortestMs: 12 * SECOND_MS, longestMs: 15 * SECOND_MS }
+    const report = await pauseUnderLoad({ ...times, untilDuplicate: true, imports: [NO_SECOND_LOOK] })
+    expect(report.duplicates).toBeGreaterThan(0)
   })
 }

@@ -1,8 +1,6 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { settle } from '../../src/bookings/settlement.ts'
-import { loadMappings } from '../../src/config/mappings.ts'
 import type { Origin } from '../../src/store/doubt.ts'
 import { backupStore } from '../../src/store/sqlite/backup.ts'
 import { restoreStore } from '../../src/store/sqlite/restore.ts'
@@ -10,10 +8,20 @@ import { createMemoryStore, openSqliteStore } from '../../src/store/sqlite/sqlit
 import { type Store, StoreDown } from '../../src/store/store.ts'
 import { newFolder } from '../command.ts'
 import { deliver, EVENT, startReceiver, untilState } from '../events/deliver.ts'
-import { SETTINGS } from '../events/office.ts'
 import { CLIENT, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
-import { book, claimOf, creations, expectBooked, expectUnknown, heartbeats, shipments, statesOf } from './desk.ts'
+import {
+  book,
+  claimOf,
+  creations,
+  expectBooked,
+  expectUnknown,
+  heartbeats,
+  settleAs,
+  settlementOf,
+  shipments,
+  statesOf,
+} from './desk.ts'
 
 /*
  * Promise: what a restored store may lack is not sent again: its outcome is unknown until an operator, or the service, says
@@ -73,9 +81,8 @@ test.each([false, true])('after a restore, with a doubt: %s', async (isDoubted) 
     }
     expect(await statesOf(gateway, keys[0] ?? '')).toEqual(['none', 'unknown'])
     expect(await statesOf(gateway, keys[1] ?? '')).toEqual(['refused', 'unknown'])
-    const deps = { store: gateway.store, catalog: await loadMappings(), settings: SETTINGS, instance: 'desk' }
-    await settle(await claimOf(gateway, 'LOST'), { shipment: lost?.id ?? '', number: lost?.number }, deps)
-    await settle(await claimOf(gateway, 'NEW'), 'not-booked', deps)
+    await settleAs(gateway.store, await claimOf(gateway, 'LOST'), settlementOf(lost))
+    await settleAs(gateway.store, await claimOf(gateway, 'NEW'), 'not-booked')
     expect(expectBooked(await book(gateway, named('LOST')), true)).toBe(lost?.id)
     // The store has learnt it since: it is certain.
     expectBooked(await book(gateway, named('NEW')))

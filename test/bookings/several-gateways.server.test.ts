@@ -1,0 +1,183 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import { openStore } from '../../src/store/open.ts'
+import { basic, get, post, startGateway } from '../gateway.ts'
+import { size } from '../size.ts'
+import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
+import { book, claimOf, creations, expectBooked, isCreation, OTHER_VIN, shipments, statesOf } from './desk.ts'
+import { startGatewayProcess } from './gateway-process.ts'
+
+/*
+ * Promise: gateways that share a PostgreSQL book once, by the store's clock and by what the store says now, not by a copy of their
+ * own (contract, section 7).
+ */
+
+const LONG_MS = 600_000
+const HOUR_MS = 3_600_000
+const CALLERS = 6
+const VINS = ['1FDXE4FN9PDD32477', OTHER_VIN] as const
+
+let server: PostgresServer
+beforeAll(async () => {
+  server = await startPostgres()
+})
+afterAll(() => server.remove())
+
+/** Opens two gateways before one service; the other may be a process whose clock is an hour ahead. */
+async function openTwo({ isAhead = false, env = {}, approvalBooks = true } = {}) {
+  const url = await server.createDatabase()
+  const one = await startGateway({ store: await openStore(url), env, sandbox: { approvalBooks } })
+  const serviceUrl = one.sandbox.url
+  const nodeOptions = ['--import', join(import.meta.dirname, 'hour-ahead.ts')]
+  const other = isAhead
+    ? await startGatewayProcess({ storeUrl: url, serviceUrl, nodeOptions, env })
+    : await startGateway({ store: await openStore(url), serviceUrl })
+  return { one, other, gateways: [one, other] as const }
+}
+
+const idOf = (answer: Awaited<ReturnType<typeof book>>) =>
+  expectBooked(answer, answer.headers.has('idempotent-replayed'))
+const quote = (gateway: { readonly url: string }, ShipmentNumber: string, changes: object = {}) =>
+  post(gateway, '/getShippingQuote.php', { ...quoteExample, OrderRefNumber: '', ShipmentNumber, ...changes })
+
+/** Books through both gateways at once, and checks that all get the same shipment; returns the answers. */
+async function bookAtOnce([one, other]: Awaited<ReturnType<typeof openTwo>>['gateways'], changes: object) {
+  const calls = Array.from({ length: CALLERS }, (_, caller) => book(caller % 2 === 0 ? one : other, changes))
+  const answers = await Promise.all(calls)
+  expect(new Set(answers.map(idOf)).size).toBe(1)
+  return answers
+}
+
+test('every reference is booked once, with many callers at once', { timeout: LONG_MS }, async () => {
+  const REFERENCES = size(60, 2_000)
+  const { one, gateways } = await openTwo()
+  let next = 0
+  const lane = async () => {
+    while (next < REFERENCES) {
+      next += 1
+      const answers = await bookAtOnce(gateways, { ReferenceNumber: `REF-${next}` })
+      expect(answers.filter(({ headers }) => !headers.has('idempotent-replayed'))).toHaveLength(1)
+    }
+  }
+  await Promise.all(Array.from({ length: 8 }, lane))
+  expect(creations(one)).toBe(REFERENCES)
+  expect(new Set(shipments(one).map(({ external_id }) => external_id)).size).toBe(REFERENCES)
+  // Both won some, or there was no race.
+  const winners = one.sandbox.requests.filter(isCreation).map(({ headers }) => headers['x-request-id'])
+  const own = one.lines().filter(({ id }) => winners.includes(String(id))).length
+  expect(Math.min(own, REFERENCES - own)).toBeGreaterThan(REFERENCES / 20)
+  const states = (await one.store.listClaims({ limit: REFERENCES * 2 })).map(({ state }) => state)
+  expect(states).toEqual(Array.from({ length: REFERENCES }, () => 'booked'))
+})
+
+test.each([true, false])(
+  'an approved quote is one shipment, a second vehicle another (approving books: %s)',
+  {
+    timeout: LONG_MS,
+  },
+  async (approvalBooks) => {
+    const { one, other, gateways } = await openTwo({ approvalBooks })
+    for (let nth = 0; nth < size(8, 100); nth += 1) {
+      for (const isOfTwo of [false, true]) {
+        const ReferenceNumber = `Q-${nth}-${isOfTwo}`
+        await quote(one, ReferenceNumber)
+        // The gateway has seen the quote without its approval.
+        await post(one, '/dry-run/createShipment.php', { ReferenceNumber })
+        const accept = { ActionName: 'Accept Rate', ShipmentNumber: ReferenceNumber }
+        const { json } = await post(other, '/getShippingQuote.php', accept)
+        expect(json.TransportationBooked).toBe(approvalBooks ? 'Yes' : 'No')
+        if (isOfTwo) {
+          const bookVin = (VinNo: string, index: number) => book(gateways[index] ?? one, { ReferenceNumber, VinNo })
+          expect(new Set((await Promise.all(VINS.map(bookVin))).map((answer) => expectBooked(answer))).size).toBe(2)
+        } else {
+          await bookAtOnce(gateways, { ReferenceNumber })
+        }
+        const vins = shipments(one, ReferenceNumber).flatMap(({ vehicles }) => vehicles.map(({ vin }) => vin))
+        expect(vins.sort()).toEqual(isOfTwo ? VINS : [VINS[0]])
+      }
+    }
+    expect(shipments(one)).toHaveLength(3 * size(8, 100))
+  },
+)
+
+test('a booking goes out with the facts of an update that another gateway has made', async () => {
+  const { one, other } = await openTwo()
+  for (let round = 0; round < size(5, 20); round += 1) {
+    const ReferenceNumber = `Q-${round}`
+    await quote(one, ReferenceNumber, { EquipmentType: 'OPEN AUTO' })
+    // The gateway has seen the facts of the quote.
+    await post(one, '/dry-run/createShipment.php', { ReferenceNumber })
+    const update = { ActionName: 'Update Rate', EquipmentType: 'ENCLOSED AUTO' }
+    expect((await quote(other, ReferenceNumber, update)).status).toBe(200)
+    expectBooked(await book(one, { ReferenceNumber }))
+    expect(shipments(one, ReferenceNumber)).toMatchObject([{ transport_type: 'enclosed' }])
+  }
+})
+
+test('the clock of a gateway that is an hour ahead decides nothing', { timeout: LONG_MS }, async () => {
+  // Less than an hour: by its own clock, the one ahead would forget a quote at once.
+  const {
+    one,
+    other: ahead,
+    gateways,
+  } = await openTwo({
+    isAhead: true,
+    env: { DEDUPE_WINDOW: '10m', QUOTE_MEMORY: '30m' },
+  })
+  // A booking without a reference is made once, whichever is first.
+  for (const order of [gateways, gateways.toReversed()]) {
+    const ids: string[] = []
+    for (const gateway of [...order, ...order]) {
+      ids.push(idOf(await book(gateway, { ReferenceNumber: '', DeliveryName: `Of ${order[0]?.url}` })))
+    }
+    expect(new Set(ids).size).toBe(1)
+  }
+  // Both agree on the newest shipment of a reference, whichever booked it last.
+  for (const [nth, order] of [gateways, gateways.toReversed()].entries()) {
+    const ReferenceNumber = `TWO-${nth}`
+    for (const [index, gateway] of order.entries()) {
+      expectBooked(await book(gateway, { ReferenceNumber, VinNo: VINS[index] }))
+    }
+    for (const gateway of gateways) {
+      const { json } = await get(gateway, `/getShipment.php?ReferenceNumber=${ReferenceNumber}`)
+      expect(json.VinNo).toBe(VINS[1])
+    }
+  }
+  // A quote is remembered, and all is dated, by the store's clock.
+  await quote(one, 'W-1', { EquipmentType: 'ENCLOSED AUTO' })
+  expectBooked(await book(ahead, { ReferenceNumber: 'W-1' }))
+  expect(one.sandbox.requests.at(-1)?.body).toContain('"transport_type":"enclosed"')
+  const { handle, createdAt, changedAt } = await claimOf(one, 'W-1')
+  const links = await one.store.links('demo', 'W-1')
+  const times = [...links, ...(await one.store.audit(handle))].map(({ at }) => at)
+  for (const at of [createdAt, changedAt, ...times]) expect(Math.abs(at - Date.now())).toBeLessThan(HOUR_MS / 2)
+})
+
+test('while PostgreSQL is down, a cancellation and an approval under /v2/ wait for it', {
+  timeout: LONG_MS,
+}, async () => {
+  const env = { UPSTREAM_TIMEOUT_MS: '2000' }
+  const gateway = await startGateway({ env, store: await openStore(await server.createDatabase()) })
+  const { sandbox } = gateway
+  const ask = (method: string, path: string) =>
+    fetch(gateway.url + path, { method, headers: { authorization: basic() } })
+  sandbox.fail({ kind: 'status', status: 204, process: true, on: { method: 'DELETE' } })
+  const id = expectBooked(await book(gateway))
+  const { handle } = await claimOf(gateway)
+  await quote(gateway, 'Q-1')
+  const [quoteId] = sandbox.quotes.keys()
+  await server.stop()
+  expect((await ask('DELETE', `/v2/shipments/${id}`)).status).toBe(204)
+  expect((await ask('POST', `/v2/quote/${quoteId}/approve`)).status).toBe(200)
+  await server.start()
+  await expect
+    .poll(() => statesOf(gateway, handle).catch(() => []), { timeout: 30_000, interval: 100 })
+    .toEqual(['none', 'sending', 'booked', 'freed'])
+  const approval = 'a change of bookings could not be recorded yet'
+  expect(gateway.lines()).toContainEqual(expect.objectContaining({ msg: approval, booking: `approval of ${quoteId}` }))
+  const sent = creations(gateway)
+  await expect.poll(async () => (await book(gateway, { ReferenceNumber: 'Q-1' })).status, { timeout: 30_000 }).toBe(200)
+  expect(creations(gateway)).toBe(sent)
+  expect(expectBooked(await book(gateway))).not.toBe(id)
+})
