@@ -43,7 +43,10 @@ export function createAdmin(deps: AdminDeps): Hono<Env> {
   let opened: Promise<Operations> | undefined
   const operations = () => (opened ??= import('./pages/operations.ts').then((module) => module.openOperations(deps)))
   for (const name of ['home', 'bookings', 'events', 'settings'] as const) {
-    const answer = async (c: Context<Env>) => reply(c, await (await operations())[name](c.env.incoming))
+    const answer = async (c: Context<Env>) => {
+      if (name === 'home') (await pages()).overviewOf(deps).catch(() => undefined)
+      return reply(c, await (await operations())[name](c.env.incoming))
+    }
     app.get(name === 'home' ? '/' : `/${name}`, answer)
     app.get(`/${name}.json`, answer)
   }

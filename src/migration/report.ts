@@ -89,11 +89,11 @@ export async function readOverview({
     for (const tenant of some) {
       const days = daysOf(calls.get(tenant) ?? [])
       for (const day of days) ofAll.set(day.day, addDay(ofAll.get(day.day), day))
-      const known = usesOf(uses.get(tenant) ?? [])
+      const { lastVersion1, lastVersion2 } = lastUses(uses.get(tenant) ?? [])
       tenants.push({
         tenant,
-        verdict: verdictOf({ ...basis, ...known.lastDays, days }),
-        lastVersion1: known.lastVersion1,
+        verdict: verdictOf({ ...basis, lastVersion1: dayOf(lastVersion1), lastVersion2: dayOf(lastVersion2), days }),
+        lastVersion1: lastVersion1 === undefined ? undefined : timeText(lastVersion1),
         version1: total(days, 'version1'),
         version2: total(days, 'version2'),
         failed: total(days, 'failed'),
@@ -332,13 +332,18 @@ export function tenantReport(tenant: string, counts: TenantCounts): TenantReport
   }
 }
 
+/** Returns when a tenant used each version last, from its counts of the kind `use`. */
+function lastUses(counts: readonly NameCount[]) {
+  const lastAt = (use: Use) => counts.find(({ name }) => name === use)?.lastAt
+  return { lastVersion1: lastAt('version-1'), lastVersion2: lastAt('version-2') }
+}
+
 /** Reads when a tenant called, from its counts of the kind `use`. */
 function usesOf(counts: readonly NameCount[]) {
   const uses = counts.filter(({ name }) => name !== 'dry-run')
-  const lastAt = (use: string) => uses.find(({ name }) => name === use)?.lastAt
-  const lastVersion1 = lastAt('version-1')
+  const { lastVersion1, lastVersion2 } = lastUses(uses)
   return {
-    lastDays: { lastVersion1: dayOf(lastVersion1), lastVersion2: dayOf(lastAt('version-2')) },
+    lastDays: { lastVersion1: dayOf(lastVersion1), lastVersion2: dayOf(lastVersion2) },
     firstSeen: uses.length === 0 ? undefined : timeText(Math.min(...uses.map(({ firstAt }) => firstAt))),
     lastSeen: uses.length === 0 ? undefined : timeText(Math.max(...uses.map((use) => use.lastAt))),
     lastVersion1: lastVersion1 === undefined ? undefined : timeText(lastVersion1),

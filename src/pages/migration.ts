@@ -76,26 +76,41 @@ async function allTenants(
   return migrationPage(overview, listing, deps.brownouts(), deps.store.now())
 }
 
-/** The last overview, while it is young for what it took to read it: pages cost a hundredth of a core at most. */
-const overviews = new WeakMap<MigrationPagesDeps['store'], { until: number; readonly overview: Promise<Overview> }>()
-const REST_FACTOR = 100
+interface Kept {
+  /** The last overview that was read, when, and what it took. */
+  last?: { readonly overview: Overview; readonly at: number; readonly tookMs: number }
+  reading?: Promise<Overview> | undefined
+}
 
-function overviewOf(deps: MigrationPagesDeps): Promise<Overview> {
+const overviews = new WeakMap<MigrationPagesDeps['store'], Kept>()
+/** An overview is good for so many times what it took to read it: pages cost a hundredth of a core at most. */
+const REST_FACTOR = 100
+/** One that took longer is shown while the next one is read, unless it is older than `OLD_MS`: nobody waits for ten thousand tenants twice. */
+const LONG_MS = 50
+const OLD_MS = 600_000
+
+/** Returns what is known of all tenants. The operator's home reads it, too, so that the first view of the page finds it. */
+export async function overviewOf(deps: MigrationPagesDeps): Promise<Overview> {
   const { store } = deps
-  const known = overviews.get(store)
+  const kept = overviews.get(store) ?? {}
+  overviews.set(store, kept)
+  const { last } = kept
   const began = performance.now()
-  if (known && began < known.until) return known.overview
-  const overview = readOverview({ ...deps, tenants: deps.tenants() })
-  const made = { until: Number.POSITIVE_INFINITY, overview }
-  overviews.set(store, made)
-  overview.then(
-    () => {
-      const ended = performance.now()
-      made.until = ended + (ended - began) * REST_FACTOR
-    },
-    () => overviews.delete(store),
-  )
-  return overview
+  const age = last ? began - last.at : Number.POSITIVE_INFINITY
+  if (last && age < last.tookMs * REST_FACTOR) return last.overview
+  kept.reading ??= readOverview({ ...deps, tenants: deps.tenants() })
+    .then((overview) => {
+      const at = performance.now()
+      kept.last = { overview, at, tookMs: at - began }
+      return overview
+    })
+    .finally(() => {
+      kept.reading = undefined
+    })
+  if (!last || last.tookMs < LONG_MS || age > OLD_MS) return kept.reading
+  // The next view tells of a failure.
+  kept.reading.catch(() => undefined)
+  return last.overview
 }
 
 async function oneTenant(
