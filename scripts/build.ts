@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { rolldown } from 'rolldown'
@@ -37,6 +37,9 @@ for (const [name, path] of Object.entries(PROGRAMS)) {
   for (const file of output) if (file.type === 'chunk') for (const id of file.moduleIds) modules.add(id)
   await bundle.close()
 }
+
+// Served to browsers as it stands.
+copyFileSync(join(ROOT, 'src/pages/workbench-client.js'), join(OUT, 'workbench-client.js'))
 
 // The licenses of the included packages require their text beside every copy.
 const licenses = join(ROOT, 'dist/licenses')

@@ -23,6 +23,7 @@ export function choice(table: Readonly<Record<string, string>>, name: string): C
   const accepted = listed(Object.keys(table))
   return codec<Scalar>(scalar, {
     name,
+    values: table,
     summary: `${accepted}, in any case.`,
     problem: `must be ${accepted}`,
     keeps: canonical(accepted, (text) => String(toV2.get(folded(text)) ?? text)),

@@ -20,6 +20,7 @@ const stateSense = (text: string): string => {
 /** A US state as its two letters. */
 export const state = codec<Scalar>(scalar, {
   name: 'state',
+  values: Object.fromEntries(stateCodes),
   summary: 'A US state: two upper-case letters, or its full name.',
   problem: 'must be a US state such as TX or Texas',
   keeps: canonical('two upper-case letters', stateSense),

@@ -131,7 +131,7 @@ async function askToken(trial: Trial, authorization = trial.basic): Promise<Seen
   return authorization === trial.basic ? done('it', reply) : reply
 }
 
-const isQuote = (reply: Seen) => isDone(reply) && member(reply.body, 'price') !== undefined
+const isQuote = (reply: Seen) => isDone(reply) && textIn(reply, 'price') !== ''
 
 /** Assumes that a quote takes each of several values of a field. */
 const takesEach = (id: string, sentence: string, otherwise: string, field: string, values: readonly string[]): Row => [
@@ -564,6 +564,7 @@ export const assumptions: readonly Assumption[] = [
         return [textIn(second, 'id') !== id, 'two ids', 'the same id twice']
       }),
       [BOOK, READ],
+      { field: 'external_id' },
     ],
     [
       'refused-makes-nothing',
@@ -589,6 +590,7 @@ export const assumptions: readonly Assumption[] = [
         return [value === reference, 'unchanged', value === undefined ? 'missing' : 'changed']
       }),
       [BOOK, READ],
+      { field: 'external_id' },
     ],
   ),
   ...area(
@@ -884,6 +886,8 @@ export const assumptions: readonly Assumption[] = [
         const isOther = textIn(reply, 'id') !== id
         return [isDone(reply) && isOther, `${described(reply)}${isOther ? '' : ', with the same id'}`]
       }),
+      undefined,
+      { field: 'external_id' },
     ],
   ),
 ]

@@ -120,7 +120,7 @@ export function openTrial({ config, upstream, account, journal, run, stop, ...cr
       const sent = authorization === undefined ? account.authorized(deadline, send) : send(authorization ?? undefined)
       const reply = seenReply(await sent)
       if (makes) note(makes[0], reply, method)
-      if (isDone(reply) && member(reply.body, 'price') !== undefined && /^\/v2\/quote(\?|$)/.test(path)) quotesMade += 1
+      if (isDone(reply) && textIn(reply, 'price') !== '' && /^\/v2\/quote(\?|$)/.test(path)) quotesMade += 1
       return reply
     } catch (error) {
       const what = `${method} ${shape(path)}`
@@ -215,13 +215,13 @@ export function openTrial({ config, upstream, account, journal, run, stop, ...cr
 }
 
 /** Makes something when it is needed first. */
-function once<Made>(make: () => Made): () => Made {
+function once<Made>(make: () => Made) {
   let made: Made | undefined
   return () => (made ??= make())
 }
 
 /** Sends in the spelling that the service understands. */
-async function spelled<T>(way: Spelling<T>, send: (spelling: T) => Promise<Seen>): Promise<Seen> {
+async function spelled<T>(way: Spelling<T>, send: (spelling: T) => Promise<Seen>) {
   const reply = await send(way.current)
   if (!is(404, 405, 410)(reply) || way.other === undefined) return reply
   Object.assign(way, { current: way.other, other: way.current })
@@ -229,14 +229,14 @@ async function spelled<T>(way: Spelling<T>, send: (spelling: T) => Promise<Seen>
 }
 
 /** Returns the id in a successful reply, under the first of these names that it has. */
-function idIn(what: string, reply: Seen, ...names: readonly string[]): string {
+function idIn(what: string, reply: Seen, ...names: readonly string[]) {
   const [id] = names.flatMap((name) => serviceId(member(reply.body, name)) ?? [])
   if (isDone(reply) && id !== undefined) return id
   throw new CannotTell(`${what} is answered ${described(reply)}`)
 }
 
 /** Returns the path of a request with placeholders for ids, and without its query. */
-export function shape(path: string): string {
+export function shape(path: string) {
   return path.replace(/\?.*/, '').replace(/^(\/v2\/(quote|shipment)s?)\/[^/]+/, '$1/{$2_id}')
 }
 
@@ -295,7 +295,7 @@ export const textOf = (value: unknown) => scalarText(value) ?? ''
 export const textIn = ({ body }: Seen, ...names: Place) => textOf(member(body, ...names))
 
 /** Names the type of a value, as JSON does. */
-export function typeName(value: unknown): string {
+export function typeName(value: unknown) {
   if (value === undefined) return 'nothing'
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'a list'
@@ -307,7 +307,7 @@ const MOST_NAMES = 12
 const SHOWN_CHARACTERS = 40
 
 /** Lists the members of a reply by name: names are no values, but come from the service, so they are bounded. */
-export function namesIn({ body }: Seen): string {
+export function namesIn({ body }: Seen) {
   if (!isStructure(body) || Array.isArray(body)) return typeName(body)
   const names = Object.keys(body).map((name) => shownText(name, SHOWN_CHARACTERS))
   if (names.length === 0) return 'an empty object'
@@ -316,7 +316,7 @@ export function namesIn({ body }: Seen): string {
 }
 
 /** Describes a reply by its status and the type of its body. */
-export function described({ status, bytes, body }: Seen): string {
+export function described({ status, bytes, body }: Seen) {
   return `${status} with ${bytes.length === 0 ? 'no body' : body === undefined ? 'no JSON' : typeName(body)}`
 }
 

@@ -183,7 +183,9 @@ export const sections = {
       .describe('`off` takes away the pages for visitors: the workbench at `/`, `/reference` and `/guide`.'),
     MIGRATION_GUIDE_URL: webAddress
       .optional()
-      .describe('The address of a migration guide for callers, sent as a `Link` header.'),
+      .describe(
+        'The address of a migration guide for callers, sent as a `Link` header. The gateway has one at `/guide`, but does not know its own public address.',
+      ),
     BROWNOUTS: brownouts
       .optional()
       .describe(

@@ -27,6 +27,8 @@ export interface Catalog {
   readonly actions: ReadonlyMap<string, CompiledAction>
   /** By path, in lower case without a closing slash. */
   readonly endpoints: ReadonlyMap<string, Endpoint>
+  /** The lookup tables by name, with the operator's phrases. */
+  readonly tables: Tables
   readonly callbacks: readonly CompiledCallback[]
   /** Returns the callback of an event; undefined if none has its form. */
   readonly callbackOf: (event: string) => CompiledCallback | undefined
@@ -90,6 +92,7 @@ export function compileCatalog(
   return {
     actions: compiled,
     endpoints,
+    tables,
     callbacks: compiledCallbacks,
     callbackOf: (event) =>
       compiledCallbacks.find(({ callback: { events } }) => events !== 'any' && events.includes(event)) ??

@@ -35,6 +35,8 @@ export interface Codec<T = unknown> {
    * @default not declared, and not shown
    */
   readonly keeps?: Keeps
+  /** The texts of version 1, where they are a list, and what each means. @default not listed */
+  readonly values?: Readonly<Record<string, string>>
 }
 
 /** Ends a conversion with a problem; the caller reads `<field> <problem>`, by default the codec's own. */
@@ -52,6 +54,7 @@ export interface Conversion<T> {
   readonly remark?: (before: string) => Remark | undefined
   readonly passThroughUnknown?: boolean
   readonly keeps?: Keeps
+  readonly values?: Readonly<Record<string, string>>
 }
 
 /** The reason why a value cannot be converted. */

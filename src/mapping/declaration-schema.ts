@@ -45,6 +45,7 @@ const codec = z.object(
     remark: fn.optional(),
     passThroughUnknown: flag.optional(),
     keeps,
+    values: z.record(text, text).optional(),
   },
   'must be a codec',
 )

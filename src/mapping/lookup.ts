@@ -1,5 +1,7 @@
 /** A table of phrases for looking up codes and free text. */
 export interface LookupTable {
+  /** Phrase → value. */
+  readonly phrases: Readonly<Record<string, string>>
   /** Returns the value of a whole text: any case, and a run of blanks, `_` and `-` is one blank. */
   readonly wholeValue: (text: string) => string | undefined
   /**
@@ -49,7 +51,8 @@ export function compileLookup(...tables: readonly Readonly<Record<string, string
     }
     node.value = value
   }
-  return { wholeValue: (text) => findWhole(root, text), phraseIn: (text) => findPhrase(root, text) }
+  const phrases: LookupTable['phrases'] = Object.assign({}, ...tables)
+  return { phrases, wholeValue: (text) => findWhole(root, text), phraseIn: (text) => findPhrase(root, text) }
 }
 
 function findWhole(root: TrieNode, text: string): string | undefined {

@@ -1,14 +1,17 @@
+import { readFileSync } from 'node:fs'
 import { html } from 'hono/html'
 import type { Answer } from '../answer.ts'
 import { type FlatBody, readBody, readJsonValue, readQuery } from '../body/read.ts'
 import { type Destination, type DryRun, explainPlan, planFromNames } from '../calls/dry-run.ts'
 import { version1 } from '../calls/read-request.ts'
+import { type Assumption, assumptions } from '../certify/assumptions.ts'
 import { errorTable, GatewayError } from '../errors.ts'
+import type { Action } from '../mapping/action.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import { type ExplainedReply, explainReplyTranslation } from '../mapping/explain.ts'
-import type { Settings } from '../mapping/row.ts'
-import { fieldsOf } from '../mapping/row-parts.ts'
+import type { Row, Settings } from '../mapping/row.ts'
+import { fieldsOf, placesOf } from '../mapping/row-parts.ts'
 import { messages } from '../messages.ts'
 import { createEquivalents } from '../migration/report.ts'
 import { type Column, type Html, named, publicPage, shown, table } from './layout.ts'
@@ -194,7 +197,7 @@ function jsonLines(
 const badge = (number: number, to: 'from' | 'to') =>
   html`<a class="n" data-n="${number}" href="#${to}-${number}" aria-label="${to === 'to' ? `Field ${number}: to its place` : `Place ${number}: to its field`}">${number}</a>`
 
-interface Row {
+interface FieldRow {
   readonly number: number | undefined
   readonly from: string
   readonly before: string
@@ -208,7 +211,7 @@ function accountOf({ run, fields }: Extract<Outcome, { kind: 'translated' }>): H
   const sent = new Map(fields.entries.map(([name, value]) => [name, typeof value === 'string' ? value : text(value)]))
   const said = (kind: string, words: string | undefined) =>
     words === undefined ? '' : html`<b class="warn">${kind}</b> ${shown(words)} `
-  const rows: readonly Row[] = [
+  const rows: readonly FieldRow[] = [
     ...run.fields.map(({ from, before, after, to, rule, loss, assumed, warning, origin }, at) => ({
       number: at + 1,
       from: from.join(' + ') || origin,
@@ -240,7 +243,7 @@ function accountOf({ run, fields }: Extract<Outcome, { kind: 'translated' }>): H
 
 const NOWHERE = { number: undefined, to: '' } as const
 
-const ROWS: readonly Column<Row>[] = [
+const ROWS: readonly Column<FieldRow>[] = [
   {
     title: 'No.',
     cell: ({ number }) => (number === undefined ? '' : html`<span id="from-${number}">${badge(number, 'to')}</span>`),
@@ -289,20 +292,46 @@ ${Object.entries(languages).map(
 )}`
 }
 
-/** Every action, field and error of version 1, from the declarations. */
+/** The values that a row may have, with the texts of version 1 that mean each. */
+interface ValueTable {
+  readonly name: string
+  readonly about: string
+  readonly meanings: Readonly<Record<string, string>>
+}
+
+/** Returns the table of values that a row uses, if it has one. */
+function valuesOf(row: Row | undefined, { tables }: Catalog): ValueTable | undefined {
+  if (row?.kind === 'move') {
+    const { name, summary, values } = row.codec
+    return values && { name, about: summary, meanings: values }
+  }
+  const phrases = row?.kind === 'lookup' ? tables.get(row.table)?.phrases : undefined
+  if (row?.kind !== 'lookup' || !phrases) return undefined
+  return { name: row.table, about: 'The longest of these phrases in a field decides, in any case.', meanings: phrases }
+}
+
+const assumedFields = Map.groupBy(
+  assumptions.filter(({ field }) => field !== undefined),
+  ({ field }) => field ?? '',
+)
+
+/** Every action, field, value and error of version 1, from the declarations, with the assumptions that they rest on. */
 export function referencePage({ catalog }: WorkbenchDeps): Promise<Answer> {
   const equivalent = createEquivalents(catalog)
-  return publicPage(
-    'Reference',
-    html`<h1>Version 1, and where it went</h1>
-<p class="lead">Every action, field and error, as the gateway's declarations have them. <a href="/openapi.json">OpenAPI description</a></p>
-<p id="find"></p>
-<nav class="tabs" aria-label="Actions"><span>Actions</span>${[...catalog.actions.keys()].map((name) => html`<a href="#${name}">${name}</a>`)}<a href="#errors">errors</a></nav>
-${[...catalog.actions.values()].map(({ action, fields }) => {
-  const assumed = new Set(
-    action.request.filter((row) => 'assumes' in row || JSON.stringify(row).includes('"setting"')).flatMap(fieldsOf),
-  )
-  return html`<h2 id="${action.name}">${action.summary}</h2>
+  const valueTables = new Map<string, ValueTable>()
+  const shownAssumptions = new Set<Assumption>()
+  const ruleOf = (action: Action, field: string) => {
+    const row = action.request.find((one) => fieldsOf(one).includes(field))
+    const values = valuesOf(row, catalog)
+    if (values) valueTables.set(values.name, values)
+    const names = new Set((row ? placesOf(row) : []).map((place) => place.split('.').at(-1) ?? ''))
+    const rests = [...names].flatMap((name) => assumedFields.get(name) ?? [])
+    for (const one of rests) shownAssumptions.add(one)
+    const hasDefault = row && 'fallbacks' in row && row.fallbacks.some(({ kind }) => kind === 'setting')
+    return html`${equivalent(action.name, field)?.note ?? ''}${values ? html` <a href="#values-${values.name}">values</a>` : ''}${hasDefault ? html` <b class="warn">assumed</b> if absent` : ''}${rests.length === 0 ? '' : html` <span class="soft">rests on ${rests.map(({ id }, at) => html`${at > 0 ? ', ' : ''}<a href="#${id}">${id}</a>`)}</span>`}`
+  }
+  const actions = [...catalog.actions.values()].map(
+    ({ action, fields }) => html`<h2 id="${action.name}">${action.summary}</h2>
 <p><code>${action.legacy.method} ${action.legacy.paths.join(', ')}</code>${action.legacy.actionNames === 'any' ? '' : html` with <code>ActionName</code> ${action.legacy.actionNames.join(', ')}`}
 becomes <code>${action.service.method} ${action.service.path}</code>. <a href="/?example=${action.name}">Open in the workbench</a></p>
 ${table<string>(
@@ -314,15 +343,30 @@ ${table<string>(
       cell: (field) =>
         html`${(equivalent(action.name, field)?.places ?? []).map((place) => html`<code>${place}</code> `)}`,
     },
-    {
-      title: 'Rule',
-      cell: (field) =>
-        html`${equivalent(action.name, field)?.note ?? ''}${assumed.has(field) ? html` <b class="warn">assumed</b> if absent` : ''}`,
-    },
+    { title: 'Rule', cell: (field) => ruleOf(action, field) },
   ],
   fields.names,
-)}`
-})}
+)}`,
+  )
+  return publicPage(
+    'Reference',
+    html`<h1>Version 1, and where it went</h1>
+<p class="lead">Every action, field, value and error, as the gateway's declarations have them. <a href="/openapi.json">OpenAPI description</a></p>
+<p id="find"></p>
+<nav class="tabs" aria-label="Parts"><span>Parts</span>${[...catalog.actions.keys(), ...[...valueTables.keys()].map((name) => `values-${name}`), 'errors', 'assumptions'].map((name) => html`<a href="#${name}">${name.replace(/^values-/, '')}</a>`)}</nav>
+${actions}
+${[...valueTables.values()].map(
+  ({ name, about, meanings }) => html`<h2 id="values-${name}">Values: ${name}</h2>
+<p>${about}</p>
+${table<readonly [string, readonly (readonly [string, string])[]]>(
+  `Values of ${name}`,
+  [
+    { title: 'Version 2', cell: ([value]) => html`<code>${value}</code>` },
+    { title: 'Version 1', cell: ([, texts]) => named(texts.map(([text]) => text).join(', ')) },
+  ],
+  [...Map.groupBy(Object.entries(meanings), ([, value]) => value)],
+)}`,
+)}
 <h2 id="errors">Errors</h2>
 ${table<readonly [string, { readonly status: number; readonly title: string }]>(
   'Errors, with the messages that callers see',
@@ -336,6 +380,17 @@ ${table<readonly [string, { readonly status: number; readonly title: string }]>(
     },
   ],
   Object.entries(errorTable),
+)}
+<h2 id="assumptions">Assumptions</h2>
+<p>What the fields above rest on, and the service's document does not say. <code>transload certify assumptions</code> tries it.</p>
+${table<Assumption>(
+  'Assumptions about the service',
+  [
+    { title: 'Name', cell: ({ id }) => html`<code id="${id}">${id}</code>` },
+    { title: 'Assumption', cell: ({ sentence }) => sentence },
+    { title: 'Tried by', cell: ({ how }) => how },
+  ],
+  [...shownAssumptions],
 )}`,
   )
 }
@@ -369,53 +424,7 @@ export function guidePage({ catalog, sunset, destination }: WorkbenchDeps): Prom
   )
 }
 
-/** The script of the workbench: it sends the form while one types, and puts the parts of the answer in their places. */
-const SCRIPT = `const form = document.getElementById('workbench')
-let timer, asked = 0
-/** With another action, the reply is that of its example. */
-async function translate(back = 'answer') {
-  const mine = ++asked
-  const reply = await fetch('/', { method: 'POST', headers: { accept: 'text/html' }, body: new URLSearchParams(new FormData(form)) })
-  const page = new DOMParser().parseFromString(await reply.text(), 'text/html')
-  if (mine !== asked) return
-  for (const id of ['version2', 'account', back, 'code']) {
-    const next = page.getElementById(id), now = document.getElementById(id)
-    if (next && now) now.replaceWith(next)
-    else if (now) now.replaceChildren()
-  }
-}
-if (form) {
-  form.addEventListener('input', ({ target }) => {
-    const isOther = target.name === 'action'
-    if (isOther && form.elements.reply) form.elements.reply.value = ''
-    clearTimeout(timer); timer = setTimeout(translate, 200, isOther ? 'back' : 'answer')
-  })
-  form.addEventListener('submit', (event) => { event.preventDefault(); translate() })
-  const copy = document.createElement('button')
-  copy.type = 'button'; copy.className = 'plain'; copy.textContent = 'Copy a link to this example'
-  copy.addEventListener('click', async () => {
-    const given = new FormData(form)
-    location.hash = 'try=' + encodeURIComponent(JSON.stringify({ body: given.get('body'), action: given.get('action') }))
-    try { await navigator.clipboard.writeText(location.href); copy.textContent = 'Copied' } catch { copy.textContent = 'The address bar has it' }
-  })
-  document.getElementById('link')?.append(copy)
-  if (location.hash.startsWith('#try=')) try {
-    const { body, action } = JSON.parse(decodeURIComponent(location.hash.slice(5)))
-    form.elements.body.value = String(body); form.elements.action.value = String(action ?? ''); if (form.elements.reply) form.elements.reply.value = ''
-    translate('back')
-  } catch {}
-}
-const find = document.getElementById('find')
-if (find) {
-  const label = document.createElement('label'), input = document.createElement('input')
-  label.textContent = 'Search '; input.type = 'search'; label.append(input); find.append(label)
-  input.addEventListener('input', () => {
-    const word = input.value.toLowerCase()
-    for (const row of document.querySelectorAll('tbody tr')) row.hidden = !row.textContent.toLowerCase().includes(word)
-  })
-}
-`
-
+/** The script of the pages; the build puts it beside the program. */
 export const script: Answer = {
   status: 200,
   headers: {
@@ -423,5 +432,5 @@ export const script: Answer = {
     'Cache-Control': 'no-cache',
     'X-Content-Type-Options': 'nosniff',
   },
-  body: SCRIPT,
+  body: readFileSync(new URL('./workbench-client.js', import.meta.url)),
 }

@@ -1,7 +1,10 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { loadMappings } from '../../src/config/mappings.ts'
 import { errorTable } from '../../src/errors.ts'
+import { newFolder } from '../command.ts'
 import { get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { HOSTILE } from './sample-counts.ts'
 
@@ -123,12 +126,22 @@ test('what is pasted is shown as text, and kept nowhere', async () => {
 })
 
 test('the reference has every field and error, and the guide every call', async () => {
-  const gateway = await startGateway({ env: { SUNSET: '2093-01-01' } })
+  const folder = newFolder('reference')
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const LOOKUPS_FILE = join(folder, 'lookups.json')
+  writeFileSync(LOOKUPS_FILE, '{"vehicle_types": {"SPACE SHIP": "truck"}}')
+  const gateway = await startGateway({ env: { SUNSET: '2093-01-01', LOOKUPS_FILE } })
   const reference = (await get(gateway, '/reference', HTML)).text
   for (const { fields, action } of actions.values()) {
     for (const field of fields.names) expect(reference).toContain(`<code>${field}</code>`)
     expect(reference).toContain(`href="/?example=${action.name}"`)
   }
+  // Each value table, an operator's phrase too, and each mark of an assumption leads to its row.
+  for (const text of ['ALABAMA', 'OPEN AUTO', 'CREW CAB', 'SPACE SHIP', 'vehicle-types-known'])
+    expect(reference).toContain(text)
+  const anchors = [...reference.matchAll(/href="#([\w.-]+)"/g)].map(([, id]) => `id="${id}"`)
+  for (const id of ['id="values-state"', 'id="zip-is-integer"', 'id="external-id-twice"']) expect(anchors).toContain(id)
+  for (const id of anchors) expect(reference).toContain(id)
   for (const code of Object.keys(errorTable)) expect(reference).toContain(`<code>${code}</code>`)
   const guide = (await get(gateway, '/guide', HTML)).text
   for (const { action } of actions.values()) expect(guide).toContain(action.service.path)

@@ -65,6 +65,7 @@ const catalog: Catalog = {
   endpoints: new Map(),
   callbacks: [],
   callbackOf: () => undefined,
+  tables: new Map(),
   isVersion1: () => false,
 }
 const QUOTE_MEMORY_MS = 1_000
