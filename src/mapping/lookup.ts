@@ -39,7 +39,8 @@ const wordsOf = (text: string): string[][] =>
  */
 export function compileLookup(...tables: readonly Readonly<Record<string, string>>[]): LookupTable {
   const root: TrieNode = { next: new Map() }
-  for (const [phrase, value] of tables.flatMap((table) => Object.entries(table))) {
+  const entries = tables.flatMap((table) => Object.entries(table))
+  for (const [phrase, value] of entries) {
     const parts = wordsOf(phrase).flat()
     // A phrase that never matches would be ignored silently.
     if (parts.length === 0) throw new Error('a phrase of a lookup table has no words')
@@ -51,8 +52,11 @@ export function compileLookup(...tables: readonly Readonly<Record<string, string
     }
     node.value = value
   }
-  const phrases: LookupTable['phrases'] = Object.assign({}, ...tables)
-  return { phrases, wholeValue: (text) => findWhole(root, text), phraseIn: (text) => findPhrase(root, text) }
+  return {
+    phrases: Object.fromEntries(entries),
+    wholeValue: (text) => findWhole(root, text),
+    phraseIn: (text) => findPhrase(root, text),
+  }
 }
 
 function findWhole(root: TrieNode, text: string): string | undefined {
