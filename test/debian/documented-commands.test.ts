@@ -54,6 +54,7 @@ async function openFolder() {
   writeFileSync(join(folder, 'body.json'), JSON.stringify(bookingExample))
   const recorded = { path: '/getShippingQuote.php', body: quoteExample }
   writeFileSync(join(folder, 'recording.ndjson'), JSON.stringify(recorded))
+  for (const secret of ['tenants.json', 'acme-secret.txt']) writeFileSync(join(folder, secret), '{}')
   // A store that can be backed up.
   await (await openStore(join(folder, 'data/transload.db'))).close()
   const env = cleanEnv({ PATH: [folder, pathWithThisNode()].join(delimiter), PORT: '0', ADMIN_PORT: '0' })
