@@ -1,5 +1,5 @@
 import type { Answer } from '../../../src/answer.ts'
-import { type Booking, createBookings, type Made } from '../../../src/bookings/bookings.ts'
+import { type Booked, type Booking, type Bookings, createBookings, type Made } from '../../../src/bookings/bookings.ts'
 import { createHeartbeat, createLease, endDeadLeases, type IsHeld } from '../../../src/bookings/leases.ts'
 import type { Lease } from '../../../src/bookings/protocol.ts'
 import {
@@ -23,7 +23,6 @@ import { NoReply } from '../../../src/service/exchange.ts'
 import { refusal } from '../../../src/service/failures.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { createXref } from '../../../src/xref/xref.ts'
-import { bookOnce } from '../over-memory.ts'
 import type { Ports, Program } from './replay.ts'
 
 /* The gateway's own code, with ports in place of the store, the service, the clock and the memory of its process. */
@@ -124,7 +123,7 @@ async function book({ instance, handle, body }: Extract<Job, { kind: 'call' }>, 
     },
   }
   try {
-    const { answer } = await bookOnce(bookings, booking, (isHeld) => send(handle, isHeld, ports))
+    const { answer } = await bookOnce(bookings, booking, handle, ports)
     const { 'Transload-Shipment-Id': id, 'Idempotent-Replayed': replayed } = answer.headers
     return { booked: 'Yes', of: String(id), isReplay: replayed !== undefined }
   } catch (thrown) {
@@ -132,6 +131,19 @@ async function book({ instance, handle, body }: Extract<Job, { kind: 'call' }>, 
     const { TransportationBooked: word } = JSON.parse(legacyError(error, 'booking', '').body.toString())
     return { booked: word, of: error.code, isReplay: false }
   }
+}
+
+/** Claims, sends and records a booking, as a call does. */
+async function bookOnce(bookings: Bookings, booking: Booking, handle: string, ports: Ports): Promise<Booked> {
+  const claimed = await bookings.claim(booking)
+  if ('answer' in claimed) return claimed
+  let made: Made
+  try {
+    made = await send(handle, claimed.isHeld, ports)
+  } catch (error) {
+    throw await bookings.failed(claimed, error)
+  }
+  return bookings.made(claimed, made)
 }
 
 /** Sends a booking as the service's client does: it looks at the claim once the connection stands. */

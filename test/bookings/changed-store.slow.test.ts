@@ -1,0 +1,142 @@
+import { copyFileSync, cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { cleanEnv, newFolder, ROOT, run, start } from '../command.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
+import { book, creations, expectBooked } from './desk.ts'
+
+/** Promise: a gateway does not start on a store that may lack bookings, unless its operator says so (contract, section 7). */
+
+const TIME = { timeout: 40_000 }
+const MAIN = join(ROOT, 'src/main.ts')
+
+async function setUp() {
+  const folder = newFolder('changed-store')
+  const data = join(folder, 'data')
+  mkdirSync(data)
+  const path = join(data, 'store.db')
+  const sandbox = await startSandbox()
+  onTestFinished(async () => {
+    await sandbox.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const log = join(folder, 'emergency.ndjson')
+  const options = (STORE_URL: string, EMERGENCY_LOG_FILE: string) => {
+    const listeners = { V2_BASE_URL: sandbox.url, HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0' }
+    return { cwd: folder, env: cleanEnv({ ...listeners, STORE_URL, EMERGENCY_LOG_FILE }) }
+  }
+  /** Runs a gateway that listens; its store is `data/store.db` unless another is named. */
+  async function serve(
+    work: (gateway: { url: string }) => Promise<unknown> = async () => {},
+    { words = [] as string[], store = path, emergency = log, signal = 'SIGTERM' as NodeJS.Signals } = {},
+  ) {
+    const running = start(process.execPath, [MAIN, 'serve', ...words], options(store, emergency))
+    const out = await running.says(/"listening"/)
+    await work({ url: /"url":"([^"]+)"/.exec(out)?.[1] ?? '' })
+    running.signal(signal)
+    await running.ended
+  }
+  const command = (words: readonly string[], store = path, emergency = log) =>
+    run(process.execPath, [MAIN, ...words], options(store, emergency))
+  const made = (ReferenceNumber: string) => async (gateway: { url: string }) =>
+    expectBooked(await book(gateway, { ReferenceNumber }))
+  const unknown = (ReferenceNumber: string) => async (gateway: { url: string }) => {
+    const sent = creations({ sandbox })
+    expect((await book(gateway, { ReferenceNumber })).json.TransportationBooked).toBe('Unknown')
+    expect(creations({ sandbox })).toBe(sent)
+  }
+  const refused = async (says: RegExp, ...where: [store?: string, emergency?: string]) => {
+    const ended = await command(['serve'], ...where)
+    expect(ended).toMatchObject({ code: 78, err: expect.stringMatching(says) })
+    expect(ended.err).toContain('--new-store')
+  }
+  const remove = () => ['', '-wal', '-shm'].map((end) => rmSync(path + end, { force: true }))
+  return { folder, data, path, serve, command, made, unknown, refused, remove }
+}
+
+type Place = Awaited<ReturnType<typeof setUp>>
+
+/** What happens to a store between a stop and a start; `early` was copied before the last booking. */
+test.each<[string, (place: Place) => void, RegExp]>([
+  ['is deleted', ({ remove }) => void remove(), /copy of another one/],
+  [
+    'is emptied',
+    ({ remove, path }) => {
+      remove()
+      writeFileSync(path, '')
+    },
+    /copy of another one/,
+  ],
+  [
+    'is deleted with its folder',
+    ({ data }) => {
+      rmSync(data, { recursive: true })
+      mkdirSync(data)
+    },
+    /is empty, and had bookings|not the one that this installation used last/,
+  ],
+  [
+    'is an old copy',
+    ({ folder, remove, path }) => {
+      remove()
+      copyFileSync(join(folder, 'early/store.db'), path)
+    },
+    /old copy/,
+  ],
+  [
+    'is an old copy with its folder',
+    ({ folder, data }) => {
+      rmSync(data, { recursive: true })
+      renameSync(join(folder, 'early'), data)
+    },
+    /not the one that this installation used last/,
+  ],
+])('a store that %s is refused at the start', TIME, async (_, lose, says) => {
+  const place = await setUp()
+  const { folder, data, serve, command, made, unknown, refused } = place
+  await serve(made('EARLY'))
+  cpSync(data, join(folder, 'early'), { recursive: true })
+  await serve(made('LATE'))
+  lose(place)
+  await refused(says)
+  await refused(says)
+  // With a doubt, what the store does not know is not sent again.
+  expect(await command(['store', 'doubt', '--since', '1h'])).toMatchObject({ code: 0 })
+  await serve(unknown('LATE'))
+  expect(await command(['store', 'trust'])).toMatchObject({ code: 0 })
+  await serve(made('NEW'), { words: ['--new-store'] })
+  // Once it is meant, it is the store of the installation.
+  await serve()
+})
+
+test('another store without bookings is refused where the one before has some', TIME, async () => {
+  const { folder, serve, made, refused } = await setUp()
+  const [other, third] = [join(folder, 'other.db'), join(folder, 'third.db')]
+  // Without bookings nothing is lost.
+  await serve()
+  await serve(made('ONE'), { store: other })
+  await refused(new RegExp(`${other}[^]*transload store copy|transload store copy[^]*${other}`), third)
+  await serve(undefined, { store: third, words: ['--new-store'] })
+})
+
+test('a store is the same after a SIGKILL, and in the default place is missed', TIME, async () => {
+  const { folder, data, serve, made, refused } = await setUp()
+  const byDefault = { store: '', emergency: '', signal: 'SIGKILL' } as const
+  await serve(made('ONE'), byDefault)
+  await serve(undefined, byDefault)
+  rmSync(join(data, 'emergency.ndjson.store'))
+  await refused(/data\/transload\.db/, join(folder, 'other.db'), '')
+})
+
+test('a store that was copied away is not the store any more, and a doubt outlives the switch', TIME, async () => {
+  const { folder, serve, command, made, unknown, refused } = await setUp()
+  const other = join(folder, 'other.db')
+  await serve(made('BEFORE'))
+  expect(await command(['store', 'copy', '--to', other])).toMatchObject({ code: 0 })
+  await serve(async (gateway) => expectBooked(await book(gateway, { ReferenceNumber: 'BEFORE' }), true), {
+    store: other,
+  })
+  await refused(/was copied to/)
+  expect(await command(['store', 'doubt', '--since', '1h'])).toMatchObject({ code: 0 })
+  await serve(unknown('NEW'), { words: ['--new-store'] })
+})
