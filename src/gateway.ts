@@ -187,12 +187,13 @@ export async function openGateway(
     recorder,
     openShare: (incoming, outgoing) => shares.open(sources.ofRequest(incoming), outgoing),
   }
-  const closeRest = async () => {
+  const closeRest = async (closeListeners = async () => {}) => {
+    // What hangs at events ends with the grace of the calls, not after it.
+    await Promise.all([closeListeners(), events.close(config.SHUTDOWN_GRACE_MS)])
     signals.stop()
     const pruned = pruning.close()
-    // A booking goes on after its caller has hung up, when no connection is left to wait for.
-    const { SHUTDOWN_GRACE_MS: graceMs } = config
-    await Promise.all([bookings.drain(), events.close(graceMs)])
+    // A booking goes on after its caller has hung up, and beyond the grace: one that is lost in the middle is worse than a late end.
+    await bookings.drain()
     await Promise.all([uses.close(), pruned])
     await leases.end()
     credentials.close()
@@ -229,8 +230,7 @@ export async function openGateway(
       adminUrl,
       close: async () => {
         draining = true
-        await close()
-        await closeRest()
+        await closeRest(close)
       },
     }
   } catch (error) {

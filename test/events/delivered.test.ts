@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { bookingExample, shipmentExample } from '../../mappings/booking-rows.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { signingKey } from '../../src/webhook-signature.ts'
-import { as, book, openEdge, tenant, writeTenants } from '../callers/edge.ts'
+import { as, book, openEdge, quote, tenant, writeTenants } from '../callers/edge.ts'
 import { post } from '../gateway.ts'
 import { endpoint, openOffice } from './office.ts'
 import { type Handle, replies, startReceiver } from './receiver.ts'
@@ -147,8 +147,8 @@ describe('whom it reaches', () => {
   const SIGNING = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
   /** Opens a gateway whose tenant has a callback; the stand-in delivers its events to the gateway. */
-  async function openWithCallback(callbackUrl: string, more: object = {}) {
-    const edge = await openEdge((place) => [withCallback(place, callbackUrl, more)])
+  async function openWithCallback(callbackUrl: string, more: object = {}, env: Record<string, string> = {}) {
+    const edge = await openEdge((place) => [withCallback(place, callbackUrl, more)], { env })
     edge.sandbox.set({ webhookUrl: `${edge.url}/webhooks/${HOOK}`, webhookRetry: { attempts: 6, delayMs: 20 } })
     return edge
   }
@@ -233,6 +233,21 @@ describe('whom it reaches', () => {
     expect(receiver.received[0]?.body).toContain('REF-2')
     const events = await edge.store.listEvents({})
     expect(events.map(({ state }) => state).toSorted()).toContain('recorded')
+  })
+
+  test('a try that hangs at a shutdown ends with the grace of the calls, not after it', async () => {
+    const ended: string[] = []
+    const receiver = await startReceiver((outgoing) => void outgoing.once('close', () => ended.push('try')))
+    const edge = await openWithCallback(receiver.url, {}, { SHUTDOWN_GRACE_MS: '300' })
+    await book(edge, 'REF-1', as('acme'))
+    await receiver.count(1)
+    edge.sandbox.fail({ kind: 'delay', ms: 60_000, times: 'always' })
+    const asked = edge.sandbox.next(({ method }) => method === 'POST')
+    const call = quote(edge, as('acme')).catch(() => ended.push('call'))
+    await asked
+    await edge.gateway.close()
+    await call
+    expect(ended).toEqual(['try', 'call'])
   })
 
   test('a callback without secrets is said at the start', async () => {

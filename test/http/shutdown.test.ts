@@ -1,8 +1,9 @@
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { ROOT, start } from '../command.ts'
+import { newFolder, ROOT, start } from '../command.ts'
 import { basic, get, post } from '../gateway.ts'
 import { openHoldingService } from './service.ts'
 import { dial, repliesIn } from './wire.ts'
@@ -113,6 +114,29 @@ test.each([
   gateway.signal('SIGTERM')
   expect(await lost).toBeInstanceOf(Error)
   expect((await gateway.ended).code).toBe(0)
+})
+
+test('a booking that outlives SHUTDOWN_GRACE_MS is waited for and kept: one lost in the middle is worse than a late end', async () => {
+  const folder = newFolder('late-booking')
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const service = await openHoldingService()
+  const files = { STORE_URL: join(folder, 'store.db'), EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson') }
+  const own = { V2_CLIENT_ID: 'acme', V2_CLIENT_SECRET: SECRET, ...files }
+  const book = (gateway: { url: string }) =>
+    post(gateway, '/createShipment.php', bookingExample, { authorization: AUTHORIZATION })
+  const gateway = await serve(service.url, { ...own, SHUTDOWN_GRACE_MS: '100' })
+  const lost = book(gateway).catch((error: unknown) => error)
+  await service.arrived(1)
+  gateway.signal('SIGTERM')
+  expect(await lost).toBeInstanceOf(Error)
+  // A gateway that does not wait has ended by the time that another one listens.
+  const next = await serve(service.url, own)
+  service.release({ id: 's-1', number: 'TL-1' })
+  expect((await gateway.ended).code).toBe(0)
+  expect(await book(next)).toMatchObject({ status: 200, json: { TransportationBooked: 'Yes' } })
+  expect(service.requests).toHaveLength(1)
+  next.signal('SIGTERM')
+  await next.ended
 })
 
 test('the log is JSON, one line per call, without secrets and personal data', async () => {
