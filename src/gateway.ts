@@ -1,5 +1,4 @@
 import cluster from 'node:cluster'
-import type { IncomingMessage } from 'node:http'
 import { createAdmin } from './admin.ts'
 import { type AppDeps, createApp } from './app.ts'
 import { openBookings } from './bookings/bookings.ts'
@@ -8,7 +7,7 @@ import type { CredentialsDeps } from './callers/caller.ts'
 import { createShares } from './callers/limits.ts'
 import { openCredentials } from './callers/open.ts'
 import { createProve } from './callers/prove.ts'
-import { createSourceReader, sourceAddress } from './callers/source-address.ts'
+import { createSourceReader } from './callers/source-address.ts'
 import { createMerge, createSendPlan } from './calls/send.ts'
 import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
@@ -110,12 +109,10 @@ export async function openGateway(
   })
   const trustedProxies = config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY)
   const sources = createSourceReader(trustedProxies)
-  const addressOf = (incoming: IncomingMessage) => sourceAddress(incoming, trustedProxies)
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
   const credentials = openCredentials({
     ...parts,
     browserChecks,
-    addressOf,
     proofs,
     actions: new Set(catalog.actions.keys()),
     onTenants: events.setTenants,
@@ -142,7 +139,7 @@ export async function openGateway(
   const route = createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS)
   const answerError = createErrorAnswers(config, catalog)
   const recorder = openRecorder({ ...config, catalog, log, worker: cluster.worker?.id })
-  const tracing = await openTracing({ ...config, engine: store.engine, addressOf })
+  const tracing = await openTracing({ ...config, engine: store.engine })
   let draining = false
   const ready = () => store.ready() && !draining
   const deps: AppDeps = {

@@ -62,7 +62,7 @@ export interface Credentials {
   /** Returns the caller of a legacy call; throws if there is none. The call may hold one of few turns until it ends. */
   readonly identify: (incoming: IncomingMessage, share: Share) => Caller | Promise<Caller>
   /** Returns the caller if the gateway itself verifies it; a dry run shows such a caller its own numbers. */
-  readonly verified: (incoming: IncomingMessage) => Promise<Caller | undefined>
+  readonly verified: (incoming: IncomingMessage, share: Share) => Promise<Caller | undefined>
   /** The same for a call that passes through; `streams` says that its body has not been read yet. */
   readonly passThrough: (
     incoming: IncomingMessage,
@@ -83,8 +83,6 @@ export interface CredentialsDeps {
   readonly settings: Settings
   readonly upstream: Upstream
   readonly prove: Prove
-  /** Returns the address of a call; only trusted proxies may report another one than the connection's. */
-  readonly addressOf: (incoming: IncomingMessage) => string
   readonly browserChecks: BrowserChecks
   /** What other workers have verified. @default this is the only process */
   readonly proofs?: Proofs | undefined

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { LRUCache } from 'lru-cache'
 import type { Share } from '../observe/call.ts'
-import type { Acceptance, Account } from '../service/account.ts'
+import type { Acceptance, Account, Scheme } from '../service/account.ts'
 import { type BasicPair, basicOf, basicPair, hasControlCharacter } from '../service/credential.ts'
 import { credentialRefused } from '../service/failures.ts'
 import { accepts } from '../service/service.ts'
@@ -18,118 +18,68 @@ import {
   type PassThrough,
   recipientsOf,
 } from './caller.ts'
-import { createTurns, unlimited } from './limits.ts'
-import { sourceOf } from './source-address.ts'
+import { createTurns, type Turns, unlimited } from './limits.ts'
 
-/** Sends the caller's own credential to the service, which verifies it (docs/architecture.md). */
-export function clientCredentials(deps: CredentialsDeps): Credentials {
-  const { config } = deps
-  const profile = commonProfile(deps)
-  const callers = createAcceptedCredentials<Caller>()
-  const unproven = createTurns<Caller>(unprovenTurns(config))
-  const decided = (header: string, isAccepted: boolean) =>
-    unproven.decide(header, isAccepted ? undefined : credentialRefused(), isAccepted)
-
-  function open(header: string, { client, secret }: BasicPair): Caller {
-    const make = (acceptance: Caller['account']['acceptance']): Caller => ({
-      tenant: client,
-      credential: basicOf(client, secret),
-      account: accountAt(deps, config.V2_BASE_URL, {
-        basic: header,
-        pool: header,
-        scheme: config.V2_TOKEN,
-        acceptance,
-      }),
-      profile,
-    })
-    return callers.open(header, make, decided).value
-  }
-
-  async function arrive(
-    incoming: IncomingMessage,
-    share: Share,
-    header: string,
-    known: Caller | undefined,
-  ): Promise<Caller> {
-    const pair = basicPair(header)
-    if (!pair || hasControlCharacter(pair.id)) throw missingCredential(incoming)
-    const source = sourceOf(deps.addressOf(incoming))
-    const { shared, leave } = await unproven.enter(incoming, source, header, () => known ?? open(header, pair))
-    share.hold(leave)
-    return shared
-  }
-
-  const { WEBHOOK_CLIENT_ID: ownId, WEBHOOK_SECRET: secrets, WEBHOOK_SIGNING_SECRET: signingKeys } = config
-  const own = ownCallerOf(deps)
-  const recipients = recipientsOf(ownId ?? NO_CLIENT, { secrets, signingKeys })
-
-  return {
-    mode: 'client',
-    tenants: () => [],
-    identify: (incoming, share) => {
-      const { authorization } = incoming.headers
-      if (!authorization) throw missingCredential(incoming)
-      const known = callers.find(authorization)
-      return known?.acceptance.isProven() ? known.value : arrive(incoming, share, authorization, known?.value)
-    },
-    verified: async () => undefined,
-    passThrough: createPassThrough(deps),
-    ownCaller: (tenant) => (tenant === ownId ? own : undefined),
-    eventRecipients: () => recipients,
-  }
-}
-
-/** The tenant of events that no credential can read; no Client ID is empty. */
-const NO_CLIENT = ''
-
-/** Returns the credential with which the gateway reads the shipments of events; undefined without one. */
-function ownCallerOf(deps: CredentialsDeps): OwnCaller | undefined {
-  const { WEBHOOK_CLIENT_ID: id, WEBHOOK_CLIENT_SECRET: secret, V2_BASE_URL: address, V2_TOKEN: scheme } = deps.config
-  if (id === undefined || secret === undefined) return undefined
-  const basic = basicOf(id, secret)
-  return { account: accountAt(deps, address, { basic, pool: `events ${basic}`, scheme }), profile: commonProfile(deps) }
-}
-
-/** The connections and the credential for calls with one `Authorization` header. */
-interface PassedCredential {
+/** A credential that callers bring, at the service. */
+interface Known {
   readonly account: Account
-  /** The pass-through of calls once the service has accepted the credential; the same for all of them. */
+  /** Undefined where the credential names no client. */
+  readonly caller: Caller | undefined
+  /** For all calls that pass through once the service has accepted the credential. */
   readonly accepted: PassThrough
 }
 
-/** Passes calls through with the credential that they carry, of any scheme. */
-export function createPassThrough(deps: CredentialsDeps): Credentials['passThrough'] {
+/** Sends the caller's own credential to the service, which verifies it (docs/architecture.md). */
+export function clientCredentials(deps: CredentialsDeps): Credentials {
   const { config, prove } = deps
-  const passed = createAcceptedCredentials<PassedCredential>()
-  const unproven = createTurns<PassedCredential>(unprovenTurns(config))
-  const decided = (header: string, isAccepted: boolean) => {
+  const profile = commonProfile(deps)
+  const translated = credentialsOf(config.V2_TOKEN, (turns, header, isAccepted) =>
+    turns.decide(header, isAccepted ? undefined : credentialRefused(), isAccepted),
+  )
+  // Calls that pass through send what they carry, of any scheme.
+  const passed = credentialsOf('basic', (turns, header, isAccepted) => {
     // A refusal is passed on unchanged, so each call needs its own.
-    if (isAccepted) unproven.decide(header, undefined, true)
-  }
-  const open = (header: string) => {
-    const make = (acceptance: Acceptance): PassedCredential => {
-      const options = { basic: header, pool: header, scheme: 'basic', acceptance } as const
-      const account = accountAt(deps, config.V2_BASE_URL, options)
-      return { account, accepted: passThroughWith(header, account) }
+    if (isAccepted) turns.decide(header, undefined, true)
+  })
+
+  function credentialsOf(scheme: Scheme, decide: (turns: Turns<Known>, header: string, isAccepted: boolean) => void) {
+    const { find, open } = createAcceptedCredentials<Known>()
+    const turns = createTurns<Known>({
+      atOnce: AT_ONCE,
+      atOnceOfSource: Math.min(AT_ONCE_OF_SOURCE, config.UPSTREAM_CONNECTIONS),
+      calls: config.MAX_IN_FLIGHT,
+    })
+    const make = (header: string) => (acceptance: Acceptance) => {
+      const account = accountAt(deps, config.V2_BASE_URL, { basic: header, pool: header, scheme, acceptance })
+      const pair = readablePair(header)
+      const credential = pair && basicOf(pair.client, pair.secret)
+      const caller = pair && { tenant: pair.client, credential, account, profile }
+      return { account, caller, accepted: passThroughWith(header, account) }
     }
-    return passed.open(header, make, decided).value
+    const decided: Decided = (header, isAccepted) => decide(turns, header, isAccepted)
+    const known = (header: string) => (find(header) ?? open(header, make(header), decided)).value
+    return {
+      find,
+      enter: (incoming: IncomingMessage, { source }: Share, header: string) =>
+        turns.enter(incoming, source.name, header, () => known(header)),
+    }
   }
 
-  return (incoming, streams, share) => {
-    const header = incoming.headers.authorization
-    if (header === undefined) return { ...config.V2_BASE_URL, ...NO_CREDENTIAL }
-    const known = passed.find(header)
-    return known?.acceptance.isProven() ? known.value.accepted : unprovenCall(incoming, header, streams, share)
+  async function arrive(incoming: IncomingMessage, share: Share, header: string): Promise<Caller> {
+    if (!readablePair(header)) throw missingCredential(incoming)
+    const { shared, leave } = await translated.enter(incoming, share, header)
+    share.hold(leave)
+    if (!shared.caller) throw missingCredential(incoming)
+    return shared.caller
   }
 
-  async function unprovenCall(
+  async function passUnproven(
     incoming: IncomingMessage,
     header: string,
     streams: boolean,
     share: Share,
   ): Promise<PassThrough> {
-    const make = () => passed.find(header)?.value ?? open(header)
-    const { shared, leave } = await unproven.enter(incoming, sourceOf(deps.addressOf(incoming)), header, make)
+    const { shared, leave } = await passed.enter(incoming, share, header)
     if (!streams) {
       share.hold(leave)
       return passThroughWith(header, shared.account, leave)
@@ -143,6 +93,48 @@ export function createPassThrough(deps: CredentialsDeps): Credentials['passThrou
     }
     return shared.accepted
   }
+
+  const { WEBHOOK_CLIENT_ID: ownId, WEBHOOK_SECRET: secrets, WEBHOOK_SIGNING_SECRET: signingKeys } = config
+  const own = ownCallerOf(deps)
+  const recipients = recipientsOf(ownId ?? NO_CLIENT, { secrets, signingKeys })
+
+  return {
+    mode: 'client',
+    tenants: () => [],
+    identify: (incoming, share) => {
+      const { authorization } = incoming.headers
+      if (!authorization) throw missingCredential(incoming)
+      const known = translated.find(authorization)
+      const caller = known?.acceptance.isProven() ? known.value.caller : undefined
+      return caller ?? arrive(incoming, share, authorization)
+    },
+    verified: async () => undefined,
+    passThrough: (incoming, streams, share) => {
+      const header = incoming.headers.authorization
+      if (header === undefined) return { ...config.V2_BASE_URL, ...NO_CREDENTIAL }
+      const known = passed.find(header)
+      return known?.acceptance.isProven() ? known.value.accepted : passUnproven(incoming, header, streams, share)
+    },
+    ownCaller: (tenant) => (tenant === ownId ? own : undefined),
+    eventRecipients: () => recipients,
+  }
+}
+
+/** Returns the credential of a header; undefined if there is none that the gateway can read. */
+function readablePair(header: string): BasicPair | undefined {
+  const pair = basicPair(header)
+  return pair && !hasControlCharacter(pair.id) ? pair : undefined
+}
+
+/** The tenant of events that no credential can read; no Client ID is empty. */
+const NO_CLIENT = ''
+
+/** Returns the credential with which the gateway reads the shipments of events; undefined without one. */
+function ownCallerOf(deps: CredentialsDeps): OwnCaller | undefined {
+  const { WEBHOOK_CLIENT_ID: id, WEBHOOK_CLIENT_SECRET: secret, V2_BASE_URL: address, V2_TOKEN: scheme } = deps.config
+  if (id === undefined || secret === undefined) return undefined
+  const basic = basicOf(id, secret)
+  return { account: accountAt(deps, address, { basic, pool: `events ${basic}`, scheme }), profile: commonProfile(deps) }
 }
 
 /** Calls without a credential share their connections. */
@@ -153,13 +145,12 @@ function passThroughWith(
   { origin, prefix, acceptance, pool }: Account,
   answered: () => void = () => undefined,
 ): PassThrough {
-  const pair = basicPair(header)
   return {
     origin,
     prefix,
     acceptance,
     pool,
-    tenant: pair && !hasControlCharacter(pair.id) ? pair.client : undefined,
+    tenant: readablePair(header)?.client,
     authorization: () => header,
     learn: (_authorization, { status }, { method = '', url = '' }) => {
       // Passing the reply on takes as long as its reader does.
@@ -184,12 +175,6 @@ function showsAcceptance(method: string, url: string, status: number): boolean {
 /** Each call of an unproven credential uses its own connection to the service. */
 const AT_ONCE = 32
 const AT_ONCE_OF_SOURCE = 8
-
-const unprovenTurns = ({ MAX_IN_FLIGHT, UPSTREAM_CONNECTIONS }: CredentialsDeps['config']) => ({
-  atOnce: AT_ONCE,
-  atOnceOfSource: Math.min(AT_ONCE_OF_SOURCE, UPSTREAM_CONNECTIONS),
-  calls: MAX_IN_FLIGHT,
-})
 
 /** A credential that the service has accepted in this process, with its account. */
 interface Accepted<T> {

@@ -1,25 +1,22 @@
 import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
 import { createBoundedCache } from '../collections/bounded-cache.ts'
 import { createUnorderedList, type Held } from '../collections/unordered-list.ts'
 import type { Config } from '../config/config.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
-import { compileNetworks } from '../networks.ts'
 import type { Share, Source } from '../observe/call.ts'
-import { sourceAddress, sourceOf } from './source-address.ts'
 
 /*
  * What callers may use. Whatever a call takes is given back when it ends (`Share.leave`).
  *
- * | What                         | together             | one source                     | beyond it                          |
- * |------------------------------|----------------------|--------------------------------|------------------------------------|
- * | connections                  | `MAX_CONNECTIONS`    | `SOURCE_CONNECTIONS`           | closed                             |
- * | calls under way              | `MAX_IN_FLIGHT`      | `SOURCE_IN_FLIGHT`, a quarter  | 503; 429 where the source is it    |
- * | bytes of bodies and answers  | `BODIES_LIMIT_BYTES` | a quarter                      | the same                           |
- * | calls with new credentials   | 32                   | 8                              | they wait 10 s for a turn; then so |
- * | slow hashes of secrets       | 2, or one core less  | the same                       | the same                           |
- * | calls of a tenant, a second  |                      | `limits` of the tenants file   | 429                                |
- * | events, a second             |                      | 50                             | 429                                |
+ * | What                        | together              | one source                    | beyond it                          |
+ * |-----------------------------|-----------------------|-------------------------------|------------------------------------|
+ * | connections                 | `MAX_CONNECTIONS`     | `SOURCE_CONNECTIONS`          | closed                             |
+ * | calls under way             | `MAX_IN_FLIGHT`       | `SOURCE_IN_FLIGHT`, a quarter | 503; 429 where the source is it    |
+ * | bytes of bodies and answers | `BODIES_LIMIT_BYTES`  | a quarter                     | the same                           |
+ * | calls with new credentials  | 32; as many at `/v2/` | 8                             | they wait 10 s for a turn; then so |
+ * | slow hashes of secrets      | 2, or one core less   | the same                      | the same                           |
+ * | calls of a tenant, a second |                       | `limits` of the tenants file  | 429                                |
+ * | events, a second            |                       | 1,000                         | 429                                |
  */
 
 type ShareConfig = Pick<Config, 'MAX_CONNECTIONS' | 'SOURCE_CONNECTIONS' | 'MAX_IN_FLIGHT' | 'BODIES_LIMIT_BYTES'> &
@@ -56,33 +53,30 @@ export function createShares(config: ShareConfig): Shares {
     little,
   })
   const { MAX_IN_FLIGHT: calls, BODIES_LIMIT_BYTES: bytes } = config
-  const quotas: Quotas = {
-    connections: quota(config.MAX_CONNECTIONS, config.SOURCE_CONNECTIONS, FEW_CONNECTIONS),
-    calls: quota(calls, config.SOURCE_IN_FLIGHT ?? quarterOf(calls), FEW_CALLS),
-    bodyBytes: quota(bytes, quarterOf(bytes), SMALL_BODIES_BYTES),
+  const gate: Gate = {
+    quotas: {
+      connections: quota(config.MAX_CONNECTIONS, config.SOURCE_CONNECTIONS, FEW_CONNECTIONS),
+      calls: quota(calls, config.SOURCE_IN_FLIGHT ?? quarterOf(calls), FEW_CALLS),
+      bodyBytes: quota(bytes, quarterOf(bytes), SMALL_BODIES_BYTES),
+    },
+    total: noUsage(),
+    underWay: createUnorderedList(),
   }
   const usageOf = createUsages()
-  const total = noUsage()
-  const shared: SharedLimits = { quotas, total, underWay: createUnorderedList() }
+  const { quotas, total } = gate
   return {
-    connect: ({ name, isEverybody }) => {
-      const usage = usageOf(name)
+    connect: (source) => {
+      const usage = usageOf(source.name)
       const lacking = shortage(quotas.connections, total.connections, usage.connections, 1)
-      if (lacking && !isEverybody) return undefined
-      usage.connections += 1
-      total.connections += 1
-      return once(() => {
-        usage.connections -= 1
-        total.connections -= 1
-      })
+      if (lacking && !source.isEverybody) return undefined
+      const holding = new Holding(gate, source, usage, 'connections')
+      return () => holding.leave()
     },
-    open: (source, reply) => new RequestShare(shared, source, usageOf(source.name), reply),
+    open: (source, reply) => new Holding(gate, source, usageOf(source.name), 'requests', reply),
     largestBodyBytes: quotas.bodyBytes.perSource,
     total,
   }
 }
-
-type Quotas = Readonly<Record<'connections' | 'calls' | 'bodyBytes', Quota>>
 
 /** The part of a response that shows if work for it remains. */
 interface Reply {
@@ -93,36 +87,36 @@ interface Reply {
   readonly once: (event: 'close', listener: () => void) => unknown
 }
 
-/** The limits and counts that all requests share. */
-interface SharedLimits {
-  readonly quotas: Quotas
+/** The limits, and what is taken of them. */
+interface Gate {
+  readonly quotas: Readonly<Record<'connections' | 'calls' | 'bodyBytes', Quota>>
   /** The usage of all sources together. */
   readonly total: Usage
-  readonly underWay: ReturnType<typeof createUnorderedList<RequestShare>>
+  readonly underWay: ReturnType<typeof createUnorderedList<Holding>>
 }
 
-/** Tracks what one request takes, until it ends. */
-class RequestShare implements Share {
+/** What a request, a connection or an answer has taken. All of it is given back when it leaves. */
+class Holding implements Share {
   readonly source: Source
-  readonly #shared: SharedLimits
+  readonly #gate: Gate
   readonly #usage: Usage
-  readonly #reply: Reply
+  readonly #reply: Reply | undefined
+  readonly #own = noUsage()
   #isOver = false
-  #bodyBytes = 0
-  #underWay: Held<RequestShare> | undefined
+  #underWay: Held<Holding> | undefined
   #held: (() => void)[] | undefined
 
-  constructor(shared: SharedLimits, source: Source, usage: Usage, reply: Reply) {
+  /** Takes one of a kind, which is not refused here. */
+  constructor(gate: Gate, source: Source, usage: Usage, first?: keyof Usage, reply?: Reply) {
     this.source = source
-    this.#shared = shared
+    this.#gate = gate
     this.#usage = usage
     this.#reply = reply
-    usage.requests += 1
-    shared.total.requests += 1
+    if (first) this.#count(first, 1)
   }
 
   admit(): void {
-    const { perSource } = this.#shared.quotas.connections
+    const { perSource } = this.#gate.quotas.connections
     if (this.source.isBehindProxy && this.#usage.requests > perSource) throw tooMuch('source')
     this.#demand('calls', 1)
   }
@@ -130,10 +124,32 @@ class RequestShare implements Share {
   enter(): void {
     this.#demand('calls', 1)
     if (this.#underWay || this.#isOver) return
-    const { underWay, total } = this.#shared
-    this.#underWay = underWay.add(this)
-    this.#usage.calls += 1
-    total.calls += 1
+    this.#underWay = this.#gate.underWay.add(this)
+    this.#count('calls', 1)
+  }
+
+  expectBody(bytes: number): void {
+    this.#demand('bodyBytes', bytes)
+  }
+
+  takeBody(bytes: number): void {
+    this.#demand('bodyBytes', bytes)
+    if (!this.#isOver) this.#count('bodyBytes', bytes)
+  }
+
+  returnBody(bytes: number): void {
+    this.#count('bodyBytes', -Math.min(bytes, this.#own.bodyBytes))
+  }
+
+  streamBody(lengthBytes: number): void {
+    this.takeBody(Math.min(lengthBytes, STREAM_BYTES, this.#gate.quotas.bodyBytes.perSource))
+  }
+
+  holdAnswer(bytes: number): void {
+    const answer = new Holding(this.#gate, this.source, this.#usage)
+    answer.takeBody(bytes)
+    if (!this.#reply || this.#reply.destroyed) answer.leave()
+    else this.#reply.once('close', () => answer.leave())
   }
 
   hold(giveBack: () => void): void {
@@ -145,66 +161,28 @@ class RequestShare implements Share {
   leave(): void {
     if (this.#isOver) return
     this.#isOver = true
-    const { total, underWay } = this.#shared
-    const usage = this.#usage
-    usage.bodyBytes -= this.#bodyBytes
-    total.bodyBytes -= this.#bodyBytes
-    this.#bodyBytes = 0
-    usage.requests -= 1
-    total.requests -= 1
+    const own = this.#own
+    for (const kind of KINDS) if (own[kind] > 0) this.#count(kind, -own[kind])
+    if (this.#underWay) this.#gate.underWay.take(this.#underWay)
     if (this.#held) for (const giveBack of this.#held) giveBack()
-    if (!this.#underWay) return
-    underWay.take(this.#underWay)
-    usage.calls -= 1
-    total.calls -= 1
   }
 
-  expectBody(bytes: number): void {
-    this.#demand('bodyBytes', bytes)
-  }
-
-  takeBody(bytes: number): void {
-    this.#demand('bodyBytes', bytes)
-    if (this.#isOver) return
-    this.#bodyBytes += bytes
-    this.#usage.bodyBytes += bytes
-    this.#shared.total.bodyBytes += bytes
-  }
-
-  returnBody(bytes: number): void {
-    const returned = Math.min(bytes, this.#bodyBytes)
-    this.#bodyBytes -= returned
-    this.#usage.bodyBytes -= returned
-    this.#shared.total.bodyBytes -= returned
-  }
-
-  streamBody(lengthBytes: number): void {
-    this.takeBody(Math.min(lengthBytes, STREAM_BYTES, this.#shared.quotas.bodyBytes.perSource))
-  }
-
-  holdAnswer(bytes: number): void {
-    this.#demand('bodyBytes', bytes)
-    if (this.#reply.destroyed) return
-    const { total } = this.#shared
-    const usage = this.#usage
-    usage.bodyBytes += bytes
-    total.bodyBytes += bytes
-    this.#reply.once('close', () => {
-      usage.bodyBytes -= bytes
-      total.bodyBytes -= bytes
-    })
+  #count(kind: keyof Usage, more: number): void {
+    this.#own[kind] += more
+    this.#usage[kind] += more
+    this.#gate.total[kind] += more
   }
 
   /** Throws unless the source may take so much more. */
-  #demand(what: 'calls' | 'bodyBytes', more: number): void {
-    const { quotas, total, underWay } = this.#shared
+  #demand(kind: 'calls' | 'bodyBytes', more: number): void {
+    const { quotas, total, underWay } = this.#gate
     const { isEverybody } = this.source
     const usage = this.#usage
-    let lacking = shortage(quotas[what], total[what], usage[what], more, isEverybody)
-    if (lacking && what === 'calls') {
+    let lacking = shortage(quotas[kind], total[kind], usage[kind], more, isEverybody)
+    if (lacking && kind === 'calls') {
       // A reply that only waits for its reader is no work and must not block other calls. Rarely checked.
-      const working = underWay.items().filter((share) => !share.#reply.writableEnded && !share.#reply.writableNeedDrain)
-      const own = working.filter((share) => share.#usage === usage)
+      const working = underWay.items().filter((one) => !one.#reply?.writableEnded && !one.#reply?.writableNeedDrain)
+      const own = working.filter((one) => one.#usage === usage)
       lacking = shortage(quotas.calls, working.length, own.length, more, isEverybody)
     }
     if (lacking) throw tooMuch(lacking)
@@ -232,6 +210,7 @@ interface Usage {
 const SOURCES_KEPT = 10_000
 
 const noUsage = (): Usage => ({ connections: 0, requests: 0, calls: 0, bodyBytes: 0 })
+const KINDS = ['connections', 'requests', 'calls', 'bodyBytes'] as const
 
 /**
  * Makes the function that returns the usage of a source. Idle sources are removed in bulk once there are many, because
@@ -243,9 +222,7 @@ export function createUsages(): (source: string) => Usage {
     const known = usages.get(source)
     if (known) return known
     if (usages.size >= SOURCES_KEPT) {
-      for (const [idle, { connections, requests, calls, bodyBytes }] of usages) {
-        if (connections + requests + calls + bodyBytes === 0) usages.delete(idle)
-      }
+      for (const [name, usage] of usages) if (KINDS.every((kind) => usage[kind] === 0)) usages.delete(name)
     }
     const usage = noUsage()
     usages.set(source, usage)
@@ -342,16 +319,11 @@ function tooMany(seconds: number): GatewayError {
 }
 
 /** Limits the calls per second of each source; throws `too-many-calls`. */
-export function createSourceLimits(
-  perSecond: number,
-  trustProxy: readonly string[] | undefined,
-): (incoming: IncomingMessage) => void {
-  const trusted = trustProxy && compileNetworks(trustProxy)
+export function createSourceLimits(perSecond: number): (source: Source) => void {
   const sources = createBoundedCache<string, () => void>(SOURCES_KEPT)
-  return (incoming) => {
-    const source = sourceOf(sourceAddress(incoming, trusted))
-    const spend = sources.get(source) ?? createRate(perSecond)
-    sources.set(source, spend)
+  return ({ name }) => {
+    const spend = sources.get(name) ?? createRate(perSecond)
+    sources.set(name, spend)
     spend()
   }
 }
@@ -376,9 +348,8 @@ export function createTurns<T>(options: FairQueueOptions): Turns<T> {
   const groups = new Map<string, { readonly shared: T; readonly turns: Set<Turn> }>()
   return {
     enter: async ({ socket }, source, name, make) => {
-      const known = groups.get(name)
-      const group = known ?? { shared: make(), turns: new Set() }
-      if (!known) groups.set(name, group)
+      const group = groups.get(name) ?? { shared: make(), turns: new Set() }
+      groups.set(name, group)
       const turn = queue.enter(source)
       group.turns.add(turn)
       const leave = () => {
@@ -388,14 +359,15 @@ export function createTurns<T>(options: FairQueueOptions): Turns<T> {
       }
       const hungUp = () => turn.settle(gatewayError('caller-gone', {}))
       if (socket.destroyed) hungUp()
-      const forget = onClose(socket, hungUp)
+      // Any number of pipelined calls may wait on a connection.
+      socket.setMaxListeners(0).once('close', hungUp)
       try {
         await turn.ready
       } catch (error) {
         leave()
         throw error
       } finally {
-        forget()
+        socket.off('close', hungUp)
       }
       return { shared: group.shared, leave }
     },
@@ -442,151 +414,102 @@ const WAITING_SHARE = 1 / 2
 const WAITING_SHARE_OF_SOURCE = 1 / 4
 const WAIT_MS = 10_000
 
-interface Entry {
-  readonly resolve: () => void
-  readonly reject: (error: Error) => void
-  readonly timer: NodeJS.Timeout
+/** The calls of one source, in a queue. */
+interface Line {
+  readonly name: string
+  running: number
+  readonly waiting: Waiting[]
 }
 
-interface Waiters {
-  running: number
-  readonly waiting: Entry[]
+interface Waiting extends Turn {
+  readonly begin: () => void
 }
 
 /** Makes a queue that one source cannot fill: if it is full, a new entry displaces the last entry of the longest line. */
 export function createFairQueue(options: FairQueueOptions): FairQueue {
-  const mostWaiting = Math.ceil(options.calls * WAITING_SHARE)
-  const mostWaitingOfSource = Math.ceil(options.calls * WAITING_SHARE_OF_SOURCE)
+  const { atOnce, atOnceOfSource, calls, rankOf = () => 0, waitMs = WAIT_MS } = options
+  const mostWaiting = Math.ceil(calls * WAITING_SHARE)
+  const mostWaitingOfSource = Math.ceil(calls * WAITING_SHARE_OF_SOURCE)
   /** In the order of their turns. */
-  const sources = new Map<string, Waiters>()
+  const lines = new Map<string, Line>()
   let running = 0
   let waiting = 0
 
-  function start(name: string, source: Waiters): void {
-    running += 1
-    source.running += 1
-    goLast(name, source)
-  }
-
-  function goLast(name: string, source: Waiters): void {
-    sources.delete(name)
-    sources.set(name, source)
-  }
-
-  function stop(name: string, source: Waiters): void {
-    running -= 1
-    source.running -= 1
-    // Others may have entered since it began.
-    goLast(name, source)
-    forget(name, source)
-    startNext()
+  /** Counts work of a line, which comes last then; an empty line is forgotten. */
+  function run(line: Line, more: number): void {
+    running += more
+    line.running += more
+    lines.delete(line.name)
+    if (line.running + line.waiting.length > 0) lines.set(line.name, line)
   }
 
   function startNext(): void {
-    while (running < options.atOnce && waiting > 0) {
-      const next = nextSource()
+    while (running < atOnce && waiting > 0) {
+      let next: Line | undefined
+      let best = Number.POSITIVE_INFINITY
+      for (const line of lines.values()) {
+        if (line.waiting.length === 0 || line.running >= atOnceOfSource) continue
+        const rank = rankOf(line.name)
+        if (rank < best) [next, best] = [line, rank]
+      }
       if (!next) return
-      const [name, source] = next
-      const entry = source.waiting[0]
-      if (!entry) return
-      takeOut(source, entry)
-      start(name, source)
-      entry.resolve()
+      next.waiting[0]?.begin()
     }
   }
 
-  function nextSource(): [name: string, source: Waiters] | undefined {
-    const ready = sources
-      .entries()
-      .filter(([, { waiting: line, running: busy }]) => line.length > 0 && busy < options.atOnceOfSource)
-    const { rankOf } = options
-    if (!rankOf) return ready.next().value
-    let best: { readonly entry: [string, Waiters]; readonly rank: number } | undefined
-    for (const entry of ready) {
-      const rank = rankOf(entry[0])
-      if (!best || rank < best.rank) best = { entry, rank }
+  /** Refuses the last of the longest line, where all together are too many: another source's, if it is as long. */
+  function refuseLast(own: Line): void {
+    let longest = own
+    let length = own.waiting.length - 1
+    for (const line of lines.values()) {
+      if (line !== own && line.waiting.length > length) [longest, length] = [line, line.waiting.length]
     }
-    return best?.entry
-  }
-
-  function takeOut(source: Waiters, entry: Entry): void {
-    source.waiting.splice(source.waiting.indexOf(entry), 1)
-    clearTimeout(entry.timer)
-    waiting -= 1
-  }
-
-  function forget(name: string, source: Waiters): void {
-    if (source.running === 0 && source.waiting.length === 0 && sources.get(name) === source) sources.delete(name)
-  }
-
-  function displace(by: Waiters): void {
-    let longest = ''
-    let length = by.waiting.length
-    for (const [name, { waiting: line }] of sources) if (line.length > length) [longest, length] = [name, line.length]
-    const source = sources.get(longest)
-    const last = source?.waiting.at(-1)
-    if (!source || !last) throw overloaded()
-    takeOut(source, last)
-    forget(longest, source)
-    last.reject(overloaded())
-  }
-
-  /** Throws if there is no room. */
-  function makeRoom(source: Waiters): void {
-    if (source.waiting.length >= mostWaitingOfSource) throw tooManyWait()
-    if (waiting >= mostWaiting) displace(source)
+    longest.waiting.at(-1)?.settle(overloaded())
   }
 
   return {
     enter: (name) => {
-      const source = sources.get(name) ?? { running: 0, waiting: [] }
-      sources.set(name, source)
-      if (running < options.atOnce && source.running < options.atOnceOfSource && source.waiting.length === 0) {
-        start(name, source)
-        return { ready: Promise.resolve(), end: once(() => stop(name, source)), settle: () => undefined }
+      const line = lines.get(name) ?? { name, running: 0, waiting: [] }
+      lines.set(name, line)
+      const { promise: ready, resolve, reject } = Promise.withResolvers<void>()
+      let timer: NodeJS.Timeout | undefined
+      let isRunning = false
+      const stopWaiting = () => {
+        line.waiting.splice(line.waiting.indexOf(turn), 1)
+        waiting -= 1
+        clearTimeout(timer)
       }
-      try {
-        makeRoom(source)
-      } catch (error) {
-        forget(name, source)
-        return { ready: Promise.reject(error), end: () => undefined, settle: () => undefined }
+      const turn: Waiting = {
+        ready,
+        begin: () => {
+          stopWaiting()
+          isRunning = true
+          run(line, 1)
+          resolve()
+        },
+        settle: (error) => {
+          if (!line.waiting.includes(turn)) return
+          stopWaiting()
+          if (line.running + line.waiting.length === 0) lines.delete(name)
+          if (error) reject(error)
+          else resolve()
+        },
+        end: () => {
+          if (!isRunning) return turn.settle()
+          isRunning = false
+          run(line, -1)
+          startNext()
+        },
       }
-      return waitingTurn(name, source)
+      line.waiting.push(turn)
+      waiting += 1
+      startNext()
+      if (isRunning) return turn
+      timer = setTimeout(() => turn.settle(overloaded()), waitMs)
+      if (line.waiting.length > mostWaitingOfSource) turn.settle(tooManyWait())
+      else if (waiting > mostWaiting) refuseLast(line)
+      return turn
     },
-  }
-
-  function waitingTurn(name: string, source: Waiters): Turn {
-    const { promise: ready, resolve, reject } = Promise.withResolvers<void>()
-    let began = false
-    const timer = setTimeout(() => settle(overloaded()), options.waitMs ?? WAIT_MS)
-    const begin = () => {
-      began = true
-      resolve()
-    }
-    const entry = { resolve: begin, reject, timer }
-    source.waiting.push(entry)
-    waiting += 1
-    const settle = (error?: Error) => {
-      if (!source.waiting.includes(entry)) return
-      takeOut(source, entry)
-      forget(name, source)
-      if (error) reject(error)
-      else resolve()
-    }
-    const end = once(() => {
-      if (began) stop(name, source)
-      else settle()
-    })
-    return { ready, end, settle }
-  }
-}
-
-function once(work: () => void): () => void {
-  let isDone = false
-  return () => {
-    if (isDone) return
-    isDone = true
-    work()
   }
 }
 
@@ -594,19 +517,3 @@ const LATER = { headers: { 'Retry-After': '5' } } as const
 
 const overloaded = () => gatewayError('overloaded/credentials', {}, LATER)
 const tooManyWait = () => gatewayError('too-many-calls/credentials', {}, LATER)
-
-/** Callbacks for the close of a connection: one listener serves all pipelined calls on it. */
-const watched = new WeakMap<Socket, Set<() => void>>()
-
-function onClose(socket: Socket, work: () => void): () => void {
-  const known = watched.get(socket)
-  const all = known ?? new Set()
-  if (!known) {
-    watched.set(socket, all)
-    socket.once('close', () => {
-      for (const one of all) one()
-    })
-  }
-  all.add(work)
-  return () => void all.delete(work)
-}

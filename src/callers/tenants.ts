@@ -8,6 +8,7 @@ import { gatewayError } from '../errors.ts'
 import type { Settings } from '../mapping/row.ts'
 import { type Deprecation, deprecationOf } from '../migration/deprecation.ts'
 import { compileNetworks, type Networks } from '../networks.ts'
+import type { Share } from '../observe/call.ts'
 import { type BasicPair, basicOf, basicPair } from '../service/credential.ts'
 import {
   accountAt,
@@ -26,7 +27,6 @@ import {
   wrongCredential,
 } from './caller.ts'
 import { createLimits, createTurns } from './limits.ts'
-import { sourceOf } from './source-address.ts'
 
 /**
  * The callers of a shared edge: the gateway verifies a tenant's own credential, and sends the tenant's other one to
@@ -80,11 +80,11 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
     }
   }
 
-  function recognize(incoming: IncomingMessage): Caller | undefined | Promise<Caller | undefined> {
+  function recognize(incoming: IncomingMessage, { source }: Share): Caller | undefined | Promise<Caller | undefined> {
     const { authorization } = incoming.headers
     // This gateway issues no tokens, so a token identifies no tenant.
     if (!authorization || isBearer(authorization)) {
-      const caller = byAddress(deps.addressOf(incoming))
+      const caller = byAddress(source.address)
       if (caller) {
         // A browser of that network calls for any page that its user opens.
         deps.browserChecks.demandOwnOrigin(incoming)
@@ -93,7 +93,7 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
       return caller
     }
     const pair = basicPair(authorization)
-    return pair && verify(pair, incoming)
+    return pair && verify(pair, incoming, source.name)
   }
 
   function byAddress(address: string): Caller | undefined {
@@ -102,8 +102,8 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
     return best?.caller
   }
 
-  async function identify(incoming: IncomingMessage): Promise<Caller> {
-    const caller = await recognize(incoming)
+  async function identify(incoming: IncomingMessage, share: Share): Promise<Caller> {
+    const caller = await recognize(incoming, share)
     if (caller) return caller
     throw basicPair(incoming.headers.authorization) ? wrongCredential() : missingCredential(incoming)
   }
@@ -112,10 +112,10 @@ export function tenantCredentials(deps: CredentialsDeps, tenants: readonly Tenan
     mode: 'tenants',
     tenants: () => [...callers.keys()],
     identify,
-    verified: async (incoming) => recognize(incoming),
-    passThrough: async (incoming) => {
+    verified: async (incoming, share) => recognize(incoming, share),
+    passThrough: async (incoming, _streams, share) => {
       refuseTokens(incoming)
-      return passThroughOf(await identify(incoming))
+      return passThroughOf(await identify(incoming, share))
     },
     deprecations: () => [...callers].map(([name, { caller }]) => [name, caller.profile.deprecation]),
     ownCaller: (tenant) => callers.get(tenant)?.caller,
@@ -215,6 +215,7 @@ interface Verification {
   readonly verify: (
     pair: Pick<BasicPair, 'id' | 'secret'>,
     incoming: IncomingMessage,
+    source: string,
   ) => Caller | undefined | Promise<Caller | undefined>
   /** Forgets wrong credentials, and verified ones of removed callers. */
   readonly renew: (isCurrent: (caller: Caller) => boolean) => void
@@ -240,11 +241,7 @@ const HASH_WAIT_MS = 55_000
 
 /** Verifies credentials against the candidates that `current` returns. */
 export function createVerification(
-  {
-    config: { MAX_IN_FLIGHT },
-    addressOf,
-    proofs = createProofs(),
-  }: Pick<CredentialsDeps, 'config' | 'addressOf' | 'proofs'>,
+  { config: { MAX_IN_FLIGHT }, proofs = createProofs() }: Pick<CredentialsDeps, 'config' | 'proofs'>,
   current: () => Candidates,
 ): Verification {
   const key = createSecretKey(proofs.key)
@@ -268,8 +265,8 @@ export function createVerification(
     pair: Pick<BasicPair, 'id' | 'secret'>,
     id: string,
     incoming: IncomingMessage,
+    source: string,
   ): Promise<Caller | undefined> {
-    const source = sourceOf(addressOf(incoming))
     const guessers = [
       [digest(`${source} ${pair.id}`), GUESSES],
       [digest(source), GUESSES_OF_SOURCE],
@@ -330,12 +327,12 @@ export function createVerification(
   }
 
   return {
-    verify: (pair, incoming) => {
+    verify: (pair, incoming, source) => {
       const id = digest(basicOf(pair.id, pair.secret))
       const known = verified.get(id)
       if (known || refused.has(id)) return known
       // The form of the secret alone decides how it is checked, so the time tells nothing about the id.
-      if (!MADE_SECRET.test(pair.secret)) return verifiedElsewhere(pair.id, id) ?? check(pair, id, incoming)
+      if (!MADE_SECRET.test(pair.secret)) return verifiedElsewhere(pair.id, id) ?? check(pair, id, incoming, source)
       const made = fastHash(pair.secret)
       const match = current()
         .fast(pair.id)

@@ -48,7 +48,7 @@ export async function dryRun(
 ): Promise<DryRun> {
   const body = await readRequest(incoming, call, deps.bodyLimitBytes)
   call.share.enter()
-  const caller = await deps.credentials.verified(incoming)
+  const caller = await deps.credentials.verified(incoming, call.share)
   call.use = 'dry-run'
   call.tenant = caller?.tenant
   call.acceptance = caller?.account.acceptance

@@ -56,7 +56,7 @@ export async function legacyCall(
   } catch (error) {
     if (isOverload(error)) throw error
     // Errors about wrong methods and unreadable bodies follow the caller's ERROR_STATUS, too.
-    noteCaller(call, await deps.credentials.verified(incoming).catch(() => undefined))
+    noteCaller(call, await deps.credentials.verified(incoming, call.share).catch(() => undefined))
     throw error
   }
   call.share.enter()

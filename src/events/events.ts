@@ -64,7 +64,7 @@ export function openServiceEvents(config: Config, deps: ServiceEventsDeps): Serv
   const delivery = startDelivery({ ...deps, statusOf, resolve: createResolve(), ...callbacks })
   const { receive, metric } = createReceiveEvent({
     ...deps,
-    limitSource: createSourceLimits(EVENTS_PER_SECOND, config.TRUST_PROXY),
+    limitSource: createSourceLimits(EVENTS_PER_SECOND),
     onStored: ({ tenant, hasCallback }, { spelled, event }) => {
       if (hasCallback) delivery.wake(tenant)
       if (credentials().ownCaller(tenant)) healing.onEvent(tenant, spelled, event)

@@ -7,7 +7,7 @@ import { type Credentials, type EventRecipient, recipientOf } from '../callers/c
 import { gatewayError } from '../errors.ts'
 import { toGatewayError } from '../http/answers.ts'
 import { webhookSecret } from '../http/routing.ts'
-import type { Call } from '../observe/call.ts'
+import type { Call, Source } from '../observe/call.ts'
 import type { Logger } from '../observe/log.ts'
 import { type CountedMetric, createLabeledCounter } from '../observe/metrics.ts'
 import type { Events, NewEvent } from '../store/events.ts'
@@ -43,7 +43,7 @@ export interface ReceiveDeps {
   readonly store: Pick<Events, 'takeEvent'>
   readonly bodyLimitBytes: number
   /** Throws if a source sends too many events. */
-  readonly limitSource: (incoming: IncomingMessage) => void
+  readonly limitSource: (source: Source) => void
   /** Called with an event that is durable. */
   readonly onStored: (recipient: EventRecipient, event: ReceivedEvent) => void
   readonly log: Logger
@@ -63,7 +63,7 @@ export function createReceiveEvent(deps: ReceiveDeps): {
   )
 
   async function take(recipient: EventRecipient, incoming: IncomingMessage, call: Call): Promise<Answer> {
-    limitSource(incoming)
+    limitSource(call.share.source)
     const body = await readBytes(incoming, bodyLimitBytes, call.share)
     call.share.enter()
     requireSignature(recipient, incoming, body)

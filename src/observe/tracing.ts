@@ -13,7 +13,6 @@ export interface Tracing {
 
 interface TracingOptions extends Pick<Config, 'LOG_ADDRESSES'> {
   readonly engine: string
-  readonly addressOf: (incoming: IncomingMessage) => string
 }
 
 /** Where version 1 of the API keeps the parts that an SDK registers; without an SDK, nothing is there. */
@@ -124,7 +123,7 @@ function serverAttributes(call: Call, incoming: IncomingMessage, options: Tracin
     // Any other path may hold a secret.
     'url.path': KNOWN_PATHS.test(call.route) ? (incoming.url ?? '').split('?', 1)[0] : call.route,
     'network.protocol.version': httpVersion,
-    ...(options.LOG_ADDRESSES === 'all' && { 'client.address': options.addressOf(incoming) }),
+    ...(options.LOG_ADDRESSES === 'all' && { 'client.address': call.share.source.address }),
     'user_agent.original': headers['user-agent'],
   }
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Caller } from '../../src/callers/caller.ts'
 import { createVerification } from '../../src/callers/tenants.ts'
@@ -38,10 +39,10 @@ function openGuesser() {
     fast: () => [],
     slow: (id: string) => [{ hash: cheapHash('right', `salt of ${id}`), caller: id === 'acme' ? CALLER : undefined }],
   }
-  const verification = createVerification({ config, addressOf: () => '192.0.2.1' }, () => candidates)
-  // The address is given above, and the caller never hangs up.
+  const verification = createVerification({ config }, () => candidates)
+  // The caller never hangs up.
   const incoming = {
-    socket: { once: () => undefined, off: () => undefined },
+    socket: new Socket(),
     once: () => undefined,
     off: () => undefined,
   }
@@ -52,6 +53,7 @@ function openGuesser() {
       return (await verification.verify(
         { id, secret: secret ?? `wrong ${guesses}` },
         incoming as unknown as IncomingMessage,
+        '192.0.2.1',
       ))
         ? 'right'
         : 'wrong'

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import type { CredentialsDeps } from '../../src/callers/caller.ts'
-import { createPassThrough } from '../../src/callers/client.ts'
+import { clientCredentials } from '../../src/callers/client.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { unlimitedShare } from '../../src/observe/call.ts'
 
@@ -9,10 +10,8 @@ import { unlimitedShare } from '../../src/observe/call.ts'
 async function provenBy(method: string, url: string, status: number, before = false) {
   const config = readConfig({ V2_BASE_URL: 'http://service.invalid/edge' })
   // A call that is not streamed needs no proof, and its credential no token.
-  const deps = { config, addressOf: () => '192.0.2.1' } as unknown as CredentialsDeps
-  const passThrough = createPassThrough(deps)
-  const socket = { destroyed: false, once: () => undefined }
-  const incoming = { headers: { authorization: 'Basic YTpi' }, socket } as unknown as IncomingMessage
+  const { passThrough } = clientCredentials({ config } as CredentialsDeps)
+  const incoming = { headers: { authorization: 'Basic YTpi' }, socket: new Socket() } as unknown as IncomingMessage
   const passed = await passThrough(incoming, false, unlimitedShare)
   expect(passed).toMatchObject({ origin: 'http://service.invalid', prefix: '/edge', tenant: 'a' })
   expect(passed.authorization?.(0)).toBe('Basic YTpi')
@@ -43,7 +42,7 @@ test('a refusal takes the proof back, and nothing else does', async () => {
 
 test('a call without a credential is passed on without one', async () => {
   const config = readConfig({ V2_BASE_URL: 'http://service.invalid' })
-  const passed = await createPassThrough({ config } as CredentialsDeps)(
+  const passed = await clientCredentials({ config } as CredentialsDeps).passThrough(
     { headers: {} } as IncomingMessage,
     true,
     unlimitedShare,
