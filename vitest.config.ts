@@ -36,5 +36,7 @@ export default defineConfig({
     expect: { requireAssertions: true },
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // A green run prints one line per file.
+    slowTestThreshold: 60_000,
   },
 })
