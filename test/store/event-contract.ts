@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { EventVersion, NewEvent, StoredEvent } from '../../src/store/events.ts'
-import { type Store, StoreDown } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/store.ts'
 import type { Place } from './places.ts'
 
 const MINUTE_MS = 60_000
@@ -124,13 +124,6 @@ export function eventContract(newPlace: () => Promise<Place>): void {
       const [first] = await store.listEvents({})
       expect(await listed({ after: first?.no })).toEqual(['b', 'c'])
       expect(await listed({ tenant: 'none' })).toEqual([])
-    })
-
-    test('reject once the store is closed', async () => {
-      await store.close()
-      await expect(take()).rejects.toThrow(StoreDown)
-      await expect(lease()).rejects.toThrow(StoreDown)
-      await expect(store.tenantsWithDue(['acme'])).rejects.toThrow(StoreDown)
     })
   })
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type CallCount, type CountBatch, DAY_MS, type NameCount, OTHER_NAMES } from '../../src/store/scoreboard.ts'
-import { type Store, StoreDown } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/store.ts'
 import { runs } from '../size.ts'
 import type { Place } from './places.ts'
 
@@ -166,15 +166,6 @@ export function scoreboardContract(newPlace: () => Promise<Place>): void {
         }),
         { numRuns: runs(20, 80) },
       )
-    })
-
-    test('cannot be written or read once the store is closed', async () => {
-      await store.close()
-      await expect(store.addCounts(batch(1))).rejects.toThrow(StoreDown)
-      await expect(store.watchedDays()).rejects.toThrow(StoreDown)
-      await expect(store.countedTenants()).rejects.toThrow(StoreDown)
-      await expect(store.callCounts(['acme'], 0)).rejects.toThrow(StoreDown)
-      await expect(store.nameCounts('acme')).rejects.toThrow(StoreDown)
     })
   })
 }

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -175,14 +175,4 @@ describe('the log', () => {
     expect(existsSync(`${path}-wal`)).toBe(false)
     expect(integrity()).toBe('ok')
   })
-})
-
-test('makes its folder, and leaves one file when closed', async () => {
-  const deep = join(folder, 'a', 'b', 'store.db')
-  mkdirSync(join(folder, 'a'))
-  const store = await openSqliteStore({ path: deep })
-  await store.put({ links: [link()] })
-  await store.close()
-  expect(statSync(deep).size).toBeGreaterThan(0)
-  expect(() => statSync(`${deep}-wal`)).toThrow('ENOENT')
 })

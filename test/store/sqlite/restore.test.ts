@@ -7,7 +7,6 @@ import { openSqliteStore } from '../../../src/store/sqlite/sqlite.ts'
 import { newFolder } from '../../command.ts'
 import { link } from '../samples.ts'
 
-const STEPS = ['copy', 'prepare', 'sync', 'keep', 'sync kept', 'remove logs', 'rename', 'sync folder']
 const NO_DOUBT = { doubt: undefined }
 
 /** A store with two links, and a backup with one of them. */
@@ -79,26 +78,6 @@ describe('the old store', () => {
 })
 
 describe('a restore', () => {
-  test('goes from step to step', async () => {
-    const steps: string[] = []
-    await restoreStore(path, backup, { ...NO_DOUBT, onStep: (step) => steps.push(step) })
-    expect(steps).toEqual(STEPS)
-  })
-
-  test.each(STEPS)(
-    'that is cut off before its step "%s" leaves a whole store, and no part of a copy',
-    async (failing) => {
-      const onStep = (step: string) => {
-        if (step === failing) throw new Error(`no ${step}`)
-      }
-      await expect(restoreStore(path, backup, { ...NO_DOUBT, onStep })).rejects.toThrow(`no ${failing}`)
-      expect(linksIn(path)).toBe(failing === 'sync folder' ? 1 : 2)
-      expect(others().filter((name) => !name.includes('.before-restore-'))).toEqual([])
-      await restoreStore(path, backup, NO_DOUBT)
-      expect(linksIn(path)).toBe(1)
-    },
-  )
-
   test('fails where a gateway has made a new store in the meantime, and leaves that one', async () => {
     rmSync(path)
     const onStep = (step: string) => {
