@@ -173,6 +173,16 @@ describe.each([
   })
 })
 
+test('a number means the booking that was made with it: a booking under the other number of the quote does not take it', async () => {
+  const { gateway } = await openQuoted(false)
+  expectBooked(await book(gateway))
+  expectBooked(await book(gateway, { ReferenceNumber: OTHER_NAME }))
+  const [first] = shipments(gateway)
+  sent(gateway)
+  await read(gateway)
+  expect(sent(gateway)).toEqual([`GET /v2/shipments/${first?.id}`])
+})
+
 describe('the shipment that an approval made', () => {
   test('is what its number means, even after later quotes, and is not approved again', async () => {
     const { gateway, id } = await openApproved(true)
@@ -332,6 +342,69 @@ describe('an approval', () => {
     expect(gateway.sandbox.requests.filter(({ path }) => path.endsWith('/approve'))).toEqual([])
   })
 
+  test('under a number, of a quote whose booking under its other number has an unknown outcome, is not sent', async () => {
+    const { gateway } = await openQuoted(true, { env: SHORT })
+    gateway.sandbox.fail({ kind: 'timeout', on: desk.ON_CREATION })
+    const handle = desk.expectUnknown(await book(gateway, { ReferenceNumber: OTHER_NAME }))
+    const answer = await approve(gateway)
+    expect([answer.status, answer.json.Message]).toEqual([503, expect.stringContaining(handle)])
+  })
+
+  test.each([{ approved: false }, { approved: 'no' }, { status: 'Rejected' }])(
+    'that is answered %j is not approved, and its shipment takes a booking',
+    async (said) => {
+      const { gateway, id } = await openQuoted(true)
+      gateway.sandbox.fail({
+        kind: 'change',
+        change: ({ body: text, ...answer }) => ({
+          ...answer,
+          body: JSON.stringify({ ...JSON.parse(String(text)), ...said }),
+        }),
+        process: true,
+        on: OF_QUOTE,
+      })
+      expect((await approve(gateway)).status).toBe(502)
+      expectBooked(await book(gateway))
+      expect(shipments(gateway).map((shipment) => shipment.id)).toEqual([id])
+    },
+  )
+
+  test('that is answered from a shipment without a number tells its id', async () => {
+    const { gateway, id } = await openApproved(true)
+    gateway.sandbox.fail({
+      kind: 'change',
+      change: ({ body: text, ...answer }) => ({
+        ...answer,
+        body: JSON.stringify({ ...JSON.parse(String(text)), number: undefined }),
+      }),
+      on: { method: 'GET' },
+    })
+    expect((await approve(gateway)).json.Message).toContain(`as shipment ${id};`)
+  })
+
+  test('under /v2/ that the service refuses leaves nothing, and one that the store cannot keep is passed on', async () => {
+    const store = createMemoryStore()
+    let fails = false
+    const put: Store['put'] = (write) =>
+      fails && write.thing ? Promise.reject(new StoreDown('full')) : store.put(write)
+    const { gateway, id } = await openQuoted(true, { store: { ...store, put } })
+    const path = `${gateway.url}/v2/quote/${id}/approve`
+    gateway.sandbox.fail({ kind: 'status', status: 422, on: OF_QUOTE })
+    expect((await ask(path, 'POST')).status).toBe(422)
+    sent(gateway)
+    expectBooked(await book(gateway))
+    expect(sent(gateway)).toEqual(['POST /v2/shipments'])
+    fails = true
+    expect((await ask(path, 'POST')).status).toBe(200)
+  })
+
+  test('of an older quote of the number takes the booking', async () => {
+    const { gateway, id } = await openApproved(true)
+    await quote(gateway)
+    expectBooked(await book(gateway))
+    expect(shipments(gateway)).toMatchObject([{ id, vehicles: [{ vin: VIN }] }])
+  })
+
   test('that says nothing of a shipment tells of none', async () => {
     const { gateway } = await openApproved(false)
     expect([(await read(gateway)).status, (await cancel(gateway)).status]).toEqual([404, 404])
@@ -380,6 +453,12 @@ describe('a shipment that an approval named', () => {
     expectBooked(await book(gateway, { VinNo: OTHER_VIN }))
     expect([creations(gateway), vins(gateway)]).toEqual([1, [VIN, OTHER_VIN]])
     expect((await read(gateway, { VinNo: VIN })).json).toMatchObject({ VinNo: VIN, ReferenceNumber: NUMBER })
+  })
+
+  test('takes the booking if it has the other number of the quote', async () => {
+    const { gateway, id } = await openNamed(undefined, { external_id: OTHER_NAME })
+    expectBooked(await book(gateway))
+    expect(shipments(gateway).map((shipment) => shipment.id)).toEqual([id])
   })
 
   test('may have been made, even if the store cannot keep the id', async () => {

@@ -166,3 +166,18 @@ test('a version-2 body at /deleteShipment.php frees it where it succeeds, and no
     await expectFree(gateway, id)
   }
 })
+
+test.each<[string, Fault[], number]>([
+  ['a refusal', [replies(404)], 404],
+  ['a success, and no shipment is there', [replies(204)], 404],
+  [
+    'a success, and no read',
+    [replies(204), { kind: 'status', status: 500, on: { method: 'GET' }, times: 'always' }],
+    502,
+  ],
+])('of a shipment that nobody has seen, answered with %s, is no success', async (_, faults, status) => {
+  const gateway = await startGateway()
+  gateway.sandbox.fail(...faults)
+  const answer = await cancel(gateway, { number: crypto.randomUUID() })
+  expect([answer.status, answer.json.TransportationBooked]).toEqual([status, status === 404 ? 'No' : 'Unknown'])
+})

@@ -43,6 +43,18 @@ describe('several shipments of one reference', () => {
   })
 })
 
+test.each([401, 403])(
+  'several shipments of one reference are not listed to a credential that is answered %i',
+  async (status) => {
+    const gateway = await open()
+    await bookAmongGone(gateway, 3)
+    gateway.sandbox.fail({ kind: 'status', status, times: 'always' })
+    const answer = await cancel(gateway)
+    expect(answer.status).toBe(status)
+    expect(answer.text).not.toContain(bookingExample.VinNo)
+  },
+)
+
 describe('a name that the cross-reference does not have', () => {
   const read = (gateway: TestGateway) => get(gateway, '/getShipment.php?ReferenceNumber=NONE&number=OTHER')
 
