@@ -4,7 +4,7 @@ import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { PostgresServer } from './postgres-server.ts'
 
-const SOON = { timeout: 4_000 }
+const SOON = { timeout: 20_000 }
 
 /** Opens gateways on a database of their own, and a connection that looks at it. */
 export async function openGateways(server: PostgresServer) {
@@ -32,7 +32,7 @@ export async function meeting<T>(
   try {
     await blocker.query(`BEGIN; ${hold}`)
     const done = work()
-    await vi.waitFor(async () => expect(await query(`SELECT ${WAITERS}`)).toHaveLength(statements), SOON)
+    await waiting(query, statements)
     await meanwhile(blocker, done)
     await blocker.query('ROLLBACK')
     return await done
@@ -40,8 +40,14 @@ export async function meeting<T>(
     await blocker.end()
   }
 }
+
 /** The statements that wait for rows. */
 export const WAITERS = `FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
+
+/** Waits until so many statements wait for rows. */
+export async function waiting(query: (sql: string) => Promise<readonly unknown[]>, statements: number) {
+  await vi.waitFor(async () => expect(await query(`SELECT ${WAITERS}`)).toHaveLength(statements), SOON)
+}
 
 /** Returns how many deadlocks the server had to break, once all statements of these stores are counted. */
 export async function deadlocks(stores: readonly Store[], query: (sql: string) => Promise<readonly { n?: number }[]>) {

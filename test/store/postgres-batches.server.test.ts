@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Claim, type ClaimChange, LockTimeout, type Store } from '../../src/store/store.ts'
-import { deadlocks, meeting, openGateways, WAITERS } from './meetings.ts'
+import { deadlocks, meeting, openGateways, WAITERS, waiting } from './meetings.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 import { link, newClaim, thing } from './samples.ts'
 
@@ -174,12 +175,21 @@ test('a batch that has to give way to another transaction is tried again, call b
   const { url, one, other, query } = await openGateways(server)
   const claims = await claimAll(one, keys())
   const lock = (key: string) => `SELECT FROM transload.claims WHERE key = '${key}' FOR UPDATE`
-  // The batch has waited longer, so it is the one that finds the circle, and ends it.
+  const rival = new pg.Client({ connectionString: url, application_name: 'rival' })
+  await rival.connect()
+  // The rival never looks for a circle, and waits for the batch before the batch waits for it: the batch ends the circle.
+  await rival.query(`BEGIN; SET LOCAL deadlock_timeout = '1h'; ${lock('K-20')}`)
   const changed = await meeting(
     { url, query },
-    { hold: lock('K-20'), statements: 1 },
+    { hold: lock('K-10'), statements: 1 },
     () => Promise.all(claims.map((claim) => one.change(claim, booked('once')))),
-    (blocker) => blocker.query(lock('K-0')),
+    async (blocker) => {
+      const locked = rival.query(lock('K-0'))
+      await waiting(query, 2)
+      await blocker.query('ROLLBACK')
+      await locked
+      await rival.end()
+    },
   )
   expect(changed.map((claim) => claim?.version)).toEqual(claims.map(() => 2))
   expect(await deadlocks([one, other], query)).toBe(1)
