@@ -1,8 +1,9 @@
 import { isSameThing } from '../text/service-text.ts'
 import { isAlive, isRenewed } from './instance.ts'
-import { CLAIM_COLUMNS } from './schema.ts'
+import { nameWrites } from './names.ts'
+import { CLAIMS } from './schema.ts'
 import type { AuditEntry, Claim, ClaimChange, ClaimState, Claims, NewClaim } from './store.ts'
-import { type DatabaseRow, now, sql, TODAY, type Work, type WorkOf } from './work.ts'
+import { now, sql, TODAY, type Work, type WorkOf } from './work.ts'
 
 const STATES: readonly ClaimState[] = ['sending', 'booked', 'refused', 'unknown', 'freed']
 
@@ -67,31 +68,16 @@ export function claimReason({ doubtSince }: Pick<NewClaim, 'doubtSince'>): strin
   return doubtSince === undefined ? 'claimed' : 'may have been booked before the store was restored'
 }
 
-/** Has the properties of every claim, which are set faster than added. */
-const BLANK = Object.fromEntries(CLAIM_COLUMNS.map(({ property }) => [property, undefined]))
-
-/** Returns the claim in a row with all columns of a claim. */
-export function claimOf(row: DatabaseRow): Claim {
-  const claim: Record<string, unknown> = { ...BLANK }
-  for (const { property, name, type } of CLAIM_COLUMNS) {
-    claim[property] = type === 'TEXT' ? String(row[name]) : Number(row[name])
-  }
-  // The columns are the properties of a claim, with their types; only states are ever written to the column of the state.
-  return claim as unknown as Claim
-}
-
-/** The columns of a claim, for a list in a statement. */
-export const CLAIM = CLAIM_COLUMNS.map(({ name }) => name).join(', ')
-
-const SELECT_CLAIMS = `SELECT ${CLAIM} FROM transload.claims`
+const SELECT_CLAIMS = `SELECT ${CLAIMS.names} FROM transload.claims`
 const AT_KEY = 'WHERE tenant = $1 AND key = $2'
 const FIND_CLAIM = `${SELECT_CLAIMS} ${AT_KEY}`
 const LOCK_CLAIM = `${FIND_CLAIM} FOR UPDATE`
 /** A claim that is there already was taken again, and has the version before. */
-const PUT_CLAIM = `INSERT INTO transload.claims AS old (${CLAIM}, used_day)
-  VALUES (${CLAIM_COLUMNS.map((_, index) => `$${index + 1}`).join(', ')}, ${TODAY})
+const PUT_CLAIM = `INSERT INTO transload.claims AS old (${CLAIMS.names}, used_day)
+  VALUES (${CLAIMS.all.map((_, index) => `$${index + 1}`).join(', ')}, ${TODAY})
   ON CONFLICT (tenant, key) DO UPDATE SET used_day = excluded.used_day,
-  ${CLAIM_COLUMNS.slice(2)
+  ${CLAIMS.all
+    .slice(2)
     .map(({ name }) => `${name} = excluded.${name}`)
     .join(', ')}
   WHERE old.version = excluded.version - 1 RETURNING 1`
@@ -110,15 +96,15 @@ type ClaimReads = Pick<Claims, 'findClaim' | 'claimByHandle' | 'claimsOfShipment
 
 export const claimReads: WorkOf<ClaimReads> = {
   *findClaim(tenant, key) {
-    return (yield sql(FIND_CLAIM, tenant, key)).map(claimOf)[0]
+    return (yield sql(FIND_CLAIM, tenant, key)).map(CLAIMS.of)[0]
   },
   *claimByHandle(handle) {
-    return (yield sql(`${SELECT_CLAIMS} WHERE handle = $1`, handle)).map(claimOf)[0]
+    return (yield sql(`${SELECT_CLAIMS} WHERE handle = $1`, handle)).map(CLAIMS.of)[0]
   },
   *claimsOfShipment(tenant, shipment) {
     const text = `${SELECT_CLAIMS} WHERE tenant = $1 AND lower(shipment) = lower($2) AND shipment <> ''
       ORDER BY created_at, handle`
-    return (yield sql(text, tenant, shipment)).map(claimOf).filter((claim) => isSameThing(claim.shipment, shipment))
+    return (yield sql(text, tenant, shipment)).map(CLAIMS.of).filter((claim) => isSameThing(claim.shipment, shipment))
   },
   /** Reads each state in its order: one index serves all lists. */
   *listClaims({ state, tenant, since, after, limit = LIST_LIMIT, newest = false }) {
@@ -136,7 +122,7 @@ export const claimReads: WorkOf<ClaimReads> = {
       ORDER BY created_at ${order}, handle ${order} LIMIT $2`
     const found: Claim[] = []
     for (const one of state === undefined ? STATES : [state]) {
-      found.push(...(yield sql(text, one, ...values)).map(claimOf))
+      found.push(...(yield sql(text, one, ...values)).map(CLAIMS.of))
     }
     const sign = newest ? -1 : 1
     return found.sort((one, other) => sign * byAge(one, other)).slice(0, limit)
@@ -157,7 +143,7 @@ export const claimReads: WorkOf<ClaimReads> = {
 const byAge = (one: Claim, other: Claim) =>
   one.createdAt - other.createdAt || Buffer.compare(Buffer.from(one.handle), Buffer.from(other.handle))
 
-type ClaimWrites = Pick<Claims, 'claim' | 'renewLease' | 'endLease' | 'orphanClaims'> & {
+type ClaimWrites = Pick<Claims, 'claim' | 'change' | 'renewLease' | 'endLease' | 'orphanClaims'> & {
   /** Takes or renews a lock for this long; returns false if another holder has it. */
   takeLock(key: string, holder: string, leaseMs: number): Promise<boolean>
   dropLock(key: string, holder: string): Promise<void>
@@ -167,16 +153,21 @@ export const claimWrites: WorkOf<ClaimWrites> = {
   *claim(wanted) {
     for (;;) {
       const at = yield* now()
-      const before = (yield sql(LOCK_CLAIM, wanted.tenant, wanted.key)).map(claimOf)[0]
+      const before = (yield sql(LOCK_CLAIM, wanted.tenant, wanted.key)).map(CLAIMS.of)[0]
       if (before && !isFree(before, at)) return { won: false, claim: before }
       const claim = newlyClaimed(wanted, before, at)
-      const put = yield sql(PUT_CLAIM, ...CLAIM_COLUMNS.map(({ property }) => claim[property]))
+      const put = yield sql(PUT_CLAIM, ...CLAIMS.all.map(({ property }) => claim[property]))
       // Without a row, another gateway has taken the key since.
       if (put.length === 0) continue
       if (before && before.handle !== claim.handle) yield sql(KEEP_TRAIL, before.handle)
       yield* addAudit(claim, before?.state ?? 'none', claimReason(wanted))
       return { won: true, claim }
     }
+  },
+  *change({ tenant, key, version }, change, names) {
+    if (names) yield* nameWrites.put(names)
+    const before = (yield sql(LOCK_CLAIM, tenant, key)).map(CLAIMS.of)[0]
+    return before?.version === version ? yield* updateClaim(before, change) : undefined
   },
   *renewLease(instance, maxAgeMs) {
     const [lease] = yield sql(
@@ -199,7 +190,7 @@ export const claimWrites: WorkOf<ClaimWrites> = {
       `${SELECT_CLAIMS} AS claim WHERE state = 'sending' AND NOT EXISTS (SELECT 1 FROM transload.instances AS alive
         WHERE alive.instance = claim.instance AND ${IS_ALIVE}) ORDER BY tenant, key FOR UPDATE`,
       Math.round(silentForMs),
-    )).map(claimOf)
+    )).map(CLAIMS.of)
     const orphaned: Claim[] = []
     for (const claim of gone) {
       const why = `gateway ${claim.instance} is gone`
@@ -226,15 +217,6 @@ export const claimWrites: WorkOf<ClaimWrites> = {
   *dropLock(key, holder) {
     yield sql('DELETE FROM transload.locks WHERE key = $1 AND holder = $2', key, holder)
   },
-}
-
-/** Changes a claim if it still has this version. */
-export function* changeClaim(
-  { tenant, key, version }: Pick<Claim, 'tenant' | 'key' | 'version'>,
-  change: ClaimChange,
-): Work<Claim | undefined> {
-  const before = (yield sql(LOCK_CLAIM, tenant, key)).map(claimOf)[0]
-  return before?.version === version ? yield* updateClaim(before, change) : undefined
 }
 
 function* updateClaim(before: Claim, change: ClaimChange): Work<Claim> {

@@ -1,4 +1,4 @@
-import { now, sql, type Work, type WorkOf } from './work.ts'
+import { type DatabaseRow, now, sql, type Work, type WorkOf } from './work.ts'
 
 /**
  * The doubt about a store that was restored: it lacks what was written after its backup, and a booking that it does not know may
@@ -60,6 +60,23 @@ export interface Inspection {
   readonly id?: string | undefined
   readonly origin: Origin
   readonly doubt: Doubt | undefined
+}
+
+/** Returns what is in a store, with a statement that names its tables. */
+export function* contentOf(tables: string): Work<Pick<Inspection, 'rows' | 'claims' | 'linksWithoutThing'>> {
+  const countsOf = (rows: readonly DatabaseRow[]) =>
+    Object.fromEntries(rows.map(({ name, count }) => [String(name), Number(count)]))
+  const rows: DatabaseRow[] = []
+  for (const { name } of yield sql(tables)) {
+    // Names of the schema, which only this program writes.
+    rows.push(...(yield sql(`SELECT '${name}' AS name, count(*) AS count FROM transload.${name}`)))
+  }
+  const claims = yield sql(
+    'SELECT state AS name, count(*) AS count FROM transload.claims GROUP BY state ORDER BY state',
+  )
+  const [links] = yield sql(`SELECT count(*) AS count FROM transload.links AS link WHERE NOT EXISTS
+    (SELECT 1 FROM transload.things AS thing WHERE thing.tenant = link.tenant AND thing.id = link.id)`)
+  return { rows: countsOf(rows), claims: countsOf(claims), linksWithoutThing: Number(links?.['count']) }
 }
 
 /** Tells if a doubt is in force at a time. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isRenewed, SILENT_FOR_MS } from './instance.ts'
+import { EVENTS } from './schema.ts'
 import { type DatabaseRow, sql, TODAY, type Work, type WorkOf } from './work.ts'
 
 /** An event of the service that is to be stored. */
@@ -171,30 +172,12 @@ export function eventId({ tenant, shipment, event, date, digest }: NewEvent): st
 
 /** Returns the event in a row with all columns of an event. */
 function eventOf(row: DatabaseRow): StoredEvent {
-  const text = row['body']
-  return {
-    tenant: String(row['tenant']),
-    shipment: String(row['shipment']),
-    event: String(row['event']),
-    date: String(row['date']),
-    digest: String(row['digest']),
-    payload: String(row['payload']),
-    id: String(row['id']),
-    no: Number(row['no']),
-    receivedAt: Number(row['received_at']),
-    // Only states and formats are ever written to these columns.
-    state: String(row['state']) as EventState,
-    version: Number(row['version']),
-    failures: Number(row['failures']),
-    retryAt: Number(row['retry_at']),
-    changedAt: Number(row['changed_at']),
-    outcome: String(row['outcome']),
-    body: typeof text === 'string' ? { text, format: String(row['format']) as CallbackFormat } : undefined,
-  }
+  const { no, body: text, format } = row
+  const body = typeof text === 'string' ? { text, format: String(format) as CallbackFormat } : undefined
+  return { ...EVENTS.of(row), no: Number(no), body }
 }
 
-const EVENT = `no, id, tenant, shipment, event, date, digest, payload, received_at, state, version, failures, retry_at,
-  changed_at, outcome, body, format`
+const EVENT = `no, ${EVENTS.names}, body, format`
 const SELECT_EVENTS = `SELECT ${EVENT} FROM transload.events`
 const NOW = 'transload.now_ms()'
 const IS_WAITING = `(stopped = 1 OR paused_until > ${NOW})`

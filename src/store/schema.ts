@@ -1,4 +1,7 @@
+import type { StoredEvent } from './events.ts'
+import type { CallCount, NameCount } from './scoreboard.ts'
 import type { Claim } from './store.ts'
+import { type DatabaseRow, item } from './work.ts'
 
 /** One migration of a store. A store has had a number of steps, in order; a released step never changes. */
 export interface SchemaStep {
@@ -11,8 +14,39 @@ export interface SchemaStep {
   readonly sql: string
 }
 
-/** The columns of a claim, in both engines: what reads and writes claims follows from this list. */
-const CLAIM_TYPES: Readonly<Record<keyof Claim, 'TEXT' | 'INTEGER'>> = {
+/** Describes the columns of a table in both engines, each with the property that it holds: what reads and writes rows follows. */
+function columns<T extends object>(types: Readonly<Record<keyof T & string, 'TEXT' | 'INTEGER'>>) {
+  const all = Object.entries(types).map(([property, type]) => ({
+    // The list has the properties of a row, and no other.
+    property: property as keyof T & string,
+    name: property.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    type: type as 'TEXT' | 'INTEGER',
+  }))
+  const each = (write: (column: (typeof all)[number], index: number) => string) => all.map(write).join(', ')
+  /** Has every property: they are set faster than added. */
+  const blank = Object.fromEntries(all.map(({ property }) => [property, undefined]))
+  return {
+    all,
+    /** For a list in a statement. */
+    names: each(({ name }) => name),
+    /** For the making of the table. */
+    typed: each(({ name, type }) => `${name} ${type} NOT NULL`),
+    /** Their values in a row of `transload.each($1)`. */
+    items: each(({ type }, index) => item(index, type === 'TEXT' ? 'text' : 'bigint')),
+    /** Returns what is in a row with all of them. */
+    of(row: DatabaseRow): T {
+      const found: Record<string, unknown> = { ...blank }
+      for (const { property, name, type } of all)
+        found[property] = type === 'TEXT' ? String(row[name]) : Number(row[name])
+      // Only values of these types, such as states, are ever written to the columns.
+      return found as T
+    },
+    /** Returns the rows of `transload.each` for these. */
+    listOf: (rows: readonly T[]) => JSON.stringify(rows.map((row) => all.map(({ property }) => row[property]))),
+  }
+}
+
+export const CLAIMS = columns<Claim>({
   tenant: 'TEXT',
   key: 'TEXT',
   handle: 'TEXT',
@@ -27,17 +61,45 @@ const CLAIM_TYPES: Readonly<Record<keyof Claim, 'TEXT' | 'INTEGER'>> = {
   expires: 'INTEGER',
   createdAt: 'INTEGER',
   changedAt: 'INTEGER',
-}
+})
 
-/** The columns of a claim, each with the property that it holds. */
-export const CLAIM_COLUMNS = Object.entries(CLAIM_TYPES).map(([property, type]) => ({
-  // The list has the properties of a claim, and no other.
-  property: property as keyof Claim,
-  name: property.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-  type,
-}))
+/** Those that every event has. */
+export const EVENTS = columns<Omit<StoredEvent, 'body' | 'no'>>({
+  id: 'TEXT',
+  tenant: 'TEXT',
+  shipment: 'TEXT',
+  event: 'TEXT',
+  date: 'TEXT',
+  digest: 'TEXT',
+  payload: 'TEXT',
+  receivedAt: 'INTEGER',
+  state: 'TEXT',
+  version: 'INTEGER',
+  failures: 'INTEGER',
+  retryAt: 'INTEGER',
+  changedAt: 'INTEGER',
+  outcome: 'TEXT',
+})
 
-const columns = CLAIM_COLUMNS.map(({ name, type }) => `${name} ${type} NOT NULL`).join(', ')
+export const CALL_COUNTS = columns<CallCount>({
+  tenant: 'TEXT',
+  day: 'INTEGER',
+  use: 'TEXT',
+  action: 'TEXT',
+  outcome: 'TEXT',
+  calls: 'INTEGER',
+})
+
+export const NAME_COUNTS = columns<NameCount>({
+  tenant: 'TEXT',
+  kind: 'TEXT',
+  action: 'TEXT',
+  name: 'TEXT',
+  count: 'INTEGER',
+  firstAt: 'INTEGER',
+  lastAt: 'INTEGER',
+  example: 'TEXT',
+})
 
 /**
  * The migrations of both engines. Links cluster by name: a look-up is one descent, also in any case for names of which all letters
@@ -69,7 +131,7 @@ export const STEPS: readonly SchemaStep[] = [
     used_day INTEGER NOT NULL, UNIQUE (tenant, id)
   );
 
-  CREATE TABLE transload.claims (${columns}, used_day INTEGER NOT NULL, UNIQUE (tenant, key), UNIQUE (handle));
+  CREATE TABLE transload.claims (${CLAIMS.typed}, used_day INTEGER NOT NULL, UNIQUE (tenant, key), UNIQUE (handle));
   CREATE INDEX claims_by_state ON transload.claims (state, created_at, handle);
   CREATE INDEX claims_by_shipment ON transload.claims (tenant, lower(shipment)) WHERE shipment <> '';
   CREATE INDEX claims_by_use ON transload.claims (used_day) WHERE state NOT IN ('sending', 'unknown');
@@ -89,11 +151,7 @@ export const STEPS: readonly SchemaStep[] = [
   ) WITHOUT ROWID;
 
   CREATE TABLE transload.events (
-    no NUMBERED, id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL, shipment TEXT NOT NULL,
-    event TEXT NOT NULL, date TEXT NOT NULL, digest TEXT NOT NULL, payload TEXT NOT NULL,
-    received_at INTEGER NOT NULL, state TEXT NOT NULL, version INTEGER NOT NULL, failures INTEGER NOT NULL,
-    retry_at INTEGER NOT NULL, changed_at INTEGER NOT NULL, outcome TEXT NOT NULL, body TEXT, format TEXT,
-    used_day INTEGER NOT NULL
+    no NUMBERED, ${EVENTS.typed}, body TEXT, format TEXT, used_day INTEGER NOT NULL, UNIQUE (id)
   );
   CREATE INDEX events_by_shipment ON transload.events (tenant, shipment, no);
   CREATE INDEX events_by_age ON transload.events (tenant, received_at);
@@ -112,14 +170,10 @@ export const STEPS: readonly SchemaStep[] = [
   ) WITHOUT ROWID;
 
   CREATE TABLE transload.call_counts (
-    tenant TEXT NOT NULL, day INTEGER NOT NULL, use TEXT NOT NULL, action TEXT NOT NULL, outcome TEXT NOT NULL,
-    calls INTEGER NOT NULL,
-    PRIMARY KEY (tenant, day, use, action, outcome)
+    ${CALL_COUNTS.typed}, PRIMARY KEY (tenant, day, use, action, outcome)
   ) WITHOUT ROWID;
   CREATE TABLE transload.name_counts (
-    tenant TEXT NOT NULL, kind TEXT NOT NULL, action TEXT NOT NULL, name TEXT NOT NULL, count INTEGER NOT NULL,
-    first_at INTEGER NOT NULL, last_at INTEGER NOT NULL, example TEXT NOT NULL,
-    PRIMARY KEY (tenant, kind, action, name)
+    ${NAME_COUNTS.typed}, PRIMARY KEY (tenant, kind, action, name)
   ) WITHOUT ROWID;
   CREATE INDEX name_counts_by_use ON transload.name_counts (tenant, name) WHERE kind = 'use';
   CREATE TABLE transload.watched_days (day INTEGER NOT NULL PRIMARY KEY);

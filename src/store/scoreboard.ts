@@ -1,4 +1,5 @@
-import { type DatabaseRow, item, sql, type WorkOf } from './work.ts'
+import { CALL_COUNTS, NAME_COUNTS } from './schema.ts'
+import { sql, type WorkOf } from './work.ts'
 
 /** The interface that counted calls use. Dry runs are no use of a caller. */
 export type Use = 'version-1' | 'version-2' | 'dry-run'
@@ -120,50 +121,23 @@ function addNames(before: NameCount | undefined, more: NameCount): NameCount {
   }
 }
 
-/** The columns of a count, in its order; the key first. */
-const CALL_COLUMNS = 'tenant, day, use, action, outcome'
-const NAME_COLUMNS = 'tenant, kind, action, name'
-
-function callCountOf(row: DatabaseRow): CallCount {
-  return {
-    tenant: String(row['tenant']),
-    day: Number(row['day']),
-    // Only uses are ever written to this column.
-    use: String(row['use']) as Use,
-    action: String(row['action']),
-    outcome: String(row['outcome']),
-    calls: Number(row['calls']),
-  }
-}
-
-function nameCountOf(row: DatabaseRow): NameCount {
-  return {
-    tenant: String(row['tenant']),
-    // Only kinds are ever written to this column.
-    kind: String(row['kind']) as NameKind,
-    action: String(row['action']),
-    name: String(row['name']),
-    count: Number(row['count']),
-    firstAt: Number(row['first_at']),
-    lastAt: Number(row['last_at']),
-    example: String(row['example']),
-  }
-}
+const CALL_KEY = 'tenant, day, use, action, outcome'
+const NAME_KEY = 'tenant, kind, action, name'
 
 export const countReads: WorkOf<Omit<Scoreboard, 'addCounts'>> = {
   *countedTenants({ tenant, name } = { tenant: '', name: '' }) {
     const text = `SELECT * FROM transload.name_counts WHERE kind = 'use' AND (tenant, name) > ($1, $2)
       ORDER BY tenant, name LIMIT ${USES_AT_ONCE}`
-    return (yield sql(text, tenant, name)).map(nameCountOf)
+    return (yield sql(text, tenant, name)).map(NAME_COUNTS.of)
   },
   *callCounts(tenants, fromDay) {
     const text = `SELECT * FROM transload.call_counts
-      WHERE tenant IN (SELECT value FROM transload.each($1)) AND day >= $2 ORDER BY ${CALL_COLUMNS}`
-    return (yield sql(text, JSON.stringify(tenants), fromDay)).map(callCountOf)
+      WHERE tenant IN (SELECT value FROM transload.each($1)) AND day >= $2 ORDER BY ${CALL_KEY}`
+    return (yield sql(text, JSON.stringify(tenants), fromDay)).map(CALL_COUNTS.of)
   },
   *nameCounts(tenant) {
-    const text = `SELECT * FROM transload.name_counts WHERE tenant = $1 ORDER BY ${NAME_COLUMNS}`
-    return (yield sql(text, tenant)).map(nameCountOf)
+    const text = `SELECT * FROM transload.name_counts WHERE tenant = $1 ORDER BY ${NAME_KEY}`
+    return (yield sql(text, tenant)).map(NAME_COUNTS.of)
   },
   *watchedDays() {
     return (yield sql('SELECT day FROM transload.watched_days ORDER BY day')).map(({ day }) => Number(day))
@@ -172,14 +146,12 @@ export const countReads: WorkOf<Omit<Scoreboard, 'addCounts'>> = {
 
 const KNOWN_NAMES = `SELECT tenant, kind, name FROM transload.name_counts
   WHERE tenant IN (SELECT value FROM transload.each($1)) AND kind IN (${BOUNDED_KINDS.map((kind) => `'${kind}'`).join(', ')})`
-const ADD_CALLS = `INSERT INTO transload.call_counts AS known (${CALL_COLUMNS}, calls)
-  SELECT ${[item(0), item(1, 'bigint'), item(2), item(3), item(4), item(5, 'bigint')].join(', ')}
-  FROM transload.each($1) WHERE 1 = 1
-  ON CONFLICT (${CALL_COLUMNS}) DO UPDATE SET calls = known.calls + excluded.calls`
-const ADD_NAMES = `INSERT INTO transload.name_counts AS known (${NAME_COLUMNS}, count, first_at, last_at, example)
-  SELECT ${[0, 1, 2, 3].map((index) => item(index)).join(', ')}, ${[4, 5, 6].map((index) => item(index, 'bigint')).join(', ')}, ${item(7)}
-  FROM transload.each($1) WHERE 1 = 1
-  ON CONFLICT (${NAME_COLUMNS}) DO UPDATE SET count = known.count + excluded.count,
+const ADD_CALLS = `INSERT INTO transload.call_counts AS known (${CALL_COUNTS.names})
+  SELECT ${CALL_COUNTS.items} FROM transload.each($1) WHERE 1 = 1
+  ON CONFLICT (${CALL_KEY}) DO UPDATE SET calls = known.calls + excluded.calls`
+const ADD_NAMES = `INSERT INTO transload.name_counts AS known (${NAME_COUNTS.names})
+  SELECT ${NAME_COUNTS.items} FROM transload.each($1) WHERE 1 = 1
+  ON CONFLICT (${NAME_KEY}) DO UPDATE SET count = known.count + excluded.count,
   first_at = CASE WHEN excluded.first_at < known.first_at THEN excluded.first_at ELSE known.first_at END,
   example = CASE WHEN excluded.last_at >= known.last_at THEN excluded.example ELSE known.example END,
   last_at = CASE WHEN excluded.last_at > known.last_at THEN excluded.last_at ELSE known.last_at END`
@@ -195,10 +167,7 @@ export const countWrites: WorkOf<Pick<Scoreboard, 'addCounts'>> = {
     )
     if (taken.length === 0) return
     for (const day of days) yield sql('INSERT INTO transload.watched_days VALUES ($1) ON CONFLICT DO NOTHING', day)
-    yield sql(
-      ADD_CALLS,
-      JSON.stringify(calls.map((one) => [one.tenant, one.day, one.use, one.action, one.outcome, one.calls])),
-    )
+    yield sql(ADD_CALLS, CALL_COUNTS.listOf(calls))
     const tenants = [...new Set(names.map(({ tenant }) => tenant))]
     const known = Map.groupBy(
       yield sql(KNOWN_NAMES, JSON.stringify(tenants)),
@@ -207,14 +176,6 @@ export const countWrites: WorkOf<Pick<Scoreboard, 'addCounts'>> = {
     const bounded = boundNames(names, (tenant, kind) =>
       (known.get(`${kind} ${tenant}`) ?? []).map(({ name }) => String(name)),
     )
-    yield sql(
-      ADD_NAMES,
-      JSON.stringify(
-        bounded.map((one) => [
-          ...[one.tenant, one.kind, one.action, one.name, one.count],
-          ...[one.firstAt, one.lastAt, one.example],
-        ]),
-      ),
-    )
+    yield sql(ADD_NAMES, NAME_COUNTS.listOf(bounded))
   },
 }

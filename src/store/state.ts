@@ -18,11 +18,6 @@ export interface StoreOptions {
    */
   readonly connections?: number
   /**
-   * The processes of this gateway that share the store.
-   * @default 1
-   */
-  readonly processes?: number
-  /**
    * True for a process that replaces another one: the embedded store is not created if its file is gone.
    * @default false
    */

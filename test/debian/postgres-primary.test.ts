@@ -204,22 +204,3 @@ test('a user without special rights can tell servers apart', async () => {
   expect(states.seen).toEqual([{ ready: true, server: `127.0.0.1:${server.port}` }])
   await store.put({ links: [link()] })
 })
-
-test('more connections than the server allows are told at the start', async () => {
-  const server = await startServer({ max_connections: '20' })
-  onTestFinished(() => server.remove())
-  const notices: string[] = []
-  const options = { url: addressOf(server), onNotice: (notice: string) => void notices.push(notice), processes: 2 }
-  const many = await openPostgresStore({ ...options, connections: 10 })
-  onTestFinished(() => many.close())
-  await vi.waitFor(() =>
-    expect(notices).toEqual([
-      '2 gateway processes may open 12 connections each, 24 in all, and PostgreSQL allows 17: lower STORE_CONNECTIONS (10) or WORKERS, or raise max_connections',
-    ]),
-  )
-  notices.length = 0
-  const few = await openPostgresStore({ ...options, connections: 2 })
-  onTestFinished(() => few.close())
-  await few.put({ links: [link()] })
-  expect(notices).toEqual([])
-})

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
 import { openReader } from '../../src/store/sqlite/connection.ts'
-import { READS } from '../../src/store/sqlite/session.ts'
+import { READS } from '../../src/store/verbs.ts'
 import { size } from '../size.ts'
 import { newClaim } from './samples.ts'
 

@@ -1,8 +1,8 @@
 import type pg from 'pg'
 import { type AnswerOf, createBatcher } from '../batch.ts'
-import { CLAIM, claimOf, claimReason, newlyClaimed } from '../claim.ts'
+import { claimReason, newlyClaimed } from '../claim.ts'
 import { keyOf, kindNumber, LINK_KEY, LINK_ORDER, linkOf, thingOf } from '../names.ts'
-import { CLAIM_COLUMNS } from '../schema.ts'
+import { CLAIMS } from '../schema.ts'
 import type { Claim, ClaimChange, Link, NewClaim, NewLink, NewThing, Thing, XrefWrite } from '../store.ts'
 import { type DatabaseRow, TODAY } from '../work.ts'
 import { isNotPrepared, isRolledBack } from './errors.ts'
@@ -101,12 +101,12 @@ const FRESH: Readonly<Record<string, string>> = {
   created_at: NOW,
   changed_at: NOW,
 }
-const TYPED = CLAIM_COLUMNS.map(({ name, type }) => `${name} ${type === 'TEXT' ? 'text' : 'bigint'}`).join(', ')
+const TYPED = CLAIMS.all.map(({ name, type }) => `${name} ${type === 'TEXT' ? 'text' : 'bigint'}`).join(', ')
 
 const CLAIM_NEW = `WITH ${CLOCK}, ${PATIENCE},
   wanted AS (SELECT row.* FROM patience CROSS JOIN ${rowsOf(1, `${TYPED}, expires_in bigint, why text, nth int`)}),
-  won AS (INSERT INTO transload.claims (${CLAIM}, used_day)
-    SELECT ${CLAIM_COLUMNS.map(({ name }) => FRESH[name] ?? name).join(', ')}, ${TODAY} FROM wanted ${IN_LOCK_ORDER}
+  won AS (INSERT INTO transload.claims (${CLAIMS.names}, used_day)
+    SELECT ${CLAIMS.all.map(({ name }) => FRESH[name] ?? name).join(', ')}, ${TODAY} FROM wanted ${IN_LOCK_ORDER}
     ON CONFLICT DO NOTHING RETURNING tenant, key, changed_at, version),
   noted AS (${ADD_AUDIT} handle, won.version, won.changed_at, 'none', state, instance, why
     FROM won JOIN wanted USING (tenant, key))
@@ -132,10 +132,10 @@ const CHANGE = `WITH ${CLOCK}, ${PATIENCE},
   before AS (SELECT wanted.nth, wanted.becomes, wanted.by, wanted.made, wanted.answer, wanted.why, claim.* FROM
     (SELECT row.* FROM patience CROSS JOIN ${rowsOf(1, 'tenant text, key text, version bigint, becomes text, by text, made text, answer text, why text, nth int')}
       ${IN_LOCK_ORDER}) AS wanted
-    CROSS JOIN LATERAL (SELECT ${CLAIM} FROM transload.claims AS stored WHERE stored.tenant = wanted.tenant
+    CROSS JOIN LATERAL (SELECT ${CLAIMS.names} FROM transload.claims AS stored WHERE stored.tenant = wanted.tenant
       AND stored.key = wanted.key AND stored.version = wanted.version FOR UPDATE) AS claim),
-  changed AS (INSERT INTO transload.claims (${CLAIM}, used_day)
-    SELECT ${CLAIM_COLUMNS.map(({ name }) => CHANGED[name] ?? name).join(', ')}, ${TODAY} FROM before
+  changed AS (INSERT INTO transload.claims (${CLAIMS.names}, used_day)
+    SELECT ${CLAIMS.all.map(({ name }) => CHANGED[name] ?? name).join(', ')}, ${TODAY} FROM before
     ON CONFLICT (tenant, key) DO UPDATE SET used_day = excluded.used_day,
       ${Object.keys(CHANGED)
         .map((name) => `${name} = excluded.${name}`)
@@ -144,7 +144,7 @@ const CHANGE = `WITH ${CLOCK}, ${PATIENCE},
   noted AS (${ADD_AUDIT} changed.handle, changed.version, changed.changed_at, before.state, changed.state,
     changed.instance, before.why FROM changed JOIN before USING (tenant, key)),
   ${putSteps(3)}
-  SELECT nth, ${CLAIM_COLUMNS.map(({ name }) => `changed.${name}`).join(', ')} FROM changed JOIN before USING (tenant, key)`
+  SELECT nth, ${CLAIMS.all.map(({ name }) => `changed.${name}`).join(', ')} FROM changed JOIN before USING (tenant, key)`
 
 /** A change of a claim that still has a version, with names that are written. */
 export interface WantedChange {
@@ -188,7 +188,7 @@ export const createBatches = (pool: pg.Pool) => ({
       numbered(
         all.map((wanted) => {
           const claim = newlyClaimed(wanted, undefined, 0)
-          const columns = CLAIM_COLUMNS.map(({ name, property }) => [name, claim[property]])
+          const columns = CLAIMS.all.map(({ name, property }) => [name, claim[property]])
           return { ...Object.fromEntries(columns), expires_in: wanted.expiresInMs, why: claimReason(wanted) }
         }),
       ),
@@ -219,7 +219,7 @@ export const createBatches = (pool: pg.Pool) => ({
     ],
     answersOf(rows) {
       const rowsOfItem = rowsByItem(rows)
-      return (index) => rowsOfItem(index).map(claimOf)[0]
+      return (index) => rowsOfItem(index).map(CLAIMS.of)[0]
     },
   }),
 })

@@ -1,16 +1,14 @@
 import pg from 'pg'
-import { claimReads, claimWrites, isFree } from '../claim.ts'
-import { copyReads, copyWrites } from '../copy.ts'
-import { doubtReads, doubtWrites, dropDoubt, type Inspection } from '../doubt.ts'
-import { eventReads, eventWrites } from '../events.ts'
-import { newInstance, SILENT_FOR_MS } from '../instance.ts'
+import { isFree } from '../claim.ts'
+import { contentOf, doubtReads, dropDoubt, type Inspection } from '../doubt.ts'
+import { newInstance } from '../instance.ts'
 import { createLocks } from '../locks.ts'
-import { nameReads, nameWrites, scan } from '../names.ts'
-import { pruneWrites, type StoreSize, tableSizes } from '../pruning.ts'
+import { scan } from '../names.ts'
+import { type StoreSize, tableSizes } from '../pruning.ts'
 import { VERSION } from '../schema.ts'
-import { countReads, countWrites } from '../scoreboard.ts'
 import { createReadiness, type StoreOptions } from '../state.ts'
 import { type Store, StoreDown } from '../store.ts'
+import { type AnyWork, READS, WRITES } from '../verbs.ts'
 import { bind, type DatabaseRow, sql, type Work } from '../work.ts'
 import { readAddress } from './address.ts'
 import { createBatches } from './batches.ts'
@@ -28,19 +26,6 @@ export interface PostgresOptions extends StoreOptions {
   readonly url: string
 }
 
-const { links: _links, thing: _thing, page, ...NO_NAMES } = nameReads
-const READS = { ...NO_NAMES, page, ...claimReads, ...eventReads, ...countReads, ...doubtReads, ...copyReads }
-const { put: _put, load, ...NAMES } = nameWrites
-const WRITES = {
-  ...NAMES,
-  load,
-  ...claimWrites,
-  ...eventWrites,
-  ...countWrites,
-  ...doubtWrites,
-  ...pruneWrites,
-  ...copyWrites,
-}
 /** Writes of one statement, which are a transaction by themselves. */
 const SINGLE: ReadonlySet<string> = new Set(['takeLock', 'dropLock', 'endLease', 'keepBody', 'resumeEndpoint'])
 
@@ -50,7 +35,7 @@ const SINGLE: ReadonlySet<string> = new Set(['takeLock', 'dropLock', 'endLease',
  */
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
   const { url, onState, onNotice = () => undefined } = options
-  const { connections = CONNECTIONS, processes = 1 } = options
+  const { connections = CONNECTIONS } = options
   const { servers, notices } = readAddress(url)
   const readiness = createReadiness(onState)
   let closed = false
@@ -63,7 +48,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     onUp(target) {
       use(target)
       readiness.set({ ready: true, server: target.server.place })
-      void warnOfCapacity()
     },
     onDown(error) {
       readiness.set({ ready: false, error })
@@ -71,15 +55,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     },
     onNotice,
   })
-
-  let warned: string | undefined
-  async function warnOfCapacity(): Promise<void> {
-    if (closed || !readiness.ready()) return
-    const warning = await capacityWarning(pool, connections, processes).catch(() => warned)
-    if (warning !== undefined && warning !== warned) onNotice(warning)
-    warned = warning
-  }
-  const capacityTimer = setInterval(() => void warnOfCapacity(), CAPACITY_EVERY_MS)
 
   /** Runs queries; fails at once while the server is down, and converts errors for the contract. */
   async function ask<T>(work: () => Promise<T>): Promise<T> {
@@ -122,7 +97,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   const { exclusive } = createLocks({ takeLock, dropLock }, newInstance())
 
   async function close(): Promise<void> {
-    clearInterval(capacityTimer)
     await Promise.all([session.close(), pool.end()])
   }
 
@@ -169,9 +143,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     size: () => ask(() => run(pool, sizeOf())),
   }
 }
-
-/** Work whose arguments are those of its name, as `bind` has paired them. */
-type AnyWork = (...args: readonly unknown[]) => Work<unknown>
 
 interface Rows {
   readonly rows: readonly DatabaseRow[]
@@ -222,32 +193,6 @@ function* sizeOf(): Work<StoreSize> {
   return { bytes: Number(size?.['bytes']), freeBytes: 0, tables: yield* tableSizes(ROWS) }
 }
 
-/** The interval of the look at how many connections all gateways may open together. */
-const CAPACITY_EVERY_MS = 60_000
-/** The session of each process, and one for its looks at the servers. */
-const CONNECTIONS_BESIDES = 2
-/** A process that renewed its lease this recently runs. */
-
-const CAPACITY = `SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
-    - coalesce(current_setting('reserved_connections', true)::int, 0) AS allowed,
-  (SELECT count(*)::int FROM transload.instances WHERE beat_ms > transload.lease_ms() - ${SILENT_FOR_MS}) AS processes`
-
-/**
- * Returns a warning if the processes of all gateways together may open more connections than the server allows. `processes`
- * are those of this gateway, which may not all run yet.
- */
-async function capacityWarning(pool: pg.Pool, connections: number, processes: number): Promise<string | undefined> {
-  const { rows } = await pool.query(CAPACITY)
-  const allowed = Number(rows[0]?.allowed)
-  const running = Math.max(processes, Number(rows[0]?.processes))
-  const each = connections + CONNECTIONS_BESIDES
-  if (running * each <= allowed) return undefined
-  return `${running} gateway process${running === 1 ? '' : 'es'} may open ${each} connections each, ${running * each} in all, and PostgreSQL allows ${allowed}: lower STORE_CONNECTIONS (${connections}) or WORKERS, or raise max_connections`
-}
-
-const STATES = 'SELECT state, count(*) FROM transload.claims GROUP BY state ORDER BY state'
-const WITHOUT_THING = `SELECT count(*) FROM transload.links AS link WHERE NOT EXISTS
-  (SELECT FROM transload.things AS thing WHERE thing.tenant = link.tenant AND thing.id = link.id)`
 const TABLES = "SELECT tablename AS name FROM pg_catalog.pg_tables WHERE schemaname = 'transload' ORDER BY tablename"
 
 /** Inspects a store on PostgreSQL as it is at one moment; undefined if there is none. Nothing is written, and gateways go on. */
@@ -257,30 +202,13 @@ export async function inspectPostgres(url: string): Promise<Inspection | undefin
     await client.connect()
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
     const version = await stepsOf(client)
-    return version === 0 ? undefined : await contentOf(client, version)
+    if (version === 0) return undefined
+    const content = await run(client, contentOf(TABLES))
+    const doubt = await run(client, doubtReads.doubt())
+    return { version, programVersion: VERSION, faults: [], ...content, origin: { kind: 'own' }, doubt }
   } catch (error) {
     throw asStoreError(error)
   } finally {
     await client.end().catch(() => undefined)
-  }
-}
-
-async function contentOf(client: pg.Client, version: number): Promise<Inspection> {
-  const count = async (sql: string) => Number((await client.query(sql)).rows[0]?.count)
-  const rows: Record<string, number> = {}
-  for (const { name } of (await client.query(TABLES)).rows) {
-    // Names of the schema, which only this program writes.
-    rows[name] = await count(`SELECT count(*) FROM transload."${name}"`)
-  }
-  const states = (await client.query(STATES)).rows
-  return {
-    version,
-    programVersion: VERSION,
-    faults: [],
-    rows,
-    claims: Object.fromEntries(states.map((row) => [String(row.state), Number(row.count)])),
-    linksWithoutThing: await count(WITHOUT_THING),
-    origin: { kind: 'own' },
-    doubt: await run(client, doubtReads.doubt()),
   }
 }

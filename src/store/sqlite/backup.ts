@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
-import { doubtReads, type Inspection } from '../doubt.ts'
+import { contentOf, doubtReads, type Inspection } from '../doubt.ts'
 import { isAlive, newInstance } from '../instance.ts'
 import { VERSION } from '../schema.ts'
 import { existingDatabase, isDamage, messageOf, storeVersion } from './connection.ts'
@@ -148,27 +148,13 @@ export function inspectSqlite(path: string): Inspection {
     // The content of a damaged file cannot be counted.
     return faults.length > 0
       ? { ...common, rows: {}, claims: {}, linksWithoutThing: 0 }
-      : { ...common, ...countsIn(db) }
+      : { ...common, ...session.run(contentOf(TABLES)) }
   } finally {
     db.close()
   }
 }
 
-function countsIn(db: DatabaseSync): Pick<Inspection, 'rows' | 'claims' | 'linksWithoutThing'> {
-  const tables = db.prepare(
-    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name",
-  )
-  const count = (sql: string) => Number(db.prepare(sql).get()?.['count'])
-  const names = tables.all().map((row) => String(row['name']))
-  const states = db.prepare('SELECT state, count(*) AS count FROM claims GROUP BY state ORDER BY state').all()
-  return {
-    // Names of the schema, which only this program writes.
-    rows: Object.fromEntries(names.map((name) => [name, count(`SELECT count(*) AS count FROM "${name}"`)])),
-    claims: Object.fromEntries(states.map((row) => [String(row['state']), Number(row['count'])])),
-    linksWithoutThing: count(`SELECT count(*) AS count FROM links
-      WHERE NOT EXISTS (SELECT 1 FROM things WHERE things.tenant = links.tenant AND things.id = links.id)`),
-  }
-}
+const TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name"
 
 /* Files */
 

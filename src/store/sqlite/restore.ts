@@ -1,6 +1,7 @@
 import { copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { copyReads } from '../copy.ts'
 import { doubtWrites, type NewDoubt } from '../doubt.ts'
 import { isAlive } from '../instance.ts'
 import { StoreTooNew } from '../store.ts'
@@ -26,7 +27,7 @@ import {
   NotAStore,
   storeVersion,
 } from './connection.ts'
-import { createSession, monotonicMs } from './session.ts'
+import { createSession } from './session.ts'
 import { acceptAs, identity, readStamp } from './stamp.ts'
 
 export interface RestoreOptions extends CopyOptions {
@@ -202,9 +203,6 @@ export class StoreUnreadable extends Error {
   override readonly name = 'StoreUnreadable'
 }
 
-/** A lease that is younger may be that of a gateway that runs on another machine or in another container. */
-const LEASE_MS = 10_000
-
 /**
  * Takes a store for this process alone; throws `StoreInUse` if a gateway or a command uses it. Every process that has the store open has
  * a lock of SQLite on it, and no lock of one that has died stays. All of the store is then in one file, without a WAL.
@@ -246,14 +244,9 @@ function checkProgram(db: DatabaseSync): void {
 
 /** Returns the gateways that hold a lease. */
 function users(db: DatabaseSync): readonly string[] {
-  const nowMs = monotonicMs()
-  return db
-    .prepare('SELECT instance FROM instances WHERE beat_ms > ? AND beat_ms <= ?')
-    .all(nowMs - LEASE_MS, nowMs)
-    .map((row) => String(row['instance']))
-    .filter(isAlive)
-    .map((instance) => {
-      const [host, pid] = instance.split('/')
-      return `a gateway (process ${pid} on ${host})`
-    })
+  const live = createSession(db, Date.now()).run(copyReads.liveInstances()).filter(isAlive)
+  return live.map((instance) => {
+    const [host, pid] = instance.split('/')
+    return `a gateway (process ${pid} on ${host})`
+  })
 }

@@ -1,24 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { changeClaim, claimReads, claimWrites } from '../claim.ts'
-import { copyReads, copyWrites } from '../copy.ts'
-import { doubtReads, doubtWrites, dropDoubt } from '../doubt.ts'
-import { eventReads, eventWrites } from '../events.ts'
-import { nameReads, nameWrites } from '../names.ts'
-import { pruneWrites } from '../pruning.ts'
-import { countReads, countWrites } from '../scoreboard.ts'
-import type { Claims } from '../store.ts'
+import { dropDoubt } from '../doubt.ts'
+import { type AnyWork, WRITES as SHARED } from '../verbs.ts'
 import { CLOCK, type DatabaseRow, type Statement, type Work, type WorkOf } from '../work.ts'
 import { acceptAs, identity, originOf, type Stamp } from './stamp.ts'
-
-/** Every read of the contract, and those of the file. */
-export const READS = { ...nameReads, ...claimReads, ...eventReads, ...countReads, ...doubtReads, ...copyReads }
-
-const changes: WorkOf<Pick<Claims, 'change'>> = {
-  *change(claim, change, names) {
-    if (names) yield* nameWrites.put(names)
-    return yield* changeClaim(claim, change)
-  },
-}
 
 const trusting: WorkOf<{ trust(stamp: Stamp | null): Promise<boolean> }> = {
   *trust(given) {
@@ -30,21 +14,8 @@ const trusting: WorkOf<{ trust(stamp: Stamp | null): Promise<boolean> }> = {
 }
 
 /** Every write of the contract. */
-export const WRITES = {
-  ...nameWrites,
-  ...claimWrites,
-  ...changes,
-  ...eventWrites,
-  ...countWrites,
-  ...doubtWrites,
-  ...trusting,
-  ...pruneWrites,
-  ...copyWrites,
-}
+export const WRITES = { ...SHARED, ...trusting }
 export type WriteName = keyof typeof WRITES
-
-/** Work whose arguments are those of its name, as `bind` has paired them. */
-export type AnyWork = (...args: readonly unknown[]) => Work<unknown>
 export const workOf = (name: WriteName, args: readonly unknown[]): Work<unknown> => (WRITES[name] as AnyWork)(...args)
 
 /** Runs the work of verbs on a connection. */
@@ -57,7 +28,7 @@ export interface Session {
  * Returns the machine's time since boot, for leases: all processes share it, and a correction of the wall clock does not
  * expire the lease of a live gateway. A renewal in the future was made before the last boot.
  */
-export const monotonicMs = (): number => Number(process.hrtime.bigint() / 1_000_000n)
+const monotonicMs = (): number => Number(process.hrtime.bigint() / 1_000_000n)
 
 /** Defines the functions of the schema on a connection, at a time of the store, and keeps its prepared statements. */
 export function createSession(db: DatabaseSync, now: number, leaseMs: () => number = monotonicMs): Session {

@@ -1,0 +1,25 @@
+import { claimReads, claimWrites } from './claim.ts'
+import { copyReads, copyWrites } from './copy.ts'
+import { doubtReads, doubtWrites } from './doubt.ts'
+import { eventReads, eventWrites } from './events.ts'
+import { nameReads, nameWrites } from './names.ts'
+import { pruneWrites } from './pruning.ts'
+import { countReads, countWrites } from './scoreboard.ts'
+import type { Work } from './work.ts'
+
+/** Every read of the contract that both engines make alike. */
+export const READS = { ...nameReads, ...claimReads, ...eventReads, ...countReads, ...doubtReads, ...copyReads }
+
+/** Every such write. */
+export const WRITES = {
+  ...nameWrites,
+  ...claimWrites,
+  ...eventWrites,
+  ...countWrites,
+  ...doubtWrites,
+  ...pruneWrites,
+  ...copyWrites,
+}
+
+/** Work whose arguments are those of its name, as `bind` has paired them. */
+export type AnyWork = (...args: readonly unknown[]) => Work<unknown>
