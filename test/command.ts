@@ -1,4 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join, sep } from 'node:path'
@@ -36,9 +37,48 @@ export interface Running {
   readonly ended: Promise<Ended>
 }
 
-/** Runs a command to its end; throws an error that names the program if it is not installed. */
+/**
+ * Runs a command to its end; throws an error that names the program if it is not installed. Commands of the gateway that need
+ * no process of their own share one.
+ */
 export function run(program: string, args: readonly string[], options: CommandOptions = {}): Promise<Ended> {
-  return launch(program, args, options).ended
+  const [script = '', ...words] = args
+  const isShared = program === process.execPath && PROGRAMS.has(script) && options.uid === undefined
+  return isShared && !OF_THEIR_OWN.has(words[0]) ? runShared(words, options) : launch(program, args, options).ended
+}
+
+const PROGRAMS: ReadonlySet<string> = new Set(['src/main.ts', 'bin/transload.js'].map((path) => join(ROOT, path)))
+const OF_THEIR_OWN: ReadonlySet<string | undefined> = new Set([undefined, 'serve', 'demo'])
+
+/** A command line for a process that runs several. */
+export interface CommandLine extends Required<Pick<CommandOptions, 'cwd' | 'env' | 'input'>> {
+  readonly words: readonly string[]
+}
+
+/** Processes that wait for a command line. */
+const idle: ChildProcess[] = []
+
+async function runShared(words: readonly string[], { cwd = ROOT, env = cleanEnv(), input = '' }: CommandOptions) {
+  const host = idle.pop() ?? startHost()
+  const ended = Promise.race([once(host, 'message'), once(host, 'exit')])
+  host.send({ words, cwd, env: { ...COMPILED_ONCE, ...env }, input } satisfies CommandLine)
+  const [end] = await ended
+  if (typeof end !== 'object') throw new Error(`transload ${words.join(' ')} ended its process with ${end}`)
+  if (host.connected) idle.push(host)
+  return end as Ended
+}
+
+function startHost(): ChildProcess {
+  const host = fork(join(ROOT, 'test/command-host.ts'), {
+    env: cleanEnv(COMPILED_ONCE),
+    execArgv: [],
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  // It ends with the tests.
+  host.unref()
+  host.channel?.unref()
+  return host
 }
 
 /** Runs a command that must end with 0, and returns its output. */

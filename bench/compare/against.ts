@@ -5,7 +5,15 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { bookBeforehand } from './booked.ts'
 import { type Call, newBooking, quote, read, readById, replay, version2Quote } from './calls.ts'
-import { gateway, nodePeers, shippedCommand, startGateway, startStub } from './contenders.ts'
+import {
+  gateway,
+  nodePeers,
+  postgresUrl,
+  shippedCommand,
+  startGateway,
+  startPostgres,
+  startStub,
+} from './contenders.ts'
 import { caseTable, summarize } from './figures.ts'
 import { autocannon, wrk } from './load.ts'
 import { placed } from './processes.ts'
@@ -17,7 +25,7 @@ import { measureStartups } from './sections/startup.ts'
 /*
  * Measures this checkout against another one of the gateway, which is built already, in interleaved rounds:
  *
- * node bench/compare/against.ts FOLDER [--only quotes,…] [--connections 32] [--seconds 5] [--rounds 5] [--warm-up 10] [--starts 15]
+ * node bench/compare/against.ts FOLDER [--only quotes,…] [--connections 32] [--seconds 5] [--rounds 5] [--warm-up 10] [--starts 15] [--postgres]
  */
 
 const kinds = new Map<string, () => Call>([
@@ -38,6 +46,7 @@ const { values, positionals } = parseArgs({
     rounds: { type: 'string', default: '5' },
     'warm-up': { type: 'string', default: '10' },
     starts: { type: 'string', default: '15' },
+    postgres: { type: 'boolean', default: false },
   },
 })
 const [other] = positionals
@@ -58,12 +67,8 @@ const bench = createBench(folder, programs, programs.wrk ? wrk : autocannon, {
 })
 const fastify = nodePeers.find(({ id }) => id === 'fastify')
 const gateways = [
-  gateway,
-  {
-    id: 'other',
-    name: other,
-    start: (place: Parameters<typeof gateway.start>[0]) => startGateway(place, { root: resolve(other) }),
-  },
+  { id: gateway.id, name: gateway.name, root: ROOT },
+  { id: 'other', name: other, root: resolve(other) },
 ]
 
 for (const kind of values.only.split(',')) {
@@ -72,10 +77,16 @@ for (const kind of values.only.split(',')) {
   const lines = await bench.using(async (keep) => {
     const stub = await keep(startStub(bench.newFolder(), programs))
     const cases = []
-    for (const { id, name, start } of [...gateways, ...(kind === 'pass-through' && fastify ? [fastify] : [])]) {
-      const running = await keep(start({ folder: bench.newFolder(), servicePort: stub.port }))
+    const place = () => ({ folder: bench.newFolder(), servicePort: stub.port })
+    const connections = Number(values.connections)
+    for (const { id, name, root } of gateways) {
+      const storeUrl = values.postgres ? postgresUrl(await keep(startPostgres())) : undefined
+      const running = await keep(startGateway(place(), { root, ...(storeUrl && { storeUrl }) }))
       if (kind === 'reads' || kind === 'replays') await bookBeforehand(running)
-      cases.push({ id, name, connections: Number(values.connections), running, call })
+      cases.push({ id, name, connections, running, call })
+    }
+    if (kind === 'pass-through' && fastify) {
+      cases.push({ id: fastify.id, name: fastify.name, connections, running: await keep(fastify.start(place())), call })
     }
     return summarize(await measure(cases, bench.plan), gateway.id)
   })

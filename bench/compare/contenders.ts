@@ -99,7 +99,7 @@ export async function startPostgres(): Promise<Running> {
   return startServer(port, [process.execPath, program, String(port)], { core: cores.contender })
 }
 
-const postgresUrl = ({ port }: Running) => `postgres://postgres:password@${HOST}:${port}/postgres`
+export const postgresUrl = ({ port }: Running) => `postgres://postgres:password@${HOST}:${port}/postgres`
 
 /** The gateway over PostgreSQL. */
 export const overPostgres = (server: Running): Contender => ({

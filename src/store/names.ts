@@ -17,10 +17,13 @@ export const LINK_KEY = 'tenant, name, kind, vin'
 
 const SELECT_LINKS = 'SELECT tenant, name, kind, vin, id, at FROM transload.links'
 const FIND_LINKS = `${SELECT_LINKS} WHERE tenant = $1 AND name = $2 ORDER BY ${LINK_ORDER}`
-const FIND_IN_ANY_CASE = `SELECT * FROM (
-    SELECT * FROM transload.links WHERE tenant = $1 AND name IN (lower($2), upper($2))
-    UNION ALL SELECT * FROM transload.links WHERE tenant = $1 AND lower(name) = lower($2) AND name <> lower(name) AND name <> upper(name)
+/** The links of a name in any case of its letters. */
+export const inAnyCase = (tenant: string, name: string) => `SELECT * FROM (
+    SELECT * FROM transload.links WHERE tenant = ${tenant} AND name IN (lower(${name}), upper(${name}))
+    UNION ALL SELECT * FROM transload.links WHERE tenant = ${tenant} AND lower(name) = lower(${name})
+      AND name <> lower(name) AND name <> upper(name)
   ) AS found ORDER BY ${LINK_ORDER} LIMIT 100`
+const FIND_IN_ANY_CASE = inAnyCase('$1', '$2')
 // Facts take a sixth less as SQLite's JSONB. PostgreSQL has batches of its own for things, and refuses some text in its `jsonb`.
 const FIND_THING =
   'SELECT tenant, id, own, facts::text AS facts, at FROM transload.things WHERE tenant = $1 AND id = $2'

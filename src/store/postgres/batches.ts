@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { type AnswerOf, createBatcher } from '../batch.ts'
 import { claimReason, newlyClaimed } from '../claim.ts'
-import { keyOf, kindNumber, LINK_KEY, LINK_ORDER, linkOf, thingOf } from '../names.ts'
+import { inAnyCase, keyOf, kindNumber, LINK_KEY, LINK_ORDER, linkOf, thingOf } from '../names.ts'
 import { CLAIMS } from '../schema.ts'
 import type { Claim, ClaimChange, Link, NewClaim, NewLink, NewThing, Thing, XrefWrite } from '../store.ts'
 import { type DatabaseRow, TODAY } from '../work.ts'
@@ -68,6 +68,9 @@ const NOW = '(SELECT ms FROM clock)'
 
 const LINKS = `SELECT nth, stored.* FROM ${rowsOf(1, 'tenant text, name text, nth int')}
   JOIN transload.links AS stored USING (tenant, name) ORDER BY ${LINK_ORDER}`
+
+const LINKS_IN_ANY_CASE = `SELECT nth, stored.* FROM ${rowsOf(1, 'tenant text, name text, nth int')}
+  CROSS JOIN LATERAL (${inAnyCase('row.tenant', 'row.name')}) AS stored ORDER BY ${LINK_ORDER}`
 
 const THINGS = `SELECT nth, stored.* FROM ${rowsOf(1, 'tenant text, id text, nth int')}
   JOIN transload.things AS stored USING (tenant, id)`
@@ -155,16 +158,20 @@ export interface WantedChange {
 
 const claimKey = ({ tenant, key }: Pick<Claim, 'tenant' | 'key'>) => `${tenant}\n${key}`
 
-/** Returns the verbs of calls on a pool of connections. */
-export const createBatches = (pool: pg.Pool) => ({
-  links: inBatches<Pick<Link, 'tenant' | 'name'>, readonly Link[]>(pool, {
-    text: LINKS,
+const linkBatches = (pool: pg.Pool, text: string) =>
+  inBatches<Pick<Link, 'tenant' | 'name'>, readonly Link[]>(pool, {
+    text,
     valuesOf: (all) => [numbered(all)],
     answersOf(rows) {
       const rowsOfItem = rowsByItem(rows)
       return (index) => rowsOfItem(index).map(linkOf)
     },
-  }),
+  })
+
+/** Returns the verbs of calls on a pool of connections. */
+export const createBatches = (pool: pg.Pool) => ({
+  links: linkBatches(pool, LINKS),
+  linksInAnyCase: linkBatches(pool, LINKS_IN_ANY_CASE),
   thing: inBatches<Pick<Thing, 'tenant' | 'id'>, Thing | undefined>(pool, {
     text: THINGS,
     valuesOf: (all) => [numbered(all)],
