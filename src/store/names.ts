@@ -11,18 +11,22 @@ export function kindNumber({ kind, givenBy }: Pick<Link, 'kind' | 'givenBy'>): n
   return (kind === 'quote' ? 0 : 1) + (givenBy === 'caller' ? 0 : SERVICE_KINDS)
 }
 
-/** Orders the links of a name: the caller's own first, then the newest first, then the later write first. */
-export const LINK_ORDER = `kind >= ${SERVICE_KINDS}, at DESC, turn DESC`
 export const LINK_KEY = 'tenant, name, kind, vin'
 
-const SELECT_LINKS = 'SELECT tenant, name, kind, vin, id, at FROM transload.links'
-const FIND_LINKS = `${SELECT_LINKS} WHERE tenant = $1 AND name = $2 ORDER BY ${LINK_ORDER}`
-/** The links of a name in any case of its letters. */
-export const inAnyCase = (tenant: string, name: string) => `SELECT * FROM (
-    SELECT * FROM transload.links WHERE tenant = ${tenant} AND name IN (lower(${name}), upper(${name}))
-    UNION ALL SELECT * FROM transload.links WHERE tenant = ${tenant} AND lower(name) = lower(${name})
-      AND name <> lower(name) AND name <> upper(name)
-  ) AS found ORDER BY ${LINK_ORDER} LIMIT 100`
+const LINK = `${LINK_KEY}, id, at`
+const SELECT_LINKS = `SELECT ${LINK} FROM transload.links`
+const FIND_LINKS = `SELECT ${LINK}, turn FROM transload.links WHERE tenant = $1 AND name = $2`
+/** How many links a name has in any case of its letters. */
+const MOST_CASES = 1_000
+
+/** The links of a name, and then those in another case of its letters. */
+export const inAnyCase = (tenant: string, name: string) => {
+  const of = `SELECT ${LINK}, turn FROM transload.links WHERE tenant = ${tenant}`
+  return `${of} AND name = ${name}
+    UNION ALL ${of} AND name IN (lower(${name}), upper(${name})) AND name <> ${name}
+    UNION ALL ${of} AND lower(name) = lower(${name}) AND name <> lower(name) AND name <> upper(name) AND name <> ${name}
+    LIMIT ${MOST_CASES}`
+}
 const FIND_IN_ANY_CASE = inAnyCase('$1', '$2')
 // Facts take a sixth less as SQLite's JSONB. PostgreSQL has batches of its own for things, and refuses some text in its `jsonb`.
 const FIND_THING =
@@ -40,6 +44,22 @@ export function linkOf(row: DatabaseRow): Link {
     id: String(row['id']),
     at: Number(row['at']),
   }
+}
+
+/**
+ * Returns the links in rows with their turns: the caller's own first, then the newest first, then the later write first. Most
+ * names have one, for which a database that sorts takes longer than to find it.
+ */
+export function linksIn(rows: readonly DatabaseRow[]): readonly Link[] {
+  if (rows.length < 2) return rows.map(linkOf)
+  const places = rows.map((row) => ({
+    isServices: Number(row['kind']) >= SERVICE_KINDS ? 1 : 0,
+    at: Number(row['at']),
+    turn: Number(row['turn']),
+    row,
+  }))
+  places.sort((one, other) => one.isServices - other.isServices || other.at - one.at || other.turn - one.turn)
+  return places.map(({ row }) => linkOf(row))
 }
 
 /** Returns the thing in a row with all its columns. Facts are stored as JSON, which escapes unstorable text. */
@@ -60,10 +80,10 @@ export const nameReads: WorkOf<
   }
 > = {
   *links(tenant, name) {
-    return (yield sql(FIND_LINKS, tenant, name)).map(linkOf)
+    return linksIn(yield sql(FIND_LINKS, tenant, name))
   },
   *linksInAnyCase(tenant, name) {
-    return (yield sql(FIND_IN_ANY_CASE, tenant, name)).map(linkOf)
+    return linksIn(yield sql(FIND_IN_ANY_CASE, tenant, name))
   },
   *thing(tenant, id) {
     return (yield sql(FIND_THING, tenant, id)).map(thingOf)[0]

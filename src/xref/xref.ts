@@ -95,10 +95,12 @@ export function createXref(
     if (names.links.length > 0) await store.put(names)
   }
 
-  /** Returns the links of a name that a caller writes in another case, if one thing alone is called so. */
-  async function inOtherCase(tenant: string, name: string): Promise<readonly Link[]> {
-    if (name.toLowerCase() === name.toUpperCase()) return []
+  /** Returns the links of a name, also in another case if one thing alone is called so. */
+  async function linksOf(tenant: string, name: string): Promise<readonly Link[]> {
+    if (name.toLowerCase() === name.toUpperCase()) return store.links(tenant, name)
     const links = await store.linksInAnyCase(tenant, name)
+    const exact = links.filter((link) => link.name === name)
+    if (exact.length > 0) return exact
     const isOne = (of: readonly Link[]) => new Set(of.map(({ id }) => id)).size <= 1
     const areOne = (['quote', 'shipment'] as const).every((kind) => isOne(links.filter((link) => link.kind === kind)))
     return areOne || new Set(links.map((link) => link.name)).size === 1 ? links : []
@@ -106,8 +108,7 @@ export function createXref(
 
   return {
     matches: async (tenant, name) => {
-      const exact = await store.links(tenant, name)
-      const links = exact.length > 0 ? exact : await inOtherCase(tenant, name)
+      const links = await linksOf(tenant, name)
       if (links.length === 0) return links
       let oldest = Number.POSITIVE_INFINITY
       for (const { at } of links) oldest = Math.min(oldest, at)

@@ -52,6 +52,19 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(await store.links('other', 'Q-1')).toEqual([])
     })
 
+    test('of a name in any case are those of all its spellings', async () => {
+      const spellings = ['REF-a', 'ref-A', 'REF-A', 'ref-a', 'Ref-A'].map((name, at) => link({ name, id: name, at }))
+      await store.put({ links: [...spellings, link({ name: 'REF-B' })] })
+      for (const name of ['ref-a', 'REF-A', 'rEF-a']) {
+        expect(await store.linksInAnyCase('acme', name)).toEqual(spellings.toReversed())
+      }
+      const many = Array.from({ length: 1_001 }, (_, nth) => link({ kind: 'shipment', name: 'Q-1', vin: `V${nth}` }))
+      await store.load(many, { replace: false })
+      await store.put({ links: [link({ name: 'q-1', kind: 'shipment', vin: 'V', at: 9_000 })] })
+      expect((await store.linksInAnyCase('acme', 'q-1'))[0]).toMatchObject({ name: 'q-1' })
+      expect(await store.linksInAnyCase('acme', 'Q-1')).toHaveLength(1_000)
+    })
+
     test('of the same age stand in the order of their writing, the later first', async () => {
       const a = link({ vin: 'A', kind: 'shipment' })
       const b = link({ vin: 'B', kind: 'shipment' })

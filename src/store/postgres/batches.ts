@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { type AnswerOf, createBatcher } from '../batch.ts'
 import { claimReason, newlyClaimed } from '../claim.ts'
-import { inAnyCase, keyOf, kindNumber, LINK_KEY, LINK_ORDER, linkOf, thingOf } from '../names.ts'
+import { inAnyCase, keyOf, kindNumber, LINK_KEY, linksIn, thingOf } from '../names.ts'
 import { CLAIMS } from '../schema.ts'
 import type { Claim, ClaimChange, Link, NewClaim, NewLink, NewThing, Thing, XrefWrite } from '../store.ts'
 import { type DatabaseRow, TODAY } from '../work.ts'
@@ -67,10 +67,10 @@ const CLOCK = 'clock AS MATERIALIZED (SELECT transload.now_ms() AS ms)'
 const NOW = '(SELECT ms FROM clock)'
 
 const LINKS = `SELECT nth, stored.* FROM ${rowsOf(1, 'tenant text, name text, nth int')}
-  JOIN transload.links AS stored USING (tenant, name) ORDER BY ${LINK_ORDER}`
+  JOIN transload.links AS stored USING (tenant, name)`
 
 const LINKS_IN_ANY_CASE = `SELECT nth, stored.* FROM ${rowsOf(1, 'tenant text, name text, nth int')}
-  CROSS JOIN LATERAL (${inAnyCase('row.tenant', 'row.name')}) AS stored ORDER BY ${LINK_ORDER}`
+  CROSS JOIN LATERAL (${inAnyCase('row.tenant', 'row.name')}) AS stored`
 
 const THINGS = `SELECT nth, stored.* FROM ${rowsOf(1, 'tenant text, id text, nth int')}
   JOIN transload.things AS stored USING (tenant, id)`
@@ -164,7 +164,7 @@ const linkBatches = (pool: pg.Pool, text: string) =>
     valuesOf: (all) => [numbered(all)],
     answersOf(rows) {
       const rowsOfItem = rowsByItem(rows)
-      return (index) => rowsOfItem(index).map(linkOf)
+      return (index) => linksIn(rowsOfItem(index))
     },
   })
 
