@@ -48,7 +48,8 @@ export function run(program: string, args: readonly string[], options: CommandOp
 }
 
 const PROGRAMS: ReadonlySet<string> = new Set(['src/main.ts', 'bin/transload.js'].map((path) => join(ROOT, path)))
-const OF_THEIR_OWN: ReadonlySet<string | undefined> = new Set([undefined, 'serve', 'demo'])
+/** They run on, or read the file of standard input. */
+const OF_THEIR_OWN: ReadonlySet<string | undefined> = new Set([undefined, 'serve', 'demo', 'translate'])
 
 /** A command line for a process that runs several. */
 export interface CommandLine extends Required<Pick<CommandOptions, 'cwd' | 'env' | 'input'>> {
@@ -60,9 +61,11 @@ const idle: ChildProcess[] = []
 
 async function runShared(words: readonly string[], { cwd = ROOT, env = cleanEnv(), input = '' }: CommandOptions) {
   const host = idle.pop() ?? startHost()
-  const ended = Promise.race([once(host, 'message'), once(host, 'exit')])
+  const stop = new AbortController()
+  const { signal } = stop
+  const ended = Promise.race([once(host, 'message', { signal }), once(host, 'exit', { signal })])
   host.send({ words, cwd, env: { ...COMPILED_ONCE, ...env }, input } satisfies CommandLine)
-  const [end] = await ended
+  const [end] = await ended.finally(() => stop.abort())
   if (typeof end !== 'object') throw new Error(`transload ${words.join(' ')} ended its process with ${end}`)
   if (host.connected) idle.push(host)
   return end as Ended

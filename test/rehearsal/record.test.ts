@@ -64,7 +64,8 @@ test('calls are recorded in the same shape, without a value of their callers, an
   const masked = await recorded(cwd, {})
   expect(statSync(join(cwd, 'calls.ndjson')).mode & 0o777).toBe(0o600)
   const canaries =
-    /kanari|Pat Example|example\.com|2145550|555-0|WTS2025|1FDXE|Robin|Sample St|10314|33166|Test Dr|stranger/i
+    // Masked digits are random: a canary of few of them would appear by chance.
+    /kanari|Pat Example|example\.com|2145550|555-0[01]0|WTS2025|1FDXE|Robin|Sample St|\b(10314|33166)\b|Test Dr|stranger/i
   expect(plain).toMatch(canaries)
   expect(masked.replaceAll('"client":"demo"', '')).not.toMatch(canaries)
   const rehearsed = async (text: string) => {

@@ -42,7 +42,7 @@ async function report(
 test.each([1, 2])(
   'each seeded defect is found with its exact count, and nothing else, on %d threads',
   async (threads) => {
-    const turns = 12_000
+    const turns = 4_000
     const recording = [...generate(turns)].join('')
     const { found } = await report({ 'a.ndjson': recording }, ['--threads', String(threads)], {
       BODY_LIMIT_BYTES: String(LIMIT_BYTES),

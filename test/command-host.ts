@@ -1,0 +1,43 @@
+/*
+ * Runs command lines one after the other in this process, which saves a start for each: with the folder, the environment and
+ * the input of each, and streams of its own.
+ */
+import { Readable, Writable } from 'node:stream'
+import { run } from '../src/cli.ts'
+import type { CommandLine, Ended } from './command.ts'
+
+// Every run adds its own.
+process.setMaxListeners(0)
+process.on('disconnect', () => process.exit())
+
+/** Sends what the command has printed so far, with its exit code. */
+let report: ((code: number) => void) | undefined
+process.on('exit', (code) => report?.(code))
+
+process.on('message', async ({ words, cwd, env, input }: CommandLine) => {
+  process.chdir(cwd)
+  for (const name of Object.keys(process.env)) delete process.env[name]
+  Object.assign(process.env, env)
+  const [out, err] = [collect('stdout'), collect('stderr')]
+  give('stdin', Readable.from(input === undefined ? [] : [Buffer.from(input)]))
+  report = (code) => {
+    report = undefined
+    process.send?.({ code, out: out(), err: err() } satisfies Ended)
+  }
+  report?.(await run(words))
+})
+
+/** Lets a stream of the process write into memory, and returns what reads it. */
+function collect(name: 'stdout' | 'stderr'): () => string {
+  const chunks: Buffer[] = []
+  const write = (chunk: Buffer, _: string, done: () => void) => {
+    chunks.push(chunk)
+    done()
+  }
+  give(name, new Writable({ write }))
+  return () => Buffer.concat(chunks).toString()
+}
+
+function give(name: 'stdin' | 'stdout' | 'stderr', stream: Readable | Writable): void {
+  Object.defineProperty(process, name, { value: stream, configurable: true })
+}
