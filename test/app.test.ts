@@ -1,3 +1,5 @@
+/** Promise: every call goes through the Hono app, and has one id, one log line and one sample (contract, section 1). */
+
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../mappings/booking-rows.ts'
 import { quoteExample } from '../mappings/quote-rows.ts'

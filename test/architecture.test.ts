@@ -1,3 +1,5 @@
+/** Promise: rooms depend on each other in one direction, and the source keeps its rules. */
+
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -393,4 +395,10 @@ test('every relative import is found and leads to a file', () => {
   expect(lost).toEqual([])
   const specifiers = program.flatMap(({ text }) => text.match(/from '\.[^']+'|import\('\.[^']+'\)/g) ?? [])
   expect(within.length).toBe(specifiers.length)
+})
+
+test('every file of tests begins with the promise that it checks', () => {
+  const tests = sourcesIn('test').filter(({ path }) => path.endsWith('.test.ts'))
+  const silent = tests.filter(({ text }) => !/^\/\*\* Promise: .+\. \*\/\n/.test(text)).map(({ path }) => path)
+  expect(silent).toEqual([])
 })

@@ -1,3 +1,5 @@
+/** Promise: a mistake on the command line is one line and exit code 64 (contract, section 11). */
+
 import { expect, test } from 'vitest'
 import { programVersion } from '../src/config/version.ts'
 import { printed } from './commands/every-command.ts'

@@ -1,3 +1,5 @@
+/** Promise: every error has its code, status and message (contract, section 9). */
+
 import { describe, expect, test } from 'vitest'
 import { errorTable, GatewayError, gatewayError, oneLine } from '../src/errors.ts'
 import { messages, messageText, serviceSays } from '../src/messages.ts'

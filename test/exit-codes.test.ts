@@ -1,3 +1,5 @@
+/** Promise: exit codes are those that scripts rely on (contract, section 11). */
+
 import { expect, test } from 'vitest'
 import * as exitCodes from '../src/exit-codes.ts'
 

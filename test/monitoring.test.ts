@@ -1,3 +1,5 @@
+/** Promise: alerts and dashboard ask for what there is (contract, section 11). */
+
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'

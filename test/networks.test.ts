@@ -1,3 +1,5 @@
+/** Promise: a network has the addresses that it says (contract, section 5). */
+
 import { describe, expect, test } from 'vitest'
 import { compileNetworks, isNetwork } from '../src/networks.ts'
 

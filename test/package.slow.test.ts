@@ -1,3 +1,5 @@
+/** Promise: the package has what it needs, and runs where it is installed (contract, section 11). */
+
 import {
   chmodSync,
   existsSync,

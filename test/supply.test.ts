@@ -1,3 +1,5 @@
+/** Promise: every package is known, licensed and pinned. */
+
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'

@@ -1,3 +1,5 @@
+/** Promise: signatures are those of the reference implementation (contract, section 10). */
+
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, test } from 'vitest'

@@ -1,3 +1,5 @@
+/** Promise: a body is taken up to its limit, unpacked, and paid for by its source (contract, section 2). */
+
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'

@@ -1,3 +1,5 @@
+/** Promise: the memory of the parts of a body is free once they are joined (contract, section 2). */
+
 import { expect, test } from 'vitest'
 import { createGrowingBuffer } from '../../src/body/growing-buffer.ts'
 

@@ -1,3 +1,5 @@
+/** Promise: multipart forms are read field for field (contract, section 2). */
+
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'

@@ -1,3 +1,5 @@
+/** Promise: whatever a caller sends is read field for field, or refused (contract, section 2). */
+
 import fc from 'fast-check'
 import { describe, test } from 'vitest'
 import { readBody, readQuery } from '../../src/body/read.ts'

@@ -1,3 +1,5 @@
+/** Promise: the body decides how it is read, not its label (contract, section 2). */
+
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'

@@ -1,3 +1,5 @@
+/** Promise: fields are made of any bytes, or refused with a reason (contract, section 2). */
+
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type FlatBody, readBody, readQuery } from '../../src/body/read.ts'

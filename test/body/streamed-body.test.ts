@@ -1,3 +1,5 @@
+/** Promise: a streamed body comes whole or as an error, and waits for its reader (contract, section 2). */
+
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'

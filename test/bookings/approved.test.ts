@@ -1,3 +1,5 @@
+/** Promise: a quote is approved once, and booked as what it became (contract, section 7). */
+
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'

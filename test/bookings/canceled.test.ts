@@ -1,3 +1,5 @@
+/** Promise: a canceled booking frees its key, by whichever of its names and on whichever way (contract, section 7). */
+
 import { describe, expect, test } from 'vitest'
 import { basic, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import type { Fault } from '../stand-in/stand-in.ts'

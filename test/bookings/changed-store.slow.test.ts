@@ -1,3 +1,5 @@
+/** Promise: a store that lacks bookings is refused, by the program as it is started (contract, section 7). */
+
 import { copyFileSync, cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

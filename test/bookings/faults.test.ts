@@ -1,3 +1,5 @@
+/** Promise: a fault at any step of a booking books nothing twice and loses nothing (contract, section 7). */
+
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'

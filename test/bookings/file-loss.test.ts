@@ -1,3 +1,5 @@
+/** Promise: nothing is booked on a store whose files are lost (contract, section 7). */
+
 import { once } from 'node:events'
 import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,3 +1,5 @@
+/** Promise: a gateway that is killed under load books nothing twice and loses nothing (contract, section 7). */
+
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'

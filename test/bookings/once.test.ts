@@ -1,3 +1,5 @@
+/** Promise: a booking is claimed, sent, recorded and answered once, and replayed after (contract, section 7). */
+
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'

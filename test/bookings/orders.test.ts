@@ -1,3 +1,5 @@
+/** Promise: a booking, its repetition and an outage in any order make one shipment (contract, section 7). */
+
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'

@@ -1,3 +1,5 @@
+/** Promise: a gateway that stood still for longer than its lease sends nothing (contract, section 7). */
+
 import type { ChildProcess } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'

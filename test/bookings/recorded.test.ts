@@ -1,3 +1,5 @@
+/** Promise: what was booked is recorded as soon as there is room, and never forgotten (contract, section 7). */
+
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

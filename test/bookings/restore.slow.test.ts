@@ -1,3 +1,5 @@
+/** Promise: what a restored store has forgotten is not booked twice (contract, section 7). */
+
 import { once } from 'node:events'
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

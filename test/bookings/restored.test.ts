@@ -1,3 +1,5 @@
+/** Promise: a restored store answers unknown for what it may lack (contract, section 7). */
+
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

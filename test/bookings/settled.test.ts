@@ -1,3 +1,5 @@
+/** Promise: a shipment belongs to one booking, and a settled one is answered as such (contract, section 7). */
+
 import { expect, test } from 'vitest'
 import { healedBy, isReopened, quoteNumberOf, reopen, settle } from '../../src/bookings/settlement.ts'
 import { loadMappings } from '../../src/config/mappings.ts'

@@ -1,3 +1,5 @@
+/** Promise: gateways that share a PostgreSQL book each reference once (contract, section 7). */
+
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'

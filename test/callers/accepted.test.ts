@@ -1,3 +1,5 @@
+/** Promise: a credential that the service accepted is proven for a while, until it is refused (contract, section 5). */
+
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createAcceptedCredentials } from '../../src/callers/client.ts'
 

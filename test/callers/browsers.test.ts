@@ -1,3 +1,5 @@
+/** Promise: no web page makes a browser book (contract, section 5). */
+
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'node:tls'

@@ -1,3 +1,5 @@
+/** Promise: a call without a right credential is told what to send (contract, section 5). */
+
 import type { IncomingMessage } from 'node:http'
 import { expect, test } from 'vitest'
 import {

@@ -1,3 +1,5 @@
+/** Promise: in client mode, the service itself says who a caller is (contract, section 5). */
+
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'

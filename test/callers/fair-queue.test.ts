@@ -1,3 +1,5 @@
+/** Promise: sources take turns (contract, section 5). */
+
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createFairQueue, type Turn } from '../../src/callers/limits.ts'
 

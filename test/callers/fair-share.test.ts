@@ -1,3 +1,5 @@
+/** Promise: no source takes what others need (contract, section 5). */
+
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Quota, shortage } from '../../src/callers/limits.ts'

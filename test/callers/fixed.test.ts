@@ -1,3 +1,5 @@
+/** Promise: one credential may stand for all callers (contract, section 5). */
+
 import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { basic, CLIENT, get, post, startGateway } from '../gateway.ts'

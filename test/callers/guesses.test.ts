@@ -1,3 +1,5 @@
+/** Promise: secrets cannot be guessed (contract, section 5). */
+
 import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'

@@ -1,3 +1,5 @@
+/** Promise: a slow hash is made once, and not for strangers (contract, section 5). */
+
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, test, vi } from 'vitest'

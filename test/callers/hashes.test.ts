@@ -1,3 +1,5 @@
+/** Promise: honest first calls get their turn at the slow hashes (contract, section 5). */
+
 import { expect, test } from 'vitest'
 import { hashSecret, matchesHash } from '../../src/callers/tenants.ts'
 import { parseSecretHash } from '../../src/config/tenants-file.ts'

@@ -1,3 +1,5 @@
+/** Promise: tenants that use the same numbers never meet (contract, section 5). */
+
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { get, post, startGateway } from '../gateway.ts'

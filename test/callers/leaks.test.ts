@@ -1,3 +1,5 @@
+/** Promise: no secret of a caller is found in answers, logs, metrics or the store (contract, section 5). */
+
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

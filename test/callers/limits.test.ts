@@ -1,3 +1,5 @@
+/** Promise: a tenant has the calls that its limits give it (contract, section 5). */
+
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createLimits } from '../../src/callers/limits.ts'
 

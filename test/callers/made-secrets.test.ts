@@ -1,11 +1,11 @@
+/** Promise: tenants are added with secrets that the gateway makes, and all of them may call right after a start (contract, section 7). */
+
 import { existsSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { cleanEnv, newFolder, ROOT, run } from '../command.ts'
 import { basic, post, startGateway } from '../gateway.ts'
-
-/** Promise: tenants are added with secrets that the gateway makes, and all of them may call right after a start (contract, section 7). */
 
 const MAIN = join(ROOT, 'src/main.ts')
 

@@ -1,3 +1,5 @@
+/** Promise: each mode asks for the credential that it needs, and sends the right one on (contract, section 5). */
+
 import { request } from 'node:http'
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'

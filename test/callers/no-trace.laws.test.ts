@@ -1,3 +1,5 @@
+/** Promise: a refused credential leaves no trace that another caller can see (contract, section 5). */
+
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

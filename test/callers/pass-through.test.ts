@@ -1,3 +1,5 @@
+/** Promise: what the service answers to a passed-through call proves a credential, or refuses it (contract, section 5). */
+
 import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { expect, test } from 'vitest'

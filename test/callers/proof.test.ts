@@ -1,3 +1,5 @@
+/** Promise: a new credential is proven before it books (contract, section 5). */
+
 import { describe, expect, test } from 'vitest'
 import { NO_SHIPMENT } from '../../src/service/account.ts'
 import { basic, CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'

@@ -1,3 +1,5 @@
+/** Promise: calls, bodies and answers of a source have a share, and give it back (contract, section 5). */
+
 import { EventEmitter } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { createShares } from '../../src/callers/limits.ts'

@@ -1,3 +1,5 @@
+/** Promise: what callers hold is counted exactly and returned in the end (contract, section 5). */
+
 import { EventEmitter } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

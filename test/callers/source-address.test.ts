@@ -1,3 +1,5 @@
+/** Promise: the source of a call is its connection, or what trusted proxies say (contract, section 5). */
+
 import type { IncomingMessage } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { createSourceReader, sourceAddress, sourceOf } from '../../src/callers/source-address.ts'

@@ -1,3 +1,5 @@
+/** Promise: strangers take few connections, and none that others wait for (contract, section 5). */
+
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'

@@ -1,3 +1,5 @@
+/** Promise: the usage of a source is remembered while it has some (contract, section 5). */
+
 import { expect, test } from 'vitest'
 import { createUsages } from '../../src/callers/limits.ts'
 

@@ -1,3 +1,5 @@
+/** Promise: a quote that is booked already is answered from its booking (contract, section 3). */
+
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'

@@ -1,3 +1,5 @@
+/** Promise: an answer says in a header what was assumed (contract, section 4). */
+
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { get, OWN, post, startGateway } from '../gateway.ts'

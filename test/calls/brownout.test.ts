@@ -1,3 +1,5 @@
+/** Promise: in a brownout, legacy calls are refused, and nothing is sent (contract, section 3). */
+
 import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'

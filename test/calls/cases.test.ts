@@ -1,3 +1,5 @@
+/** Promise: every case file is answered as it says (contract, section 3). */
+
 import { describe, expect, test } from 'vitest'
 import { bodyOf, checkCase, isTranslated } from '../cases/check.ts'
 import { actionOf, type Case, caseFiles, legacyCall, readCase, translate } from '../cases/read.ts'

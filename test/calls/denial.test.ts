@@ -1,3 +1,5 @@
+/** Promise: a reply that says that it failed is no success (contract, section 9). */
+
 import { expect, test } from 'vitest'
 import { denialIn } from '../../src/calls/verify.ts'
 

@@ -1,3 +1,5 @@
+/** Promise: a dry run of an event shows what a callback would get (contract, section 8). */
+
 import { expect, test } from 'vitest'
 import { shipmentEvent } from '../../mappings/shipment-event.ts'
 import { get, post, startGateway } from '../gateway.ts'

@@ -1,3 +1,5 @@
+/** Promise: a dry run explains every field, and sends nothing (contract, section 8). */
+
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,3 +1,5 @@
+/** Promise: each error has its status, code and message (contract, section 9). */
+
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'

@@ -1,3 +1,5 @@
+/** Promise: of several shipments of one reference the right one is found, or the caller is asked (contract, section 6). */
+
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'

@@ -1,3 +1,5 @@
+/** Promise: quotes and shipments live from the first quote to the cancellation (contract, section 3). */
+
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'

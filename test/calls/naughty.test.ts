@@ -1,3 +1,5 @@
+/** Promise: no value of a caller makes the gateway fail (contract, section 2). */
+
 import { Pool } from 'undici'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'

@@ -1,3 +1,5 @@
+/** Promise: what old clients send in place of nothing counts as nothing (contract, section 2). */
+
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'

@@ -1,3 +1,5 @@
+/** Promise: a name in another case means the one thing that is called so (contract, section 6). */
+
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'

@@ -1,3 +1,5 @@
+/** Promise: a booking is found by the other number of its quote (contract, section 6). */
+
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'

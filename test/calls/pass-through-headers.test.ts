@@ -1,3 +1,5 @@
+/** Promise: headers of one hop and the caller's credential are not passed on (contract, section 1). */
+
 import { expect, test } from 'vitest'
 import { challengesIn, replyLines, requestLines } from '../../src/calls/pass-through.ts'
 

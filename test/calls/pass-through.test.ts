@@ -1,3 +1,5 @@
+/** Promise: version-2 calls pass through as they are (contract, section 1). */
+
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'

@@ -1,3 +1,5 @@
+/** Promise: every body and query that legacy clients write is read (contract, section 2). */
+
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'

@@ -1,3 +1,5 @@
+/** Promise: what a read showed and is sent back changes nothing (contract, section 3). */
+
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'

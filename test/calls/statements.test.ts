@@ -1,3 +1,5 @@
+/** Promise: each statement of the interface document on both generations holds (contract, section 4). */
+
 import { expect, test } from 'vitest'
 import { placeOf, valueAt } from '../../src/mapping/paths.ts'
 import { basic, startGateway } from '../gateway.ts'

@@ -1,3 +1,5 @@
+/** Promise: bookings of several vehicles of one reference are told apart (contract, section 7). */
+
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { get, post, startGateway, type TestGateway } from '../gateway.ts'

@@ -1,3 +1,5 @@
+/** Promise: a reply that is not what was asked for is no success (contract, section 9). */
+
 import { expect, test } from 'vitest'
 import {
   bookedShipment,

@@ -1,3 +1,5 @@
+/** Promise: a quote that is approved under /v2/ and then booked is one shipment (contract, section 7). */
+
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'

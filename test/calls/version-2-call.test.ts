@@ -1,3 +1,5 @@
+/** Promise: what a version-2 path means is read in every spelling (contract, section 7). */
+
 import { describe, expect, test } from 'vitest'
 import { version2Call } from '../../src/calls/pass-through.ts'
 

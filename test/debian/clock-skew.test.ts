@@ -1,3 +1,5 @@
+/** Promise: gateways with different clocks book nothing twice (contract, section 7). */
+
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { size } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'

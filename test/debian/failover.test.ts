@@ -1,3 +1,5 @@
+/** Promise: a promoted standby has every acknowledged booking (contract, section 7). */
+
 import { expect, test } from 'vitest'
 import { size } from '../size.ts'
 import { type FailoverReport, failOverUnderLoad } from './failover-harness.ts'

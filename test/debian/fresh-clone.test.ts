@@ -1,3 +1,5 @@
+/** Promise: a fresh clone comes up with the two commands of the README (contract, section 11). */
+
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

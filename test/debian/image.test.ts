@@ -1,3 +1,5 @@
+/** Promise: the image is built, runs without root and stops (contract, section 11). */
+
 import { createHash } from 'node:crypto'
 import {
   chmodSync,

@@ -1,3 +1,5 @@
+/** Promise: the store works behind PgBouncer (contract, section 11). */
+
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'

@@ -1,3 +1,5 @@
+/** Promise: of several servers of PostgreSQL, the one that takes writes is used (contract, section 11). */
+
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import type { Store } from '../../src/store/store.ts'

@@ -1,3 +1,5 @@
+/** Promise: connections to PostgreSQL are encrypted as the address says (contract, section 11). */
+
 import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'

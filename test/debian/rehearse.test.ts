@@ -1,3 +1,5 @@
+/** Promise: recordings of real programs are rehearsed (contract, section 8). */
+
 import { once } from 'node:events'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'

@@ -1,3 +1,5 @@
+/** Promise: the printed programs run, and send what the gateway sends (contract, section 8). */
+
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

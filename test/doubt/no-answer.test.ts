@@ -1,3 +1,5 @@
+/** Promise: a call without an answer says what may have been done (contract, section 9). */
+
 import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { book } from '../bookings/desk.ts'

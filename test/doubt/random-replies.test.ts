@@ -1,3 +1,5 @@
+/** Promise: no reply of the service makes the gateway fail, lie or destroy (contract, section 9). */
+
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Answered } from '../gateway.ts'

@@ -1,3 +1,5 @@
+/** Promise: a reply that says little or contradicts itself proves nothing (contract, section 9). */
+
 import { expect, test } from 'vitest'
 import type { Answer } from '../stand-in/faults.ts'
 import { callNames, openDoubted } from './doubted.ts'

@@ -1,3 +1,5 @@
+/** Promise: any sequence of calls leaves one live shipment for each thing that was booked (contract, section 7). */
+
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'

@@ -1,3 +1,5 @@
+/** Promise: one thing in two spellings is one thing (contract, section 7). */
+
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'

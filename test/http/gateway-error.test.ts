@@ -1,3 +1,5 @@
+/** Promise: anything thrown is answered as an error of the right shape (contract, section 9). */
+
 import { describe, expect, test } from 'vitest'
 import { GatewayError, gatewayError } from '../../src/errors.ts'
 import { type ErrorShape, legacyError, problemDetails, toGatewayError } from '../../src/http/answers.ts'

@@ -1,3 +1,5 @@
+/** Promise: a caller that sends no more after its request is answered (contract, section 1). */
+
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect } from 'node:tls'

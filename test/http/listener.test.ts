@@ -1,3 +1,5 @@
+/** Promise: the listener speaks TLS as configured (contract, section 11). */
+
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'

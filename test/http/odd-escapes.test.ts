@@ -1,3 +1,5 @@
+/** Promise: paths with odd escapes are refused or passed on (contract, section 1). */
+
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { OWN, startGateway } from '../gateway.ts'

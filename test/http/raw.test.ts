@@ -1,3 +1,5 @@
+/** Promise: each malformed request is answered as it should be, and nothing else is sent on (contract, section 9). */
+
 import { expect, test } from 'vitest'
 import { basic, get, startGateway } from '../gateway.ts'
 import { notJson, openLine } from './line.ts'

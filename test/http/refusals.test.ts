@@ -1,3 +1,5 @@
+/** Promise: requests that readers could take differently are refused (contract, section 9). */
+
 import type { IncomingMessage } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { parserRefusal, refusal, refusalBytes, refusals, unsupported } from '../../src/http/refusals.ts'

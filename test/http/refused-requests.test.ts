@@ -1,3 +1,5 @@
+/** Promise: refusals before routing look like all other errors (contract, section 9). */
+
 import { describe, expect, test } from 'vitest'
 import { refusals } from '../../src/http/refusals.ts'
 import { startGateway } from '../gateway.ts'

@@ -1,3 +1,5 @@
+/** Promise: an answer has its headers and the length of its bytes (contract, section 9). */
+
 import type { Context } from 'hono'
 import { expect, test } from 'vitest'
 import { JSON_TYPE, reply, replyReadably } from '../../src/http/answers.ts'

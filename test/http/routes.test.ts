@@ -1,3 +1,5 @@
+/** Promise: every path is served in every spelling (contract, section 1). */
+
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'

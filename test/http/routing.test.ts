@@ -1,3 +1,5 @@
+/** Promise: every path is routed in one way (contract, section 1). */
+
 import { describe, expect, test } from 'vitest'
 import { loadMappings } from '../../src/config/mappings.ts'
 import { createRouter, webhookSecret } from '../../src/http/routing.ts'

@@ -1,3 +1,5 @@
+/** Promise: a gateway that stops ends its calls first (contract, section 11). */
+
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

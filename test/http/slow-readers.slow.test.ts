@@ -1,3 +1,5 @@
+/** Promise: callers that do not read delay nobody (contract, section 5). */
+
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'

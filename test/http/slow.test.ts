@@ -1,3 +1,5 @@
+/** Promise: slow callers are disconnected, and others notice nothing (contract, section 5). */
+
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -1,3 +1,5 @@
+/** Promise: no request hides in another (contract, section 1). */
+
 import { expect, test } from 'vitest'
 import { basic, startGateway, type TestGateway } from '../gateway.ts'
 import { sample } from '../size.ts'

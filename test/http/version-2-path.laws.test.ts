@@ -1,3 +1,5 @@
+/** Promise: a path that is passed through stays below /v2/ in every reading (contract, section 1). */
+
 import { posix, win32 } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,3 +1,5 @@
+/** Promise: the admin listener shows what waits for an operator (contract, section 11). */
+
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'

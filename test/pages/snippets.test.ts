@@ -1,3 +1,5 @@
+/** Promise: a version-2 call is printed as a program (contract, section 8). */
+
 import { expect, test } from 'vitest'
 import { snippet } from '../../src/pages/snippets.ts'
 

@@ -1,3 +1,5 @@
+/** Promise: what a visitor pastes is explained as by the dry run, and kept nowhere (contract, section 8). */
+
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'

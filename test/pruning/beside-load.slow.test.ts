@@ -1,3 +1,5 @@
+/** Promise: old rows go beside calls, which do not wait for it (contract, section 7). */
+
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'

@@ -1,3 +1,5 @@
+/** Promise: what is old and unused is forgotten, and nothing else (contract, section 7). */
+
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'

@@ -1,3 +1,5 @@
+/** Promise: the size of the store is measured (contract, section 11). */
+
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { sizeGauges } from '../../src/pruning/metrics.ts'
 import type { StoreSize } from '../../src/store/pruning.ts'

@@ -1,3 +1,5 @@
+/** Promise: recorded replies are compared field by field (contract, section 8). */
+
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { quoteGet } from '../../mappings/quote-get.ts'

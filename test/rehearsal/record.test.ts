@@ -1,3 +1,5 @@
+/** Promise: calls are recorded, masked, for a rehearsal (contract, section 8). */
+
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'

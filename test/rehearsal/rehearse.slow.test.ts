@@ -1,3 +1,5 @@
+/** Promise: in a million recorded calls each defect is found with its count (contract, section 8). */
+
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'

@@ -1,3 +1,5 @@
+/** Promise: a rehearsal tells what would become of recorded calls, and shows no values (contract, section 8). */
+
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'

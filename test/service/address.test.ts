@@ -1,3 +1,5 @@
+/** Promise: calls follow a service whose name leads elsewhere (contract, section 1). */
+
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo, LookupFunction, Socket } from 'node:net'

@@ -1,3 +1,5 @@
+/** Promise: the gateway finds out how the service authenticates, without a call that is sent twice (contract, section 5). */
+
 import { expect, test } from 'vitest'
 import {
   as,

@@ -1,3 +1,5 @@
+/** Promise: a service that keeps failing is left alone (contract, section 9). */
+
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { NoReply, type UpstreamReply } from '../../src/service/exchange.ts'
 import { createCircuit } from '../../src/service/retries.ts'

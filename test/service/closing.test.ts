@@ -1,3 +1,5 @@
+/** Promise: a connection that closes early costs no call (contract, section 9). */
+
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,3 +1,5 @@
+/** Promise: Expect: 100-continue is answered (contract, section 1). */
+
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'

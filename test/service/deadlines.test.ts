@@ -1,3 +1,5 @@
+/** Promise: one timer watches all deadlines (contract, section 9). */
+
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createDeadlines, type Deadlines } from '../../src/service/exchange.ts'
 

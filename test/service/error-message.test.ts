@@ -1,3 +1,5 @@
+/** Promise: the service's own message is found and told (contract, section 9). */
+
 import { describe, expect, test } from 'vitest'
 import { replyText, serviceMessage } from '../../src/service/failures.ts'
 

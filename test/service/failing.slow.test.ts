@@ -1,3 +1,5 @@
+/** Promise: a service that keeps failing is left alone, and used again when it is well (contract, section 9). */
+
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'

@@ -1,3 +1,5 @@
+/** Promise: each failure of the service is answered as what it is (contract, section 9). */
+
 import { describe, expect, test } from 'vitest'
 import type { GatewayError } from '../../src/errors.ts'
 import { NoReply, type Silence } from '../../src/service/exchange.ts'

@@ -1,3 +1,5 @@
+/** Promise: compressed replies are read, up to a limit (contract, section 9). */
+
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'

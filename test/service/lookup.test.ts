@@ -1,3 +1,5 @@
+/** Promise: names are looked up once for many calls (contract, section 9). */
+
 import { ADDRCONFIG } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'

@@ -1,3 +1,5 @@
+/** Promise: a credential that the service repeats is hidden (contract, section 5). */
+
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createMask } from '../../src/service/credential.ts'

@@ -1,3 +1,5 @@
+/** Promise: calls are counted by operation, not by id (contract, section 11). */
+
 import { expect, test } from 'vitest'
 import { operationOf } from '../../src/service/exchange.ts'
 

@@ -1,3 +1,5 @@
+/** Promise: a request says the same in each spelling of the service (contract, section 1). */
+
 import { describe, expect, test } from 'vitest'
 import { asksForQuote, isAboutShipments, plain, quoteSpelled, shipmentSpelled } from '../../src/service/service.ts'
 

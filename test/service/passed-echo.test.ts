@@ -1,3 +1,5 @@
+/** Promise: what is passed on repeats no credential but the caller's own (contract, section 5). */
+
 import { describe, expect, test } from 'vitest'
 import { as, atService, openEdge, tenant } from '../callers/edge.ts'
 import { basic, OWN, post, startGateway, type TestGatewayOptions } from '../gateway.ts'

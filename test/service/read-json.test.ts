@@ -1,3 +1,5 @@
+/** Promise: a reply that is no JSON is told as such (contract, section 9). */
+
 import { expect, test } from 'vitest'
 import { readJson } from '../../src/service/service.ts'
 

@@ -1,3 +1,5 @@
+/** Promise: replies that are late, cut, huge or odd are answered as what they are (contract, section 9). */
+
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'

@@ -1,3 +1,5 @@
+/** Promise: only what may be repeated is tried again, and not too often (contract, section 9). */
+
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { gatewayError } from '../../src/errors.ts'
 import { NoReply, type Silence, type UpstreamReply } from '../../src/service/exchange.ts'

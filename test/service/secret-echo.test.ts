@@ -1,3 +1,5 @@
+/** Promise: a service that repeats the credential does not leak it (contract, section 5). */
+
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,3 +1,5 @@
+/** Promise: a reply that drips is late, unless it is streamed (contract, section 9). */
+
 import type { ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
 import { OWN, startGateway } from '../gateway.ts'

@@ -1,3 +1,5 @@
+/** Promise: the gateway speaks the service's spelling (contract, section 1). */
+
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'

@@ -1,3 +1,5 @@
+/** Promise: a service is called over TLS, with its own authority (contract, section 11). */
+
 import { readFileSync } from 'node:fs'
 import { createServer, type ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'

@@ -1,3 +1,5 @@
+/** Promise: tokens are fetched once, renewed in time and dropped when refused (contract, section 5). */
+
 import { describe, expect, test } from 'vitest'
 import { atOnce, book, clocks, counted, exchanges, quote, read } from '../callers/edge.ts'
 import { basic, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'

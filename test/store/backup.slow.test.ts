@@ -1,3 +1,5 @@
+/** Promise: a killed backup leaves no file or a whole one (contract, section 7). */
+
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,3 +1,5 @@
+/** Promise: a backup has the store of one moment (contract, section 7). */
+
 import {
   chmodSync,
   existsSync,

@@ -1,3 +1,5 @@
+/** Promise: a store is copied to another engine, row by row, and verified (contract, section 7). */
+
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { COPIED_TABLES, copyStore } from '../../src/store/copy.ts'

@@ -1,3 +1,5 @@
+/** Promise: files that are gone, replaced or old are noticed before a write is acknowledged (contract, section 7). */
+
 import {
   closeSync,
   copyFileSync,

@@ -1,3 +1,5 @@
+/** Promise: a process is told from an earlier one with its number (contract, section 7). */
+
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { hostname } from 'node:os'

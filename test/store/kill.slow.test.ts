@@ -1,3 +1,5 @@
+/** Promise: acknowledged writes survive every SIGKILL (contract, section 7). */
+
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,3 +1,5 @@
+/** Promise: a lock of a process that dies or stands still is free again (contract, section 7). */
+
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'

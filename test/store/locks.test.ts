@@ -1,3 +1,5 @@
+/** Promise: one process at a time works on a thing, and knows when it may not (contract, section 7). */
+
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createLocks, type LockRows } from '../../src/store/locks.ts'
 import { LockTimeout, StoreDown } from '../../src/store/store.ts'

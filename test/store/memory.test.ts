@@ -1,3 +1,5 @@
+/** Promise: the store in memory keeps the contract of all stores (contract, section 7). */
+
 import { testEngine } from './engine.ts'
 
 testEngine('memory')

@@ -1,3 +1,5 @@
+/** Promise: STORE_URL chooses the engine (contract, section 11). */
+
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,3 +1,5 @@
+/** Promise: the address of a PostgreSQL means what it means to libpq (contract, section 11). */
+
 import fc from 'fast-check'
 import pg from 'pg'
 import { expect, test } from 'vitest'

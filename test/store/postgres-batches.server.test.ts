@@ -1,3 +1,5 @@
+/** Promise: calls that come together share statements, and none suffers for another (contract, section 7). */
+
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

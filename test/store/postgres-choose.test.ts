@@ -1,3 +1,5 @@
+/** Promise: of several servers the right one is chosen, or none (contract, section 11). */
+
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { NoServer } from '../../src/store/postgres/errors.ts'

@@ -1,3 +1,5 @@
+/** Promise: PostgreSQL keeps the contract of all stores (contract, section 7). */
+
 import { testEngine } from './engine.ts'
 
 testEngine('postgres')

@@ -1,3 +1,5 @@
+/** Promise: a gateway survives a PostgreSQL that is away (contract, section 7). */
+
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import { type Store, StoreDown } from '../../src/store/store.ts'

@@ -1,3 +1,5 @@
+/** Promise: the session with PostgreSQL keeps its time and reconnects (contract, section 7). */
+
 import pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { openPostgresStore } from '../../src/store/postgres/postgres.ts'

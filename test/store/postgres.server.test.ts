@@ -1,3 +1,5 @@
+/** Promise: connections that die lose no acknowledged write (contract, section 7). */
+
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { openPostgresStore } from '../../src/store/postgres/postgres.ts'

@@ -1,3 +1,5 @@
+/** Promise: writes that come together share a commit (contract, section 7). */
+
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

@@ -1,3 +1,5 @@
+/** Promise: the embedded store is made once, and refuses what is no store (contract, section 7). */
+
 import { fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'

@@ -1,3 +1,5 @@
+/** Promise: a copied, moved or old store is noticed at the start (contract, section 7). */
+
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'

@@ -1,3 +1,5 @@
+/** Promise: a step of the schema is taken while the release before runs (contract, section 7). */
+
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,3 +1,5 @@
+/** Promise: whatever callers do, what they held is returned (contract, section 5). */
+
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'

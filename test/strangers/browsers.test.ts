@@ -1,3 +1,5 @@
+/** Promise: web pages make no browser call (contract, section 5). */
+
 import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { booking, openEdge, tenant } from '../callers/edge.ts'

@@ -1,3 +1,5 @@
+/** Promise: each control against strangers is needed: without it, its attack works (contract, section 5). */
+
 import { connect } from 'node:net'
 import { describe, expect, test, vi } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'

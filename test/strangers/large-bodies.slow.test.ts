@@ -1,3 +1,5 @@
+/** Promise: large bodies of many strangers take no more memory than there is (contract, section 5). */
+
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'

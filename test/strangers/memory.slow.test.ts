@@ -1,3 +1,5 @@
+/** Promise: bodies of single bytes take no more memory than others (contract, section 5). */
+
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test, vi } from 'vitest'

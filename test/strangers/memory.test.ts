@@ -1,3 +1,5 @@
+/** Promise: bodies and unread answers count while they are held (contract, section 5). */
+
 import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { basic, OWN, startGateway } from '../gateway.ts'

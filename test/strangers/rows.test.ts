@@ -1,3 +1,5 @@
+/** Promise: what strangers hold leaves room for all others (contract, section 5). */
+
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'

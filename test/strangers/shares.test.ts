@@ -1,3 +1,5 @@
+/** Promise: each row of the table of limits holds (contract, section 5). */
+
 import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { basic, OWN, post, startGateway, type TestGateway } from '../gateway.ts'

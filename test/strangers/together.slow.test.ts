@@ -1,3 +1,5 @@
+/** Promise: honest callers are served while all attacks run at once (contract, section 5). */
+
 import { appendFileSync, rmSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { join } from 'node:path'

@@ -1,3 +1,5 @@
+/** Promise: one JSON value has one text (contract, section 7). */
+
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { canonicalJson, parseJson } from '../../src/text/json.ts'

@@ -1,3 +1,5 @@
+/** Promise: a mistake in JSON is told with its place (contract, section 11). */
+
 import { expect, test } from 'vitest'
 import { placeInJson } from '../../src/text/json-place.ts'
 

@@ -1,3 +1,5 @@
+/** Promise: JSON keeps its digits and its order (contract, section 4). */
+
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { forEachMember, isStructure, JsonError, parseJson, scalarText, setMember } from '../../src/text/json.ts'

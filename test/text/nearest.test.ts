@@ -1,3 +1,5 @@
+/** Promise: a slip is told with what was probably meant (contract, section 9). */
+
 import { expect, test } from 'vitest'
 import { nearest, suggestion } from '../../src/text/nearest.ts'
 

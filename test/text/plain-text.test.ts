@@ -1,3 +1,5 @@
+/** Promise: printed text moves no cursor (contract, section 11). */
+
 import { expect, test } from 'vitest'
 import { escapeControls, escapeSequence, printableJson, printableLines } from '../../src/text/service-text.ts'
 

@@ -1,3 +1,5 @@
+/** Promise: text of the service is shown without harm (contract, section 9). */
+
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'

@@ -1,3 +1,5 @@
+/** Promise: no order of steps of the protocol breaks what must hold, in depth; planted mistakes are found (contract, section 7). */
+
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'

@@ -1,3 +1,5 @@
+/** Promise: no order of steps of the protocol breaks what must hold (contract, section 7). */
+
 import { describe, expect, test } from 'vitest'
 import { createExplorations, NAMES } from './explorations.ts'
 

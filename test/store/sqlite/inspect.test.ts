@@ -1,3 +1,5 @@
+/** Promise: `store verify` tells what is in a store (contract, section 11). */
+
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

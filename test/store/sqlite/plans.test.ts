@@ -1,3 +1,5 @@
+/** Promise: no statement of a call reads a whole table (contract, section 7). */
+
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

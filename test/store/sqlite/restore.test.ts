@@ -1,3 +1,5 @@
+/** Promise: a restore keeps the old store and puts the backup in its place in one step (contract, section 7). */
+
 import { chmodSync, cpSync, linkSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'

@@ -1,3 +1,5 @@
+/** Promise: a store in use is not restored over (contract, section 7). */
+
 import { rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'

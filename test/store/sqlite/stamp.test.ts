@@ -1,3 +1,5 @@
+/** Promise: a copy of a store is told from the store (contract, section 7). */
+
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

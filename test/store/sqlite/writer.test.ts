@@ -1,3 +1,5 @@
+/** Promise: a writing thread that dies loses no acknowledged write (contract, section 7). */
+
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
