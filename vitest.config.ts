@@ -33,7 +33,8 @@ export default defineConfig({
     // Files share processes, and thereby what they import.
     isolate: false,
     ...(NODE_FLAGS && { execArgv: NODE_FLAGS.split(' '), env: { NODE_OPTIONS: NODE_FLAGS } }),
-    expect: { requireAssertions: true },
+    // A poll ends when its state is there; a slow machine takes its time.
+    expect: { requireAssertions: true, poll: { timeout: 20_000 } },
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // A green run prints one line per file.

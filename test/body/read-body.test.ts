@@ -539,11 +539,11 @@ describe('bytes from a connection', () => {
   async function received(socket: Socket): Promise<void> {
     const isRead = () =>
       [...sockets].some((other) => other.remotePort === socket.localPort && other.bytesRead >= socket.bytesWritten)
-    await vi.waitUntil(() => socket.destroyed || (!socket.connecting && isRead()), { interval: 1, timeout: 5_000 })
+    await vi.waitUntil(() => socket.destroyed || (!socket.connecting && isRead()), { interval: 1, timeout: 20_000 })
   }
 
   async function outcome(): Promise<Outcome> {
-    return vi.waitUntil(() => outcomes[0], { timeout: 5000, interval: 2 })
+    return vi.waitUntil(() => outcomes[0], { timeout: 20_000, interval: 2 })
   }
 
   async function send(head: string, ...body: (string | Buffer)[]): Promise<{ outcome: Outcome; reply: string }> {

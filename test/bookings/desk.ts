@@ -105,7 +105,7 @@ export function heartbeats(): (holds: () => unknown) => Promise<void> {
     vi.waitFor(async () => {
       await vi.advanceTimersByTimeAsync(HEARTBEAT_MS)
       await holds()
-    })
+    }, 20_000)
 }
 
 /** Longer than the interval of heartbeats. */

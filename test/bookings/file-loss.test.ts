@@ -42,7 +42,7 @@ test.each([
   lose(path)
   expect(await book({ url }, { ReferenceNumber: 'AFTER' })).toMatchObject(NOT_BOOKED)
   expect(await book({ url })).toMatchObject(NOT_BOOKED)
-  await vi.waitFor(async () => expect((await get({ url }, '/readyz')).status).toBe(503), { timeout: 5_000 })
+  await vi.waitFor(async () => expect((await get({ url }, '/readyz')).status).toBe(503), { timeout: 20_000 })
   expect((await get({ url }, '/healthz')).status).toBe(200)
   expect(creations({ sandbox })).toBe(1)
   if (!what.includes('restart')) return

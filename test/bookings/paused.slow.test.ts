@@ -86,7 +86,7 @@ async function openPair(storeUrl: string, imports: readonly string[] = []) {
   /** Begins bookings, and stops the gateway once each has a claim and a connection. */
   const begin = async (...references: readonly string[]) => {
     const answers = references.map((ReferenceNumber) => book({ url }, { ReferenceNumber }))
-    await vi.waitFor(() => expect(held).toHaveLength(references.length))
+    await vi.waitFor(() => expect(held).toHaveLength(references.length), { timeout: 20_000 })
     child.kill('SIGSTOP')
     return answers
   }

@@ -113,7 +113,7 @@ test('a server that becomes read-only is left, and used again when it takes writ
   await server.set('default_transaction_read_only', 'on')
   await down
   await expect(store.put({ links: [link()] })).rejects.toThrow('PostgreSQL does not answer')
-  await vi.waitFor(() => expect(states.seen.at(-1)?.error?.message).toMatch(/is read-only/))
+  await vi.waitFor(() => expect(states.seen.at(-1)?.error?.message).toMatch(/is read-only/), { timeout: 20_000 })
   const up = states.next(true)
   await server.set('default_transaction_read_only', 'off')
   await up
@@ -127,7 +127,7 @@ test('a write that a read-only server refuses makes the gateway leave at once', 
   await store.put({ links: [link()] })
   const down = states.next(false)
   await server.query("ALTER SYSTEM SET default_transaction_read_only = 'on'", 'SELECT pg_reload_conf()')
-  await vi.waitFor(() => expect(store.put({ links: [link()] })).rejects.toThrow(), { interval: 1, timeout: 10_000 })
+  await vi.waitFor(() => expect(store.put({ links: [link()] })).rejects.toThrow(), { interval: 1, timeout: 20_000 })
   expect((await down).error?.message).toMatch(/read-only transaction/)
 })
 

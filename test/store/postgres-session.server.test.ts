@@ -43,10 +43,10 @@ test('a connection that breaks within a transaction fails it, and the next one i
   const watcher = await connect(url)
   const END = `SELECT count(pg_terminate_backend(pid))::int AS ended FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = 'transload' AND wait_event_type = 'Lock'`
-  await vi.waitFor(async () => expect((await watcher.query(END)).rows[0]?.ended).toBe(1))
+  await vi.waitFor(async () => expect((await watcher.query(END)).rows[0]?.ended).toBe(1), { timeout: 20_000 })
   expect(await loading).toMatchObject([{ status: 'rejected', reason: { name: 'StoreDown' } }])
   await other.query('ROLLBACK')
-  await vi.waitFor(() => expect(store.ready()).toBe(true))
+  await vi.waitFor(() => expect(store.ready()).toBe(true), { timeout: 20_000 })
   expect(await store.load([link()], { replace: false })).toMatchObject({ written: 1 })
   await store.close()
 })

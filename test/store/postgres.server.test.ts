@@ -41,7 +41,7 @@ test('connections that die with writes under way and others queued reject each w
   )
   const outcomes = Promise.allSettled(writes)
   const waiting = "SELECT count(*)::int AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-  await vi.waitFor(async () => expect((await query(url, waiting))[0]?.['n']).toBeGreaterThan(0))
+  await vi.waitFor(async () => expect((await query(url, waiting))[0]?.['n']).toBeGreaterThan(0), { timeout: 20_000 })
   let done = false
   void outcomes.then(() => {
     done = true

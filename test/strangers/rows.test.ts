@@ -128,7 +128,7 @@ test('1,024 unfinished bodies from one address leave room for all others', async
   const before = gateway.measure().descriptors
   const sockets = open(gateway.url, '127.0.0.2', 1_024, unfinished(1_000))
   // The defaults: 256 connections of one address.
-  await vi.waitFor(() => expect(sockets.size).toBeLessThanOrEqual(256), 10_000)
+  await vi.waitFor(() => expect(sockets.size).toBeLessThanOrEqual(256), 20_000)
   expect(await quotes(gateway, 20)).toEqual(Array(20).fill(200))
   expect(gateway.measure().descriptors - before).toBeLessThan(300)
 })
