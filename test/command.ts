@@ -44,7 +44,12 @@ export interface Running {
 export function run(program: string, args: readonly string[], options: CommandOptions = {}): Promise<Ended> {
   const [script = '', ...words] = args
   const isShared = program === process.execPath && PROGRAMS.has(script) && options.uid === undefined
-  return isShared && !OF_THEIR_OWN.has(words[0]) ? runShared(words, options) : launch(program, args, options).ended
+  return isShared && !OF_THEIR_OWN.has(words[0]) ? runShared(words, options) : runAlone(program, args, options)
+}
+
+/** Runs a command to its end in a process of its own. */
+export function runAlone(program: string, args: readonly string[], options: CommandOptions = {}): Promise<Ended> {
+  return launch(program, args, options).ended
 }
 
 const PROGRAMS: ReadonlySet<string> = new Set(['src/main.ts', 'bin/transload.js'].map((path) => join(ROOT, path)))

@@ -5,7 +5,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { cleanEnv, type Ended, newFolder, ROOT, run, start } from '../command.ts'
+import { cleanEnv, type Ended, newFolder, ROOT, runAlone as run, start } from '../command.ts'
 import { sample } from '../size.ts'
 
 /** Runs the program in a folder with the files of the test. */
