@@ -16,16 +16,16 @@ export const LINK_KEY = 'tenant, name, kind, vin'
 const LINK = `${LINK_KEY}, id, at`
 const SELECT_LINKS = `SELECT ${LINK} FROM transload.links`
 const FIND_LINKS = `SELECT ${LINK}, turn FROM transload.links WHERE tenant = $1 AND name = $2`
-/** How many links a name has in any case of its letters. */
-const MOST_CASES = 1_000
+/** A caller may write a name in more cases than can be read. */
+const MOST_IN_OTHER_CASE = 1_000
 
 /** The links of a name, and then those in another case of its letters. */
 export const inAnyCase = (tenant: string, name: string) => {
   const of = `SELECT ${LINK}, turn FROM transload.links WHERE tenant = ${tenant}`
   return `${of} AND name = ${name}
-    UNION ALL ${of} AND name IN (lower(${name}), upper(${name})) AND name <> ${name}
+    UNION ALL SELECT * FROM (${of} AND name IN (lower(${name}), upper(${name})) AND name <> ${name}
     UNION ALL ${of} AND lower(name) = lower(${name}) AND name <> lower(name) AND name <> upper(name) AND name <> ${name}
-    LIMIT ${MOST_CASES}`
+    LIMIT ${MOST_IN_OTHER_CASE}) AS others`
 }
 const FIND_IN_ANY_CASE = inAnyCase('$1', '$2')
 // Facts take a sixth less as SQLite's JSONB. PostgreSQL has batches of its own for things, and refuses some text in its `jsonb`.

@@ -82,7 +82,7 @@ export interface Xref {
   unlink(links: readonly LinkToId[]): Promise<number>
   /** Returns every link of a name: the caller's own names first, then the newest first, then the later write first. */
   links(tenant: string, name: string): Promise<readonly Link[]>
-  /** Returns the links of a name in any case of its letters, in the same order: all of the name itself, and a thousand in all at most. */
+  /** Returns the links of a name in any case of its letters, in the same order: all of the name itself, and a thousand others at most. */
   linksInAnyCase(tenant: string, name: string): Promise<readonly Link[]>
   thing(tenant: string, id: string): Promise<Thing | undefined>
   /** Writes many links in one durable step; an existing link with another id is kept and listed, unless `replace`. */
