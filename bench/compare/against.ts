@@ -5,27 +5,17 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { bookBeforehand } from './booked.ts'
 import { type Call, newBooking, quote, read, readById, replay, version2Quote } from './calls.ts'
-import {
-  gateway,
-  nodePeers,
-  postgresUrl,
-  shippedCommand,
-  startGateway,
-  startPostgres,
-  startStub,
-} from './contenders.ts'
+import { gateway, nodePeers, postgresUrl, startGateway, startPostgres, startStub } from './contenders.ts'
 import { caseTable, summarize } from './figures.ts'
 import { autocannon, wrk } from './load.ts'
-import { placed } from './processes.ts'
 import { findPrograms } from './programs.ts'
 import { measure } from './rounds.ts'
 import { createBench } from './section.ts'
-import { measureStartups } from './sections/startup.ts'
 
 /*
  * Measures this checkout against another one of the gateway, which is built already, in interleaved rounds:
  *
- * node bench/compare/against.ts FOLDER [--only quotes,…] [--connections 32] [--seconds 5] [--rounds 5] [--warm-up 10] [--starts 15] [--postgres]
+ * node bench/compare/against.ts FOLDER [--only quotes,…] [--connections 32] [--seconds 5] [--rounds 5] [--warm-up 10] [--postgres]
  */
 
 const kinds = new Map<string, () => Call>([
@@ -45,7 +35,6 @@ const { values, positionals } = parseArgs({
     seconds: { type: 'string', default: '5' },
     rounds: { type: 'string', default: '5' },
     'warm-up': { type: 'string', default: '10' },
-    starts: { type: 'string', default: '15' },
     postgres: { type: 'boolean', default: false },
   },
 })
@@ -63,7 +52,7 @@ const bench = createBench(folder, programs, programs.wrk ? wrk : autocannon, {
   rounds: Number(values.rounds),
   memorySeconds: 0,
   xrefs: 0,
-  starts: Number(values.starts),
+  starts: 0,
 })
 const fastify = nodePeers.find(({ id }) => id === 'fastify')
 const gateways = [
@@ -91,11 +80,4 @@ for (const kind of values.only.split(',')) {
     return summarize(await measure(cases, bench.plan), gateway.id)
   })
   process.stdout.write(`\n${kind}\n\n${caseTable(lines, gateway.id, 'calls/s')}\n`)
-}
-
-if (bench.sizes.starts > 0) {
-  for (const root of [ROOT, resolve(other)]) {
-    const starts = await measureStartups(placed(shippedCommand(root)), bench.sizes.starts)
-    process.stdout.write(`\n${root}\n${JSON.stringify(starts, undefined, 1)}\n`)
-  }
 }

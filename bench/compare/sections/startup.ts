@@ -63,7 +63,7 @@ const stores = [
 ] as const
 
 /** Starts a gateway repeatedly with a command. */
-export async function measureStartups(words: readonly string[], starts: number): Promise<readonly Startups[]> {
+async function measureStartups(words: readonly string[], starts: number): Promise<readonly Startups[]> {
   const folder = mkdtempSync(join(tmpdir(), 'transload-bench-'))
   const sandbox = await startSandbox()
   const figures = stores.map(({ store, url }) => ({ store, url, up: [] as number[], down: [] as number[] }))
