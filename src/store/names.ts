@@ -1,5 +1,5 @@
 import type { Link, LinkKey, LinkToId, NewLink, Thing, Xref } from './store.ts'
-import { type DatabaseRow, item, sql, TODAY, type Work, type WorkOf } from './work.ts'
+import { type DatabaseRow, item, now, sql, TODAY, type Work, type WorkOf } from './work.ts'
 
 /** The number of links in a page of a scan: about a millisecond of the event loop. */
 const SCAN_PAGE = 1_000
@@ -120,11 +120,11 @@ const nextTurn = (tenant: string, name: string) =>
   `(SELECT coalesce(max(turn) + 1, 0) FROM transload.links WHERE tenant = ${tenant} AND name = ${name})`
 
 const PUT_LINK = `INSERT INTO transload.links AS old (tenant, name, kind, vin, id, at, turn, used_day)
-  VALUES ($1, $2, $3, $4, $5, coalesce($6, transload.now_ms()), ${nextTurn('$1', '$2')}, ${TODAY})
+  VALUES ($1, $2, $3, $4, $5, $6, ${nextTurn('$1', '$2')}, ${TODAY})
   ON CONFLICT (${LINK_KEY}) DO UPDATE SET id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,
   at = CASE WHEN excluded.at > old.at THEN excluded.at ELSE old.at END`
 const PUT_THING = `INSERT INTO transload.things (tenant, id, own, facts, at, used_day)
-  VALUES ($1, $2, $3, jsonb($4), transload.now_ms(), ${TODAY})
+  VALUES ($1, $2, $3, jsonb($4), $5, ${TODAY})
   ON CONFLICT (tenant, id) DO UPDATE SET own = excluded.own, facts = excluded.facts, at = excluded.at,
   used_day = excluded.used_day`
 
@@ -141,11 +141,12 @@ type NameWrites = Pick<Xref, 'put' | 'unlink' | 'load'>
 
 export const nameWrites: WorkOf<NameWrites> = {
   *put({ links, thing }) {
+    const at = yield* now()
     for (const link of links) {
-      yield sql(PUT_LINK, link.tenant, link.name, kindNumber(link), link.vin, link.id, link.at ?? null)
+      yield sql(PUT_LINK, link.tenant, link.name, kindNumber(link), link.vin, link.id, link.at ?? at)
     }
     if (!thing) return
-    yield sql(PUT_THING, thing.tenant, thing.id, thing.own, thing.facts && JSON.stringify(thing.facts))
+    yield sql(PUT_THING, thing.tenant, thing.id, thing.own, thing.facts && JSON.stringify(thing.facts), at)
   },
   *unlink(links) {
     let dropped = 0
@@ -174,10 +175,11 @@ export const nameWrites: WorkOf<NameWrites> = {
         existing.set(key, { ...asked, at: asked.at ?? fresh?.at ?? 0 })
       }
     }
+    const at = yield* now()
     // Dropped first: its time may go back.
     for (const link of replaced.values()) {
       yield sql(`DELETE FROM transload.links WHERE ${AT_LINK}`, link.tenant, link.name, kindNumber(link), link.vin)
-      yield sql(PUT_LINK, link.tenant, link.name, kindNumber(link), link.vin, link.id, link.at ?? null)
+      yield sql(PUT_LINK, link.tenant, link.name, kindNumber(link), link.vin, link.id, link.at ?? at)
     }
     return { written: links.length - same - conflicts.length, same, conflicts }
   },
