@@ -108,6 +108,7 @@ test('the stages build, and the result serves, is healthy and stops, all without
       PATH: [node, ...personalPath()].join(':'),
       ...image.env,
       PORT: `${port}`,
+      ADMIN_PORT: `${await freePort()}`,
       V2_BASE_URL: sandbox.url,
     },
     ...(AS_ROOT && { uid: image.user, gid: image.user }),
