@@ -19,7 +19,7 @@ export interface FindDeps {
 /** Finds what a call names: in the cross-reference, else as an id, else by asking the service. */
 export async function findTarget(request: Version1, tenant: string, sending: Sending, deps: FindDeps): Promise<Found> {
   const known = await lookUp(request, tenant, deps.xref)
-  if (known && 'shipments' in known) return chooseLive(known, request, tenant, sending, deps)
+  if (known && 'shipments' in known) return chooseLive(known, request, sending, deps.service)
   if (known?.isVinUnknown) await requireVin(known, request, sending, deps.service)
   return known ?? askForNamed(request, tenant, sending, deps)
 }
@@ -44,9 +44,8 @@ const MAX_READS = 10
 async function chooseLive(
   several: SeveralMatches,
   request: Version1,
-  tenant: string,
   sending: Sending,
-  { xref, service }: FindDeps,
+  service: Service,
 ): Promise<Found> {
   const { shipments, name } = several
   const ids = new Set(shipments.map(({ id }) => id))
@@ -60,7 +59,7 @@ async function chooseLive(
   const live = shipments.filter(({ id }) => !gone.has(id))
   const chosen = naming && gone.size > 0 ? (chooseShipment(live, naming, name) ?? shipments[0]) : several
   if (!chosen || 'shipments' in chosen) throw severalMatches(chosen ?? several)
-  const found = await foundMatch(chosen, name, tenant, xref)
+  const found = foundMatch(chosen, name)
   return several.isNamedByQuote ? { ...found, isNamedByQuote: true } : found
 }
 
@@ -169,19 +168,19 @@ async function lookUpNamed(
   tenant: string,
   xref: Xref,
 ): Promise<Found | SeveralMatches | undefined> {
-  let numbered: (() => Promise<Found> | SeveralMatches) | undefined
+  let numbered: Found | SeveralMatches | undefined
   let quoted: { readonly match: Match; readonly name: Name } | undefined
   for (const name of naming.names) {
     const matches = await xref.matches(tenant, name[1])
     const quote = matches.find((match) => match.kind === 'quote')
     const chosen = kind === 'quote' ? quote : chooseShipment(matches, naming, name)
-    const found = chosen && (() => ('shipments' in chosen ? chosen : foundMatch(chosen, name, tenant, xref)))
-    if (found && isCallersOwn(chosen)) return found()
+    const found = chosen && ('shipments' in chosen ? chosen : foundMatch(chosen, name))
+    if (found && isCallersOwn(chosen)) return found
     // A caller's own quote never means a shipment that the service happened to give that number.
     if (quote) quoted ??= { match: quote, name }
     else numbered ??= found
   }
-  if (numbered) return numbered()
+  if (numbered) return numbered
   for (const [field, value] of naming.names) {
     if (!isUuid(value)) continue
     const { id, isShipment } = await xref.known(tenant, value)
@@ -190,7 +189,7 @@ async function lookUpNamed(
   // An approved quote is a shipment, but a booking of it takes precedence.
   if (!quoted) return undefined
   const booked = await bookedUnderOtherName(quoted.match, quoted.name, naming, tenant, xref)
-  return booked ?? foundMatch(quoted.match, quoted.name, tenant, xref)
+  return booked ?? foundMatch(quoted.match, quoted.name)
 }
 
 /** Returns the booking that was made of a quote under another name of it, as long as that name means the quote. */
@@ -201,15 +200,14 @@ async function bookedUnderOtherName(
   tenant: string,
   xref: Xref,
 ): Promise<Found | SeveralMatches | undefined> {
-  const { own } = await xref.remembered(tenant, quote.id)
-  for (const other of new Set([own, quote.id])) {
+  for (const other of new Set([quote.remembered.own, quote.id])) {
     const matches = other === undefined ? [] : await xref.matches(tenant, other)
     const meant = matches.find(({ kind }) => kind === 'quote')?.id ?? other
     // An older booking under the name is of an older quote.
     const ofQuote = matches.filter(({ givenBy, at }) => givenBy === 'caller' && at >= quote.at)
     const chosen = meant === quote.id ? chooseShipment(ofQuote, naming, name) : undefined
     if (!chosen) continue
-    const found = 'shipments' in chosen ? chosen : await foundMatch(chosen, name, tenant, xref)
+    const found = 'shipments' in chosen ? chosen : foundMatch(chosen, name)
     return { ...found, isNamedByQuote: true }
   }
   return undefined
@@ -227,7 +225,7 @@ async function recallQuote(names: readonly Name[], tenant: string, xref: Xref): 
     const match = matches.find(({ kind }) => kind === 'quote')
     // A caller that gave its quote no number received the quote's id as its number.
     const id = match?.id ?? (await xref.known(tenant, value)).id
-    const { own, facts } = await xref.remembered(tenant, id)
+    const { own, facts } = match?.remembered ?? (await xref.remembered(tenant, id))
     const approval = match || facts || isUuid(value) ? await xref.approval(tenant, id) : undefined
     const approved = approval
       ? { id, sendsQuoteId: approval === 'approved' }
@@ -257,20 +255,15 @@ async function olderApproval(
 }
 
 /** Returns a match with what the cross-reference remembers of it. */
-export async function foundMatch(
-  { id, kind, vin, givenBy }: Match,
-  [field, value]: Name,
-  tenant: string,
-  xref: Xref,
-): Promise<Found> {
-  const found = await foundId(id, field, tenant, xref)
-  const own = found.own ?? (field === 'ShipmentNumber' ? value : undefined)
+function foundMatch({ id, kind, vin, givenBy, remembered }: Match, [namedBy, value]: Name): Found {
+  const { facts, own = namedBy === 'ShipmentNumber' ? value : undefined } = remembered
   const isNamedByService = givenBy === 'service'
-  return { ...found, own, isNamedByService, isShipment: kind === 'shipment', isVinUnknown: vin === '' }
+  const isShipment = kind === 'shipment'
+  return { id, namedBy, own, quote: { id, facts }, isNamedByService, isShipment, isVinUnknown: vin === '' }
 }
 
 /** Returns an id with what the cross-reference remembers of it. */
-export async function foundId(id: string, namedBy: string, tenant: string, xref: Xref): Promise<Found> {
+async function foundId(id: string, namedBy: string, tenant: string, xref: Xref): Promise<Found> {
   const { own, facts } = await xref.remembered(tenant, id)
   return { id, namedBy, own, quote: { id, facts }, isShipment: false }
 }

@@ -1,4 +1,4 @@
-import type { Link, LinkKey, LinkToId, NewLink, Thing, Xref } from './store.ts'
+import type { Link, LinkKey, LinkToId, Named, NewLink, Thing, Xref } from './store.ts'
 import { type DatabaseRow, item, now, sql, TODAY, type Work, type WorkOf } from './work.ts'
 
 /** The number of links in a page of a scan: about a millisecond of the event loop. */
@@ -19,15 +19,22 @@ const FIND_LINKS = `SELECT ${LINK}, turn FROM transload.links WHERE tenant = $1 
 /** A caller may write a name in more cases than can be read. */
 const MOST_IN_OTHER_CASE = 1_000
 
-/** The links of a name, and then those in another case of its letters. */
-export const inAnyCase = (tenant: string, name: string) => {
+/** The links of a name in another case of its letters. */
+const inOtherCase = (tenant: string, name: string) => {
   const of = `SELECT ${LINK}, turn FROM transload.links WHERE tenant = ${tenant}`
-  return `${of} AND name = ${name}
-    UNION ALL SELECT * FROM (${of} AND name IN (lower(${name}), upper(${name})) AND name <> ${name}
+  return `${of} AND name IN (lower(${name}), upper(${name})) AND name <> ${name}
     UNION ALL ${of} AND lower(name) = lower(${name}) AND name <> lower(name) AND name <> upper(name) AND name <> ${name}
-    LIMIT ${MOST_IN_OTHER_CASE}) AS others`
+    LIMIT ${MOST_IN_OTHER_CASE}`
 }
-const FIND_IN_ANY_CASE = inAnyCase('$1', '$2')
+const withThings = (links: string) => `SELECT link.*, own, facts::text AS facts, thing.at AS thing_at
+  FROM (${links}) AS link LEFT JOIN transload.things AS thing ON thing.tenant = link.tenant AND thing.id = link.id`
+
+/** The links of a name in any case of its letters, with the things of their ids. */
+export const namedInAnyCase = (tenant: string, name: string) =>
+  withThings(`SELECT ${LINK}, turn FROM transload.links WHERE tenant = ${tenant} AND name = ${name}
+    UNION ALL SELECT * FROM (${inOtherCase(tenant, name)}) AS others`)
+const NAMED = withThings(FIND_LINKS)
+const NAMED_IN_OTHER_CASE = withThings(inOtherCase('$1', '$2'))
 // Facts take a sixth less as SQLite's JSONB. PostgreSQL has batches of its own for things, and refuses some text in its `jsonb`.
 const FIND_THING =
   'SELECT tenant, id, own, facts::text AS facts, at FROM transload.things WHERE tenant = $1 AND id = $2'
@@ -47,11 +54,11 @@ export function linkOf(row: DatabaseRow): Link {
 }
 
 /**
- * Returns the links in rows with their turns: the caller's own first, then the newest first, then the later write first. Most
+ * Returns rows of links in their order: the caller's own first, then the newest first, then the later write first. Most
  * names have one, for which a database that sorts takes longer than to find it.
  */
-export function linksIn(rows: readonly DatabaseRow[]): readonly Link[] {
-  if (rows.length < 2) return rows.map(linkOf)
+function inOrder(rows: readonly DatabaseRow[]): readonly DatabaseRow[] {
+  if (rows.length < 2) return rows
   const places = rows.map((row) => ({
     isServices: Number(row['kind']) >= SERVICE_KINDS ? 1 : 0,
     at: Number(row['at']),
@@ -59,31 +66,49 @@ export function linksIn(rows: readonly DatabaseRow[]): readonly Link[] {
     row,
   }))
   places.sort((one, other) => one.isServices - other.isServices || other.at - one.at || other.turn - one.turn)
-  return places.map(({ row }) => linkOf(row))
+  return places.map(({ row }) => row)
 }
 
-/** Returns the thing in a row with all its columns. Facts are stored as JSON, which escapes unstorable text. */
+/** Returns the links in rows, in their order. */
+export const linksIn = (rows: readonly DatabaseRow[]): readonly Link[] => inOrder(rows).map(linkOf)
+
+/** Returns the links in rows that have the things of their ids, too, in their order. */
+export const namedIn = (rows: readonly DatabaseRow[]): readonly Named[] =>
+  inOrder(rows).map((row) => {
+    const { own, facts, thing_at: at } = row
+    return {
+      ...linkOf(row),
+      thing: at === null ? undefined : { own: String(own), facts: factsOf(facts), at: Number(at) },
+    }
+  })
+
+/** Facts are stored as JSON, which escapes unstorable text. */
+const factsOf = (facts: unknown): Thing['facts'] => (typeof facts === 'string' ? JSON.parse(facts) : null)
+
+/** Returns the thing in a row with all its columns. */
 export function thingOf(row: DatabaseRow): Thing {
   const { tenant, id, own, facts, at } = row
   return {
     tenant: String(tenant),
     id: String(id),
     own: String(own),
-    facts: typeof facts === 'string' ? JSON.parse(facts) : null,
+    facts: factsOf(facts),
     at: Number(at),
   }
 }
 
 export const nameReads: WorkOf<
-  Pick<Xref, 'links' | 'linksInAnyCase' | 'thing'> & {
+  Pick<Xref, 'links' | 'named' | 'thing'> & {
     page(after: LinkKey | undefined, tenant: string | undefined): Promise<readonly Link[]>
   }
 > = {
   *links(tenant, name) {
     return linksIn(yield sql(FIND_LINKS, tenant, name))
   },
-  *linksInAnyCase(tenant, name) {
-    return linksIn(yield sql(FIND_IN_ANY_CASE, tenant, name))
+  *named(tenant, name) {
+    const exact = yield sql(NAMED, tenant, name)
+    const isOfOneCase = name.toLowerCase() === name.toUpperCase()
+    return namedIn(exact.length > 0 || isOfOneCase ? exact : yield sql(NAMED_IN_OTHER_CASE, tenant, name))
   },
   *thing(tenant, id) {
     return (yield sql(FIND_THING, tenant, id)).map(thingOf)[0]

@@ -60,6 +60,11 @@ export interface Thing {
   readonly at: number
 }
 
+/** A link, and what is remembered of its id. */
+export interface Named extends Link {
+  readonly thing: Omit<Thing, 'tenant' | 'id'> | undefined
+}
+
 /** A thing that is to be written. */
 export type NewThing = Omit<Thing, 'at'>
 
@@ -82,8 +87,11 @@ export interface Xref {
   unlink(links: readonly LinkToId[]): Promise<number>
   /** Returns every link of a name: the caller's own names first, then the newest first, then the later write first. */
   links(tenant: string, name: string): Promise<readonly Link[]>
-  /** Returns the links of a name in any case of its letters, in the same order: all of the name itself, and a thousand others at most. */
-  linksInAnyCase(tenant: string, name: string): Promise<readonly Link[]>
+  /**
+   * Returns the links of a name in the same order, with what is remembered of their ids; for a name that has none, those in
+   * another case of its letters, a thousand at most.
+   */
+  named(tenant: string, name: string): Promise<readonly Named[]>
   thing(tenant: string, id: string): Promise<Thing | undefined>
   /** Writes many links in one durable step; an existing link with another id is kept and listed, unless `replace`. */
   load(links: readonly NewLink[], options: { readonly replace: boolean }): Promise<LoadResult>

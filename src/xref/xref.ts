@@ -1,10 +1,12 @@
 import type { NoteUse } from '../pruning/pruning.ts'
 import { APPROVAL_OF, IDS_IN_APPROVAL_OF } from '../store/pruning.ts'
-import type { Facts, GivenBy, Kind, Link, NewLink, Store, Xref as XrefStore, XrefWrite } from '../store/store.ts'
+import type { Facts, GivenBy, Kind, Link, Named, NewLink, Store, Xref as XrefStore, XrefWrite } from '../store/store.ts'
 import { isNotKnown, isUuid, thingKey } from '../text/service-text.ts'
 
 /** A quote or shipment that a name stands for. */
-export type Match = Pick<Link, 'id' | 'kind' | 'vin' | 'givenBy' | 'at'>
+export interface Match extends Pick<Link, 'id' | 'kind' | 'vin' | 'givenBy' | 'at'> {
+  readonly remembered: Remembered
+}
 
 /** The facts that the cross-reference has of an id. */
 export interface Remembered {
@@ -96,27 +98,31 @@ export function createXref(
   }
 
   /** Returns the links of a name, also in another case if one thing alone is called so. */
-  async function linksOf(tenant: string, name: string): Promise<readonly Link[]> {
-    if (name.toLowerCase() === name.toUpperCase()) return store.links(tenant, name)
-    const links = await store.linksInAnyCase(tenant, name)
-    const exact = links.filter((link) => link.name === name)
-    if (exact.length > 0) return exact
+  async function linksOf(tenant: string, name: string): Promise<readonly Named[]> {
+    const links = await store.named(tenant, name)
+    if (links.length < 2 || links[0]?.name === name) return links
     const isOne = (of: readonly Link[]) => new Set(of.map(({ id }) => id)).size <= 1
     const areOne = (['quote', 'shipment'] as const).every((kind) => isOne(links.filter((link) => link.kind === kind)))
     return areOne || new Set(links.map((link) => link.name)).size === 1 ? links : []
   }
 
+  function rememberedOf(thing: Named['thing']): Remembered {
+    if (!thing) return NOTHING_REMEMBERED
+    const isFresh = thing.facts !== null && store.now() - thing.at <= quoteMemoryMs
+    return { own: thing.own || undefined, facts: isFresh ? (thing.facts ?? undefined) : undefined }
+  }
+
   return {
     matches: async (tenant, name) => {
       const links = await linksOf(tenant, name)
-      if (links.length === 0) return links
+      if (links.length === 0) return []
       let oldest = Number.POSITIVE_INFINITY
-      for (const { at } of links) oldest = Math.min(oldest, at)
+      for (const { at, thing } of links) oldest = Math.min(oldest, at, thing?.at ?? at)
       noteUse(tenant, oldest, () => [
         ...new Set(links.map((link) => link.name)),
         ...links.flatMap(({ id }) => [id, thingKey(id)]),
       ])
-      return preferCallers(links)
+      return preferCallers(links.map(({ thing, ...link }) => ({ ...link, remembered: rememberedOf(thing) })))
     },
     numbered: async (tenant, number) => {
       const links = await store.links(tenant, number)
@@ -124,10 +130,8 @@ export function createXref(
     },
     remembered: async (tenant, id) => {
       const thing = await store.thing(tenant, id)
-      if (!thing) return NOTHING_REMEMBERED
-      noteUse(tenant, thing.at, () => [id, thingKey(id)])
-      const isFresh = thing.facts !== null && store.now() - thing.at <= quoteMemoryMs
-      return { own: thing.own || undefined, facts: isFresh ? (thing.facts ?? undefined) : undefined }
+      if (thing) noteUse(tenant, thing.at, () => [id, thingKey(id)])
+      return rememberedOf(thing)
     },
     known: async (tenant, value) => {
       if (!isUuid(value)) return { id: value, isShipment: false }
@@ -169,7 +173,7 @@ const approvalId = (quote: string) => APPROVAL_OF + thingKey(quote)
 const NOTHING_REMEMBERED: Remembered = { own: undefined, facts: undefined }
 
 /** Drops the links of names that the service gave where the caller has given the same name to a thing of the kind. */
-function preferCallers(links: readonly Link[]): readonly Link[] {
+function preferCallers(links: readonly Match[]): readonly Match[] {
   if (links.length < 2) return links
   const ofCaller = new Set(links.flatMap(({ kind, givenBy }) => (givenBy === 'caller' ? [kind] : [])))
   return links.filter(({ kind, givenBy }) => givenBy === 'caller' || !ofCaller.has(kind))

@@ -15,7 +15,7 @@ const CALLS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
   unlink: (store) => store.unlink([link()]),
   load: (store) => store.load([link()], { replace: false }),
   links: (store) => store.links('acme', 'Q-1'),
-  linksInAnyCase: (store) => store.linksInAnyCase('acme', 'Q-1'),
+  named: (store) => store.named('acme', 'Q-1'),
   thing: (store) => store.thing('acme', 'id-1'),
   scan: (store) => scanned(store),
   claim: (store) => store.claim(newClaim()),

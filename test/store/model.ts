@@ -52,7 +52,7 @@ const steps = fc.oneof(
   ),
   step('noteUses', fc.tuple(tenant, name), (store, [one, of]) => store.noteUses(one, [of])),
   step('links', fc.tuple(tenant, name), (store, [one, of]) => store.links(one, of)),
-  step('linksInAnyCase', fc.tuple(tenant, name), (store, [one, of]) => store.linksInAnyCase(one, of.toUpperCase())),
+  step('named', fc.tuple(tenant, name), (store, [one, of]) => store.named(one, of.toUpperCase())),
   step('thing', fc.tuple(tenant, id), (store, [one, of]) => store.thing(one, of)),
   step('claim', fc.record({ tenant, key: name, expiresInMs: fc.option(at, { nil: undefined }) }), (store, given) =>
     store.claim(newClaim(given)),

@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import { type AnswerOf, createBatcher } from '../batch.ts'
 import { claimReason, newlyClaimed } from '../claim.ts'
-import { inAnyCase, keyOf, kindNumber, LINK_KEY, linksIn, thingOf } from '../names.ts'
+import { keyOf, kindNumber, LINK_KEY, linksIn, namedIn, namedInAnyCase, thingOf } from '../names.ts'
 import { CLAIMS } from '../schema.ts'
-import type { Claim, ClaimChange, Link, NewClaim, NewLink, NewThing, Thing, XrefWrite } from '../store.ts'
+import type { Claim, ClaimChange, Link, Named, NewClaim, NewLink, NewThing, Thing, XrefWrite } from '../store.ts'
 import { type DatabaseRow, TODAY } from '../work.ts'
 import { isNotPrepared, isRolledBack } from './errors.ts'
 
@@ -69,8 +69,8 @@ const NOW = '(SELECT ms FROM clock)'
 const LINKS = `SELECT nth, stored.* FROM ${rowsOf(1, 'tenant text, name text, nth int')}
   JOIN transload.links AS stored USING (tenant, name)`
 
-const LINKS_IN_ANY_CASE = `SELECT nth, stored.* FROM ${rowsOf(1, 'tenant text, name text, nth int')}
-  CROSS JOIN LATERAL (${inAnyCase('row.tenant', 'row.name')}) AS stored`
+const NAMED = `SELECT nth, stored.* FROM ${rowsOf(1, 'tenant text, name text, nth int')}
+  CROSS JOIN LATERAL (${namedInAnyCase('row.tenant', 'row.name')}) AS stored`
 
 const THINGS = `SELECT nth, stored.* FROM ${rowsOf(1, 'tenant text, id text, nth int')}
   JOIN transload.things AS stored USING (tenant, id)`
@@ -158,20 +158,28 @@ export interface WantedChange {
 
 const claimKey = ({ tenant, key }: Pick<Claim, 'tenant' | 'key'>) => `${tenant}\n${key}`
 
-const linkBatches = (pool: pg.Pool, text: string) =>
-  inBatches<Pick<Link, 'tenant' | 'name'>, readonly Link[]>(pool, {
-    text,
+/** Returns the verbs of calls on a pool of connections. */
+export const createBatches = (pool: pg.Pool) => ({
+  links: inBatches<Pick<Link, 'tenant' | 'name'>, readonly Link[]>(pool, {
+    text: LINKS,
     valuesOf: (all) => [numbered(all)],
     answersOf(rows) {
       const rowsOfItem = rowsByItem(rows)
       return (index) => linksIn(rowsOfItem(index))
     },
-  })
-
-/** Returns the verbs of calls on a pool of connections. */
-export const createBatches = (pool: pg.Pool) => ({
-  links: linkBatches(pool, LINKS),
-  linksInAnyCase: linkBatches(pool, LINKS_IN_ANY_CASE),
+  }),
+  named: inBatches<Pick<Link, 'tenant' | 'name'>, readonly Named[]>(pool, {
+    text: NAMED,
+    valuesOf: (all) => [numbered(all)],
+    answersOf(rows, all) {
+      const rowsOfItem = rowsByItem(rows)
+      return (index) => {
+        const found = rowsOfItem(index)
+        const exact = found.filter((row) => row['name'] === all[index]?.name)
+        return namedIn(exact.length > 0 ? exact : found)
+      }
+    },
+  }),
   thing: inBatches<Pick<Thing, 'tenant' | 'id'>, Thing | undefined>(pool, {
     text: THINGS,
     valuesOf: (all) => [numbered(all)],

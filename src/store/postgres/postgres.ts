@@ -122,7 +122,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     exclusive,
     scan: (wanted) => scan(readPage, wanted),
     links: (tenant, name) => ask(() => found(calls.links({ tenant, name }), [])),
-    linksInAnyCase: (tenant, name) => ask(() => found(calls.linksInAnyCase({ tenant, name }), [])),
+    named: (tenant, name) => ask(() => found(calls.named({ tenant, name }), [])),
     thing: (tenant, id) => ask(() => found(calls.thing({ tenant, id }), undefined)),
     put: (names) => ask(() => calls.put(names)),
     async claim(wanted) {
