@@ -53,8 +53,12 @@ function firstOfTwo(text: string): string | undefined {
   return areTwo ? first : FIRST_OF_TWO.exec(text)?.[0]
 }
 
+/** A number as most callers write it. */
+const PLAIN = /^\(?\d{3}\)?[ -]?\d{3}[ -]?\d{4}$/
+
 /** Reads a phone number from free text; `digits` is empty if there is none. */
 export function readPhone(sent: string): Phone {
+  if (PLAIN.test(sent)) return { digits: digitsOf(sent) }
   const text = withoutFraction(sent)
   const words = digitsOfWords(text)
   if (words !== undefined) return { digits: words }

@@ -31,7 +31,7 @@ const WATCH_EVERY_MS = 500
 /** A copy that was made in between is told only by its other marks. */
 const STAMP_EVERY_MS = 2_000
 /** A checkpoint follows so many writes, once they are answered: it takes milliseconds. */
-const CHECKPOINT_WRITES = 500
+const CHECKPOINT_WRITES = 1_500
 
 if (!parentPort) throw new Error('This module runs as a worker thread.')
 const port = parentPort
