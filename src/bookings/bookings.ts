@@ -1,4 +1,4 @@
-import { createHmac, createSecretKey, hash, randomBytes, randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import type { Answer } from '../answer.ts'
 import { createBoundedCache } from '../collections/bounded-cache.ts'
 import type { Config } from '../config/config.ts'
@@ -304,9 +304,9 @@ const BOOKINGS_KEPT = 10_000
 
 /** Keeps keyed hashes of credentials. The key exists in this process only, so the hashes are useless elsewhere. */
 export function createMakers(): Makers {
-  const key = createSecretKey(randomBytes(32))
+  const key = randomUUID()
   const made = createBoundedCache<string, string>(BOOKINGS_KEPT)
-  const digest = (credential: string) => createHmac('sha256', key).update(credential).digest('base64url')
+  const digest = (credential: string) => hash('sha256', key + credential, 'base64url')
   return {
     note: (booking, credential) => {
       made.set(booking, digest(credential))
