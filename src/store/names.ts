@@ -69,9 +69,6 @@ function inOrder(rows: readonly DatabaseRow[]): readonly DatabaseRow[] {
   return places.map(({ row }) => row)
 }
 
-/** Returns the links in rows, in their order. */
-export const linksIn = (rows: readonly DatabaseRow[]): readonly Link[] => inOrder(rows).map(linkOf)
-
 /** Returns the links in rows that have the things of their ids, too, in their order. */
 export const namedIn = (rows: readonly DatabaseRow[]): readonly Named[] =>
   inOrder(rows).map((row) => {
@@ -103,7 +100,7 @@ export const nameReads: WorkOf<
   }
 > = {
   *links(tenant, name) {
-    return linksIn(yield sql(FIND_LINKS, tenant, name))
+    return inOrder(yield sql(FIND_LINKS, tenant, name)).map(linkOf)
   },
   *named(tenant, name) {
     const exact = yield sql(NAMED, tenant, name)

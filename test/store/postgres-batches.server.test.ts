@@ -63,7 +63,7 @@ test('changes that come together share statements, and those of an old version c
     else expect(answers[index]).toEqual(stored)
     expect(stored).toMatchObject(isOld(index) ? {} : { state: 'booked', version: 2, shipment: `S-${index}` })
     expect(await one.audit(handle)).toHaveLength(2)
-    expect(await one.links('acme', `N-${index}`)).toMatchObject([{ id: `S-${index}` }])
+    expect(await one.named('acme', `N-${index}`)).toMatchObject([{ id: `S-${index}` }])
     expect(await one.thing('acme', `S-${index}`)).toMatchObject({ own: 'Q-1' })
   }
   expect((await query(`${statementsOf('claims')} WHERE state = 'booked'`))[0]?.statements).toBeLessThan(4)
@@ -76,7 +76,7 @@ test('reads that come together are each told their own', async () => {
     one.put({ links: [link({ name, id: `${name}-${at}`, at, kind })], thing: thing({ id: name, own: name }) })
   await Promise.all(names.slice(1).map((name) => write(name, 1, 'quote')))
   await Promise.all(names.slice(1).map((name) => write(name, 2, 'shipment')))
-  const links = await Promise.all(names.map((name) => one.links('acme', name)))
+  const links = await Promise.all(names.map((name) => one.named('acme', name)))
   const things = await Promise.all(names.map((id) => one.thing('acme', id)))
   expect(links.map((found) => found.map(({ id }) => id))).toEqual(
     names.map((name, index) => (index === 0 ? [] : [`${name}-2`, `${name}-1`])),
@@ -148,7 +148,7 @@ test('what one call writes and the server refuses fails that call alone', async 
   expect(changes.flatMap(({ status }, index) => (status === 'rejected' ? [index] : []))).toEqual([3])
   const states = await Promise.all(made.map(({ key }) => one.findClaim('acme', key)))
   expect(states.map((claim) => claim?.state)).toEqual(made.map((_, index) => (index === 3 ? 'sending' : 'booked')))
-  expect(await one.links('acme', made[4]?.key ?? '')).toHaveLength(1)
+  expect(await one.named('acme', made[4]?.key ?? '')).toHaveLength(1)
 })
 
 test.each(['claim', 'change'] as const)('a row that is held for long holds up its own %s only', async (what) => {
@@ -212,7 +212,7 @@ test('a connection that is killed amid a batch fails all of it, writes none of i
     },
     reads: {
       hold: 'LOCK TABLE transload.links IN ACCESS EXCLUSIVE MODE',
-      begin: () => keys().map(() => one.links('acme', 'before')),
+      begin: () => keys().map(() => one.named('acme', 'before')),
     },
   }
   for (const { hold, begin } of Object.values(work)) {

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { type AnswerOf, createBatcher } from '../batch.ts'
 import { claimReason, newlyClaimed } from '../claim.ts'
-import { keyOf, kindNumber, LINK_KEY, linksIn, namedIn, namedInAnyCase, thingOf } from '../names.ts'
+import { keyOf, kindNumber, LINK_KEY, namedIn, namedInAnyCase, thingOf } from '../names.ts'
 import { CLAIMS } from '../schema.ts'
 import type { Claim, ClaimChange, Link, Named, NewClaim, NewLink, NewThing, Thing, XrefWrite } from '../store.ts'
 import { type DatabaseRow, TODAY } from '../work.ts'
@@ -65,9 +65,6 @@ const rowsOf = (place: number, columns: string) => `json_to_recordset($${place}:
 const CLOCK = 'clock AS MATERIALIZED (SELECT transload.now_ms() AS ms)'
 /** The time of `CLOCK`, in milliseconds since 1970. */
 const NOW = '(SELECT ms FROM clock)'
-
-const LINKS = `SELECT nth, stored.* FROM ${rowsOf(1, 'tenant text, name text, nth int')}
-  JOIN transload.links AS stored USING (tenant, name)`
 
 const NAMED = `SELECT nth, stored.* FROM ${rowsOf(1, 'tenant text, name text, nth int')}
   CROSS JOIN LATERAL (${namedInAnyCase('row.tenant', 'row.name')}) AS stored`
@@ -160,14 +157,6 @@ const claimKey = ({ tenant, key }: Pick<Claim, 'tenant' | 'key'>) => `${tenant}\
 
 /** Returns the verbs of calls on a pool of connections. */
 export const createBatches = (pool: pg.Pool) => ({
-  links: inBatches<Pick<Link, 'tenant' | 'name'>, readonly Link[]>(pool, {
-    text: LINKS,
-    valuesOf: (all) => [numbered(all)],
-    answersOf(rows) {
-      const rowsOfItem = rowsByItem(rows)
-      return (index) => linksIn(rowsOfItem(index))
-    },
-  }),
   named: inBatches<Pick<Link, 'tenant' | 'name'>, readonly Named[]>(pool, {
     text: NAMED,
     valuesOf: (all) => [numbered(all)],

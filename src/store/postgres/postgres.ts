@@ -121,7 +121,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     ...writes,
     exclusive,
     scan: (wanted) => scan(readPage, wanted),
-    links: (tenant, name) => ask(() => found(calls.links({ tenant, name }), [])),
     named: (tenant, name) => ask(() => found(calls.named({ tenant, name }), [])),
     thing: (tenant, id) => ask(() => found(calls.thing({ tenant, id }), undefined)),
     put: (names) => ask(() => calls.put(names)),
