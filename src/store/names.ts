@@ -29,10 +29,10 @@ const inOtherCase = (tenant: string, name: string) => {
 const withThings = (links: string) => `SELECT link.*, own, facts::text AS facts, thing.at AS thing_at
   FROM (${links}) AS link LEFT JOIN transload.things AS thing ON thing.tenant = link.tenant AND thing.id = link.id`
 
-/** The links of a name in any case of its letters, with the things of their ids. */
-export const namedInAnyCase = (tenant: string, name: string) =>
-  withThings(`SELECT ${LINK}, turn FROM transload.links WHERE tenant = ${tenant} AND name = ${name}
-    UNION ALL SELECT * FROM (${inOtherCase(tenant, name)}) AS others`)
+/** The links of a name in any case of its letters. */
+export const inAnyCase = (tenant: string, name: string) =>
+  `SELECT ${LINK}, turn FROM transload.links WHERE tenant = ${tenant} AND name = ${name}
+    UNION ALL SELECT * FROM (${inOtherCase(tenant, name)}) AS others`
 const NAMED = withThings(FIND_LINKS)
 const NAMED_IN_OTHER_CASE = withThings(inOtherCase('$1', '$2'))
 // Facts take a sixth less as SQLite's JSONB. PostgreSQL has batches of its own for things, and refuses some text in its `jsonb`.

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { NAMED } from '../../src/store/postgres/batches.ts'
 import { type Claim, type ClaimChange, LockTimeout, type Store } from '../../src/store/store.ts'
 import { deadlocks, meeting, openGateways, WAITERS, waiting } from './meetings.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
@@ -41,6 +42,22 @@ test('claims that come together share statements, and each is told what is store
     expect((await one.audit(claim.handle)).map(({ to }) => to)).toEqual(won ? ['sending'] : ['sending', 'booked'])
   }
   expect((await query(`${statementsOf('claims')} WHERE state = 'sending'`))[0]?.statements).toBeLessThan(4)
+})
+
+test('names are looked up by keys in large tables, in any case and with what is remembered of them', async () => {
+  const { query } = await openGateways(server)
+  const rows = 'FROM generate_series(1, 100000) AS nth'
+  await query(`INSERT INTO transload.links SELECT 'acme', 'REF-' || nth, 1, '', 'id-' || nth, 1, 0, 1 ${rows}`)
+  await query(
+    `INSERT INTO transload.things (tenant, id, own, at, used_day) SELECT 'acme', 'id-' || nth, '', 1, 1 ${rows}`,
+  )
+  await query('ANALYZE')
+  await query(`PREPARE named (text) AS ${NAMED}`)
+  const [row] = await query(`EXPLAIN (FORMAT JSON) EXECUTE named ('[{"tenant": "acme", "name": "ref-1", "nth": 1}]')`)
+  const [{ Plan: plan }] = row['QUERY PLAN']
+  expect(JSON.stringify(plan)).not.toMatch(/Seq Scan|Hash Join|Merge Join/)
+  // From 100,000 on, a server compiles a statement, each time.
+  expect(plan['Total Cost']).toBeLessThan(20_000)
 })
 
 test('changes that come together share statements, and those of an old version change nothing but write their names', async () => {

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { type AnswerOf, createBatcher } from '../batch.ts'
 import { claimReason, newlyClaimed } from '../claim.ts'
-import { keyOf, kindNumber, LINK_KEY, namedIn, namedInAnyCase, thingOf } from '../names.ts'
+import { inAnyCase, keyOf, kindNumber, LINK_KEY, namedIn, thingOf } from '../names.ts'
 import { CLAIMS } from '../schema.ts'
 import type { Claim, ClaimChange, Link, Named, NewClaim, NewLink, NewThing, Thing, XrefWrite } from '../store.ts'
 import { type DatabaseRow, TODAY } from '../work.ts'
@@ -66,8 +66,11 @@ const CLOCK = 'clock AS MATERIALIZED (SELECT transload.now_ms() AS ms)'
 /** The time of `CLOCK`, in milliseconds since 1970. */
 const NOW = '(SELECT ms FROM clock)'
 
-const NAMED = `SELECT nth, stored.* FROM ${rowsOf(1, 'tenant text, name text, nth int')}
-  CROSS JOIN LATERAL (${namedInAnyCase('row.tenant', 'row.name')}) AS stored`
+/** The limit makes the look at `things` one by its key, for each link: a join may be planned as one with the whole table. */
+export const NAMED = `SELECT nth, link.*, thing.* FROM ${rowsOf(1, 'tenant text, name text, nth int')}
+  CROSS JOIN LATERAL (${inAnyCase('row.tenant', 'row.name')}) AS link
+  LEFT JOIN LATERAL (SELECT own, facts, at AS thing_at FROM transload.things
+    WHERE things.tenant = link.tenant AND things.id = link.id LIMIT 1) AS thing ON true`
 
 const THINGS = `SELECT nth, stored.* FROM ${rowsOf(1, 'tenant text, id text, nth int')}
   JOIN transload.things AS stored USING (tenant, id)`

@@ -185,6 +185,9 @@ const SCHEMA = `CREATE SCHEMA IF NOT EXISTS transload;
   CREATE FUNCTION transload.each(list text) RETURNS TABLE (value text) LANGUAGE sql STABLE
     AS 'SELECT json_array_elements_text(list::json)';`
 
+/** Without it, a look for names in another case is planned as one for a part of the table, and compiled for it. */
+const STATISTICS = 'CREATE STATISTICS transload.names_in_any_case ON lower(name) FROM transload.links'
+
 /** Names compare by bytes, as in the embedded store. */
 const inDialect = ({ sql }: SchemaStep): string =>
   sql
@@ -204,6 +207,7 @@ export async function migrate(client: ClientBase, steps: readonly SchemaStep[] =
     const applied = await stepsOf(client, steps.length)
     if (applied === 0) await client.query(SCHEMA)
     for (const step of steps.slice(applied)) await client.query(inDialect(step))
+    if (applied === 0) await client.query(STATISTICS)
     const versions = [neededAfter(steps), steps.length]
     if (applied < steps.length) await client.query('UPDATE transload.version SET version = $1, applied = $2', versions)
     await client.query('COMMIT')
