@@ -3,7 +3,7 @@
 import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
+import { inspectPostgres, openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import { output, ROOT } from '../command.ts'
 import { listen } from '../store/states.ts'
 import { asUser, type DebianServer, folderOfUser, startServer } from './postgres-servers.ts'
@@ -75,6 +75,13 @@ test.each([
   expect(await sessions()).toEqual({ encrypted: 1, plain: 0 })
   // The gateway tells if it does not verify the server.
   expect(notices).toEqual(mode === 'require' ? [expect.stringMatching(/the server is not verified/)] : [])
+})
+
+test('an inspection connects as a gateway does, also where one of several servers is down', async () => {
+  await open('')
+  const url = `postgres://postgres@127.0.0.2:1,127.0.0.2:${server.port}/postgres`
+  expect(await inspectPostgres(`${url}?sslmode=require`)).toMatchObject({ version: 1 })
+  await expect(inspectPostgres(`${url}?sslrootcert=${AUTHORITY}`)).rejects.toThrow(/IP: 127\.0\.0\.2/)
 })
 
 test.each([

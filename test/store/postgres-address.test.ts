@@ -67,8 +67,19 @@ test('places are for messages, and have no password', () => {
 test('other parameters go to the driver', () => {
   const url = 'postgres://u@h1,h2/db?application_name=one%20name&target_session_attrs=read-write'
   for (const { connection } of readAddress(url).servers) {
-    expect(connection.connectionString).toMatch(/\?application_name=one\+name$/)
+    expect(connection).toMatchObject({ application_name: 'one name' })
   }
+})
+
+test.each([
+  ['', undefined],
+  ['?sslmode=disable', false],
+  ['?sslmode=require', { rejectUnauthorized: false }],
+  ['?sslmode=verify-full', {}],
+  ['?sslmode=require&sslrootcert=system', {}],
+  ['?sslrootcert=system', {}],
+])('%s is read as libpq does', (parameters, ssl) => {
+  expect(readAddress(`postgres://h/db${parameters}`).servers[0].connection.ssl).toEqual(ssl)
 })
 
 test.each([
@@ -87,10 +98,8 @@ test.each([
     /^STORE_URL has sslmode=prefer, .* write disable, require, verify-ca or verify-full/,
   ],
   ['postgres://u:secret@h/db?sslmode=verify-ca', /^STORE_URL has sslmode=verify-ca without .*; add sslrootcert=FILE/],
-  [
-    'postgres://u:secret@h/db?sslmode=verify-full&sslrootcert=/none',
-    /^STORE_URL has sslrootcert=\/none, which cannot be read/,
-  ],
+  ['postgres://u:secret@h/db?sslmode=verify-full&sslrootcert=/none', /^STORE_URL cannot be used: ENOENT: .*\/none/],
+  ['postgres://u:secret@h/db?sslmode=verify-ca&sslrootcert=system', /^STORE_URL has sslmode=verify-ca without/],
 ])('%s is refused', (url, why) => {
   expect(() => readAddress(url)).toThrow(why)
   expect(() => readAddress(url)).not.toThrow(/secret/)

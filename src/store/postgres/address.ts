@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
-import type { ConnectionOptions } from 'node:tls'
 import type { ClientConfig } from 'pg'
-import { AddressError } from './errors.ts'
+import { parse, toClientConfig } from 'pg-connection-string'
+import { AddressError, messageOf } from './errors.ts'
 
 /** A server that `STORE_URL` names. */
 export interface Server {
@@ -36,7 +35,7 @@ export function readAddress(url: string): PostgresAddress {
     )
   }
   const hosts = parameters.has('host') ? hostsOfParameters(parameters) : authority.split(',')
-  const { ssl, notices } = tlsOf(parameters)
+  const notices = checkTls(parameters)
   for (const name of ['target_session_attrs', 'host', 'port']) parameters.delete(name)
 
   const [first, ...others] = hosts.map((host) => {
@@ -48,7 +47,7 @@ export function readAddress(url: string): PostgresAddress {
     if (!URL.canParse(connectionString) || (host === '' && hosts.length > 1)) {
       throw new AddressError('is not a PostgreSQL address; write postgres://user:password@host:5432,other:5432/name')
     }
-    return { place: placeOf(host), connection: { connectionString, ...(ssl !== undefined && { ssl }) } }
+    return { place: placeOf(host), connection: connectionOf(connectionString) }
   })
   // `split` returns at least one part.
   if (!first) throw new AddressError('names no host')
@@ -72,65 +71,36 @@ const placeOf = (host: string): string => {
 
 /* Encryption */
 
-/** The encryption of a connection. */
-interface Tls {
-  /** Undefined if the address does not say; the driver then reads `PGSSLMODE`, and else uses none. */
-  readonly ssl: boolean | ConnectionOptions | undefined
-  readonly notices: readonly string[]
-}
-
-const PARAMETERS = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey']
+const MODES: ReadonlySet<string | null> = new Set([null, 'disable', 'require', 'verify-ca', 'verify-full'])
 /** The certificate authorities that come with Node, as libpq takes those of the system. */
 const SYSTEM = 'system'
 
-/**
- * Takes the parameters of TLS out of an address, with the meaning that they have in libpq. The driver's own reading differs by
- * version: its `require` verifies the server, and that of its next release does not.
- */
-function tlsOf(parameters: URLSearchParams): Tls {
-  const [mode, root, cert, key] = PARAMETERS.map((name) => parameters.get(name) ?? undefined)
-  for (const name of PARAMETERS) parameters.delete(name)
-  if (mode === 'disable') return { ssl: false, notices: [] }
-  if (mode === undefined && root === undefined && cert === undefined) return { ssl: undefined, notices: [] }
-
-  const own = {
-    ...(root !== undefined && root !== SYSTEM && { ca: read('sslrootcert', root) }),
-    ...(cert !== undefined && { cert: read('sslcert', cert) }),
-    ...(key !== undefined && { key: read('sslkey', key) }),
+/** Checks the parameters of TLS; returns remarks. */
+function checkTls(parameters: URLSearchParams): readonly string[] {
+  const mode = parameters.get('sslmode')
+  if (!MODES.has(mode)) {
+    throw new AddressError(
+      `has sslmode=${mode}, which the gateway does not know or which may send data unencrypted; write disable, require, verify-ca or verify-full`,
+    )
   }
-  switch (mode) {
-    case 'require':
-      if (root !== undefined) return { ssl: { ...own, ...ANY_NAME }, notices: [] }
-      return {
-        ssl: { ...own, rejectUnauthorized: false },
-        notices: [
-          'STORE_URL has sslmode=require without sslrootcert: the connection is encrypted, and the server is not verified; write sslmode=verify-full',
-        ],
-      }
-    case 'verify-ca':
-      // With a public authority, anybody could get a certificate that passes.
-      if (root === undefined || root === SYSTEM) {
-        throw new AddressError('has sslmode=verify-ca without the file of an authority; add sslrootcert=FILE')
-      }
-      return { ssl: { ...own, ...ANY_NAME }, notices: [] }
-    case 'verify-full':
-    case undefined:
-      return { ssl: own, notices: [] }
-    default:
-      throw new AddressError(
-        `has sslmode=${mode}, which the gateway does not know or which may send data unencrypted; write disable, require, verify-ca or verify-full`,
-      )
+  const root = parameters.get('sslrootcert')
+  if (root === SYSTEM) parameters.delete('sslrootcert')
+  // With a public authority, anybody could get a certificate that passes.
+  if (mode === 'verify-ca' && !parameters.has('sslrootcert')) {
+    throw new AddressError('has sslmode=verify-ca without the file of an authority; add sslrootcert=FILE')
   }
+  if (root === SYSTEM) parameters.set('sslmode', 'verify-full')
+  if (mode !== 'require' || root !== null) return []
+  return [
+    'STORE_URL has sslmode=require without sslrootcert: the connection is encrypted, and the server is not verified; write sslmode=verify-full',
+  ]
 }
 
-/** The certificate must be of the authority, for any name. */
-const ANY_NAME: ConnectionOptions = { checkServerIdentity: () => undefined }
-
-function read(name: string, path: string): string {
+/** Returns what the driver makes of an address. Its `sslmode` has the meaning of libpq only if it is asked to. */
+function connectionOf(connectionString: string): ClientConfig {
   try {
-    return readFileSync(path, 'utf8')
+    return toClientConfig(parse(connectionString, { useLibpqCompat: true }))
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    throw new AddressError(`has ${name}=${path}, which cannot be read: ${why}`)
+    throw new AddressError(`cannot be used: ${messageOf(error)}`)
   }
 }

@@ -1,4 +1,4 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { isFree } from '../claim.ts'
 import { contentOf, doubtReads, dropDoubt, type Inspection } from '../doubt.ts'
 import { newInstance } from '../instance.ts'
@@ -13,13 +13,15 @@ import { bind, type DatabaseRow, sql, type Work } from '../work.ts'
 import { readAddress } from './address.ts'
 import { createBatches } from './batches.ts'
 import { asStoreError, isInvalidWrite, isReadOnly } from './errors.ts'
-import { createPool } from './servers.ts'
+import { connectToPrimary, createPool, end } from './servers.ts'
 import { startSession, stepsOf } from './session.ts'
 
 /** The most connections of a gateway, besides its session. */
 const CONNECTIONS = 10
 /** Thousands of links take longer than other queries may. */
 const LOAD_TIMEOUT_MS = 60_000
+/** All rows are counted. */
+const INSPECTION_TIMEOUT_MS = 3_600_000
 
 /** Options of a store on PostgreSQL. */
 export interface PostgresOptions extends StoreOptions {
@@ -197,18 +199,18 @@ const TABLES = "SELECT tablename AS name FROM pg_catalog.pg_tables WHERE scheman
 
 /** Inspects a store on PostgreSQL as it is at one moment; undefined if there is none. Nothing is written, and gateways go on. */
 export async function inspectPostgres(url: string): Promise<Inspection | undefined> {
-  const client = new pg.Client({ connectionString: url, application_name: 'transload verify' })
+  let client: pg.Client | undefined
   try {
-    await client.connect()
+    client = (await connectToPrimary(readAddress(url).servers, undefined)).client
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
     const version = await stepsOf(client)
     if (version === 0) return undefined
-    const content = await run(client, contentOf(TABLES))
+    const content = await run(client, contentOf(TABLES), INSPECTION_TIMEOUT_MS)
     const doubt = await run(client, doubtReads.doubt())
     return { version, programVersion: VERSION, faults: [], ...content, origin: { kind: 'own' }, doubt }
   } catch (error) {
     throw asStoreError(error)
   } finally {
-    await client.end().catch(() => undefined)
+    if (client) end(client)
   }
 }

@@ -153,11 +153,11 @@ const POOL_WAIT_MS = 10_000
 /** Opens a connection to one server. */
 export async function connectTo(server: Server, name: string): Promise<pg.Client> {
   const client = new pg.Client({
-    ...server.connection,
     application_name: name,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
+    ...server.connection,
   })
   // It may break between two queries; the next one fails then.
   client.on('error', () => undefined)
