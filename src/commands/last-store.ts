@@ -137,7 +137,7 @@ export async function keepStore(
     const wrong = isMeant ? undefined : await wrongStore(store, config)
     if (wrong !== undefined) throw refused(wrong)
     if (isMeant && (await store.origin()).kind !== 'own') await store.trust()
-    if (isMeant && (await store.copiedFrom()) !== undefined) await store.endCopy(await store.today())
+    if (isMeant && (await store.copiedFrom()) !== undefined) await store.endCopy(await store.turnDay(0))
   }
   const file = fileOf(EMERGENCY_LOG_FILE)
   let isWritable = true

@@ -5,7 +5,6 @@ import { doubtView, originText } from '../bookings/doubts.ts'
 import { openEmergencyLog } from '../bookings/record.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import { pruneTable } from '../pruning/pruning.ts'
-import { CopyRefused, copyStore } from '../store/copy.ts'
 import type { Inspection, NewDoubt } from '../store/doubt.ts'
 import { loadEngine } from '../store/open.ts'
 import { PRUNED_TABLES } from '../store/pruning.ts'
@@ -14,6 +13,7 @@ import { backupStore } from '../store/sqlite/backup.ts'
 import { identityOf, isDamage, isNoDatabase, messageOf, NotAStore } from '../store/sqlite/connection.ts'
 import { BackupDamaged, backupTime, restoreStore, StoreInUse, StoreUnreadable } from '../store/sqlite/restore.ts'
 import { StoreTooNew } from '../store/store.ts'
+import { copyStore } from './copy-store.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { placeOf, refuseOldFolder } from './last-store.ts'
 import {
@@ -206,8 +206,6 @@ export function copy({ to: url }: { readonly to: string }): Promise<number> {
         `The other store has the same rows. Start the gateways with it as STORE_URL.`,
       )
       return 0
-    } catch (error) {
-      throw error instanceof CopyRefused ? new CommandFailed(error.message) : error
     } finally {
       await target.close()
     }

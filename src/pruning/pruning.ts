@@ -3,10 +3,10 @@ import { createBoundedCache } from '../collections/bounded-cache.ts'
 import type { Config } from '../config/config.ts'
 import type { Logger } from '../observe/log.ts'
 import { type CountedMetric, createLabeledCounter, type Gauge } from '../observe/metrics.ts'
+import { sizeGauges } from '../observe/store.ts'
 import { PRUNED_TABLES, type PrunedTable, type PruneStepEnd, type Pruning } from '../store/pruning.ts'
 import { COUNTED_DAYS, DAY_MS } from '../store/scoreboard.ts'
 import type { Store } from '../store/store.ts'
-import { sizeGauges } from './metrics.ts'
 
 /** How a table is pruned. */
 export interface PruneOptions {

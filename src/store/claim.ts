@@ -1,8 +1,9 @@
 import { isSameThing } from '../text/service-text.ts'
 import { isAlive, isRenewed } from './instance.ts'
+import type { LockRows } from './locks.ts'
 import { nameWrites } from './names.ts'
 import { CLAIMS } from './schema.ts'
-import type { AuditEntry, Claim, ClaimChange, ClaimState, Claims, NewClaim } from './store.ts'
+import type { AuditEntry, Claim, ClaimChange, ClaimReads, ClaimState, Claims, NewClaim } from './store.ts'
 import { now, sql, TODAY, type Work, type WorkOf } from './work.ts'
 
 const STATES: readonly ClaimState[] = ['sending', 'booked', 'refused', 'unknown', 'freed']
@@ -92,8 +93,6 @@ const KEEP_TRAIL = `INSERT INTO transload.old_handles VALUES ($1, ${TODAY}) ON C
 
 const IS_ALIVE = isRenewed('$1::bigint')
 
-type ClaimReads = Pick<Claims, 'findClaim' | 'claimByHandle' | 'claimsOfShipment' | 'listClaims' | 'audit'>
-
 export const claimReads: WorkOf<ClaimReads> = {
   *findClaim(tenant, key) {
     return (yield sql(FIND_CLAIM, tenant, key)).map(CLAIMS.of)[0]
@@ -143,13 +142,7 @@ export const claimReads: WorkOf<ClaimReads> = {
 const byAge = (one: Claim, other: Claim) =>
   one.createdAt - other.createdAt || Buffer.compare(Buffer.from(one.handle), Buffer.from(other.handle))
 
-type ClaimWrites = Pick<Claims, 'claim' | 'change' | 'renewLease' | 'endLease' | 'orphanClaims'> & {
-  /** Takes or renews a lock for this long; returns false if another holder has it. */
-  takeLock(key: string, holder: string, leaseMs: number): Promise<boolean>
-  dropLock(key: string, holder: string): Promise<void>
-}
-
-export const claimWrites: WorkOf<ClaimWrites> = {
+export const claimWrites: WorkOf<Omit<Claims, keyof ClaimReads> & LockRows> = {
   *claim(wanted) {
     for (;;) {
       const at = yield* now()

@@ -1,7 +1,5 @@
-import { createHash } from 'node:crypto'
 import { isRenewed, SILENT_FOR_MS } from './instance.ts'
 import { STEPS } from './schema.ts'
-import type { Store } from './store.ts'
 import { type DatabaseRow, item, sql, type WorkOf } from './work.ts'
 
 /** A value of a table that is copied. */
@@ -13,7 +11,6 @@ export type CopiedRow = readonly Value[]
 export interface Copying {
   /** Returns rows in the order of the key, after one. */
   rowsAfter(table: string, after: CopiedRow | undefined): Promise<readonly CopiedRow[]>
-  lastRow(table: string): Promise<CopiedRow | undefined>
   addRows(table: string, rows: readonly CopiedRow[]): Promise<void>
   /** Returns the gateways that use the store now. */
   liveInstances(): Promise<readonly string[]>
@@ -22,7 +19,6 @@ export interface Copying {
   beginCopy(from: string): Promise<void>
   /** Ends a copy; the calendar goes on from this day. */
   endCopy(day: number): Promise<void>
-  today(): Promise<number>
 }
 
 interface Table {
@@ -54,6 +50,7 @@ export const COPIED_TABLES: ReadonlyMap<string, Table> = new Map(
     }),
 )
 
+/** The rows of a page. */
 const ROWS_AT_ONCE = 500
 const MARK = 'store copy'
 /** Begins the mark of a store that was copied to another one. */
@@ -75,7 +72,7 @@ const rowOf = ({ columns }: Table, row: DatabaseRow): CopiedRow =>
 const keyOf = ({ columns, key }: Table, row: CopiedRow): readonly Value[] =>
   key.map((name) => row[columns.findIndex((column) => column.name === name)] ?? null)
 
-export const copyReads: WorkOf<Pick<Copying, 'rowsAfter' | 'lastRow' | 'liveInstances' | 'copiedFrom' | 'today'>> = {
+export const copyReads: WorkOf<Pick<Copying, 'rowsAfter' | 'liveInstances' | 'copiedFrom'>> = {
   *rowsAfter(name, after) {
     const table = tableOf(name)
     const key = table.key.join(', ')
@@ -84,11 +81,6 @@ export const copyReads: WorkOf<Pick<Copying, 'rowsAfter' | 'lastRow' | 'liveInst
     const text = `SELECT ${columns.join(', ')} FROM transload.${name}${where} ORDER BY ${key} LIMIT ${ROWS_AT_ONCE}`
     return (yield sql(text, ...(after ? keyOf(table, after) : []))).map((row) => rowOf(table, row))
   },
-  *lastRow(name) {
-    const table = tableOf(name)
-    const order = table.key.map((column) => `${column} DESC`).join(', ')
-    return (yield sql(`SELECT * FROM transload.${name} ORDER BY ${order} LIMIT 1`)).map((row) => rowOf(table, row))[0]
-  },
   *liveInstances() {
     const text = `SELECT instance FROM transload.instances WHERE ${isRenewed(String(SILENT_FOR_MS))}`
     return (yield sql(text)).map(({ instance }) => String(instance))
@@ -96,9 +88,6 @@ export const copyReads: WorkOf<Pick<Copying, 'rowsAfter' | 'lastRow' | 'liveInst
   *copiedFrom() {
     const [row] = yield sql('SELECT holder FROM transload.locks WHERE key = $1', MARK)
     return row && String(row['holder'])
-  },
-  *today() {
-    return Number((yield sql('SELECT day FROM transload.calendar'))[0]?.['day'])
   },
 }
 
@@ -125,74 +114,17 @@ export const copyWrites: WorkOf<Pick<Copying, 'addRows' | 'beginCopy' | 'endCopy
   },
 }
 
-/** A copy cannot begin, or is not what was copied. */
-export class CopyRefused extends Error {
-  override readonly name = 'CopyRefused'
-}
-
-/** Copies a store that no gateway uses into an empty one. A copy that was interrupted goes on where it was. */
-export async function copyStore(
-  from: Store,
-  to: Store,
-  name: string,
-  toName: string,
-  onProgress: (rows: number) => void,
-): Promise<ReadonlyMap<string, number>> {
-  async function refuseLive() {
-    const [live] = [...(await from.liveInstances()), ...(await to.liveInstances())]
-    if (live !== undefined) throw new CopyRefused(`a gateway uses one of the stores: ${live}; stop it first`)
-  }
-  await refuseLive()
-  const begun = await to.copiedFrom()
-  if (begun === undefined) {
-    for (const table of COPIED_TABLES.keys()) {
-      if (await to.lastRow(table)) throw new CopyRefused(`the other store has data already (${table})`)
-    }
-    await to.beginCopy(name)
-  } else if (begun !== name)
-    throw new CopyRefused(`a copy of ${begun} into the other store has begun; finish that one, or take an empty store`)
-  let rows = 0
-  for (const table of COPIED_TABLES.keys()) {
-    for await (const page of pages(from, table, await to.lastRow(table))) {
-      await to.addRows(table, page)
-      rows += page.length
-      onProgress(rows)
-    }
-  }
-  const counts = new Map<string, number>()
-  for (const table of COPIED_TABLES.keys()) {
-    const [source, target] = await Promise.all([sumOf(from, table), sumOf(to, table)])
-    if (source.hash !== target.hash)
-      throw new CopyRefused(
-        `${table} differs: ${source.count} rows, and ${target.count} in the other store; begin again with an empty one`,
-      )
-    counts.set(table, source.count)
-    onProgress(rows)
-  }
-  // One that has started meanwhile writes what is not copied.
-  await refuseLive()
-  await to.endCopy(await from.today())
-  // A gateway that starts on it again would not know what is booked on the other one.
-  await from.beginCopy(`${MOVED}${toName}`)
-  return counts
-}
-
-async function* pages(store: Store, table: string, after?: CopiedRow): AsyncGenerator<readonly CopiedRow[]> {
+/** Reads the rows of a table after one, page by page. */
+export async function* pages(
+  rowsAfter: Copying['rowsAfter'],
+  table: string,
+  after?: CopiedRow,
+): AsyncGenerator<readonly CopiedRow[]> {
   for (let last = after; ; ) {
-    const page = await store.rowsAfter(table, last)
+    const page = await rowsAfter(table, last)
     if (page.length > 0) yield page
     if (page.length < ROWS_AT_ONCE) return
     last = page.at(-1)
     await new Promise(setImmediate)
   }
-}
-
-async function sumOf(store: Store, table: string): Promise<{ readonly count: number; readonly hash: string }> {
-  const hash = createHash('sha256')
-  let count = 0
-  for await (const page of pages(store, table)) {
-    hash.update(JSON.stringify(page))
-    count += page.length
-  }
-  return { count, hash: hash.digest('hex') }
 }

@@ -1,3 +1,4 @@
+import { DOUBTS } from './schema.ts'
 import { type DatabaseRow, now, sql, type Work, type WorkOf } from './work.ts'
 
 /**
@@ -79,18 +80,9 @@ export function* contentOf(tables: string): Work<Pick<Inspection, 'rows' | 'clai
   return { rows: countsOf(rows), claims: countsOf(claims), linksWithoutThing: Number(links?.['count']) }
 }
 
-/** Tells if a doubt is in force at a time. */
-const isInForce = ({ until }: Doubt, at: number): boolean => until === 0 || until > at
-
 function* currentDoubt(): Work<Doubt | undefined> {
-  const at = yield* now()
-  const [row] = yield sql('SELECT since, declared_at, until FROM transload.doubts')
-  const doubt = row && {
-    since: Number(row['since']),
-    declaredAt: Number(row['declared_at']),
-    until: Number(row['until']),
-  }
-  return doubt && isInForce(doubt, at) ? doubt : undefined
+  const text = `SELECT ${DOUBTS.names} FROM transload.doubts WHERE until = 0 OR until > transload.now_ms()`
+  return (yield sql(text)).map(DOUBTS.of)[0]
 }
 
 export const doubtReads: WorkOf<Pick<Doubts, 'doubt'>> = { doubt: currentDoubt }

@@ -1,8 +1,7 @@
-import type { Link, LinkKey, LinkToId, Named, NewLink, Thing, Xref } from './store.ts'
-import { type DatabaseRow, item, now, sql, TODAY, type Work, type WorkOf } from './work.ts'
+import { type Copying, pages } from './copy.ts'
+import type { Link, LinkKey, Named, NameReads, NameWrites, NewLink, Thing, Xref } from './store.ts'
+import { type DatabaseRow, item, now, sql, TODAY, type WorkOf } from './work.ts'
 
-/** The number of links in a page of a scan: about a millisecond of the event loop. */
-const SCAN_PAGE = 1_000
 /** The first number of a name that the service gave. */
 const SERVICE_KINDS = 2
 
@@ -14,7 +13,6 @@ export function kindNumber({ kind, givenBy }: Pick<Link, 'kind' | 'givenBy'>): n
 export const LINK_KEY = 'tenant, name, kind, vin'
 
 const LINK = `${LINK_KEY}, id, at`
-const SELECT_LINKS = `SELECT ${LINK} FROM transload.links`
 const FIND_LINKS = `SELECT ${LINK}, turn FROM transload.links WHERE tenant = $1 AND name = $2`
 /** A caller may write a name in more cases than can be read. */
 const MOST_IN_OTHER_CASE = 1_000
@@ -59,14 +57,13 @@ export function linkOf(row: DatabaseRow): Link {
  */
 function inOrder(rows: readonly DatabaseRow[]): readonly DatabaseRow[] {
   if (rows.length < 2) return rows
-  const places = rows.map((row) => ({
-    isServices: Number(row['kind']) >= SERVICE_KINDS ? 1 : 0,
-    at: Number(row['at']),
-    turn: Number(row['turn']),
-    row,
-  }))
-  places.sort((one, other) => one.isServices - other.isServices || other.at - one.at || other.turn - one.turn)
-  return places.map(({ row }) => row)
+  const isServices = ({ kind }: DatabaseRow) => (Number(kind) < SERVICE_KINDS ? 0 : 1)
+  return rows.toSorted(
+    (one, other) =>
+      isServices(one) - isServices(other) ||
+      Number(other['at']) - Number(one['at']) ||
+      Number(other['turn']) - Number(one['turn']),
+  )
 }
 
 /** Returns the links in rows that have the things of their ids, too, in their order. */
@@ -94,11 +91,7 @@ export function thingOf(row: DatabaseRow): Thing {
   }
 }
 
-export const nameReads: WorkOf<
-  Pick<Xref, 'links' | 'named' | 'thing'> & {
-    page(after: LinkKey | undefined, tenant: string | undefined): Promise<readonly Link[]>
-  }
-> = {
+export const nameReads: WorkOf<NameReads> = {
   *links(tenant, name) {
     return inOrder(yield sql(FIND_LINKS, tenant, name)).map(linkOf)
   },
@@ -110,30 +103,20 @@ export const nameReads: WorkOf<
   *thing(tenant, id) {
     return (yield sql(FIND_THING, tenant, id)).map(thingOf)[0]
   },
-  *page(after, tenant) {
-    const from = after && [after.tenant, after.name, kindNumber(after), after.vin]
-    const filters = [
-      ...(tenant === undefined ? [] : ['tenant = $2']),
-      ...(from ? [`(${LINK_KEY}) > (${tenant === undefined ? '$2, $3, $4, $5' : '$3, $4, $5, $6'})`] : []),
-    ]
-    const where = filters.length === 0 ? '' : `WHERE ${filters.join(' AND ')}`
-    const values = [...(tenant === undefined ? [] : [tenant]), ...(from ?? [])]
-    const text = `${SELECT_LINKS} ${where} ORDER BY ${LINK_KEY} LIMIT $1`
-    return (yield sql(text, SCAN_PAGE, ...values)).map(linkOf)
-  },
 }
 
 /** Reads page by page, each by itself, which lets checkpoints and calls run in between. */
 export async function* scan(
-  readPage: (after: LinkKey | undefined, tenant: string | undefined) => Promise<readonly Link[]>,
+  rowsAfter: Copying['rowsAfter'],
   { tenant, after }: Parameters<Xref['scan']>[0],
 ): AsyncGenerator<readonly Link[]> {
-  for (let last = after; ; ) {
-    const page = await readPage(last, tenant)
-    if (page.length > 0) yield page
-    if (page.length < SCAN_PAGE) return
-    last = page.at(-1)
-    await new Promise(setImmediate)
+  const from = after ? [after.tenant, after.name, kindNumber(after), after.vin] : [tenant ?? '', '', -1, '']
+  for await (const rows of pages(rowsAfter, 'links', from)) {
+    // In the order of the columns.
+    const links = rows.map(([of, name, kind, vin, id, at]) => linkOf({ tenant: of, name, kind, vin, id, at }))
+    const wanted = tenant === undefined ? links : links.filter((link) => link.tenant === tenant)
+    if (wanted.length > 0) yield wanted
+    if (wanted.length > 0 && wanted.at(-1) !== links.at(-1)) return
   }
 }
 
@@ -152,14 +135,17 @@ const PUT_THING = `INSERT INTO transload.things (tenant, id, own, facts, at, use
 
 /** The items of `$1` as links; each is an array, with its key first. */
 const LOADED_KEY = [item(0), item(1), item(2, 'bigint'), item(3)]
-const LOAD_NEW = `INSERT INTO transload.links (tenant, name, kind, vin, id, at, turn, used_day)
+const loadLinks = (
+  conflict: string,
+) => `INSERT INTO transload.links AS old (tenant, name, kind, vin, id, at, turn, used_day)
   SELECT ${LOADED_KEY.join(', ')}, ${item(4)}, coalesce(${item(5, 'bigint')}, transload.now_ms()), ${nextTurn(item(0), item(1))}
-    + ${item(6, 'bigint')}, ${TODAY} FROM transload.each($1) WHERE 1 = 1
-  ON CONFLICT (${LINK_KEY}) DO NOTHING RETURNING *`
-const isLoaded = `(${LINK_KEY}) IN (SELECT ${LOADED_KEY.join(', ')} FROM transload.each($1))`
-const LOAD_FOUND = `${SELECT_LINKS} WHERE ${isLoaded} ORDER BY ${LINK_KEY} FOR UPDATE`
-
-type NameWrites = Pick<Xref, 'put' | 'unlink' | 'load'>
+    + ${item(6, 'bigint')}, ${TODAY} FROM transload.each($1) WHERE 1 = 1 ORDER BY 1, 2, 3, 4
+  ON CONFLICT (${LINK_KEY}) DO ${conflict} RETURNING ${LINK}`
+const LOAD_NEW = loadLinks('NOTHING')
+const LOAD_OVER = loadLinks(`UPDATE SET id = excluded.id, at = excluded.at, turn = excluded.turn,
+  used_day = excluded.used_day WHERE old.id <> excluded.id`)
+const LOAD_FOUND = `SELECT ${LINK} FROM transload.links
+  WHERE (${LINK_KEY}) IN (SELECT ${LOADED_KEY.join(', ')} FROM transload.each($1))`
 
 export const nameWrites: WorkOf<NameWrites> = {
   *put({ links, thing }) {
@@ -172,47 +158,33 @@ export const nameWrites: WorkOf<NameWrites> = {
   },
   *unlink(links) {
     let dropped = 0
-    for (const link of links) dropped += yield* dropLink(link)
+    for (const { tenant, name, vin, id, ...link } of links) {
+      dropped += (yield sql(DROP_LINK, tenant, name, kindNumber(link), vin, id)).length
+    }
     return dropped
   },
   *load(links, { replace }) {
-    const first = new Map<string, NewLink>()
-    for (const link of links) if (!first.has(keyOf(link))) first.set(keyOf(link), link)
-    const inserted = byKey((yield sql(LOAD_NEW, rowsOf([...first.values()]))).map(linkOf))
-    const others = [...first.values()].filter((link) => !inserted.has(keyOf(link)))
-    const existing = byKey((yield sql(LOAD_FOUND, rowsOf(others))).map(linkOf))
-
-    const replaced = new Map<string, NewLink>()
+    // Of several with one key, the one that stays.
+    const chosen = new Map<string, NewLink>()
+    for (const link of links) if (replace || !chosen.has(keyOf(link))) chosen.set(keyOf(link), link)
+    const written = byKey((yield sql(replace ? LOAD_OVER : LOAD_NEW, rowsOf([...chosen.values()]))).map(linkOf))
+    const others = [...chosen].flatMap(([key, link]) => (written.has(key) ? [] : link))
+    const kept = byKey((yield sql(LOAD_FOUND, rowsOf(others))).map(linkOf))
     const conflicts: { asked: NewLink; found: Link }[] = []
     let same = 0
     for (const asked of links) {
       const key = keyOf(asked)
-      const found = existing.get(key)
-      if (found && found.id === asked.id) same += 1
+      if (written.has(key) && chosen.get(key) === asked) continue
+      const found = written.get(key) ?? kept.get(key)
+      if (found?.id === asked.id) same += 1
       else if (found && !replace) conflicts.push({ asked, found })
-      else {
-        // The first link of a new key is in the table already.
-        const fresh = inserted.get(key)
-        if (found) replaced.set(key, asked)
-        existing.set(key, { ...asked, at: asked.at ?? fresh?.at ?? 0 })
-      }
-    }
-    const at = yield* now()
-    // Dropped first: its time may go back.
-    for (const link of replaced.values()) {
-      yield sql(`DELETE FROM transload.links WHERE ${AT_LINK}`, link.tenant, link.name, kindNumber(link), link.vin)
-      yield sql(PUT_LINK, link.tenant, link.name, kindNumber(link), link.vin, link.id, link.at ?? at)
     }
     return { written: links.length - same - conflicts.length, same, conflicts }
   },
 }
 
-const AT_LINK = 'tenant = $1 AND name = $2 AND kind = $3 AND vin = $4'
-
-function* dropLink(link: LinkToId): Work<number> {
-  const drop = `DELETE FROM transload.links WHERE ${AT_LINK} AND id = $5 RETURNING 1`
-  return (yield sql(drop, link.tenant, link.name, kindNumber(link), link.vin, link.id)).length
-}
+const DROP_LINK = `DELETE FROM transload.links
+  WHERE tenant = $1 AND name = $2 AND kind = $3 AND vin = $4 AND id = $5 RETURNING 1`
 
 /** Returns one text for the key of a link. */
 export const keyOf = (link: LinkKey): string => JSON.stringify([link.tenant, link.name, kindNumber(link), link.vin])

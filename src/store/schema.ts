@@ -1,3 +1,4 @@
+import type { Doubt } from './doubt.ts'
 import type { StoredEvent } from './events.ts'
 import type { CallCount, NameCount } from './scoreboard.ts'
 import type { Claim } from './store.ts'
@@ -101,6 +102,8 @@ export const NAME_COUNTS = columns<NameCount>({
   example: 'TEXT',
 })
 
+export const DOUBTS = columns<Doubt>({ since: 'INTEGER', declaredAt: 'INTEGER', until: 'INTEGER' })
+
 /**
  * The migrations of both engines. Links cluster by name: a look-up is one descent, also in any case for names of which all letters
  * have the same. Old links and things are found by a look at all: an index would be as large as a link. `kind` is 0 for a quote and 1 for a
@@ -179,9 +182,7 @@ export const STEPS: readonly SchemaStep[] = [
   CREATE TABLE transload.watched_days (day INTEGER NOT NULL PRIMARY KEY);
   CREATE TABLE transload.count_batches (instance TEXT NOT NULL PRIMARY KEY, no INTEGER NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
 
-  CREATE TABLE transload.doubts (
-    one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1), since INTEGER NOT NULL, declared_at INTEGER NOT NULL, until INTEGER NOT NULL
-  );`,
+  CREATE TABLE transload.doubts (one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1), ${DOUBTS.typed});`,
   },
 ]
 

@@ -76,15 +76,8 @@ export interface XrefWrite {
   readonly thing?: NewThing
 }
 
-/** The durable record from names to ids. */
-export interface Xref {
-  /**
-   * Writes links and things in one durable step. A link replaces the one with the same key: the last write is the newest,
-   * regardless of `at`, and the `at` of a key never goes back. A thing replaces the one with the same tenant and id.
-   */
-  put(write: XrefWrite): Promise<void>
-  /** Removes links in one durable step, except those that stand for another id by now; returns how many. */
-  unlink(links: readonly LinkToId[]): Promise<number>
+/** What is asked of the record of names. */
+export interface NameReads {
   /** Returns every link of a name: the caller's own names first, then the newest first, then the later write first. */
   links(tenant: string, name: string): Promise<readonly Link[]>
   /**
@@ -93,8 +86,22 @@ export interface Xref {
    */
   named(tenant: string, name: string): Promise<readonly Named[]>
   thing(tenant: string, id: string): Promise<Thing | undefined>
+}
+
+export interface NameWrites {
+  /**
+   * Writes links and things in one durable step. A link replaces the one with the same key: the last write is the newest,
+   * regardless of `at`, and the `at` of a key never goes back. A thing replaces the one with the same tenant and id.
+   */
+  put(write: XrefWrite): Promise<void>
+  /** Removes links in one durable step, except those that stand for another id by now; returns how many. */
+  unlink(links: readonly LinkToId[]): Promise<number>
   /** Writes many links in one durable step; an existing link with another id is kept and listed, unless `replace`. */
   load(links: readonly NewLink[], options: { readonly replace: boolean }): Promise<LoadResult>
+}
+
+/** The durable record from names to ids. */
+export interface Xref extends NameReads, NameWrites {
   /** Yields every link after `after`, ordered by tenant, name, giver, kind and VIN; safe during other writes. */
   scan(options: { readonly tenant?: string; readonly after?: LinkKey }): AsyncIterable<readonly Link[]>
 }
@@ -188,8 +195,19 @@ export interface ClaimFilter {
   readonly newest?: boolean
 }
 
+/** What is asked of the record of bookings. */
+export interface ClaimReads {
+  findClaim(tenant: string, key: string): Promise<Claim | undefined>
+  claimByHandle(handle: string): Promise<Claim | undefined>
+  /** Returns the claims of a shipment, in whatever case they and the asker spell its UUID. */
+  claimsOfShipment(tenant: string, shipment: string): Promise<readonly Claim[]>
+  /** Returns claims, oldest first unless `newest`, at most `limit` (1,000 by default). */
+  listClaims(options: ClaimFilter): Promise<readonly Claim[]>
+  audit(handle: string): Promise<readonly AuditEntry[]>
+}
+
 /** The durable record of bookings that are under way, made or in doubt. */
-export interface Claims {
+export interface Claims extends ClaimReads {
   /**
    * Takes the key, durably, if it is free: never seen, `refused`, `freed`, or `booked` and expired. One of any number of
    * callers and gateways wins; the others get the claim that holds the key.
@@ -204,13 +222,6 @@ export interface Claims {
     change: ClaimChange,
     names?: XrefWrite,
   ): Promise<Claim | undefined>
-  findClaim(tenant: string, key: string): Promise<Claim | undefined>
-  claimByHandle(handle: string): Promise<Claim | undefined>
-  /** Returns the claims of a shipment, in whatever case they and the asker spell its UUID. */
-  claimsOfShipment(tenant: string, shipment: string): Promise<readonly Claim[]>
-  /** Returns claims, oldest first unless `newest`, at most `limit` (1,000 by default). */
-  listClaims(options: ClaimFilter): Promise<readonly Claim[]>
-  audit(handle: string): Promise<readonly AuditEntry[]>
   /**
    * Renews the lease of an instance. Returns true if the renewal before is younger than this: between the two, no other
    * instance can have taken the claims of this one for abandoned.

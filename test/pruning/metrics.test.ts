@@ -1,7 +1,7 @@
 /** Promise: the size of the store is measured (contract, section 11). */
 
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { sizeGauges } from '../../src/pruning/metrics.ts'
+import { sizeGauges } from '../../src/observe/store.ts'
 import type { StoreSize } from '../../src/store/pruning.ts'
 import { StoreDown } from '../../src/store/store.ts'
 

@@ -88,9 +88,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 
   const calls = createBatches(pool)
   const reader: Queryable = { query: (query) => found<Rows>(pool.query(query), { rows: [] }) }
-  const { page: readPage, ...reads } = bind(READS, (name, args) =>
-    ask(() => run(reader, (READS[name] as AnyWork)(...args))),
-  )
+  const reads = bind(READS, (name, args) => ask(() => run(reader, (READS[name] as AnyWork)(...args))))
   const { takeLock, dropLock, ...writes } = bind(WRITES, (name, args) => {
     const work = () => (WRITES[name] as AnyWork)(...args)
     if (SINGLE.has(name)) return ask(() => run(pool, work()))
@@ -122,7 +120,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     ...reads,
     ...writes,
     exclusive,
-    scan: (wanted) => scan(readPage, wanted),
+    scan: (options) => scan(reads.rowsAfter, options),
     named: (tenant, name) => ask(() => found(calls.named({ tenant, name }), [])),
     thing: (tenant, id) => ask(() => found(calls.thing({ tenant, id }), undefined)),
     put: (names) => ask(() => calls.put(names)),

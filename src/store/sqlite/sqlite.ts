@@ -137,7 +137,7 @@ interface Parts extends Pick<Store, 'engine' | 'ready' | 'now' | 'close'> {
 }
 
 function createStore({ read, write, logBytes, stamp, ...own }: Parts): Store {
-  const { page, ...reads } = bind(READS, async (name, args) => read((READS[name] as AnyWork)(...args)))
+  const reads = bind(READS, async (name, args) => read((READS[name] as AnyWork)(...args)))
   const { takeLock, dropLock, trust, ...writes } = bind(WRITES, write)
   const { exclusive } = createLocks({ takeLock, dropLock }, newInstance())
   return {
@@ -147,7 +147,7 @@ function createStore({ read, write, logBytes, stamp, ...own }: Parts): Store {
     exclusive,
     // The way to the writing thread takes time for each property.
     change: ({ tenant, key, version }, change, names) => writes.change({ tenant, key, version }, change, names),
-    scan: (options) => scan(page, options),
+    scan: (options) => scan(reads.rowsAfter, options),
     size: async () => read(sizeOf(logBytes())),
     // The way to the writing thread has no `undefined`.
     trust: () => trust(stamp() ?? null),

@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto'
+import { COPIED_TABLES, MOVED, pages } from '../store/copy.ts'
+import type { Store } from '../store/store.ts'
+import { CommandFailed } from './failures.ts'
+
+/** Copies a store that no gateway uses into an empty one. One that was interrupted adds the rows that lack. Returns the rows of each table. */
+export async function copyStore(
+  from: Store,
+  to: Store,
+  name: string,
+  toName: string,
+  onProgress: (rows: number) => void,
+): Promise<ReadonlyMap<string, number>> {
+  async function refuseLive() {
+    const [live] = [...(await from.liveInstances()), ...(await to.liveInstances())]
+    if (live !== undefined) throw new CommandFailed(`a gateway uses one of the stores: ${live}; stop it first`)
+  }
+  await refuseLive()
+  const begun = await to.copiedFrom()
+  if (begun === undefined) {
+    for (const table of COPIED_TABLES.keys()) {
+      if ((await to.rowsAfter(table, undefined)).length > 0)
+        throw new CommandFailed(`the other store has data already (${table})`)
+    }
+    await to.beginCopy(name)
+  } else if (begun !== name)
+    throw new CommandFailed(
+      `a copy of ${begun} into the other store has begun; finish that one, or take an empty store`,
+    )
+  let rows = 0
+  for (const table of COPIED_TABLES.keys()) {
+    for await (const page of pages(from.rowsAfter, table)) {
+      await to.addRows(table, page)
+      rows += page.length
+      onProgress(rows)
+    }
+  }
+  const counts = new Map<string, number>()
+  for (const table of COPIED_TABLES.keys()) {
+    const [source, target] = await Promise.all([sumOf(from, table), sumOf(to, table)])
+    if (source.hash !== target.hash)
+      throw new CommandFailed(
+        `${table} differs: ${source.count} rows, and ${target.count} in the other store; begin again with an empty one`,
+      )
+    counts.set(table, source.count)
+    onProgress(rows)
+  }
+  // One that has started meanwhile writes what is not copied.
+  await refuseLive()
+  await to.endCopy(await from.turnDay(0))
+  // A gateway that starts on it again would not know what is booked on the other one.
+  await from.beginCopy(`${MOVED}${toName}`)
+  return counts
+}
+
+async function sumOf(store: Store, table: string): Promise<{ readonly count: number; readonly hash: string }> {
+  const hash = createHash('sha256')
+  let count = 0
+  for await (const page of pages(store.rowsAfter, table)) {
+    hash.update(JSON.stringify(page))
+    count += page.length
+  }
+  return { count, hash: hash.digest('hex') }
+}
