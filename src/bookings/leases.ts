@@ -1,5 +1,5 @@
+import { currentMoment, elapsedSince, type Moment } from '../elapsed.ts'
 import type { Logger } from '../observe/log.ts'
-import { currentMoment, elapsedSince, type Moment } from '../store/elapsed.ts'
 import { isAlive } from '../store/instance.ts'
 import type { Claim, Claims, Store } from '../store/store.ts'
 import { HELD_FOR_MS, isHeldSince, isStale, LEASE_MS, type Lease, NO_LEASE, renewed } from './protocol.ts'

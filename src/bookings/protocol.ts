@@ -1,8 +1,8 @@
 import type { StatusSet } from '../config/values.ts'
+import type { Moment } from '../elapsed.ts'
 import type { ErrorCode } from '../errors.ts'
 import { toGatewayError } from '../http/answers.ts'
 import { NoReply, type Silence } from '../service/exchange.ts'
-import type { Moment } from '../store/elapsed.ts'
 import type { Claim, ClaimChange } from '../store/store.ts'
 
 /*

@@ -114,13 +114,8 @@ export interface EventFilter {
   readonly limit?: number | undefined
 }
 
-/**
- * The durable record of the service's events, and the queue of their deliveries. Each shipment has a queue of its own, in
- * the order in which its events were stored: an event is leased only if it is the first `due` one of its shipment.
- */
-export interface Events {
-  /** Stores an event durably, queued for delivery if it says so. A copy changes nothing. */
-  takeEvent(event: NewEvent): Promise<{ readonly taken: boolean; readonly id: string }>
+/** What is asked of the record of events. */
+export interface EventReads {
   findEvent(id: string): Promise<StoredEvent | undefined>
   /** Returns the events of a shipment, oldest first. */
   eventsOfShipment(tenant: string, shipment: string): Promise<readonly StoredEvent[]>
@@ -131,32 +126,41 @@ export interface Events {
   shipmentsWithEvents(tenant: string, since: number, limit?: number): Promise<readonly string[]>
   /** Returns events, oldest first. */
   listEvents(filter: EventFilter): Promise<readonly StoredEvent[]>
-
   /** Returns those of the tenants that have a delivery that can start now. */
   tenantsWithDue(tenants: readonly string[]): Promise<readonly string[]>
+  /** Returns the instances that have leased events. */
+  leaseholders(): Promise<readonly string[]>
+  /** Returns the endpoints that are stopped or pause. */
+  endpoints(): Promise<readonly EndpointState[]>
+  /** Counts the `due` and the `parked` events of every tenant. */
+  openEvents(): Promise<readonly OpenEvents[]>
+}
+
+/**
+ * The durable record of the service's events, and the queue of their deliveries. Each shipment has a queue of its own, in
+ * the order in which its events were stored: an event is leased only if it is the first `due` one of its shipment.
+ */
+export interface EventWrites {
+  /** Stores an event durably, queued for delivery if it says so. A copy changes nothing. */
+  takeEvent(event: NewEvent): Promise<{ readonly taken: boolean; readonly id: string }>
   /**
    * Leases the first `due` event of up to `limit` shipments, longest due first. Another lease waits until this one ends: after
    * its time, or once the instance that has it has not renewed its own lease for ten seconds.
    */
   leaseEvents(tenant: string, limit: number, leaseMs: number, instance?: string): Promise<readonly StoredEvent[]>
-  /** Returns the instances that have leased events. */
-  leaseholders(): Promise<readonly string[]>
   /** Stores the body of every try; returns false if the lease is lost. */
   keepBody(event: EventVersion, body: CallbackBody): Promise<boolean>
   /** Stores the end of a try and ends the lease; returns false if the lease is lost. */
   finishTry(event: EventVersion, outcome: TryOutcome): Promise<boolean>
-
   /** Makes events `due` at once, with all their tries, and returns how many exist. */
   replayEvents(ids: readonly string[]): Promise<number>
   /** Skips events that are `due` or `parked`, and returns how many. */
   skipEvents(ids: readonly string[]): Promise<number>
   /** Ends a stop or a pause; returns false if there was none. */
   resumeEndpoint(tenant: string): Promise<boolean>
-  /** Returns the endpoints that are stopped or pause. */
-  endpoints(): Promise<readonly EndpointState[]>
-  /** Counts the `due` and the `parked` events of every tenant. */
-  openEvents(): Promise<readonly OpenEvents[]>
 }
+
+export interface Events extends EventReads, EventWrites {}
 
 /** How many events and shipments a list has by default. */
 const EVENT_LIST_LIMIT = 1_000
@@ -188,18 +192,6 @@ const isWaiting = (tenant: string) =>
   `EXISTS (SELECT 1 FROM transload.endpoints AS endpoint WHERE endpoint.tenant = ${tenant} AND ${IS_WAITING})`
 /** The ids of `$1`, a list as JSON. */
 const LISTED = '(SELECT value FROM transload.each($1))'
-
-type EventReads = Pick<
-  Events,
-  | 'findEvent'
-  | 'eventsOfShipment'
-  | 'shipmentsWithEvents'
-  | 'listEvents'
-  | 'tenantsWithDue'
-  | 'leaseholders'
-  | 'endpoints'
-  | 'openEvents'
->
 
 export const eventReads: WorkOf<EventReads> = {
   *findEvent(id) {
@@ -261,11 +253,6 @@ export const eventReads: WorkOf<EventReads> = {
     }))
   },
 }
-
-type EventWrites = Pick<
-  Events,
-  'takeEvent' | 'leaseEvents' | 'keepBody' | 'finishTry' | 'replayEvents' | 'skipEvents' | 'resumeEndpoint'
->
 
 export const eventWrites: WorkOf<EventWrites> = {
   *takeEvent(event) {

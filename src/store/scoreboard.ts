@@ -1,5 +1,5 @@
 import { CALL_COUNTS, NAME_COUNTS } from './schema.ts'
-import { sql, type WorkOf } from './work.ts'
+import { type DatabaseRow, item, sql, type WorkOf } from './work.ts'
 
 /** The interface that counted calls use. Dry runs are no use of a caller. */
 export type Use = 'version-1' | 'version-2' | 'dry-run'
@@ -82,43 +82,25 @@ export const mostNames = (kind: NameKind): number | undefined => MOST_NAMES[kind
 /** The kinds whose names callers choose; they belong to no action. */
 const BOUNDED_KINDS = Object.keys(MOST_NAMES) as readonly NameKind[]
 
-/** Returns the names that may be stored beside the known ones; those beyond the limit of their kind become one. */
-function boundNames(
-  names: readonly NameCount[],
-  known: (tenant: string, kind: NameKind) => Iterable<string>,
-): readonly NameCount[] {
-  const admitted = new Map<string, Set<string>>()
-  const admittedOf = (tenant: string, kind: NameKind): Set<string> => {
+/** Returns names as they are stored beside the known ones: those beyond the limit of their kind become one. */
+function boundNames(names: readonly NameCount[], known: readonly DatabaseRow[]): readonly NameCount[] {
+  const admitted = new Map<string, Set<unknown>>()
+  const admittedOf = (tenant: unknown, kind: unknown): Set<unknown> => {
     const key = `${kind} ${tenant}`
-    const found = admitted.get(key) ?? new Set(known(tenant, kind)).add(OTHER_NAMES)
+    // The name of the others is one more.
+    const found = admitted.get(key) ?? new Set([OTHER_NAMES])
     admitted.set(key, found)
     return found
   }
-  const others = new Map<string, NameCount>()
-  const kept = names.filter((count) => {
+  for (const { tenant, kind, name } of known) admittedOf(tenant, kind).add(name)
+  return names.map((count) => {
     const most = mostNames(count.kind)
-    if (most === undefined) return true
-    const admittedNames = admittedOf(count.tenant, count.kind)
-    // The name of the others is one more.
-    if (count.name !== OTHER_NAMES && admittedNames.size <= most) admittedNames.add(count.name)
-    if (count.name !== OTHER_NAMES && admittedNames.has(count.name)) return true
-    const key = `${count.kind} ${count.tenant}`
-    others.set(key, addNames(others.get(key), { ...count, action: '', name: OTHER_NAMES, example: '' }))
-    return false
+    if (most === undefined) return count
+    const some = admittedOf(count.tenant, count.kind)
+    if (some.size <= most) some.add(count.name)
+    const isOther = count.name === OTHER_NAMES || !some.has(count.name)
+    return isOther ? { ...count, action: '', name: OTHER_NAMES, example: '' } : count
   })
-  return [...kept, ...others.values()]
-}
-
-/** Adds a count to one of the same key. */
-function addNames(before: NameCount | undefined, more: NameCount): NameCount {
-  if (!before) return more
-  return {
-    ...more,
-    count: before.count + more.count,
-    firstAt: Math.min(before.firstAt, more.firstAt),
-    lastAt: Math.max(before.lastAt, more.lastAt),
-    example: more.lastAt >= before.lastAt ? more.example : before.example,
-  }
 }
 
 const CALL_KEY = 'tenant, day, use, action, outcome'
@@ -150,7 +132,8 @@ const ADD_CALLS = `INSERT INTO transload.call_counts AS known (${CALL_COUNTS.nam
   SELECT ${CALL_COUNTS.items} FROM transload.each($1) WHERE 1 = 1
   ON CONFLICT (${CALL_KEY}) DO UPDATE SET calls = known.calls + excluded.calls`
 const ADD_NAMES = `INSERT INTO transload.name_counts AS known (${NAME_COUNTS.names})
-  SELECT ${NAME_COUNTS.items} FROM transload.each($1) WHERE 1 = 1
+  SELECT ${[0, 1, 2, 3].map((index) => item(index)).join(', ')}, sum(${item(4, 'bigint')}), min(${item(5, 'bigint')}),
+    max(${item(6, 'bigint')}), max(${item(7)}) FROM transload.each($1) GROUP BY 1, 2, 3, 4
   ON CONFLICT (${NAME_KEY}) DO UPDATE SET count = known.count + excluded.count,
   first_at = CASE WHEN excluded.first_at < known.first_at THEN excluded.first_at ELSE known.first_at END,
   example = CASE WHEN excluded.last_at >= known.last_at THEN excluded.example ELSE known.example END,
@@ -169,13 +152,7 @@ export const countWrites: WorkOf<Pick<Scoreboard, 'addCounts'>> = {
     for (const day of days) yield sql('INSERT INTO transload.watched_days VALUES ($1) ON CONFLICT DO NOTHING', day)
     yield sql(ADD_CALLS, CALL_COUNTS.listOf(calls))
     const tenants = [...new Set(names.map(({ tenant }) => tenant))]
-    const known = Map.groupBy(
-      yield sql(KNOWN_NAMES, JSON.stringify(tenants)),
-      ({ tenant, kind }) => `${kind} ${tenant}`,
-    )
-    const bounded = boundNames(names, (tenant, kind) =>
-      (known.get(`${kind} ${tenant}`) ?? []).map(({ name }) => String(name)),
-    )
-    yield sql(ADD_NAMES, NAME_COUNTS.listOf(bounded))
+    const known = yield sql(KNOWN_NAMES, JSON.stringify(tenants))
+    yield sql(ADD_NAMES, NAME_COUNTS.listOf(boundNames(names, known)))
   },
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { type AnswerOf, createBatcher } from '../batch.ts'
+import { afterGathering } from '../batch.ts'
 import { claimReason, newlyClaimed } from '../claim.ts'
 import { inAnyCase, keyOf, kindNumber, LINK_KEY, namedIn, thingOf } from '../names.ts'
 import { CLAIMS } from '../schema.ts'
@@ -25,37 +25,95 @@ interface BatchStatement<T, R> {
   readonly text: string
   /** Returns the parameters. */
   readonly valuesOf: (items: readonly T[]) => readonly unknown[]
-  /** Returns the answers, from rows whose column `nth` counts the items from one. */
-  readonly answersOf: (rows: readonly DatabaseRow[], items: readonly T[]) => AnswerOf<R>
+  /** Returns the answer to an item, from the rows that have its number, from one, in their column `nth`. */
+  readonly answerOf: (rows: readonly DatabaseRow[], item: T) => R
   /** Returns the key of an item: those of one key never share a statement. @default any may */
   readonly keyOf?: (item: T) => string
 }
 
-/** Returns a function whose concurrent calls share statements: one transaction and round trip for many. */
-function inBatches<T, R>(pool: pg.Pool, statement: BatchStatement<T, R>): (item: T) => Promise<R> {
-  const { text, valuesOf, answersOf, keyOf: keyOfItem } = statement
-  let { name } = statement
-  return createBatcher<T, R>({
-    concurrency: CONCURRENT_BATCHES,
-    maxItems: MAX_BATCH,
-    isInvalidItem: isRolledBack,
-    ...(keyOfItem && { keyOf: keyOfItem }),
-    async run(items) {
-      const query = { text, values: [...valuesOf(items)] }
-      const { rows } = await pool.query<DatabaseRow>(name ? { name, ...query } : query).catch((error: unknown) => {
-        if (!isNotPrepared(error)) throw error
-        name = undefined
-        return pool.query<DatabaseRow>(query)
-      })
-      return answersOf(rows, items)
-    },
-  })
+interface Waiting<T, R> {
+  readonly item: T
+  resolve(answer: R): void
+  reject(error: unknown): void
 }
 
-/** Returns the rows of each item, in their order. */
-function rowsByItem(rows: readonly DatabaseRow[]): AnswerOf<readonly DatabaseRow[]> {
-  const found = Map.groupBy(rows, ({ nth }) => Number(nth) - 1)
-  return (index) => found.get(index) ?? []
+/**
+ * Returns a function whose concurrent calls share statements: those that arrive one after the other, or while all batches are
+ * busy, share the next one, and with it a transaction and a round trip.
+ */
+function inBatches<T, R>(
+  pool: pg.Pool,
+  { name, text, valuesOf, answerOf, keyOf: keyOfItem }: BatchStatement<T, R>,
+): (item: T) => Promise<R> {
+  let waiting: Waiting<T, R>[] = []
+  let running = 0
+  let isGathering = false
+  let preparedName = name
+
+  function gather(): void {
+    if (isGathering || running >= CONCURRENT_BATCHES || waiting.length === 0) return
+    isGathering = true
+    afterGathering(() => waiting.length, start)
+  }
+
+  function start(): void {
+    isGathering = false
+    running += 1
+    void settle(next()).finally(() => {
+      running -= 1
+      gather()
+    })
+    gather()
+  }
+
+  /** Takes the items of the next batch. */
+  function next(): readonly Waiting<T, R>[] {
+    const batch: Waiting<T, R>[] = []
+    const later: Waiting<T, R>[] = []
+    const keys = new Set<string>()
+    for (const one of waiting) {
+      const key = keyOfItem?.(one.item)
+      const isLater = batch.length === MAX_BATCH || (key !== undefined && keys.has(key))
+      if (key !== undefined) keys.add(key)
+      ;(isLater ? later : batch).push(one)
+    }
+    waiting = later
+    return batch
+  }
+
+  async function settle(batch: readonly Waiting<T, R>[]): Promise<void> {
+    try {
+      const found = Map.groupBy(await ask(batch.map(({ item }) => item)), ({ nth }) => Number(nth) - 1)
+      for (const [index, { item, resolve }] of batch.entries()) resolve(answerOf(found.get(index) ?? [], item))
+    } catch (error) {
+      if (batch.length > 1 && isRolledBack(error)) await settleEach(batch)
+      else for (const { reject } of batch) reject(error)
+    }
+  }
+
+  /** Tries each item by itself: in their order where it may matter, else at once, because one of them may take long. */
+  async function settleEach(batch: readonly Waiting<T, R>[]): Promise<void> {
+    if (keyOfItem) await Promise.all(batch.map((one) => settle([one])))
+    else for (const one of batch) await settle([one])
+  }
+
+  async function ask(items: readonly T[]): Promise<readonly DatabaseRow[]> {
+    const query = { text, values: [...valuesOf(items)] }
+    const named = preparedName ? { name: preparedName, ...query } : query
+    const { rows } = await pool.query<DatabaseRow>(named).catch((error: unknown) => {
+      if (!isNotPrepared(error)) throw error
+      preparedName = undefined
+      return pool.query<DatabaseRow>(query)
+    })
+    return rows
+  }
+
+  return (item) => {
+    const { promise, resolve, reject } = Promise.withResolvers<R>()
+    waiting.push({ item, resolve, reject })
+    gather()
+    return promise
+  }
 }
 
 /** The items of a parameter, as rows with these columns. */
@@ -163,28 +221,21 @@ export const createBatches = (pool: pg.Pool) => ({
   named: inBatches<Pick<Link, 'tenant' | 'name'>, readonly Named[]>(pool, {
     text: NAMED,
     valuesOf: (all) => [numbered(all)],
-    answersOf(rows, all) {
-      const rowsOfItem = rowsByItem(rows)
-      return (index) => {
-        const found = rowsOfItem(index)
-        const exact = found.filter((row) => row['name'] === all[index]?.name)
-        return namedIn(exact.length > 0 ? exact : found)
-      }
+    answerOf(rows, { name }) {
+      const exact = rows.filter((row) => row['name'] === name)
+      return namedIn(exact.length > 0 ? exact : rows)
     },
   }),
   thing: inBatches<Pick<Thing, 'tenant' | 'id'>, Thing | undefined>(pool, {
     text: THINGS,
     valuesOf: (all) => [numbered(all)],
-    answersOf(rows) {
-      const rowsOfItem = rowsByItem(rows)
-      return (index) => rowsOfItem(index).map(thingOf)[0]
-    },
+    answerOf: (rows) => rows.map(thingOf)[0],
   }),
   put: inBatches<XrefWrite, void>(pool, {
     name: 'put',
     text: `WITH ${CLOCK}, ${putSteps(1)} SELECT`,
     valuesOf: putValues,
-    answersOf: () => () => undefined,
+    answerOf: () => undefined,
   }),
   /** Inserts a claim; the answer is undefined if the key or the handle is taken. */
   claim: inBatches<NewClaim, Claim | undefined>(pool, {
@@ -201,13 +252,7 @@ export const createBatches = (pool: pg.Pool) => ({
       ),
       all.length > 1,
     ],
-    answersOf(rows, all) {
-      const rowsOfItem = rowsByItem(rows)
-      return (index) => {
-        const [wanted, row] = [all[index], rowsOfItem(index)[0]]
-        return wanted && row && newlyClaimed(wanted, undefined, Number(row['changed_at']))
-      }
-    },
+    answerOf: ([row], wanted) => row && newlyClaimed(wanted, undefined, Number(row['changed_at'])),
   }),
   /** Changes a claim; the answer is undefined if the claim has another version. */
   change: inBatches<WantedChange, Claim | undefined>(pool, {
@@ -224,10 +269,7 @@ export const createBatches = (pool: pg.Pool) => ({
       all.length > 1,
       ...putValues(all.flatMap(({ names }) => names ?? [])),
     ],
-    answersOf(rows) {
-      const rowsOfItem = rowsByItem(rows)
-      return (index) => rowsOfItem(index).map(CLAIMS.of)[0]
-    },
+    answerOf: (rows) => rows.map(CLAIMS.of)[0],
   }),
 })
 

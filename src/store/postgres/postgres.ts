@@ -65,8 +65,9 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     try {
       return await work()
     } catch (error) {
-      if (isReadOnly(error)) session.leave(error)
-      throw asStoreError(error)
+      const known = asStoreError(error)
+      if (isReadOnly(error)) session.leave(known)
+      throw known
     }
   }
 

@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay, setInterval as every } from 'node:timers/promises'
 import type { ClientBase } from 'pg'
-import { backoffMs } from '../elapsed.ts'
+import { backoffMs } from '../../elapsed.ts'
 import { neededAfter, type SchemaStep, STEPS, tooNew, VERSION } from '../schema.ts'
 import { StoreTooNew } from '../store.ts'
 import type { Server } from './address.ts'
@@ -76,9 +76,11 @@ export function startSession({ servers, onUp, onDown, onNotice }: SessionOptions
     client.on('end', onEnd)
     closing.signal.addEventListener('abort', onEnd)
     leaveNow = lost.reject
-    let pings: NodeJS.Timeout | undefined
-    let isPinging = false
-    let looks: NodeJS.Timeout | undefined
+    const over = new AbortController()
+    /** One at a time: a server that hangs must not find a queue. */
+    async function repeat(everyMs: number, work: () => Promise<void>): Promise<void> {
+      for await (const _ of every(everyMs, undefined, { signal: over.signal })) await work()
+    }
     try {
       await migrate(client)
       const ping = async (): Promise<void> => {
@@ -95,21 +97,11 @@ export function startSession({ servers, onUp, onDown, onNotice }: SessionOptions
       onUp(chosen)
       notices.forEach(onNotice)
       start()
-      // One at a time: a server that hangs must not find a queue.
-      pings = setInterval(() => {
-        if (isPinging) return
-        isPinging = true
-        void ping()
-          .catch(lost.reject)
-          .finally(() => {
-            isPinging = false
-          })
-      }, PING_EVERY_MS)
-      looks = setInterval(() => void lookAround(chosen).catch(lost.reject), LOOK_EVERY_MS)
+      repeat(PING_EVERY_MS, ping).catch(lost.reject)
+      repeat(LOOK_EVERY_MS, () => lookAround(chosen)).catch(lost.reject)
       return await lost.promise
     } finally {
-      clearInterval(pings)
-      clearInterval(looks)
+      over.abort()
       leaveNow = () => undefined
       closing.signal.removeEventListener('abort', onEnd)
       end(client)

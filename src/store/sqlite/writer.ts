@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
+import { backoffMs } from '../../elapsed.ts'
 import { afterGathering } from '../batch.ts'
-import { backoffMs } from '../elapsed.ts'
 import type { StoreState } from '../state.ts'
 import { StoreDown, StoreTooNew } from '../store.ts'
 import { damaged, type FileIdentity, NotAStore } from './connection.ts'
@@ -92,10 +92,8 @@ interface PendingWrite {
 
 /** Starts the writing thread, and restarts it if it dies. */
 export function startWriter(data: WorkerData, now: () => number, { onState, onLost }: WriterEvents): Writer {
-  /** The writes at the worker, in the order of their numbers; undefined once answered. */
-  let sent: (PendingWrite | undefined)[] = []
-  let firstNo = 1
-  let unanswered = 0
+  /** The writes at the worker, by their numbers. */
+  const sent = new Map<number, PendingWrite>()
   const started = Promise.withResolvers<void>()
   let worker: Worker | undefined
   let restart: NodeJS.Timeout | undefined
@@ -169,10 +167,9 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
 
   function settle(results: readonly WriteResult[]): void {
     for (const result of results) {
-      const pending = sent[result.no - firstNo]
+      const pending = sent.get(result.no)
       if (!pending) continue
-      sent[result.no - firstNo] = undefined
-      unanswered -= 1
+      sent.delete(result.no)
       if (result.down !== undefined) pending.reject(new StoreDown(`The store cannot write: ${result.down}`))
       else if (result.failed !== undefined) pending.reject(new Error(`The store refused a write: ${result.failed}`))
       else pending.resolve(result.result)
@@ -181,10 +178,9 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
 
   /** Rejects every write. The dead thread may have committed some of them, but none was acknowledged. */
   function rejectAll(reason: string): void {
-    for (const pending of [...sent, ...unsent]) pending?.reject(new StoreDown(reason))
-    sent = []
+    for (const { reject } of [...sent.values(), ...unsent]) reject(new StoreDown(reason))
+    sent.clear()
     unsent = []
-    unanswered = 0
     isWaiting = false
     started.resolve()
     onState({ ready: false, error: new StoreDown(reason) })
@@ -199,21 +195,15 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
    * its content, and so does a commit: writes that arrive one after the other, or during a commit, share both.
    */
   function gather(): void {
-    if (isGathering || unsent.length === 0 || (unanswered > 0 && !isWaiting)) return
+    if (isGathering || unsent.length === 0 || (sent.size > 0 && !isWaiting)) return
     isGathering = true
     afterGathering(() => unsent.length, flush)
   }
 
   function flush(): void {
     isGathering = false
-    const [next] = unsent
-    if (!next) return
-    if (unanswered === 0) {
-      sent = []
-      firstNo = next.call.no
-    }
-    sent.push(...unsent)
-    unanswered += unsent.length
+    if (unsent.length === 0) return
+    for (const write of unsent) sent.set(write.call.no, write)
     const callsOf = (isStep: boolean) => unsent.filter((write) => write.isStep === isStep).map(({ call }) => call)
     send({ calls: callsOf(false), steps: callsOf(true) })
     unsent = []
