@@ -76,7 +76,7 @@ const LAYERS: readonly string[] = [
   'src/store/',
   // The other files at the root of src: errors, exit codes.
   'src/',
-  'src/collections/',
+  'src/tools/',
   'mappings/',
   'src/mapping/',
   // JSON and strings as they come from outside.
@@ -260,12 +260,12 @@ const rules: readonly Rule[] = [
     broken: [{ path: 'mappings/restless.ts', text: 'export const lot = Math.random()' }],
   },
   {
-    name: 'the stores import nothing of the gateway but collections, text and files at the root of src',
+    name: 'the stores import nothing of the gateway but tools, text and files at the root of src',
     breaches: mayNotImport(
       (path) => inside(path, 'src/store/'),
       (target) =>
         folderOf(target) !== undefined &&
-        !['src/store/', 'src/', 'src/collections/', 'src/text/'].includes(folderOf(target) ?? ''),
+        !['src/store/', 'src/', 'src/tools/', 'src/text/'].includes(folderOf(target) ?? ''),
     ),
     broken: [{ path: 'src/store/nosy.ts', text: "import { vehicleTypes } from '../../mappings/vehicle-types.ts'" }],
   },

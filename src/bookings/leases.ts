@@ -1,7 +1,7 @@
-import { currentMoment, elapsedSince, type Moment } from '../elapsed.ts'
 import type { Logger } from '../observe/log.ts'
 import { isAlive } from '../store/instance.ts'
 import type { Claim, Claims, Store } from '../store/store.ts'
+import { currentMoment, elapsedSince, type Moment } from '../tools/elapsed.ts'
 import { HELD_FOR_MS, isHeldSince, isStale, LEASE_MS, type Lease, NO_LEASE, renewed } from './protocol.ts'
 
 /** This gateway's lease among the gateways of one store. */

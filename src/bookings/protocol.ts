@@ -1,9 +1,9 @@
 import type { StatusSet } from '../config/values.ts'
-import type { Moment } from '../elapsed.ts'
 import type { ErrorCode } from '../errors.ts'
 import { toGatewayError } from '../http/answers.ts'
 import { NoReply, type Silence } from '../service/exchange.ts'
 import type { Claim, ClaimChange } from '../store/store.ts'
+import type { Moment } from '../tools/elapsed.ts'
 
 /*
  * The decisions of the protocol of a booking, without a store, a service or a clock. The rules of a claim's row are in

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
-import { createBoundedCache } from '../collections/bounded-cache.ts'
-import { createUnorderedList, type Held } from '../collections/unordered-list.ts'
 import type { Config } from '../config/config.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Share, Source } from '../observe/call.ts'
+import { createBoundedCache } from '../tools/bounded-cache.ts'
+import { createUnorderedList, type Held } from '../tools/unordered-list.ts'
 
 /*
  * What callers may use. Whatever a call takes is given back when it ends (`Share.leave`).

@@ -2,7 +2,6 @@ import { createHmac, createSecretKey, hash, randomBytes, scrypt, timingSafeEqual
 import type { IncomingMessage } from 'node:http'
 import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
-import { createBoundedCache } from '../collections/bounded-cache.ts'
 import { FAST_HASH, MADE_SECRET, parseSecretHash, type Tenant } from '../config/tenants-file.ts'
 import { gatewayError } from '../errors.ts'
 import type { Settings } from '../mapping/row.ts'
@@ -10,6 +9,7 @@ import { type Deprecation, deprecationOf } from '../migration/deprecation.ts'
 import { compileNetworks, type Networks } from '../networks.ts'
 import type { Share } from '../observe/call.ts'
 import { type BasicPair, basicOf, basicPair } from '../service/credential.ts'
+import { createBoundedCache } from '../tools/bounded-cache.ts'
 import {
   accountAt,
   type Caller,

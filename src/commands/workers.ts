@@ -3,10 +3,10 @@ import cluster, { type Worker } from 'node:cluster'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { Proofs } from '../callers/caller.ts'
-import { createBoundedCache } from '../collections/bounded-cache.ts'
 import { EXIT_CONFIG, EXIT_FAILED } from '../exit-codes.ts'
 import { endOfLog, type Logger } from '../observe/log.ts'
 import type { CollectMetrics, ProcessMetrics } from '../observe/metrics.ts'
+import { createBoundedCache } from '../tools/bounded-cache.ts'
 
 /** A worker that ends sooner than this after its start is restarted only after a pause. */
 const HEALTHY_AFTER_MS = 5_000

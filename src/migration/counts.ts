@@ -6,7 +6,7 @@ import {
   type CallCount,
   type CountBatch,
   DAY_MS,
-  mostNames,
+  MOST_OF_KIND,
   type NameCount,
   type NameKind,
   OTHER_NAMES,
@@ -245,7 +245,7 @@ export function createTally(mayGrow: () => boolean): Tally {
     const own = storableName(sent)
     const short = names.get(own)
     if (short) return short
-    const most = mostNames(kind)
+    const most = MOST_OF_KIND[kind]
     const isBeyond = most !== undefined && (names.size >= most * PENDING_FACTOR || !mayGrow())
     const name = isBeyond ? OTHER_NAMES : own
     const known = names.get(name)

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { createBoundedCache } from '../collections/bounded-cache.ts'
 import type { Config } from '../config/config.ts'
 import type { Logger } from '../observe/log.ts'
 import { type CountedMetric, createLabeledCounter, type Gauge } from '../observe/metrics.ts'
@@ -7,6 +6,7 @@ import { sizeGauges } from '../observe/store.ts'
 import { PRUNED_TABLES, type PrunedTable, type PruneStepEnd, type Pruning } from '../store/pruning.ts'
 import { COUNTED_DAYS, DAY_MS } from '../store/scoreboard.ts'
 import type { Store } from '../store/store.ts'
+import { createBoundedCache } from '../tools/bounded-cache.ts'
 
 /** How a table is pruned. */
 export interface PruneOptions {

@@ -4,9 +4,9 @@ import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflateRaw, inflate as inflateZlib, type ZlibOptions } from 'node:zlib'
 import type { Dispatcher } from 'undici'
 import { hasZlibHeader } from '../body/bytes.ts'
-import { createUnorderedList, type Held } from '../collections/unordered-list.ts'
 import { currentCall, type RequestTrace, type TracedRequest, withTraceHeaders } from '../observe/call.ts'
 import type { Meters } from '../observe/meters.ts'
+import { createUnorderedList, type Held } from '../tools/unordered-list.ts'
 import type { Mask } from './credential.ts'
 
 /** A request to the service, complete before it is sent. */

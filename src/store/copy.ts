@@ -7,15 +7,18 @@ type Value = string | number | null
 /** The values of a row, in the order of its columns. */
 export type CopiedRow = readonly Value[]
 
-/** Reads and writes whole rows, for a copy from one store to another. */
-export interface Copying {
+/** Reads whole rows, for a scan, and for a copy from one store to another. */
+export interface CopyReads {
   /** Returns rows in the order of the key, after one. */
   rowsAfter(table: string, after: CopiedRow | undefined): Promise<readonly CopiedRow[]>
-  addRows(table: string, rows: readonly CopiedRow[]): Promise<void>
   /** Returns the gateways that use the store now. */
   liveInstances(): Promise<readonly string[]>
   /** Returns the store of which a copy into this one has begun and not ended. */
   copiedFrom(): Promise<string | undefined>
+}
+
+export interface CopyWrites {
+  addRows(table: string, rows: readonly CopiedRow[]): Promise<void>
   beginCopy(from: string): Promise<void>
   /** Ends a copy; the calendar goes on from this day. */
   endCopy(day: number): Promise<void>
@@ -72,7 +75,7 @@ const rowOf = ({ columns }: Table, row: DatabaseRow): CopiedRow =>
 const keyOf = ({ columns, key }: Table, row: CopiedRow): readonly Value[] =>
   key.map((name) => row[columns.findIndex((column) => column.name === name)] ?? null)
 
-export const copyReads: WorkOf<Pick<Copying, 'rowsAfter' | 'liveInstances' | 'copiedFrom'>> = {
+export const copyReads: WorkOf<CopyReads> = {
   *rowsAfter(name, after) {
     const table = tableOf(name)
     const key = table.key.join(', ')
@@ -91,7 +94,7 @@ export const copyReads: WorkOf<Pick<Copying, 'rowsAfter' | 'liveInstances' | 'co
   },
 }
 
-export const copyWrites: WorkOf<Pick<Copying, 'addRows' | 'beginCopy' | 'endCopy'>> = {
+export const copyWrites: WorkOf<CopyWrites> = {
   *addRows(name, rows) {
     const { columns } = tableOf(name)
     const values = columns.map(({ isText }, index) => item(index, isText ? 'text' : 'bigint'))
@@ -116,7 +119,7 @@ export const copyWrites: WorkOf<Pick<Copying, 'addRows' | 'beginCopy' | 'endCopy
 
 /** Reads the rows of a table after one, page by page. */
 export async function* pages(
-  rowsAfter: Copying['rowsAfter'],
+  rowsAfter: CopyReads['rowsAfter'],
   table: string,
   after?: CopiedRow,
 ): AsyncGenerator<readonly CopiedRow[]> {

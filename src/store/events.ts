@@ -23,8 +23,7 @@ export interface NewEvent {
  * The states of an event: `recorded` without a delivery, `due` until a try succeeds, `delivered`, `parked` after the last
  * try or a refusal, `skipped` by an operator.
  */
-export const EVENT_STATES = ['recorded', 'due', 'delivered', 'parked', 'skipped'] as const
-export type EventState = (typeof EVENT_STATES)[number]
+export type EventState = 'recorded' | 'due' | 'delivered' | 'parked' | 'skipped'
 
 /** The format of a rendered body. */
 export type CallbackFormat = 'json' | 'form'
@@ -169,7 +168,7 @@ const EVENTS_PER_SHIPMENT = 4
 const ID_DIGITS = 32
 
 /** Returns the id of an event: the same for every copy, in every store, even after the event was pruned. */
-export function eventId({ tenant, shipment, event, date, digest }: NewEvent): string {
+function eventId({ tenant, shipment, event, date, digest }: NewEvent): string {
   const identity = JSON.stringify([tenant, shipment, event, date, digest])
   return `msg_${createHash('sha256').update(identity).digest('hex').slice(0, ID_DIGITS)}`
 }

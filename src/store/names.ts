@@ -1,4 +1,4 @@
-import { type Copying, pages } from './copy.ts'
+import { type CopyReads, pages } from './copy.ts'
 import type { Link, LinkKey, Named, NameReads, NameWrites, NewLink, Thing, Xref } from './store.ts'
 import { type DatabaseRow, item, now, sql, TODAY, type WorkOf } from './work.ts'
 
@@ -9,6 +9,9 @@ const SERVICE_KINDS = 2
 export function kindNumber({ kind, givenBy }: Pick<Link, 'kind' | 'givenBy'>): number {
   return (kind === 'quote' ? 0 : 1) + (givenBy === 'caller' ? 0 : SERVICE_KINDS)
 }
+
+/** Returns the key of a link, as its row has it. */
+const partsOf = (link: LinkKey) => [link.tenant, link.name, kindNumber(link), link.vin] as const
 
 export const LINK_KEY = 'tenant, name, kind, vin'
 
@@ -38,7 +41,7 @@ const FIND_THING =
   'SELECT tenant, id, own, facts::text AS facts, at FROM transload.things WHERE tenant = $1 AND id = $2'
 
 /** Returns the link in a row with all its columns. */
-export function linkOf(row: DatabaseRow): Link {
+function linkOf(row: DatabaseRow): Link {
   const kind = Number(row['kind'])
   return {
     tenant: String(row['tenant']),
@@ -107,10 +110,10 @@ export const nameReads: WorkOf<NameReads> = {
 
 /** Reads page by page, each by itself, which lets checkpoints and calls run in between. */
 export async function* scan(
-  rowsAfter: Copying['rowsAfter'],
+  rowsAfter: CopyReads['rowsAfter'],
   { tenant, after }: Parameters<Xref['scan']>[0],
 ): AsyncGenerator<readonly Link[]> {
-  const from = after ? [after.tenant, after.name, kindNumber(after), after.vin] : [tenant ?? '', '', -1, '']
+  const from = after ? partsOf(after) : [tenant ?? '', '', -1, '']
   for await (const rows of pages(rowsAfter, 'links', from)) {
     // In the order of the columns.
     const links = rows.map(([of, name, kind, vin, id, at]) => linkOf({ tenant: of, name, kind, vin, id, at }))
@@ -151,16 +154,14 @@ export const nameWrites: WorkOf<NameWrites> = {
   *put({ links, thing }) {
     const at = yield* now()
     for (const link of links) {
-      yield sql(PUT_LINK, link.tenant, link.name, kindNumber(link), link.vin, link.id, link.at ?? at)
+      yield sql(PUT_LINK, ...partsOf(link), link.id, link.at ?? at)
     }
     if (!thing) return
     yield sql(PUT_THING, thing.tenant, thing.id, thing.own, thing.facts && JSON.stringify(thing.facts), at)
   },
   *unlink(links) {
     let dropped = 0
-    for (const { tenant, name, vin, id, ...link } of links) {
-      dropped += (yield sql(DROP_LINK, tenant, name, kindNumber(link), vin, id)).length
-    }
+    for (const link of links) dropped += (yield sql(DROP_LINK, ...partsOf(link), link.id)).length
     return dropped
   },
   *load(links, { replace }) {
@@ -187,11 +188,9 @@ const DROP_LINK = `DELETE FROM transload.links
   WHERE tenant = $1 AND name = $2 AND kind = $3 AND vin = $4 AND id = $5 RETURNING 1`
 
 /** Returns one text for the key of a link. */
-export const keyOf = (link: LinkKey): string => JSON.stringify([link.tenant, link.name, kindNumber(link), link.vin])
+export const keyOf = (link: LinkKey): string => JSON.stringify(partsOf(link))
 
 const byKey = (links: readonly Link[]) => new Map(links.map((link) => [keyOf(link), link]))
 
 const rowsOf = (links: readonly NewLink[]): string =>
-  JSON.stringify(
-    links.map((link, index) => [link.tenant, link.name, kindNumber(link), link.vin, link.id, link.at ?? null, index]),
-  )
+  JSON.stringify(links.map((link, index) => [...partsOf(link), link.id, link.at ?? null, index]))

@@ -6,7 +6,7 @@ export const PRUNED_TABLES = ['claims', 'audit', 'links', 'things', 'instances']
 export type PrunedTable = (typeof PRUNED_TABLES)[number] | 'facts' | 'events' | 'counts'
 
 /** One step of pruning. */
-export interface PruneStep {
+interface PruneStep {
   readonly table: PrunedTable
   /** Rows that were neither written nor used for this long may go; a part of a day counts as a day. */
   readonly olderThanMs: number

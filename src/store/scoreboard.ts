@@ -73,14 +73,11 @@ export const USES_AT_ONCE = 1_000
 /** The name under which a bounded kind counts the names beyond its limit. */
 export const OTHER_NAMES = ''
 
-/** How many names of a kind a tenant may have, where callers choose them. */
-const MOST_NAMES: Readonly<Partial<Record<NameKind, number>>> = { unknown: 50, agent: 10, network: 50 }
-
-/** Returns how many names of a kind a tenant may have; undefined where the gateway itself limits them. */
-export const mostNames = (kind: NameKind): number | undefined => MOST_NAMES[kind]
+/** How many names of a kind a tenant may have, where callers choose them; the gateway itself limits the others. */
+export const MOST_OF_KIND: Readonly<Partial<Record<NameKind, number>>> = { unknown: 50, agent: 10, network: 50 }
 
 /** The kinds whose names callers choose; they belong to no action. */
-const BOUNDED_KINDS = Object.keys(MOST_NAMES) as readonly NameKind[]
+const BOUNDED_KINDS = Object.keys(MOST_OF_KIND) as readonly NameKind[]
 
 /** Returns names as they are stored beside the known ones: those beyond the limit of their kind become one. */
 function boundNames(names: readonly NameCount[], known: readonly DatabaseRow[]): readonly NameCount[] {
@@ -94,7 +91,7 @@ function boundNames(names: readonly NameCount[], known: readonly DatabaseRow[]):
   }
   for (const { tenant, kind, name } of known) admittedOf(tenant, kind).add(name)
   return names.map((count) => {
-    const most = mostNames(count.kind)
+    const most = MOST_OF_KIND[count.kind]
     if (most === undefined) return count
     const some = admittedOf(count.tenant, count.kind)
     if (some.size <= most) some.add(count.name)

@@ -1,4 +1,4 @@
-import type { Copying } from './copy.ts'
+import type { CopyReads, CopyWrites } from './copy.ts'
 import type { Doubts } from './doubt.ts'
 import type { Events } from './events.ts'
 import type { Pruning } from './pruning.ts'
@@ -11,7 +11,7 @@ import type { Scoreboard } from './scoreboard.ts'
  * while the engine cannot answer, and works again once it can. The engine sets every time that it stores, by a clock that
  * all gateways of the store share: PostgreSQL's own, or the machine's.
  */
-export interface Store extends Xref, Claims, Locks, Events, Scoreboard, Doubts, Pruning, Copying {
+export interface Store extends Xref, Claims, Locks, Events, Scoreboard, Doubts, Pruning, CopyReads, CopyWrites {
   readonly engine: 'memory' | 'sqlite' | 'postgres'
   /** True while the engine answers. */
   ready(): boolean
@@ -112,7 +112,7 @@ export type LinkKey = Pick<Link, 'tenant' | 'name' | 'givenBy' | 'kind' | 'vin'>
 /** A link, and the id that it stands for. */
 export type LinkToId = LinkKey & Pick<Link, 'id'>
 
-export interface LoadResult {
+interface LoadResult {
   readonly written: number
   /** Links that existed already with the same id. */
   readonly same: number

@@ -10,7 +10,7 @@ export interface Server {
 }
 
 /** The address of a store on PostgreSQL. */
-export interface PostgresAddress {
+interface PostgresAddress {
   /** One or more. */
   readonly servers: readonly [Server, ...Server[]]
   /** Remarks on the address for the operator. */

@@ -208,7 +208,7 @@ const CHANGE = `WITH ${CLOCK}, ${PATIENCE},
   SELECT nth, ${CLAIMS.all.map(({ name }) => `changed.${name}`).join(', ')} FROM changed JOIN before USING (tenant, key)`
 
 /** A change of a claim that still has a version, with names that are written. */
-export interface WantedChange {
+interface WantedChange {
   readonly claim: Pick<Claim, 'tenant' | 'key' | 'version'>
   readonly change: ClaimChange
   readonly names: XrefWrite | undefined

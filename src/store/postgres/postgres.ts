@@ -24,7 +24,7 @@ const LOAD_TIMEOUT_MS = 60_000
 const INSPECTION_TIMEOUT_MS = 3_600_000
 
 /** Options of a store on PostgreSQL. */
-export interface PostgresOptions extends StoreOptions {
+interface PostgresOptions extends StoreOptions {
   readonly url: string
 }
 

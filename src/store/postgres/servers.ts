@@ -38,7 +38,7 @@ const ASK_IDENTITY = `SELECT (pg_control_system()).system_identifier::text AS cl
   extract(epoch FROM pg_postmaster_start_time())::text AS started`
 
 /** Asks a server for its role. */
-export async function askRole(client: pg.ClientBase): Promise<Exclude<Role, { kind: 'down' }>> {
+async function askRole(client: pg.ClientBase): Promise<Exclude<Role, { kind: 'down' }>> {
   const { rows } = await client.query(ASK_ROLE)
   const kind = rows[0]?.kind
   if (kind !== 'primary') return { kind }
@@ -151,7 +151,7 @@ const CONNECT_TIMEOUT_MS = 3_000
 const POOL_WAIT_MS = 10_000
 
 /** Opens a connection to one server. */
-export async function connectTo(server: Server, name: string): Promise<pg.Client> {
+async function connectTo(server: Server, name: string): Promise<pg.Client> {
   const client = new pg.Client({
     application_name: name,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
@@ -204,14 +204,14 @@ export async function connectToPrimary(
   newest: Identity | undefined,
 ): Promise<Choice & { readonly client: pg.Client }> {
   const answers = await askAll(servers, 'transload session')
-  let client: pg.Client | undefined
+  let used: Server | undefined
   try {
     const choice = chooseServer(answers, newest)
-    client = answers.find(({ server }) => server === choice.chosen.server)?.client
-    if (!client) throw new Error('The chosen server has no connection.')
-    return { ...choice, client }
+    used = choice.chosen.server
+    // A server that takes writes has answered on its connection.
+    return { ...choice, client: answers.find(({ server }) => server === used)?.client as pg.Client }
   } finally {
-    for (const { client: other } of answers) if (other && other !== client) end(other)
+    for (const { server, client } of answers) if (client && server !== used) end(client)
   }
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay, setInterval as every } from 'node:timers/promises'
 import type { ClientBase } from 'pg'
-import { backoffMs } from '../../elapsed.ts'
+import { backoffMs } from '../../tools/elapsed.ts'
 import { neededAfter, type SchemaStep, STEPS, tooNew, VERSION } from '../schema.ts'
 import { StoreTooNew } from '../store.ts'
 import type { Server } from './address.ts'
@@ -8,7 +8,6 @@ import { asStoreError, isPermanent, NoServer } from './errors.ts'
 import {
   Ambiguous,
   type Answer,
-  type Choice,
   chooseServer,
   connectToPrimary,
   end,
@@ -28,7 +27,7 @@ const LOOK_EVERY_MS = 5_000
 const LONGEST_PAUSE_MS = 1_000
 
 /** The settings and callbacks of a session. */
-export interface SessionOptions {
+interface SessionOptions {
   readonly servers: readonly Server[]
   readonly onUp: (target: Answer<Primary>) => void
   readonly onDown: (error: Error) => void
@@ -116,19 +115,15 @@ export function startSession({ servers, onUp, onDown, onNotice }: SessionOptions
     if (role && role.kind !== 'primary' && role.kind !== 'down') {
       throw new NoServer(`${server.place} ${SHORTCOMINGS[role.kind]}.`)
     }
-    const choice = choiceOf(answers)
-    if (!choice || isSameServer(choice.chosen.role.identity, identity)) return
-    newest = choice.chosen.role.identity ?? newest
-    throw new NoServer(`Another server is the primary by now: ${choice.chosen.server.place}.`)
-  }
-
-  function choiceOf(answers: readonly Answer[]): Choice | undefined {
+    let next: Answer<Primary> | undefined
     try {
-      return chooseServer(answers, newest)
+      next = chooseServer(answers, newest).chosen
     } catch (error) {
       if (error instanceof Ambiguous) throw error
-      return undefined
     }
+    if (!next || isSameServer(next.role.identity, identity)) return
+    newest = next.role.identity ?? newest
+    throw new NoServer(`Another server is the primary by now: ${next.server.place}.`)
   }
 
   async function reconnect(): Promise<void> {

@@ -26,7 +26,7 @@ export interface CopyOptions {
 }
 
 /** A backup that was made. */
-export interface Backup {
+interface Backup {
   /** The moment of its content, in milliseconds since 1970: it has every write that was acknowledged before. */
   readonly at: number
   readonly version: number
@@ -137,18 +137,16 @@ export function inspectSqlite(path: string): Inspection {
     const faults = faultsIn(db)
     const found = session.run(identity())
     const doubt = session.run(doubtReads.doubt())
-    const common = {
+    return {
       version,
       programVersion: VERSION,
       faults,
       id: found.id,
       origin: originOf(found, readStamp(path)),
       doubt,
+      // The content of a damaged file cannot be counted.
+      ...(faults.length > 0 ? { rows: {}, claims: {}, linksWithoutThing: 0 } : session.run(contentOf(TABLES))),
     }
-    // The content of a damaged file cannot be counted.
-    return faults.length > 0
-      ? { ...common, rows: {}, claims: {}, linksWithoutThing: 0 }
-      : { ...common, ...session.run(contentOf(TABLES)) }
   } finally {
     db.close()
   }

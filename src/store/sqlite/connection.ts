@@ -3,7 +3,7 @@ import { lstatSync, openSync, readSync, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { makeFolder } from '../../make-folder.ts'
+import { makeFolder } from '../../tools/make-folder.ts'
 import { neededAfter, type SchemaStep, STEPS, tooNew } from '../schema.ts'
 import { StoreTooNew } from '../store.ts'
 import { createSession, inSqlite, type Session } from './session.ts'
@@ -222,7 +222,7 @@ export class FilesLost extends Error {
 export type FileIdentity = Pick<Stats, 'dev' | 'ino'>
 
 /** Watches the files of an open connection. */
-export interface FileGuard {
+interface FileGuard {
   readonly identity: FileIdentity
   /** Throws `FilesLost` if a restart might not find what was committed. */
   check(): void
@@ -235,7 +235,7 @@ const MOST_COMMITS = 10_000_000
  * Creates the guard of a connection. It looks at names and times, which costs microseconds. SQLite changes the database file in
  * checkpoints only: after a change, the file must have the commits that it had before, or a few more.
  */
-export function createFileGuard(path: string): FileGuard {
+function createFileGuard(path: string): FileGuard {
   const [walPath, indexPath] = [`${path}-wal`, `${path}-shm`]
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) throw linked(path)
   const [main, wal, index] = [path, walPath, indexPath].map(identityOf)
@@ -291,7 +291,7 @@ function commitsIn(descriptor: number): number | undefined {
 const aheadOf = (one: number, other: number): number => (one - other) >>> 0
 
 /** Throws `FilesLost` unless a path leads to this file, or to any where no file is known yet. */
-export function checkIdentity(path: string, expected: FileIdentity | undefined): void {
+function checkIdentity(path: string, expected: FileIdentity | undefined): void {
   const found = identityOf(path)
   if (!found) throw gone(path)
   if (expected && !isSame(found, expected)) throw replaced(path)
@@ -319,7 +319,7 @@ export function identityOf(path: string): FileIdentity | undefined {
 }
 
 function isAt(path: string, identity: FileIdentity): boolean {
-  const found = statSync(path, { throwIfNoEntry: false })
+  const found = identityOf(path)
   return found !== undefined && isSame(found, identity)
 }
 

@@ -15,7 +15,7 @@ import { identity, originOf, readStamp, type Stamp } from './stamp.ts'
 import { startWriter } from './writer.ts'
 
 /** Options of the embedded store. */
-export interface SqliteOptions extends StoreOptions {
+interface SqliteOptions extends StoreOptions {
   readonly path: string
   /** For tests: the number of pages that fit on the disk. */
   readonly room?: Int32Array<SharedArrayBuffer>
@@ -86,7 +86,7 @@ export async function openSqliteStore({
   })
 }
 
-export interface MemoryOptions extends Pick<StoreOptions, 'now'> {
+interface MemoryOptions extends Pick<StoreOptions, 'now'> {
   /** The clock of leases, in milliseconds. @default the time since the machine started */
   readonly monotonicNow?: () => number
 }
@@ -109,23 +109,19 @@ export function createMemoryStore({ now = Date.now, monotonicNow }: MemoryOption
     },
     read: run,
     async write(name, args) {
-      run(statement('BEGIN'))
+      if (db.isOpen) db.exec('BEGIN')
       try {
         const result = run(workOf(name, args))
         db.exec('COMMIT')
         return result
       } catch (error) {
-        db.exec('ROLLBACK')
+        if (db.isOpen) db.exec('ROLLBACK')
         throw error
       }
     },
     logBytes: () => 0,
     stamp: () => undefined,
   })
-}
-
-function* statement(text: string): Work<void> {
-  yield sql(text)
 }
 
 /** What the two kinds of the store differ in. */

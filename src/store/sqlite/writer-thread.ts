@@ -1,5 +1,5 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { backoffMs } from '../../elapsed.ts'
+import { backoffMs } from '../../tools/elapsed.ts'
 import { StoreTooNew } from '../store.ts'
 import {
   type Connection,

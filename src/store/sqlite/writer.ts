@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { backoffMs } from '../../elapsed.ts'
+import { backoffMs } from '../../tools/elapsed.ts'
 import { afterGathering } from '../batch.ts'
 import type { StoreState } from '../state.ts'
 import { StoreDown, StoreTooNew } from '../store.ts'
@@ -62,14 +62,14 @@ export interface WorkerData {
 }
 
 /** The events of the writing thread. */
-export interface WriterEvents {
+interface WriterEvents {
   readonly onState: (state: StoreState) => void
   /** Called when the files of the store are lost. */
   readonly onLost: () => void
 }
 
 /** Sends writes to the writing thread. */
-export interface Writer {
+interface Writer {
   /** Sends a write, or a step of housekeeping: that is done after the writes that wait, in a commit of its own. */
   call(name: WriteName, args: readonly unknown[], isStep?: boolean): Promise<unknown>
   /** Resolves when the database is open or known not to open yet; rejects if a retry cannot help. */

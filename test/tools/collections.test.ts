@@ -2,9 +2,9 @@
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createBoundedCache } from '../../src/collections/bounded-cache.ts'
-import { createKeyedMutex } from '../../src/collections/keyed-mutex.ts'
-import { createUnorderedList } from '../../src/collections/unordered-list.ts'
+import { createBoundedCache } from '../../src/tools/bounded-cache.ts'
+import { createKeyedMutex } from '../../src/tools/keyed-mutex.ts'
+import { createUnorderedList } from '../../src/tools/unordered-list.ts'
 
 test('a list holds what was added and not taken', () => {
   const { add, take, size, items } = createUnorderedList<string>()
