@@ -3,7 +3,10 @@ import { COPIED_TABLES, MOVED, pages } from '../store/copy.ts'
 import type { Store } from '../store/store.ts'
 import { CommandFailed } from './failures.ts'
 
-/** Copies a store that no gateway uses into an empty one. One that was interrupted adds the rows that lack. Returns the rows of each table. */
+/**
+ * Copies a store that no gateway uses into an empty one; after an interruption, what is not there yet. Returns the number of
+ * rows of each table.
+ */
 export async function copyStore(
   from: Store,
   to: Store,

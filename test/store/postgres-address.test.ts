@@ -76,6 +76,7 @@ test.each([
   ['?sslmode=disable', false],
   ['?sslmode=require', { rejectUnauthorized: false }],
   ['?sslmode=verify-full', {}],
+  ['?sslmode=require&uselibpqcompat=true', { rejectUnauthorized: false }],
   ['?sslmode=require&sslrootcert=system', {}],
   ['?sslrootcert=system', {}],
 ])('%s is read as libpq does', (parameters, ssl) => {

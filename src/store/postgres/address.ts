@@ -36,7 +36,7 @@ export function readAddress(url: string): PostgresAddress {
   }
   const hosts = parameters.has('host') ? hostsOfParameters(parameters) : authority.split(',')
   const notices = checkTls(parameters)
-  for (const name of ['target_session_attrs', 'host', 'port']) parameters.delete(name)
+  for (const name of ['target_session_attrs', 'host', 'port', 'uselibpqcompat']) parameters.delete(name)
 
   const [first, ...others] = hosts.map((host) => {
     const rest = new URLSearchParams(parameters)
