@@ -119,8 +119,8 @@ describe.each(['embedded', 'PostgreSQL'])(
         const id = made.get(ReferenceNumber)
         if (id === undefined || !first) continue
         const answered = async () => {
-          const { headers, status, body } = await book(first, { ReferenceNumber })
-          return { id: headers.get('transload-shipment-id'), status, body }
+          const { headers, status, text } = await book(first, { ReferenceNumber })
+          return { id: headers.get('transload-shipment-id'), status, text }
         }
         await expect.poll(answered, { timeout: HEALED_WITHIN_MS, interval: 500 }).toMatchObject({ id, status: 200 })
       }
