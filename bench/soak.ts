@@ -1,5 +1,3 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -10,7 +8,7 @@ import { bookingExample } from '../mappings/booking-rows.ts'
 import { quoteExample } from '../mappings/quote-rows.ts'
 import { startSandbox } from '../test/stand-in/stand-in.ts'
 import { shippedCommand, shippedEnv } from './compare/contenders.ts'
-import { HOST, residentMegabytes } from './compare/processes.ts'
+import { freePort, HOST, type Running, residentMegabytes, startServer } from './compare/processes.ts'
 
 /*
  * Checks that memory stays flat: node bench/soak.ts [--minutes 3] [--callers 8]
@@ -29,38 +27,19 @@ const AUTHORIZATION = `Basic ${Buffer.from('demo:demo-secret').toString('base64'
 /** The stand-in keeps all bookings in memory; it is restarted before they take too much. */
 const CLEAR_EVERY_MS = 5_000
 
-async function startGateway(service: string, folder: string): Promise<{ url: string; child: ChildProcess }> {
+async function startGateway(service: string, folder: string): Promise<Running> {
+  const port = await freePort()
   const env = {
-    ...process.env,
     ...shippedEnv,
-    ...{ V2_BASE_URL: service, HOST, PORT: '0', ADMIN_PORT: '0', STORE_URL: join(folder, 'soak.db') },
+    ...{ V2_BASE_URL: service, HOST, PORT: String(port), ADMIN_PORT: '0', STORE_URL: join(folder, 'soak.db') },
     ...{ EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'), UPSTREAM_TIMEOUT_MS: '500' },
   }
-  const [command = '', ...words] = shippedCommand()
-  const child = spawn(command, words, {
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const url = await new Promise<string>((resolve, reject) => {
-    let out = ''
-    // Read all of it, because an unread log stays in memory.
-    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-      if (out === LISTENS) return
-      out += chunk
-      const line = out.split('\n').find((one) => one.includes('"msg":"listening"') && one.endsWith('}'))
-      if (!line) return
-      out = LISTENS
-      resolve(JSON.parse(line).url)
-    })
-    child.once('exit', (code) => reject(new Error(`the gateway ended with ${code} before it listened`)))
-  })
-  return { url, child }
+  return startServer(port, shippedCommand(), { env })
 }
 
-const LISTENS = 'listens'
-
 /** Every kind of call, in turn. */
-function calls(url: string): readonly ((name: string) => Promise<number>)[] {
+function calls(port: number): readonly ((name: string) => Promise<number>)[] {
+  const url = `http://${HOST}:${port}`
   const headers = { authorization: AUTHORIZATION }
   const post = async (path: string, body: string | object) => {
     const sent = typeof body === 'string' ? body : JSON.stringify(body)
@@ -77,8 +56,7 @@ function calls(url: string): readonly ((name: string) => Promise<number>)[] {
     post('/getShippingQuote.php', { ...quoteExample, ShipmentNumber, OrderRefNumber: '' })
   const book = (ReferenceNumber: string) => post('/createShipment.php', { ...bookingExample, ReferenceNumber })
   const raw = (bytes: string) => {
-    const { port } = new URL(url)
-    const socket = connect(Number(port), HOST, () => socket.write(bytes, 'latin1'))
+    const socket = connect(port, HOST, () => socket.write(bytes, 'latin1'))
     return new Promise<number>((resolve) => {
       socket.resume()
       socket.on('error', () => {}).once('close', () => resolve(400))
@@ -118,8 +96,7 @@ function asItBroke(error: unknown): number {
 async function soak(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'transload-soak-'))
   const sandbox = await startSandbox()
-  const { url, child } = await startGateway(sandbox.url, folder)
-  const ended = once(child, 'exit')
+  const gateway = await startGateway(sandbox.url, folder)
   const statuses = new Map<number, number>()
   let failed = 0
   try {
@@ -127,7 +104,7 @@ async function soak(): Promise<void> {
     const caller = async (id: number) => {
       for (let turn = 0; performance.now() < end; turn += 1) {
         const name = `S-${id}-${turn}`
-        for (const call of calls(url)) {
+        for (const call of calls(gateway.port)) {
           const status = await call(name).catch((error: unknown) => {
             process.stdout.write(`failed: ${error instanceof Error ? (error.cause ?? error) : error}\n`)
             return 0
@@ -150,19 +127,18 @@ async function soak(): Promise<void> {
     const look = async () => {
       while (performance.now() < end) {
         await pause(Math.min(LOOK_EVERY_MS, Math.max(0, end - performance.now())))
-        const now = residentMegabytes(child.pid ?? 0)
+        const now = residentMegabytes(gateway.pid)
         megabytes.push(now)
         process.stdout.write(`${Math.round((DURATION_MS - end + performance.now()) / 1000)} s: ${now} MB\n`)
       }
     }
     await Promise.all([look(), ...Array.from({ length: CALLERS }, (_, id) => caller(id))])
     clearInterval(trouble)
-    child.kill('SIGTERM')
-    const [exitCode] = await ended
+    const exitCode = await gateway.stop()
     const counted = Object.fromEntries([...statuses].sort(([one], [other]) => one - other))
     process.stdout.write(`${JSON.stringify({ megabytes, statuses: counted, failed, exitCode })}\n`)
   } finally {
-    child.kill('SIGKILL')
+    await gateway.stop()
     await sandbox.close()
     rmSync(folder, { recursive: true, force: true })
   }

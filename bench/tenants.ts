@@ -2,13 +2,13 @@
  * Right after a start, every tenant of a shared edge makes its first call at once. `npm run bench:tenants` prints how long they take,
  * with secrets that the gateway has made and with secrets of people, which need a slow hash.
  */
-import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { quoteExample } from '../mappings/quote-rows.ts'
 import { hashSecret, makeSecret } from '../src/callers/tenants.ts'
 import { startSandbox } from '../src/sandbox/sandbox.ts'
+import { freePort, HOST, startServer } from './compare/processes.ts'
 
 const TENANTS = 200
 
@@ -23,33 +23,23 @@ async function measure(kind: string, secrets: readonly string[]): Promise<void> 
     tenants.push({ name: `t${no}`, credentials, v2 })
   }
   writeFileSync(join(folder, 'tenants.json'), JSON.stringify({ tenants }))
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../src/main.ts'), 'serve'], {
-    cwd: folder,
-    env: {
-      ...process.env,
-      V2_BASE_URL: sandbox.url,
-      TENANTS_FILE: 'tenants.json',
-      STORE_URL: join(folder, 'store.db'),
-      EMERGENCY_LOG_FILE: join(folder, 'emergency'),
-      HOST: '127.0.0.1',
-      PORT: '0',
-      ADMIN_PORT: '0',
-    },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const url = await new Promise<string>((resolve) => {
-    let out = ''
-    child.stdout.on('data', (chunk) => {
-      out += chunk
-      const found = /"url":"([^"]+)"/.exec(out)?.[1]
-      if (found) resolve(found)
-    })
-  })
+  const port = await freePort()
+  const env = {
+    V2_BASE_URL: sandbox.url,
+    TENANTS_FILE: join(folder, 'tenants.json'),
+    STORE_URL: join(folder, 'store.db'),
+    EMERGENCY_LOG_FILE: join(folder, 'emergency'),
+    HOST,
+    PORT: String(port),
+    ADMIN_PORT: '0',
+  }
+  const command = [process.execPath, join(import.meta.dirname, '../src/main.ts'), 'serve']
+  const gateway = await startServer(port, command, { env })
   const began = performance.now()
   const answers = await Promise.all(
     secrets.map(async (secret, no) => {
       const authorization = `Basic ${btoa(`t${no}:${secret}`)}`
-      const reply = await fetch(`${url}/getShippingQuote.php`, {
+      const reply = await fetch(`http://${HOST}:${port}/getShippingQuote.php`, {
         method: 'POST',
         headers: { authorization },
         body: JSON.stringify(quoteExample),
@@ -64,9 +54,7 @@ async function measure(kind: string, secrets: readonly string[]): Promise<void> 
   process.stdout.write(
     `${kind}: ${statuses.map(([status, all]) => `${all?.length} × ${status}`).join(', ')}; p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, all ${at(1)} ms\n`,
   )
-  const ended = new Promise((resolve) => child.once('exit', resolve))
-  child.kill()
-  await ended
+  await gateway.stop()
   await sandbox.close()
   rmSync(folder, { recursive: true })
 }

@@ -25,7 +25,8 @@ export const pinning = CORES > 1 && spawnSync('taskset', ['-c', cores.load, 'tru
 export interface Running {
   readonly port: number
   readonly pid: number
-  readonly stop: () => Promise<void>
+  /** Resolves with its exit code; null if it had to be killed. */
+  readonly stop: () => Promise<number | null>
 }
 
 const children = new Set<ChildProcess>()
@@ -92,13 +93,14 @@ async function listens(child: ChildProcess, port: number, words: readonly string
 }
 
 /** Stops a program with SIGTERM, and after a while with SIGKILL. */
-export async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
+export async function stop(child: ChildProcess): Promise<number | null> {
+  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
   const gone = once(child, 'exit')
   child.kill('SIGTERM')
   const polite = await Promise.race([gone.then(() => true), pause(PATIENCE_MS, false, { ref: false })])
   if (!polite) child.kill('SIGKILL')
   await gone
+  return child.exitCode
 }
 
 /** Returns the standard output of a program that ends with exit code 0. */
