@@ -7,8 +7,8 @@ const LEAST_AT_ONCE = 4
 
 /**
  * The tests that `npm test` leaves to `npm run test:rest`: tests with programs from Debian, those that stop and crash servers
- * of PostgreSQL, and those that take long because they start dozens of processes, kill or stop them, let leases lapse or
- * fill pipes.
+ * of PostgreSQL, and those that take long because they start, kill and stop processes, let leases lapse or fill
+ * pipes.
  */
 const REST = ['test/debian/**/*.test.ts', 'test/**/*.server.test.ts', 'test/**/*.slow.test.ts']
 const EVERY = ['test/**/*.test.ts']
