@@ -6,8 +6,8 @@ import { defineConfig } from 'vitest/config'
 const LEAST_AT_ONCE = 4
 
 /**
- * The tests that `npm test` leaves to `npm run test:rest`: tests with programs from Debian, those that stop and crash servers
- * of PostgreSQL, and those that take long because they start, kill and stop processes, let leases lapse or fill
+ * The tests that `npm test` leaves to `npm run test:rest`: tests with programs from Debian, those that load, stop and crash
+ * servers of PostgreSQL, and those that take long because they start, kill and stop processes, let leases lapse or fill
  * pipes.
  */
 const REST = ['test/debian/**/*.test.ts', 'test/**/*.server.test.ts', 'test/**/*.slow.test.ts']

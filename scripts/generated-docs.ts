@@ -34,7 +34,7 @@ export async function generatedDocs(root: string): Promise<ReadonlyMap<string, s
   ])
 }
 
-/** What nearly every gateway sets, or looks at. */
+/** The settings that nearly every gateway sets, or looks at. */
 const START_HERE = [
   ...['V2_BASE_URL', 'V2_CLIENT_ID', 'V2_CLIENT_SECRET', 'TENANTS_FILE', 'TRUST_PROXY', 'HOST', 'PORT'],
   ...['STORE_URL', 'EMERGENCY_LOG_FILE', 'SUPPORT_CONTACT'],

@@ -35,7 +35,7 @@ ${Object.entries(tables).map(lookupTable).join('\n')}`
 
 const anchor = (heading: string) => heading.toLowerCase().replaceAll('.', '').replaceAll(' ', '-')
 
-/** What the interface document never shows of the calls of an action. */
+/** Parts of the calls of an action that the interface document never shows. */
 const NOT_SHOWN: Readonly<Record<string, string>> = {
   'quote.get': 'the words of the commodity codes; `BillTo…` as the customer of the booking',
   'quote.update': 'the words of `ActionName`, and all fields of the request',

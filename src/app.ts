@@ -19,7 +19,7 @@ import { alive, readiness, STYLE_PATH, style, welcome } from './pages/fixed.ts'
 import { SCRIPT_PATH, wantsHtml } from './pages/layout.ts'
 import { openApiAnswer } from './pages/open-api.ts'
 
-/** What a visitor may paste. */
+/** The most that a visitor may paste. */
 const PASTED_BYTES = 512 * 1024
 
 /** The dependencies of the public app. */

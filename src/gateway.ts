@@ -50,7 +50,7 @@ export interface GatewayParts {
    * @default this is the only process
    */
   readonly shareMetrics?: MetricsOptions['share']
-  /** What other workers have verified. @default this is the only process */
+  /** The credentials that other workers have verified. @default this is the only process */
   readonly proofs?: CredentialsDeps['proofs']
   /** Of both listeners. @default LISTENER_TIMEOUTS */
   readonly timeouts?: ListenerTimeouts

@@ -69,7 +69,7 @@ export async function startGateway({ folder, servicePort }: Place, options: Gate
 /** The gateway like in the image. */
 export const gateway: Contender = { id: 'gateway', name: 'Transload', start: (place) => startGateway(place) }
 
-/** What the gateway is made of, with nothing that a gateway needs besides: the least that its functions can be added to. */
+/** The parts of the gateway, with nothing that a gateway needs besides: the least that its functions can be added to. */
 export const parts: Contender = nodeContender('parts', 'the parts of Transload alone')
 
 /** The gateway with a store in memory. */

@@ -84,11 +84,11 @@ export interface CredentialsDeps {
   readonly upstream: Upstream
   readonly prove: Prove
   readonly browserChecks: BrowserChecks
-  /** What other workers have verified. @default this is the only process */
+  /** The credentials that other workers have verified. @default this is the only process */
   readonly proofs?: Proofs | undefined
 }
 
-/** What the workers of a gateway have verified; it is in their memory only. */
+/** The credentials that the workers of a gateway have verified; they are in memory only. */
 export interface Proofs {
   /** Of the digests of credentials. */
   readonly key: Buffer

@@ -6,7 +6,7 @@ import { createBoundedCache } from '../tools/bounded-cache.ts'
 import { createUnorderedList, type Held } from '../tools/unordered-list.ts'
 
 /*
- * What callers may use. Whatever a call takes is given back when it ends (`Share.leave`).
+ * The shares of callers. Whatever a call takes is given back when it ends (`Share.leave`).
  *
  * | What                        | together              | one source                    | beyond it                          |
  * |-----------------------------|-----------------------|-------------------------------|------------------------------------|
@@ -95,7 +95,7 @@ interface Gate {
   readonly underWay: ReturnType<typeof createUnorderedList<Holding>>
 }
 
-/** What a request, a connection or an answer has taken. All of it is given back when it leaves. */
+/** The parts that a request, a connection or an answer has taken. All of it is given back when it leaves. */
 class Holding implements Share {
   readonly source: Source
   readonly #gate: Gate

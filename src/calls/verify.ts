@@ -49,7 +49,7 @@ export function shipmentIfRead(reply: UpstreamReply, id: string): Shipment | und
   }
 }
 
-/** What a read of a known id answers where the shipment is not there any more. */
+/** The statuses of a read of a known id whose shipment is not there any more. */
 export const NOT_FOUND: ReadonlySet<number> = new Set([404, 410])
 
 /** Returns true if a reply to a read shows that the shipment is gone: canceled, or not found. */

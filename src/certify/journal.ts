@@ -68,7 +68,7 @@ export function openJournal(file: string, { address, tenant }: Pick<Made, 'addre
   }
 }
 
-/** What a clean-up did, with one line for everything that may be left at the service. */
+/** The result of a clean-up, with one line for everything that may be left at the service. */
 export type CleanedUp = Awaited<ReturnType<typeof cleanUp>>
 
 /** Cancels every test booking that a journal knows, and says what it could not cancel. */

@@ -55,7 +55,7 @@ interface Asking {
   readonly headers?: Readonly<Record<string, string>>
   /** Replaces the credential; null sends none. @default the operator's credential */
   readonly authorization?: string | null | undefined
-  /** What the request makes, for the journal. */
+  /** The thing that the request makes, for the journal. */
   readonly makes?: readonly [reference: string, id?: string]
 }
 

@@ -8,7 +8,7 @@ interface InitOptions {
   readonly sidecar?: boolean
 }
 
-/** What a gateway of each kind starts with; the other variables stand behind it as comments. */
+/** The settings that a gateway of each kind starts with; the other variables stand behind it as comments. */
 const STARTS = {
   edge: {
     V2_BASE_URL: 'https://service.example.com',

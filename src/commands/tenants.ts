@@ -142,7 +142,7 @@ function show(name: string, id: string, secret: string): void {
   )
 }
 
-/** What an edit has to know of a tenant; the rest stays as it is. */
+/** The members of a tenant that an edit reads; the rest stays as it is. */
 interface EditedTenant {
   readonly name: string
   readonly credentials?: readonly { readonly id: string; readonly secret_hash: string }[] | undefined

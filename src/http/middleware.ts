@@ -21,7 +21,7 @@ export interface Env {
   }
 }
 
-/** What a call of a route passes before its handler. */
+/** The steps that a call of a route passes before its handler. */
 export interface Entrance {
   /** @default any method; a `HEAD` is answered like a `GET` */
   readonly methods?: readonly string[]
@@ -37,7 +37,7 @@ export interface Entrance {
 /** Answers a call: it writes to `c.env.outgoing`. */
 export type Work = (c: Context<Env>) => unknown
 
-/** What all calls share. */
+/** The parts that all calls share. */
 export interface CallsDeps {
   readonly openShare: (incoming: IncomingMessage, outgoing: ServerResponse) => Share
   readonly endCall: EndCall

@@ -81,7 +81,7 @@ export function startRecorder(deps: RecorderDeps): Recorder {
   }
 
   async function storeAll(): Promise<void> {
-    // What the last round left goes first. A batch that was lost in an outage is sent again: the store ignores one that it has.
+    // The rest of the last round goes first. A batch that was lost in an outage is sent again: the store ignores one that it has.
     for (const isNew of [false, true]) {
       if (isNew) round = counts.take()
       for (unstored ??= nextBatch(isNew); unstored; unstored = nextBatch(isNew)) {

@@ -37,7 +37,7 @@ export interface ReportDeps {
   readonly tenants: readonly string[]
 }
 
-/** What is known of all tenants together. */
+/** The figures of all tenants together. */
 export interface Overview {
   readonly generatedAt: string
   /** The first day on which a gateway counted; undefined if none did. */
@@ -55,7 +55,7 @@ export interface Overview {
   readonly tenants: readonly TenantSummary[]
 }
 
-/** What a list of tenants shows of one. */
+/** A tenant in a list. */
 export interface TenantSummary {
   readonly tenant: string
   readonly verdict: Verdict

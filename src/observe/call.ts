@@ -63,7 +63,7 @@ export interface Call {
   readonly traceHeaders: TraceHeaders | undefined
   /** Makes the spans of the call, if an SDK of OpenTelemetry is loaded. */
   trace: CallTrace | undefined
-  /** What is recorded of the call; undefined unless it was chosen for RECORD_FILE. */
+  /** The record of the call; undefined unless it was chosen for RECORD_FILE. */
   recording: Recording | undefined
   /** The caller's own `ShipmentNumber`, which an error on a quote path repeats. */
   own: string

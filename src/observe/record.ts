@@ -14,7 +14,7 @@ import { makeFolder } from '../tools/make-folder.ts'
 import type { Call } from './call.ts'
 import type { Logger } from './log.ts'
 
-/** What is recorded of a call while it is under way. */
+/** The record of a call that is under way. */
 export interface Recording {
   body: FlatBody | undefined
   reply: string | Buffer | undefined

@@ -11,7 +11,7 @@ import { plural, type TenantReport } from '../migration/report.ts'
 import { type Html, named, section } from './layout.ts'
 import { type Language, languages, snippet } from './snippets.ts'
 
-/** What a kit is made with. */
+/** The parts that a kit is made with. */
 export interface KitDeps {
   readonly catalog: Catalog
   readonly destination: Destination

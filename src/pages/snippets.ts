@@ -26,7 +26,7 @@ export const languages = {
 
 export type Language = keyof typeof languages
 
-/** What the writers of all languages need to know of a call. */
+/** The facts of a call that the writers of all languages need. */
 interface Parts {
   readonly method: string
   /** The path and query, up to the id in the argument; the rest of it, if there is such an id. */
@@ -90,7 +90,7 @@ function leavesOf(value: unknown, place: readonly (string | number)[]): readonly
 
 const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** What only the service sets. */
+/** Fields that only the service sets. */
 const SERVER = ['id', 'number', 'status', 'price', 'distance', 'distance_meters', 'documents']
 const SERVER_OF_VEHICLE = ['weight', 'height', 'width', 'length', 'photos']
 const TIMEOUT_S = 30

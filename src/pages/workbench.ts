@@ -17,7 +17,7 @@ import { createEquivalents } from '../migration/report.ts'
 import { type Column, type Html, named, publicPage, shown, table } from './layout.ts'
 import { type Language, languages, snippet } from './snippets.ts'
 
-/** What the pages for visitors are made of. */
+/** The parts that the pages for visitors are made of. */
 export interface WorkbenchDeps {
   readonly catalog: Catalog
   readonly destination: Destination
@@ -25,7 +25,7 @@ export interface WorkbenchDeps {
   readonly sunset: Date | undefined
 }
 
-/** What a visitor has put in. */
+/** The input of a visitor. */
 interface Input {
   readonly body: string
   /** The name of an action; empty if the request tells it. */
@@ -34,7 +34,7 @@ interface Input {
   readonly reply: string
 }
 
-/** What became of it. */
+/** The result. */
 type Outcome =
   | { readonly kind: 'translated'; readonly compiled: CompiledAction; readonly run: DryRun; readonly fields: FlatBody }
   | { readonly kind: 'refused'; readonly message: string }

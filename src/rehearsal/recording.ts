@@ -325,7 +325,7 @@ async function* blocksOf(source: AsyncGenerator<Buffer>): AsyncGenerator<Uint8Ar
   } catch (error) {
     fault = error
   }
-  // What was read before a fault counts.
+  // The lines before a fault count.
   if (held.lengthBytes() > 0) yield Uint8Array.from(held.take())
   if (fault !== undefined) throw fault
 }

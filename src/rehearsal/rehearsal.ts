@@ -90,7 +90,7 @@ export const newTally = () => ({
   tables: Object.fromEntries(TABLES.map((name) => [name, new Map()])) as unknown as Readonly<Record<TableName, Table>>,
 })
 
-/** What was found in calls. */
+/** The findings in calls. */
 export type Tally = ReturnType<typeof newTally>
 
 /** Distinct things of one kind that are told apart; the rest is counted together. */
@@ -164,13 +164,13 @@ export function merge(into: Tally, from: Tally): void {
   }
 }
 
-/** What a block tells to the thread that reads: what depends on other blocks. */
+/** The part of a block that depends on other blocks, for the thread that reads. */
 export interface BlockResult {
   readonly no: number
   readonly lines: number
   /** Five numbers for each: its kind, a hash, another one, its line, and a time, a fact or a variant. */
   readonly joins: Float64Array<ArrayBuffer>
-  /** What calls of this block may turn out to be. */
+  /** The ways in which calls of this block may turn out. */
   readonly variants: readonly Variant[]
   /** Calls by second and caller. */
   readonly seconds: ReadonlyMap<string, number>
@@ -185,7 +185,7 @@ interface Variant {
   readonly with: Verdict
 }
 
-/** What becomes of a call. */
+/** The fate of a call. */
 interface Verdict {
   readonly outcome: number
   /** Keys of problems with their examples. */
@@ -225,7 +225,7 @@ export async function openRehearsal(setup: Setup) {
   const looks = new Map([...catalog.actions.values()].map((compiled) => [compiled, lookAt(compiled)]))
   const routes = new Map<string, { readonly endpoint: Endpoint | undefined; readonly isLegacy: boolean }>()
   const shownText = (text: string | undefined) => (text === undefined ? '' : showValues ? text : masked(text))
-  // What is found in the current block, and of the current call.
+  // The findings in the current block, and of the current call.
   let joins: number[] = []
   let variants = new Map<string, Variant & { readonly index: number }>()
   let seconds = new Map<string, number>()

@@ -16,7 +16,7 @@ interface Place {
   readonly line: number
 }
 
-/** What a rehearsal found, as `--json` prints it. */
+/** The findings of a rehearsal, as `--json` prints them. */
 export type Report = ReturnType<typeof reportOf> & { readonly changes?: ReturnType<typeof changesSince> }
 
 const HOUR_MS = 3_600_000
@@ -148,7 +148,7 @@ export function reportOf(found: Found, files: readonly RecordedFile[], stopped: 
   }
 }
 
-/** What a problem is, what to do about it, and lines for a file or the environment. */
+/** A problem in words, advice, and lines for a file or the environment. */
 type Described = readonly [message: string, advice: string, paste?: string]
 
 const CALLER = 'Tell the callers below: '

@@ -19,7 +19,7 @@ import {
 } from './rehearsal.ts'
 import type { ThreadMessage } from './rehearsal-thread.ts'
 
-/** What a run found, and where. */
+/** The findings of a run, with their places. */
 export interface Found {
   readonly tally: Tally
   readonly peaks: Join['peaks']

@@ -92,7 +92,7 @@ const postalCode = z
   .string(orRequired('must be a string'))
   .regex(/^(\d{5}(-\d{4})?|[A-Za-z]\d[A-Za-z] ?\d[A-Za-z]\d)$/, 'must be a postal code')
 
-/** What a quote is asked with. */
+/** The trip that a quote is asked for. */
 export const trip = z.object({
   pickup: postalCode,
   delivery: postalCode,

@@ -52,7 +52,7 @@ export function createRetry(onRetry = () => {}): Retry {
   }
 }
 
-/** What came of an attempt. */
+/** The result of an attempt. */
 type Outcome =
   | { readonly reply: UpstreamReply; readonly error?: undefined }
   | { readonly reply?: undefined; readonly error: unknown }

@@ -30,7 +30,7 @@ interface Table {
   readonly key: readonly string[]
 }
 
-/** What is of one store only. */
+/** The tables that belong to one store only. */
 const NOT_COPIED: ReadonlySet<string> = new Set(['version', 'calendar', 'instances', 'locks'])
 
 /** The tables of the schema that a copy takes, as the schema itself tells. */

@@ -113,7 +113,7 @@ export interface EventFilter {
   readonly limit?: number | undefined
 }
 
-/** What is asked of the record of events. */
+/** Reads of the record of events. */
 export interface EventReads {
   findEvent(id: string): Promise<StoredEvent | undefined>
   /** Returns the events of a shipment, oldest first. */

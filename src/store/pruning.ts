@@ -1,7 +1,7 @@
 import { DAY_MS } from './scoreboard.ts'
 import { now, sql, TODAY, type Work, type WorkOf } from './work.ts'
 
-/** What is pruned, in this order: links and things stay as long as the claims of their shipments. */
+/** The kinds of rows that are pruned, in this order: links and things stay as long as the claims of their shipments. */
 export const PRUNED_TABLES = ['claims', 'audit', 'links', 'things', 'instances'] as const
 export type PrunedTable = (typeof PRUNED_TABLES)[number] | 'facts' | 'events' | 'counts'
 

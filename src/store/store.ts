@@ -76,7 +76,7 @@ export interface XrefWrite {
   readonly thing?: NewThing
 }
 
-/** What is asked of the record of names. */
+/** Reads of the record of names. */
 export interface NameReads {
   /** Returns every link of a name: the caller's own names first, then the newest first, then the later write first. */
   links(tenant: string, name: string): Promise<readonly Link[]>
@@ -195,7 +195,7 @@ export interface ClaimFilter {
   readonly newest?: boolean
 }
 
-/** What is asked of the record of bookings. */
+/** Reads of the record of bookings. */
 export interface ClaimReads {
   findClaim(tenant: string, key: string): Promise<Claim | undefined>
   claimByHandle(handle: string): Promise<Claim | undefined>

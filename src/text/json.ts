@@ -53,7 +53,7 @@ interface Frame {
   name: string
 }
 
-/** What may follow in a text that is being read. */
+/** The tokens that may follow in a text that is being read. */
 type Expected = 'value' | 'value or end' | 'name' | 'name or end' | 'colon' | 'separator or end'
 
 /**

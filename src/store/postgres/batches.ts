@@ -156,7 +156,7 @@ const PATIENCE = `patience AS MATERIALIZED
 
 const ADD_AUDIT = 'INSERT INTO transload.claim_audit (handle, version, at, was, became, instance, why) SELECT'
 
-/** What a new claim has by the clock of the server. */
+/** The columns of a new claim that the clock of the server fills. */
 const FRESH: Readonly<Record<string, string>> = {
   expires: `CASE WHEN expires_in IS NULL THEN 0 ELSE ${NOW} + expires_in END`,
   created_at: NOW,
@@ -173,7 +173,7 @@ const CLAIM_NEW = `WITH ${CLOCK}, ${PATIENCE},
     FROM won JOIN wanted USING (tenant, key))
   SELECT nth, won.changed_at FROM won JOIN wanted USING (tenant, key)`
 
-/** What a claim has after a change, from its row and the change. */
+/** The columns of a claim after a change, from its row and the change. */
 const CHANGED: Readonly<Record<string, string>> = {
   state: 'becomes',
   version: 'version + 1',

@@ -124,7 +124,7 @@ export function createMemoryStore({ now = Date.now, monotonicNow }: MemoryOption
   })
 }
 
-/** What the two kinds of the store differ in. */
+/** The differences between the two kinds of the store. */
 interface Parts extends Pick<Store, 'engine' | 'ready' | 'now' | 'close'> {
   readonly read: <T>(work: Work<T>) => T
   readonly write: (name: WriteName, args: readonly unknown[]) => Promise<unknown>
