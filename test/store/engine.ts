@@ -1,11 +1,8 @@
 import { afterAll, describe } from 'vitest'
 import { runs } from '../size.ts'
-import { closedContract } from './closed-contract.ts'
 import { storeContract } from './contract.ts'
-import { doubtContract } from './doubt-contract.ts'
 import { eventContract } from './event-contract.ts'
 import { eventModel } from './event-model.ts'
-import { lockContract } from './lock-contract.ts'
 import { storeModel } from './model.ts'
 import { openPlaces } from './places.ts'
 import { pruneContract } from './prune-contract.ts'
@@ -23,12 +20,9 @@ export function testEngine(engine: 'memory' | keyof typeof MODEL_RUNS): void {
   afterAll(() => places.close())
   const newPlace = places[engine]
   storeContract(engine, newPlace)
-  closedContract(newPlace)
-  lockContract(newPlace)
   describe('events', () => eventContract(newPlace))
   scoreboardContract(newPlace)
   describe('pruning', () => pruneContract(engine, newPlace))
-  doubtContract(newPlace)
   if (engine === 'memory') return
   const { sample, whole } = MODEL_RUNS[engine]
   const count = runs(sample, whole)
