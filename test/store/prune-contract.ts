@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { pruneTable } from '../../src/pruning/pruning.ts'
 import { PRUNED_TABLES } from '../../src/store/pruning.ts'
 import { DAY_MS } from '../../src/store/scoreboard.ts'
-import type { ClaimState, Store } from '../../src/store/store.ts'
+import type { ClaimState, Link, NewLink, Store } from '../../src/store/store.ts'
 import { runs } from '../size.ts'
 import { newEvent } from './event-contract.ts'
 import type { Place } from './places.ts'
@@ -17,6 +17,12 @@ const KEEP = KEEP_DAYS * DAY_MS
 const GONE_AFTER_DAYS = KEEP_DAYS + 2
 const pause = async () => {}
 
+/** Returns a link that is to be written now. */
+function newLink(given: Partial<Link> = {}): NewLink {
+  const { at: _, ...timeless } = link(given)
+  return timeless
+}
+
 /** Prunes all tables, and returns how many rows went. */
 export async function pruneAll(store: Store, olderThanMs = KEEP, dryRun = false): Promise<Record<string, number>> {
   const gone: Record<string, number> = {}
@@ -27,23 +33,18 @@ export async function pruneAll(store: Store, olderThanMs = KEEP, dryRun = false)
   return gone
 }
 
-/** Lets the clock of a place stand still, until days pass. */
+/** Lets the clock of a place stand still at its beginning; the returned function lets days pass, and the calendar turn. */
 async function startClock(place: Place, store: Store) {
   let at = START
   await place.setClock(at)
   await store.turnDay(0)
-  return {
-    set: place.setClock,
-    /** Lets days pass, and the calendar turn. */
-    async pass(days: number): Promise<number> {
-      let day = await store.turnDay(0)
-      for (let nth = 0; nth < days; nth += 1) {
-        at += DAY_MS
-        await place.setClock(at)
-        day = await store.turnDay(DAY_MS)
-      }
-      return day
-    },
+  return async (days: number) => {
+    await store.turnDay(0)
+    for (let nth = 0; nth < days; nth += 1) {
+      at += DAY_MS
+      await place.setClock(at)
+      await store.turnDay(DAY_MS)
+    }
   }
 }
 
@@ -52,36 +53,36 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
   let place: Place
   let store: Store
   let other: Store
-  let clock: Awaited<ReturnType<typeof startClock>>
+  let pass: Awaited<ReturnType<typeof startClock>>
 
   beforeEach(async () => {
     place = await newPlace()
     store = await place.open()
     other = await place.open()
-    clock = await startClock(place, store)
+    pass = await startClock(place, store)
   })
   afterEach(() => place.close())
 
   const put = (...names: readonly string[]) =>
     Promise.all(
       names.map((name) => {
-        const { at: _, ...given } = link({ name, id: `id of ${name}` })
-        return store.put({ links: [given], thing: thing({ id: `id of ${name}`, own: name }) })
+        const id = `id of ${name}`
+        return store.put({ links: [newLink({ name, id })], thing: thing({ id, own: name }) })
       }),
     )
   const namesLeft = async () => (await scanned(store)).map(({ name }) => name)
 
-  async function claimed(key: string, state: ClaimState, shipment = ''): Promise<void> {
-    const { claim } = await store.claim(newClaim({ key }))
+  async function claimed(key: string, state: ClaimState, shipment = '', expiresInMs?: number): Promise<void> {
+    const { claim } = await store.claim(newClaim({ key, expiresInMs }))
     if (state !== 'sending') await store.change(claim, { state, instance: 'gateway-1', shipment, why: 'test' })
   }
 
   describe('the calendar', () => {
     test('turns once a day has gone by on both clocks', async () => {
       const day = await store.turnDay(0)
-      await clock.set(START + DAY_MS - 1)
+      await place.setClock(START + DAY_MS - 1)
       expect(await store.turnDay(DAY_MS)).toBe(day)
-      await clock.set(START + DAY_MS)
+      await place.setClock(START + DAY_MS)
       expect(await other.turnDay(1)).toBe(day + 1)
     })
 
@@ -89,25 +90,23 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
       const day = await store.turnDay(0)
       const HOUR_MS = DAY_MS / 24
       for (let hour = 1; hour <= 20; hour += 1) {
-        await clock.set(START + 500 * DAY_MS + hour * HOUR_MS)
+        await place.setClock(START + 500 * DAY_MS + hour * HOUR_MS)
         expect(await store.turnDay(HOUR_MS)).toBe(day)
       }
-      await clock.set(START + 21 * HOUR_MS)
-      expect(await store.turnDay(HOUR_MS)).toBe(day)
-      for (let hour = 22; hour <= 25; hour += 1) {
-        await clock.set(START + hour * HOUR_MS)
+      for (let hour = 21; hour <= 25; hour += 1) {
+        await place.setClock(START + hour * HOUR_MS)
         await store.turnDay(HOUR_MS)
+        if (hour === 21) expect(await store.turnDay(0)).toBe(day)
       }
       expect(await store.turnDay(0)).toBe(day + 1)
     })
 
     test('turns by one day at most for a process that has seen no time, however far the clock is', async () => {
       const day = await store.turnDay(0)
-      await clock.set(START + 500 * DAY_MS)
-      expect(await store.turnDay(500 * DAY_MS)).toBe(day + 1)
-      // As after a restart.
-      expect(await other.turnDay(500 * DAY_MS)).toBe(day + 1)
-      await clock.set(START)
+      await place.setClock(START + 500 * DAY_MS)
+      // Twice, as after a restart.
+      for (const one of [store, other]) expect(await one.turnDay(500 * DAY_MS)).toBe(day + 1)
+      await place.setClock(START)
       expect(await store.turnDay(500 * DAY_MS)).toBe(day + 1)
     })
   })
@@ -116,27 +115,24 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     await put('before')
     await claimed('before', 'booked', 's-1')
     await store.takeEvent(newEvent({ event: 'before', deliver: false }))
-    await clock.set(START + 500 * DAY_MS)
+    await place.setClock(START + 500 * DAY_MS)
     await store.turnDay(3_000)
     await put('meanwhile')
     for (const table of [...PRUNED_TABLES, 'facts', 'events', 'counts'] as const) {
       if (table !== 'instances') expect((await store.prune({ table, olderThanMs: KEEP })).pruned, table).toBe(0)
     }
-    await clock.set(START)
-    expect(await clock.pass(GONE_AFTER_DAYS - 1)).toBe(START / DAY_MS + GONE_AFTER_DAYS - 1)
+    await place.setClock(START)
+    await pass(GONE_AFTER_DAYS - 1)
     expect(await pruneAll(store)).toEqual({})
-    await clock.pass(1)
+    await pass(1)
     expect(await pruneAll(store)).toEqual({ claims: 1, links: 2, things: 2 })
   })
 
   test('deletes finished claims with their audit, and no other', async () => {
-    await claimed('booked', 'booked', 's-1')
-    await claimed('refused', 'refused')
-    await claimed('freed', 'freed')
-    await claimed('unknown', 'unknown')
-    await claimed('sending', 'sending')
+    for (const state of ['booked', 'refused', 'freed', 'unknown', 'sending'] as const)
+      await claimed(state, state, 's-1')
     await claimed('changed', 'booked', 's-2')
-    await clock.pass(GONE_AFTER_DAYS)
+    await pass(GONE_AFTER_DAYS)
     const changed = (await store.findClaim('acme', 'changed')) ?? expect.fail('no claim')
     await store.change(changed, { state: 'freed', instance: 'gateway-1', why: 'canceled' })
     await claimed('young', 'booked', 's-3')
@@ -150,21 +146,20 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
   })
 
   test('leaves a claim whose window is longer', async () => {
-    const { claim } = await store.claim(newClaim({ expiresInMs: 10 * DAY_MS }))
-    await store.change(claim, { state: 'booked', instance: 'gateway-1', shipment: 's-1', why: 'answered' })
-    await clock.pass(GONE_AFTER_DAYS)
+    await claimed('window', 'booked', 's-1', 10 * DAY_MS)
+    await pass(GONE_AFTER_DAYS)
     expect(await pruneAll(store)).toEqual({})
-    await clock.pass(10 - GONE_AFTER_DAYS)
+    await pass(10 - GONE_AFTER_DAYS)
     expect(await pruneAll(store)).toEqual({ claims: 1 })
   })
 
   test('deletes the audit of a claim that was taken again under another handle', async () => {
     await claimed('again', 'refused')
-    await clock.pass(GONE_AFTER_DAYS)
+    await pass(GONE_AFTER_DAYS)
     await store.claim(newClaim({ key: 'again', handle: 'bk_second' }))
     expect(await pruneAll(store)).toEqual({})
     expect(await store.audit('bk_acme_again')).toHaveLength(2)
-    await clock.pass(GONE_AFTER_DAYS)
+    await pass(GONE_AFTER_DAYS)
     expect(await pruneAll(store)).toEqual({ audit: 1 })
     expect(await store.audit('bk_acme_again')).toEqual([])
     expect(await store.audit('bk_second')).toHaveLength(1)
@@ -173,56 +168,38 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
   test('a key can be claimed while its claim is pruned', async () => {
     for (let round = 0; round < 20; round += 1) {
       await claimed('REF-1', 'refused')
-      await clock.pass(GONE_AFTER_DAYS)
+      await pass(GONE_AFTER_DAYS)
       const again = () => other.claim(newClaim({ handle: `bk_${round}` }))
       const [{ won, claim }] = await Promise.all([again(), store.prune({ table: 'claims', olderThanMs: KEEP })])
       expect(won).toBe(true)
       await store.change(claim, { state: 'freed', instance: 'gateway-1', why: 'test' })
-      await clock.pass(GONE_AFTER_DAYS)
+      await pass(GONE_AFTER_DAYS)
       await pruneAll(store)
     }
   })
 
-  test('deletes links and things that were neither written nor used', async () => {
+  test('deletes links and things that were neither written nor used, the use by their own tenant, and no young lease', async () => {
+    const given = newLink({ name: 'two', kind: 'shipment', vin: 'OLD' })
     await put('old', 'used', 'written')
-    await clock.pass(GONE_AFTER_DAYS)
+    await store.put({ links: [given, { ...given, name: 'used', tenant: 'zenith' }] })
+    await pass(GONE_AFTER_DAYS)
     await put('written', 'new')
-    await store.noteUses('acme', ['used', 'id of used'])
-    expect(await pruneAll(store)).toEqual({ links: 1, things: 1 })
-    expect(await namesLeft()).toEqual(['new', 'used', 'written'])
-    for (const each of [store, other]) {
-      expect(await each.links('acme', 'old')).toEqual([])
-      expect(await each.thing('acme', 'id of old')).toBeUndefined()
-      expect(await each.thing('acme', 'id of used')).toBeDefined()
-    }
-    // The use itself grows old.
-    await clock.pass(GONE_AFTER_DAYS)
-    expect(await pruneAll(store)).toEqual({ links: 3, things: 3 })
-  })
-
-  test('a use keeps the names of its tenant alone, and may be noted twice', async () => {
-    const { at: _, ...given } = link({ name: 'n' })
-    await store.put({ links: [given, { ...given, tenant: 'zenith' }] })
-    await clock.pass(GONE_AFTER_DAYS)
-    await Promise.all([store.noteUses('zenith', ['n', 'n']), other.noteUses('zenith', ['n'])])
-    expect(await pruneAll(store)).toEqual({ links: 1 })
-    expect((await scanned(store)).map(({ tenant }) => tenant)).toEqual(['zenith'])
-  })
-
-  test('deletes the old one of two links with a name, and no lease that is young', async () => {
-    const { at: _, ...given } = link({ name: 'n', vin: 'OLD' })
-    await store.put({ links: [given] })
-    await clock.pass(GONE_AFTER_DAYS)
     await store.put({ links: [{ ...given, vin: 'NEW' }] })
     await store.renewLease('gateway-1', 1_000)
-    expect(await pruneAll(store)).toEqual({ links: 1 })
-    expect((await scanned(store)).map(({ vin }) => vin)).toEqual(['NEW'])
+    const uses = ['used', 'used', 'id of used']
+    await Promise.all([store.noteUses('acme', uses), other.noteUses('acme', uses)])
+    expect(await pruneAll(store)).toEqual({ links: 3, things: 1 })
+    expect((await scanned(store)).map(({ name, vin }) => name + vin)).toEqual(['new', 'twoNEW', 'used', 'written'])
+    expect(await other.thing('acme', 'id of old')).toBeUndefined()
+    expect(await other.thing('acme', 'id of used')).toBeDefined()
+    // The use itself grows old.
+    await pass(GONE_AFTER_DAYS)
+    expect(await pruneAll(store)).toMatchObject({ links: 4, things: 3 })
   })
 
   test('keeps the numbers of claims that stay, and looks at them again a month later', async () => {
-    const { at: _, ...given } = link({ kind: 'shipment', vin: 'V1' })
     const shipment = (name: string, id: string) =>
-      store.put({ links: [{ ...given, name, id }], thing: thing({ id, own: name }) })
+      store.put({ links: [newLink({ kind: 'shipment', name, id })], thing: thing({ id, own: name }) })
     await shipment('REF-KEPT', 's-kept')
     await shipment('REF-GONE', 's-gone')
     await put('REF-DOUBT')
@@ -231,7 +208,7 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     await claimed('gone', 'booked', 's-gone')
     await claimed('kept', 'booked', 'S-KEPT')
     await claimed('REF-DOUBT', 'unknown')
-    await clock.pass(GONE_AFTER_DAYS)
+    await pass(GONE_AFTER_DAYS)
     const kept = (await store.findClaim('acme', 'kept')) ?? expect.fail('no claim')
     await store.change(kept, { state: 'booked', instance: 'gateway-1', why: 'settled again' })
     expect(await pruneAll(store, KEEP)).toEqual({ claims: 1, links: 1, things: 3 })
@@ -239,7 +216,7 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     expect(await store.thing('acme', 's-kept')).toBeDefined()
     expect(await store.thing('acme', 'names of bk_acme_kept')).toBeDefined()
     expect(await store.thing('acme', 'names of bk_acme_gone')).toBeUndefined()
-    await clock.pass(30 + GONE_AFTER_DAYS)
+    await pass(30 + GONE_AFTER_DAYS)
     expect(await pruneAll(store, KEEP)).toEqual({ claims: 1, links: 1, things: 2 })
     expect(await namesLeft()).toEqual(['REF-DOUBT'])
   })
@@ -254,7 +231,7 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
       await approval('gone')
       await approval('doubt', 'zenith')
       await store.claim(newClaim({ tenant: 'zenith', key: 'doubtful' }))
-      await clock.pass(GONE_AFTER_DAYS)
+      await pass(GONE_AFTER_DAYS)
       await store.noteUses('acme', ['used'])
       await claimed('booked', 'booked', 'booked')
       expect(await pruneAll(store)).toEqual({ things: 1 })
@@ -264,22 +241,13 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     },
   )
 
-  test('a dry run counts what would go, and deletes nothing', async () => {
-    await put('a', 'b')
-    await claimed('c', 'booked')
-    await clock.pass(GONE_AFTER_DAYS)
-    expect(await pruneAll(store, KEEP, true)).toEqual({ claims: 1, links: 2, things: 2 })
-    expect(await namesLeft()).toEqual(['a', 'b'])
-    expect(await pruneAll(store)).toEqual({ claims: 1, links: 2, things: 2 })
-  })
-
   test('things lose old facts, and nothing else', async () => {
     await put('old')
-    await clock.pass(KEEP_DAYS)
+    await pass(KEEP_DAYS)
     await put('new')
     const forget = () => pruneTable(store, 'facts', { olderThanMs: KEEP, pause })
     expect(await forget()).toBe(0)
-    await clock.pass(1)
+    await pass(1)
     expect(await forget()).toBe(1)
     expect(await other.thing('acme', 'id of old')).toMatchObject({ own: 'old', facts: null })
     expect((await other.thing('acme', 'id of new'))?.facts).toEqual(thing().facts)
@@ -295,9 +263,9 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     await store.takeEvent(newEvent({ event: 'recorded', deliver: false }))
     await store.takeEvent(newEvent({ event: 'due', deliver: true }))
     const go = () => pruneTable(store, 'events', { olderThanMs: KEEP, pause })
-    await clock.pass(GONE_AFTER_DAYS - 1)
+    await pass(GONE_AFTER_DAYS - 1)
     expect(await go()).toBe(0)
-    await clock.pass(1)
+    await pass(1)
     expect(await go()).toBe(2)
     expect((await store.listEvents({})).map(({ event }) => event)).toEqual(['parked', 'due'])
     expect((await store.takeEvent(newEvent({ event: 'recorded', deliver: false }))).taken).toBe(true)
@@ -307,16 +275,18 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     const day = START / DAY_MS
     const calls = (on: number) =>
       ({ tenant: 'acme', day: on, use: 'version-1', action: '', outcome: 'done', calls: 1 }) as const
-    const named = (name: string, on: number) =>
-      ({
-        ...({ tenant: 'acme', kind: 'used', action: '', name, count: 1, example: '' } as const),
-        ...{ firstAt: START, lastAt: on * DAY_MS },
-      }) as const
+    const used = { tenant: 'acme', kind: 'used', action: '', count: 1, example: '', firstAt: START } as const
     await store.addCounts({
-      ...{ instance: 'g', no: 1, days: [day, day + 1] },
-      ...{ calls: [calls(day), calls(day + 1)], names: [named('old', day), named('new', day + 1)] },
+      instance: 'g',
+      no: 1,
+      days: [day, day + 1],
+      calls: [calls(day), calls(day + 1)],
+      names: [
+        { ...used, name: 'old', lastAt: START },
+        { ...used, name: 'new', lastAt: START + DAY_MS },
+      ],
     })
-    await clock.pass(KEEP_DAYS + 1)
+    await pass(KEEP_DAYS + 1)
     expect(await pruneTable(store, 'counts', { olderThanMs: KEEP, pause })).toBe(4)
     expect(await store.callCounts(['acme'], 0)).toEqual([calls(day + 1)])
     expect((await store.nameCounts('acme')).map(({ name }) => name)).toEqual(['new'])
@@ -326,7 +296,7 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
   test('tells its size, and the day of the oldest row', async () => {
     await put('kept')
     await claimed('c', 'booked')
-    await clock.pass(1)
+    await pass(1)
     await put('later')
     const size = await other.size()
     expect(size.bytes).toBeGreaterThan(0)
@@ -337,15 +307,10 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     if (engine !== 'postgres') expect([tables.get('claims')?.rows, tables.get('things')?.rows]).toEqual([1, 2])
   })
 
-  test('looks at all rows, however many', async () => {
-    const { at: _, ...given } = link()
+  test('looks at all rows, however many; a dry run counts them and deletes nothing', async () => {
     const names = Array.from({ length: 2_500 }, (_, index) => `N-${index}`)
-    await store.load(
-      names.map((name) => ({ ...given, name })),
-      { replace: false },
-    )
     await put(...names)
-    await clock.pass(GONE_AFTER_DAYS)
+    await pass(GONE_AFTER_DAYS)
     const used = names.filter((_, index) => index % 500 === 0)
     await store.noteUses('acme', used)
     const old = { links: 2_495, things: 2_500 }
@@ -371,22 +336,20 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
         fc.asyncProperty(bookings, numbers, async (claims, links) => {
           const here = await newPlace()
           const [one, two] = [await here.open(), await here.open()]
-          const days = await startClock(here, one)
+          const passThere = await startClock(here, one)
           for (let left = 2 * GONE_AFTER_DAYS; ; left -= 1) {
             for (const [index, { written, used, id }] of links.entries()) {
-              const { at: _, ...given } = link({ name: `n-${index}`, id })
-              if (written === left) await one.put({ links: [given] })
+              if (written === left) await one.put({ links: [newLink({ name: `n-${index}`, id })] })
               if (used === left) await one.noteUses('acme', [`n-${index}`])
             }
             for (const [index, booking] of claims.entries()) {
               if (booking.changed !== left) continue
               const { claim } = await one.claim(newClaim({ key: `c-${index}` }))
-              const { state: became, shipment: made } = booking
-              if (became === 'sending') continue
-              await one.change(claim, { state: became, instance: 'g', shipment: made, why: 'law' })
+              const { state, shipment } = booking
+              if (state !== 'sending') await one.change(claim, { state, instance: 'g', shipment, why: 'law' })
             }
             if (left === 0) break
-            await days.pass(1)
+            await passThere(1)
           }
           const dry = await pruneAll(two, KEEP, true)
           const isYoung = (ageDays: number) => ageDays < GONE_AFTER_DAYS
