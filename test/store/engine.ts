@@ -2,7 +2,6 @@ import { afterAll, describe } from 'vitest'
 import { runs } from '../size.ts'
 import { storeContract } from './contract.ts'
 import { eventContract } from './event-contract.ts'
-import { eventModel } from './event-model.ts'
 import { storeModel } from './model.ts'
 import { openPlaces } from './places.ts'
 import { pruneContract } from './prune-contract.ts'
@@ -25,7 +24,5 @@ export function testEngine(engine: 'memory' | keyof typeof MODEL_RUNS): void {
   describe('pruning', () => pruneContract(engine, newPlace))
   if (engine === 'memory') return
   const { sample, whole } = MODEL_RUNS[engine]
-  const count = runs(sample, whole)
-  storeModel(newPlace, { runs: count })
-  eventModel(newPlace, count)
+  storeModel(newPlace, runs(sample, whole))
 }

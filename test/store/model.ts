@@ -1,32 +1,20 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { TryOutcome } from '../../src/store/events.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import type { ClaimState, Store } from '../../src/store/store.ts'
+import { newEvent } from './event-contract.ts'
 import type { Place } from './places.ts'
 import { link, newClaim, scanned, thing } from './samples.ts'
 
 /** One step of a model run: what is called, on which of the two gateways, and what it answered. */
 interface Step {
   readonly gateway: 0 | 1
-  /** The time by the store's clock. */
+  /** The time by the store's clock, or how much of it passes. */
   readonly at: number
   readonly call: (store: Store) => Promise<unknown>
   readonly text: string
 }
-
-const tenant = fc.constantFrom('a', 'b')
-const name = fc.constantFrom('n1', 'n2', 'n3')
-const kind = fc.constantFrom('quote', 'shipment')
-const vin = fc.constantFrom('', 'V1')
-const id = fc.constantFrom('id1', 'id2', 'id3')
-const at = fc.integer({ min: 1, max: 4 })
-const state = fc.constantFrom<ClaimState>('sending', 'booked', 'refused', 'unknown', 'freed')
-const givenBy = fc.constantFrom('caller', 'service')
-const links = fc.array(fc.record({ tenant, name, kind, vin, id, givenBy, at }).map(link), { maxLength: 4 })
-const timeless = links.map((all) => all.map(({ at: _, ...rest }) => rest))
-const newLinks = fc.oneof(links, timeless)
-const facts = fc.option(fc.record({ a: fc.string(), b: fc.integer() }))
-const someThing = fc.record({ tenant, id, own: name, facts }).map(thing)
 
 /** A call with arguments that fast-check chose, and shows when it fails. */
 function step<A>(text: string, args: fc.Arbitrary<A>, call: (store: Store, args: A) => Promise<unknown>) {
@@ -40,20 +28,38 @@ function step<A>(text: string, args: fc.Arbitrary<A>, call: (store: Store, args:
   )
 }
 
+const tenant = fc.constantFrom('a', 'b')
+const at = fc.integer({ min: 1, max: 4 })
+
+/* Names and claims */
+
+const name = fc.constantFrom('n1', 'n2', 'n3')
+const kind = fc.constantFrom('quote', 'shipment')
+const vin = fc.constantFrom('', 'V1')
+const id = fc.constantFrom('id1', 'id2', 'id3')
+const state = fc.constantFrom<ClaimState>('sending', 'booked', 'refused', 'unknown', 'freed')
+const givenBy = fc.constantFrom('caller', 'service')
+const links = fc.array(fc.record({ tenant, name, kind, vin, id, givenBy, at }).map(link), { maxLength: 4 })
+const timeless = links.map((all) => all.map(({ at: _, ...rest }) => rest))
+const newLinks = fc.oneof(links, timeless)
+const facts = fc.option(fc.record({ a: fc.string(), b: fc.integer() }))
+const someThing = fc.record({ tenant, id, own: name, facts }).map(thing)
 const someNames = fc
   .record({ links: newLinks, thing: fc.option(someThing, { nil: undefined }) })
   .map(({ links, thing }) => (thing ? { links, thing } : { links }))
+const tenantAndName = fc.tuple(tenant, name)
+const tenantAndId = fc.tuple(tenant, id)
 
-const steps = fc.oneof(
+const namesAndClaims = fc.oneof(
   step('put', someNames, (store, some) => store.put(some)),
   step('unlink', links, (store, some) => store.unlink(some)),
   step('load', fc.record({ links: newLinks, replace: fc.boolean() }), (store, { links, replace }) =>
     store.load(links, { replace }),
   ),
-  step('noteUses', fc.tuple(tenant, name), (store, [one, of]) => store.noteUses(one, [of])),
-  step('links', fc.tuple(tenant, name), (store, [one, of]) => store.links(one, of)),
-  step('named', fc.tuple(tenant, name), (store, [one, of]) => store.named(one, of.toUpperCase())),
-  step('thing', fc.tuple(tenant, id), (store, [one, of]) => store.thing(one, of)),
+  step('noteUses', tenantAndName, (store, [one, of]) => store.noteUses(one, [of])),
+  step('links', tenantAndName, (store, [one, of]) => store.links(one, of)),
+  step('named', tenantAndName, (store, [one, of]) => store.named(one, of.toUpperCase())),
+  step('thing', tenantAndId, (store, [one, of]) => store.thing(one, of)),
   step('claim', fc.record({ tenant, key: name, expiresInMs: fc.option(at, { nil: undefined }) }), (store, given) =>
     store.claim(newClaim(given)),
   ),
@@ -68,44 +74,103 @@ const steps = fc.oneof(
       store.change(claim, { state, instance: 'g', why: 'model', ...(shipment === null ? {} : { shipment }) }, names),
   ),
   step('listClaims', fc.record({ state, tenant, newest: fc.boolean() }), (store, options) => store.listClaims(options)),
-  step('claimsOfShipment', fc.tuple(tenant, id), (store, [one, of]) => store.claimsOfShipment(one, of)),
-  step('audit', fc.tuple(tenant, name), (store, [one, of]) => store.audit(`bk_${one}_${of}`)),
+  step('claimsOfShipment', tenantAndId, (store, [one, of]) => store.claimsOfShipment(one, of)),
+  step('audit', tenantAndName, (store, [one, of]) => store.audit(`bk_${one}_${of}`)),
 )
+
+/* Events */
+
+const outcome: fc.Arbitrary<TryOutcome> = fc.record(
+  {
+    state: fc.constantFrom('delivered', 'due', 'due', 'parked'),
+    outcome: fc.constantFrom('answered 200', 'answered 500'),
+    retryInMs: fc.constantFrom(0, 3, 9),
+    isFailure: fc.boolean(),
+    endpoint: fc.constantFrom({ stop: true } as const, { pauseMs: 9 }),
+  },
+  { requiredKeys: ['state', 'outcome'] },
+)
+/** One of the events that are stored, which may be read before its last change. */
+const choice = fc.record({ nth: fc.nat(20), isOutdated: fc.constantFrom(false, false, true) })
+
+async function chosenEvent(store: Store, { nth, isOutdated }: { nth: number; isOutdated: boolean }) {
+  const all = await store.listEvents({})
+  const { version, ...event } = all[nth % all.length] ?? { ...newEvent(), id: 'none', version: 1 }
+  return { ...event, version: isOutdated ? version - 1 : version }
+}
+
+const events = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: step(
+      'takeEvent',
+      fc.record({ tenant, shipment: id, event: fc.constantFrom('e1', 'e2', 'e3', 'e4', 'e5'), deliver: fc.boolean() }),
+      (store, given) => store.takeEvent(newEvent(given)),
+    ),
+  },
+  {
+    weight: 5,
+    arbitrary: step('leaseEvents', tenant, async (store, one) =>
+      (await store.leaseEvents(one, 100, 5)).map(({ id }) => id).sort(),
+    ),
+  },
+  {
+    weight: 5,
+    arbitrary: step('finishTry', fc.tuple(choice, outcome), async (store, [chosen, given]) =>
+      store.finishTry(await chosenEvent(store, chosen), given),
+    ),
+  },
+  step('keepBody', choice, async (store, chosen) =>
+    store.keepBody(await chosenEvent(store, chosen), { text: `${chosen.nth}`, format: 'form' }),
+  ),
+  step('replayEvents', choice, async (store, chosen) => store.replayEvents([(await chosenEvent(store, chosen)).id])),
+  step('skipEvents', choice, async (store, chosen) => store.skipEvents([(await chosenEvent(store, chosen)).id])),
+  step('resumeEndpoint', tenant, (store, one) => store.resumeEndpoint(one)),
+)
+
+/* Runs */
+
+/** Returns what a store has, without the numbers of events, which engines count differently. */
+async function seen(store: Store) {
+  const byText = (one: object, other: object) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1)
+  return {
+    links: await scanned(store),
+    claims: await store.listClaims({}),
+    events: (await store.listEvents({})).map(({ no: _, ...event }) => event),
+    due: await store.tenantsWithDue(['a', 'b']),
+    endpoints: (await store.endpoints()).toSorted(byText),
+    open: (await store.openEvents()).toSorted(byText),
+  }
+}
 
 /** On a machine that does other things as well. */
 const TIMEOUT_MS = 120_000
 
-/** The options of a model run. */
-export interface ModelOptions {
-  readonly runs: number
-}
-
 /** Two gateways on one database, called in turn, answer as the store in memory does. */
-export function storeModel(newPlace: () => Promise<Place>, { runs }: ModelOptions): void {
-  test('answers as the model does, whichever gateway is asked', { timeout: TIMEOUT_MS }, async () => {
+export function storeModel(newPlace: () => Promise<Place>, numRuns: number): void {
+  test.each([
+    { what: 'names and claims', steps: namesAndClaims, timeAfter: (_: number, at: number) => at },
+    { what: 'events', steps: events, timeAfter: (now: number, at: number) => now + at },
+  ])('$what are those of the model, whichever gateway is asked', { timeout: TIMEOUT_MS }, async (row) => {
     await fc.assert(
-      fc.asyncProperty(fc.array(steps, { minLength: 5, maxLength: 60 }), async (run) => {
+      fc.asyncProperty(fc.array(row.steps, { minLength: 20, maxLength: 60 }), async (run) => {
         const place = await newPlace()
         const stores = [await place.open(), await place.open()] as const
         let now = 0
         const model = createMemoryStore({ now: () => now })
         try {
           for (const { call, gateway, at, text } of run) {
-            now = at
-            await place.setClock(at)
+            now = row.timeAfter(now, at)
+            await place.setClock(now)
             const expected = await call(model)
-            const agrees = async () => expect(await call(stores[gateway]), text).toEqual(expected)
-            await agrees()
+            expect(await call(stores[gateway]), text).toEqual(expected)
           }
-          for (const store of stores) {
-            expect(await scanned(store)).toEqual(await scanned(model))
-            expect(await store.listClaims({})).toEqual(await model.listClaims({}))
-          }
+          for (const store of stores) expect(await seen(store)).toEqual(await seen(model))
         } finally {
           await place.close()
         }
       }),
-      { numRuns: runs },
+      { numRuns },
     )
   })
 }
