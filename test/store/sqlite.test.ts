@@ -1,147 +1,182 @@
-/** Promise: the embedded store is made once, and refuses what is no store (contract, section 7). */
+/** Promise: the embedded store waits for others, survives its thread, and refuses what is no store (contract, section 7). */
 
-import { fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Worker } from 'node:worker_threads'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { MAX_WAL_PAGES } from '../../src/store/sqlite/connection.ts'
+import { inSqlite } from '../../src/store/sqlite/session.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
-import { type Store, StoreDown, StoreTooNew } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/store.ts'
+import { READS } from '../../src/store/verbs.ts'
+import { newFolder } from '../command.ts'
 import { size } from '../size.ts'
 import { link, newClaim, scanned, thing } from './samples.ts'
 import { listen } from './states.ts'
 
-let folder: string
 let path: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'transload-sqlite-'))
+  const folder = newFolder('sqlite')
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   path = join(folder, 'store.db')
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-function integrity(): unknown {
-  const db = new DatabaseSync(path)
-  const answer = db.prepare('PRAGMA integrity_check').get()?.['integrity_check']
-  db.close()
-  return answer
+async function open(options: Omit<Parameters<typeof openSqliteStore>[0], 'path'> = {}): Promise<Store> {
+  const store = await openSqliteStore({ path, ...options })
+  onTestFinished(() => store.close())
+  return store
 }
 
-describe('the schema', () => {
-  test('is made once by many processes that start at once', async () => {
-    const script = join(import.meta.dirname, 'open-child.ts')
-    const ends = Array.from({ length: 4 }, () => once(fork(script, [path], { execArgv: [] }), 'exit'))
-    const stores = await Promise.all(Array.from({ length: 6 }, () => openSqliteStore({ path })))
-    const exits = await Promise.all(ends)
-    expect(exits.map(([code]) => code)).toEqual([0, 0, 0, 0])
-    expect(stores.every((store) => store.ready())).toBe(true)
-    expect((await scanned(stores[0] ?? expect.fail('no store'))).length).toBe(4)
-    await Promise.all(stores.map((store) => store.close()))
-    expect(integrity()).toBe('ok')
-  })
+/** Opens the file as another process does. */
+function openFile(): DatabaseSync {
+  const db = new DatabaseSync(path)
+  onTestFinished(() => (db.isOpen ? db.close() : undefined))
+  return db
+}
 
-  test('of a newer version is refused and left as it is', async () => {
-    const store = await openSqliteStore({ path })
-    await store.put({ links: [link()] })
-    await store.close()
-    const db = new DatabaseSync(path)
-    db.exec('PRAGMA journal_mode = DELETE; UPDATE version SET version = 1000000; CREATE TABLE later (a)')
-    db.close()
-    const before = readFileSync(path)
-    await expect(openSqliteStore({ path })).rejects.toThrow(StoreTooNew)
-    expect(readFileSync(path).equals(before)).toBe(true)
-  })
+const put = (store: Store, name: string) => store.put({ links: [link({ name, id: name })], thing: thing({ id: name }) })
+const namesIn = async (store: Store) => (await scanned(store)).map(({ name }) => name)
 
-  test("of another program's database is refused and left as it is", async () => {
-    const db = new DatabaseSync(path)
-    db.exec('CREATE TABLE links (a)')
-    db.close()
-    const before = readFileSync(path)
-    await expect(openSqliteStore({ path })).rejects.toThrow('another program')
-    expect(readFileSync(path).equals(before)).toBe(true)
-    writeFileSync(
-      path,
-      'This is no database at all, but it has more than enough text to be mistaken for one.'.repeat(20),
-    )
-    await expect(openSqliteStore({ path })).rejects.toThrow('not a database')
-  })
+test("another program's database, and what is none, are refused and left as they are", async () => {
+  const db = openFile()
+  db.exec('CREATE TABLE links (a)')
+  db.close()
+  const before = readFileSync(path)
+  await expect(open()).rejects.toThrow('another program')
+  expect(readFileSync(path).equals(before)).toBe(true)
+  writeFileSync(path, 'This is no database at all, but it has more than enough text to be one.'.repeat(20))
+  await expect(open()).rejects.toThrow('not a database')
 })
 
-test('waits for another process that is writing', async () => {
-  const store = await openSqliteStore({ path })
-  const db = new DatabaseSync(path)
+test('a write waits for another process that is writing, and a read does not', async () => {
+  const store = await open()
+  const db = openFile()
   db.exec('BEGIN IMMEDIATE')
   let done = false
-  const put = store.put({ links: [link()] }).then(() => {
+  const writing = put(store, 'N-1').then(() => {
     done = true
   })
-  expect(await store.links('acme', 'Q-1')).toEqual([])
+  expect(await store.links('acme', 'N-1')).toEqual([])
   expect(done).toBe(false)
   db.exec('COMMIT')
-  db.close()
-  await put
-  expect(await store.links('acme', 'Q-1')).toEqual([link()])
-  await store.close()
+  await writing
+  expect(await namesIn(store)).toEqual(['N-1'])
 })
 
-test('is not ready while its folder cannot be made, and is once it can', async () => {
-  const inTheWay = join(folder, 'in the way')
-  writeFileSync(inTheWay, '')
-  const states = listen()
-  const store = await openSqliteStore({ path: join(inTheWay, 'store.db'), onState: states.onState })
-  expect(store.ready()).toBe(false)
-  expect(states.seen).toMatchObject([{ ready: false, error: { name: 'StoreDown' } }])
-  await expect(store.put({ links: [link()] })).rejects.toThrow(StoreDown)
-  await expect(store.links('acme', 'Q-1')).rejects.toThrow(StoreDown)
-  const ready = states.next(true)
-  rmSync(inTheWay)
-  await ready
-  expect(store.ready()).toBe(true)
-  await store.put({ links: [link()] })
-  expect(await store.links('acme', 'Q-1')).toEqual([link()])
-  await store.close()
-})
-
-test('acknowledges nothing while the disk is full, keeps its data, and recovers when there is room', async () => {
-  const room = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-  room[0] = 100
-  const states = listen()
-  const store = await openSqliteStore({ path, room, onState: states.onState })
-  const facts = { text: 'x'.repeat(2_000) }
-  const acknowledged: string[] = []
-  const refused: string[] = []
-  while (refused.length === 0) {
-    const names = Array.from({ length: 20 }, (_, index) => `N-${acknowledged.length}-${index}`)
-    await Promise.all(
-      names.map((name) =>
-        store.put({ links: [link({ name })], thing: thing({ id: name, facts }) }).then(
-          () => acknowledged.push(name),
-          (error: unknown) => {
-            expect(error).toBeInstanceOf(StoreDown)
-            refused.push(name)
-          },
-        ),
-      ),
-    )
+test('no read of a call looks at a whole table, or at all rows of a tenant', async () => {
+  await open()
+  const db = openFile()
+  for (const name of ['now_ms', 'lease_ms']) db.function(name, () => 0)
+  const works = [
+    READS.named('acme', 'N-1'),
+    READS.thing('acme', 'id-1'),
+    READS.findClaim('acme', 'REF-1'),
+    READS.claimByHandle('bk_1'),
+    READS.claimsOfShipment('acme', 'id-1'),
+    READS.audit('bk_1'),
+    READS.eventsOfShipment('acme', 'id-1'),
+  ]
+  for (const work of works) {
+    for (let step = work.next(); step.done !== true; step = work.next([])) {
+      const { text, values } = step.value
+      const plan = db.prepare(`EXPLAIN QUERY PLAN ${inSqlite(text)}`).all(...values)
+      for (const { detail } of plan)
+        expect(detail, text).not.toMatch(/^SCAN (links|things|claims|claim_audit|events)\b|\(tenant=\?\)$/)
+    }
   }
-  expect(store.ready()).toBe(false)
-  await expect(store.claim(newClaim({ body: 'x'.repeat(100_000) }))).rejects.toThrow(StoreDown)
-  // Reading goes on meanwhile.
-  for (const name of acknowledged) expect((await store.thing('acme', name))?.facts).toEqual(facts)
-  for (const name of refused) expect(await store.links('acme', name)).toEqual([])
+})
 
-  const ready = states.next(true)
-  room[0] = 0
-  await ready
-  expect(store.ready()).toBe(true)
-  expect((await store.claim(newClaim())).won).toBe(true)
-  for (const name of refused) await store.put({ links: [link({ name })] })
-  expect((await scanned(store)).length).toBe(acknowledged.length + refused.length)
-  await store.close()
-  expect(integrity()).toBe('ok')
+describe('writes share a commit', () => {
+  /** Returns how many commits store five writes, one in each turn of the event loop. */
+  async function commitsOfFive(betweenWrites: () => void): Promise<number> {
+    const store = await open()
+    const db = openFile()
+    const commits = () => Number(db.prepare('PRAGMA user_version').get()?.['user_version'])
+    const before = commits()
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const writes: Promise<void>[] = []
+    for (let no = 0; no < 5; no += 1) {
+      writes.push(put(store, `N-${no}`))
+      betweenWrites()
+      await nextTurn()
+    }
+    await Promise.all(writes)
+    return commits() - before
+  }
+
+  test('if they come in consecutive turns of the event loop', async () => {
+    expect(await commitsOfFive(() => {})).toBe(1)
+  })
+
+  test('and wait for others no longer than a few milliseconds', async () => {
+    expect(await commitsOfFive(() => vi.advanceTimersByTime(6))).toBeGreaterThan(1)
+  })
+})
+
+describe('the writing thread', () => {
+  /** Has every thread that is started from now on. */
+  function threadsFromNow(onThread: (thread: Worker) => void = () => {}): readonly Worker[] {
+    const threads: Worker[] = []
+    const note = (thread: Worker) => {
+      threads.push(thread)
+      onThread(thread)
+    }
+    process.on('worker', note)
+    onTestFinished(() => void process.off('worker', note))
+    return threads
+  }
+
+  test('that dies with writes under way and others queued rejects each, and the next one goes on', async () => {
+    const threads = threadsFromNow()
+    const states = listen()
+    const store = await open({ onState: states.onState })
+    await put(store, 'before')
+    // The first of these waits for another process, the others for the first.
+    const db = openFile()
+    db.exec('BEGIN IMMEDIATE')
+    const sent = put(store, 'sent')
+    await nextTurn()
+    const outcomes = Promise.allSettled([sent, put(store, 'queued'), store.claim(newClaim())])
+    const [down, up] = [states.next(false), states.next(true)]
+    await threads[0]?.terminate()
+    const message = 'The writing thread of the store has ended: it ended'
+    const reason = expect.objectContaining({ name: 'StoreDown', message })
+    expect(await outcomes).toEqual(Array(3).fill({ status: 'rejected', reason }))
+    expect(await down).toMatchObject({ error: { name: 'StoreDown' } })
+    // Nothing waits for a thread that is not there.
+    await expect(put(store, 'meanwhile')).rejects.toThrow(/is restarting/)
+    db.exec('ROLLBACK')
+    await up
+    await Promise.all([put(store, 'one'), put(store, 'two')])
+    expect(await namesIn(store)).toEqual(['before', 'one', 'two'])
+    expect(threads).toHaveLength(2)
+  })
+
+  test('that dies before the store is open lets the start go on, and the next one opens it', async () => {
+    let deaths = 0
+    threadsFromNow((thread) => {
+      deaths += 1
+      if (deaths === 1) void thread.terminate()
+    })
+    const states = listen()
+    const up = states.next(true)
+    const store = await open({ onState: states.onState })
+    expect(store.ready()).toBe(false)
+    await up
+    await put(store, 'N-1')
+  })
+
+  test('that is closed makes the writes that came before', async () => {
+    const store = await open()
+    const writes = [put(store, 'N-1'), put(store, 'N-2')]
+    await store.close()
+    await Promise.all(writes)
+    expect(await namesIn(await open())).toEqual(['N-1', 'N-2'])
+  })
 })
 
 describe('the log', () => {
@@ -151,13 +186,19 @@ describe('the log', () => {
   /** Writes of about three pages each, so many at once that they share commits. */
   async function write(store: Store, count: number): Promise<void> {
     for (let done = 0; done < count; done += 10) {
-      const ids = Array.from({ length: 10 }, () => randomUUID())
-      await Promise.all(ids.map((id) => store.put({ links: [link({ name: id, id })], thing: thing({ id }) })))
+      await Promise.all(Array.from({ length: 10 }, () => put(store, randomUUID())))
     }
   }
 
+  /** Closes a store, which leaves one sound file. */
+  async function closeWhole(store: Store): Promise<void> {
+    await store.close()
+    expect(existsSync(`${path}-wal`)).toBe(false)
+    expect(openFile().prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' })
+  }
+
   test('is emptied while others write, and never gets as long as a commit would empty it', async () => {
-    const store = await openSqliteStore({ path })
+    const store = await open()
     let longest = 0
     for (let turn = 0; turn < size(8, 40); turn += 1) {
       await write(store, 500)
@@ -166,15 +207,12 @@ describe('the log', () => {
     // It was long enough to be emptied, and what has been written is many times as much.
     expect(longest).toBeGreaterThan(1_000)
     expect(longest).toBeLessThan(MAX_WAL_PAGES)
-    await store.close()
-    expect(integrity()).toBe('ok')
+    await closeWhole(store)
   })
 
   test('is gone when the store is closed in the middle of emptying it', async () => {
-    const store = await openSqliteStore({ path })
+    const store = await open()
     while (!existsSync(`${path}-wal`) || log() < 1_000) await write(store, 100)
-    await store.close()
-    expect(existsSync(`${path}-wal`)).toBe(false)
-    expect(integrity()).toBe('ok')
+    await closeWhole(store)
   })
 })
