@@ -326,7 +326,7 @@ describe('field names', () => {
     for (const ActionName of ['Get Rate', 'GETRATE', 'get_rate', 'Get-Quote', ' g e t quote ']) {
       expect((await post(gateway, QUOTE, { ...quoteExample, ActionName })).status).toBe(200)
     }
-    for (const ActionName of ['MakeBooking', 'make booking', 'CREATE_SHIPMENT', '']) {
+    for (const ActionName of ['MakeBooking', 'make booking', 'CREATE_SHIPMENT', 'Confirm Booking', '']) {
       const body = { ...bookingExample, ActionName, ReferenceNumber: `R-${ActionName.length}` }
       expect((await post(gateway, BOOKING, body)).status).toBe(200)
     }
