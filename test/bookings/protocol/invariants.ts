@@ -85,12 +85,12 @@ export function checkShipments({ shipments, mistakes }: World, report: Report): 
 }
 
 /** Checks the answer of a call. */
-export function checkAnswer(world: World, handle: string, { booked, of }: Answered, report: Report): void {
+export function checkAnswer(world: World, handle: string, { word, of }: Answered, report: Report): void {
   const { recorded, shipments } = world
-  if (booked === 'Yes' && !(recorded.includes(of) && shipments.some(({ id }) => id === of))) {
+  if (word.startsWith('Yes') && !(recorded.includes(of) && shipments.some(({ id }) => id === of))) {
     report({ invariant: 'acknowledged is recorded', what: `${handle} reads Yes for ${of}, which is not recorded` })
   }
-  if (booked === 'No' && isMadePerhaps(world, handle)) {
+  if (word === 'No' && isMadePerhaps(world, handle)) {
     report({ invariant: 'no is no', what: `${handle} reads No (${of}), and its request made a shipment or may yet` })
   }
 }

@@ -1,12 +1,9 @@
-import { isDeepStrictEqual } from 'node:util'
-import type { Lease } from '../../../src/bookings/protocol.ts'
-import type { LateWork } from '../../../src/bookings/record.ts'
 import type { AuditEntry } from '../../../src/store/store.ts'
 import { checkAnswer, checkChange, checkWrite, type Report } from './invariants.ts'
 import { type Answered, type Job, programOf, REFERENCE, type StoreOperation, VIN } from './programs.ts'
-import { type Effect, type Exchange, type Operation, type Reached, type Result, runOn } from './replay.ts'
-import { type createTables, failureNamed } from './table.ts'
-import { type Gateway, isMadePerhaps, type Progress, type Request, textOf, type World } from './world.ts'
+import { type Exchange, type Operation, type Result, runOn } from './replay.ts'
+import type { createTables } from './table.ts'
+import { isMadePerhaps, type Progress, type Request, textOf, type World } from './world.ts'
 
 /** Learns what happens in an exploration. */
 export interface Witness {
@@ -34,11 +31,11 @@ const TOGETHER: ReadonlySet<string> = new Set([
 /** How an operation of the store goes. */
 export type StoreEnd = 'done' | 'fails' | 'fails after it was done'
 
-/** A job that runs on, with its exchanges so far. */
+/** A job that ran on, with its exchanges since then, and what it returned if it ended. */
 interface Resumed {
   readonly progress: Progress
   readonly exchanges: readonly Exchange[]
-  readonly ended?: { readonly outcome: unknown }
+  readonly outcome?: unknown
 }
 
 /** Makes the functions that run jobs. Each part of a job runs once for equal circumstances. */
@@ -46,70 +43,55 @@ export function createJobs(tables: ReturnType<typeof createTables>, { report, on
   const resumed = new Map<string, Resumed[]>()
   const progresses = new Map<string, Progress>()
   /** A call that waits knows nothing of the claims that it has seen before. */
-  const waiting = new Map<string, Progress>()
+  const waiting = new Map<Job, Progress>()
 
-  function interned(key: string, make: (id: number) => Progress): Progress {
-    const found = progresses.get(key)
-    if (found) return found
-    const made = make(progresses.size)
-    progresses.set(key, made)
-    return made
-  }
-
-  const begun = (job: Job): Progress => interned(textOf(job), (id) => ({ id, job, history: [] }))
-
-  function reachedBy({ id, job, history }: Progress, { part, operation }: Reached): Progress {
-    const key = `${id} ${JSON.stringify(part)}`
-    const progress = interned(key, (own) => ({
-      id: own,
-      job,
-      history: [...history, part],
-      ...(operation && { operation }),
-    }))
-    if (operation?.name !== 'wait') return progress
-    const first = waiting.get(textOf(job)) ?? progress
-    waiting.set(textOf(job), first)
-    return first
+  function interned(key: string, progress: Omit<Progress, 'id'>): Progress {
+    const found = progresses.get(key) ?? { ...progress, id: progresses.size }
+    progresses.set(key, found)
+    return found
   }
 
   /** Begins a job, up to its first operation. */
   function begin(world: World, place: string, job: Job): Promise<World> {
-    return resume({ ...world, jobs: { ...world.jobs, [place]: begun(job) } }, place, undefined)
+    const begun = interned(textOf(job), { job, history: [] })
+    return resume({ ...world, jobs: { ...world.jobs, [place]: begun } }, place, undefined)
   }
 
   /** Gives a job the result of its operation, and runs it up to the next one. */
   async function resume(world: World, place: string, result: Result | undefined): Promise<World> {
     const progress = progressAt(world, place)
-    const { job } = progress
     const key = `${progress.id} ${textOf(result)}`
     const known = resumed.get(key) ?? []
     resumed.set(key, known)
-    const same = known.find(({ exchanges }) => isSeenIn(world, job, exchanges))
+    let same = known.find(({ exchanges }) => isSeenIn(world, exchanges))
+    if (!same) {
+      same = await run(progress, result, world)
+      known.push(same)
+    }
     let next = world
-    const apply = (effect: Effect) => {
-      if (effect.name === 'write') checkWrite(next, String(effect.value), report)
-      next = affected(next, job, effect)
+    for (const exchange of same.exchanges) {
+      if (!('effect' in exchange)) continue
+      const before = next
+      next = exchange.effect(before)
+      const written = next.requests.length > before.requests.length && next.requests.at(-1)
+      if (written) checkWrite(before, written.handle, report)
     }
-    for (const exchange of same?.exchanges ?? []) if (exchange.kind === 'effect') apply(exchange.effect)
-    const { progress: reached, ended } = same ?? (await run())
-    if (ended) return withoutOld(finish(next, place, job, ended.outcome))
-    const after = { ...next, jobs: { ...next.jobs, [place]: reached } }
-    const isFirst = result === undefined
-    return TOGETHER.has(operationAt(after, place).name) && !isFirst ? perform(after, place, 'done') : after
-
-    async function run(): Promise<Resumed> {
-      const see = (name: string, args: readonly unknown[]) => seen(next, job, name, args)
-      const ran = await runOn(programOf(job), progress.history, result, { see, effect: apply }, failureNamed)
-      const { exchanges, operation, outcome } = ran
-      const made = operation
-        ? { progress: reachedBy(progress, ran), exchanges }
-        : { progress, exchanges, ended: { outcome } }
-      known.push(made)
-      return made
-    }
+    if ('outcome' in same) return withoutOld(finish(next, place, progress.job, same.outcome))
+    const after = { ...next, jobs: { ...next.jobs, [place]: same.progress } }
+    return TOGETHER.has(operationAt(after, place).name) && result ? perform(after, place, 'done') : after
   }
 
-  /** Does what a job waits for in the store, at the service, or nowhere. */
+  async function run(before: Progress, result: Result | undefined, world: World): Promise<Resumed> {
+    const { id, job, history } = before
+    const { part, operation, exchanges, ...ended } = await runOn(programOf(job), history, result, world)
+    if (!operation) return { progress: before, exchanges, ...ended }
+    const own = interned(`${id} ${JSON.stringify(part)}`, { job, history: [...history, part], operation })
+    const progress = (operation.name === 'wait' && waiting.get(job)) || own
+    if (operation.name === 'wait') waiting.set(job, progress)
+    return { progress, exchanges }
+  }
+
+  /** Does what a job waits for in the store or at the service. */
   async function perform(world: World, place: string, end: StoreEnd): Promise<World> {
     const { name, args } = operationAt(world, place)
     if (name === 'read') return resume(world, place, { value: shownBy(world, String(args[0])) })
@@ -165,10 +147,6 @@ export function operationAt(world: World, place: string): Operation {
   return operation
 }
 
-function gatewayOf({ gateways }: World, job: Job): Gateway | undefined {
-  return 'instance' in job ? gateways.find(({ instance }) => instance === job.instance) : undefined
-}
-
 /** Drops the requests that the service has carried out and no job waits for. */
 export function withoutOld(world: World): World {
   const isNeeded = ({ handle, done }: Request) => done === 'nothing' || world.jobs[handle] !== undefined
@@ -190,54 +168,11 @@ function shownBy({ shipments }: World, path: string) {
 }
 
 /** Tells if a job would see the same now. */
-function isSeenIn(world: World, job: Job, exchanges: readonly Exchange[]): boolean {
+function isSeenIn(world: World, exchanges: readonly Exchange[]): boolean {
   let now = world
-  for (const exchange of exchanges) {
-    if (exchange.kind === 'effect') now = affected(now, job, exchange.effect)
-    else if (textOf(seen(now, job, exchange.name, exchange.args)) !== textOf(exchange.value)) return false
-  }
-  return true
-}
-
-function seen(world: World, job: Job, name: string, [first]: readonly unknown[]): unknown {
-  if (name === 'time') return world.time
-  if (name === 'log') return world.log
-  if (name === 'is running') return world.gateways.some(({ instance }) => instance === first)
-  const gateway = gatewayOf(world, job)
-  if (name === 'lease') return gateway?.lease
-  if (name === 'backlog') return gateway?.backlog
-  throw new Error(`Nobody can see ${name}.`)
-}
-
-/** Returns the world after a job changed its process, or wrote a request. */
-function affected(world: World, job: Job, { name, value }: Effect): World {
-  const inGateway = (change: (gateway: Gateway) => Gateway): World => {
-    const own = gatewayOf(world, job)
-    return { ...world, gateways: world.gateways.map((gateway) => (gateway === own ? change(gateway) : gateway)) }
-  }
-  switch (name) {
-    case 'write':
-      return { ...world, requests: [...world.requests, { handle: String(value), done: 'nothing' }] }
-    case 'lease':
-      return inGateway((gateway) => ({ ...gateway, lease: value as Lease }))
-    case 'backlog add': {
-      const [key, work] = value as readonly [string, LateWork]
-      return inGateway((gateway) => ({
-        ...gateway,
-        backlog: [...gateway.backlog.filter(([other]) => other !== key), [key, work]],
-      }))
-    }
-    case 'backlog remove':
-      return inGateway((gateway) => ({
-        ...gateway,
-        backlog: gateway.backlog.filter((entry) => !isDeepStrictEqual(entry, value)),
-      }))
-    case 'log write':
-      return { ...world, log: [...world.log, value as World['log'][number]] }
-    case 'log clear':
-      // Lines that were written since then stay.
-      return isDeepStrictEqual(world.log, value) ? { ...world, log: [] } : world
-    default:
-      throw new Error(`Nothing is affected by ${name}.`)
-  }
+  return exchanges.every((exchange) => {
+    if ('look' in exchange) return textOf(exchange.look(now)) === textOf(exchange.value)
+    now = exchange.effect(now)
+    return true
+  })
 }

@@ -1,13 +1,34 @@
-import { allowMistakes, MISTAKES } from './mistakes.ts'
+import { registerHooks } from 'node:module'
+import { MISTAKES } from './mistakes.ts'
 import { SCENARIOS } from './scenarios.ts'
 
-/* Explores the code with each of the mistakes, and prints a line of JSON for each. Its argument is the depth. */
+/*
+ * Explores the code with each of the mistakes, and prints a line of JSON for each. Its argument is the depth. Every module that is
+ * imported with `?mistake=` and a name has that mistake, and so has all that such a module imports.
+ */
 
-const depth = Number(process.argv[2])
+const queryIn = (url = '') => (url.includes('?mistake=') ? url.slice(url.indexOf('?')) : '')
 
-allowMistakes()
-for (const [name, { breaks, scenario }] of Object.entries(MISTAKES)) {
+registerHooks({
+  resolve(specifier, context, next) {
+    const resolved = next(specifier, context)
+    const isOurs = specifier.startsWith('.') && !resolved.url.includes('/node_modules/')
+    const isPlain = isOurs && !resolved.url.includes('?')
+    return isPlain ? { ...resolved, url: resolved.url + queryIn(context.parentURL) } : resolved
+  },
+  load(url, context, next) {
+    const loaded = next(url, context)
+    const named = decodeURIComponent(queryIn(url))
+    const [, , , file = '', right = '', wrong = ''] = MISTAKES.find(([name]) => named === `?mistake=${name}`) ?? []
+    if (file === '' || !url.split('?')[0]?.endsWith(file)) return loaded
+    const source = String(loaded.source)
+    if (source.split(right).length !== 2) throw new Error(`${file} does not contain: ${right}`)
+    return { ...loaded, source: source.replace(right, wrong) }
+  },
+})
+
+for (const [name, breaks, scenario] of MISTAKES) {
   const { explore }: typeof import('./explore.ts') = await import(`./explore.ts?mistake=${encodeURIComponent(name)}`)
-  const { states, violation } = await explore({ depth, scenario: SCENARIOS[scenario], only: breaks })
+  const { states, violation } = await explore(SCENARIOS[scenario], Number(process.argv[2]), breaks)
   process.stdout.write(`${JSON.stringify({ name, states, violation })}\n`)
 }

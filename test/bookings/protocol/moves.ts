@@ -1,18 +1,10 @@
 import { NO_LEASE } from '../../../src/bookings/protocol.ts'
 import { checkShipments } from './invariants.ts'
 import { createJobs, operationAt, type StoreEnd, type Witness, withoutOld } from './jobs.ts'
-import type { Job, StoreOperation } from './programs.ts'
-import { createTables, isRead } from './table.ts'
-import {
-  type Budget,
-  CALLS,
-  instanceName,
-  newWorld,
-  type Request,
-  type Scenario,
-  TICK_MS,
-  type World,
-} from './world.ts'
+import { isRead, type Job } from './programs.ts'
+import { type Budget, CALLS, type Scenario, TICK_MS } from './scenarios.ts'
+import { createTables } from './table.ts'
+import { type Gateway, inGateway, instanceName, newWorld, type Progress, type Request, type World } from './world.ts'
 
 /** One thing that may happen next. */
 export interface Move {
@@ -21,10 +13,8 @@ export interface Move {
   readonly go: () => Promise<World> | World
 }
 
-/** Where something happens again and again, or once at a time. */
+/** The place of what an operator does, one thing at a time. */
 const OPERATOR = 'operator'
-const EVENT = 'event'
-const CANCELLATION = 'cancellation'
 
 /** Makes the first world, and the function that returns everything that may happen in a world. */
 export async function createMoves({ calls, budget }: Scenario, witness: Witness) {
@@ -40,16 +30,17 @@ export async function createMoves({ calls, budget }: Scenario, witness: Witness)
   }
 
   /** Begins a job together with its first operation, where it waits for the store. */
-  function* beginnings(world: World, label: string, place: string, job: Job): Generator<Move> {
-    const begin = () => jobs.begin(world, place, job)
-    yield { label, go: async () => firstDone(await begin(), place, 'done') }
+  function* beginnings(world: World, place: string, job: Job): Generator<Move> {
+    const go = async (end: StoreEnd, left = (begun: World) => begun) => {
+      const begun = left(await jobs.begin(world, place, job))
+      return begun.jobs[place] ? jobs.perform(begun, place, end) : begun
+    }
+    const label = Object.values(job).join(' ')
+    yield { label, go: () => go('done') }
     if (world.left.storeFailures > 0 && 'instance' in job) {
-      yield { label: `${label}, the store fails`, go: async () => firstDone(failing(await begin()), place, 'fails') }
+      yield { label: `${label}, the store fails`, go: () => go('fails', failing) }
     }
   }
-
-  const firstDone = (world: World, place: string, end: StoreEnd) =>
-    world.jobs[place] ? jobs.perform(world, place, end) : world
 
   function* steps(world: World, place: string): Generator<Move> {
     const { name, args } = operationAt(world, place)
@@ -63,70 +54,48 @@ export async function createMoves({ calls, budget }: Scenario, witness: Witness)
     }
     yield { label, go: () => jobs.perform(world, place, 'done') }
     if (world.left.storeFailures === 0 || place === OPERATOR) return
-    const ends: readonly StoreEnd[] = isRead(name as StoreOperation) ? ['fails'] : ['fails', 'fails after it was done']
+    const ends: readonly StoreEnd[] = isRead(name) ? ['fails'] : ['fails', 'fails after it was done']
     for (const end of ends) yield { label: `${label} ${end}`, go: () => jobs.perform(failing(world), place, end) }
   }
 
-  function* atGateways(world: World): Generator<Move> {
-    for (const [gateway, { instance, backlog, lease }] of world.gateways.entries()) {
-      const start = `start ${gateway}`
-      const runs = Object.values(world.jobs).some(({ job }) => 'instance' in job && job.instance === instance)
-      if (world.left.crashes > 0 && (runs || backlog.length > 0)) {
-        yield { label: `gateway ${gateway} dies and starts`, go: () => restart(world, gateway) }
+  function* atGateway(world: World, gateway: number, { instance, backlog, lease }: Gateway): Generator<Move> {
+    const runs = Object.values(world.jobs).some(isOf(instance))
+    if (world.left.crashes > 0 && (runs || backlog.length > 0)) {
+      yield { label: `gateway ${gateway} dies and starts`, go: () => restart(world, gateway, instance) }
+    }
+    if (world.jobs[`start ${gateway}`]) return
+    for (const call of CALLS) {
+      const isTurn = !('after' in call) || world.over.includes(call.after)
+      if (!calls.includes(call.name) || call.gateway !== gateway || world.begun.includes(call.name) || !isTurn) continue
+      const begun = { ...world, begun: [...world.begun, call.name].sort() }
+      yield* beginnings(begun, call.name, { kind: 'call', instance, handle: call.name, body: call.body })
+    }
+    const beat = `heartbeat ${gateway}`
+    const isDue = lease.confirmedAt?.monotonic !== world.time || backlog.length > 0 || world.log.length > 0
+    if (!world.jobs[beat] && (isDue || isAbandoned(world))) {
+      yield* beginnings(world, beat, { kind: 'heartbeat', instance })
+    }
+    for (const { id: shipment, isLive } of world.shipments) {
+      if (world.left.events > 0 && !world.jobs['event']) {
+        const events = [...world.events, { shipment, receivedAt: world.table.row?.createdAt ?? 0 }]
+        yield* beginnings({ ...spend(world, 'events'), events }, 'event', { kind: 'event', instance, shipment })
       }
-      if (world.jobs[start]) continue
-      for (const call of CALLS) {
-        const isTurn = !('after' in call) || world.over.includes(call.after)
-        if (!calls.includes(call.name) || call.gateway !== gateway || world.begun.includes(call.name) || !isTurn)
-          continue
-        const job: Job = { kind: 'call', instance, handle: call.name, body: call.body }
-        const begun = { ...world, begun: [...world.begun, call.name].sort() }
-        yield* beginnings(begun, `${call.name} calls gateway ${gateway}`, call.name, job)
-      }
-      const beat = `heartbeat ${gateway}`
-      const isDue = lease.confirmedAt?.monotonic !== world.time || backlog.length > 0 || world.log.length > 0
-      if (!world.jobs[beat] && (isDue || isAbandoned(world))) {
-        yield* beginnings(world, `${beat} begins`, beat, { kind: 'heartbeat', instance })
-      }
-      if (world.left.events > 0 && !world.jobs[EVENT]) {
-        for (const { id: shipment } of world.shipments) {
-          const events = [...world.events, { shipment, receivedAt: world.table.row?.createdAt ?? 0 }]
-          const told = { ...spend(world, 'events'), events }
-          yield* beginnings(told, `gateway ${gateway} gets an event of ${shipment}`, EVENT, {
-            kind: 'event',
-            instance,
-            shipment,
-          })
-        }
-      }
-      if (world.left.cancellations > 0 && !world.jobs[CANCELLATION]) {
-        for (const { id: shipment, isLive } of world.shipments) {
-          if (!isLive || !world.recorded.includes(shipment)) continue
-          const shipments = world.shipments.map((one) => (one.id === shipment ? { ...one, isLive: false } : one))
-          const canceled = { ...spend(world, 'cancellations'), shipments }
-          yield* beginnings(canceled, `gateway ${gateway} cancels ${shipment}`, CANCELLATION, {
-            kind: 'canceled',
-            instance,
-            shipment,
-          })
-        }
+      if (world.left.cancellations > 0 && !world.jobs['canceled'] && isLive && world.recorded.includes(shipment)) {
+        const shipments = world.shipments.map((one) => (one.id === shipment ? { ...one, isLive: false } : one))
+        const canceled = { ...spend(world, 'cancellations'), shipments }
+        yield* beginnings(canceled, 'canceled', { kind: 'canceled', instance, shipment })
       }
     }
   }
 
-  function restart(world: World, gateway: number): Promise<World> {
-    const died = world.gateways[gateway]?.instance
-    const survives = ([, { job }]: readonly [string, World['jobs'][string]]) =>
-      !('instance' in job) || job.instance !== died
-    const left = Object.entries(world.jobs).filter((entry) => !survives(entry))
-    const over = [...world.over, ...left.flatMap(([, { job }]) => (job.kind === 'call' ? [job.handle] : []))].sort()
+  function restart(world: World, gateway: number, died: string): Promise<World> {
+    const isLost = isOf(died)
+    const lost = Object.values(world.jobs).filter(isLost)
     const instance = instanceName(gateway, budget.crashes - world.left.crashes + 1)
-    const fresh = { instance, lease: NO_LEASE, backlog: [] }
     const restarted: World = {
-      ...spend(world, 'crashes'),
-      over,
-      jobs: Object.fromEntries(Object.entries(world.jobs).filter(survives)),
-      gateways: world.gateways.map((one, at) => (at === gateway ? fresh : one)),
+      ...inGateway(died, () => ({ instance, lease: NO_LEASE, backlog: [] }))(spend(world, 'crashes')),
+      over: [...world.over, ...lost.flatMap(({ job }) => (job.kind === 'call' ? [job.handle] : []))].sort(),
+      jobs: Object.fromEntries(Object.entries(world.jobs).filter(([, progress]) => !isLost(progress))),
     }
     return jobs.begin(withoutOld(restarted), `start ${gateway}`, { kind: 'start', instance })
   }
@@ -136,14 +105,13 @@ export async function createMoves({ calls, budget }: Scenario, witness: Witness)
     if (!row || world.jobs[OPERATOR]) return
     if (world.left.settlements > 0 && row.state === 'unknown') {
       const settling = spend(world, 'settlements')
-      yield* beginnings(settling, `the operator says not booked`, OPERATOR, { kind: 'settle-as-not-booked' })
+      yield* beginnings(settling, OPERATOR, { kind: 'settle as not booked' })
       for (const { id: shipment, isLive } of world.shipments) {
-        if (!isLive) continue
-        yield* beginnings(settling, `the operator says ${shipment}`, OPERATOR, { kind: 'settle', shipment })
+        if (isLive) yield* beginnings(settling, OPERATOR, { kind: 'settle', shipment })
       }
     }
     if (world.left.reopenings > 0 && /^(settled|healed): /.test(settledWhy)) {
-      yield* beginnings(spend(world, 'reopenings'), 'the operator reopens', OPERATOR, { kind: 'reopen' })
+      yield* beginnings(spend(world, 'reopenings'), OPERATOR, { kind: 'reopen' })
     }
   }
 
@@ -169,7 +137,7 @@ export async function createMoves({ calls, budget }: Scenario, witness: Witness)
   function* movesOf(world: World): Generator<Move> {
     for (const place of Object.keys(world.jobs)) yield* steps(world, place)
     yield* atService(world)
-    yield* atGateways(world)
+    for (const [at, gateway] of world.gateways.entries()) yield* atGateway(world, at, gateway)
     yield* byOperator(world)
     const isWaiting = Object.keys(world.jobs).length > 0 || world.table.row?.state === 'sending'
     if (world.left.ticks > 0 && isWaiting) {
@@ -184,6 +152,11 @@ export async function createMoves({ calls, budget }: Scenario, witness: Witness)
 function isAbandoned({ table: { row, renewals }, time }: World): boolean {
   return row?.state === 'sending' && renewals[row.instance] !== time
 }
+
+const isOf =
+  (instance: string) =>
+  ({ job }: Progress): boolean =>
+    'instance' in job && job.instance === instance
 
 const failing = (world: World) => spend(world, 'storeFailures')
 
@@ -200,16 +173,9 @@ function withRequest(world: World, changed: Request): World {
 
 /** Returns the ways in which an operation that is none of the store ends; undefined for the others. */
 function resultsOf(world: World, name: string, [handle]: readonly unknown[]): readonly unknown[] | undefined {
-  switch (name) {
-    case 'connect':
-      return ['connected', 'unreachable']
-    case 'wait':
-      return ['look again', 'late']
-    case 'reply': {
-      const done = world.requests.find((request) => request.handle === handle)?.done ?? 'nothing'
-      return done === 'nothing' ? ['late'] : [done, 'late']
-    }
-    default:
-      return undefined
-  }
+  if (name === 'connect') return ['connected', 'unreachable']
+  if (name === 'wait') return ['look again', 'late']
+  if (name !== 'reply') return undefined
+  const done = world.requests.find((request) => request.handle === handle)?.done ?? 'nothing'
+  return done === 'nothing' ? ['late'] : [done, 'late']
 }

@@ -1,29 +1,24 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Answer } from '../../../src/answer.ts'
 import { type Booked, type Booking, type Bookings, createBookings, type Made } from '../../../src/bookings/bookings.ts'
 import { createHeartbeat, createLease, endDeadLeases, type IsHeld } from '../../../src/bookings/leases.ts'
-import type { Lease } from '../../../src/bookings/protocol.ts'
-import {
-  type Backlog,
-  createBacklog,
-  createBookingRecord,
-  type EmergencyLog,
-  type LateWork,
-  type Unrecorded,
-} from '../../../src/bookings/record.ts'
-import { reopen, settle } from '../../../src/bookings/settlement.ts'
+import { NO_LEASE } from '../../../src/bookings/protocol.ts'
+import { type Backlog, createBookingRecord, type EmergencyLog } from '../../../src/bookings/record.ts'
+import { reopen, type SettlementDeps, settle } from '../../../src/bookings/settlement.ts'
 import { commonProfile } from '../../../src/callers/caller.ts'
 import { readConfig } from '../../../src/config/config.ts'
+import { loadMappings } from '../../../src/config/mappings.ts'
 import { translationSettings } from '../../../src/config/translation-settings.ts'
 import { createProving } from '../../../src/events/healing.ts'
 import { legacyError, toGatewayError } from '../../../src/http/answers.ts'
-import type { Catalog } from '../../../src/mapping/catalog.ts'
 import { createLog } from '../../../src/observe/log.ts'
-import { type Account, trusted } from '../../../src/service/account.ts'
+import type { Account } from '../../../src/service/account.ts'
 import { NoReply } from '../../../src/service/exchange.ts'
 import { refusal } from '../../../src/service/failures.ts'
-import type { Store } from '../../../src/store/store.ts'
+import type { Claim, Store } from '../../../src/store/store.ts'
 import { createXref } from '../../../src/xref/xref.ts'
 import type { Ports, Program } from './replay.ts'
+import { inGateway, type World } from './world.ts'
 
 /* The gateway's own code, with ports in place of the store, the service, the clock and the memory of its process. */
 
@@ -36,37 +31,24 @@ export const VIN = '1HGCM82633A004352'
 export type Job =
   /** A call that books; its handle is unique. */
   | { readonly kind: 'call'; readonly instance: string; readonly handle: string; readonly body: string }
-  | { readonly kind: 'heartbeat'; readonly instance: string }
-  /** The start of a gateway. */
-  | { readonly kind: 'start'; readonly instance: string }
-  /** The service has confirmed that a shipment is canceled. */
-  | { readonly kind: 'canceled'; readonly instance: string; readonly shipment: string }
-  /** An event of the service names a shipment. */
-  | { readonly kind: 'event'; readonly instance: string; readonly shipment: string }
+  | { readonly kind: 'heartbeat' | 'start'; readonly instance: string }
+  /** The service has confirmed that a shipment is canceled, or an event of the service names it. */
+  | { readonly kind: 'canceled' | 'event'; readonly instance: string; readonly shipment: string }
+  /** An operator settles the booking, as that shipment or as not booked, or reopens it. */
   | { readonly kind: 'settle'; readonly shipment: string }
-  | { readonly kind: 'settle-as-not-booked' }
-  | { readonly kind: 'reopen' }
+  | { readonly kind: 'settle as not booked' | 'reopen' }
 
 /** The answer that a call got, by the word that old callers read. */
 export interface Answered {
-  readonly booked: 'Yes' | 'No' | 'Unknown'
+  readonly word: 'Yes' | 'Yes again' | 'No' | 'Unknown'
   /** The shipment, or the code of the error. */
   readonly of: string
-  readonly isReplay: boolean
 }
 
 const log = createLog('silent', { write: () => {} })
 const config = readConfig({ V2_BASE_URL: 'http://service.invalid' })
 const settings = translationSettings(config)
-/** A settlement's answer has the numbers alone: no action declares more. */
-const catalog: Catalog = {
-  actions: new Map(),
-  endpoints: new Map(),
-  callbacks: [],
-  callbackOf: () => undefined,
-  tables: new Map(),
-  isVersion1: () => false,
-}
+const catalog = await loadMappings()
 const QUOTE_MEMORY_MS = 1_000
 
 /** Returns the program of a job. */
@@ -78,18 +60,23 @@ export function programOf(job: Job): Program {
       return (ports) => heartbeatOf(job.instance, ports)()
     case 'start':
       return async (ports) => {
-        await endDeadLeases({ store: storeOf(ports), log }, (instance) => ports.see('is running', instance) === true)
+        const isRunning = (instance: string) =>
+          ports.see(({ gateways }) => gateways.some((gateway) => gateway.instance === instance))
+        await endDeadLeases({ store: storeOf(ports), log }, isRunning)
         await heartbeatOf(job.instance, ports)()
       }
     case 'canceled':
       return (ports) => recordOf(job.instance, ports).canceledLater(TENANT, [job.shipment], async () => true)
     case 'event':
       // The queue of events logs a failure, and tries again.
-      return (ports) => lookAt(job, ports).catch(() => undefined)
+      return (ports) => lookAt(job.shipment, provingOf(job.instance, ports)).catch(() => undefined)
     case 'settle':
-    case 'settle-as-not-booked':
+      return (ports) =>
+        operate(ports, (claim, deps) => settle(claim, { shipment: job.shipment, number: undefined }, deps))
+    case 'settle as not booked':
+      return (ports) => operate(ports, (claim, deps) => settle(claim, 'not-booked', deps))
     case 'reopen':
-      return (ports) => operate(job, ports)
+      return (ports) => operate(ports, reopen)
     default:
       return job satisfies never
   }
@@ -101,7 +88,7 @@ async function book({ instance, handle, body }: Extract<Job, { kind: 'call' }>, 
     claims: storeOf(ports),
     record: recordOf(instance, ports),
     instance,
-    holdLease: createLease(instance, storeOf(ports), leaseState(ports)).hold,
+    holdLease: leaseOf(instance, ports).hold,
     dedupeWindowMs: 0,
     doubt: () => undefined,
     onUnknown: () => {},
@@ -125,11 +112,11 @@ async function book({ instance, handle, body }: Extract<Job, { kind: 'call' }>, 
   try {
     const { answer } = await bookOnce(bookings, booking, handle, ports)
     const { 'Transload-Shipment-Id': id, 'Idempotent-Replayed': replayed } = answer.headers
-    return { booked: 'Yes', of: String(id), isReplay: replayed !== undefined }
+    return { word: replayed === undefined ? 'Yes' : 'Yes again', of: String(id) }
   } catch (thrown) {
     const error = toGatewayError(thrown)
     const { TransportationBooked: word } = JSON.parse(legacyError(error, 'booking', '').body.toString())
-    return { booked: word, of: error.code, isReplay: false }
+    return { word, of: error.code }
   }
 }
 
@@ -137,12 +124,9 @@ async function book({ instance, handle, body }: Extract<Job, { kind: 'call' }>, 
 async function bookOnce(bookings: Bookings, booking: Booking, handle: string, ports: Ports): Promise<Booked> {
   const claimed = await bookings.claim(booking)
   if ('answer' in claimed) return claimed
-  let made: Made
-  try {
-    made = await send(handle, claimed.isHeld, ports)
-  } catch (error) {
+  const made = await send(handle, claimed.isHeld, ports).catch(async (error: unknown) => {
     throw await bookings.failed(claimed, error)
-  }
+  })
   return bookings.made(claimed, made)
 }
 
@@ -150,7 +134,7 @@ async function bookOnce(bookings: Bookings, booking: Booking, handle: string, po
 async function send(handle: string, isHeld: IsHeld, ports: Ports): Promise<Made> {
   if ((await ports.ask('connect')) !== 'connected') throw new NoReply('unsent')
   if (!isHeld()) throw new NoReply('withdrawn')
-  ports.effect('write', handle)
+  ports.effect((world) => ({ ...world, requests: [...world.requests, { handle, done: 'nothing' }] }))
   // The answer of the service, as the calls of `calls/` read it.
   const reply = (await ports.ask('reply', handle)) as { readonly made: string } | 'refused' | 'late'
   if (reply === 'late') throw new NoReply('late')
@@ -161,10 +145,23 @@ async function send(handle: string, isHeld: IsHeld, ports: Ports): Promise<Made>
   return { answer, record }
 }
 
+function leaseOf(instance: string, ports: Ports) {
+  const now = () => ports.see(({ time }) => time)
+  return createLease(instance, storeOf(ports), {
+    get lease() {
+      return ports.see(({ gateways }) => gateways.find((gateway) => gateway.instance === instance)?.lease) ?? NO_LEASE
+    },
+    set lease(lease) {
+      ports.effect(inGateway(instance, (gateway) => ({ ...gateway, lease })))
+    },
+    now: () => ({ monotonic: now(), wall: 0 }),
+    elapsedSince: ({ monotonic }) => now() - monotonic,
+  })
+}
+
 function heartbeatOf(instance: string, ports: Ports): () => Promise<void> {
-  const store = storeOf(ports)
   const { catchUp } = recordOf(instance, ports)
-  return createHeartbeat(createLease(instance, store, leaseState(ports)), { store, log, catchUp })
+  return createHeartbeat(leaseOf(instance, ports), { store: storeOf(ports), log, catchUp })
 }
 
 function recordOf(instance: string, ports: Ports) {
@@ -176,57 +173,26 @@ function recordOf(instance: string, ports: Ports) {
     log,
     emergencyLog: emergencyLogOf(ports),
     refusedStatuses: config.BOOKING_REFUSED_STATUSES,
-    backlog: backlogOf(ports),
+    backlog: backlogOf(instance, ports),
   })
 }
 
-const account: Account = {
-  origin: 'http://service.invalid',
-  prefix: '',
-  scheme: 'basic',
-  pool: () => undefined,
-  acceptance: trusted,
-  authorized: (_deadline, attempt) => attempt(''),
-  authorization: async () => '',
-  learn: () => {},
-  isRepeatedIn: () => false,
-}
-
-const own = { account, profile: commonProfile({ config, settings }) }
-
-type Proving = ReturnType<typeof createProving>
-
 /** The reads of each instance, and the ports of the run that uses them: their cache is large, and decides nothing here. */
-const provings = new Map<string, { ports: Ports; readonly proving: Proving }>()
-
-async function lookAt({ instance, shipment }: Extract<Job, { kind: 'event' }>, ports: Ports): Promise<void> {
-  const { lookAt: look, unknownBookings } = provingOf(instance, ports)
-  const event = { name: shipment, how: 'webhook', mayBeCanceled: false, failures: 0 } as const
-  await look(event, TENANT, own, await unknownBookings(TENANT))
-}
+const provings = new Map<string, { readonly ports: Ports; readonly proving: Proving }>()
+type Proving = ReturnType<typeof createProving>
 
 function provingOf(instance: string, ports: Ports): Proving {
   const found = provings.get(instance)
   if (found) {
-    found.ports = ports
+    Object.assign(found.ports, ports)
     return found.proving
   }
-  const current: Ports = {
-    ask: (...args) => made.ports.ask(...args),
-    see: (...args) => made.ports.see(...args),
-    effect: (...args) => made.ports.effect(...args),
-  }
-  const made = { ports, proving: newProving(instance, current) }
-  provings.set(instance, made)
-  return made.proving
-}
-
-function newProving(instance: string, ports: Ports): Proving {
-  return createProving({
-    store: storeOf(ports),
+  const own = { ...ports }
+  const proving = createProving({
+    store: storeOf(own),
     service: {
       send: async ({ path }) => {
-        const shipment = await ports.ask('read', path)
+        const shipment = await own.ask('read', path)
         return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(shipment)) }
       },
     },
@@ -236,45 +202,40 @@ function newProving(instance: string, ports: Ports): Proving {
     log,
     onHealed: () => {},
   })
+  provings.set(instance, { ports: own, proving })
+  return proving
+}
+
+async function lookAt(name: string, proving: Proving): Promise<void> {
+  const event = { name, how: 'webhook', mayBeCanceled: false, failures: 0 } as const
+  // The service of the exploration looks at no account.
+  const own = { account: {} as Account, profile: commonProfile({ config, settings }) }
+  await proving.lookAt(event, TENANT, own, await proving.unknownBookings(TENANT))
 }
 
 /** Settles or reopens as the commands do: with the booking as a list shows it. */
-async function operate(job: Extract<Job, { kind: 'settle' | 'settle-as-not-booked' | 'reopen' }>, ports: Ports) {
+async function operate(ports: Ports, act: (claim: Claim, deps: SettlementDeps) => Promise<unknown>) {
   const store = storeOf(ports)
   const [claim] = await store.listClaims({ tenant: TENANT })
-  if (!claim) return
-  const deps = { store, catalog, settings, instance: 'operator' }
-  if (job.kind === 'reopen') return reopen(claim, deps)
-  return settle(claim, job.kind === 'settle' ? { shipment: job.shipment, number: undefined } : 'not-booked', deps)
+  if (claim) await act(claim, { store, catalog, settings, instance: 'operator' })
 }
 
-/** The operations of the store that the protocol uses, each asked of the world. */
-const OPERATIONS = [
-  'put',
-  'unlink',
-  'links',
-  'thing',
-  'claim',
-  'change',
-  'findClaim',
-  'claimByHandle',
-  'claimsOfShipment',
-  'listClaims',
-  'audit',
-  'renewLease',
-  'endLease',
-  'orphanClaims',
-  'eventsOfShipment',
-] as const satisfies readonly (keyof Store)[]
+/** The operations of the store that the protocol uses, each asked of the world: those that change nothing, and the others. */
+const READS = ['links', 'thing', 'findClaim', 'claimByHandle', 'claimsOfShipment', 'listClaims', 'audit'] as const
+const WRITES = ['put', 'unlink', 'claim', 'change', 'renewLease', 'endLease', 'orphanClaims'] as const
 
-export type StoreOperation = (typeof OPERATIONS)[number]
+export type StoreOperation = (typeof READS | typeof WRITES)[number]
+
+/** Tells if an operation changes nothing. */
+export const isRead = (name: string): boolean => READS.some((read) => read === name)
 
 /**
  * Returns a store that asks the world. Its locks lock nothing: the lock of a process that is paused for long enough is free
  * for others, so claims must not need it.
  */
 function storeOf(ports: Ports): Store {
-  const asked = OPERATIONS.map((name) => [name, (...args: unknown[]) => ports.ask(name, ...args)])
+  const names = [...READS, ...WRITES, 'eventsOfShipment']
+  const asked = names.map((name) => [name, (...args: unknown[]) => ports.ask(name, ...args)])
   return {
     engine: 'sqlite',
     exclusive: (_key: string, _waitMs: number, work: (isHeld: () => boolean) => unknown) => work(() => true),
@@ -282,40 +243,34 @@ function storeOf(ports: Ports): Store {
   }
 }
 
-function leaseState(ports: Ports) {
-  return {
-    get lease() {
-      return ports.see('lease') as Lease
-    },
-    set lease(lease: Lease) {
-      ports.effect('lease', lease)
-    },
-    now: () => ({ monotonic: Number(ports.see('time')), wall: 0 }),
-    elapsedSince: ({ monotonic }: { readonly monotonic: number }) => Number(ports.see('time')) - monotonic,
-  }
-}
-
 /** The backlog of the process, as it is in this part of the run. */
-function backlogOf(ports: Ports): Backlog {
-  const entries = () => ports.see('backlog') as readonly (readonly [string, LateWork])[]
+function backlogOf(instance: string, ports: Ports): Backlog {
+  type Backlogged = World['gateways'][number]['backlog']
+  const entries = () =>
+    ports.see(({ gateways }) => gateways.find((gateway) => gateway.instance === instance)?.backlog) ?? []
+  const change = (changed: (backlog: Backlogged) => Backlogged) =>
+    ports.effect(inGateway(instance, (gateway) => ({ ...gateway, backlog: changed(gateway.backlog) })))
   return {
-    ...createBacklog(),
     entries,
     find: (key) => entries().find(([one]) => one === key)?.[1],
-    add: (key, work) => ports.effect('backlog add', [key, work]),
-    remove: (key, work) => ports.effect('backlog remove', [key, work]),
+    add: (key, work) => change((backlog) => [...backlog.filter(([other]) => other !== key), [key, work]]),
+    remove: (...done) => change((backlog) => backlog.filter((entry) => !isDeepStrictEqual(entry, done))),
   }
 }
 
 /** The emergency log, which the gateways share and which survives them. */
 function emergencyLogOf(ports: Ports): EmergencyLog {
-  let read: readonly Unrecorded[] = []
+  let read: World['log'] = []
   return {
-    write: (entry) => ports.effect('log write', entry),
+    write: (entry) => ports.effect((world) => ({ ...world, log: [...world.log, entry] })),
     read: () => {
-      read = ports.see('log') as readonly Unrecorded[]
+      read = ports.see((world) => world.log)
       return read
     },
-    clear: () => ports.effect('log clear', read),
+    clear: () => {
+      const done = read
+      // Lines that were written since then stay.
+      ports.effect((world) => (isDeepStrictEqual(world.log, done) ? { ...world, log: [] } : world))
+    },
   }
 }

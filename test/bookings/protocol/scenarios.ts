@@ -1,13 +1,36 @@
-import type { Budget, Scenario } from './world.ts'
-
-const NOTHING: Budget = {
+/** How much of each kind of trouble may happen in one history. */
+const NOTHING = {
+  /** Steps of the clock. */
   ticks: 0,
   crashes: 0,
+  /** Settlements by an operator, right or wrong. */
   settlements: 0,
   reopenings: 0,
   events: 0,
   cancellations: 0,
+  /** Operations of the store that fail, with or without effect. */
   storeFailures: 0,
+}
+export type Budget = Readonly<typeof NOTHING>
+
+/** Two steps of the clock make a lease doubtful, and three let it lapse; after one it is renewed before a claim. */
+export const TICK_MS = 4_000
+
+/** The calls that book: two callers with one body, one of them twice, and one with another body. */
+export const CALLS = [
+  { name: 'A', gateway: 0, body: 'one' },
+  { name: 'B', gateway: 1, body: 'one' },
+  { name: 'C', gateway: 0, body: 'another' },
+  /** A again, by the other gateway. */
+  { name: 'D', gateway: 1, body: 'one', after: 'A' },
+] as const
+
+/** The calls of an exploration, how much trouble it allows, and how deep it goes: as a sample, and whole. */
+export interface Scenario {
+  readonly calls: readonly (typeof CALLS)[number]['name'][]
+  readonly budget: Budget
+  readonly sample: number
+  readonly whole: number
 }
 
 /** The scenarios of the explorations. Fewer kinds of trouble at once let an exploration go deeper. */
@@ -16,47 +39,39 @@ export const SCENARIOS = {
   everything: {
     calls: ['A', 'B', 'C', 'D'],
     budget: { ticks: 3, crashes: 1, settlements: 2, reopenings: 1, events: 1, cancellations: 1, storeFailures: 1 },
+    sample: 7,
+    whole: 8,
   },
   /** One call, whose gateway is paused for longer than its lease. */
-  'one pause': { calls: ['A'], budget: { ...NOTHING, ticks: 3, settlements: 1 } },
+  'one pause': { calls: ['A'], budget: { ...NOTHING, ticks: 3, settlements: 1 }, sample: 13, whole: 14 },
   /** One call, and almost everything that can go wrong with it. */
   'one call': {
     calls: ['A'],
     budget: { ...NOTHING, ticks: 3, crashes: 1, settlements: 2, reopenings: 1, events: 1 },
+    sample: 12,
+    whole: 14,
   },
   /** A gateway is paused for longer than its lease and goes on. */
-  pauses: { calls: ['A', 'B'], budget: { ...NOTHING, ticks: 3, settlements: 1 } },
+  pauses: { calls: ['A', 'B'], budget: { ...NOTHING, ticks: 3, settlements: 1 }, sample: 11, whole: 12 },
   /** A gateway dies at any step and starts again. */
-  crashes: { calls: ['A', 'B', 'D'], budget: { ...NOTHING, crashes: 1, settlements: 1, events: 1 } },
+  crashes: {
+    calls: ['A', 'B', 'D'],
+    budget: { ...NOTHING, crashes: 1, settlements: 1, events: 1 },
+    sample: 15,
+    whole: 60,
+  },
   /** An operator, an event and a cancellation change what has an outcome. */
   settlements: {
     calls: ['A', 'B'],
     budget: { ...NOTHING, settlements: 2, reopenings: 1, events: 1, cancellations: 1 },
+    sample: 18,
+    whole: 60,
   },
   /** Operations of the store fail, with or without effect. */
-  'store failures': { calls: ['A', 'B'], budget: { ...NOTHING, crashes: 1, settlements: 1, storeFailures: 1 } },
+  'store failures': {
+    calls: ['A', 'B'],
+    budget: { ...NOTHING, crashes: 1, settlements: 1, storeFailures: 1 },
+    sample: 60,
+    whole: 60,
+  },
 } as const satisfies Readonly<Record<string, Scenario>>
-
-export type ScenarioName = keyof typeof SCENARIOS
-
-/** How deep the scenarios are explored: as a sample, and whole. */
-export const DEPTHS: Readonly<Record<'sample' | 'whole', Readonly<Record<ScenarioName, number>>>> = {
-  sample: {
-    everything: 7,
-    'one pause': 13,
-    'one call': 12,
-    pauses: 11,
-    crashes: 15,
-    settlements: 18,
-    'store failures': 60,
-  },
-  whole: {
-    everything: 8,
-    'one pause': 14,
-    'one call': 14,
-    pauses: 12,
-    crashes: 60,
-    settlements: 60,
-    'store failures': 60,
-  },
-}

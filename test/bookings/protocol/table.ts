@@ -1,6 +1,6 @@
 import { createMemoryStore } from '../../../src/store/sqlite/sqlite.ts'
-import { type AuditEntry, type Claim, type Store, StoreDown } from '../../../src/store/store.ts'
-import { REFERENCE, type StoreOperation, TENANT } from './programs.ts'
+import type { AuditEntry, Claim, Store } from '../../../src/store/store.ts'
+import { isRead, REFERENCE, type StoreOperation, TENANT } from './programs.ts'
 import type { Result } from './replay.ts'
 import { textOf } from './world.ts'
 
@@ -21,14 +21,6 @@ export interface Table {
   readonly writes: readonly Write[]
 }
 
-/** The end of an operation. */
-export interface Performed {
-  readonly table: Table
-  readonly result: Result
-  /** The entries that it added to the trail of the claim. */
-  readonly entries: readonly AuditEntry[]
-}
-
 interface Write {
   readonly name: StoreOperation
   readonly args: readonly unknown[]
@@ -36,36 +28,19 @@ interface Write {
   readonly wall: number
 }
 
-/** The operations that change nothing. */
-const READS: ReadonlySet<StoreOperation> = new Set([
-  'links',
-  'thing',
-  'findClaim',
-  'claimByHandle',
-  'claimsOfShipment',
-  'listClaims',
-  'audit',
-])
-
-/** Tells if an operation changes nothing. */
-export const isRead = (name: StoreOperation): boolean => READS.has(name)
-
-/** The error of a failed operation, by its name. */
-export const failureNamed = (name: string): Error => new StoreDown(name)
+/** The end of an operation. */
+interface Performed {
+  readonly table: Table
+  readonly result: Result
+  /** The entries that it added to the trail of the claim. */
+  readonly entries: readonly AuditEntry[]
+}
 
 /** Makes the states of a store. */
 export function createTables() {
   const known = new Map<string, Table>()
   const performed = new Map<string, Performed>()
   const empty: Table = { id: 0, row: undefined, settledWhy: '', renewals: {}, writes: [] }
-
-  function intern(table: Omit<Table, 'id'>, content: string): Table {
-    const found = known.get(content)
-    if (found) return found
-    const made = { ...table, id: known.size + 1 }
-    known.set(content, made)
-    return made
-  }
 
   async function perform(
     before: Table,
@@ -80,21 +55,23 @@ export function createTables() {
     const wall = (before.row?.createdAt ?? 0) + (name === 'claim' ? 1 : 0)
     const clock = { time: 0, wall: 0 }
     const store = createMemoryStore({ now: () => clock.wall, monotonicNow: () => clock.time })
-    for (const write of before.writes) {
+    const call = (write: Write): Promise<unknown> => {
       Object.assign(clock, write)
-      await call(store, write).catch(() => undefined)
+      // The programs called the store with these arguments.
+      const operation = store[write.name] as (...args: readonly unknown[]) => Promise<unknown>
+      return operation(...write.args)
     }
-    const asked = { name, args, time, wall }
-    Object.assign(clock, asked)
+    for (const write of before.writes) await call(write).catch(() => undefined)
     const earlier = await trailOf(store)
-    const result = await call(store, asked).then(
+    const write = { name, args, time, wall }
+    const result = await call(write).then(
       (value) => ({ value }),
       (error: unknown) => ({ failure: String(error) }),
     )
-    const { handle, audit } = await trailOf(store)
+    const { row, audit } = await trailOf(store)
     // A new claim has one entry, whatever its handle has done on this way to the state.
-    const entries = audit.slice(handle === earlier.handle ? earlier.audit.length : -1)
-    const table = isRead(name) ? before : await stateOf(store, before, asked)
+    const entries = audit.slice(row?.handle === earlier.row?.handle ? earlier.audit.length : -1)
+    const table = isRead(name) ? before : await stateOf(store, before, write)
     const done = { table, result, entries }
     performed.set(key, done)
     return done
@@ -114,7 +91,10 @@ export function createTables() {
     const told = row && [row.handle, row.state, row.version, row.body, row.shipment, row.createdAt]
     const owner = row?.state === 'sending' ? row.instance : ''
     const content = JSON.stringify([told, owner, settledWhy, links, names?.own, Object.entries(renewals).sort()])
-    return intern({ row, settledWhy, renewals, writes: [...before.writes, write] }, content)
+    const writes = [...before.writes, write]
+    const table = known.get(content) ?? { id: known.size + 1, row, settledWhy, renewals, writes }
+    known.set(content, table)
+    return table
   }
 
   return { empty, perform }
@@ -122,7 +102,7 @@ export function createTables() {
 
 async function trailOf(store: Store) {
   const [row] = await store.listClaims({})
-  return { row, handle: row?.handle, audit: row ? await store.audit(row.handle) : [] }
+  return { row, audit: row ? await store.audit(row.handle) : [] }
 }
 
 function renewalsAfter(renewals: Table['renewals'], { name, args, time }: Write): Table['renewals'] {
@@ -131,10 +111,4 @@ function renewalsAfter(renewals: Table['renewals'], { name, args, time }: Write)
   if (name !== 'endLease') return renewals
   const { [instance]: _, ...others } = renewals
   return others
-}
-
-function call(store: Store, { name, args }: Pick<Write, 'name' | 'args'>): Promise<unknown> {
-  // The programs called the store with these arguments.
-  const operation = store[name] as (...args: readonly unknown[]) => Promise<unknown>
-  return operation(...args)
 }

@@ -2,53 +2,13 @@ import { type Lease, NO_LEASE } from '../../../src/bookings/protocol.ts'
 import type { LateWork, Unrecorded } from '../../../src/bookings/record.ts'
 import type { Job } from './programs.ts'
 import type { Operation, Part } from './replay.ts'
+import type { Budget } from './scenarios.ts'
 import type { Table } from './table.ts'
-
-/** How much of each kind may happen in one history. */
-export interface Budget {
-  /** Steps of the clock. */
-  readonly ticks: number
-  readonly crashes: number
-  /** Settlements by an operator, right or wrong. */
-  readonly settlements: number
-  readonly reopenings: number
-  readonly events: number
-  readonly cancellations: number
-  /** Operations of the store that fail, with or without effect. */
-  readonly storeFailures: number
-}
-
-/** The calls of an exploration, and how much trouble it allows. */
-export interface Scenario {
-  readonly calls: readonly CallName[]
-  readonly budget: Budget
-}
-
-/** Two steps of the clock make a lease doubtful, and three let it lapse; after one it is renewed before a claim. */
-export const TICK_MS = 4_000
-
-/** The calls that book: two callers with one body, one of them twice, and one with another body. */
-export const CALLS = [
-  { name: 'A', gateway: 0, body: 'one' },
-  { name: 'B', gateway: 1, body: 'one' },
-  { name: 'C', gateway: 0, body: 'another' },
-  /** A again, by the other gateway. */
-  { name: 'D', gateway: 1, body: 'one', after: 'A' },
-] as const
-
-export type CallName = (typeof CALLS)[number]['name']
 
 /** A request that has left a gateway, and what the service did: nothing yet, refuse, or make a shipment. */
 export interface Request {
   readonly handle: string
   readonly done: 'nothing' | 'refused' | { readonly made: string }
-}
-
-/** A shipment at the service. */
-export interface Shipment {
-  readonly id: string
-  readonly handle: string
-  readonly isLive: boolean
 }
 
 /** A gateway process, and the memory that its jobs share. */
@@ -74,7 +34,8 @@ export interface World {
   readonly table: Table
   readonly log: readonly Unrecorded[]
   readonly requests: readonly Request[]
-  readonly shipments: readonly Shipment[]
+  /** The shipments at the service. */
+  readonly shipments: readonly { readonly id: string; readonly handle: string; readonly isLive: boolean }[]
   readonly events: readonly { readonly shipment: string; readonly receivedAt: number }[]
   readonly gateways: readonly Gateway[]
   /** The running jobs, by place: the name of a call, or the kind of a job and its gateway. */
@@ -112,12 +73,10 @@ export function newWorld(table: Table, left: Budget): World {
 }
 
 /** Returns text that is equal for equal worlds. */
-export function keyOf(world: World): string {
-  const { time, table, jobs, mistakes } = world
+export function keyOf({ time, table, mistakes, jobs, gateways, ...others }: World): string {
   const places = Object.entries(jobs).map(([place, { id }]) => `${place} ${id}`)
-  const { log, requests, shipments, events, gateways, begun, over, recorded, left } = world
-  const others = [log, requests, shipments, events, ...gateways, begun, over, recorded, left].map(textOf)
-  return `${time} ${table.id} ${mistakes} ${places.sort().join()} ${others.join('')}`
+  const texts = [...Object.values(others), ...gateways].map(textOf)
+  return `${time} ${table.id} ${mistakes} ${places.sort().join()} ${texts.join('')}`
 }
 
 const texts = new WeakMap<object, string>()
@@ -131,6 +90,14 @@ export function textOf(value: unknown): string {
   texts.set(value, text)
   return text
 }
+
+/** Returns the change of one gateway, if it runs. */
+export const inGateway =
+  (instance: string, change: (gateway: Gateway) => Gateway) =>
+  (world: World): World => ({
+    ...world,
+    gateways: world.gateways.map((gateway) => (gateway.instance === instance ? change(gateway) : gateway)),
+  })
 
 /** Tells if a request may still make a shipment, or has made one that is not canceled. */
 export function isMadePerhaps({ requests, shipments }: World, handle: string): boolean {
