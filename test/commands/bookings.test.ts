@@ -1,6 +1,15 @@
-/** Promise: what the commands about bookings print is reviewed (contract, section 11). */
+/** Promise: an operator finds, settles and reopens bookings, also beside a running gateway (contract, section 7). */
 
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { openStore } from '../../src/store/open.ts'
+import { book, expectBooked, expectUnknown, ON_CREATION } from '../bookings/desk.ts'
+import { transload } from '../callers/commands.ts'
+import { atService, tenant, writeTenants } from '../callers/edge.ts'
+import { SHORT_TIMEOUT, startReceiver, untilState } from '../events/deliver.ts'
+import { basic, post } from '../gateway.ts'
+import { openService } from '../http/service.ts'
+import { link } from '../store/samples.ts'
 import { addBooking, fillStore, handleOf, transcript, transcriptFolder } from './transcript.ts'
 
 test('the commands about bookings print what they did', async () => {
@@ -13,44 +22,150 @@ test('the commands about bookings print what they did', async () => {
     await addBooking(store, 5, 'booked', 'healed: webhook')
     await addBooking(store, 6, 'unknown', 'reset')
     await addBooking(store, 7, 'sending', '')
+    // The same was booked again later.
+    await addBooking(store, 8, 'freed', 'never sent')
+    await addBooking(store, 9, 'unknown', 'timeout', { key: 'key-8' })
   })
-  const text = await transcript(
-    folder,
-    [
-      'bookings list',
-      'bookings list --json',
-      'bookings list --state unknown --tenant acme',
-      'bookings list --state refused',
-      'bookings list --tenant nobody',
-      'bookings list --limit 2',
-      `bookings list --limit 2 --after ${handleOf(2)}`,
-      'bookings list --reference ref-5',
-      'bookings list --since 2h --limit 1 --json',
-      'bookings list --limit 0',
-      'bookings list --state unkown',
-      'bookings list --state nothing',
-      `bookings show ${handleOf(5)}`,
-      `bookings show ${handleOf(2)} --json`,
-      'bookings show bk_none',
-      `bookings settle ${handleOf(2)}`,
-      `bookings settle ${handleOf(2)} --not-booked --shipment-id x`,
-      `bookings settle ${handleOf(2)} --not-booked --number x`,
-      `bookings settle ${handleOf(2)} --shipment-id x/y`,
-      `bookings settle ${handleOf(2)} --shipment-id x --number 'x y'`,
-      `bookings settle ${handleOf(1)} --not-booked`,
-      `bookings settle ${handleOf(2)} --shipment-id shipment-9`,
-      `bookings settle ${handleOf(2)} --shipment-id shipment-1 --unchecked`,
-      `bookings settle ${handleOf(2)} --shipment-id shipment-9 --number TL-9 --unchecked`,
-      `bookings settle ${handleOf(6)} --not-booked`,
-      `bookings reopen ${handleOf(6)}`,
-      `bookings reopen ${handleOf(7)}`,
-      'bookings reopen bk_none',
-      `bookings show ${handleOf(2)}`,
-      `bookings show ${handleOf(6)}`,
-      'xref get TL-9 --tenant acme',
-      'xref get REF-2 --tenant acme',
-    ],
-    { V2_BASE_URL: 'https://service.example.com' },
-  )
+  const text = await transcript(folder, [
+    'bookings list',
+    'bookings list --json',
+    'bookings list --state unknown --tenant acme',
+    'bookings list --state refused',
+    'bookings list --tenant nobody',
+    'bookings list --limit 2',
+    `bookings list --limit 2 --after ${handleOf(2)}`,
+    'bookings list --reference ref-5',
+    'bookings list --since 2h --limit 1 --json',
+    'bookings list --limit 0',
+    'bookings list --state unkown',
+    'bookings list --state nothing',
+    `bookings show ${handleOf(5)}`,
+    `bookings show ${handleOf(2)} --json`,
+    'bookings show bk_none',
+    `bookings settle ${handleOf(2)}`,
+    `bookings settle ${handleOf(2)} --not-booked --shipment-id x`,
+    `bookings settle ${handleOf(2)} --not-booked --number x`,
+    `bookings settle ${handleOf(2)} --shipment-id x/y`,
+    `bookings settle ${handleOf(2)} --shipment-id x --number 'x y'`,
+    `bookings settle ${handleOf(1)} --not-booked`,
+    `bookings settle ${handleOf(2)} --shipment-id shipment-1 --unchecked`,
+    `bookings settle ${handleOf(2)} --shipment-id shipment-9 --number TL-9 --unchecked`,
+    `bookings settle ${handleOf(6)} --not-booked`,
+    `bookings reopen ${handleOf(6)}`,
+    `bookings reopen ${handleOf(7)}`,
+    'bookings reopen bk_none',
+    `bookings show ${handleOf(2)}`,
+    `bookings show ${handleOf(6)}`,
+    'xref get TL-9 --tenant acme',
+    'xref get REF-2 --tenant acme',
+    `bookings show ${handleOf(8)}`,
+    `bookings show ${handleOf(8)} --json`,
+    `bookings settle ${handleOf(8)} --not-booked`,
+    `bookings settle ${handleOf(8)} --shipment-id shipment-9 --unchecked`,
+    `bookings reopen ${handleOf(8)}`,
+    `bookings show ${handleOf(9)}`,
+  ])
   await expect(text).toMatchFileSnapshot('output/bookings.txt')
+})
+
+const KEY = handleOf(1)
+const shipment = (id: string, more: object = {}) => ({
+  id,
+  number: 'TL-7',
+  status: 'new',
+  external_id: 'REF-1',
+  ...more,
+})
+
+/** What the service replies to a read, by the id of the shipment: a status and a body. */
+const REPLIES: Readonly<Record<string, readonly [status: number, body: unknown]>> = {
+  gone: [404, { error: 'gone' }],
+  removed: [410, ''],
+  refused: [401, ''],
+  failed: [500, ''],
+  empty: [200, ''],
+  html: [200, '<html>'],
+  list: [200, [shipment('list')]],
+  nested: [200, { data: shipment('nested') }],
+  other: [200, shipment('another')],
+  canceled: [200, shipment('canceled', { status: 'canceled' })],
+  theirs: [200, shipment('theirs', { external_id: 'REF-9' })],
+  mine: [200, shipment('mine')],
+}
+
+test('a settlement asks the service for the shipment, and is taken back with its names', async () => {
+  const folder = transcriptFolder()
+  const asked: unknown[] = []
+  const { url: V2_BASE_URL } = await openService(({ url = '', headers }, outgoing) => {
+    asked.push(headers.authorization)
+    const [status, body] = REPLIES[url.slice('/v2/shipments/'.length)] ?? expect.fail(url)
+    outgoing.writeHead(status).end(typeof body === 'string' ? body : JSON.stringify(body))
+  })
+  await fillStore(folder, async (store) => {
+    await addBooking(store, 1, 'unknown', 'silent')
+    const named = { kind: 'shipment', name: 'REF-1', vin: 'VIN-1', id: 'older' } as const
+    const ofService = link({ ...named, name: 'TL-7', givenBy: 'service' })
+    // The newest of the reference is another vehicle.
+    await store.put({ links: [link(named), ofService, link({ ...named, vin: 'VIN-2', id: 'newest', at: 2_000 })] })
+  })
+  const names = ['xref get REF-1 --tenant acme', 'xref get TL-7 --tenant acme']
+  const lines = [
+    ...names,
+    ...Object.keys(REPLIES).map((id) => `bookings settle ${KEY} --shipment-id ${id} --number TL-8`),
+    `bookings settle ${KEY} --shipment-id mine`,
+    ...names,
+    `bookings reopen ${KEY}`,
+    ...names,
+    `bookings settle ${KEY} --not-booked`,
+    `bookings reopen ${KEY}`,
+    `bookings settle ${KEY} --shipment-id second --unchecked`,
+    `bookings reopen ${KEY}`,
+    ...names,
+    `bookings show ${KEY}`,
+  ]
+  const env = { V2_BASE_URL, V2_SHIPMENT_PATH: '/v2/shipments', V2_CLIENT_ID: 'acme', V2_CLIENT_SECRET: 'acme-secret' }
+  await expect(await transcript(folder, lines, env)).toMatchFileSnapshot('output/settle.txt')
+  expect(new Set(asked.splice(0))).toEqual(new Set([basic('acme', 'acme-secret')]))
+
+  const TENANTS_FILE = join(folder, 'tenants.json')
+  const settle = [`bookings settle ${KEY} --shipment-id mine`]
+  writeTenants(TENANTS_FILE, tenant(folder, 'zenith'))
+  const refused = await transcript(folder, settle, { V2_BASE_URL, TENANTS_FILE })
+  const told = refused + (await transcript(folder, settle, { V2_BASE_URL }))
+  await expect(told).toMatchFileSnapshot('output/settle-without-credential.txt')
+  expect(asked).toEqual([])
+  writeTenants(TENANTS_FILE, tenant(folder, 'zenith'), tenant(folder, 'acme'))
+  expect(await transcript(folder, settle, { V2_BASE_URL, TENANTS_FILE })).toContain('is booked as shipment mine')
+  expect(asked).toEqual([atService('acme')])
+})
+
+test('beside a running gateway, a booking is healed, reopened and settled', { timeout: 60_000 }, async () => {
+  const folder = transcriptFolder()
+  const gateway = await startReceiver({ store: await openStore(join(folder, 'store.db')), env: SHORT_TIMEOUT })
+  const bookings = async (...words: readonly string[]) => {
+    const { out, err } = await transload(['bookings', ...words], folder, { STORE_URL: 'store.db' })
+    return out + err
+  }
+  gateway.sandbox.fail({ kind: 'timeout', on: ON_CREATION })
+  const key = expectUnknown(await book(gateway))
+  const { shipment } = await untilState(gateway.store, key, 'booked')
+  expect(await bookings('show', key)).toMatch(/"healed": "webhook"[\s\S]*unknown → booked {2}healed: webhook/)
+  expect(await bookings('reopen', key)).toBe(`${key} is unknown again.\n`)
+  // It is not healed again.
+  gateway.sandbox.advance(shipment, 'assigned')
+  await gateway.sandbox.idle()
+  expect(expectUnknown(await book(gateway))).toBe(key)
+
+  await bookings('settle', key, '--shipment-id', shipment, '--number', 'TL-9', '--unchecked')
+  const replayed = await book(gateway)
+  expect(expectBooked(replayed, true)).toBe(shipment)
+  expect(replayed.json.Message).toBe('Transportation booked: shipment number TL-9.')
+  // A settled booking that was canceled since is done with.
+  expect((await post(gateway, '/deleteShipment.php', { shipment_id: shipment })).status).toBe(200)
+  expect(await bookings('reopen', key)).toContain(`${key} is freed; only settled bookings can be reopened`)
+
+  const other = { ReferenceNumber: 'REF-LOST' }
+  gateway.sandbox.fail({ kind: 'reset-before', on: ON_CREATION })
+  await bookings('settle', expectUnknown(await book(gateway, other)), '--not-booked')
+  expectBooked(await book(gateway, { ...other, DeliveryName: 'Somebody Else' }))
 })

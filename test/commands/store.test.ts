@@ -1,35 +1,124 @@
-/** Promise: a store that cannot be used is told in one line (contract, section 11). */
+/** Promise: the store is verified, backed up, restored and pruned, and what cannot be used is told in one line (contract, section 7). */
 
-import { writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
-import { transcript, transcriptFolder } from './transcript.ts'
+import { openEmergencyLog } from '../../src/bookings/record.ts'
+import { openStore } from '../../src/store/open.ts'
+import { link, thing } from '../store/samples.ts'
+import { addBooking, fillStore, handleOf, transcript, transcriptFolder } from './transcript.ts'
+
+const NO_DATABASE = 'no database, but more than enough text to be one. '.repeat(20)
+
+test('the commands about the store print what they did', async () => {
+  const folder = transcriptFolder()
+  const file = (name: string) => join(folder, name)
+  await fillStore(folder, async (store) => {
+    await addBooking(store, 1, 'booked', 'made')
+    await addBooking(store, 2, 'unknown', 'timeout')
+    await store.put({ links: [link({ name: 'Q-1' })], thing: thing() })
+    await store.put({ links: [link({ name: 'imported', id: 'elsewhere' })] })
+  })
+  openEmergencyLog(file('emergency.ndjson')).write({
+    booking: handleOf(3),
+    tenant: 'acme',
+    answer: { status: 200, headers: {}, body: '{}' },
+    record: { id: 'id-1', kind: 'shipment', names: [] } as never,
+  })
+  writeFileSync(file('text.db'), NO_DATABASE)
+  cpSync(file('store.db'), file('untimed.db'))
+  const env = { EMERGENCY_LOG_FILE: 'emergency.ndjson' }
+  const backedUp = [
+    'store verify',
+    'store verify --json',
+    'store verify none.db',
+    'store verify text.db',
+    'store backup backup.db',
+    'store backup backup.db',
+    'store backup backup.db --force',
+    'store backup store.db',
+    'store verify backup.db',
+    'store prune --dry-run --json',
+    'store doubt',
+    'store doubt --since tomorrow',
+    'store doubt --since 2091-01-01',
+    'store doubt --since 2h --until 1h --until 2020-01-01',
+    'store doubt --since 2h',
+    'store verify',
+    'store doubt --since 2h --until 24h',
+    'store verify',
+    'store trust',
+    'store trust',
+  ]
+  let text = await transcript(folder, backedUp, env)
+
+  const spoiled = readFileSync(file('backup.db'))
+  spoiled.fill(7, spoiled.length / 2, spoiled.length / 2 + 20_000)
+  writeFileSync(file('spoiled.db'), spoiled)
+  new DatabaseSync(file('foreign.db')).exec('CREATE TABLE a (b)')
+  cpSync(file('backup.db'), file('newer.db'))
+  new DatabaseSync(file('newer.db')).exec('UPDATE version SET version = 1000000')
+  const backups = ['none', 'store', 'text', 'spoiled', 'foreign', 'newer', 'untimed']
+  const restored = [
+    'store verify spoiled.db',
+    ...backups.map((name) => `store restore ${name}.db`),
+    'store restore backup.db --complete --since 1h',
+    'store restore backup.db',
+    'store verify',
+    'store trust',
+    'store restore untimed.db --complete',
+    'store restore backup.db --since 2024-01-31T14:00Z --until 24h',
+    'store verify --json',
+  ]
+  text += await transcript(folder, restored, env)
+
+  // A backup that is put in place by hand.
+  cpSync(file('backup.db'), file('store.db'))
+  text += await transcript(folder, ['store verify', 'store trust', 'store verify'])
+  await expect(text).toMatchFileSnapshot('output/store.txt')
+})
+
+const DAY_MS = 86_400_000
+
+test('what nobody needs any more is shown and deleted', async () => {
+  const folder = transcriptFolder()
+  let daysAgo = 500
+  const store = await openStore(join(folder, 'store.db'), { now: () => Date.now() - daysAgo * DAY_MS })
+  const { at: _, ...given } = link()
+  await store.put({ links: [given, { ...given, name: 'Q-2' }], thing: thing() })
+  await addBooking(store, 1, 'booked', 'made')
+  await addBooking(store, 2, 'unknown', 'timeout')
+  for (; daysAgo > 0; daysAgo -= 1) await store.turnDay(DAY_MS)
+  await store.close()
+  const kept = await transcript(folder, ['store prune --dry-run'], { BOOKING_DAYS: '501' })
+  const lines = ['store prune --dry-run', 'store prune --json', 'store prune', 'bookings list', 'xref export']
+  await expect(kept + (await transcript(folder, lines))).toMatchFileSnapshot('output/store-prune.txt')
+})
 
 test.each([
   ['missing', 'none.db'],
   ['in memory', 'memory:'],
+  ['a folder', 'folder'],
   ['not a store', 'text.db'],
   ['on a server that does not answer', 'postgres://user:hush@127.0.0.1:1/x'],
 ])('the commands say why they cannot use a store that is %s', async (name, STORE_URL) => {
   const folder = transcriptFolder()
-  writeFileSync(join(folder, 'text.db'), 'no database, but more than enough text to be one. '.repeat(20))
-  const text = await transcript(
-    folder,
-    [
-      'bookings list',
-      'webhooks list',
-      'xref get x --tenant acme',
-      'xref export',
-      'migration report',
-      'check --drift',
-      'store verify',
-      'store backup backup.db',
-      'store restore text.db',
-      'store prune',
-      'store trust',
-    ],
-    { STORE_URL },
-  )
+  writeFileSync(join(folder, 'text.db'), NO_DATABASE)
+  mkdirSync(join(folder, 'folder'))
+  const lines = [
+    'bookings list',
+    'webhooks list',
+    'xref get x --tenant acme',
+    'xref export',
+    'migration report',
+    'store verify',
+    'store backup backup.db',
+    'store restore text.db',
+    'store prune',
+    'store trust',
+  ]
+  const text = await transcript(folder, lines, { STORE_URL })
   expect(text).not.toContain('hush')
   await expect(text).toMatchFileSnapshot(`output/store-${name.replaceAll(' ', '-')}.txt`)
 })

@@ -3,15 +3,17 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { openStore } from '../../src/store/open.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { serve } from '../callers/commands.ts'
+import { folder } from '../callers/edge.ts'
 import { type Answered, get, post, startGateway } from '../gateway.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { listen } from '../store/states.ts'
-import { approve, linesOf, quote, STORE, serve, testFolder } from './program.ts'
+import { approve, quote } from './program.ts'
 
 let server: PostgresServer
 beforeAll(async () => {
@@ -56,12 +58,13 @@ async function expectWithStore(gateway: Target, number: string): Promise<void> {
   expect((await approve(gateway, number)).json.TransportationBooked).toBe('Yes')
 }
 
-describe('a gateway that starts before its store', () => {
-  test.each(['a server', 'a file'])('serves what needs none, and all once %s is there', async (kind) => {
-    const folder = testFolder()
-    const inTheWay = join(folder, 'in-the-way')
+test.each(['a server', 'a file'])(
+  'a gateway that starts before %s serves what needs none, and all once it is there',
+  async (kind) => {
+    const place = folder()
+    const inTheWay = join(place, 'in-the-way')
     let come = async () => rmSync(inTheWay)
-    let storeUrl = join(inTheWay, STORE)
+    let storeUrl = join(inTheWay, 'store.db')
     if (kind === 'a server') {
       storeUrl = await server.createDatabase()
       await server.stop()
@@ -72,7 +75,7 @@ describe('a gateway that starts before its store', () => {
     }
     const sandbox = await startSandbox()
     onTestFinished(() => sandbox.close())
-    const gateway = await serve(folder, { STORE_URL: storeUrl, V2_BASE_URL: sandbox.url })
+    const gateway = await serve(place, { STORE_URL: storeUrl, V2_BASE_URL: sandbox.url })
     await expectWithoutStore(gateway, sandbox.requests)
     await come()
     await gateway.says(/"msg":"store ready"/)
@@ -80,15 +83,18 @@ describe('a gateway that starts before its store', () => {
     gateway.signal('SIGTERM')
     const { code, out, err } = await gateway.ended
     expect({ code, err }).toEqual({ code: 0, err: '' })
-    const lines = linesOf(out)
-    const [first] = lines.filter(({ msg }) => msg === 'store not ready')
+    const lines = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    const first = lines.find(({ msg }) => msg === 'store not ready')
     const reason = kind === 'a server' ? /^PostgreSQL does not answer: .*ECONNREFUSED/ : /ENOTDIR|EEXIST/
     expect(first).toMatchObject({ level: 'error', err: { type: 'StoreDown', message: expect.stringMatching(reason) } })
     expect(out).not.toContain('password')
     // Said when it changes, not with every try.
-    expect(lines.filter(({ msg }) => msg === 'store ready').length).toBe(1)
-  })
-})
+    expect(lines.filter(({ msg }) => msg === 'store ready')).toHaveLength(1)
+  },
+)
 
 /** Callers that quote until told to stop. */
 function callersOf(gateway: Target, prefix: string) {
@@ -159,10 +165,10 @@ test('a disk that is full', async () => {
   const room = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   room[0] = 60
   const states = listen()
-  const folder = testFolder()
-  const path = join(folder, STORE)
+  const place = folder()
+  const path = join(place, 'store.db')
   const store = await openSqliteStore({ path, room, onState: states.onState })
-  const gateway = await startGateway({ store, env: { EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson') } })
+  const gateway = await startGateway({ store, env: { EMERGENCY_LOG_FILE: join(place, 'emergency.ndjson') } })
   const full = states.next(false)
   const load = callersOf(gateway, 'W')
   expect((await full).error?.message).toContain('full')

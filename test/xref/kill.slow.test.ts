@@ -2,10 +2,12 @@
 
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
+import { type Served, serve } from '../callers/commands.ts'
+import { folder } from '../callers/edge.ts'
 import { get, post } from '../gateway.ts'
 import { size } from '../size.ts'
 import { type Sandbox, startSandbox } from '../stand-in/stand-in.ts'
-import { approve, type GatewayProcess, quote, serve, testFolder } from './program.ts'
+import { approve, quote } from './program.ts'
 
 const ROUNDS = size(4, 50)
 /** Rounds that go on at once, each on its own store. */
@@ -25,7 +27,7 @@ interface Given {
 let calls = 0
 
 /** Asks for a quote, or books; each call has a different trip, which identifies it at the service. */
-async function call(gateway: GatewayProcess): Promise<Given> {
+async function call(gateway: Served): Promise<Given> {
   calls += 1
   const booked = calls % 4 === 0
   const zip = String(10_000 + calls)
@@ -39,7 +41,7 @@ async function call(gateway: GatewayProcess): Promise<Given> {
 }
 
 /** Makes calls until the gateway is killed in the middle; returns the answers. */
-async function killUnderLoad(gateway: GatewayProcess): Promise<readonly Given[]> {
+async function killUnderLoad(gateway: Served): Promise<readonly Given[]> {
   const given: Given[] = []
   let dead = false
   const last = 1 + Math.floor(Math.random() * MOST_ANSWERS)
@@ -62,7 +64,7 @@ async function killUnderLoad(gateway: GatewayProcess): Promise<readonly Given[]>
 }
 
 /** Every number that a caller got works at the next gateway. */
-async function expectResolved(gateway: GatewayProcess, sandbox: Sandbox, given: readonly Given[]): Promise<void> {
+async function expectResolved(gateway: Served, sandbox: Sandbox, given: readonly Given[]): Promise<void> {
   for (const { number, zip, booked } of given) {
     if (booked) {
       const { status, json } = await get(gateway, `/getShipment.php?ReferenceNumber=${number}`)
@@ -82,8 +84,8 @@ test('every number that a caller was given resolves after SIGKILL', { timeout: L
   let next = 0
   let all = 0
   const lanes = Array.from({ length: LANES }, async () => {
-    const folder = testFolder()
-    const start = () => serve(folder, { V2_BASE_URL: sandbox.url })
+    const place = folder()
+    const start = () => serve(place, { V2_BASE_URL: sandbox.url })
     let given: readonly Given[] = []
     while (next < ROUNDS) {
       next += 1

@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { openStore } from '../../src/store/open.ts'
+import { folder } from '../callers/edge.ts'
 import { get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
-import { approve, quote, STORE, testFolder } from './program.ts'
+import { approve, quote } from './program.ts'
 
 let server: PostgresServer
 beforeAll(async () => {
@@ -36,7 +37,7 @@ const lastQuote = ({ sandbox }: TestGateway) => [...sandbox.quotes.keys()].at(-1
 
 describe.each([
   ['PostgreSQL', () => server.createDatabase()],
-  ['a file', async () => join(testFolder(), STORE)],
+  ['a file', async () => join(folder(), 'store.db')],
 ])('two gateways on %s', (_, storeUrl) => {
   test('a number that one has given resolves at the other at once', async () => {
     const [one, other] = await twoGateways(await storeUrl())
