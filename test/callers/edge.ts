@@ -4,23 +4,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
+import type { Link, Store } from '../../src/store/store.ts'
 import { type Answered, basic, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 
 /** A tenant as an operator declares it. */
 export type Declared = Readonly<Record<string, unknown>> & { readonly name: string }
 
-/** Makes a hash like `transload tenants hash`, at another cost. */
-function hashOf(secret: string, costLog2: number, salt: string): string {
+/** Makes a hash like `transload tenants hash`, which costs next to nothing. */
+export function cheapHash(secret: string, salt = `salt of ${secret}`, costLog2 = 4): string {
   const hash = scryptSync(secret, salt, 32, { N: 2 ** costLog2, r: 8, p: 1 })
   const plain = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')
   return `$scrypt$ln=${costLog2},r=8,p=1$${plain(Buffer.from(salt))}$${plain(hash)}`
 }
 
-/** Makes a hash that costs next to nothing. */
-export const cheapHash = (secret: string, salt = `salt of ${secret}`, cost = 4) => hashOf(secret, cost, salt)
-
 /** Makes a hash that costs enough to be noticed: a quarter of a real one. */
-export const slowHash = (secret: string) => hashOf(secret, 13, `salt of ${secret}`)
+export const slowHash = (secret: string) => cheapHash(secret, undefined, 13)
 
 /** A folder for the time of one test. */
 export function folder(): string {
@@ -114,9 +112,48 @@ export const book = (gateway: Pick<TestGateway, 'url'>, reference: string, heade
 export const read = (gateway: Pick<TestGateway, 'url'>, ReferenceNumber: string, headers: Sent) =>
   get(gateway, `/getShipment.php?${new URLSearchParams({ ReferenceNumber })}`, headers)
 
+type Call = (
+  gateway: Pick<TestGateway, 'url'>,
+  name: string,
+  headers: Sent,
+  more?: Readonly<Record<string, string>>,
+) => Promise<Answered>
+
+const posting =
+  (path: string, body: (name: string) => object): Call =>
+  (gateway, name, headers, more) =>
+    post(gateway, path, { ...body(name), ...more }, headers)
+
+const byKey: Call = (gateway, name, headers, more) =>
+  book(gateway, 'R-KEY', { ...headers, 'idempotency-key': name }, more)
+const reading: Call = read
+
+/** Every kind of legacy call about a name, with more fields. */
+export const CALLS = {
+  quote: posting('/getShippingQuote.php', (ShipmentNumber) => ({ ...quoteExample, ShipmentNumber })),
+  reprice: posting('/getShippingQuote.php', (ShipmentNumber) => ({ ActionName: 'Update Rate', ShipmentNumber })),
+  approve: posting('/getShippingQuote.php', (ShipmentNumber) => ({ ActionName: 'Accept Rate', ShipmentNumber })),
+  book: posting('/createShipment.php', booking),
+  'book otherwise': posting('/createShipment.php', (name) => booking(name, { DeliveryName: 'Somebody Else' })),
+  'book what cannot be booked': posting('/createShipment.php', (name) => booking(name, { PickupZip: 'none' })),
+  'book by a key': byKey,
+  read: reading,
+  update: posting('/updateShipment.php', (ReferenceNumber) => ({ ReferenceNumber, PickupName: 'Sam' })),
+  cancel: posting('/deleteShipment.php', (ReferenceNumber) => ({ ReferenceNumber })),
+} as const
+
+export const KINDS = Object.keys(CALLS) as readonly (keyof typeof CALLS)[]
+
 /** The token requests that the stand-in has received. */
 export const exchanges = ({ sandbox }: Pick<TestGateway, 'sandbox'>) =>
   sandbox.requests.filter(({ path }) => path === '/oauth2/token')
+
+/** Everything that the cross-reference of a store has. */
+export async function linksOf(store: Store): Promise<readonly Link[]> {
+  const all: Link[] = []
+  for await (const some of store.scan({})) all.push(...some)
+  return all
+}
 
 /** Counts how often each value occurs. */
 export function counted<T>(values: readonly T[]): Readonly<Record<string, number>> {
@@ -124,6 +161,10 @@ export function counted<T>(values: readonly T[]): Readonly<Record<string, number
   for (const value of values) all[String(value)] = (all[String(value)] ?? 0) + 1
   return all
 }
+
+/** Counts the statuses of answers. */
+export const statuses = (answers: readonly { readonly status: number }[]) =>
+  counted(answers.map(({ status }) => status))
 
 /** Runs work several times at once. */
 export function atOnce<T>(count: number, work: (i: number) => Promise<T>): Promise<T[]> {

@@ -1,11 +1,11 @@
 /** Promise: tenants that use the same numbers never meet (contract, section 5). */
 
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
-import { get, post, startGateway } from '../gateway.ts'
+import { describe, expect, test } from 'vitest'
+import { type Answered, get, post, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { runs } from '../size.ts'
-import { as, atOnce, atService, book, booking, type Edge, openEdge, quote, read, tenant } from './edge.ts'
+import { as, atOnce, atService, book, CALLS, type Edge, KINDS, openEdge, quote, read, tenant } from './edge.ts'
 
 const NAMES = ['acme', 'beta', 'gamma'] as const
 type Name = (typeof NAMES)[number]
@@ -13,40 +13,19 @@ type Name = (typeof NAMES)[number]
 /** The operations of one tenant with numbers that the others use, too. */
 const operation = fc.record({
   who: fc.constantFrom(...NAMES),
-  what: fc.constantFrom('quote', 'reprice', 'approve', 'book', 'read', 'update', 'cancel', 'dry run', 'pass through'),
+  what: fc.constantFrom(...KINDS, 'dry run', 'pass through'),
   number: fc.constantFrom<string>('1', '2', '3'),
 })
 type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never
 
 const OWNERS: Readonly<Record<string, Name>> = Object.fromEntries(NAMES.map((name) => [atService(name), name]))
 
-/** Runs an operation, and returns the tenant's answer. */
-async function act(edge: Edge, { who, what, number }: Operation) {
-  const headers = as(who)
-  const reference = `R-${number}`
-  const named = { ShipmentNumber: `Q-${number}` }
-  switch (what) {
-    case 'quote':
-      return quote(edge, headers, { ...named, OrderRefNumber: reference, BillToContact: `${who}-contact` })
-    case 'reprice':
-      return post(edge, '/getShippingQuote.php', { ...named, ActionName: 'Update Rate', LoadReference: who }, headers)
-    case 'approve':
-      return post(edge, '/getShippingQuote.php', { ...named, ActionName: 'Accept Rate' }, headers)
-    case 'book':
-      return book(edge, reference, headers, { BillToName: `${who}-customer`, PickupName: `${who}-name` })
-    case 'read':
-      return read(edge, reference, headers)
-    case 'update':
-      return post(edge, '/updateShipment.php', { ReferenceNumber: reference, DeliveryName: `${who}-name` }, headers)
-    case 'cancel':
-      return post(edge, '/deleteShipment.php', { ReferenceNumber: reference }, headers)
-    case 'dry run':
-      return post(edge, '/dry-run/updateShipment.php', { ReferenceNumber: reference }, headers)
-    case 'pass through':
-      return get(edge, `/v2/shipments/${reference}`, headers)
-    default:
-      return what satisfies never
-  }
+/** Runs an operation with data that name the tenant, and returns the tenant's answer. */
+function act(edge: Edge, { who, what, number }: Operation): Promise<Answered> {
+  const own = { BillToName: `${who}-customer`, PickupName: `${who}-name`, BillToContact: `${who}-contact` }
+  if (what === 'dry run') return post(edge, '/dry-run/updateShipment.php', { ReferenceNumber: number }, as(who))
+  if (what === 'pass through') return get(edge, `/v2/shipments/${number}`, as(who))
+  return CALLS[what](edge, number, as(who), own)
 }
 
 test('tenants that use the same numbers never meet', async () => {
@@ -59,7 +38,7 @@ test('tenants that use the same numbers never meet', async () => {
       async (operations, sideBySide) => {
         edge.sandbox.clear()
         const run = `${met.operations}`
-        const unique = operations.map((one) => ({ ...one, number: `${run}-${one.number}` }))
+        const unique = operations.map((one) => ({ ...one, number: `R-${run}-${one.number}` }))
         const answers = sideBySide
           ? await Promise.all(unique.map((one) => act(edge, one)))
           : await unique.reduce(
@@ -94,7 +73,7 @@ test('tenants that use the same numbers never meet', async () => {
         })
         // Each tenant's booking is made, even if others have booked under that number.
         const booked = new Set(
-          unique.filter(({ what }) => what === 'book').map(({ who, number }) => `${who} R-${number}`),
+          unique.filter(({ what }) => what === 'book').map(({ who, number }) => `${who} ${number}`),
         )
         const made = [...edge.sandbox.shipments].map(([id, { external_id }]) => `${owners.get(id)} ${external_id}`)
         for (const one of booked) expect(made).toContain(one)
@@ -105,21 +84,41 @@ test('tenants that use the same numbers never meet', async () => {
   expect(met.successes).toBeGreaterThan(met.operations / 5)
 }, 30_000)
 
-test('the same holds in client mode, where the client id tells callers apart', async () => {
-  const gateway = await startGateway({ sandbox: { credentials: 'any' } })
-  await atOnce(10, (i) => book(gateway, 'R-1', as(`client-${i}`), { PickupName: `name-${i}-` }))
-  const names = await atOnce(10, (i) => read(gateway, 'R-1', as(`client-${i}`)))
-  expect(names.map(({ json }) => json.PickupName)).toEqual(Array.from({ length: 10 }, (_, i) => `name-${i}-`))
-  expect((await read(gateway, 'R-1', as('client-x'))).status).toBe(404)
+describe('in client mode, the client id tells callers apart', () => {
+  const openAny = () => startGateway({ sandbox: { credentials: 'any' } })
+  const of = (id: string, secret: string, encoding: BufferEncoding = 'utf8') => ({
+    authorization: `Basic ${Buffer.from(`${id}:${secret}`, encoding).toString('base64')}`,
+  })
+
+  test('at once, with one number', async () => {
+    const gateway = await openAny()
+    await atOnce(10, (i) => book(gateway, 'R-1', as(`client-${i}`), { PickupName: `name-${i}-` }))
+    const names = await atOnce(10, (i) => read(gateway, 'R-1', as(`client-${i}`)))
+    expect(names.map(({ json }) => json.PickupName)).toEqual(Array.from({ length: 10 }, (_, i) => `name-${i}-`))
+    expect((await read(gateway, 'R-1', as('client-x'))).status).toBe(404)
+  })
+
+  test('two secrets of one id are one client', async () => {
+    const gateway = await openAny()
+    await CALLS.quote(gateway, 'Q-1', of('acme', 'old'))
+    expect((await CALLS.approve(gateway, 'Q-1', of('acme', 'new'))).status).toBe(200)
+  })
+
+  test('by its case, and by every character and byte', async () => {
+    const gateway = await openAny()
+    const same = ['acme', 'ACME', 'acme ', ' acme', 'acm', 'ä', 'latin1:ä'].map((id) => of(id, 'x'))
+    const all = [...same, of('ä', 'x', 'latin1'), of('ö', 'x', 'latin1')]
+    for (const [i, headers] of all.entries()) await CALLS.quote(gateway, `Q-${i}`, headers)
+    for (const [i, headers] of all.entries()) {
+      const found = await atOnce(all.length, (j) => CALLS.reprice(gateway, `Q-${j}`, headers))
+      expect(found.map(({ status }) => status)).toEqual(all.map((_, j) => (i === j ? 200 : 404)))
+    }
+  })
 })
 
 test('one idempotency key of two tenants is two', async () => {
   const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')])
-  const key = { 'idempotency-key': 'K-1' }
-  const answers = await Promise.all([
-    post(edge, '/createShipment.php', booking('R-1'), { ...as('acme'), ...key }),
-    post(edge, '/createShipment.php', booking('R-1'), { ...as('beta'), ...key }),
-  ])
+  const answers = await Promise.all(['acme', 'beta'].map((name) => CALLS['book by a key'](edge, 'K-1', as(name))))
   expect(answers.map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, null])
   expect(edge.sandbox.shipments.size).toBe(2)
 })

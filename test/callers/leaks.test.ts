@@ -7,10 +7,10 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { StoreDown } from '../../src/store/store.ts'
 import { freePort } from '../free-port.ts'
-import { basic, startGateway } from '../gateway.ts'
+import { type Answered, basic, get, OWN, post, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { serve, transload } from './commands.ts'
-import { booking, cheapHash, folder, writeTenants } from './edge.ts'
+import { book, booking, CALLS, cheapHash, folder, KINDS, quote, read, writeTenants } from './edge.ts'
 
 /** Finds secrets in any text, in each of the forms in which they are sent. */
 function canaries() {
@@ -37,54 +37,37 @@ function canaries() {
 }
 
 /** Makes calls of every kind, and returns the answers with bodies and headers. */
-async function everyPath(
-  url: string,
-  authorization: string,
-  next: (kind: string) => string,
-  i: number,
-): Promise<string> {
-  const reference = `R-${i}`
-  const send = async (method: string, path: string, body?: string | object, more: Record<string, string> = {}) => {
-    const text = typeof body === 'object' ? JSON.stringify(body) : body
-    const headers = { authorization, ...more }
-    const answer = await fetch(url + path, { method, headers, ...(text !== undefined && { body: text }) })
-    return `${answer.status} ${JSON.stringify([...answer.headers])} ${await answer.text()}`
-  }
-  const trip = { TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166', ShipmentNumber: `Q-${i}` }
-  const own = { ReferenceNumber: reference }
-  const told = [
-    await send('POST', '/getShippingQuote.php', trip),
-    await send('POST', '/getShippingQuote.php', { ...trip, ActionName: 'Update Rate' }),
-    await send('POST', '/getShippingQuote.php', { ...trip, ActionName: 'Accept Rate' }),
-    await send('POST', '/getShippingQuote.php', { ActionName: 'Unheard Of' }),
-    await send('POST', '/createShipment.php', booking(reference)),
-    await send('POST', '/createShipment.php', booking(reference)),
-    await send('POST', '/createShipment.php', booking(reference, { PickupName: 'Another' })),
-    await send('POST', '/createShipment.php', { PickupZip: 'x' }),
-    await send('POST', '/createShipment.php', 'nonsense'),
-    await send('GET', `/getShipment.php?ReferenceNumber=${reference}`),
-    await send('GET', '/getShipment.php?ReferenceNumber=UNKNOWN'),
-    await send('POST', '/updateShipment.php', { ...own, PickupName: 'Sam' }),
-    await send('POST', '/dry-run/createShipment.php', booking(reference)),
-    await send('POST', '/dry-run/updateShipment.php', own),
-    await send('POST', '/dry-run/getShippingQuote.php', 'nonsense'),
-    await send('POST', '/dry-run/reply/quote.get', { price: 1 }),
-    await send('GET', '/v2/shipments/x'),
-    await send('GET', `/v2/shipments/x?token=${next('query')}`, undefined, { authorization: `Bearer ${next('own')}` }),
-    await send('POST', '/v2/quote', { pickup: '10314' }),
-    await send('POST', '/v2/documents', 'x'.repeat(70_000)),
-    await send('GET', '/v2/../x'),
-    await send('GET', '/getShipment.php?ReferenceNumber=R-1', undefined, { authorization: `${authorization}x` }),
-    await send('GET', '/nothing.php', undefined, { cookie: `session=${next('cookie')}`, 'x-api-key': next('key') }),
-    await send('GET', `/webhooks/${next('hook')}`),
-    await send('POST', `/webhooks/${next('hook')}`, {}),
-    await send('POST', '/deleteShipment.php', own),
-    ...(i === 1 ? [await send('GET', '/openapi.json')] : []),
-    await send('GET', '/'),
-    await send('GET', '/readyz'),
-  ]
-  return told.join('\n')
+async function everyPath(url: string, authorization: string, next: (kind: string) => string, i: number) {
+  const gateway = { url }
+  const name = `R-${i}`
+  const headers = { authorization }
+  const answers: Answered[] = []
+  for (const kind of KINDS) answers.push(await CALLS[kind](gateway, name, headers))
+  const odd = { cookie: `session=${next('cookie')}`, 'x-api-key': next('key') }
+  answers.push(
+    await book(gateway, name, headers),
+    await post(gateway, '/createShipment.php', 'nonsense', headers),
+    await post(gateway, '/dry-run/createShipment.php', booking(name), headers),
+    await post(gateway, '/dry-run/updateShipment.php', { ReferenceNumber: name }, headers),
+    await post(gateway, '/dry-run/getShippingQuote.php', 'nonsense', headers),
+    await post(gateway, '/dry-run/reply/quote.get', { price: 1 }, headers),
+    await get(gateway, '/v2/shipments/x', headers),
+    await get(gateway, `/v2/shipments/x?token=${next('query')}`, { authorization: `Bearer ${next('own')}` }),
+    await post(gateway, '/v2/quote', { pickup: '10314' }, headers),
+    await post(gateway, '/v2/documents', 'x'.repeat(70_000), headers),
+    await get(gateway, '/v2/../x', headers),
+    await read(gateway, 'R-1', { authorization: `${authorization}x` }),
+    await get(gateway, '/nothing.php', { ...headers, ...odd }),
+    await get(gateway, `/webhooks/${next('hook')}`, headers),
+    await post(gateway, `/webhooks/${next('hook')}`, {}, headers),
+    ...(i === 1 ? [await get(gateway, '/openapi.json', headers)] : []),
+    await get(gateway, '/', headers),
+    await get(gateway, '/readyz', headers),
+  )
+  return answers.map(shown).join('\n')
 }
+
+const shown = ({ status, headers, text }: Answered) => `${status} ${JSON.stringify([...headers])} ${text}`
 
 test('two hundred secrets, through every path, are found nowhere', async () => {
   const { all, next, asBasic, foundIn } = canaries()
@@ -106,7 +89,8 @@ test('two hundred secrets, through every path, are found nowhere', async () => {
       if (requests % 11 === 0) return outgoing.destroy()
       if (requests % 4 === 0) return outgoing.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
       const id = crypto.randomUUID()
-      const body = { id, shipment_id: id, number: `TL-${requests}`, price: 10, status: 'new', vehicles: [] }
+      const message = `bad login ${authorization}`
+      const body = { id, shipment_id: id, number: `TL-${requests}`, price: 10, status: 'new', vehicles: [], message }
       return outgoing.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
     })
   })
@@ -127,13 +111,12 @@ test('two hundred secrets, through every path, are found nowhere', async () => {
   })
   const path = join(place, 'tenants.json')
   writeTenants(path, ...declared.map(({ tenant }) => tenant))
-  const adminPort = await freePort()
   const env = {
     ...Object.assign({}, ...declared.map((one) => one.env)),
     V2_BASE_URL: service.url,
     TENANTS_FILE: path,
     LOG_LEVEL: 'trace',
-    ADMIN_PORT: String(adminPort),
+    ADMIN_PORT: String(await freePort()),
     UPSTREAM_TIMEOUT_MS: '2000',
     STORE_URL: 'sqlite:./data/store.db',
   }
@@ -153,10 +136,10 @@ test('two hundred secrets, through every path, are found nowhere', async () => {
   const event = { shipment_id: 'x', event: 'shipment.created', event_date: '2024-08-10T08:00:00+0000' }
   const statuses = new Set<number>()
   for (const { hook } of declared) {
-    for (const body of [JSON.stringify(event), 'nonsense', JSON.stringify({ ...event, data: 1 })]) {
-      const answer = await fetch(`${gateway.url}/webhooks/${hook}`, { method: 'POST', body })
+    for (const body of [event, 'nonsense', { ...event, data: 1 }]) {
+      const answer = await post(gateway, `/webhooks/${hook}`, body)
       statuses.add(answer.status)
-      told.push(JSON.stringify([...answer.headers]) + (await answer.text()))
+      told.push(shown(answer))
     }
   }
   expect(statuses).toEqual(new Set([200, 400]))
@@ -165,12 +148,8 @@ test('two hundred secrets, through every path, are found nowhere', async () => {
   gateway.signal('SIGHUP')
   await gateway.says(/the old one stays in use/)
   const misplaced = next('misplaced')
-  const wrong = {
-    name: 'x',
-    credentials: [{ id: 'x', secret_hash: misplaced }],
-    v2: { client_id: 'x', client_secret: misplaced },
-  }
-  writeTenants(path, wrong)
+  const v2 = { client_id: 'x', client_secret: misplaced }
+  writeTenants(path, { name: 'x', credentials: [{ id: 'x', secret_hash: misplaced }], v2 })
   gateway.signal('SIGHUP')
   await gateway.says(/must say where the secret is/)
   const commands = ['check', 'tenants list']
@@ -186,8 +165,7 @@ test('two hundred secrets, through every path, are found nowhere', async () => {
   for (const { out, err } of [...refused, ...listed, hashed]) told.push(out, err)
   for (const at of ['/metrics', '/healthz', '/readyz', '/bookings', '/migration', '/nothing']) {
     for (const accept of ['*/*', 'text/html']) {
-      const answer = await fetch(`http://127.0.0.1:${adminPort}${at}`, { headers: { accept } })
-      told.push(JSON.stringify([...answer.headers]) + (await answer.text()))
+      told.push(shown(await get({ url: gateway.adminUrl }, at, { accept })))
     }
   }
   gateway.signal('SIGTERM')
@@ -245,10 +223,38 @@ test('the emergency log and the fixed credential hold no secret either', async (
   expect(told).toMatch(/"TransportationBooked":"Unknown"/)
   const written = readFileSync(file, 'utf8')
   expect(written).toContain('"booking":"bk_')
-  const config = JSON.stringify(gateway.lines())
+  const log = JSON.stringify(gateway.lines())
   expect([
     ...foundIn('the emergency log', written),
     ...foundIn('the answers', told),
-    ...foundIn('the log', config),
+    ...foundIn('the log', log),
   ]).toEqual([])
+})
+
+test('no field, query or path of a caller gets into the log, with any outcome', async () => {
+  const { all, next, foundIn } = canaries()
+  const gateway = await startGateway({ env: OWN })
+  const fields = () => ({
+    PickupName: next('name'),
+    VinNo: next('vin'),
+    BillToEmailAddress: next('mail'),
+    Unknown: next('x'),
+  })
+  await book(gateway, 'R-1', {}, fields())
+  await post(gateway, '/createShipment.php', { ...fields(), PickupZip: next('zip') })
+  await quote(gateway, {}, { ShipmentNumber: next('number'), BillToContact: next('contact') })
+  await post(gateway, '/getShippingQuote.php', { ActionName: next('action') })
+  await post(gateway, '/updateShipment.php', `{"PickupName":"${next('broken')}"`)
+  await get(gateway, `/getShipment.php?ReferenceNumber=${next('reference')}&BillToName=${next('query')}`)
+  await get(gateway, `/${next('base')}/getShipment.php`)
+  await get(gateway, `/webhooks/${next('hook')}`)
+  await get(gateway, `/v2/shipments/${next('id')}?token=${next('token')}`)
+  await get(gateway, `/v2/..%2f${next('path')}`)
+  await post(gateway, `/dry-run/reply/${next('reply')}`, { a: next('reply') })
+  await post(gateway, '/dry-run/createShipment.php', { ...booking('R-2'), ...fields() })
+  await gateway.store.close()
+  await post(gateway, '/deleteShipment.php', { ReferenceNumber: next('last') })
+  expect(all.length).toBeGreaterThan(25)
+  expect(gateway.lines().filter(({ msg }) => String(msg).startsWith('call'))).toHaveLength(13)
+  expect(foundIn('the log', JSON.stringify(gateway.lines()))).toEqual([])
 })

@@ -3,11 +3,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Answered, basic, post, startGateway, type TestGateway } from '../gateway.ts'
+import { type Answered, basic, startGateway } from '../gateway.ts'
 import { bytesOf, openService } from '../http/service.ts'
 import { runs, size } from '../size.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
-import { book, quote, read } from './edge.ts'
+import { CALLS, KINDS, linksOf } from './edge.ts'
 
 /*
  * A credential that the service has not accepted leaves no trace that another caller can see. The same calls of the owner
@@ -31,18 +31,7 @@ const VERDICTS: Readonly<Record<string, (outgoing: ServerResponse) => void>> = {
   },
 }
 
-const WHAT = [
-  'quote',
-  'reprice',
-  'approve',
-  'book',
-  'book otherwise',
-  'book by a key',
-  'read',
-  'update',
-  'cancel',
-] as const
-const call = fc.record({ what: fc.constantFrom(...WHAT), name: fc.constantFrom<string>('N-1', 'N-2') })
+const call = fc.record({ what: fc.constantFrom(...KINDS), name: fc.constantFrom('N-1', 'N-2') })
 type Call = typeof call extends fc.Arbitrary<infer T> ? T : never
 
 const step = fc.record({
@@ -59,33 +48,6 @@ const step = fc.record({
   atOnce: fc.boolean(),
 })
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
-
-function make(gateway: TestGateway, { what, name }: Call, authorization: string): Promise<Answered> {
-  const headers = { authorization }
-  const quoted = { ShipmentNumber: name }
-  switch (what) {
-    case 'quote':
-      return quote(gateway, headers, quoted)
-    case 'reprice':
-      return post(gateway, '/getShippingQuote.php', { ...quoted, ActionName: 'Update Rate' }, headers)
-    case 'approve':
-      return post(gateway, '/getShippingQuote.php', { ...quoted, ActionName: 'Accept Rate' }, headers)
-    case 'book':
-      return book(gateway, name, headers)
-    case 'book otherwise':
-      return book(gateway, name, headers, { PickupName: 'Sam' })
-    case 'book by a key':
-      return book(gateway, name, { ...headers, 'idempotency-key': name })
-    case 'read':
-      return read(gateway, name, headers)
-    case 'update':
-      return post(gateway, '/updateShipment.php', { ReferenceNumber: name, PickupName: 'Pat' }, headers)
-    case 'cancel':
-      return post(gateway, '/deleteShipment.php', { ReferenceNumber: name }, headers)
-    default:
-      return what satisfies never
-  }
-}
 
 /** A service that accepts only the owner, and answers each stranger by the stranger's secret. */
 async function openDoubtfulService() {
@@ -140,24 +102,21 @@ async function play(steps: readonly Step[], who: 'all' | 'owner' | 'strangers'):
   const owner: string[] = []
   const strangers: string[] = []
   // The service has accepted a credential: before that, failures of strangers count for the circuit.
-  expect((await make(gateway, { what: 'quote', name: 'FIRST' }, OWNER)).status).toBe(200)
+  expect((await CALLS.quote(gateway, 'FIRST', { authorization: OWNER })).status).toBe(200)
   for (const { owner: own, strangers: others, atOnce } of steps) {
-    const works = [
-      ...(who === 'owner' ? [] : others).map(({ call: one, id, verdict }) => async () => {
-        strangers.push(viewOfStrangers(await make(gateway, one, basic(id, verdict))))
-      }),
-      ...(own === undefined || who === 'strangers'
-        ? []
-        : [async () => void owner.push(viewOfOwner(await make(gateway, own, OWNER)))]),
-    ]
+    const works: (() => Promise<unknown>)[] = []
+    const add = (told: string[], view: (answer: Answered) => string, { what, name }: Call, authorization: string) =>
+      works.push(async () => told.push(view(await CALLS[what](gateway, name, { authorization }))))
+    if (who !== 'owner') {
+      for (const { call: one, id, verdict } of others) add(strangers, viewOfStrangers, one, basic(id, verdict))
+    }
+    if (own && who !== 'strangers') add(owner, viewOfOwner, own, OWNER)
     if (atOnce) await Promise.all(works.map((work) => work()))
     else for (const work of works) await work()
   }
-  const rows = (await gateway.store.listClaims({})).map(
-    ({ tenant, state, reference }) => `${tenant} ${state} ${reference}`,
-  )
-  for await (const links of gateway.store.scan({}))
-    rows.push(...links.map(({ tenant, kind, name }) => `${tenant} ${kind} ${name}`))
+  const claims = await gateway.store.listClaims({})
+  const rows = claims.map(({ tenant, state, reference }) => `${tenant} ${state} ${reference}`)
+  for (const { tenant, kind, name } of await linksOf(gateway.store)) rows.push(`${tenant} ${kind} ${name}`)
   closing.push(gateway.gateway.close(), sandbox.close())
   // The order of the strangers' answers does not matter.
   return { owner, strangers: strangers.sort(), rows: rows.filter((row) => !/[0-9a-f]{8}-|TL-/.test(row)).sort() }
