@@ -63,20 +63,21 @@ test('calls and requests that are under way or wait for a connection are shown',
   const held = Promise.withResolvers<void>()
   const service = await openService((_, outgoing) => void held.promise.then(() => outgoing.end()))
   const gateway = await startGateway({ env: { ...OWN, UPSTREAM_CONNECTIONS: '1' }, serviceUrl: service.url })
-  const calls = [1, 2].map(() => get(gateway, '/v2/shipments/none'))
+  const calls = [1, 2, 3].map(() => get(gateway, '/v2/shipments/none'))
   await expect
     .poll(() => scrape(gateway))
     .toEqual(
       expect.arrayContaining([
-        'transload_calls_under_way 2',
+        'transload_calls_under_way 3',
         'transload_service_connections 1',
         'transload_service_requests_under_way 1',
-        'transload_service_requests_queued 1',
+        'transload_service_requests_queued 2',
         'transload_store_operations_under_way 0',
       ]),
     )
   held.resolve()
   await Promise.all(calls)
+  expect(await scrape(gateway)).toContain('transload_calls_under_way 0')
 })
 
 test('bookings are counted by outcome, and those that are pending are shown', async () => {
