@@ -5,7 +5,6 @@ import { eventReads, eventWrites } from './events.ts'
 import { nameReads, nameWrites } from './names.ts'
 import { pruneWrites } from './pruning.ts'
 import { countReads, countWrites } from './scoreboard.ts'
-import type { Work } from './work.ts'
 
 /** Every read of the contract that both engines make alike. */
 export const READS = { ...nameReads, ...claimReads, ...eventReads, ...countReads, ...doubtReads, ...copyReads }
@@ -20,6 +19,3 @@ export const WRITES = {
   ...pruneWrites,
   ...copyWrites,
 }
-
-/** Work whose arguments are those of its name, as `bind` has paired them. */
-export type AnyWork = (...args: readonly unknown[]) => Work<unknown>

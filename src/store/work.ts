@@ -44,13 +44,16 @@ type VerbsOf<Works> = {
     : never
 }
 
-/** Turns work into the verbs of the contract. */
+/** Work, and a verb, whose arguments are those of its name, as `bind` has paired them. */
+export type AnyWork = (...args: readonly unknown[]) => Work<unknown>
+export type AnyVerb = (...args: readonly unknown[]) => Promise<unknown>
+
+/** Turns work into the verbs of the contract: `verbOf` makes each of them. */
 export function bind<Works extends object>(
   works: Works,
-  call: (name: keyof Works & string, args: readonly unknown[]) => Promise<unknown>,
+  verbOf: (name: keyof Works & string, work: AnyWork) => AnyVerb,
 ): VerbsOf<Works> {
+  const made = Object.entries(works).map(([name, work]) => [name, verbOf(name as keyof Works & string, work)])
   // Each verb has the arguments and the result of the work of its name.
-  return Object.fromEntries(
-    Object.keys(works).map((name) => [name, (...args: readonly unknown[]) => call(name as keyof Works & string, args)]),
-  ) as VerbsOf<Works>
+  return Object.fromEntries(made) as VerbsOf<Works>
 }

@@ -8,7 +8,7 @@ import { type StoreSize, tableSizes } from '../pruning.ts'
 import { VERSION } from '../schema.ts'
 import { createReadiness, type StoreOptions } from '../state.ts'
 import { type Store, StoreDown } from '../store.ts'
-import { type AnyWork, READS, WRITES } from '../verbs.ts'
+import { READS, WRITES } from '../verbs.ts'
 import { bind, type DatabaseRow, sql, type Work } from '../work.ts'
 import { readAddress } from './address.ts'
 import { createBatches } from './batches.ts'
@@ -89,11 +89,16 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 
   const calls = createBatches(pool)
   const reader: Queryable = { query: (query) => found<Rows>(pool.query(query), { rows: [] }) }
-  const reads = bind(READS, (name, args) => ask(() => run(reader, (READS[name] as AnyWork)(...args))))
-  const { takeLock, dropLock, ...writes } = bind(WRITES, (name, args) => {
-    const work = () => (WRITES[name] as AnyWork)(...args)
-    if (SINGLE.has(name)) return ask(() => run(pool, work()))
-    return ask(() => inTransaction(work(), name === 'load' ? LOAD_TIMEOUT_MS : undefined))
+  const reads = bind(
+    READS,
+    (_name, work) =>
+      (...args) =>
+        ask(() => run(reader, work(...args))),
+  )
+  const { takeLock, dropLock, ...writes } = bind(WRITES, (name, work) => {
+    if (SINGLE.has(name)) return (...args) => ask(() => run(pool, work(...args)))
+    const timeoutMs = name === 'load' ? LOAD_TIMEOUT_MS : undefined
+    return (...args) => ask(() => inTransaction(work(...args), timeoutMs))
   })
   const { exclusive } = createLocks({ takeLock, dropLock }, newInstance())
 

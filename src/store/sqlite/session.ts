@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { dropDoubt } from '../doubt.ts'
-import { type AnyWork, WRITES as SHARED } from '../verbs.ts'
-import { CLOCK, type DatabaseRow, type Statement, type Work, type WorkOf } from '../work.ts'
+import { WRITES as SHARED } from '../verbs.ts'
+import { type AnyWork, CLOCK, type DatabaseRow, type Statement, type Work, type WorkOf } from '../work.ts'
 import { acceptAs, identity, originOf, type Stamp } from './stamp.ts'
 
 const trusting: WorkOf<{ trust(stamp: Stamp | null): Promise<boolean> }> = {

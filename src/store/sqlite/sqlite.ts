@@ -7,8 +7,8 @@ import { scan } from '../names.ts'
 import { type StoreSize, tableSizes } from '../pruning.ts'
 import { createReadiness, type StoreOptions } from '../state.ts'
 import { type Store, StoreDown } from '../store.ts'
-import { type AnyWork, READS } from '../verbs.ts'
-import { bind, sql, type Work } from '../work.ts'
+import { READS } from '../verbs.ts'
+import { type AnyVerb, bind, sql, type Work } from '../work.ts'
 import { isDamage, messageOf, migrate, openReader } from './connection.ts'
 import { createSession, WRITES, type WriteName, workOf } from './session.ts'
 import { identity, originOf, readStamp, type Stamp } from './stamp.ts'
@@ -47,14 +47,13 @@ export async function openSqliteStore({
 
   const writer = startWriter({ path: file, room, mustExist }, now, { onState: readiness.set, onLost: disconnect })
 
-  function read<T>(ask: (connection: ReturnType<typeof openReader>) => T): T {
+  function read<T>(work: Work<T>): T {
     if (closed) throw new StoreDown('The store is closed.')
-    if (!writer.opened()) throw new StoreDown('The store is not open yet.')
-    const loss = writer.lost()
-    if (loss) throw loss
+    const failure = writer.failure()
+    if (failure) throw failure
     try {
       reader ??= openReader(file)
-      return ask(reader)
+      return reader.session.run(work, now())
     } catch (error) {
       disconnect()
       if (isDamage(error)) writer.reportDamage(messageOf(error))
@@ -79,8 +78,11 @@ export async function openSqliteStore({
       disconnect()
       await writer.close()
     },
-    read: (work) => read(({ session }) => session.run(work, now())),
-    write: (name, args) => writer.call(name, args, STEPS.has(name)),
+    read,
+    writeOf: (name) => {
+      const isStep = STEPS.has(name)
+      return (...args) => writer.call(name, args, isStep)
+    },
     logBytes: () => statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0,
     stamp: () => readStamp(file),
   })
@@ -108,17 +110,19 @@ export function createMemoryStore({ now = Date.now, monotonicNow }: MemoryOption
       if (db.isOpen) db.close()
     },
     read: run,
-    async write(name, args) {
-      if (db.isOpen) db.exec('BEGIN')
-      try {
-        const result = run(workOf(name, args))
-        db.exec('COMMIT')
-        return result
-      } catch (error) {
-        if (db.isOpen) db.exec('ROLLBACK')
-        throw error
-      }
-    },
+    writeOf:
+      (name) =>
+      async (...args) => {
+        if (db.isOpen) db.exec('BEGIN')
+        try {
+          const result = run(workOf(name, args))
+          db.exec('COMMIT')
+          return result
+        } catch (error) {
+          if (db.isOpen) db.exec('ROLLBACK')
+          throw error
+        }
+      },
     logBytes: () => 0,
     stamp: () => undefined,
   })
@@ -127,14 +131,19 @@ export function createMemoryStore({ now = Date.now, monotonicNow }: MemoryOption
 /** The differences between the two kinds of the store. */
 interface Parts extends Pick<Store, 'engine' | 'ready' | 'now' | 'close'> {
   readonly read: <T>(work: Work<T>) => T
-  readonly write: (name: WriteName, args: readonly unknown[]) => Promise<unknown>
+  readonly writeOf: (name: WriteName) => AnyVerb
   readonly logBytes: () => number
   readonly stamp: () => Stamp | undefined
 }
 
-function createStore({ read, write, logBytes, stamp, ...own }: Parts): Store {
-  const reads = bind(READS, async (name, args) => read((READS[name] as AnyWork)(...args)))
-  const { takeLock, dropLock, trust, ...writes } = bind(WRITES, write)
+function createStore({ read, writeOf, logBytes, stamp, ...own }: Parts): Store {
+  const reads = bind(
+    READS,
+    (_name, work) =>
+      async (...args) =>
+        read(work(...args)),
+  )
+  const { takeLock, dropLock, trust, ...writes } = bind(WRITES, writeOf)
   const { exclusive } = createLocks({ takeLock, dropLock }, newInstance())
   return {
     ...own,

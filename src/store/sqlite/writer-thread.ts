@@ -14,15 +14,7 @@ import {
 } from './connection.ts'
 import { workOf } from './session.ts'
 import { keepStamp } from './stamp.ts'
-import {
-  decode,
-  encode,
-  type WorkerData,
-  type WriteCall,
-  type WriteResult,
-  type WriterReply,
-  type WriterRequest,
-} from './writer.ts'
+import type { WorkerData, WriteCall, WriteResult, WriterReply, WriterRequest } from './writer.ts'
 
 /** The most writes that share a commit, to bound the wait of the first one. */
 const MAX_BATCH = 1_000
@@ -202,7 +194,7 @@ function kindOf(error: unknown): 'down' | 'too-new' | 'not-a-store' | 'lost' {
 }
 
 function send(reply: WriterReply): void {
-  port.postMessage(encode(reply))
+  port.postMessage(JSON.stringify(reply))
 }
 
 let steps: WriteCall[] = []
@@ -212,7 +204,7 @@ let isClosing = false
 function arrived(first?: string): WriteCall[] {
   const calls: WriteCall[] = []
   for (let text = first ?? nextMessage(); text !== undefined; text = nextMessage()) {
-    const request: WriterRequest = decode(text)
+    const request: WriterRequest = JSON.parse(text)
     if ('close' in request) isClosing = true
     else {
       calls.push(...request.calls)

@@ -25,6 +25,10 @@ export interface WriteResult {
   readonly down?: string
 }
 
+/*
+ * Messages go as JSON: V8 clones one string many times faster than the objects in it.
+ */
+
 /** A message to the worker. */
 export type WriterRequest =
   /** `steps` are housekeeping: each is a commit of its own, after the calls, which do not wait for it. */
@@ -38,12 +42,6 @@ export type WriterReply =
   | { readonly waiting: true }
   | { readonly ready: true; readonly file: FileIdentity }
   | { readonly ready: false; readonly error: string; readonly kind: 'down' | 'too-new' | 'not-a-store' | 'lost' }
-
-/** Encodes a message as text: V8 clones one string many times faster than the objects in it. */
-export const encode = (message: WriterRequest | WriterReply): string => JSON.stringify(message)
-
-/** Decodes a message from the other thread. */
-export const decode = <M extends WriterRequest | WriterReply>(text: string): M => JSON.parse(text)
 
 /** The data that the writing thread starts with. */
 export interface WorkerData {
@@ -74,10 +72,8 @@ interface Writer {
   call(name: WriteName, args: readonly unknown[], isStep?: boolean): Promise<unknown>
   /** Resolves when the database is open or known not to open yet; rejects if a retry cannot help. */
   readonly started: Promise<void>
-  /** True once the database has been open. */
-  opened(): boolean
-  /** Returns why the files of the store are lost; undefined while they are not. */
-  lost(): StoreDown | undefined
+  /** Returns why nothing can be read: the database has not been open yet, or its files are lost. */
+  failure(): StoreDown | undefined
   /** To be called when a read meets content that SQLite did not write: nothing is read or written from then on. */
   reportDamage(reason: string): void
   close(): Promise<void>
@@ -121,7 +117,7 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
     })
     worker = thread
     let cause = 'it ended'
-    thread.on('message', (text: string) => receive(decode(text)))
+    thread.on('message', receive)
     thread.on('error', (error) => {
       cause = error.message
     })
@@ -134,10 +130,18 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
     })
   }
 
-  function receive(reply: WriterReply): void {
+  function receive(message: string): void {
+    const reply: WriterReply = JSON.parse(message)
     if ('results' in reply) {
       isWaiting = false
-      settle(reply.results)
+      for (const result of reply.results) {
+        const pending = sent.get(result.no)
+        if (!pending) continue
+        sent.delete(result.no)
+        if (result.down !== undefined) pending.reject(new StoreDown(`The store cannot write: ${result.down}`))
+        else if (result.failed !== undefined) pending.reject(new Error(`The store refused a write: ${result.failed}`))
+        else pending.resolve(result.result)
+      }
       gather()
     } else if ('waiting' in reply) {
       isWaiting = true
@@ -165,17 +169,6 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
     onLost()
   }
 
-  function settle(results: readonly WriteResult[]): void {
-    for (const result of results) {
-      const pending = sent.get(result.no)
-      if (!pending) continue
-      sent.delete(result.no)
-      if (result.down !== undefined) pending.reject(new StoreDown(`The store cannot write: ${result.down}`))
-      else if (result.failed !== undefined) pending.reject(new Error(`The store refused a write: ${result.failed}`))
-      else pending.resolve(result.result)
-    }
-  }
-
   /** Rejects every write. The dead thread may have committed some of them, but none was acknowledged. */
   function rejectAll(reason: string): void {
     for (const { reject } of [...sent.values(), ...unsent]) reject(new StoreDown(reason))
@@ -187,7 +180,7 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
   }
 
   function send(request: WriterRequest): void {
-    worker?.postMessage(encode(request))
+    worker?.postMessage(JSON.stringify(request))
   }
 
   /**
@@ -203,9 +196,14 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
   function flush(): void {
     isGathering = false
     if (unsent.length === 0) return
-    for (const write of unsent) sent.set(write.call.no, write)
-    const callsOf = (isStep: boolean) => unsent.filter((write) => write.isStep === isStep).map(({ call }) => call)
-    send({ calls: callsOf(false), steps: callsOf(true) })
+    const calls: WriteCall[] = []
+    const steps: WriteCall[] = []
+    for (const write of unsent) {
+      sent.set(write.call.no, write)
+      const kind = write.isStep ? steps : calls
+      kind.push(write.call)
+    }
+    send({ calls, steps })
     unsent = []
   }
 
@@ -223,8 +221,7 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
   start()
   return {
     started: started.promise,
-    opened: () => opened,
-    lost: () => lost,
+    failure: () => lost ?? (opened ? undefined : new StoreDown('The store is not open yet.')),
     reportDamage(reason) {
       isDamaged = true
       const error = new StoreDown(damaged(data.path, reason).message)
