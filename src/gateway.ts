@@ -87,11 +87,10 @@ export async function openGateway(
     pruneEveryMs,
   }: GatewayParts,
 ): Promise<Gateway> {
-  const isEdge = config.TENANTS_FILE !== undefined
-  const meters = createMeters(isEdge)
-  const { store, pending } = observeStore(unobserved, meters)
+  const meters = createMeters()
+  const { store, pending } = observeStore(unobserved, meters.storeSeconds)
   const upstream = openUpstream(config, meters)
-  const service = createService(config, upstream, meters)
+  const service = createService(config, upstream, meters.retries)
   const settings = translationSettings(config)
   const prove = createProve(service)
   const pruning = openPruning({ config, store, log, lookEveryMs: pruneEveryMs })
@@ -120,8 +119,11 @@ export async function openGateway(
   const drift = observeDrift(catalog, log)
   const merge = createMerge(service, store.exclusive, drift.inspect)
   const uses = openUseCounts({ ...parts, everyMs: countsEveryMs })
-  const { countBooking } = meters
-  const { bookings, leases } = await openBookings(config, { ...parts, onUnknown: events.onUnknown, countBooking })
+  const { bookings, leases } = await openBookings(config, {
+    ...parts,
+    onUnknown: events.onUnknown,
+    outcomes: meters.bookings,
+  })
   const brownouts = () => credentials.deprecations().map(([tenant, { windows }]) => ({ tenant, windows }))
   const signals = openSignals({
     version: programVersion(),
@@ -172,7 +174,7 @@ export async function openGateway(
     endCall: createEndOfCall({
       ...config,
       log,
-      countCall: meters.countCall,
+      meters,
       countUse: uses.count,
       clientOf: clientIdOf,
       tracing,
@@ -182,7 +184,8 @@ export async function openGateway(
     route,
     answerError,
     recorder,
-    openShare: (incoming, outgoing) => shares.open(sources.ofRequest(incoming), outgoing),
+    shares,
+    sources,
   }
   const closeRest = async (closeListeners = async () => {}) => {
     // What hangs at events ends with the grace of the calls, not after it.

@@ -3,7 +3,7 @@ import type { Answer } from '../answer.ts'
 import type { Config } from '../config/config.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Logger } from '../observe/log.ts'
-import type { Meters } from '../observe/meters.ts'
+import type { Counter } from '../observe/metrics.ts'
 import { isFree } from '../store/claim.ts'
 import type { Doubt } from '../store/doubt.ts'
 import type { Claim, ClaimFilter, ClaimState, Claims, NewClaim, Store } from '../store/store.ts'
@@ -96,7 +96,8 @@ export interface BookingsDeps {
   readonly doubt: () => Doubt | undefined
   /** Called with a claim that was in doubt, and is unknown. */
   readonly onUnknown: (claim: Claim) => void
-  readonly countBooking: Meters['countBooking']
+  /** Counts bookings by outcome. */
+  readonly outcomes: Pick<Counter, 'add'>
   /** @default random */
   readonly handle?: () => string
   /** @default setTimeout */
@@ -110,7 +111,7 @@ const ALL = 1_000_000
 
 /** Makes the claims and the records by which a booking is sent once. */
 export function createBookings(deps: BookingsDeps): Bookings {
-  const { claims, record, instance, holdLease, dedupeWindowMs, doubt: doubtNow, onUnknown, countBooking } = deps
+  const { claims, record, instance, holdLease, dedupeWindowMs, doubt: doubtNow, onUnknown, outcomes } = deps
   const { handle = newHandle, wait = waited } = deps
   /** Every call that books or waits, even if its caller has hung up. */
   const calls = new Set<Promise<void>>()
@@ -148,7 +149,7 @@ export function createBookings(deps: BookingsDeps): Bookings {
             await waitFor(claim, booking.deadline)
             break
           case 'replay':
-            countBooking('replayed')
+            outcomes.add(1, 'replayed')
             return {
               answer: replay(claim),
               ...(credential !== undefined &&
@@ -178,19 +179,19 @@ export function createBookings(deps: BookingsDeps): Bookings {
     try {
       await record.made(claim, result)
     } catch (error) {
-      countBooking('unknown')
+      outcomes.add(1, 'unknown')
       throw outcomeUnknown(claim.handle, error)
     } finally {
       end(over, claim)
     }
-    countBooking('made')
+    outcomes.add(1, 'made')
     return { answer: result.answer }
   }
 
   async function failed({ claim, over }: Claimed, error: unknown): Promise<unknown> {
     try {
       const outcome = await record.failed(claim, error)
-      countBooking(outcome)
+      outcomes.add(1, outcome)
       if (outcome === 'unknown') return outcomeUnknown(claim.handle, error)
       return error instanceof NotBooked ? error.reason : error
     } finally {
@@ -217,7 +218,7 @@ export function createBookings(deps: BookingsDeps): Bookings {
 
   /** Announces a booking that may have been made before the store was restored. */
   function announcedUnknown(claim: Claim): GatewayError {
-    countBooking('unknown')
+    outcomes.add(1, 'unknown')
     onUnknown(claim)
     return outcomeUnknown(claim.handle)
   }
@@ -306,18 +307,16 @@ const BOOKINGS_KEPT = 10_000
 export function createMakers(): Makers {
   const key = randomUUID()
   const made = createBoundedCache<string, string>(BOOKINGS_KEPT)
-  const digest = (credential: string) => hash('sha256', key + credential, 'base64url')
   return {
-    note: (booking, credential) => {
-      made.set(booking, digest(credential))
-    },
-    isMaker: (booking, credential) => made.get(booking) === digest(credential),
+    note: (booking, credential) => made.set(booking, digest([key, credential])),
+    isMaker: (booking, credential) => made.get(booking) === digest([key, credential]),
   }
 }
 
 const RETRY_LATER = { headers: { 'Retry-After': '5' } } as const
 
-const REPLAYED = 'Idempotent-Replayed'
+/** The header of an answer that an earlier call got. */
+export const REPLAYED = 'Idempotent-Replayed'
 
 /** Returns the stored answer of a booking, marked as one that was given before. */
 export function replay(claim: Claim): Answer {
@@ -325,9 +324,6 @@ export function replay(claim: Claim): Answer {
   const answer = JSON.parse(claim.reply) as Answer
   return { ...answer, headers: { ...answer.headers, [REPLAYED]: 'true' } }
 }
-
-/** Tells if an answer is that of an earlier call. */
-export const isReplay = ({ headers }: Answer): boolean => REPLAYED in headers
 
 /** The error of a call that timed out while it waited for the same booking. */
 export function underWayStill({ handle: key }: Claim): GatewayError {
@@ -356,13 +352,14 @@ interface OpenBookingsDeps {
   readonly log: Logger
   /** Called with each claim that becomes unknown. */
   readonly onUnknown: (claim: Claim) => void
-  readonly countBooking: Meters['countBooking']
+  /** Counts bookings by outcome. */
+  readonly outcomes: Pick<Counter, 'add'>
 }
 
 /** Makes the bookings of a gateway with their record, and keeps the gateway's lease. */
 export async function openBookings(
   config: Pick<Config, 'EMERGENCY_LOG_FILE' | 'BOOKING_REFUSED_STATUSES' | 'DEDUPE_WINDOW'>,
-  { store, xref, instance, log, onUnknown, countBooking }: OpenBookingsDeps,
+  { store, xref, instance, log, onUnknown, outcomes }: OpenBookingsDeps,
 ): Promise<{ readonly bookings: Bookings; readonly leases: Leases }> {
   const record = createBookingRecord({
     claims: store,
@@ -389,7 +386,7 @@ export async function openBookings(
     dedupeWindowMs: config.DEDUPE_WINDOW,
     doubt: doubt.current,
     onUnknown,
-    countBooking,
+    outcomes,
   })
   return { bookings, leases }
 }

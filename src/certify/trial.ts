@@ -9,7 +9,7 @@ import { placesOf } from '../mapping/row-parts.ts'
 import type { Account } from '../service/account.ts'
 import { NoReply, type UpstreamReply } from '../service/exchange.ts'
 import { replyText } from '../service/failures.ts'
-import { isSuccess, plain, type ServiceRequest, type Spelling, spelling } from '../service/service.ts'
+import { isSuccess, type ServiceRequest, type Spelling, spelling, written } from '../service/service.ts'
 import type { Upstream } from '../service/upstream.ts'
 import { isStructure, parseJson, scalarText } from '../text/json.ts'
 import { serviceId, shownText } from '../text/service-text.ts'
@@ -100,7 +100,7 @@ export function openTrial({ config, upstream, account, journal, run, stop, ...cr
     // An update of a known shipment makes nothing new that its reference does not find.
     if (makes && method === 'POST') journal.made(...makes)
     const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
-    const outgoing = plain({ method, path, body, namesAnId: false })
+    const outgoing = written({ method, path, body, namesAnId: false })
     const send = (credential?: string) =>
       upstream.call({
         ...outgoing,

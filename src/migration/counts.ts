@@ -118,8 +118,7 @@ export function startRecorder(deps: RecorderDeps): Recorder {
 
   return {
     count(tenant, call) {
-      counts.add(tenant, call)
-      if (counts.tenants() >= MANY_TENANTS && !isFailing) void storeOnce()
+      if (counts.add(tenant, call) >= MANY_TENANTS && !isFailing) void storeOnce()
     },
     async close() {
       clearInterval(timer)
@@ -145,9 +144,8 @@ export const NO_NAME = OTHER_NAMES
 
 /** Counts calls in memory. */
 export interface Counts {
-  readonly add: (tenant: string, call: CountedCall) => void
-  /** The number of tenants with counts. */
-  readonly tenants: () => number
+  /** Returns the number of tenants with counts. */
+  readonly add: (tenant: string, call: CountedCall) => number
   /** Returns the counts since the last call of this method, a few tenants at a time. */
   readonly take: () => Generator<Pick<CountBatch, 'calls' | 'names'>, undefined>
 }
@@ -174,8 +172,8 @@ export function createCounts(now: () => number): Counts {
       const at = now()
       const tally = tallies.get(tenant) ?? tallyOf(tenant)
       tally.add(call, at, Math.floor(at / DAY_MS))
+      return tallies.size
     },
-    tenants: () => tallies.size,
     take() {
       const taken = [...tallies]
       tallies = new Map()

@@ -12,9 +12,9 @@ import type { Tracing } from './tracing.ts'
 /** Tells what is known of a call that was answered, once: its line, its metrics, the use that it was, and its span. */
 export type EndCall = (call: Call, incoming: IncomingMessage, status: number) => void
 
-export interface EndOfCallDeps extends Pick<Config, 'LOG_ADDRESSES'> {
+export interface EndOfCallDeps extends Pick<Config, 'LOG_ADDRESSES' | 'TENANTS_FILE'> {
   readonly log: Logger
-  readonly countCall: Meters['countCall']
+  readonly meters: Pick<Meters, 'calls' | 'callSeconds' | 'gatewaySeconds' | 'unknownFields'>
   /** Counts the use of version 1 and 2. */
   readonly countUse: Recorder['count']
   /** Returns the client id that a call names. */
@@ -31,18 +31,23 @@ export interface EndOfCallDeps extends Pick<Config, 'LOG_ADDRESSES'> {
  * the client id.
  */
 export function createEndOfCall(deps: EndOfCallDeps): EndCall {
-  const { log, countCall, countUse, clientOf, tracing, recorder, LOG_ADDRESSES: addresses } = deps
+  const { log, meters, countUse, clientOf, tracing, recorder, LOG_ADDRESSES: addresses } = deps
+  // Tenants have series of their own only where the gateway verifies them.
+  const knowsTenants = deps.TENANTS_FILE !== undefined
   // A logger of pino keeps its destination under a symbol.
   const destination = Reflect.get(log, pino.symbols.streamSym) as DestinationStream
   const isEnabled = log.isLevelEnabled('info')
   return (call, incoming, status) => {
-    const { tries, error, cause, notes, use, acceptance } = call
+    const { tries, error, cause, notes, use, acceptance, action = '' } = call
     const { source } = call.share
     const agent = incoming.headers['user-agent']
     const ms = performance.now() - call.startedAt
     // The service and the store may have worked for it at the same time.
     const ownMs = Math.max(0, ms - call.serviceMs - call.storeMs)
-    countCall(call, status, ms, ownMs)
+    meters.calls.add(1, call.route, action, String(status), error ?? '', (knowsTenants && call.tenant) || '')
+    meters.callSeconds.observe(ms / MS_PER_SECOND, action)
+    meters.gatewaySeconds.observe(ownMs / MS_PER_SECOND, action)
+    if (call.unknownFields > 0) meters.unknownFields.add(call.unknownFields, action)
     if (isEnabled || cause !== undefined) {
       const isRefused = call.unauthorized || status === UNAUTHORIZED
       // Undefined fields are left out.
@@ -69,7 +74,11 @@ export function createEndOfCall(deps: EndOfCallDeps): EndCall {
         user_agent: shown(agent),
       }
       if (cause !== undefined && !isRefused) log.error({ ...line, err: cause }, 'call failed')
-      else if (isEnabled) destination.write(callLine(line, Date.now()))
+      else if (isEnabled) {
+        // pino's own way through any object costs twice as much, for every call.
+        const members = JSON.stringify(line).slice(1, -1)
+        destination.write(`{"level":"info","time":${Date.now()},"name":"${NAME}",${members}${CALL_LINE_END}`)
+      }
     }
     // Nothing is stored for strangers, and what the gateway itself asks the service is no call.
     if (use !== undefined && acceptance?.isProven()) {
@@ -95,12 +104,9 @@ export function openUseCounts({ log, ...deps }: Omit<RecorderDeps, 'onError'> & 
   return startRecorder({ ...deps, onError: (err) => log.warn({ err }, 'the counts of calls could not be stored') })
 }
 
+const MS_PER_SECOND = 1000
 const FIRST_ERROR_STATUS = 400
 const UNAUTHORIZED = 401
-
-/** Returns the line of a call: pino's own way through any object costs twice as much, for every call. */
-export const callLine = (line: object, now: number): string =>
-  `{"level":"info","time":${now},"name":"${NAME}",${JSON.stringify(line).slice(1, -1)}${CALL_LINE_END}`
 
 const TENTHS = 10
 

@@ -1,6 +1,5 @@
 import type { ClaimState, Claims, Store } from '../store/store.ts'
 import { createBrownoutSignals, type TenantBrownouts } from './brownouts.ts'
-import type { Call } from './call.ts'
 import type { Logger } from './log.ts'
 import {
   type CountedMetric,
@@ -41,7 +40,15 @@ export function openSignals(deps: SignalsDeps): Signals {
   const looking = setInterval(brownouts.look, LOOK_FOR_BROWNOUTS_EVERY_MS).unref()
   const stopMeasuring = measureLoopDelay(meters)
   return {
-    metrics: createMetrics({ counted: [...meters.all, ...createGauges(deps), ...brownouts.gauges, ...more], share }),
+    metrics: createMetrics({
+      counted: [
+        ...Object.values(meters).map(({ metric }) => metric),
+        ...createGauges(deps),
+        ...brownouts.gauges,
+        ...more,
+      ],
+      share,
+    }),
     stop: () => {
       clearInterval(looking)
       stopMeasuring()
@@ -49,85 +56,48 @@ export function openSignals(deps: SignalsDeps): Signals {
   }
 }
 
-const MS_PER_SECOND = 1000
+/** What the gateway counts. */
+export type Meters = ReturnType<typeof createMeters>
 
-/** Counts what the gateway does, in numbers that are collected when they are scraped. */
-export interface Meters {
-  /** Counts a call that took `ms`, of which `ownMs` were neither the service's nor the store's. */
-  readonly countCall: (call: Call, status: number, ms: number, ownMs: number) => void
-  /** Counts a request to the service. Its status is undefined if there was no whole reply. */
-  readonly countRequest: (operation: string, status: number | undefined, ms: number) => void
-  readonly countRetry: () => void
-  readonly countToken: (outcome: 'given' | 'refused' | 'failed') => void
-  readonly countStore: (operation: string, ms: number) => void
-  readonly countBooking: (outcome: 'made' | 'replayed' | 'refused' | 'unknown' | 'freed') => void
-  readonly countLoopDelay: (ms: number) => void
-  readonly all: readonly CountedMetric[]
-}
-
-/** Makes the meters of one gateway. Tenants have series of their own only where the gateway verifies them. */
-export function createMeters(knowsTenants: boolean): Meters {
-  const calls = createCounter('transload_calls_total', 'Calls by route, action, status, error code and tenant.', [
-    'route',
-    'action',
-    'status',
-    'error',
-    'tenant',
-  ])
-  const unknownFields = createCounter('transload_unknown_fields_total', 'Fields that no mapping knows.', ['action'])
-  const seconds = createHistogram('transload_call_seconds', 'Duration of calls.', ['action'])
-  const own = createHistogram(
-    'transload_gateway_seconds',
-    'Duration of calls without the time at the service and in the store.',
-    ['action'],
-    SHORT_BOUNDS_SECONDS,
-  )
-  const service = createHistogram('transload_service_seconds', 'Duration of requests to the service.', [
-    'operation',
-    'status',
-  ])
-  const retries = createCounter('transload_service_retries_total', 'Repeated requests to the service.', [])
-  const tokens = createCounter('transload_tokens_total', 'Tokens that the service was asked for, by outcome.', [
-    'outcome',
-  ])
-  const store = createHistogram(
-    'transload_store_seconds',
-    'Duration of store operations.',
-    ['operation'],
-    SHORT_BOUNDS_SECONDS,
-  )
-  const bookings = createCounter('transload_bookings_total', 'Bookings by outcome.', ['outcome'])
-  const loopDelay = createHistogram(
-    'transload_event_loop_delay_seconds',
-    'Delay of timers on the event loop.',
-    [],
-    SHORT_BOUNDS_SECONDS,
-  )
-
+/** Makes the counters and histograms of one gateway. */
+export function createMeters() {
   return {
-    countCall: ({ route, action = '', error = '', tenant, unknownFields: unknown }, status, ms, ownMs) => {
-      calls.add(1, route, action, String(status), error, (knowsTenants && tenant) || '')
-      seconds.observe(ms / MS_PER_SECOND, action)
-      own.observe(ownMs / MS_PER_SECOND, action)
-      if (unknown > 0) unknownFields.add(unknown, action)
-    },
-    countRequest: (operation, status, ms) => service.observe(ms / MS_PER_SECOND, operation, statusClass(status)),
-    countRetry: () => retries.add(1),
-    countToken: (outcome) => tokens.add(1, outcome),
-    countStore: (operation, ms) => store.observe(ms / MS_PER_SECOND, operation),
-    countBooking: (outcome) => bookings.add(1, outcome),
-    countLoopDelay: (ms) => loopDelay.observe(ms / MS_PER_SECOND),
-    all: [calls, unknownFields, seconds, own, service, retries, tokens, store, bookings, loopDelay].map(
-      ({ metric }) => metric,
+    calls: createCounter('transload_calls_total', 'Calls by route, action, status, error code and tenant.', [
+      'route',
+      'action',
+      'status',
+      'error',
+      'tenant',
+    ]),
+    unknownFields: createCounter('transload_unknown_fields_total', 'Fields that no mapping knows.', ['action']),
+    callSeconds: createHistogram('transload_call_seconds', 'Duration of calls.', ['action']),
+    gatewaySeconds: createHistogram(
+      'transload_gateway_seconds',
+      'Duration of calls without the time at the service and in the store.',
+      ['action'],
+      SHORT_BOUNDS_SECONDS,
+    ),
+    /** By the class of the status; `none` where there was no whole reply. */
+    serviceSeconds: createHistogram('transload_service_seconds', 'Duration of requests to the service.', [
+      'operation',
+      'status',
+    ]),
+    retries: createCounter('transload_service_retries_total', 'Repeated requests to the service.', []),
+    tokens: createCounter('transload_tokens_total', 'Tokens that the service was asked for, by outcome.', ['outcome']),
+    storeSeconds: createHistogram(
+      'transload_store_seconds',
+      'Duration of store operations.',
+      ['operation'],
+      SHORT_BOUNDS_SECONDS,
+    ),
+    bookings: createCounter('transload_bookings_total', 'Bookings by outcome.', ['outcome']),
+    loopDelaySeconds: createHistogram(
+      'transload_event_loop_delay_seconds',
+      'Delay of timers on the event loop.',
+      [],
+      SHORT_BOUNDS_SECONDS,
     ),
   }
-}
-
-const STATUSES_PER_CLASS = 100
-const CLASSES = ['none', '1xx', '2xx', '3xx', '4xx', '5xx', '6xx', '7xx', '8xx', '9xx']
-
-function statusClass(status: number | undefined): string {
-  return status === undefined ? 'none' : (CLASSES[Math.floor(status / STATUSES_PER_CLASS)] ?? 'none')
 }
 
 /** The values of the gauges, read when they are scraped. */
@@ -181,13 +151,14 @@ async function countClaims({ listClaims }: Pick<Claims, 'listClaims'>) {
 }
 
 const EVERY_MS = 100
+const MS_PER_SECOND = 1000
 
 /** Measures how late a timer of the event loop is, ten times a second, until it is stopped. */
-function measureLoopDelay({ countLoopDelay }: Pick<Meters, 'countLoopDelay'>): () => void {
+function measureLoopDelay({ loopDelaySeconds }: Pick<Meters, 'loopDelaySeconds'>): () => void {
   let dueAt = performance.now() + EVERY_MS
   const timer = setInterval(() => {
     const now = performance.now()
-    countLoopDelay(Math.max(0, now - dueAt))
+    loopDelaySeconds.observe(Math.max(0, now - dueAt) / MS_PER_SECOND)
     dueAt = now + EVERY_MS
   }, EVERY_MS).unref()
   return () => clearInterval(timer)

@@ -1,8 +1,7 @@
 import type { StoreSize } from '../store/pruning.ts'
 import type { Store } from '../store/store.ts'
 import { currentCall } from './call.ts'
-import type { Meters } from './meters.ts'
-import { type Gauge, gauge, labelledGauge } from './metrics.ts'
+import { type Gauge, gauge, type Histogram, labelledGauge } from './metrics.ts'
 
 /** A store whose operations are timed. */
 interface ObservedStore {
@@ -15,30 +14,18 @@ interface ObservedStore {
 const UNTIMED: ReadonlySet<string> = new Set(['ready', 'now', 'close', 'scan', 'exclusive'])
 
 /** Times every operation of a store: for the metrics, and for the call that waits for it. */
-export function observeStore(store: Store, { countStore }: Pick<Meters, 'countStore'>): ObservedStore {
+export function observeStore(store: Store, seconds: Histogram): ObservedStore {
   let pending = 0
-
-  /** Begins an operation; the returned function ends it. */
-  function begin(operation: string): (failure?: unknown) => void {
-    const call = currentCall()
-    const endSpan = call?.trace?.beginStore(operation)
-    const startedAt = performance.now()
-    pending += 1
-    return (failure) => {
-      pending -= 1
-      const ms = performance.now() - startedAt
-      countStore(operation, ms)
-      if (call) call.storeMs += ms
-      endSpan?.(failure)
-    }
-  }
 
   function timed<Args extends readonly unknown[], Result>(
     operation: string,
     work: (...args: Args) => Promise<Result>,
   ): (...args: Args) => Promise<Result> {
     return async (...args) => {
-      const end = begin(operation)
+      const call = currentCall()
+      const endSpan = call?.trace?.beginStore(operation)
+      const startedAt = performance.now()
+      pending += 1
       let failure: unknown
       try {
         return await work(...args)
@@ -46,11 +33,16 @@ export function observeStore(store: Store, { countStore }: Pick<Meters, 'countSt
         failure = error
         throw error
       } finally {
-        end(failure)
+        pending -= 1
+        const ms = performance.now() - startedAt
+        seconds.observe(ms / MS_PER_SECOND, operation)
+        if (call) call.storeMs += ms
+        endSpan?.(failure)
       }
     }
   }
 
+  const waitForLock = timed('lock', (got: Promise<void>) => got)
   const timedVerbs = Object.fromEntries(
     Object.entries(store).map(([name, verb]) => [
       name,
@@ -67,21 +59,16 @@ export function observeStore(store: Store, { countStore }: Pick<Meters, 'countSt
     ...timedVerbs,
     // Only a server makes these wait; other engines answer them at once, in this thread.
     ...(store.engine !== 'postgres' && { links: store.links, thing: store.thing }),
-    // The work under the lock is not the store's time.
-    exclusive: async (key, waitMs, work) => {
-      let end: (() => void) | undefined = begin('lock')
-      const over = () => {
-        end?.()
-        end = undefined
-      }
-      try {
-        return await store.exclusive(key, waitMs, (isHeld) => {
-          over()
-          return work(isHeld)
-        })
-      } finally {
-        over()
-      }
+    exclusive: (key, waitMs, work) => {
+      // The work under the lock is not the store's time.
+      const got = Promise.withResolvers<void>()
+      waitForLock(got.promise).catch(() => undefined)
+      const done = store.exclusive(key, waitMs, (isHeld) => {
+        got.resolve()
+        return work(isHeld)
+      })
+      done.catch(got.reject)
+      return done
     },
   }
   return {
@@ -92,7 +79,7 @@ export function observeStore(store: Store, { countStore }: Pick<Meters, 'countSt
 
 /** The size is read once in this time, however often metrics are scraped. */
 const SAMPLED_EVERY_MS = 60_000
-const SECOND_MS = 1_000
+const MS_PER_SECOND = 1_000
 
 /** Makes the gauges of the store's size; without values while the store is down. */
 export function sizeGauges(store: Pick<Store, 'size' | 'now'>): readonly Gauge[] {
@@ -122,7 +109,7 @@ export function sizeGauges(store: Pick<Store, 'size' | 'now'>): readonly Gauge[]
     ),
     labelledGauge('transload_store_oldest_seconds', 'The age of the oldest row of a table.', async () =>
       (await tables()).flatMap(({ table, oldest }) =>
-        oldest === undefined ? [] : [{ labels: { table }, value: Math.max(0, store.now() - oldest) / SECOND_MS }],
+        oldest === undefined ? [] : [{ labels: { table }, value: Math.max(0, store.now() - oldest) / MS_PER_SECOND }],
       ),
     ),
   ]

@@ -13,7 +13,7 @@ import type { Row, Settings } from '../mapping/row.ts'
 import { fieldsOf } from '../mapping/row-parts.ts'
 import { NoReply } from '../service/exchange.ts'
 import { replyText } from '../service/failures.ts'
-import { isSuccess, plain, type Sending, type Service, type ServiceRequest } from '../service/service.ts'
+import { isSuccess, type Sending, type Service, type ServiceRequest, written } from '../service/service.ts'
 import type { Upstream } from '../service/upstream.ts'
 import { parseJson, scalarText } from '../text/json.ts'
 import type { Xref } from '../xref/xref.ts'
@@ -108,7 +108,7 @@ async function askNatively({ request, found }: Plan, { nativePath, upstream, sen
     throw new NotCompared('the native path reads version-1 bodies only, and this call has none')
   }
   const toService = nativeRequest(request, found.id, nativePath)
-  const { method, path, headers, body } = plain(toService)
+  const { method, path, headers, body } = written(toService)
   const { account, deadline, requestId } = sending()
   const authorization = await orNotCompared(account.authorization(deadline))
   const reply = await orNotCompared(

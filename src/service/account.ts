@@ -288,22 +288,22 @@ async function fetchToken(source: TokenSource, retry: Retry): Promise<Token> {
       deadline,
     })
   }
-  const { countToken } = source.upstream
+  const { tokens } = source.upstream
   const reply = await retry(ask, deadline).catch((error: unknown) => {
-    countToken('failed')
+    tokens.add(1, 'failed')
     throw error instanceof NoReply ? silent(error) : error
   })
   if (REFUSALS.has(reply.status)) source.acceptance.refused()
   if (reply.status < 200 || reply.status > 299) {
-    countToken(REFUSALS.has(reply.status) ? 'refused' : 'failed')
+    tokens.add(1, REFUSALS.has(reply.status) ? 'refused' : 'failed')
     throw notGiven(reply, source.basic)
   }
   const { access_token: text, expires_in: life } = bodyOf(reply)
   if (typeof text !== 'string' || !/^[\x21-\x7e]+$/.test(text)) {
-    countToken('failed')
+    tokens.add(1, 'failed')
     throw unreadable()
   }
-  countToken('given')
+  tokens.add(1, 'given')
   source.acceptance.accepted()
   const seconds = Number(life ?? DEFAULT_LIFE_S)
   const lifeMs = (Number.isFinite(seconds) && seconds > 0 ? seconds : DEFAULT_LIFE_S) * 1000

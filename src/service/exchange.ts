@@ -5,7 +5,7 @@ import { brotliDecompress, gunzip, inflateRaw, inflate as inflateZlib, type Zlib
 import type { Dispatcher } from 'undici'
 import { hasZlibHeader } from '../body/bytes.ts'
 import { currentCall, type RequestTrace, type TracedRequest, withTraceHeaders } from '../observe/call.ts'
-import type { Meters } from '../observe/meters.ts'
+import type { Histogram } from '../observe/metrics.ts'
 import { createUnorderedList, type Held } from '../tools/unordered-list.ts'
 import type { Mask } from './credential.ts'
 
@@ -95,7 +95,8 @@ export interface Line {
   readonly deadlines: Deadlines
   /** Returns true if a call waits because the gateway has no free connection. */
   readonly isBusy: () => boolean
-  readonly countRequest: Meters['countRequest']
+  /** Counts requests by operation and class of status. */
+  readonly seconds: Histogram
 }
 
 /** Error codes for exhausted sockets, ports or memory of the gateway or its machine. */
@@ -193,7 +194,8 @@ abstract class Sent implements Waiting {
     if (this.#waiting) this.line.deadlines.take(this.#waiting)
     const { call } = this
     const ms = performance.now() - this.#startedAt
-    this.line.countRequest(this.#operation, status, ms)
+    const hundreds = Math.floor((status ?? 0) / HUNDRED)
+    this.line.seconds.observe(ms / MS_PER_SECOND, this.#operation, hundreds > 0 ? `${hundreds}xx` : 'none')
     if (call) {
       call.serviceMs += ms
       call.tries += 1
@@ -203,6 +205,9 @@ abstract class Sent implements Waiting {
     return true
   }
 }
+
+const HUNDRED = 100
+const MS_PER_SECOND = 1000
 
 /** Sends one request and reads its whole reply. */
 export function exchange(line: Line, request: UpstreamRequest): Promise<UpstreamReply> {

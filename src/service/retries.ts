@@ -20,7 +20,7 @@ const TEMPORARY = new Set([502, 503, 504])
 export function createRetry(onRetry = () => {}): Retry {
   const budget = createBudget()
   return async (attempt, deadline) => {
-    budget.called()
+    budget.slice().calls += 1
     /** The outcome of the last attempt that left: one that did not leave proves nothing about those before it. */
     let left: Outcome | undefined
     for (let tries = 1; ; tries += 1) {
@@ -86,7 +86,7 @@ interface Slice {
 /** Counts calls and retries second by second, over the last ten. */
 function createBudget() {
   let slices: Slice[] = []
-  const current = (): Slice => {
+  const sliceOfNow = (): Slice => {
     const second = Math.floor(performance.now() / 1_000)
     const newest = slices.at(-1)
     if (newest?.second === second) return newest
@@ -96,12 +96,9 @@ function createBudget() {
   }
   const sum = (of: 'calls' | 'retries') => slices.reduce((total, slice) => total + slice[of], 0)
   return {
-    called: () => {
-      const slice = current()
-      slice.calls += 1
-    },
+    slice: sliceOfNow,
     takes: () => {
-      const slice = current()
+      const slice = sliceOfNow()
       if (sum('retries') >= Math.max(ALWAYS_ALLOWED, SHARE * sum('calls'))) return false
       slice.retries += 1
       return true

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import { gatewayError } from '../errors.ts'
 import type { Draft } from '../mapping/paths.ts'
-import { createMeters, type Meters } from '../observe/meters.ts'
+import type { Counter } from '../observe/metrics.ts'
 import { forEachMember, parseJson, scalarText } from '../text/json.ts'
 import type { Account } from './account.ts'
 import { NoReply, operationOf, type UpstreamReply } from './exchange.ts'
@@ -63,18 +63,15 @@ interface LearnedState {
   readonly circuit: Circuit
   /** When the service last accepted a credential, in milliseconds of `performance.now()`. */
   acceptedAt: number
-  readonly quotes: Spelling<QuoteMethod>
-  readonly shipments: Spelling<ShipmentPath>
+  readonly quotes: Spelling<Spelled>
+  readonly shipments: Spelling<Spelled>
 }
 
 /** Makes the client, which uses the spelling that the service understands. */
-export function createService(
-  config: Config,
-  upstream: Upstream,
-  { countRetry }: Pick<Meters, 'countRetry'> = createMeters(false),
-): Service {
+export function createService(config: Config, upstream: Upstream, retries?: Pick<Counter, 'add'>): Service {
   const { V2_QUOTE_METHOD: quoteMethod, V2_SHIPMENT_PATH: shipmentPath } = config
   const known = new Map<string, LearnedState>()
+  const countRetry = () => retries?.add(1)
 
   /** Returns what is learned of an address. */
   function stateOf({ origin, prefix }: Address): LearnedState {
@@ -87,7 +84,7 @@ export function createService(
         circuit: createCircuit(),
         acceptedAt: Number.NEGATIVE_INFINITY,
         quotes: spelling(quoteMethod, ['POST', 'GET']),
-        shipments: spelling(shipmentPath, ['/v2/shipments', '/v2/shipment']),
+        shipments: spelling(shipmentPath, [SHIPMENTS, '/v2/shipment']),
       }
       known.set(address, state)
     }
@@ -157,8 +154,8 @@ export function createService(
     /** A 404 to a request with an id means an unknown id, unless no spelling has been confirmed yet. */
     send: async (request, sending) => {
       const state = stateOf(sending.account)
-      const spelled = asksForQuote(request) ? state.quotes : isAboutShipments(request) ? state.shipments : undefined
-      if (!spelled) return call(plain(request), sending, state)
+      const spelled = spellingOf(request, state)
+      if (!spelled) return call(written(request), sending, state)
       const { current, other } = spelled
       const reply = await call(written(request, current), sending, state)
       if (!other) return reply
@@ -172,13 +169,7 @@ export function createService(
       if (proves(second.status)) Object.assign(spelled, { current: other, other: current, isConfirmed: true })
       return second
     },
-    outgoing: (request, address) => {
-      const { quotes, shipments } = stateOf(address)
-      return written(
-        request,
-        asksForQuote(request) ? quotes.current : isAboutShipments(request) ? shipments.current : undefined,
-      )
-    },
+    outgoing: (request, address) => written(request, spellingOf(request, stateOf(address))?.current),
     circuits: () => [...known].map(([address, { circuit }]) => [address, circuit.isOpen()]),
   }
 }
@@ -221,61 +212,8 @@ export function withoutCredential(reply: UpstreamReply, account: Pick<Account, '
 /** Returns true for 2xx. */
 export const isSuccess = (status: number) => status >= 200 && status < 300
 
-/** The spellings of a request for a quote. */
-type QuoteMethod = 'POST' | 'GET'
-/** The spellings of a path of shipments. */
-type ShipmentPath = '/v2/shipments' | '/v2/shipment'
-
-/** Returns true for a request with two spellings of its method. */
-export const asksForQuote = ({ method, path }: ServiceRequest) => method === 'POST' && path === '/v2/quote'
-
-/** Returns true for a request with two spellings of its path. */
-export const isAboutShipments = ({ path }: ServiceRequest) => /^\/v2\/shipments(\/|$)/.test(path)
-
-/** The headers of every request that the gateway writes itself. */
-export const BASE_HEADERS = {
-  accept: 'application/json',
-  // On a short connection, compression only costs time, and a small reply could inflate to a huge one.
-  'accept-encoding': 'identity',
-  'user-agent': 'transload',
-} as const
-
-/** Writes a request in its declared spelling. */
-export function plain({ method, path, body, ifMatch }: ServiceRequest): Outgoing {
-  const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
-  return {
-    method,
-    path,
-    headers: {
-      ...BASE_HEADERS,
-      ...(text !== undefined && { 'content-type': 'application/json' }),
-      ...(ifMatch !== undefined && { 'if-match': ifMatch }),
-    },
-    body: text,
-  }
-}
-
-/** Writes a request for a quote, with its facts in the query of a `GET`. */
-export function quoteSpelled(request: ServiceRequest, method: QuoteMethod): Outgoing {
-  if (method === 'POST') return plain(request)
-  const { body, ...rest } = request
-  const query = new URLSearchParams()
-  const add = (name: string, value: unknown) => {
-    const text = scalarText(value)
-    // Of two members with one name, the last counts.
-    if (text === undefined) query.delete(name)
-    else query.set(name, text)
-  }
-  // Not parsed as a whole: a body may nest deeper than that reads, and a query takes only its single values.
-  if (typeof body === 'string') forEachMember(body, add)
-  else for (const [name, value] of Object.entries(body ?? {})) add(name, value)
-  return plain({ ...rest, method, path: `${request.path}?${query}` })
-}
-
-/** Writes a request about shipments. */
-export function shipmentSpelled(request: ServiceRequest, path: ShipmentPath): Outgoing {
-  return plain({ ...request, path: path + request.path.slice('/v2/shipments'.length) })
-}
+/** The documented spellings of a request: the method of one for a quote, the path of one about shipments. */
+type Spelled = 'POST' | 'GET' | '/v2/shipments' | '/v2/shipment'
 
 /** The spelling of a request in use, and the other documented one, unless the operator chose. */
 export interface Spelling<T> {
@@ -291,17 +229,60 @@ export function spelling<T>(chosen: T | 'auto', [current, other]: readonly [T, T
     : { current: chosen, other: undefined, isConfirmed: true }
 }
 
-/** Writes a request in a spelling. */
-function written(request: ServiceRequest, spelled: QuoteMethod | ShipmentPath | undefined): Outgoing {
-  switch (spelled) {
-    case undefined:
-      return plain(request)
-    case 'POST':
-    case 'GET':
-      return quoteSpelled(request, spelled)
-    default:
-      return shipmentSpelled(request, spelled)
+/** Returns the spelling of a request; undefined for one that is documented once. */
+function spellingOf(
+  { method, path }: ServiceRequest,
+  { quotes, shipments }: LearnedState,
+): Spelling<Spelled> | undefined {
+  if (method === 'POST' && path === '/v2/quote') return quotes
+  return OF_SHIPMENTS.test(path) ? shipments : undefined
+}
+
+const SHIPMENTS = '/v2/shipments'
+const OF_SHIPMENTS = /^\/v2\/shipments(\/|$)/
+
+/** The headers of every request that the gateway writes itself. */
+export const BASE_HEADERS = {
+  accept: 'application/json',
+  // On a short connection, compression only costs time, and a small reply could inflate to a huge one.
+  'accept-encoding': 'identity',
+  'user-agent': 'transload',
+} as const
+
+/** Writes a request in a spelling: a `GET` of a quote has its facts in the query. */
+export function written(request: ServiceRequest, spelled?: Spelled): Outgoing {
+  let { method, path, body } = request
+  if (spelled === 'GET') {
+    method = 'GET'
+    path = `${path}?${queryOf(body)}`
+    body = undefined
+  } else if (spelled === '/v2/shipment') path = spelled + path.slice(SHIPMENTS.length)
+  const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
+  return {
+    method,
+    path,
+    headers: {
+      ...BASE_HEADERS,
+      ...(text !== undefined && { 'content-type': 'application/json' }),
+      ...(request.ifMatch !== undefined && { 'if-match': request.ifMatch }),
+    },
+    body: text,
   }
+}
+
+/** Returns the single values of a body as a query. */
+function queryOf(body: ServiceRequest['body']): URLSearchParams {
+  const query = new URLSearchParams()
+  const add = (name: string, value: unknown) => {
+    const text = scalarText(value)
+    // Of two members with one name, the last counts.
+    if (text === undefined) query.delete(name)
+    else query.set(name, text)
+  }
+  // Not parsed as a whole: a body may nest deeper than that reads.
+  if (typeof body === 'string') forEachMember(body, add)
+  else for (const [name, value] of Object.entries(body ?? {})) add(name, value)
+  return query
 }
 
 const UNKNOWN_PATH = new Set([404, 405])

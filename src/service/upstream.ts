@@ -38,7 +38,8 @@ export interface Upstream {
   readonly line: (origin: string, pool: string | undefined, usesOwn?: boolean) => Line
   /** Returns the state of the kept connections. */
   readonly stats: () => UpstreamStats
-  readonly countToken: Meters['countToken']
+  /** Counts the tokens that were asked for, by outcome. */
+  readonly tokens: Meters['tokens']
   readonly close: () => Promise<void>
 }
 
@@ -64,7 +65,7 @@ interface UpstreamOptions {
   /** @default the system's resolver */
   readonly lookup?: LookupFunction
   /** @default counts that are not read */
-  readonly meters?: Pick<Meters, 'countRequest' | 'countToken'>
+  readonly meters?: Pick<Meters, 'serviceSeconds' | 'tokens'>
 }
 
 /** The trusted authorities of the service. */
@@ -97,7 +98,7 @@ export function createUpstream({
   tls = {},
   connectionAgeMs = CONNECTION_AGE_MS,
   lookup,
-  meters: { countRequest, countToken } = createMeters(false),
+  meters: { serviceSeconds: seconds, tokens } = createMeters(),
 }: UpstreamOptions): Upstream {
   const names = createNames({
     freshMs: connectionAgeMs * FRESH_SHARE,
@@ -142,34 +143,25 @@ export function createUpstream({
     // Not undici's `clientTtl`: it makes every call read the clock once or twice per busy connection.
     const pool = new Pool(origin, { ...options, connect: connectorOf(origin, name), connections })
     const isBusy = () => pool.stats.connected >= connections || names.isPending(new URL(origin).hostname)
-    const line = { origin, dispatcher: pool, deadlines, isBusy, countRequest }
+    const line = { origin, dispatcher: pool, deadlines, isBusy, seconds }
     ofOrigin.set(name, { pool, line, usedUntil: performance.now() + connectionAgeMs })
     return line
   }
-  const ownLine = (origin: string, name: string | undefined): Line => {
-    const dispatch: Line['dispatcher']['dispatch'] = (request, handler) => {
-      const client = new Client(origin, { ...options, connect: connectorOf(origin, name) })
-      client.once('drain', () => client.destroy(REQUEST_OVER, () => undefined))
-      return client.dispatch(request, handler)
-    }
-    return {
-      origin,
-      dispatcher: { dispatch },
-      deadlines,
-      isBusy: () => names.isPending(new URL(origin).hostname),
-      countRequest,
-    }
-  }
-
   const line = (origin: string, name: string | undefined, usesOwn = false): Line => {
-    if (usesOwn || name === undefined) return ownLine(origin, name)
-    const known = pools.get(origin)?.get(name)
-    return known && performance.now() < known.usedUntil ? known.line : newPool(origin, name)
+    if (!usesOwn && name !== undefined) {
+      const known = pools.get(origin)?.get(name)
+      return known && performance.now() < known.usedUntil ? known.line : newPool(origin, name)
+    }
+    // A client connects when it gets its request.
+    const client = new Client(origin, { ...options, connect: connectorOf(origin, name) })
+    client.once('drain', () => client.destroy(REQUEST_OVER, () => undefined))
+    const isBusy = () => names.isPending(new URL(origin).hostname)
+    return { origin, dispatcher: client, deadlines, isBusy, seconds }
   }
 
   return {
     line,
-    countToken,
+    tokens,
     stats: () => {
       const total = { connections: 0, running: 0, queued: 0 }
       for (const { pool } of allPools()) {

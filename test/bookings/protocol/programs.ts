@@ -92,7 +92,7 @@ async function book({ instance, handle, body }: Extract<Job, { kind: 'call' }>, 
     dedupeWindowMs: 0,
     doubt: () => undefined,
     onUnknown: () => {},
-    countBooking: () => {},
+    outcomes: { add: () => {} },
     handle: () => handle,
     wait: async () => {
       isLate = (await ports.ask('wait')) === 'late'
