@@ -81,48 +81,46 @@ async function received(
   let receivedBytes = 0
   let isSettled = false
   // It does not resolve with the bytes, because the listeners stay on the request and would keep them for the whole call.
-  await new Promise<void>((resolve, reject) => {
-    // After an error comes a close, which changes nothing.
-    const onGone = (cause?: unknown) => {
-      if (!isSettled) reject(gatewayError('body-unreadable/incomplete', {}, { cause }))
-    }
-
-    // A stream that has ended emits no more events, and this promise would never settle.
-    if (incoming.destroyed || incoming.readableEnded) return onGone(incoming.errored)
-
-    // The listeners stay: removing each would cost as much as adding it.
-    incoming.on('data', (part: Buffer) => {
-      if (isSettled) return freePart(part)
-      try {
-        receivedBytes += part.length
-        if (receivedBytes > limitBytes) throw tooLarge(limitBytes)
-        if (all) all.append(part)
-        else if (first) {
-          const mostBytes = declaredBytes || limitBytes
-          all = createGrowingBuffer({ first, mostBytes, reserve: (size) => memory.takeBody(size) })
-          first = undefined
-          all.append(part)
-        } else {
-          memory.takeBody(part.length)
-          first = part
-        }
-      } catch (error) {
-        isSettled = true
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  // After an error comes a close, which changes nothing.
+  const onGone = (cause?: unknown) => {
+    if (!isSettled) reject(gatewayError('body-unreadable/incomplete', {}, { cause }))
+  }
+  // The listeners stay: removing each would cost as much as adding it.
+  incoming.on('data', (part: Buffer) => {
+    if (isSettled) return freePart(part)
+    try {
+      receivedBytes += part.length
+      if (receivedBytes > limitBytes) throw tooLarge(limitBytes)
+      if (all) all.append(part)
+      else if (first) {
+        const mostBytes = declaredBytes || limitBytes
+        all = createGrowingBuffer({ first, mostBytes, reserve: (size) => memory.takeBody(size) })
         first = undefined
-        all = undefined
-        // Paused, not destroyed: the reply still needs this socket, and the server then drains the rest.
-        incoming.pause()
-        reject(error)
+        all.append(part)
+      } else {
+        memory.takeBody(part.length)
+        first = part
       }
-    })
-    incoming.on('end', () => {
+    } catch (error) {
       isSettled = true
-      resolve()
-    })
-    incoming.on('error', onGone).on('close', onGone)
-    // A stream that was paused before does not resume on its own when a listener is added.
-    if (incoming.isPaused()) incoming.resume()
+      first = undefined
+      all = undefined
+      // Paused, not destroyed: the reply still needs this socket, and the server then drains the rest.
+      incoming.pause()
+      reject(error)
+    }
   })
+  incoming.on('end', () => {
+    isSettled = true
+    resolve()
+  })
+  incoming.on('error', onGone).on('close', onGone)
+  // A stream that has ended emits no more events, and the promise would never settle.
+  if (incoming.destroyed || incoming.readableEnded) onGone(incoming.errored)
+  // A stream that was paused before does not resume on its own when a listener is added.
+  else if (incoming.isPaused()) incoming.resume()
+  await promise
   const bytes = all?.take() ?? first ?? EMPTY
   first = undefined
   all = undefined

@@ -27,19 +27,13 @@ export function openText(bytes: Buffer, contentType: string | undefined): BodyTe
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
     return { bytes: bytes.subarray(3), decode: decodeUnlabeled }
   }
-  const utf16 = utf16Of(bytes)
-  if (utf16 !== undefined) return transcoded(bytes, strict(utf16))
+  // Every readable body begins with an ASCII character: in UTF-16, one of its first two bytes is zero.
+  const [first, second] = bytes
+  if ((first === 0xff && second === 0xfe) || (first !== 0 && second === 0)) return transcoded(bytes, strict('utf-16le'))
+  if ((first === 0xfe && second === 0xff) || first === 0) return transcoded(bytes, strict('utf-16be'))
 
   const decode = decoderFor(contentType)
   return decode === decodeIso2022Jp ? transcoded(bytes, decode) : { bytes, decode }
-}
-
-/** Every readable body begins with an ASCII character: in UTF-16, one of its first two bytes is zero. */
-function utf16Of([first, second]: Buffer): string | undefined {
-  if (first === 0xff && second === 0xfe) return 'utf-16le'
-  if (first === 0xfe && second === 0xff) return 'utf-16be'
-  if (first === 0) return 'utf-16be'
-  return second === 0 ? 'utf-16le' : undefined
 }
 
 function transcoded(bytes: Buffer, decode: Decode): BodyText {

@@ -10,7 +10,7 @@ import { basicPair } from '../service/credential.ts'
 import type { Upstream } from '../service/upstream.ts'
 import type { SigningKey } from '../webhook-signature.ts'
 import type { BrowserChecks } from './browsers.ts'
-import { type Limits, unlimited } from './limits.ts'
+import type { Limits } from './limits.ts'
 import type { Prove } from './prove.ts'
 
 /** A caller, and its account at the service. */
@@ -34,7 +34,8 @@ interface Profile {
   /** More `ActionName`s: name → action. */
   readonly synonyms: Readonly<Record<string, string>>
   readonly deprecation: Deprecation
-  readonly limits: Limits
+  /** Undefined where nothing is limited. */
+  readonly limits: Limits | undefined
 }
 
 /** The address and credential of a passed-through call. */
@@ -51,7 +52,7 @@ export interface PassThrough extends Pick<Account, 'origin' | 'prefix'> {
   readonly authorized?: Account['authorized']
   /** Learns from the reply to a call with that authorization. */
   readonly learn?: (authorization: string, answer: Taken, request: Pick<IncomingMessage, 'method' | 'url'>) => void
-  readonly limits: Limits
+  readonly limits: Limits | undefined
 }
 
 /** Identifies callers, and chooses the credential for the service. */
@@ -106,7 +107,7 @@ export function commonProfile({ config, settings }: Pick<CredentialsDeps, 'confi
     support: config.SUPPORT_CONTACT,
     synonyms: {},
     deprecation: commonDeprecation(config),
-    limits: unlimited,
+    limits: undefined,
   }
 }
 

@@ -18,7 +18,7 @@ import {
   type PassThrough,
   recipientsOf,
 } from './caller.ts'
-import { createTurns, type Turns, unlimited } from './limits.ts'
+import { createTurns, type Turns } from './limits.ts'
 
 /** A credential that callers bring, at the service. */
 interface Known {
@@ -138,7 +138,7 @@ function ownCallerOf(deps: CredentialsDeps): OwnCaller | undefined {
 }
 
 /** Calls without a credential share their connections. */
-const NO_CREDENTIAL = { pool: () => '', authorization: undefined, limits: unlimited } as const
+const NO_CREDENTIAL = { pool: () => '', authorization: undefined, limits: undefined } as const
 
 function passThroughWith(
   header: string,
@@ -158,7 +158,7 @@ function passThroughWith(
       if (showsAcceptance(method, url, status)) acceptance.accepted()
       else if (status === UNAUTHORIZED) acceptance.refused()
     },
-    limits: unlimited,
+    limits: undefined,
   }
 }
 
@@ -218,9 +218,12 @@ export function createAcceptedCredentials<T>(): AcceptedCredentials<T> {
       const acceptance: Acceptance = {
         isProven: () => performance.now() < provenUntil,
         accepted: () => {
-          provenUntil = performance.now() + PROVEN_MS
+          const now = performance.now()
+          const isNews = now >= provenUntil
+          provenUntil = now + PROVEN_MS
           if (kept.peek(header) !== entry) kept.set(header, entry)
-          decided(header, true)
+          // Nobody waits for the verdict on a credential that is proven.
+          if (isNews) decided(header, true)
         },
         refused: () => {
           provenUntil = Number.NEGATIVE_INFINITY

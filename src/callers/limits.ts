@@ -23,7 +23,7 @@ type ShareConfig = Pick<Config, 'MAX_CONNECTIONS' | 'SOURCE_CONNECTIONS' | 'MAX_
   Partial<Pick<Config, 'SOURCE_IN_FLIGHT'>>
 
 /** Divides the gateway's connections, calls and memory among sources. */
-interface Shares {
+export interface Shares {
   /** Admits a connection and returns the function to call when it closes; undefined refuses it. */
   readonly connect: (source: Source) => (() => void) | undefined
   /** Starts the share of one request, without any resources. */
@@ -274,9 +274,6 @@ export interface Limits {
   /** Admits a call until it ends, or throws `too-many-calls`. */
   readonly enter: (share: Pick<Share, 'hold'>) => void
 }
-
-/** Admits every call. */
-export const unlimited: Limits = { enter: () => {} }
 
 interface LimitOptions {
   readonly perSecond?: number | undefined

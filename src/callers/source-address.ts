@@ -17,7 +17,7 @@ export function sourceAddress({ socket, headers }: IncomingMessage, trusted: Net
 }
 
 /** Returns the source of a connection, and of a request on it. */
-interface SourceReader {
+export interface SourceReader {
   readonly ofConnection: (socket: Pick<Socket, 'remoteAddress'>) => Source
   readonly ofRequest: (incoming: IncomingMessage) => Source
 }

@@ -229,16 +229,15 @@ async function recallQuote(names: readonly Name[], tenant: string, xref: Xref): 
     const approval = match || facts || isUuid(value) ? await xref.approval(tenant, id) : undefined
     const approved = approval
       ? { id, sendsQuoteId: approval === 'approved' }
-      : await olderApproval([...matches, ...(await matchesOf(own, value, tenant, xref))], tenant, xref)
+      : // The caller's own number for the quote may have been that of an older one, too.
+        ((await olderApproval(matches, tenant, xref)) ??
+        (own === undefined || own === value
+          ? undefined
+          : await olderApproval(await xref.matches(tenant, own), tenant, xref)))
     if (match || facts || approval) return { ...NOTHING_FOUND, own, quote: { id, facts }, approved }
     if (approved) return { ...NOTHING_FOUND, approved }
   }
   return NOTHING_FOUND
-}
-
-/** Returns the matches of the caller's own number for a quote, if it differs from the name that was looked up. */
-async function matchesOf(own: string | undefined, name: string, tenant: string, xref: Xref): Promise<readonly Match[]> {
-  return own === undefined || own === name ? [] : xref.matches(tenant, own)
 }
 
 /** Returns the approved quote that had a name before the current quote got it. */

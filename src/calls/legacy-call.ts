@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Answer } from '../answer.ts'
 import type { FlatBody } from '../body/read.ts'
-import { type Bookings, isReplay } from '../bookings/bookings.ts'
+import { type Bookings, REPLAYED } from '../bookings/bookings.ts'
 import type { Caller, Credentials } from '../callers/caller.ts'
 import type { Prove } from '../callers/prove.ts'
 import { GatewayError, gatewayError, untranslatable } from '../errors.ts'
@@ -62,7 +62,7 @@ export async function legacyCall(
   call.share.enter()
   const caller = await deps.credentials.identify(incoming, call.share)
   noteCaller(call, caller)
-  caller.profile.limits.enter(call.share)
+  caller.profile.limits?.enter(call.share)
   const request = classify(body, endpoint, call, deps.catalog, caller.profile.synonyms)
   const deadline = performance.now() + deps.timeoutMs
   const sending: Sending = { account: caller.account, requestId: call.id, deadline }
@@ -70,7 +70,7 @@ export async function legacyCall(
     request.generation === 1
       ? await answerVersion1(request, incoming.headers, call, caller, sending, deps)
       : await answerVersion2(planVersion2(request, endpoint), caller, sending, deps)
-  call.replayed = isReplay(answer)
+  call.replayed = REPLAYED in answer.headers
   return answer
 }
 

@@ -52,9 +52,9 @@ export async function passThrough(
   const timeoutMs = deps.config.UPSTREAM_TIMEOUT_MS
   const deadline = performance.now() + timeoutMs
   const patience = { deadline, timeoutMs, readerTimeoutMs }
-  const body = isSmall(incoming)
-    ? await readBytes(incoming, SMALL_BYTES, call.share)
-    : streamedBodyOf(incoming, call.share)
+  const { 'content-length': length, 'content-encoding': coding } = incoming.headers
+  const isSmall = coding === undefined && Number(length) > 0 && Number(length) <= SMALL_BYTES
+  const body = isSmall ? await readBytes(incoming, SMALL_BYTES, call.share) : streamedBodyOf(incoming, call.share)
   const streams = body instanceof Readable
   const meaning = version2Call(method, url)
   let isAdmitted = false
@@ -65,7 +65,7 @@ export async function passThrough(
     const { tenant, acceptance, authorized, origin, prefix } = account
     call.tenant = tenant
     call.acceptance = acceptance
-    account.limits.enter(call.share)
+    account.limits?.enter(call.share)
     isAdmitted = true
 
     let sent: string | undefined
@@ -77,7 +77,10 @@ export async function passThrough(
         // Every method passes; undici's type lists the common ones only.
         method: method as 'GET',
         path: prefix + url,
-        headers: requestLines(incoming.rawHeaders, call.id, authorization),
+        headers: linesOfAllHops(incoming.rawHeaders, true, [
+          ...['x-request-id', call.id],
+          ...(authorization === undefined ? [] : ['authorization', authorization]),
+        ]),
         body,
         bodyTimeout: timeoutMs,
       }
@@ -90,33 +93,25 @@ export async function passThrough(
       }
       return { status: last.status, headers: last.status === UNAUTHORIZED ? challengesIn(last) : NO_CHALLENGES }
     }
-    /** Makes as many attempts as the credential needs; one, with a body that can be read only once or a credential of the caller's own. */
-    const ask = async (): Promise<Taken> => {
-      if (authorized && !streams) return authorized(deadline, attempt)
-      const authorization = await account.authorization?.(deadline)
-      const answer = await attempt(authorization)
-      if (authorization !== undefined) account.learn?.(authorization, answer, incoming)
-      return answer
+    const approved = meaning?.verb === 'approve' && tenant !== undefined ? { quote: meaning.id, tenant } : undefined
+    const approval = approved && (await noteApproval(approved, acceptance?.isProven() ?? false, deps))
+    try {
+      // As many attempts as the credential needs; one, with a body that can be read only once or a credential of the caller's own.
+      if (authorized && !streams) await authorized(deadline, attempt)
+      else {
+        const authorization = await account.authorization?.(deadline)
+        const answer = await attempt(authorization)
+        if (authorization !== undefined) account.learn?.(authorization, answer, incoming)
+      }
+    } catch (error) {
+      await approval?.failed(error)
+      throw error
     }
-    const approved = meaning?.verb === 'approve' && tenant !== undefined ? { id: meaning.id, tenant } : undefined
-    if (approved) {
-      const approver = { tenant: approved.tenant, isProven: acceptance?.isProven() ?? false }
-      await recordingApproval(
-        approved.id,
-        approver,
-        {
-          approval: xref.approval,
-          // While the store fails, the note comes later, but it comes: without it the quote could be booked a second time.
-          setApproval: (of, quote, approval) =>
-            deps.bookings.later(`approval of ${quote}`, () => xref.setApproval(of, quote, approval)),
-        },
-        ask,
-      )
-    } else await ask()
     const reply = last
     if (!reply) throw new Error('A call that is passed through is sent at least once.')
+    await approval?.answered(reply.status)
     if (isSuccess(reply.status)) {
-      if (approved) await keepIdsOf(await reply.whole(), approved.id, approved.tenant, xref)
+      if (approved) await keepIdsOf(await reply.whole(), approved, xref)
       if (meaning?.verb === 'cancel' && tenant !== undefined) {
         const read = (name: string) => {
           const path = `${meaning.collection}/${encodeURIComponent(name)}`
@@ -129,7 +124,7 @@ export async function passThrough(
     }
     // A credential of the caller's own is nothing new to it.
     const mask = authorized && sent !== undefined ? createMask(sent, isSuccess(reply.status)) : undefined
-    outgoing.writeHead(reply.status, replyLines(reply.lines, call.id, mask))
+    outgoing.writeHead(reply.status, linesOfAllHops(reply.lines, false, ['X-Request-Id', call.id], mask))
     await reply.toReader(mask)
   } catch (cause) {
     last?.drop()
@@ -170,16 +165,6 @@ function isClosed(failure: unknown): boolean {
 
 /** A body up to this size is buffered: that costs less than a stream, and it can be sent again with a new token. */
 const SMALL_BYTES = 64 * 1024
-
-function isSmall({ headers }: IncomingMessage): boolean {
-  const length = headers['content-length']
-  return (
-    headers['content-encoding'] === undefined &&
-    length !== undefined &&
-    Number(length) <= SMALL_BYTES &&
-    Number(length) > 0
-  )
-}
 
 /** Returns a body that is not small as a stream; null if there is none. */
 function streamedBodyOf(incoming: IncomingMessage, share: Share): Readable | null {
@@ -233,22 +218,16 @@ function newTreatment(name: string): Treatment {
   return made
 }
 
-/** Returns the header lines of a call that go to the service, with this credential instead of the caller's. */
-export function requestLines(lines: readonly string[], requestId: string, authorization: string | undefined): string[] {
-  const kept = linesOfAllHops(lines, true, undefined)
-  kept.push('x-request-id', requestId)
-  if (authorization !== undefined) kept.push('authorization', authorization)
-  return kept
-}
-
-/** Returns the header lines of a reply that go to the caller, with a mask over their values. */
-export function replyLines(lines: readonly string[], requestId: string, mask?: Pick<Mask, 'text'>): string[] {
-  const kept = linesOfAllHops(lines, false, mask)
-  kept.push('X-Request-Id', requestId)
-  return kept
-}
-
-function linesOfAllHops(lines: readonly string[], isRequest: boolean, mask: Pick<Mask, 'text'> | undefined): string[] {
+/**
+ * Returns the header lines of a call that go to the service, without the caller's credential, or those of a reply that go to the
+ * caller, with a mask over their values; then `more`.
+ */
+export function linesOfAllHops(
+  lines: readonly string[],
+  isRequest: boolean,
+  more: readonly string[],
+  mask?: Pick<Mask, 'text'>,
+): string[] {
   const kept: string[] = []
   /** The headers that `Connection` names, which apply to this hop only, too. */
   let named: string[] | undefined
@@ -262,7 +241,9 @@ function linesOfAllHops(lines: readonly string[], isRequest: boolean, mask: Pick
       for (const one of value.split(',')) named.push(one.trim().toLowerCase())
     } else if (!isRequest || (isPlain && key !== 'authorization')) kept.push(name, mask ? mask.text(value) : value)
   }
-  return named ? kept.filter((_line, i) => !named.includes((kept[i - (i % 2)] ?? '').toLowerCase())) : kept
+  const passed = named ? kept.filter((_line, i) => !named.includes((kept[i - (i % 2)] ?? '').toLowerCase())) : kept
+  passed.push(...more)
+  return passed
 }
 
 const UNAUTHORIZED = 401
@@ -274,43 +255,44 @@ export function challengesIn({ lines }: { readonly lines: readonly string[] }) {
   return values.length > 0 ? { 'www-authenticate': values.join(', ') } : NO_CHALLENGES
 }
 
-/** The caller of an approval; one whose credential the service has not accepted yet gets no record before its reply. */
-interface Approver {
-  readonly tenant: string
-  readonly isProven: boolean
+/** The approval of a quote that is about to be sent, in the notes on which later bookings rest. */
+interface NotedApproval {
+  readonly answered: (status: number) => Promise<void>
+  readonly failed: (error: unknown) => Promise<void>
 }
 
 /**
- * Sends the approval of a quote, and records it as one of version 1, before it is sent: a later booking asks the service for the
- * quote's shipment even if the reply is lost. A store that fails does not fail the call.
+ * Notes an approval like one of version 1, before it is sent: a later booking asks the service for the quote's shipment even if the
+ * reply is lost. Where the service has not accepted the caller's credential yet, nothing is noted before its reply. A store that
+ * fails does not fail the call.
  */
-export async function recordingApproval<Reply extends { readonly status: number }>(
-  quote: string,
-  { tenant, isProven }: Approver,
-  xref: Pick<Xref, 'approval' | 'setApproval'>,
-  send: () => Promise<Reply>,
-): Promise<Reply> {
-  const note = (approval: Approval | undefined) => xref.setApproval(tenant, quote, approval).catch(() => undefined)
+async function noteApproval(
+  { tenant, quote }: { readonly tenant: string; readonly quote: string },
+  isProven: boolean,
+  { xref, bookings }: Pick<PassThroughDeps, 'xref' | 'bookings'>,
+): Promise<NotedApproval> {
+  // While the store fails, the note comes later, but it comes: without it the quote could be booked a second time.
+  const note = (approval: Approval | undefined) =>
+    bookings.later(`approval of ${quote}`, () => xref.setApproval(tenant, quote, approval))
   const before = isProven ? await xref.approval(tenant, quote).catch(() => undefined) : undefined
-  const isNoted = isProven && before === undefined
-  if (isNoted) await note('sent')
-  try {
-    const reply = await send()
-    if (isSuccess(reply.status)) await note('approved')
-    else if (isNoted && refusesApproval(reply.status)) await note(undefined)
-    return reply
-  } catch (error) {
-    // Without a connection, nothing was sent.
-    if (isNoted && error instanceof NoReply && error.silence !== 'late') await note(undefined)
-    throw error
+  const isNew = isProven && before === undefined
+  if (isNew) await note('sent')
+  return {
+    answered: async (status) => {
+      if (isSuccess(status)) await note('approved')
+      else if (isNew && refusesApproval(status)) await note(undefined)
+    },
+    failed: async (error) => {
+      // Without a connection, nothing was sent.
+      if (isNew && error instanceof NoReply && error.silence !== 'late') await note(undefined)
+    },
   }
 }
 
 /** Keeps the ids that the body of a successful reply names beside the quote's. A body that says nothing names none. */
 async function keepIdsOf(
   body: Buffer | undefined,
-  quote: string,
-  tenant: string,
+  { quote, tenant }: { readonly quote: string; readonly tenant: string },
   xref: Pick<Xref, 'setIdsInApproval'>,
 ): Promise<void> {
   const reply = body && parsedOrNothing({ body })

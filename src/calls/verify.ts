@@ -20,7 +20,7 @@ export interface Shipment {
 const CANCELED = 'canceled'
 
 /** Tells if the service shows a shipment as canceled. */
-export const isCanceled = (shipment: Readonly<Draft>): boolean => hasStatus(shipment, CANCELED)
+export const isCanceled = (shipment: Readonly<Draft>): boolean => statusOf(shipment['status']) === CANCELED
 
 /** Tells if the service shows a shipment with this status, in any case; `cancelled` is `canceled`. */
 export const hasStatus = (shipment: Readonly<Draft>, status: string): boolean =>

@@ -162,8 +162,8 @@ function shown(v1: string, text: string): string {
 /** Encodes a value. One that the codec does not know is answered as it is: the service's lists grow. */
 function encode(codec: Codec, value: unknown, strictly: boolean): string | undefined {
   // A codec gets a number whose digits a double would change as its text.
-  const text = encoded(codec, typeof value === 'object' ? (scalarText(value) ?? value) : value)
-  if (text !== undefined) return text
+  const text = codec.encode(typeof value === 'object' ? (scalarText(value) ?? value) : value)
+  if (!(text instanceof Failed)) return text
   return strictly || codec.passThroughUnknown === false ? undefined : asText(value)
 }
 

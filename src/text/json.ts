@@ -14,8 +14,6 @@ export function parseJson(text: string): unknown {
 
 /** Reads the members of an object in their order, equal names included; throws `JsonError`. */
 export function forEachMember(text: string, member: (name: string, value: unknown) => void): void {
-  const cursor = cursorOf(text)
-  if (next(cursor) !== OPEN_BRACE) throw unexpected(cursor)
   readWhole(text, Number.POSITIVE_INFINITY, member)
 }
 
@@ -58,7 +56,7 @@ type Expected = 'value' | 'value or end' | 'name' | 'name or end' | 'colon' | 's
 
 /**
  * Reads a whole text, without recursion, because deep nesting must not overflow the stack, and in one loop, because a reply has
- * hundreds of tokens. `onMember` gets the members of the outermost object.
+ * hundreds of tokens. `onMember` gets the members of the outermost value, which then has to be an object.
  */
 function readWhole(text: string, maxDepth: number, onMember?: (name: string, value: unknown) => void): unknown {
   const cursor = cursorOf(text)
@@ -73,6 +71,7 @@ function readWhole(text: string, maxDepth: number, onMember?: (name: string, val
       code = text.charCodeAt(at)
     }
     let value: unknown
+    if (onMember && !frame && code !== OPEN_BRACE) throw unexpected({ text, at })
     if (frame && code === frame.close && expected !== 'value' && expected !== 'name' && expected !== 'colon') {
       at += 1
       value = frame.holder
