@@ -1,10 +1,11 @@
 import { gatewayError } from '../errors.ts'
 import type { Action } from '../mapping/action.ts'
 import type { Endpoint } from '../mapping/catalog.ts'
+import type { RequestContext } from '../mapping/compile.ts'
 import { type ExplainedRequest, explainRequestTranslation } from '../mapping/explain.ts'
 import { meantField, type Problem } from '../mapping/fields.ts'
 import { type Draft, valueAt } from '../mapping/paths.ts'
-import type { KnownFacts, Note } from '../mapping/request.ts'
+import type { Note } from '../mapping/request.ts'
 import type { Settings } from '../mapping/row.ts'
 import type { ServiceRequest } from '../service/service.ts'
 import { type Found, missingName, PLAIN_NAME } from './find.ts'
@@ -40,11 +41,7 @@ export interface Version2Plan {
 export function planCall(request: Version1, found: Found, settings: Settings): Plan {
   const { compiled, fields, sent } = request
   const { target, service } = compiled.action
-  const { body, problems, notes } = compiled.request(fields, {
-    settings: settingsFor(found, settings),
-    facts: factsOf(found),
-    namedBy: found.namedBy,
-  })
+  const { body, problems, notes } = compiled.request(fields, contextOf(found, settings))
   const unnamed = target && missingName(request)
   const empty = service.mergeInto === 'current' ? emptyUpdate(request, found.namedBy) : NO_PROBLEMS
   const all = unnamed || problems.length > 0 || empty.length > 0
@@ -75,19 +72,18 @@ function withSentName(problem: Problem, { compiled, fields }: Version1): Problem
 }
 
 /** Explains a plan, field by field, by the rows that made it. */
-export function accountOf({ request, found, settings }: Plan): ExplainedRequest {
-  const { compiled, fields } = request
-  return explainRequestTranslation(compiled, fields, settingsFor(found, settings), factsOf(found), found.namedBy)
+export function accountOf({ request: { compiled, fields }, found, settings: own }: Plan): ExplainedRequest {
+  const { settings, facts, namedBy } = contextOf(found, own)
+  return explainRequestTranslation(compiled, fields, settings, facts, namedBy)
 }
 
-/** Returns the settings of a translation: a booking of an approved quote names the quote. */
-function settingsFor({ approved }: Found, settings: Settings): Settings {
-  return approved?.sendsQuoteId ? { ...settings, send_quote_id: true } : settings
-}
-
-/** Returns the facts that a translation may recall; the quote's id is one of them. */
-function factsOf({ quote }: Found): KnownFacts | undefined {
-  return quote && { ...quote.facts, quote_id: quote.id }
+/** Returns the context of a translation. A booking of an approved quote names the quote, whose id is one of its facts. */
+function contextOf({ approved, quote, namedBy }: Found, settings: Settings): RequestContext {
+  return {
+    settings: approved?.sendsQuoteId ? { ...settings, send_quote_id: true } : settings,
+    facts: quote && { ...quote.facts, quote_id: quote.id },
+    namedBy,
+  }
 }
 
 /** Plans a call with a version-2 body, which goes unchanged to the endpoint that its path implies. */

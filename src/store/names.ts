@@ -70,14 +70,15 @@ function inOrder(rows: readonly DatabaseRow[]): readonly DatabaseRow[] {
 }
 
 /** Returns the links in rows that have the things of their ids, too, in their order. */
-export const namedIn = (rows: readonly DatabaseRow[]): readonly Named[] =>
-  inOrder(rows).map((row) => {
+export function namedIn(rows: readonly DatabaseRow[]): readonly Named[] {
+  const named: Named[] = []
+  for (const row of inOrder(rows)) {
     const { own, facts, thing_at: at } = row
-    return {
-      ...linkOf(row),
-      thing: at === null ? undefined : { own: String(own), facts: factsOf(facts), at: Number(at) },
-    }
-  })
+    const thing = at === null ? undefined : { own: String(own), facts: factsOf(facts), at: Number(at) }
+    named.push({ ...linkOf(row), thing })
+  }
+  return named
+}
 
 /** Facts are stored as JSON, which escapes unstorable text. */
 const factsOf = (facts: unknown): Thing['facts'] => (typeof facts === 'string' ? JSON.parse(facts) : null)

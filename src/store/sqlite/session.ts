@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { dropDoubt } from '../doubt.ts'
 import { WRITES as SHARED } from '../verbs.ts'
-import { type AnyWork, CLOCK, type DatabaseRow, type Statement, type Work, type WorkOf } from '../work.ts'
+import { type AnyWork, CLOCK, type Work, type WorkOf } from '../work.ts'
 import { acceptAs, identity, originOf, type Stamp } from './stamp.ts'
 
 const trusting: WorkOf<{ trust(stamp: Stamp | null): Promise<boolean> }> = {
@@ -38,20 +38,23 @@ export function createSession(db: DatabaseSync, now: number, leaseMs: () => numb
   db.function('now_ms', { deterministic: false }, () => BigInt(Math.floor(time)))
   db.function('lease_ms', { deterministic: false }, () => BigInt(Math.round(leaseMs())))
 
-  function rowsOf({ text, values }: Statement): readonly DatabaseRow[] {
-    let statement = prepared.get(text)
-    if (!statement) {
-      statement = db.prepare(inSqlite(text))
-      prepared.set(text, statement)
-    }
-    return statement.all(...values)
-  }
-
   return {
     run(work, at = time) {
       time = at
       let step = work.next()
-      while (step.done !== true) step = work.next(step.value === CLOCK ? [{ now: at }] : rowsOf(step.value))
+      while (step.done !== true) {
+        const { text, values } = step.value
+        if (step.value === CLOCK) {
+          step = work.next([{ now: at }])
+          continue
+        }
+        let statement = prepared.get(text)
+        if (!statement) {
+          statement = db.prepare(inSqlite(text))
+          prepared.set(text, statement)
+        }
+        step = work.next(statement.all(...values))
+      }
       return step.value
     },
   }

@@ -179,10 +179,6 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
     onState({ ready: false, error: new StoreDown(reason) })
   }
 
-  function send(request: WriterRequest): void {
-    worker?.postMessage(JSON.stringify(request))
-  }
-
   /**
    * Sends the unsent writes once a turn of the event loop adds no other, and the worker takes them. A message costs more than
    * its content, and so does a commit: writes that arrive one after the other, or during a commit, share both.
@@ -203,7 +199,7 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
       const kind = write.isStep ? steps : calls
       kind.push(write.call)
     }
-    send({ calls, steps })
+    worker?.postMessage(JSON.stringify({ calls, steps } satisfies WriterRequest))
     unsent = []
   }
 
@@ -237,7 +233,7 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
       const thread = worker
       if (!thread) return
       const ended = new Promise((resolve) => thread.once('exit', resolve))
-      send({ close: true })
+      thread.postMessage(JSON.stringify({ close: true } satisfies WriterRequest))
       await ended
     },
   }
