@@ -2,8 +2,7 @@
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
@@ -11,6 +10,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
 import { LockTimeout } from '../../src/store/store.ts'
+import { newFolder } from '../command.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 
 const PATIENT_MS = 60_000
@@ -22,7 +22,7 @@ const LONG_MS = 60_000
 let folder: string
 let server: PostgresServer
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'transload-locks-'))
+  folder = newFolder('locks')
   server = await startPostgres()
 })
 afterAll(async () => {

@@ -1,7 +1,6 @@
 /** Promise: the schema is made once, and a step of it is taken while the release before runs (contract, section 7). */
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
@@ -12,6 +11,7 @@ import { type SchemaStep, STEPS, VERSION } from '../../src/store/schema.ts'
 import { migrate as migrateSqlite } from '../../src/store/sqlite/connection.ts'
 import { createSession } from '../../src/store/sqlite/session.ts'
 import { StoreTooNew } from '../../src/store/store.ts'
+import { newFolder } from '../command.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 import { link, newClaim } from './samples.ts'
 
@@ -28,7 +28,7 @@ const TAKES: SchemaStep = { needs: VERSION + 2, sql: 'DROP TABLE transload.notes
 let folder: string
 let server: PostgresServer
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'transload-steps-'))
+  folder = newFolder('steps')
   server = await startPostgres()
 })
 afterAll(async () => {
