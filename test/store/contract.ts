@@ -92,6 +92,11 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(await store.links('acme', 'Q-2')).toEqual([link({ name: 'Q-2', at: 2_000 })])
       expect(await store.links('acme', 'Q-3')).toEqual([link({ name: 'Q-3', at: 1_000 })])
       expect(await store.thing('acme', 'id-1')).toEqual(thing({ at: 2_000 }))
+      const asked = { ...timeless, id: 'other' }
+      const conflicts = [{ asked, found: link() }]
+      expect(await store.load([asked], { replace: false })).toEqual({ written: 0, same: 0, conflicts })
+      await store.load([asked], { replace: true })
+      expect(await store.links('acme', 'Q-1')).toEqual([link({ id: 'other', at: 2_000 })])
       // Written again later, by a clock that was set back.
       await place.setClock(500)
       await store.put({ links: [{ ...timeless, name: 'Q-2', id: 'id-2' }] })
@@ -184,19 +189,6 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(await store.load(asked, { replace: true })).toEqual({ written: 4, same: 0, conflicts: [] })
       expect(await store.links('acme', 'Q-1')).toEqual([link({ id: 'z', at: 3 })])
       expect(await store.load([], { replace: true })).toEqual({ written: 0, same: 0, conflicts: [] })
-    })
-
-    test('has the time of the store where a link has none', async () => {
-      const { at: _, ...timeless } = link()
-      const again = { ...timeless, id: 'other' }
-      expect(await store.load([timeless, again], { replace: false })).toEqual({
-        written: 1,
-        same: 0,
-        conflicts: [{ asked: again, found: link() }],
-      })
-      await place.setClock(2_000)
-      await store.load([again], { replace: true })
-      expect(await store.links('acme', 'Q-1')).toEqual([link({ id: 'other', at: 2_000 })])
     })
 
     test('takes thousands, while others write', async () => {
