@@ -2,6 +2,8 @@
 
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
+import { StoreDown } from '../../src/store/store.ts'
 import { CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { quote } from '../xref/program.ts'
 
@@ -12,6 +14,14 @@ const book = (gateway: TestGateway, ReferenceNumber: string) =>
   post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber })
 const approve = (gateway: TestGateway, ShipmentNumber: string) =>
   post(gateway, '/getShippingQuote.php', { ActionName: 'Approve Rate', ShipmentNumber })
+
+const metricsOf = async ({ adminUrl }: TestGateway) => (await fetch(`${adminUrl}/metrics`)).text()
+
+/** Returns how often a gateway has called its store with an operation. */
+async function timesOf(gateway: TestGateway, operation: string): Promise<number> {
+  const counted = new RegExp(`^transload_store_seconds_count\\{operation="${operation}"\\} (\\d+)$`, 'm')
+  return Number(counted.exec(await metricsOf(gateway))?.[1] ?? 0)
+}
 
 /** Lets days pass on the clock of a gateway, and the calendar of its store turn. */
 async function pass({ store }: TestGateway, clock: { at: number }, days: number): Promise<void> {
@@ -37,14 +47,16 @@ test('a gateway forgets after BOOKING_DAYS, but for numbers that callers use', a
   expect((await approve(gateway, 'W-USED')).status).toBe(200)
 
   await pass(gateway, clock, 10)
+  const size = await metricsOf(gateway)
+  expect(size).toMatch(/^transload_store_rows\{table="claims"\} 2$/m)
+  expect(size).toMatch(/^transload_store_bytes\{state="used"\} \d+$/m)
+  expect(size).toMatch(/^transload_store_oldest_seconds\{table="claims"\} 864000$/m)
   const read = await get(gateway, '/getShipment.php?ReferenceNumber=REF-USED')
   expect(read.json.ReferenceNumber).toBe('REF-USED')
   expect((await approve(gateway, 'W-USED')).status).toBe(200)
 
   await pass(gateway, clock, 392)
-  const isGone = async () => (await store.links(CLIENT.id, 'REF-OLD')).length
-  await expect.poll(isGone, SOON).toBe(0)
-  await expect.poll(async () => (await store.links(CLIENT.id, 'W-OLD')).length, SOON).toBe(0)
+  for (const name of ['REF-OLD', 'W-OLD']) await expect.poll(() => store.links(CLIENT.id, name), SOON).toEqual([])
   await expect.poll(() => store.listClaims({}), SOON).toEqual([])
   expect(await store.links(CLIENT.id, 'REF-USED')).toHaveLength(1)
   const [link] = await store.links(CLIENT.id, 'W-USED')
@@ -53,18 +65,20 @@ test('a gateway forgets after BOOKING_DAYS, but for numbers that callers use', a
   expect((await approve(gateway, 'W-OLD')).status).toBe(404)
   expect(await gateway.logged(/old rows were deleted/)).toHaveProperty('pruned')
 
-  const metrics = await (await fetch(`${gateway.adminUrl}/metrics`)).text()
-  expect(metrics).toMatch(/^transload_store_rows\{table="things"\} \d+$/m)
-  expect(metrics).toMatch(/^transload_store_bytes\{state="used"\} \d+$/m)
-  expect(metrics).toMatch(/^transload_store_pruned_rows_total\{table="claims"\} 2$/m)
+  expect(await metricsOf(gateway)).toMatch(/^transload_store_pruned_rows_total\{table="claims"\} 2$/m)
+  // The size is read once a minute, however often it is asked for.
+  expect(await timesOf(gateway, 'size')).toBe(1)
+})
+
+test('the metrics leave out the size of a store that is down', async () => {
+  const size = () => Promise.reject(new StoreDown('down'))
+  const gateway = await startGateway({ store: { ...createMemoryStore(), size } })
+  expect(await metricsOf(gateway)).toMatch(/^# TYPE transload_store_bytes gauge\n(?!transload_store_bytes)/m)
 })
 
 /** Waits until old rows were looked for a few times more. */
 async function lookedOften(gateway: TestGateway): Promise<void> {
-  const looks = async () => {
-    const metrics = await (await fetch(`${gateway.adminUrl}/metrics`)).text()
-    return Number(/^transload_store_seconds_count\{operation="turn-day"\} (\d+)$/m.exec(metrics)?.[1] ?? 0)
-  }
+  const looks = () => timesOf(gateway, 'turn-day')
   const before = await looks()
   await expect.poll(looks, SOON).toBeGreaterThan(before + 5)
 }
@@ -95,10 +109,7 @@ test('the use of a number is noted once a day, and not while it is young', async
   const clock = { at: Date.UTC(2026, 0, 1) }
   const gateway = await startGateway({ now: () => clock.at })
   expect((await book(gateway, 'REF-1')).status).toBe(200)
-  const notes = async () => {
-    const metrics = await (await fetch(`${gateway.adminUrl}/metrics`)).text()
-    return Number(/^transload_store_seconds_count\{operation="note-uses"\} (\d+)$/m.exec(metrics)?.[1] ?? 0)
-  }
+  const notes = () => timesOf(gateway, 'note-uses')
   const readOften = async () => {
     for (let nth = 0; nth < 5; nth += 1) {
       expect((await get(gateway, '/getShipment.php?ReferenceNumber=REF-1')).status).toBe(200)

@@ -1,20 +1,20 @@
-/** Promise: a backup has the store of one moment (contract, section 7). */
+/** Promise: a backup has the store of one moment, and a restore replaces the store in one step (contract, section 7). */
 
 import {
   chmodSync,
   existsSync,
+  linkSync,
   readdirSync,
   readFileSync,
   readlinkSync,
   rmSync,
   statSync,
-  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { newInstance } from '../../src/store/instance.ts'
 import { backupStore, inspectSqlite } from '../../src/store/sqlite/backup.ts'
 import { backupTime, restoreStore } from '../../src/store/sqlite/restore.ts'
@@ -25,6 +25,7 @@ import { link, newClaim, scanned, thing } from './samples.ts'
 
 /** An instance of this machine that has ended: the process has started at another time. */
 const DEAD = `${hostname()}/${process.pid}/1/abcdefgh`
+const ELSEWHERE = 'elsewhere/7/1/abcdefgh'
 
 let folder: string
 let path: string
@@ -36,12 +37,19 @@ beforeEach(() => {
   file = join(folder, 'backup.db')
 })
 
+/** Opens a store with these names, each of a number. */
 async function filled(count: number, facts: Facts = {}): Promise<Store> {
   const store = await openSqliteStore({ path })
   onTestFinished(() => store.close())
   const names = Array.from({ length: count }, (_, index) => `N-${index}`)
   await Promise.all(names.map((name) => store.put({ links: [link({ name })], thing: thing({ id: name, facts }) })))
   return store
+}
+
+/** Makes a store, and a backup of it. */
+async function backedUp(count: number): Promise<void> {
+  await (await filled(count)).close()
+  await backupStore(path, file)
 }
 
 /** The names of the links in a store or backup, in the order of their numbers. */
@@ -52,22 +60,19 @@ async function namesIn(at: string): Promise<readonly string[]> {
   return names.sort((one, other) => Number(one.slice(2)) - Number(other.slice(2)))
 }
 
-const sleeper = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-
-/** Returns how often this process has a file open. */
-function timesOpen(name: string): number {
-  const links = readdirSync('/proc/self/fd').map((fd) => {
-    try {
-      return readlinkSync(`/proc/self/fd/${fd}`)
-    } catch {
-      // Closed since.
-      return ''
-    }
-  })
-  return links.filter((target) => target === name).length
+/** Works on the store as another process does. */
+function inStore(sql: string): void {
+  const db = new DatabaseSync(path)
+  db.exec(sql)
+  db.close()
 }
 
+/** The files besides the store, its stamp and the backup. */
 const others = () => readdirSync(folder).filter((name) => !/^(store|backup)\.db(-wal|-shm|-stamp)?$/.test(name))
+const rightsOf = (at: string) => statSync(at).mode & 0o777
+
+const restore = (options: Partial<Parameters<typeof restoreStore>[2]> = {}) =>
+  restoreStore(path, file, { doubt: undefined, ...options })
 
 describe('a backup', () => {
   test('has the store of one moment, with all that was acknowledged before, while the store is written', async () => {
@@ -87,41 +92,25 @@ describe('a backup', () => {
     over = true
     await writing
     expect(at).toBeLessThanOrEqual(Date.now())
-    expect(bytes).toBe(statSync(file).size)
-    expect(backupTime(file)).toBe(at)
+    expect([bytes, backupTime(file)]).toEqual([statSync(file).size, at])
     // It never begins again.
     expect(shares.length).toBeGreaterThan(3)
     expect(shares).toEqual(shares.toSorted((one, other) => one - other))
-    expect(others()).toEqual([])
-    expect(existsSync(`${file}-wal`)).toBe(false)
+    expect([others(), existsSync(`${file}-wal`)]).toEqual([[], false])
     const { faults, rows } = inspectSqlite(file)
-    expect(faults).toEqual([])
-    expect(rows['links']).toBe(rows['things'])
+    expect([faults, rows['links']]).toEqual([[], rows['things']])
     const names = await namesIn(file)
     // One moment: a beginning of what was written one after the other.
     expect(names).toEqual(Array.from({ length: names.length }, (_, index) => `N-${index}`))
     expect(names.length).toBeGreaterThanOrEqual(2_000 + before)
   })
 
-  test('replaces the file of its name in one step, with the rights of the store', async () => {
+  test('that fails leaves nothing behind; one that succeeds has the rights of the store', async () => {
     await filled(1)
     chmodSync(path, 0o600)
-    writeFileSync(file, 'an earlier one')
-    await backupStore(path, file, { onStep: () => expect(readAsBackup()).toMatch(/^(an earlier one|whole)$/) })
-    expect(readAsBackup()).toBe('whole')
-    expect(statSync(file).mode & 0o777).toBe(0o600)
-  })
-
-  /** Tells what is under the name of the backup. */
-  const readAsBackup = () => {
-    const text = readFileSync(file, 'latin1')
-    return text.startsWith('SQLite format 3') && inspectSqlite(file).faults.length === 0 ? 'whole' : text
-  }
-
-  test('that fails leaves nothing behind', async () => {
-    await filled(1)
     const steps: string[] = []
     await backupStore(path, file, { onStep: (step) => steps.push(step) })
+    expect(rightsOf(file)).toBe(0o600)
     expect(steps.length).toBeGreaterThan(3)
     rmSync(file)
     for (const failing of steps.slice(0, -1)) {
@@ -132,19 +121,9 @@ describe('a backup', () => {
       expect([existsSync(file), others()]).toEqual([false, []])
     }
   })
-
-  test('of a file that is no store is refused', async () => {
-    new DatabaseSync(path).exec('CREATE TABLE a (b)')
-    await expect(backupStore(path, file)).rejects.toThrow('another program')
-    writeFileSync(join(folder, 'empty.db'), '')
-    await expect(backupStore(join(folder, 'empty.db'), file)).rejects.toThrow('not a store')
-    expect(existsSync(file)).toBe(false)
-  })
 })
 
 describe('a restore', () => {
-  const nothing = { doubt: undefined }
-
   test('puts the backup in place and keeps the old store; leases and locks are those of nobody', async () => {
     const store = await filled(3)
     await store.renewLease(DEAD, 1_000)
@@ -152,7 +131,8 @@ describe('a restore', () => {
     await backupStore(path, file)
     await store.put({ links: [link({ name: 'N-3' })] })
     await store.close()
-    const kept = await restoreStore(path, file, { doubt: { since: 500, until: 0 } })
+    chmodSync(path, 0o600)
+    const kept = await restore({ doubt: { since: 500, until: 0 } })
     expect(inspectSqlite(path)).toMatchObject({
       faults: [],
       rows: { instances: 0, locks: 0, links: 3 },
@@ -162,37 +142,63 @@ describe('a restore', () => {
     expect(await namesIn(kept ?? '')).toEqual(['N-0', 'N-1', 'N-2', 'N-3'])
     expect(backupTime(file)).toBeGreaterThan(0)
     expect(await namesIn(path)).toEqual(['N-0', 'N-1', 'N-2'])
+    expect(rightsOf(path)).toBe(0o600)
   })
 
-  test('is refused while a process has the store open, and changes nothing', async () => {
+  test('keeps each old store of one second under a name of its own', async () => {
+    await backedUp(1)
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 10, 22, 15, 4, 5, 678) })
+    onTestFinished(() => void vi.useRealTimers())
+    const kept = `${path}.before-restore-20261122T150405Z`
+    for (const name of [kept, `${kept}-2`, `${kept}-3`]) expect(await restore()).toBe(name)
+    expect(others()).toHaveLength(3)
+  })
+
+  test('is refused while a gateway has a lease or any process the store open, and changes nothing', async () => {
     const store = await filled(1)
     await backupStore(path, file)
-    await expect(restoreStore(path, file, nothing)).rejects.toThrow('is in use by another process')
-    await store.renewLease(newInstance(), 1_000)
-    await expect(restoreStore(path, file, nothing)).rejects.toThrow(`a gateway (process ${process.pid} on`)
-    await store.put({ links: [link({ name: 'N-1' })] })
+    await expect(restore()).rejects.toThrow(`${path} is in use by another process. Stop gateways and commands first.`)
+    for (const instance of [newInstance(), ELSEWHERE, DEAD]) await store.renewLease(instance, 1_000)
     await store.close()
-    expect(await namesIn(path)).toEqual(['N-0', 'N-1'])
-    expect(others()).toEqual([])
+    await expect(restore()).rejects.toThrow(
+      `${path} is in use by a gateway (process 7 on elsewhere) and a gateway (process ${process.pid} on ${hostname()}). Stop it first; one that was killed is gone after ten seconds.`,
+    )
+    expect([await namesIn(path), others()]).toEqual([['N-0'], []])
+  })
+
+  test.each([
+    ['with a lease that has ended', 'UPDATE instances SET beat_ms = beat_ms - 10000'],
+    ['with a lease from before the last boot', 'UPDATE instances SET beat_ms = beat_ms + 1000000'],
+    [
+      'of a newer version, which is how a rollback begins',
+      'DELETE FROM instances; UPDATE version SET version = 1000000',
+    ],
+  ])('replaces a store %s', async (_, change) => {
+    await backedUp(1)
+    const store = await filled(2)
+    await store.renewLease(ELSEWHERE, 1_000)
+    await store.close()
+    inStore(change)
+    await restore()
+    expect(await namesIn(path)).toEqual(['N-0'])
   })
 
   test('is refused if a process opens the store while the backup is copied', async () => {
-    await (await filled(1)).close()
-    await backupStore(path, file)
+    await backedUp(1)
     const user = new DatabaseSync(path)
     onTestFinished(() => user.close())
     const onStep = (step: string) => {
       // As a gateway opens it.
       if (step === 'prepare') user.exec('PRAGMA journal_mode = WAL; SELECT count(*) FROM links')
     }
-    await expect(restoreStore(path, file, { doubt: undefined, onStep })).rejects.toThrow('is in use')
+    await expect(restore({ onStep })).rejects.toThrow('is in use')
     expect(others()).toEqual([])
   })
 
   test('lets a store that is opened meanwhile wait, and find the restored one', async () => {
-    await (await filled(1)).close()
-    await backupStore(path, file)
+    await backedUp(1)
     await (await filled(2)).close()
+    const sleeper = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
     let opening: Promise<Store> | undefined
     const onStep = (step: string) => {
       if (step !== 'keep') return
@@ -200,43 +206,39 @@ describe('a restore', () => {
       // Its thread has opened the old file, and waits for it.
       for (let tries = 0; timesOpen(path) < 2 && tries < 2_000; tries += 1) Atomics.wait(sleeper, 0, 0, 5)
     }
-    const kept = await restoreStore(path, file, { doubt: undefined, onStep })
+    const kept = await restore({ onStep })
     const store = (await opening) ?? expect.fail('no store')
     onTestFinished(() => store.close())
-    await expect.poll(() => store.ready(), { timeout: 20_000 }).toBe(true)
-    expect((await scanned(store)).map(({ name }) => name)).toEqual(['N-0'])
+    await expect.poll(() => store.ready()).toBe(true)
     await store.put({ links: [link({ name: 'N-9' })] })
     await store.close()
     expect(await namesIn(path)).toEqual(['N-0', 'N-9'])
     expect(await namesIn(kept ?? '')).toEqual(['N-0', 'N-1'])
   })
 
-  test('of a damaged file is refused', async () => {
-    await (await filled(2_000)).close()
-    await backupStore(path, file)
-    const { size } = statSync(file)
-    const bytes = readFileSync(file)
-    bytes.fill(7, Math.floor(size / 2), Math.floor(size / 2) + 40_000)
-    writeFileSync(join(folder, 'spoiled.db'), bytes)
-    writeFileSync(join(folder, 'cut.db'), readFileSync(file))
-    truncateSync(join(folder, 'cut.db'), Math.floor(size / 2 / 4096) * 4096)
-    for (const bad of ['spoiled.db', 'cut.db']) {
-      await expect(restoreStore(path, join(folder, bad), nothing)).rejects.toThrow(/malformed|page|database|row|free/i)
-    }
-    expect(inspectSqlite(join(folder, 'spoiled.db'))).toMatchObject({ faults: [expect.any(String)], rows: {} })
-    rmSync(join(folder, 'spoiled.db'))
-    rmSync(join(folder, 'cut.db'))
-    expect(others()).toEqual([])
-    expect(await namesIn(path)).toHaveLength(2_000)
-  })
+  /** Returns how often this process has a file open. */
+  function timesOpen(name: string): number {
+    const links = readdirSync('/proc/self/fd').map((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`)
+      } catch {
+        // Closed since.
+        return ''
+      }
+    })
+    return links.filter((target) => target === name).length
+  }
 
-  test('replaces a store that cannot be read only if it is told to, and keeps its files', async () => {
-    await (await filled(3)).close()
-    await backupStore(path, file)
-    writeFileSync(path, 'This is no database at all, but it has more than enough text to be one.'.repeat(20))
-    await expect(restoreStore(path, file, nothing)).rejects.toThrow('cannot be read')
-    const kept = await restoreStore(path, file, { doubt: undefined, isUnreadableReplaced: true })
-    expect(readFileSync(kept ?? '', 'utf8')).toContain('no database at all')
+  test.each([
+    ['no database', () => writeFileSync(path, 'This is no database, but long enough to be one.'.repeat(50))],
+    ['of another program', () => inStore('PRAGMA application_id = 5')],
+  ])('replaces a store that is %s only if it is told to, and keeps its files', async (_, spoil) => {
+    await backedUp(3)
+    spoil()
+    const before = readFileSync(path)
+    await expect(restore()).rejects.toThrow(`${path} cannot be read: `)
+    const kept = await restore({ isUnreadableReplaced: true })
+    expect(readFileSync(kept ?? '').equals(before)).toBe(true)
     expect(await namesIn(path)).toEqual(['N-0', 'N-1', 'N-2'])
   })
 
@@ -247,19 +249,34 @@ describe('a restore', () => {
     const log = readFileSync(`${path}-wal`)
     await store.close()
     rmSync(path)
+    chmodSync(file, 0o640)
     writeFileSync(`${path}-wal`, log)
-    const kept = await restoreStore(path, file, nothing)
+    const kept = await restore()
     expect(readFileSync(`${kept}-wal`).equals(log)).toBe(true)
     expect(await namesIn(path)).toEqual(['N-0', 'N-1', 'N-2'])
+    expect(rightsOf(path)).toBe(0o640)
+  })
+
+  test('fails where a gateway has made a new store in the meantime, and leaves that one', async () => {
+    await backedUp(1)
+    rmSync(path)
+    const onStep = (step: string) => {
+      if (step === 'rename') writeFileSync(path, 'new')
+    }
+    await expect(restore({ onStep })).rejects.toThrow(
+      /EEXIST|A gateway has just made a new store at .+ Stop it first\./,
+    )
+    expect([readFileSync(path, 'utf8'), others()]).toEqual(['new', []])
   })
 
   test('removes what interrupted attempts left behind, and nothing that belongs to a process that lives', async () => {
-    await (await filled(1)).close()
-    await backupStore(path, file)
+    await backedUp(1)
     const dead = `${path}.partial-${DEAD.replaceAll('/', ',')}`
-    const alive = `${path}.partial-elsewhere,1,1,abcdefgh`
-    for (const name of [dead, `${dead}-journal`, alive]) writeFileSync(name, '')
-    const kept = await restoreStore(path, file, nothing)
-    expect(others().sort()).toEqual([kept, alive].map((name) => (name ?? '').slice(folder.length + 1)).sort())
+    const kept = [`${path}.partial-elsewhere,1,1,abcdefgh`, `${path}.before-restore-other`]
+    for (const name of [dead, `${dead}-journal`, ...kept]) writeFileSync(name, '')
+    linkSync(path, `${path}.before-restore-cut-off`)
+    linkSync(path, join(folder, 'mine'))
+    kept.push(join(folder, 'mine'), (await restore()) ?? '')
+    expect(others().sort()).toEqual(kept.map((name) => basename(name)).sort())
   })
 })

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type Claim, LockTimeout, type Store, StoreDown } from '../../src/store/store.ts'
+import { type Claim, type ClaimFilter, type Link, LockTimeout, type Store, StoreDown } from '../../src/store/store.ts'
 import { runs } from '../size.ts'
 import type { Place } from './places.ts'
 import { link, newClaim, SAMPLE_TIME, scanned, thing } from './samples.ts'
@@ -51,15 +51,15 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
   })
 
   describe('links', () => {
-    test('are found by tenant and name, the newest first', async () => {
-      const old = link({ kind: 'shipment', vin: 'V1', id: 'old', at: 1 })
-      const fresh = link({ kind: 'shipment', vin: 'V2', id: 'fresh', at: 3 })
-      const quote = link({ id: 'quote', at: 2 })
-      await store.put({ links: [fresh, old] })
-      await store.put({ links: [quote] })
-      expect(await store.links('acme', 'Q-1')).toEqual([fresh, quote, old])
-      expect(await store.links('acme', 'q-1')).toEqual([])
-      expect(await store.links('other', 'Q-1')).toEqual([])
+    test('are found by tenant and name, the newest first, and of the same age the later written', async () => {
+      const [a, b, c] = ['A', 'B', 'C'].map((vin) => link({ vin, kind: 'shipment' })) as [Link, Link, Link]
+      const [newest, oldest] = [link({ at: 2_000 }), link({ vin: 'D', kind: 'shipment', at: 1 })]
+      await store.put({ links: [newest, a, b, oldest] })
+      await store.put({ links: [c] })
+      expect(await store.links('acme', 'Q-1')).toEqual([newest, c, b, a, oldest])
+      await store.put({ links: [a] })
+      expect(await store.links('acme', 'Q-1')).toEqual([newest, a, c, b, oldest])
+      expect([await store.links('acme', 'q-1'), await store.links('other', 'Q-1')]).toEqual([[], []])
     })
 
     test('of a name that has none are those of all its other spellings', async () => {
@@ -73,17 +73,6 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       await store.load(many, { replace: false })
       expect(await store.named('acme', 'Q-1')).toHaveLength(1_001)
       expect(await store.named('acme', 'q-1')).toHaveLength(1_000)
-    })
-
-    test('of the same age stand in the order of their writing, the later first', async () => {
-      const a = link({ vin: 'A', kind: 'shipment' })
-      const b = link({ vin: 'B', kind: 'shipment' })
-      const c = link({ vin: 'C', kind: 'shipment' })
-      await store.put({ links: [a, b] })
-      await store.put({ links: [c] })
-      expect(await store.links('acme', 'Q-1')).toEqual([c, b, a])
-      await store.put({ links: [a] })
-      expect(await store.links('acme', 'Q-1')).toEqual([a, c, b])
     })
 
     test('are replaced by later writes, regardless of the clocks, and their time never goes back', async () => {
@@ -103,6 +92,11 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(await store.links('acme', 'Q-2')).toEqual([link({ name: 'Q-2', at: 2_000 })])
       expect(await store.links('acme', 'Q-3')).toEqual([link({ name: 'Q-3', at: 1_000 })])
       expect(await store.thing('acme', 'id-1')).toEqual(thing({ at: 2_000 }))
+      const asked = { ...timeless, id: 'other' }
+      const conflicts = [{ asked, found: link() }]
+      expect(await store.load([asked], { replace: false })).toEqual({ written: 0, same: 0, conflicts })
+      await store.load([asked], { replace: true })
+      expect(await store.links('acme', 'Q-1')).toEqual([link({ id: 'other', at: 2_000 })])
       // Written again later, by a clock that was set back.
       await place.setClock(500)
       await store.put({ links: [{ ...timeless, name: 'Q-2', id: 'id-2' }] })
@@ -112,13 +106,8 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
     test('of the service never replace, hide or precede those of the caller', async () => {
       const callers = link({ kind: 'shipment', name: '1001', vin: 'V1', id: 'mine', at: 1 })
       const services = link({ ...callers, id: 'theirs', givenBy: 'service', at: 9 })
-      for (const order of [
-        [callers, services],
-        [services, callers],
-      ]) {
-        for (const one of order) await store.put({ links: [one] })
-        expect(await other.links('acme', '1001')).toEqual([callers, services])
-      }
+      for (const one of [services, callers, services]) await store.put({ links: [one] })
+      expect(await other.links('acme', '1001')).toEqual([callers, services])
       const newer = { ...callers, vin: 'V2', id: 'newer', at: 5 }
       const quote = { ...services, kind: 'quote', vin: '', id: 'quote', at: 7 } as const
       await other.put({ links: [newer, quote] })
@@ -129,37 +118,22 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
     })
 
     test('are removed only while they stand for the given id', async () => {
-      const one = link({ kind: 'shipment', name: 'R-1', vin: 'V1', id: 'id-1' })
-      const two = link({ kind: 'shipment', name: 'R-1', vin: 'V2', id: 'id-1' })
-      const services = link({ ...one, givenBy: 'service' })
+      const one = link({ kind: 'shipment', vin: 'V1' })
+      const two = { ...one, vin: 'V2' }
+      const services = { ...one, givenBy: 'service' } as const
       await store.put({ links: [one, two, services] })
-      // Read before, because a cache could keep the removed value.
-      expect(await other.links('acme', 'R-1')).toHaveLength(3)
-      expect(
-        await store.unlink([
-          { ...one, id: 'id-2' },
-          { ...one, name: 'R-2' },
-          { ...one, tenant: 'zenith' },
-        ]),
-      ).toBe(0)
+      const others = [
+        { ...one, id: 'id-2' },
+        { ...one, name: 'R-2' },
+        { ...one, tenant: 'zenith' },
+      ]
+      expect([await store.unlink(others), await store.unlink([])]).toEqual([0, 0])
       expect(await store.unlink([one, services, one])).toBe(2)
-      for (const each of [store, other]) expect(await each.links('acme', 'R-1')).toEqual([two])
-      expect(await store.unlink([])).toBe(0)
-      await other.put({ links: [one] })
-      expect((await store.links('acme', 'R-1')).map(({ vin }) => vin).sort()).toEqual(['V1', 'V2'])
+      expect(await other.links('acme', 'Q-1')).toEqual([two])
     })
 
     test('keep any storable text', async () => {
-      const names = [
-        "Robert'); DROP TABLE links;--",
-        '__proto__',
-        ' spaced ',
-        'ÄÖ 漢字 🚚',
-        'line\nbreak',
-        '',
-        '%',
-        '\\',
-      ]
+      const names = ["Robert'); DROP TABLE links;--", '__proto__', ' ÄÖ 漢字 🚚 ', 'line\nbreak', '', '%', '\\']
       await store.put({ links: names.map((name) => link({ name, id: name })) })
       for (const name of names) expect(await store.links('acme', name)).toEqual([link({ name, id: name })])
     })
@@ -179,17 +153,12 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
     })
   })
 
-  describe('things', () => {
-    test('are found by id, with their facts, and replaced', async () => {
-      expect(await store.thing('acme', 'id-1')).toBeUndefined()
-      await store.put({ links: [], thing: thing() })
-      expect(await store.thing('acme', 'id-1')).toEqual(thing())
-      const later = thing({ own: '', facts: { note: 'a\0b \ud800 "quoted"', n: -0.5 } })
-      await store.put({ links: [], thing: later })
-      expect(await store.thing('acme', 'id-1')).toEqual(later)
-      await store.put({ links: [], thing: thing({ facts: null }) })
-      expect(await store.thing('acme', 'id-1')).toEqual(thing({ facts: null }))
-    })
+  test('things are found by id, with their facts, and replaced', async () => {
+    expect(await store.thing('acme', 'id-1')).toBeUndefined()
+    for (const facts of [{ a: 1 }, { note: 'a\0b \ud800 "quoted"', n: -0.5 }, null]) {
+      await store.put({ links: [], thing: thing({ facts }) })
+      expect(await other.thing('acme', 'id-1')).toEqual(thing({ facts }))
+    }
   })
 
   describe('load', () => {
@@ -220,19 +189,6 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(await store.load(asked, { replace: true })).toEqual({ written: 4, same: 0, conflicts: [] })
       expect(await store.links('acme', 'Q-1')).toEqual([link({ id: 'z', at: 3 })])
       expect(await store.load([], { replace: true })).toEqual({ written: 0, same: 0, conflicts: [] })
-    })
-
-    test('has the time of the store where a link has none', async () => {
-      const { at: _, ...timeless } = link()
-      const again = { ...timeless, id: 'other' }
-      expect(await store.load([timeless, again], { replace: false })).toEqual({
-        written: 1,
-        same: 0,
-        conflicts: [{ asked: again, found: link() }],
-      })
-      await place.setClock(2_000)
-      await store.load([again], { replace: true })
-      expect(await store.links('acme', 'Q-1')).toEqual([link({ id: 'other', at: 2_000 })])
     })
 
     test('takes thousands, while others write', async () => {
@@ -269,10 +225,8 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
         const rest = all.slice(index + 1).filter(({ tenant }) => tenant === 'a')
         expect(await scanned(store, { after, tenant: 'a' })).toEqual(rest)
       }
-      expect(await scanned(store, { tenant: 'unknown' })).toEqual([])
-      expect(
-        await scanned(store, { after: { tenant: 'aa', name: 'x', kind: 'quote', vin: '', givenBy: 'caller' } }),
-      ).toEqual(all.filter(({ tenant }) => ['b', '\uffee', '🚚'].includes(tenant)))
+      const between = { tenant: 'aa', name: 'x', kind: 'quote', vin: '', givenBy: 'caller' } as const
+      expect(await scanned(store, { after: between })).toEqual(all.filter(({ tenant }) => tenant > 'a'))
     })
 
     test('continues while others write, and sees writes ahead of it', async () => {
@@ -285,11 +239,13 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       }
       expect(seen.filter((name) => name.startsWith('N-'))).toEqual(many.map(({ name }) => name))
       expect(seen).not.toContain('A-behind')
-      if (engine !== 'memory') expect(seen).toContain('Z-ahead')
+      expect(seen).toContain('Z-ahead')
     })
   })
 
   describe('claims', () => {
+    const keysOf = (claims: readonly Claim[]) => claims.map(({ key }) => key)
+
     test('are won once, and the loser learns of the winner', async () => {
       const first = await store.claim(newClaim())
       const times = { expires: 0, createdAt: 1_000, changedAt: 1_000 }
@@ -310,14 +266,14 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
             (index % 2 === 0 ? store : other).claim(newClaim({ key, instance: `caller-${index}` })),
           ),
         )
-        const winners = results.filter(({ won }) => won)
-        expect(winners.length).toBe(1)
-        expect(new Set(results.map(({ claim }) => claim.instance))).toEqual(new Set([winners[0]?.claim.instance]))
+        const [winner, ...others] = results.filter(({ won }) => won)
+        expect(others).toEqual([])
+        for (const { claim } of results) expect(claim).toEqual(winner?.claim)
         expect((await store.audit(`bk_acme_${key}`)).length).toBe(1)
       }
     })
 
-    test('change by compare-and-set, once for each version', async () => {
+    test('change by compare-and-set, once for each version, and leave a trail', async () => {
       const { claim } = await store.claim(newClaim({ expiresInMs: 77 }))
       expect(claim.expires).toBe(1_077)
       await place.setClock(2_000)
@@ -332,6 +288,11 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       await place.setClock(3_000)
       const freed = await store.change({ ...claim, version: 2 }, { ...booked, state: 'freed' })
       expect(freed).toEqual({ ...changed, state: 'freed', version: 3, expires: 1_077, changedAt: 3_000 })
+      expect(await other.audit(claim.handle)).toEqual([
+        { at: 1_000, from: 'none', to: 'sending', instance: 'gateway-1', why: 'claimed' },
+        { at: 2_000, from: 'sending', to: 'booked', instance: 'gateway-2', why: 'answered 201' },
+        { at: 3_000, from: 'booked', to: 'freed', instance: 'gateway-2', why: 'answered 201' },
+      ])
       const racing = Array.from({ length: 50 }, (_, index) =>
         (index % 2 === 0 ? store : other).change({ ...claim, version: 3 }, booked),
       )
@@ -346,13 +307,9 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
         (await store.links('acme', link().name)).map(({ id }) => id),
         await store.findClaim('acme', 'REF-1'),
       ]
-      // What is cached now must not outlive the change.
-      expect(await told()).toEqual([[], claim])
-
       const changed = await store.change(claim, change, names('S-1'))
       expect(changed).toMatchObject({ state: 'booked', version: 2 })
       expect(await told()).toEqual([['S-1'], changed])
-
       expect(await store.change(claim, change, names('S-2'))).toBeUndefined()
       expect(await told()).toEqual([['S-2'], changed])
       expect(await store.thing('acme', 'S-2')).toMatchObject({ id: 'S-2' })
@@ -406,35 +363,23 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
         const state = index < 2 ? 'unknown' : 'booked'
         await store.change(claim, { state, instance: 'g', why: 'test', shipment: `S-${index % 3}` })
       }
-      const keys = (claims: readonly Claim[]) => claims.map(({ key }) => key)
-      expect(keys(await other.listClaims({}))).toEqual(['K-3', 'K-2', 'K-1', 'K-0'])
-      expect(keys(await other.listClaims({ limit: 2 }))).toEqual(['K-3', 'K-2'])
-      expect(keys(await other.listClaims({ limit: 2, newest: true }))).toEqual(['K-0', 'K-1'])
-      expect(keys(await other.listClaims({ state: 'unknown' }))).toEqual(['K-1', 'K-0'])
-      expect(keys(await other.listClaims({ tenant: 'acme' }))).toEqual(['K-2', 'K-0'])
-      expect(keys(await other.listClaims({ tenant: 'acme', state: 'unknown', limit: 1 }))).toEqual(['K-0'])
-      expect(keys(await other.listClaims({ state: 'freed' }))).toEqual([])
-      const [first, second] = await other.listClaims({})
-      expect(keys(await other.listClaims({ after: first }))).toEqual(['K-2', 'K-1', 'K-0'])
-      expect(keys(await other.listClaims({ after: second, newest: true }))).toEqual(['K-3'])
-      expect(keys(await other.listClaims({ since: (second?.createdAt ?? 0) + 1, tenant: 'acme' }))).toEqual(['K-0'])
-      expect(keys(await other.claimsOfShipment('acme', 'S-0'))).toEqual(['K-0'])
-      expect(keys(await other.claimsOfShipment('other', 'S-0'))).toEqual(['K-3'])
+      const [first, second = expect.fail('no second claim')] = await other.listClaims({})
+      const listed: readonly [filter: ClaimFilter, keys: readonly string[]][] = [
+        [{}, ['K-3', 'K-2', 'K-1', 'K-0']],
+        [{ limit: 2 }, ['K-3', 'K-2']],
+        [{ limit: 2, newest: true }, ['K-0', 'K-1']],
+        [{ state: 'unknown' }, ['K-1', 'K-0']],
+        [{ tenant: 'acme' }, ['K-2', 'K-0']],
+        [{ tenant: 'acme', state: 'unknown', limit: 1 }, ['K-0']],
+        [{ state: 'freed' }, []],
+        [{ after: first }, ['K-2', 'K-1', 'K-0']],
+        [{ after: second, newest: true }, ['K-3']],
+        [{ since: second.createdAt + 1, tenant: 'acme' }, ['K-0']],
+      ]
+      for (const [filter, keys] of listed) expect(keysOf(await other.listClaims(filter))).toEqual(keys)
+      expect(keysOf(await other.claimsOfShipment('acme', 'S-0'))).toEqual(['K-0'])
+      expect(keysOf(await other.claimsOfShipment('other', 'S-0'))).toEqual(['K-3'])
       expect(await other.claimsOfShipment('acme', '')).toEqual([])
-    })
-
-    test('leave a trail', async () => {
-      const { claim } = await store.claim(newClaim())
-      await place.setClock(2_000)
-      await other.change(claim, { state: 'unknown', instance: 'gateway-2', why: 'timed out' })
-      await place.setClock(3_000)
-      await store.change({ ...claim, version: 2 }, { state: 'freed', instance: 'operator', why: 'settled' })
-      expect(await other.audit(claim.handle)).toEqual([
-        { at: 1_000, from: 'none', to: 'sending', instance: 'gateway-1', why: 'claimed' },
-        { at: 2_000, from: 'sending', to: 'unknown', instance: 'gateway-2', why: 'timed out' },
-        { at: 3_000, from: 'unknown', to: 'freed', instance: 'operator', why: 'settled' },
-      ])
-      expect(await other.audit('bk_none')).toEqual([])
     })
 
     test('keep their gateway as long as its lease is renewed in time', async () => {
@@ -452,21 +397,19 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       const LONG_MS = 60_000
       await store.renewLease('alive', LONG_MS)
       await other.renewLease('left', LONG_MS)
-      const claims = await Promise.all(
-        ['alive', 'left', 'never heard of'].map((instance) => store.claim(newClaim({ key: instance, instance }))),
-      )
+      for (const instance of ['alive', 'left', 'never heard of']) {
+        await store.claim(newClaim({ key: instance, instance }))
+      }
       const booked = await store.claim(newClaim({ key: 'booked', instance: 'left' }))
       await store.change(booked.claim, { state: 'booked', instance: 'left', why: 'answered 201' })
-      expect((await other.orphanClaims(LONG_MS, 'by')).map(({ key }) => key)).toEqual(['never heard of'])
+      const orphans = async (by: Store, silentForMs: number) => keysOf(await by.orphanClaims(silentForMs, 'by'))
+      expect(await orphans(other, LONG_MS)).toEqual(['never heard of'])
       await store.endLease('left')
-      const [first, second] = await Promise.all([other.orphanClaims(LONG_MS, 'by'), store.orphanClaims(LONG_MS, 'by')])
-      expect([...first, ...second].map(({ key }) => key)).toEqual(['left'])
-      const left = await store.findClaim('acme', 'left')
-      expect(left).toMatchObject({ state: 'unknown', version: 2, instance: 'by' })
+      expect((await Promise.all([orphans(other, LONG_MS), orphans(store, LONG_MS)])).flat()).toEqual(['left'])
+      expect(await store.findClaim('acme', 'left')).toMatchObject({ state: 'unknown', version: 2, instance: 'by' })
       expect((await store.audit('bk_acme_left')).map(({ to }) => to)).toEqual(['sending', 'unknown'])
-      expect(await store.findClaim('acme', 'alive')).toEqual(claims[0]?.claim)
-      expect((await other.orphanClaims(0, 'by')).map(({ key }) => key)).toEqual(['alive'])
-      expect(await other.orphanClaims(0, 'by')).toEqual([])
+      expect(await store.findClaim('acme', 'alive')).toMatchObject({ state: 'sending', version: 1 })
+      expect([await orphans(other, 0), await orphans(other, 0)]).toEqual([['alive'], []])
     })
   })
 
@@ -590,7 +533,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
             return Promise.all([claiming, store.put({ links, thing: thing({ tenant, id: name, own: id }) })])
           }),
         )
-        for (const [tenant, name] of [...pairs, ...pairs]) {
+        for (const [tenant, name] of pairs) {
           const id = JSON.stringify([tenant, name])
           expect((await store.links(tenant, name)).map((one) => one.id)).toEqual([id])
           expect((await store.thing(tenant, name))?.own).toBe(id)

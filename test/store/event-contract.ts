@@ -6,6 +6,11 @@ import type { Place } from './places.ts'
 const MINUTE_MS = 60_000
 const START = 1_000_000
 
+/* Ends of a try */
+const DELIVERED = { state: 'delivered', outcome: 'answered 200' } as const
+const FAILED = { state: 'due', outcome: 'answered 500' } as const
+const PARKED = { ...FAILED, state: 'parked' } as const
+
 /** Returns an event with defaults for what a test does not care about. */
 export function newEvent(given: Partial<NewEvent> = {}): NewEvent {
   return {
@@ -118,7 +123,7 @@ export function eventContract(newPlace: () => Promise<Place>): void {
       expect(await lease(10, other)).toEqual([])
       expect(await other.tenantsWithDue(['acme'])).toEqual([])
       const [first = expect.fail()] = leased
-      expect(await store.finishTry(first, { state: 'delivered', outcome: 'answered 200' })).toBe(true)
+      expect(await store.finishTry(first, DELIVERED)).toBe(true)
       expect(ids(await lease(10, other))).toEqual(['b'])
       expect(await store.findEvent(first.id)).toMatchObject({ state: 'delivered', failures: 0, version: 3 })
     })
@@ -142,7 +147,7 @@ export function eventContract(newPlace: () => Promise<Place>): void {
       await other.endLease('gone')
       expect(await other.tenantsWithDue(['acme'])).toEqual(['acme'])
       expect(await lease(10, other)).toMatchObject([{ id: lost?.id }])
-      expect(await store.finishTry(lost ?? expect.fail(), { state: 'delivered', outcome: '' })).toBe(false)
+      expect(await store.finishTry(lost ?? expect.fail(), DELIVERED)).toBe(false)
     })
 
     test('of a lost lease are leased again with their body, and its late end changes nothing', async () => {
@@ -154,7 +159,7 @@ export function eventContract(newPlace: () => Promise<Place>): void {
       const [again] = await lease(1, other)
       expect(again).toMatchObject({ version: late.version + 1, body })
       expect(await store.keepBody(late, { text: 'late', format: 'json' })).toBe(false)
-      expect(await store.finishTry(late, { state: 'delivered', outcome: 'late' })).toBe(false)
+      expect(await store.finishTry(late, DELIVERED)).toBe(false)
       expect(await store.findEvent(late.id)).toMatchObject({ state: 'due', body })
     })
 
@@ -162,11 +167,11 @@ export function eventContract(newPlace: () => Promise<Place>): void {
       await take({ event: 'a' })
       await take({ event: 'b' })
       const first = await leaseOne()
-      await store.finishTry(first, { state: 'due', outcome: 'answered 500', retryInMs: MINUTE_MS })
+      await store.finishTry(first, { ...FAILED, retryInMs: MINUTE_MS })
       await take({ event: 'c', shipment: 's-2' })
       const third = await leaseOne()
       expect(third.event).toBe('c')
-      await store.finishTry(third, { state: 'delivered', outcome: 'answered 200' })
+      await store.finishTry(third, DELIVERED)
       expect(await store.findEvent(first.id)).toMatchObject({
         state: 'due',
         failures: 1,
@@ -178,7 +183,7 @@ export function eventContract(newPlace: () => Promise<Place>): void {
       expect(again.event).toBe('a')
       await store.finishTry(again, { state: 'due', outcome: 'put off', isFailure: false })
       expect(await store.findEvent(first.id)).toMatchObject({ failures: 1, outcome: 'put off' })
-      await store.finishTry(await leaseOne(), { state: 'parked', outcome: 'answered 500' })
+      await store.finishTry(await leaseOne(), PARKED)
       expect(ids(await lease())).toEqual(['b'])
     })
 
@@ -186,7 +191,7 @@ export function eventContract(newPlace: () => Promise<Place>): void {
       await take({ event: '0' })
       for (let i = 1; i <= 30; i += 1) {
         const event = await leaseOne()
-        const end = store.finishTry(event, { state: 'delivered', outcome: 'answered 200' })
+        const end = store.finishTry(event, DELIVERED)
         await Promise.all([end, other.takeEvent(newEvent({ event: String(i) }))])
       }
       expect(ids(await lease())).toEqual(['30'])
@@ -196,11 +201,7 @@ export function eventContract(newPlace: () => Promise<Place>): void {
       await take({ event: 'a' })
       await take({ event: 'b', shipment: 's-2' })
       await take({ event: 'c', tenant: 'other' })
-      await store.finishTry(await leaseOne(), {
-        state: 'due',
-        outcome: 'answered 429',
-        endpoint: { pauseMs: MINUTE_MS },
-      })
+      await store.finishTry(await leaseOne(), { ...FAILED, endpoint: { pauseMs: MINUTE_MS } })
       const pause = { tenant: 'acme', stopped: false, pausedUntil: START + MINUTE_MS, changedAt: START }
       expect(await other.endpoints()).toEqual([pause])
       expect(await store.tenantsWithDue(['acme', 'other'])).toEqual(['other'])
@@ -208,7 +209,7 @@ export function eventContract(newPlace: () => Promise<Place>): void {
       await place.setClock(START + MINUTE_MS)
       expect(await store.endpoints()).toEqual([])
       const event = await leaseOne()
-      await store.finishTry(event, { state: 'due', outcome: 'answered 410', endpoint: { stop: true } })
+      await store.finishTry(event, { ...FAILED, endpoint: { stop: true } })
       await place.setClock(START + 1_000 * MINUTE_MS)
       expect(await lease()).toEqual([])
       expect(await store.endpoints()).toMatchObject([{ tenant: 'acme', stopped: true }])
@@ -221,7 +222,7 @@ export function eventContract(newPlace: () => Promise<Place>): void {
       const a = await take({ event: 'a' })
       const b = await take({ event: 'b' })
       const recorded = await take({ event: 'r', shipment: 's-2', deliver: false })
-      await store.finishTry(await leaseOne(), { state: 'parked', outcome: 'answered 500' })
+      await store.finishTry(await leaseOne(), PARKED)
       expect(await other.skipEvents([b.id, recorded.id, 'msg_none'])).toBe(1)
       expect(await store.findEvent(b.id)).toMatchObject({ state: 'skipped', outcome: 'skipped by an operator' })
       expect(await lease()).toEqual([])
@@ -235,18 +236,18 @@ export function eventContract(newPlace: () => Promise<Place>): void {
       await take({ event: 'a' })
       await take({ event: 'b' })
       const first = await leaseOne()
-      await store.finishTry(first, { state: 'due', outcome: 'answered 500', retryInMs: MINUTE_MS })
+      await store.finishTry(first, { ...FAILED, retryInMs: MINUTE_MS })
       await other.skipEvents([first.id])
       const second = await leaseOne()
       expect(second.event).toBe('b')
       await other.skipEvents([second.id])
-      expect(await store.finishTry(second, { state: 'parked', outcome: 'answered 500' })).toBe(false)
+      expect(await store.finishTry(second, PARKED)).toBe(false)
       expect(await store.findEvent(second.id)).toMatchObject({ state: 'skipped' })
     })
 
     test('are counted while they are due or parked', async () => {
       await take({ event: 'a' })
-      await store.finishTry(await leaseOne(), { state: 'parked', outcome: 'x' })
+      await store.finishTry(await leaseOne(), PARKED)
       await place.setClock(START + MINUTE_MS)
       await take({ event: 'b' })
       await take({ event: 'c' })

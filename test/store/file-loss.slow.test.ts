@@ -5,8 +5,6 @@ import {
   copyFileSync,
   cpSync,
   existsSync,
-  mkdirSync,
-  mkdtempSync,
   openSync,
   renameSync,
   rmSync,
@@ -16,29 +14,23 @@ import {
   utimesSync,
   writeSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { openConnection } from '../../src/store/sqlite/connection.ts'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { type Store, StoreDown } from '../../src/store/store.ts'
+import { newFolder } from '../command.ts'
 import { link, newClaim, thing } from './samples.ts'
 import { listen } from './states.ts'
 
-/** The files at the start of every test: a database with commits in its WAL, and an older backup. */
+/** The files at the start of every test: a database in a folder of its own, and an older backup. */
 let template: string
+/** The files of one test. */
 let folder: string
 let path: string
 let wal: string
-
-/** The files of one test. */
-interface Files {
-  readonly folder: string
-  readonly path: string
-  readonly wal: string
-  readonly backup: string
-}
+let index: string
+let backup: string
 
 /** Writes many pages. */
 async function fill(store: Store, prefix: string, count: number): Promise<void> {
@@ -47,43 +39,42 @@ async function fill(store: Store, prefix: string, count: number): Promise<void> 
 }
 
 beforeAll(async () => {
-  template = mkdtempSync(join(tmpdir(), 'transload-loss-'))
-  mkdirSync(join(template, 'data'))
+  template = newFolder('loss')
   const file = join(template, 'data', 'store.db')
-  const earlier = await openSqliteStore({ path: file })
-  await fill(earlier, 'backed-up', 1_000)
-  await earlier.close()
-  copyFileSync(file, join(template, 'backup.db'))
-  const later = await openSqliteStore({ path: file })
-  await fill(later, 'later', 300)
-  await later.close()
+  for (const [prefix, count] of Object.entries({ 'backed-up': 1_000, later: 300 })) {
+    if (existsSync(file)) copyFileSync(file, join(template, 'backup.db'))
+    const store = await openSqliteStore({ path: file })
+    await fill(store, prefix, count)
+    await store.close()
+  }
 })
 afterAll(() => rmSync(template, { recursive: true, force: true }))
 
-/** Copies the files for a test. */
-function copyFiles(): Files {
-  const copy = mkdtempSync(join(tmpdir(), 'transload-loss-'))
-  cpSync(template, copy, { recursive: true })
-  const file = join(copy, 'data', 'store.db')
-  return { folder: copy, path: file, wal: `${file}-wal`, backup: join(copy, 'backup.db') }
-}
-
-let files: Files
 beforeEach(() => {
-  const own = copyFiles()
-  files = own
-  folder = own.folder
-  path = own.path
-  wal = own.wal
-  return () => rmSync(own.folder, { recursive: true, force: true })
+  folder = newFolder('loss')
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  cpSync(template, folder, { recursive: true })
+  path = join(folder, 'data', 'store.db')
+  wal = `${path}-wal`
+  index = `${path}-shm`
+  backup = join(folder, 'backup.db')
 })
 
-async function storeWithBackup(file = path) {
+/** Opens the store, with commits in its log unless it has none. */
+async function open(options: Omit<Parameters<typeof openSqliteStore>[0], 'path'> = {}, at = path) {
   const states = listen()
-  const store = await openSqliteStore({ path: file, onState: states.onState })
-  await fill(store, 'in-wal', 200)
+  const store = await openSqliteStore({ onState: states.onState, ...options, path: at })
+  onTestFinished(() => store.close())
   return { store, states }
 }
+async function openWithLog() {
+  const opened = await open()
+  await fill(opened.store, 'in-wal', 200)
+  return opened
+}
+
+/** From a loss on, an acknowledged write might be lost. */
+const expectNoWrite = (store: Store) => expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
 
 /** Overwrites bytes of a file. */
 function scribble(file: string, at: number, length = 20_000): void {
@@ -92,229 +83,174 @@ function scribble(file: string, at: number, length = 20_000): void {
   closeSync(descriptor)
 }
 
-const cases: readonly (readonly [what: string, lose: (files: Files) => void])[] = [
-  ['the database is deleted', ({ path }) => rmSync(path)],
-  [
-    'the database and its log are deleted',
-    ({ path, wal }) => {
-      for (const file of [path, wal, `${path}-shm`]) rmSync(file)
-    },
-  ],
-  ['the database is renamed', ({ path }) => renameSync(path, `${path}.old`)],
+/** Puts a copy of a file in its place. */
+function replaceByCopy(file: string): void {
+  copyFileSync(file, `${file}.copy`)
+  renameSync(`${file}.copy`, file)
+}
+
+test.each<[what: string, lose: () => void]>([
+  ['the database is deleted', () => rmSync(path)],
+  ['the database and its log are deleted', () => [path, wal, index].map((file) => rmSync(file))],
+  ['the database is renamed', () => renameSync(path, `${path}.old`)],
   [
     'the database is renamed, and a link to it has its name',
-    ({ path }) => {
+    () => {
       renameSync(path, `${path}.old`)
       symlinkSync(`${path}.old`, path)
     },
   ],
-  ['the folder is renamed', ({ folder }) => renameSync(join(folder, 'data'), join(folder, 'elsewhere'))],
-  ['a backup is moved in its place', ({ path, backup }) => renameSync(backup, path)],
-  ['a backup is copied over it', ({ path, backup }) => copyFileSync(backup, path)],
+  ['the folder is renamed', () => renameSync(join(folder, 'data'), join(folder, 'elsewhere'))],
+  ['a backup is moved in its place', () => renameSync(backup, path)],
+  ['a backup is copied over it', () => copyFileSync(backup, path)],
   [
     'a backup is copied over it, with its times',
-    ({ path, backup }) => {
+    () => {
       const { atime, mtime } = statSync(backup)
       copyFileSync(backup, path)
       utimesSync(path, atime, mtime)
     },
   ],
-  ['it is emptied', ({ path }) => truncateSync(path, 0)],
-  ['its beginning is overwritten', ({ path }) => scribble(path, 0)],
-  ['its log is deleted', ({ wal }) => rmSync(wal)],
-  [
-    'its log is replaced by a copy',
-    ({ wal }) => {
-      copyFileSync(wal, `${wal}.copy`)
-      renameSync(`${wal}.copy`, wal)
-    },
-  ],
-  ['the index of its log is deleted', ({ path }) => rmSync(`${path}-shm`)],
-  [
-    'the index of its log is replaced by a copy',
-    ({ path }) => {
-      copyFileSync(`${path}-shm`, `${path}.copy`)
-      renameSync(`${path}.copy`, `${path}-shm`)
-    },
-  ],
-]
-
-describe.each(cases)('%s', (_what, lose) => {
-  test('nothing more is acknowledged, and a restart has the acknowledged writes or reports the loss', async () => {
-    const { store, states } = await storeWithBackup()
-    expect(store.ready()).toBe(true)
-    lose(files)
-    // From here on, an acknowledged write might be lost.
-    await expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
-    expect(store.ready()).toBe(false)
-    expect(states.seen.at(-1)?.error?.message).toMatch(
-      /store\.db.* (is gone|was replaced|was changed|was cut|is damaged)/,
-    )
-    await expect(store.put({ links: [link()] })).rejects.toThrow(StoreDown)
-    await expect(store.links('acme', 'later-1')).rejects.toThrow(StoreDown)
-    await store.close()
-  })
+  ['it is emptied', () => truncateSync(path, 0)],
+  ['its beginning is overwritten', () => scribble(path, 0)],
+  ['its log is deleted', () => rmSync(wal)],
+  ['its log is replaced by a copy', () => replaceByCopy(wal)],
+  ['the index of its log is deleted', () => rmSync(index)],
+  ['the index of its log is replaced by a copy', () => replaceByCopy(index)],
+])('%s: nothing more is acknowledged', async (_what, lose) => {
+  const { store, states } = await openWithLog()
+  expect(store.ready()).toBe(true)
+  lose()
+  await expectNoWrite(store)
+  expect(store.ready()).toBe(false)
+  expect(states.seen.at(-1)?.error?.message).toMatch(
+    /store\.db.* (is gone|was replaced|was changed|was cut|is damaged)/,
+  )
+  await expectNoWrite(store)
+  await expect(store.links('acme', 'later-1')).rejects.toThrow(StoreDown)
 })
 
-// At once, because the files are looked at twice in a second.
-describe('noticed without a write:', { concurrent: true }, () => {
-  test.for(cases)('%s', async ([, lose], { expect, onTestFinished }) => {
-    const own = copyFiles()
-    onTestFinished(() => rmSync(own.folder, { recursive: true, force: true }))
-    const { store, states } = await storeWithBackup(own.path)
-    const noticed = states.next(false)
-    lose(own)
-    await noticed
-    expect(store.ready()).toBe(false)
-    await store.close()
-  })
+test('a loss is noticed without a write', async () => {
+  const { store, states } = await openWithLog()
+  const noticed = states.next(false)
+  rmSync(path)
+  await noticed
+  expect(store.ready()).toBe(false)
 })
 
-describe('a file that comes back', () => {
-  test.each([
-    ['the database', () => path],
-    ['its log', () => wal],
-    ['the folder', () => join(folder, 'data')],
-  ])('is taken again, with all that was in it: %s', async (_what, file) => {
-    const { store, states } = await storeWithBackup()
-    const aside = join(folder, 'aside')
-    renameSync(file(), aside)
-    await expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
-    const back = states.next(true)
-    renameSync(aside, file())
-    await back
-    expect(await store.links('acme', 'in-wal-7')).toHaveLength(1)
-    expect((await store.claim(newClaim())).won).toBe(true)
-    await store.close()
-    const next = await openSqliteStore({ path })
-    expect(await next.links('acme', 'in-wal-7')).toHaveLength(1)
-    expect(await next.findClaim('acme', 'REF-1')).toBeDefined()
+test.each([
+  ['the database', () => path],
+  ['its log', () => wal],
+  ['the folder', () => join(folder, 'data')],
+])('a file that comes back is taken again, with all that was in it: %s', async (_what, file) => {
+  const { store, states } = await openWithLog()
+  const aside = join(folder, 'aside')
+  renameSync(file(), aside)
+  await expectNoWrite(store)
+  const back = states.next(true)
+  renameSync(aside, file())
+  await back
+  expect(await store.links('acme', 'in-wal-7')).toHaveLength(1)
+  expect((await store.claim(newClaim())).won).toBe(true)
+  await store.close()
+  const { store: next } = await open()
+  expect(await next.links('acme', 'in-wal-7')).toHaveLength(1)
+  expect(await next.findClaim('acme', 'REF-1')).toBeDefined()
+})
+
+test.each<[what: string, change: (file: string) => void]>([
+  ['overwritten', (file) => scribble(file, 40_000)],
+  ['an older one', (file) => copyFileSync(backup, file)],
+])('a file that comes back is not taken if it was changed meanwhile: %s', async (_what, change) => {
+  const { store } = await openWithLog()
+  const aside = join(folder, 'aside')
+  renameSync(path, aside)
+  await expectNoWrite(store)
+  change(aside)
+  renameSync(aside, path)
+  await expectNoWrite(store)
+  expect(store.ready()).toBe(false)
+})
+
+test('an old copy that comes while the disk is full is not taken once there is room', async () => {
+  const room = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+  room[0] = 100
+  const { store, states } = await open({ room })
+  expect((await store.claim(newClaim())).won).toBe(true)
+  const full = states.next(false)
+  // Few enough for one commit.
+  const failing = expect(fill(store, 'too-many', 900)).rejects.toThrow(StoreDown)
+  await full
+  copyFileSync(backup, path)
+  await failing
+  room[0] = 0
+  await expect.poll(() => states.seen.at(-1)?.error?.message).toMatch(/lacks what was written to it/)
+  await expect(store.findClaim('acme', 'REF-1')).rejects.toThrow(StoreDown)
+})
+
+test('a restart finds the backup that was moved in the place of the store, and nothing else in it', async () => {
+  const { store } = await openWithLog()
+  renameSync(backup, path)
+  await expectNoWrite(store)
+  // As after a SIGKILL.
+  cpSync(join(folder, 'data'), join(folder, 'killed'), { recursive: true })
+  await store.close()
+  for (const file of [path, join(folder, 'killed', 'store.db')]) {
+    const { store: next } = await open({}, file)
+    const found = ['backed-up-1', 'later-1', 'in-wal-1'].map((name) => next.links('acme', name))
+    expect((await Promise.all(found)).map(({ length }) => length)).toEqual([1, 0, 0])
     await next.close()
-  })
-
-  test('is not taken if it was changed meanwhile', async () => {
-    const { store } = await storeWithBackup()
-    const aside = join(folder, 'aside')
-    renameSync(path, aside)
-    await expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
-    scribble(aside, 40_000)
-    renameSync(aside, path)
-    await expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
-    expect(store.ready()).toBe(false)
-    await store.close()
-  })
-})
-
-describe('a restart', () => {
-  test('finds everything after the log was deleted', async () => {
-    const { store } = await storeWithBackup()
-    rmSync(wal)
-    await expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
-    // As after a SIGKILL: nothing of what closing would do.
-    const copy = join(folder, 'copy.db')
-    copyFileSync(path, copy)
-    await store.close()
-    for (const file of [path, copy]) {
-      const next = await openSqliteStore({ path: file })
-      for (const name of ['backed-up-1', 'later-1', 'in-wal-199']) {
-        expect(await next.links('acme', name)).toHaveLength(1)
-      }
-      expect(await next.findClaim('acme', 'REF-1')).toBeUndefined()
-      await next.close()
-    }
-  })
-
-  test('finds the backup that was moved in its place, and nothing else in it', async () => {
-    const { store } = await storeWithBackup()
-    renameSync(files.backup, path)
-    await expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
-    // As after a SIGKILL.
-    cpSync(join(folder, 'data'), join(folder, 'killed'), { recursive: true })
-    await store.close()
-    for (const file of [path, join(folder, 'killed', 'store.db')]) {
-      const next = await openSqliteStore({ path: file })
-      expect(await next.links('acme', 'backed-up-1')).toHaveLength(1)
-      expect(await next.links('acme', 'later-1')).toEqual([])
-      expect(await next.links('acme', 'in-wal-1')).toEqual([])
-      await next.close()
-      const db = new DatabaseSync(file)
-      expect(db.prepare('PRAGMA integrity_check').get()?.['integrity_check']).toBe('ok')
-      db.close()
-    }
-  })
-})
-
-test('a file that lacks commits that this process has made is not opened again', () => {
-  const options = { path, file: undefined, mustExist: true, room: 0, now: 0 }
-  const opened = openConnection({ ...options, commits: undefined })
-  opened.begin(() => undefined)
-  expect(opened.commit()).toBeUndefined()
-  opened.begin(() => undefined)
-  opened.db.exec('UPDATE identity SET one = 1')
-  const commits = opened.commit() ?? expect.fail('the commit was not counted')
-  opened.close()
-  openConnection({ ...options, commits }).close()
-  expect(() => openConnection({ ...options, commits: commits + 10 })).toThrow(/lacks what was written to it/)
+    const db = new DatabaseSync(file)
+    expect(db.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' })
+    db.close()
+  }
 })
 
 test('content that SQLite cannot read ends readiness, whichever thread meets it', async () => {
-  const { store, states } = await storeWithBackup()
-  await store.close()
   // Damaged before the start: there is nothing to compare it with. The small tables, which the start reads, are at the beginning.
   const { size } = statSync(path)
   scribble(path, Math.floor(size * 0.6), Math.floor(size * 0.35))
-  const again = await openSqliteStore({ path, onState: states.onState })
+  const { store, states } = await open()
   const down = states.next(false)
   const names = Array.from({ length: 1_000 }, (_, index) => `backed-up-${index}`)
-  const reads = await Promise.allSettled(names.map((name) => again.links('acme', name)))
+  const reads = await Promise.allSettled(names.map((name) => store.links('acme', name)))
   expect(reads.filter(({ status }) => status === 'rejected').length).toBeGreaterThan(0)
   expect((await down).error?.message).toMatch(/is damaged/)
-  expect(again.ready()).toBe(false)
-  await expect(again.claim(newClaim())).rejects.toThrow(StoreDown)
-  await again.close()
+  expect(store.ready()).toBe(false)
+  await expectNoWrite(store)
 })
 
 test('changes of the files by SQLite itself, in any process, are no loss', async () => {
-  const states = listen()
-  const [one, other] = await Promise.all([
-    openSqliteStore({ path, onState: states.onState }),
-    openSqliteStore({ path, onState: states.onState }),
-  ])
+  const [one, other] = await Promise.all([open(), open()])
   const outsider = new DatabaseSync(path)
   for (let round = 0; round < 30; round += 1) {
-    await Promise.all([fill(one, `one-${round}`, 150), fill(other, `other-${round}`, 150)])
+    await Promise.all([fill(one.store, `one-${round}`, 150), fill(other.store, `other-${round}`, 150)])
     if (round % 3 === 0) outsider.exec('PRAGMA wal_checkpoint(PASSIVE)')
     if (round % 7 === 0) outsider.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   }
   outsider.exec('VACUUM')
-  await fill(one, 'last', 10)
+  await fill(one.store, 'last', 10)
   outsider.close()
-  expect(states.seen.filter(({ ready }) => !ready)).toEqual([])
-  await Promise.all([one.close(), other.close()])
-  expect(existsSync(wal)).toBe(false)
+  expect([one, other].flatMap(({ states }) => states.seen).filter(({ ready }) => !ready)).toEqual([])
 })
 
 test('a link is no file of a store, because SQLite keeps the log beside its target', async () => {
-  const link = join(folder, 'link.db')
-  symlinkSync(path, link)
-  const states = listen()
-  const store = await openSqliteStore({ path: link, onState: states.onState })
+  const linked = join(folder, 'link.db')
+  symlinkSync(path, linked)
+  const { store, states } = await open({}, linked)
   expect(store.ready()).toBe(false)
   expect(states.seen.at(-1)?.error?.message).toMatch(/link\.db is a symbolic link\. Set STORE_URL to the file/)
-  await expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
-  await store.close()
+  await expectNoWrite(store)
 })
 
 test('a process that replaces another does not make a file anew', async () => {
   path = join(folder, 'data', 'other.db')
-  const states = listen()
-  const store = await openSqliteStore({ path, mustExist: true, onState: states.onState })
+  const { store, states } = await open({ mustExist: true })
   expect(store.ready()).toBe(false)
   expect(existsSync(path)).toBe(false)
-  await expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
+  await expectNoWrite(store)
   const ready = states.next(true)
-  await (await openSqliteStore({ path })).close()
+  await (await open()).store.close()
   await ready
   expect((await store.claim(newClaim())).won).toBe(true)
-  await store.close()
 })

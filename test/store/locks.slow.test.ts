@@ -1,16 +1,15 @@
 /** Promise: a lock of a process that dies or stands still is free again (contract, section 7). */
 
-import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { Readable, Writable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
 import { LockTimeout } from '../../src/store/store.ts'
+import { newFolder } from '../command.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 
 const PATIENT_MS = 60_000
@@ -22,7 +21,7 @@ const LONG_MS = 60_000
 let folder: string
 let server: PostgresServer
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'transload-locks-'))
+  folder = newFolder('locks')
   server = await startPostgres()
 })
 afterAll(async () => {
@@ -35,14 +34,8 @@ const addresses = {
   postgres: () => server.createDatabase(),
 }
 
-interface Holder {
-  readonly child: ChildProcessByStdio<Writable, Readable, null>
-  /** Asks whether it holds the lock. */
-  readonly ask: () => Promise<string | undefined>
-}
-
 /** Starts a process that holds a lock. */
-async function startHolder(address: string, key: string): Promise<Holder> {
+async function startHolder(address: string, key: string) {
   const script = join(import.meta.dirname, 'lock-child.ts')
   const child = spawn(process.execPath, [script, address, key], { stdio: ['pipe', 'pipe', 'inherit'] })
   onTestFinished(async () => {
@@ -55,6 +48,7 @@ async function startHolder(address: string, key: string): Promise<Holder> {
   expect(await next()).toBe('held')
   return {
     child,
+    /** Asks if it holds the lock. */
     ask: () => {
       child.stdin.write('?\n')
       return next()

@@ -1,14 +1,13 @@
 /** Promise: STORE_URL chooses the engine (contract, section 11). */
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
+import { newFolder } from '../command.ts'
 
 let folder: string
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'transload-open-'))
+  folder = newFolder('open')
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 

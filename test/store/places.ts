@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { openStore } from '../../src/store/open.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/store/store.ts'
+import { newFolder } from '../command.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 
 /** A database of a test. */
@@ -18,22 +18,14 @@ export interface Place {
   close(): Promise<void>
 }
 
-/** Makes places of every engine; the first one of PostgreSQL starts a server. */
-export interface Places {
-  readonly memory: () => Promise<Place>
-  readonly sqlite: () => Promise<Place>
-  readonly postgres: () => Promise<Place>
-  readonly close: () => Promise<void>
-}
-
-/** Opens places in a folder of their own. */
-export function openPlaces(): Places {
-  const folder = mkdtempSync(join(tmpdir(), 'transload-store-'))
+/** Makes places of every engine, in a folder of their own; the first one of PostgreSQL starts a server. */
+export function openPlaces() {
+  const folder = newFolder('store')
   const files = openFiles(folder)
   let server: PostgresServer | undefined
   let database: ReturnType<typeof openDatabase> | undefined
   return {
-    async memory() {
+    async memory(): Promise<Place> {
       const clock = machineClock()
       await clock.set(0)
       const store = createMemoryStore(clock)
@@ -41,12 +33,12 @@ export function openPlaces(): Places {
       return { open: async () => store, setClock: clock.set, close: () => store.close() }
     },
     sqlite: async () => files.place(),
-    async postgres() {
+    async postgres(): Promise<Place> {
       server ??= await startPostgres()
       database ??= openDatabase(await server.createDatabase())
       return database.place()
     },
-    async close() {
+    async close(): Promise<void> {
       await Promise.all([files.close(), database?.close()])
       await server?.remove()
       rmSync(folder, { recursive: true, force: true })
@@ -91,16 +83,11 @@ function openFiles(folder: string) {
     return { path, clock: machineClock(), stores: [] }
   }
 
-  function emptied(file: File): File {
-    emptyFile(file.path)
-    file.clock.release()
-    return file
-  }
-
   return {
     place(): Place {
-      const last = kept.pop()
-      const { path, clock, stores } = last ? emptied(last) : newFile()
+      const { path, clock, stores } = kept.pop() ?? newFile()
+      if (stores.length > 0) emptyFile(path)
+      clock.release()
       const free = [...stores]
       const used: Store[] = []
       return {

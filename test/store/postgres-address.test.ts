@@ -5,59 +5,27 @@ import pg from 'pg'
 import { expect, test } from 'vitest'
 import { readAddress } from '../../src/store/postgres/address.ts'
 
+const places = (url: string) => readAddress(url).servers.map(({ place }) => place)
 /** Returns where the driver connects to, for each server of an address. */
 const targets = (url: string) =>
   readAddress(url).servers.map(({ connection }) => {
-    const { user = '', password, host, port, database = '' } = new pg.Client(connection)
-    return { user, password, host, port, database }
+    const { user, password, host, port, database } = new pg.Client(connection)
+    expect({ user, password, database }).toEqual(AS)
+    return `${host} ${port}`
   })
-const places = (url: string) => readAddress(url).servers.map(({ place }) => place)
 
 const AS = { user: 'u', password: 'p@ss', database: 'db' }
 
 test.each([
-  ['postgres://u:p%40ss@h/db', [['h', 5432]]],
-  ['postgresql://u:p%40ss@h:6432/db', [['h', 6432]]],
-  [
-    'postgres://u:p%40ss@h1:5433,h2,h3:5434/db',
-    [
-      ['h1', 5433],
-      ['h2', 5432],
-      ['h3', 5434],
-    ],
-  ],
-  [
-    'postgres://u:p@ss@h1,h2/db',
-    [
-      ['h1', 5432],
-      ['h2', 5432],
-    ],
-  ],
-  [
-    'postgres://u:p%40ss@[::1]:5433,[fe80::2]/db?target_session_attrs=primary',
-    [
-      ['::1', 5433],
-      ['fe80::2', 5432],
-    ],
-  ],
-  [
-    'postgres://u:p%40ss@/db?host=h1,h2&port=1,2',
-    [
-      ['h1', 1],
-      ['h2', 2],
-    ],
-  ],
-  [
-    'postgres://u:p%40ss@/db?host=h1,h2&port=7',
-    [
-      ['h1', 7],
-      ['h2', 7],
-    ],
-  ],
-  ['postgres://u:p%40ss@/db?host=/run/postgresql', [['/run/postgresql', 5432]]],
-] as const)('%s', (url, expected) => {
-  expect(targets(url)).toEqual(expected.map(([host, port]) => ({ ...AS, host, port })))
-})
+  ['postgres://u:p%40ss@h/db', ['h 5432']],
+  ['postgresql://u:p%40ss@h:6432/db', ['h 6432']],
+  ['postgres://u:p%40ss@h1:5433,h2,h3:5434/db', ['h1 5433', 'h2 5432', 'h3 5434']],
+  ['postgres://u:p@ss@h1,h2/db', ['h1 5432', 'h2 5432']],
+  ['postgres://u:p%40ss@[::1]:5433,[fe80::2]/db?target_session_attrs=primary', ['::1 5433', 'fe80::2 5432']],
+  ['postgres://u:p%40ss@/db?host=h1,h2&port=1,2', ['h1 1', 'h2 2']],
+  ['postgres://u:p%40ss@/db?host=h1,h2&port=7', ['h1 7', 'h2 7']],
+  ['postgres://u:p%40ss@/db?host=/run/postgresql', ['/run/postgresql 5432']],
+])('%s', (url, expected) => expect(targets(url)).toEqual(expected))
 
 test('places are for messages, and have no password', () => {
   expect(places('postgres://u:secret@h1,h2:6432/db')).toEqual(['h1:5432', 'h2:6432'])

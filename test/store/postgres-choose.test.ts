@@ -3,8 +3,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { NoServer } from '../../src/store/postgres/errors.ts'
-import type { Identity, Role } from '../../src/store/postgres/servers.ts'
-import { Ambiguous, type Answer, chooseServer } from '../../src/store/postgres/servers.ts'
+import { Ambiguous, type Answer, chooseServer, type Identity, type Role } from '../../src/store/postgres/servers.ts'
 
 const at = (timeline: number, cluster = 'c', started = `${cluster} ${timeline}`): Identity => ({
   cluster,
@@ -12,6 +11,8 @@ const at = (timeline: number, cluster = 'c', started = `${cluster} ${timeline}`)
   started,
 })
 const primary = (identity?: Identity): Role => ({ kind: 'primary', identity })
+const standby: Role = { kind: 'standby' }
+const readOnly: Role = { kind: 'read-only' }
 const down: Role = { kind: 'down', error: new Error('connect ECONNREFUSED') }
 
 const answersOf = (...roles: readonly Role[]): readonly Answer[] =>
@@ -22,16 +23,17 @@ const choose = (roles: readonly Role[], newest?: Identity) => {
   return { place: chosen.server.place, notices }
 }
 
-test('the one that takes writes is chosen', () => {
-  const roles = [{ kind: 'standby' }, down, primary(at(3)), { kind: 'read-only' }] as const
-  expect(choose(roles)).toEqual({ place: 'h3:5432', notices: [] })
-  // One that does not tell its timeline works alone.
-  expect(choose([{ kind: 'standby' }, primary()]).place).toBe('h2:5432')
+test.each<[what: string, roles: readonly Role[], place: string, newest?: Identity]>([
+  ['the one that takes writes', [standby, down, primary(at(3)), readOnly], 'h3:5432'],
+  ['one that does not tell its timeline, if it is alone,', [standby, primary()], 'h2:5432'],
+  ['the first of two addresses of one server', [primary(at(1)), primary(at(1))], 'h1:5432'],
+  ['one of another cluster', [primary(at(1, 'new'))], 'h1:5432', at(7, 'old')],
+])('%s is chosen', (_what, roles, place, newest) => {
+  expect(choose(roles, newest)).toEqual({ place, notices: [] })
 })
 
 test('no server is named with its reason', () => {
-  const roles = [{ kind: 'standby' }, { kind: 'read-only' }, down, primary(at(1))] as const
-  expect(() => choose(roles, at(2))).toThrow(
+  expect(() => choose([standby, readOnly, down, primary(at(1))], at(2))).toThrow(
     new NoServer(
       'No server of STORE_URL takes writes: h1:5432 is a standby; h2:5432 is read-only (default_transaction_read_only); h3:5432 does not answer: connect ECONNREFUSED; h4:5432 is an old primary: it has timeline 1, and the gateway has used timeline 2.',
     ),
@@ -46,14 +48,6 @@ test.each([
 ] as const)('two servers %s are not used', (_what, roles) => {
   expect(() => choose(roles)).toThrow(Ambiguous)
   expect(() => choose(roles.toReversed())).toThrow(Ambiguous)
-})
-
-test('two addresses of one server are one', () => {
-  expect(choose([primary(at(1)), primary(at(1))])).toEqual({ place: 'h1:5432', notices: [] })
-})
-
-test('another cluster may follow', () => {
-  expect(choose([primary(at(1, 'new'))], at(7, 'old')).place).toBe('h1:5432')
 })
 
 test('the highest timeline is chosen in any order, and never one below the newest', () => {

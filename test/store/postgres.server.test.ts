@@ -1,92 +1,18 @@
-/** Promise: connections that die lose no acknowledged write (contract, section 7). */
+/** Promise: a gateway and its PostgreSQL agree on the time, and wait for each other in no circle (contract, section 7). */
 
-import pg from 'pg'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
-import { StoreTooNew } from '../../src/store/store.ts'
-import { size } from '../size.ts'
+import { StoreDown } from '../../src/store/store.ts'
+import { openGateways } from './meetings.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
-import { link, newClaim, scanned, thing } from './samples.ts'
+import { link, newClaim, thing } from './samples.ts'
+import { listen } from './states.ts'
 
 let server: PostgresServer
 beforeAll(async () => {
   server = await startPostgres()
 })
 afterAll(() => server.remove())
-
-/** Asks the database itself. */
-async function query(url: string, sql: string): Promise<readonly Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    return (await client.query(sql)).rows ?? []
-  } finally {
-    await client.end()
-  }
-}
-
-test('connections that die with writes under way and others queued reject each write, and the next ones go on', async () => {
-  const url = await server.createDatabase()
-  const store = await openPostgresStore({ url })
-  await store.put({ links: [link()], thing: thing({ own: 'before' }) })
-  const blocker = new pg.Client({ connectionString: url, application_name: 'blocker' })
-  await blocker.connect()
-  await blocker.query('BEGIN; LOCK TABLE transload.claims, transload.things IN ACCESS EXCLUSIVE MODE')
-  // More than there are connections: some wait in PostgreSQL, the others for a connection.
-  const WRITES = 60
-  const writes = Array.from({ length: WRITES }, (_, i) =>
-    i % 2 === 0
-      ? store.claim(newClaim({ key: `K-${i}` }))
-      : store.put({ links: [link({ name: `N-${i}` })], thing: thing({ id: `I-${i}` }) }),
-  )
-  const outcomes = Promise.allSettled(writes)
-  const waiting = "SELECT count(*)::int AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-  await vi.waitFor(async () => expect((await query(url, waiting))[0]?.['n']).toBeGreaterThan(0), { timeout: 20_000 })
-  let done = false
-  void outcomes.then(() => {
-    done = true
-  })
-  // A connection of the pool that is made anew takes the next queued write: it dies as well.
-  while (!done) {
-    await query(
-      url,
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name <> 'blocker'",
-    )
-  }
-  for (const outcome of await outcomes) {
-    expect(outcome).toMatchObject({ status: 'rejected', reason: { name: 'StoreDown' } })
-  }
-  await blocker.query('ROLLBACK')
-  await blocker.end()
-  await vi.waitFor(async () => expect((await store.claim(newClaim({ key: 'after' }))).won).toBe(true), {
-    timeout: 20_000,
-  })
-  await store.put({ links: [], thing: thing({ own: 'after' }) })
-  expect((await store.thing('acme', 'id-1'))?.own).toBe('after')
-  expect(await store.listClaims({})).toHaveLength(1)
-  await store.close()
-})
-
-test('many gateways that start at once make one schema', async () => {
-  const url = await server.createDatabase()
-  const stores = await Promise.all(Array.from({ length: 12 }, () => openPostgresStore({ url })))
-  expect(stores.every((store) => store.ready())).toBe(true)
-  await Promise.all(stores.map((store, index) => store.put({ links: [link({ name: `N-${index}` })] })))
-  expect((await scanned(stores[0] ?? expect.fail('no store'))).length).toBe(12)
-  await Promise.all(stores.map((store) => store.close()))
-  expect(await query(url, 'SELECT version FROM transload.version')).toEqual([{ version: '1' }])
-})
-
-test('a store of a newer version is refused and left as it is', async () => {
-  const url = await server.createDatabase()
-  const store = await openPostgresStore({ url })
-  await store.put({ links: [link()] })
-  await store.close()
-  await query(url, 'UPDATE transload.version SET version = 1000000')
-  await expect(openPostgresStore({ url })).rejects.toThrow(StoreTooNew)
-  expect(await query(url, 'SELECT version FROM transload.version')).toEqual([{ version: '1000000' }])
-  expect(await query(url, 'SELECT name FROM transload.links')).toEqual([{ name: 'Q-1' }])
-})
 
 test.each([
   ['password', (url: string) => url.replace(':password@', ':wrong@')],
@@ -96,9 +22,20 @@ test.each([
   await expect(openPostgresStore({ url: wrong(url) })).rejects.toThrow(/password|nowhere/)
 })
 
+test('the store has the time of the server as soon as it is open', async () => {
+  const { url, query } = await openGateways(server)
+  const NOON = 1_000_000
+  await query(
+    `CREATE OR REPLACE FUNCTION transload.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT ${NOON}::bigint'`,
+  )
+  const store = await openPostgresStore({ url })
+  const now = store.now()
+  await store.close()
+  expect(Math.abs(now - NOON)).toBeLessThan(10_000)
+})
+
 test('writes that meet on the same rows wait for each other, in no circle', async () => {
-  const url = await server.createDatabase()
-  const [one, other] = await Promise.all([openPostgresStore({ url }), openPostgresStore({ url })])
+  const { one, other } = await openGateways(server)
   const names = Array.from({ length: 20 }, (_, index) => `N-${index}`)
   const writes = Array.from({ length: 300 }, (_, index) => {
     const ordered = index % 2 === 0 ? names : names.toReversed()
@@ -110,41 +47,33 @@ test('writes that meet on the same rows wait for each other, in no circle', asyn
   await Promise.all(writes)
   // Every write gives all names one meaning, so the last one is seen under each of them.
   const found = await Promise.all([one, other].flatMap((store) => names.map((name) => store.links('acme', name))))
-  const [last] = found[0] ?? []
-  expect(last).toBeDefined()
-  expect(found.map(([newest]) => newest?.id)).toEqual(found.map(() => last?.id))
-  await Promise.all([one.close(), other.close()])
-})
-
-test('claims of 6 callers at two gateways have one winner each', async () => {
-  const url = await server.createDatabase()
-  const [one, other] = await Promise.all([openPostgresStore({ url }), openPostgresStore({ url })])
-  const KEYS = size(300, 2_000)
-  const wins = new Map<string, number>()
-  // The callers of a key come together; as many keys at once as a busy gateway has calls under way.
-  const WAVE = 100
-  for (let from = 0; from < KEYS; from += WAVE) {
-    const keys = Array.from({ length: WAVE * 6 }, (_, index) => `K-${from + (index % WAVE)}`)
-    const claims = keys.map(async (key, index) => {
-      const { won } = await (Math.floor(index / WAVE) % 2 === 0 ? one : other).claim(
-        newClaim({ key, instance: `caller-${index}` }),
-      )
-      if (won) wins.set(key, (wins.get(key) ?? 0) + 1)
-    })
-    await Promise.all(claims)
-  }
-  expect(wins.size).toBe(KEYS)
-  expect([...wins.values()].every((count) => count === 1)).toBe(true)
-  expect(await query(url, 'SELECT count(*)::int AS count FROM transload.claim_audit')).toEqual([{ count: KEYS }])
-  await Promise.all([one.close(), other.close()])
+  expect(new Set(found.map(([newest]) => newest?.id)).size).toBe(1)
 })
 
 test('a store opens no more connections than it may', async () => {
-  const url = await server.createDatabase()
+  const { url, query } = await openGateways(server)
+  const counted = async () =>
+    (
+      await query(
+        "SELECT pid FROM pg_stat_activity WHERE application_name = 'transload' AND datname = current_database()",
+      )
+    ).length
+  const before = await counted()
   const store = await openPostgresStore({ url, connections: 3 })
   const keys = Array.from({ length: 100 }, (_, index) => `K-${index}`)
   await Promise.all(keys.flatMap((key) => [store.claim(newClaim({ key })), store.findClaim('acme', key)]))
-  const counted = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name = 'transload'"
-  expect(await query(url, `${counted} AND datname = current_database()`)).toEqual([{ count: 3 }])
+  expect((await counted()) - before).toBe(3)
   await store.close()
+})
+
+test('a gateway closes while the server is down', async () => {
+  const url = await server.createDatabase()
+  const states = listen()
+  const store = await openPostgresStore({ url, onState: states.onState })
+  const down = states.next(false)
+  await server.crash()
+  await down
+  await store.close()
+  await expect(store.put({ links: [link()] })).rejects.toThrow(StoreDown)
+  await server.start()
 })

@@ -1,7 +1,8 @@
-/** Promise: a copied, moved or old store is noticed at the start (contract, section 7). */
+/** Promise: a store that came from a copy is told at the start, and one that only moved is not (contract, section 7). */
 
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { Origin } from '../../src/store/doubt.ts'
 import { backupStore } from '../../src/store/sqlite/backup.ts'
@@ -12,14 +13,18 @@ import type { Store } from '../../src/store/store.ts'
 import { newFolder } from '../command.ts'
 import { link } from './samples.ts'
 
-/* A store that came from a copy is noticed, and one that only moved is not. */
+const OWN: Origin = { kind: 'own' }
 
 let folder: string
 let path: string
+let stamp: string
+let backup: string
 beforeEach(() => {
   folder = newFolder('stamp')
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   path = join(folder, 'data', 'store.db')
+  stamp = stampPath(path)
+  backup = join(folder, 'backup.db')
 })
 
 async function withStore<T>(work: (store: Store) => Promise<T>, at = path): Promise<T> {
@@ -34,56 +39,57 @@ async function withStore<T>(work: (store: Store) => Promise<T>, at = path): Prom
 const origin = (at = path) => withStore((store) => store.origin(), at)
 const write = (name: string, at = path) => withStore((store) => store.put({ links: [link({ name })] }), at)
 
-/** Every start says the same until somebody accepts the copy. */
-async function expectToldUntilTrusted(expected: Origin): Promise<void> {
-  expect(await origin()).toEqual(expected)
-  await write('N-after')
-  expect(await origin()).toEqual(expected)
-  expect(await withStore((store) => store.trust())).toBe(true)
-  expect(await origin()).toEqual({ kind: 'own' })
-  await write('N-later')
-  expect(await origin()).toEqual({ kind: 'own' })
-}
-
 test('a new store is stamped, and told from no copy at later starts, after a crash and in a folder that moved', async () => {
-  expect(await origin()).toEqual({ kind: 'own' })
-  expect(existsSync(stampPath(path))).toBe(true)
+  expect(await origin()).toEqual(OWN)
+  expect(existsSync(stamp)).toBe(true)
   await write('N-1')
-  expect(await origin()).toEqual({ kind: 'own' })
+  expect(await origin()).toEqual(OWN)
   // As a process leaves it that is killed: the stamp is of an earlier moment.
-  const earlier = readFileSync(stampPath(path))
+  const earlier = readFileSync(stamp)
   await write('N-2')
-  writeFileSync(stampPath(path), earlier)
-  expect(await origin()).toEqual({ kind: 'own' })
+  writeFileSync(stamp, earlier)
+  expect(await origin()).toEqual(OWN)
   // A move to another disk, or a volume from a snapshot: other inodes, with the same content.
   const moved = join(folder, 'moved')
   cpSync(join(folder, 'data'), moved, { recursive: true })
   rmSync(join(folder, 'data'), { recursive: true })
-  expect(await origin(join(moved, 'store.db'))).toEqual({ kind: 'own' })
+  expect(await origin(join(moved, 'store.db'))).toEqual(OWN)
 })
 
-test('a backup that was put in place by hand is told, with its time', async () => {
+test('a store whose count of commits starts over is no copy', async () => {
   await write('N-1')
-  const { at } = await backupStore(path, join(folder, 'backup.db'))
+  const LAST = 2 ** 31 - 1
+  const db = new DatabaseSync(path)
+  db.exec(`PRAGMA user_version = ${LAST}`)
+  db.close()
+  writeFileSync(stamp, JSON.stringify({ ...JSON.parse(readFileSync(stamp, 'utf8')), commits: LAST }))
   await write('N-2')
-  cpSync(join(folder, 'backup.db'), path)
-  await expectToldUntilTrusted({ kind: 'backup', at })
+  expect(JSON.parse(readFileSync(stamp, 'utf8')).commits).toBeLessThan(0)
+  expect(await origin()).toEqual(OWN)
 })
 
-test('an older copy of the same store is told', async () => {
-  await write('N-1')
-  cpSync(path, join(folder, 'copy.db'))
-  await write('N-2')
+test.each<[string, Origin['kind'], () => unknown]>([
+  ['a backup that was put in place by hand', 'backup', () => cpSync(backup, path)],
   // Even in the same file.
-  writeFileSync(path, readFileSync(join(folder, 'copy.db')))
-  await expectToldUntilTrusted({ kind: 'older' })
-})
-
-test('another store in the place is told', async () => {
+  ['an older copy', 'older', () => writeFileSync(path, readFileSync(join(folder, 'copy.db')))],
+  ['another store', 'other', () => cpSync(join(folder, 'stage.db'), path)],
+  ['a store without its stamp', 'moved', () => rmSync(stamp)],
+  ['a store whose stamp cannot be read', 'moved', () => writeFileSync(stamp, '{"id":5,"commits":"5"}')],
+])('%s is told at every start until somebody accepts it', async (_, kind, lose) => {
   await write('N-1')
   await write('N-1', join(folder, 'stage.db'))
-  cpSync(join(folder, 'stage.db'), path)
-  await expectToldUntilTrusted({ kind: 'other' })
+  cpSync(path, join(folder, 'copy.db'))
+  const { at } = await backupStore(path, backup)
+  await write('N-2')
+  lose()
+  const expected = kind === 'backup' ? { kind, at } : { kind }
+  expect(await origin()).toEqual(expected)
+  await write('N-after')
+  expect(await origin()).toEqual(expected)
+  expect(await withStore((store) => store.trust())).toBe(true)
+  expect(await origin()).toEqual(OWN)
+  await write('N-later')
+  expect(await origin()).toEqual(OWN)
 })
 
 test('a new store in the place of one that is gone is told', async () => {
@@ -92,18 +98,12 @@ test('a new store in the place of one that is gone is told', async () => {
   expect(await origin()).toEqual({ kind: 'other' })
 })
 
-test('a store without its stamp is told', async () => {
-  await write('N-1')
-  rmSync(stampPath(path))
-  await expectToldUntilTrusted({ kind: 'moved' })
-})
-
 test('a restored store is no copy, and the store that it replaced is one when it is put back', async () => {
   await write('N-1')
-  await backupStore(path, join(folder, 'backup.db'))
+  await backupStore(path, backup)
   await write('N-2')
-  const kept = await restoreStore(path, join(folder, 'backup.db'), { doubt: undefined })
-  expect(await origin()).toEqual({ kind: 'own' })
+  const kept = await restoreStore(path, backup, { doubt: undefined })
+  expect(await origin()).toEqual(OWN)
   await write('N-3')
   renameSync(kept ?? expect.fail('the old store is gone'), path)
   expect(await origin()).toEqual({ kind: 'older' })
@@ -111,17 +111,17 @@ test('a restored store is no copy, and the store that it replaced is one when it
 
 test('a restored store is no copy where no store stood', async () => {
   await write('N-1')
-  await backupStore(path, join(folder, 'backup.db'))
+  await backupStore(path, backup)
   const elsewhere = join(folder, 'elsewhere', 'store.db')
-  expect(await restoreStore(elsewhere, join(folder, 'backup.db'), { doubt: undefined })).toBeUndefined()
-  expect(await origin(elsewhere)).toEqual({ kind: 'own' })
+  expect(await restoreStore(elsewhere, backup, { doubt: undefined })).toBeUndefined()
+  expect(await origin(elsewhere)).toEqual(OWN)
   expect(existsSync(stampPath(elsewhere))).toBe(true)
 })
 
 test('the store works where no stamp can be written', async () => {
   await write('N-1')
-  rmSync(stampPath(path))
-  mkdirSync(join(stampPath(path), 'in the way'), { recursive: true })
+  rmSync(stamp)
+  mkdirSync(join(stamp, 'in the way'), { recursive: true })
   await write('N-2')
   expect(await withStore((store) => store.links('acme', 'N-2'))).toHaveLength(1)
 })
