@@ -12,7 +12,7 @@ import { basic, post, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
 import { link, newClaim, thing } from '../store/samples.ts'
-import { begin, book, claimOf, creations, expectBooked, expectUnknown, heartbeats, statesOf } from './desk.ts'
+import { ask, begin, book, claimOf, creations, expectBooked, expectUnknown, heartbeats, statesOf } from './desk.ts'
 
 /*
  * Promise: what the service did is recorded before it is told, and nothing of it is lost while the store cannot write it down
@@ -123,9 +123,8 @@ test('as soon as there is room, the gateway records what was booked, lost, cance
   await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: 'QUOTE' })
   const [quote] = sandbox.quotes.keys()
   const keys = (await Promise.all([book(gateway, DURING), book(gateway, LOST)])).map(expectUnknown)
-  const headers = { authorization: basic() }
-  await fetch(`${gateway.url}/v2/shipments/${canceled}`, { method: 'DELETE', headers })
-  await fetch(`${gateway.url}/v2/quote/${quote}/approve`, { method: 'POST', headers })
+  expect((await ask(gateway, 'DELETE', `/v2/shipments/${canceled}`)).status).toBe(200)
+  expect((await ask(gateway, 'POST', `/v2/quote/${quote}/approve`)).status).toBe(200)
   const late = gateway.lines().filter(({ msg }) => /could not be recorded/.test(String(msg)))
   const all = [...keys, `canceled ${canceled}`, `approval of ${quote}`]
   expect(new Set(late.map(({ booking }) => booking))).toEqual(new Set(all))

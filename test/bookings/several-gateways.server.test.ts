@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { openStore } from '../../src/store/open.ts'
-import { basic, get, post, startGateway } from '../gateway.ts'
+import { get, post, startGateway } from '../gateway.ts'
 import { size } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
-import { book, claimOf, creations, expectBooked, isCreation, OTHER_VIN, shipments, statesOf } from './desk.ts'
+import { ask, book, claimOf, creations, expectBooked, isCreation, OTHER_VIN, shipments, statesOf } from './desk.ts'
 import { startGatewayProcess } from './gateway-process.ts'
 
 /*
@@ -162,16 +162,14 @@ test('while PostgreSQL is down, a cancellation and an approval under /v2/ wait f
   const env = { UPSTREAM_TIMEOUT_MS: '2000' }
   const gateway = await startGateway({ env, store: await openStore(await server.createDatabase()) })
   const { sandbox } = gateway
-  const ask = (method: string, path: string) =>
-    fetch(gateway.url + path, { method, headers: { authorization: basic() } })
   sandbox.fail({ kind: 'status', status: 204, process: true, on: { method: 'DELETE' } })
   const id = expectBooked(await book(gateway))
   const { handle } = await claimOf(gateway)
   await quote(gateway, 'Q-1')
   const [quoteId] = sandbox.quotes.keys()
   await server.stop()
-  expect((await ask('DELETE', `/v2/shipments/${id}`)).status).toBe(204)
-  expect((await ask('POST', `/v2/quote/${quoteId}/approve`)).status).toBe(200)
+  expect((await ask(gateway, 'DELETE', `/v2/shipments/${id}`)).status).toBe(204)
+  expect((await ask(gateway, 'POST', `/v2/quote/${quoteId}/approve`)).status).toBe(200)
   await server.start()
   await expect
     .poll(() => statesOf(gateway, handle).catch(() => []), { timeout: 30_000, interval: 100 })
