@@ -22,7 +22,6 @@ import {
   settleAs,
   settlementOf,
   shipments,
-  statesOf,
 } from './desk.ts'
 
 /*
@@ -39,50 +38,44 @@ test.each([false, true])('after a restore, with a doubt: %s', async (isDoubted) 
   const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
   onTestFinished(() => sandbox.close())
   /** Runs a gateway on the store, in front of one service. */
-  async function withGateway<T>(work: (gateway: TestGateway) => Promise<T>): Promise<T> {
+  async function withGateway(work: (gateway: TestGateway) => Promise<void>): Promise<void> {
     const store = await openSqliteStore({ path })
     const env = { EMERGENCY_LOG_FILE: join(folder, 'e') }
     const gateway = await startGateway({ store, serviceUrl: sandbox.url, env })
-    const done = await work(gateway)
+    await work(gateway)
     await gateway.gateway.close()
     await store.close()
-    return done
   }
   const made = (...references: string[]) => references.map((one) => shipments({ sandbox }, one).length)
-  const at = await withGateway(async (gateway) => {
+  let at = 0
+  await withGateway(async (gateway) => {
     expectBooked(await book(gateway, named('KNOWN')))
     sandbox.fail({ kind: 'status', status: 422, on: { method: 'POST' } })
     expect((await book(gateway, named('REFUSED'))).status).toBe(422)
-    const backup = await backupStore(path, file)
+    at = (await backupStore(path, file)).at
     for (const reference of ['LOST', 'REFUSED']) expectBooked(await book(gateway, named(reference)))
-    return backup.at
   })
   await restoreStore(path, file, { doubt: isDoubted ? { since: at, until: 0 } : undefined })
 
-  const forgotten = ['LOST', 'REFUSED', 'NEW']
-  const keys = await withGateway(async (gateway) => {
+  const keys: Record<string, string> = { LOST: '', REFUSED: '', NEW: '' }
+  await withGateway(async (gateway) => {
     expectBooked(await book(gateway, named('KNOWN')), true)
-    const keys: string[] = []
-    for (const reference of forgotten) {
+    for (const reference of Object.keys(keys)) {
       const answer = await book(gateway, named(reference))
-      keys.push(isDoubted ? expectUnknown(answer) : expectBooked(answer))
+      keys[reference] = isDoubted ? expectUnknown(answer) : expectBooked(answer)
     }
-    if (isDoubted) {
-      const line = await gateway.logged(/bookings that the store does not know are in doubt/)
-      expect(line).toMatchObject({ level: 'warn', since: new Date(at).toISOString(), declared: expect.any(String) })
-    }
-    return keys
+    if (!isDoubted) return
+    const line = await gateway.logged(/bookings that the store does not know are in doubt/)
+    expect(line).toMatchObject({ level: 'warn', since: new Date(at).toISOString(), declared: expect.any(String) })
   })
-  expect(made('KNOWN', ...forgotten)).toEqual(isDoubted ? [1, 1, 1, 0] : [1, 2, 2, 1])
+  expect(made('KNOWN', ...Object.keys(keys))).toEqual(isDoubted ? [1, 1, 1, 0] : [1, 2, 2, 1])
   if (!isDoubted) return
 
   const [lost] = shipments({ sandbox }, 'LOST')
   await withGateway(async (gateway) => {
-    for (const [index, reference] of forgotten.entries()) {
-      expect(expectUnknown(await book(gateway, named(reference)))).toBe(keys[index])
+    for (const [reference, key] of Object.entries(keys)) {
+      expect(expectUnknown(await book(gateway, named(reference)))).toBe(key)
     }
-    expect(await statesOf(gateway, keys[0] ?? '')).toEqual(['none', 'unknown'])
-    expect(await statesOf(gateway, keys[1] ?? '')).toEqual(['refused', 'unknown'])
     await settleAs(gateway.store, await claimOf(gateway, 'LOST'), settlementOf(lost))
     await settleAs(gateway.store, await claimOf(gateway, 'NEW'), 'not-booked')
     expect(expectBooked(await book(gateway, named('LOST')), true)).toBe(lost?.id)
@@ -92,46 +85,39 @@ test.each([false, true])('after a restore, with a doubt: %s', async (isDoubted) 
   })
   await withGateway(async (gateway) => {
     expectBooked(await book(gateway, named('LATEST')))
-    expect(expectUnknown(await book(gateway, named('REFUSED')))).toBe(keys[1])
+    expect(expectUnknown(await book(gateway, named('REFUSED')))).toBe(keys['REFUSED'])
   })
-  expect(made(...forgotten, 'LATEST')).toEqual([1, 1, 1, 1])
+  expect(made('LOST', 'REFUSED', 'NEW', 'LATEST')).toEqual([1, 1, 1, 1])
 })
 
 const MINUTE_MS = 60_000
 
-/** A store in doubt for an hour, or for so long, with a clock of its own. */
-async function doubtfulStore(forMs = 0) {
+/** A store in doubt since an hour ago, with a clock of its own. */
+async function doubtfulStore() {
   let time = 1_000 * MINUTE_MS
   const store = createMemoryStore({ now: () => time })
-  await store.declareDoubt({ since: time - 60 * MINUTE_MS, until: forMs === 0 ? 0 : time + forMs })
+  await store.declareDoubt({ since: time - 60 * MINUTE_MS, until: 0 })
   const pass = (ms: number) => {
     time += ms
   }
   return { store, pass }
 }
 
-/** Makes a shipment at the service, as a booking before the restore has. */
-async function makeAtService({ sandbox }: TestGateway): Promise<string> {
-  return expectBooked(await book(await startGateway({ serviceUrl: sandbox.url, env: OWN })))
-}
-
-test('a booking in doubt is settled by an event that came before its caller asked again', async () => {
-  const { store, pass } = await doubtfulStore()
-  const gateway = await startReceiver({ store, env: { SWEEP_INTERVAL: '1h' } })
-  const id = await makeAtService(gateway)
-  await deliver(gateway, { ...EVENT, shipment_id: id, event: 'shipment.assigned' })
-  pass(MINUTE_MS)
-  await untilState(store, expectUnknown(await book(gateway)), 'booked')
-  expect(expectBooked(await book(gateway), true)).toBe(id)
-})
-
-test('a booking in doubt is settled by a service that finds shipments by their reference', async () => {
-  const { store } = await doubtfulStore()
-  const gateway = await startReceiver({ store, env: { SWEEP_INTERVAL: '1s' }, sandbox: { findsByReference: true } })
-  const id = await makeAtService(gateway)
-  await untilState(store, expectUnknown(await book(gateway)), 'booked')
-  expect(expectBooked(await book(gateway), true)).toBe(id)
-})
+test.each(['an event that came before its caller asked again', 'a service that finds shipments by their reference'])(
+  'a booking in doubt is settled by %s',
+  async (by) => {
+    const { store, pass } = await doubtfulStore()
+    const findsByReference = by.startsWith('a service')
+    const env = { SWEEP_INTERVAL: findsByReference ? '1s' : '1h' }
+    const gateway = await startReceiver({ store, env, sandbox: { findsByReference } })
+    // Made as before the restore.
+    const id = expectBooked(await book(await startGateway({ serviceUrl: gateway.sandbox.url, env: OWN })))
+    if (!findsByReference) await deliver(gateway, { ...EVENT, shipment_id: id })
+    pass(MINUTE_MS)
+    await untilState(store, expectUnknown(await book(gateway)), 'booked')
+    expect(expectBooked(await book(gateway), true)).toBe(id)
+  },
+)
 
 test('many callers of one booking in doubt get one key; one without a reference is in doubt only for its window', async () => {
   const { store, pass } = await doubtfulStore()
@@ -156,15 +142,14 @@ test('what was canceled since the doubt began is booked again; when it ends, boo
   const id = expectBooked(await book(gateway))
   pass(1)
   await store.declareDoubt({ since: 0, until: 1_001 * MINUTE_MS })
-  await beat(() => expect(gateway.lines().filter(({ msg }) => /are in doubt/.test(String(msg)))).toHaveLength(1))
+  const said = (what: RegExp) => gateway.lines().filter(({ msg }) => what.test(String(msg))).length
+  await beat(() => expect(said(/are in doubt/)).toBe(1))
   pass(1)
   expect((await post(gateway, '/deleteShipment.php', { shipment_id: id })).status).toBe(200)
   expect(expectBooked(await book(gateway))).not.toBe(id)
   expectUnknown(await book(gateway, named('EARLY')))
   pass(MINUTE_MS)
-  await beat(() =>
-    expect(gateway.lines().filter(({ msg }) => /not in doubt any more/.test(String(msg)))).toHaveLength(1),
-  )
+  await beat(() => expect(said(/not in doubt any more/)).toBe(1))
   expectBooked(await book(gateway, named('LATE')))
   expectUnknown(await book(gateway, named('EARLY')))
 })
