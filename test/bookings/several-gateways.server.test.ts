@@ -1,6 +1,5 @@
 /** Promise: gateways that share a PostgreSQL book each reference once (contract, section 7). */
 
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -31,9 +30,8 @@ async function openTwo({ isAhead = false, env = {}, approvalBooks = true } = {})
   const url = await server.createDatabase()
   const one = await startGateway({ store: await openStore(url), env, sandbox: { approvalBooks } })
   const serviceUrl = one.sandbox.url
-  const nodeOptions = ['--import', join(import.meta.dirname, 'hour-ahead.ts')]
   const other = isAhead
-    ? await startGatewayProcess({ storeUrl: url, serviceUrl, nodeOptions, env })
+    ? await startGatewayProcess({ storeUrl: url, serviceUrl, imports: ['hour-ahead.ts'], env })
     : await startGateway({ store: await openStore(url), serviceUrl })
   return { one, other, gateways: [one, other] as const }
 }
@@ -119,14 +117,8 @@ test('a booking goes out with the facts of an update that another gateway has ma
 
 test('the clock of a gateway that is an hour ahead decides nothing', { timeout: LONG_MS }, async () => {
   // Less than an hour: by its own clock, the one ahead would forget a quote at once.
-  const {
-    one,
-    other: ahead,
-    gateways,
-  } = await openTwo({
-    isAhead: true,
-    env: { DEDUPE_WINDOW: '10m', QUOTE_MEMORY: '30m' },
-  })
+  const env = { DEDUPE_WINDOW: '10m', QUOTE_MEMORY: '30m' }
+  const { one, other: ahead, gateways } = await openTwo({ isAhead: true, env })
   // A booking without a reference is made once, whichever is first.
   for (const order of [gateways, gateways.toReversed()]) {
     const ids: string[] = []
