@@ -4,14 +4,10 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { openStore } from '../../src/store/open.ts'
-import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
-import type { Claim, Store } from '../../src/store/store.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
+import { type Claim, type Store, StoreDown } from '../../src/store/store.ts'
 import { newFolder } from '../command.ts'
-import { basic, post, startGateway } from '../gateway.ts'
-import { openService } from '../http/service.ts'
-import { startSandbox } from '../stand-in/stand-in.ts'
-import { link, newClaim, thing } from '../store/samples.ts'
+import { post, startGateway } from '../gateway.ts'
 import { ask, begin, book, claimOf, creations, expectBooked, expectUnknown, heartbeats, statesOf } from './desk.ts'
 
 /*
@@ -25,110 +21,77 @@ function emergencyLog(): string {
   return join(folder, 'deep', 'emergency.ndjson')
 }
 
-/** A gateway on a disk that fills up as soon as so many of its bookings are at the service; they are answered after that. */
-async function openOnDisk(during: number) {
+/** A gateway on a disk that is full as soon as a test says so. */
+async function openOnDisk() {
+  const disk = { isFull: false }
+  const inner = createMemoryStore()
+  const onDisk =
+    <Args extends unknown[], T>(write: (...args: Args) => Promise<T>) =>
+    (...args: Args) =>
+      disk.isFull ? Promise.reject(new StoreDown('The disk is full.')) : write(...args)
+  const { put, claim, change, renewLease, orphanClaims } = inner
+  const store: Store = {
+    ...inner,
+    put: onDisk(put),
+    claim: onDisk(claim),
+    change: onDisk(change),
+    renewLease: onDisk(renewLease),
+    orphanClaims: onDisk(orphanClaims),
+  }
   const emergency = emergencyLog()
-  const path = join(emergency, '../../store.db')
-  await (await openStore(path)).close()
-  const room = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-  room[0] = ROOM_PAGES
-  const store = await openSqliteStore({ path, room })
-  const sandbox = await startSandbox()
-  onTestFinished(() => sandbox.close())
-  const full = Promise.withResolvers<void>()
-  let arrived = 0
-  const service = await openService(async (incoming, outgoing) => {
-    const body = (await incoming.setEncoding('utf8').toArray()).join('')
-    const { method = '', url } = incoming
-    const headers = { authorization: basic() }
-    const reply = await fetch(sandbox.url + url, { method, headers, ...(body !== '' && { body }) })
-    if (body.includes('DURING')) {
-      arrived += 1
-      if (arrived === during) await fill(store).then(full.resolve)
-      await full.promise
-    }
-    if (body.includes('LOST')) return void outgoing.destroy()
-    outgoing.writeHead(reply.status, { 'content-type': 'application/json' }).end(await reply.text())
-  })
-  const env = { EMERGENCY_LOG_FILE: emergency }
-  const gateway = { ...(await startGateway({ store, env, serviceUrl: service.url })), sandbox }
-  const makeRoom = () => {
-    room[0] = 0
-  }
-  return { gateway, path, env, emergency, makeRoom }
+  const env = { EMERGENCY_LOG_FILE: emergency, UPSTREAM_TIMEOUT_MS: '1000' }
+  return { gateway: await startGateway({ store, env }), disk, env, emergency }
 }
 
-/** Writes rows of every kind until none has a place. */
-async function fill(store: Store): Promise<void> {
-  let nth = 0
-  const named = () => link({ name: `${++nth}` })
-  const writes = [
-    () => store.put({ links: Array.from({ length: 1_000 }, named) }),
-    () => store.put({ links: [named()] }),
-    () => store.put({ links: [], thing: thing({ id: `${++nth}` }) }),
-    () => store.claim(newClaim({ key: `${++nth}` })),
-    async () => {
-      const [claim] = await store.listClaims({ tenant: 'acme' })
-      if (claim) await store.change(claim, { state: 'unknown', instance: 'other', why: 'late' })
-    },
-  ]
-  for (const write of writes) {
-    let fits = true
-    const full = () => {
-      fits = false
-    }
-    while (fits) await write().catch(full)
-  }
-}
-
-/** More than a few bookings need. */
-const ROOM_PAGES = 100
-const DURING = { ReferenceNumber: 'DURING' }
-const LOST = { ReferenceNumber: 'DURING-LOST' }
+const SLOW = { kind: 'delay', ms: 300 } as const
+const LOST = { ReferenceNumber: 'LOST' }
 
 test('on a full disk the outcome is unknown, the id is in the emergency log, and the next start picks it up', async () => {
-  const { gateway, path, env, emergency } = await openOnDisk(1)
-  const key = expectUnknown(await book(gateway, DURING))
+  const { gateway, disk, env, emergency } = await openOnDisk()
+  const { answer } = await begin(gateway, SLOW)
+  disk.isFull = true
+  const key = expectUnknown(await answer)
   const [id] = gateway.sandbox.shipments.keys()
   const line = { booking: key, tenant: 'demo', answer: { status: 200 }, keepsake: { id } }
   expect(JSON.parse(readFileSync(emergency, 'utf8'))).toMatchObject(line)
   expect(statSync(emergency).mode & 0o777).toBe(0o600)
   expect(gateway.lines()).toContainEqual(expect.objectContaining({ level: 'error', booking: key, shipment: id }))
   // Nothing sends it again meanwhile.
-  expect([409, 503]).toContain((await book(gateway, { ...DURING, DeliveryName: 'Somebody Else' })).status)
+  expect([409, 503]).toContain((await book(gateway, { DeliveryName: 'Somebody Else' })).status)
   await gateway.gateway.close()
-  await gateway.store.close()
+  disk.isFull = false
 
-  const after = await startGateway({ store: await openStore(path), serviceUrl: gateway.sandbox.url, env })
+  const after = await startGateway({ store: gateway.store, serviceUrl: gateway.sandbox.url, env })
   expect(existsSync(emergency)).toBe(false)
-  expect(expectBooked(await book(after, DURING), true)).toBe(id)
-  expect(await statesOf(after, key)).toContain('booked')
+  expect(expectBooked(await book(after), true)).toBe(id)
   expect(creations(gateway)).toBe(1)
 })
 
 test('as soon as there is room, the gateway records what was booked, lost, canceled and approved meanwhile', async () => {
   const beat = heartbeats()
-  const { gateway, emergency, makeRoom } = await openOnDisk(2)
+  const { gateway, disk, emergency } = await openOnDisk()
   const { sandbox } = gateway
   const canceled = expectBooked(await book(gateway, { ReferenceNumber: 'CANCELED' }))
   await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: 'QUOTE' })
   const [quote] = sandbox.quotes.keys()
-  const keys = (await Promise.all([book(gateway, DURING), book(gateway, LOST)])).map(expectUnknown)
+  const begun = [await begin(gateway, SLOW), await begin(gateway, { kind: 'timeout' }, LOST)]
+  disk.isFull = true
+  const keys = (await Promise.all(begun.map(({ answer }) => answer))).map(expectUnknown)
   expect((await ask(gateway, 'DELETE', `/v2/shipments/${canceled}`)).status).toBe(200)
   expect((await ask(gateway, 'POST', `/v2/quote/${quote}/approve`)).status).toBe(200)
   const late = gateway.lines().filter(({ msg }) => /could not be recorded/.test(String(msg)))
   const all = [...keys, `canceled ${canceled}`, `approval of ${quote}`]
   expect(new Set(late.map(({ booking }) => booking))).toEqual(new Set(all))
-  expect((await claimOf(gateway, LOST.ReferenceNumber)).state).toBe('sending')
+  expect((await claimOf(gateway, 'LOST')).state).toBe('sending')
 
-  makeRoom()
+  disk.isFull = false
   await beat(() => expect(existsSync(emergency)).toBe(false))
   expect(gateway.lines()).toContainEqual(
     expect.objectContaining({ msg: 'a booking was recorded late', was: 'sending' }),
   )
-  expect((await claimOf(gateway, LOST.ReferenceNumber)).state).toBe('unknown')
+  expect((await claimOf(gateway, 'LOST')).state).toBe('unknown')
   const sent = creations(gateway)
-  expectBooked(await book(gateway, DURING), true)
+  expectBooked(await book(gateway), true)
   expectBooked(await book(gateway, { ReferenceNumber: 'QUOTE' }))
   expect(creations(gateway)).toBe(sent)
   expect(expectBooked(await book(gateway, { ReferenceNumber: 'CANCELED' }))).not.toBe(canceled)
