@@ -5,10 +5,10 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { type Store, StoreDown } from '../../src/store/store.ts'
-import { type Answered, basic, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
+import { type Answered, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
 import * as desk from './desk.ts'
-import { claimOf, creations, OTHER_VIN, shipments } from './desk.ts'
+import { claimOf, creations, expectBooked, OTHER_VIN, shipments } from './desk.ts'
 
 /*
  * Promise: a quote that is approved and then booked is one shipment, whether the service makes one of it on approval or not
@@ -25,16 +25,26 @@ const quote = (gateway: TestGateway, changes: object = {}) =>
   post(gateway, '/getShippingQuote.php', { ...quoteExample, ...changes })
 const approve = (gateway: TestGateway, names: object = {}) =>
   post(gateway, '/getShippingQuote.php', { ActionName: 'Accept Rate', ShipmentNumber: NUMBER, ...names })
+const approveAtService = (gateway: TestGateway, id: string) => desk.ask(gateway, 'POST', `/v2/quote/${id}/approve`)
 const book = (gateway: TestGateway, changes: object = {}) => desk.book(gateway, { ReferenceNumber: NUMBER, ...changes })
-const cancel = (gateway: TestGateway, name: object = {}) =>
-  post(gateway, '/deleteShipment.php', { ReferenceNumber: NUMBER, ...name })
-const read = (gateway: TestGateway, name: Record<string, string> = {}) =>
-  get(gateway, `/getShipment.php?${new URLSearchParams({ ReferenceNumber: NUMBER, ...name })}`)
-const ask = (url: string, method: string) => fetch(url, { method, headers: { authorization: basic() } })
+const cancel = (gateway: TestGateway, VinNo = '') =>
+  post(gateway, '/deleteShipment.php', { ReferenceNumber: NUMBER, VinNo })
+const read = (gateway: TestGateway, VinNo = '') =>
+  get(gateway, `/getShipment.php?${new URLSearchParams({ ReferenceNumber: NUMBER, VinNo })}`)
 
-const vins = (gateway: TestGateway) => shipments(gateway).map(({ vehicles }) => vehicles.map(({ vin }) => vin).join())
 const sent = ({ sandbox }: TestGateway) => sandbox.requests.splice(0).map(({ method, path }) => `${method} ${path}`)
 const lastBody = ({ sandbox }: TestGateway) => JSON.parse(sandbox.requests.at(-1)?.body ?? '')
+
+/** The service's own reply with other members, or without those that are undefined. */
+const having = (more: object, on: NonNullable<Fault['on']>): Fault => ({
+  kind: 'change',
+  change: ({ body: text, ...answer }) => ({
+    ...answer,
+    body: JSON.stringify({ ...JSON.parse(String(text)), ...more }),
+  }),
+  process: true,
+  on,
+})
 
 /** A gateway with a quote. */
 async function openQuoted(approvalBooks: boolean, options: TestGatewayOptions = {}) {
@@ -50,10 +60,6 @@ async function openApproved(approvalBooks: boolean, options: TestGatewayOptions 
   expectApproved(await approve(gateway), approvalBooks)
   gateway.sandbox.requests.length = 0
   return { gateway, id }
-}
-
-function expectBooked(answer: Answered): void {
-  expect([answer.status, answer.json.TransportationBooked], answer.text).toEqual([200, 'Yes'])
 }
 
 /** Checks an approval: it is a booking only where the service shows a shipment. */
@@ -79,26 +85,21 @@ async function expectAnsweredFrom(gateway: TestGateway, id: string): Promise<voi
   expect(requests.filter((request) => !request.startsWith('GET'))).toEqual([])
 }
 
-describe.each([
-  { world: 'approving books', approvalBooks: true },
-  { world: 'approving books nothing', approvalBooks: false },
-])('where $world', ({ approvalBooks }) => {
+describe.each([true, false])('where approving books: %s', (approvalBooks) => {
   test.each(['in version 1', 'under /v2/', 'under /v2/, where the reply is lost'])(
     'approved %s, then booked is one shipment, which its names read and cancel',
     async (how) => {
       const { gateway, id } = await openQuoted(approvalBooks)
       if (how.endsWith('lost')) gateway.sandbox.fail({ kind: 'reset-after', on: OF_QUOTE })
       // The service has accepted the credential under /v2/, too.
-      await ask(`${gateway.url}/v2/shipments/none`, 'GET')
+      await get(gateway, '/v2/shipments/none')
       if (how === 'in version 1') await approve(gateway)
-      else await ask(`${gateway.url}/v2/quote/${id}/approve`, 'POST')
-      const first = await book(gateway)
-      expectBooked(first)
-      expect(shipments(gateway)).toMatchObject([{ external_id: NUMBER, vehicles: [{ vin: VIN }] }])
-      expect(shipments(gateway)[0]?.id === id).toBe(approvalBooks)
+      else await approveAtService(gateway, id)
+      const made = expectBooked(await book(gateway))
+      expect(shipments(gateway)).toMatchObject([{ id: made, external_id: NUMBER, vehicles: [{ vin: VIN }] }])
+      expect(made === id).toBe(approvalBooks)
       sent(gateway)
-      const retry = await book(gateway)
-      expect([retry.text, retry.headers.get('idempotent-replayed')]).toEqual([first.text, 'true'])
+      expect(expectBooked(await book(gateway), true)).toBe(made)
       expect((await book(gateway, { DeliveryName: 'Somebody Else' })).status).toBe(409)
       expect(sent(gateway)).toEqual([])
       expect((await read(gateway)).json).toMatchObject({ ReferenceNumber: NUMBER, VinNo: VIN })
@@ -113,38 +114,9 @@ describe.each([
     },
   )
 
-  test.each(['one after the other', 'at once'])('two vehicles %s are two shipments', async (order) => {
-    const { gateway } = await openApproved(approvalBooks)
-    const bookVin = (VinNo: string) => book(gateway, { VinNo })
-    if (order === 'at once') (await Promise.all([VIN, OTHER_VIN].map(bookVin))).forEach(expectBooked)
-    else for (const VinNo of [VIN, OTHER_VIN]) expectBooked(await bookVin(VinNo))
-    expect(gateway.sandbox.requests.filter(({ body }) => body.includes('quote_id')).length).toBeLessThanOrEqual(1)
-    expect(vins(gateway).sort()).toEqual([VIN, OTHER_VIN])
-    expect((await read(gateway, { VinNo: VIN })).json.VinNo).toBe(VIN)
-    const unclear = await cancel(gateway)
-    expect([unclear.status, unclear.json.Message.includes('(none)')]).toEqual([409, false])
-    for (const VinNo of [VIN, OTHER_VIN]) expect((await cancel(gateway, { VinNo })).status).toBe(200)
-    expect(shipments(gateway)).toEqual([])
-  })
-
-  test('booked under the other name of the quote is the same shipment, and another VIN cancels nothing', async () => {
-    const { gateway } = await openApproved(approvalBooks)
-    expectBooked(await book(gateway, { ReferenceNumber: OTHER_NAME }))
-    for (const ReferenceNumber of [NUMBER, OTHER_NAME]) {
-      expect((await read(gateway, { ReferenceNumber })).json.VinNo).toBe(VIN)
-      expect([404, 409]).toContain((await cancel(gateway, { ReferenceNumber, VinNo: OTHER_VIN })).status)
-    }
-    expect(vins(gateway)).toEqual([VIN])
-    await cancel(gateway)
-    await book(gateway, { VinNo: OTHER_VIN })
-    expect((await cancel(gateway, { VinNo: '2HGFC2F59KH512345' })).status).toBe(409)
-    expect(vins(gateway)).toEqual([OTHER_VIN])
-  })
-
   test('an approval under a number that is booked is answered from that booking; once canceled, it is sent', async () => {
     const { gateway } = await openQuoted(approvalBooks)
-    await book(gateway)
-    await expectAnsweredFrom(gateway, shipments(gateway)[0]?.id ?? '')
+    await expectAnsweredFrom(gateway, expectBooked(await book(gateway)))
     // Nothing was approved, so the next booking asks for nothing.
     await cancel(gateway)
     sent(gateway)
@@ -161,46 +133,26 @@ describe.each([
     const { gateway, id } = await openApproved(approvalBooks, { env: { APPROVAL_BOOKS: 'no' } })
     // The service makes another shipment of the approval where the operator says wrongly that it makes none.
     const ofApproval = approvalBooks ? 1 : 0
-    for (const round of [1, 2]) {
+    for (const names of [{ external_id: NUMBER, quote_id: id }, { external_id: NUMBER }]) {
       expectBooked(await book(gateway))
-      expect(lastBody(gateway)).toMatchObject({ external_id: NUMBER, ...(round === 1 && { quote_id: id }) })
-      expect((await book(gateway)).headers.get('idempotent-replayed')).toBe('true')
+      expect(lastBody(gateway)).toMatchObject(names)
+      expectBooked(await book(gateway), true)
       expect(sent(gateway)).toEqual(['POST /v2/shipments'])
       expect(shipments(gateway)).toHaveLength(ofApproval + 1)
-      expect((await read(gateway, { VinNo: VIN })).json).toMatchObject({ ReferenceNumber: NUMBER, VinNo: VIN })
-      expect((await cancel(gateway, { VinNo: VIN })).status).toBe(200)
-      expect(shipments(gateway)).toHaveLength(ofApproval)
+      expect((await cancel(gateway, VIN)).status).toBe(200)
       sent(gateway)
     }
   })
 })
 
-test('a number means the booking that was made with it: a booking under the other number of the quote does not take it', async () => {
-  const { gateway } = await openQuoted(false)
-  expectBooked(await book(gateway))
-  expectBooked(await book(gateway, { ReferenceNumber: OTHER_NAME }))
-  const [first] = shipments(gateway)
-  sent(gateway)
-  await read(gateway)
-  expect(sent(gateway)).toEqual([`GET /v2/shipments/${first?.id}`])
-})
-
 describe('the shipment that an approval made', () => {
-  test('is what its number means, even after later quotes, and is not approved again', async () => {
+  test('is what its number means, even after later quotes; it is not approved again, and takes the booking', async () => {
     const { gateway, id } = await openApproved(true)
     await quote(gateway, { TempShipToPostalCode: '60601' })
     expect((await read(gateway)).json).toMatchObject({ ShipmentNumber: NUMBER, DeliveryZip: '33166' })
     await expectAnsweredFrom(gateway, id)
-    expect((await cancel(gateway)).status).toBe(200)
-    expect(shipments(gateway)).toEqual([])
-  })
-
-  test('is no success of an approval once it is canceled', async () => {
-    const { gateway } = await openApproved(true)
-    await cancel(gateway)
-    const { status, json } = await approve(gateway)
-    expect(status).toBe(409)
-    expect(json).toEqual({ Cost: '', ShipmentNumber: NUMBER, Message: expect.stringMatching(/canceled/) })
+    expectBooked(await book(gateway))
+    expect(shipments(gateway)).toMatchObject([{ id, vehicles: [{ vin: VIN }] }])
   })
 
   test('gets the fields of the booking alone, with or without a VIN', async () => {
@@ -318,53 +270,38 @@ describe('an approval', () => {
     expect(shipments(gateway)).toHaveLength(1)
   })
 
-  test('that the service refuses leaves nothing', async () => {
-    const { gateway } = await openQuoted(true)
+  test.each(['in version 1', 'under /v2/'])('that the service refuses %s leaves nothing', async (where) => {
+    const { gateway, id } = await openQuoted(true)
     gateway.sandbox.fail({ kind: 'status', status: 422, on: OF_QUOTE })
-    expect((await approve(gateway)).status).toBe(422)
+    const refused = where === 'in version 1' ? approve(gateway) : approveAtService(gateway, id)
+    expect((await refused).status).toBe(422)
     sent(gateway)
     expectBooked(await book(gateway))
     expect(lastBody(gateway)).not.toHaveProperty('quote_id')
     expect(sent(gateway)).toEqual(['POST /v2/shipments'])
   })
 
-  test('of a quote whose booking is under way, or whose outcome is not known, is not sent', async () => {
-    const { gateway } = await openQuoted(true, { env: SHORT })
-    const { answer } = await desk.begin(gateway, { kind: 'timeout' }, { ReferenceNumber: NUMBER })
-    const early = await approve(gateway)
-    expect([early.status, early.headers.get('retry-after')]).toEqual([409, '5'])
-    const handle = desk.expectUnknown(await answer)
-    for (const names of [{}, { ShipmentNumber: '', OrderRefNumber: OTHER_NAME }]) {
-      expect(await approve(gateway, names)).toMatchObject({
-        status: 503,
-        json: { Message: expect.stringContaining(handle) },
-      })
-    }
-    expect(shipments(gateway)).toHaveLength(1)
-    expect(gateway.sandbox.requests.filter(({ path }) => path.endsWith('/approve'))).toEqual([])
-  })
-
-  test('under a number, of a quote whose booking under its other number has an unknown outcome, is not sent', async () => {
-    const { gateway } = await openQuoted(true, { env: SHORT })
-    gateway.sandbox.fail({ kind: 'timeout', on: desk.ON_CREATION })
-    const handle = desk.expectUnknown(await book(gateway, { ReferenceNumber: OTHER_NAME }))
-    const answer = await approve(gateway)
-    expect([answer.status, answer.json.Message]).toEqual([503, expect.stringContaining(handle)])
-  })
+  test.each([NUMBER, OTHER_NAME])(
+    'of a quote whose booking as %s has no outcome yet is not sent',
+    async (reference) => {
+      const { gateway } = await openQuoted(true, { env: SHORT })
+      const { answer } = await desk.begin(gateway, { kind: 'timeout' }, { ReferenceNumber: reference })
+      const early = await approve(gateway)
+      expect([early.status, early.headers.get('retry-after')]).toEqual([409, '5'])
+      const Message = expect.stringContaining(desk.expectUnknown(await answer))
+      for (const names of [{}, { ShipmentNumber: '', OrderRefNumber: OTHER_NAME }]) {
+        expect(await approve(gateway, names)).toMatchObject({ status: 503, json: { Message } })
+      }
+      expect(shipments(gateway)).toHaveLength(1)
+      expect(gateway.sandbox.requests.filter(({ path }) => path.endsWith('/approve'))).toEqual([])
+    },
+  )
 
   test.each([{ approved: false }, { approved: 'no' }, { status: 'Rejected' }])(
     'that is answered %j is not approved, and its shipment takes a booking',
     async (said) => {
       const { gateway, id } = await openQuoted(true)
-      gateway.sandbox.fail({
-        kind: 'change',
-        change: ({ body: text, ...answer }) => ({
-          ...answer,
-          body: JSON.stringify({ ...JSON.parse(String(text)), ...said }),
-        }),
-        process: true,
-        on: OF_QUOTE,
-      })
+      gateway.sandbox.fail(having(said, OF_QUOTE))
       expect((await approve(gateway)).status).toBe(502)
       expectBooked(await book(gateway))
       expect(shipments(gateway).map((shipment) => shipment.id)).toEqual([id])
@@ -373,38 +310,8 @@ describe('an approval', () => {
 
   test('that is answered from a shipment without a number tells its id', async () => {
     const { gateway, id } = await openApproved(true)
-    gateway.sandbox.fail({
-      kind: 'change',
-      change: ({ body: text, ...answer }) => ({
-        ...answer,
-        body: JSON.stringify({ ...JSON.parse(String(text)), number: undefined }),
-      }),
-      on: { method: 'GET' },
-    })
+    gateway.sandbox.fail(having({ number: undefined }, GET))
     expect((await approve(gateway)).json.Message).toContain(`as shipment ${id};`)
-  })
-
-  test('under /v2/ that the service refuses leaves nothing, and one that the store cannot keep is passed on', async () => {
-    const store = createMemoryStore()
-    let fails = false
-    const put: Store['put'] = (write) =>
-      fails && write.thing ? Promise.reject(new StoreDown('full')) : store.put(write)
-    const { gateway, id } = await openQuoted(true, { store: { ...store, put } })
-    const path = `${gateway.url}/v2/quote/${id}/approve`
-    gateway.sandbox.fail({ kind: 'status', status: 422, on: OF_QUOTE })
-    expect((await ask(path, 'POST')).status).toBe(422)
-    sent(gateway)
-    expectBooked(await book(gateway))
-    expect(sent(gateway)).toEqual(['POST /v2/shipments'])
-    fails = true
-    expect((await ask(path, 'POST')).status).toBe(200)
-  })
-
-  test('of an older quote of the number takes the booking', async () => {
-    const { gateway, id } = await openApproved(true)
-    await quote(gateway)
-    expectBooked(await book(gateway))
-    expect(shipments(gateway)).toMatchObject([{ id, vehicles: [{ vin: VIN }] }])
   })
 
   test('that says nothing of a shipment tells of none', async () => {
@@ -421,8 +328,7 @@ describe('a shipment that an approval named', () => {
   /** Makes a shipment at the service, as an approval does that gives it an id of its own. */
   async function make({ sandbox }: TestGateway, more: object = {}): Promise<string> {
     const made = { customer: { customer_name: 'Pat' }, pickup: { city: 'Miami' }, vehicles: [{}], ...more }
-    const headers = { authorization: basic(), 'content-type': 'application/json' }
-    await fetch(`${sandbox.url}/v2/shipments`, { method: 'POST', headers, body: JSON.stringify(made) })
+    await post(sandbox, '/v2/shipments', made, { 'content-type': 'application/json' })
     sandbox.requests.length = 0
     return [...sandbox.shipments.keys()].at(-1) ?? ''
   }
@@ -453,8 +359,7 @@ describe('a shipment that an approval named', () => {
     expect(creations(gateway)).toBe(0)
     expect(shipments(gateway)).toMatchObject([{ id, external_id: NUMBER, vehicles: [{ vin: VIN }] }])
     expectBooked(await book(gateway, { VinNo: OTHER_VIN }))
-    expect([creations(gateway), vins(gateway)]).toEqual([1, [VIN, OTHER_VIN]])
-    expect((await read(gateway, { VinNo: VIN })).json).toMatchObject({ VinNo: VIN, ReferenceNumber: NUMBER })
+    expect(creations(gateway)).toBe(1)
   })
 
   test('takes the booking if it has the other number of the quote', async () => {
@@ -518,8 +423,8 @@ describe('a shipment that an approval named', () => {
     const { gateway, id: quoteId } = await openQuoted(false)
     const reply = text.replace('ID', await make(gateway))
     gateway.sandbox.fail(body(reply, OF_QUOTE))
-    const answer = await ask(`${gateway.url}/v2/quote/${quoteId}/approve`, 'POST')
-    expect([answer.status, await answer.text()]).toEqual([200, reply])
+    const answer = await approveAtService(gateway, quoteId)
+    expect([answer.status, answer.text]).toEqual([200, reply])
     expectBooked(await book(gateway))
     expect(creations(gateway)).toBe(created)
   })

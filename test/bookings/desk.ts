@@ -5,7 +5,7 @@ import { loadMappings } from '../../src/config/mappings.ts'
 import type { Catalog } from '../../src/mapping/catalog.ts'
 import type { Claim, Store } from '../../src/store/store.ts'
 import { SETTINGS } from '../events/office.ts'
-import { type Answered, post, type TestGateway } from '../gateway.ts'
+import { type Answered, basic, post, type TestGateway } from '../gateway.ts'
 import type { Fault, RecordedRequest, Sandbox, Shipment } from '../stand-in/stand-in.ts'
 
 /** The reference of the example. */
@@ -27,6 +27,12 @@ export function book(
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Answered> {
   return post(gateway, '/createShipment.php', { ...bookingExample, ...changes }, headers)
+}
+
+/** Calls version 2 through the gateway. */
+export async function ask({ url }: { readonly url: string }, method: string, path: string, headers: object = {}) {
+  const reply = await fetch(url + path, { method, headers: { authorization: basic(), ...headers } })
+  return { status: reply.status, text: await reply.text() }
 }
 
 /** Begins a booking that meets a fault; resolves once the service has its request, and before there is an answer. */

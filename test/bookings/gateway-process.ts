@@ -3,26 +3,20 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { onTestFinished } from 'vitest'
-import { COMPILED_ONCE } from '../command.ts'
-
-const MAIN = join(import.meta.dirname, '../../src/main.ts')
+import { COMPILED_ONCE, ROOT } from '../command.ts'
 
 export interface GatewayProcessOptions {
   readonly storeUrl: string
   readonly serviceUrl: string
   readonly env?: Readonly<Record<string, string>>
-  /** Options of Node's own. */
-  readonly nodeOptions?: readonly string[]
+  /** Modules of this folder that are imported before the gateway. */
+  readonly imports?: readonly string[]
 }
 
-/** Starts a gateway in a separate process, and waits until it listens; it ends with the test. */
-export async function startGatewayProcess({
-  storeUrl,
-  serviceUrl,
-  env = {},
-  nodeOptions = [],
-}: GatewayProcessOptions): Promise<{ readonly url: string; readonly child: ChildProcess }> {
+/** Starts a gateway in a separate process, which ends with the test; its address resolves once it listens. */
+export function launchGateway({ storeUrl, serviceUrl, env = {}, imports = [] }: GatewayProcessOptions) {
   const settings = {
     ...COMPILED_ONCE,
     PATH: process.env['PATH'] ?? '',
@@ -35,16 +29,31 @@ export async function startGatewayProcess({
     EMERGENCY_LOG_FILE: join(tmpdir(), `transload-${process.pid}${storeUrl.replace(/\W+/g, '-').slice(-80)}.ndjson`),
     ...env,
   }
-  const child = spawn(process.execPath, [...nodeOptions, MAIN], { env: settings, stdio: ['ignore', 'pipe', 'inherit'] })
-  onTestFinished(async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return
-    child.kill('SIGKILL')
-    await once(child, 'exit')
-  })
-  for await (const line of createInterface(child.stdout)) {
+  const words = [...imports.flatMap((file) => ['--import', join(import.meta.dirname, file)]), join(ROOT, 'src/main.ts')]
+  const child = spawn(process.execPath, words, { env: settings, stdio: ['ignore', 'pipe', 'inherit'] })
+  onTestFinished(() => end(child))
+  return { child, url: listening(child.stdout) }
+}
+
+/** Starts such a gateway, and waits until it listens. */
+export async function startGatewayProcess(options: GatewayProcessOptions) {
+  const { child, url } = launchGateway(options)
+  return { child, url: await url }
+}
+
+async function listening(stdout: Readable): Promise<string> {
+  for await (const line of createInterface(stdout)) {
     if (!line.includes('"listening"')) continue
-    child.stdout.resume()
-    return { url: JSON.parse(line).url, child }
+    stdout.resume()
+    return JSON.parse(line).url
   }
   throw new Error('the gateway ended before it listened')
+}
+
+/** Ends a process, and waits until it is gone. */
+export async function end(child: ChildProcess, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const gone = once(child, 'exit')
+  child.kill(signal)
+  await gone
 }

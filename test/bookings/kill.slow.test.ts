@@ -1,6 +1,5 @@
 /** Promise: a gateway that is killed under load books nothing twice and loses nothing (contract, section 7). */
 
-import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -11,8 +10,8 @@ import { startGateway } from '../gateway.ts'
 import { size } from '../size.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
 import { book, claimOf, creations, expectBooked, expectUnknown, isCreation, ON_CREATION, statesOf } from './desk.ts'
-import { startGatewayProcess } from './gateway-process.ts'
-import { inWords, killUnderLoad } from './kill-harness.ts'
+import { end, startGatewayProcess } from './gateway-process.ts'
+import { killUnderLoad } from './kill-harness.ts'
 
 /*
  * Promise: a gateway that is killed books nothing twice and loses nothing: a booking is claimed durably before it is sent, and after
@@ -25,8 +24,8 @@ const KILLS = size(5, 20)
 const CONTROL_KILLS = 40
 
 test('a gateway that is killed under load books nothing twice and loses nothing', { timeout: LONG_MS }, async () => {
-  const report = await killUnderLoad({ kills: KILLS, build: 'claiming', untilUnknown: true })
-  process.stdout.write(`with claims: ${inWords(report)}\n`)
+  const report = await killUnderLoad({ kills: KILLS, until: 'unknown' })
+  process.stdout.write(`${JSON.stringify(report)}\n`)
   expect(report).toMatchObject({ duplicates: 0, lost: 0 })
   expect(report.acknowledged + report.unknown).toBe(report.references)
   expect(report.acknowledged).toBeGreaterThan(KILLS)
@@ -35,9 +34,11 @@ test('a gateway that is killed under load books nothing twice and loses nothing'
   expect(report.unknown).toBeGreaterThan(0)
 })
 
-test('the same harness finds the duplicates of a gateway that claims nothing', { timeout: LONG_MS }, async () => {
-  const report = await killUnderLoad({ kills: CONTROL_KILLS, build: 'unclaimed', untilDuplicate: true })
-  process.stdout.write(`without claims: ${inWords(report)}\n`)
+test('the same harness finds the duplicates of a gateway that sends the unknown again', {
+  timeout: LONG_MS,
+}, async () => {
+  const env = { MISTAKE: 'an unknown key is claimed again' }
+  const report = await killUnderLoad({ kills: CONTROL_KILLS, until: 'duplicate', env, imports: ['mistake.ts'] })
   expect(report.duplicates).toBeGreaterThan(0)
 })
 
@@ -66,8 +67,7 @@ test('the next start knows at once that a gateway has died in the middle', { tim
   const db = new DatabaseSync(path, { readOnly: true })
   expect(db.prepare('SELECT state FROM claims').all()).toEqual([{ state: 'sending' }])
   db.close()
-  child.kill('SIGKILL')
-  await once(child, 'exit')
+  await end(child)
   expect(await lost).toBeUndefined()
 
   const gateway = await startNext()

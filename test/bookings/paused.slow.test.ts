@@ -15,7 +15,7 @@ import { startSandbox } from '../stand-in/stand-in.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { book, claimOf, creations, expectBooked, settleAs, settlementOf, shipments, statesOf } from './desk.ts'
 import { startGatewayProcess } from './gateway-process.ts'
-import { countUp, book as tryToBook } from './kill-harness.ts'
+import { countUp, duplicates, startCallers, book as tryToBook } from './kill-harness.ts'
 
 /*
  * Promise: a gateway that stands still between the claim of a booking and its request sends nothing once more than half of its lease
@@ -27,8 +27,6 @@ const SECOND_MS = 1_000
 /** A lease lasts ten seconds. */
 const LESS_THAN_HALF_MS = 1_500
 const MORE_THAN_HALF_MS = 6_500
-const HOUR_AHEAD = join(import.meta.dirname, 'hour-ahead.ts')
-const NO_SECOND_LOOK = join(import.meta.dirname, 'no-second-look.ts')
 const certificate = (name: string) => join(import.meta.dirname, '../http/certificates', name)
 
 let server: PostgresServer
@@ -69,20 +67,23 @@ async function holdService(serviceUrl: string, hold: (letThrough: () => void) =>
   return `https://localhost:${await listen(front)}`
 }
 
+/** A setting of gateways that send without a second look at their claim. */
+const MISTAKEN = { MISTAKE: 'the claim is not looked at again before the request' }
+
 /** Starts a gateway whose way to the service is held. */
-function startHeld(storeUrl: string, serviceUrl: string, imports: readonly string[], env: object = {}) {
-  const nodeOptions = imports.flatMap((file) => ['--import', file])
+function startHeld(storeUrl: string, serviceUrl: string, env: Readonly<Record<string, string>> = {}, clock?: string) {
   const own = { ...OWN, V2_CA_FILE: certificate('authority.pem'), ...env }
-  return startGatewayProcess({ storeUrl, serviceUrl, env: own, nodeOptions })
+  const imports = [clock ?? [], 'MISTAKE' in env ? 'mistake.ts' : []].flat()
+  return startGatewayProcess({ storeUrl, serviceUrl, env: own, imports })
 }
 
 /** A gateway that can be paused, and another on the same store before the same service. */
-async function openPair(storeUrl: string, imports: readonly string[] = []) {
+async function openPair(storeUrl: string, env = {}) {
   const neighbor = await startGateway({ store: await openStore(storeUrl) })
   const held: (() => void)[] = []
   let isOpen = false
   const way = await holdService(neighbor.sandbox.url, (letThrough) => (isOpen ? letThrough() : held.push(letThrough)))
-  const { url, child } = await startHeld(storeUrl, way, imports)
+  const { url, child } = await startHeld(storeUrl, way, env)
   /** Begins bookings, and stops the gateway once each has a claim and a connection. */
   const begin = async (...references: readonly string[]) => {
     const answers = references.map((ReferenceNumber) => book({ url }, { ReferenceNumber }))
@@ -160,7 +161,6 @@ describe.each(engines)('a gateway on %s that stands still before it sends', (eng
 })
 
 const CALLERS = 12
-const RETRY_PAUSE_MS = 50
 /** A caller that gets no answer in this time tries again. */
 const CALLER_PATIENCE_MS = 3_000
 const SETTLE_EVERY_MS = 300
@@ -175,8 +175,8 @@ interface Pauses {
   readonly longestMs: number
   /** Pauses no more once the service has booked a reference twice. */
   readonly untilDuplicate?: boolean
-  /** Modules that are imported before both gateways. */
-  readonly imports?: readonly string[]
+  /** Settings of both gateways. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 /**
@@ -184,42 +184,27 @@ interface Pauses {
  * Returns the shipments beyond the first of a reference, the acknowledged bookings that somebody lacks, and the settlements that were
  * changed afterwards.
  */
-async function pauseUnderLoad({ pauses: most, shortestMs, longestMs, untilDuplicate, imports = [] }: Pauses) {
+async function pauseUnderLoad({ pauses: most, shortestMs, longestMs, untilDuplicate, env }: Pauses) {
   const storeUrl = await server.createDatabase()
   const sandbox = await startSandbox()
   onTestFinished(() => sandbox.close())
   const way = await holdService(sandbox.url, (letThrough) => setTimeout(letThrough, Math.random() * HANDSHAKE_MS))
   const store = await openStore(storeUrl)
   onTestFinished(() => store.close())
-  const start = (own: readonly string[]) =>
+  const start = (clock?: string) => {
+    const EMERGENCY_LOG_FILE = join(folder, `${crypto.randomUUID()}.ndjson`)
     // Longer than any pause: it is not the time-out that keeps a request from being sent.
-    startHeld(storeUrl, way, [...imports, ...own], {
-      UPSTREAM_TIMEOUT_MS: '30000',
-      EMERGENCY_LOG_FILE: join(folder, `${crypto.randomUUID()}.ndjson`),
-    })
-  const gateways = await Promise.all([start([HOUR_AHEAD]), start([])])
-  const duplicates = () =>
-    sandbox.shipments.size - new Set([...sandbox.shipments.values()].map(({ external_id }) => external_id)).size
-
-  let isOver = false
-  let references = 0
-  const acknowledged = new Map<string, string>()
-  const caller = async () => {
-    while (!isOver) {
-      references += 1
-      const reference = `REF-${references}`
-      for (let tries = references; !acknowledged.has(reference); tries += 1) {
-        const { url } = gateways[tries % 2 === 0 ? 0 : 1]
-        const answer = await tryToBook(url, reference, CALLER_PATIENCE_MS)
-        if (answer?.word === 'Yes') acknowledged.set(reference, answer.id)
-        else await pause(RETRY_PAUSE_MS)
-      }
-    }
+    return startHeld(storeUrl, way, { UPSTREAM_TIMEOUT_MS: '30000', EMERGENCY_LOG_FILE, ...env }, clock)
   }
-  let isAllAnswered = false
-  const calling = Promise.all(Array.from({ length: CALLERS }, caller)).then(() => {
-    isAllAnswered = true
+  const gateways = await Promise.all([start('hour-ahead.ts'), start()])
+
+  const acknowledged = new Map<string, string>()
+  const stop = startCallers(CALLERS, async (reference, tries) => {
+    const answer = await tryToBook(gateways[tries % 2 === 0 ? 0 : 1].url, reference, CALLER_PATIENCE_MS)
+    if (answer?.word === 'Yes') acknowledged.set(reference, answer.id)
+    return answer?.word === 'Yes'
   })
+  let isAllAnswered = false
   const settled: string[] = []
   const operator = async () => {
     while (!isAllAnswered) {
@@ -234,7 +219,7 @@ async function pauseUnderLoad({ pauses: most, shortestMs, longestMs, untilDuplic
 
   let pauses = 0
   const pauser = async ({ child }: { readonly child: ChildProcess }) => {
-    for (let nth = 0; nth < most && !(untilDuplicate && duplicates() > 0); nth += 1) {
+    for (let nth = 0; nth < most && !(untilDuplicate && duplicates(sandbox) > 0); nth += 1) {
       await pause(Math.random() * LONGEST_LIFE_MS)
       child.kill('SIGSTOP')
       await pause(shortestMs + Math.random() * (longestMs - shortestMs))
@@ -243,13 +228,14 @@ async function pauseUnderLoad({ pauses: most, shortestMs, longestMs, untilDuplic
     }
   }
   await Promise.all(gateways.map(pauser))
-  isOver = true
-  await Promise.all([calling, operating])
+  const references = await stop()
+  isAllAnswered = true
+  await operating
   await sandbox.idle()
   const { lost } = await countUp(sandbox, storeUrl, { acknowledged, unknown: new Set<string>() })
   const trails = await Promise.all(settled.map((handle) => store.audit(handle)))
   const overwritten = trails.filter((trail) => !trail.at(-1)?.why.startsWith('settled')).length
-  const report = { pauses, references, settled: settled.length, duplicates: duplicates(), lost, overwritten }
+  const report = { pauses, references, settled: settled.length, duplicates: duplicates(sandbox), lost, overwritten }
   process.stdout.write(`${JSON.stringify(report)}\n`)
   return report
 }
@@ -267,7 +253,7 @@ test('gateways that are paused under load book nothing twice, lose nothing and o
 // They take minutes.
 if (WHOLE) {
   test('a gateway that does not look at its claim again books twice', { timeout: LONG_MS }, async () => {
-    const { neighbor, begin, goOn, untilUnknown } = await openPair(await stores.postgres(), [NO_SECOND_LOOK])
+    const { neighbor, begin, goOn, untilUnknown } = await openPair(await stores.postgres(), MISTAKEN)
     const [answer] = await begin('REBOOKED')
     await untilUnknown('REBOOKED')
     await settleAs(neighbor.store, await claimOf(neighbor, 'REBOOKED'), 'not-booked')
@@ -280,7 +266,7 @@ if (WHOLE) {
   test('the same harness finds the duplicates of such gateways', { timeout: LONG_MS }, async () => {
     // Long enough for the other gateway and the operator; the first pause mostly will do.
     const times = { pauses: 12, shortestMs: 12 * SECOND_MS, longestMs: 15 * SECOND_MS }
-    const report = await pauseUnderLoad({ ...times, untilDuplicate: true, imports: [NO_SECOND_LOOK] })
+    const report = await pauseUnderLoad({ ...times, untilDuplicate: true, env: MISTAKEN })
     expect(report.duplicates).toBeGreaterThan(0)
   })
 }

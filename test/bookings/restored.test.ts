@@ -1,137 +1,70 @@
 /** Promise: a restored store answers unknown for what it may lack (contract, section 7). */
 
-import { rmSync } from 'node:fs'
-import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Origin } from '../../src/store/doubt.ts'
-import { backupStore } from '../../src/store/sqlite/backup.ts'
-import { restoreStore } from '../../src/store/sqlite/restore.ts'
-import { createMemoryStore, openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { type Store, StoreDown } from '../../src/store/store.ts'
-import { newFolder } from '../command.ts'
 import { deliver, EVENT, startReceiver, untilState } from '../events/deliver.ts'
-import { CLIENT, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
-import { startSandbox } from '../stand-in/stand-in.ts'
-import {
-  book,
-  claimOf,
-  creations,
-  expectBooked,
-  expectUnknown,
-  heartbeats,
-  settleAs,
-  settlementOf,
-  shipments,
-  statesOf,
-} from './desk.ts'
+import { OWN, post, startGateway } from '../gateway.ts'
+import { book, claimOf, creations, expectBooked, expectUnknown, heartbeats, ON_CREATION, settleAs } from './desk.ts'
 
 /*
  * Promise: what a restored store may lack is not sent again: its outcome is unknown until an operator, or the service, says
- * (contract, section 7: bookings happen once).
+ * (contract, section 7: bookings happen once; test/commands/store.slow.test.ts has the commands).
  */
 
 const named = (ReferenceNumber: string) => ({ ReferenceNumber })
 
-test.each([false, true])('after a restore, with a doubt: %s', async (isDoubted) => {
-  const folder = newFolder('restored')
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const [path, file] = [join(folder, 'store.db'), join(folder, 'backup.db')]
-  const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
-  onTestFinished(() => sandbox.close())
-  /** Runs a gateway on the store, in front of one service. */
-  async function withGateway<T>(work: (gateway: TestGateway) => Promise<T>): Promise<T> {
-    const store = await openSqliteStore({ path })
-    const env = { EMERGENCY_LOG_FILE: join(folder, 'e') }
-    const gateway = await startGateway({ store, serviceUrl: sandbox.url, env })
-    const done = await work(gateway)
-    await gateway.gateway.close()
-    await store.close()
-    return done
-  }
-  const made = (...references: string[]) => references.map((one) => shipments({ sandbox }, one).length)
-  const at = await withGateway(async (gateway) => {
-    expectBooked(await book(gateway, named('KNOWN')))
-    sandbox.fail({ kind: 'status', status: 422, on: { method: 'POST' } })
-    expect((await book(gateway, named('REFUSED'))).status).toBe(422)
-    const backup = await backupStore(path, file)
-    for (const reference of ['LOST', 'REFUSED']) expectBooked(await book(gateway, named(reference)))
-    return backup.at
-  })
-  await restoreStore(path, file, { doubt: isDoubted ? { since: at, until: 0 } : undefined })
-
-  const forgotten = ['LOST', 'REFUSED', 'NEW']
-  const keys = await withGateway(async (gateway) => {
-    expectBooked(await book(gateway, named('KNOWN')), true)
-    const keys: string[] = []
-    for (const reference of forgotten) {
-      const answer = await book(gateway, named(reference))
-      keys.push(isDoubted ? expectUnknown(answer) : expectBooked(answer))
-    }
-    if (isDoubted) {
-      const line = await gateway.logged(/bookings that the store does not know are in doubt/)
-      expect(line).toMatchObject({ level: 'warn', since: new Date(at).toISOString(), declared: expect.any(String) })
-    }
-    return keys
-  })
-  expect(made('KNOWN', ...forgotten)).toEqual(isDoubted ? [1, 1, 1, 0] : [1, 2, 2, 1])
-  if (!isDoubted) return
-
-  const [lost] = shipments({ sandbox }, 'LOST')
-  await withGateway(async (gateway) => {
-    for (const [index, reference] of forgotten.entries()) {
-      expect(expectUnknown(await book(gateway, named(reference)))).toBe(keys[index])
-    }
-    expect(await statesOf(gateway, keys[0] ?? '')).toEqual(['none', 'unknown'])
-    expect(await statesOf(gateway, keys[1] ?? '')).toEqual(['refused', 'unknown'])
-    await settleAs(gateway.store, await claimOf(gateway, 'LOST'), settlementOf(lost))
-    await settleAs(gateway.store, await claimOf(gateway, 'NEW'), 'not-booked')
-    expect(expectBooked(await book(gateway, named('LOST')), true)).toBe(lost?.id)
-    // The store has learnt it since: it is certain.
-    expectBooked(await book(gateway, named('NEW')))
-    expect(await gateway.store.trust()).toBe(true)
-  })
-  await withGateway(async (gateway) => {
-    expectBooked(await book(gateway, named('LATEST')))
-    expect(expectUnknown(await book(gateway, named('REFUSED')))).toBe(keys[1])
-  })
-  expect(made(...forgotten, 'LATEST')).toEqual([1, 1, 1, 1])
-})
-
 const MINUTE_MS = 60_000
 
-/** A store in doubt for an hour, or for so long, with a clock of its own. */
-async function doubtfulStore(forMs = 0) {
+/** A store in doubt since an hour ago, with a clock of its own. */
+async function doubtfulStore() {
   let time = 1_000 * MINUTE_MS
   const store = createMemoryStore({ now: () => time })
-  await store.declareDoubt({ since: time - 60 * MINUTE_MS, until: forMs === 0 ? 0 : time + forMs })
+  await store.declareDoubt({ since: time - 60 * MINUTE_MS, until: 0 })
   const pass = (ms: number) => {
     time += ms
   }
   return { store, pass }
 }
 
-/** Makes a shipment at the service, as a booking before the restore has. */
-async function makeAtService({ sandbox }: TestGateway): Promise<string> {
-  return expectBooked(await book(await startGateway({ serviceUrl: sandbox.url, env: OWN })))
-}
-
-test('a booking in doubt is settled by an event that came before its caller asked again', async () => {
-  const { store, pass } = await doubtfulStore()
-  const gateway = await startReceiver({ store, env: { SWEEP_INTERVAL: '1h' } })
-  const id = await makeAtService(gateway)
-  await deliver(gateway, { ...EVENT, shipment_id: id, event: 'shipment.assigned' })
-  pass(MINUTE_MS)
-  await untilState(store, expectUnknown(await book(gateway)), 'booked')
-  expect(expectBooked(await book(gateway), true)).toBe(id)
+test('what the store may lack is not sent again until an operator says; what it has learnt since is certain', async () => {
+  let now = MINUTE_MS
+  const store = createMemoryStore({ now: () => now })
+  const before = await startGateway({ store })
+  expectBooked(await book(before, named('KNOWN')))
+  before.sandbox.fail({ kind: 'status', status: 422, on: ON_CREATION })
+  expect((await book(before, named('REFUSED'))).status).toBe(422)
+  now += 1
+  await store.declareDoubt({ since: now, until: 0 })
+  const gateway = await startGateway({ store, serviceUrl: before.sandbox.url, env: OWN })
+  const line = await gateway.logged(/bookings that the store does not know are in doubt/)
+  expect(line).toMatchObject({ level: 'warn', since: '1970-01-01T00:01:00.001Z', declared: expect.any(String) })
+  expectBooked(await book(gateway, named('KNOWN')), true)
+  for (const reference of ['REFUSED', 'NEW']) {
+    const key = expectUnknown(await book(gateway, named(reference)))
+    expect(expectUnknown(await book(gateway, named(reference)))).toBe(key)
+    await settleAs(store, await claimOf(gateway, reference), 'not-booked')
+    expectBooked(await book(gateway, named(reference)))
+  }
+  expect(creations(before)).toBe(4)
 })
 
-test('a booking in doubt is settled by a service that finds shipments by their reference', async () => {
-  const { store } = await doubtfulStore()
-  const gateway = await startReceiver({ store, env: { SWEEP_INTERVAL: '1s' }, sandbox: { findsByReference: true } })
-  const id = await makeAtService(gateway)
-  await untilState(store, expectUnknown(await book(gateway)), 'booked')
-  expect(expectBooked(await book(gateway), true)).toBe(id)
-})
+test.each(['an event that came before its caller asked again', 'a service that finds shipments by their reference'])(
+  'a booking in doubt is settled by %s',
+  async (by) => {
+    const { store, pass } = await doubtfulStore()
+    const findsByReference = by.startsWith('a service')
+    const env = { SWEEP_INTERVAL: findsByReference ? '1s' : '1h' }
+    const gateway = await startReceiver({ store, env, sandbox: { findsByReference } })
+    // Made as before the restore.
+    const id = expectBooked(await book(await startGateway({ serviceUrl: gateway.sandbox.url, env: OWN })))
+    if (!findsByReference) await deliver(gateway, { ...EVENT, shipment_id: id })
+    pass(MINUTE_MS)
+    await untilState(store, expectUnknown(await book(gateway)), 'booked')
+    expect(expectBooked(await book(gateway), true)).toBe(id)
+  },
+)
 
 test('many callers of one booking in doubt get one key; one without a reference is in doubt only for its window', async () => {
   const { store, pass } = await doubtfulStore()
@@ -156,50 +89,42 @@ test('what was canceled since the doubt began is booked again; when it ends, boo
   const id = expectBooked(await book(gateway))
   pass(1)
   await store.declareDoubt({ since: 0, until: 1_001 * MINUTE_MS })
-  await beat(() => expect(gateway.lines().filter(({ msg }) => /are in doubt/.test(String(msg)))).toHaveLength(1))
+  const said = (what: RegExp) => gateway.lines().filter(({ msg }) => what.test(String(msg))).length
+  await beat(() => expect(said(/are in doubt/)).toBe(1))
   pass(1)
   expect((await post(gateway, '/deleteShipment.php', { shipment_id: id })).status).toBe(200)
   expect(expectBooked(await book(gateway))).not.toBe(id)
   expectUnknown(await book(gateway, named('EARLY')))
   pass(MINUTE_MS)
-  await beat(() =>
-    expect(gateway.lines().filter(({ msg }) => /not in doubt any more/.test(String(msg)))).toHaveLength(1),
-  )
+  await beat(() => expect(said(/not in doubt any more/)).toBe(1))
   expectBooked(await book(gateway, named('LATE')))
   expectUnknown(await book(gateway, named('EARLY')))
 })
 
-test.each([true, false])(
-  'a claim that the store kept although it failed is freed, unless it is in doubt (%s): then it would count as certain',
-  async (isDoubted) => {
-    const beat = heartbeats()
-    const { store } = await doubtfulStore()
-    if (!isDoubted) await store.trust()
-    let [failures, renewals] = [1, 0]
-    const failing: Store = {
-      ...store,
-      renewLease: (...args) => {
-        renewals += 1
-        return store.renewLease(...args)
-      },
-      claim: async (wanted) => {
-        const taken = await store.claim(wanted)
-        if (failures-- > 0) throw new StoreDown('The answer of the store got lost.')
-        return taken
-      },
-    }
-    const gateway = await startGateway({ store: failing })
-    expect(await book(gateway)).toMatchObject({ status: 503, json: { TransportationBooked: 'No' } })
-    const { handle } = await claimOf(gateway)
-    // A heartbeat does all that there is to catch up with before the next one begins.
-    const next = renewals + 2
-    await beat(() => expect(renewals).toBeGreaterThanOrEqual(next))
-    const answer = await book(gateway)
-    if (isDoubted) expect(expectUnknown(answer)).toBe(handle)
-    else expectBooked(answer)
-    expect(creations(gateway)).toBe(isDoubted ? 0 : 1)
-  },
-)
+test('a claim in doubt that the store kept although it failed is not freed: it would count as certain', async () => {
+  const beat = heartbeats()
+  const { store } = await doubtfulStore()
+  let [failures, renewals] = [1, 0]
+  const failing: Store = {
+    ...store,
+    renewLease: (...args) => {
+      renewals += 1
+      return store.renewLease(...args)
+    },
+    claim: async (wanted) => {
+      const taken = await store.claim(wanted)
+      if (failures-- > 0) throw new StoreDown('The answer of the store got lost.')
+      return taken
+    },
+  }
+  const gateway = await startGateway({ store: failing })
+  expect(await book(gateway)).toMatchObject({ status: 503, json: { TransportationBooked: 'No' } })
+  const { handle } = await claimOf(gateway)
+  // A heartbeat does all that there is to catch up with before the next one begins.
+  const next = renewals + 2
+  await beat(() => expect(renewals).toBeGreaterThanOrEqual(next))
+  expect(expectUnknown(await book(gateway))).toBe(handle)
+})
 
 const COPIED_AT = Date.UTC(2026, 0, 2)
 

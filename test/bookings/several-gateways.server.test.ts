@@ -1,13 +1,12 @@
 /** Promise: gateways that share a PostgreSQL book each reference once (contract, section 7). */
 
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { openStore } from '../../src/store/open.ts'
-import { basic, get, post, startGateway } from '../gateway.ts'
+import { get, post, startGateway } from '../gateway.ts'
 import { size } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
-import { book, claimOf, creations, expectBooked, isCreation, OTHER_VIN, shipments, statesOf } from './desk.ts'
+import { ask, book, claimOf, creations, expectBooked, isCreation, OTHER_VIN, shipments, statesOf } from './desk.ts'
 import { startGatewayProcess } from './gateway-process.ts'
 
 /*
@@ -31,9 +30,8 @@ async function openTwo({ isAhead = false, env = {}, approvalBooks = true } = {})
   const url = await server.createDatabase()
   const one = await startGateway({ store: await openStore(url), env, sandbox: { approvalBooks } })
   const serviceUrl = one.sandbox.url
-  const nodeOptions = ['--import', join(import.meta.dirname, 'hour-ahead.ts')]
   const other = isAhead
-    ? await startGatewayProcess({ storeUrl: url, serviceUrl, nodeOptions, env })
+    ? await startGatewayProcess({ storeUrl: url, serviceUrl, imports: ['hour-ahead.ts'], env })
     : await startGateway({ store: await openStore(url), serviceUrl })
   return { one, other, gateways: [one, other] as const }
 }
@@ -119,14 +117,8 @@ test('a booking goes out with the facts of an update that another gateway has ma
 
 test('the clock of a gateway that is an hour ahead decides nothing', { timeout: LONG_MS }, async () => {
   // Less than an hour: by its own clock, the one ahead would forget a quote at once.
-  const {
-    one,
-    other: ahead,
-    gateways,
-  } = await openTwo({
-    isAhead: true,
-    env: { DEDUPE_WINDOW: '10m', QUOTE_MEMORY: '30m' },
-  })
+  const env = { DEDUPE_WINDOW: '10m', QUOTE_MEMORY: '30m' }
+  const { one, other: ahead, gateways } = await openTwo({ isAhead: true, env })
   // A booking without a reference is made once, whichever is first.
   for (const order of [gateways, gateways.toReversed()]) {
     const ids: string[] = []
@@ -162,16 +154,14 @@ test('while PostgreSQL is down, a cancellation and an approval under /v2/ wait f
   const env = { UPSTREAM_TIMEOUT_MS: '2000' }
   const gateway = await startGateway({ env, store: await openStore(await server.createDatabase()) })
   const { sandbox } = gateway
-  const ask = (method: string, path: string) =>
-    fetch(gateway.url + path, { method, headers: { authorization: basic() } })
   sandbox.fail({ kind: 'status', status: 204, process: true, on: { method: 'DELETE' } })
   const id = expectBooked(await book(gateway))
   const { handle } = await claimOf(gateway)
   await quote(gateway, 'Q-1')
   const [quoteId] = sandbox.quotes.keys()
   await server.stop()
-  expect((await ask('DELETE', `/v2/shipments/${id}`)).status).toBe(204)
-  expect((await ask('POST', `/v2/quote/${quoteId}/approve`)).status).toBe(200)
+  expect((await ask(gateway, 'DELETE', `/v2/shipments/${id}`)).status).toBe(204)
+  expect((await ask(gateway, 'POST', `/v2/quote/${quoteId}/approve`)).status).toBe(200)
   await server.start()
   await expect
     .poll(() => statesOf(gateway, handle).catch(() => []), { timeout: 30_000, interval: 100 })

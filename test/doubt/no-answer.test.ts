@@ -2,10 +2,9 @@
 
 import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { book } from '../bookings/desk.ts'
+import { ask, book } from '../bookings/desk.ts'
 import { freePort } from '../free-port.ts'
-import { type Answered, basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
-import { openService } from '../http/service.ts'
+import { type Answered, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
 
 /*
@@ -15,17 +14,14 @@ import type { Fault } from '../stand-in/stand-in.ts'
 
 const QUOTE = '/getShippingQuote.php'
 const named = { ShipmentNumber: quoteExample.ShipmentNumber }
-const version2 =
+const VERSION_2 = { customer: { name: 'Pat Example' }, vehicles: [] }
+
+type Told = Pick<Answered, 'status' | 'json'>
+const asked =
   (method: string, path: string) =>
-  async (gateway: TestGateway): Promise<Answered> => {
-    const body = method === 'GET' ? null : JSON.stringify({ customer: { name: 'Pat Example' }, vehicles: [] })
-    const reply = await fetch(gateway.url + path, {
-      method,
-      body,
-      headers: { authorization: basic(), 'content-type': 'application/json' },
-    })
-    const text = await reply.text()
-    return { status: reply.status, headers: reply.headers, text, json: JSON.parse(text) }
+  async (gateway: TestGateway): Promise<Told> => {
+    const { status, text } = await ask(gateway, method, path)
+    return { status, json: JSON.parse(text) }
   }
 
 const CHANGE = /The change may have been made or not/
@@ -34,7 +30,7 @@ const ASKED = /^(?!.*may have)/
 const AGAIN = /Try again/
 
 /** The calls, what a caller is told of each, and if the transportation is booked. */
-const CALLS: Readonly<Record<string, readonly [(gateway: TestGateway) => Promise<Answered>, RegExp, string?]>> = {
+const CALLS: Readonly<Record<string, readonly [(gateway: TestGateway) => Promise<Told>, RegExp, string?]>> = {
   'a new quote': [(gateway) => post(gateway, QUOTE, quoteExample), ASKED],
   'an update of a quote': [(gateway) => post(gateway, QUOTE, { ...named, ActionName: 'Update Rate' }), CHANGE],
   'an approval': [(gateway) => post(gateway, QUOTE, { ...named, ActionName: 'Approve Rate' }), CHANGE],
@@ -50,17 +46,14 @@ const CALLS: Readonly<Record<string, readonly [(gateway: TestGateway) => Promise
     CHANGE,
     'Unknown',
   ],
-  'POST /v2/shipments': [version2('POST', '/v2/shipments'), PASSED, 'Unknown'],
-  'POST /v2/shipment': [version2('POST', '/v2/shipment'), PASSED, 'Unknown'],
-  'POST /v2/quote/q-1/approve': [version2('POST', '/v2/quote/q-1/approve'), PASSED, 'Unknown'],
-  'PUT /v2/shipments/s-1': [version2('PUT', '/v2/shipments/s-1'), PASSED, 'No'],
-  'POST /v2/shipments/s-1/documents': [version2('POST', '/v2/shipments/s-1/documents'), PASSED, 'No'],
-  'POST /v2/carriers': [version2('POST', '/v2/carriers'), PASSED, 'No'],
-  'a version-2 body at /createShipment.php': [version2('POST', '/createShipment.php'), PASSED, 'Unknown'],
-  'GET /v2/shipments/s-1': [version2('GET', '/v2/shipments/s-1'), AGAIN, 'No'],
-  'DELETE /v2/shipments/s-1': [version2('DELETE', '/v2/shipments/s-1'), AGAIN, 'Unknown'],
-  'POST /v2/quote': [version2('POST', '/v2/quote/?from=NY'), AGAIN, 'No'],
-  'POST /oauth2/token': [version2('POST', '/oauth2/token'), AGAIN, 'No'],
+  'a version-2 body': [(gateway) => post(gateway, '/createShipment.php', VERSION_2), PASSED, 'Unknown'],
+  'POST /v2/shipments': [asked('POST', '/v2/shipments'), PASSED, 'Unknown'],
+  'POST /v2/quote/q-1/approve': [asked('POST', '/v2/quote/q-1/approve'), PASSED, 'Unknown'],
+  'PUT /v2/shipments/s-1': [asked('PUT', '/v2/shipments/s-1'), PASSED, 'No'],
+  'POST /v2/carriers': [asked('POST', '/v2/carriers'), PASSED, 'No'],
+  'GET /v2/shipments/s-1': [asked('GET', '/v2/shipments/s-1'), AGAIN, 'No'],
+  'DELETE /v2/shipments/s-1': [asked('DELETE', '/v2/shipments/s-1'), AGAIN, 'Unknown'],
+  'POST /v2/quote': [asked('POST', '/v2/quote/?from=NY'), AGAIN, 'No'],
 }
 
 const ALL = Object.entries(CALLS)
@@ -95,24 +88,16 @@ test('an update whose shipment cannot be read changes nothing', async () => {
 test('only a call that found no connection was not sent', async () => {
   const gateway = await startGateway({ serviceUrl: `http://127.0.0.1:${await freePort()}` })
   for (const path of ['/v2/shipments', '/createShipment.php']) {
-    const { json } = await version2('POST', path)(gateway)
+    const { json } = await post(gateway, path, VERSION_2)
     expect(json).toEqual({ Message: expect.stringMatching(/nothing was sent/), TransportationBooked: 'No' })
   }
 })
 
-/** Opens a gateway before a service that answers everything with one reply. */
-async function answering(status: number, body: object): Promise<TestGateway> {
-  const { url } = await openService((incoming, outgoing) => {
-    incoming.resume()
-    outgoing.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-  })
-  return startGateway({ env: OWN, serviceUrl: url })
-}
-
 test.each([404, 405])(
   '%i to everything says nothing about a number: it is 502, and the log says what to check',
   async (status) => {
-    const gateway = await answering(status, { message: 'Not Found' })
+    const gateway = await startGateway()
+    gateway.sandbox.fail({ kind: 'status', status, times: 'always' })
     const message = expect.stringContaining('does not serve this call')
     expect(await post(gateway, QUOTE, quoteExample)).toMatchObject({ status: 502, json: { Message: message } })
     // Nothing was booked: the same reference is sent again.
@@ -120,12 +105,13 @@ test.each([404, 405])(
       expect(answer).toMatchObject({ status: 502, json: { TransportationBooked: 'No' } })
     }
     expect(await gateway.logged(/check V2_BASE_URL/)).toMatchObject({ level: 'error', status })
-    expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200)
+    expect((await get(gateway, '/readyz')).status).toBe(200)
   },
 )
 
 test('a quote that nobody could ever name is 502', async () => {
-  const gateway = await answering(200, { price: 100 })
+  const gateway = await startGateway()
+  gateway.sandbox.fail({ kind: 'body', body: '{"price":100}', times: 'always' })
   const { ShipmentNumber: _, OrderRefNumber: __, ...nameless } = quoteExample
   expect((await post(gateway, QUOTE, nameless)).status).toBe(502)
   expect(await post(gateway, QUOTE, { ...nameless, ...named })).toMatchObject({ status: 200, json: { Cost: '100.00' } })

@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { book, expectBooked, OTHER_VIN } from '../bookings/desk.ts'
-import { basic, get, post, startGateway, type TestGateway } from '../gateway.ts'
+import { ask, book, expectBooked, OTHER_VIN } from '../bookings/desk.ts'
+import { get, post, startGateway, type TestGateway } from '../gateway.ts'
 
 /*
  * Promise: where the service gives a shipment the number by which a caller knows another one, the caller's own name comes first
@@ -62,7 +62,7 @@ describe.each(['numbered first', 'named first'])('a reference that is a number o
     gateway.sandbox.fail({ kind: 'status', status: 204, body: '', on: { method: 'DELETE' } })
     const shipment = gateway.sandbox.shipments.get(numbered)
     if (shipment) shipment.status = 'canceled'
-    await fetch(`${gateway.url}/v2/shipments/${name}`, { method: 'DELETE', headers: { authorization: basic() } })
+    await ask(gateway, 'DELETE', `/v2/shipments/${name}`)
     expect(expectBooked(await book(gateway, { ReferenceNumber: name }), true)).toBe(named)
     expect(expectBooked(await book(gateway, { ReferenceNumber: 'REF-1' }))).not.toBe(numbered)
   })
@@ -98,10 +98,6 @@ test.each<[number, object]>([
   [200, { id: 's-1', status: 'new', external_id: 'Abc-1' }],
   [502, { id: 's-1', number: 'ABC-2', external_id: 'ABC-3', status: 'new' }],
   [502, { number: 'ABC-1', status: 'new' }],
-  [502, { id: '..', number: 'ABC-1' }],
-  [502, { data: { id: 's-1', number: 'ABC-1' } }],
-  [502, { id: 's-1', number: 'ABC-1', success: false }],
-  [502, { shipment_id: 's-1', number: 'ABC-1', price: 5 }],
 ])('a name that the service is asked for is, with %i, the one of %o', async (status, body) => {
   const gateway = await startGateway()
   gateway.sandbox.fail({ kind: 'status', status: 200, body, on: { method: 'GET' } })

@@ -157,10 +157,8 @@ const MESSAGE = /^[^\p{Cc}\p{Zl}\p{Zp}]{10,500}$/u
 
 test('replies and what follows from them', { timeout: 180_000 }, async () => {
   const doubt = await openDoubted()
-  const [head = '', ...lines] = TABLE.split('\n').filter(Boolean)
+  const [, ...lines] = TABLE.split('\n').filter(Boolean)
   const cellsOf = (line: string) => line.split('|').map((cell) => cell.trim())
-  const widths = head.split('|').map((cell) => cell.length)
-  const lineOf = (cells: readonly string[]) => cells.map((cell, at) => ` ${cell}`.padEnd(widths[at] ?? 0)).join('|')
   const found: string[] = []
   for (const [what = ''] of lines.map(cellsOf)) {
     const isStatus = /^\d+$/.test(what)
@@ -183,7 +181,7 @@ test('replies and what follows from them', { timeout: 180_000 }, async () => {
       expect((await again()).json.TransportationBooked).toBe(isUnknown ? 'Unknown' : 'Yes')
       if (isUnknown || answered === 200) expect(shipments()).toBe(1)
     }
-    found.push(lineOf(cells))
+    found.push(cells.join(' | '))
   }
-  expect(found).toEqual(lines.map(cellsOf).map(lineOf))
+  expect(found).toEqual(lines.map((line) => cellsOf(line).join(' | ')))
 })

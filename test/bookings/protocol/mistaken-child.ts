@@ -1,5 +1,5 @@
 import { registerHooks } from 'node:module'
-import { MISTAKES } from './mistakes.ts'
+import { MISTAKES, mistaken } from './mistakes.ts'
 import { SCENARIOS } from './scenarios.ts'
 
 /*
@@ -18,12 +18,9 @@ registerHooks({
   },
   load(url, context, next) {
     const loaded = next(url, context)
-    const named = decodeURIComponent(queryIn(url))
-    const [, , , file = '', right = '', wrong = ''] = MISTAKES.find(([name]) => named === `?mistake=${name}`) ?? []
-    if (file === '' || !url.split('?')[0]?.endsWith(file)) return loaded
-    const source = String(loaded.source)
-    if (source.split(right).length !== 2) throw new Error(`${file} does not contain: ${right}`)
-    return { ...loaded, source: source.replace(right, wrong) }
+    const name = decodeURIComponent(queryIn(url).replace('?mistake=', ''))
+    const [file = ''] = url.split('?')
+    return name === '' ? loaded : { ...loaded, source: mistaken(name, file, `${loaded.source}`) }
   },
 })
 

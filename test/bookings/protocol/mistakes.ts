@@ -2,7 +2,7 @@ import type { Invariant } from './invariants.ts'
 import type { SCENARIOS } from './scenarios.ts'
 
 /** A change of one place in a file of `src`, which breaks an invariant in a scenario. */
-export type Mistake = readonly [
+type Mistake = readonly [
   name: string,
   breaks: Invariant,
   scenario: keyof typeof SCENARIOS,
@@ -117,3 +117,13 @@ export const MISTAKES: readonly Mistake[] = [
     "{ state: 'refused', instance: by,",
   ],
 ]
+
+/** Returns the source of a module, with a mistake if that is in its file. */
+export function mistaken(name: string, url: string, source: string): string {
+  const mistake = MISTAKES.find(([one]) => one === name)
+  if (!mistake) throw new Error(`There is no mistake ${name}.`)
+  const [, , , file, right, wrong] = mistake
+  if (!url.endsWith(file)) return source
+  if (source.split(right).length !== 2) throw new Error(`${file} does not contain: ${right}`)
+  return source.replace(right, wrong)
+}

@@ -1,0 +1,11 @@
+import { registerHooks } from 'node:module'
+import { mistaken } from './protocol/mistakes.ts'
+
+/* To be imported before a program: its code has the mistake that `MISTAKE` names. */
+registerHooks({
+  load(url, context, next) {
+    const loaded = next(url, context)
+    const isOurs = url.includes('/src/') && !url.includes('/node_modules/')
+    return isOurs ? { ...loaded, source: mistaken(`${process.env['MISTAKE']}`, url, `${loaded.source}`) } : loaded
+  },
+})
