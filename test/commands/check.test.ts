@@ -57,8 +57,6 @@ test('every mistake of a configuration is told at once', async () => {
     await transcript(place, ['check'], { ...SERVICE, TENANTS_FILE: 'folder' }),
     await transcript(place, ['check'], { ...SERVICE, LOOKUPS_FILE: 'folder' }),
     await transcript(place, ['check'], { ...SERVICE, MAPPINGS_DIR: 'tenants.json' }),
-    await transcript(place, ['serve'], { ...SERVICE, STORE_URL: 'folder' }),
-    await transcript(place, ['serve'], { ...SERVICE, STORE_URL: 'tenants.json' }),
   ].join('')
   await expect(text).toMatchFileSnapshot('output/check-wrong.txt')
 })
