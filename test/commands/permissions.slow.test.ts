@@ -12,13 +12,9 @@ import { basic, CLIENT, get, post } from '../gateway.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 
-/*
- * The gateway under Node's permission model, with the flags of the image. Its folders are elsewhere here.
- */
-
 const SERVER = join(ROOT, 'test/http/certificates/server')
 
-/** Returns the words of the image's command, for a gateway in a folder. */
+/** Returns the flags of the image's command, for a gateway in a folder. */
 function imageCommand(folder: string): readonly string[] {
   const [, words = '[]'] = /^CMD (\[[\s\S]*?\])$/m.exec(readFileSync(join(ROOT, 'Dockerfile'), 'utf8')) ?? []
   const [, ...all]: readonly string[] = JSON.parse(words.replaceAll('\\\n', ''))
