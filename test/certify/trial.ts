@@ -7,9 +7,9 @@ import { openTrial, shape } from '../../src/certify/trial.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { openAccount } from '../../src/service/account.ts'
 import { openUpstream } from '../../src/service/upstream.ts'
+import { folder } from '../callers/edge.ts'
 import { basic, CLIENT } from '../gateway.ts'
 import { deviationNames, type Fault, type SandboxOptions, startSandbox } from '../stand-in/stand-in.ts'
-import { folder } from './certify.ts'
 
 /** A stand-in of the service that certification asks. */
 export interface Setting extends SandboxOptions {

@@ -5,16 +5,16 @@ import { expect, test } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
 import { book, expectBooked, expectUnknown, ON_CREATION } from '../bookings/desk.ts'
 import { transload } from '../callers/commands.ts'
-import { atService, tenant, writeTenants } from '../callers/edge.ts'
+import { atService, folder, tenant, writeTenants } from '../callers/edge.ts'
 import { SHORT_TIMEOUT, startReceiver, untilState } from '../events/deliver.ts'
 import { basic, post } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { link } from '../store/samples.ts'
-import { addBooking, fillStore, handleOf, transcript, transcriptFolder } from './transcript.ts'
+import { addBooking, fillStore, handleOf, transcript } from './transcript.ts'
 
 test('the commands about bookings print what they did', async () => {
-  const folder = transcriptFolder()
-  await fillStore(folder, async (store) => {
+  const place = folder()
+  await fillStore(place, async (store) => {
     await addBooking(store, 1, 'booked', 'made')
     await addBooking(store, 2, 'unknown', 'timeout')
     await addBooking(store, 3, 'refused', 'answered 422', { tenant: 'other', reference: '', vin: '' })
@@ -26,7 +26,7 @@ test('the commands about bookings print what they did', async () => {
     await addBooking(store, 8, 'freed', 'never sent')
     await addBooking(store, 9, 'unknown', 'timeout', { key: 'key-8' })
   })
-  const text = await transcript(folder, [
+  const text = await transcript(place, [
     'bookings list',
     'bookings list --json',
     'bookings list --state unknown --tenant acme',
@@ -94,14 +94,14 @@ const REPLIES: Readonly<Record<string, readonly [status: number, body: unknown]>
 }
 
 test('a settlement asks the service for the shipment, and is taken back with its names', async () => {
-  const folder = transcriptFolder()
+  const place = folder()
   const asked: unknown[] = []
   const { url: V2_BASE_URL } = await openService(({ url = '', headers }, outgoing) => {
     asked.push(headers.authorization)
     const [status, body] = REPLIES[url.slice('/v2/shipments/'.length)] ?? expect.fail(url)
     outgoing.writeHead(status).end(typeof body === 'string' ? body : JSON.stringify(body))
   })
-  await fillStore(folder, async (store) => {
+  await fillStore(place, async (store) => {
     await addBooking(store, 1, 'unknown', 'silent')
     const named = { kind: 'shipment', name: 'REF-1', vin: 'VIN-1', id: 'older' } as const
     const ofService = link({ ...named, name: 'TL-7', givenBy: 'service' })
@@ -124,26 +124,26 @@ test('a settlement asks the service for the shipment, and is taken back with its
     `bookings show ${KEY}`,
   ]
   const env = { V2_BASE_URL, V2_SHIPMENT_PATH: '/v2/shipments', V2_CLIENT_ID: 'acme', V2_CLIENT_SECRET: 'acme-secret' }
-  await expect(await transcript(folder, lines, env)).toMatchFileSnapshot('output/settle.txt')
+  await expect(await transcript(place, lines, env)).toMatchFileSnapshot('output/settle.txt')
   expect(new Set(asked.splice(0))).toEqual(new Set([basic('acme', 'acme-secret')]))
 
-  const TENANTS_FILE = join(folder, 'tenants.json')
+  const TENANTS_FILE = join(place, 'tenants.json')
   const settle = [`bookings settle ${KEY} --shipment-id mine`]
-  writeTenants(TENANTS_FILE, tenant(folder, 'zenith'))
-  const refused = await transcript(folder, settle, { V2_BASE_URL, TENANTS_FILE })
-  const told = refused + (await transcript(folder, settle, { V2_BASE_URL }))
+  writeTenants(TENANTS_FILE, tenant(place, 'zenith'))
+  const refused = await transcript(place, settle, { V2_BASE_URL, TENANTS_FILE })
+  const told = refused + (await transcript(place, settle, { V2_BASE_URL }))
   await expect(told).toMatchFileSnapshot('output/settle-without-credential.txt')
   expect(asked).toEqual([])
-  writeTenants(TENANTS_FILE, tenant(folder, 'zenith'), tenant(folder, 'acme'))
-  expect(await transcript(folder, settle, { V2_BASE_URL, TENANTS_FILE })).toContain('is booked as shipment mine')
+  writeTenants(TENANTS_FILE, tenant(place, 'zenith'), tenant(place, 'acme'))
+  expect(await transcript(place, settle, { V2_BASE_URL, TENANTS_FILE })).toContain('is booked as shipment mine')
   expect(asked).toEqual([atService('acme')])
 })
 
 test('beside a running gateway, a booking is healed, reopened and settled', { timeout: 60_000 }, async () => {
-  const folder = transcriptFolder()
-  const gateway = await startReceiver({ store: await openStore(join(folder, 'store.db')), env: SHORT_TIMEOUT })
+  const place = folder()
+  const gateway = await startReceiver({ store: await openStore(join(place, 'store.db')), env: SHORT_TIMEOUT })
   const bookings = async (...words: readonly string[]) => {
-    const { out, err } = await transload(['bookings', ...words], folder, { STORE_URL: 'store.db' })
+    const { out, err } = await transload(['bookings', ...words], place, { STORE_URL: 'store.db' })
     return out + err
   }
   gateway.sandbox.fail({ kind: 'timeout', on: ON_CREATION })

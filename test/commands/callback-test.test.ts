@@ -4,34 +4,34 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
-import { tenant, writeTenants } from '../callers/edge.ts'
+import { folder, tenant, writeTenants } from '../callers/edge.ts'
 import { replies, startReceiver } from '../events/receiver.ts'
-import { transcript, transcriptFolder } from './transcript.ts'
+import { transcript } from './transcript.ts'
 
 const SECRET = `whsec_${Buffer.alloc(24, 5).toString('base64')}`
 
 test('a sample event is sent to the callback of a tenant, and its reply is shown', async () => {
-  const folder = transcriptFolder()
+  const place = folder()
   const [good, bad] = [await startReceiver(), await startReceiver(replies(300))]
-  writeFileSync(join(folder, 'signing'), SECRET)
+  writeFileSync(join(place, 'signing'), SECRET)
   const callback = (url: string, more: object = {}) => ({
     callback_url: url,
     callback_allow_http: true,
     callback_networks: ['127.0.0.1'],
     ...more,
   })
-  const secrets = { callback_secrets: [{ file: join(folder, 'signing') }] }
+  const secrets = { callback_secrets: [{ file: join(place, 'signing') }] }
   writeTenants(
-    join(folder, 'tenants.json'),
-    tenant(folder, 'acme', callback(`${good.url}?key=hush`, secrets)),
-    tenant(folder, 'unsigned', callback(good.url)),
-    tenant(folder, 'failing', callback(bad.url, secrets)),
-    tenant(folder, 'private', callback(good.url, { callback_networks: undefined })),
-    tenant(folder, 'mute'),
+    join(place, 'tenants.json'),
+    tenant(place, 'acme', callback(`${good.url}?key=hush`, secrets)),
+    tenant(place, 'unsigned', callback(good.url)),
+    tenant(place, 'failing', callback(bad.url, secrets)),
+    tenant(place, 'private', callback(good.url, { callback_networks: undefined })),
+    tenant(place, 'mute'),
   )
   const names = ['acme', 'unsigned', 'failing', 'private', 'mute', 'nobody']
   const lines = names.flatMap((name) => [`webhooks test ${name}`, `webhooks test ${name} --json`])
-  const text = await transcript(folder, lines, { TENANTS_FILE: 'tenants.json' })
+  const text = await transcript(place, lines, { TENANTS_FILE: 'tenants.json' })
   expect(text).not.toContain('hush')
   await expect(text).toMatchFileSnapshot('output/callback-test.txt')
 

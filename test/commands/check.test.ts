@@ -1,81 +1,97 @@
-/** Promise: `check` says what the gateway would be, and every slip (contract, section 11). */
+/** Promise: `check` says what the gateway would be, and every slip and mistake, without secrets (contract, section 11). */
 
-import { writeFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { slipsIn } from '../../src/commands/check.ts'
+import { expect, onTestFinished, test } from 'vitest'
 import { transload } from '../callers/commands.ts'
 import { folder, tenant, writeTenants } from '../callers/edge.ts'
+import { CLIENT, OWN } from '../gateway.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
+import { transcript } from './transcript.ts'
 
 const SERVICE = { V2_BASE_URL: 'https://service.example.com' }
+const WEBHOOK_SECRET = 'hush-0123456789abcdef'
 
-test('check prints the brownouts to come in the time zone of the operator', async () => {
-  const BROWNOUTS = '2020-01-12T15:00Z/1h,2091-01-12T23:30Z/1h,2092-02-29T09:00[America/New_York]/24h'
-  const { code, out, err } = await transload(['check'], folder(), { ...SERVICE, BROWNOUTS, TZ: 'Europe/Berlin' })
-  expect([code, err]).toEqual([0, ''])
-  expect(out.split('\n\n')[0]?.split('\n')).toEqual([
-    expect.stringMatching(/^The configuration is valid/),
-    'Brownouts to come, in the time of Europe/Berlin:',
-    expect.stringMatching(/^ {2}Sat, 13 Jan 2091, 00:30 .* to Sat, 13 Jan 2091, 01:30 .* {2}all callers$/),
-    expect.stringMatching(/^ {2}Fri, 29 Feb 2092, 15:00 .* to Sat, 01 Mar 2092, 15:00 .* {2}all callers$/),
-  ])
-})
-
-test('check prints those of each tenant', async () => {
+test('the check of a configuration prints what it did', async () => {
   const place = folder()
-  const path = join(place, 'tenants.json')
+  const client = {
+    ...SERVICE,
+    WEBHOOK_SECRET,
+    BROWNOUTS: '2091-01-12T15:00Z/1h',
+    SUNSET: '2093-01-01',
+    ADMIN_PORT: '1',
+  }
+  const fixed = {
+    ...{ ...SERVICE, WEBHOOK_SECRET, V2_CLIENT_ID: 'acme', V2_CLIENT_SECRET: 'hush-1' },
+    STORE_URL: 'postgres://user:hush-2@127.0.0.1:1/x?sslpassword=hush-3&application_name=y',
+  }
   writeTenants(
-    path,
+    join(place, 'tenants.json'),
     tenant(place, 'acme', { brownouts: '2091-01-12T15:00Z/1h', brownout_bookings: true }),
     tenant(place, 'spared', { brownouts: 'none' }),
     tenant(place, 'other'),
   )
-  const env = { ...SERVICE, TENANTS_FILE: path, BROWNOUTS: '2091-01-11T15:00Z/1h', TZ: 'UTC' }
-  const { code, out } = await transload(['check'], place, env)
-  expect(code).toBe(0)
-  expect(out.split('\n\n')[0]?.split('\n').slice(2)).toEqual([
-    expect.stringMatching(/^ {2}Thu, 11 Jan 2091, 15:00 UTC to Thu, 11 Jan 2091, 16:00 UTC {2}other$/),
-    expect.stringMatching(/^ {2}Fri, 12 Jan 2091, 15:00 UTC to Fri, 12 Jan 2091, 16:00 UTC {2}acme, bookings too$/),
-  ])
-  const json = await transload(['check', '--json'], place, env)
-  expect(JSON.parse(json.out).brownouts).toEqual([
-    { tenant: 'other', start: '2091-01-11T15:00:00.000Z', end: '2091-01-11T16:00:00.000Z', bookings: false },
-    { tenant: 'acme', start: '2091-01-12T15:00:00.000Z', end: '2091-01-12T16:00:00.000Z', bookings: true },
-  ])
+  const tenants = {
+    ...{ ...SERVICE, TENANTS_FILE: 'tenants.json', TZ: 'Europe/Berlin' },
+    BROWNOUTS: '2020-01-12T15:00Z/1h,2091-01-11T23:30Z/1h,2092-02-29T09:00[America/New_York]/24h',
+  }
+  const text = [
+    await transcript(place, ['check', 'healthcheck'], client),
+    await transcript(place, ['check --all'], fixed),
+    await transcript(place, ['check', 'check --json'], tenants),
+  ].join('')
+  expect(text).not.toContain('hush')
+  await expect(text).toMatchFileSnapshot('output/check.txt')
 })
 
-test('check refuses a sunset before the deprecation, and wrong brownouts, in the environment and in the tenants file', async () => {
+test('every mistake of a configuration is told at once', async () => {
+  const place = folder()
+  mkdirSync(join(place, 'folder'))
+  writeTenants(join(place, 'tenants.json'), tenant(place, 'acme', { sunset: '2025-12-31', brownouts: 'tomorrow/1h' }))
+  const wrong = {
+    ...{ V2_BASE_URL: 'nonsense', V2_TOKEN: 'none', PORT: 'x', WORKER: '2' },
+    ...{ TENANTS_FILE: 'tenants.json', SUNSET: '2025-12-31', BROWNOUTS: '2027-02-29T15:00Z/1h' },
+  }
+  const text = [
+    await transcript(place, ['check', 'serve', 'translate quote.get'], wrong),
+    await transcript(place, ['check'], { ...SERVICE, TENANTS_FILE: 'folder' }),
+    await transcript(place, ['check'], { ...SERVICE, LOOKUPS_FILE: 'folder' }),
+    await transcript(place, ['check'], { ...SERVICE, MAPPINGS_DIR: 'tenants.json' }),
+  ].join('')
+  await expect(text).toMatchFileSnapshot('output/check-wrong.txt')
+})
+
+test('the service is tried with the credential of the gateway, or without one', async () => {
+  const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
+  onTestFinished(() => sandbox.close())
+  const client = { V2_BASE_URL: sandbox.url, WEBHOOK_SECRET, WEBHOOK_CLIENT_ID: 'a', WEBHOOK_CLIENT_SECRET: 'b' }
+  const all = [
+    { ...OWN, V2_BASE_URL: sandbox.url },
+    { ...OWN, V2_BASE_URL: sandbox.url, V2_CLIENT_SECRET: 'wrong' },
+    client,
+    { ...client, V2_BASE_URL: 'http://127.0.0.1:1' },
+  ]
+  let text = ''
+  for (const env of all) text += await transcript(folder(), ['check --connect'], env)
+  await expect(text).toMatchFileSnapshot('output/check-connect.txt')
+})
+
+test('a variable that is none is a slip, unless another program or a tenant has it', async () => {
   const place = folder()
   const path = join(place, 'tenants.json')
-  writeFileSync(
-    path,
-    JSON.stringify({ tenants: [{ ...tenant(place, 'acme'), sunset: '2025-12-31', brownouts: 'tomorrow/1h' }] }),
-  )
-  const env = { ...SERVICE, TENANTS_FILE: path, SUNSET: '2025-12-31', BROWNOUTS: '2027-02-29T15:00Z/1h' }
-  const { code, err } = await transload(['check'], place, env)
-  expect(code).toBe(78)
-  expect(err).toMatch(/SUNSET must not be before 2026-01-01/)
-  expect(err).toMatch(/BROWNOUTS must list windows .*, not 2027-02-29T15:00Z\/1h/)
-  expect(err).toMatch(/tenants\[0\]\.sunset: must not be before 2026-01-01/)
-  expect(err).toMatch(/tenants\[0\]\.brownouts: must list windows .*, not tomorrow\/1h/)
+  writeTenants(path, tenant(place, 'acme', { v2: { client_secret: { env: 'V2_SECRET_OF_ACME' } } }))
+  const slips = ['V2_BASE_URI', 'v2_bse_url', 'V2_TIMEOUT', 'UPSTREAM_URL', 'LEGACY_SOMETHING', 'STORE_ULR', 'STORE_UL']
+  const others = ['HOSTS', 'STOREURL', 'PORTS_', 'STORE_ULRS', 'SSL_CERT_FILE', 'V2_SECRET_OF_ACME']
+  const set = Object.fromEntries([...slips, ...others].map((name) => [name, 'x']))
+  const { err } = await transload(['check'], place, { ...SERVICE, ...set, TENANTS_FILE: path })
+  expect(err.split('\n').toSorted().join('\n')).toMatchInlineSnapshot(`
+    "
+    warning: LEGACY_SOMETHING is not a variable of the gateway
+    warning: STORE_UL is not a variable of the gateway; did you mean STORE_URL?
+    warning: STORE_ULR is not a variable of the gateway; did you mean STORE_URL?
+    warning: UPSTREAM_URL is not a variable of the gateway
+    warning: V2_BASE_URI is not a variable of the gateway; did you mean V2_BASE_URL?
+    warning: V2_TIMEOUT is not a variable of the gateway; did you mean UPSTREAM_TIMEOUT_MS?
+    warning: v2_bse_url is not a variable of the gateway; did you mean V2_BASE_URL?"
+  `)
 })
-
-test.each([
-  ['V2_BASE_URI', '; did you mean V2_BASE_URL?'],
-  ['v2_bse_url', '; did you mean V2_BASE_URL?'],
-  ['V2_TIMEOUT', '; did you mean UPSTREAM_TIMEOUT_MS?'],
-  ['UPSTREAM_URL', ''],
-  ['LEGACY_SOMETHING', ''],
-  ['V2_SECRET', ''],
-  ['STORE_ULR', '; did you mean STORE_URL?'],
-  ['STORE_UL', '; did you mean STORE_URL?'],
-])('the variable %s is a slip%s', (name, meant) => {
-  expect(slipsIn({ [name]: 'x' }, new Set())).toEqual([`${name} is not a variable of the gateway${meant}`])
-})
-
-test.each(['HOSTS', 'STOREURL', 'PORTS_', 'STORE_ULRS', 'V2_BASE_URL', 'USED_BY_TENANTS', 'SSL_CERT_FILE', 'PATH'])(
-  'the variable %s is that of another program, or known',
-  (name) => {
-    expect(slipsIn({ [name]: 'x' }, new Set(['USED_BY_TENANTS']))).toEqual([])
-  },
-)

@@ -1,27 +1,11 @@
 /** Promise: `demo` starts everything, and its printed calls work (contract, section 11). */
 
-import { once } from 'node:events'
-import { readdirSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
-import { cleanEnv, newFolder, ROOT, start } from '../command.ts'
-
-/** A port that another program listens on. */
-async function takenPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  return typeof address === 'object' && address ? address.port : 0
-}
-
-function startDemo(env: NodeJS.ProcessEnv) {
-  const folder = newFolder('demo')
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const demo = start(process.execPath, [join(ROOT, 'bin/transload.js'), 'demo'], { cwd: folder, env: cleanEnv(env) })
-  return { folder, demo }
-}
+import { expect, test } from 'vitest'
+import { folder } from '../callers/edge.ts'
+import { cleanEnv, ROOT, start } from '../command.ts'
+import { takenPort } from './taken-port.ts'
 
 /** Sends what a printed line of curl would send. */
 async function statusOf(line: string): Promise<number> {
@@ -33,19 +17,23 @@ async function statusOf(line: string): Promise<number> {
 
 test('the demo prints commands that work, shows each call with what it sends, opens both listeners, and names the ports that were taken', async () => {
   const [port, adminPort] = [await takenPort(), await takenPort()]
-  const { folder, demo } = startDemo({ PORT: `${port}`, ADMIN_PORT: `${adminPort}` })
+  const place = folder()
+  const env = cleanEnv({ PORT: `${port}`, ADMIN_PORT: `${adminPort}` })
+  const demo = start(process.execPath, [join(ROOT, 'bin/transload.js'), 'demo'], { cwd: place, env })
   const said = await demo.says(/Ctrl-C stops it\.\n/)
   expect(said).toContain(`Port ${port} is in use, so the gateway takes a free one.\n`)
   expect(said).toContain(`Port ${adminPort} is in use, so the admin listener takes a free one.\n`)
   const [, url = ''] = /^Transload listens on (\S+),/m.exec(said) ?? []
   const [, admin = ''] = /^For operators: (\S+)\/metrics/m.exec(said) ?? []
   expect([url, admin]).not.toContain(`http://127.0.0.1:${port}`)
-  expect(said.match(/^curl .*$/gm)?.every((line) => line.includes(url))).toBe(true)
   expect(await (await fetch(`${admin}/metrics`)).text()).toContain('transload_calls_total')
 
-  const statuses: number[] = []
-  for (const line of said.match(/^curl .*$/gm) ?? []) statuses.push(await statusOf(line))
-  expect(statuses).toEqual(Array.from({ length: 7 }, () => 200))
+  const commands = said.match(/^curl .*$/gm) ?? []
+  expect(commands).toHaveLength(7)
+  for (const line of commands) {
+    expect(line).toContain(url)
+    expect(await statusOf(line)).toBe(200)
+  }
   expect(await statusOf(`curl -s -u demo:demo ${url}/getShippingQuote.php -d '{}'`)).toBe(422)
   const shown = await demo.says(/^422 {2}/m)
   expect(shown).toMatch(
@@ -58,5 +46,5 @@ test('the demo prints commands that work, shows each call with what it sends, op
 
   demo.signal('SIGINT')
   expect(await demo.ended).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/\nStopped\.\n$/) })
-  expect(readdirSync(folder)).toEqual([])
+  expect(readdirSync(place)).toEqual([])
 })

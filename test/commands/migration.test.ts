@@ -1,89 +1,74 @@
 /** Promise: a report on the migration is the page, and shows no secret (contract, section 11). */
 
-import { rm, writeFile } from 'node:fs/promises'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { markdownOf } from '../../src/commands/migration.ts'
+import { loadMappings } from '../../src/config/mappings.ts'
+import { readReport } from '../../src/migration/report.ts'
 import { openStore } from '../../src/store/open.ts'
-import { cleanEnv, newFolder, ROOT, run } from '../command.ts'
+import { DAY_MS } from '../../src/store/scoreboard.ts'
+import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
+import { transload } from '../callers/commands.ts'
+import { folder } from '../callers/edge.ts'
 import { basic, get, post, startGateway } from '../gateway.ts'
 import { fillCounts } from '../pages/sample-counts.ts'
 
 const LONG_MS = 60_000
+const STORE_URL = 'store.db'
 
-async function openReports(env: Readonly<Record<string, string>> = {}) {
-  const folder = newFolder('report')
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  const storeUrl = join(folder, 'store.db')
-  const report = (...words: readonly string[]) =>
-    run(process.execPath, [join(ROOT, 'src/main.ts'), 'migration', ...words], {
-      env: cleanEnv({ STORE_URL: storeUrl, ...env }),
-    })
-  return { folder, storeUrl, report }
-}
-
-test('prints the same as the page, from the store of a running gateway', { timeout: LONG_MS }, async () => {
-  const { storeUrl, report } = await openReports()
-  const store = await openStore(storeUrl)
+test('the report in Markdown is what it was', async () => {
+  const now = Date.UTC(2031, 2, 4, 5, 6, 7)
+  const store = createMemoryStore({ now: () => now })
+  const catalog = await loadMappings()
+  const written = async (tenants: readonly string[]) =>
+    `${markdownOf(await readReport({ store, catalog, quietDays: 30, tenants })).join('\n')}\n`
+  await expect(await written([])).toMatchFileSnapshot('output/migration-empty.md')
   await fillCounts(store)
-  const gateway = await startGateway({ store })
-  const { code, out } = await report('report', '--tenant', 'acme', '--format', 'json')
-  expect(code).toBe(0)
-  const { json: page } = await get({ url: gateway.adminUrl }, '/migration?tenant=acme', { accept: 'application/json' })
-  expect(page).toMatchObject({ ...JSON.parse(out), generatedAt: expect.any(String) })
+  const day = Math.floor(now / DAY_MS)
+  const acme = { tenant: 'acme', day, use: 'version-1', action: 'shipment.create' } as const
+  const calls = [
+    { ...acme, outcome: 'replayed', calls: 2 },
+    { ...acme, outcome: 'untranslatable', calls: 3 },
+    { ...acme, action: '', outcome: 'action-unknown', calls: 4 },
+    { ...acme, use: 'dry-run', outcome: 'done', calls: 5 },
+  ] as const
+  await store.addCounts({ instance: 'sample', no: 2, days: [day], calls, names: [] })
+  await expect(await written(['silent'])).toMatchFileSnapshot('output/migration.md')
 })
 
-test('prints Markdown, one tenant if asked, and no byte that a terminal or a browser obeys', {
+test('a report is the same as the page of a running gateway, and knows the tenants of the file', {
   timeout: LONG_MS,
 }, async () => {
-  const { storeUrl, report } = await openReports()
-  const store = await openStore(storeUrl)
+  const place = folder()
+  const store = await openStore(join(place, STORE_URL))
   await fillCounts(store)
-  await store.close()
-  const [all, one] = await Promise.all([report('report'), report('report', '--tenant', 'acme')])
-  expect(all.code).toBe(0)
-  expect(all.out).toMatch(/^# Can version 1 be switched off\?/)
-  expect(all.out).toMatch(/^\| gone \| safe to switch off \|/m)
-  expect(all.out).toContain('## callers without a name')
-  for (const obeyed of ['<img', '\u001b', '\u202e']) expect(all.out).not.toContain(obeyed)
-  expect(one.out).toContain('### Work that is left')
-  expect(one.out).toMatch(/PickupPhNo\. \| loses something \| pickup\.contact\\_phone/)
-  expect(one.out).not.toContain('quieter')
-})
-
-test('knows the tenants of the file, whose secrets it needs not', { timeout: LONG_MS }, async () => {
-  const folder = newFolder('report-tenants')
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  const file = join(folder, 'tenants.json')
+  const gateway = await startGateway({ store })
   const v2 = { client_id: 'v2', client_secret: { env: 'NOT_SET_HERE' } }
-  await writeFile(file, JSON.stringify({ tenants: [{ name: 'silent', networks: ['192.0.2.0/24'], v2 }] }))
-  const { storeUrl, report } = await openReports({ TENANTS_FILE: file })
-  await (await openStore(storeUrl)).close()
-  const { code, out } = await report('report')
+  const tenants = [{ name: 'silent', networks: ['192.0.2.0/24'], v2 }]
+  writeFileSync(join(place, 'tenants.json'), JSON.stringify({ tenants }))
+  const report = (...words: readonly string[]) =>
+    transload(['migration', 'report', ...words], place, { STORE_URL, TENANTS_FILE: 'tenants.json' })
+
+  const { json: page } = await get({ url: gateway.adminUrl }, '/migration?tenant=acme', { accept: 'application/json' })
+  const { out: asJson } = await report('--tenant', 'acme', '--format', 'json')
+  expect(page).toMatchObject({ ...JSON.parse(asJson), generatedAt: expect.any(String) })
+  const { code, out } = await report()
   expect(code).toBe(0)
+  expect(out).toMatch(/^# Can version 1 be switched off\?/)
   expect(out).toMatch(/^\| silent \| never seen \|/m)
+  // No byte that a terminal or a browser obeys.
+  for (const obeyed of ['<img', '\u001b', '\u202e']) expect(out).not.toContain(obeyed)
+  const { out: one } = await report('--tenant', 'acme')
+  expect(one).toContain('### Work that is left')
+  expect(one).not.toContain('quieter')
+  const err = 'transload: there is no tenant nobody\n'
+  expect(await report('--tenant', 'nobody')).toEqual({ code: 1, out: '', err })
 })
 
-test('refuses what it does not understand in one line', { timeout: LONG_MS }, async () => {
-  const { storeUrl, report } = await openReports()
-  await (await openStore(storeUrl)).close()
-  const cases = {
-    'report --format xml': /argument xml is invalid\. Allowed choices are md, json\./,
-    'report --tenant nobody': /there is no tenant nobody/,
-    reprot: /did you mean report\?/,
-  }
-  await Promise.all(
-    Object.entries(cases).map(async ([words, message]) => {
-      const { code, err } = await report(...words.split(' '))
-      expect(code).not.toBe(0)
-      expect(err).toMatch(message)
-      expect(err).not.toContain('    at ')
-    }),
-  )
-})
-
-test('has no value that callers sent, and no secret', { timeout: LONG_MS }, async () => {
-  const { storeUrl, report } = await openReports()
-  const store = await openStore(storeUrl)
+test('a report has no value that callers sent, and no secret', { timeout: LONG_MS }, async () => {
+  const place = folder()
+  const store = await openStore(join(place, STORE_URL))
   const gateway = await startGateway({ store, sandbox: { credentials: { acme: 'canary-secret' } } })
   const body = {
     TempShipFromPostalCode: 'canary-zip',
@@ -91,13 +76,11 @@ test('has no value that callers sent, and no secret', { timeout: LONG_MS }, asyn
     Foo: 'canary-foo',
     CSR: 'canary-csr',
   }
-  await post(gateway, '/getShippingQuote.php?key=canary-query', body, {
-    authorization: basic('acme', 'canary-secret'),
-    'user-agent': 'Shop/1 (canary-agent)',
-  })
+  const headers = { authorization: basic('acme', 'canary-secret'), 'user-agent': 'Shop/1 (canary-agent)' }
+  await post(gateway, '/getShippingQuote.php?key=canary-query', body, headers)
   await gateway.gateway.close()
   for (const format of ['md', 'json']) {
-    const { out } = await report('report', '--format', format)
+    const { out } = await transload(['migration', 'report', '--format', format], place, { STORE_URL })
     expect(out).toContain('Foo')
     expect(out).not.toContain('canary')
   }

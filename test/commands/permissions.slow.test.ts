@@ -1,54 +1,47 @@
 /** Promise: the gateway runs under `--permission` of Node with the documented flags (contract, section 11). */
 
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { get as getOverTls } from 'node:https'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { cleanEnv, newFolder, ROOT, run, start } from '../command.ts'
+import { folder } from '../callers/edge.ts'
+import { cleanEnv, ROOT, run, start } from '../command.ts'
 import { freePort } from '../free-port.ts'
 import { basic, CLIENT, get, post } from '../gateway.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 
-/*
- * The gateway under Node's permission model, with the flags of the image. Its folders are elsewhere here.
- */
-
 const SERVER = join(ROOT, 'test/http/certificates/server')
 
-/** Returns the words of the image's command, for a gateway in a folder. */
-function imageCommand(folder: string): readonly string[] {
-  const [, words = '[]'] = /^CMD (\[[\s\S]*?\])$/m.exec(readFileSync(join(ROOT, 'Dockerfile'), 'utf8')) ?? []
-  const [, ...all]: readonly string[] = JSON.parse(words.replaceAll('\\\n', ''))
-  const flags = all.filter((word) => word.startsWith('--'))
-  expect(flags).toContain('--permission')
-  return flags.map((flag) =>
-    flag
-      .replace('=/app/data/', `=${folder}/data/`)
-      .replace('=/app/', `=${ROOT}/`)
-      .replace('=/etc/transload/', `=${folder}/etc/`)
-      .replace('fs-read=/run/secrets/', `fs-read=${folder}/data/`),
-  )
-}
-
-/** Makes the folders of a container, and runs the program under the permission model. */
+/** Makes the folders of a container, and runs the program with the flags of the image; its folders are elsewhere here. */
 function openContainer() {
-  const folder = newFolder('permissions')
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  for (const name of ['data', 'etc']) mkdirSync(join(folder, name))
-  const flags = imageCommand(folder)
-  const place = (more: NodeJS.ProcessEnv) => {
+  const place = folder()
+  for (const name of ['data', 'etc']) mkdirSync(join(place, name))
+  const [, words = '[]'] = /^CMD (\[[\s\S]*?\])$/m.exec(readFileSync(join(ROOT, 'Dockerfile'), 'utf8')) ?? []
+  const all: readonly string[] = JSON.parse(words.replaceAll('\\\n', ''))
+  const flags = all
+    .filter((word) => word.startsWith('--'))
+    .map((flag) =>
+      flag
+        .replace('=/app/data/', `=${place}/data/`)
+        .replace('=/app/', `=${ROOT}/`)
+        .replace('=/etc/transload/', `=${place}/etc/`)
+        .replace('fs-read=/run/secrets/', `fs-read=${place}/data/`),
+    )
+  expect(flags).toContain('--permission')
+  const options = (more: NodeJS.ProcessEnv) => {
     const env = { V2_BASE_URL: 'https://service.example.com', HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', ...more }
-    return { cwd: folder, env: cleanEnv(env) }
+    return { cwd: place, env: cleanEnv(env) }
   }
+  const main = join(ROOT, 'src/main.ts')
   return {
-    folder,
+    place,
     transload: (words: readonly string[], env: NodeJS.ProcessEnv = {}, left = flags) =>
-      run(process.execPath, [...left, join(ROOT, 'src/main.ts'), ...words], place(env)),
+      run(process.execPath, [...left, main, ...words], options(env)),
     serve: (env: NodeJS.ProcessEnv, more: readonly string[] = []) =>
-      start(process.execPath, [...flags, ...more, join(ROOT, 'src/main.ts'), 'serve'], place(env)),
+      start(process.execPath, [...flags, ...more, main, 'serve'], options(env)),
     flags,
   }
 }
@@ -61,7 +54,7 @@ async function openService() {
 
 const urlIn = (out: string) => /"url":"([^"]+)"/.exec(out)?.[1] ?? ''
 
-test.each([['1'], ['2']])(
+test.each(['1', '2'])(
   'it quotes, books, measures and stops on the embedded store, with %s workers',
   async (WORKERS) => {
     const { serve } = openContainer()
@@ -82,18 +75,18 @@ test.each([['1'], ['2']])(
 )
 
 test('it serves with TLS files and modules of /etc/transload over PostgreSQL', async () => {
-  const { folder, serve } = openContainer()
+  const { place, serve } = openContainer()
   const postgres = await startPostgres()
   onTestFinished(() => postgres.remove())
-  for (const end of ['pem', 'key']) copyFileSync(`${SERVER}.${end}`, join(folder, `etc/server.${end}`))
-  mkdirSync(join(folder, 'etc/mappings'))
-  writeFileSync(join(folder, 'etc/mappings/none.mjs'), 'export default []')
+  for (const end of ['pem', 'key']) copyFileSync(`${SERVER}.${end}`, join(place, `etc/server.${end}`))
+  mkdirSync(join(place, 'etc/mappings'))
+  writeFileSync(join(place, 'etc/mappings/none.mjs'), 'export default []')
   const gateway = serve({
     V2_BASE_URL: await openService(),
     STORE_URL: await postgres.createDatabase(),
-    TLS_CERT_FILE: join(folder, 'etc/server.pem'),
-    TLS_KEY_FILE: join(folder, 'etc/server.key'),
-    MAPPINGS_DIR: join(folder, 'etc/mappings'),
+    TLS_CERT_FILE: join(place, 'etc/server.pem'),
+    TLS_KEY_FILE: join(place, 'etc/server.key'),
+    MAPPINGS_DIR: join(place, 'etc/mappings'),
   })
   const { port } = new URL(urlIn(await gateway.says(/"msg":"listening"/)))
   const status = await new Promise((resolve, reject) => {
@@ -110,8 +103,8 @@ test('it serves with TLS files and modules of /etc/transload over PostgreSQL', a
 })
 
 test('it reads and writes no other file, and says which flag would allow it', async () => {
-  const { folder, flags, transload } = openContainer()
-  const outside = join(folder, 'outside')
+  const { place, flags, transload } = openContainer()
+  const outside = join(place, 'outside')
   writeFileSync(outside, '{}')
   const [lookups, tenants, store, workers] = await Promise.all([
     transload(['check'], { LOOKUPS_FILE: outside }),
@@ -141,14 +134,14 @@ test.each([
   ['the embedded store keeps threads', '', 'ERR_ACCESS_DENIED started'],
   ['any other store keeps none', 'memory:', 'ERR_ACCESS_DENIED ERR_ACCESS_DENIED'],
 ])('once it listens, it can start no process: %s', async (_, STORE_URL, outcome) => {
-  const { serve, folder } = openContainer()
+  const { serve, place } = openContainer()
   const probe = `import { spawnSync } from 'node:child_process'
     import { Worker } from 'node:worker_threads'
     const tried = (attempt) => { try { attempt(); return 'started' } catch ({ code }) { return code } }
     process.once('SIGUSR2', () => console.log('tried:',
       tried(() => spawnSync('true')), tried(() => new Worker('', { eval: true }))))`
-  writeFileSync(join(folder, 'etc/probe.mjs'), probe)
-  const gateway = serve({ STORE_URL }, [`--import=${join(folder, 'etc/probe.mjs')}`])
+  writeFileSync(join(place, 'etc/probe.mjs'), probe)
+  const gateway = serve({ STORE_URL }, [`--import=${join(place, 'etc/probe.mjs')}`])
   await gateway.says(/"msg":"listening"/)
   gateway.signal('SIGUSR2')
   expect(await gateway.says(/tried: .*\n/)).toContain(`tried: ${outcome}\n`)

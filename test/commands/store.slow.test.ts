@@ -7,18 +7,19 @@ import { openStore } from '../../src/store/open.ts'
 import { book, expectBooked, expectUnknown } from '../bookings/desk.ts'
 import { startGatewayProcess } from '../bookings/gateway-process.ts'
 import { transload } from '../callers/commands.ts'
+import { folder } from '../callers/edge.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 import { link, newClaim, thing } from '../store/samples.ts'
-import { transcript, transcriptFolder } from './transcript.ts'
+import { transcript } from './transcript.ts'
 
 /** For tests that start several processes, on a busy machine. */
 const LONG_MS = 120_000
 
 test('a restore is refused while a gateway runs; trust is known to a running one', { timeout: LONG_MS }, async () => {
-  const folder = transcriptFolder()
-  const storeUrl = join(folder, 'store.db')
-  const store = (...words: readonly string[]) => transload(['store', ...words], folder, { STORE_URL: storeUrl })
+  const place = folder()
+  const storeUrl = join(place, 'store.db')
+  const store = (...words: readonly string[]) => transload(['store', ...words], place, { STORE_URL: storeUrl })
   const service = await startSandbox()
   onTestFinished(() => service.close())
   const serve = () => startGatewayProcess({ storeUrl, serviceUrl: service.url })
@@ -53,12 +54,12 @@ test('a store on PostgreSQL is verified, doubted and trusted', { timeout: LONG_M
   const server = await startPostgres()
   onTestFinished(() => server.remove())
   const STORE_URL = await server.createDatabase()
-  const folder = transcriptFolder()
-  const none = await transcript(folder, ['store verify'], { STORE_URL })
+  const place = folder()
+  const none = await transcript(place, ['store verify'], { STORE_URL })
   const store = await openStore(STORE_URL)
   onTestFinished(() => store.close())
   await store.put({ links: [link()], thing: thing({ id: 'another' }) })
   await store.claim(newClaim())
   const lines = ['store verify --json', 'store doubt --since 2h', 'store verify', 'store trust', 'store trust']
-  await expect(none + (await transcript(folder, lines, { STORE_URL }))).toMatchFileSnapshot('output/store-postgres.txt')
+  await expect(none + (await transcript(place, lines, { STORE_URL }))).toMatchFileSnapshot('output/store-postgres.txt')
 })

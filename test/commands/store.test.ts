@@ -6,15 +6,16 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { openEmergencyLog } from '../../src/bookings/record.ts'
 import { openStore } from '../../src/store/open.ts'
+import { folder } from '../callers/edge.ts'
 import { link, thing } from '../store/samples.ts'
-import { addBooking, fillStore, handleOf, transcript, transcriptFolder } from './transcript.ts'
+import { addBooking, fillStore, handleOf, transcript } from './transcript.ts'
 
 const NO_DATABASE = 'no database, but more than enough text to be one. '.repeat(20)
 
 test('the commands about the store print what they did', async () => {
-  const folder = transcriptFolder()
-  const file = (name: string) => join(folder, name)
-  await fillStore(folder, async (store) => {
+  const place = folder()
+  const file = (name: string) => join(place, name)
+  await fillStore(place, async (store) => {
     await addBooking(store, 1, 'booked', 'made')
     await addBooking(store, 2, 'unknown', 'timeout')
     await store.put({ links: [link({ name: 'Q-1' })], thing: thing() })
@@ -51,7 +52,7 @@ test('the commands about the store print what they did', async () => {
     'store trust',
     'store trust',
   ]
-  let text = await transcript(folder, backedUp, env)
+  let text = await transcript(place, backedUp, env)
 
   const spoiled = readFileSync(file('backup.db'))
   spoiled.fill(7, spoiled.length / 2, spoiled.length / 2 + 20_000)
@@ -71,29 +72,29 @@ test('the commands about the store print what they did', async () => {
     'store restore backup.db --since 2024-01-31T14:00Z --until 24h',
     'store verify --json',
   ]
-  text += await transcript(folder, restored, env)
+  text += await transcript(place, restored, env)
 
   // A backup that is put in place by hand.
   cpSync(file('backup.db'), file('store.db'))
-  text += await transcript(folder, ['store verify', 'store trust', 'store verify'])
+  text += await transcript(place, ['store verify', 'store trust', 'store verify'])
   await expect(text).toMatchFileSnapshot('output/store.txt')
 })
 
 const DAY_MS = 86_400_000
 
 test('what nobody needs any more is shown and deleted', async () => {
-  const folder = transcriptFolder()
+  const place = folder()
   let daysAgo = 500
-  const store = await openStore(join(folder, 'store.db'), { now: () => Date.now() - daysAgo * DAY_MS })
+  const store = await openStore(join(place, 'store.db'), { now: () => Date.now() - daysAgo * DAY_MS })
   const { at: _, ...given } = link()
   await store.put({ links: [given, { ...given, name: 'Q-2' }], thing: thing() })
   await addBooking(store, 1, 'booked', 'made')
   await addBooking(store, 2, 'unknown', 'timeout')
   for (; daysAgo > 0; daysAgo -= 1) await store.turnDay(DAY_MS)
   await store.close()
-  const kept = await transcript(folder, ['store prune --dry-run'], { BOOKING_DAYS: '501' })
+  const kept = await transcript(place, ['store prune --dry-run'], { BOOKING_DAYS: '501' })
   const lines = ['store prune --dry-run', 'store prune --json', 'store prune', 'bookings list', 'xref export']
-  await expect(kept + (await transcript(folder, lines))).toMatchFileSnapshot('output/store-prune.txt')
+  await expect(kept + (await transcript(place, lines))).toMatchFileSnapshot('output/store-prune.txt')
 })
 
 test.each([
@@ -103,9 +104,9 @@ test.each([
   ['not a store', 'text.db'],
   ['on a server that does not answer', 'postgres://user:hush@127.0.0.1:1/x'],
 ])('the commands say why they cannot use a store that is %s', async (name, STORE_URL) => {
-  const folder = transcriptFolder()
-  writeFileSync(join(folder, 'text.db'), NO_DATABASE)
-  mkdirSync(join(folder, 'folder'))
+  const place = folder()
+  writeFileSync(join(place, 'text.db'), NO_DATABASE)
+  mkdirSync(join(place, 'folder'))
   const lines = [
     'bookings list',
     'webhooks list',
@@ -118,7 +119,7 @@ test.each([
     'store prune',
     'store trust',
   ]
-  const text = await transcript(folder, lines, { STORE_URL })
+  const text = await transcript(place, lines, { STORE_URL })
   expect(text).not.toContain('hush')
   await expect(text).toMatchFileSnapshot(`output/store-${name.replaceAll(' ', '-')}.txt`)
 })

@@ -1,20 +1,10 @@
-import { rmSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
 import { configNames } from '../../src/config/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { ClaimState, NewClaim, Store } from '../../src/store/store.ts'
-import { newFolder } from '../command.ts'
 import { newClaim } from '../store/samples.ts'
 import { printed } from './every-command.ts'
-
-/** A folder for the commands of one test. */
-export function transcriptFolder(): string {
-  const folder = newFolder('transcript')
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
 
 /** What the shell of the tests may set. */
 const UNSET = { ...Object.fromEntries(configNames.map((name) => [name, undefined])), TZ: 'UTC' }

@@ -1,13 +1,14 @@
 /** Promise: what the commands about events print is reviewed (contract, section 11). */
 
 import { expect, test } from 'vitest'
+import { folder } from '../callers/edge.ts'
 import { newEvent } from '../store/event-contract.ts'
-import { fillStore, transcript, transcriptFolder } from './transcript.ts'
+import { fillStore, transcript } from './transcript.ts'
 
 test('the commands about events print what they did', async () => {
-  const folder = transcriptFolder()
+  const place = folder()
   const ids: string[] = []
-  await fillStore(folder, async (store) => {
+  await fillStore(place, async (store) => {
     for (const more of [{}, { tenant: 'other' }, { event: 'shipment.assigned' }, { deliver: false, shipment: 's-2' }])
       ids.push((await store.takeEvent(newEvent(more))).id)
     const end = { state: 'parked', outcome: 'answered 500' } as const
@@ -17,11 +18,12 @@ test('the commands about events print what they did', async () => {
     }
   })
   const [parked = '', other = '', due = '', recorded = ''] = ids
-  const text = await transcript(folder, [
+  const text = await transcript(place, [
     'webhooks list',
     'webhooks list --json',
     'webhooks list --state parked --tenant acme --since 2h --until 2091-01-01',
     'webhooks list --until 2h',
+    'webhooks list --since 2091-01-01',
     'webhooks list --state prked',
     'webhooks list --state nothing',
     'webhooks list --since yesterday',

@@ -3,8 +3,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { folder } from '../callers/edge.ts'
 import { link, thing } from '../store/samples.ts'
-import { fillStore, transcript, transcriptFolder } from './transcript.ts'
+import { fillStore, transcript } from './transcript.ts'
 
 const NUMBERS = [
   'tenant,kind,ReferenceNumber,OrderRefNumber,VinNo,shipment_id,at,Colour,Size',
@@ -16,15 +17,15 @@ const NUMBERS = [
 ]
 
 test('the commands about the cross-reference print what they did', async () => {
-  const folder = transcriptFolder()
-  writeFileSync(join(folder, 'numbers.csv'), `${NUMBERS.join('\n')}\n`)
-  writeFileSync(join(folder, 'more.ndjson'), '{"name":"N-1","id":"id-9","tenant":"other"}\n{"name":"N-2"}\nnothing\n')
-  writeFileSync(join(folder, 'no-columns.csv'), 'a;b\n1;2\n')
-  await fillStore(folder, async (store) => {
+  const place = folder()
+  writeFileSync(join(place, 'numbers.csv'), `${NUMBERS.join('\n')}\n`)
+  writeFileSync(join(place, 'more.ndjson'), '{"name":"N-1","id":"id-9","tenant":"other"}\n{"name":"N-2"}\nnothing\n')
+  writeFileSync(join(place, 'no-columns.csv'), 'a;b\n1;2\n')
+  await fillStore(place, async (store) => {
     await store.put({ links: [link({ name: 'Q-1' })], thing: thing() })
     await store.put({ links: [link({ name: 'Q-1', id: 'id-7', vin: 'V', kind: 'shipment', givenBy: 'service' })] })
   })
-  const text = await transcript(folder, [
+  const text = await transcript(place, [
     'xref get Q-1 --tenant acme',
     'xref get Q-1',
     'xref get none --tenant acme',
@@ -107,10 +108,10 @@ zenith,W-1,O-1,,,,q-1,,,2024-01-01,red,
 }
 
 test('an import reads files of any program, tells each mistake with its line, and writes the other rows', async () => {
-  const folder = transcriptFolder()
-  for (const [name, content] of Object.entries(FILES)) writeFileSync(join(folder, name), content)
-  mkdirSync(join(folder, 'folder'))
+  const place = folder()
+  for (const [name, content] of Object.entries(FILES)) writeFileSync(join(place, name), content)
+  mkdirSync(join(place, 'folder'))
   const imports = [...Object.keys(FILES), 'folder'].map((name) => `xref import ${name} --tenant ${name}`)
-  const text = await transcript(folder, [...imports, 'xref export'])
+  const text = await transcript(place, [...imports, 'xref export'])
   await expect(text).toMatchFileSnapshot('output/xref-import.txt')
 })

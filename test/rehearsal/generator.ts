@@ -23,20 +23,16 @@ const record = (i: number, path: string, body: Fields | string, more: Line = {})
   ...more,
 })
 
-const quoteFields = (i: number): Fields => ({ ...quoteExample, ShipmentNumber: `WTS${i}`, OrderRefNumber: `ORD${i}` })
 const quote = (i: number, change: Fields = {}, more: Line = {}) =>
-  record(i, QUOTE_PATH, { ...quoteFields(i), ...change }, more)
+  record(i, QUOTE_PATH, { ...quoteExample, ShipmentNumber: `WTS${i}`, OrderRefNumber: `ORD${i}`, ...change }, more)
 const booking = (i: number, change: Fields = {}) =>
   record(i, '/createShipment.php', { ...bookingExample, ReferenceNumber: `WTS${i}`, ...change })
 
 /** A booking with the quote that it follows. */
 const booked = (i: number, change: Fields = {}) => [quote(i), booking(i, change)]
 
-const without = (fields: Fields, name: string): Fields => ({ ...fields, [name]: undefined })
-
 /** What a defect shows as in the report: a problem by its id, or something that is counted elsewhere. */
-interface Defect {
-  readonly lines: (i: number) => readonly Line[]
+interface Shown {
   readonly problem?: string
   readonly habit?: string
   readonly unknown?: string
@@ -47,104 +43,75 @@ interface Defect {
   readonly differs?: string
 }
 
+interface Defect extends Shown {
+  readonly lines: (i: number) => readonly Line[]
+}
+
+const inQuote = (change: Fields, shown: Shown, more: Line = {}): Defect => ({
+  ...shown,
+  lines: (i) => [quote(i, change, more)],
+})
+const inBooking = (change: Fields, shown: Shown): Defect => ({ ...shown, lines: (i) => booked(i, change) })
+const inRecord = (path: string, body: Fields | string, shown: Shown, more: Line = {}): Defect => ({
+  ...shown,
+  lines: (i) => [record(i, path, body, more)],
+})
+
 const CREATE = 'shipment.create'
+const MANY_FIELDS = Object.fromEntries(Array.from({ length: 201 }, (_, n) => [`f${n}`, 1]))
+/** A booking without a quote has its own vehicle. */
+const VEHICLE = { EquipmentType: 'OPEN AUTO', PickupCommodityCode: 'CAR' }
+const HOVERCRAFT = { PickupCommodityCode: 'HOVERCRAFT', DeliveryCommodityCode: 'HOVERCRAFT', LoadReference: '' }
+const REPLIES = { reply: { Cost: '1234.50', ShipmentNumber: 'WTS' }, service: { price: 99.5, shipment_id: 'x' } }
 
 /** Defects of thirty kinds and more; each makes exactly one call that has it. */
 export const defects: readonly Defect[] = [
+  inQuote({ TempShipToPostalCode: undefined }, { problem: 'refused quote.get TempShipToPostalCode required' }),
+  inQuote({ EquipmentType: 'FLATBED' }, { problem: 'refused quote.get EquipmentType equipmentType' }),
+  inQuote({ EquipmentType: '' }, { problem: 'assumed quote.get transport_type assumed' }),
+  inQuote(HOVERCRAFT, { problem: 'assumed quote.get vehicle_type assumed', vehicle: 'HOVERCRAFT' }),
+  inQuote({ ActionName: 'Refresh Rate' }, { problem: 'refused ActionName action-unknown', action: 'Refresh Rate' }),
+  inRecord('/old/getShippingQuote.php', quoteExample, { problem: 'refused /old/getShippingQuote.php path-unknown' }),
+  inRecord('/other.php', quoteExample, { problem: 'refused /other.php path-unknown' }),
+  inRecord(QUOTE_PATH, '', { problem: 'refused method-wrong' }, { method: 'GET' }),
+  inRecord(QUOTE_PATH, '{"ActionName":', { problem: 'refused body-unreadable' }),
+  inQuote({ CSR: 'x'.repeat(LIMIT_BYTES) }, { problem: 'refused body-too-large' }),
+  inQuote({ pickup: '10314' }, { problem: 'refused generations-mixed' }),
+  inRecord(QUOTE_PATH, { pickup: '10314', delivery: '33166' }, { habit: 'bodies of version 2 on a legacy path' }),
+  inRecord(QUOTE_PATH, MANY_FIELDS, { problem: 'refused too-many-fields' }),
+  inQuote({ equipmenttype: 'ENCLOSED AUTO' }, { problem: 'refused quote.get EquipmentType disagree' }),
+  inQuote({ LoadReference: { a: 1 } }, { problem: 'refused quote.get LoadReference not-flat' }),
+  inQuote({ CSR: 'x'.repeat(4_097) }, { problem: 'refused quote.get CSR too-long' }),
+  inBooking({ PickupZip: 'ABC' }, { problem: `refused ${CREATE} PickupZip zipcode` }),
+  inBooking({ PickupZip: '10314-1234' }, { problem: `lossy ${CREATE} PickupZip lossy` }),
+  inBooking({ DeliveryZip: '2134' }, { problem: `assumed ${CREATE} DeliveryZip assumed` }),
+  inBooking({ 'PickupPhNo.': '(214) 555-0100 x12' }, { problem: `lossy ${CREATE} PickupPhNo. lossy` }),
+  inBooking({ PickupState: 'ZZ' }, { problem: `warning ${CREATE} PickupState warning`, state: 'ZZ' }),
+  inBooking({ DeliveryState: 'Nowhere' }, { problem: `refused ${CREATE} DeliveryState state`, state: 'NOWHERE' }),
+  inBooking({ VinNo: 'SHORT' }, { problem: `warning ${CREATE} VinNo warning` }),
+  inBooking({ Year: '1700' }, { problem: `refused ${CREATE} Year year` }),
   {
-    lines: (i) => [quote(i, without({}, 'TempShipToPostalCode'))],
-    problem: 'refused quote.get TempShipToPostalCode required',
-  },
-  { lines: (i) => [quote(i, { EquipmentType: 'FLATBED' })], problem: 'refused quote.get EquipmentType equipmentType' },
-  { lines: (i) => [quote(i, { EquipmentType: '' })], problem: 'assumed quote.get transport_type assumed' },
-  {
-    lines: (i) => [
-      quote(i, { PickupCommodityCode: 'HOVERCRAFT', DeliveryCommodityCode: 'HOVERCRAFT', LoadReference: '' }),
-    ],
-    problem: 'assumed quote.get vehicle_type assumed',
-    vehicle: 'HOVERCRAFT',
-  },
-  {
-    lines: (i) => [quote(i, { ActionName: 'Refresh Rate' })],
-    problem: 'refused ActionName action-unknown',
-    action: 'Refresh Rate',
-  },
-  {
-    lines: (i) => [record(i, '/old/getShippingQuote.php', quoteFields(i))],
-    problem: 'refused /old/getShippingQuote.php path-unknown',
-  },
-  { lines: (i) => [record(i, '/other.php', quoteFields(i))], problem: 'refused /other.php path-unknown' },
-  { lines: (i) => [record(i, QUOTE_PATH, '', { method: 'GET' })], problem: 'refused method-wrong' },
-  { lines: (i) => [record(i, QUOTE_PATH, '{"ActionName":')], problem: 'refused body-unreadable' },
-  { lines: (i) => [quote(i, { CSR: 'x'.repeat(LIMIT_BYTES) })], problem: 'refused body-too-large' },
-  { lines: (i) => [quote(i, { pickup: '10314' })], problem: 'refused generations-mixed' },
-  {
-    lines: (i) => [record(i, QUOTE_PATH, { pickup: '10314', delivery: '33166' })],
-    habit: 'bodies of version 2 on a legacy path',
-  },
-  {
-    lines: (i) => [record(i, QUOTE_PATH, Object.fromEntries(Array.from({ length: 201 }, (_, n) => [`f${n}`, 1])))],
-    problem: 'refused too-many-fields',
-  },
-  { lines: (i) => [quote(i, { equipmenttype: 'ENCLOSED AUTO' })], problem: 'refused quote.get EquipmentType disagree' },
-  { lines: (i) => [quote(i, { LoadReference: { a: 1 } })], problem: 'refused quote.get LoadReference not-flat' },
-  { lines: (i) => [quote(i, { CSR: 'x'.repeat(4_097) })], problem: 'refused quote.get CSR too-long' },
-  { lines: (i) => booked(i, { PickupZip: 'ABC' }), problem: `refused ${CREATE} PickupZip zipcode` },
-  { lines: (i) => booked(i, { PickupZip: '10314-1234' }), problem: `lossy ${CREATE} PickupZip lossy` },
-  { lines: (i) => booked(i, { DeliveryZip: '2134' }), problem: `assumed ${CREATE} DeliveryZip assumed` },
-  { lines: (i) => booked(i, { 'PickupPhNo.': '(214) 555-0100 x12' }), problem: `lossy ${CREATE} PickupPhNo. lossy` },
-  { lines: (i) => booked(i, { PickupState: 'ZZ' }), problem: `warning ${CREATE} PickupState warning`, state: 'ZZ' },
-  {
-    lines: (i) => booked(i, { DeliveryState: 'Nowhere' }),
-    problem: `refused ${CREATE} DeliveryState state`,
-    state: 'NOWHERE',
-  },
-  { lines: (i) => booked(i, { VinNo: 'SHORT' }), problem: `warning ${CREATE} VinNo warning` },
-  { lines: (i) => booked(i, { Year: '1700' }), problem: `refused ${CREATE} Year year` },
-  {
-    lines: (i) => [
-      booking(i, {
-        ReferenceNumber: `NONE${i}`,
-        BillToName: '',
-        EquipmentType: 'OPEN AUTO',
-        PickupCommodityCode: 'CAR',
-      }),
-    ],
+    lines: (i) => [booking(i, { ...VEHICLE, ReferenceNumber: `NONE${i}`, BillToName: '' })],
     problem: `refused ${CREATE} BillToName required`,
   },
   { lines: (i) => booked(i, { ReferenceNumber: `wts${i}` }), join: 'otherCase' },
   {
-    lines: (i) =>
-      [1, 2].map(() =>
-        booking(i, {
-          ReferenceNumber: '',
-          Model: `Model ${i}`,
-          EquipmentType: 'OPEN AUTO',
-          PickupCommodityCode: 'CAR',
-        }),
-      ),
+    lines: (i) => Array(2).fill(booking(i, { ...VEHICLE, ReferenceNumber: '', Model: `Model ${i}` })),
     join: 'sameBookings',
   },
-  {
-    lines: (i) => [record(i, '/updateShipment.php', { PickupCity: 'Dallas' })],
-    problem: 'refused shipment.update ShipmentNumber required',
-  },
-  { lines: (i) => [quote(i, { PickupZipp: '1' })], unknown: 'PickupZipp' },
-  { lines: (i) => [quote(i, {}, { version: 'HTTP/1.0' })], habit: 'HTTP/1.0' },
-  {
-    lines: (i) => [quote(i, {}, { headers: { 'content-type': 'application/x-www-form-urlencoded' } })],
-    habit: 'JSON labeled application/x-www-form-urlencoded',
-  },
-  {
-    lines: (i) => [
-      quote(
-        i,
-        {},
-        { reply: { Cost: '1234.50', ShipmentNumber: `WTS${i}` }, service: { price: 99.5, shipment_id: 'x' } },
-      ),
-    ],
-    differs: 'quote.get Cost',
-  },
+  inRecord(
+    '/updateShipment.php',
+    { PickupCity: 'Dallas' },
+    { problem: 'refused shipment.update ShipmentNumber required' },
+  ),
+  inQuote({ PickupZipp: '1' }, { unknown: 'PickupZipp' }),
+  inQuote({}, { habit: 'HTTP/1.0' }, { version: 'HTTP/1.0' }),
+  inQuote(
+    {},
+    { habit: 'JSON labeled application/x-www-form-urlencoded' },
+    { headers: { 'content-type': 'application/x-www-form-urlencoded' } },
+  ),
+  inQuote({ ShipmentNumber: 'WTS' }, { differs: 'quote.get Cost' }, REPLIES),
 ]
 
 /** In so many turns, defect number n occurs n + 1 times: every count is another one. */

@@ -1,6 +1,6 @@
 /** Promise: calls are recorded, masked, for a rehearsal (contract, section 8). */
 
-import { existsSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
@@ -11,16 +11,11 @@ import { readBody } from '../../src/body/read.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
 import { beginCall } from '../../src/observe/call.ts'
 import { openRecorder } from '../../src/observe/record.ts'
+import type { Report } from '../../src/rehearsal/report.ts'
 import { serve, transload } from '../callers/commands.ts'
-import { newFolder } from '../command.ts'
+import { folder } from '../callers/edge.ts'
 import { basic, CLIENT } from '../gateway.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
-
-function folder(): string {
-  const path = newFolder('record')
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
-  return path
-}
 
 const QUOTE = { ...quoteExample, Foo: 'Kanari', LoadReference: 'Kanari Box Van 1FDXE4', BillToState: 'Texas' }
 const BOOKING = {
@@ -47,12 +42,8 @@ async function recorded(cwd: string, env: NodeJS.ProcessEnv) {
   await send('/getShippingQuote.php', JSON.stringify(QUOTE))
   const reference = quoteExample.ShipmentNumber.toLowerCase()
   await send('/quotes/createShipment.php', JSON.stringify({ ...BOOKING, ReferenceNumber: reference }))
-  await send(
-    '/createShipment.php',
-    String(new URLSearchParams({ ...BOOKING, DeliveryZip: '33166' })),
-    basic(),
-    'Kanari-2',
-  )
+  const form = String(new URLSearchParams({ ...BOOKING, DeliveryZip: '33166' }))
+  await send('/createShipment.php', form, basic(), 'Kanari-2')
   await send('/getShipment.php?ReferenceNumber=Kanari', undefined)
   await send('/getShippingQuote.php', JSON.stringify(QUOTE), basic('stranger', 'wrong'))
   gateway.signal('SIGTERM')
@@ -72,18 +63,13 @@ test('calls are recorded in the same shape, without a value of their callers, an
   expect(masked.replaceAll('"client":"demo"', '')).not.toMatch(canaries)
   const rehearsed = async (text: string) => {
     const { out } = await transload(['rehearse', '--json'], cwd, {}, text)
-    const { calls, problems, unknown, otherCase, habits } = JSON.parse(out)
-    const told = problems.map(({ id, count, example }: { id: string; count: number; example: string }) => [
-      id,
-      count,
-      example,
-    ])
+    const { calls, problems, unknown, otherCase, habits }: Report = JSON.parse(out)
     return {
       calls,
-      told,
+      told: problems.map(({ id, count, example }) => [id, count, example]),
       unknown: unknown.length,
       otherCase: otherCase?.count,
-      habits: habits.map(({ habit }: { habit: string }) => habit),
+      habits: habits.map(({ habit }) => habit),
     }
   }
   const found = await rehearsed(masked)
