@@ -3,7 +3,7 @@
 import { EventEmitter } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createShares } from '../../src/callers/limits.ts'
+import { createShares, type Quota, shortage } from '../../src/callers/limits.ts'
 import { GatewayError } from '../../src/errors.ts'
 import type { Share } from '../../src/observe/call.ts'
 import { runs } from '../size.ts'
@@ -21,6 +21,8 @@ const LIMITS = {
 }
 const QUARTER_BYTES = 100_000
 const STREAM_BYTES = 262_144
+
+const sourceOf = (name: string, isEverybody = false) => ({ address: '', name, isBehindProxy: false, isEverybody })
 
 class FakeReply extends EventEmitter {
   writableEnded = false
@@ -75,12 +77,7 @@ function done(work: () => void): boolean {
 /** Runs the steps, and compares them with a model that adds up all resources. */
 function walk(steps: readonly Step[], afterEach: (seen: Walk) => void): Walk {
   const shares = createShares(LIMITS)
-  const from = (index: number) => ({
-    address: '',
-    name: `source ${index}`,
-    isBehindProxy: false,
-    isEverybody: index === 5,
-  })
+  const from = (index: number) => sourceOf(`source ${index}`, index === 5)
   const connections: { readonly source: number; readonly disconnect: () => void }[] = []
   const requests: Request[] = []
   const seen: Walk = { shares, connections, requests }
@@ -100,15 +97,8 @@ function walk(steps: readonly Step[], afterEach: (seen: Walk) => void): Walk {
     } else {
       const reply = new FakeReply()
       const share = shares.open(from(step.source), reply)
-      requests.push({
-        source: step.source,
-        share,
-        reply,
-        bodyBytes: 0,
-        answerBytes: 0,
-        isUnderWay: false,
-        isOver: false,
-      })
+      const none = { bodyBytes: 0, answerBytes: 0, isUnderWay: false, isOver: false }
+      requests.push({ source: step.source, share, reply, ...none })
     }
     afterEach(seen)
   }
@@ -194,12 +184,16 @@ describe('what callers hold', { timeout: NIGHT_MS }, () => {
     fc.assert(law, { numRuns: RUNS })
   })
 
+  const open = (shares: ReturnType<typeof createShares>, name: string) => {
+    const reply = new FakeReply()
+    return { reply, share: shares.open(sourceOf(name), reply) }
+  }
+
   test('is limited for all together as well: connections, calls and bodies of many sources', () => {
     const shares = createShares(LIMITS)
     for (let i = 0; i < 1_000; i += 1) {
-      const from = { address: '', name: `source ${i % 100}`, isBehindProxy: false, isEverybody: false }
-      shares.connect(from)
-      const share = shares.open(from, new FakeReply())
+      shares.connect(sourceOf(`source ${i % 100}`))
+      const { share } = open(shares, `source ${i % 100}`)
       done(() => share.takeBody(1_000))
       done(() => share.enter())
     }
@@ -207,35 +201,81 @@ describe('what callers hold', { timeout: NIGHT_MS }, () => {
     expect(shares.total.bodyBytes).toBe(LIMITS.BODIES_LIMIT_BYTES)
   })
 
-  test('is limited for each source: it has so many calls under way, and an answer that waits for its reader is none', () => {
+  test('has no part in what a source may have under way, as soon as an answer only waits for its reader', () => {
     const shares = createShares(LIMITS)
-    const open = (name: string) => {
-      const reply = new FakeReply()
-      return { reply, share: shares.open({ address: '', name, isBehindProxy: false, isEverybody: false }, reply) }
-    }
-    const own = Array.from({ length: LIMITS.SOURCE_IN_FLIGHT + 1 }, () => open('one'))
-    const [first, ...others] = own
-    const last = others.at(-1)
-    if (!first || !last) return expect.fail('too few')
-    expect(own.map(({ share }) => done(() => share.enter()))).toEqual([true, true, true, true, false])
-    expect(done(() => open('other').share.enter())).toBe(true)
+    const enters = () => done(() => open(shares, 'one').share.enter())
+    const first = open(shares, 'one')
+    first.share.enter()
+    expect([enters(), enters(), enters(), enters()]).toEqual([true, true, true, false])
     first.reply.writableEnded = true
-    expect(done(() => last.share.enter())).toBe(true)
-    expect(done(() => open('one').share.enter())).toBe(false)
-    last.share.leave()
-    expect(done(() => open('one').share.enter())).toBe(true)
+    expect([enters(), enters()]).toEqual([true, false])
   })
 
-  test('does not count for ever: ten thousand sources that are gone make room for others', () => {
+  test('is not counted for ever: ten thousand sources that are gone make room for others', () => {
     const shares = createShares(LIMITS)
-    const open = (name: string) =>
-      shares.open({ address: '', name, isBehindProxy: false, isEverybody: false }, new FakeReply())
-    const lasting = open('lasting')
-    lasting.takeBody(QUARTER_BYTES)
-    for (let i = 0; i < 25_000; i += 1) open(`source ${i}`).leave()
+    const { share: holding } = open(shares, 'bodies')
+    holding.takeBody(QUARTER_BYTES)
+    for (let i = 0; i < LIMITS.SOURCE_IN_FLIGHT; i += 1) open(shares, 'calls').share.enter()
+    for (let i = 0; i < LIMITS.SOURCE_CONNECTIONS; i += 1) shares.connect(sourceOf('connections'))
+    for (let i = 0; i < 25_000; i += 1) open(shares, `source ${i}`).share.leave()
     // A source with current usage is not forgotten.
-    expect(() => open('lasting').takeBody(1)).toThrow(/address/)
-    lasting.leave()
-    open('lasting').takeBody(QUARTER_BYTES)
+    expect(() => open(shares, 'bodies').share.takeBody(1)).toThrow(/address/)
+    expect(() => open(shares, 'calls').share.enter()).toThrow(/address/)
+    expect(shares.connect(sourceOf('connections'))).toBeUndefined()
+    holding.leave()
+    open(shares, 'bodies').share.takeBody(QUARTER_BYTES)
+  })
+})
+
+const anyQuota = fc
+  .tuple(fc.integer({ min: 1, max: 2_000 }), fc.integer({ min: 1, max: 2_000 }), fc.integer({ min: 0, max: 8 }))
+  .map(([limit, perSource, little]): Quota => ({ limit, perSource: Math.min(limit, perSource), little }))
+
+/** Takes one for each source in turn, until none gets more. */
+function filled(quota: Quota, sources: number): number[] {
+  const held = Array<number>(sources).fill(0)
+  let total = 0
+  for (let taken = true; taken; ) {
+    taken = false
+    held.forEach((own, i) => {
+      if (shortage(quota, total, own, 1)) return
+      held[i] = own + 1
+      total += 1
+      taken = true
+    })
+  }
+  return held
+}
+
+describe('a share', { timeout: NIGHT_MS }, () => {
+  test('is the most that one source gets, never adds up to more than there is, and is the same for all', () => {
+    const law = fc.property(anyQuota, fc.integer({ min: 1, max: 100 }), (quota, sources) => {
+      const { limit, perSource } = quota
+      expect(filled(quota, 1)).toEqual([perSource])
+      expect(shortage(quota, perSource, perSource, 1)).toBe(perSource < limit ? 'source' : 'all')
+      const held = filled(quota, sources)
+      expect(sum(held)).toBeLessThanOrEqual(limit)
+      expect(Math.max(...held)).toBeLessThanOrEqual(perSource)
+      expect(Math.max(...held) - Math.min(...held)).toBeLessThanOrEqual(1)
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+
+  test.each([1, 2, 3, 4, 5, 10, 50, 100, 200])(
+    'of a quarter leaves room beside %i sources that take all they get',
+    (sources) => {
+      const quota = { limit: 1024, perSource: 256, little: 0 }
+      const held = filled(quota, sources)
+      expect(shortage(quota, sum(held), 0, 1)).toBeUndefined()
+      // Up to three sources do not limit each other.
+      if (sources <= 3) expect(held).toEqual(held.map(() => 256))
+    },
+  )
+
+  test('leaves every source a little, until nothing is left', () => {
+    const quota = { limit: 8, perSource: 4, little: 4 }
+    expect(filled(quota, 2)).toEqual([4, 4])
+    expect(filled(quota, 8)).toEqual(Array(8).fill(1))
+    expect(shortage(quota, 8, 0, 1)).toBe('all')
   })
 })
