@@ -1,13 +1,13 @@
 /** Promise: strangers take few connections, and none that others wait for (contract, section 5). */
 
-import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import { basic, get, post, startGateway, type TestGatewayOptions } from '../gateway.ts'
+import { type Answered, basic, get, post, startGateway, type TestGatewayOptions } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { size } from '../size.ts'
-import { atOnce, book, counted, quote } from './edge.ts'
+import { connectFrom } from '../strangers/sockets.ts'
+import { atOnce, book, quote, statuses } from './edge.ts'
 
 const OWNER = basic('owner', 'right')
 const owner = { authorization: OWNER }
@@ -49,8 +49,13 @@ function holding() {
         watchers.add(look)
         look()
       }),
-    refuse: () => {
-      for (const outgoing of held.splice(0)) outgoing.writeHead(401).end()
+    /** Refuses all that are held, and those that come, until the work is over. */
+    refuseUntil: async <T>(work: Promise<T>): Promise<T> => {
+      const refuseAll = () => {
+        for (const outgoing of held.splice(0)) refuse(outgoing)
+      }
+      const timer = setInterval(refuseAll, 10)
+      return work.finally(() => clearInterval(timer))
     },
   }
 }
@@ -58,20 +63,18 @@ function holding() {
 const refuse = (outgoing: ServerResponse) => void outgoing.writeHead(401).end()
 
 test('strangers take few connections at once, and none that others wait for', async () => {
-  const { treat, held, arrived, refuse: refuseHeld } = holding()
+  const { treat, held, arrived, refuseUntil } = holding()
   const { gateway } = await openWary(treat, { env: { ...PROXY, UPSTREAM_CONNECTIONS: '20' } })
   expect((await quote(gateway, owner)).status).toBe(200)
   const strangers = atOnce(60, (i) => quote(gateway, { ...stranger(i), ...from(`198.51.100.${i % 2}`) }))
   await arrived(16)
   // As many calls as the owner may have, and one with a new credential from an address without waiting calls.
   const answers = await atOnce(20, (i) => (i % 2 ? quote(gateway, owner) : book(gateway, `R-${i}`, owner)))
-  expect(counted(answers.map(({ status }) => status))).toEqual({ 200: 20 })
+  expect(statuses(answers)).toEqual({ 200: 20 })
   const other = { authorization: OWNER.replace('Basic', 'basic'), ...from('192.0.2.1') }
   expect((await book(gateway, 'R-OTHER', other)).status).toBe(200)
   expect(held).toHaveLength(16)
-  const timer = setInterval(refuseHeld, 10)
-  expect(counted((await strangers).map(({ status }) => status))).toEqual({ 401: 60 })
-  clearInterval(timer)
+  expect(statuses(await refuseUntil(strangers))).toEqual({ 401: 60 })
 })
 
 test('strangers by the hundred do not make the owner connect anew', async () => {
@@ -84,7 +87,7 @@ test('strangers by the hundred do not make the owner connect anew', async () => 
     const answers = await atOnce(100, (i) =>
       i % 2 ? quote(gateway, stranger(`${round} ${i}`)) : get(gateway, '/v2/quote/x', stranger(`${round} ${i}`)),
     )
-    expect(counted(answers.map(({ status }) => status))).toEqual({ 401: 100 })
+    expect(statuses(answers)).toEqual({ 401: 100 })
   }
   expect((await quote(gateway, owner)).status).toBe(200)
   expect(sockets.size).toBe(2)
@@ -136,20 +139,18 @@ test('if no credential has been accepted, all failures open the circuit', async 
 test('a new credential may come with as many calls at once as it likes', async () => {
   const { gateway, sockets } = await openWary(refuse, { env: { UPSTREAM_CONNECTIONS: '10' } })
   const answers = await atOnce(200, () => quote(gateway, owner))
-  expect(counted(answers.map(({ status }) => status))).toEqual({ 200: 200 })
+  expect(statuses(answers)).toEqual({ 200: 200 })
   // Eight at first, each with its own connection, and ten that the others share.
   expect(sockets.size).toBeLessThanOrEqual(18)
 })
 
 test('calls that wait with one wrong credential are refused together', async () => {
-  const { treat, arrived, refuse: refuseHeld } = holding()
+  const { treat, arrived, refuseUntil } = holding()
   const { gateway, service } = await openWary(treat)
   const calls = atOnce(100, () => quote(gateway, stranger('same')))
   await arrived(8)
-  const timer = setInterval(refuseHeld, 10)
-  const answers = await calls
-  clearInterval(timer)
-  expect(counted(answers.map(({ status }) => status))).toEqual({ 401: 100 })
+  const answers = await refuseUntil(calls)
+  expect(statuses(answers)).toEqual({ 401: 100 })
   for (const { headers, json } of answers) {
     expect(headers.get('www-authenticate')).toMatch(/^Basic /)
     expect(json.Message).toMatch(/does not accept the credential/)
@@ -158,43 +159,34 @@ test('calls that wait with one wrong credential are refused together', async () 
 })
 
 test('a few wait, and the others are refused with Retry-After', async () => {
-  const { treat, refuse: refuseHeld } = holding()
+  const { treat, refuseUntil } = holding()
   // Of sixteen concurrent calls, eight may wait, four of them from one source.
   const { gateway } = await openWary(treat, {
     env: { ...PROXY, UPSTREAM_CONNECTIONS: '2', MAX_IN_FLIGHT: '16', SOURCE_IN_FLIGHT: '16' },
   })
-  const told: Awaited<ReturnType<typeof quote>>[] = []
+  const told: Answered[] = []
   const calls = atOnce(8, async (i) => told.push(await quote(gateway, { ...stranger(i), ...from('198.51.100.1') })))
   while (told.length < 2) await new Promise((resolve) => setImmediate(resolve))
-  expect(told.map(({ status, headers }) => [status, headers.get('retry-after')])).toEqual([
-    [429, '5'],
-    [429, '5'],
-  ])
-  const timer = setInterval(refuseHeld, 10)
-  await calls
-  clearInterval(timer)
-  expect(counted(told.map(({ status }) => status))).toEqual({ 401: 6, 429: 2 })
+  for (const { status, headers } of told) expect([status, headers.get('retry-after')]).toEqual([429, '5'])
+  await refuseUntil(calls)
+  expect(statuses(told)).toEqual({ 401: 6, 429: 2 })
 })
 
 test('a caller that hangs up while it waits is not sent on', async () => {
-  const { treat, held, arrived, refuse: refuseHeld } = holding()
+  const { treat, held, arrived, refuseUntil } = holding()
   const { gateway } = await openWary(treat, { env: { UPSTREAM_CONNECTIONS: '1' } })
   const first = quote(gateway, stranger('first'))
   await arrived(1)
-  const { hostname, port } = new URL(gateway.url)
-  const socket = connect(Number(port), hostname)
-  await once(socket, 'connect')
-  socket.write(`GET /v2/quote/x HTTP/1.1\r\nHost: x\r\nAuthorization: ${stranger('passing').authorization}\r\n\r\n`)
-  socket.write(
-    `POST /getShippingQuote.php HTTP/1.1\r\nHost: x\r\nAuthorization: ${stranger('gone').authorization}\r\nContent-Length: 2\r\n\r\n{}`,
-  )
+  const { socket, write } = await connectFrom(gateway, '127.0.0.1')
+  const head = (secret: string) => `HTTP/1.1\r\nHost: x\r\nAuthorization: ${stranger(secret).authorization}\r\n`
+  write(`GET /v2/quote/x ${head('passing')}\r\n`)
+  write(`POST /getShippingQuote.php ${head('gone')}Content-Length: 2\r\n\r\n{}`)
   // Passed-through calls have a separate queue.
   await arrived(2)
   socket.resetAndDestroy()
   const gone = () => gateway.lines().filter(({ error }) => error === 'caller-gone').length
   while (gone() < 1) await new Promise((resolve) => setImmediate(resolve))
-  refuseHeld()
-  expect((await first).status).toBe(401)
+  expect((await refuseUntil(first)).status).toBe(401)
   expect(held).toEqual([])
 })
 
