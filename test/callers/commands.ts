@@ -23,8 +23,8 @@ export interface Served extends Running {
 }
 
 /** Starts a gateway as operators do; it ends with the test. */
-export async function serve(cwd: string, env: NodeJS.ProcessEnv): Promise<Served> {
-  const running = start(process.execPath, [MAIN, 'serve'], {
+export async function serve(cwd: string, env: NodeJS.ProcessEnv, program = MAIN): Promise<Served> {
+  const running = start(process.execPath, [program, 'serve'], {
     cwd,
     env: cleanEnv({ HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', ...env }),
   })
