@@ -40,6 +40,12 @@ export function tenant(place: string, name: string, more: object = {}): Declared
   }
 }
 
+/** Declares tenants that have what each needs, and the same more. */
+export const named =
+  (names: readonly string[], more: object = {}) =>
+  (place: string): readonly Declared[] =>
+    names.map((name) => tenant(place, name, more))
+
 const secretOf = (name: string) => `${name}-v2-secret`
 
 /** The credentials of these tenants at the service. */

@@ -12,6 +12,7 @@ import {
   clocks,
   counted,
   type Edge,
+  named,
   openEdge,
   quote,
   slowHash,
@@ -22,7 +23,7 @@ import {
 
 const PROXY = { TRUST_PROXY: '127.0.0.0/8' }
 const from = (address: string) => ({ 'x-forwarded-for': address })
-const openTwo = () => openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')])
+const openTwo = (env = {}) => openEdge(named(['acme', 'beta']), { env })
 const guess = (i: number | string, id = 'acme-legacy') => ({ authorization: basic(id, `guess ${i}`) })
 
 test('a hash is salted, slow and in the PHC form, and matches its secret alone', async () => {
@@ -49,7 +50,7 @@ test.each([
 
 test('two hundred tenants at once, each for the first time, are each themselves', async () => {
   const names = Array.from({ length: 200 }, (_, i) => `tenant-${i}`)
-  const edge = await openEdge((place) => names.map((name) => tenant(place, name)))
+  const edge = await openEdge(named(names))
   expect(statuses(await Promise.all(names.map((name) => quote(edge, as(name)))))).toEqual({ 200: 200 })
   expect(edge.sandbox.requests.map(({ headers }) => headers.authorization).sort()).toEqual(names.map(atService).sort())
 })
@@ -96,7 +97,7 @@ test('an old secret that is sent again and again is one guess, and the right one
 })
 
 test('guesses from one address lock out no other address', async () => {
-  const edge = await openEdge((place) => [tenant(place, 'acme')], { env: PROXY })
+  const edge = await openTwo(PROXY)
   const [bad, good] = [from('198.51.100.1'), from('192.0.2.1')]
   expect(await guessAt(edge, 11, bad)).toEqual({ 401: 10, 429: 1 })
   // A credential that is not verified yet costs a check, which would be one guess too many.
@@ -112,7 +113,7 @@ test('many guesses at once are no way around the limit', async () => {
 })
 
 test('ids that are made up are no free guesses', async () => {
-  const edge = await openEdge((place) => [tenant(place, 'acme')], { env: PROXY })
+  const edge = await openTwo(PROXY)
   const guesses = await atOnce(40, (i) => quote(edge, { ...guess(i, `id-${i}`), ...from('198.51.100.1') }))
   expect(statuses(guesses)).toEqual({ 401: 20, 429: 20 })
   expect((await quote(edge, { ...guess('known'), ...from('198.51.100.1') })).status).toBe(429)

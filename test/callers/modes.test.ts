@@ -14,6 +14,7 @@ import {
   cheapHash,
   clocks,
   KINDS,
+  named,
   openEdge,
   quote,
   read,
@@ -39,7 +40,7 @@ const TRIP = { TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166' }
 const encoded = (text: string) => Buffer.from(text).toString('base64')
 /** The credentials that the service has received. */
 const sentOn = ({ sandbox }: TestGateway) => sandbox.requests.map(({ headers }) => headers.authorization)
-const openTwo = () => openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')])
+const openTwo = () => openEdge(named(['acme', 'beta']))
 
 /** Makes every kind of call, and returns the statuses. */
 async function callAll(gateway: TestGateway, authorization: string): Promise<number[]> {
@@ -123,7 +124,7 @@ test.each(['basic', 'oauth2', 'auto'])(
   "nobody is given a token of the gateway's own credentials (%s)",
   async (token) => {
     const fixed = await startGateway({ env: { ...OWN, V2_TOKEN: token }, sandbox: { auth: 'both' } })
-    const edge = await openEdge((place) => [tenant(place, 'acme', { v2: { token }, networks: ['127.0.0.0/8'] })])
+    const edge = await openEdge(named(['acme'], { v2: { token }, networks: ['127.0.0.0/8'] }))
     for (const gateway of [fixed, edge]) {
       for (const headers of [as('acme'), NOBODY, TOKEN, { authorization: basic('nobody', 'x') }]) {
         for (const path of ['/oauth2/token', '/oauth2/%74oken', '/oauth2/token?grant_type=x']) {

@@ -24,13 +24,14 @@ function shape({ status, headers, text }: Awaited<ReturnType<typeof post>>, name
 }
 
 describe('a new credential', () => {
+  const TWO_BOOKINGS = ['POST /v2/shipments', 'POST /v2/shipments']
+
   test('is asked about before it books, and not again', async () => {
     const gateway = await openUnproven()
     expect((await book(gateway, 'R-1', OWNER)).status).toBe(200)
     expect((await book(gateway, 'R-2', OWNER)).status).toBe(200)
     expect(paths(gateway)).toEqual([`GET ${PROOF}`, `GET ${PROOF.replace('shipments', 'shipment')}`, ...TWO_BOOKINGS])
   })
-  const TWO_BOOKINGS = ['POST /v2/shipments', 'POST /v2/shipments']
 
   test('that asks for a quote proves itself by that', async () => {
     const gateway = await openUnproven()
@@ -92,6 +93,7 @@ describe('a refused credential', () => {
     await CALLS['book by a key'](gateway, 'KEYED', OWNER)
     const rows = async () => JSON.stringify([await gateway.store.listClaims({}), await linksOf(gateway.store)])
     const rowsBefore = await rows()
+    for (const secret of [CLIENT.secret, basic()]) expect(rowsBefore).not.toContain(secret.replace('Basic ', ''))
     const [id = ''] = gateway.sandbox.shipments.keys()
     const call = CALLS[what]
     const unknown = shape(await call(gateway, 'UNKNOWN', STRANGER), 'UNKNOWN')
@@ -167,23 +169,14 @@ describe('an answer that proves nothing', () => {
 })
 
 describe('a stored booking', () => {
-  test('holds nothing of the credential that made it', async () => {
-    const gateway = await startGateway()
-    await book(gateway, 'R-1', OWNER)
-    const stored = JSON.stringify(await gateway.store.listClaims({}))
-    expect(stored).toContain('R-1')
-    expect(stored).not.toContain('credential')
-    expect(stored).not.toContain(CLIENT.secret)
-  })
-
-  test.each<{ fault: Fault; status: number }>([
-    { fault: { kind: 'status', status: 403 }, status: 403 },
-    { fault: { kind: 'status', status: 429 }, status: 429 },
-    { fault: { kind: 'status', status: 500 }, status: 502 },
-    { fault: { kind: 'status', status: 503, times: 'always' }, status: 503 },
-    { fault: { kind: 'body', body: '[]' }, status: 502 },
-    { fault: { kind: 'timeout-unprocessed' }, status: 504 },
-  ])('is never called not booked after another process: its read gives $fault', async ({ fault, status }) => {
+  test.each<[fault: Fault, status: number]>([
+    [{ kind: 'status', status: 403 }, 403],
+    [{ kind: 'status', status: 429 }, 429],
+    [{ kind: 'status', status: 500 }, 502],
+    [{ kind: 'status', status: 503, times: 'always' }, 503],
+    [{ kind: 'body', body: '[]' }, 502],
+    [{ kind: 'timeout-unprocessed' }, 504],
+  ])('is never called not booked after another process: its read gives %j', async (fault, status) => {
     const first = await startGateway()
     await book(first, 'R-1', OWNER)
     const env = { UPSTREAM_TIMEOUT_MS: '1000' }

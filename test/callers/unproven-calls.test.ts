@@ -2,8 +2,8 @@
 
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { expect, test } from 'vitest'
-import { type Answered, basic, get, post, startGateway, type TestGatewayOptions } from '../gateway.ts'
+import { expect, test, vi } from 'vitest'
+import { type Answered, basic, get, post, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { size } from '../size.ts'
 import { connectFrom } from '../strangers/sockets.ts'
@@ -15,13 +15,16 @@ const stranger = (i: number | string) => ({ authorization: basic('owner', `wrong
 const from = (address: string) => ({ 'x-forwarded-for': address })
 const PROXY = { TRUST_PROXY: '127.0.0.0/8' }
 
-/** A service that serves the owner, and handles strangers with a function. */
-async function openWary(treat: (outgoing: ServerResponse) => void, options: TestGatewayOptions = {}) {
+/** A service that serves the owner, and holds or handles the calls of strangers. */
+async function openWary(env: Readonly<Record<string, string>> = {}, treat?: (outgoing: ServerResponse) => void) {
   const sockets = new Set<Socket>()
+  const held: ServerResponse[] = []
   const service = await openService(
     (incoming, outgoing) => {
       incoming.resume()
-      if (!incoming.headers.authorization?.endsWith(OWNER.slice('Basic '.length))) return treat(outgoing)
+      if (!incoming.headers.authorization?.endsWith(OWNER.slice('Basic '.length))) {
+        return treat ? treat(outgoing) : void held.push(outgoing)
+      }
       sockets.add(incoming.socket)
       const id = crypto.randomUUID()
       outgoing.writeHead(200, { 'content-type': 'application/json' })
@@ -29,32 +32,18 @@ async function openWary(treat: (outgoing: ServerResponse) => void, options: Test
     },
     { acceptsAll: false },
   )
-  const gateway = await startGateway({ serviceUrl: service.url, ...options })
-  return { gateway, service, sockets }
-}
-
-/** Keeps strangers waiting, and counts them. */
-function holding() {
-  const held: ServerResponse[] = []
-  const watchers = new Set<() => void>()
+  const gateway = await startGateway({ serviceUrl: service.url, env })
   return {
-    treat: (outgoing: ServerResponse) => {
-      held.push(outgoing)
-      for (const watcher of watchers) watcher()
-    },
+    gateway,
+    service,
+    /** The connections of the owner. */
+    sockets,
     held,
-    arrived: (count: number) =>
-      new Promise<void>((resolve) => {
-        const look = () => void (held.length >= count && resolve())
-        watchers.add(look)
-        look()
-      }),
+    /** Resolves once so many calls of strangers are held. */
+    arrived: (count: number) => vi.waitFor(() => expect(held.length).toBeGreaterThanOrEqual(count), 20_000),
     /** Refuses all that are held, and those that come, until the work is over. */
     refuseUntil: async <T>(work: Promise<T>): Promise<T> => {
-      const refuseAll = () => {
-        for (const outgoing of held.splice(0)) refuse(outgoing)
-      }
-      const timer = setInterval(refuseAll, 10)
+      const timer = setInterval(() => held.splice(0).forEach(refuse), 10)
       return work.finally(() => clearInterval(timer))
     },
   }
@@ -63,8 +52,7 @@ function holding() {
 const refuse = (outgoing: ServerResponse) => void outgoing.writeHead(401).end()
 
 test('strangers take few connections at once, and none that others wait for', async () => {
-  const { treat, held, arrived, refuseUntil } = holding()
-  const { gateway } = await openWary(treat, { env: { ...PROXY, UPSTREAM_CONNECTIONS: '20' } })
+  const { gateway, held, arrived, refuseUntil } = await openWary({ ...PROXY, UPSTREAM_CONNECTIONS: '20' })
   expect((await quote(gateway, owner)).status).toBe(200)
   const strangers = atOnce(60, (i) => quote(gateway, { ...stranger(i), ...from(`198.51.100.${i % 2}`) }))
   await arrived(16)
@@ -78,7 +66,7 @@ test('strangers take few connections at once, and none that others wait for', as
 })
 
 test('strangers by the hundred do not make the owner connect anew', async () => {
-  const { gateway, sockets } = await openWary(refuse)
+  const { gateway, sockets } = await openWary({}, refuse)
   expect((await quote(gateway, owner)).status).toBe(200)
   // The first call used its own connection.
   expect((await quote(gateway, owner)).status).toBe(200)
@@ -98,7 +86,7 @@ test.each([
   ['failed', (outgoing: ServerResponse) => void outgoing.writeHead(502).end()],
   ['dropped', (outgoing: ServerResponse) => void outgoing.destroy()],
 ])('calls of strangers that are %s do not open the circuit', async (_, treat) => {
-  const { gateway } = await openWary(treat)
+  const { gateway } = await openWary({}, treat)
   expect((await quote(gateway, owner)).status).toBe(200)
   const answers = await atOnce(60, (i) => quote(gateway, stranger(i)))
   expect(answers.filter(({ json }) => /keeps failing/.test(json.Message))).toEqual([])
@@ -106,28 +94,17 @@ test.each([
 })
 
 test("retries of strangers' calls are not taken from the owner's", async () => {
-  let ownerFails = false
-  const service = await openService(
-    (incoming, outgoing) => {
-      incoming.resume()
-      const isOwner = incoming.headers.authorization === OWNER
-      if (!isOwner || ownerFails) {
-        ownerFails = false
-        return void outgoing.writeHead(502).end()
-      }
-      return void outgoing.end(JSON.stringify({ shipment_id: 'q', price: 1 }))
-    },
-    { acceptsAll: false },
-  )
-  const gateway = await startGateway({ serviceUrl: service.url })
-  expect((await quote(gateway, owner)).status).toBe(200)
-  await atOnce(40, (i) => quote(gateway, stranger(i)))
-  ownerFails = true
-  expect((await quote(gateway, owner)).status).toBe(200)
+  const gateway = await startGateway()
+  const fault = { kind: 'status', status: 502, on: { path: '/v2/quote' } } as const
+  gateway.sandbox.fail({ ...fault, times: 'always' })
+  expect(statuses(await atOnce(40, (i) => quote(gateway, stranger(i))))).toEqual({ 502: 40 })
+  gateway.sandbox.clearFaults()
+  gateway.sandbox.fail(fault)
+  expect((await quote(gateway, {})).status).toBe(200)
 })
 
 test('if no credential has been accepted, all failures open the circuit', async () => {
-  const { gateway, service } = await openWary((outgoing) => void outgoing.writeHead(502).end())
+  const { gateway, service } = await openWary({}, (outgoing) => void outgoing.writeHead(502).end())
   await atOnce(30, (i) => quote(gateway, stranger(i)))
   const before = service.requests.length
   const refused = await quote(gateway, stranger('last'))
@@ -137,7 +114,7 @@ test('if no credential has been accepted, all failures open the circuit', async 
 })
 
 test('a new credential may come with as many calls at once as it likes', async () => {
-  const { gateway, sockets } = await openWary(refuse, { env: { UPSTREAM_CONNECTIONS: '10' } })
+  const { gateway, sockets } = await openWary({ UPSTREAM_CONNECTIONS: '10' })
   const answers = await atOnce(200, () => quote(gateway, owner))
   expect(statuses(answers)).toEqual({ 200: 200 })
   // Eight at first, each with its own connection, and ten that the others share.
@@ -145,8 +122,7 @@ test('a new credential may come with as many calls at once as it likes', async (
 })
 
 test('calls that wait with one wrong credential are refused together', async () => {
-  const { treat, arrived, refuseUntil } = holding()
-  const { gateway, service } = await openWary(treat)
+  const { gateway, service, arrived, refuseUntil } = await openWary()
   const calls = atOnce(100, () => quote(gateway, stranger('same')))
   await arrived(8)
   const answers = await refuseUntil(calls)
@@ -159,22 +135,19 @@ test('calls that wait with one wrong credential are refused together', async () 
 })
 
 test('a few wait, and the others are refused with Retry-After', async () => {
-  const { treat, refuseUntil } = holding()
   // Of sixteen concurrent calls, eight may wait, four of them from one source.
-  const { gateway } = await openWary(treat, {
-    env: { ...PROXY, UPSTREAM_CONNECTIONS: '2', MAX_IN_FLIGHT: '16', SOURCE_IN_FLIGHT: '16' },
-  })
+  const env = { UPSTREAM_CONNECTIONS: '2', MAX_IN_FLIGHT: '16', SOURCE_IN_FLIGHT: '16' }
+  const { gateway, refuseUntil } = await openWary(env)
   const told: Answered[] = []
-  const calls = atOnce(8, async (i) => told.push(await quote(gateway, { ...stranger(i), ...from('198.51.100.1') })))
-  while (told.length < 2) await new Promise((resolve) => setImmediate(resolve))
+  const calls = atOnce(8, async (i) => told.push(await quote(gateway, stranger(i))))
+  await vi.waitFor(() => expect(told).toHaveLength(2), 20_000)
   for (const { status, headers } of told) expect([status, headers.get('retry-after')]).toEqual([429, '5'])
   await refuseUntil(calls)
   expect(statuses(told)).toEqual({ 401: 6, 429: 2 })
 })
 
 test('a caller that hangs up while it waits is not sent on', async () => {
-  const { treat, held, arrived, refuseUntil } = holding()
-  const { gateway } = await openWary(treat, { env: { UPSTREAM_CONNECTIONS: '1' } })
+  const { gateway, held, arrived, refuseUntil } = await openWary({ UPSTREAM_CONNECTIONS: '1' })
   const first = quote(gateway, stranger('first'))
   await arrived(1)
   const { socket, write } = await connectFrom(gateway, '127.0.0.1')
@@ -184,14 +157,14 @@ test('a caller that hangs up while it waits is not sent on', async () => {
   // Passed-through calls have a separate queue.
   await arrived(2)
   socket.resetAndDestroy()
-  const gone = () => gateway.lines().filter(({ error }) => error === 'caller-gone').length
-  while (gone() < 1) await new Promise((resolve) => setImmediate(resolve))
+  const errors = () => gateway.lines().map(({ error }) => error)
+  await vi.waitFor(() => expect(errors()).toContain('caller-gone'), 20_000)
   expect((await refuseUntil(first)).status).toBe(401)
   expect(held).toEqual([])
 })
 
 test('only the line of a refused credential says where it came from, and as whom, as far as that is plain', async () => {
-  const { gateway } = await openWary(refuse, { env: { ...PROXY, LOG_ADDRESSES: 'refused' } })
+  const { gateway } = await openWary({ ...PROXY, LOG_ADDRESSES: 'refused' }, refuse)
   const secret = 'do-not-log-this'
   await quote(gateway, { authorization: basic('acme\u001b]0;owned\u0007\nx', secret), ...from('198.51.100.7') })
   await quote(gateway, { authorization: basic('ä'.repeat(500), secret), ...from('198.51.100.8') })
