@@ -4,7 +4,7 @@ import { expect, test, vi } from 'vitest'
 import { matchesHash } from '../../src/callers/tenants.ts'
 import { basic } from '../gateway.ts'
 import { connectFrom } from '../strangers/sockets.ts'
-import { as, atOnce, openEdge, quote, slowHash, statuses, tenant } from './edge.ts'
+import { as, atOnce, named, openEdge, quote, slowHash, statuses } from './edge.ts'
 
 /* How much a slow hash costs, in CPU time. A machine that others use may slow down one side, so each is tried again. */
 
@@ -30,11 +30,11 @@ async function costOfHash(): Promise<number> {
 
 /** Opens a gateway for a tenant with these secrets, whose hashes are slow. */
 const openSlow = (...secrets: readonly string[]) =>
-  openEdge((place) => [
-    tenant(place, 'acme', {
+  openEdge(
+    named(['acme'], {
       credentials: secrets.map((secret) => ({ id: 'acme-legacy', secret_hash: slowHash(secret) })),
     }),
-  ])
+  )
 
 test(
   'forty first calls at once with one credential are let in for one hash, and the calls after them for none',
