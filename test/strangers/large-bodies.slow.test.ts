@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { atOnce, statuses } from '../callers/edge.ts'
 import { OWN } from '../gateway.ts'
-import { callFrom } from './call.ts'
+import { agentOf, callFrom } from './call.ts'
 import { startGatewayProcess } from './gateway-process.ts'
 
 const CALLS = 2_000
@@ -23,9 +23,14 @@ test('two thousand large bodies from fifty addresses take no more memory than th
   gateway.sandbox.fail({ kind: 'delay', ms: SERVICE_TAKES_MS, times: 'always', on })
   const short = JSON.stringify(quoteExample).slice(0, -1)
   const body = `${short},"Padding":"${' '.repeat(BODY_BYTES - short.length)}"}`
-  const call = (nth: number) =>
-    callFrom(gateway.url, { path: '/getShippingQuote.php', body, from: `127.0.0.${2 + (nth % SOURCES)}` })
-  const counts = statuses(await atOnce(CALLS, call))
+  const agents = Array.from({ length: SOURCES }, (_, i) => agentOf(`127.0.0.${i + 2}`))
+  const perSource = CALLS / SOURCES
+  const told = await Promise.all(
+    agents.map((agent) =>
+      atOnce(perSource, () => callFrom(gateway.url, { path: '/getShippingQuote.php', body, agent })),
+    ),
+  )
+  const counts = statuses(told.flat())
   // The rest of a refused body is not read: its connection may break.
   expect(Object.keys(counts).filter((status) => !/^(200|429|503|0)$/.test(status))).toEqual([])
   expect(counts[200]).toBeGreaterThan(SOURCES)
