@@ -18,8 +18,6 @@ export function transload(
 export interface Served extends Running {
   readonly url: string
   readonly adminUrl: string
-  /** Every line of its log so far. */
-  readonly log: () => Promise<string>
 }
 
 /** Starts a gateway as operators do; it ends with the test. */
@@ -31,5 +29,5 @@ export async function serve(cwd: string, env: NodeJS.ProcessEnv, program = MAIN)
   const out = await running.says(/"msg":"listening"/)
   const line = out.split('\n').find((text) => text.includes('"listening"')) ?? '{}'
   const { url, admin } = JSON.parse(line)
-  return { ...running, url, adminUrl: admin ?? '', log: () => running.says(/^/) }
+  return { ...running, url, adminUrl: admin ?? '' }
 }

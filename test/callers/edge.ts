@@ -161,6 +161,12 @@ export async function linksOf(store: Store): Promise<readonly Link[]> {
   return all
 }
 
+const NOT_SEEN: ReadonlySet<string> = new Set(['date', 'x-request-id', 'content-length', 'connection', 'keep-alive'])
+
+/** What a caller can tell answers by: all but the id of the call, its time and its connection. */
+export const seen = ({ status, headers, text }: Answered): string =>
+  `${status} ${JSON.stringify([...headers].filter(([name]) => !NOT_SEEN.has(name)))} ${text}`
+
 /** Counts how often each value occurs. */
 export function counted<T>(values: readonly T[]): Readonly<Record<string, number>> {
   const all: Record<string, number> = {}

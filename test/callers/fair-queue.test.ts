@@ -71,14 +71,11 @@ test('where it is full, the longest line loses its last', async () => {
   await settled()
   expect(told).toEqual(['x', 'a3: overloaded', 'b3: overloaded'])
   expect((await finish()).slice(3)).toEqual(['a0', 'b0', 'c', 'd', 'a1', 'b1', 'a2', 'b2'])
-})
-
-test('if all wait equally long, the newest is refused', async () => {
-  enter('x')
-  for (let i = 0; i < 8; i += 1) enter(`s${i}`)
-  enter('s0', 'second of s0')
+  // If all wait equally long, the newest is refused.
+  open(1)
+  for (const source of ['x', ...'12345678', '1']) enter(source)
   await settled()
-  expect(told).toEqual(['x', 'second of s0: overloaded'])
+  expect(told).toEqual(['x', '1: overloaded'])
 })
 
 test('a limited number of calls of one source waits, and one that leaves frees its place, anywhere in the queue', async () => {

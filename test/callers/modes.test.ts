@@ -1,9 +1,9 @@
 /** Promise: each mode asks for the credential that it needs, and sends the right one on (contract, section 5). */
 
-import { request } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openHoldingService } from '../http/service.ts'
+import { callFrom } from '../strangers/call.ts'
 import {
   as,
   atOnce,
@@ -25,17 +25,11 @@ import {
 const NOBODY = { authorization: '' }
 const TOKEN = { authorization: 'Bearer own' }
 
-/** Without any `Authorization`, which fetch and the gateway always send. */
-function bare(url: string, headers: Readonly<Record<string, string>> = {}): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const sent = request(`${url}/getShippingQuote.php`, { method: 'POST', headers }, (answer) => {
-      answer.resume().on('end', () => resolve(answer.statusCode ?? 0))
-    })
-    sent.on('error', reject).end(JSON.stringify(TRIP))
-  })
-}
-
 const TRIP = { TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166' }
+
+/** Asks for a quote without any `Authorization`, which fetch and the gateway always send. */
+const bare = async (url: string, headers = {}) =>
+  (await callFrom(url, { path: '/getShippingQuote.php', headers, body: TRIP })).status
 
 const encoded = (text: string) => Buffer.from(text).toString('base64')
 /** The credentials that the service has received. */

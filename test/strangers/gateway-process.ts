@@ -22,7 +22,6 @@ export interface GatewayProcess {
 
 /** The usage of a process (proc(5)). */
 export interface Measured {
-  readonly megabytes: number
   readonly peakMegabytes: number
   readonly descriptors: number
   /** How long its main thread ran, and how long it waited for a processor, in nanoseconds. */
@@ -94,13 +93,11 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
 
 function measure(pid: number): Measured {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-  const megabytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / KILOBYTE
   const [ranNs = 0, waitedNs = 0] = readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ').map(Number)
   return {
     ranNs,
     waitedNs,
-    megabytes: megabytes('VmRSS'),
-    peakMegabytes: megabytes('VmHWM'),
+    peakMegabytes: Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / KILOBYTE,
     descriptors: readdirSync(`/proc/${pid}/fd`).length,
   }
 }
