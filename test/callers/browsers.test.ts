@@ -8,7 +8,7 @@ import { quoteExample } from '../../mappings/quote-rows.ts'
 import { basic, OWN, startGateway, type TestGateway } from '../gateway.ts'
 import { openLine } from '../http/line.ts'
 import { send } from '../http/wire.ts'
-import { as, openEdge, tenant } from './edge.ts'
+import { as, named, openEdge } from './edge.ts'
 
 const BODY = JSON.stringify(quoteExample)
 
@@ -22,9 +22,6 @@ function ask(
   const body = method === 'POST' ? BODY : ''
   return send({ url }, `${[...head, `Content-Length: ${body.length}`].join('\r\n')}\r\n\r\n${body}`)
 }
-
-const hostOf = ({ url }: Pick<TestGateway, 'url'>) => new URL(url).host
-const portOf = ({ url }: Pick<TestGateway, 'url'>) => new URL(url).port
 
 /** The headers of a browser for a page of another site. */
 const FOREIGN = {
@@ -68,8 +65,10 @@ const WELCOME = {
 
 const PAGES = Object.entries({ ...FOREIGN, ...REBOUND })
 
-const filled = (gateway: Pick<TestGateway, 'url'>, lines: readonly string[]) =>
-  lines.map((line) => line.replaceAll('{host}', hostOf(gateway)).replaceAll('{port}', portOf(gateway)))
+function filled({ url }: Pick<TestGateway, 'url'>, lines: readonly string[]): readonly string[] {
+  const { host, port } = new URL(url)
+  return lines.map((line) => line.replaceAll('{host}', host).replaceAll('{port}', port))
+}
 
 type Env = Readonly<Record<string, string>>
 
@@ -77,7 +76,7 @@ type Env = Readonly<Record<string, string>>
 const OPEN = {
   'a gateway with a credential for all callers': (env: Env = {}) => startGateway({ env: { ...OWN, ...env } }),
   'a gateway that knows its callers by their network': (env: Env = {}) =>
-    openEdge((place) => [tenant(place, 'acme', { networks: ['127.0.0.0/8'] })], { env }),
+    openEdge(named(['acme'], { networks: ['127.0.0.0/8'] }), { env }),
 } as const
 
 describe.each(Object.entries(OPEN))('%s', (_mode, open) => {
@@ -168,15 +167,16 @@ describe('a gateway that asks for no credential', () => {
     const certificates = join(import.meta.dirname, '../http/certificates')
     const files = { TLS_CERT_FILE: join(certificates, 'server.pem'), TLS_KEY_FILE: join(certificates, 'server.key') }
     const gateway = await startGateway({ env: { ...OWN, ...files } })
+    const { port } = new URL(gateway.url)
     const status = async (origin: string) => {
-      const socket = connect({ port: Number(portOf(gateway)), host: '127.0.0.1', rejectUnauthorized: false })
+      const socket = connect({ port: Number(port), host: '127.0.0.1', rejectUnauthorized: false })
       await new Promise((resolve) => socket.once('secureConnect', resolve))
       const line = await openLine(gateway, socket)
-      line.write(`GET / HTTP/1.1\r\nHost: localhost:${portOf(gateway)}\r\nOrigin: ${origin}\r\n\r\n`)
+      line.write(`GET / HTTP/1.1\r\nHost: localhost:${port}\r\nOrigin: ${origin}\r\n\r\n`)
       return (await line.replies(1))[0]?.status
     }
-    expect(await status(`https://localhost:${portOf(gateway)}`)).toBe(200)
-    expect(await status(`http://localhost:${portOf(gateway)}`)).toBe(403)
+    expect(await status(`https://localhost:${port}`)).toBe(200)
+    expect(await status(`http://localhost:${port}`)).toBe(403)
   })
 })
 
@@ -198,8 +198,8 @@ describe('the admin listener', () => {
 
 test('a page may call with a credential that is checked, and with no other', async () => {
   const gateway = await startGateway()
-  const fixed = await startGateway({ env: OWN })
-  const edge = await openEdge((place) => [tenant(place, 'acme', { networks: ['127.0.0.0/8'] })])
+  const fixed = await OPEN['a gateway with a credential for all callers']()
+  const edge = await OPEN['a gateway that knows its callers by their network']()
   for (const [what, lines] of PAGES) {
     const status = async (to: TestGateway, authorization: string) =>
       (await ask(to, [...filled(to, lines), `Authorization: ${authorization}`])).status
@@ -213,7 +213,7 @@ test('a page may call with a credential that is checked, and with no other', asy
 })
 
 test('a caller of no known network gets 401 under any name', async () => {
-  const edge = await openEdge((place) => [tenant(place, 'acme', { networks: ['192.0.2.0/24'] })])
+  const edge = await openEdge(named(['acme'], { networks: ['192.0.2.0/24'] }))
   const { status, headers } = await ask(edge, ['Host: gateway.example.com'])
   expect(status).toBe(401)
   expect(headers.get('www-authenticate')?.[0]).toMatch(/^Basic /)

@@ -18,18 +18,16 @@ export function transload(
 export interface Served extends Running {
   readonly url: string
   readonly adminUrl: string
-  /** Every line of its log so far. */
-  readonly log: () => Promise<string>
 }
 
 /** Starts a gateway as operators do; it ends with the test. */
-export async function serve(cwd: string, env: NodeJS.ProcessEnv): Promise<Served> {
-  const running = start(process.execPath, [MAIN, 'serve'], {
+export async function serve(cwd: string, env: NodeJS.ProcessEnv, program = MAIN): Promise<Served> {
+  const running = start(process.execPath, [program, 'serve'], {
     cwd,
     env: cleanEnv({ HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', ...env }),
   })
   const out = await running.says(/"msg":"listening"/)
   const line = out.split('\n').find((text) => text.includes('"listening"')) ?? '{}'
   const { url, admin } = JSON.parse(line)
-  return { ...running, url, adminUrl: admin ?? '', log: () => running.says(/^/) }
+  return { ...running, url, adminUrl: admin ?? '' }
 }

@@ -40,6 +40,12 @@ export function tenant(place: string, name: string, more: object = {}): Declared
   }
 }
 
+/** Declares tenants that have what each needs, and the same more. */
+export const named =
+  (names: readonly string[], more: object = {}) =>
+  (place: string): readonly Declared[] =>
+    names.map((name) => tenant(place, name, more))
+
 const secretOf = (name: string) => `${name}-v2-secret`
 
 /** The credentials of these tenants at the service. */
@@ -154,6 +160,12 @@ export async function linksOf(store: Store): Promise<readonly Link[]> {
   for await (const some of store.scan({})) all.push(...some)
   return all
 }
+
+const NOT_SEEN: ReadonlySet<string> = new Set(['date', 'x-request-id', 'content-length', 'connection', 'keep-alive'])
+
+/** What a caller can tell answers by: all but the id of the call, its time and its connection. */
+export const seen = ({ status, headers, text }: Answered): string =>
+  `${status} ${JSON.stringify([...headers].filter(([name]) => !NOT_SEEN.has(name)))} ${text}`
 
 /** Counts how often each value occurs. */
 export function counted<T>(values: readonly T[]): Readonly<Record<string, number>> {

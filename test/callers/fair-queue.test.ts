@@ -61,12 +61,6 @@ test('so many run at once, and so many of one source', async () => {
   expect(told).toEqual(['a', 'a', 'b', 'b', 'a'])
 })
 
-test('a limited number of calls of one source waits, and the next one is refused', async () => {
-  for (let i = 0; i < 6; i += 1) enter('a', `a${i}`)
-  await settled()
-  expect(told).toEqual(['a0', 'a5: too-many-calls'])
-})
-
 test('where it is full, the longest line loses its last', async () => {
   enter('x')
   for (const source of ['a', 'b']) for (let i = 0; i < 4; i += 1) enter(source, `${source}${i}`)
@@ -77,32 +71,27 @@ test('where it is full, the longest line loses its last', async () => {
   await settled()
   expect(told).toEqual(['x', 'a3: overloaded', 'b3: overloaded'])
   expect((await finish()).slice(3)).toEqual(['a0', 'b0', 'c', 'd', 'a1', 'b1', 'a2', 'b2'])
+  // If all wait equally long, the newest is refused.
+  open(1)
+  for (const source of ['x', ...'12345678', '1']) enter(source)
+  await settled()
+  expect(told).toEqual(['x', '1: overloaded'])
 })
 
-test('if all wait equally long, the newest is refused', async () => {
-  enter('x')
-  for (let i = 0; i < 8; i += 1) enter(`s${i}`)
-  enter('s0', 'second of s0')
+test('a limited number of calls of one source waits, and one that leaves frees its place, anywhere in the queue', async () => {
+  const [first, gone] = ['a0', 'a1', 'a2', 'a3', 'a4', 'a5'].map((name) => enter('a', name))
   await settled()
-  expect(told).toEqual(['x', 'second of s0: overloaded'])
-})
-
-test('a call that leaves frees its place, anywhere in the queue', async () => {
-  const first = enter('a', 'a0')
-  const gone = enter('a', 'a1')
-  enter('a', 'a2')
-  gone.end()
-  gone.end()
-  first.end()
-  first.end()
+  expect(told).toEqual(['a0', 'a5: too-many-calls'])
+  // Whoever ends its wait, however often, uses no turn.
+  gone?.end()
+  gone?.end()
+  enter('a', 'a6')
   await settled()
-  running.shift()
-  running.shift()
-  // A wait that its owner ends uses no turn.
-  expect(told).toEqual(['a0', 'a1', 'a2'])
-  for (let i = 3; i < 7; i += 1) enter('a', `a${i}`)
+  expect(told.slice(2)).toEqual(['a1'])
+  first?.end()
+  first?.end()
   await settled()
-  expect(told).toEqual(['a0', 'a1', 'a2'])
+  expect(told.slice(3)).toEqual(['a2'])
 })
 
 test('a wait that is settled takes no turn', async () => {
@@ -123,28 +112,22 @@ test('a wait that is settled takes no turn', async () => {
   expect(told.at(-1)).toBe('c')
 })
 
-test('no call waits longer than ten seconds', async () => {
+test('no call waits longer than ten seconds, and none leaves a timer behind', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
-  enter('a', 'a0')
-  enter('a', 'a1')
+  const [first] = [enter('a', 'a0'), enter('a', 'a1')]
   vi.advanceTimersByTime(9_999)
+  const second = enter('b')
+  enter('c')
   await settled()
   expect(told).toEqual(['a0'])
   vi.advanceTimersByTime(1)
   await settled()
   expect(told).toEqual(['a0', 'a1: overloaded'])
-})
-
-test('a call that waits no longer leaves no timer behind', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  onTestFinished(() => void vi.useRealTimers())
-  const [first, second] = [enter('a'), enter('a'), enter('b')]
-  await settled()
   expect(vi.getTimerCount()).toBe(2)
-  second?.settle()
+  second.settle()
   expect(vi.getTimerCount()).toBe(1)
-  first?.end()
+  first.end()
   await settled()
   expect(vi.getTimerCount()).toBe(0)
 })

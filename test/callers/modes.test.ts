@@ -1,9 +1,9 @@
 /** Promise: each mode asks for the credential that it needs, and sends the right one on (contract, section 5). */
 
-import { request } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openHoldingService } from '../http/service.ts'
+import { callFrom } from '../strangers/call.ts'
 import {
   as,
   atOnce,
@@ -14,6 +14,7 @@ import {
   cheapHash,
   clocks,
   KINDS,
+  named,
   openEdge,
   quote,
   read,
@@ -24,22 +25,16 @@ import {
 const NOBODY = { authorization: '' }
 const TOKEN = { authorization: 'Bearer own' }
 
-/** Without any `Authorization`, which fetch and the gateway always send. */
-function bare(url: string, headers: Readonly<Record<string, string>> = {}): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const sent = request(`${url}/getShippingQuote.php`, { method: 'POST', headers }, (answer) => {
-      answer.resume().on('end', () => resolve(answer.statusCode ?? 0))
-    })
-    sent.on('error', reject).end(JSON.stringify(TRIP))
-  })
-}
-
 const TRIP = { TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166' }
+
+/** Asks for a quote without any `Authorization`, which fetch and the gateway always send. */
+const bare = async (url: string, headers = {}) =>
+  (await callFrom(url, { path: '/getShippingQuote.php', headers, body: TRIP })).status
 
 const encoded = (text: string) => Buffer.from(text).toString('base64')
 /** The credentials that the service has received. */
 const sentOn = ({ sandbox }: TestGateway) => sandbox.requests.map(({ headers }) => headers.authorization)
-const openTwo = () => openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')])
+const openTwo = () => openEdge(named(['acme', 'beta']))
 
 /** Makes every kind of call, and returns the statuses. */
 async function callAll(gateway: TestGateway, authorization: string): Promise<number[]> {
@@ -123,7 +118,7 @@ test.each(['basic', 'oauth2', 'auto'])(
   "nobody is given a token of the gateway's own credentials (%s)",
   async (token) => {
     const fixed = await startGateway({ env: { ...OWN, V2_TOKEN: token }, sandbox: { auth: 'both' } })
-    const edge = await openEdge((place) => [tenant(place, 'acme', { v2: { token }, networks: ['127.0.0.0/8'] })])
+    const edge = await openEdge(named(['acme'], { v2: { token }, networks: ['127.0.0.0/8'] }))
     for (const gateway of [fixed, edge]) {
       for (const headers of [as('acme'), NOBODY, TOKEN, { authorization: basic('nobody', 'x') }]) {
         for (const path of ['/oauth2/token', '/oauth2/%74oken', '/oauth2/token?grant_type=x']) {

@@ -7,7 +7,7 @@ import { type Answered, basic, startGateway } from '../gateway.ts'
 import { bytesOf, openService } from '../http/service.ts'
 import { runs, size } from '../size.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
-import { CALLS, KINDS, linksOf } from './edge.ts'
+import { CALLS, KINDS, linksOf, seen } from './edge.ts'
 
 /*
  * A credential that the service has not accepted leaves no trace that another caller can see. The same calls of the owner
@@ -75,14 +75,7 @@ function createView() {
     if (!names.has(lot)) names.set(lot, `lot ${names.size}`)
     return names.get(lot) ?? ''
   }
-  const NOT_SEEN = new Set(['date', 'x-request-id', 'content-length', 'connection', 'keep-alive'])
-  return ({ status, headers, text }: Answered) => {
-    const seen = [...headers].filter(([name]) => !NOT_SEEN.has(name))
-    return `${status} ${JSON.stringify(seen)} ${text}`.replace(
-      /[0-9a-f]{8}(-[0-9a-f]{4,12}){4}|bk_[0-9a-f]{12}/g,
-      named,
-    )
-  }
+  return (answer: Answered) => seen(answer).replace(/[0-9a-f]{8}(-[0-9a-f]{4,12}){4}|bk_[0-9a-f]{12}/g, named)
 }
 
 interface Seen {

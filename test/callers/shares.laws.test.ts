@@ -3,7 +3,7 @@
 import { EventEmitter } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createShares } from '../../src/callers/limits.ts'
+import { createShares, type Quota, shortage } from '../../src/callers/limits.ts'
 import { GatewayError } from '../../src/errors.ts'
 import type { Share } from '../../src/observe/call.ts'
 import { runs } from '../size.ts'
@@ -22,6 +22,8 @@ const LIMITS = {
 const QUARTER_BYTES = 100_000
 const STREAM_BYTES = 262_144
 
+const sourceOf = (name: string, isEverybody = false) => ({ address: '', name, isBehindProxy: false, isEverybody })
+
 class FakeReply extends EventEmitter {
   writableEnded = false
   writableNeedDrain = false
@@ -39,27 +41,14 @@ interface Request {
   isOver: boolean
 }
 
-type Step =
-  | { readonly do: 'connect' | 'disconnect' | 'open'; readonly source: number }
-  | { readonly do: 'enter' | 'leave' | 'close' | 'admit'; readonly request: number }
-  | {
-      readonly do: 'take' | 'return' | 'stream' | 'answer' | 'expect'
-      readonly request: number
-      readonly bytes: number
-    }
-
-const source = fc.integer({ min: 0, max: 5 })
-const request = fc.nat({ max: 30 })
-const bytes = fc.integer({ min: 1, max: 100_000 })
-const anyStep: fc.Arbitrary<Step> = fc.oneof(
-  fc.record({ do: fc.constantFrom('connect', 'disconnect', 'open', 'open', 'open'), source }),
-  fc.record({ do: fc.constantFrom('enter', 'enter', 'leave', 'close', 'admit'), request }),
-  fc.record({
-    do: fc.constantFrom('take', 'take', 'take', 'take', 'return', 'stream', 'answer', 'expect'),
-    request,
-    bytes,
-  }),
-)
+const OF_A_SOURCE = ['connect', 'disconnect', 'open'] as const
+const OF_A_REQUEST = ['enter', 'leave', 'close', 'admit', 'take', 'return', 'stream', 'answer', 'expect'] as const
+const anyStep = fc.record({
+  what: fc.constantFrom(...OF_A_SOURCE, 'open', 'open', ...OF_A_REQUEST, 'enter', 'take', 'take', 'take'),
+  source: fc.integer({ min: 0, max: 5 }),
+  request: fc.nat({ max: 30 }),
+  bytes: fc.integer({ min: 1, max: 100_000 }),
+})
 
 /** Returns true if it succeeds; a refusal changes nothing. */
 function done(work: () => void): boolean {
@@ -72,58 +61,39 @@ function done(work: () => void): boolean {
   }
 }
 
-/** Runs the steps, and compares them with a model that adds up all resources. */
-function walk(steps: readonly Step[], afterEach: (seen: Walk) => void): Walk {
+/** A model that adds up all resources, beside the shares. */
+function openModel() {
   const shares = createShares(LIMITS)
-  const from = (index: number) => ({
-    address: '',
-    name: `source ${index}`,
-    isBehindProxy: false,
-    isEverybody: index === 5,
-  })
+  const from = (index: number) => sourceOf(`source ${index}`, index === 5)
   const connections: { readonly source: number; readonly disconnect: () => void }[] = []
   const requests: Request[] = []
-  const seen: Walk = { shares, connections, requests }
-  for (const step of steps) {
-    if ('request' in step) {
-      const one = requests[step.request % Math.max(1, requests.length)]
-      if (one) act(one, step)
-    } else if (step.do === 'connect') {
-      const disconnect = shares.connect(from(step.source))
-      if (disconnect) connections.push({ source: step.source, disconnect })
-    } else if (step.do === 'disconnect') {
-      const at = connections.findIndex((connection) => connection.source === step.source)
+  const run = ({ what, source, request, bytes }: FromArbitrary<typeof anyStep>) => {
+    if (what === 'connect') {
+      const disconnect = shares.connect(from(source))
+      if (disconnect) connections.push({ source, disconnect })
+    } else if (what === 'disconnect') {
+      const at = connections.findIndex((connection) => connection.source === source)
       const [closed] = at === -1 ? [] : connections.splice(at, 1)
       // Twice, because a socket may report twice that it is closed.
       closed?.disconnect()
       closed?.disconnect()
-    } else {
+    } else if (what === 'open') {
       const reply = new FakeReply()
-      const share = shares.open(from(step.source), reply)
-      requests.push({
-        source: step.source,
-        share,
-        reply,
-        bodyBytes: 0,
-        answerBytes: 0,
-        isUnderWay: false,
-        isOver: false,
-      })
+      const none = { bodyBytes: 0, answerBytes: 0, isUnderWay: false, isOver: false }
+      requests.push({ source, share: shares.open(from(source), reply), reply, ...none })
+    } else {
+      const one = requests[request % Math.max(1, requests.length)]
+      if (one) act(one, what, bytes)
     }
-    afterEach(seen)
   }
-  return seen
+  return { shares, connections, requests, run }
 }
 
-interface Walk {
-  readonly shares: ReturnType<typeof createShares>
-  readonly connections: readonly { readonly source: number; readonly disconnect: () => void }[]
-  readonly requests: readonly Request[]
-}
+type FromArbitrary<A> = A extends fc.Arbitrary<infer T> ? T : never
 
-function act(one: Request, step: Exclude<Step, { readonly source: number }>): void {
+function act(one: Request, what: (typeof OF_A_REQUEST)[number], bytes: number): void {
   const { share, reply } = one
-  switch (step.do) {
+  switch (what) {
     case 'admit':
       return void done(() => share.admit())
     case 'enter':
@@ -142,23 +112,23 @@ function act(one: Request, step: Exclude<Step, { readonly source: number }>): vo
       one.answerBytes = 0
       return
     case 'take':
-      if (done(() => share.takeBody(step.bytes)) && !one.isOver) one.bodyBytes += step.bytes
+      if (done(() => share.takeBody(bytes)) && !one.isOver) one.bodyBytes += bytes
       return
     case 'return':
-      share.returnBody(step.bytes)
-      one.bodyBytes -= Math.min(step.bytes, one.bodyBytes)
+      share.returnBody(bytes)
+      one.bodyBytes -= Math.min(bytes, one.bodyBytes)
       return
     case 'stream': {
       const most = one.source === 5 ? STREAM_BYTES : Math.min(STREAM_BYTES, QUARTER_BYTES)
-      const taken = Math.min(step.bytes, most)
-      if (done(() => share.streamBody(step.bytes)) && !one.isOver) one.bodyBytes += taken
+      const taken = Math.min(bytes, most)
+      if (done(() => share.streamBody(bytes)) && !one.isOver) one.bodyBytes += taken
       return
     }
     case 'answer':
-      if (done(() => share.holdAnswer(step.bytes)) && !reply.destroyed) one.answerBytes += step.bytes
+      if (done(() => share.holdAnswer(bytes)) && !reply.destroyed) one.answerBytes += bytes
       return
     case 'expect':
-      return void done(() => share.expectBody(step.bytes))
+      return void done(() => share.expectBody(bytes))
   }
 }
 
@@ -167,23 +137,26 @@ const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + o
 describe('what callers hold', { timeout: NIGHT_MS }, () => {
   test('is counted exactly, is never more than there is, and is all returned in the end', () => {
     const law = fc.property(fc.array(anyStep, { maxLength: 200 }), (steps) => {
-      const { shares, connections, requests } = walk(steps, (seen) => {
-        const held = sum(seen.requests.map(({ bodyBytes, answerBytes }) => bodyBytes + answerBytes))
-        expect(seen.shares.total).toEqual({
-          connections: seen.connections.length,
-          requests: seen.requests.filter(({ isOver }) => !isOver).length,
-          calls: seen.requests.filter(({ isUnderWay }) => isUnderWay).length,
+      const { shares, connections, requests, run } = openModel()
+      for (const step of steps) {
+        run(step)
+        const held = sum(requests.map(({ bodyBytes, answerBytes }) => bodyBytes + answerBytes))
+        expect(shares.total).toEqual({
+          connections: connections.length,
+          requests: requests.filter(({ isOver }) => !isOver).length,
+          calls: requests.filter(({ isUnderWay }) => isUnderWay).length,
           bodyBytes: held,
         })
         expect(held).toBeLessThanOrEqual(LIMITS.BODIES_LIMIT_BYTES)
+        const isAtWork = ({ isUnderWay, reply }: Request) => isUnderWay && !reply.writableEnded
+        expect(requests.filter(isAtWork).length).toBeLessThanOrEqual(LIMITS.MAX_IN_FLIGHT)
         for (const index of [0, 1, 2, 3, 4]) {
-          const own = seen.requests.filter((one) => one.source === index)
+          const own = requests.filter((one) => one.source === index)
           expect(sum(own.map((one) => one.bodyBytes + one.answerBytes))).toBeLessThanOrEqual(QUARTER_BYTES)
-          const working = own.filter(({ isUnderWay, reply }) => isUnderWay && !reply.writableEnded)
-          expect(working.length).toBeLessThanOrEqual(LIMITS.SOURCE_IN_FLIGHT)
-          expect(seen.connections.filter((one) => one.source === index).length).toBeLessThanOrEqual(10)
+          expect(own.filter(isAtWork).length).toBeLessThanOrEqual(LIMITS.SOURCE_IN_FLIGHT)
+          expect(connections.filter((one) => one.source === index).length).toBeLessThanOrEqual(10)
         }
-      })
+      }
       for (const { disconnect } of connections) disconnect()
       for (const { share, reply } of requests) {
         reply.emit('close')
@@ -194,48 +167,86 @@ describe('what callers hold', { timeout: NIGHT_MS }, () => {
     fc.assert(law, { numRuns: RUNS })
   })
 
-  test('is limited for all together as well: connections, calls and bodies of many sources', () => {
-    const shares = createShares(LIMITS)
-    for (let i = 0; i < 1_000; i += 1) {
-      const from = { address: '', name: `source ${i % 100}`, isBehindProxy: false, isEverybody: false }
-      shares.connect(from)
-      const share = shares.open(from, new FakeReply())
-      done(() => share.takeBody(1_000))
-      done(() => share.enter())
-    }
-    expect(shares.total).toMatchObject({ connections: LIMITS.MAX_CONNECTIONS, calls: LIMITS.MAX_IN_FLIGHT })
-    expect(shares.total.bodyBytes).toBe(LIMITS.BODIES_LIMIT_BYTES)
-  })
+  const open = (shares: ReturnType<typeof createShares>, name: string) => {
+    const reply = new FakeReply()
+    return { reply, share: shares.open(sourceOf(name), reply) }
+  }
 
-  test('is limited for each source: it has so many calls under way, and an answer that waits for its reader is none', () => {
+  test('has no part in what a source may have under way, as soon as an answer only waits for its reader', () => {
     const shares = createShares(LIMITS)
-    const open = (name: string) => {
-      const reply = new FakeReply()
-      return { reply, share: shares.open({ address: '', name, isBehindProxy: false, isEverybody: false }, reply) }
-    }
-    const own = Array.from({ length: LIMITS.SOURCE_IN_FLIGHT + 1 }, () => open('one'))
-    const [first, ...others] = own
-    const last = others.at(-1)
-    if (!first || !last) return expect.fail('too few')
-    expect(own.map(({ share }) => done(() => share.enter()))).toEqual([true, true, true, true, false])
-    expect(done(() => open('other').share.enter())).toBe(true)
+    const enters = () => done(() => open(shares, 'one').share.enter())
+    const first = open(shares, 'one')
+    first.share.enter()
+    expect([enters(), enters(), enters(), enters()]).toEqual([true, true, true, false])
     first.reply.writableEnded = true
-    expect(done(() => last.share.enter())).toBe(true)
-    expect(done(() => open('one').share.enter())).toBe(false)
-    last.share.leave()
-    expect(done(() => open('one').share.enter())).toBe(true)
+    expect([enters(), enters()]).toEqual([true, false])
   })
 
-  test('does not count for ever: ten thousand sources that are gone make room for others', () => {
+  test('is not counted for ever: ten thousand sources that are gone make room for others', () => {
     const shares = createShares(LIMITS)
-    const open = (name: string) =>
-      shares.open({ address: '', name, isBehindProxy: false, isEverybody: false }, new FakeReply())
-    const lasting = open('lasting')
-    lasting.takeBody(QUARTER_BYTES)
-    for (let i = 0; i < 25_000; i += 1) open(`source ${i}`).leave()
+    const { share: holding } = open(shares, 'bodies')
+    holding.takeBody(QUARTER_BYTES)
+    for (let i = 0; i < LIMITS.SOURCE_IN_FLIGHT; i += 1) open(shares, 'calls').share.enter()
+    for (let i = 0; i < LIMITS.SOURCE_CONNECTIONS; i += 1) shares.connect(sourceOf('connections'))
+    for (let i = 0; i < 25_000; i += 1) open(shares, `source ${i}`).share.leave()
     // A source with current usage is not forgotten.
-    expect(() => open('lasting').takeBody(1)).toThrow(/address/)
-    lasting.leave()
-    open('lasting').takeBody(QUARTER_BYTES)
+    expect(() => open(shares, 'bodies').share.takeBody(1)).toThrow(/address/)
+    expect(() => open(shares, 'calls').share.enter()).toThrow(/address/)
+    expect(shares.connect(sourceOf('connections'))).toBeUndefined()
+    holding.leave()
+    open(shares, 'bodies').share.takeBody(QUARTER_BYTES)
+  })
+})
+
+const anyQuota = fc
+  .tuple(fc.integer({ min: 1, max: 2_000 }), fc.integer({ min: 1, max: 2_000 }), fc.integer({ min: 0, max: 8 }))
+  .map(([limit, perSource, little]): Quota => ({ limit, perSource: Math.min(limit, perSource), little }))
+
+/** Takes one for each source in turn, until none gets more. */
+function filled(quota: Quota, sources: number): number[] {
+  const held = Array<number>(sources).fill(0)
+  let total = 0
+  for (let taken = true; taken; ) {
+    taken = false
+    held.forEach((own, i) => {
+      if (shortage(quota, total, own, 1)) return
+      held[i] = own + 1
+      total += 1
+      taken = true
+    })
+  }
+  return held
+}
+
+describe('a share', { timeout: NIGHT_MS }, () => {
+  test('is the most that one source gets, never adds up to more than there is, and is the same for all', () => {
+    const law = fc.property(anyQuota, fc.integer({ min: 1, max: 100 }), (quota, sources) => {
+      const { limit, perSource } = quota
+      expect(filled(quota, 1)).toEqual([perSource])
+      expect(shortage(quota, perSource, perSource, 1)).toBe(perSource < limit ? 'source' : 'all')
+      const held = filled(quota, sources)
+      expect(sum(held)).toBeLessThanOrEqual(limit)
+      expect(Math.max(...held)).toBeLessThanOrEqual(perSource)
+      expect(Math.max(...held) - Math.min(...held)).toBeLessThanOrEqual(1)
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+
+  test.each([1, 2, 3, 4, 5, 10, 50, 100, 200])(
+    'of a quarter leaves room beside %i sources that take all they get',
+    (sources) => {
+      const quota = { limit: 1024, perSource: 256, little: 0 }
+      const held = filled(quota, sources)
+      expect(shortage(quota, sum(held), 0, 1)).toBeUndefined()
+      // Up to three sources do not limit each other.
+      if (sources <= 3) expect(held).toEqual(held.map(() => 256))
+    },
+  )
+
+  test('leaves every source a little, until nothing is left', () => {
+    const quota = { limit: 8, perSource: 4, little: 4 }
+    expect(filled(quota, 2)).toEqual([4, 4])
+    expect(filled(quota, 8)).toEqual(Array(8).fill(1))
+    expect(shortage(quota, 8, 0, 1)).toBe('all')
   })
 })

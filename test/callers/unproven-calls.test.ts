@@ -1,13 +1,13 @@
 /** Promise: strangers take few connections, and none that others wait for (contract, section 5). */
 
-import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { connect, type Socket } from 'node:net'
-import { expect, test } from 'vitest'
-import { basic, get, post, startGateway, type TestGatewayOptions } from '../gateway.ts'
+import type { Socket } from 'node:net'
+import { expect, test, vi } from 'vitest'
+import { type Answered, basic, get, post, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { size } from '../size.ts'
-import { atOnce, book, counted, quote } from './edge.ts'
+import { connectFrom } from '../strangers/sockets.ts'
+import { atOnce, book, quote, statuses } from './edge.ts'
 
 const OWNER = basic('owner', 'right')
 const owner = { authorization: OWNER }
@@ -15,13 +15,16 @@ const stranger = (i: number | string) => ({ authorization: basic('owner', `wrong
 const from = (address: string) => ({ 'x-forwarded-for': address })
 const PROXY = { TRUST_PROXY: '127.0.0.0/8' }
 
-/** A service that serves the owner, and handles strangers with a function. */
-async function openWary(treat: (outgoing: ServerResponse) => void, options: TestGatewayOptions = {}) {
+/** A service that serves the owner, and holds or handles the calls of strangers. */
+async function openWary(env: Readonly<Record<string, string>> = {}, treat?: (outgoing: ServerResponse) => void) {
   const sockets = new Set<Socket>()
+  const held: ServerResponse[] = []
   const service = await openService(
     (incoming, outgoing) => {
       incoming.resume()
-      if (!incoming.headers.authorization?.endsWith(OWNER.slice('Basic '.length))) return treat(outgoing)
+      if (!incoming.headers.authorization?.endsWith(OWNER.slice('Basic '.length))) {
+        return treat ? treat(outgoing) : void held.push(outgoing)
+      }
       sockets.add(incoming.socket)
       const id = crypto.randomUUID()
       outgoing.writeHead(200, { 'content-type': 'application/json' })
@@ -29,28 +32,19 @@ async function openWary(treat: (outgoing: ServerResponse) => void, options: Test
     },
     { acceptsAll: false },
   )
-  const gateway = await startGateway({ serviceUrl: service.url, ...options })
-  return { gateway, service, sockets }
-}
-
-/** Keeps strangers waiting, and counts them. */
-function holding() {
-  const held: ServerResponse[] = []
-  const watchers = new Set<() => void>()
+  const gateway = await startGateway({ serviceUrl: service.url, env })
   return {
-    treat: (outgoing: ServerResponse) => {
-      held.push(outgoing)
-      for (const watcher of watchers) watcher()
-    },
+    gateway,
+    service,
+    /** The connections of the owner. */
+    sockets,
     held,
-    arrived: (count: number) =>
-      new Promise<void>((resolve) => {
-        const look = () => void (held.length >= count && resolve())
-        watchers.add(look)
-        look()
-      }),
-    refuse: () => {
-      for (const outgoing of held.splice(0)) outgoing.writeHead(401).end()
+    /** Resolves once so many calls of strangers are held. */
+    arrived: (count: number) => vi.waitFor(() => expect(held.length).toBeGreaterThanOrEqual(count), 20_000),
+    /** Refuses all that are held, and those that come, until the work is over. */
+    refuseUntil: async <T>(work: Promise<T>): Promise<T> => {
+      const timer = setInterval(() => held.splice(0).forEach(refuse), 10)
+      return work.finally(() => clearInterval(timer))
     },
   }
 }
@@ -58,24 +52,21 @@ function holding() {
 const refuse = (outgoing: ServerResponse) => void outgoing.writeHead(401).end()
 
 test('strangers take few connections at once, and none that others wait for', async () => {
-  const { treat, held, arrived, refuse: refuseHeld } = holding()
-  const { gateway } = await openWary(treat, { env: { ...PROXY, UPSTREAM_CONNECTIONS: '20' } })
+  const { gateway, held, arrived, refuseUntil } = await openWary({ ...PROXY, UPSTREAM_CONNECTIONS: '20' })
   expect((await quote(gateway, owner)).status).toBe(200)
   const strangers = atOnce(60, (i) => quote(gateway, { ...stranger(i), ...from(`198.51.100.${i % 2}`) }))
   await arrived(16)
   // As many calls as the owner may have, and one with a new credential from an address without waiting calls.
   const answers = await atOnce(20, (i) => (i % 2 ? quote(gateway, owner) : book(gateway, `R-${i}`, owner)))
-  expect(counted(answers.map(({ status }) => status))).toEqual({ 200: 20 })
+  expect(statuses(answers)).toEqual({ 200: 20 })
   const other = { authorization: OWNER.replace('Basic', 'basic'), ...from('192.0.2.1') }
   expect((await book(gateway, 'R-OTHER', other)).status).toBe(200)
   expect(held).toHaveLength(16)
-  const timer = setInterval(refuseHeld, 10)
-  expect(counted((await strangers).map(({ status }) => status))).toEqual({ 401: 60 })
-  clearInterval(timer)
+  expect(statuses(await refuseUntil(strangers))).toEqual({ 401: 60 })
 })
 
 test('strangers by the hundred do not make the owner connect anew', async () => {
-  const { gateway, sockets } = await openWary(refuse)
+  const { gateway, sockets } = await openWary({}, refuse)
   expect((await quote(gateway, owner)).status).toBe(200)
   // The first call used its own connection.
   expect((await quote(gateway, owner)).status).toBe(200)
@@ -84,7 +75,7 @@ test('strangers by the hundred do not make the owner connect anew', async () => 
     const answers = await atOnce(100, (i) =>
       i % 2 ? quote(gateway, stranger(`${round} ${i}`)) : get(gateway, '/v2/quote/x', stranger(`${round} ${i}`)),
     )
-    expect(counted(answers.map(({ status }) => status))).toEqual({ 401: 100 })
+    expect(statuses(answers)).toEqual({ 401: 100 })
   }
   expect((await quote(gateway, owner)).status).toBe(200)
   expect(sockets.size).toBe(2)
@@ -95,7 +86,7 @@ test.each([
   ['failed', (outgoing: ServerResponse) => void outgoing.writeHead(502).end()],
   ['dropped', (outgoing: ServerResponse) => void outgoing.destroy()],
 ])('calls of strangers that are %s do not open the circuit', async (_, treat) => {
-  const { gateway } = await openWary(treat)
+  const { gateway } = await openWary({}, treat)
   expect((await quote(gateway, owner)).status).toBe(200)
   const answers = await atOnce(60, (i) => quote(gateway, stranger(i)))
   expect(answers.filter(({ json }) => /keeps failing/.test(json.Message))).toEqual([])
@@ -103,28 +94,17 @@ test.each([
 })
 
 test("retries of strangers' calls are not taken from the owner's", async () => {
-  let ownerFails = false
-  const service = await openService(
-    (incoming, outgoing) => {
-      incoming.resume()
-      const isOwner = incoming.headers.authorization === OWNER
-      if (!isOwner || ownerFails) {
-        ownerFails = false
-        return void outgoing.writeHead(502).end()
-      }
-      return void outgoing.end(JSON.stringify({ shipment_id: 'q', price: 1 }))
-    },
-    { acceptsAll: false },
-  )
-  const gateway = await startGateway({ serviceUrl: service.url })
-  expect((await quote(gateway, owner)).status).toBe(200)
-  await atOnce(40, (i) => quote(gateway, stranger(i)))
-  ownerFails = true
-  expect((await quote(gateway, owner)).status).toBe(200)
+  const gateway = await startGateway()
+  const fault = { kind: 'status', status: 502, on: { path: '/v2/quote' } } as const
+  gateway.sandbox.fail({ ...fault, times: 'always' })
+  expect(statuses(await atOnce(40, (i) => quote(gateway, stranger(i))))).toEqual({ 502: 40 })
+  gateway.sandbox.clearFaults()
+  gateway.sandbox.fail(fault)
+  expect((await quote(gateway, {})).status).toBe(200)
 })
 
 test('if no credential has been accepted, all failures open the circuit', async () => {
-  const { gateway, service } = await openWary((outgoing) => void outgoing.writeHead(502).end())
+  const { gateway, service } = await openWary({}, (outgoing) => void outgoing.writeHead(502).end())
   await atOnce(30, (i) => quote(gateway, stranger(i)))
   const before = service.requests.length
   const refused = await quote(gateway, stranger('last'))
@@ -134,22 +114,19 @@ test('if no credential has been accepted, all failures open the circuit', async 
 })
 
 test('a new credential may come with as many calls at once as it likes', async () => {
-  const { gateway, sockets } = await openWary(refuse, { env: { UPSTREAM_CONNECTIONS: '10' } })
+  const { gateway, sockets } = await openWary({ UPSTREAM_CONNECTIONS: '10' })
   const answers = await atOnce(200, () => quote(gateway, owner))
-  expect(counted(answers.map(({ status }) => status))).toEqual({ 200: 200 })
+  expect(statuses(answers)).toEqual({ 200: 200 })
   // Eight at first, each with its own connection, and ten that the others share.
   expect(sockets.size).toBeLessThanOrEqual(18)
 })
 
 test('calls that wait with one wrong credential are refused together', async () => {
-  const { treat, arrived, refuse: refuseHeld } = holding()
-  const { gateway, service } = await openWary(treat)
+  const { gateway, service, arrived, refuseUntil } = await openWary()
   const calls = atOnce(100, () => quote(gateway, stranger('same')))
   await arrived(8)
-  const timer = setInterval(refuseHeld, 10)
-  const answers = await calls
-  clearInterval(timer)
-  expect(counted(answers.map(({ status }) => status))).toEqual({ 401: 100 })
+  const answers = await refuseUntil(calls)
+  expect(statuses(answers)).toEqual({ 401: 100 })
   for (const { headers, json } of answers) {
     expect(headers.get('www-authenticate')).toMatch(/^Basic /)
     expect(json.Message).toMatch(/does not accept the credential/)
@@ -158,48 +135,36 @@ test('calls that wait with one wrong credential are refused together', async () 
 })
 
 test('a few wait, and the others are refused with Retry-After', async () => {
-  const { treat, refuse: refuseHeld } = holding()
   // Of sixteen concurrent calls, eight may wait, four of them from one source.
-  const { gateway } = await openWary(treat, {
-    env: { ...PROXY, UPSTREAM_CONNECTIONS: '2', MAX_IN_FLIGHT: '16', SOURCE_IN_FLIGHT: '16' },
-  })
-  const told: Awaited<ReturnType<typeof quote>>[] = []
-  const calls = atOnce(8, async (i) => told.push(await quote(gateway, { ...stranger(i), ...from('198.51.100.1') })))
-  while (told.length < 2) await new Promise((resolve) => setImmediate(resolve))
-  expect(told.map(({ status, headers }) => [status, headers.get('retry-after')])).toEqual([
-    [429, '5'],
-    [429, '5'],
-  ])
-  const timer = setInterval(refuseHeld, 10)
-  await calls
-  clearInterval(timer)
-  expect(counted(told.map(({ status }) => status))).toEqual({ 401: 6, 429: 2 })
+  const env = { UPSTREAM_CONNECTIONS: '2', MAX_IN_FLIGHT: '16', SOURCE_IN_FLIGHT: '16' }
+  const { gateway, refuseUntil } = await openWary(env)
+  const told: Answered[] = []
+  const calls = atOnce(8, async (i) => told.push(await quote(gateway, stranger(i))))
+  await vi.waitFor(() => expect(told).toHaveLength(2), 20_000)
+  for (const { status, headers } of told) expect([status, headers.get('retry-after')]).toEqual([429, '5'])
+  await refuseUntil(calls)
+  expect(statuses(told)).toEqual({ 401: 6, 429: 2 })
 })
 
 test('a caller that hangs up while it waits is not sent on', async () => {
-  const { treat, held, arrived, refuse: refuseHeld } = holding()
-  const { gateway } = await openWary(treat, { env: { UPSTREAM_CONNECTIONS: '1' } })
+  const { gateway, held, arrived, refuseUntil } = await openWary({ UPSTREAM_CONNECTIONS: '1' })
   const first = quote(gateway, stranger('first'))
   await arrived(1)
-  const { hostname, port } = new URL(gateway.url)
-  const socket = connect(Number(port), hostname)
-  await once(socket, 'connect')
-  socket.write(`GET /v2/quote/x HTTP/1.1\r\nHost: x\r\nAuthorization: ${stranger('passing').authorization}\r\n\r\n`)
-  socket.write(
-    `POST /getShippingQuote.php HTTP/1.1\r\nHost: x\r\nAuthorization: ${stranger('gone').authorization}\r\nContent-Length: 2\r\n\r\n{}`,
-  )
+  const { socket, write } = await connectFrom(gateway, '127.0.0.1')
+  const head = (secret: string) => `HTTP/1.1\r\nHost: x\r\nAuthorization: ${stranger(secret).authorization}\r\n`
+  write(`GET /v2/quote/x ${head('passing')}\r\n`)
+  write(`POST /getShippingQuote.php ${head('gone')}Content-Length: 2\r\n\r\n{}`)
   // Passed-through calls have a separate queue.
   await arrived(2)
   socket.resetAndDestroy()
-  const gone = () => gateway.lines().filter(({ error }) => error === 'caller-gone').length
-  while (gone() < 1) await new Promise((resolve) => setImmediate(resolve))
-  refuseHeld()
-  expect((await first).status).toBe(401)
+  const errors = () => gateway.lines().map(({ error }) => error)
+  await vi.waitFor(() => expect(errors()).toContain('caller-gone'), 20_000)
+  expect((await refuseUntil(first)).status).toBe(401)
   expect(held).toEqual([])
 })
 
 test('only the line of a refused credential says where it came from, and as whom, as far as that is plain', async () => {
-  const { gateway } = await openWary(refuse, { env: { ...PROXY, LOG_ADDRESSES: 'refused' } })
+  const { gateway } = await openWary({ ...PROXY, LOG_ADDRESSES: 'refused' }, refuse)
   const secret = 'do-not-log-this'
   await quote(gateway, { authorization: basic('acme\u001b]0;owned\u0007\nx', secret), ...from('198.51.100.7') })
   await quote(gateway, { authorization: basic('ä'.repeat(500), secret), ...from('198.51.100.8') })

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { Agent } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { callFrom } from './call.ts'
+import { agentOf, callFrom } from './call.ts'
 
 /*
  * Attackers, in a separate process: node test/strangers/attackers.ts <url> <seconds> <id> <addresses> <kinds>
@@ -45,7 +44,7 @@ const count = (what: string) => {
 /** Calls repeatedly, each time with another credential. */
 function callAgain(kind: string, credential: () => string) {
   return async (from: string) => {
-    const agent = new Agent({ keepAlive: true, localAddress: from })
+    const agent = agentOf(from)
     for (let i = 0; performance.now() < until; i += 1) {
       const headers = { authorization: `Basic ${Buffer.from(credential()).toString('base64')}` }
       // Some of these are known to the gateway.
@@ -55,7 +54,7 @@ function callAgain(kind: string, credential: () => string) {
       count(`${kind} ${status}`)
       await pause(PAUSE_MS)
     }
-    agent.destroy()
+    await agent.close()
   }
 }
 

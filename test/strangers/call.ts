@@ -1,12 +1,11 @@
-import { type Agent, request } from 'node:http'
+import { Agent } from 'undici'
 
 export interface Call {
-  readonly method?: string
+  readonly method?: 'GET' | 'POST'
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: object | string
-  /** The address that it comes from. */
-  readonly from?: string
+  /** @default of any loopback address */
   readonly agent?: Agent
 }
 
@@ -15,42 +14,24 @@ export interface Answer {
   /** 0 where the connection broke. */
   readonly status: number
   readonly text: string
-  readonly headers: Readonly<Record<string, unknown>>
   readonly ms: number
 }
 
-/** Calls from a loopback address, with exactly these headers; Linux answers on all of 127.0.0.0/8. */
-export function callFrom(
+/** Keeps connections from a loopback address; Linux answers on all of 127.0.0.0/8. */
+export const agentOf = (localAddress: string): Agent => new Agent({ connect: { localAddress } })
+
+const ANY = new Agent()
+
+/** Calls with exactly this path, and these headers. */
+export async function callFrom(
   url: string,
-  { method = 'POST', path, headers = {}, body = '', ...options }: Call,
+  { method = 'POST', path, headers = {}, body = '', agent = ANY }: Call,
 ): Promise<Answer> {
   const startedAt = performance.now()
   const sent = typeof body === 'string' ? body : JSON.stringify(body)
-  const { hostname, port } = new URL(url)
-  return new Promise((resolve) => {
-    const answer = (status: number, text = '', received: Answer['headers'] = {}) =>
-      resolve({ status, text, headers: received, ms: performance.now() - startedAt })
-    const call = request(
-      {
-        host: hostname,
-        port,
-        method,
-        path,
-        headers: { 'content-length': Buffer.byteLength(sent), ...headers },
-        ...(options.agent && { agent: options.agent }),
-        ...(options.from !== undefined && { localAddress: options.from }),
-      },
-      (reply) => {
-        let text = ''
-        reply
-          .setEncoding('utf8')
-          .on('data', (chunk: string) => {
-            text += chunk
-          })
-          .once('end', () => answer(reply.statusCode ?? 0, text, reply.headers))
-          .once('error', () => answer(0))
-      },
-    )
-    call.once('error', () => answer(0)).end(sent)
-  })
+  const told = agent
+    .request({ origin: url, method, path, headers, body: sent })
+    .then(async ({ statusCode, body: reply }) => ({ status: statusCode, text: await reply.text() }))
+  const { status, text } = await told.catch(() => ({ status: 0, text: '' }))
+  return { status, text, ms: performance.now() - startedAt }
 }

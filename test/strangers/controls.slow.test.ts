@@ -1,12 +1,12 @@
 /** Promise: each control against strangers is needed: without it, its attack works (contract, section 5). */
 
-import { connect } from 'node:net'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { booking } from '../callers/edge.ts'
+import { atOnce, booking } from '../callers/edge.ts'
 import { basic, OWN } from '../gateway.ts'
 import { callFrom } from './call.ts'
 import { type GatewayProcess, type GatewayProcessOptions, startGatewayProcess } from './gateway-process.ts'
+import { connectFrom } from './sockets.ts'
 import type { Defense } from './weakened.ts'
 
 /*
@@ -18,7 +18,6 @@ const CREDENTIALS = { demo: 'demo-secret' }
 const OWNER = { authorization: basic() }
 /** Calls with new credentials that one address may have under way at the service. */
 const AT_ONCE_OF_SOURCE = 8
-const PATIENCE_MS = 10_000
 const STRANGER = { authorization: basic('demo', 'wrong') }
 
 interface Control {
@@ -43,22 +42,9 @@ const CONTROLS: readonly Control[] = [
     what: 'unfinished calls from one address keep nobody out',
     env: { MAX_CONNECTIONS: '100', SOURCE_CONNECTIONS: '25' },
     attack: async ({ url }) => {
-      const { hostname: host, port } = new URL(url)
-      const sockets = Array.from({ length: 150 }, () =>
-        connect({ host, port: Number(port), localAddress: '127.0.0.2' }),
-      )
-      let connected = 0
-      for (const socket of sockets) {
-        socket
-          .on('error', () => {})
-          .once('connect', () => {
-            connected += 1
-          })
-        socket.write('POST /createShipment.php HTTP/1.1\r\n')
-      }
-      await vi.waitFor(() => expect(connected).toBe(sockets.length), PATIENCE_MS)
+      const strangers = await atOnce(150, () => connectFrom({ url }, '127.0.0.2'))
+      for (const { write } of strangers) write('POST /createShipment.php HTTP/1.1\r\n')
       const { status } = await callFrom(url, { path: '/getShippingQuote.php', headers: OWNER, body: quoteExample })
-      for (const socket of sockets) socket.destroy()
       return status !== 200
     },
   },
@@ -67,13 +53,10 @@ const CONTROLS: readonly Control[] = [
     what: 'new credentials do not come to the service all at once',
     attack: async ({ url, sandbox }) => {
       sandbox.fail({ kind: 'delay', ms: 1_000, times: 'always' })
-      const calls = Array.from({ length: 100 }, (_, i) =>
-        callFrom(url, {
-          path: '/createShipment.php',
-          headers: { authorization: basic('demo', `wrong ${i}`) },
-          body: booking('R-1'),
-        }),
-      )
+      const calls = Array.from({ length: 100 }, (_, i) => {
+        const headers = { authorization: basic('demo', `wrong ${i}`) }
+        return callFrom(url, { path: '/createShipment.php', headers, body: booking('R-1') })
+      })
       await Promise.race(calls)
       const atOnce = sandbox.requests.length
       sandbox.clearFaults()

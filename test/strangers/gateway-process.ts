@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Claim, Link } from '../../src/store/store.ts'
-import { cleanEnv, newFolder, ROOT, start } from '../command.ts'
+import { serve } from '../callers/commands.ts'
+import { linksOf } from '../callers/edge.ts'
+import { newFolder } from '../command.ts'
 import { type Sandbox, startSandbox } from '../stand-in/stand-in.ts'
 import type { Defense } from './weakened.ts'
 
@@ -20,7 +22,6 @@ export interface GatewayProcess {
 
 /** The usage of a process (proc(5)). */
 export interface Measured {
-  readonly megabytes: number
   readonly peakMegabytes: number
   readonly descriptors: number
   /** How long its main thread ran, and how long it waited for a processor, in nanoseconds. */
@@ -51,42 +52,38 @@ const KILOBYTE = 1024
 
 /** Starts such a gateway as the image does, with a store on disk, and ends it with the test. */
 export async function startGatewayProcess(options: GatewayProcessOptions): Promise<GatewayProcess> {
-  const { env, credentials, program = join(ROOT, 'src/main.ts'), without } = options
+  const { env, credentials, program, without } = options
   const sandbox = await startSandbox({ credentials })
   const folder = newFolder('strangers')
   onTestFinished(async () => {
     await sandbox.close()
     await rm(folder, { recursive: true, force: true })
   })
-  const storeUrl = join(folder, 'store.db')
-  const weakened = without ? ['--import', join(import.meta.dirname, 'weakened.ts')] : []
-  const running = start(process.execPath, ['--max-semi-space-size=8', ...weakened, program, 'serve'], {
-    env: cleanEnv({
+  const path = join(folder, 'store.db')
+  const weakened = without ? `--import "${join(import.meta.dirname, 'weakened.ts')}"` : ''
+  const gateway = await serve(
+    folder,
+    {
+      NODE_OPTIONS: `--max-semi-space-size=8 ${weakened}`,
       MALLOC_ARENA_MAX: '2',
       MALLOC_TRIM_THRESHOLD_: '131072',
-      HOST: '127.0.0.1',
-      PORT: '0',
-      ADMIN_PORT: '0',
       V2_BASE_URL: sandbox.url,
-      STORE_URL: storeUrl,
+      STORE_URL: path,
       EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'),
       WEAKENED: without,
       ...env,
-    }),
-  })
-  const said = await running.says(/"listening"/)
-  const line = said.split('\n').find((one) => one.includes('"listening"')) ?? ''
-  const { url, pid }: { url: string; pid: number } = JSON.parse(line)
+    },
+    program,
+  )
   return {
-    url,
+    url: gateway.url,
     sandbox,
-    measure: () => measure(pid),
+    measure: () => measure(gateway.pid),
     stop: async () => {
-      running.signal('SIGTERM')
-      await running.ended
-      const store = await openSqliteStore({ path: storeUrl })
-      const links: Link[] = []
-      for await (const some of store.scan({})) links.push(...some)
+      gateway.signal('SIGTERM')
+      await gateway.ended
+      const store = await openSqliteStore({ path })
+      const links = await linksOf(store)
       const claims = await store.listClaims({ limit: Number.MAX_SAFE_INTEGER })
       await store.close()
       return { claims, links }
@@ -96,13 +93,11 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
 
 function measure(pid: number): Measured {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-  const megabytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / KILOBYTE
   const [ranNs = 0, waitedNs = 0] = readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ').map(Number)
   return {
     ranNs,
     waitedNs,
-    megabytes: megabytes('VmRSS'),
-    peakMegabytes: megabytes('VmHWM'),
+    peakMegabytes: Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / KILOBYTE,
     descriptors: readdirSync(`/proc/${pid}/fd`).length,
   }
 }

@@ -1,9 +1,10 @@
 /** Promise: large bodies of many strangers take no more memory than there is (contract, section 5). */
 
-import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
+import { atOnce, statuses } from '../callers/edge.ts'
 import { OWN } from '../gateway.ts'
+import { agentOf, callFrom } from './call.ts'
 import { startGatewayProcess } from './gateway-process.ts'
 
 const CALLS = 2_000
@@ -22,22 +23,16 @@ test('two thousand large bodies from fifty addresses take no more memory than th
   gateway.sandbox.fail({ kind: 'delay', ms: SERVICE_TAKES_MS, times: 'always', on })
   const short = JSON.stringify(quoteExample).slice(0, -1)
   const body = `${short},"Padding":"${' '.repeat(BODY_BYTES - short.length)}"}`
-  const { port } = new URL(gateway.url)
-  const call = (nth: number) =>
-    new Promise<string>((resolve) => {
-      const localAddress = `127.0.0.${2 + (nth % SOURCES)}`
-      const socket = connect({ host: '127.0.0.1', port: Number(port), localAddress })
-      socket.write(`POST /getShippingQuote.php HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n`)
-      socket.write(body)
-      socket.once('data', (bytes) => {
-        resolve(bytes.toString('latin1').slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length))
-        socket.destroy()
-      })
-      // The rest of a refused body is not read.
-      socket.on('error', () => {}).once('close', () => resolve('closed'))
-    })
-  const ends = await Promise.all(Array.from({ length: CALLS }, (_, nth) => call(nth)))
-  expect([...new Set(ends)].filter((end) => !/^(200|429|503|closed)$/.test(end))).toEqual([])
-  expect(ends.filter((end) => end === '200').length).toBeGreaterThan(SOURCES)
+  const agents = Array.from({ length: SOURCES }, (_, i) => agentOf(`127.0.0.${i + 2}`))
+  const perSource = CALLS / SOURCES
+  const told = await Promise.all(
+    agents.map((agent) =>
+      atOnce(perSource, () => callFrom(gateway.url, { path: '/getShippingQuote.php', body, agent })),
+    ),
+  )
+  const counts = statuses(told.flat())
+  // The rest of a refused body is not read: its connection may break.
+  expect(Object.keys(counts).filter((status) => !/^(200|429|503|0)$/.test(status))).toEqual([])
+  expect(counts[200]).toBeGreaterThan(SOURCES)
   expect(gateway.measure().peakMegabytes).toBeLessThan(MOST_MEGABYTES)
 })

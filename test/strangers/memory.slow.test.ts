@@ -3,8 +3,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test, vi } from 'vitest'
-import { atOnce, book, counted, quote } from '../callers/edge.ts'
-import { basic, get, OWN, startGateway } from '../gateway.ts'
+import { atOnce, book, quote, statuses } from '../callers/edge.ts'
+import { basic, get, OWN, startGateway, type TestGateway } from '../gateway.ts'
 import { openHoldingService } from '../http/service.ts'
 import { connectFrom, held } from './sockets.ts'
 
@@ -34,15 +34,19 @@ const ROUNDS = 50
 /** If the parts were kept as they came, it would be 60 MB or more of JavaScript alone. */
 const FEW_MEGABYTES = 20
 
+const crumbs = Buffer.from(CRUMB.repeat(CRUMBS))
+
+/** Sends bodies of single bytes from several addresses. */
+async function crumble(gateway: TestGateway, start: string): Promise<void> {
+  const strangers = await atOnce(CALLERS, (i) => connectFrom(gateway, `127.0.1.${i + 1}`))
+  for (const { write } of strangers) write(`${start} ${HEAD}Transfer-Encoding: chunked\r\n\r\n`)
+  for (const { write } of strangers) write(crumbs)
+}
+
 test('bodies of single bytes take no more memory than others', RETRY, async () => {
   const gateway = await startGateway()
-  const strangers = await Promise.all(
-    Array.from({ length: CALLERS }, (_, i) => connectFrom(gateway, `127.0.1.${i + 1}`)),
-  )
-  const crumbs = Buffer.from(CRUMB.repeat(CRUMBS))
   const before = megabytes()
-  for (const { write } of strangers) write(`POST /createShipment.php ${HEAD}Transfer-Encoding: chunked\r\n\r\n`)
-  for (const { write } of strangers) write(crumbs)
+  await crumble(gateway, 'POST /createShipment.php')
   await held(gateway, ({ bodyBytes }) => bodyBytes >= CALLERS * CRUMBS)
   expect(megabytes() - before).toBeLessThan(FEW_MEGABYTES)
 })
@@ -52,15 +56,8 @@ test('nor do they where a body means nothing, as long as the call takes', RETRY,
   // The spelling is known, so no call waits for the first one.
   const env = { ...OWN, V2_SHIPMENT_PATH: '/v2/shipments' }
   const gateway = await startGateway({ env, serviceUrl: service.url })
-  const strangers = await Promise.all(
-    Array.from({ length: CALLERS }, (_, i) => connectFrom(gateway, `127.0.1.${i + 1}`)),
-  )
-  const crumbs = Buffer.from(CRUMB.repeat(CRUMBS))
   const before = megabytes()
-  for (const { write } of strangers) {
-    write(`GET /getShipment.php?number=TL-1 ${HEAD}Transfer-Encoding: chunked\r\n\r\n`)
-    write(crumbs)
-  }
+  await crumble(gateway, 'GET /getShipment.php?number=TL-1')
   await service.arrived(CALLERS)
   // Until the system has accepted all of it, or accepts no more.
   for (let i = 0; i < ROUNDS; i += 1) expect((await get(gateway, '/healthz')).status).toBe(200)
@@ -92,7 +89,7 @@ test('refused credentials of eight kilobytes each leave nothing behind', RETRY, 
       const answers = await atOnce(100, (j) =>
         quote(gateway, { authorization: basic('owner', `wrong ${round} ${i} ${j} ${long}`) }),
       )
-      expect(counted(answers.map(({ status }) => status))).toEqual({ 401: 100 })
+      expect(statuses(answers)).toEqual({ 401: 100 })
       gateway.sandbox.requests.length = 0
     }
   }
@@ -102,7 +99,6 @@ test('refused credentials of eight kilobytes each leave nothing behind', RETRY, 
   // If they were remembered, they would take at least twice as much.
   expect(megabytes() - before).toBeLessThan(5)
   // They do not displace accepted credentials.
-  const known = { authorization: basic() }
-  expect((await book(gateway, 'R-1', known)).status).toBe(200)
+  expect((await book(gateway, 'R-1', {})).status).toBe(200)
   expect(gateway.sandbox.requests.map(({ method }) => method)).toEqual(['POST'])
 })

@@ -1,16 +1,19 @@
-/** Promise: each row of the table of limits holds (contract, section 5). */
+/** Promise: each row of the table of limits holds, and what strangers hold leaves room for all others (contract, section 5). */
 
-import { describe, expect, test } from 'vitest'
+import { gzipSync } from 'node:zlib'
+import { describe, expect, test, vi } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
+import { atOnce, quote, statuses } from '../callers/edge.ts'
 import { basic, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openHoldingService } from '../http/service.ts'
 import { connectFrom, held, type Stranger } from './sockets.ts'
 
-const UNFINISHED = 'POST /createShipment.php HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n{'
 const KIB = 1024
 const MIB = KIB * KIB
 const LARGE_BYTES = 250_000
 const ROUNDS = 20
+const PATH = '/getShippingQuote.php'
+const PRICED = { shipment_id: 'q', price: 1 }
 
 /** A quote of a given length. */
 function quoteOf(bytes: number): string {
@@ -18,25 +21,42 @@ function quoteOf(bytes: number): string {
   return `${short.slice(0, -2)}${' '.repeat(bytes - short.length)}"}`
 }
 
+const SMALL = JSON.stringify(quoteExample)
+
 const head = (path: string, bytes: number, more = '') =>
   `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${basic()}\r\n${more}Content-Length: ${bytes}\r\n\r\n`
-const call = (path: string, body: string, more = '') => head(path, body.length, more) + body
+const call = (body: string, more = '') => head(PATH, body.length, more) + body
 
-const many = (count: number, gateway: Pick<TestGateway, 'url'>, address: (i: number) => string): Promise<Stranger[]> =>
-  Promise.all(Array.from({ length: count }, (_, i) => connectFrom(gateway, address(i))))
+type To = Pick<TestGateway, 'url'>
 
-/** Quotes one after the other, each over a new connection. */
-async function honest(gateway: Pick<TestGateway, 'url'>): Promise<number[]> {
-  const statuses: number[] = []
-  for (let i = 0; i < ROUNDS; i += 1) {
-    const { reply, write } = await connectFrom(gateway, '127.0.0.99')
-    write(call('/getShippingQuote.php', JSON.stringify(quoteExample), 'Connection: close\r\n'))
-    statuses.push((await reply)?.status ?? 0)
-  }
-  return statuses
+/** Connects from an address, and sends these bytes. */
+async function sent(gateway: To, address: string, bytes: string): Promise<Stranger> {
+  const one = await connectFrom(gateway, address)
+  one.write(bytes)
+  return one
 }
 
-const ALL_WELL = Array(ROUNDS).fill(200)
+/** Sends a call that lacks the last byte of its body. */
+const begin = (gateway: To, address: string, bytes: number, more = '') =>
+  sent(gateway, address, head(PATH, bytes, more) + ' '.repeat(bytes - 1))
+
+/** Expects that quotes one after the other, each over a new connection, are answered. */
+async function expectHonestServed(gateway: To): Promise<void> {
+  const told: unknown[] = []
+  for (let i = 0; i < ROUNDS; i += 1) {
+    const { reply } = await sent(gateway, '127.0.0.99', call(SMALL, 'Connection: close\r\n'))
+    told.push((await reply)?.status)
+  }
+  expect(told).toEqual(Array(ROUNDS).fill(200))
+}
+
+/** Expects that a call is refused, and when it may come again. */
+async function expectRefused({ reply }: Stranger, status: number): Promise<void> {
+  const told = await reply
+  expect([told?.status, told?.headers.get('retry-after')]).toEqual([status, '1'])
+  // The rest of its body is not read.
+  expect(told?.headers.get('connection')).toBe('close')
+}
 
 describe('with default settings', () => {
   test.each([
@@ -45,13 +65,13 @@ describe('with default settings', () => {
     ['fifty addresses', 50],
   ])('1,024 unfinished bodies from %s leave every other caller unaffected', async (_what, addresses) => {
     const gateway = await startGateway()
-    const strangers = await many(1_024, gateway, (i) => `127.0.1.${(i % addresses) + 1}`)
-    for (const { write } of strangers) write(UNFINISHED)
+    const unfinished = `${head('/createShipment.php', 100_000)}{`
+    const strangers = await atOnce(1_024, (i) => sent(gateway, `127.0.1.${(i % addresses) + 1}`, unfinished))
     const most = Math.min(1_024, 256 * addresses)
     const { calls } = await held(gateway, ({ connections, bodyBytes }) => connections === most && bodyBytes >= most)
     // An incomplete request is not a call.
     expect(calls).toBe(0)
-    expect(await honest(gateway)).toEqual(ALL_WELL)
+    await expectHonestServed(gateway)
     for (const { socket } of strangers) socket.destroy()
     await held(gateway, ({ connections, bodyBytes }) => connections === 0 && bodyBytes === 0)
   })
@@ -65,215 +85,178 @@ describe('with default settings', () => {
     // A busy machine takes long to send so much.
     const gateway = await startGateway({ env, serviceUrl: service.url, timeouts: { requestMs: 60_000 } })
     const body = quoteOf(LARGE_BYTES)
-    const strangers = await many(512, gateway, (i) => `127.0.1.${(i % 2) + 1}`)
-    for (const { write } of strangers) write(head('/getShippingQuote.php', declared) + body)
-    const answered = Promise.all(strangers.map(({ reply }) => reply))
+    const bytes = head(PATH, declared) + body
+    const strangers = await atOnce(512, (i) => sent(gateway, `127.0.1.${(i % 2) + 1}`, bytes))
     // As many as fit in a share of each; those are not answered yet.
     const fitting = 2 * Math.floor((16 * MIB) / LARGE_BYTES)
-    const refused = await told(strangers, 512 - fitting)
-    expect(refused.map((reply) => reply?.status)).toEqual(refused.map(() => 429))
-    for (const reply of refused) {
-      expect(reply?.headers.get('retry-after')).toBe('1')
-      expect(JSON.parse(reply?.body ?? '')).toEqual({
-        Cost: '',
-        ShipmentNumber: '',
-        Message: expect.stringMatching(/from this address/),
-      })
+    const refused = () => strangers.filter(({ isClosed }) => isClosed())
+    await vi.waitFor(() => expect(refused()).toHaveLength(512 - fitting), 20_000)
+    for (const one of refused()) {
+      await expectRefused(one, 429)
+      const Message = expect.stringMatching(/from this address/)
+      expect(JSON.parse((await one.reply)?.body ?? '')).toEqual({ Cost: '', ShipmentNumber: '', Message })
     }
     const { bodyBytes } = await held(gateway, (now) => now.connections === fitting)
     expect(bodyBytes).toBeGreaterThan(24 * MIB)
     expect(bodyBytes).toBeLessThanOrEqual(32 * MIB)
-    // Others have room, and so have those two as soon as the rest is gone.
-    const others = connectFrom(gateway, '127.0.0.99')
-    ;(await others).write(call('/getShippingQuote.php', body))
+    // Others have room.
     const before = service.requests.length
+    const other = await sent(gateway, '127.0.0.99', call(body))
     await service.arrived(declared === LARGE_BYTES ? fitting + 1 : before + 1)
     for (const { socket } of strangers) socket.destroy()
-    service.release({ shipment_id: 'q', price: 1 })
-    expect((await (await others).reply)?.status).toBe(200)
-    await answered
-    ;(await others).socket.destroy()
+    service.release(PRICED)
+    expect((await other.reply)?.status).toBe(200)
+    other.socket.destroy()
     await held(gateway, (now) => now.connections === 0 && now.bodyBytes === 0 && now.calls === 0)
   })
-})
 
-/** Resolves with the first so many replies. */
-function told(strangers: readonly Stranger[], count: number): Promise<Awaited<Stranger['reply']>[]> {
-  const replies: Awaited<Stranger['reply']>[] = []
-  return new Promise((resolve) => {
-    for (const { reply } of strangers) {
-      void reply.then((one) => {
-        replies.push(one)
-        if (replies.length === count) resolve(replies)
-      })
-    }
+  test('unread long answers take a share of the memory, too', async () => {
+    const gateway = await startGateway()
+    // Explained leaf by leaf, and larger than the system's buffers.
+    const body = `{"pickup":"10314","delivery":"33166","vehicles":[${'{"a":1},'.repeat(30_000)}{}]}`
+    const strangers = await atOnce(8, async () => {
+      const one = await connectFrom(gateway, '127.0.1.1')
+      one.socket.pause()
+      one.write(head(`/dry-run${PATH}`, body.length) + body)
+      return one
+    })
+    const told = () => gateway.lines().flatMap(({ msg, status }) => (msg === 'call' ? [status] : []))
+    const { bodyBytes } = await held(gateway, () => told().length === strangers.length)
+    expect(new Set(told())).toEqual(new Set([200, 429]))
+    expect(bodyBytes).toBeGreaterThan(4 * MIB)
+    expect(bodyBytes).toBeLessThanOrEqual(16 * MIB)
+    // The answer to a disconnected reader takes no memory.
+    for (const { socket } of strangers) socket.resetAndDestroy()
+    await held(gateway, (now) => now.bodyBytes === 0 && now.connections === 0)
   })
-}
+})
 
 describe('BODIES_LIMIT_BYTES', () => {
   const env = { ...OWN, BODIES_LIMIT_BYTES: '400000' }
 
   test('refuses a body for which there is no room before it is read', async () => {
     const gateway = await startGateway({ env })
-    const first = await connectFrom(gateway, '127.0.1.1')
-    first.write(head('/getShippingQuote.php', 60_000) + ' '.repeat(59_999))
+    const first = await begin(gateway, '127.0.1.1', 60_000)
     await held(gateway, ({ bodyBytes }) => bodyBytes >= 59_999)
-    const second = await connectFrom(gateway, '127.0.1.1')
-    second.write(head('/getShippingQuote.php', 60_000))
-    const reply = await second.reply
-    expect(reply?.status).toBe(429)
-    expect(reply?.headers.get('retry-after')).toBe('1')
-    expect(reply?.headers.get('connection')).toBe('close')
+    await expectRefused(await sent(gateway, '127.0.1.1', head(PATH, 60_000)), 429)
     // When the first is done, there is room again.
     first.write('}')
     expect((await first.reply)?.status).toBe(400)
     await held(gateway, ({ bodyBytes }) => bodyBytes === 0)
-    expect((await post(gateway, '/getShippingQuote.php', quoteExample)).status).toBe(200)
+    expect((await quote(gateway, {})).status).toBe(200)
   })
 
   test('is 503 where all together take too much, and leaves room for the small calls of others', async () => {
     const gateway = await startGateway({ env })
-    for (const address of ['127.0.1.1', '127.0.1.2', '127.0.1.3']) {
-      const { write } = await connectFrom(gateway, address)
-      write(head('/getShippingQuote.php', 100_000) + ' '.repeat(99_999))
-    }
+    await atOnce(3, (i) => begin(gateway, `127.0.1.${i + 1}`, 100_000))
     await held(gateway, ({ bodyBytes }) => bodyBytes >= 3 * 99_999)
-    for (const path of ['/getShippingQuote.php', '/v2/quote', '/dry-run/createShipment.php']) {
-      const large = await connectFrom(gateway, '127.0.1.4')
-      large.write(head(path, 60_000))
-      const reply = await large.reply
-      expect(reply?.status, path).toBe(503)
-      expect(reply?.headers.get('retry-after')).toBe('1')
+    for (const path of [PATH, '/v2/quote', '/dry-run/createShipment.php']) {
+      await expectRefused(await sent(gateway, '127.0.1.4', head(path, 60_000)), 503)
     }
-    expect(await honest(gateway)).toEqual(ALL_WELL)
+    await expectHonestServed(gateway)
   })
 
-  test('counts the inflated size of a compressed body', async () => {
+  test('counts the inflated size of a compressed body, once, while its call waits', async () => {
     const service = await openHoldingService()
     const gateway = await startGateway({ env, serviceUrl: service.url })
-    const { gzipSync } = await import('node:zlib')
-    const packed = gzipSync(quoteOf(80_000))
-    const first = await connectFrom(gateway, '127.0.1.1')
-    first.write(head('/getShippingQuote.php', packed.length, 'Content-Encoding: gzip\r\n'))
-    first.write(packed)
+    const packed = gzipSync(quoteOf(80_000)).toString('latin1')
+    const first = await sent(gateway, '127.0.1.1', call(packed, 'Content-Encoding: gzip\r\n'))
     await service.arrived(1)
     expect(await held(gateway, ({ bodyBytes }) => bodyBytes > 0)).toMatchObject({ bodyBytes: 80_000, calls: 1 })
-    const second = await connectFrom(gateway, '127.0.1.1')
-    second.write(head('/getShippingQuote.php', packed.length, 'Content-Encoding: gzip\r\n'))
-    second.write(packed)
-    expect((await second.reply)?.status).toBe(429)
-    service.release({ shipment_id: 'q', price: 1 })
+    await expectRefused(await sent(gateway, '127.0.1.1', call(packed, 'Content-Encoding: gzip\r\n')), 429)
+    service.release(PRICED)
     expect((await first.reply)?.status).toBe(200)
     expect(await held(gateway, ({ bodyBytes }) => bodyBytes === 0)).toMatchObject({ calls: 0 })
   })
 
   test('makes a body that is larger than the share of one source 413', async () => {
-    const gateway = await startGateway({ env })
-    const { status, json } = await post(gateway, '/getShippingQuote.php', quoteOf(100_001))
-    expect(status).toBe(413)
-    expect(json.Message).toContain('100000 bytes')
+    const { status, json } = await post(await startGateway({ env }), PATH, quoteOf(100_001))
+    expect([status, json.Message]).toEqual([413, expect.stringContaining('100000 bytes')])
   })
 })
 
 describe('SOURCE_IN_FLIGHT', () => {
-  const quote = (gateway: TestGateway, headers: Readonly<Record<string, string>> = {}) =>
-    post(gateway, '/getShippingQuote.php', quoteExample, headers)
-
   test('is a quarter of MAX_IN_FLIGHT; one more is 429, and other sources have room', async () => {
     const service = await openHoldingService()
     const gateway = await startGateway({ env: { ...OWN, MAX_IN_FLIGHT: '8' }, serviceUrl: service.url })
-    const underWay = [quote(gateway), quote(gateway)]
+    const underWay = [quote(gateway, {}), quote(gateway, {})]
     await service.arrived(2)
-    for (const path of ['/getShippingQuote.php', '/v2/shipments', '/dry-run/createShipment.php', '/v2/']) {
+    for (const path of [PATH, '/v2/shipments', '/dry-run/createShipment.php', '/v2/']) {
       const { status, headers, json } = await post(gateway, path, quoteExample)
-      expect(status, path).toBe(429)
-      expect(headers.get('retry-after')).toBe('1')
+      expect([path, status, headers.get('retry-after')]).toEqual([path, 429, '1'])
       expect(json.Message ?? json.detail).toMatch(/from this address/)
     }
-    const other = await connectFrom(gateway, '127.0.1.1')
-    other.write(call('/getShippingQuote.php', JSON.stringify(quoteExample)))
+    const other = await sent(gateway, '127.0.1.1', call(SMALL))
     await service.arrived(3)
-    service.release({ shipment_id: 'q', price: 1 })
+    service.release(PRICED)
     expect((await other.reply)?.status).toBe(200)
-    for (const { status } of await Promise.all(underWay)) expect(status).toBe(200)
+    expect(statuses(await Promise.all(underWay))).toEqual({ 200: 2 })
     await held(gateway, ({ calls }) => calls === 0)
   })
 
   test('counts a call from when its body is whole', async () => {
     const service = await openHoldingService()
     const gateway = await startGateway({ env: { ...OWN, MAX_IN_FLIGHT: '4' }, serviceUrl: service.url })
-    const body = JSON.stringify(quoteExample)
-    const strangers = await many(3, gateway, () => '127.0.1.1')
-    for (const { write } of strangers) write(call('/getShippingQuote.php', body).slice(0, -1))
-    await held(gateway, ({ bodyBytes }) => bodyBytes >= 3 * (body.length - 1))
+    const [first, ...late] = await atOnce(3, () => sent(gateway, '127.0.1.1', call(SMALL).slice(0, -1)))
+    await held(gateway, ({ bodyBytes }) => bodyBytes >= 3 * (SMALL.length - 1))
     // The first complete one takes the only place; the others are refused.
-    strangers[0]?.write('}')
+    first?.write('}')
     await service.arrived(1)
-    for (const { write } of strangers.slice(1)) write('}')
-    const late = await Promise.all(strangers.slice(1).map(({ reply }) => reply))
-    expect(late.map((reply) => reply?.status)).toEqual([429, 429])
-    service.release({ shipment_id: 'q', price: 1 })
-    expect((await strangers[0]?.reply)?.status).toBe(200)
+    for (const one of late) {
+      one.write('}')
+      await expectRefused(one, 429)
+    }
+    service.release(PRICED)
+    expect((await first?.reply)?.status).toBe(200)
   })
 
   test('counts a call whose caller has hung up until its work is done', async () => {
     const service = await openHoldingService()
     const gateway = await startGateway({ env: { ...OWN, MAX_IN_FLIGHT: '4' }, serviceUrl: service.url })
-    const gone = await connectFrom(gateway, '127.0.1.1')
-    gone.write(call('/getShippingQuote.php', JSON.stringify(quoteExample)))
+    const gone = await sent(gateway, '127.0.1.1', call(SMALL))
     await service.arrived(1)
     gone.socket.resetAndDestroy()
     expect(await held(gateway, ({ connections }) => connections === 0)).toMatchObject({ calls: 1 })
-    service.release({ shipment_id: 'q', price: 1 })
+    service.release(PRICED)
     expect(await held(gateway, ({ calls }) => calls === 0)).toMatchObject({ bodyBytes: 0 })
   })
 })
 
 describe('behind a proxy that is trusted', () => {
   const env = { ...OWN, TRUST_PROXY: '127.0.0.0/8', MAX_IN_FLIGHT: '8' }
-  const quote = (gateway: TestGateway, headers: Readonly<Record<string, string>> = {}) =>
-    post(gateway, '/getShippingQuote.php', quoteExample, headers)
   const from = (address: string) => ({ 'x-forwarded-for': address })
+  const beginBehind = (gateway: To, address: string, bytes: number) =>
+    begin(gateway, '127.0.0.1', bytes, `X-Forwarded-For: ${address}\r\n`)
 
   test('each caller has a share, and the proxy none where it does not say for whom it speaks', async () => {
     const service = await openHoldingService()
     const gateway = await startGateway({ env, serviceUrl: service.url })
     const underWay = ['192.0.2.1', '192.0.2.1', '192.0.2.2'].map((address) => quote(gateway, from(address)))
     await service.arrived(3)
-    expect((await quote(gateway, from('192.0.2.1'))).status).toBe(429)
     // A caller's own header proves nothing.
-    expect((await quote(gateway, from('203.0.113.9, 192.0.2.1'))).status).toBe(429)
-    const unnamed = [1, 2, 3, 4, 5].map(() => quote(gateway))
+    for (const address of ['192.0.2.1', '203.0.113.9, 192.0.2.1']) {
+      expect((await quote(gateway, from(address))).status).toBe(429)
+    }
+    const unnamed = [1, 2, 3, 4, 5].map(() => quote(gateway, {}))
     await service.arrived(8)
-    expect((await quote(gateway)).status).toBe(503)
-    service.release({ shipment_id: 'q', price: 1 })
-    for (const { status } of await Promise.all([...underWay, ...unnamed])) expect(status).toBe(200)
+    expect((await quote(gateway, {})).status).toBe(503)
+    service.release(PRICED)
+    expect(statuses(await Promise.all([...underWay, ...unnamed]))).toEqual({ 200: 8 })
   })
 
   test('the bodies of each caller have a share', async () => {
     const gateway = await startGateway({ env: { ...env, BODIES_LIMIT_BYTES: '400000' } })
-    const begin = async (address: string, bytes: number) => {
-      const one = await connectFrom(gateway, '127.0.0.1')
-      one.write(head('/getShippingQuote.php', bytes, `X-Forwarded-For: ${address}\r\n`) + ' '.repeat(bytes - 1))
-      return one
-    }
-    await begin('192.0.2.1', 60_000)
-    await begin('192.0.2.2', 60_000)
+    for (const address of ['192.0.2.1', '192.0.2.2']) await beginBehind(gateway, address, 60_000)
     await held(gateway, ({ bodyBytes }) => bodyBytes >= 2 * 59_999)
-    expect((await (await begin('192.0.2.1', 60_000)).reply)?.status).toBe(429)
+    await expectRefused(await beginBehind(gateway, '192.0.2.1', 60_000), 429)
   })
 
   test('the requests of a caller count like connections, which are the proxy’s', async () => {
     const gateway = await startGateway({ env: { ...env, SOURCE_CONNECTIONS: '3' } })
-    const begin = async (address: string) => {
-      const one = await connectFrom(gateway, '127.0.0.1')
-      one.write(UNFINISHED.replace('\r\n', `\r\nX-Forwarded-For: ${address}\r\n`))
-      return one
-    }
-    for (let i = 0; i < 3; i += 1) await begin('192.0.2.1')
+    await atOnce(3, () => beginBehind(gateway, '192.0.2.1', 2))
     await held(gateway, ({ bodyBytes }) => bodyBytes >= 3)
-    expect((await (await begin('192.0.2.1')).reply)?.status).toBe(429)
-    const other = await begin('192.0.2.2')
+    await expectRefused(await beginBehind(gateway, '192.0.2.1', 2), 429)
+    const other = await beginBehind(gateway, '192.0.2.2', 2)
     await held(gateway, ({ bodyBytes }) => bodyBytes >= 4)
     expect(other.isClosed()).toBe(false)
   })

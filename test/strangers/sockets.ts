@@ -1,8 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { onTestFinished } from 'vitest'
 import type { TestGateway } from '../gateway.ts'
-import { type Reply, wholeReplies } from '../http/line.ts'
+import { openLine, type Reply } from '../http/line.ts'
 
 /** A connection from a given address. */
 export interface Stranger {
@@ -16,27 +15,10 @@ export interface Stranger {
 /** Connects from an address of 127.0.0.0/8, all of which are this machine. */
 export async function connectFrom({ url }: Pick<TestGateway, 'url'>, localAddress: string): Promise<Stranger> {
   const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', localAddress, noDelay: true })
-  onTestFinished(() => void socket.destroy())
-  const replied = Promise.withResolvers<Reply | undefined>()
-  let text = ''
-  let isClosed = false
-  socket.setEncoding('latin1').on('data', (chunk: string) => {
-    text += chunk
-    const [first] = wholeReplies(text).filter(({ status }) => status >= 200)
-    if (first) replied.resolve(first)
-  })
-  socket.on('error', () => {})
-  socket.once('close', () => {
-    isClosed = true
-    replied.resolve(undefined)
-  })
+  const { write, replies, isClosed } = await openLine({ url }, socket)
   await new Promise((resolve) => socket.once('connect', resolve).once('close', resolve))
-  return {
-    socket,
-    write: (bytes) => void socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes),
-    reply: replied.promise,
-    isClosed: () => isClosed,
-  }
+  const first = replies(1).then(async ([one]) => (one && one.status < 200 ? (await replies(2))[1] : one))
+  return { socket, write, reply: first, isClosed }
 }
 
 /** The current usage of all callers, by the gateway's gauges. */

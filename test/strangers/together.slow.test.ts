@@ -1,7 +1,6 @@
 /** Promise: honest callers are served while all attacks run at once (contract, section 5). */
 
 import { appendFileSync, rmSync } from 'node:fs'
-import { Agent } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
@@ -11,7 +10,7 @@ import { newFolder, start } from '../command.ts'
 import { basic } from '../gateway.ts'
 import { build } from '../pack.ts'
 import { size, WHOLE } from '../size.ts'
-import { type Answer, callFrom } from './call.ts'
+import { type Answer, agentOf, callFrom } from './call.ts'
 import { type GatewayProcess, type Measured, startGatewayProcess } from './gateway-process.ts'
 
 /*
@@ -67,7 +66,7 @@ async function quoteAndBook(
   { name, authorization }: Honest,
   { isOver, round }: { readonly isOver: () => boolean; readonly round: string },
 ): Promise<readonly Answer[]> {
-  const agent = new Agent({ keepAlive: true, localAddress: `127.0.1.${names.indexOf(name) + 1}` })
+  const agent = agentOf(`127.0.1.${names.indexOf(name) + 1}`)
   const headers = { authorization }
   const answers: Answer[] = []
   for (let i = 0; !isOver(); i += 1) {
@@ -76,7 +75,7 @@ async function quoteAndBook(
     answers.push(await callFrom(url, { path: '/createShipment.php', headers, body: booking(`R-${round}-${i}`), agent }))
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
   }
-  agent.destroy()
+  await agent.close()
   return answers
 }
 
