@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { OWN, startGateway } from '../gateway.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
-import { quote } from './calls.ts'
+import { book, quote, read, update } from './calls.ts'
 
 /** Opens a gateway; returns what a caller is told of a refusal. */
 async function start() {
@@ -61,4 +61,13 @@ test('pages are never quoted', async () => {
     expect(await told(page)).toBe('The service refused the call.')
     expect(await told({ message: page, title: 'Failed.' })).toMatch(/says: Failed\.$/)
   }
+})
+
+test('a reply that cannot be read is told as such; a change may have been made', async () => {
+  const gateway = await startGateway({ env: OWN })
+  await book(gateway)
+  gateway.sandbox.fail({ kind: 'not-json' })
+  expect((await read(gateway)).json.Message).toMatch(/Try again later\.$/)
+  gateway.sandbox.fail({ kind: 'not-json', on: { method: 'PUT' } })
+  expect((await update(gateway)).json.Message).toMatch(/may have been made or not/)
 })
