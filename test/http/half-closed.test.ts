@@ -62,19 +62,4 @@ describe('a caller that sends no more after its request', () => {
     line.end()
     expect((await line.closed()).map(({ status }) => status)).toEqual([200])
   })
-
-  test.each([
-    ['nothing', '', []],
-    ['half a head', 'POST /createShipment.php HTTP/1.1\r\nHost: x\r\n', [400]],
-    ['half a body', BOOKING.slice(0, -1), [400]],
-    ['half a second call', QUOTE + BOOKING.slice(0, -1), [200]],
-  ])('and has sent %s is let go at once', async (_what, bytes, statuses) => {
-    const gateway = await startGateway()
-    const line = await openLine(gateway)
-    line.write(bytes)
-    line.end()
-    // An incomplete request gets 408 in the end.
-    expect((await line.closed()).map(({ status }) => status)).toEqual(statuses)
-    expect(gateway.sandbox.requests.filter(({ path }) => path === '/v2/shipments')).toEqual([])
-  })
 })

@@ -1,7 +1,6 @@
 /** Promise: refusals before routing look like all other errors (contract, section 9). */
 
 import { describe, expect, test } from 'vitest'
-import { refusals } from '../../src/http/refusals.ts'
 import { startGateway } from '../gateway.ts'
 import { send, type WireReply } from './wire.ts'
 
@@ -11,25 +10,38 @@ const timeouts = { headersMs: 200, requestMs: 200, checkMs: 20 }
 const open = (env: Readonly<Record<string, string>> = {}) =>
   startGateway({ env: { ...END_OF_VERSION_1, ...env }, timeouts })
 
-/** Each refusal of a request whose path is known: the name of its message, and the bytes that cause it. */
-const KNOWN_PATH: readonly (readonly [name: keyof typeof refusals, bytesAt: (target: string) => string])[] = [
-  ['severalHosts', (target) => `POST ${target} HTTP/1.1\r\nHost: x\r\nHost: y\r\nContent-Length: 0\r\n\r\n`],
-  ['severalHosts', (target) => `POST ${target} HTTP/1.1\r\nContent-Length: 0\r\n\r\n`],
-  ['host', (target) => `POST ${target} HTTP/1.1\r\nHost: a/b\r\nContent-Length: 0\r\n\r\n`],
-  ['expectation', (target) => `POST ${target} HTTP/1.1\r\nHost: x\r\nExpect: coffee\r\nContent-Length: 0\r\n\r\n`],
-  ['coding', (target) => `POST ${target} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n`],
-  ['headers', (target) => `POST ${target} HTTP/1.1\r\nHost: x\r\n${'A: b\r\n'.repeat(200)}\r\n`],
-  ['version', (target) => `POST ${target} HTTP/2.0\r\nHost: x\r\n\r\n`],
-  ['timeout', (target) => `POST ${target} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{`],
-  ['malformed', (target) => `POST ${target} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nno size\r\n`],
+const SLOW = 'The request took too long to arrive. Send it again.'
+const LARGE = 'The headers are too large. Send fewer of them.'
+const MALFORMED = 'Malformed HTTP request.'
+const ONE_HOST = 'Send one Host header.'
+
+/** Each refusal of a request whose path is known: its status and message, and the rest of the request after the path. */
+const KNOWN_PATH: readonly (readonly [status: number, message: string, rest: string])[] = [
+  [400, ONE_HOST, 'HTTP/1.1\r\nHost: x\r\nHost: y\r\nContent-Length: 0\r\n\r\n'],
+  [400, ONE_HOST, 'HTTP/1.1\r\nContent-Length: 0\r\n\r\n'],
+  [400, 'Malformed Host header.', 'HTTP/1.1\r\nHost: a/b\r\nContent-Length: 0\r\n\r\n'],
+  [417, 'Expect: 100-continue is the only expectation supported.', 'HTTP/1.1\r\nHost: x\r\nExpect: coffee\r\n\r\n'],
+  [
+    501,
+    'Send the body with a Content-Length, or chunked over HTTP/1.1.',
+    'HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n',
+  ],
+  [431, LARGE, `HTTP/1.1\r\nHost: x\r\n${'A: b\r\n'.repeat(200)}\r\n`],
+  [505, 'Use HTTP/1.1 or HTTP/1.0.', 'HTTP/2.0\r\nHost: x\r\n\r\n'],
+  [408, SLOW, 'HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{'],
+  [400, MALFORMED, 'HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nno size\r\n'],
 ]
 
 /** Each refusal of bytes that name no path. */
-const NO_PATH: readonly (readonly [name: keyof typeof refusals, bytes: string])[] = [
-  ['malformed', 'GARBAGE\r\n\r\n'],
-  ['timeout', 'POST /createShip'],
-  ['headers', `POST /createShipment.php HTTP/1.1\r\nBig: ${'x'.repeat(20_000)}\r\n\r\n`],
-  ['target', 'POST http://x.example/createShipment.php HTTP/1.1\r\nHost: x\r\n\r\n'],
+const NO_PATH: typeof KNOWN_PATH = [
+  [400, MALFORMED, 'GARBAGE\r\n\r\n'],
+  [408, SLOW, 'POST /createShip'],
+  [431, LARGE, `POST /createShipment.php HTTP/1.1\r\nBig: ${'x'.repeat(20_000)}\r\n\r\n`],
+  [
+    400,
+    'The request target must be a path, without a host.',
+    'POST http://x.example/createShipment.php HTTP/1.1\r\nHost: x\r\n\r\n',
+  ],
 ]
 
 const BOOKING = '/quotes/createShipment.php/'
@@ -47,33 +59,27 @@ const ENDS = [
 ]
 const NO_ENDS = [undefined, undefined, undefined]
 
-const isClosed = ({ headers }: WireReply) => expect(headers.get('connection')).toEqual(['close'])
+const ID = expect.stringMatching(/^[0-9a-f-]{36}$/)
+/** Sends bytes that are refused; the connection is closed after the answer, which has an id. */
+async function refused(gateway: { readonly url: string }, bytes: string): Promise<WireReply> {
+  const reply = await send(gateway, bytes)
+  expect(reply.headers.get('connection')).toEqual(['close'])
+  expect(reply.headers.get('x-request-id')).toEqual([ID])
+  return reply
+}
 
 describe('a refusal before routing is answered like any other error', () => {
-  test.each(KNOWN_PATH)('of a booking: %s', async (name, bytesAt) => {
-    const reply = await send(await open(), bytesAt(BOOKING))
-    const { status, message } = refusals[name]
-    expect([reply.status, reply.json]).toEqual([status, { Message: message, TransportationBooked: 'No' }])
-    expect(endOf(reply)).toEqual(ENDS)
-    expect(reply.headers.get('x-request-id')).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/)])
-    isClosed(reply)
-  })
-
-  test.each(KNOWN_PATH)('of a quote with ERROR_STATUS=ok: %s', async (name, bytesAt) => {
-    const reply = await send(await open({ ERROR_STATUS: 'ok' }), bytesAt(QUOTE))
-    const { message } = refusals[name]
-    expect([reply.status, reply.json]).toEqual([200, { Cost: '', ShipmentNumber: '', Message: message }])
-    expect(endOf(reply)).toEqual(ENDS)
-    isClosed(reply)
-  })
-
-  test.each(KNOWN_PATH)('of a dry run: %s', async (name, bytesAt) => {
-    const reply = await send(await open({ ERROR_STATUS: 'ok' }), bytesAt('/dry-run/createShipment.php'))
-    const { status, message } = refusals[name]
-    expect(reply.headers.get('content-type')).toEqual(['application/problem+json; charset=utf-8'])
-    expect(reply.json).toEqual({ type: 'about:blank', title: expect.any(String), status, detail: message })
-    expect([reply.status, ...endOf(reply)]).toEqual([status, ...NO_ENDS])
-    isClosed(reply)
+  test.each(KNOWN_PATH)('of a booking, a quote and a dry run: %i %s', async (status, message, rest) => {
+    const booking = await refused(await open(), `POST ${BOOKING} ${rest}`)
+    expect([booking.status, booking.json]).toEqual([status, { Message: message, TransportationBooked: 'No' }])
+    const ok = await open({ ERROR_STATUS: 'ok' })
+    const quote = await refused(ok, `POST ${QUOTE} ${rest}`)
+    expect([quote.status, quote.json]).toEqual([200, { Cost: '', ShipmentNumber: '', Message: message }])
+    for (const reply of [booking, quote]) expect(endOf(reply)).toEqual(ENDS)
+    const explained = await refused(ok, `POST /dry-run/createShipment.php ${rest}`)
+    expect(explained.headers.get('content-type')).toEqual(['application/problem+json; charset=utf-8'])
+    expect(explained.json).toEqual({ type: 'about:blank', title: expect.any(String), status, detail: message })
+    expect([explained.status, ...endOf(explained)]).toEqual([status, ...NO_ENDS])
   })
 
   test('of version 2 and of an unknown path it has no sign of version 1 but its shape', async () => {
@@ -81,32 +87,26 @@ describe('a refusal before routing is answered like any other error', () => {
     for (const target of ['/v2/quote', '/nothing.php', '/%zz']) {
       const reply = await send(gateway, `POST ${target} HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n`)
       expect([reply.status, ...endOf(reply)]).toEqual([400, ...NO_ENDS])
-      expect(reply.json).toEqual({ Message: refusals.severalHosts.message, TransportationBooked: 'No' })
+      expect(reply.json).toEqual({ Message: ONE_HOST, TransportationBooked: 'No' })
     }
   })
 
-  test.each(NO_PATH)('without a path: %s', async (name, bytes) => {
-    const reply = await send(await open({ ERROR_STATUS: 'ok' }), bytes)
-    const { status, message } = refusals[name]
+  test.each(NO_PATH)('without a path: %i %s', async (status, message, bytes) => {
+    const reply = await refused(await open({ ERROR_STATUS: 'ok' }), bytes)
     expect([reply.status, reply.json]).toEqual([status, { Message: message, TransportationBooked: 'No' }])
     expect(endOf(reply)).toEqual(NO_ENDS)
-    expect(reply.headers.get('x-request-id')).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/)])
-    isClosed(reply)
   })
 
   test("keeps the caller's request id if it is harmless", async () => {
     const gateway = await open()
-    const refused = (id: string) =>
-      send(gateway, `POST ${BOOKING} HTTP/1.1\r\nHost: x\r\nHost: y\r\nX-Request-Id: ${id}\r\n\r\n`)
-    expect((await refused('mine-1')).headers.get('x-request-id')).toEqual(['mine-1'])
-    expect((await refused('not mine')).headers.get('x-request-id')).not.toEqual(['not mine'])
+    const idOf = async (id: string) =>
+      (await send(gateway, `POST ${BOOKING} HTTP/1.1\r\nX-Request-Id: ${id}\r\n\r\n`)).headers.get('x-request-id')
+    expect([await idOf('mine-1'), await idOf('not mine')]).toEqual([['mine-1'], [ID]])
   })
 
   test('on the admin listener it has problem details', async () => {
     const { adminUrl } = await open()
-    const reply = await send({ url: adminUrl }, 'GET /metrics HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n')
-    const { status, message: detail } = refusals.severalHosts
-    expect(reply.json).toEqual({ type: 'about:blank', title: 'Bad Request', status, detail })
-    isClosed(reply)
+    const reply = await refused({ url: adminUrl }, 'GET /metrics HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n')
+    expect(reply.json).toEqual({ type: 'about:blank', title: 'Bad Request', status: 400, detail: ONE_HOST })
   })
 })

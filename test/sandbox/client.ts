@@ -1,4 +1,4 @@
-import { type Sandbox, type SandboxOptions, startSandbox } from '../stand-in/stand-in.ts'
+import { basic } from '../gateway.ts'
 
 /** An answer, read whole. */
 export interface Answer {
@@ -8,20 +8,11 @@ export interface Answer {
   json: Record<string, unknown>
 }
 
-export const DEMO = basic('demo', 'demo-secret')
-
-export function basic(id: string, secret: string): string {
-  return `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`
-}
-
-/** A stand-in that ends with the block it is declared in (`await using`). */
-export async function sandboxFor(options: SandboxOptions = {}): Promise<Sandbox & AsyncDisposable> {
-  const sandbox = await startSandbox(options)
-  return Object.assign(sandbox, { [Symbol.asyncDispose]: () => sandbox.close() })
-}
+/** A service at an address. */
+type At = { readonly url: string }
 
 export async function call(
-  sandbox: Pick<Sandbox, 'url'>,
+  sandbox: At,
   method: string,
   path: string,
   body?: unknown,
@@ -29,7 +20,7 @@ export async function call(
 ): Promise<Answer> {
   const response = await fetch(sandbox.url + path, {
     method,
-    headers: { authorization: DEMO, 'content-type': 'application/json', ...headers },
+    headers: { authorization: basic(), 'content-type': 'application/json', ...headers },
     redirect: 'manual',
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   })
@@ -66,7 +57,7 @@ export function booking(more: object = {}): object {
 export const TRIP = { pickup: '10314', delivery: '33166', vehicle_type: 'car', transport_type: 'open' }
 
 /** Returns the service's problems with a body, `<field> <message>`; none if the answer is not 422. */
-export async function refusedFields(sandbox: Pick<Sandbox, 'url'>, method: string, path: string, body: unknown) {
+export async function refusedFields(sandbox: At, method: string, path: string, body: unknown) {
   const { status, json } = await call(sandbox, method, path, body)
   if (status !== 422 || at(json, 'error.code') !== 'validation_failed') return []
   return Object.values(Object(at(json, 'error.fields'))).map((one) => `${at(one, 'field')} ${at(one, 'message')}`)

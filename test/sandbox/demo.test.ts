@@ -1,10 +1,9 @@
 /** Promise: the service of the demo fails on demand, and never runs in production. */
 
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
+import { basic } from '../gateway.ts'
+import { openHoldingService } from '../http/service.ts'
 import { at, booking, call, TRIP } from './client.ts'
 
 /** Starts the service that the demo runs. */
@@ -63,7 +62,7 @@ test.each([
   const sandbox = await startDemo()
   await control(sandbox, 'POST', 'faults', { kind })
   const signal = AbortSignal.timeout(200)
-  const headers = { authorization: `Basic ${btoa('demo:demo-secret')}` }
+  const headers = { authorization: basic() }
   const sent = { method: 'POST', headers, body: JSON.stringify(booking()), signal }
   await expect(fetch(`${sandbox.url}/v2/shipments`, sent)).rejects.toThrow()
   expect((await book(sandbox)).json['number']).toBe(next)
@@ -71,24 +70,16 @@ test.each([
 
 test('settings change over HTTP: an approval books or not, and events go to an address', async () => {
   const sandbox = await startDemo()
-  const events: string[] = []
-  const receiver = createServer(async (request, response) => {
-    events.push(JSON.parse((await request.toArray()).join('')).event)
-    response.writeHead(204).end()
-    receiver.emit('event')
-  }).listen(0, '127.0.0.1')
-  await once(receiver, 'listening')
-  onTestFinished(() => void receiver.close())
+  const receiver = await openHoldingService()
   const approve = async () => {
     const { json } = await call(sandbox, 'POST', '/v2/quote', TRIP)
     return (await call(sandbox, 'POST', `/v2/quote/${json['shipment_id']}/approve`, {})).json
   }
-  const webhookUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/webhooks/secret`
-  const told = once(receiver, 'event')
+  const webhookUrl = `${receiver.url}/webhooks/secret`
   expect((await control(sandbox, 'POST', 'settings', { webhookUrl })).json).toEqual({ changed: ['webhookUrl'] })
   expect(await approve()).toMatchObject({ number: 'TL-100001', status: 'new' })
-  await told
-  expect(events).toEqual(['shipment.rate_approved'])
+  await receiver.arrived(1)
+  receiver.release({})
   await control(sandbox, 'POST', 'settings', { approvalBooks: false })
   expect(Object.keys(await approve())).toEqual(['quote_id', 'price', 'status'])
 })

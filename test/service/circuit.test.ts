@@ -1,58 +1,31 @@
-/** Promise: a service that keeps failing is left alone (contract, section 9). */
+/** Promise: a service that keeps failing is left alone, and used again when it is well (contract, section 9). */
 
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { NoReply, type UpstreamReply } from '../../src/service/exchange.ts'
-import { createCircuit } from '../../src/service/retries.ts'
+import { describe, expect, test } from 'vitest'
+import { clocks } from '../callers/edge.ts'
+import { OWN, startGateway } from '../gateway.ts'
+import { book, quote } from './calls.ts'
 
 const WINDOW_MS = 10_000
 /** So many calls, half of which fail, open it. */
 const LEAST_CALLS = 20
-
 /** An open circuit lets one probe through after this time. */
 const OPEN_MS = 5_000
+/** No call waits that long, so nothing is tried again. */
+const LATER = { 'retry-after': '60' }
 
-let state: ReturnType<typeof createCircuit>
-/** Each change of the state so far: true for open. */
-let changes: boolean[]
-
-beforeEach(() => {
-  // Ten seconds pass when the test says so; nothing here does I/O.
-  vi.useFakeTimers({ toFake: ['performance'] })
-  onTestFinished(() => void vi.useRealTimers())
-  changes = []
-  state = createCircuit()
-})
-
-/** Makes a call, as the client of the service does. */
-async function circuit(attempt: () => Promise<UpstreamReply>, counts = true): Promise<UpstreamReply> {
-  const isProbe = state.admit(counts)
-  const note = (outcome: UpstreamReply | NoReply) => {
-    const before = state.isOpen()
-    if (counts) state.note(outcome, isProbe)
-    if (state.isOpen() !== before) changes.push(state.isOpen())
+async function start() {
+  const gateway = await startGateway({ env: OWN })
+  const { sandbox } = gateway
+  /** Asks for quotes, one after the other, which the service answers with a status; returns how many reached it. */
+  const ask = async (count: number, status = 200) => {
+    sandbox.clearFaults()
+    if (status !== 200) sandbox.fail({ kind: 'status', status, headers: LATER, times: 'always' })
+    const before = sandbox.requests.length
+    for (let i = 0; i < count; i += 1) await quote(gateway)
+    return sandbox.requests.length - before
   }
-  try {
-    const reply = await attempt()
-    note(reply)
-    return reply
-  } catch (error) {
-    if (error instanceof NoReply) note(error)
-    throw error
-  }
+  return { gateway, sandbox, ask, isOpen: async () => (await ask(1)) === 0 }
 }
-
-/** Makes so many calls, all of which the service answers with a status. */
-async function answer(status: number, times: number) {
-  for (let i = 0; i < times; i += 1) await circuit(async () => ({ status, headers: {}, body: Buffer.alloc(0) }))
-}
-const isOpen = () =>
-  answer(200, 1).then(
-    () => false,
-    (error: unknown) => {
-      expect(error).toMatchObject({ code: 'circuit-open' })
-      return true
-    },
-  )
 
 test.each([
   [502, true],
@@ -63,154 +36,83 @@ test.each([
   [429, false],
   [404, false],
 ])('answers %i are failures: %s', async (status, isFailure) => {
-  await answer(status, LEAST_CALLS)
+  const { ask, isOpen } = await start()
+  await ask(LEAST_CALLS, status)
   expect(await isOpen()).toBe(isFailure)
-  expect(changes).toEqual(isFailure ? [true] : [])
 })
 
 test('half of the calls must fail, of twenty at least', async () => {
-  await answer(200, 11)
-  await answer(502, 10)
-  expect(changes).toEqual([])
-  await answer(502, 1)
-  expect(changes).toEqual([true])
+  const { ask, isOpen } = await start()
+  expect([await ask(10), await ask(10, 502), await isOpen()]).toEqual([10, 10, true])
+  const other = await start()
+  expect([await other.ask(11), await other.ask(10, 502), await other.ask(1, 502)]).toEqual([11, 10, 1])
+  expect(await other.isOpen()).toBe(true)
+  const few = await start()
+  expect([await few.ask(LEAST_CALLS - 1, 502), await few.ask(1), await few.isOpen()]).toEqual([19, 1, true])
+})
 
-  state = createCircuit()
-  await answer(502, LEAST_CALLS - 1)
-  await answer(200, 1)
-  expect(await isOpen()).toBe(true)
+test('only the calls of one window count', async () => {
+  const { pass } = clocks()
+  const { ask, isOpen } = await start()
+  await ask(LEAST_CALLS - 1, 502)
+  pass(WINDOW_MS + 1)
+  expect([await ask(1, 502), await isOpen()]).toEqual([1, false])
+  await ask(2 * LEAST_CALLS)
+  pass(WINDOW_MS + 1)
+  expect([await ask(LEAST_CALLS, 502), await isOpen()]).toEqual([LEAST_CALLS, true])
 })
 
 describe('an open circuit', () => {
-  const waits = () => circuit(() => expect.fail('it was asked')).catch(({ headers }) => headers['Retry-After'])
-
-  test('refuses calls for five seconds, and says how long', async () => {
-    await answer(502, LEAST_CALLS)
-    const said: unknown[] = []
-    for (const ms of [0, 999, 1, 2_901, 1_098]) {
-      vi.advanceTimersByTime(ms)
-      said.push(await waits())
+  test('refuses calls for five seconds and says how long; nothing is sent', async () => {
+    const { pass } = clocks()
+    const { gateway, sandbox, ask, isOpen } = await start()
+    await ask(LEAST_CALLS, 502)
+    const asked = sandbox.requests.length
+    for (const [ms, later] of [
+      [0, '5'],
+      [2_500, '3'],
+      [2_300, '1'],
+    ] as const) {
+      pass(ms)
+      const refused = await quote(gateway)
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, later])
+      expect(refused.json.Message).toMatch(/keeps failing/)
     }
-    // After 0, 999, 1000, 3901 and 4999 ms: one second at least.
-    expect(said).toEqual(['5', '5', '4', '2', '1'])
-    vi.advanceTimersByTime(1)
-    await answer(200, 1)
-    expect(changes).toEqual([true, false])
+    const booking = await book(gateway)
+    expect(booking.json).toEqual({ Message: expect.stringMatching(/nothing was sent/), TransportationBooked: 'No' })
+    expect(sandbox.requests).toHaveLength(asked)
+    sandbox.clearFaults()
+    pass(OPEN_MS)
+    expect((await book(gateway)).json.TransportationBooked).toBe('Yes')
     expect(await isOpen()).toBe(false)
   })
 
-  test('lets one probe through at a time, and another one if that never ends', async () => {
-    await answer(502, LEAST_CALLS)
-    vi.advanceTimersByTime(OPEN_MS)
-    const probe = Promise.withResolvers<never>()
-    const lost = circuit(() => probe.promise)
+  test('lets one probe through at a time, and another one if that takes too long', async () => {
+    const { pass } = clocks()
+    const { gateway, sandbox, ask, isOpen } = await start()
+    await ask(LEAST_CALLS, 502)
+    sandbox.clearFaults()
+    pass(OPEN_MS)
+    sandbox.fail({ kind: 'delay', ms: 500 })
+    const arrived = sandbox.next()
+    const first = quote(gateway)
+    await arrived
     expect(await isOpen()).toBe(true)
-    vi.advanceTimersByTime(OPEN_MS - 1)
-    expect(await isOpen()).toBe(true)
-    vi.advanceTimersByTime(1)
-    await answer(200, 1)
+    pass(OPEN_MS)
+    expect((await quote(gateway)).status).toBe(200)
     expect(await isOpen()).toBe(false)
-    probe.reject(new Error('over'))
-    await expect(lost).rejects.toThrow('over')
+    expect((await first).status).toBe(200)
   })
 
-  test('stays open for five more seconds after a probe that fails, and tells it no more', async () => {
-    await answer(502, LEAST_CALLS)
-    vi.advanceTimersByTime(OPEN_MS)
-    await answer(503, 1)
-    vi.advanceTimersByTime(OPEN_MS - 1)
-    expect(await isOpen()).toBe(true)
-    vi.advanceTimersByTime(1)
-    await expect(circuit(() => Promise.reject(new NoReply('lost')))).rejects.toThrow()
-    expect(await isOpen()).toBe(true)
-    expect(changes).toEqual([true])
+  test('stays open after a probe that fails, and counts anew after one that does not', async () => {
+    const { pass } = clocks()
+    const { ask, isOpen } = await start()
+    await ask(LEAST_CALLS, 502)
+    pass(OPEN_MS)
+    expect([await ask(1, 503), await isOpen()]).toEqual([1, true])
+    pass(OPEN_MS)
+    expect(await isOpen()).toBe(false)
+    expect(await ask(LEAST_CALLS - 1, 502)).toBe(LEAST_CALLS - 1)
+    expect([await ask(1, 502), await isOpen()]).toEqual([1, true])
   })
-
-  test('counts anew once a probe has closed it', async () => {
-    await answer(502, LEAST_CALLS)
-    vi.advanceTimersByTime(OPEN_MS)
-    await answer(200, 1)
-    await answer(502, LEAST_CALLS - 1)
-    expect(changes).toEqual([true, false])
-    await answer(502, 1)
-    expect(changes).toEqual([true, false, true])
-  })
-
-  test('learns nothing from calls that began before', async () => {
-    const slow = Promise.withResolvers<UpstreamReply>()
-    const calls = Array.from({ length: 2 * LEAST_CALLS }, () => circuit(() => slow.promise))
-    await answer(502, LEAST_CALLS)
-    slow.resolve({ status: 502, headers: {}, body: Buffer.alloc(0) })
-    await Promise.all(calls)
-    expect(changes).toEqual([true])
-    vi.advanceTimersByTime(OPEN_MS)
-    await answer(200, 1)
-    expect(changes).toEqual([true, false])
-  })
-})
-
-test('failures of one window open the circuit, with any distance between them', async () => {
-  await answer(502, LEAST_CALLS - 1)
-  vi.advanceTimersByTime(WINDOW_MS)
-  await answer(502, 1)
-  expect(await isOpen()).toBe(true)
-})
-
-test('failures of the window before are forgotten', async () => {
-  await answer(502, LEAST_CALLS - 1)
-  vi.advanceTimersByTime(WINDOW_MS + 1)
-  await answer(502, 1)
-  expect(await isOpen()).toBe(false)
-})
-
-test('only the calls of one window are counted', async () => {
-  await answer(502, LEAST_CALLS - 1)
-  vi.advanceTimersByTime(WINDOW_MS + 1)
-  await answer(502, LEAST_CALLS / 2 - 1)
-  await answer(200, LEAST_CALLS / 2 + 1)
-  expect(changes).toEqual([])
-  vi.advanceTimersByTime(WINDOW_MS + 1)
-  await answer(200, LEAST_CALLS / 2)
-  await answer(502, LEAST_CALLS / 2)
-  expect(changes).toEqual([true])
-})
-
-test('a reply is handed on, whether it counts or not', async () => {
-  const reply = { status: 503, headers: {}, body: Buffer.alloc(0) }
-  for (const counts of [true, false]) expect(await circuit(async () => reply, counts)).toBe(reply)
-})
-
-test('successes of an earlier window do not count', async () => {
-  await answer(200, 100 * LEAST_CALLS)
-  vi.advanceTimersByTime(WINDOW_MS + 1)
-  await answer(502, LEAST_CALLS)
-  expect(await isOpen()).toBe(true)
-})
-
-test('calls that do not count neither open the circuit nor close it', async () => {
-  for (let i = 0; i < 5 * LEAST_CALLS; i += 1) {
-    await circuit(async () => ({ status: 502, headers: {}, body: Buffer.alloc(0) }), false)
-  }
-  expect(await isOpen()).toBe(false)
-  // The look before was a call, too.
-  await answer(502, LEAST_CALLS - 1)
-  expect(await isOpen()).toBe(true)
-  vi.advanceTimersByTime(WINDOW_MS)
-  const well = async () => ({ status: 200, headers: {}, body: Buffer.alloc(0) })
-  await expect(circuit(well, false)).rejects.toMatchObject({ code: 'circuit-open' })
-  await circuit(well)
-  await circuit(well, false)
-  expect(await isOpen()).toBe(false)
-})
-
-test('a shortage of the gateway itself does not open the circuit', async () => {
-  const lacks = [new NoReply('busy'), new NoReply('unsent', { isOurs: true }), new NoReply('late', { isOurs: true })]
-  for (let i = 0; i < LEAST_CALLS; i += 1) {
-    for (const lack of lacks) await expect(circuit(() => Promise.reject(lack))).rejects.toBe(lack)
-  }
-  expect(await isOpen()).toBe(false)
-  for (let i = 0; i < LEAST_CALLS; i += 1) {
-    await expect(circuit(() => Promise.reject(new NoReply('unsent')))).rejects.toThrow()
-  }
-  expect(await isOpen()).toBe(true)
 })

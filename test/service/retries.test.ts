@@ -1,203 +1,135 @@
 /** Promise: only what may be repeated is tried again, and not too often (contract, section 9). */
 
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { gatewayError } from '../../src/errors.ts'
-import { NoReply, type Silence, type UpstreamReply } from '../../src/service/exchange.ts'
-import { createRetry, type Retry, timeAsked } from '../../src/service/retries.ts'
+import { expect, test } from 'vitest'
+import { atOnce, clocks, counted } from '../callers/edge.ts'
+import { OWN, startGateway, type TestGateway } from '../gateway.ts'
+import { openService } from '../http/service.ts'
+import type { Fault } from '../stand-in/stand-in.ts'
+import { approve, book, cancel, quote, read, update } from './calls.ts'
 
-const SECOND_MS = 1_000
-const WINDOW_SECONDS = 10
-const ALWAYS_ALLOWED = 10
-const TRIES = 3
-
-let retry: Retry
-/** How often a repetition was told. */
-let told: number
-
-beforeEach(() => {
-  // Seconds, and the pauses between tries, pass when the test says so; nothing here does I/O.
-  vi.useFakeTimers({ toFake: ['performance', 'setTimeout'] })
-  onTestFinished(() => void vi.useRealTimers())
-  told = 0
-  retry = createRetry(() => {
-    told += 1
-  })
-})
-
-/** Makes so many calls at once, all of which the service answers with a status; returns the number of retries. */
-async function retriesOf(status: number, calls: number): Promise<number> {
-  let attempts = 0
-  const attempt = async () => {
-    attempts += 1
-    return { status, headers: {}, body: Buffer.alloc(0) }
-  }
-  const settled = Promise.all(Array.from({ length: calls }, () => retry(attempt, Number.POSITIVE_INFINITY)))
-  await vi.runAllTimersAsync()
-  await settled
-  return attempts - calls
-}
-
-/** Makes a call whose attempts all end alike, and returns when they were made, in milliseconds, with its end. */
-async function timesOf(end: Error | Partial<UpstreamReply>, deadline = Number.POSITIVE_INFINITY) {
-  const times: number[] = []
-  const start = performance.now()
-  const attempt = async () => {
-    times.push(performance.now() - start)
-    if (end instanceof Error) throw end
-    return { status: 200, headers: {}, body: Buffer.alloc(0), ...end }
-  }
-  const [outcome] = await Promise.all([
-    retry(attempt, start + deadline).catch((error: unknown) => error),
-    vi.runAllTimersAsync(),
-  ])
-  return { times, outcome }
-}
-
-describe('an attempt', () => {
-  test.each([
-    [502, 3],
-    [503, 3],
-    [504, 3],
-    [500, 1],
-    [501, 1],
-    [505, 1],
-    [429, 1],
-    [200, 1],
-  ])('that is answered %i is made %i times', async (status, attempts) => {
-    const { times, outcome } = await timesOf({ status })
-    expect(times).toHaveLength(attempts)
-    expect(outcome).toMatchObject({ status })
-    expect(told).toBe(attempts - 1)
-  })
-
-  const silences: readonly (readonly [Silence, number])[] = [
-    ['unsent', 3],
-    ['lost', 3],
-    ['busy', 1],
-    ['withdrawn', 1],
-    ['late', 1],
-    ['too-large', 1],
-  ]
-  test.each(silences)('whose request is %s is made %i times', async (silence, attempts) => {
-    const error = new NoReply(silence)
-    const { times, outcome } = await timesOf(error)
-    expect(times).toHaveLength(attempts)
-    expect(outcome).toBe(error)
-  })
-
-  test('that fails otherwise is made once', async () => {
-    const error = Object.assign(new Error('a bug'), { status: 503 })
-    expect(await timesOf(error)).toEqual({ times: [0], outcome: error })
-  })
-
-  test('that goes well is the last', async () => {
-    const answers = [503, 200]
-    const reply = retry(async () => ({ status: answers.shift() ?? 0, headers: {}, body: Buffer.alloc(0) }), 1e9)
-    await vi.runAllTimersAsync()
-    expect([(await reply).status, answers, told]).toEqual([200, [], 1])
-  })
-})
-
-describe('the pause', () => {
-  /** The random numbers at both ends. */
-  const [LEAST, MOST] = [0, 1]
-  const by = (random: number) => {
-    const chosen = vi.spyOn(Math, 'random').mockReturnValue(random)
-    onTestFinished(() => chosen.mockRestore())
-  }
-
-  test.each([
-    [LEAST, [0, 50, 150]],
-    [MOST, [0, 150, 450]],
-  ])('is a tenth of a second, then twice that, give or take half: %d', async (random, times) => {
-    by(random)
-    expect((await timesOf({ status: 503 })).times).toEqual(times)
-  })
-
-  test.each([
-    ['2', [0, 2_000, 4_000]],
-    ['0', [0, 50, 150]],
-    ['-5', [0, 50, 150]],
-    ['Fri, 31 Dec 1999 23:59:59 GMT', [0, 50, 150]],
-    [undefined, [0, 50, 150]],
-  ])('after Retry-After: %s', async (asked, times) => {
-    by(LEAST)
-    expect((await timesOf({ status: 503, headers: { 'retry-after': asked } })).times).toEqual(times)
-  })
-
-  test('leaves the call fifty milliseconds, or there is no retry', async () => {
-    by(LEAST)
-    expect((await timesOf({ status: 503 }, 99)).times).toEqual([0])
-    expect((await timesOf({ status: 503 }, 100)).times).toEqual([0, 50])
-    expect((await timesOf({ status: 503 }, 199)).times).toEqual([0, 50])
-    expect((await timesOf({ status: 503 }, 200)).times).toEqual([0, 50, 150])
-    expect((await timesOf({ status: 503, headers: { 'retry-after': '2' } }, 2_049)).times).toEqual([0])
-  })
-})
+const BUSY: Fault = { kind: 'status', status: 503, times: 'always' }
 
 test.each([
+  ['a quote', quote, 'POST', 3],
+  ['reading', read, 'GET', 3],
+  ['canceling', cancel, 'DELETE', 3],
+  ['updating', update, 'PUT', 1],
+  ['approving', approve, 'POST', 1],
+  ['booking', (gateway: TestGateway) => book(gateway, 'NEW'), 'POST', 1],
+] as const)('%s', async (_, make, method, times) => {
+  const gateway = await startGateway()
+  await quote(gateway)
+  await book(gateway)
+  // An approval of a quote that is booked already would not be sent.
+  if (make === approve) await cancel(gateway)
+  const before = gateway.sandbox.requests.length
+  gateway.sandbox.fail({ ...BUSY, on: { method } })
+  expect((await make(gateway)).status).toBe(503)
+  expect(gateway.sandbox.requests.slice(before).filter((request) => request.method === method)).toHaveLength(times)
+})
+
+test.each<[Fault, number]>([
+  ...[502, 503, 504].map((status): [Fault, number] => [{ kind: 'status', status }, 3]),
+  ...[500, 501, 505, 429].map((status): [Fault, number] => [{ kind: 'status', status }, 1]),
+  [{ kind: 'reset-before' }, 3],
+  [{ kind: 'reset-mid-body' }, 3],
+  [{ kind: 'huge', megabytes: 9 }, 1],
+])('a quote that meets %j is sent %i times', async (fault, times) => {
+  const gateway = await startGateway()
+  gateway.sandbox.fail({ ...fault, times: 'always' })
+  await quote(gateway)
+  expect(gateway.sandbox.requests).toHaveLength(times)
+})
+
+/** The milliseconds between the requests at the service. */
+const pauses = ({ sandbox }: TestGateway) =>
+  sandbox.requests.slice(1).map(({ at }, i) => at.getTime() - (sandbox.requests[i]?.at.getTime() ?? Number.NaN))
+
+test('the service has a pause that grows, or the one that it asks for', async () => {
+  const gateway = await startGateway()
+  gateway.sandbox.fail({ ...BUSY, times: 2 })
+  expect((await quote(gateway)).status).toBe(200)
+  const [first, second] = pauses(gateway)
+  expect(first).toBeGreaterThanOrEqual(45)
+  expect(second).toBeGreaterThanOrEqual(95)
+  gateway.sandbox.requests.length = 0
+  gateway.sandbox.fail({ kind: 'status', status: 503, headers: { 'retry-after': '1' } })
+  expect((await quote(gateway)).status).toBe(200)
+  expect(pauses(gateway)[0]).toBeGreaterThanOrEqual(1_000)
+})
+
+test('a call with no time for it is not tried again', async () => {
+  const gateway = await startGateway({ env: { UPSTREAM_TIMEOUT_MS: '600' } })
+  gateway.sandbox.fail({ ...BUSY, times: 1 }, { kind: 'timeout' })
+  expect((await quote(gateway)).status).toBe(504)
+  expect(gateway.sandbox.requests).toHaveLength(2)
+  gateway.sandbox.fail({ kind: 'status', status: 503, headers: { 'retry-after': '60' } })
+  const answer = await quote(gateway)
+  expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '60'])
+  expect(gateway.sandbox.requests).toHaveLength(3)
+})
+
+const DATE = 'Fri, 31 Dec 1999 23:59:59 GMT'
+test.each([
   ['30', '30'],
-  ['Fri, 31 Dec 1999 23:59:59 GMT', 'Fri, 31 Dec 1999 23:59:59 GMT'],
+  [' 30 ', '30'],
+  [DATE, DATE],
   ['Friday, 31-Dec-99 23:59:59 GMT', 'Friday, 31-Dec-99 23:59:59 GMT'],
   ['Fri Dec 31 23:59:59 1999', 'Fri Dec 31 23:59:59 1999'],
-  ['0', '0'],
-  [' 30 ', '30'],
-  ['999999999', '999999999'],
-  ['9999999999', undefined],
-  ['-3', undefined],
-  ['60s', undefined],
-  ['1h', undefined],
-  ['5, 7', undefined],
-  ['0x10', undefined],
-  ['soon', undefined],
-  ['Fri, when we are back, noon', undefined],
-  ['Fri, 31 Dec 1999 99:59:59 GMT', undefined],
-  [`Fri, 31 Dec 1999 23:59:59 GMT ${'x'.repeat(40)}`, undefined],
-  ['', undefined],
-  ['5\r\nx: y', undefined],
-  ['<5>', undefined],
-  [undefined, undefined],
-])('a service that says Retry-After: %j asks to wait %j', (header, asked) => {
-  expect(timeAsked(header === undefined ? {} : { 'retry-after': header })).toBe(asked)
+  ...['9999999999', '-3', '60s', '5, 7', '0x10', 'Fri, when we are back, noon', '<5>'].map((odd) => [odd, null]),
+  ['Fri, 31 Dec 1999 99:59:59 GMT', null],
+  [`${DATE} ${'x'.repeat(40)}`, null],
+])('the caller of a service that says Retry-After: %j is told %j', async (said, told) => {
+  const gateway = await startGateway()
+  gateway.sandbox.fail({ kind: 'status', status: 429, headers: { 'retry-after': said ?? '' } })
+  expect((await quote(gateway)).headers.get('retry-after')).toBe(told)
 })
 
-test('a service that asks for two times asks for none', () => {
-  expect(timeAsked(JSON.parse('{"retry-after":["5","7"]}'))).toBe(undefined)
+test('ten seconds have ten retries', async () => {
+  const { pass } = clocks()
+  const gateway = await startGateway()
+  const { sandbox } = gateway
+  /** Returns how many requests so many quotes make. */
+  const sent = async (count: number) => {
+    sandbox.requests.length = 0
+    await atOnce(count, (i) => quote(gateway, `N-${i}`))
+    return sandbox.requests.length
+  }
+  expect(await sent(40)).toBe(40)
+  pass(11_000)
+  sandbox.fail(BUSY)
+  expect(await sent(5)).toBe(15)
+  expect(await sent(1)).toBe(1)
 })
 
-test('retries count for ten seconds', async () => {
-  expect(await retriesOf(503, ALWAYS_ALLOWED)).toBe(ALWAYS_ALLOWED)
-  vi.advanceTimersByTime((WINDOW_SECONDS - 1) * SECOND_MS)
-  expect(await retriesOf(503, 1)).toBe(0)
-  vi.advanceTimersByTime(SECOND_MS)
-  expect(await retriesOf(503, ALWAYS_ALLOWED)).toBe(ALWAYS_ALLOWED)
+test('more than ten retries are a fifth of the traffic at most', async () => {
+  const CALLS = 200
+  const FAILING_OF_FIVE = 2
+  let count = 0
+  const service = await openService((incoming, outgoing) => {
+    incoming.resume()
+    count += 1
+    if (count % 5 < FAILING_OF_FIVE) return void outgoing.writeHead(502).end()
+    outgoing.end(JSON.stringify({ shipment_id: `q-${count}`, price: 1 }))
+  })
+  const gateway = await startGateway({ serviceUrl: service.url, env: OWN })
+  const queue = Array.from({ length: CALLS }, (_, i) => i).values()
+  const statuses: number[] = []
+  await atOnce(10, async () => {
+    for (const i of queue) statuses.push((await quote(gateway, `N-${i}`)).status)
+  })
+  const retries = service.requests.length - CALLS
+  expect(retries).toBeLessThanOrEqual(0.2 * CALLS)
+  expect(retries).toBeGreaterThan(10)
+  expect(counted(statuses)['502']).toBeGreaterThan(0)
 })
 
-test('calls that went well allow retries for ten seconds', async () => {
-  const CALLS = 1_000
-  const FAILING = 50
-  expect(await retriesOf(200, CALLS)).toBe(0)
-  vi.advanceTimersByTime((WINDOW_SECONDS - 1) * SECOND_MS)
-  expect(await retriesOf(503, FAILING)).toBe(FAILING * (TRIES - 1))
-  vi.advanceTimersByTime(WINDOW_SECONDS * SECOND_MS)
-  expect(await retriesOf(503, FAILING)).toBe(ALWAYS_ALLOWED)
-})
-
-const UNSENT = [new NoReply('unsent'), new NoReply('busy'), gatewayError('circuit-open', {})]
-
-test.each(UNSENT)('an attempt that did not leave does not hide one that did: %s', async (unsent) => {
-  const lost = new NoReply('lost')
-  const outcomes: readonly Error[] = [lost, unsent, unsent]
-  let attempts = 0
-  const told = retry(async () => {
-    throw outcomes[attempts++]
-  }, Number.POSITIVE_INFINITY).catch((error: unknown) => error)
-  await vi.runAllTimersAsync()
-  expect(await told).toBe(lost)
-})
-
-test.each(UNSENT)('where none left, the last attempt says so: %s', async (unsent) => {
-  const told = retry(() => Promise.reject(unsent), Number.POSITIVE_INFINITY).catch((error: unknown) => error)
-  await vi.runAllTimersAsync()
-  expect(await told).toBe(unsent)
+test('an attempt that did not leave does not hide one that did', async () => {
+  const gateway = await startGateway()
+  const { sandbox } = gateway
+  await book(gateway)
+  sandbox.fail({ kind: 'reset-after' })
+  // By the time of the second try, there is no service.
+  const [answer] = await Promise.all([cancel(gateway), sandbox.next().then(sandbox.close)])
+  expect(answer).toMatchObject({ status: 502, json: { Message: expect.stringMatching(/may have been made or not/) } })
 })

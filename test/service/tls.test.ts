@@ -114,14 +114,3 @@ test.each([
   expect((await book(mended)).json.TransportationBooked).toBe('Yes')
   expect(service.calls.map(({ path }) => path)).toEqual(['/v2/shipments'])
 })
-
-test('a service that speaks no TLS is 502, and nothing was booked', async () => {
-  const gateway = await startGateway()
-  const wary = await startGateway({ serviceUrl: gateway.sandbox.url.replace('http:', 'https:') })
-  expect((await quote(wary)).status).toBe(502)
-  expect((await book(wary)).json).toEqual({
-    Message: expect.stringMatching(/nothing was sent/),
-    TransportationBooked: 'No',
-  })
-  expect(gateway.sandbox.requests).toEqual([])
-})

@@ -1,10 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Agent } from 'undici'
 import { type Shipment, serviceDate } from '../../src/sandbox/bodies.ts'
-import { EVENT_RETRY, type EventName, type EventRetry, type ServiceEvent, sendEvent } from '../../src/sandbox/events.ts'
+import { EVENT_RETRY, type EventRetry, type ServiceEvent, sendEvent } from '../../src/sandbox/events.ts'
 import { openService, type Quote, type Service, type ServiceSettings } from '../../src/sandbox/service.ts'
 import { answerAs, type Traits } from './answer.ts'
 import { type Fault, faultQueue, type RequestFault, send, sendFaulty } from './faults.ts'
@@ -22,13 +21,8 @@ export interface SandboxSettings extends ServiceSettings, Traits {
   webhookRetry: EventRetry
 }
 
-/** The options of a start. */
-export interface SandboxOptions extends Partial<SandboxSettings> {
-  /** @default 0, any free one */
-  port?: number
-  /** @default '127.0.0.1' */
-  host?: string
-}
+/** The settings that differ from those of `PLAIN`. */
+export type SandboxOptions = Partial<SandboxSettings>
 
 /** A request that the stand-in received. */
 export interface RecordedRequest {
@@ -43,15 +37,9 @@ export interface RecordedRequest {
 
 /** One attempt at delivering an event. */
 export interface WebhookDelivery {
-  url: string
   event: ServiceEvent
-  /** Counts from 1. */
-  attempt: number
-  /** The receiver's status; undefined if it did not answer. */
-  status: number | undefined
   /** The status is 2xx, and came in time. */
   delivered: boolean
-  at: Date
 }
 
 /** A running service for tests, with its data and controls. */
@@ -72,14 +60,12 @@ export interface Sandbox {
   fail(...faults: readonly Fault[]): void
   /** Removes the faults that have not happened yet. */
   clearFaults(): void
-  /** Moves a shipment to its next step, with its event. */
-  advance(id: string, step: Step): Shipment
+  /** A carrier is assigned to a shipment, which is announced. */
+  advance(id: string, step: 'assigned'): void
   /** Revokes every access token. */
   revokeTokens(): void
   /** Resolves at the next request that matches, after it has been carried out, if it is at all. */
   next(matches?: (request: RecordedRequest) => boolean): Promise<RecordedRequest>
-  /** Resolves after the next attempt at a webhook that matches. */
-  nextDelivery(matches?: (delivery: WebhookDelivery) => boolean): Promise<WebhookDelivery>
   /** Resolves when no answer and no webhook is under way; requests that are never answered do not count. */
   idle(): Promise<void>
   /** Deletes all data, requests, deliveries and faults; the settings stay. */
@@ -104,22 +90,20 @@ const MOST_REQUESTS = 200_000
 const NEVER_ANSWERED: ReadonlySet<Fault['kind']> = new Set(['timeout', 'timeout-unprocessed'])
 
 /** Starts a service for tests on a real port, in memory. */
-export async function startSandbox({ port = 0, host = '127.0.0.1', ...given }: SandboxOptions = {}): Promise<Sandbox> {
+export async function startSandbox(given: SandboxOptions = {}): Promise<Sandbox> {
   const settings = { ...PLAIN, ...given }
   const closing = new AbortController()
   const dispatcher = new Agent()
   const faults = faultQueue()
-  const requests = record<RecordedRequest>()
-  const deliveries = record<WebhookDelivery>()
+  const requests = recordRequests()
+  const deliveries: WebhookDelivery[] = []
   const underWay = counter()
   const service = openService(settings, (event, shipment_id, data) => {
     const { webhookUrl: url, clock, webhookRetry } = settings
     if (url === undefined) return
     const payload = { shipment_id, event, event_date: serviceDate(clock()), ...(data && { data }) }
-    const attempted = (attempt: number, status: number | undefined) => {
-      const delivered = status !== undefined && status >= 200 && status < 300
-      deliveries.add({ url, event: payload, attempt, status, delivered, at: clock() })
-    }
+    const attempted = (_: number, status = 0) =>
+      void deliveries.push({ event: payload, delivered: status >= 200 && status < 300 })
     void sendEvent(url, payload, webhookRetry, { dispatcher, closing: closing.signal, attempted }).finally(
       underWay.begin(),
     )
@@ -154,31 +138,29 @@ export async function startSandbox({ port = 0, host = '127.0.0.1', ...given }: S
   server.on('connection', (socket) => {
     if (faults.takeForConnection()) socket.destroy()
   })
-  server.listen(port, host)
+  server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   // A TCP listener's address is never a path or null.
-  const address = server.address() as AddressInfo
-  const authority = address.family === 'IPv6' ? `[${address.address}]` : address.address
+  const { port } = server.address() as AddressInfo
 
   return {
-    url: `http://${authority}:${address.port}`,
+    url: `http://127.0.0.1:${port}`,
     requests: requests.all,
     shipments: service.shipments,
     quotes: service.quotes,
-    webhookDeliveries: deliveries.all,
+    webhookDeliveries: deliveries,
     set: (changed) => void Object.assign(settings, changed),
     fail: faults.add,
     clearFaults: faults.clear,
-    advance: (id, step) => advance(service, id, step),
+    advance: (id) => assign(service, id),
     revokeTokens: () => service.tokens.clear(),
     next: requests.next,
-    nextDelivery: deliveries.next,
     idle: underWay.idle,
     clear() {
       for (const map of [service.shipments, service.owners, service.quotes, service.tokens]) map.clear()
       faults.clear()
       requests.all.length = 0
-      deliveries.all.length = 0
+      deliveries.length = 0
     },
     async close() {
       closing.abort()
@@ -192,21 +174,21 @@ export async function startSandbox({ port = 0, host = '127.0.0.1', ...given }: S
 const isUndone = (fault: RequestFault | undefined): boolean =>
   fault?.kind === 'timeout-unprocessed' || (fault?.kind === 'status' && !fault.process)
 
-/** A list, with a way to wait for the next entry that matches. */
-function record<T>() {
-  const all: T[] = []
-  let waiting: { matches: (entry: T) => boolean; resolve: (entry: T) => void }[] = []
+/** The requests so far, with a way to wait for the next one that matches. */
+function recordRequests() {
+  type Matches = (request: RecordedRequest) => boolean
+  const all: RecordedRequest[] = []
+  const waiting = new Set<{ matches: Matches; resolve: (request: RecordedRequest) => void }>()
   return {
     all,
-    add(entry: T): void {
-      all.push(entry)
-      if (waiting.length === 0) return
-      const matched = new Set(waiting.filter(({ matches }) => matches(entry)))
-      waiting = waiting.filter((waiter) => !matched.has(waiter))
-      for (const { resolve } of matched) resolve(entry)
+    add(request: RecordedRequest): void {
+      all.push(request)
+      for (const waiter of waiting) {
+        if (waiter.matches(request) && waiting.delete(waiter)) waiter.resolve(request)
+      }
     },
-    next: (matches: (entry: T) => boolean = () => true) =>
-      new Promise<T>((resolve) => waiting.push({ matches, resolve })),
+    next: (matches: Matches = () => true) =>
+      new Promise<RecordedRequest>((resolve) => void waiting.add({ matches, resolve })),
   }
 }
 
@@ -229,49 +211,9 @@ function counter() {
   }
 }
 
-/** The carrier's steps of a shipment after its booking. */
-export type Step = 'posted' | 'assigned' | 'picked_up' | 'delivered' | 'hold' | 'canceled' | 'bol_available'
-
-const EVENTS: Partial<Record<Step, EventName>> = {
-  assigned: 'shipment.assigned',
-  picked_up: 'shipment.picked_up',
-  delivered: 'shipment.delivered',
-  canceled: 'shipment.canceled_by_carrier',
-  bol_available: 'shipment.bol_available',
-}
-
-function advance({ shipments, settings, announce }: Service, id: string, step: Step): Shipment {
+function assign({ shipments, announce }: Service, id: string): void {
   const shipment = shipments.get(id)
   if (!shipment) throw new Error(`The stand-in has no shipment ${id}`)
-  const next = stepped(shipment, step, serviceDate(settings.clock()))
-  shipments.set(id, next)
-  const event = EVENTS[step]
-  if (event) announce(event, id)
-  return next
-}
-
-function stepped(shipment: Shipment, step: Step, now: string): Shipment {
-  const { pickup, delivery, vehicles, documents, number } = shipment
-  const photographed = (type: string) =>
-    vehicles.map((vehicle) => ({
-      ...vehicle,
-      photos: [
-        ...vehicle.photos,
-        { id: randomUUID(), type, url: 'https://files.example.com/1.jpg', created_dttm: now },
-      ],
-    }))
-  if (step === 'bol_available') {
-    const document = { id: randomUUID(), type: 'bol', url: `https://files.example.com/${number}-bol.pdf` }
-    return { ...shipment, documents: [...documents, document] }
-  }
-  if (step === 'picked_up')
-    return { ...shipment, status: step, pickup: { ...pickup, pickup_dttm: now }, vehicles: photographed('pickup') }
-  if (step === 'delivered')
-    return {
-      ...shipment,
-      status: step,
-      delivery: { ...delivery, delivery_dttm: now },
-      vehicles: photographed('delivery'),
-    }
-  return { ...shipment, status: step }
+  shipments.set(id, { ...shipment, status: 'assigned' })
+  announce('shipment.assigned', id)
 }

@@ -1,0 +1,108 @@
+/** Promise: a service that repeats the credential does not leak it (contract, section 5). */
+
+import type { ServerResponse } from 'node:http'
+import { expect, test } from 'vitest'
+import { as, atOnce, atService, openEdge, tenant } from '../callers/edge.ts'
+import { basic, get, OWN, post, startGateway } from '../gateway.ts'
+import { openService } from '../http/service.ts'
+import { book, quote } from './calls.ts'
+
+const TOKEN = 'tok/SECRET+1'
+const OWN_BASIC = basic(OWN.V2_CLIENT_ID, OWN.V2_CLIENT_SECRET)
+const VERSION_2 = { customer: { name: 'Pat Example' }, vehicles: [] }
+
+/** Opens a service that gives one token, and answers other requests with what it makes of their credential. */
+async function openEcho(answer: (outgoing: ServerResponse, authorization: string, path: string) => void) {
+  const { url } = await openService((incoming, outgoing) => {
+    const { url = '', headers } = incoming.resume()
+    if (url === '/oauth2/token') return void outgoing.end(JSON.stringify({ access_token: TOKEN }))
+    answer(outgoing, String(headers.authorization), url)
+  })
+  return url
+}
+
+/** Answers with the status in the path, in a header and across two parts of a body. */
+const across = (outgoing: ServerResponse, authorization: string, path: string) => {
+  const padding = path.startsWith('/v2/large') ? 'x'.repeat(100_000) : ''
+  const cut = padding.length + 'Basic '.length + 3
+  const body = padding + authorization + padding
+  outgoing.writeHead(Number(path.slice(-3)), { 'x-echo': authorization, 'content-length': body.length })
+  outgoing.write(body.slice(0, cut), () => outgoing.end(body.slice(cut)))
+}
+
+test.each([
+  ['fixed', 'basic', OWN_BASIC],
+  ['fixed', 'oauth2', `Bearer ${TOKEN}`],
+  ['tenants', 'basic', atService('acme')],
+  ['tenants', 'oauth2', `Bearer ${TOKEN}`],
+  ['client', 'basic', undefined],
+] as const)(
+  'in %s mode, with %s, replies under /v2/ hide every credential but the caller’s',
+  async (mode, scheme, sent) => {
+    const options = { env: { V2_TOKEN: scheme, ...(mode === 'fixed' && OWN) }, serviceUrl: await openEcho(across) }
+    const gateway =
+      mode === 'tenants' ? await openEdge((place) => [tenant(place, 'acme')], options) : await startGateway(options)
+    const [name, credential = ''] = (sent ?? '').split(' ')
+    const shown = sent === undefined ? as('acme').authorization : `${name} ${'*'.repeat(credential.length)}`
+    for (const path of ['small', 'large'].flatMap((of) => [200, 302, 400, 500].map((status) => `${of}/${status}`))) {
+      const answer = await fetch(`${gateway.url}/v2/${path}`, { redirect: 'manual', headers: as('acme') })
+      expect([answer.status, answer.headers.get('x-echo')]).toEqual([Number(path.slice(-3)), shown])
+      expect((await answer.text()).replaceAll('x', '')).toBe(shown.replaceAll('x', ''))
+    }
+  },
+)
+
+test.each(['basic', 'oauth2'] as const)(
+  'wherever the parts of a body end, however it is written: %s',
+  async (scheme) => {
+    const serviceUrl = await openEcho((outgoing, authorization, path) => {
+      const [, secret = ''] = authorization.split(' ')
+      const forms = [secret, secret.replaceAll('/', '\\/'), encodeURIComponent(secret)]
+      const body = forms.join(' ')
+      const at = Number(path.split('/').at(-1))
+      outgoing.write(body.slice(0, at), () => setImmediate(() => outgoing.end(body.slice(at))))
+    })
+    const gateway = await startGateway({ env: { ...OWN, V2_TOKEN: scheme }, serviceUrl })
+    const texts = await atOnce(100, async (at) => (await get(gateway, `/v2/cut/${at}`)).text)
+    expect([...new Set(texts)]).toEqual([expect.stringMatching(/^\*+ \*+ \*+$/)])
+  },
+)
+
+test.each([
+  ['basic', 400],
+  ['oauth2', 400],
+  ['oauth2', 422],
+  ['oauth2', 500],
+] as const)('translated answers do not show it either (%s, %i)', async (scheme, status) => {
+  const serviceUrl = await openEcho((outgoing, authorization) => {
+    const said = { TransportationBooked: 'No', Message: `bad login ${authorization}` }
+    // As PHP writes JSON.
+    outgoing.writeHead(status).end(JSON.stringify(said).replaceAll('/', '\\/'))
+  })
+  const gateway = await startGateway({ env: { ...OWN, V2_TOKEN: scheme }, serviceUrl })
+  for (const answer of [quote(gateway), book(gateway), post(gateway, '/createShipment.php', VERSION_2)]) {
+    const text = (await answer).text.replaceAll('\\/', '/')
+    for (const secret of [TOKEN, OWN_BASIC.split(' ')[1], OWN.V2_CLIENT_SECRET]) expect(text).not.toContain(secret)
+  }
+})
+
+test('the secret by itself is hidden in what is no success, unless it is so short that it may be a part of any word', async () => {
+  const serviceUrl = await openEcho((outgoing, _, path) => outgoing.writeHead(Number(path.slice(-3))).end('no trucks'))
+  for (const [secret, status, shown] of [
+    ['trucks', 400, 'no ******'],
+    ['trucks', 200, 'no trucks'],
+    ['truck', 400, 'no trucks'],
+  ] as const) {
+    const gateway = await startGateway({ env: { V2_CLIENT_ID: 'id', V2_CLIENT_SECRET: secret }, serviceUrl })
+    expect((await get(gateway, `/v2/${status}`)).text).toBe(shown)
+  }
+})
+
+test('the reply to a version-2 body on a legacy path loses the headers that repeat the credential', async () => {
+  const serviceUrl = await openEcho((outgoing, authorization) => {
+    outgoing.writeHead(201, { location: `/login?with=${authorization}`, etag: '"1"' }).end('{}')
+  })
+  const gateway = await startGateway({ env: OWN, serviceUrl })
+  const answer = await post(gateway, '/createShipment.php', VERSION_2)
+  expect([answer.status, answer.headers.get('location'), answer.headers.get('etag')]).toEqual([201, null, '"1"'])
+})
