@@ -22,29 +22,35 @@ function differences(shape: Shape, body: unknown): readonly string[] {
   return found
 }
 
-const WRONG = ['other-type a']
-const RAW_NUMBER = parseJson('1.50')
-
 describe('a member of an object', () => {
-  test.each<[string, Shape, readonly unknown[], readonly unknown[]]>([
-    ['text', text, ['', 'x', null, undefined], [1, true, {}, [], RAW_NUMBER]],
-    ['a number', number, [0, 1.5, RAW_NUMBER, null], ['1', false, {}, []]],
-    ['a flag', flag, [true, false, null], ['true', 0, {}, []]],
-    ['any value', any, ['x', 1, true, {}, [], RAW_NUMBER, null], []],
-    ['a date', date, ['', '2024-08-10T08:00:00-0500', '2024-08-10T08:00:00.000+0000', null], [1, true, {}, []]],
-    ['a choice', choice('x', 'y'), ['', 'x', 'y', null], [1, true, {}, []]],
-    ['an object', object({}), [{}, null], ['x', 1, true, [], RAW_NUMBER]],
-    ['a list', list(text), [[], ['x'], null], ['x', 1, true, {}, RAW_NUMBER]],
-  ])('may be %s', (_, shape, values, others) => {
-    for (const value of values) expect(differences(object({ a: shape }), { a: value })).toEqual([])
-    for (const other of others) expect(differences(object({ a: shape }), { a: other })).toEqual(WRONG)
+  const DATE = '2024-08-10T08:00:00-0500'
+  const VALUES = { text: DATE, blank: '', number: 0, digits: parseJson('1.50'), flag: false, object: {}, list: [] }
+  type Kind = keyof typeof VALUES
+
+  test.each<[string, Shape, readonly Kind[]]>([
+    ['text', text, ['text', 'blank']],
+    ['a number', number, ['number', 'digits']],
+    ['a flag', flag, ['flag']],
+    ['any value', any, ['text', 'blank', 'number', 'digits', 'flag', 'object', 'list']],
+    ['a date', date, ['text', 'blank']],
+    ['a choice', choice('x', DATE), ['text', 'blank']],
+    ['an object', object({}), ['object']],
+    ['a list', list(text), ['list']],
+  ])('may be %s', (_, shape, kinds) => {
+    for (const [kind, value] of Object.entries(VALUES)) {
+      const wrong = kinds.some((one) => one === kind) ? [] : ['other-type a']
+      expect(differences(object({ a: shape }), { a: value }), kind).toEqual(wrong)
+    }
+    for (const value of [null, undefined]) expect(differences(object({ a: shape }), { a: value })).toEqual([])
+  })
+
+  test('may be a date to the millisecond', () => {
+    expect(differences(object({ a: date }), { a: '2024-08-10T08:00:00.000+0000' })).toEqual([])
   })
 
   test.each([
     ['2024-08-10T08:00:00Z'],
     ['2024-08-10T08:00:00-05:00'],
-    ['2024-08-10 08:00:00-0500'],
-    ['2024-08-10T08:00:00.00-0500'],
     ['x2024-08-10T08:00:00-0500'],
     ['2024-08-10T08:00:00-0500x'],
   ])('is a date of another form: %s', (value) => {
@@ -57,31 +63,25 @@ describe('a member of an object', () => {
   })
 })
 
-describe('a required member', () => {
+test('a required member may not be absent, nor null', () => {
   const shape = object({ a: object({ b: text, c: text }, ['b']), d: number }, ['a', 'd'])
-
-  test('may not be absent, nor null', () => {
-    expect(differences(shape, { a: { b: '' }, d: 0 })).toEqual([])
-    expect(differences(shape, { a: { b: null }, d: null })).toEqual(['missing-field a.b', 'missing-field d'])
-    expect(differences(shape, { a: { c: 'x' } })).toEqual(['missing-field a.b', 'missing-field d'])
-    expect(differences(shape, { d: 1 })).toEqual(['missing-field a'])
-  })
+  expect(differences(shape, { a: { b: '' }, d: 0 })).toEqual([])
+  expect(differences(shape, { a: { b: null }, d: null })).toEqual(['missing-field a.b', 'missing-field d'])
+  expect(differences(shape, { a: { c: 'x' } })).toEqual(['missing-field a.b', 'missing-field d'])
+  expect(differences(shape, { d: 1 })).toEqual(['missing-field a'])
 })
 
-describe('a list', () => {
+test('a list is compared entry by entry', () => {
   const shape = object({ a: list(object({ b: list(number) }, ['b'])) })
-
-  test('is compared entry by entry', () => {
-    const body = { a: [{ b: [1, 'x', true] }, {}, { b: 'x', c: 1 }, null] }
-    expect(differences(shape, body)).toEqual([
-      'other-type a[].b[]',
-      'other-type a[].b[]',
-      'missing-field a[].b',
-      'other-type a[].b',
-      'new-field a[].c',
-      'other-type a[]',
-    ])
-  })
+  const body = { a: [{ b: [1, 'x', true] }, {}, { b: 'x', c: 1 }, null] }
+  expect(differences(shape, body)).toEqual([
+    'other-type a[].b[]',
+    'other-type a[].b[]',
+    'missing-field a[].b',
+    'other-type a[].b',
+    'new-field a[].c',
+    'other-type a[]',
+  ])
 })
 
 test('a body that is no object shows nothing', () => {
@@ -100,18 +100,16 @@ describe('new members', () => {
     expect(differences(shape, news(60))).toHaveLength(50)
   })
 
-  test.each([
-    ['a', 'a'],
-    ['_aB-9', '_aB-9'],
-    ['a123', 'a123'],
-    [`a${'b'.repeat(63)}`, `a${'b'.repeat(63)}`],
-    ['a1234', '(an unusual name)'],
-    ['9a', '(an unusual name)'],
-    ['a.b', '(an unusual name)'],
-    [`a${'b'.repeat(64)}`, '(an unusual name)'],
-    ['', '(an unusual name)'],
-  ])('have their name shown unless it may be a value: %j', (name, shown) => {
-    expect(differences(object({}), { [name]: 1 })).toEqual([`new-field ${shown}`])
-    expect(differences(object({ in: object({}) }), { in: { [name]: 1 } })).toEqual([`new-field in.${shown}`])
+  test('have their name shown unless it may be a value', () => {
+    const shown = (name: string) => [
+      ...differences(object({}), { [name]: 1 }),
+      ...differences(object({ in: object({}) }), { in: { [name]: 1 } }),
+    ]
+    for (const name of ['a', '_aB-9', 'a123', 'x'.repeat(64)]) {
+      expect(shown(name)).toEqual([`new-field ${name}`, `new-field in.${name}`])
+    }
+    for (const value of ['a1234', '9a', 'a.b', 'x'.repeat(65), '']) {
+      expect(shown(value)).toEqual(['new-field (an unusual name)', 'new-field in.(an unusual name)'])
+    }
   })
 })

@@ -1,121 +1,58 @@
 /** Promise: values are read and written by the tables of the contract (section 4). */
 
 import fc from 'fast-check'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import * as codecs from '../../mappings/codecs.ts'
-import {
-  contactParts,
-  equipmentType,
-  money,
-  phone,
-  quoteZip,
-  state,
-  text,
-  vin,
-  year,
-  zipcode,
-} from '../../mappings/codecs.ts'
+import { contactParts, money, quoteZip, year } from '../../mappings/codecs.ts'
 import { vehicleTypes } from '../../mappings/vehicle-types.ts'
 import { type Codec, Failed, LeftOut } from '../../src/mapping/codec.ts'
 import { keepsText } from '../../src/mapping/keeps.ts'
 import { compileLookup } from '../../src/mapping/lookup.ts'
+import { NAUGHTY } from '../calls/naughty-values.ts'
 import { expectLaw } from '../laws.ts'
 import { runs } from '../size.ts'
 
-describe('what time and an operator change', () => {
-  /** The decoded value, or the problem after the field's name. */
-  function decoded<T>({ decode }: Codec<T>, before: string): unknown {
-    const made = decode(before)
-    return made instanceof Failed || made instanceof LeftOut ? { problem: made.message } : made
-  }
+const isCodec = (value: unknown): value is Codec =>
+  typeof value === 'object' && value !== null && 'decode' in value && 'summary' in value
+const all = Object.values<unknown>(codecs).filter(isCodec)
 
-  describe('year', () => {
-    afterEach(() => {
-      vi.useRealTimers()
-    })
+test('the last year is the one after next', () => {
+  vi.useFakeTimers({ now: Date.UTC(2026, 11, 31) })
+  onTestFinished(() => void vi.useRealTimers())
+  expect([year.decode('2028'), year.decode('2029')]).toEqual([2028, expect.any(Failed)])
+  vi.setSystemTime(Date.UTC(2027, 0, 1))
+  expect(year.decode('2029')).toBe(2029)
+})
 
-    test.each([
-      '23',
-      "'23",
-      '1885',
-      '2029',
-      '0',
-      '-2023',
-      '2023.5',
-      '2023.',
-      '02023',
-      '20230',
-      '2e3',
-      'MMXX',
-      '2023 Ford',
-    ])('refuses %j', (before) => {
-      vi.useFakeTimers({ now: Date.UTC(2026, 11, 31) })
-      expect(decoded(year, before)).toEqual({
-        problem: 'must be a year of four digits, from 1886 to the year after next',
-      })
-    })
+describe('vehicle types', () => {
+  const types = compileLookup(vehicleTypes)
 
-    test('takes a year later after New Year', () => {
-      vi.useFakeTimers({ now: Date.UTC(2027, 0, 1) })
-      expect(decoded(year, '2029')).toBe(2029)
-    })
+  test('are found in any spelling, by their own names too, and not in part', () => {
+    const codes = ['BOX TRUCK', 'box truck', 'Box_Truck', 'BOX - TRUCK', 'truck_ext', 'work_van']
+    const found = ['truck_ext', 'truck_ext', 'truck_ext', 'truck_ext', 'truck_ext', 'work_van']
+    expect(codes.map(types.wholeValue)).toEqual(found)
+    const others = ['BOX', 'BOX TRUCK 26FT', '', '-', 'toString', '__proto__', 'constructor']
+    expect(others.map(types.wholeValue).filter((type) => type !== undefined)).toEqual([])
   })
 
-  describe('vehicle types', () => {
-    const types = compileLookup(vehicleTypes)
+  test('every built-in phrase finds its own type both ways', () => {
+    for (const [phrase, type] of Object.entries(vehicleTypes)) {
+      expect([phrase, types.wholeValue(phrase), types.phraseIn(phrase)]).toEqual([phrase, type, type])
+    }
+  })
 
-    test.each([
-      ['BOX TRUCK', 'truck_ext'],
-      ['box truck', 'truck_ext'],
-      ['Box_Truck', 'truck_ext'],
-      ['BOX - TRUCK', 'truck_ext'],
-      ['BOX VAN', 'truck_ext'],
-      ['SEDAN', 'car'],
-      ['CARGO VAN', 'work_van'],
-      ['CREW CAB', 'truck_ext'],
-      ['UTILITY BODY', 'service_body'],
-      ['car', 'car'],
-      ['suv', 'suv'],
-      ['van', 'van'],
-      ['truck', 'truck'],
-      ['truck_ext', 'truck_ext'],
-      ['work_van', 'work_van'],
-      ['service_body', 'service_body'],
-      ['BOX', undefined],
-      ['BOX TRUCK 26FT', undefined],
-      ['VEHICLE', undefined],
-      ['', undefined],
-      ['-', undefined],
-      ['toString', undefined],
-      ['__proto__', undefined],
-      ['constructor', undefined],
-    ])('the code %j is %j', (code, type) => {
-      expect(types.wholeValue(code)).toBe(type)
-    })
+  test("an operator's table wins over the built-in one, in any spelling", () => {
+    const extended = compileLookup(vehicleTypes, { 'box-truck': 'truck', 'REEFER BOX TRUCK': 'service_body' })
+    expect(extended.wholeValue('BOX TRUCK')).toBe('truck')
+    expect(extended.phraseIn('26ft box truck')).toBe('truck')
+    expect(extended.phraseIn('a reefer box truck')).toBe('service_body')
+    expect(extended.wholeValue('SEDAN')).toBe('car')
+  })
 
-    test('every built-in phrase finds its own type both ways', () => {
-      for (const [phrase, type] of Object.entries(vehicleTypes)) {
-        expect([phrase, types.wholeValue(phrase), types.phraseIn(phrase)]).toEqual([phrase, type, type])
-      }
-    })
-
-    test("an operator's table wins over the built-in one, in any spelling", () => {
-      const extended = compileLookup(vehicleTypes, { 'box-truck': 'truck', 'REEFER BOX TRUCK': 'service_body' })
-      expect(extended.wholeValue('BOX TRUCK')).toBe('truck')
-      expect(extended.phraseIn('26ft box truck')).toBe('truck')
-      expect(extended.phraseIn('a reefer box truck')).toBe('service_body')
-      expect(extended.wholeValue('SEDAN')).toBe('car')
-    })
-
-    test('a phrase named like an inherited property is a phrase like others', () => {
-      const odd = compileLookup(JSON.parse('{"__proto__": "van", "constructor": "suv"}'))
-      expect(odd.wholeValue('__proto__')).toBe('van')
-      expect(odd.phraseIn('the constructor')).toBe('suv')
-    })
-
-    test('a phrase that could never match is refused', () => {
-      expect(() => compileLookup({ ' - ': 'van' })).toThrow('a phrase of a lookup table has no words')
-    })
+  test('a phrase named like an inherited property is a phrase like others', () => {
+    const odd = compileLookup(JSON.parse('{"__proto__": "van", "constructor": "suv"}'))
+    expect(odd.wholeValue('__proto__')).toBe('van')
+    expect(odd.phraseIn('the constructor')).toBe('suv')
   })
 })
 
@@ -225,7 +162,23 @@ describe('every codec', () => {
       'IFDXE4FN9PDD32477',
       'x',
     ],
-    year: ['TBD', 'N/A', '?', '--', '1885', '1886', '2023', '2023.0', '2023.00', '2023.5', '23', '02023', '9999', 'x'],
+    year: [
+      ...['0', '-2023', "'23", '2e3', 'MMXX', '2023 Ford', '2023.'],
+      'TBD',
+      'N/A',
+      '?',
+      '--',
+      '1885',
+      '1886',
+      '2023',
+      '2023.0',
+      '2023.00',
+      '2023.5',
+      '23',
+      '02023',
+      '9999',
+      'x',
+    ],
     zipcode: [
       '10314.0',
       '2134.0',
@@ -283,9 +236,6 @@ describe('every codec', () => {
     { contact_name: 5 },
   ]
 
-  const isCodec = (value: unknown): value is Codec =>
-    typeof value === 'object' && value !== null && 'decode' in value && 'summary' in value
-
   function told(value: unknown): string {
     if (value instanceof Failed) return `fails: ${value.message}`
     if (value instanceof LeftOut) return `left out: ${value.message}`
@@ -297,7 +247,6 @@ describe('every codec', () => {
   const encoded = ({ encode }: Codec, value: unknown): string => told(encode(value))
 
   test('every codec reads and writes as it did', async () => {
-    const all = Object.values<unknown>(codecs).filter(isCodec)
     expect(all.map(({ name }) => name).sort()).toEqual(Object.keys(TEXTS).sort())
     const lines = all.flatMap((codec) => {
       const { name, summary, problem, keeps, passThroughUnknown, remark } = codec
@@ -343,53 +292,6 @@ describe('every codec', () => {
 })
 
 describe('laws', () => {
-  const codecs: readonly Codec[] = [
-    text,
-    zipcode,
-    quoteZip,
-    phone,
-    state,
-    year,
-    vin,
-    money,
-    equipmentType,
-    contactParts,
-  ]
-
-  /** Strings that have broken parsers before. */
-  const NAUGHTY = [
-    '0',
-    '-1',
-    'null',
-    'undefined',
-    'NaN',
-    'true',
-    '__proto__',
-    'constructor',
-    '\0',
-    '\ud800',
-    'ß',
-    'İstanbul',
-    '\u202eTX',
-    'ﬃ',
-    '１２３４５',
-    '٣٤٥٦٧',
-    '👩‍👩‍👧',
-    "'; DROP TABLE shipments; --",
-    '{{7*7}}',
-    '$&',
-    '%s%n',
-    '~',
-    '~~~~~',
-    '@',
-    '.',
-    '-',
-    '+1',
-    '1e309',
-    '1e-9999999999',
-    '9'.repeat(400),
-  ]
-
   /** Strings that one codec or another reads. */
   const READABLE = ['75201', '2134-1234', '(214) 555-0000', 'TX', 'new york', '2023', '1FDXE4FN9PDD32477', '$1,234.50']
   READABLE.push('OPEN AUTO', 'enclosed', 'Pat Example~2145550000~~~pat@example.com')
@@ -397,7 +299,7 @@ describe('laws', () => {
   /** Strings as the engine hands them over, near to what each codec looks for. */
   const anyField = fc
     .oneof(
-      fc.constantFrom(...NAUGHTY),
+      fc.constantFrom(...NAUGHTY.filter((one) => one.length < 1_000)),
       fc.constantFrom(...READABLE),
       fc.string(),
       fc.string({ unit: 'binary' }),
@@ -411,7 +313,7 @@ describe('laws', () => {
 
   const anyValue = fc.oneof(fc.anything(), fc.double(), fc.string(), fc.integer())
 
-  describe.each(codecs.map((codec) => [codec.name, codec] as const))('%s', (_, { remark, decode, encode }) => {
+  describe.each(all.map((codec) => [codec.name, codec] as const))('%s', (_, { remark, decode, encode }) => {
     test('never throws, and refuses in words that do not repeat the value', () => {
       expectLaw(
         fc.property(anyField, (before) => {
@@ -465,48 +367,25 @@ describe('laws', () => {
     })
   })
 
-  const trimmed = (unit: string, maxLength: number) =>
-    fc.string({ unit: fc.constantFrom(...unit), minLength: 1, maxLength })
-
-  const VIN_ALPHABET = 'ABCDEFGHJKLMNPRSTUVWXYZ0123456789'
-  const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'
-
-  /** Reading is a left inverse of writing, for each value that version 2 may hold. */
-  function roundTrip<T>({ decode, encode }: Codec<T>, value: fc.Arbitrary<T>) {
-    expectLaw(
-      fc.property(value, (before) => {
-        expect(decode(String(encode(before)))).toEqual(before)
-      }),
-      runs(200, 1_000),
-    )
-  }
-
-  describe('a value of version 2 survives writing and reading', () => {
-    test('text', () => roundTrip(text, fc.string()))
-    test('zipcode', () => roundTrip(zipcode, fc.integer({ min: 1, max: 99_999 })))
-    test('quoteZip', () => roundTrip(quoteZip, fc.stringMatching(/^(\d{5}|\d{5}-\d{4}|[A-Z]\d[A-Z] \d[A-Z]\d)$/)))
-    test('phone', () => roundTrip(phone, fc.stringMatching(/^[2-9]\d{6,14}$/)))
-    test('state', () => roundTrip(state, fc.string({ unit: fc.constantFrom(...LETTERS), minLength: 2, maxLength: 2 })))
-    test('year', () => roundTrip(year, fc.integer({ min: 1886, max: new Date().getUTCFullYear() + 2 })))
-    test('vin', () => roundTrip(vin, trimmed(VIN_ALPHABET, 17)))
-    test('money', () =>
-      roundTrip(
-        money,
-        fc.integer({ min: -1e12, max: 1e12 }).map((cents) => Number(`${cents}e-2`)),
-      ))
-    test('equipmentType', () => roundTrip(equipmentType, fc.constantFrom('open', 'enclosed')))
-    test('contactParts', () =>
-      roundTrip(
-        contactParts,
-        fc.record(
-          {
-            contact_name: trimmed(LETTERS, 20),
-            contact_phone: fc.stringMatching(/^[2-9]\d{6,11}$/),
-            contact_email: fc.stringMatching(/^[a-z.]{1,9}@[a-z.]{1,9}$/),
-          },
-          { requiredKeys: [] },
-        ),
-      ))
+  const cents = fc.integer({ min: -1e12, max: 1e12 }).map((cents) => Number(`${cents}e-2`))
+  const contact = fc.record(
+    {
+      contact_name: fc.stringMatching(/^[A-Z]{1,20}$/),
+      contact_phone: fc.stringMatching(/^[2-9]\d{6,11}$/),
+      contact_email: fc.stringMatching(/^[a-z.]{1,9}@[a-z.]{1,9}$/),
+    },
+    { requiredKeys: [] },
+  )
+  // The laws of reading and updating a shipment say the same of the codecs of its places.
+  test.each<[string, Codec, fc.Arbitrary<unknown>]>([
+    ['quoteZip', quoteZip, fc.stringMatching(/^(\d{5}|\d{5}-\d{4}|[A-Z]\d[A-Z] \d[A-Z]\d)$/)],
+    ['money', money, cents],
+    ['contactParts', contactParts, contact],
+  ])('a value of version 2 survives writing and reading: %s', (_, { decode, encode }, value) => {
+    const law = fc.property(value, (before) => {
+      expect(decode(String(encode(before)))).toEqual(before)
+    })
+    expectLaw(law, runs(200, 1_000))
   })
 
   test('looking up agrees with trying every phrase at every place', () => {

@@ -84,24 +84,9 @@ describe('tables', () => {
     )
   }
 
-  /** Every table with one entry dropped, or with another value. */
-  const mutants = (table: Table): readonly Table[] =>
-    Object.entries(table).flatMap(([phrase, value]) => {
-      const { [phrase]: _, ...rest } = table
-      return [rest, { ...table, [phrase]: value === 'car' ? 'van' : 'car' }]
-    })
-
-  const sorted = (table: Table) => JSON.stringify(Object.entries(table).sort())
-
-  describe.each(Object.entries(tables))('%s', (name, table) => {
-    test('is as documented', () => expect(documented(name)).toEqual(table))
-
-    test('with one entry changed, is not', () => {
-      const all = mutants(table)
-      const reviewed = sorted(documented(name))
-      expect(all.length).toBeGreaterThan(100)
-      expect(all.filter((mutant) => sorted(mutant) === reviewed)).toEqual([])
-    })
+  test.each(Object.entries(tables))('%s are as documented', (name, table) => {
+    expect(Object.keys(table).length).toBeGreaterThan(50)
+    expect(documented(name)).toEqual(table)
   })
 
   /** The codes of the postal service: states, the federal district, territories, military mail. */

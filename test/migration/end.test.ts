@@ -2,160 +2,85 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { brownouts, sunset } from '../../src/config/values.ts'
-import {
-  DEPRECATED_AT,
-  daysLater,
-  deprecationOf,
-  momentOf,
-  parseLocalTime,
-  windowAt,
-  windowsToCome,
-} from '../../src/migration/deprecation.ts'
+import { brownouts } from '../../src/config/values.ts'
+import { momentOf, parseLocalTime, windowAt, windowsToCome } from '../../src/migration/deprecation.ts'
 import { createBrownoutSignals } from '../../src/observe/brownouts.ts'
 import { createLog } from '../../src/observe/log.ts'
+import { post, startGateway } from '../gateway.ts'
 import { expectLaw } from '../laws.ts'
-import { read } from '../operations/read-value.ts'
 import { runs } from '../size.ts'
 
-describe('headers', () => {
-  const sunset = new Date('2027-06-30T12:00:00Z')
-  const guide = new URL('https://docs.example.com/migrate')
-  const Deprecation = '@1767225600'
+const HOUR_MS = 3_600_000
 
-  test('version 1 has been deprecated since the beginning of 2026', () => {
-    expect(new Date(DEPRECATED_AT).toISOString()).toBe('2026-01-01T00:00:00.000Z')
-  })
-
-  test('a caller is told of the deprecation, of its end and of the guide, as far as they are known', () => {
-    expect(deprecationOf({})).toEqual({
-      headers: { Deprecation },
-      sunset: undefined,
-      guide: undefined,
-      windows: [],
-      coversBookings: false,
-    })
-    expect(deprecationOf({ sunset }).headers).toEqual({ Deprecation, Sunset: 'Wed, 30 Jun 2027 12:00:00 GMT' })
-    expect(deprecationOf({ guide }).headers).toEqual({
-      Deprecation,
-      Link: '<https://docs.example.com/migrate>; rel="deprecation"; type="text/html"',
-    })
-    const windows = [{ start: 1, end: 2 }]
-    expect(deprecationOf({ sunset, guide, windows, coversBookings: true })).toEqual({
-      headers: {
-        Deprecation,
-        Sunset: 'Wed, 30 Jun 2027 12:00:00 GMT',
-        Link: '<https://docs.example.com/migrate>; rel="deprecation"; type="text/html", <https://docs.example.com/migrate>; rel="sunset"; type="text/html"',
-      },
-      sunset,
-      guide: 'https://docs.example.com/migrate',
-      windows,
-      coversBookings: true,
-    })
-  })
+test('callers are told of a guide before the end of version 1 is known', async () => {
+  const gateway = await startGateway({ env: { MIGRATION_GUIDE_URL: 'https://example.com/guide' } })
+  const { headers } = await post(gateway, '/createShipment.php', {})
+  expect(headers.get('link')).toBe('<https://example.com/guide>; rel="deprecation"; type="text/html"')
 })
 
 describe('brownouts', () => {
-  const windowsOf = (text: string) =>
-    brownouts.parse(text).map(({ start, end }) => `${new Date(start).toISOString()} ${(end - start) / 3_600_000}h`)
-  const errorOf = (text: string) => brownouts.safeParse(text).error?.issues[0]?.message
+  /** The windows of a text with their lengths, or its error. */
+  const windowsOf = (text: string) => {
+    const { data, error } = brownouts.safeParse(text)
+    if (error) return error.issues.map(({ message }) => message).join('; ')
+    return data.map(({ start, end }) => `${new Date(start).toISOString()} ${(end - start) / HOUR_MS}h`)
+  }
 
-  test('windows are sorted, whatever their zones', () => {
-    expect(windowsOf('2027-02-01T09:00+02:00/90m, 2027-01-12T15:00Z/1h,2027-02-01T09:00Z/2d')).toEqual([
-      '2027-01-12T15:00:00.000Z 1h',
-      '2027-02-01T07:00:00.000Z 1.5h',
-      '2027-02-01T09:00:00.000Z 48h',
-    ])
-  })
-
-  test('a ladder is eight windows a week apart, at the same time of day', () => {
-    expect(windowsOf('2028-02-15T09:00[America/New_York]/ladder')).toEqual([
-      '2028-02-15T14:00:00.000Z 1h',
-      '2028-02-22T14:00:00.000Z 1h',
-      '2028-02-29T14:00:00.000Z 4h',
-      '2028-03-07T14:00:00.000Z 4h',
-      // The clocks have changed.
-      '2028-03-14T13:00:00.000Z 8h',
-      '2028-03-21T13:00:00.000Z 8h',
-      '2028-03-28T13:00:00.000Z 24h',
-      '2028-04-04T13:00:00.000Z 24h',
-    ])
+  test.each([
+    ['none', []],
+    [
+      // In the order of time, whatever their zones.
+      '2027-02-01T09:00+02:00/90m, 2027-01-12T15:00Z/1m,2027-01-13T09:00Z/7d',
+      [
+        '2027-01-12T15:00:00.000Z 0.016666666666666666h',
+        '2027-01-13T09:00:00.000Z 168h',
+        '2027-02-01T07:00:00.000Z 1.5h',
+      ],
+    ],
+    [
+      // Eight windows a week apart, at the same time of day: in March, the clocks change.
+      '2028-02-15T09:00[America/New_York]/ladder',
+      [
+        '2028-02-15T14:00:00.000Z 1h',
+        '2028-02-22T14:00:00.000Z 1h',
+        '2028-02-29T14:00:00.000Z 4h',
+        '2028-03-07T14:00:00.000Z 4h',
+        '2028-03-14T13:00:00.000Z 8h',
+        '2028-03-21T13:00:00.000Z 8h',
+        '2028-03-28T13:00:00.000Z 24h',
+        '2028-04-04T13:00:00.000Z 24h',
+      ],
+    ],
+  ])('%s are windows', (text, windows) => {
+    expect(windowsOf(text)).toEqual(windows)
   })
 
   test('a window holds from its start, and is over at its end', () => {
     const windows = brownouts.parse('2027-01-12T15:00Z/1h,2027-01-12T16:00Z/1h,2027-01-13T15:00Z/1h')
     const start = Date.UTC(2027, 0, 12, 15)
-    const hour = 3_600_000
-    expect(windowAt(windows, start - 1)).toBeUndefined()
-    expect(windowAt(windows, start)).toBe(windows[0])
-    expect(windowAt(windows, start + hour - 1)).toBe(windows[0])
+    const held = [-1, 0, HOUR_MS - 1, HOUR_MS, 2 * HOUR_MS].map((later) => windowAt(windows, start + later))
     // One window may begin where another one ends.
-    expect(windowAt(windows, start + hour)).toBe(windows[1])
-    expect(windowAt(windows, start + 2 * hour)).toBeUndefined()
-    expect(windowsToCome(windows, start + hour - 1)).toHaveLength(3)
-    expect(windowsToCome(windows, start + hour)).toHaveLength(2)
-  })
-
-  test('none is no window', () => {
-    expect(windowsOf('none')).toEqual([])
+    expect(held).toEqual([undefined, windows[0], windows[0], windows[1], undefined])
+    expect(windowsToCome(windows, start + HOUR_MS - 1)).toHaveLength(3)
+    expect(windowsToCome(windows, start + HOUR_MS)).toHaveLength(2)
   })
 
   test.each([
-    ['2027-01-12T15:00Z', /^must list windows .*, not 2027-01-12T15:00Z$/],
-    ['2027-01-12T15:00/1h', /not 2027-01-12T15:00\/1h$/],
-    ['2027-02-29T15:00Z/1h', /not 2027-02-29T15:00Z\/1h$/],
-    ['2027-01-12T15:00Z/59s,2027-01-12T15:00Z/8d', /not 2027-01-12T15:00Z\/59s,2027-01-12T15:00Z\/8d$/],
-    ['2027-01-12T15:00Z/0m', /not 2027-01-12T15:00Z\/0m$/],
-    ['2027-01-12T15:00Z/stairs', /stairs$/],
-    [',', /^must list windows/],
-    ['2027-01-12T15:00Z/2h,2027-01-12T16:00Z/1h', /^has two windows at 2027-01-12T16:00:00.000Z; leave one out$/],
-    ['2027-01-12T15:00Z/ladder,2027-01-26T16:00Z/1h', /^has two windows at 2027-01-26T16:00:00.000Z/],
-  ])('%s is an error', (text, said) => {
-    expect(errorOf(text)).toMatch(said)
+    ['2027-01-12T15:00Z', '2027-01-12T15:00Z'],
+    ['2027-01-12T15:00/1h', '2027-01-12T15:00/1h'],
+    ['2027-01-12T15:00Z/59s,2027-01-12T15:00Z/8d', '2027-01-12T15:00Z/59s,2027-01-12T15:00Z/8d'],
+    ['2027-01-12T15:00Z/1h,x/1h,2027-01-12T15:00Z/stairs,none', 'x/1h,2027-01-12T15:00Z/stairs,none'],
+  ])('%s names what cannot be read', (text, wrong) => {
+    expect(windowsOf(text)).toBe(
+      `must list windows of 1m to 7d such as 2027-01-12T15:00Z/1h, and ladders such as 2027-01-12T09:00[America/New_York]/ladder, not ${wrong}`,
+    )
   })
-})
 
-describe('values of brownouts', () => {
-  describe('brownouts', () => {
-    const start = Date.UTC(2027, 0, 12, 15)
-    const HOUR_MS = 3_600_000
-    const FORM =
-      'must list windows of 1m to 7d such as 2027-01-12T15:00Z/1h, and ladders such as 2027-01-12T09:00[America/New_York]/ladder'
-
-    test('are windows in the order of time, or none', () => {
-      expect(read(brownouts, '2027-01-13T15:00Z/1m, 2027-01-12T15:00Z/7d')).toEqual(
-        'has two windows at 2027-01-13T15:00:00.000Z; leave one out',
-      )
-      expect(read(brownouts, '2027-01-12T16:00Z/1m,2027-01-12T15:00Z/1h')).toEqual([
-        expect.objectContaining({ start, end: start + HOUR_MS }),
-        expect.objectContaining({ start: start + HOUR_MS, end: start + HOUR_MS + 60_000 }),
-      ])
-      expect(read(brownouts, 'none')).toEqual([])
-    })
-
-    test('may be ladders in the time of a place', () => {
-      const windows = read(brownouts, '2027-01-12T09:00[America/New_York]/ladder')
-      expect(windows).toMatchObject([
-        { start: Date.UTC(2027, 0, 12, 14) },
-        ...Array((windows as []).length - 1).fill({}),
-      ])
-      expect((windows as []).length).toBeGreaterThan(1)
-    })
-
-    test.each([
-      ['2027-01-12T15:00Z/59s', '2027-01-12T15:00Z/59s'],
-      ['2027-01-12T15:00Z/8d', '2027-01-12T15:00Z/8d'],
-      ['2027-01-12T15:00Z/x', '2027-01-12T15:00Z/x'],
-      ['2027-01-12T15:00Z/1h,x/1h,none', 'x/1h,none'],
-      ['2027-01-12T15:00Z', '2027-01-12T15:00Z'],
-    ])('that cannot be read are named: %s', (text, wrong) => {
-      expect(read(brownouts, text)).toBe(`${FORM}, not ${wrong}`)
-    })
-
-    test('end on a day after the deprecation', () => {
-      expect(read(sunset, '2026-01-01')).toEqual(new Date('2026-01-01'))
-      expect(read(sunset, '2025-12-31')).toBe('must not be before 2026-01-01, when version 1 was deprecated (RFC 9745)')
-    })
+  test.each([
+    ['2027-01-12T15:00Z/2h,2027-01-12T16:00Z/1h', '2027-01-12T16:00:00.000Z'],
+    ['2027-01-12T15:00Z/ladder,2027-01-26T16:00Z/1h', '2027-01-26T16:00:00.000Z'],
+  ])('%s overlap', (text, at) => {
+    expect(windowsOf(text)).toBe(`has two windows at ${at}; leave one out`)
   })
 })
 
@@ -171,42 +96,28 @@ describe('moments', () => {
     ['2027-01-12T15:00-05:00', '2027-01-12T20:00:00.000Z'],
     ['2027-01-12T00:30+05:45', '2027-01-11T18:45:00.000Z'],
     ['2027-01-12T09:00[America/New_York]', '2027-01-12T14:00:00.000Z'],
-    ['2027-07-12T09:00[America/New_York]', '2027-07-12T13:00:00.000Z'],
-    ['2028-02-29T12:00Z', '2028-02-29T12:00:00.000Z'],
-    ['2028-02-29T12:00[Europe/Berlin]', '2028-02-29T11:00:00.000Z'],
     // Clocks skip from 02:00 to 03:00.
     ['2027-03-14T02:30[America/New_York]', '2027-03-14T07:30:00.000Z'],
     // Clocks show 01:30 twice: the first time, summer time still holds.
     ['2027-11-07T01:30[America/New_York]', '2027-11-07T05:30:00.000Z'],
     ['2027-10-31T02:30[Europe/Berlin]', '2027-10-31T00:30:00.000Z'],
     ['2027-04-04T02:15[Australia/Lord_Howe]', '2027-04-03T15:45:00.000Z'],
-    ['2027-01-12T09:00[Pacific/Kiritimati]', '2027-01-11T19:00:00.000Z'],
   ])('%s is %s', (text, moment) => {
     expect(at(text)).toBe(moment)
   })
 
   test.each([
     '2027-02-29T12:00Z',
-    '2027-04-31T12:00Z',
-    '2100-02-29T12:00Z',
     '2027-01-12T24:00Z',
     '2027-01-12T15:60Z',
     '2027-01-12T15:00',
     '2027-01-12T15:00+15:00',
     '2027-01-12T15:00+01:75',
     '2027-01-12T15:00[Middle/Earth]',
-    '2027-01-12T15:00[]',
-    '2027-01-12',
     '12.1.2027 15:00Z',
     '',
   ])('%j is no time', (text) => {
     expect(at(text)).toBeUndefined()
-  })
-
-  test('a week later is the same time of day, also over a change of the clocks', () => {
-    const start = parseLocalTime('2027-03-09T09:00[America/New_York]')
-    expect(start && new Date(momentOf(daysLater(start, 7))).toISOString()).toBe('2027-03-16T13:00:00.000Z')
-    expect(start && new Date(momentOf(start)).toISOString()).toBe('2027-03-09T14:00:00.000Z')
   })
 
   const ZONES = [
@@ -235,7 +146,6 @@ describe('moments', () => {
 
 describe('announcements', () => {
   const START = Date.UTC(2028, 1, 29, 15)
-  const HOUR = 3_600_000
   const WINDOWS = brownouts.parse('2028-02-29T15:00Z/1h,2028-03-07T15:00Z/4h')
 
   function signals(tenant = '') {
@@ -269,18 +179,18 @@ describe('announcements', () => {
 
   test('a brownout is announced a day before, at its start and at its end, once each', () => {
     const { at } = signals()
-    expect(at(START - 24 * HOUR - 1)).toEqual([])
-    expect(at(START - 24 * HOUR)).toEqual([`warn a brownout begins within a day ${FIRST}`])
+    expect(at(START - 24 * HOUR_MS - 1)).toEqual([])
+    expect(at(START - 24 * HOUR_MS)).toEqual([`warn a brownout begins within a day ${FIRST}`])
     expect(at(START - 1)).toEqual([])
     expect(at(START)).toEqual([`warn a brownout has begun: legacy calls are refused ${FIRST}`])
-    expect(at(START + HOUR - 1)).toEqual([])
-    expect(at(START + HOUR)).toEqual([`warn a brownout is over ${FIRST}`])
-    expect(at(START + 2 * HOUR)).toEqual([])
+    expect(at(START + HOUR_MS - 1)).toEqual([])
+    expect(at(START + HOUR_MS)).toEqual([`warn a brownout is over ${FIRST}`])
+    expect(at(START + 2 * HOUR_MS)).toEqual([])
   })
 
   test('a gateway that starts in a brownout says so; one that starts after it says nothing', () => {
     expect(signals('acme').at(START + 1)).toEqual([`warn a brownout has begun: legacy calls are refused ${FIRST} acme`])
-    expect(signals().at(START + HOUR)).toEqual([])
+    expect(signals().at(START + HOUR_MS)).toEqual([])
   })
 
   test('the gauges tell the brownout that is active or comes next', async () => {
@@ -293,10 +203,10 @@ describe('announcements', () => {
         ),
       )
     }
-    expect(await gauges(START - 1)).toEqual([[0], [START / 1000], [(START + HOUR) / 1000]])
-    expect(await gauges(START)).toEqual([[1], [START / 1000], [(START + HOUR) / 1000]])
-    expect((await gauges(START + HOUR))[0]).toEqual([0])
-    expect((await gauges(START + HOUR))[1]).toEqual([(START + 7 * 24 * HOUR) / 1000])
-    expect(await gauges(START + 8 * 24 * HOUR)).toEqual([[0], [], []])
+    expect(await gauges(START - 1)).toEqual([[0], [START / 1000], [(START + HOUR_MS) / 1000]])
+    expect(await gauges(START)).toEqual([[1], [START / 1000], [(START + HOUR_MS) / 1000]])
+    expect((await gauges(START + HOUR_MS))[0]).toEqual([0])
+    expect((await gauges(START + HOUR_MS))[1]).toEqual([(START + 7 * 24 * HOUR_MS) / 1000])
+    expect(await gauges(START + 8 * 24 * HOUR_MS)).toEqual([[0], [], []])
   })
 })

@@ -2,7 +2,6 @@
 
 import { describe, expect, test } from 'vitest'
 import { loadMappings } from '../../src/config/mappings.ts'
-import { fieldsOf } from '../../src/mapping/row-parts.ts'
 import { slotKinds } from '../../src/migration/counts.ts'
 import {
   createEquivalents,
@@ -12,7 +11,7 @@ import {
   verdictOf,
   weeklyShares,
 } from '../../src/migration/report.ts'
-import { DAY_MS, type NameCount } from '../../src/store/scoreboard.ts'
+import { DAY_MS, type Use } from '../../src/store/scoreboard.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 
 const catalog = await loadMappings()
@@ -21,8 +20,8 @@ describe('verdicts', () => {
   /** The first day of the tests; every test ends at most 60 days later. */
   const START = 20_000
 
-  type Use = Omit<DayUse, 'day'>
-  const NOTHING: Use = { version1: 0, version2: 0, failed: 0 }
+  type UseOfDay = Omit<DayUse, 'day'>
+  const NOTHING: UseOfDay = { version1: 0, version2: 0, failed: 0 }
 
   interface Watching {
     readonly quietDays?: number
@@ -32,7 +31,7 @@ describe('verdicts', () => {
   /** Describes what a gateway has seen by the end of a day, if it watched on the days that `watches` says. */
   function seenBy(
     today: number,
-    use: (day: number) => Partial<Use>,
+    use: (day: number) => Partial<UseOfDay>,
     { quietDays = 30, watches = () => true }: Watching = {},
   ): Evidence {
     const days = Array.from({ length: today + 1 }, (_, day) => day).filter(watches)
@@ -48,88 +47,49 @@ describe('verdicts', () => {
     }
   }
 
-  /** Returns the states of 60 days, each with its first day. */
-  function statesOf(use: (day: number) => Partial<Use>, options: Watching = {}) {
-    const states = Array.from({ length: 60 }, (_, day) => verdictOf(seenBy(day, use, options)).state)
-    return states.flatMap((state, day) => (day > 0 && states[day - 1] === state ? [] : [[day, state]]))
-  }
+  const untilDay10 = (day: number) => ({ version1: day < 10 ? 5 : 0 })
 
-  describe('over 60 days', () => {
-    test('a tenant that calls every day is calling', () => {
-      expect(statesOf(() => ({ version1: 5 }))).toEqual([[0, 'calling']])
-    })
-
-    test('one that calls on weekdays only is never quiet', () => {
-      expect(statesOf((day) => ({ version1: day % 7 < 5 ? 5 : 0 }))).toEqual([[0, 'calling']])
-    })
-
-    test('one that stops is quiet after a week, and safe after 30 watched days', () => {
-      expect(statesOf((day) => ({ version1: day < 10 ? 5 : 0 }))).toEqual([
-        [0, 'calling'],
-        [16, 'quiet'],
-        [39, 'safe'],
-      ])
-    })
-
-    test('a call in the quiet time starts it anew', () => {
-      expect(statesOf((day) => ({ version1: day < 10 || day === 38 ? 5 : 0 }))).toEqual([
-        [0, 'calling'],
-        [16, 'quiet'],
-        [38, 'calling'],
-        [45, 'quiet'],
-      ])
-    })
-
-    test('days on which no gateway watched prove nothing', () => {
-      const stops = (day: number) => ({ version1: day < 10 ? 5 : 0 })
-      expect(statesOf(stops, { watches: (day) => day < 20 || day >= 30 })).toEqual([
-        [0, 'calling'],
-        [16, 'quiet'],
-        [49, 'safe'],
-      ])
-    })
-
-    test('one that moves is moving, then quiet, then safe', () => {
-      const moves = (day: number) => ({ version1: day < 25 ? 5 : 0, version2: day >= 10 ? 5 : 0 })
-      expect(statesOf(moves)).toEqual([
-        [0, 'calling'],
-        [10, 'moving'],
-        [31, 'quiet'],
-        [54, 'safe'],
-      ])
-    })
-
-    test('one that only ever used version 2 is safe once the gateway has watched for long enough', () => {
-      expect(statesOf(() => ({ version2: 5 }))).toEqual([
-        [0, 'quiet'],
-        [29, 'safe'],
-      ])
-    })
-
-    test('one that never calls is never safe', () => {
-      expect(statesOf(() => ({}))).toEqual([[0, 'never-seen']])
-    })
-
-    test('one with more than 5 % errors is failing, for the week after', () => {
-      const fails = (day: number) => ({ version1: 100, failed: day === 20 ? 36 : day > 40 ? 5 : 0 })
-      expect(statesOf(fails)).toEqual([
-        [0, 'calling'],
-        [20, 'failing'],
-        [27, 'calling'],
-      ])
-    })
-
-    test('QUIET_DAYS of one day trusts one day', () => {
-      expect(statesOf((day) => ({ version1: day < 10 ? 5 : 0 }), { quietDays: 1 })).toEqual([
-        [0, 'calling'],
-        [10, 'safe'],
-      ])
-    })
+  test.each<[string, (day: number) => Partial<UseOfDay>, Readonly<Record<number, string>>, Watching?]>([
+    ['calls every day is calling', () => ({ version1: 5 }), { 0: 'calling' }],
+    ['calls on weekdays only is never quiet', (day) => ({ version1: day % 7 < 5 ? 5 : 0 }), { 0: 'calling' }],
+    ['stops is quiet after a week, and safe after 30', untilDay10, { 0: 'calling', 16: 'quiet', 39: 'safe' }],
+    [
+      'calls in the quiet time starts it anew',
+      (day) => ({ version1: day < 10 || day === 38 ? 5 : 0 }),
+      { 0: 'calling', 16: 'quiet', 38: 'calling', 45: 'quiet' },
+    ],
+    [
+      'stops is not safe by days on which no gateway watched',
+      untilDay10,
+      { 0: 'calling', 16: 'quiet', 49: 'safe' },
+      { watches: (day) => day < 20 || day >= 30 },
+    ],
+    [
+      'moves is moving, then quiet, then safe',
+      (day) => ({ version1: day < 25 ? 5 : 0, version2: day >= 10 ? 5 : 0 }),
+      { 0: 'calling', 10: 'moving', 31: 'quiet', 54: 'safe' },
+    ],
+    [
+      'only ever used version 2 is safe once the gateway has watched for long enough',
+      () => ({ version2: 5 }),
+      { 0: 'quiet', 29: 'safe' },
+    ],
+    ['never calls is never safe', () => ({}), { 0: 'never-seen' }],
+    [
+      'has more than 5 % errors is failing, for the week after',
+      (day) => ({ version1: 100, failed: day === 20 ? 36 : day > 40 ? 5 : 0 }),
+      { 0: 'calling', 20: 'failing', 27: 'calling' },
+    ],
+    ['stops is safe after QUIET_DAYS of one', untilDay10, { 0: 'calling', 10: 'safe' }, { quietDays: 1 }],
+  ])('over 60 days, a tenant that %s', (_story, use, firstDays, watching) => {
+    const states = Array.from({ length: 60 }, (_, day) => verdictOf(seenBy(day, use, watching)).state)
+    const changes = [...states.entries()].filter(([day, state]) => states[day - 1] !== state)
+    expect(Object.fromEntries(changes)).toEqual(firstDays)
   })
 
   describe('the reasons', () => {
     test('name the last call, and how much is left to wait', () => {
-      const verdict = verdictOf(seenBy(30, (day) => ({ version1: day < 10 ? 5 : 0 })))
+      const verdict = verdictOf(seenBy(30, untilDay10))
       expect(verdict).toEqual({
         state: 'quiet',
         since: '2024-10-13',
@@ -175,91 +135,61 @@ describe('verdicts', () => {
   })
 })
 
-describe('reports', () => {
+describe('the verdict on all tenants', () => {
   const TODAY = 20_100
 
-  /** Returns a store whose tenants last called so many days ago, watched for 100 days. */
-  async function storeWith(lastCalls: Readonly<Record<string, number>>) {
-    const store = createMemoryStore({ now: () => (TODAY + 0.5) * DAY_MS })
-    const days = Array.from({ length: 100 }, (_, i) => TODAY - i)
-    const calls = Object.entries(lastCalls).map(([tenant, ago]) => ({
-      tenant,
-      day: TODAY - ago,
-      use: 'version-1' as const,
-      action: 'quote.get',
-      outcome: 'done',
-      calls: 5,
-    }))
-    const names = Object.entries(lastCalls).map(([tenant, ago]): NameCount => {
-      const at = (TODAY - ago) * DAY_MS
-      return { tenant, kind: 'use', action: '', name: 'version-1', count: 5, firstAt: at, lastAt: at, example: '' }
-    })
-    await store.addCounts({ instance: 'test', no: 1, days, calls, names })
-    return store
-  }
-
-  const reportOn = async (
+  /** Reports on tenants that last called so many days ago, watched for 100 days. */
+  async function reportOn(
     lastCalls: Readonly<Record<string, number>>,
     tenants: readonly string[] = [],
-    only?: string,
-  ) => readReport({ store: await storeWith(lastCalls), catalog, quietDays: 30, tenants }, only)
-
-  describe('the verdict on all tenants', () => {
-    test('is safe once every tenant is safe', async () => {
-      expect((await reportOn({ one: 40, other: 60 })).verdict.state).toBe('safe')
-      expect((await reportOn({ one: 40, other: 10 })).verdict.state).toBe('quiet')
-      expect((await reportOn({ one: 40, other: 1 })).verdict.state).toBe('calling')
-    })
-
-    test('is not safe while a declared tenant has never called', async () => {
-      const { verdict, tenants } = await reportOn({ one: 40 }, ['one', 'silent'])
-      expect(tenants.map(({ verdict: { state } }) => state)).toEqual(['safe', 'never-seen'])
-      expect(verdict.state).toBe('quiet')
-      expect(verdict.reasons).toContain('1 tenant never called, which proves nothing: silent.')
-    })
-
-    test('counts a tenant with dry runs alone as one that never called', async () => {
-      const store = await storeWith({ one: 40 })
-      const at = TODAY * DAY_MS
-      const dryRun = {
-        tenant: 'dry',
+    dryRunners: readonly string[] = [],
+  ) {
+    const store = createMemoryStore({ now: () => (TODAY + 0.5) * DAY_MS })
+    const used = (tenant: string, ago: number, use: Use) => {
+      const at = (TODAY - ago) * DAY_MS
+      const name = {
+        tenant,
         kind: 'use',
         action: '',
-        name: 'dry-run',
-        count: 1,
+        name: use,
+        count: 5,
         firstAt: at,
         lastAt: at,
+        example: '',
       } as const
-      await store.addCounts({ instance: 'test', no: 2, days: [], calls: [], names: [{ ...dryRun, example: '' }] })
-      const { verdict } = await readReport({ store, catalog, quietDays: 30, tenants: [] })
-      expect(verdict.state).toBe('quiet')
-    })
-  })
-
-  test.each([...catalog.actions.values()])('every field of $action.name has an equivalent, or a reason', (compiled) => {
-    const { action, fields } = compiled
-    const equivalent = createEquivalents(catalog)
-    const kinds = slotKinds(compiled)
-    expect(new Set([...action.request, ...(action.remember ?? [])].flatMap(fieldsOf))).toEqual(new Set(fields.names))
-    for (const [slot, field] of fields.names.entries()) {
-      const found = equivalent(action.name, field)
-      expect(found?.note, field).not.toBe('')
-      // A field without effect has no place in version 2, and every other one has.
-      expect((found?.places.length ?? 0) > 0, field).toBe(kinds[slot] === 'used')
+      return { name, call: { tenant, day: TODAY - ago, use, action: 'quote.get', outcome: 'done', calls: 5 } }
     }
+    const all = [
+      ...Object.entries(lastCalls).map(([tenant, ago]) => used(tenant, ago, 'version-1')),
+      ...dryRunners.map((tenant) => used(tenant, 0, 'dry-run')),
+    ]
+    const days = Array.from({ length: 100 }, (_, i) => TODAY - i)
+    const [calls, names] = [all.map(({ call }) => call), all.map(({ name }) => name)]
+    await store.addCounts({ instance: 'test', no: 1, days, calls, names })
+    return readReport({ store, catalog, quietDays: 30, tenants })
+  }
+
+  test.each([
+    [{ one: 40, other: 60 }, 'safe'],
+    [{ one: 40, other: 10 }, 'quiet'],
+    [{ one: 40, other: 1 }, 'calling'],
+  ])('of last calls %o days ago is %s', async (lastCalls, state) => {
+    expect((await reportOn(lastCalls)).verdict.state).toBe(state)
   })
 
-  test('an action or a field that is not declared any more has no equivalent', () => {
-    const equivalent = createEquivalents(catalog)
-    expect(equivalent('gone', 'ActionName')).toBeUndefined()
-    expect(equivalent('quote.get', 'Gone')).toBeUndefined()
+  test('is not safe while a declared tenant has never called, or has sent dry runs alone', async () => {
+    const { verdict, tenants } = await reportOn({ one: 40 }, ['one', 'silent'])
+    expect(tenants.map(({ verdict: { state } }) => state)).toEqual(['safe', 'never-seen'])
+    expect(verdict.state).toBe('quiet')
+    expect(verdict.reasons).toContain('1 tenant never called, which proves nothing: silent.')
+    expect((await reportOn({ one: 40 }, [], ['dry'])).verdict.state).toBe('quiet')
   })
 })
 
-describe('equivalents', () => {
-  test('the version-2 equivalent of every field of every action is the reviewed one', async () => {
-    const catalog = await loadMappings()
-    const equivalent = createEquivalents(catalog)
+describe('the version-2 equivalent', () => {
+  const equivalent = createEquivalents(catalog)
+
+  test('of every field of every action is the reviewed one', async () => {
     const lines = [...catalog.actions.values()].flatMap((compiled) => {
       const kinds = slotKinds(compiled)
       const { name } = compiled.action
@@ -269,5 +199,10 @@ describe('equivalents', () => {
       })
     })
     await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('equivalents.txt')
+  })
+
+  test('is none for an action or a field that is not declared any more', () => {
+    expect(equivalent('gone', 'ActionName')).toBeUndefined()
+    expect(equivalent('quote.get', 'Gone')).toBeUndefined()
   })
 })
