@@ -19,14 +19,15 @@ describe('the line', () => {
   describe('the line of a call', () => {
     test('has these fields, and no others', async () => {
       const gateway = await startGateway()
-      const headers = { 'user-agent': 'LegacyShop/4.2 (PHP)', 'x-request-id': 'call-1' }
+      const id = 'A.b_c-9'.padEnd(64, 'x')
+      const headers = { 'user-agent': 'LegacyShop/4.2 (PHP)', 'x-request-id': id }
       gateway.sandbox.fail({ kind: 'delay', ms: 120, times: 1 })
       await post(gateway, '/getShippingQuote.php', { ...quoteExample, EquipmentType: '', Foo: 'bar' }, headers)
       const { time, ms, gateway_ms, store_ms: _, service_ms, ...rest } = lastCall(gateway)
       expect(rest).toEqual({
         level: 'info',
         name: 'transload',
-        id: 'call-1',
+        id,
         method: 'POST',
         path: '/legacy/getShippingQuote.php',
         action: 'quote.get',
@@ -58,6 +59,11 @@ describe('the line', () => {
       expect(lastCall(gateway)).not.toHaveProperty('tries')
       await get(gateway, '/v2/shipments/none')
       expect(lastCall(gateway)).toMatchObject({ path: '/service', status: 404, service_status: 404, tries: 1 })
+      gateway.sandbox.fail({ kind: 'reset-before', times: 'always' })
+      await post(gateway, '/getShippingQuote.php', quoteExample)
+      // The code says why.
+      expect(lastCall(gateway)).toMatchObject({ error: 'service-failed' })
+      expect(lastCall(gateway)).not.toHaveProperty('err')
     })
 
     test('names what was lost or assumed, never a value', async () => {
