@@ -80,7 +80,7 @@ describe('the line', () => {
 
   describe('the source address and the user agent', () => {
     const ask = async (LOG_ADDRESSES: string) => {
-      const gateway = await startGateway({ env: { LOG_ADDRESSES } })
+      const gateway = await startGateway({ env: { LOG_ADDRESSES, ERROR_STATUS: 'ok' } })
       await post(gateway, '/getShippingQuote.php', quoteExample)
       const answered = lastCall(gateway)
       await post(gateway, '/getShippingQuote.php', quoteExample, { authorization: basic('demo', 'wrong') })
