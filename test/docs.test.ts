@@ -1,7 +1,6 @@
 /** Promise: the documents agree with the program. */
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -14,7 +13,7 @@ import { loadMappings } from '../src/config/mappings.ts'
 import { readTenants } from '../src/config/tenants-file.ts'
 import * as vocabulary from '../src/mapping/declare.ts'
 import { families } from './commands/every-command.ts'
-import { post, startGateway } from './gateway.ts'
+import { get, post, startGateway } from './gateway.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
@@ -135,44 +134,6 @@ function blocks(page: string, language: string): readonly string[] {
   )
 }
 
-test("the README's calls work as printed, one after the other", async () => {
-  const { url } = await startGateway()
-  const lines = blocks('README.md', 'sh')
-    .flatMap((block) => block.split('\n'))
-    .filter((line) => line.startsWith('curl '))
-  expect(lines).toHaveLength(3)
-  const replies: unknown[] = []
-  for (const line of lines) replies.push(JSON.parse(await curl(line, url)))
-  expect(replies).toEqual([
-    { Cost: expect.stringMatching(/^\d+\.\d\d$/), ShipmentNumber: 'REF-1' },
-    { Message: expect.any(String), TransportationBooked: 'Yes' },
-    expect.objectContaining({ ReferenceNumber: 'REF-1', PickupZip: '10314', Make: 'Ford', Status: 'new' }),
-  ])
-})
-
-/** Does what curl would do with these words, at another address than the demo's. */
-function curl(line: string, url: string): Promise<string> {
-  const words = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
-  const option = (name: string) => (words.includes(name) ? words[words.indexOf(name) + 1] : undefined)
-  const target = words.find((word) => word.startsWith('http://localhost:8080')) ?? ''
-  const body = option('-d')
-  const authorization = `Basic ${Buffer.from(option('-u') ?? '').toString('base64')}`
-  const label = { 'content-type': 'application/x-www-form-urlencoded' }
-  return new Promise((resolve, reject) => {
-    const sent = request(
-      target.replace('http://localhost:8080', url),
-      { method: body === undefined ? 'GET' : 'POST', headers: { authorization, ...(body !== undefined && label) } },
-      (reply) => {
-        const chunks: Buffer[] = []
-        reply
-          .on('data', (chunk: Buffer) => chunks.push(chunk))
-          .on('end', () => resolve(Buffer.concat(chunks).toString()))
-      },
-    )
-    sent.once('error', reject).end(body)
-  })
-}
-
 test('the example files of the configuration are accepted', async () => {
   const [lookups = '', tenants = ''] = blocks('docs/configuration.md', 'json')
   const folder = folderOf([
@@ -222,6 +183,13 @@ test('the example action answers', async () => {
   expect((await post(gateway, '/getRate.php', trip)).status).toBe(200)
   const rush = await post(gateway, '/dry-run/createShipment.php', { ...bookingExample, Speed: 'rush' })
   expect(rush.json.request.body.instructions).toBe('expedited')
+  // The callback is for its event alone.
+  const callback = async (event: string) => (await get(gateway, `/dry-run/webhook/${event}`)).json
+  expect(await callback('shipment.picked_up')).toMatchObject({
+    callback: 'picked-up',
+    bodies: { json: { Stage: 'ON THE ROAD', Number: 'S-1' } },
+  })
+  expect((await callback('shipment.created')).callback).toBe('shipment.event')
 })
 
 test('the example case passes', async () => {

@@ -1,5 +1,8 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect } from 'vitest'
 import type { Claim, Store } from '../../src/store/store.ts'
+import { type Declared, tenant } from '../callers/edge.ts'
 import { type Answered, OWN, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 import type { Sandbox } from '../stand-in/stand-in.ts'
 
@@ -25,6 +28,13 @@ export async function startReceiver(options: TestGatewayOptions = {}): Promise<T
 /** Lets a stand-in deliver its events to a gateway, at a pace for tests. */
 export function deliverTo({ url }: Pick<TestGateway, 'url'>, sandbox: Sandbox): void {
   sandbox.set({ webhookUrl: url + HOOK, webhookRetry: { attempts: 6, delayMs: 20 } })
+}
+
+/** A tenant whose events come with this secret. */
+export function withHook(place: string, name: string, secret: string, more: object = {}): Declared {
+  const file = join(place, `${name}.hook`)
+  writeFileSync(file, `${secret}\n`)
+  return tenant(place, name, { webhook_secret: { file }, ...more })
 }
 
 /** An event as the service sends it. */
