@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { quoteExample } from '../mappings/quote-rows.ts'
 import { hashSecret, makeSecret } from '../src/callers/tenants.ts'
-import { startSandbox } from '../src/sandbox/sandbox.ts'
+import { startSandbox } from '../src/demo/sandbox.ts'
 import { freePort, HOST, startServer } from './compare/processes.ts'
 
 const TENANTS = 200

@@ -53,6 +53,7 @@ const inside = (path: string, ...places: readonly string[]) =>
 const LAYERS: readonly string[] = [
   'src/main.ts',
   'src/cli.ts',
+  'src/demo/',
   'src/commands/',
   'src/rehearsal/',
   'src/gateway.ts',
@@ -83,13 +84,12 @@ const LAYERS: readonly string[] = [
   'src/text/',
 ]
 
-/** Stands beside the layers: it imports nothing of the gateway, and only the demo imports it. */
-const SANDBOX = 'src/sandbox/'
-const DEMO = 'src/commands/demo.ts'
+/** Runs the gateway in front of the stand-in of the service, which is the rest of its folder. */
+const DEMO = 'src/demo/demo.ts'
 
 /** Returns the folder of a file, or the file itself if it is a layer. */
 function folderOf(path: string): string | undefined {
-  return [...LAYERS, SANDBOX].find((place) => (place === 'src/' ? dirname(path) === 'src' : inside(path, place)))
+  return LAYERS.find((place) => (place === 'src/' ? dirname(path) === 'src' : inside(path, place)))
 }
 
 /** Returns how far inside a file is; -1 if it is in no layer. */
@@ -193,7 +193,7 @@ const MAX_FOLDERS = 3
 
 const isMapping = (path: string) => inside(path, 'src/mapping/')
 const isDeclaration = (path: string) => inside(path, 'mappings/')
-const isSandbox = (path: string) => inside(path, SANDBOX)
+const isSandbox = (path: string) => inside(path, 'src/demo/') && path !== DEMO
 
 const OUTWARD_IMPORTS: Exceptions = {}
 
@@ -210,13 +210,11 @@ const rules: readonly Rule[] = [
     breaches: (sources) =>
       except(
         OUTWARD_IMPORTS,
-        sources
-          .filter(({ path }) => !isSandbox(path))
-          .flatMap((source) =>
-            importsOf(source)
-              .filter(({ target }) => layerOf(target) !== -1 && layerOf(target) < layerOf(source.path))
-              .map(({ target }) => importLine(source.path, target)),
-          ),
+        sources.flatMap((source) =>
+          importsOf(source)
+            .filter(({ target }) => layerOf(target) !== -1 && layerOf(target) < layerOf(source.path))
+            .map(({ target }) => importLine(source.path, target)),
+        ),
       ),
     broken: [{ path: 'src/http/nosy.ts', text: "import type { Call } from '../calls/legacy.ts'" }],
   },
@@ -272,12 +270,12 @@ const rules: readonly Rule[] = [
   {
     name: 'the stand-in of the service imports nothing of the gateway',
     breaches: mayNotImport(isSandbox, (target) => inside(target, 'src/', 'mappings/') && !isSandbox(target)),
-    broken: [{ path: 'src/sandbox/nosy.ts', text: "import { GatewayError } from '../errors.ts'" }],
+    broken: [{ path: 'src/demo/nosy.ts', text: "import { GatewayError } from '../errors.ts'" }],
   },
   {
     name: 'only the demo imports the stand-in of the service',
     breaches: mayNotImport((path) => !isSandbox(path) && path !== DEMO, isSandbox),
-    broken: [{ path: 'src/gateway-with-toys.ts', text: "import { startSandbox } from './sandbox/sandbox.ts'" }],
+    broken: [{ path: 'src/gateway-with-toys.ts', text: "import { startSandbox } from './demo/sandbox.ts'" }],
   },
   {
     name: 'every error of the gateway has a message of the table',
@@ -303,10 +301,10 @@ const rules: readonly Rule[] = [
   {
     name: 'only the configuration and the commands read the environment',
     breaches: mayNotContain(
-      (path) => !inside(path, 'src/config/', 'src/commands/'),
+      (path) => !inside(path, 'src/config/', 'src/commands/') && path !== DEMO,
       /process\.env|\bimport\.meta\.env/,
       {
-        'src/sandbox/sandbox.ts': 'the stand-in refuses to start in production',
+        'src/demo/sandbox.ts': 'the stand-in refuses to start in production',
         'src/pages/snippets.ts': 'the programs that it writes read theirs',
       },
     ),
@@ -382,7 +380,7 @@ test('an exception that nothing needs is a breach', () => {
 
 test('every layer holds files', () => {
   const folders = new Set(program.map(({ path }) => folderOf(path)))
-  expect([...LAYERS, SANDBOX].filter((place) => !folders.has(place))).toEqual([])
+  expect(LAYERS.filter((place) => !folders.has(place))).toEqual([])
 })
 
 test('every relative import is found and leads to a file', () => {

@@ -46,8 +46,8 @@ export interface PassThrough extends Pick<Account, 'origin' | 'prefix'> {
   readonly pool: Account['pool']
   /** Undefined where the call names no client. */
   readonly tenant?: string | undefined
-  /** Undefined sends none. */
-  readonly authorization: ((deadline: number) => string | Promise<string>) | undefined
+  /** The caller's own header, or the function that returns the one for the service; undefined sends none. */
+  readonly authorization: string | Account['authorization'] | undefined
   /** Undefined where the call's own credential is all there is. */
   readonly authorized?: Account['authorized']
   /** Learns from the reply to a call with that authorization. */

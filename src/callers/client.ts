@@ -143,7 +143,8 @@ const NO_CREDENTIAL = { pool: () => '', authorization: undefined, limits: undefi
 function passThroughWith(
   header: string,
   { origin, prefix, acceptance, pool }: Account,
-  answered: () => void = () => undefined,
+  /** Called when the service has answered: passing the reply on takes as long as its reader does. */
+  answered?: () => void,
 ): PassThrough {
   return {
     origin,
@@ -151,10 +152,9 @@ function passThroughWith(
     acceptance,
     pool,
     tenant: readablePair(header)?.client,
-    authorization: () => header,
+    authorization: header,
     learn: (_authorization, { status }, { method = '', url = '' }) => {
-      // Passing the reply on takes as long as its reader does.
-      answered()
+      answered?.()
       if (showsAcceptance(method, url, status)) acceptance.accepted()
       else if (status === UNAUTHORIZED) acceptance.refused()
     },

@@ -2,8 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Config } from '../config/config.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Share, Source } from '../observe/call.ts'
-import { createBoundedCache } from '../tools/bounded-cache.ts'
-import { createUnorderedList, type Held } from '../tools/unordered-list.ts'
+import { createBoundedCache, createUnorderedList, type Held } from '../tools/collections.ts'
 
 /*
  * The shares of callers. Whatever a call takes is given back when it ends (`Share.leave`).

@@ -9,7 +9,7 @@ import { type Deprecation, deprecationOf } from '../migration/deprecation.ts'
 import { compileNetworks, type Networks } from '../networks.ts'
 import type { Share } from '../observe/call.ts'
 import { type BasicPair, basicOf, basicPair } from '../service/credential.ts'
-import { createBoundedCache } from '../tools/bounded-cache.ts'
+import { createBoundedCache } from '../tools/collections.ts'
 import {
   accountAt,
   type Caller,

@@ -99,7 +99,8 @@ export async function passThrough(
       // As many attempts as the credential needs; one, with a body that can be read only once or a credential of the caller's own.
       if (authorized && !streams) await authorized(deadline, attempt)
       else {
-        const authorization = await account.authorization?.(deadline)
+        const { authorization: own } = account
+        const authorization = typeof own === 'function' ? await own(deadline) : own
         const answer = await attempt(authorization)
         if (authorization !== undefined) account.learn?.(authorization, answer, incoming)
       }

@@ -1,4 +1,3 @@
-import { styleText } from 'node:util'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import { escapeControls, printableJson } from '../text/service-text.ts'
 
@@ -22,11 +21,6 @@ export function printError(...lines: readonly string[]): void {
 /** Prints a value as JSON on standard output: on one line, or indented for people. */
 export function printJson(value: unknown, indent?: number): void {
   process.stdout.write(`${printableJson(value, indent)}\n`)
-}
-
-/** Prints a line on standard output, in color where that is a terminal that shows colors. */
-export function printColored(color: 'green' | 'yellow' | 'red' | 'dim', line: string): void {
-  process.stdout.write(`${styleText(color, escapeControls(line), { stream: process.stdout })}\n`)
 }
 
 /** Returns to the start of the line, and erases it. */

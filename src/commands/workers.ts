@@ -6,7 +6,7 @@ import type { Proofs } from '../callers/caller.ts'
 import { EXIT_CONFIG, EXIT_FAILED } from '../exit-codes.ts'
 import { endOfLog, type Logger } from '../observe/log.ts'
 import type { CollectMetrics, ProcessMetrics } from '../observe/metrics.ts'
-import { createBoundedCache } from '../tools/bounded-cache.ts'
+import { createBoundedCache } from '../tools/collections.ts'
 
 /** A worker that ends sooner than this after its start is restarted only after a pause. */
 const HEALTHY_AFTER_MS = 5_000

@@ -13,7 +13,7 @@ import { isSuccess, type Service } from '../service/service.ts'
 import type { Claim, Store } from '../store/store.ts'
 import { isStructure, scalarText } from '../text/json.ts'
 import { isPlainId, thingKey } from '../text/service-text.ts'
-import { createBoundedCache } from '../tools/bounded-cache.ts'
+import { createBoundedCache } from '../tools/collections.ts'
 import { vinKey } from '../xref/xref.ts'
 import { createSweep } from './sweep.ts'
 

@@ -12,7 +12,7 @@ import type { Config } from '../config/config.ts'
 import { watchFiles } from '../config/watch-files.ts'
 import { beginCall } from '../observe/call.ts'
 import type { Logger } from '../observe/log.ts'
-import { createUnorderedList, type UnorderedList } from '../tools/unordered-list.ts'
+import { createUnorderedList, type UnorderedList } from '../tools/collections.ts'
 import { refusalDetails } from './answers.ts'
 import type { Env, Unavailable } from './middleware.ts'
 import {

@@ -64,9 +64,12 @@ const LAST_WAIT_MS = 5_000
 /** Starts to count calls. */
 export function startRecorder(deps: RecorderDeps): Recorder {
   const { store, instance, onError, everyMs = STORE_EVERY_MS } = deps
-  const counts = createCounts(store.now)
+  const counts = createCounts(store.now, () => {
+    if (!isFailing) void storeOnce()
+  })
   let no = 0
   let watched = -1
+  let isFailing = false
   /** The counts that are being stored, and the batch of them that is not, or not provably. */
   let round = counts.take()
   let unstored: CountBatch | undefined
@@ -96,7 +99,6 @@ export function startRecorder(deps: RecorderDeps): Recorder {
   }
 
   let storing: Promise<void> | undefined
-  let isFailing = false
   function storeOnce(): Promise<void> {
     storing ??= storeAll()
       .then(
@@ -117,9 +119,7 @@ export function startRecorder(deps: RecorderDeps): Recorder {
   timer.unref()
 
   return {
-    count(tenant, call) {
-      if (counts.add(tenant, call) >= MANY_TENANTS && !isFailing) void storeOnce()
-    },
+    count: counts.add,
     async close() {
       clearInterval(timer)
       const { promise: tooLong, resolve } = Promise.withResolvers<void>()
@@ -144,14 +144,16 @@ export const NO_NAME = OTHER_NAMES
 
 /** Counts calls in memory. */
 export interface Counts {
-  /** Returns the number of tenants with counts. */
-  readonly add: (tenant: string, call: CountedCall) => number
+  readonly add: (tenant: string, call: CountedCall) => void
   /** Returns the counts since the last call of this method, a few tenants at a time. */
   readonly take: () => Generator<Pick<CountBatch, 'calls' | 'names'>, undefined>
 }
 
-/** Makes counters on a clock in milliseconds since 1970. Their memory is bounded, whatever callers send. */
-export function createCounts(now: () => number): Counts {
+/**
+ * Makes counters on a clock in milliseconds since 1970. Their memory is bounded, whatever callers send. `onMany` is called with
+ * each call while there are counts of many tenants.
+ */
+export function createCounts(now: () => number, onMany = () => {}): Counts {
   let tallies = new Map<string, Tally>()
   let names = 0
   const mayGrow = () => {
@@ -172,7 +174,7 @@ export function createCounts(now: () => number): Counts {
       const at = now()
       const tally = tallies.get(tenant) ?? tallyOf(tenant)
       tally.add(call, at, Math.floor(at / DAY_MS))
-      return tallies.size
+      if (tallies.size >= MANY_TENANTS) onMany()
     },
     take() {
       const taken = [...tallies]

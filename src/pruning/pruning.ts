@@ -6,7 +6,7 @@ import { sizeGauges } from '../observe/store.ts'
 import { PRUNED_TABLES, type PrunedTable, type PruneStepEnd, type Pruning } from '../store/pruning.ts'
 import { COUNTED_DAYS, DAY_MS } from '../store/scoreboard.ts'
 import type { Store } from '../store/store.ts'
-import { createBoundedCache } from '../tools/bounded-cache.ts'
+import { createBoundedCache } from '../tools/collections.ts'
 
 /** How a table is pruned. */
 export interface PruneOptions {

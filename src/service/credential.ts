@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import { createBoundedCache } from '../tools/bounded-cache.ts'
+import { createBoundedCache } from '../tools/collections.ts'
 
 /** The id and secret of a Basic credential. */
 export interface BasicPair {

@@ -6,7 +6,7 @@ import type { Dispatcher } from 'undici'
 import { hasZlibHeader } from '../body/bytes.ts'
 import { currentCall, type RequestTrace, type TracedRequest, withTraceHeaders } from '../observe/call.ts'
 import type { Histogram } from '../observe/metrics.ts'
-import { createUnorderedList, type Held } from '../tools/unordered-list.ts'
+import { createUnorderedList, type Held } from '../tools/collections.ts'
 import type { Mask } from './credential.ts'
 
 /** A request to the service, complete before it is sent. */

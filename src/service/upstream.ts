@@ -9,7 +9,7 @@ import Client from 'undici/lib/dispatcher/client.js'
 import Pool from 'undici/lib/dispatcher/pool.js'
 import type { Config } from '../config/config.ts'
 import { createMeters, type Meters } from '../observe/meters.ts'
-import { createBoundedCache } from '../tools/bounded-cache.ts'
+import { createBoundedCache } from '../tools/collections.ts'
 import { createDeadlines, exchange, type Line, type UpstreamReply, type UpstreamRequest } from './exchange.ts'
 
 /** The part of the configuration that connections to the service depend on. */

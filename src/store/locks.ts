@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { createKeyedMutex } from '../tools/collections.ts'
 import { currentMoment, elapsedSince, type Moment } from '../tools/elapsed.ts'
-import { createKeyedMutex } from '../tools/keyed-mutex.ts'
 import { type Locks, LockTimeout } from './store.ts'
 
 /** The time that a lock lasts without a renewal. */

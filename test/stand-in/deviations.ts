@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Call, Reply, Service } from '../../src/sandbox/service.ts'
+import type { Call, Reply, Service } from '../../src/demo/service.ts'
 
 /** The kind of a request. */
 type Kind =

@@ -2,9 +2,7 @@
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createBoundedCache } from '../../src/tools/bounded-cache.ts'
-import { createKeyedMutex } from '../../src/tools/keyed-mutex.ts'
-import { createUnorderedList } from '../../src/tools/unordered-list.ts'
+import { createBoundedCache, createKeyedMutex, createUnorderedList } from '../../src/tools/collections.ts'
 
 test('a list holds what was added and not taken', () => {
   const { add, take, size, items } = createUnorderedList<string>()

@@ -1,17 +1,19 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { styleText } from 'node:util'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
+import { listenFailure } from '../commands/failures.ts'
+import { print } from '../commands/output.ts'
+import { stopSignal } from '../commands/process.ts'
 import { type Config, readConfig } from '../config/config.ts'
 import { loadMappings } from '../config/mappings.ts'
 import { type Gateway, type GatewayParts, openGateway } from '../gateway.ts'
 import { createLog, type Logger } from '../observe/log.ts'
-import { type Sandbox, startSandbox } from '../sandbox/sandbox.ts'
 import { openStore } from '../store/open.ts'
-import { listenFailure } from './failures.ts'
-import { print, printColored } from './output.ts'
-import { stopSignal } from './process.ts'
+import { escapeControls } from '../text/service-text.ts'
+import { type Sandbox, startSandbox } from './sandbox.ts'
 
 const ID = 'demo'
 const SECRET = 'demo-secret'
@@ -121,6 +123,11 @@ function printCall(call: Readonly<Record<string, unknown>>, sent: readonly SentR
     const body = request.body.length > SHOWN_CHARACTERS ? `${request.body.slice(0, SHOWN_CHARACTERS)}…` : request.body
     printColored('dim', `     → ${request.method} ${request.path} ${body}`.trimEnd())
   }
+}
+
+/** Prints a line in color, where standard output shows colors. */
+function printColored(color: 'green' | 'yellow' | 'red' | 'dim', line: string): void {
+  process.stdout.write(`${styleText(color, escapeControls(line), { stream: process.stdout })}\n`)
 }
 
 function colorOf(status: number): 'green' | 'yellow' | 'red' {

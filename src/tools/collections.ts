@@ -1,3 +1,20 @@
+import { LRUCache } from 'lru-cache'
+
+type Options<Key extends {}, Value extends {}> = Pick<LRUCache.OptionsBase<Key, Value, unknown>, 'ttl' | 'noUpdateTTL'>
+
+/**
+ * Makes a cache of so many entries, those that were used last. Its memory grows with them: with `max`, lru-cache would take
+ * the memory of all of them at once.
+ */
+export function createBoundedCache<Key extends {}, Value extends {}>(
+  entries: number,
+  options: Options<Key, Value> = {},
+): LRUCache<Key, Value> {
+  return new LRUCache({ ...options, maxSize: entries, sizeCalculation: one })
+}
+
+const one = () => 1
+
 /** An item of a list, and its current index. */
 export interface Held<T> {
   readonly item: T
@@ -41,5 +58,22 @@ export function createUnorderedList<T>(): UnorderedList<T> {
     },
     size: () => all.length,
     items: () => all.map(({ item }) => item),
+  }
+}
+
+/** Runs the work of one key in sequence, and that of different keys concurrently. */
+export type KeyedMutex = <T>(key: string, work: () => Promise<T>) => Promise<T>
+
+/** Creates a mutex that keeps nothing of a key once its queue is empty. */
+export function createKeyedMutex(): KeyedMutex {
+  const tails = new Map<string, Promise<unknown>>()
+  return async (key, work) => {
+    const run = (tails.get(key) ?? Promise.resolve()).then(work, work)
+    tails.set(key, run)
+    try {
+      return await run
+    } finally {
+      if (tails.get(key) === run) tails.delete(key)
+    }
   }
 }
