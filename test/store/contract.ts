@@ -138,13 +138,19 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       for (const name of names) expect(await store.links('acme', name)).toEqual([link({ name, id: name })])
     })
 
-    test('written by many at once are all there, the later of a name', async () => {
+    test('written by many at once are all there, the later of a name, and each reader is told its own', async () => {
       const names = Array.from({ length: 300 }, (_, index) => `N-${index % 100}`)
       await Promise.all(
         names.map(async (name, index) => {
           const [one, another] = index % 2 === 0 ? [store, other] : [other, store]
           await one.put({ links: [link({ name, id: `${index}` })], thing: thing({ id: `${index}` }) })
-          expect(await another.links('acme', name)).toHaveLength(1)
+          const [links, written] = await Promise.all([
+            another.named('acme', name),
+            another.thing('acme', `${index}`),
+            another.named('acme', `none-${index}`),
+          ])
+          expect(links).toMatchObject([{ name }])
+          expect(written?.id).toBe(`${index}`)
         }),
       )
       const all = await scanned(store)
