@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type Claim, type ClaimFilter, type Link, LockTimeout, type Store, StoreDown } from '../../src/store/store.ts'
+import { type Claim, type ClaimFilter, LockTimeout, type Store, StoreDown } from '../../src/store/store.ts'
 import { runs } from '../size.ts'
 import type { Place } from './places.ts'
 import { link, newClaim, SAMPLE_TIME, scanned, thing } from './samples.ts'
@@ -52,8 +52,9 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
 
   describe('links', () => {
     test('are found by tenant and name, the newest first, and of the same age the later written', async () => {
-      const [a, b, c] = ['A', 'B', 'C'].map((vin) => link({ vin, kind: 'shipment' })) as [Link, Link, Link]
-      const [newest, oldest] = [link({ at: 2_000 }), link({ vin: 'D', kind: 'shipment', at: 1 })]
+      const shipment = (vin: string, at = SAMPLE_TIME) => link({ vin, kind: 'shipment', at })
+      const [a, b, c] = [shipment('A'), shipment('B'), shipment('C')]
+      const [newest, oldest] = [link({ at: 2_000 }), shipment('D', 1)]
       await store.put({ links: [newest, a, b, oldest] })
       await store.put({ links: [c] })
       expect(await store.links('acme', 'Q-1')).toEqual([newest, c, b, a, oldest])
