@@ -121,6 +121,14 @@ describe('a backup', () => {
       expect([existsSync(file), others()]).toEqual([false, []])
     }
   })
+
+  test('of a file that is no store is refused', async () => {
+    writeFileSync(path, '')
+    await expect(backupStore(path, file)).rejects.toThrow('not a store')
+    inStore('CREATE TABLE a (b)')
+    await expect(backupStore(path, file)).rejects.toThrow('another program')
+    expect(existsSync(file)).toBe(false)
+  })
 })
 
 describe('a restore', () => {
