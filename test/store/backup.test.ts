@@ -60,9 +60,9 @@ async function namesIn(at: string): Promise<readonly string[]> {
   return names.sort((one, other) => Number(one.slice(2)) - Number(other.slice(2)))
 }
 
-/** Works on the store as another process does. */
-function inStore(sql: string): void {
-  const db = new DatabaseSync(path)
+/** Works on the store, or a backup, as another process does. */
+function inStore(sql: string, at = path): void {
+  const db = new DatabaseSync(at)
   db.exec(sql)
   db.close()
 }
@@ -120,6 +120,14 @@ describe('a backup', () => {
       await expect(backupStore(path, file, { onStep })).rejects.toThrow(`no ${failing}`)
       expect([existsSync(file), others()]).toEqual([false, []])
     }
+  })
+
+  test('of a file that is no store is refused', async () => {
+    writeFileSync(path, '')
+    await expect(backupStore(path, file)).rejects.toThrow('not a store')
+    inStore('CREATE TABLE a (b)')
+    await expect(backupStore(path, file)).rejects.toThrow('another program')
+    expect(existsSync(file)).toBe(false)
   })
 })
 
@@ -240,6 +248,21 @@ describe('a restore', () => {
     const kept = await restore({ isUnreadableReplaced: true })
     expect(readFileSync(kept ?? '').equals(before)).toBe(true)
     expect(await namesIn(path)).toEqual(['N-0', 'N-1', 'N-2'])
+  })
+
+  test('of a backup with faults is refused; an inspection lists ten of them, and counts nothing', async () => {
+    await backedUp(1)
+    // Each of the rows breaks the rule of its table.
+    const wrong = Array.from(
+      { length: 15 },
+      (_, no) => `CREATE TABLE a${no} (b CHECK (b = 2)); INSERT INTO a${no} VALUES (1)`,
+    )
+    inStore(['PRAGMA ignore_check_constraints = ON', ...wrong].join(';'), file)
+    const { faults, rows, claims } = inspectSqlite(file)
+    expect(faults).toEqual(Array(10).fill(expect.stringMatching(/^CHECK constraint failed in a\d+$/)))
+    expect([rows, claims]).toEqual([{}, {}])
+    await expect(restore()).rejects.toThrow('CHECK constraint failed')
+    expect(others()).toEqual([])
   })
 
   test('takes away the log of a store that is gone, which would get into the restored one', async () => {

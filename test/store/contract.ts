@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type Claim, type ClaimFilter, type Link, LockTimeout, type Store, StoreDown } from '../../src/store/store.ts'
+import { type Claim, type ClaimFilter, LockTimeout, type Store, StoreDown } from '../../src/store/store.ts'
 import { runs } from '../size.ts'
 import type { Place } from './places.ts'
 import { link, newClaim, SAMPLE_TIME, scanned, thing } from './samples.ts'
@@ -52,8 +52,9 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
 
   describe('links', () => {
     test('are found by tenant and name, the newest first, and of the same age the later written', async () => {
-      const [a, b, c] = ['A', 'B', 'C'].map((vin) => link({ vin, kind: 'shipment' })) as [Link, Link, Link]
-      const [newest, oldest] = [link({ at: 2_000 }), link({ vin: 'D', kind: 'shipment', at: 1 })]
+      const shipment = (vin: string, at = SAMPLE_TIME) => link({ vin, kind: 'shipment', at })
+      const [a, b, c] = [shipment('A'), shipment('B'), shipment('C')]
+      const [newest, oldest] = [link({ at: 2_000 }), shipment('D', 1)]
       await store.put({ links: [newest, a, b, oldest] })
       await store.put({ links: [c] })
       expect(await store.links('acme', 'Q-1')).toEqual([newest, c, b, a, oldest])
@@ -138,13 +139,19 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       for (const name of names) expect(await store.links('acme', name)).toEqual([link({ name, id: name })])
     })
 
-    test('written by many at once are all there, the later of a name', async () => {
+    test('written by many at once are all there, the later of a name, and each reader is told its own', async () => {
       const names = Array.from({ length: 300 }, (_, index) => `N-${index % 100}`)
       await Promise.all(
         names.map(async (name, index) => {
           const [one, another] = index % 2 === 0 ? [store, other] : [other, store]
           await one.put({ links: [link({ name, id: `${index}` })], thing: thing({ id: `${index}` }) })
-          expect(await another.links('acme', name)).toHaveLength(1)
+          const [links, written] = await Promise.all([
+            another.named('acme', name),
+            another.thing('acme', `${index}`),
+            another.named('acme', `none-${index}`),
+          ])
+          expect(links).toMatchObject([{ name }])
+          expect(written?.id).toBe(`${index}`)
         }),
       )
       const all = await scanned(store)

@@ -26,7 +26,9 @@ async function filled(store: Store): Promise<Store> {
   await store.claim(newClaim({ key: 'REF-2' }))
   await store.takeEvent(newEvent())
   await store.addCounts({
-    ...{ instance: 'g', no: 1, days: [1, 2] },
+    instance: 'g',
+    no: 1,
+    days: [1, 2],
     calls: [{ tenant: 'acme', day: 1, use: 'version-1', action: 'quote.get', outcome: 'done', calls: 3 }],
     names: [{ tenant: 'acme', kind: 'agent', action: '', name: 'x', count: 1, firstAt: 1, lastAt: 2, example: '' }],
   })

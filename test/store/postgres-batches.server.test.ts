@@ -5,7 +5,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { NAMED } from '../../src/store/postgres/batches.ts'
 import { type Claim, type ClaimChange, LockTimeout, type Store } from '../../src/store/store.ts'
-import { deadlocks, meeting, openGateways, WAITERS, waiting } from './meetings.ts'
+import { openGateways, WAITERS } from './meetings.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 import { link, newClaim, thing } from './samples.ts'
 
@@ -92,25 +92,10 @@ test('changes that come together share statements, and those of an old version c
   expect((await query(`${statementsOf('claims')} WHERE state = 'booked'`))[0]?.statements).toBeLessThan(4)
 })
 
-test('reads that come together are each told their own', async () => {
-  const { one } = await openGateways(server)
-  const names = keys('N')
-  const write = (name: string, at: number, kind: 'quote' | 'shipment') =>
-    one.put({ links: [link({ name, id: `${name}-${at}`, at, kind })], thing: thing({ id: name, own: name }) })
-  await Promise.all(names.slice(1).map((name) => write(name, 1, 'quote')))
-  await Promise.all(names.slice(1).map((name) => write(name, 2, 'shipment')))
-  const links = await Promise.all(names.map((name) => one.named('acme', name)))
-  const things = await Promise.all(names.map((id) => one.thing('acme', id)))
-  expect(links.map((found) => found.map(({ id }) => id))).toEqual(
-    names.map((name, index) => (index === 0 ? [] : [`${name}-2`, `${name}-1`])),
-  )
-  expect(things.map((found) => found?.own)).toEqual(names.map((name, index) => (index === 0 ? undefined : name)))
-})
-
 test.each(['claims', 'changes'] as const)(
   '%s of two gateways that meet in opposite orders wait in no circle',
   async (what) => {
-    const { url, one, other, query } = await openGateways(server)
+    const { one, other, meeting, deadlocks } = await openGateways(server)
     const claims = what === 'changes' ? await claimAll(one, keys()) : []
     const claim = async (store: Store, order: readonly string[], by: string) => {
       const made = await Promise.all(order.map((key) => store.claim(newClaim({ key, handle: `bk_${by}_${key}` }))))
@@ -123,13 +108,13 @@ test.each(['claims', 'changes'] as const)(
     }
     // Each of two that kept their order would write half of the rows, wait for this one, and then for the other.
     const hold = what === 'claims' ? takes('K-20') : locks('K-20')
-    const [won, alsoWon] = await meeting({ url, query }, { hold, statements: 2 }, () =>
+    const [won, alsoWon] = await meeting({ hold, statements: 2 }, () =>
       what === 'claims'
         ? Promise.all([claim(one, keys(), 'one'), claim(other, keys().toReversed(), 'other')])
         : Promise.all([change(one, claims, 'one'), change(other, claims.toReversed(), 'other')]),
     )
     expect(won + alsoWon).toBe(MANY)
-    expect(await deadlocks([one, other], query)).toBe(0)
+    expect(await deadlocks()).toBe(0)
   },
 )
 
@@ -152,7 +137,7 @@ test('what one call writes and the server refuses fails that call alone', async 
 })
 
 test.each(['claim', 'change'] as const)('a row that is held for long holds up its own %s only', async (what) => {
-  const { url, one, query } = await openGateways(server)
+  const { one, meeting } = await openGateways(server)
   const claims = what === 'change' ? await claimAll(one, keys()) : []
   const hold = what === 'change' ? locks('K-20') : takes('K-20')
   let calls: Promise<unknown>[] = []
@@ -163,7 +148,7 @@ test.each(['claim', 'change'] as const)('a row that is held for long holds up it
         : keys().map((key) => one.claim(newClaim({ key })))
     return Promise.all(calls)
   }
-  await meeting({ url, query }, { hold, statements: 1 }, begin, async () => {
+  await meeting({ hold, statements: 1 }, begin, async () => {
     await Promise.all(calls.toSpliced(20, 1))
     expect(await one.listClaims({ state: what === 'change' ? 'booked' : 'sending' })).toHaveLength(MANY - 1)
   })
@@ -171,30 +156,29 @@ test.each(['claim', 'change'] as const)('a row that is held for long holds up it
 })
 
 test('a batch that has to give way to another transaction is tried again, call by call', async () => {
-  const { url, one, other, query } = await openGateways(server)
+  const { url, one, waiting, meeting, deadlocks } = await openGateways(server)
   const claims = await claimAll(one, keys())
   const rival = new pg.Client({ connectionString: url, application_name: 'rival' })
   await rival.connect()
   // The rival never looks for a circle, and waits for the batch before the batch waits for it: the batch ends the circle.
   await rival.query(`BEGIN; SET LOCAL deadlock_timeout = '1h'; ${locks('K-20')}`)
   const changed = await meeting(
-    { url, query },
     { hold: locks('K-10'), statements: 1 },
     () => Promise.all(claims.map((claim) => one.change(claim, booked('once')))),
     async (blocker) => {
       const locked = rival.query(locks('K-0'))
-      await waiting(query, 2)
+      await waiting(2)
       await blocker.query('ROLLBACK')
       await locked
       await rival.end()
     },
   )
   expect(changed.map((claim) => claim?.version)).toEqual(claims.map(() => 2))
-  expect(await deadlocks([one, other], query)).toBe(1)
+  expect(await deadlocks()).toBe(1)
 })
 
 test('a connection that is killed amid a batch fails all of it, writes none of it, and the next one goes on', async () => {
-  const { url, one, query } = await openGateways(server)
+  const { one, query, meeting } = await openGateways(server)
   const claims = await claimAll(one, keys())
   await one.put({ links: [link({ name: 'before' })] })
   const readLinks = 'LOCK TABLE transload.links IN ACCESS EXCLUSIVE MODE'
@@ -209,7 +193,6 @@ test('a connection that is killed amid a batch fails all of it, writes none of i
   ]
   for (const { hold, begin } of work) {
     const outcomes = await meeting(
-      { url, query },
       { hold, statements: 1 },
       () => Promise.allSettled<unknown>(begin()),
       async (_, done) => {
@@ -229,10 +212,9 @@ test('a connection that is killed amid a batch fails all of it, writes none of i
 })
 
 test('a lock that its holder renews while another gateway asks for it stays with its holder', async () => {
-  const { url, one, query } = await openGateways(server)
+  const { one, meeting } = await openGateways(server)
   const until = 'transload.lease_ms() + 10000'
   const asked = await meeting(
-    { url, query },
     { hold: `INSERT INTO transload.locks VALUES ('key', 'host/1/2/3', ${until})`, statements: 1 },
     () => Promise.allSettled([one.exclusive('key', 2_000, async () => 'granted')]),
     (blocker) => blocker.query(`UPDATE transload.locks SET until_ms = ${until}; COMMIT`),

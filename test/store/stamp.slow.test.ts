@@ -101,10 +101,10 @@ test('a new store in the place of one that is gone is told', async () => {
 test('a restored store is no copy, and the store that it replaced is one when it is put back', async () => {
   await write('N-1')
   await backupStore(path, backup)
-  await write('N-2')
+  for (const name of ['N-2', 'N-3']) await write(name)
   const kept = await restoreStore(path, backup, { doubt: undefined })
   expect(await origin()).toEqual(OWN)
-  await write('N-3')
+  await write('N-4')
   renameSync(kept ?? expect.fail('the old store is gone'), path)
   expect(await origin()).toEqual({ kind: 'older' })
 })
