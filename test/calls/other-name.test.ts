@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { creations, expectBooked, shipments } from '../bookings/desk.ts'
-import { get, post, startGateway, type TestGateway } from '../gateway.ts'
-import { type Known, xrefWith } from './known-names.ts'
+import { CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'
+import { link } from '../store/samples.ts'
 
 /*
  * A quote has two numbers of the caller: `ShipmentNumber` and `OrderRefNumber`. What is booked under one is found under the other.
@@ -75,27 +75,43 @@ describe('a booking under the number of its quote', () => {
   })
 })
 
+/** A name in the cross-reference. */
+interface Known {
+  readonly name: string
+  readonly id: string
+  readonly kind?: 'quote' | 'shipment'
+  readonly givenBy?: 'caller' | 'service'
+}
+
 describe('the shipment of the other number of a quote', () => {
-  const QUOTE: readonly Known[] = [
+  const OF_QUOTE: readonly Known[] = [
     { name: 'O', id: 'Q', kind: 'quote' },
     { name: 'N', id: 'Q', kind: 'quote' },
   ]
   const SHIPMENT: Known = { name: 'N', id: 'S' }
 
   test.each<[string, readonly Known[], string]>([
-    ['is the booking that was made since', [...QUOTE, SHIPMENT], 'S'],
-    ['is not one from before the quote', [SHIPMENT, ...QUOTE], 'Q'],
-    ['is not one that the service numbered so', [...QUOTE, { ...SHIPMENT, givenBy: 'service' }], 'Q'],
-    ['is none where the number means a newer quote', [...QUOTE, { ...QUOTE[1], id: 'Q2' } as Known, SHIPMENT], 'Q'],
-    ['is a booking that has the other number itself', [...QUOTE, SHIPMENT, { name: 'O', id: 'T' }], 'T'],
-    ['may have been booked under the id of the quote', [...QUOTE, { name: 'Q', id: 'S' }], 'S'],
+    ['is the booking that was made since', [...OF_QUOTE, SHIPMENT], 'S'],
+    ['is not one from before the quote', [SHIPMENT, ...OF_QUOTE], 'Q'],
+    ['is not one that the service numbered so', [...OF_QUOTE, { ...SHIPMENT, givenBy: 'service' }], 'Q'],
+    [
+      'is none where the number means a newer quote',
+      [...OF_QUOTE, { name: 'N', id: 'Q2', kind: 'quote' }, SHIPMENT],
+      'Q',
+    ],
+    ['is a booking that has the other number itself', [...OF_QUOTE, SHIPMENT, { name: 'O', id: 'T' }], 'T'],
+    ['may have been booked under the id of the quote', [...OF_QUOTE, { name: 'Q', id: 'S' }], 'S'],
   ])('%s', async (_, known, id) => {
-    const { find, remember } = await xrefWith(known)
-    await remember('Q', 'N', null)
-    for (const action of ['shipment.get', 'shipment.cancel']) {
-      const found = await find(action, { OrderRefNumber: 'O' })
-      expect(found).toMatchObject({ id })
-      expect(found?.isNamedByQuote ?? false).toBe(id === 'S')
+    const gateway = await startGateway({ env: { V2_SHIPMENT_PATH: '/v2/shipments' } })
+    const tenant = CLIENT.id
+    for (const [at, one] of known.entries()) {
+      const named = { kind: 'shipment', vin: '', givenBy: 'caller', ...one } as const
+      await gateway.store.put({ links: [link({ tenant, at, ...named })] })
     }
+    await gateway.store.put({ links: [], thing: { tenant, id: 'Q', own: 'N', facts: null } })
+    await read(gateway, { OrderRefNumber: 'O' })
+    await post(gateway, '/deleteShipment.php', { OrderRefNumber: 'O' })
+    const [get, cancel] = gateway.sandbox.requests.map(({ method, path }) => `${method} ${path}`)
+    expect([get, cancel]).toEqual([`GET /v2/shipments/${id}`, `DELETE /v2/shipments/${id}`])
   })
 })

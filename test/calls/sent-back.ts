@@ -1,13 +1,7 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { readBody } from '../../src/body/read.ts'
-import { NOTHING_FOUND } from '../../src/calls/find.ts'
-import { planCall } from '../../src/calls/plan.ts'
-import { version1 } from '../../src/calls/read-request.ts'
-import { createMerge, update } from '../../src/calls/send.ts'
 import { leaves } from '../../src/mapping/paths.ts'
-import { actionNamed, replyOf, SETTINGS } from './requests.ts'
-import { freeLocks, SENDING, scriptedService } from './scripted-service.ts'
+import { get, OWN, post, startGateway } from '../gateway.ts'
 
 /*
  * The law of an update: what a read showed and is sent back unchanged changes nothing, and one changed field changes only what it
@@ -69,23 +63,39 @@ export const shipments = fc.record({
 
 type Shown = Readonly<Record<string, string>>
 
-/** Returns what a version-1 caller reads of a shipment. */
-export const readOf = (shipment: unknown): Shown =>
-  actionNamed('shipment.get').reply(JSON.parse(JSON.stringify(shipment)), { settings: SETTINGS, own: undefined }).reply
-
-/** Sends fields in an update, and returns the body of the PUT; undefined where nothing was written. */
-export async function written(shipment: unknown, fields: Shown): Promise<Record<string, unknown> | undefined> {
-  const { service, asked } = scriptedService(replyOf(shipment), replyOf('', 204))
-  const request = version1(actionNamed('shipment.update'), readBody(Buffer.from(JSON.stringify(fields)), undefined))
-  const plan = planCall(request, { ...NOTHING_FOUND, id: ID, namedBy: 'id' }, SETTINGS)
-  if (plan.problems.some(({ field }) => request.textOf(field) === undefined)) {
-    // Only blanks: nothing was asked for.
-    expect(plan.problems.map(({ code }) => code)).toEqual(plan.problems.map(() => 'blank'))
-    return undefined
+/** Opens a gateway before a service that shows whatever shipment it is told to. */
+export async function openShowing() {
+  const gateway = await startGateway({ env: { ...OWN, V2_SHIPMENT_PATH: '/v2/shipments' } })
+  const { sandbox } = gateway
+  const show = (shipment: unknown) => {
+    sandbox.clearFaults()
+    sandbox.requests.length = 0
+    sandbox.fail({
+      kind: 'status',
+      status: 200,
+      body: JSON.stringify(shipment),
+      on: { method: 'GET' },
+      times: 'always',
+    })
+    sandbox.fail({ kind: 'status', status: 204, times: 'always' })
   }
-  await update(plan, 'acme', SENDING, createMerge(service, freeLocks().exclusive))
-  const put = asked[1]?.[0].body
-  return put === undefined ? undefined : JSON.parse(JSON.stringify(put))
+  return {
+    /** Returns what a version-1 caller reads of a shipment. */
+    readOf: async (shipment: unknown): Promise<Shown> => {
+      show(shipment)
+      return (await get(gateway, `/getShipment.php?id=${ID}`)).json
+    },
+    /** Sends fields in an update, and returns the body of the PUT; undefined where nothing was written. */
+    written: async (shipment: unknown, fields: Shown): Promise<Record<string, unknown> | undefined> => {
+      show(shipment)
+      const { status, json } = await post(gateway, '/updateShipment.php', fields)
+      // Only blanks: nothing was asked for.
+      if (status === 422) expect(json.Message).toMatch(/ is blank, which changes nothing/)
+      else expect(status, json.Message).toBe(200)
+      const put = sandbox.requests.find(({ method }) => method === 'PUT')
+      return put && JSON.parse(put.body)
+    },
+  }
 }
 
 /** Texts that a caller may send in place of what it read, each of which its field takes. */
@@ -105,8 +115,12 @@ const NEW_VALUES: Readonly<Record<string, readonly [text: string, places: Readon
 export const changes = fc.constantFrom(...Object.keys(NEW_VALUES))
 
 /** Checks both parts of the law for a shipment. */
-export async function expectTrueUpdates(shipment: Record<string, unknown>, field: string): Promise<void> {
-  const shown = readOf(shipment)
+export async function expectTrueUpdates(
+  { readOf, written }: Awaited<ReturnType<typeof openShowing>>,
+  shipment: Record<string, unknown>,
+  field: string,
+): Promise<void> {
+  const shown = await readOf(shipment)
   const sentBack = { ...shown, id: ID }
   expect(await written(shipment, sentBack)).toBeUndefined()
 
@@ -119,7 +133,11 @@ export async function expectTrueUpdates(shipment: Record<string, unknown>, field
   const name = /^(pickup|delivery)\.contact_name$/.exec(Object.keys(places)[0] ?? '')?.[1]
   if (name !== undefined) {
     const { location_name: location, contact_name: contact } = shipment[name] as Record<string, unknown>
-    const isOwn = shownName(location) !== '' && shownName(location) !== shownName(contact)
+    // As a read shows it: an object in its place is no name.
+    const shownName = async (one: unknown) =>
+      (await readOf({ id: ID, status: 'new', pickup: { contact_name: one } }))['PickupName']?.trim()
+    const own = await shownName(location)
+    const isOwn = own !== '' && own !== (await shownName(contact))
     expect(after.get(`${name}.location_name`)).toEqual(isOwn ? location : text)
   }
   const touched = new Set([...Object.keys(places), ...(name === undefined ? [] : [`${name}.location_name`])])
@@ -136,9 +154,6 @@ export async function expectTrueUpdates(shipment: Record<string, unknown>, field
   for (const path of made) delete expected[path]
   expect(rest(after)).toEqual(expected)
 }
-
-/** A name as a read shows it; an object in its place is none. */
-const shownName = (one: unknown) => readOf({ pickup: { contact_name: one } })['PickupName']?.trim()
 
 function withoutServerFields({ id: _i, number: _n, status: _s, price: _p, ...rest }: Record<string, unknown>) {
   const copy = JSON.parse(JSON.stringify(rest))
