@@ -76,6 +76,7 @@ describe('a mistake of the caller', () => {
     expectError(await post(gateway, CREATE, bookingExample, without), 401, NOT_BOOKED, /Client ID/)
     expectError(await get(gateway, '/getShipment.php?number=1', without), 401, UNKNOWN, /Client ID/)
     expectError(await post(gateway, QUOTE, ACCEPT), 404, ofQuote(), NUMBER)
+    expect(gateway.sandbox.requests).toEqual([])
     expectError(await get(gateway, '/getShipment.php?number=NO-1'), 404, NOT_BOOKED, /NO-1/)
     expectError(await post(gateway, QUOTE, long), 413, ofQuote(''), /1500 bytes/)
     expectError(await post(gateway, CREATE, long), 413, NOT_BOOKED, /1500 bytes/)
