@@ -63,27 +63,6 @@ test('of the shipments of one name, the newest ten are read before a quote is ap
   expect(approval).toMatch(/^\/v2\/quote\/.*\/approve$/)
 })
 
-test.each([400, 422])('a quote whose approval is refused with %i is booked as any other', async (status) => {
-  const gateway = await startGateway()
-  await post(gateway, QUOTE, quoteExample)
-  gateway.sandbox.fail({ kind: 'status', status, times: 1 })
-  expect((await approve(gateway)).status).toBe(status)
-  gateway.sandbox.requests.splice(0)
-  await book(gateway, VINS[0] ?? '')
-  expect(gateway.sandbox.requests.map(({ method, path }) => `${method} ${path}`)).toEqual(['POST /v2/shipments'])
-})
-
-test('where an approval leaves no shipment, a booking of an approved quote names the quote', async () => {
-  const gateway = await startGateway({ env: { APPROVAL_BOOKS: 'no' } })
-  await post(gateway, QUOTE, quoteExample)
-  const [quoteId] = gateway.sandbox.quotes.keys()
-  await approve(gateway)
-  await book(gateway, VINS[0] ?? '')
-  const { method, body } = gateway.sandbox.requests.at(-1) ?? expect.fail('nothing was sent')
-  expect(method).toBe('POST')
-  expect(JSON.parse(body)).toMatchObject({ quote_id: quoteId })
-})
-
 test.each([
   ['approved', 'booked', (id: string) => id.toUpperCase(), (id: string) => id],
   ['booked', 'approved', (id: string) => id, (id: string) => id.toUpperCase()],

@@ -6,7 +6,7 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { basic, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
-import { dial, repliesIn, send } from '../http/wire.ts'
+import { dial, send } from '../http/wire.ts'
 
 const QUOTE = '/getShippingQuote.php'
 const BOOKING = '/createShipment.php'
@@ -118,9 +118,10 @@ describe('the encoding of a body', () => {
   // Windows-1252 by hand: é is the same in ISO-8859-1, the dash and the quotation marks are not.
   const NAME_1252 = Buffer.from('Zo\xeb M\xfcller \x96 \x93Lot\x94', 'latin1')
 
-  function json1252(): Buffer<ArrayBuffer> {
-    const [before, after] = JSON.stringify({ ...bookingExample, PickupName: '@@' }).split('@@')
-    return Buffer.concat([Buffer.from(before ?? ''), NAME_1252, Buffer.from(after ?? '')])
+  /** A booking as JSON with a name in these bytes. */
+  function jsonWith(name: Buffer): Buffer<ArrayBuffer> {
+    const [before = '', after = ''] = JSON.stringify({ ...bookingExample, PickupName: '@@' }).split('@@')
+    return Buffer.concat([Buffer.from(before), name, Buffer.from(after)])
   }
 
   test('is UTF-8', async () => {
@@ -131,7 +132,7 @@ describe('the encoding of a body', () => {
   test.each(['', 'application/json', 'application/json; charset=utf-8', 'text/plain; charset=windows-1252'])(
     'is Windows-1252 where it is not UTF-8, labeled "%s"',
     async (label) => {
-      expect((await booked(json1252(), { 'content-type': label })).pickup.contact_name).toBe(NAME)
+      expect((await booked(jsonWith(NAME_1252), { 'content-type': label })).pickup.contact_name).toBe(NAME)
     },
   )
 
@@ -142,10 +143,8 @@ describe('the encoding of a body', () => {
   })
 
   test('is the one that charset names', async () => {
-    const [before, after] = JSON.stringify({ ...bookingExample, PickupName: '@@' }).split('@@')
-    const body = Buffer.concat([Buffer.from(before ?? ''), Buffer.from([0xb1, 0xb9]), Buffer.from(after ?? '')])
     const label = { 'content-type': 'application/json; charset=ISO-8859-2' }
-    expect((await booked(body, label)).pickup.contact_name).toBe('ąš')
+    expect((await booked(jsonWith(Buffer.of(0xb1, 0xb9)), label)).pickup.contact_name).toBe('ąš')
   })
 
   test.each([
@@ -170,60 +169,6 @@ describe('the encoding of a body', () => {
   })
 })
 
-describe('old ways of HTTP', () => {
-  const length = `Content-Length: ${BODY.length}`
-
-  test('a chunked body', async () => {
-    const gateway = await startGateway()
-    const chunks = [BODY.slice(0, 7), BODY.slice(7, 300), BODY.slice(300)]
-    const body = chunks.map((chunk) => `${chunk.length.toString(16)};x=y\r\n${chunk}\r\n`).join('')
-    const head = `POST ${QUOTE} HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}\r\nConnection: close\r\n`
-    const reply = await send(gateway, `${head}Transfer-Encoding: chunked\r\n\r\n`, body, '0\r\n\r\n')
-    expect(reply.status).toBe(200)
-    expect(lastBody(gateway)).toEqual(TRIP)
-  })
-
-  test('Expect: 100-continue is answered before the body is sent', async () => {
-    const gateway = await startGateway()
-    const wire = await dial(gateway)
-    wire.write(`POST ${QUOTE} HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}\r\nConnection: close\r\n`)
-    wire.write(`Expect: 100-continue\r\n${length}\r\n\r\n`)
-    expect(await wire.until(/\r\n\r\n/)).toBe('HTTP/1.1 100 Continue\r\n\r\n')
-    wire.write(BODY)
-    const [, reply] = repliesIn(await wire.closed())
-    expect(reply?.status).toBe(200)
-    expect(lastBody(gateway)).toEqual(TRIP)
-  })
-
-  test('HTTP/1.0 without a Host', async () => {
-    const gateway = await startGateway()
-    const reply = await send(gateway, `POST ${QUOTE} HTTP/1.0\r\n${AUTHORIZATION}\r\n${length}\r\n\r\n${BODY}`)
-    expect(reply.status).toBe(200)
-    expect(reply.headers.get('transfer-encoding')).toBeUndefined()
-    expect(reply.json['ShipmentNumber']).toBe(quoteExample.ShipmentNumber)
-  })
-
-  test('HTTP/1.1 with Connection: close closes after the reply', async () => {
-    const gateway = await startGateway()
-    const head = `POST ${QUOTE} HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}\r\n${length}\r\n`
-    const reply = await send(gateway, `${head}Connection: close\r\n\r\n${BODY}`)
-    expect(reply.status).toBe(200)
-    expect(reply.headers.get('connection')).toEqual(['close'])
-  })
-
-  test('one connection carries several calls, also after one that was refused', async () => {
-    const gateway = await startGateway()
-    const head = `POST ${QUOTE} HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}\r\n`
-    const wire = await dial(gateway)
-    wire.write(`${head}${length}\r\n\r\n${BODY}`)
-    await wire.until(/"ShipmentNumber":"WTS/)
-    wire.write(`${head}Content-Length: 5\r\n\r\nwords`)
-    await wire.until(/ 400 /)
-    wire.write(`${head}Connection: close\r\n${length}\r\n\r\n${BODY}`)
-    expect(repliesIn(await wire.closed()).map(({ status }) => status)).toEqual([200, 400, 200])
-  })
-})
-
 describe('values', () => {
   test('numbers and booleans are read as strings, digit for digit', async () => {
     const body = JSON.stringify({ ...bookingExample, ReferenceNumber: 0, Year: 0, Make: true, PickupZip: 0 })
@@ -235,33 +180,6 @@ describe('values', () => {
       vehicles: [{ year: 2023, make: 'true' }],
       pickup: { zipcode: 2134 },
     })
-  })
-
-  test('null, nothing and blanks are absent', async () => {
-    const body = { ...bookingExample, PickupName: null, DeliveryName: '', PickupCity: ' \t\r\n' }
-    const { pickup, delivery } = await booked(body)
-    for (const key of ['city', 'contact_name', 'location_name']) expect(pickup).not.toHaveProperty(key)
-    expect(delivery).not.toHaveProperty('contact_name')
-  })
-
-  test('are trimmed', async () => {
-    const { pickup, external_id } = await booked({
-      ...bookingExample,
-      PickupCity: '  Staten Island \r\n',
-      ReferenceNumber: ' R-1 ',
-    })
-    expect(pickup.city).toBe('Staten Island')
-    expect(external_id).toBe('R-1')
-  })
-
-  test.each([
-    ['an object', { line: 'x' }],
-    ['a list', ['x']],
-    ['an empty object', {}],
-  ])('%s where a field is flat is a problem of that field', async (_, nested) => {
-    const { status, json } = await refused({ ...bookingExample, PickupCity: nested })
-    expect(status).toBe(422)
-    expect(json.Message).toMatch(/^PickupCity .*object or a list/)
   })
 
   test('of 4 KiB pass, longer ones are a problem of their field', async () => {
@@ -280,39 +198,18 @@ describe('values', () => {
 })
 
 describe('field names', () => {
-  test.each(['PickupPhNo.', 'PickupPhNo', 'PickupPhNo_', 'PICKUPPHNO', 'pickupphno.', 'pICKUPpHnO_'])(
-    '%s is PickupPhNo.',
-    async (name) => {
-      const { 'PickupPhNo.': phone, ...rest } = bookingExample
-      expect((await booked({ ...rest, [name]: phone })).pickup.contact_phone).toBe('7185550100')
-      expect((await booked(form({ ...rest, [name]: phone }))).pickup.contact_phone).toBe('7185550100')
-    },
-  )
-
   test('two spellings that agree are one, and a blank one does not count', async () => {
     const body = { ...bookingExample, PickupPhNo: bookingExample['PickupPhNo.'], PICKUPPHNO_: '' }
     expect((await booked(body)).pickup.contact_phone).toBe('7185550100')
   })
 
   test.each([
-    ['in JSON', { ...bookingExample, PickupPhNo_: '214-555-9999' }],
-    ['in a form', form({ ...bookingExample, PickupPhNo_: '214-555-9999' })],
-    ['written twice', `${form(bookingExample)}&PickupPhNo.=2145559999`],
-    ['written twice in JSON', JSON.stringify(bookingExample).replace('{', '{"PickupPhNo.":"2145559999",')],
-  ])('two spellings that disagree, %s, are a problem', async (_, body) => {
+    `${form(bookingExample)}&PickupPhNo.=2145559999`,
+    JSON.stringify(bookingExample).replace('{', '{"PickupPhNo.":"2145559999",'),
+  ])('one that is written twice with different values is a problem: %s', async (body) => {
     const { status, json } = await refused(body)
     expect(status).toBe(422)
     expect(json.Message).toMatch(/^PickupPhNo\. .*different values/)
-  })
-
-  test('__proto__, constructor and prototype are data, and change nothing', async () => {
-    const plain = await booked(bookingExample)
-    const sneaky =
-      '{"__proto__":{"PickupZip":"99999","isAdmin":"yes"},"constructor":{"prototype":{"x":1}},"prototype":"p",'
-    expect(await booked(JSON.stringify(bookingExample).replace('{', sneaky))).toEqual(plain)
-    expect(await booked(`${form(bookingExample)}&__proto__=1&constructor=2&prototype[x]=3`)).toEqual(plain)
-    expect(Object.getOwnPropertyNames(Object.prototype)).not.toContain('isAdmin')
-    expect({}).not.toHaveProperty('x')
   })
 
   test('that are unknown are counted in the log', async () => {
@@ -330,30 +227,16 @@ describe('field names', () => {
       const body = { ...bookingExample, ActionName, ReferenceNumber: `R-${ActionName.length}` }
       expect((await post(gateway, BOOKING, body)).status).toBe(200)
     }
-  })
-
-  test.each([
-    [QUOTE, ['Get Rate', 'Get Quote', 'Update Rate', 'Update Quote', 'Approve Rate', 'Accept Quote']],
-    ['/ConfirmBooking', ['MakeBooking', 'Create Shipment']],
-  ])('an ActionName that %s does not know is 422 with those that it knows', async (path, accepted) => {
-    const { status, json } = await refused({ ...bookingExample, ActionName: 'Cancel Rate' }, {}, path)
-    expect(status).toBe(422)
-    for (const name of accepted) expect(json.Message).toContain(name)
+    // The name of the path is one, too.
+    expect((await post(gateway, '/ConfirmBooking', { ...bookingExample, ActionName: 'Confirm Booking' })).status).toBe(
+      200,
+    )
   })
 
   test('an ActionName that is an object or a list is a problem, not the default', async () => {
     const { status, json } = await refused({ ...quoteExample, ActionName: ['Accept Rate'] }, {}, QUOTE)
     expect(status).toBe(422)
     expect(json.Message).toMatch(/^ActionName /)
-  })
-
-  test('any ActionName will do where the path says the action', async () => {
-    const gateway = await startGateway()
-    await post(gateway, BOOKING, bookingExample)
-    const named = { ReferenceNumber: bookingExample.ReferenceNumber, ActionName: 'Whatever It Was' }
-    expect((await get(gateway, `/getShipment.php?${new URLSearchParams(named)}`)).status).toBe(200)
-    expect((await post(gateway, '/updateShipment.php', { ...named, PickupName: 'X' })).status).toBe(200)
-    expect((await post(gateway, '/deleteShipment.php', named)).status).toBe(200)
   })
 })
 
@@ -363,13 +246,10 @@ describe('limits', () => {
   const known = Object.keys(bookingExample).length
 
   test('200 fields pass, 201 are 422', async () => {
-    await booked({ ...bookingExample, ...filled(200 - known) })
-    await booked(form({ ...bookingExample, ...filled(200 - known) }))
-    for (const body of [
-      { ...bookingExample, ...filled(201 - known) },
-      form({ ...bookingExample, ...filled(201 - known) }),
-    ]) {
-      const { status, json } = await refused(body)
+    const most = { ...bookingExample, ...filled(200 - known) }
+    for (const written of [JSON.stringify, form]) {
+      await booked(written(most))
+      const { status, json } = await refused(written({ ...most, More: '1' }))
       expect(status).toBe(422)
       expect(json).toEqual({ Message: expect.stringContaining('200 fields'), TransportationBooked: 'No' })
     }
@@ -387,19 +267,19 @@ describe('limits', () => {
   })
 
   test('BODY_LIMIT_BYTES moves the limit, which holds after inflation and for chunks', async () => {
-    const gateway = await startGateway({ env: { BODY_LIMIT_BYTES: '2000' } })
-    expect((await post(gateway, QUOTE, padded(2000))).status).toBe(200)
-    expect((await post(gateway, QUOTE, padded(2001))).status).toBe(413)
-    const bomb = Uint8Array.from(gzipSync(padded(5_000_000)))
-    expect(
-      (await post(gateway, QUOTE, Uint8Array.from(gzipSync(padded(2000))), { 'content-encoding': 'gzip' })).status,
-    ).toBe(200)
-    const limited = await startGateway({ env: { BODY_LIMIT_BYTES: '20000' } })
-    expect(bomb.length).toBeLessThan(20_000)
-    expect((await post(limited, QUOTE, bomb, { 'content-encoding': 'gzip' })).status).toBe(413)
-    const head = `POST ${QUOTE} HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}\r\nTransfer-Encoding: chunked\r\n`
+    const gateway = await startGateway({ env: { BODY_LIMIT_BYTES: '20000' } })
+    const statusOf = async (bytes: Uint8Array<ArrayBuffer>, headers = {}) =>
+      (await post(gateway, QUOTE, bytes, headers)).status
+    const packed = (bytes: number) => Uint8Array.from(gzipSync(padded(bytes)))
+    const gzip = { 'content-encoding': 'gzip' }
+    expect(await statusOf(Buffer.from(padded(20_000)))).toBe(200)
+    expect(await statusOf(Buffer.from(padded(20_001)))).toBe(413)
+    expect(await statusOf(packed(20_000), gzip)).toBe(200)
+    expect(packed(5_000_000).length).toBeLessThan(20_000)
+    expect(await statusOf(packed(5_000_000), gzip)).toBe(413)
     const wire = await dial(gateway)
-    wire.write(`${head}\r\n7d1\r\n${padded(2001)}\r\n`)
+    wire.write(`POST ${QUOTE} HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}\r\nTransfer-Encoding: chunked\r\n\r\n`)
+    wire.write(`4e21\r\n${padded(20_001)}\r\n`)
     expect(await wire.until(/\r\n\r\n/)).toMatch(/^HTTP\/1\.1 413 /)
   })
 
