@@ -106,31 +106,6 @@ describe('the explanation', () => {
     expect(gateway.sandbox.requests).toEqual([])
   })
 
-  test.each(actions.map((action) => [action.name, action] as const))('how %s is translated', async (name, action) => {
-    const gateway = await startGateway()
-    const { request } = action.example
-    const path = `/dry-run${action.legacy.paths[0]}`
-    const answer =
-      action.legacy.method === 'GET'
-        ? await get(gateway, `${path}?${new URLSearchParams(request)}`)
-        : await post(gateway, path, request)
-    const called = request[action.target?.namedBy.find((field) => request[field] !== undefined) ?? '']
-    const servicePath = action.service.path.replace(/\{(\w+)\}/, (_, id) => `{${id} of ${called}}`)
-    expect(answer.status).toBe(200)
-    expect(answer.json).toMatchObject({
-      action: name,
-      ok: true,
-      request: { method: action.service.method, url: gateway.sandbox.url + servicePath },
-      problems: [],
-      unknown: [],
-      reply: { example: action.example.reply },
-    })
-    expect(Object.keys(answer.json.reply.v1)).not.toEqual([])
-    const hasBody = action.service.method === 'POST' || action.service.method === 'PUT'
-    expect('body' in answer.json.request).toBe(hasBody)
-    expect(gateway.sandbox.requests).toEqual([])
-  })
-
   test('why a field that was sent is not sent on', async () => {
     const gateway = await startGateway()
     const unusedOf = async (path: string, fields: object) => {
@@ -187,16 +162,6 @@ describe('the explanation', () => {
     expect(json.unused).toEqual([{ field: 'ReferenceNumber', why: expect.any(String) }])
   })
 
-  test('a quote where the service wants it as a query', async () => {
-    const gateway = await startGateway({ env: { V2_QUOTE_METHOD: 'GET' } })
-    const { json } = await post(gateway, '/dry-run/getShippingQuote.php', QUOTE)
-    expect(json.request).toMatchObject({
-      method: 'GET',
-      url: `${gateway.sandbox.url}/v2/quote?pickup=10314&delivery=33166&vehicle_type=car&transport_type=open`,
-    })
-    expect(json.request).not.toHaveProperty('body')
-  })
-
   test('all problems at once, as an answer that succeeds', async () => {
     const gateway = await startGateway()
     const { status, json } = await post(gateway, '/dry-run/createShipment.php', {
@@ -220,14 +185,6 @@ describe('the explanation', () => {
     expect(why.sort()).toEqual(['Make', 'PickupName', 'PickupZip', 'VinNo', 'Year'])
     expect(gateway.sandbox.requests).toEqual([])
   })
-
-  test('that a call names nothing', async () => {
-    const gateway = await startGateway()
-    const { status, json } = await get(gateway, '/dry-run/getShipment.php?PickupZip=10314')
-    expect(status).toBe(200)
-    expect(json).toMatchObject({ ok: false, problems: [{ field: 'ShipmentNumber', code: 'required' }] })
-    expect(json.request.url).toBe(`${gateway.sandbox.url}/v2/shipments/{shipment_id}`)
-  })
 })
 
 describe('where it is', () => {
@@ -242,13 +199,6 @@ describe('where it is', () => {
   ])('%s', async (path) => {
     const gateway = await startGateway()
     expect((await post(gateway, path, BOOKING)).json).toMatchObject({ action: 'shipment.create', ok: true })
-  })
-
-  test('under the base paths that the operator chose, and no other', async () => {
-    const gateway = await startGateway({ env: { LEGACY_BASE_PATHS: '/api/v1' } })
-    expect((await post(gateway, '/dry-run/api/v1/createShipment.php', BOOKING)).status).toBe(200)
-    expect((await post(gateway, '/dry-run/createShipment.php', BOOKING)).status).toBe(404)
-    expect((await post(gateway, '/dry-run/quotes/createShipment.php', BOOKING)).status).toBe(404)
   })
 
   test('at every legacy path', async () => {
@@ -301,36 +251,6 @@ describe('numbers that only the cross-reference knows', () => {
     expect(gateway.sandbox.requests).toEqual([])
   })
 
-  test('are resolved in fixed mode, where the gateway stands beside one application', async () => {
-    const gateway = await withBookings(FIXED)
-    const [quote] = gateway.sandbox.quotes.keys()
-    const shipment = [...gateway.sandbox.shipments.values()].find(({ external_id }) => external_id === 'REF-2')
-    const read = await get(gateway, '/dry-run/getShipment.php?ReferenceNumber=REF-2')
-    expect(read.json.request.url).toBe(`${gateway.sandbox.url}/v2/shipments/${shipment?.id}`)
-    const number = await post(gateway, '/dry-run/deleteShipment.php', { number: shipment?.number })
-    expect(number.json.request).toMatchObject({ method: 'DELETE', url: read.json.request.url })
-    const approved = await post(gateway, '/dry-run/getShippingQuote.php', {
-      ActionName: 'Accept Rate',
-      ShipmentNumber: 'WTS-1',
-    })
-    expect(approved.json.request.url).toBe(`${gateway.sandbox.url}/v2/quote/${quote}/approve`)
-    expect(gateway.sandbox.requests).toEqual([])
-  })
-
-  test('bring the remembered quote into a booking, in fixed mode', async () => {
-    const gateway = await withBookings(FIXED)
-    const { json } = await post(gateway, '/dry-run/createShipment.php', { ...BOOKING, ReferenceNumber: 'WTS-1' })
-    expect(json.request.body).toMatchObject({
-      transport_type: 'enclosed',
-      customer: { contact_email: 'quoted@example.com' },
-    })
-    expect(json.fields).toContainEqual({
-      ...{ to: 'transport_type', from: [], after: 'enclosed', origin: 'quote' },
-      keeps: 'one way: the caller did not send it',
-    })
-    expect(gateway.sandbox.requests).toEqual([])
-  })
-
   test('are a problem where they stand for several shipments', async () => {
     const gateway = await withBookings(FIXED)
     const several = await post(gateway, '/dry-run/deleteShipment.php', { ReferenceNumber: 'REF-1' })
@@ -344,7 +264,7 @@ describe('numbers that only the cross-reference knows', () => {
     expect(gateway.sandbox.requests).toEqual([])
   })
 
-  test('that are not known stay words in fixed mode, too', async () => {
+  test('stay words in fixed mode, too, where they are not known', async () => {
     const gateway = await startGateway({ env: FIXED })
     const { json } = await get(gateway, '/dry-run/getShipment.php?ReferenceNumber=REF-9')
     expect(json.request.url).toBe(`${gateway.sandbox.url}/v2/shipments/{shipment_id of REF-9}`)
@@ -418,7 +338,7 @@ describe('the line for a shell', () => {
     expect(gateway.sandbox.requests).toMatchObject([{ method: 'GET', body: '' }])
   })
 
-  test('resolves known numbers in reads, approvals and cancellations', async () => {
+  test('resolves the numbers that the cross-reference knows, in fixed mode beside one application', async () => {
     const gateway = await withBookings(FIXED)
     const approve = await post(gateway, '/dry-run/getShippingQuote.php', {
       ActionName: 'Accept Rate',
@@ -434,17 +354,6 @@ describe('the line for a shell', () => {
 })
 
 describe('a reply of version 2', () => {
-  test('is used by the sentences that mention it', async () => {
-    const gateway = await startGateway()
-    const v2 = { id: UUID, number: 'TL-7', price: 5 }
-    const { json } = await post(gateway, '/dry-run/reply/shipment.create', v2)
-    expect(json.fields).toContainEqual(
-      expect.objectContaining({ to: 'Message', from: expect.arrayContaining(['number']) }),
-    )
-    expect(json.unused.map(({ field }: { readonly field: string }) => field)).toContain('price')
-    expect(json.unused.map(({ field }: { readonly field: string }) => field)).not.toContain('number')
-  })
-
   test('is shown in its version-1 form, place by place', async () => {
     const gateway = await startGateway()
     const v2 = { shipment_id: UUID, price: 1.005, currency: 'USD' }
@@ -478,18 +387,6 @@ describe('a reply of version 2', () => {
     expect(gateway.sandbox.requests).toEqual([])
   })
 
-  test.each(actions.map((action) => [action.name, action] as const))(
-    'of %s, from its example',
-    async (name, action) => {
-      const gateway = await startGateway()
-      const { status, json } = await post(gateway, `/dry-run/reply/${name}`, JSON.stringify(action.example.reply))
-      expect(status).toBe(200)
-      expect(json).toMatchObject({ action: name, ok: true, problems: [], unknown: [] })
-      for (const { why } of json.unused) expect(why).toMatch(/./)
-      expect(gateway.sandbox.requests).toEqual([])
-    },
-  )
-
   test('is read as text of the service is: with a byte order mark, or in Windows-1252', async () => {
     const gateway = await startGateway()
     for (const bytes of [
@@ -499,13 +396,6 @@ describe('a reply of version 2', () => {
       const { json } = await post(gateway, '/dry-run/reply/quote.get', bytes)
       expect(json).toMatchObject({ ok: true, reply: { v1: { Cost: '5.00', ShipmentNumber: 'Zoë' } } })
     }
-  })
-
-  test('without a required place is a problem, and the answer succeeds', async () => {
-    const gateway = await startGateway()
-    const { status, json } = await post(gateway, '/dry-run/reply/quote.get', { shipment_id: UUID })
-    expect(status).toBe(200)
-    expect(json).toMatchObject({ ok: false, problems: [{ field: 'price', code: 'required' }] })
   })
 
   test.each([['[]'], ['null'], ['5'], ['"text"']])('that is %s is no fault of the gateway', async (body) => {
