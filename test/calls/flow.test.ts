@@ -378,12 +378,11 @@ describe('an update', () => {
   })
 })
 
-test.each([200, 404, 409, 'it has forgotten it'] as const)(
-  'canceling a canceled shipment succeeds where the service answers: %s',
-  async (repeated) => {
-    const gateway = await startGateway({ sandbox: typeof repeated === 'number' ? { repeatedCancel: repeated } : {} })
-    const { id } = await book(gateway)
-    if (typeof repeated !== 'number') gateway.sandbox.shipments.delete(id)
+test.each([200, 404, 409] as const)(
+  'canceling a canceled shipment succeeds where the service answers %i',
+  async (repeatedCancel) => {
+    const gateway = await startGateway({ sandbox: { repeatedCancel } })
+    await book(gateway)
     for (const _ of ['first', 'second', 'third']) {
       const { status, json } = await cancel(gateway, { ReferenceNumber: REFERENCE })
       expect(status).toBe(200)
@@ -391,6 +390,17 @@ test.each([200, 404, 409, 'it has forgotten it'] as const)(
     }
   },
 )
+
+test.each([204, 404])('canceling what the service does not show any more succeeds: it answers %i', async (status) => {
+  const gateway = await startGateway()
+  const { id } = await book(gateway)
+  gateway.sandbox.shipments.delete(id)
+  gateway.sandbox.fail({ kind: 'status', status, on: { method: 'DELETE' } })
+  expect(await cancel(gateway, { ReferenceNumber: REFERENCE })).toMatchObject({
+    status: 200,
+    json: { TransportationBooked: 'No' },
+  })
+})
 
 describe('a name that the cross-reference does not have', () => {
   test.each([
