@@ -136,11 +136,13 @@ const FAILURES: readonly (readonly [fault: Fault, status: number, says: RegExp, 
   [status(503, 'Closed', LATER), 503, /Closed/, { 'retry-after': /^60$/ }],
   [status(503, ''), 503, /again/, { 'retry-after': /^[1-9]\d*$/ }],
   [{ kind: 'timeout-unprocessed' }, 504, /in time/],
+  // Bytes that keep coming are no reply.
+  [{ kind: 'drip', ms: 20 }, 504, /in time/],
 ]
 
 test.each(Object.keys(CALLS) as Name[])('a failure of the service at %s is told as what it is', async (name) => {
   for (const [fault, code, says, headers = {}] of FAILURES) {
-    const env = fault.kind === 'timeout-unprocessed' ? { UPSTREAM_TIMEOUT_MS: '250' } : {}
+    const env = code === 504 ? { UPSTREAM_TIMEOUT_MS: '250' } : {}
     const answer = await failing(name, fault, { env })
     expectError(answer, code, ofCall(name), says)
     for (const [header, value] of Object.entries(headers)) expect(answer.headers.get(header)).toMatch(value)
@@ -161,38 +163,43 @@ test.each(['une année', 'soon', '60s', '-3', '5, 7'])('a service that asks to w
 
 describe("the service's own words", () => {
   const WORDS = 'Pickup is closed'
+  const KEYS = [
+    ...['message', 'Message', 'errorMessage', 'Error-Message', 'default_message', 'detail', 'error_description'],
+    ...['description', 'reason', 'faultstring', 'msg', 'title'],
+  ]
+  const HOLDERS = [
+    'error',
+    'errors',
+    'errorMessages',
+    'issues',
+    'messages',
+    'fault',
+    'fields',
+    'violations',
+    'details',
+    'data',
+  ]
   test.each<[body: string | object, says: string]>([
-    [{ message: WORDS }, WORDS],
-    [{ Message: WORDS }, WORDS],
-    [{ error: { code: 7, message: WORDS } }, WORDS],
-    [{ error: WORDS, status: 422 }, WORDS],
+    ...KEYS.map((key): [object, string] => [{ status: 422, [key]: WORDS, other: 'no' }, WORDS]),
+    ...HOLDERS.map((holder): [object, string] => [
+      { [holder]: { zip: ['is odd', 'is short'], code: 'E1' } },
+      'zip: is odd; zip: is short',
+    ]),
+    [{ type: 'about:blank', title: 'Bad', detail: WORDS }, WORDS],
     [{ error: 'invalid_request', error_description: WORDS }, `${WORDS}; invalid_request`],
-    [{ errorMessage: WORDS }, WORDS],
-    [{ error_message: WORDS }, WORDS],
-    [{ success: false, msg: WORDS }, WORDS],
-    [{ type: 'about:blank', title: 'Bad', status: 422, detail: WORDS }, WORDS],
-    [{ type: 'about:blank', title: WORDS }, WORDS],
-    [{ errors: [{ title: 'Invalid', detail: WORDS }, { detail: 'so is delivery' }] }, `${WORDS}; so is delivery`],
-    [{ errors: [WORDS, 'and full'] }, `${WORDS}; and full`],
-    [
-      { errors: { 'pickup.zipcode': ['is required', 'is odd'] } },
-      'pickup.zipcode: is required; pickup.zipcode: is odd',
-    ],
+    [{ errors: [{ title: 'Invalid', detail: WORDS }, 'and full'] }, `${WORDS}; and full`],
     [{ message: WORDS, errors: { zip: ['is odd'] } }, `${WORDS}; zip: is odd`],
-    [{ errors: [{ field: 'zip', message: 'is odd' }] }, 'zip: is odd'],
-    [{ violations: [{ propertyPath: 'zip', message: 'is odd' }] }, 'zip: is odd'],
-    [{ detail: [{ loc: ['body', 'vehicles', 0, 'vin'], msg: 'is odd' }] }, 'vehicles.0.vin: is odd'],
+    ...['field', 'param', 'property_path', 'propertyPath'].map((key): [object, string] => [
+      { errors: [{ [key]: 'zip', message: 'is odd' }] },
+      'zip: is odd',
+    ]),
     [{ issues: [{ path: ['zip'], message: 'is odd' }] }, 'zip: is odd'],
-    [{ errors: [{ field: 'zip', defaultMessage: 'is odd' }] }, 'zip: is odd'],
-    [{ errorMessages: ['Zip is odd'], errors: {} }, 'Zip is odd'],
+    [{ detail: [{ loc: ['body', 'vehicles', 0, 'vin'], msg: 'is odd' }] }, 'vehicles.0.vin: is odd'],
     [{ stop: { zip: ['is odd', 7] }, trace: 'a1', count: [3] }, 'stop.zip: is odd'],
     [{ statusCode: 400, message: ['one', 'two'], error: 'Bad Request' }, 'one; two; Bad Request'],
-    [{ detail: [{ loc: ['body', 'zip'], msg: 'field required' }] }, 'zip: field required'],
-    [{ status: 422, message: WORDS, path: '/v2/quote' }, WORDS],
-    [{ fault: { faultstring: WORDS } }, WORDS],
+    [{ message: WORDS, path: '/v2/quote' }, WORDS],
     [[{ message: WORDS }], WORDS],
     [JSON.stringify(WORDS), WORDS],
-    [`${WORDS}\r\n`, WORDS],
     ['weight must be < 5 and > 1', 'weight must be < 5 and > 1'],
     [{ message: 'one\r\n\ttwo\u0000\u2029three' }, 'one two three'],
     [{ message: WORDS, error: { message: WORDS } }, WORDS],
