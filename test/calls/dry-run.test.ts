@@ -132,11 +132,14 @@ describe('the explanation', () => {
     })
   })
 
-  test('a reading takes a body as well as a query', async () => {
+  test('a reading takes a body as well as a query, and a UUID among its names is the id', async () => {
     const gateway = await startGateway()
-    const queried = await get(gateway, `/dry-run/getShipment.php?ReferenceNumber=${UUID}&Foo=1`)
-    const posted = await post(gateway, '/dry-run/getShipment.php', { ReferenceNumber: UUID, Foo: 1 })
+    const queried = await get(gateway, `/dry-run/getShipment.php?ShipmentNumber=1&ReferenceNumber=${UUID}&Foo=1`)
+    const body = { ShipmentNumber: 1, ReferenceNumber: UUID, Foo: 1 }
+    const posted = await post(gateway, '/dry-run/getShipment.php', body)
     expect(queried.json).toMatchObject({ action: 'shipment.get', ok: true, unknown: ['Foo'] })
+    expect(queried.json.request).toMatchObject({ method: 'GET', url: `${gateway.sandbox.url}/v2/shipments/${UUID}` })
+    expect(queried.json.request).not.toHaveProperty('body')
     expect(posted.json).toEqual(queried.json)
     expect(gateway.sandbox.requests).toEqual([])
   })
