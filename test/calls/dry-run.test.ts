@@ -45,6 +45,8 @@ describe('the explanation', () => {
       vehicles: [{ vin: VIN }],
       transport_type: 'open',
     }
+    const text = { rule: 'text', keeps: 'exact', origin: 'caller' }
+    const zipcode = { rule: 'zipcode', keeps: 'lossy: the extension of a ZIP+4', origin: 'caller' }
     expect(json).toEqual({
       action: 'shipment.create',
       ok: true,
@@ -55,33 +57,13 @@ describe('the explanation', () => {
         body,
       },
       fields: [
+        { to: 'external_id', from: ['ReferenceNumber'], before: 'REF-1', after: 'REF-1', ...text },
+        { to: 'customer.customer_name', from: ['BillToName'], before: 'Pat Example', after: 'Pat Example', ...text },
         {
-          to: 'external_id',
-          from: ['ReferenceNumber'],
-          before: 'REF-1',
-          after: 'REF-1',
-          rule: 'text',
-          keeps: 'exact',
-          origin: 'caller',
-        },
-        {
-          ...{ to: 'customer.customer_name', from: ['BillToName'], before: 'Pat Example', after: 'Pat Example' },
-          ...{ rule: 'text', keeps: 'exact', origin: 'caller' },
-        },
-        {
-          ...{ to: 'pickup.zipcode', from: ['PickupZip'], before: '02134-1234', after: 2134 },
-          ...{ rule: 'zipcode', keeps: 'lossy: the extension of a ZIP+4', origin: 'caller' },
+          ...{ to: 'pickup.zipcode', from: ['PickupZip'], before: '02134-1234', after: 2134, ...zipcode },
           loss: 'the ZIP+4 extension 1234',
         },
-        {
-          to: 'delivery.zipcode',
-          from: ['DeliveryZip'],
-          before: '33166',
-          after: 33166,
-          rule: 'zipcode',
-          keeps: 'lossy: the extension of a ZIP+4',
-          origin: 'caller',
-        },
+        { to: 'delivery.zipcode', from: ['DeliveryZip'], before: '33166', after: 33166, ...zipcode },
         {
           ...{ to: 'vehicles[0].vin', from: ['VinNo'], before: VIN, after: VIN, rule: 'vin', origin: 'caller' },
           keeps: 'canonical: upper case without blanks',
