@@ -126,6 +126,15 @@ test('a shipment that has lost its vehicle gets the one that an update sends', a
   expect([method, JSON.parse(body).vehicles]).toEqual(['PUT', [{ vin: VIN, model: 'T' }]])
 })
 
+test('an update gives a booking with a VIN another one, by which it is canceled', async () => {
+  const gateway = await startGateway()
+  const id = await book(gateway)
+  expect((await change(gateway, OTHER_VIN)).status).toBe(200)
+  expect(gateway.sandbox.shipments.get(id)?.vehicles).toMatchObject([{ vin: OTHER_VIN, model: 'T' }])
+  expect((await cancel(gateway, OTHER_VIN)).status).toBe(200)
+  expect(gateway.sandbox.shipments.get(id)?.status).toBe('canceled')
+})
+
 test('a booking with a VIN is canceled with it, whatever the service shows since', async () => {
   const gateway = await startGateway()
   const id = await book(gateway)
