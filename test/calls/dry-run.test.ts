@@ -45,6 +45,8 @@ describe('the explanation', () => {
       vehicles: [{ vin: VIN }],
       transport_type: 'open',
     }
+    const text = { rule: 'text', keeps: 'exact', origin: 'caller' }
+    const zipcode = { rule: 'zipcode', keeps: 'lossy: the extension of a ZIP+4', origin: 'caller' }
     expect(json).toEqual({
       action: 'shipment.create',
       ok: true,
@@ -55,33 +57,13 @@ describe('the explanation', () => {
         body,
       },
       fields: [
+        { to: 'external_id', from: ['ReferenceNumber'], before: 'REF-1', after: 'REF-1', ...text },
+        { to: 'customer.customer_name', from: ['BillToName'], before: 'Pat Example', after: 'Pat Example', ...text },
         {
-          to: 'external_id',
-          from: ['ReferenceNumber'],
-          before: 'REF-1',
-          after: 'REF-1',
-          rule: 'text',
-          keeps: 'exact',
-          origin: 'caller',
-        },
-        {
-          ...{ to: 'customer.customer_name', from: ['BillToName'], before: 'Pat Example', after: 'Pat Example' },
-          ...{ rule: 'text', keeps: 'exact', origin: 'caller' },
-        },
-        {
-          ...{ to: 'pickup.zipcode', from: ['PickupZip'], before: '02134-1234', after: 2134 },
-          ...{ rule: 'zipcode', keeps: 'lossy: the extension of a ZIP+4', origin: 'caller' },
+          ...{ to: 'pickup.zipcode', from: ['PickupZip'], before: '02134-1234', after: 2134, ...zipcode },
           loss: 'the ZIP+4 extension 1234',
         },
-        {
-          to: 'delivery.zipcode',
-          from: ['DeliveryZip'],
-          before: '33166',
-          after: 33166,
-          rule: 'zipcode',
-          keeps: 'lossy: the extension of a ZIP+4',
-          origin: 'caller',
-        },
+        { to: 'delivery.zipcode', from: ['DeliveryZip'], before: '33166', after: 33166, ...zipcode },
         {
           ...{ to: 'vehicles[0].vin', from: ['VinNo'], before: VIN, after: VIN, rule: 'vin', origin: 'caller' },
           keeps: 'canonical: upper case without blanks',
@@ -132,11 +114,14 @@ describe('the explanation', () => {
     })
   })
 
-  test('a reading takes a body as well as a query', async () => {
+  test('a reading takes a body as well as a query, and a UUID among its names is the id', async () => {
     const gateway = await startGateway()
-    const queried = await get(gateway, `/dry-run/getShipment.php?ReferenceNumber=${UUID}&Foo=1`)
-    const posted = await post(gateway, '/dry-run/getShipment.php', { ReferenceNumber: UUID, Foo: 1 })
+    const queried = await get(gateway, `/dry-run/getShipment.php?ShipmentNumber=1&ReferenceNumber=${UUID}&Foo=1`)
+    const body = { ShipmentNumber: 1, ReferenceNumber: UUID, Foo: 1 }
+    const posted = await post(gateway, '/dry-run/getShipment.php', body)
     expect(queried.json).toMatchObject({ action: 'shipment.get', ok: true, unknown: ['Foo'] })
+    expect(queried.json.request).toMatchObject({ method: 'GET', url: `${gateway.sandbox.url}/v2/shipments/${UUID}` })
+    expect(queried.json.request).not.toHaveProperty('body')
     expect(posted.json).toEqual(queried.json)
     expect(gateway.sandbox.requests).toEqual([])
   })

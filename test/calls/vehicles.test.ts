@@ -8,22 +8,28 @@ const REFERENCE = bookingExample.ReferenceNumber
 const VIN = bookingExample.VinNo
 const OTHER_VIN = '1HGCM82633A004352'
 
-const { VinNo: _, ...WITHOUT_VIN } = bookingExample
+const WITHOUT_VIN = { VinNo: undefined }
 
-async function book(gateway: TestGateway, fields: object) {
-  const { status, headers } = await post(gateway, '/createShipment.php', { ...fields })
+/** Books, and returns the id of the shipment. */
+async function book(gateway: TestGateway, changes: object = {}) {
+  const { status, headers } = await post(gateway, '/createShipment.php', { ...bookingExample, ...changes })
   expect(status).toBe(200)
   return headers.get('transload-shipment-id') ?? ''
 }
 
+/** The fields that name a shipment. */
+const named = (VinNo?: string) => ({ ReferenceNumber: REFERENCE, ...(VinNo !== undefined && { VinNo }) })
+
 /** The id of the shipment that a read finds, or the status and the message. */
-async function found(gateway: TestGateway, query: Record<string, string>) {
-  const { status, json } = await get(gateway, `/getShipment.php?${new URLSearchParams(query)}`)
+async function found(gateway: TestGateway, vin?: string) {
+  const { status, json } = await get(gateway, `/getShipment.php?${new URLSearchParams(named(vin))}`)
   if (status !== 200) return { status, message: json.Message }
   return gateway.sandbox.requests.at(-1)?.path.split('/').at(-1)
 }
 
-const cancel = (gateway: TestGateway, fields: object) => post(gateway, '/deleteShipment.php', fields)
+const cancel = (gateway: TestGateway, vin: string) => post(gateway, '/deleteShipment.php', named(vin))
+const change = (gateway: TestGateway, vin?: string) =>
+  post(gateway, '/updateShipment.php', { ...named(vin), Model: 'T' })
 
 /** The service shows another VIN from now on. */
 function changeVin({ sandbox }: TestGateway, id: string, vin: string): void {
@@ -31,16 +37,14 @@ function changeVin({ sandbox }: TestGateway, id: string, vin: string): void {
   sandbox.shipments.set(id, { ...shipment, vehicles: shipment.vehicles.map((one) => ({ ...one, vin })) })
 }
 
-const change = (gateway: TestGateway, fields: object) => post(gateway, '/updateShipment.php', { ...fields, Model: 'T' })
-
 describe('a booking without a VIN', () => {
   test('is found by its reference with the VIN that it has at the service since', async () => {
     const gateway = await startGateway()
     const id = await book(gateway, WITHOUT_VIN)
-    expect(await found(gateway, { ReferenceNumber: REFERENCE })).toBe(id)
+    expect(await found(gateway)).toBe(id)
     changeVin(gateway, id, VIN)
-    expect(await found(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })).toBe(id)
-    expect((await change(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })).status).toBe(200)
+    expect(await found(gateway, VIN)).toBe(id)
+    expect((await change(gateway, VIN)).status).toBe(200)
     expect(gateway.sandbox.shipments.get(id)?.vehicles[0]).toMatchObject({ vin: VIN, model: 'T' })
   })
 
@@ -48,33 +52,33 @@ describe('a booking without a VIN', () => {
     const gateway = await startGateway()
     const id = await book(gateway, WITHOUT_VIN)
     changeVin(gateway, id, VIN)
-    expect((await change(gateway, { ReferenceNumber: REFERENCE })).status).toBe(200)
-    await book(gateway, { ...bookingExample, VinNo: OTHER_VIN })
-    expect(await found(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })).toBe(id)
+    expect((await change(gateway)).status).toBe(200)
+    await book(gateway, { VinNo: OTHER_VIN })
+    expect(await found(gateway, VIN)).toBe(id)
   })
 
   test('gets the VIN that an update sends, and is found by it from then on', async () => {
     const gateway = await startGateway()
     const id = await book(gateway, WITHOUT_VIN)
     const spelled = ` ${VIN.slice(0, 9).toLowerCase()} ${VIN.slice(9)}`
-    expect((await change(gateway, { ReferenceNumber: REFERENCE, VinNo: spelled })).status).toBe(200)
+    expect((await change(gateway, spelled)).status).toBe(200)
     expect(gateway.sandbox.shipments.get(id)?.vehicles[0]).toMatchObject({ vin: VIN })
-    expect(await found(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })).toBe(id)
-    expect(await found(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN.toLowerCase() })).toBe(id)
+    expect(await found(gateway, VIN)).toBe(id)
+    expect(await found(gateway, VIN.toLowerCase())).toBe(id)
   })
 
   test('is another one than a booking of the same reference with a VIN', async () => {
     const gateway = await startGateway()
     const plain = await book(gateway, WITHOUT_VIN)
-    const known = await book(gateway, bookingExample)
+    const known = await book(gateway)
     expect(known).not.toBe(plain)
-    expect(await found(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })).toBe(known)
+    expect(await found(gateway, VIN)).toBe(known)
     // Reading takes the newest, changing does not guess.
-    expect(await found(gateway, { ReferenceNumber: REFERENCE })).toBe(known)
-    const { status, json } = await change(gateway, { ReferenceNumber: REFERENCE })
+    expect(await found(gateway)).toBe(known)
+    const { status, json } = await change(gateway)
     expect(status).toBe(409)
     expect(json.Message).toContain(`${VIN}, (none)`)
-    expect((await change(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })).status).toBe(200)
+    expect((await change(gateway, VIN)).status).toBe(200)
     expect(gateway.sandbox.shipments.get(known)?.vehicles[0]).toMatchObject({ model: 'T' })
     expect(gateway.sandbox.shipments.get(plain)?.vehicles[0]).toMatchObject({ model: bookingExample.Model })
   })
@@ -82,9 +86,9 @@ describe('a booking without a VIN', () => {
   test('is listed with the VIN that it has got, and not as one without', async () => {
     const gateway = await startGateway()
     await book(gateway, WITHOUT_VIN)
-    expect((await change(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })).status).toBe(200)
-    await book(gateway, { ...bookingExample, VinNo: OTHER_VIN })
-    const { status, json } = await change(gateway, { ReferenceNumber: REFERENCE })
+    expect((await change(gateway, VIN)).status).toBe(200)
+    await book(gateway, { VinNo: OTHER_VIN })
+    const { status, json } = await change(gateway)
     expect(status).toBe(409)
     expect(json.Message).toContain(`${OTHER_VIN}, ${VIN}`)
     expect(json.Message).not.toContain('(none)')
@@ -94,46 +98,55 @@ describe('a booking without a VIN', () => {
     const gateway = await startGateway()
     const id = await book(gateway, WITHOUT_VIN)
     changeVin(gateway, id, VIN)
-    const { status, json } = await cancel(gateway, { ReferenceNumber: REFERENCE, VinNo: OTHER_VIN })
+    const { status, json } = await cancel(gateway, OTHER_VIN)
     expect(status).toBe(409)
     expect(json.Message).toContain(VIN)
     expect(gateway.sandbox.shipments.get(id)?.status).not.toBe('canceled')
-    expect((await cancel(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })).status).toBe(200)
+    expect((await cancel(gateway, VIN)).status).toBe(200)
     expect(gateway.sandbox.shipments.get(id)?.status).toBe('canceled')
   })
 
   test('sent again with a VIN is a booking of its own, and sent again without one is replayed', async () => {
     const gateway = await startGateway()
     const id = await book(gateway, WITHOUT_VIN)
-    const again = await post(gateway, '/createShipment.php', WITHOUT_VIN)
+    const again = await post(gateway, '/createShipment.php', { ...bookingExample, ...WITHOUT_VIN })
     expect(again.headers.get('idempotent-replayed')).toBe('true')
-    expect(await book(gateway, { ...WITHOUT_VIN, VinNo: OTHER_VIN })).not.toBe(id)
+    expect(await book(gateway, { VinNo: OTHER_VIN })).not.toBe(id)
     expect(gateway.sandbox.shipments.size).toBe(2)
   })
 })
 
 test('a shipment that has lost its vehicle gets the one that an update sends', async () => {
   const gateway = await startGateway()
-  const id = await book(gateway, bookingExample)
+  const id = await book(gateway)
   const shipment = gateway.sandbox.shipments.get(id) ?? expect.fail('no shipment')
   gateway.sandbox.shipments.set(id, { ...shipment, vehicles: [] })
-  await change(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })
+  await change(gateway, VIN)
   const { method, body } = gateway.sandbox.requests.at(-1) ?? expect.fail('no request')
   expect([method, JSON.parse(body).vehicles]).toEqual(['PUT', [{ vin: VIN, model: 'T' }]])
 })
 
+test('an update gives a booking with a VIN another one, by which it is canceled', async () => {
+  const gateway = await startGateway()
+  const id = await book(gateway)
+  expect((await change(gateway, OTHER_VIN)).status).toBe(200)
+  expect(gateway.sandbox.shipments.get(id)?.vehicles).toMatchObject([{ vin: OTHER_VIN, model: 'T' }])
+  expect((await cancel(gateway, OTHER_VIN)).status).toBe(200)
+  expect(gateway.sandbox.shipments.get(id)?.status).toBe('canceled')
+})
+
 test('a booking with a VIN is canceled with it, whatever the service shows since', async () => {
   const gateway = await startGateway()
-  const id = await book(gateway, bookingExample)
+  const id = await book(gateway)
   changeVin(gateway, id, OTHER_VIN)
-  expect((await cancel(gateway, { ReferenceNumber: REFERENCE, VinNo: VIN })).status).toBe(200)
+  expect((await cancel(gateway, VIN)).status).toBe(200)
   expect(gateway.sandbox.shipments.get(id)?.status).toBe('canceled')
 })
 
 test('a VIN that no booking of the reference has is no reason to take one that has another', async () => {
   const gateway = await startGateway()
-  await book(gateway, bookingExample)
-  const { status, json } = await cancel(gateway, { ReferenceNumber: REFERENCE, VinNo: OTHER_VIN })
+  await book(gateway)
+  const { status, json } = await cancel(gateway, OTHER_VIN)
   expect(status).toBe(409)
   expect(json.Message).toContain(VIN)
   expect([...gateway.sandbox.shipments.values()].map(({ status: now }) => now)).not.toContain('canceled')
