@@ -1,15 +1,23 @@
 /** Promise: a gateway that is killed under load books nothing twice and loses nothing (contract, section 7). */
 
-import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
-import { newFolder } from '../command.ts'
 import { startGateway } from '../gateway.ts'
 import { size } from '../size.ts'
-import { startSandbox } from '../stand-in/stand-in.ts'
-import { book, claimOf, creations, expectBooked, expectUnknown, isCreation, ON_CREATION, statesOf } from './desk.ts'
+import {
+  book,
+  claimOf,
+  creations,
+  expectBooked,
+  expectUnknown,
+  isCreation,
+  ON_CREATION,
+  openSandbox,
+  statesOf,
+  testFolder,
+} from './desk.ts'
 import { end, startGatewayProcess } from './gateway-process.ts'
 import { killUnderLoad } from './kill-harness.ts'
 
@@ -44,11 +52,8 @@ test('the same harness finds the duplicates of a gateway that sends the unknown 
 
 /** A file for a store, a service, and a gateway beside which others run. */
 async function openBeside() {
-  const folder = newFolder('kill')
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const path = join(folder, 'store.db')
-  const sandbox = await startSandbox()
-  onTestFinished(() => sandbox.close())
+  const path = join(testFolder(), 'store.db')
+  const sandbox = await openSandbox()
   const { url, child } = await startGatewayProcess({ storeUrl: path, serviceUrl: sandbox.url })
   const begun = sandbox.next(isCreation)
   const startNext = async () => ({

@@ -11,9 +11,18 @@ import { openStore } from '../../src/store/open.ts'
 import { newFolder } from '../command.ts'
 import { OWN, startGateway } from '../gateway.ts'
 import { size, WHOLE } from '../size.ts'
-import { startSandbox } from '../stand-in/stand-in.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
-import { book, claimOf, creations, expectBooked, settleAs, settlementOf, shipments, statesOf } from './desk.ts'
+import {
+  book,
+  claimOf,
+  creations,
+  expectBooked,
+  openSandbox,
+  settleAs,
+  settlementOf,
+  shipments,
+  statesOf,
+} from './desk.ts'
 import { startGatewayProcess } from './gateway-process.ts'
 import { countUp, duplicates, startCallers, book as tryToBook } from './kill-harness.ts'
 
@@ -186,8 +195,7 @@ interface Pauses {
  */
 async function pauseUnderLoad({ pauses: most, shortestMs, longestMs, untilDuplicate, env }: Pauses) {
   const storeUrl = await server.createDatabase()
-  const sandbox = await startSandbox()
-  onTestFinished(() => sandbox.close())
+  const sandbox = await openSandbox()
   const way = await holdService(sandbox.url, (letThrough) => setTimeout(letThrough, Math.random() * HANDSHAKE_MS))
   const store = await openStore(storeUrl)
   onTestFinished(() => store.close())
