@@ -3,7 +3,6 @@ import { expect, onTestFinished, vi } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { settle } from '../../src/bookings/settlement.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
-import type { Catalog } from '../../src/mapping/catalog.ts'
 import type { Claim, Store } from '../../src/store/store.ts'
 import { newFolder } from '../command.ts'
 import { SETTINGS } from '../events/office.ts'
@@ -133,16 +132,15 @@ export function heartbeats(): (holds: () => unknown) => Promise<void> {
 /** Longer than the interval of heartbeats. */
 const HEARTBEAT_MS = 4_000
 
-let catalog: Promise<Catalog> | undefined
+const catalog = await loadMappings()
 
 /** Settles a booking as an operator does. */
-export async function settleAs(
+export function settleAs(
   store: Store,
   claim: Claim,
   settlement: Parameters<typeof settle>[1],
 ): ReturnType<typeof settle> {
-  catalog ??= loadMappings()
-  const deps = { store, catalog: await catalog, settings: SETTINGS, instance: 'operator' }
+  const deps = { store, catalog, settings: SETTINGS, instance: 'operator' }
   return settle(claim, settlement, deps)
 }
 
