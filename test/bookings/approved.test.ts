@@ -114,21 +114,6 @@ describe.each([true, false])('where approving books: %s', (approvalBooks) => {
     },
   )
 
-  test('an approval under a number that is booked is answered from that booking; once canceled, it is sent', async () => {
-    const { gateway } = await openQuoted(approvalBooks)
-    await expectAnsweredFrom(gateway, expectBooked(await book(gateway)))
-    // Nothing was approved, so the next booking asks for nothing.
-    await cancel(gateway)
-    sent(gateway)
-    expectBooked(await book(gateway))
-    expect(sent(gateway)).toEqual(['POST /v2/shipments'])
-    await cancel(gateway)
-    expectApproved(await approve(gateway), approvalBooks)
-    expect(shipments(gateway)).toHaveLength(approvalBooks ? 1 : 0)
-    expectBooked(await book(gateway))
-    expect(shipments(gateway)).toHaveLength(1)
-  })
-
   test('with APPROVAL_BOOKS=no a booking is sent without a question, with the id of the quote, and once', async () => {
     const { gateway, id } = await openApproved(approvalBooks, { env: { APPROVAL_BOOKS: 'no' } })
     // The service makes another shipment of the approval where the operator says wrongly that it makes none.

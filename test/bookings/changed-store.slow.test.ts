@@ -1,27 +1,27 @@
-/** Promise: a store that lacks bookings is refused, by the program as it is started (contract, section 7). */
+/** Promise: a store that lacks bookings is refused, by the program as it is started and while it runs (contract, section 7). */
 
 import { copyFileSync, cpSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
-import { cleanEnv, newFolder, ROOT, run, start } from '../command.ts'
-import { startSandbox } from '../stand-in/stand-in.ts'
-import { book, creations, expectBooked } from './desk.ts'
+import { expect, test, vi } from 'vitest'
+import { cleanEnv, ROOT, run, start } from '../command.ts'
+import { get } from '../gateway.ts'
+import { book, creations, expectBooked, openSandbox, testFolder } from './desk.ts'
 
-/** Promise: a gateway does not start on a store that may lack bookings, unless its operator says so (contract, section 7). */
+/*
+ * Promise: a gateway does not start on a store that may lack bookings, unless its operator says so (contract, section 7), and where the
+ * files of its store are lost, it sends no booking that a restart would forget (section 11; test/store/file-loss.slow.test.ts has the
+ * other ways to lose them).
+ */
 
 const TIME = { timeout: 40_000 }
 const MAIN = join(ROOT, 'src/main.ts')
 
 async function setUp() {
-  const folder = newFolder('changed-store')
+  const folder = testFolder()
   const data = join(folder, 'data')
   mkdirSync(data)
   const path = join(data, 'store.db')
-  const sandbox = await startSandbox()
-  onTestFinished(async () => {
-    await sandbox.close()
-    rmSync(folder, { recursive: true, force: true })
-  })
+  const sandbox = await openSandbox()
   const log = join(folder, 'emergency.ndjson')
   const options = (STORE_URL: string, EMERGENCY_LOG_FILE: string) => {
     const listeners = { V2_BASE_URL: sandbox.url, HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0' }
@@ -54,7 +54,7 @@ async function setUp() {
     expect(ended.err).toContain('--new-store')
   }
   const remove = () => ['', '-wal', '-shm'].map((end) => rmSync(path + end, { force: true }))
-  return { folder, data, path, serve, transload, made, unknown, refused, remove }
+  return { sandbox, folder, data, path, serve, transload, made, unknown, refused, remove }
 }
 
 type Place = Awaited<ReturnType<typeof setUp>>
@@ -133,4 +133,31 @@ test('a store that was copied away is not the store any more, and a doubt outliv
   await refused(/was copied to/)
   await transload('store', 'doubt', '--since', '1h')
   await serve(unknown('NEW'), { words: ['--new-store'] })
+})
+
+test.each(['an old copy is moved in place', 'the log is deleted'])('while it runs, %s', TIME, async (what) => {
+  const { sandbox, path, serve, made } = await setUp()
+  let id = ''
+  const isCertain = what === 'the log is deleted'
+  const lose = async (gateway: { url: string }) => {
+    id = await made('ONE')(gateway)
+    if (isCertain) {
+      rmSync(`${path}-wal`)
+    } else {
+      copyFileSync(path, `${path}.old`)
+      renameSync(`${path}.old`, path)
+    }
+    for (const ReferenceNumber of ['AFTER', 'ONE']) {
+      const { status, json } = await book(gateway, { ReferenceNumber })
+      expect(status).toBe(503)
+      expect(json).toEqual({ Message: expect.stringContaining('store'), TransportationBooked: 'No' })
+    }
+    await vi.waitFor(async () => expect((await get(gateway, '/readyz')).status).toBe(503), { timeout: 20_000 })
+    expect((await get(gateway, '/healthz')).status).toBe(200)
+    expect(creations({ sandbox })).toBe(1)
+  }
+  await serve(lose, { signal: 'SIGKILL' })
+  // A restart knows every booking, where nothing but the log was lost.
+  const again = { ReferenceNumber: 'ONE' }
+  if (isCertain) await serve(async (gateway) => expect(expectBooked(await book(gateway, again), true)).toBe(id))
 })

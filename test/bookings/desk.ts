@@ -1,12 +1,13 @@
+import { rmSync } from 'node:fs'
 import { expect, onTestFinished, vi } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { settle } from '../../src/bookings/settlement.ts'
 import { loadMappings } from '../../src/config/mappings.ts'
-import type { Catalog } from '../../src/mapping/catalog.ts'
 import type { Claim, Store } from '../../src/store/store.ts'
+import { newFolder } from '../command.ts'
 import { SETTINGS } from '../events/office.ts'
 import { type Answered, basic, post, type TestGateway } from '../gateway.ts'
-import type { Fault, RecordedRequest, Sandbox, Shipment } from '../stand-in/stand-in.ts'
+import { type Fault, type RecordedRequest, type Sandbox, type Shipment, startSandbox } from '../stand-in/stand-in.ts'
 
 /** The reference of the example. */
 export const REFERENCE = bookingExample.ReferenceNumber
@@ -19,6 +20,20 @@ export const HANDLE = /\bbk_[0-9a-f]{12}\b/
 
 /** The requests for a new shipment, for a fault. */
 export const ON_CREATION = { method: 'POST', path: '/v2/shipment*' }
+
+/** Makes an empty folder, which goes with the test. */
+export function testFolder(): string {
+  const folder = newFolder('bookings')
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Starts a service, which goes with the test. */
+export async function openSandbox(): Promise<Sandbox> {
+  const sandbox = await startSandbox()
+  onTestFinished(() => sandbox.close())
+  return sandbox
+}
 
 /** Books as an old integration does: the example, with changes. */
 export function book(
@@ -117,16 +132,15 @@ export function heartbeats(): (holds: () => unknown) => Promise<void> {
 /** Longer than the interval of heartbeats. */
 const HEARTBEAT_MS = 4_000
 
-let catalog: Promise<Catalog> | undefined
+const catalog = await loadMappings()
 
 /** Settles a booking as an operator does. */
-export async function settleAs(
+export function settleAs(
   store: Store,
   claim: Claim,
   settlement: Parameters<typeof settle>[1],
 ): ReturnType<typeof settle> {
-  catalog ??= loadMappings()
-  const deps = { store, catalog: await catalog, settings: SETTINGS, instance: 'operator' }
+  const deps = { store, catalog, settings: SETTINGS, instance: 'operator' }
   return settle(claim, settlement, deps)
 }
 

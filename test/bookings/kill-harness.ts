@@ -1,13 +1,11 @@
-import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { onTestFinished } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { ClaimState } from '../../src/store/store.ts'
-import { newFolder } from '../command.ts'
 import { basic } from '../gateway.ts'
-import { type Sandbox, startSandbox } from '../stand-in/stand-in.ts'
+import type { Sandbox } from '../stand-in/stand-in.ts'
+import { openSandbox, testFolder } from './desk.ts'
 import { end, type GatewayProcessOptions, launchGateway } from './gateway-process.ts'
 
 /** The options of the kills. */
@@ -42,12 +40,9 @@ const LONGEST_LIFE_MS = 800
 
 /** Lets callers book through a gateway that is killed and started again, and counts what the service has at the end. */
 export async function killUnderLoad({ kills, until, env = {}, ...options }: KillOptions): Promise<KillReport> {
-  const folder = newFolder('kills')
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const sandbox = await startSandbox()
-  onTestFinished(() => sandbox.close())
+  const storeUrl = join(testFolder(), 'store.db')
+  const sandbox = await openSandbox()
   sandbox.fail({ kind: 'delay', ms: SERVICE_TAKES_MS, times: 'always', on: { method: 'POST' } })
-  const storeUrl = join(folder, 'store.db')
   const launch = () => {
     const launched = launchGateway({ ...options, storeUrl, serviceUrl: sandbox.url, env })
     // It may be killed before it listens.

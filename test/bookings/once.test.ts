@@ -35,29 +35,6 @@ function expectConflict({ status, json }: Answered, message: RegExp): void {
 
 const keyed = (text: string) => ({ 'Idempotency-Key': text })
 
-describe('a free key', () => {
-  test('is claimed, sent, recorded and answered, each step dated and signed', async () => {
-    const gateway = await startGateway({ now: () => 1_000 })
-    const id = expectBooked(await book(gateway))
-    const claim = await claimOf(gateway)
-    expect(claim).toMatchObject({ state: 'booked', shipment: id, tenant: CLIENT.id, vin: bookingExample.VinNo })
-    const instance = expect.stringContaining(`/${process.pid}/`)
-    expect(await gateway.store.audit(claim.handle)).toEqual([
-      { at: 1_000, from: 'none', to: 'sending', instance, why: 'claimed' },
-      { at: 1_000, from: 'sending', to: 'booked', instance, why: 'made' },
-    ])
-    expect(shipments(gateway).map((shipment) => shipment.id)).toEqual([id])
-  })
-
-  test('has one winner among many callers at once; the others get the same reply', async () => {
-    const gateway = await startGateway()
-    const answers = await Promise.all(Array.from({ length: 12 }, () => book(gateway)))
-    expect(answers.filter(({ headers }) => !headers.has('idempotent-replayed'))).toHaveLength(1)
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
-    expect(creations(gateway)).toBe(1)
-  })
-})
-
 describe('a booking under way', () => {
   test('is waited for by the same one, and is no place for a different body', async () => {
     const gateway = await startGateway()
@@ -205,14 +182,6 @@ test('an unknown key is never sent again, with any body or after any time, and t
   expect(creations(gateway)).toBe(2)
   expect(await statesOf(gateway, key)).toEqual(['none', 'sending', 'unknown'])
   expect(gateway.lines()).toContainEqual(expect.objectContaining({ booking: key, why: 'late', level: 'error' }))
-})
-
-test('an unknown outcome is a 200 that says so to callers that only read those', async () => {
-  const gateway = await startGateway({ env: { ERROR_STATUS: 'ok' } })
-  gateway.sandbox.fail({ kind: 'reset-after', on: ON_CREATION })
-  for (const answer of [await book(gateway), await book(gateway)]) {
-    expect(answer).toMatchObject({ status: 200, json: { TransportationBooked: 'Unknown' } })
-  }
 })
 
 test('a replay is for the credential that booked, or one that the service lets read the shipment', async () => {

@@ -1,16 +1,14 @@
 /** Promise: a booking, its repetition and an outage in any order make one shipment (contract, section 7). */
 
-import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
-import { newFolder } from '../command.ts'
 import { type Answered, post, startGateway } from '../gateway.ts'
 import { runs } from '../size.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
-import { book, expectBooked, HANDLE, ON_CREATION, settleAs, settlementOf, shipments } from './desk.ts'
+import { book, expectBooked, HANDLE, ON_CREATION, settleAs, settlementOf, shipments, testFolder } from './desk.ts'
 
 /*
  * Promise: in every order of calls, cancellations, settlements and deaths, at two gateways on one store and with a service that
@@ -50,9 +48,7 @@ async function untilSent(send: () => Promise<Answered>): Promise<Answered> {
 
 /** Two gateways before one service, on two connections to one file. */
 async function openPair() {
-  const folder = newFolder('orders')
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const path = join(folder, 'store.db')
+  const path = join(testFolder(), 'store.db')
   const store = await openStore(path)
   const one = await startGateway({ store })
   const other = await startGateway({ store: await openStore(path), serviceUrl: one.sandbox.url })
@@ -72,7 +68,7 @@ test('in every order of what may happen', { timeout: LONG_MS }, async () => {
       const acknowledged = new Map<number, Set<string>>()
       const canceled = new Set<string>()
       const underWay = new Set<Promise<unknown>>()
-      const during = async <T>(work: Promise<T>): Promise<T> => {
+      const during = <T>(work: Promise<T>): Promise<T> => {
         underWay.add(work)
         return work.finally(() => underWay.delete(work))
       }

@@ -1,19 +1,28 @@
 /** Promise: a gateway that stood still for longer than its lease sends nothing (contract, section 7). */
 
 import type { ChildProcess } from 'node:child_process'
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createServer as createTlsServer } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
-import { newFolder } from '../command.ts'
 import { OWN, startGateway } from '../gateway.ts'
 import { size, WHOLE } from '../size.ts'
-import { startSandbox } from '../stand-in/stand-in.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
-import { book, claimOf, creations, expectBooked, settleAs, settlementOf, shipments, statesOf } from './desk.ts'
+import {
+  book,
+  claimOf,
+  creations,
+  expectBooked,
+  openSandbox,
+  settleAs,
+  settlementOf,
+  shipments,
+  statesOf,
+  testFolder,
+} from './desk.ts'
 import { startGatewayProcess } from './gateway-process.ts'
 import { countUp, duplicates, startCallers, book as tryToBook } from './kill-harness.ts'
 
@@ -30,15 +39,10 @@ const MORE_THAN_HALF_MS = 6_500
 const certificate = (name: string) => join(import.meta.dirname, '../http/certificates', name)
 
 let server: PostgresServer
-let folder: string
 beforeAll(async () => {
-  folder = newFolder('paused')
   server = await startPostgres()
 })
-afterAll(async () => {
-  await server.remove()
-  rmSync(folder, { recursive: true, force: true })
-})
+afterAll(() => server.remove())
 
 async function listen(made: Server): Promise<number> {
   await new Promise<void>((resolve) => made.listen(0, '127.0.0.1', resolve))
@@ -71,7 +75,7 @@ async function holdService(serviceUrl: string, hold: (letThrough: () => void) =>
 const MISTAKEN = { MISTAKE: 'the claim is not looked at again before the request' }
 
 /** Starts a gateway whose way to the service is held. */
-function startHeld(storeUrl: string, serviceUrl: string, env: Readonly<Record<string, string>> = {}, clock?: string) {
+function startHeld(storeUrl: string, serviceUrl: string, env: object = {}, clock?: string) {
   const own = { ...OWN, V2_CA_FILE: certificate('authority.pem'), ...env }
   const imports = [clock ?? [], 'MISTAKE' in env ? 'mistake.ts' : []].flat()
   return startGatewayProcess({ storeUrl, serviceUrl, env: own, imports })
@@ -113,7 +117,7 @@ const expectNotSent = {
 
 const stores = {
   postgres: () => server.createDatabase(),
-  sqlite: async () => join(folder, `${crypto.randomUUID()}.db`),
+  sqlite: async () => join(testFolder(), 'store.db'),
 }
 
 /** Each takes half a minute. */
@@ -168,31 +172,19 @@ const SETTLE_EVERY_MS = 300
 const HANDSHAKE_MS = 2_000
 const LONGEST_LIFE_MS = 3_000
 
-interface Pauses {
-  /** The most pauses of each gateway. */
-  readonly pauses: number
-  readonly shortestMs: number
-  readonly longestMs: number
-  /** Pauses no more once the service has booked a reference twice. */
-  readonly untilDuplicate?: boolean
-  /** Settings of both gateways. */
-  readonly env?: Readonly<Record<string, string>>
-}
-
 /**
  * Lets callers book through two gateways that are paused at random, one with a clock an hour ahead, while an operator settles.
  * Returns the shipments beyond the first of a reference, the acknowledged bookings that somebody lacks, and the settlements that were
- * changed afterwards.
+ * changed afterwards. Gateways with a mistake are paused until the service has booked a reference twice.
  */
-async function pauseUnderLoad({ pauses: most, shortestMs, longestMs, untilDuplicate, env }: Pauses) {
+async function pauseUnderLoad(most: number, [shortestMs, longestMs]: readonly [number, number], env: object = {}) {
   const storeUrl = await server.createDatabase()
-  const sandbox = await startSandbox()
-  onTestFinished(() => sandbox.close())
+  const sandbox = await openSandbox()
   const way = await holdService(sandbox.url, (letThrough) => setTimeout(letThrough, Math.random() * HANDSHAKE_MS))
   const store = await openStore(storeUrl)
   onTestFinished(() => store.close())
   const start = (clock?: string) => {
-    const EMERGENCY_LOG_FILE = join(folder, `${crypto.randomUUID()}.ndjson`)
+    const EMERGENCY_LOG_FILE = join(testFolder(), 'emergency.ndjson')
     // Longer than any pause: it is not the time-out that keeps a request from being sent.
     return startHeld(storeUrl, way, { UPSTREAM_TIMEOUT_MS: '30000', EMERGENCY_LOG_FILE, ...env }, clock)
   }
@@ -219,7 +211,7 @@ async function pauseUnderLoad({ pauses: most, shortestMs, longestMs, untilDuplic
 
   let pauses = 0
   const pauser = async ({ child }: { readonly child: ChildProcess }) => {
-    for (let nth = 0; nth < most && !(untilDuplicate && duplicates(sandbox) > 0); nth += 1) {
+    for (let nth = 0; nth < most && !('MISTAKE' in env && duplicates(sandbox) > 0); nth += 1) {
       await pause(Math.random() * LONGEST_LIFE_MS)
       child.kill('SIGSTOP')
       await pause(shortestMs + Math.random() * (longestMs - shortestMs))
@@ -245,7 +237,7 @@ test('gateways that are paused under load book nothing twice, lose nothing and o
 }, async () => {
   // A sample takes half a minute.
   const pauses = size(2, 20)
-  const report = await pauseUnderLoad({ pauses, shortestMs: SECOND_MS, longestMs: 20 * SECOND_MS })
+  const report = await pauseUnderLoad(pauses, [SECOND_MS, 20 * SECOND_MS])
   expect(report).toMatchObject({ pauses: 2 * pauses, duplicates: 0, lost: 0, overwritten: 0 })
   expect(report.references).toBeGreaterThan(pauses)
 })
@@ -265,8 +257,7 @@ if (WHOLE) {
 
   test('the same harness finds the duplicates of such gateways', { timeout: LONG_MS }, async () => {
     // Long enough for the other gateway and the operator; the first pause mostly will do.
-    const times = { pauses: 12, shortestMs: 12 * SECOND_MS, longestMs: 15 * SECOND_MS }
-    const report = await pauseUnderLoad({ ...times, untilDuplicate: true, env: MISTAKEN })
+    const report = await pauseUnderLoad(12, [12 * SECOND_MS, 15 * SECOND_MS], MISTAKEN)
     expect(report.duplicates).toBeGreaterThan(0)
   })
 }

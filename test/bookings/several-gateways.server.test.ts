@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { openStore } from '../../src/store/open.ts'
-import { get, post, startGateway } from '../gateway.ts'
+import { post, startGateway } from '../gateway.ts'
 import { size } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { ask, book, claimOf, creations, expectBooked, isCreation, OTHER_VIN, shipments, statesOf } from './desk.ts'
@@ -62,13 +62,10 @@ test('every reference is booked once, with many callers at once', { timeout: LON
   }
   await Promise.all(Array.from({ length: 8 }, lane))
   expect(creations(one)).toBe(REFERENCES)
-  expect(new Set(shipments(one).map(({ external_id }) => external_id)).size).toBe(REFERENCES)
   // Both won some, or there was no race.
   const winners = one.sandbox.requests.filter(isCreation).map(({ headers }) => headers['x-request-id'])
   const own = one.lines().filter(({ id }) => winners.includes(String(id))).length
   expect(Math.min(own, REFERENCES - own)).toBeGreaterThan(REFERENCES / 20)
-  const states = (await one.store.listClaims({ limit: REFERENCES * 2 })).map(({ state }) => state)
-  expect(states).toEqual(Array.from({ length: REFERENCES }, () => 'booked'))
 })
 
 test.each([true, false])(
@@ -126,17 +123,6 @@ test('the clock of a gateway that is an hour ahead decides nothing', { timeout: 
       ids.push(idOf(await book(gateway, { ReferenceNumber: '', DeliveryName: `Of ${order[0]?.url}` })))
     }
     expect(new Set(ids).size).toBe(1)
-  }
-  // Both agree on the newest shipment of a reference, whichever booked it last.
-  for (const [nth, order] of [gateways, gateways.toReversed()].entries()) {
-    const ReferenceNumber = `TWO-${nth}`
-    for (const [index, gateway] of order.entries()) {
-      expectBooked(await book(gateway, { ReferenceNumber, VinNo: VINS[index] }))
-    }
-    for (const gateway of gateways) {
-      const { json } = await get(gateway, `/getShipment.php?ReferenceNumber=${ReferenceNumber}`)
-      expect(json.VinNo).toBe(VINS[1])
-    }
   }
   // A quote is remembered, and all is dated, by the store's clock.
   await quote(one, 'W-1', { EquipmentType: 'ENCLOSED AUTO' })

@@ -16,12 +16,17 @@ import { runs } from '../size.ts'
 
 const VINS = ['', bookingExample.VinNo, OTHER_VIN] as const
 
-/** Two jobs, each with the two names that a quote gives it: a name is the job and which of the two. */
+/** The two names that a quote gives a job. */
+const FIELDS = { number: 'ShipmentNumber', order: 'OrderRefNumber' } as const
+type Which = keyof typeof FIELDS
+const BOTH: readonly Which[] = ['number', 'order']
+
+/** Two jobs; a name is the job and which of the two. */
 const job = fc.constantFrom('1', '2')
-const kind = fc.constantFrom('number', 'order')
+const kind = fc.constantFrom(...BOTH)
 const step = fc.oneof(
   fc.record({ act: fc.constantFrom('Get Rate', 'Update Rate'), job }),
-  fc.record({ act: fc.constant('approve'), job, by: fc.subarray(['number', 'order'], { minLength: 1 }) }),
+  fc.record({ act: fc.constant('approve'), job, by: fc.subarray([...BOTH], { minLength: 1 }) }),
   fc.record({ act: fc.constantFrom('book', 'book', 'read', 'cancel'), job, kind, vin: fc.constantFrom(...VINS) }),
 )
 
@@ -49,14 +54,13 @@ async function play(gateway: TestGateway, run: number, { steps, approvalBooks, r
   let things: readonly Thing[] = []
   const unknown = () => live().filter(({ id }) => !things.some((thing) => thing.id === id))
   const nameOf = (of: string, which: string) => `${which}-${of}-${run}`
+  const namesOf = (of: string, by: readonly Which[]) =>
+    Object.fromEntries(by.map((which) => [FIELDS[which], nameOf(of, which)]))
   const named = (name: string, vin: string) => ({ ReferenceNumber: name, ...(vin !== '' && { VinNo: vin }) })
 
   /** At most one shipment comes of an approval, and none where the job is booked under the names that it gives. */
-  async function approve(of: string, by: readonly string[]) {
-    const names = {
-      ...(by.includes('number') && { ShipmentNumber: nameOf(of, 'number') }),
-      ...(by.includes('order') && { OrderRefNumber: nameOf(of, 'order') }),
-    }
+  async function approve(of: string, by: readonly Which[]) {
+    const names = namesOf(of, by)
     const { status, json } = await post(gateway, '/getShippingQuote.php', { ActionName: 'Accept Rate', ...names })
     const added = unknown().map(({ id }) => ({ id, job: of, booked: undefined }))
     // Under the names of the approval, and the quote's own number.
@@ -89,7 +93,8 @@ async function play(gateway: TestGateway, run: number, { steps, approvalBooks, r
   /** Never the shipment of another job or vehicle is canceled, and the one that is meant where it is plain which that is. */
   async function cancel(of: string, name: string, vin: string) {
     const { status } = await post(gateway, '/deleteShipment.php', named(name, vin))
-    const gone = things.filter(({ id }) => !live().some((shipment) => shipment.id === id))
+    const alive = live().map(({ id }) => id)
+    const gone = things.filter(({ id }) => !alive.includes(id))
     for (const thing of gone) {
       expect(thing.job).toBe(of)
       if (vin !== '') expect(['', vin]).toContain(thing.booked?.vin ?? '')
@@ -116,7 +121,7 @@ async function play(gateway: TestGateway, run: number, { steps, approvalBooks, r
     } else if ('by' in one) {
       await approve(one.job, one.by)
     } else {
-      const names = { ShipmentNumber: nameOf(one.job, 'number'), OrderRefNumber: nameOf(one.job, 'order') }
+      const names = namesOf(one.job, BOTH)
       await post(gateway, '/getShippingQuote.php', { ...quoteExample, ActionName: one.act, ...names })
     }
     expect(new Set(live().map(({ id }) => id))).toEqual(new Set(things.map(({ id }) => id)))

@@ -1,10 +1,10 @@
-import { NO_LEASE } from '../../../src/bookings/protocol.ts'
+import { type Lease, NO_LEASE } from '../../../src/bookings/protocol.ts'
 import { checkShipments } from './invariants.ts'
 import { createJobs, operationAt, type StoreEnd, type Witness, withoutOld } from './jobs.ts'
 import { isRead, type Job } from './programs.ts'
 import { type Budget, CALLS, type Scenario, TICK_MS } from './scenarios.ts'
 import { createTables } from './table.ts'
-import { type Gateway, inGateway, instanceName, newWorld, type Progress, type Request, type World } from './world.ts'
+import { type Gateway, inGateway, type Progress, type Request, type World } from './world.ts'
 
 /** One thing that may happen next. */
 export interface Move {
@@ -21,12 +21,14 @@ export async function createMoves({ calls, budget }: Scenario, witness: Witness)
   const tables = createTables()
   const jobs = createJobs(tables, witness)
 
+  /** Returns the world before anything happened: both gateways run and have renewed their leases. */
   async function first(): Promise<World> {
+    const lease: Lease = { ...NO_LEASE, confirmedAt: { monotonic: 0, wall: 0 } }
+    const gateways = [0, 1].map((gateway) => ({ instance: instanceName(gateway, 0), lease, backlog: [] }))
     let { empty: table } = tables
-    for (const gateway of [0, 1]) {
-      table = (await tables.perform(table, 'renewLease', [instanceName(gateway, 0), 0], 0)).table
-    }
-    return newWorld(table, budget)
+    for (const { instance } of gateways) table = (await tables.perform(table, 'renewLease', [instance, 0], 0)).table
+    const nothing = { log: [], requests: [], shipments: [], events: [], jobs: {}, begun: [], over: [], recorded: [] }
+    return { ...nothing, time: 0, table, gateways, mistakes: 0, left: budget }
   }
 
   /** Begins a job together with its first operation, where it waits for the store. */
@@ -147,6 +149,8 @@ export async function createMoves({ calls, budget }: Scenario, witness: Witness)
 
   return { first: await first(), movesOf }
 }
+
+const instanceName = (gateway: number, start: number): string => `gateway-${gateway}-${start}`
 
 /** Tells if a claim is under way whose gateway has not renewed its lease now. */
 function isAbandoned({ table: { row, renewals }, time }: World): boolean {

@@ -69,7 +69,7 @@ export function programOf(job: Job): Program {
       return (ports) => recordOf(job.instance, ports).canceledLater(TENANT, [job.shipment], async () => true)
     case 'event':
       // The queue of events logs a failure, and tries again.
-      return (ports) => lookAt(job.shipment, provingOf(job.instance, ports)).catch(() => undefined)
+      return (ports) => lookAt(job.shipment, job.instance, ports).catch(() => undefined)
     case 'settle':
       return (ports) =>
         operate(ports, (claim, deps) => settle(claim, { shipment: job.shipment, number: undefined }, deps))
@@ -177,22 +177,12 @@ function recordOf(instance: string, ports: Ports) {
   })
 }
 
-/** The reads of each instance, and the ports of the run that uses them: their cache is large, and decides nothing here. */
-const provings = new Map<string, { readonly ports: Ports; readonly proving: Proving }>()
-type Proving = ReturnType<typeof createProving>
-
-function provingOf(instance: string, ports: Ports): Proving {
-  const found = provings.get(instance)
-  if (found) {
-    Object.assign(found.ports, ports)
-    return found.proving
-  }
-  const own = { ...ports }
+async function lookAt(name: string, instance: string, ports: Ports): Promise<void> {
   const proving = createProving({
-    store: storeOf(own),
+    store: storeOf(ports),
     service: {
       send: async ({ path }) => {
-        const shipment = await own.ask('read', path)
+        const shipment = await ports.ask('read', path)
         return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(shipment)) }
       },
     },
@@ -202,11 +192,6 @@ function provingOf(instance: string, ports: Ports): Proving {
     log,
     onHealed: () => {},
   })
-  provings.set(instance, { ports: own, proving })
-  return proving
-}
-
-async function lookAt(name: string, proving: Proving): Promise<void> {
   const event = { name, how: 'webhook', mayBeCanceled: false, failures: 0 } as const
   // The service of the exploration looks at no account.
   const own = { account: {} as Account, profile: commonProfile({ config, settings }) }

@@ -1,4 +1,4 @@
-import { type Lease, NO_LEASE } from '../../../src/bookings/protocol.ts'
+import type { Lease } from '../../../src/bookings/protocol.ts'
 import type { LateWork, Unrecorded } from '../../../src/bookings/record.ts'
 import type { Job } from './programs.ts'
 import type { Operation, Part } from './replay.ts'
@@ -48,28 +48,6 @@ export interface World {
   /** How often an operator said `not booked` of what is booked or still may be. */
   readonly mistakes: number
   readonly left: Budget
-}
-
-export const instanceName = (gateway: number, start: number): string => `gateway-${gateway}-${start}`
-
-/** Returns the world before anything happened: both gateways run and have renewed their leases. */
-export function newWorld(table: Table, left: Budget): World {
-  const lease: Lease = { ...NO_LEASE, confirmedAt: { monotonic: 0, wall: 0 } }
-  return {
-    time: 0,
-    table,
-    log: [],
-    requests: [],
-    shipments: [],
-    events: [],
-    gateways: [0, 1].map((gateway) => ({ instance: instanceName(gateway, 0), lease, backlog: [] })),
-    jobs: {},
-    begun: [],
-    over: [],
-    recorded: [],
-    mistakes: 0,
-    left,
-  }
 }
 
 /** Returns text that is equal for equal worlds. */
