@@ -74,5 +74,5 @@ export async function tried(
   for await (const [, result] of tryAll(wanted, trial, { bookings: true, isStage: true, ...allowed })) all.push(result)
   const requests = sandbox.requests.map(({ method, path }) => `${method} ${shape(path)}`)
   const [result] = all
-  return { result, all, sandbox, requests, journal, file, clean: () => cleanUp(trial, journal) }
+  return { result, all, sandbox, requests, file, clean: () => cleanUp(trial, journal) }
 }
