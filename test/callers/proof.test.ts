@@ -162,27 +162,25 @@ describe('an answer that proves nothing', () => {
   })
 })
 
-describe('a stored booking', () => {
-  test.each<[fault: Fault, status: number]>([
-    [{ kind: 'status', status: 403 }, 403],
-    [{ kind: 'status', status: 429 }, 429],
-    [{ kind: 'status', status: 500 }, 502],
-    [{ kind: 'status', status: 503, times: 'always' }, 503],
-    [{ kind: 'body', body: '[]' }, 502],
-    [{ kind: 'timeout-unprocessed' }, 504],
-  ])('is never called not booked after another process: its read gives %j', async (fault, status) => {
-    const first = await startGateway()
-    await book(first, 'R-1', OWNER)
-    const env = { UPSTREAM_TIMEOUT_MS: '1000' }
-    const second = await startGateway({ env, store: first.store, serviceUrl: first.sandbox.url })
-    const [claim] = await first.store.listClaims({})
-    first.sandbox.fail({ ...fault, on: { path: `/v2/shipments/${claim?.shipment}` } })
-    const doubtful = await book(second, 'R-1', OWNER)
-    expect(doubtful.status).toBe(status)
-    expect(doubtful.json.TransportationBooked).toBe('Unknown')
-    first.sandbox.clearFaults()
-    expect((await book(second, 'R-1', OWNER)).json.TransportationBooked).toBe('Yes')
-  })
+test.each<[fault: Fault, status: number]>([
+  [{ kind: 'status', status: 403 }, 403],
+  [{ kind: 'status', status: 429 }, 429],
+  [{ kind: 'status', status: 500 }, 502],
+  [{ kind: 'status', status: 503, times: 'always' }, 503],
+  [{ kind: 'body', body: '[]' }, 502],
+  [{ kind: 'timeout-unprocessed' }, 504],
+])('a booking is never called not booked after another process: its read gives %j', async (fault, status) => {
+  const first = await startGateway()
+  await book(first, 'R-1', OWNER)
+  const env = { UPSTREAM_TIMEOUT_MS: '1000' }
+  const second = await startGateway({ env, store: first.store, serviceUrl: first.sandbox.url })
+  const [claim] = await first.store.listClaims({})
+  first.sandbox.fail({ ...fault, on: { path: `/v2/shipments/${claim?.shipment}` } })
+  const doubtful = await book(second, 'R-1', OWNER)
+  expect(doubtful.status).toBe(status)
+  expect(doubtful.json.TransportationBooked).toBe('Unknown')
+  first.sandbox.clearFaults()
+  expect((await book(second, 'R-1', OWNER)).json.TransportationBooked).toBe('Yes')
 })
 
 describe('a passed-through call', () => {

@@ -65,19 +65,13 @@ const REQUESTS: readonly Buffer[] = [
 ]
 
 /** The end of a request: the caller sends all or part of it, then waits, closes or resets the connection. */
-interface Behavior {
-  readonly request: number
-  readonly from: number
-  readonly part: number
-  readonly ending: 'waits' | 'ends' | 'resets' | 'asks more'
-}
-
-const anyBehavior: fc.Arbitrary<Behavior> = fc.record({
+const anyBehavior = fc.record({
   request: fc.nat({ max: REQUESTS.length - 1 }),
   from: fc.integer({ min: 1, max: 3 }),
   part: fc.constantFrom(0.2, 0.6, 0.98, 1, 1, 1, 1),
   ending: fc.constantFrom('waits', 'waits', 'ends', 'resets', 'asks more'),
 })
+type Behavior = typeof anyBehavior extends fc.Arbitrary<infer T> ? T : never
 
 /** A service that answers, fails, breaks off or says nothing, in turn. */
 async function openUnreliable() {

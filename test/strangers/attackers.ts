@@ -5,14 +5,14 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { agentOf, callFrom } from './call.ts'
 
 /*
- * Attackers, in a separate process: node test/strangers/attackers.ts <url> <seconds> <id> <addresses> <kinds>
- * From each address of 127.0.0.0/8, the kinds attack at once. It says `begun` when the first is answered,
+ * Attackers, in a separate process: node test/strangers/attackers.ts <url> <seconds> <id>
+ * From fifty addresses of 127.0.0.0/8, all kinds attack at once. It says `begun` when the first is answered,
  * and at the end in one line how often each status came back, and which share of a processor it took.
  */
 
-const [url = '', seconds = '1', id = 'demo', addresses = '50', kinds = 'wrong,unknown,long,slow,large'] =
-  process.argv.slice(2)
+const [url = '', seconds = '', id = ''] = process.argv.slice(2)
 
+const ADDRESSES = 50
 const TRICKLE_MS = 500
 const PAUSE_MS = 200
 const REFERENCES = 50
@@ -21,18 +21,18 @@ const SLOW_BYTES = 8_000
 const LARGE_BYTES = 250_000
 
 /** The concurrent attacks of each address. */
-const KINDS: Readonly<Record<string, readonly [count: number, attack: (from: string) => Promise<void>]>> = {
+const KINDS = [
   /** Books as a caller, with wrong secrets. */
-  wrong: [2, callAgain('wrong', () => `${id}:${randomUUID()}`)],
+  [2, callAgain('wrong', () => `${id}:${randomUUID()}`)],
   /** Books with unknown ids. */
-  unknown: [1, callAgain('unknown', () => `${randomUUID()}:${randomUUID()}`)],
+  [1, callAgain('unknown', () => `${randomUUID()}:${randomUUID()}`)],
   /** Books with credentials of 8 KB. */
-  long: [1, callAgain('long', () => `${id}:${randomUUID()}${LONG}`)],
+  [1, callAgain('long', () => `${id}:${randomUUID()}${LONG}`)],
   /** Sends bodies that never end. */
-  slow: [4, dribble('slow', SLOW_BYTES)],
+  [4, dribble('slow', SLOW_BYTES)],
   /** Sends large bodies that lack their last bytes: from fifty addresses 25 MB. */
-  large: [2, dribble('large', LARGE_BYTES)],
-}
+  [2, dribble('large', LARGE_BYTES)],
+] as const
 
 const until = performance.now() + Number(seconds) * 1_000
 const statuses: Record<string, number> = {}
@@ -78,12 +78,8 @@ function dribble(kind: string, bytes: number) {
   }
 }
 
-const sources = Array.from({ length: Number(addresses) }, (_, i) => `127.0.0.${i + 2}`)
-const attacks = kinds.split(',').flatMap((kind) => {
-  const [times, attack] = KINDS[kind] ?? []
-  if (!attack) throw new Error(`${kind} is none of ${Object.keys(KINDS).join(', ')}.`)
-  return Array.from({ length: times ?? 0 }, () => attack)
-})
+const sources = Array.from({ length: ADDRESSES }, (_, i) => `127.0.0.${i + 2}`)
+const attacks = KINDS.flatMap(([times, attack]) => Array<typeof attack>(times).fill(attack))
 await Promise.all(sources.flatMap((from) => attacks.map((attack) => attack(from))))
 const { user, system } = process.cpuUsage()
 // The share of a processor that it took.

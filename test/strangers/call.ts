@@ -5,7 +5,7 @@ export interface Call {
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: object | string
-  /** @default of any loopback address */
+  /** @default one without an address of its own */
   readonly agent?: Agent
 }
 
@@ -18,7 +18,7 @@ export interface Answer {
 }
 
 /** Keeps connections from a loopback address; Linux answers on all of 127.0.0.0/8. */
-export const agentOf = (localAddress: string): Agent => new Agent({ connect: { localAddress } })
+export const agentOf = (localAddress: string): Agent => new Agent({ localAddress })
 
 const ANY = new Agent()
 

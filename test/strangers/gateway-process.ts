@@ -3,22 +3,11 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
-import type { Claim, Link } from '../../src/store/store.ts'
 import { serve } from '../callers/commands.ts'
 import { linksOf } from '../callers/edge.ts'
 import { newFolder } from '../command.ts'
-import { type Sandbox, startSandbox } from '../stand-in/stand-in.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
 import type { Defense } from './weakened.ts'
-
-/** A gateway in a separate process, in front of the stand-in of the service. */
-export interface GatewayProcess {
-  readonly url: string
-  readonly sandbox: Sandbox
-  /** Returns the current usage of the process. */
-  readonly measure: () => Measured
-  /** Stops the gateway, and returns the content of its store. */
-  readonly stop: () => Promise<Stored>
-}
 
 /** The usage of a process (proc(5)). */
 export interface Measured {
@@ -27,12 +16,6 @@ export interface Measured {
   /** How long its main thread ran, and how long it waited for a processor, in nanoseconds. */
   readonly ranNs: number
   readonly waitedNs: number
-}
-
-/** The content of a store. */
-export interface Stored {
-  readonly claims: readonly Claim[]
-  readonly links: readonly Link[]
 }
 
 export interface GatewayProcessOptions {
@@ -50,8 +33,11 @@ export interface GatewayProcessOptions {
 
 const KILOBYTE = 1024
 
+/** A gateway in a separate process, in front of the stand-in of the service. */
+export type GatewayProcess = Awaited<ReturnType<typeof startGatewayProcess>>
+
 /** Starts such a gateway as the image does, with a store on disk, and ends it with the test. */
-export async function startGatewayProcess(options: GatewayProcessOptions): Promise<GatewayProcess> {
+export async function startGatewayProcess(options: GatewayProcessOptions) {
   const { env, credentials, program, without } = options
   const sandbox = await startSandbox({ credentials })
   const folder = newFolder('strangers')
@@ -78,7 +64,9 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
   return {
     url: gateway.url,
     sandbox,
+    /** Returns the current usage of the process. */
     measure: () => measure(gateway.pid),
+    /** Stops the gateway, and returns the content of its store. */
     stop: async () => {
       gateway.signal('SIGTERM')
       await gateway.ended

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { atOnce, statuses } from '../callers/edge.ts'
 import { OWN } from '../gateway.ts'
-import { agentOf, callFrom } from './call.ts'
 import { startGatewayProcess } from './gateway-process.ts'
+import { connectFrom } from './sockets.ts'
 
 const CALLS = 2_000
 const SOURCES = 50
@@ -23,15 +23,16 @@ test('two thousand large bodies from fifty addresses take no more memory than th
   gateway.sandbox.fail({ kind: 'delay', ms: SERVICE_TAKES_MS, times: 'always', on })
   const short = JSON.stringify(quoteExample).slice(0, -1)
   const body = `${short},"Padding":"${' '.repeat(BODY_BYTES - short.length)}"}`
-  const agents = Array.from({ length: SOURCES }, (_, i) => agentOf(`127.0.0.${i + 2}`))
-  const perSource = CALLS / SOURCES
-  const told = await Promise.all(
-    agents.map((agent) =>
-      atOnce(perSource, () => callFrom(gateway.url, { path: '/getShippingQuote.php', body, agent })),
-    ),
-  )
-  const counts = statuses(told.flat())
-  // The rest of a refused body is not read: its connection may break.
+  const head = `POST /getShippingQuote.php HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n`
+  const answers = await atOnce(CALLS, async (i) => {
+    const { socket, write, reply } = await connectFrom(gateway, `127.0.0.${2 + (i % SOURCES)}`)
+    write(head + body)
+    // The rest of a refused body is not read: its connection may end without a reply.
+    const { status } = (await reply) ?? { status: 0 }
+    socket.destroy()
+    return { status }
+  })
+  const counts = statuses(answers)
   expect(Object.keys(counts).filter((status) => !/^(200|429|503|0)$/.test(status))).toEqual([])
   expect(counts[200]).toBeGreaterThan(SOURCES)
   expect(gateway.measure().peakMegabytes).toBeLessThan(MOST_MEGABYTES)
