@@ -175,23 +175,15 @@ describe('the headers of a reply', () => {
   test('X-Request-Id is on every one, with any outcome', async () => {
     const gateway = await startGateway()
     const replies = [
-      ...['/', '/healthz', '/readyz', '/openapi.json', '/nothing', '/%zz', '/v2/%2e%2e/x', '/getShipment.php'].map(
-        (path) => request(gateway, path),
+      ...['/', '/healthz', '/openapi.json', '/nothing', '/%zz', '/v2/%2e%2e/x', '/getShipment.php'].flatMap((path) =>
+        ['GET', 'HEAD', 'POST'].map((method) => request(gateway, path, method)),
       ),
-      ...[
-        '/v2/quote',
-        '/createShipment.php',
-        '/dry-run/createShipment.php',
-        '/oauth2/token',
-        '/nothing',
-        '/healthz',
-      ].map((path) => request(gateway, path, 'POST')),
-      ...['/healthz', '/v2/quote', '/getShipment.php'].map((path) => request(gateway, path, 'HEAD')),
+      ...['/v2/quote', '/createShipment.php', '/dry-run/createShipment.php', '/oauth2/token'].map((path) =>
+        request(gateway, path, 'POST'),
+      ),
       request(gateway, '/healthz', 'TRACE'),
       request(gateway, '/healthz', 'GET', 'Host: y\r\n'),
-      request(gateway, '/healthz', 'GET', 'Expect: coffee\r\n'),
       request(gateway, '/healthz', 'GET', `Big: ${'x'.repeat(20_000)}\r\n`),
-      request(gateway, '/createShipment.php', 'POST', 'Transfer-Encoding: gzip, chunked\r\n'),
       send(gateway, 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n'),
       send(gateway, 'GARBAGE\r\n\r\n'),
     ]
