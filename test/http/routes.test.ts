@@ -307,6 +307,18 @@ describe('above MAX_IN_FLIGHT', () => {
     expect((await after).status).toBe(200)
   })
 
+  test('a source is an address of IPv4, in any spelling, or a network /64 of IPv6', async () => {
+    const service = await openHoldingService()
+    const env = { TRUST_PROXY: '127.0.0.1', SOURCE_IN_FLIGHT: '1' }
+    const gateway = await startGateway({ env, serviceUrl: service.url })
+    const ask = (address: string) => get(gateway, '/v2/x', { 'x-forwarded-for': address })
+    const underWay = [ask('2001:db8:1:2::1'), ask('192.0.2.1'), ask('2001:db8:1:3::1'), ask('192.0.2.2')]
+    await service.arrived(4)
+    for (const address of ['2001:DB8:1:2:ffff::2', '::ffff:192.0.2.1']) expect((await ask(address)).status).toBe(429)
+    service.release({})
+    for (const call of underWay) expect((await call).status).toBe(200)
+  })
+
   test('ERROR_STATUS=ok says so with 200', async () => {
     const service = await openHoldingService()
     const gateway = await startGateway({
