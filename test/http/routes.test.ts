@@ -314,7 +314,7 @@ describe('above MAX_IN_FLIGHT', () => {
     const ask = (address: string) => get(gateway, '/v2/x', { 'x-forwarded-for': address })
     const underWay = [ask('2001:db8:1:2::1'), ask('192.0.2.1'), ask('2001:db8:1:3::1'), ask('192.0.2.2')]
     await service.arrived(4)
-    for (const address of ['2001:DB8:1:2:ffff::2', '::ffff:192.0.2.1']) expect((await ask(address)).status).toBe(429)
+    for (const address of ['2001:DB8:1:2:ffff::2', '::FFFF:c000:0201']) expect((await ask(address)).status).toBe(429)
     service.release({})
     for (const call of underWay) expect((await call).status).toBe(200)
   })
