@@ -175,23 +175,15 @@ describe('the headers of a reply', () => {
   test('X-Request-Id is on every one, with any outcome', async () => {
     const gateway = await startGateway()
     const replies = [
-      ...['/', '/healthz', '/readyz', '/openapi.json', '/nothing', '/%zz', '/v2/%2e%2e/x', '/getShipment.php'].map(
-        (path) => request(gateway, path),
+      ...['/', '/healthz', '/openapi.json', '/nothing', '/%zz', '/v2/%2e%2e/x', '/getShipment.php'].flatMap((path) =>
+        ['GET', 'HEAD', 'POST'].map((method) => request(gateway, path, method)),
       ),
-      ...[
-        '/v2/quote',
-        '/createShipment.php',
-        '/dry-run/createShipment.php',
-        '/oauth2/token',
-        '/nothing',
-        '/healthz',
-      ].map((path) => request(gateway, path, 'POST')),
-      ...['/healthz', '/v2/quote', '/getShipment.php'].map((path) => request(gateway, path, 'HEAD')),
+      ...['/v2/quote', '/createShipment.php', '/dry-run/createShipment.php', '/oauth2/token'].map((path) =>
+        request(gateway, path, 'POST'),
+      ),
       request(gateway, '/healthz', 'TRACE'),
       request(gateway, '/healthz', 'GET', 'Host: y\r\n'),
-      request(gateway, '/healthz', 'GET', 'Expect: coffee\r\n'),
       request(gateway, '/healthz', 'GET', `Big: ${'x'.repeat(20_000)}\r\n`),
-      request(gateway, '/createShipment.php', 'POST', 'Transfer-Encoding: gzip, chunked\r\n'),
       send(gateway, 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n'),
       send(gateway, 'GARBAGE\r\n\r\n'),
     ]
@@ -313,6 +305,18 @@ describe('above MAX_IN_FLIGHT', () => {
     await service.arrived(3)
     service.release({ shipment_id: 'r', price: 2 })
     expect((await after).status).toBe(200)
+  })
+
+  test('a source is an address of IPv4, in any spelling, or a network /64 of IPv6', async () => {
+    const service = await openHoldingService()
+    const env = { TRUST_PROXY: '127.0.0.1', SOURCE_IN_FLIGHT: '1' }
+    const gateway = await startGateway({ env, serviceUrl: service.url })
+    const ask = (address: string) => get(gateway, '/v2/x', { 'x-forwarded-for': address })
+    const underWay = [ask('2001:db8:1:2::1'), ask('192.0.2.1'), ask('2001:db8:1:3::1'), ask('192.0.2.2')]
+    await service.arrived(4)
+    for (const address of ['2001:DB8:1:2:ffff::2', '::FFFF:c000:0201']) expect((await ask(address)).status).toBe(429)
+    service.release({})
+    for (const call of underWay) expect((await call).status).toBe(200)
   })
 
   test('ERROR_STATUS=ok says so with 200', async () => {

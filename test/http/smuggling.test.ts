@@ -23,25 +23,20 @@ const FORM = `TempShipFromPostalCode=10314&TempShipToPostalCode=33166&x=${HIDDEN
 const chunk = (data: string) => `${data.length.toString(16)}\r\n${data}\r\n`
 const LAST = '0\r\n\r\n'
 
-/** The hidden request behind what would be the end for a reader of chunks, and within for a reader of lengths. */
-const behind = (encoding: string): Variant => {
-  const body = LAST + HIDDEN
-  return { what: `behind: ${encoding}`, headers: `Content-Length: ${body.length}\r\n${encoding}\r\n`, body }
-}
-/** The same with the headers the other way round. */
-const behindToo = (encoding: string): Variant => {
-  const body = LAST + HIDDEN
-  return { what: `behind, first: ${encoding}`, headers: `${encoding}\r\nContent-Length: ${body.length}\r\n`, body }
-}
-/** Within a chunk, where a reader of lengths would have ended before. */
-const within = (encoding: string): Variant => {
-  const body = chunk(FORM) + LAST
-  return { what: `within: ${encoding}`, headers: `Content-Length: 4\r\n${encoding}\r\n`, body }
-}
-/** Within a chunk, with no length at all. */
-const alone = (encoding: string): Variant => {
-  return { what: `alone: ${encoding}`, headers: `${encoding}\r\n`, body: chunk(FORM) + LAST }
-}
+const BEHIND = LAST + HIDDEN
+const WITHIN = chunk(FORM) + LAST
+const BEHIND_LENGTH = `Content-Length: ${BEHIND.length}\r\n`
+
+/** The places of the hidden request, for a declaration of an encoding. */
+const placed = (encoding: string): readonly Variant[] => [
+  // Behind what would be the end for a reader of chunks, and within for a reader of lengths, in both orders.
+  { what: `behind: ${encoding}`, headers: `${BEHIND_LENGTH}${encoding}\r\n`, body: BEHIND },
+  { what: `behind, first: ${encoding}`, headers: `${encoding}\r\n${BEHIND_LENGTH}`, body: BEHIND },
+  // Within a chunk, where a reader of lengths would have ended before.
+  { what: `within: ${encoding}`, headers: `Content-Length: 4\r\n${encoding}\r\n`, body: WITHIN },
+  // Within a chunk, with no length at all.
+  { what: `alone: ${encoding}`, headers: `${encoding}\r\n`, body: WITHIN },
+]
 
 const ENCODING_NAMES = [
   'Transfer-Encoding',
@@ -136,38 +131,39 @@ const lengthValues = (length: number) => [
   `\r\n ${length}`,
 ]
 
+/** Sizes of a chunk; `#` is the right one. */
 const SIZES = [
-  (size: string) => `0x${size}`,
-  (size: string) => `+${size}`,
-  (size: string) => `-${size}`,
-  (size: string) => ` ${size}`,
-  (size: string) => `\t${size}`,
-  (size: string) => `${size} `,
-  (size: string) => `${size}\t`,
-  (size: string) => `0${size}`,
-  (size: string) => `00000000000000000000${size}`,
-  (size: string) => `1${'0'.repeat(16)}${size}`,
-  (size: string) => size.toUpperCase(),
-  (size: string) => `${size};`,
-  (size: string) => `${size};a`,
-  (size: string) => `${size};a=b`,
-  (size: string) => `${size};a="b"`,
-  (size: string) => `${size};a="b\r\n0\r\n\r\n"`,
-  (size: string) => `${size};\n`,
-  (size: string) => `${size};a\n0`,
-  (size: string) => `${size};\r0`,
-  (size: string) => `${size} ;a=b`,
-  (size: string) => `${size},1`,
-  (size: string) => `${size}.0`,
-  (size: string) => `${size}\0`,
-  (size: string) => `${size}g`,
-  (size: string) => `${size}\x0b`,
-  () => '',
-  () => '0',
-  () => '00',
-  () => '-0',
-  () => 'zz',
-  () => '1',
+  '0x#',
+  '+#',
+  '-#',
+  ' #',
+  '\t#',
+  '# ',
+  '#\t',
+  '0#',
+  '00000000000000000000#',
+  `1${'0'.repeat(16)}#`,
+  FORM.length.toString(16).toUpperCase(),
+  '#;',
+  '#;a',
+  '#;a=b',
+  '#;a="b"',
+  '#;a="b\r\n0\r\n\r\n"',
+  '#;\n',
+  '#;a\n0',
+  '#;\r0',
+  '# ;a=b',
+  '#,1',
+  '#.0',
+  '#\0',
+  '#g',
+  '#\x0b',
+  '',
+  '0',
+  '00',
+  '-0',
+  'zz',
+  '1',
 ]
 const CHUNK_NEWLINES = ['\r\n', '\n', '\r', '\n\r', '\r\r\n', '\r\n\r\n', '']
 
@@ -175,7 +171,7 @@ const CHUNK_NEWLINES = ['\r\n', '\n', '\r', '\n\r', '\r\r\n', '\r\n\r\n', '']
 function* variants(): Generator<Variant> {
   for (const name of ENCODING_NAMES) {
     for (const value of ENCODING_VALUES) {
-      for (const place of [behind, behindToo, within, alone]) yield place(`${name}:${value}`)
+      yield* placed(`${name}:${value}`)
     }
   }
   for (const name of LENGTH_NAMES) {
@@ -188,18 +184,19 @@ function* variants(): Generator<Variant> {
   }
   const headers = 'Transfer-Encoding: chunked\r\n'
   for (const size of SIZES) {
+    const written = size.replace('#', FORM.length.toString(16))
+    const zero = size.replace('#', '0')
     for (const newline of CHUNK_NEWLINES) {
-      const written = size(FORM.length.toString(16))
       yield { what: `size ${written}`, headers, body: `${written}${newline}${FORM}\r\n${LAST}` }
-      yield { what: `last size ${size('0')}`, headers, body: `${chunk(FORM)}${size('0')}${newline}${newline}` }
+      yield { what: `last size ${zero}`, headers, body: `${chunk(FORM)}${zero}${newline}${newline}` }
       yield { what: `end of chunk, ${written}`, headers, body: `${written}\r\n${FORM}${newline}${LAST}` }
     }
   }
   for (const newline of ['\n', '\r', '\r\r\n', '\n\r', '\0\r\n', ' \r\n', '\r\n\t']) {
-    for (const place of [behind, behindToo, within, alone]) yield { ...place('Transfer-Encoding: chunked'), newline }
+    for (const variant of placed('Transfer-Encoding: chunked')) yield { ...variant, newline }
   }
   for (const version of ['HTTP/1.0', 'HTTP/0.9', 'HTTP/1.2', 'HTTP/2.0', '']) {
-    for (const place of [behind, behindToo, within, alone]) yield { ...place('Transfer-Encoding: chunked'), version }
+    for (const variant of placed('Transfer-Encoding: chunked')) yield { ...variant, version }
   }
   for (const trailer of ['Content-Length: 0', 'Transfer-Encoding: chunked', 'Host: evil', ' x', 'X: y\n\n', 'X\r: y']) {
     yield { what: `trailer ${trailer}`, headers, body: `${chunk(FORM)}0\r\n${trailer}\r\n\r\n` }

@@ -70,8 +70,8 @@ describe('an open circuit', () => {
     const asked = sandbox.requests.length
     for (const [ms, later] of [
       [0, '5'],
-      [2_500, '3'],
-      [2_300, '1'],
+      [2_000, '3'],
+      [2_000, '1'],
     ] as const) {
       pass(ms)
       const refused = await quote(gateway)
@@ -93,7 +93,7 @@ describe('an open circuit', () => {
     await ask(LEAST_CALLS, 502)
     sandbox.clearFaults()
     pass(OPEN_MS)
-    sandbox.fail({ kind: 'delay', ms: 500 })
+    sandbox.fail({ kind: 'delay', ms: 1_500 })
     const arrived = sandbox.next()
     const first = quote(gateway)
     await arrived

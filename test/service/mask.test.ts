@@ -7,10 +7,19 @@ import { createMask } from '../../src/service/credential.ts'
 const CREDENTIAL = Buffer.from('acme:top?secret~?').toString('base64')
 
 /** Passes the parts of a body through a mask; returns what comes out, part by part. */
-function through(parts: readonly Uint8Array[], authorization = `Basic ${CREDENTIAL}`): readonly string[] {
+function through(parts: readonly (string | Uint8Array)[], authorization = `Basic ${CREDENTIAL}`): readonly string[] {
   const mask = createMask(authorization, true)
   return [...parts.map((part) => mask.bytes(Buffer.from(part))), mask.rest()].map((part) => part.toString('latin1'))
 }
+
+test('the credential is hidden wherever the parts of a body end', () => {
+  const whole = `{"got":"${CREDENTIAL}","and":"${CREDENTIAL}"}`
+  const hidden = whole.replaceAll(CREDENTIAL, '*'.repeat(CREDENTIAL.length))
+  for (let at = 0; at <= whole.length; at += 1) {
+    expect(through([whole.slice(0, at), whole.slice(at)]).join('')).toBe(hidden)
+  }
+  expect(through([...whole]).join('')).toBe(hidden)
+})
 
 test('any bytes pass unchanged, in any parts', () => {
   fc.assert(
@@ -23,10 +32,9 @@ test('any bytes pass unchanged, in any parts', () => {
 })
 
 test('a beginning of the credential is held back as far as it goes, and nothing else is', () => {
-  const texts = (parts: readonly string[], authorization?: string) => through(parts.map(Buffer.from), authorization)
   const begun = CREDENTIAL.slice(0, 5)
-  expect(texts(['{"id":1}', ' ', ''])).toEqual(['{"id":1}', ' ', '', ''])
-  expect(texts(['...', begun])).toEqual(['...', '', begun])
-  expect(texts([begun, '!'])).toEqual(['', `${begun}!`, ''])
-  expect(texts(['ttt', 'oken.'], 'Bearer ttoken')).toEqual(['t', '******.', ''])
+  expect(through(['{"id":1}', ' ', ''])).toEqual(['{"id":1}', ' ', '', ''])
+  expect(through(['...', begun])).toEqual(['...', '', begun])
+  expect(through([begun, '!'])).toEqual(['', `${begun}!`, ''])
+  expect(through(['ttt', 'oken.'], 'Bearer ttoken')).toEqual(['t', '******.', ''])
 })

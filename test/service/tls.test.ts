@@ -114,3 +114,11 @@ test.each([
   expect((await book(mended)).json.TransportationBooked).toBe('Yes')
   expect(service.calls.map(({ path }) => path)).toEqual(['/v2/shipments'])
 })
+
+test('a service that speaks no TLS is 502, and nothing was booked', async () => {
+  const { sandbox } = await startGateway()
+  const gateway = await startGateway({ env: OWN, serviceUrl: sandbox.url.replace('http:', 'https:') })
+  const refused = await book(gateway)
+  expect([refused.status, refused.json.TransportationBooked]).toEqual([502, 'No'])
+  expect(sandbox.requests).toEqual([])
+})

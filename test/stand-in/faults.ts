@@ -150,6 +150,8 @@ export async function sendFaulty(
   const text = JSON.stringify(reply.body)
   const { status } = reply
   const headers = { 'content-type': 'application/json', ...reply.headers }
+  const whole = (content: string | Buffer, more: Readonly<Record<string, string>> = {}) =>
+    sendText(response, status, content, { ...headers, ...more })
   switch (fault.kind) {
     case 'timeout':
     case 'timeout-unprocessed':
@@ -161,7 +163,7 @@ export async function sendFaulty(
       return void response.write(half(text), () => response.socket?.destroy())
     case 'delay':
       await pause(fault.ms, undefined, { signal: closing })
-      return sendText(response, status, text, headers)
+      return whole(text)
     case 'drip':
       response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(text) })
       return drip(response, Buffer.from(text), fault.ms, closing)
@@ -178,34 +180,34 @@ export async function sendFaulty(
     }
     case 'no-id': {
       const { id, shipment_id, ...rest } = { id: undefined, shipment_id: undefined, ...reply.body }
-      return sendText(response, status, JSON.stringify(rest), headers)
+      return whole(JSON.stringify(rest))
     }
     case 'empty':
-      return sendText(response, status, '', headers)
+      return whole('')
     case 'not-json':
-      return sendText(response, status, PAGE, { ...headers, 'content-type': 'text/html; charset=utf-8' })
+      return whole(PAGE, { 'content-type': 'text/html; charset=utf-8' })
     case 'gzip':
       if (fault.megabytes) return inflated(response, reply, headers, fault.megabytes, true)
-      return sendText(response, status, gzipSync(text), { ...headers, 'content-encoding': 'gzip' })
+      return whole(gzipSync(text), { 'content-encoding': 'gzip' })
     case 'raw-deflate':
-      return sendText(response, status, deflateRawSync(text), { ...headers, 'content-encoding': 'deflate' })
+      return whole(deflateRawSync(text), { 'content-encoding': 'deflate' })
     case 'body':
-      return sendText(response, status, fault.body, headers)
+      return whole(fault.body)
     case 'change': {
       const changed = fault.change({ status, body: text })
       return sendText(response, changed.status, changed.body, { ...headers, ...changed.headers })
     }
     case 'strange-strings':
-      return sendText(response, status, JSON.stringify(reply.body, strange), headers)
+      return whole(JSON.stringify(reply.body, strange))
     case 'deep':
-      return sendText(response, status, `${text.slice(0, -1)},"deep":${nested(fault.levels)}}`, headers)
+      return whole(`${text.slice(0, -1)},"deep":${nested(fault.levels)}}`)
     case 'continue-twice':
       // A request that expects one has received its first already.
       if (!request.headers.expect) response.writeContinue()
       response.writeContinue()
-      return sendText(response, status, text, headers)
+      return whole(text)
     case 'latin1':
-      return sendText(response, status, Buffer.from(withField(text, 'note', 'Déjà reçu à Orléans'), 'latin1'), headers)
+      return whole(Buffer.from(JSON.stringify({ ...reply.body, note: 'Déjà reçu à Orléans' }), 'latin1'))
     case 'huge':
       return inflated(response, reply, headers, fault.megabytes, false)
     default:
@@ -237,10 +239,6 @@ function reset(response: ServerResponse): void {
 
 function half(text: string): string {
   return text.slice(0, Math.floor(text.length / 2))
-}
-
-function withField(text: string, name: string, value: string): string {
-  return JSON.stringify({ ...JSON.parse(text), [name]: value })
 }
 
 /** A line end, an escape sequence, an override of the direction, a NUL and half a character. */
