@@ -76,14 +76,13 @@ describe('a header', () => {
     fc.assert(law, { numRuns: RUNS })
   })
 
-  test.each([
-    ['TL-100001', 'TL-100001'],
-    ['TL 1', 'TL%201'],
-    ['Nº🚚', 'N%C2%BA%F0%9F%9A%9A'],
-    ['a\ud83db', 'a%EF%BF%BDb'],
-    ['a\r\nSet-Cookie: b', 'a%20Set-Cookie:%20b'],
-  ])('%j is %s', (text, header) => {
-    expect(headerText(text)).toBe(header)
+  test('is percent-encoded where it is not plain', () => {
+    expect(['TL-100001', 'Nº🚚', 'a\ud83db'].map(headerText)).toEqual([
+      'TL-100001',
+      'N%C2%BA%F0%9F%9A%9A',
+      'a%EF%BF%BDb',
+    ])
+    expect(headerText('a\r\nSet-Cookie: b')).toBe('a%20Set-Cookie:%20b')
   })
 })
 
