@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
-import { get, startGateway, type TestGateway } from '../gateway.ts'
+import { get, OWN, startGateway, type TestGateway } from '../gateway.ts'
 import { fillCounts, fillTenants, HOSTILE } from './sample-counts.ts'
 
 const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
@@ -156,7 +156,7 @@ describe('/migration', () => {
   })
 
   test('says that a declared tenant has never called, and that of an unknown one nothing is known', async () => {
-    const gateway = await startGateway({ env: { V2_CLIENT_ID: 'demo', V2_CLIENT_SECRET: 'demo-secret' } })
+    const gateway = await startGateway({ env: OWN })
     const { json } = await ask(gateway, '/migration')
     expect(json.tenants).toMatchObject([{ tenant: 'demo', verdict: { state: 'never-seen' } }])
     expect(json.verdict.state).toBe('never-seen')
@@ -185,7 +185,7 @@ describe('/migration', () => {
 })
 
 test('a tenant whose name ends like that of a JSON document has a page', async () => {
-  const gateway = await startGateway({ env: { V2_CLIENT_ID: 'shop.json', V2_CLIENT_SECRET: 'demo-secret' } })
+  const gateway = await startGateway({ env: { ...OWN, V2_CLIENT_ID: 'shop.json' } })
   const page = async (path: string) => {
     const { status, text } = await ask(gateway, path, HTML)
     return [status, /<h1>(.*)<\/h1>/.exec(text)?.[1]]
