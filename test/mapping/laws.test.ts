@@ -14,7 +14,7 @@ import { type Draft, leaves, parsePlace, putAt, valueAt } from '../../src/mappin
 import type { KnownFacts } from '../../src/mapping/request.ts'
 import { placesOf } from '../../src/mapping/row-parts.ts'
 import { isNotKnown, shownText } from '../../src/text/service-text.ts'
-import { CLIENT, post, startGateway, type TestGateway } from '../gateway.ts'
+import { CLIENT, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { runs } from '../size.ts'
 
 const RUNS = runs(80, 400)
@@ -349,7 +349,7 @@ describe('the service gets the request that a dry run shows', () => {
 
   test('in fixed mode, with the quotes and bookings that are remembered', async () => {
     const gateway = await startGateway({
-      env: { V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret, SEND_QUOTE_ID: 'true' },
+      env: { ...OWN, SEND_QUOTE_ID: 'true' },
     })
     let sent = 0
     const law = fc.asyncProperty(calls, async ({ trip, change, booking, update, encode }) => {

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { openStore } from '../../src/store/open.ts'
 import { cleanEnv, newFolder, ROOT, start } from '../command.ts'
-import { basic } from '../gateway.ts'
+import { basic, OWN } from '../gateway.ts'
 import { size, WHOLE } from '../size.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
 import { startPostgres } from '../store/postgres-server.ts'
@@ -32,8 +32,7 @@ async function startWorkers(storeUrl: string, folder: string) {
   onTestFinished(() => sandbox.close())
   const env = cleanEnv({
     V2_BASE_URL: sandbox.url,
-    V2_CLIENT_ID: 'demo',
-    V2_CLIENT_SECRET: 'demo-secret',
+    ...OWN,
     HOST: '127.0.0.1',
     PORT: '0',
     ADMIN_PORT: '0',
@@ -42,14 +41,11 @@ async function startWorkers(storeUrl: string, folder: string) {
     EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'),
   })
   const program = start(process.execPath, [join(ROOT, 'src/main.ts'), 'serve'], { env })
-  const listening = (out: string): Line[] =>
-    out
-      .split('\n')
-      .slice(0, -1)
-      .map((line): Line => JSON.parse(line))
-      .filter(({ msg }) => msg === 'listening')
-  const afterStarts = async (count: number) =>
-    listening(await program.says(new RegExp(`("msg":"listening"[\\s\\S]*?){${count}}`)))
+  const afterStarts = async (count: number) => {
+    const out = await program.says(new RegExp(`("msg":"listening"[\\s\\S]*?){${count}}`))
+    const lines = out.split('\n').slice(0, -1)
+    return lines.map((line): Line => JSON.parse(line)).filter(({ msg }) => msg === 'listening')
+  }
   const [first] = await afterStarts(2)
   return { ...program, url: first?.url ?? '', afterStarts }
 }

@@ -7,8 +7,6 @@ import { book } from '../bookings/desk.ts'
 import { get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { HOSTILE } from './sample-counts.ts'
 
-/** Promise: the pages of the admin listener tell an operator how the gateway is, and what to do (contract, section 1). */
-
 const HTML = { accept: 'text/html' }
 const ask = ({ adminUrl: url }: TestGateway, path: string, headers: Readonly<Record<string, string>> = {}) =>
   get({ url }, path, headers)

@@ -1,8 +1,8 @@
-/** Promise: JSON keeps its digits and its order (contract, section 4). */
+/** Promise: JSON keeps its digits, and one value has one text (contract, sections 4 and 7). */
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { forEachMember, isStructure, JsonError, parseJson, scalarText, setMember } from '../../src/text/json.ts'
+import { canonicalJson, isStructure, JsonError, parseJson, scalarText } from '../../src/text/json.ts'
 import { runs } from '../size.ts'
 
 const RUNS = runs(400, 2_000)
@@ -66,21 +66,18 @@ describe('a whole value', () => {
     fc.assert(law, { numRuns: RUNS })
   })
 
-  test('with one character changed is refused where JSON.parse refuses it', () => {
-    const law = fc.property(written, fc.nat(), fc.nat(0x7f), (text, place, code) => {
+  test('with one character changed, or cut anywhere, is refused where JSON.parse refuses it', () => {
+    const change = fc.oneof(
+      fc.constant(undefined),
+      fc.nat(0x7f).map((code) => String.fromCharCode(code)),
+    )
+    const law = fc.property(written, fc.nat(), change, (text, place, character) => {
       const at = place % (text.length + 1)
-      const [own, native] = bothRead(text.slice(0, at) + String.fromCharCode(code) + text.slice(at + 1))
+      const rest = character === undefined ? '' : character + text.slice(at + 1)
+      const [own, native] = bothRead(text.slice(0, at) + rest)
       expect(own === undefined).toBe(native === undefined)
     })
-    fc.assert(law, { numRuns: RUNS })
-  })
-
-  test('cut anywhere is refused where JSON.parse refuses it', () => {
-    const law = fc.property(written, fc.nat(), (text, place) => {
-      const [own, native] = bothRead(text.slice(0, place % text.length))
-      expect(own === undefined).toBe(native === undefined)
-    })
-    fc.assert(law, { numRuns: RUNS })
+    fc.assert(law, { numRuns: 2 * RUNS })
   })
 
   test('is written again with every digit that was read', () => {
@@ -113,50 +110,15 @@ describe('a whole value', () => {
   test.each([
     ['', 'it ends too early'],
     ['{"a":1', 'it ends too early'],
-    ['"abc', 'it ends too early'],
     ['"a\\', 'it ends too early'],
     ['[1,]', 'it breaks at character 4'],
-    ['[1 2]', 'it breaks at character 4'],
-    ['{"a" 1}', 'it breaks at character 6'],
     ['{a:1}', 'it breaks at character 2'],
     ['"a\\x"', 'it breaks at character 4'],
     ['"a\n"', 'it breaks at character 3'],
     ['nul', 'it breaks at character 1'],
-    ['+1', 'it breaks at character 1'],
     ['1 1', 'it breaks at character 3'],
-    ['NaN', 'it breaks at character 1'],
   ])('%j: %s', (text, fault) => {
     expect(faultOf(text)).toBe(fault)
-  })
-})
-
-describe('the members of an object', () => {
-  const membersOf = (text: string) => {
-    const members: [string, unknown][] = []
-    forEachMember(text, (name, value) => members.push([name, value]))
-    return members
-  }
-
-  test('come in their order, equal names included', () => {
-    expect(membersOf('{"b":1,"2":"x","b":null,"1":true}')).toEqual([
-      ['b', 1],
-      ['2', 'x'],
-      ['b', null],
-      ['1', true],
-    ])
-    expect(membersOf(' { } ')).toEqual([])
-    expect(() => membersOf('{}x')).toThrow(JsonError)
-  })
-
-  test('may nest without a limit', () => {
-    const levels = 200_000
-    const [nested, after] = membersOf(`{"a":${'['.repeat(levels)}${']'.repeat(levels)},"b":1}`)
-    expect(isStructure(nested?.[1])).toBe(true)
-    expect(after).toEqual(['b', 1])
-  })
-
-  test.each([['[]'], ['1'], ['{"a":1}{}'], ['{"a":1,}'], ['{,}'], ['{"a":1;"b":2}']])('%j is refused', (text) => {
-    expect(() => membersOf(text)).toThrow(JsonError)
   })
 })
 
@@ -167,8 +129,37 @@ test('a scalar is text with the digits that were read; a structure is none', () 
   expect([raw, ...others].map(isStructure)).toEqual([false, false, false, false, false, true, true])
 })
 
-test('a member can have any name', () => {
-  const object = {}
-  for (const name of ['a', '__proto__', 'constructor']) setMember(object, name, name)
-  expect(JSON.stringify(object)).toBe('{"a":"a","__proto__":"__proto__","constructor":"constructor"}')
+describe('one value has one text', () => {
+  const canonical = (text: string) => canonicalJson(parseJson(text))
+
+  test('whose members are in the order of their names, and keep digits, any name and escapes', () => {
+    const text = '{ "b" : [ 1.50 , {"d":null,"c":true} ], "a" : "\\u0041/\\/", "__proto__":["\\ud83d","\\u0000"]}'
+    const one = '{"__proto__":["\\ud83d","\\u0000"],"a":"A//","b":[1.50,{"c":true,"d":null}]}'
+    expect(canonical(text)).toBe(one)
+  })
+
+  /** Reverses the members of every object. */
+  function reversed(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map(reversed)
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(
+      Object.entries(value)
+        .reverse()
+        .map(([name, member]) => [name, reversed(member)]),
+    )
+  }
+
+  test('the order of members and the blanks between them change nothing', () => {
+    fc.assert(
+      fc.property(fc.json(), (text) => {
+        const value = parseJson(text)
+        const once = canonicalJson(value)
+        expect(canonical(once)).toBe(once)
+        expect(canonical(JSON.stringify(reversed(JSON.parse(text)), null, 2))).toBe(
+          canonical(JSON.stringify(JSON.parse(text))),
+        )
+      }),
+      { numRuns: RUNS },
+    )
+  })
 })
