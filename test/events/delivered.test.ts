@@ -9,8 +9,9 @@ import { bookingExample, shipmentExample } from '../../mappings/booking-rows.ts'
 import type { Endpoint } from '../../src/events/callback.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { signingKey } from '../../src/webhook-signature.ts'
-import { as, book, openEdge, quote, tenant, writeTenants } from '../callers/edge.ts'
+import { as, book, openEdge, quote, writeTenants } from '../callers/edge.ts'
 import { post } from '../gateway.ts'
+import { withHook } from './deliver.ts'
 import { endpoint, type OfficeOptions, openOffice } from './office.ts'
 import { type Handle, type Received, replies, startReceiver } from './receiver.ts'
 
@@ -135,10 +136,8 @@ describe('whom it reaches', () => {
   async function openWithCallback(handle?: Handle, more: object = {}, env: Record<string, string> = {}) {
     const receiver = await startReceiver(handle)
     const withCallback = (place: string, others: object = {}) => {
-      const files = { hook: HOOK, signing: SIGNING }
-      for (const [name, secret] of Object.entries(files)) writeFileSync(join(place, name), secret)
-      return tenant(place, 'acme', {
-        webhook_secret: { file: join(place, 'hook') },
+      writeFileSync(join(place, 'signing'), SIGNING)
+      return withHook(place, 'acme', HOOK, {
         callback_url: `${receiver.url}?key=callback-key`,
         callback_secrets: [{ file: join(place, 'signing') }],
         callback_allow_http: true,

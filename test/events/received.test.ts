@@ -1,9 +1,7 @@
 /** Promise: an event is answered once it is durable, and stored once (contract, section 10). */
 
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
@@ -19,7 +17,7 @@ import { openEdge, tenant, writeTenants } from '../callers/edge.ts'
 import { CLIENT, get, post, startGateway } from '../gateway.ts'
 import { expectLaw } from '../laws.ts'
 import { runs } from '../size.ts'
-import { deliver, EVENT, HOOK, metric, SECRET, startReceiver } from './deliver.ts'
+import { deliver, EVENT, HOOK, metric, SECRET, startReceiver, withHook } from './deliver.ts'
 
 describe('over HTTP', () => {
   const NINE = [
@@ -159,6 +157,8 @@ describe('over HTTP', () => {
     }
     expect((await get(gateway, HOOK)).text).toBe(unknown.text)
     expect(await gateway.store.listEvents({})).toEqual([])
+    // Like every path of a gateway without a secret.
+    expect((await deliver(await startGateway(), EVENT)).text).toBe(unknown.text)
   })
 
   test('a wrong secret is refused before its body arrives', async () => {
@@ -170,12 +170,6 @@ describe('over HTTP', () => {
     const [answer] = await answered
     expect(answer.statusCode).toBe(404)
     wrong.destroy()
-  })
-
-  test('a gateway without a secret serves no webhooks', async () => {
-    const gateway = await startGateway()
-    const unknown = await post(gateway, '/no/such/path', EVENT)
-    expect((await deliver(gateway, EVENT)).text).toBe(unknown.text)
   })
 
   test('in fixed mode, an event comes under any host name, from programs and pages alike', async () => {
@@ -212,7 +206,7 @@ describe('over HTTP', () => {
     let isDown = true
     const failing = {
       ...store,
-      takeEvent: async (event: Parameters<typeof store.takeEvent>[0]) => {
+      takeEvent: async (event: NewEvent) => {
         if (isDown) throw new StoreDown('The disk is full.')
         return store.takeEvent(event)
       },
@@ -232,7 +226,7 @@ describe('over HTTP', () => {
     const durable = Promise.withResolvers<void>()
     const slow = {
       ...store,
-      takeEvent: async (event: Parameters<typeof store.takeEvent>[0]) => {
+      takeEvent: async (event: NewEvent) => {
         asked.resolve()
         await durable.promise
         order.push('durable')
@@ -312,13 +306,6 @@ describe('over HTTP', () => {
       })
     })
   })
-
-  test('in client mode without a credential of its own, the gateway records events and reads nothing', async () => {
-    const gateway = await startGateway({ env: { WEBHOOK_SECRET: SECRET } })
-    expect((await deliver(gateway, EVENT)).status).toBe(200)
-    expect(await gateway.store.eventsOfShipment('', EVENT.shipment_id)).toHaveLength(1)
-    expect(gateway.sandbox.requests).toEqual([])
-  })
 })
 
 describe('laws', () => {
@@ -387,57 +374,20 @@ describe('laws', () => {
   })
 })
 
-describe('in tenants mode', () => {
-  /** A tenant whose webhook secret is in a file of a folder. */
-  function withHook(place: string, name: string, secret: string, more: object = {}) {
-    const file = join(place, `${name}.hook`)
-    writeFileSync(file, `${secret}\n`)
-    return tenant(place, name, { webhook_secret: { file }, ...more })
-  }
-
-  const path = (secret: string) => `/webhooks/${secret}`
-
-  test('an event belongs to the tenant of its secret; one with a callback has it delivered', async () => {
-    const store = createMemoryStore()
-    const taken: NewEvent[] = []
-    const noting = {
-      ...store,
-      takeEvent: (event: NewEvent) => {
-        taken.push(event)
-        // Nothing is delivered in this test.
-        return store.takeEvent({ ...event, deliver: false })
-      },
-    }
-    const edge = await openEdge(
-      (place) => [
-        withHook(place, 'acme', 'hook-of-acme-0123456789', { callback_url: 'https://callback.example.com/' }),
-        withHook(place, 'zenith', 'hook-of-zenith-0123456789,hook-of-zenith-to-come'),
-        tenant(place, 'silent'),
-      ],
-      { store: noting },
-    )
-    for (const secret of ['hook-of-acme-0123456789', 'hook-of-zenith-0123456789', 'hook-of-zenith-to-come']) {
-      expect((await deliver(edge, EVENT, {}, path(secret))).status).toBe(200)
-    }
-    expect(taken.map((event) => [event.tenant, event.deliver])).toEqual([
-      ['acme', true],
-      ['zenith', false],
-      ['zenith', false],
-    ])
-    expect(await store.eventsOfShipment('zenith', EVENT.shipment_id)).toHaveLength(1)
-  })
-
-  test('a secret that changes in the file changes without a restart', async () => {
-    const edge = await openEdge((place) => [withHook(place, 'acme', 'hook-of-acme-0123456789')])
-    const statuses = async () => {
-      const answers = ['hook-of-acme-0123456789', 'hook-of-acme-9876543210'].map((one) =>
-        deliver(edge, EVENT, {}, path(one)),
-      )
-      return (await Promise.all(answers)).map(({ status }) => status)
-    }
-    expect(await statuses()).toEqual([200, 404])
-    writeTenants(edge.path, withHook(edge.place, 'acme', 'hook-of-acme-9876543210'))
-    edge.hangUp()
-    expect(await statuses()).toEqual([404, 200])
-  })
+test('in tenants mode, an event belongs to the tenant of its secret, which changes without a restart', async () => {
+  const [acme, zenith] = ['hook-of-acme-0123456789', 'hook-of-zenith-0123456789']
+  const edge = await openEdge((place) => [
+    withHook(place, 'acme', acme),
+    withHook(place, 'zenith', `${zenith},hook-of-zenith-to-come`),
+    tenant(place, 'silent'),
+  ])
+  const statuses = (...secrets: readonly string[]) =>
+    Promise.all(secrets.map(async (secret) => (await deliver(edge, EVENT, {}, `/webhooks/${secret}`)).status))
+  expect(await statuses(zenith, 'hook-of-zenith-to-come')).toEqual([200, 200])
+  expect(await edge.store.listEvents({})).toMatchObject([{ tenant: 'zenith', shipment: EVENT.shipment_id }])
+  expect(await statuses(acme, 'hook-of-acme-9876543210')).toEqual([200, 404])
+  expect(await edge.store.listEvents({ tenant: 'acme' })).toHaveLength(1)
+  writeTenants(edge.path, withHook(edge.place, 'acme', 'hook-of-acme-9876543210'))
+  edge.hangUp()
+  expect(await statuses(acme, 'hook-of-acme-9876543210')).toEqual([404, 200])
 })
