@@ -1,9 +1,11 @@
 /** Promise: the deployment examples are valid, and the proxies pass calls on (contract, section 1). */
 
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
 import { request as requestOverTls } from 'node:https'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { text as textOf } from 'node:stream/consumers'
 import { HTTPRoute } from '@kubernetes-models/gateway-api/gateway.networking.k8s.io/v1'
 import { Deployment, StatefulSet } from 'kubernetes-models/apps/v1'
 import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
@@ -14,9 +16,16 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { configNames, readConfig } from '../../src/config/config.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, ROOT, run, start } from '../command.ts'
+import { freePort } from '../free-port.ts'
 import { basic, startGateway } from '../gateway.ts'
 
 const DEPLOY = join(ROOT, 'deploy')
+/** An empty folder that is gone after the test. */
+function folderOf(name: string): string {
+  const folder = newFolder(name)
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
+}
 const read = (path: string) => readFileSync(join(DEPLOY, path), 'utf8')
 
 /** Checks settings as the gateway does at its start. Other variables would be slips. */
@@ -38,17 +47,7 @@ describe('Kubernetes', () => {
     PersistentVolumeClaim,
     Service,
   }
-  const kindOf = z.object({
-    kind: z.literal([
-      'Deployment',
-      'HTTPRoute',
-      'StatefulSet',
-      'NetworkPolicy',
-      'PodDisruptionBudget',
-      'PersistentVolumeClaim',
-      'Service',
-    ]),
-  })
+  const kindOf = z.object({ kind: z.enum(Object.keys(KINDS) as (keyof typeof KINDS)[]) })
   const validate = (text: string) => {
     const { kind } = kindOf.parse(parse(text))
     new KINDS[kind](parse(text)).validate()
@@ -149,8 +148,7 @@ test('compose: the settings are valid, and every mounted file exists', () => {
 })
 
 test('systemd: the unit is valid, and its exposure is low', async () => {
-  const folder = newFolder('systemd')
-  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const folder = folderOf('systemd')
   const unit = join(folder, 'transload.service')
   // The program is not installed here.
   const text = read('systemd/transload.service').replace('/usr/local/bin/transload', process.execPath)
@@ -168,8 +166,7 @@ const environmentOf = (unit: string): NodeJS.ProcessEnv =>
   settingsIn([...unit.matchAll(/^Environment="?(.+?)"?$/gm)].map(([, line = '']) => line))
 
 test('systemd: the command of the unit serves with its environment, and reads no other file', async () => {
-  const folder = newFolder('systemd')
-  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const folder = folderOf('systemd')
   for (const name of ['bin', 'etc', 'state']) mkdirSync(join(folder, name))
   symlinkSync(join(ROOT, 'bin/transload.js'), join(folder, 'bin/transload'))
   const unit = read('systemd/transload.service')
@@ -193,39 +190,25 @@ test('systemd: the command of the unit serves with its environment, and reads no
 describe('a proxy in front', () => {
   const CERTIFICATES = join(ROOT, 'test/http/certificates')
 
-  const freePort = () =>
-    new Promise<number>((resolve) => {
-      const server = createServer().listen(0, '127.0.0.1', () => {
-        const address = server.address()
-        server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-      })
-    })
-
   /** Calls the proxy with a path that is sent as it is. */
-  const call = (port: number, path: string, { method = 'GET', ...headers }: Readonly<Record<string, string>> = {}) =>
-    new Promise<{ readonly status: number | undefined; readonly text: string }>((resolve, reject) => {
-      const options = {
-        port,
-        method,
-        host: '127.0.0.1',
-        servername: 'gateway.example.com',
-        path,
-        rejectUnauthorized: false,
-        agent: false,
-      }
-      requestOverTls(
-        { ...options, headers: { host: 'gateway.example.com', authorization: basic(), ...headers } },
-        (reply) => {
-          let text = ''
-          reply.setEncoding('utf8').on('data', (chunk) => {
-            text += chunk
-          })
-          reply.on('end', () => resolve({ status: reply.statusCode, text }))
-        },
-      )
-        .once('error', reject)
-        .end()
-    })
+  const call = async (
+    port: number,
+    path: string,
+    { method = 'GET', ...headers }: Readonly<Record<string, string>> = {},
+  ) => {
+    const sent = requestOverTls({
+      port,
+      method,
+      path,
+      host: '127.0.0.1',
+      servername: 'gateway.example.com',
+      rejectUnauthorized: false,
+      agent: false,
+      headers: { host: 'gateway.example.com', authorization: basic(), ...headers },
+    }).end()
+    const [reply]: IncomingMessage[] = await once(sent, 'response')
+    return { status: reply?.statusCode, text: reply ? await textOf(reply) : '' }
+  }
 
   /** Resolves when the proxy accepts connections; a proxy that ends before fails the test. */
   async function listening(port: number, ended: Promise<unknown>): Promise<void> {
@@ -257,8 +240,7 @@ describe('a proxy in front', () => {
   }
 
   test('nginx accepts its file, and passes calls on as they come', async () => {
-    const folder = newFolder('nginx')
-    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const folder = folderOf('nginx')
     const port = await freePort()
     let sockets = 0
     const gateway = await startGateway({ env: { TRUST_PROXY: '127.0.0.1' } })
@@ -311,8 +293,7 @@ describe('a proxy in front', () => {
   })
 
   test('Caddy accepts its file, and passes calls on as they come', async () => {
-    const folder = newFolder('caddy')
-    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const folder = folderOf('caddy')
     const port = await freePort()
     const gateway = await startGateway({ env: { TRUST_PROXY: '127.0.0.1' } })
     const env = cleanEnv({ HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder })

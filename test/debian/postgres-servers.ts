@@ -54,7 +54,8 @@ export async function folderOfUser(name: string): Promise<string> {
   return folder
 }
 
-function program(name: string): string {
+/** Returns the path of a program of the package. */
+export function program(name: string): string {
   const [path] = globSync(`/usr/lib/postgresql/*/bin/${name}`).toSorted().toReversed()
   if (path === undefined) throw new Error(`${name} is missing: install Debian's package postgresql`)
   return path
