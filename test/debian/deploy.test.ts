@@ -13,7 +13,6 @@ import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import { PersistentVolumeClaim, Service } from 'kubernetes-models/v1'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
-import { z } from 'zod'
 import { configNames, readConfig } from '../../src/config/config.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, ROOT, run, start } from '../command.ts'
 import { freePort } from '../free-port.ts'
@@ -47,45 +46,33 @@ describe('Kubernetes', () => {
     PersistentVolumeClaim,
     Service,
   }
-  const kindOf = z.object({ kind: z.enum(Object.keys(KINDS) as (keyof typeof KINDS)[]) })
   const validate = (text: string) => {
-    const { kind } = kindOf.parse(parse(text))
-    new KINDS[kind](parse(text)).validate()
+    const { kind, ...rest }: { readonly kind: string } = parse(text)
+    const Kind = Object.entries(KINDS).find(([name]) => name === kind)?.[1] ?? expect.fail(`${kind} is not known here`)
+    new Kind({ kind, ...rest } as never).validate()
   }
-  const kustomization = z.object({
-    resources: z.array(z.string()),
-    configMapGenerator: z.array(z.object({ name: z.string(), literals: z.array(z.string()) })).default([]),
-  })
-  const container = z.object({
-    env: z.array(z.object({ name: z.string(), value: z.string().optional() })),
-    securityContext: z.object({
-      allowPrivilegeEscalation: z.literal(false),
-      readOnlyRootFilesystem: z.literal(true),
-      capabilities: z.object({ drop: z.tuple([z.literal('ALL')]) }),
-    }),
-  })
-  const mounting = z.object({ volumeMounts: z.array(z.object({ name: z.string(), mountPath: z.string() })) })
-  /** A pod that runs as a user without a name, with no right that it does not need. */
-  const hardened = z.object({
-    spec: z.object({
-      template: z.object({
-        spec: z.object({
-          automountServiceAccountToken: z.literal(false),
-          terminationGracePeriodSeconds: z.int().min(31),
-          securityContext: z.object({
-            runAsNonRoot: z.literal(true),
-            seccompProfile: z.object({ type: z.literal('RuntimeDefault') }),
-          }),
-          initContainers: z.array(container).optional(),
-          containers: z.array(z.unknown()),
-        }),
-      }),
-    }),
-  })
+  const rights = {
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    },
+  }
+
+  /** Reads a pod, and checks that it runs as a user without a name, with no right that it does not need. */
+  function hardenedPod(path: string) {
+    const pod = parse(read(path)).spec.template.spec
+    expect(pod).toMatchObject({
+      automountServiceAccountToken: false,
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    })
+    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(30)
+    return pod
+  }
 
   test.each(['edge', 'sidecar'])('%s: every resource is valid by the schemas of Kubernetes, and is listed', (name) => {
     const folder = `kubernetes/${name}`
-    const { resources } = kustomization.parse(parse(read(`${folder}/kustomization.yaml`)))
+    const { resources } = parse(read(`${folder}/kustomization.yaml`))
     const files = readdirSync(join(DEPLOY, folder)).filter((file) => file !== 'kustomization.yaml')
     expect([...resources].sort()).toEqual(files.sort())
     for (const file of files) expect(() => validate(read(`${folder}/${file}`)), file).not.toThrow()
@@ -104,25 +91,23 @@ describe('Kubernetes', () => {
   })
 
   test('the edge has valid settings, and its containers have no rights', () => {
-    const pod = hardened.parse(parse(read('kubernetes/edge/stateful-set.yaml')))
-    container.parse(pod.spec.template.spec.containers[0])
-    const { configMapGenerator } = kustomization.parse(parse(read('kubernetes/edge/kustomization.yaml')))
-    const settings = settingsIn(configMapGenerator.flatMap(({ literals }) => literals))
+    const [gateway] = hardenedPod('kubernetes/edge/stateful-set.yaml').containers
+    expect(gateway).toMatchObject(rights)
+    const { configMapGenerator } = parse(read('kubernetes/edge/kustomization.yaml'))
+    const settings = settingsIn(configMapGenerator.flatMap(({ literals }: { literals: string[] }) => literals))
     checkSettings({ ...settings, STORE_URL: 'postgres://transload:secret@postgres.example.com/transload' })
-    expect(mountOf(settings['TENANTS_FILE'] ?? '')).toBe('tenants')
-    expect(mountOf('/run/secrets/transload/acme')).toBe('clients')
-
     /** Returns the secret in which a file of the pod is. */
-    function mountOf(file: string): string | undefined {
-      const { volumeMounts } = mounting.parse(pod.spec.template.spec.containers[0])
-      return volumeMounts.find(({ mountPath }) => file.startsWith(`${mountPath}/`))?.name
-    }
+    const mountOf = (file = '') =>
+      gateway.volumeMounts.find(({ mountPath }: { mountPath: string }) => file.startsWith(`${mountPath}/`))?.name
+    expect(mountOf(settings['TENANTS_FILE'])).toBe('tenants')
+    expect(mountOf('/run/secrets/transload/acme')).toBe('clients')
   })
 
   test('the sidecar has valid settings, and its container has no rights', () => {
-    const pod = hardened.parse(parse(read('kubernetes/sidecar/deployment.yaml')))
-    const [gateway] = pod.spec.template.spec.initContainers ?? []
-    checkSettings(Object.fromEntries((gateway?.env ?? []).map(({ name, value = 'from-a-secret' }) => [name, value])))
+    const [gateway] = hardenedPod('kubernetes/sidecar/deployment.yaml').initContainers
+    expect(gateway).toMatchObject(rights)
+    const variables: readonly { readonly name: string; readonly value?: string }[] = gateway.env
+    checkSettings(Object.fromEntries(variables.map(({ name, value = 'from-a-secret' }) => [name, value])))
   })
 })
 
@@ -132,15 +117,12 @@ test('compose: the settings are valid, and every mounted file exists', () => {
     /\$\{(\w+):\?[^}]+\}/g,
     (_, name: keyof typeof given) => given[name],
   )
-  const service = z.object({
-    environment: z.record(z.string(), z.string()).default({}),
-    volumes: z.array(z.string()).default([]),
-  })
-  const { services, volumes } = z
-    .object({ services: z.record(z.string(), service), volumes: z.record(z.string(), z.null()) })
-    .parse(parse(text))
+  type Service = { readonly environment?: NodeJS.ProcessEnv; readonly volumes?: readonly string[] }
+  const { services, volumes }: { services: Record<string, Service>; volumes: object } = parse(text)
   checkSettings(services['gateway']?.environment ?? {})
-  const sources = Object.values(services).flatMap((one) => one.volumes.map((volume) => volume.split(':')[0] ?? ''))
+  const sources = Object.values(services).flatMap(({ volumes = [] }) =>
+    volumes.map((volume) => volume.split(':')[0] ?? ''),
+  )
   const named = sources.filter((source) => !source.startsWith('.'))
   expect(named.sort()).toEqual(Object.keys(volumes).sort())
   const files = sources.filter((source) => source.startsWith('.')).map((source) => join(DEPLOY, 'compose', source))

@@ -8,11 +8,10 @@ import { book, expectBooked, expectUnknown } from '../bookings/desk.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, ROOT } from '../command.ts'
 import { CLIENT, startGateway, type TestGateway } from '../gateway.ts'
 import { type Sandbox, startSandbox } from '../stand-in/stand-in.ts'
-import { addressOf, program, startServer } from './postgres-servers.ts'
+import { addressOf, openServer, program } from './postgres-servers.ts'
 
 test('a dump that is restored as the page says books nothing twice', async () => {
-  const server = await startServer()
-  onTestFinished(() => server.remove())
+  const server = await openServer()
   const url = addressOf(server)
   const folder = newFolder('dump')
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
+import { onTestFinished } from 'vitest'
 import { output } from '../command.ts'
 import { freePort } from '../free-port.ts'
 
@@ -71,6 +72,13 @@ export async function startServer(settings: Readonly<Record<string, string>> = {
     ]),
   )
   await server.start()
+  return server
+}
+
+/** Starts a server for one test. */
+export async function openServer(): Promise<DebianServer> {
+  const server = await startServer()
+  onTestFinished(() => server.remove())
   return server
 }
 
