@@ -68,16 +68,6 @@ test('the package contains the program, its types, its documents, and the licens
   }
 })
 
-test('installed elsewhere, it checks its configuration', async () => {
-  const good = await run('npx', ['transload', 'check'], {
-    cwd: project,
-    env: env({ V2_BASE_URL: 'http://127.0.0.1:1' }),
-  })
-  expect(good).toMatchObject({ code: 0, out: expect.stringMatching(/^The configuration is valid: \d+ actions/) })
-  const bad = await run('npx', ['transload', 'check'], { cwd: project, env: env({ V2_BASE_URL: '' }) })
-  expect(bad).toMatchObject({ code: 78, err: expect.stringContaining('V2_BASE_URL is required') })
-})
-
 describe("an outsider's module", () => {
   const outside = join(project, 'my-mappings')
   /** The errors of the compiler, without their texts. */
