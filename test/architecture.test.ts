@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { ROOT } from './command.ts'
 
 /*
  * The rules of the source tree. Each one comes with a breach that it must notice, because a rule that cannot fail
@@ -21,8 +22,6 @@ interface Import {
   /** Removed when types are stripped. `import { type A }` stays: it still loads the module. */
   readonly typeOnly: boolean
 }
-
-const ROOT = join(import.meta.dirname, '..')
 
 function sourcesIn(folder: string): readonly Source[] {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })

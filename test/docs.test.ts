@@ -12,10 +12,10 @@ import { configNames, readConfig } from '../src/config/config.ts'
 import { loadMappings } from '../src/config/mappings.ts'
 import { readTenants } from '../src/config/tenants-file.ts'
 import * as vocabulary from '../src/mapping/declare.ts'
+import { ROOT } from './command.ts'
 import { families } from './commands/every-command.ts'
 import { get, post, startGateway } from './gateway.ts'
 
-const ROOT = join(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 
 const pages = [
