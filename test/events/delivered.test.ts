@@ -402,25 +402,6 @@ describe('the order', () => {
     expect(events().slice(1)).toEqual(sent)
   })
 
-  test('one event of a shipment is under way at a time, over two processes', async () => {
-    let underWay = 0
-    let most = 0
-    const one = await openTo((outgoing) => {
-      underWay += 1
-      most = Math.max(most, underWay)
-      setImmediate(() => {
-        underWay -= 1
-        outgoing.end()
-      })
-    })
-    const other = await openOffice({ endpoints: [endpoint(one.receiver.url)], store: one.store })
-    const sent = Array.from({ length: 40 }, (_, i) => `event.${i}`)
-    for (const event of sent) await one.take({ event })
-    while (one.received.length < sent.length) await Promise.all([one.pass(0), other.pass(0)])
-    expect(one.events()).toEqual(sent)
-    expect(most).toBe(1)
-  })
-
   const created = {
     tenant: 'acme',
     shipment: 's-9',
