@@ -193,17 +193,12 @@ describe('a proxy in front', () => {
   }
 
   /** Resolves when the proxy accepts connections; a proxy that ends before fails the test. */
-  async function listening(port: number, ended: Promise<unknown>): Promise<void> {
-    let isOver = false
-    void ended.then(() => {
-      isOver = true
-    })
-    const attempt = (): Promise<void> =>
-      call(port, '/healthz').then(
-        () => undefined,
-        (error: unknown) => (isOver ? Promise.reject(error) : new Promise(setImmediate).then(attempt)),
-      )
-    await attempt()
+  const listening = (port: number, ended: Promise<unknown>) => {
+    const answers = () => call(port, '/healthz').catch(() => undefined)
+    return Promise.race([
+      expect.poll(answers).toBeDefined(),
+      ended.then(() => expect.fail('the proxy ended before it listened')),
+    ])
   }
 
   async function checkCalls(

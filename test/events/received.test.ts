@@ -74,13 +74,6 @@ describe('over HTTP', () => {
     })
   })
 
-  test('copies at the same time are one event', async () => {
-    const gateway = await startReceiver()
-    const answers = await Promise.all(Array.from({ length: 20 }, () => deliver(gateway, EVENT)))
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
-    expect(answers.filter(({ json }) => !json.duplicate)).toHaveLength(1)
-  })
-
   const malformed: readonly (readonly [name: string, body: string | object, words: RegExp])[] = [
     ['nothing', '', /is not JSON/],
     ['half of it', JSON.stringify(EVENT).slice(0, 40), /is not JSON: it ends too early/],
