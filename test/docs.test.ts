@@ -12,10 +12,10 @@ import { configNames, readConfig } from '../src/config/config.ts'
 import { loadMappings } from '../src/config/mappings.ts'
 import { readTenants } from '../src/config/tenants-file.ts'
 import * as vocabulary from '../src/mapping/declare.ts'
+import { ROOT } from './command.ts'
 import { families } from './commands/every-command.ts'
 import { get, post, startGateway } from './gateway.ts'
 
-const ROOT = join(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 
 const pages = [
@@ -89,25 +89,43 @@ test('every page can be reached from the README', () => {
   expect([...reached].sort()).toEqual([...pages].sort())
 })
 
-test('every variable, command and constructor that a page names exists', () => {
-  // What is gone is named once, where the changelog says so.
-  const text = pages
-    .map(read)
-    .join('\n')
-    .replace(/^### Removed\n.*?^### /ms, '')
-  const known = new Set(Object.keys(commands).map((usage) => usage.replace(/ [<[].*/, '')))
-  const named = [...text.matchAll(/`transload ([a-z]+(?: [a-z]+)?)/g)].map(([, words = '']) => words)
-  const unknown = named.filter((words) => ![words, words.split(' ')[0] ?? ''].some((name) => known.has(name)))
-  expect(unknown.filter((words) => !families.includes(words) && !PROSE.has(words))).toEqual([])
+/** Returns a page without what is gone, which the changelog names once. */
+const current = (page: string) => read(page).replace(/^### Removed\n.*?^### /ms, '')
 
+/** The long options of every command, by its words. */
+const known: ReadonlyMap<string, ReadonlySet<string | undefined>> = new Map(
+  Object.entries(commands).map(([usage, { options = [] }]) => [
+    usage.replace(/ [<[].*/, ''),
+    new Set(['--help', ...options.map(({ long }) => long)]),
+  ]),
+)
+
+test('every command in a text exists, with its verb and its options', () => {
+  const named = pages.flatMap((page) =>
+    [...current(page).matchAll(/`transload ([^`]+)`/g)].map(([, text = '']) => ({ page, words: text.split(/\s+/) })),
+  )
+  const wrong = named.filter(({ words: [first = '', ...rest] }) => {
+    if (first === 'needs' || first.startsWith('-')) return false
+    const name = first === 'booking' ? 'bookings' : first
+    const [second = ''] = rest
+    // A family may be named alone.
+    if (families.includes(name) && second === '') return false
+    const options = known.get(families.includes(name) ? `${name} ${second}` : name)
+    const used = rest.flatMap((word) => /^\[?(--[a-z-]+)/.exec(word)?.[1] ?? [])
+    return !options || used.some((option) => !options.has(option))
+  })
+  expect(named.length).toBeGreaterThan(30)
+  expect(wrong.map(({ page, words }) => `${page}: ${words.join(' ')}`)).toEqual([])
+})
+
+test('every variable that a page names exists', () => {
+  const text = pages.map(current).join('\n')
   const variables = new Set(
     [...text.matchAll(/`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=[^`]*)?`/g)].map(([, name = '']) => name),
   )
   expect([...variables].filter((name) => !configNames.includes(name) && !OTHER_NAMES.has(name))).toEqual([])
 })
 
-/** Words that follow the program's name and are not commands of the table. */
-const PROSE = new Set(['booking list', 'help', 'needs'])
 /** Names in capitals of Node and of the build of the image. */
 const OTHER_NAMES = new Set([
   'NODE_DEBUG',

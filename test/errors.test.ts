@@ -1,8 +1,8 @@
 /** Promise: every error has its code, status and message (contract, section 9). */
 
 import { describe, expect, test } from 'vitest'
-import { errorTable, GatewayError, gatewayError, oneLine } from '../src/errors.ts'
-import { messages, messageText, serviceSays } from '../src/messages.ts'
+import { errorTable, oneLine } from '../src/errors.ts'
+import { messages, messageText } from '../src/messages.ts'
 
 const names = Object.entries(messages)
 
@@ -26,32 +26,7 @@ describe('the table of messages', () => {
   })
 })
 
-describe('an error of the table', () => {
-  test('has the code, the status and the filled-in text', () => {
-    const error = gatewayError('number-unknown', { kind: 'shipment', names: 'ReferenceNumber REF-1' })
-    expect(error).toBeInstanceOf(GatewayError)
-    expect(error).toMatchObject({
-      code: 'number-unknown',
-      status: 404,
-      message: 'No shipment is known by ReferenceNumber REF-1. Check the number.',
-    })
-  })
-
-  test('of a variant has the code before the slash, and the details that are given', () => {
-    const cause = new Error('silent')
-    const error = gatewayError('login-failed/silent', {}, { status: 504, cause, headers: { 'Retry-After': '5' } })
-    expect(error).toMatchObject({ code: 'login-failed', status: 504, cause, headers: { 'Retry-After': '5' } })
-  })
-
-  test('fills in values unchanged', () => {
-    const text = messageText('booking-under-way', { key: '{bytes} $& {key}' })
-    expect(text).toBe('The same booking is under way ({bytes} $& {key}). Try again in a few seconds.')
-  })
-
-  test.each([
-    [undefined, 'The service refused the call.'],
-    ['No.', 'The service refused the call. The service says: No.'],
-  ])('of the service that says %j', (words, text) => {
-    expect(gatewayError('service-refused', { serviceSays: serviceSays(words) }).message).toBe(text)
-  })
+test('a message is filled in with values unchanged', () => {
+  const text = messageText('booking-under-way', { key: '{bytes} $& {key}' })
+  expect(text).toBe('The same booking is under way ({bytes} $& {key}). Try again in a few seconds.')
 })

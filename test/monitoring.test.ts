@@ -1,15 +1,11 @@
 /** Promise: alerts and dashboard ask for what there is (contract, section 11). */
 
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { quoteExample } from '../mappings/quote-rows.ts'
+import { describe, expect, test } from 'vitest'
 import { errorTable } from '../src/errors.ts'
-import { openStore } from '../src/store/open.ts'
-import { book } from './bookings/desk.ts'
-import { newFolder, ROOT } from './command.ts'
-import { OWN, post, startGateway } from './gateway.ts'
-import { DASHBOARD, expressionsOf, MONITORING } from './monitoring.ts'
+import { ROOT } from './command.ts'
+import { DASHBOARD, expressionsOf, MONITORING, scrapeOfBusy } from './monitoring.ts'
 
 const alerts = readFileSync(join(MONITORING, 'alerts.yml'), 'utf8')
 const alertTests = readFileSync(join(MONITORING, 'alerts.test.yml'), 'utf8')
@@ -22,16 +18,7 @@ const metricsIn = (text: string) => new Set(text.match(/\b(?:transload|process|n
 
 /** Returns the names of the series of a gateway that has done something of everything. */
 async function seriesNames(): Promise<ReadonlySet<string>> {
-  const folder = newFolder('monitoring')
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const store = await openStore(join(folder, 'test.db'))
-  const gateway = await startGateway({
-    env: { ...OWN, V2_TOKEN: 'oauth2', BROWNOUTS: '2091-01-12T15:00Z/1h' },
-    store,
-  })
-  await post(gateway, '/getShippingQuote.php', { ...quoteExample, Foo: '1' })
-  await book(gateway)
-  const text = await (await fetch(`${gateway.adminUrl}/metrics`)).text()
+  const text = await scrapeOfBusy()
   const declared = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)]
   return new Set(
     declared.flatMap(([, name = '', type]) =>

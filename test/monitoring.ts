@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { quoteExample } from '../mappings/quote-rows.ts'
+import { openStore } from '../src/store/open.ts'
+import { book } from './bookings/desk.ts'
+import { folder } from './callers/edge.ts'
 import { ROOT } from './command.ts'
+import { get, OWN, post, startGateway } from './gateway.ts'
 
 /** The folder of the alerts and the dashboard. */
 export const MONITORING = join(ROOT, 'deploy/monitoring')
@@ -26,3 +31,14 @@ export const DASHBOARD = dashboard.parse(
 /** Returns the expressions of all panels. */
 export const expressionsOf = ({ panels }: typeof DASHBOARD): readonly string[] =>
   panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
+
+/** Scrapes a gateway that has done something of everything. */
+export async function scrapeOfBusy(): Promise<string> {
+  const store = await openStore(join(folder(), 'test.db'))
+  const env = { ...OWN, V2_TOKEN: 'oauth2', BROWNOUTS: '2091-01-12T15:00Z/1h' }
+  const gateway = await startGateway({ env, store })
+  await post(gateway, '/getShippingQuote.php', { ...quoteExample, Foo: '1' })
+  await book(gateway)
+  await get(gateway, '/getShipment.php?ReferenceNumber=NOBODY')
+  return (await fetch(`${gateway.adminUrl}/metrics`)).text()
+}

@@ -10,7 +10,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { quoteExample } from '../mappings/quote-rows.ts'
@@ -69,30 +68,6 @@ test('the package contains the program, its types, its documents, and the licens
   }
 })
 
-test('every package that the program imports is one of its dependencies', () => {
-  const { dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
-  const programs = packed.filter((path) => path.startsWith('package/dist/src/') && path.endsWith('.js'))
-  const imported = programs.flatMap((path) => {
-    const text = readFileSync(join(installed, path.slice('package/'.length)), 'utf8')
-    const places = text.matchAll(/^(?:import|export) .*?from "([^"]+)"|^import "([^"]+)"|\bimport\("([^"]+)"\)/gm)
-    return [...places].map(([, one, other, late]) => one ?? other ?? late ?? '')
-  })
-  const packages = imported.filter((id) => !id.startsWith('.') && !isBuiltin(id))
-  const names = packages.map((id) => (id.startsWith('@') ? id.split('/', 2).join('/') : (id.split('/', 1)[0] ?? '')))
-  expect(names).not.toEqual([])
-  expect(names.filter((name) => !Object.hasOwn(dependencies, name))).toEqual([])
-})
-
-test('installed elsewhere, it checks its configuration', async () => {
-  const good = await run('npx', ['transload', 'check'], {
-    cwd: project,
-    env: env({ V2_BASE_URL: 'http://127.0.0.1:1' }),
-  })
-  expect(good).toMatchObject({ code: 0, out: expect.stringMatching(/^The configuration is valid: \d+ actions/) })
-  const bad = await run('npx', ['transload', 'check'], { cwd: project, env: env({ V2_BASE_URL: '' }) })
-  expect(bad).toMatchObject({ code: 78, err: expect.stringContaining('V2_BASE_URL is required') })
-})
-
 describe("an outsider's module", () => {
   const outside = join(project, 'my-mappings')
   /** The errors of the compiler, without their texts. */
@@ -134,13 +109,6 @@ describe("an outsider's module", () => {
     expect(await typeErrors()).toEqual([expect.stringMatching(/TS2322$/), expect.stringMatching(/TS2551$/)])
     rmSync(join(outside, 'loud.ts'))
   })
-})
-
-test('installed elsewhere, it explains a translation', async () => {
-  const input = JSON.stringify(quoteExample)
-  const ended = await run(transload, ['translate', 'quote.get'], { cwd: project, env: env(), input })
-  const out = expect.stringMatching(/^ {2}pickup +"10314" {2}← TempShipFromPostalCode$/m)
-  expect(ended).toEqual({ code: 0, out, err: '' })
 })
 
 test('installed in another project, it serves with a store on disk, and stops on a signal', async () => {

@@ -3,23 +3,21 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
 import { cleanEnv, output, pathWithThisNode, ROOT } from './command.ts'
 
-const manifest = z.object({
-  version: z.string(),
-  license: z.string(),
-  dependencies: z.record(z.string(), z.string()).default({}),
-  devDependencies: z.record(z.string(), z.string()).default({}),
-})
+interface Manifest {
+  readonly version: string
+  readonly dependencies: Readonly<Record<string, string>>
+  readonly devDependencies: Readonly<Record<string, string>>
+}
 const read = (path: string): unknown => JSON.parse(readFileSync(join(ROOT, path), 'utf8'))
-const own = manifest.parse(read('package.json'))
+const own = read('package.json') as Manifest
 
-const locked = z
-  .object({
-    packages: z.record(z.string(), z.object({ dev: z.boolean().default(false), optional: z.boolean().default(false) })),
-  })
-  .parse(read('package-lock.json')).packages
+interface Locked {
+  readonly dev?: boolean
+  readonly optional?: boolean
+}
+const locked = (read('package-lock.json') as { readonly packages: Readonly<Record<string, Locked>> }).packages
 
 /** The packages that the gateway is installed with; npm leaves out optional ones that do not fit the machine. */
 const production = Object.entries(locked).filter(([path, { dev }]) => path !== '' && !dev)
@@ -31,8 +29,9 @@ test('every package that the gateway is installed with has a license of the list
   expect(production.length).toBeGreaterThan(20)
   const installed = production.filter(([, { optional }]) => !optional).map(([path]) => path)
   const others = installed
-    .map((path) => ({ path, license: z.object({ license: z.string() }).safeParse(read(`${path}/package.json`)).data }))
-    .filter(({ license }) => !ALLOWED.includes(license?.license ?? 'none'))
+    .map((path) => ({ path, ...(read(`${path}/package.json`) as { license?: string }) }))
+    .filter(({ license = 'none' }) => !ALLOWED.includes(license))
+    .map(({ path, license }) => ({ path, license }))
   expect(others).toEqual([])
 })
 
@@ -70,20 +69,17 @@ describe('npm run sbom', () => {
     output(process.execPath, [join(ROOT, 'scripts/sbom.ts')], { env: cleanEnv({ PATH: pathWithThisNode(), ...more }) })
 
   test('lists what the gateway is installed with, by the hashes of the lock file', async () => {
-    const bill = z
-      .object({
-        bomFormat: z.literal('CycloneDX'),
-        metadata: z.object({ component: z.object({ name: z.literal('transload'), version: z.literal(own.version) }) }),
-        components: z.array(
-          z.object({
-            name: z.string(),
-            purl: z.string(),
-            hashes: z.array(z.object({ alg: z.literal('SHA-512') })).min(1),
-            licenses: z.array(z.unknown()).min(1),
-          }),
-        ),
+    const bill: { components: readonly { readonly name: string }[] } = JSON.parse(await sbom())
+    expect(bill).toMatchObject({
+      bomFormat: 'CycloneDX',
+      metadata: { component: { name: 'transload', version: own.version } },
+    })
+    for (const component of bill.components)
+      expect(component).toMatchObject({
+        purl: expect.any(String),
+        hashes: [{ alg: 'SHA-512' }],
+        licenses: [expect.anything()],
       })
-      .parse(JSON.parse(await sbom()))
     const listed = bill.components.map(({ name }) => `node_modules/${name}`)
     expect(listed.sort()).toEqual(production.map(([path]) => path).sort())
   })
@@ -98,20 +94,8 @@ describe('npm run sbom', () => {
 
 test('docker-bake.json builds both architectures of the version and the base image that the Dockerfile names', () => {
   const dockerfile = readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
-  const { variable, target } = z
-    .object({
-      variable: z.record(z.string(), z.object({ default: z.string() })),
-      target: z.object({
-        image: z.object({
-          platforms: z.array(z.string()),
-          tags: z.array(z.string()),
-          args: z.record(z.string(), z.string()),
-          labels: z.record(z.string(), z.string()),
-          output: z.array(z.string()),
-        }),
-      }),
-    })
-    .parse(read('docker-bake.json'))
+  // biome-ignore lint/suspicious/noExplicitAny: the test checks its shape.
+  const { variable, target } = read('docker-bake.json') as any
   const { image } = target
   expect(image.platforms).toEqual(['linux/amd64', 'linux/arm64'])
   expect(image.output).toEqual(['type=image,rewrite-timestamp=true'])

@@ -32,18 +32,6 @@ function sentBy(secret: string, id = 'msg_1', seconds = NOW, body = BODY): Recor
   }
 }
 
-test('a signature of the reference implementation is valid', () => {
-  expect(verifySignature([KEY], sentBy(SECRET), BODY, NOW)).toBe('valid')
-})
-
-test('the reference implementation accepts a signature', () => {
-  const now = Math.floor(Date.now() / 1000)
-  const headers = signatureHeaders([OLD_KEY, KEY], { id: 'msg_2', timestamp: now, body: BODY })
-  expect(new Webhook(SECRET).verify(BODY, headers)).toEqual(JSON.parse(BODY.toString()))
-  expect(new Webhook(OLD_SECRET).verify(BODY, headers)).toEqual(JSON.parse(BODY.toString()))
-  expect(() => new Webhook(SECRET).verify(`${BODY} `, headers)).toThrow('No matching signature')
-})
-
 test('whatever is signed is valid, for both implementations alike', () => {
   const id = fc.stringMatching(/^[\w.-]{1,64}$/)
   fc.assert(
@@ -116,15 +104,10 @@ test('each of several keys is tried, and none is none', () => {
   expect(verifySignature([], good, BODY, NOW)).toBe('wrong')
 })
 
-test('a secret is read only in its form', () => {
-  const secrets = ['', 'whsec_', 'whsec_AAAA', SECRET.slice(6), `${SECRET}!`, `whsec_${'A'.repeat(88)}`, ` ${SECRET}`]
-  expect(secrets.filter((secret) => signingKey(secret) !== undefined)).toEqual([])
-  expect(keyOf(SECRET)).toEqual(Buffer.alloc(32, 7))
-})
-
-test('a secret has a key of 24 to 64 bytes', () => {
+test('a secret has the form whsec_ and a key of 24 to 64 bytes', () => {
   const secretOf = (bytes: number) => `whsec_${Buffer.alloc(bytes, 1).toString('base64')}`
   expect([23, 24, 64, 65].map((bytes) => signingKey(secretOf(bytes))?.length)).toEqual([undefined, 24, 64, undefined])
-  for (const other of ['', 'whsec_', secretOf(24).slice('whsec_'.length), ` ${secretOf(24)}`, `${secretOf(24)}!`])
+  expect(KEY).toEqual(Buffer.alloc(32, 7))
+  for (const other of ['', 'whsec_', 'whsec_AAAA', SECRET.slice('whsec_'.length), ` ${SECRET}`, `${SECRET}!`])
     expect(signingKey(other), other).toBeUndefined()
 })

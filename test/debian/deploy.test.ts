@@ -1,9 +1,11 @@
 /** Promise: the deployment examples are valid, and the proxies pass calls on (contract, section 1). */
 
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
 import { request as requestOverTls } from 'node:https'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { text as textOf } from 'node:stream/consumers'
 import { HTTPRoute } from '@kubernetes-models/gateway-api/gateway.networking.k8s.io/v1'
 import { Deployment, StatefulSet } from 'kubernetes-models/apps/v1'
 import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
@@ -11,12 +13,18 @@ import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import { PersistentVolumeClaim, Service } from 'kubernetes-models/v1'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
-import { z } from 'zod'
 import { configNames, readConfig } from '../../src/config/config.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, ROOT, run, start } from '../command.ts'
+import { freePort } from '../free-port.ts'
 import { basic, startGateway } from '../gateway.ts'
 
 const DEPLOY = join(ROOT, 'deploy')
+/** An empty folder that is gone after the test. */
+function folderOf(name: string): string {
+  const folder = newFolder(name)
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
+}
 const read = (path: string) => readFileSync(join(DEPLOY, path), 'utf8')
 
 /** Checks settings as the gateway does at its start. Other variables would be slips. */
@@ -38,55 +46,33 @@ describe('Kubernetes', () => {
     PersistentVolumeClaim,
     Service,
   }
-  const kindOf = z.object({
-    kind: z.literal([
-      'Deployment',
-      'HTTPRoute',
-      'StatefulSet',
-      'NetworkPolicy',
-      'PodDisruptionBudget',
-      'PersistentVolumeClaim',
-      'Service',
-    ]),
-  })
   const validate = (text: string) => {
-    const { kind } = kindOf.parse(parse(text))
-    new KINDS[kind](parse(text)).validate()
+    const { kind, ...rest }: { readonly kind: string } = parse(text)
+    const Kind = Object.entries(KINDS).find(([name]) => name === kind)?.[1] ?? expect.fail(`${kind} is not known here`)
+    new Kind({ kind, ...rest } as never).validate()
   }
-  const kustomization = z.object({
-    resources: z.array(z.string()),
-    configMapGenerator: z.array(z.object({ name: z.string(), literals: z.array(z.string()) })).default([]),
-  })
-  const container = z.object({
-    env: z.array(z.object({ name: z.string(), value: z.string().optional() })),
-    securityContext: z.object({
-      allowPrivilegeEscalation: z.literal(false),
-      readOnlyRootFilesystem: z.literal(true),
-      capabilities: z.object({ drop: z.tuple([z.literal('ALL')]) }),
-    }),
-  })
-  const mounting = z.object({ volumeMounts: z.array(z.object({ name: z.string(), mountPath: z.string() })) })
-  /** A pod that runs as a user without a name, with no right that it does not need. */
-  const hardened = z.object({
-    spec: z.object({
-      template: z.object({
-        spec: z.object({
-          automountServiceAccountToken: z.literal(false),
-          terminationGracePeriodSeconds: z.int().min(31),
-          securityContext: z.object({
-            runAsNonRoot: z.literal(true),
-            seccompProfile: z.object({ type: z.literal('RuntimeDefault') }),
-          }),
-          initContainers: z.array(container).optional(),
-          containers: z.array(z.unknown()),
-        }),
-      }),
-    }),
-  })
+  const rights = {
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    },
+  }
+
+  /** Reads a pod, and checks that it runs as a user without a name, with no right that it does not need. */
+  function hardenedPod(path: string) {
+    const pod = parse(read(path)).spec.template.spec
+    expect(pod).toMatchObject({
+      automountServiceAccountToken: false,
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    })
+    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(30)
+    return pod
+  }
 
   test.each(['edge', 'sidecar'])('%s: every resource is valid by the schemas of Kubernetes, and is listed', (name) => {
     const folder = `kubernetes/${name}`
-    const { resources } = kustomization.parse(parse(read(`${folder}/kustomization.yaml`)))
+    const { resources } = parse(read(`${folder}/kustomization.yaml`))
     const files = readdirSync(join(DEPLOY, folder)).filter((file) => file !== 'kustomization.yaml')
     expect([...resources].sort()).toEqual(files.sort())
     for (const file of files) expect(() => validate(read(`${folder}/${file}`)), file).not.toThrow()
@@ -105,25 +91,23 @@ describe('Kubernetes', () => {
   })
 
   test('the edge has valid settings, and its containers have no rights', () => {
-    const pod = hardened.parse(parse(read('kubernetes/edge/stateful-set.yaml')))
-    container.parse(pod.spec.template.spec.containers[0])
-    const { configMapGenerator } = kustomization.parse(parse(read('kubernetes/edge/kustomization.yaml')))
-    const settings = settingsIn(configMapGenerator.flatMap(({ literals }) => literals))
+    const [gateway] = hardenedPod('kubernetes/edge/stateful-set.yaml').containers
+    expect(gateway).toMatchObject(rights)
+    const { configMapGenerator } = parse(read('kubernetes/edge/kustomization.yaml'))
+    const settings = settingsIn(configMapGenerator.flatMap(({ literals }: { literals: string[] }) => literals))
     checkSettings({ ...settings, STORE_URL: 'postgres://transload:secret@postgres.example.com/transload' })
-    expect(mountOf(settings['TENANTS_FILE'] ?? '')).toBe('tenants')
-    expect(mountOf('/run/secrets/transload/acme')).toBe('clients')
-
     /** Returns the secret in which a file of the pod is. */
-    function mountOf(file: string): string | undefined {
-      const { volumeMounts } = mounting.parse(pod.spec.template.spec.containers[0])
-      return volumeMounts.find(({ mountPath }) => file.startsWith(`${mountPath}/`))?.name
-    }
+    const mountOf = (file = '') =>
+      gateway.volumeMounts.find(({ mountPath }: { mountPath: string }) => file.startsWith(`${mountPath}/`))?.name
+    expect(mountOf(settings['TENANTS_FILE'])).toBe('tenants')
+    expect(mountOf('/run/secrets/transload/acme')).toBe('clients')
   })
 
   test('the sidecar has valid settings, and its container has no rights', () => {
-    const pod = hardened.parse(parse(read('kubernetes/sidecar/deployment.yaml')))
-    const [gateway] = pod.spec.template.spec.initContainers ?? []
-    checkSettings(Object.fromEntries((gateway?.env ?? []).map(({ name, value = 'from-a-secret' }) => [name, value])))
+    const [gateway] = hardenedPod('kubernetes/sidecar/deployment.yaml').initContainers
+    expect(gateway).toMatchObject(rights)
+    const variables: readonly { readonly name: string; readonly value?: string }[] = gateway.env
+    checkSettings(Object.fromEntries(variables.map(({ name, value = 'from-a-secret' }) => [name, value])))
   })
 })
 
@@ -133,15 +117,12 @@ test('compose: the settings are valid, and every mounted file exists', () => {
     /\$\{(\w+):\?[^}]+\}/g,
     (_, name: keyof typeof given) => given[name],
   )
-  const service = z.object({
-    environment: z.record(z.string(), z.string()).default({}),
-    volumes: z.array(z.string()).default([]),
-  })
-  const { services, volumes } = z
-    .object({ services: z.record(z.string(), service), volumes: z.record(z.string(), z.null()) })
-    .parse(parse(text))
+  type Service = { readonly environment?: NodeJS.ProcessEnv; readonly volumes?: readonly string[] }
+  const { services, volumes }: { services: Record<string, Service>; volumes: object } = parse(text)
   checkSettings(services['gateway']?.environment ?? {})
-  const sources = Object.values(services).flatMap((one) => one.volumes.map((volume) => volume.split(':')[0] ?? ''))
+  const sources = Object.values(services).flatMap(({ volumes = [] }) =>
+    volumes.map((volume) => volume.split(':')[0] ?? ''),
+  )
   const named = sources.filter((source) => !source.startsWith('.'))
   expect(named.sort()).toEqual(Object.keys(volumes).sort())
   const files = sources.filter((source) => source.startsWith('.')).map((source) => join(DEPLOY, 'compose', source))
@@ -149,8 +130,7 @@ test('compose: the settings are valid, and every mounted file exists', () => {
 })
 
 test('systemd: the unit is valid, and its exposure is low', async () => {
-  const folder = newFolder('systemd')
-  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const folder = folderOf('systemd')
   const unit = join(folder, 'transload.service')
   // The program is not installed here.
   const text = read('systemd/transload.service').replace('/usr/local/bin/transload', process.execPath)
@@ -168,8 +148,7 @@ const environmentOf = (unit: string): NodeJS.ProcessEnv =>
   settingsIn([...unit.matchAll(/^Environment="?(.+?)"?$/gm)].map(([, line = '']) => line))
 
 test('systemd: the command of the unit serves with its environment, and reads no other file', async () => {
-  const folder = newFolder('systemd')
-  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const folder = folderOf('systemd')
   for (const name of ['bin', 'etc', 'state']) mkdirSync(join(folder, name))
   symlinkSync(join(ROOT, 'bin/transload.js'), join(folder, 'bin/transload'))
   const unit = read('systemd/transload.service')
@@ -193,52 +172,33 @@ test('systemd: the command of the unit serves with its environment, and reads no
 describe('a proxy in front', () => {
   const CERTIFICATES = join(ROOT, 'test/http/certificates')
 
-  const freePort = () =>
-    new Promise<number>((resolve) => {
-      const server = createServer().listen(0, '127.0.0.1', () => {
-        const address = server.address()
-        server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-      })
-    })
-
   /** Calls the proxy with a path that is sent as it is. */
-  const call = (port: number, path: string, { method = 'GET', ...headers }: Readonly<Record<string, string>> = {}) =>
-    new Promise<{ readonly status: number | undefined; readonly text: string }>((resolve, reject) => {
-      const options = {
-        port,
-        method,
-        host: '127.0.0.1',
-        servername: 'gateway.example.com',
-        path,
-        rejectUnauthorized: false,
-        agent: false,
-      }
-      requestOverTls(
-        { ...options, headers: { host: 'gateway.example.com', authorization: basic(), ...headers } },
-        (reply) => {
-          let text = ''
-          reply.setEncoding('utf8').on('data', (chunk) => {
-            text += chunk
-          })
-          reply.on('end', () => resolve({ status: reply.statusCode, text }))
-        },
-      )
-        .once('error', reject)
-        .end()
-    })
+  const call = async (
+    port: number,
+    path: string,
+    { method = 'GET', ...headers }: Readonly<Record<string, string>> = {},
+  ) => {
+    const sent = requestOverTls({
+      port,
+      method,
+      path,
+      host: '127.0.0.1',
+      servername: 'gateway.example.com',
+      rejectUnauthorized: false,
+      agent: false,
+      headers: { host: 'gateway.example.com', authorization: basic(), ...headers },
+    }).end()
+    const [reply]: IncomingMessage[] = await once(sent, 'response')
+    return { status: reply?.statusCode, text: reply ? await textOf(reply) : '' }
+  }
 
   /** Resolves when the proxy accepts connections; a proxy that ends before fails the test. */
-  async function listening(port: number, ended: Promise<unknown>): Promise<void> {
-    let isOver = false
-    void ended.then(() => {
-      isOver = true
-    })
-    const attempt = (): Promise<void> =>
-      call(port, '/healthz').then(
-        () => undefined,
-        (error: unknown) => (isOver ? Promise.reject(error) : new Promise(setImmediate).then(attempt)),
-      )
-    await attempt()
+  const listening = (port: number, ended: Promise<unknown>) => {
+    const answers = () => call(port, '/healthz').catch(() => undefined)
+    return Promise.race([
+      expect.poll(answers).toBeDefined(),
+      ended.then(() => expect.fail('the proxy ended before it listened')),
+    ])
   }
 
   async function checkCalls(
@@ -257,8 +217,7 @@ describe('a proxy in front', () => {
   }
 
   test('nginx accepts its file, and passes calls on as they come', async () => {
-    const folder = newFolder('nginx')
-    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const folder = folderOf('nginx')
     const port = await freePort()
     let sockets = 0
     const gateway = await startGateway({ env: { TRUST_PROXY: '127.0.0.1' } })
@@ -311,8 +270,7 @@ describe('a proxy in front', () => {
   })
 
   test('Caddy accepts its file, and passes calls on as they come', async () => {
-    const folder = newFolder('caddy')
-    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const folder = folderOf('caddy')
     const port = await freePort()
     const gateway = await startGateway({ env: { TRUST_PROXY: '127.0.0.1' } })
     const env = cleanEnv({ HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder })

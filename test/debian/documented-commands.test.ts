@@ -5,7 +5,6 @@ import { delimiter, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { commands } from '../../src/cli.ts'
 import { openStore } from '../../src/store/open.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, ROOT, start } from '../command.ts'
 import { CLIENT, startGateway } from '../gateway.ts'
@@ -107,31 +106,4 @@ test('the lines of the page about mappings run one after the other', async () =>
   const said = await served.says(/"msg":"listening"/)
   expect(said).toContain('The configuration is valid: 8 actions')
   expect(said).toContain('shipment.status: GET https://service.example.com/v2/shipments/')
-})
-
-/** The long options of every command, by its words. */
-const known: ReadonlyMap<string, ReadonlySet<string | undefined>> = new Map(
-  Object.entries(commands).map(([usage, { options = [] }]) => [
-    usage.replace(/ [<[].*/, ''),
-    new Set(['--help', ...options.map(({ long }) => long)]),
-  ]),
-)
-const families = new Set([...known.keys()].filter((name) => name.includes(' ')).map((name) => name.split(' ')[0] ?? ''))
-
-test('every command in a text exists, with its verb and its options', () => {
-  const named = pages.flatMap((page) =>
-    [...read(page).matchAll(/`transload ([^`]+)`/g)].map(([, text = '']) => ({ page, words: text.split(/\s+/) })),
-  )
-  const wrong = named.filter(({ words: [first = '', ...rest] }) => {
-    if (first === 'needs' || first.startsWith('-')) return false
-    const name = first === 'booking' ? 'bookings' : first
-    const [second = ''] = rest
-    // A family may be named alone.
-    if (families.has(name) && second === '') return false
-    const options = known.get(families.has(name) ? `${name} ${second}` : name)
-    const used = rest.flatMap((word) => /^\[?(--[a-z-]+)/.exec(word)?.[1] ?? [])
-    return !options || used.some((option) => !options.has(option))
-  })
-  expect(named.length).toBeGreaterThan(30)
-  expect(wrong.map(({ page, words }) => `${page}: ${words.join(' ')}`)).toEqual([])
 })

@@ -1,12 +1,13 @@
-import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startGatewayProcess } from '../bookings/gateway-process.ts'
-import { book, countUp, type KillReport } from '../bookings/kill-harness.ts'
+import { countUp, type KillReport } from '../bookings/kill-harness.ts'
 import { newFolder } from '../command.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
+import { startCallers } from './booking-callers.ts'
 import { addressOf, startServer, startStandby } from './postgres-servers.ts'
+import { end } from './skew-harness.ts'
 
 /** The options of the fail-overs. */
 export interface FailoverOptions {
@@ -34,9 +35,7 @@ export interface FailoverReport extends Omit<KillReport, 'kills'> {
 }
 
 const GATEWAYS = 2
-const CALLERS = 12
 const SERVICE_TAKES_MS = 8
-const RETRY_PAUSE_MS = 20
 const LONGEST_LIFE_MS = 1_500
 const POLL_MS = 10
 /** Bookings that the standby lacks, at least, when it is promoted. */
@@ -60,13 +59,6 @@ export async function failOverUnderLoad(options: FailoverOptions): Promise<Failo
     await primary.until("SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync'")
   }
 
-  const acknowledged = new Map<string, string>()
-  const unknown = new Set<string>()
-  let wanted = 0
-  let isOver = false
-  let calling: readonly Promise<void>[] = []
-  /** When the last accepted booking was asked for. */
-  let latestAccepted = 0
   try {
     await secure()
     const gateways = await Promise.all(
@@ -80,27 +72,7 @@ export async function failOverUnderLoad(options: FailoverOptions): Promise<Failo
       ),
     )
     const urlOf = (nth: number): string => gateways[nth % gateways.length]?.url ?? ''
-    const caller = async () => {
-      while (!isOver) {
-        wanted += 1
-        const nth = wanted
-        const reference = `REF-${nth}`
-        for (let tries = 0; ; tries += 1) {
-          const askedAt = performance.now()
-          const answer = await book(urlOf(nth + tries), reference)
-          if (answer?.word === 'Yes') {
-            acknowledged.set(reference, answer.id)
-            latestAccepted = Math.max(latestAccepted, askedAt)
-          } else if (answer?.word === 'Unknown') unknown.add(reference)
-          else {
-            await pause(RETRY_PAUSE_MS)
-            continue
-          }
-          break
-        }
-      }
-    }
-    calling = Array.from({ length: CALLERS }, caller)
+    const callers = startCallers(urlOf)
 
     const times: FailoverTimes[] = []
     for (let nth = 0; nth < failovers; nth += 1) {
@@ -108,8 +80,8 @@ export async function failOverUnderLoad(options: FailoverOptions): Promise<Failo
       if (kind === 'cut off') {
         await standby.set('primary_conninfo', '')
         await standby.until('SELECT count(*) = 0 FROM pg_stat_wal_receiver')
-        const before = acknowledged.size
-        while (acknowledged.size < before + LACKING) await pause(POLL_MS)
+        const before = callers.acknowledged.size
+        while (callers.acknowledged.size < before + LACKING) await pause(POLL_MS)
       }
       const killedAt = performance.now()
       const elapsed = () => (performance.now() - killedAt) / 1_000
@@ -120,7 +92,7 @@ export async function failOverUnderLoad(options: FailoverOptions): Promise<Failo
       const [ready, booked] = await Promise.all([
         Promise.all(gateways.map(({ url }) => untilReady(url))).then(elapsed),
         (async () => {
-          while (latestAccepted < goneAt) await pause(POLL_MS)
+          while (callers.latestAccepted() < goneAt) await pause(POLL_MS)
           return elapsed()
         })(),
       ])
@@ -132,29 +104,12 @@ export async function failOverUnderLoad(options: FailoverOptions): Promise<Failo
         await secure()
       }
     }
-    isOver = true
-    await Promise.all(calling)
-    let forgotten = 0
-    const again = [...acknowledged]
-    const asking = Array.from({ length: CALLERS }, async () => {
-      for (let next = again.pop(); next; next = again.pop()) {
-        const [reference, id] = next
-        if ((await book(urlOf(again.length), reference))?.id !== id) forgotten += 1
-      }
-    })
-    await Promise.all(asking)
-    await Promise.all(
-      gateways.map(async ({ child }) => {
-        const gone = once(child, 'exit')
-        child.kill('SIGTERM')
-        await gone
-      }),
-    )
+    const references = await callers.stop()
+    const forgotten = await callers.forgotten()
+    for (const { child } of gateways) await end(child, 'SIGTERM')
     await sandbox.idle()
-    const counts = await countUp(sandbox, storeUrl, { acknowledged, unknown })
-    return { references: wanted, ...counts, forgotten, times }
+    return { references, ...(await countUp(sandbox, storeUrl, callers)), forgotten, times }
   } finally {
-    isOver = true
     await Promise.allSettled([primary.remove(), standby.remove()])
     await sandbox.close()
     await rm(folder, { recursive: true, force: true })

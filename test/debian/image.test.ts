@@ -31,13 +31,8 @@ interface Stage {
   readonly root: string
   workdir: string
   env: Record<string, string>
-  user: number
-  cmd: readonly string[]
-  health: readonly string[]
-  stopSignal: string
-  volume: string
-  port: string
-  labels: string
+  /** The last instruction of every other kind. */
+  readonly told: Record<string, string>
 }
 
 const INSTALL_TWICE_MS = 300_000
@@ -87,9 +82,11 @@ test('the stages build, and the result serves, is healthy and stops, all without
   const at = (path: string) => join(image.root, image.workdir, path)
 
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-  expect(image.labels).toContain(`org.opencontainers.image.version="${version}"`)
-  expect(image.labels).toContain(`org.opencontainers.image.base.name="${BASE}"`)
-  expect(image).toMatchObject({ user: 1000, port: '8080', volume: join(image.workdir, 'data'), stopSignal: 'SIGTERM' })
+  const { LABEL, USER, CMD = '', HEALTHCHECK = '', ...told } = image.told
+  expect(LABEL).toContain(`org.opencontainers.image.version="${version}"`)
+  expect(LABEL).toContain(`org.opencontainers.image.base.name="${BASE}"`)
+  expect(USER).toMatch(/^1000(:|$)/)
+  expect(told).toEqual({ EXPOSE: '8080', VOLUME: join(image.workdir, 'data'), STOPSIGNAL: 'SIGTERM' })
   expect(existsSync(at('node_modules/vitest'))).toBe(false)
   expect(existsSync(at('src'))).toBe(false)
   const installed = Object.keys(JSON.parse(readFileSync(at('node_modules/.package-lock.json'), 'utf8')).packages)
@@ -111,10 +108,10 @@ test('the stages build, and the result serves, is healthy and stops, all without
       ADMIN_PORT: `${await freePort()}`,
       V2_BASE_URL: sandbox.url,
     },
-    ...(AS_ROOT && { uid: image.user, gid: image.user }),
+    ...(AS_ROOT && { uid: 1000, gid: 1000 }),
   }
-  const [program = '', ...words] = image.cmd.map((word) => word.replace('=/app/', `=${at('.')}/`))
-  const [asks = '', ...question] = image.health
+  const [program = '', ...words]: string[] = JSON.parse(CMD.replaceAll('=/app/', `=${at('.')}/`))
+  const [asks = '', ...question]: string[] = JSON.parse(HEALTHCHECK.slice(HEALTHCHECK.indexOf('[')))
 
   expect((await run(asks, question, inside)).code).toBe(1)
   const gateway = start(program, words, inside)
@@ -130,9 +127,9 @@ test('the stages build, and the result serves, is healthy and stops, all without
     body: JSON.stringify(quoteExample),
   })
   expect(quoted.status).toBe(200)
-  if (AS_ROOT) expect(statSync(at('data/transload.db')).uid).toBe(image.user)
+  if (AS_ROOT) expect(statSync(at('data/transload.db')).uid).toBe(1000)
 
-  gateway.signal(image.stopSignal as NodeJS.Signals)
+  gateway.signal('SIGTERM')
   expect(await gateway.ended).toMatchObject({ code: 0, err: '' })
   expect((await run(asks, question, inside)).code).toBe(1)
 })
@@ -192,25 +189,13 @@ async function replay(folder: string, context: string): Promise<ReadonlyMap<stri
         break
       }
       case 'USER':
-        stage.user = Number(rest.split(':')[0])
-        break
       case 'HEALTHCHECK':
-        stage.health = JSON.parse(rest.slice(rest.indexOf('CMD ') + 'CMD '.length))
-        break
       case 'CMD':
-        stage.cmd = JSON.parse(rest)
-        break
       case 'STOPSIGNAL':
-        stage.stopSignal = rest
-        break
       case 'VOLUME':
-        stage.volume = rest
-        break
       case 'EXPOSE':
-        stage.port = rest
-        break
       case 'LABEL':
-        stage.labels = rest.replace(/\$\{NODE_IMAGE\}/g, BASE)
+        stage.told[instruction] = rest.replaceAll(/\$\{NODE_IMAGE\}/g, BASE)
         break
       case 'ARG':
         // The base image, before and after the stages begin; the time of the build, which is not set.
@@ -235,7 +220,4 @@ function instructions(): readonly (readonly [instruction: string, rest: string])
     .map((line) => [line.slice(0, line.indexOf(' ')), line.slice(line.indexOf(' ') + 1).trim()])
 }
 
-function newStage(root: string): Stage {
-  const nothing = { env: {}, user: 0, cmd: [], health: [], stopSignal: '', volume: '', port: '', labels: '' }
-  return { root, workdir: '/', ...nothing }
-}
+const newStage = (root: string): Stage => ({ root, workdir: '/', env: {}, told: {} })

@@ -90,27 +90,50 @@ async function breachesOf(page: Page): Promise<readonly { readonly id: string; r
   )
 }
 
-test.each(LOOKS)('the pages are sound on a $device, $scheme', { timeout: LONG_MS }, async ({ device, scheme }) => {
-  const gateway = await openFilled()
+/** Opens pages with a look, one after the other, and checks that they are sound. */
+async function checkPages(
+  { device, scheme }: (typeof LOOKS)[number],
+  urls: readonly string[],
+  check: (page: Page, url: string) => Promise<void> = async () => {},
+): Promise<void> {
   const browser = await openBrowser({ ...DEVICES[device], colorScheme: scheme })
   const page = await browser.newPage()
   const complaints = complaintsOf(page)
   const folder = process.env['TRANSLOAD_SCREENSHOTS']
-  for (const [i, path] of PATHS.entries()) {
-    await page.goto(gateway.adminUrl + path)
-    await page.screenshot({ fullPage: true, ...(folder && { path: `${folder}/${device}-${scheme}-${i}.png` }) })
-    // A foreign element or attribute would come from a hostile name.
-    expect(await page.locator('img, script, iframe, object, b, [style]:not([style=""]), [onerror]').count(), path).toBe(
-      0,
-    )
+  for (const [i, url] of urls.entries()) {
+    await page.goto(url)
+    const { port } = new URL(url)
+    await page.screenshot({
+      fullPage: true,
+      ...(folder && { path: `${folder}/${port}-${device}-${scheme}-${i}.png` }),
+    })
     const overflow = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
-    expect(overflow, path).toBeLessThanOrEqual(0)
-    const background = await page.evaluate('getComputedStyle(document.body).backgroundColor')
-    expect(background, path).toBe(scheme === 'light' ? 'rgb(255, 255, 255)' : 'rgb(16, 19, 23)')
+    expect(overflow, url).toBeLessThanOrEqual(0)
+    await check(page, url)
     // After the complaints of the page itself: the tester may load things that the policy forbids.
-    expect(complaints, path).toEqual([])
-    expect(await breachesOf(page), path).toEqual([])
+    expect(complaints, url).toEqual([])
+    expect(await breachesOf(page), url).toEqual([])
   }
+}
+
+test.each(LOOKS)('the pages are sound on a $device, $scheme', { timeout: LONG_MS }, async (look) => {
+  const { adminUrl } = await openFilled()
+  const urls = PATHS.map((path) => adminUrl + path)
+  await checkPages(look, urls, async (page, url) => {
+    // A foreign element or attribute would come from a hostile name.
+    const foreign = page.locator('img, script, iframe, object, b, [style]:not([style=""]), [onerror]')
+    expect(await foreign.count(), url).toBe(0)
+    const background = await page.evaluate('getComputedStyle(document.body).backgroundColor')
+    expect(background, url).toBe(look.scheme === 'light' ? 'rgb(255, 255, 255)' : 'rgb(16, 19, 23)')
+  })
+})
+
+test.each(LOOKS)('the pages for visitors are sound on a $device, $scheme', { timeout: LONG_MS }, async (look) => {
+  const { url } = await startGateway({ serviceUrl: 'https://service.example.com' })
+  await checkPages(
+    look,
+    ['/', '/?example=shipment.create', '/reference', '/guide'].map((path) => url + path),
+  )
 })
 
 test('the pages work without scripts, and by keyboard alone', { timeout: LONG_MS }, async () => {
@@ -141,30 +164,6 @@ test('the pages work without scripts, and by keyboard alone', { timeout: LONG_MS
   expect(await page.getByText('--not-booked').count()).toBe(1)
   expect(complaints).toEqual([])
 })
-
-const VISITED = ['/', '/?example=shipment.create', '/reference', '/guide']
-
-test.each(LOOKS)(
-  'the pages for visitors are sound on a $device, $scheme',
-  { timeout: LONG_MS },
-  async ({ device, scheme }) => {
-    const { url } = await startGateway({ serviceUrl: 'https://service.example.com' })
-    const browser = await openBrowser({ ...DEVICES[device], colorScheme: scheme })
-    const page = await browser.newPage()
-    const complaints = complaintsOf(page)
-    const folder = process.env['TRANSLOAD_SCREENSHOTS']
-    for (const [i, path] of VISITED.entries()) {
-      await page.goto(url + path)
-      await page.screenshot({ ...(folder && { path: `${folder}/visitor-${device}-${scheme}-${i}.png` }) })
-      const overflow = await page.evaluate(
-        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-      )
-      expect(overflow, path).toBeLessThanOrEqual(0)
-      expect(complaints, path).toEqual([])
-      expect(await breachesOf(page), path).toEqual([])
-    }
-  },
-)
 
 test('the workbench translates while one types, and a link carries an example', { timeout: LONG_MS }, async () => {
   const { url, sandbox } = await startGateway()

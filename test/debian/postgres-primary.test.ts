@@ -5,7 +5,7 @@ import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import type { Store } from '../../src/store/store.ts'
 import { link, newClaim } from '../store/samples.ts'
 import { listen } from '../store/states.ts'
-import { addressOf, type DebianServer, startServer, startStandby } from './postgres-servers.ts'
+import { addressOf, type DebianServer, openServer, startStandby } from './postgres-servers.ts'
 
 /* A gateway finds the server that takes writes, and leaves one that does not or should not. */
 
@@ -21,8 +21,7 @@ async function open(url: string) {
 }
 
 async function primaryAndStandby(): Promise<readonly [DebianServer, DebianServer]> {
-  const one = await startServer()
-  onTestFinished(() => one.remove())
+  const one = await openServer()
   const other = await startStandby(one)
   onTestFinished(() => other.remove())
   return [one, other]
@@ -104,8 +103,7 @@ test('a standby alone is told from a server that is down, and used once it is pr
 })
 
 test('a server that becomes read-only is left, and used again when it takes writes', async () => {
-  const server = await startServer()
-  onTestFinished(() => server.remove())
+  const server = await openServer()
   const { store, states } = await open(addressOf(server))
   // The connection of the pool is open, so the session alone can notice.
   await store.put({ links: [link()] })
@@ -121,8 +119,7 @@ test('a server that becomes read-only is left, and used again when it takes writ
 })
 
 test('a write that a read-only server refuses makes the gateway leave at once', async () => {
-  const server = await startServer()
-  onTestFinished(() => server.remove())
+  const server = await openServer()
   const { store, states } = await open(addressOf(server))
   await store.put({ links: [link()] })
   const down = states.next(false)
@@ -181,10 +178,8 @@ test('a primary that goes on beside the standby that was promoted is left', asyn
 })
 
 test('two servers that take writes and cannot be told apart are not used', async () => {
-  const one = await startServer()
-  onTestFinished(() => one.remove())
-  const stranger = await startServer()
-  onTestFinished(() => stranger.remove())
+  const one = await openServer()
+  const stranger = await openServer()
   const { states } = await open(addressOf(one, stranger))
   expect(states.seen).toMatchObject([
     {
@@ -198,8 +193,7 @@ test('two servers that take writes and cannot be told apart are not used', async
 })
 
 test('a user without special rights can tell servers apart', async () => {
-  const server = await startServer()
-  onTestFinished(() => server.remove())
+  const server = await openServer()
   await server.query('CREATE ROLE gateway LOGIN', 'GRANT CREATE ON DATABASE postgres TO gateway')
   // Two addresses of one server would be refused if it did not tell which it is.
   const { store, states } = await open(`postgres://gateway@127.0.0.1:${server.port},localhost:${server.port}/postgres`)

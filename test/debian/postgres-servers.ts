@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
+import { onTestFinished } from 'vitest'
 import { output } from '../command.ts'
 import { freePort } from '../free-port.ts'
 
@@ -54,7 +55,8 @@ export async function folderOfUser(name: string): Promise<string> {
   return folder
 }
 
-function program(name: string): string {
+/** Returns the path of a program of the package. */
+export function program(name: string): string {
   const [path] = globSync(`/usr/lib/postgresql/*/bin/${name}`).toSorted().toReversed()
   if (path === undefined) throw new Error(`${name} is missing: install Debian's package postgresql`)
   return path
@@ -70,6 +72,13 @@ export async function startServer(settings: Readonly<Record<string, string>> = {
     ]),
   )
   await server.start()
+  return server
+}
+
+/** Starts a server for one test. */
+export async function openServer(): Promise<DebianServer> {
+  const server = await startServer()
+  onTestFinished(() => server.remove())
   return server
 }
 

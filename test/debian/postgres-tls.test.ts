@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { inspectPostgres, openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import { output, ROOT } from '../command.ts'
 import { listen } from '../store/states.ts'
-import { asUser, type DebianServer, folderOfUser, startServer } from './postgres-servers.ts'
+import { asUser, type DebianServer, folderOfUser, openServer, startServer } from './postgres-servers.ts'
 
 /* A PostgreSQL behind TLS, with a certificate of an authority of our own for `localhost` and `127.0.0.1`. */
 
@@ -98,8 +98,7 @@ test.each([
 test(
   'a server without TLS is refused where the address requires it',
   async () => {
-    const plain = await startServer()
-    onTestFinished(() => plain.remove())
+    const plain = await openServer()
     const states = listen()
     const url = `postgres://postgres@127.0.0.1:${plain.port}/postgres?sslmode=require`
     const store = await openPostgresStore({ url, onState: states.onState })

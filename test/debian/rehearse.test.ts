@@ -1,7 +1,7 @@
 /** Promise: recordings of real programs are rehearsed (contract, section 8). */
 
 import { once } from 'node:events'
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -10,14 +10,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import type { Report } from '../../src/rehearsal/report.ts'
 import { transload } from '../callers/commands.ts'
-import { newFolder, output, start } from '../command.ts'
+import { folder } from '../callers/edge.ts'
+import { output, start } from '../command.ts'
 import { freePort } from '../free-port.ts'
-
-function folder(): string {
-  const path = newFolder('recorded')
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
-  return path
-}
 
 /** Starts a host that answers everything like the old one. */
 async function startHost(): Promise<number> {
@@ -50,18 +45,9 @@ async function rehearsed(cwd: string, ...files: readonly string[]): Promise<Repo
   return JSON.parse((await transload(['rehearse', '--json', ...files], cwd)).out)
 }
 
-async function ready(url: string): Promise<void> {
-  await expect
-    .poll(
-      () =>
-        fetch(url).then(
-          ({ ok }) => ok,
-          () => false,
-        ),
-      { timeout: 20_000 },
-    )
-    .toBe(true)
-}
+/** Resolves once a server answers, whatever it says. */
+const answers = (port: number) =>
+  expect.poll(() => fetch(`http://127.0.0.1:${port}/ready`).catch(() => undefined), { timeout: 20_000 }).toBeDefined()
 
 test('a HAR of Chromium is rehearsed', { timeout: 120_000 }, async () => {
   const cwd = folder()
@@ -132,7 +118,7 @@ http { client_body_temp_path ${cwd}/b; proxy_temp_path ${cwd}/p; fastcgi_temp_pa
     location = /ready { access_log off; return 200; } location / { proxy_pass http://127.0.0.1:${host}; } } }`,
   )
   const server = start('nginx', ['-p', cwd, '-c', join(cwd, 'nginx.conf'), '-e', join(cwd, 'error.log')])
-  await ready(`http://127.0.0.1:${port}/ready`)
+  await answers(port)
   await call(`http://127.0.0.1:${port}`)
   server.signal('SIGTERM')
   await server.ended
@@ -169,16 +155,7 @@ test('logs of Apache are rehearsed', { timeout: 60_000 }, async () => {
     ].join('\n'),
   )
   const server = start('apache2', ['-f', join(cwd, 'apache.conf'), '-DFOREGROUND'])
-  await expect
-    .poll(
-      () =>
-        fetch(`http://127.0.0.1:${port}/ready`).then(
-          ({ status }) => status,
-          () => 0,
-        ),
-      { timeout: 20_000 },
-    )
-    .toBe(410)
+  await answers(port)
   await call(`http://127.0.0.1:${port}`)
   server.signal('SIGTERM')
   await server.ended

@@ -8,9 +8,7 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { type Language, snippet } from '../../src/pages/snippets.ts'
 import { output, run } from '../command.ts'
-import { CLIENT, startGateway } from '../gateway.ts'
-
-/** Promise: version-2 code that is taken home runs as printed, and sends what the gateway sends. */
+import { basic, CLIENT, startGateway } from '../gateway.ts'
 
 const JACKSON = ['core', 'databind', 'annotations'].map((part) => `/usr/share/java/jackson-${part}.jar`).join(':')
 
@@ -33,15 +31,23 @@ test.each(Object.entries(runners))(
     const { url, sandbox } = await startGateway()
     const folder = mkdtempSync(join(tmpdir(), 'transload-snippet-'))
     const post = async (path: string, fields: Readonly<Record<string, string>>, prefix = '') => {
-      const authorization = `Basic ${btoa(`${CLIENT.id}:${CLIENT.secret}`)}`
       const reply = await fetch(url + prefix + path, {
         method: 'POST',
-        headers: prefix ? {} : { authorization },
+        headers: prefix ? {} : { authorization: basic() },
         body: JSON.stringify(fields),
       })
       expect(reply.status).toBe(200)
       return reply
     }
+    const env = (SERVICE_SECRET: string) => ({
+      PATH: process.env['PATH'],
+      HOME: folder,
+      GOCACHE: join(tmpdir(), 'transload-go'),
+      GO111MODULE: 'off',
+      SERVICE_URL: sandbox.url,
+      SERVICE_ID: CLIENT.id,
+      SERVICE_SECRET,
+    })
     /** What the service received last, of what changes nothing by being sent twice. */
     const received = () => {
       const { method, path, body } = sandbox.requests.at(-1) ?? {}
@@ -51,16 +57,7 @@ test.each(Object.entries(runners))(
     const runs = async (path: string, fields: Readonly<Record<string, string>>, id = '') => {
       const { request } = JSON.parse(await (await post(path, fields, '/dry-run')).text())
       writeFileSync(join(folder, file), snippet(language as Language, request))
-      const env = {
-        PATH: process.env['PATH'],
-        HOME: folder,
-        GOCACHE: join(tmpdir(), 'transload-go'),
-        GO111MODULE: 'off',
-        SERVICE_URL: sandbox.url,
-        SERVICE_ID: CLIENT.id,
-        SERVICE_SECRET: CLIENT.secret,
-      }
-      const printed = await output(program, [...words, join(folder, file), id], { env })
+      const printed = await output(program, [...words, join(folder, file), id], { env: env(CLIENT.secret) })
       return { ...received(), printed }
     }
 
@@ -99,17 +96,7 @@ test.each(Object.entries(runners))(
     const canceled = await runs('/deleteShipment.php', { ReferenceNumber: 'R-1' }, copy?.id)
     expect(canceled).toMatchObject({ method: 'DELETE', path: `/v2/shipments/${copy?.id}` })
 
-    const refused = await run(program, [...words, join(folder, file), 'none'], {
-      env: {
-        PATH: process.env['PATH'],
-        HOME: folder,
-        GOCACHE: join(tmpdir(), 'transload-go'),
-        GO111MODULE: 'off',
-        SERVICE_URL: sandbox.url,
-        SERVICE_ID: CLIENT.id,
-        SERVICE_SECRET: 'wrong',
-      },
-    })
+    const refused = await run(program, [...words, join(folder, file), 'none'], { env: env('wrong') })
     expect(refused.code).not.toBe(0)
     expect(refused.err + refused.out).toMatch(/401/)
     // Java and Go compile the program at each of its seven runs.

@@ -1,9 +1,10 @@
 /** Promise: on a terminal, commands say what they say elsewhere (contract, section 11). */
 
-import { rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
-import { cleanEnv, newFolder, output, ROOT, run, start } from '../command.ts'
+import { expect, test } from 'vitest'
+import { folder } from '../callers/edge.ts'
+import { cleanEnv, output, ROOT, run, start } from '../command.ts'
 import { badLines, helpLines, printed, RUN_LINES } from '../commands/every-command.ts'
 
 const PROGRAM = `"${process.execPath}" "${join(ROOT, 'bin/transload.js')}"`
@@ -26,38 +27,39 @@ test('help, version and the errors of every command are on a terminal what they 
   expect(lines.length).toBeGreaterThan(80)
 })
 
-test('an import shows a status on a terminal, and leaves only its summary there', async () => {
-  const ROWS = 100_000
-  const folder = newFolder('terminal')
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const rows = Array.from({ length: ROWS }, (_, i) => `REF-${i},6f1e4c1e-7a55-4b0c-9a3f-${i}\n`)
-  writeFileSync(join(folder, 'numbers.csv'), `ReferenceNumber,shipment_id\n${rows.join('')}`)
-  const env = { STORE_URL: join(folder, 'store.db'), TERM: 'xterm' }
-  const shown = await onTerminal(`${PROGRAM} xref import ${join(folder, 'numbers.csv')} --tenant acme`, env)
-  const statuses = shown.split('\r\u001b[2K').filter(Boolean)
-  expect(statuses.length).toBeGreaterThan(2)
-  expect(statuses.at(-1)).toMatch(/^100,000 rows: 100,000 written/)
-  for (const status of statuses.slice(0, -1))
-    expect(status).toMatch(/^[\d,]+ rows imported \(\d+ %\), [\d,]+ per second$/)
-})
+const REFERENCES = Array.from({ length: 100_000 }, (_, i) => `REF-${i},6f1e4c1e-7a55-4b0c-9a3f-${i}\n`)
 
-test('a rehearsal shows a bar that knows the rest on a terminal, and leaves only its report there', async () => {
-  const folder = newFolder('terminal')
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const file = join(folder, 'a.ndjson')
-  writeFileSync(file, '{"path":"/getShipment.php?ReferenceNumber=R-1","method":"GET"}\n'.repeat(100_000))
-  const shown = await onTerminal(`stty cols 120; ${PROGRAM} rehearse ${file}`, { TERM: 'xterm' })
+test.each([
+  {
+    work: 'an import shows a status',
+    file: 'numbers.csv',
+    content: `ReferenceNumber,shipment_id\n${REFERENCES.join('')}`,
+    command: 'xref import numbers.csv --tenant acme',
+    report: /^100,000 rows: 100,000 written/,
+    status: /^[\d,]+ rows imported \(\d+ %\), [\d,]+ per second$/,
+  },
+  {
+    work: 'a rehearsal shows a bar that knows the rest',
+    file: 'a.ndjson',
+    content: '{"path":"/getShipment.php?ReferenceNumber=R-1","method":"GET"}\n'.repeat(100_000),
+    command: 'rehearse a.ndjson',
+    report: /^100,000 lines, 100,000 calls of version 1: 100,000 pass/,
+    status: /^\[#*-*\] \d+ % {2}[\d,]+ lines, [\d,]+ per second, [\d,]+ s left$/,
+  },
+])('$work on a terminal, and leaves only its report there', async ({ file, content, command, report, status }) => {
+  const place = folder()
+  writeFileSync(join(place, file), content)
+  const env = { STORE_URL: 'store.db', TERM: 'xterm' }
+  const shown = await onTerminal(`stty cols 120; cd ${place}; ${PROGRAM} ${command}`, env)
   const statuses = shown.split('\r\u001b[2K').filter(Boolean)
   expect(statuses.length).toBeGreaterThan(1)
-  expect(statuses.at(-1)).toMatch(/^100,000 lines, 100,000 calls of version 1: 100,000 pass/)
-  for (const status of statuses.slice(0, -1))
-    expect(status).toMatch(/^\[#*-*\] \d+ % {2}[\d,]+ lines, [\d,]+ per second, [\d,]+ s left$/)
+  expect(statuses.pop()).toMatch(report)
+  for (const one of statuses) expect(one).toMatch(status)
 })
 
 test('the demo colors its lines on a terminal', async () => {
-  const line = `"${process.execPath}" "${join(ROOT, 'bin/transload.js')}" demo`
   const env = cleanEnv({ PORT: '0', ADMIN_PORT: '0', TERM: 'xterm' })
-  const demo = start('script', ['--quiet', '--flush', '--command', line, '/dev/null'], { env })
+  const demo = start('script', ['--quiet', '--flush', '--command', `${PROGRAM} demo`, '/dev/null'], { env })
   const said = await demo.says(/Ctrl-C stops it\.\r\n/)
   const [quote = ''] = said.match(/^curl .*$/m) ?? []
   await output('bash', ['-c', quote.trim()], { env: cleanEnv() })

@@ -56,10 +56,13 @@ export function deliver(
 
 /** Waits until a claim is in a state; how long says nothing, so it looks again and again. */
 export async function untilState(store: Store, handle: string, state: Claim['state']): Promise<Claim> {
-  return await expect
-    .poll(async () => (await store.claimByHandle(handle))?.state, { timeout: 10_000, interval: 20 })
-    .toBe(state)
-    .then(async () => (await store.claimByHandle(handle)) ?? expect.fail('the claim is gone'))
+  let claim: Claim | undefined
+  const look = async () => {
+    claim = await store.claimByHandle(handle)
+    return claim?.state
+  }
+  await expect.poll(look, { timeout: 10_000, interval: 20 }).toBe(state)
+  return claim ?? expect.fail('the claim is gone')
 }
 
 /** Every series of a metric, as the admin listener writes them: labels → value. */

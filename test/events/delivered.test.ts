@@ -9,8 +9,9 @@ import { bookingExample, shipmentExample } from '../../mappings/booking-rows.ts'
 import type { Endpoint } from '../../src/events/callback.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { signingKey } from '../../src/webhook-signature.ts'
-import { as, book, openEdge, quote, tenant, writeTenants } from '../callers/edge.ts'
+import { as, book, openEdge, quote, writeTenants } from '../callers/edge.ts'
 import { post } from '../gateway.ts'
+import { withHook } from './deliver.ts'
 import { endpoint, type OfficeOptions, openOffice } from './office.ts'
 import { type Handle, type Received, replies, startReceiver } from './receiver.ts'
 
@@ -135,10 +136,8 @@ describe('whom it reaches', () => {
   async function openWithCallback(handle?: Handle, more: object = {}, env: Record<string, string> = {}) {
     const receiver = await startReceiver(handle)
     const withCallback = (place: string, others: object = {}) => {
-      const files = { hook: HOOK, signing: SIGNING }
-      for (const [name, secret] of Object.entries(files)) writeFileSync(join(place, name), secret)
-      return tenant(place, 'acme', {
-        webhook_secret: { file: join(place, 'hook') },
+      writeFileSync(join(place, 'signing'), SIGNING)
+      return withHook(place, 'acme', HOOK, {
         callback_url: `${receiver.url}?key=callback-key`,
         callback_secrets: [{ file: join(place, 'signing') }],
         callback_allow_http: true,
@@ -401,25 +400,6 @@ describe('the order', () => {
     receiver.answer(replies(200))
     await pass(10_000)
     expect(events().slice(1)).toEqual(sent)
-  })
-
-  test('one event of a shipment is under way at a time, over two processes', async () => {
-    let underWay = 0
-    let most = 0
-    const one = await openTo((outgoing) => {
-      underWay += 1
-      most = Math.max(most, underWay)
-      setImmediate(() => {
-        underWay -= 1
-        outgoing.end()
-      })
-    })
-    const other = await openOffice({ endpoints: [endpoint(one.receiver.url)], store: one.store })
-    const sent = Array.from({ length: 40 }, (_, i) => `event.${i}`)
-    for (const event of sent) await one.take({ event })
-    while (one.received.length < sent.length) await Promise.all([one.pass(0), other.pass(0)])
-    expect(one.events()).toEqual(sent)
-    expect(most).toBe(1)
   })
 
   const created = {

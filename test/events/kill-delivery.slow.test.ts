@@ -1,9 +1,9 @@
 /** Promise: gateways that are killed lose no event, and keep the order (contract, section 10). */
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { newFolder } from '../command.ts'
 import { size } from '../size.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 import { type KillReport, killGateways } from './kill-harness.ts'
@@ -21,7 +21,7 @@ function check(engine: string, report: KillReport): void {
 }
 
 test('two gateways on one file that are killed lose no event, and keep the order', { timeout: LONG_MS }, async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'transload-delivery-store-'))
+  const folder = newFolder('delivery-store')
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   check('sqlite', await killGateways({ storeUrl: join(folder, 'store.db'), events: EVENTS, kills: KILLS }))
 })

@@ -1,16 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { openStore } from '../../src/store/open.ts'
-import { tenant } from '../callers/edge.ts'
-import { COMPILED_ONCE } from '../command.ts'
+import { writeTenants } from '../callers/edge.ts'
+import { COMPILED_ONCE, newFolder } from '../command.ts'
+import { SECRET, withHook } from './deliver.ts'
 
 export interface KillOptions {
   readonly storeUrl: string
@@ -31,7 +31,6 @@ export interface KillReport {
 }
 
 const SHIPMENTS = 25
-const SECRET = 'hook-3f0c2a9e-of-the-kills'
 const RETRY_PAUSE_MS = 20
 const LONGEST_LIFE_MS = 1_500
 const LONGEST_REPLY_MS = 30
@@ -41,7 +40,7 @@ const CHILD = join(import.meta.dirname, 'gateway-child.ts')
 
 /** Sends events to two gateways that are killed and started again, and looks at what arrives at the callback. */
 export async function killGateways({ storeUrl, events, kills }: KillOptions): Promise<KillReport> {
-  const place = mkdtempSync(join(tmpdir(), 'transload-delivery-'))
+  const place = newFolder('delivery')
   /** The numbers of the events of each shipment, as they arrived. */
   const arrivals = new Map<string, number[]>()
   const arrived = new Set<string>()
@@ -61,16 +60,13 @@ export async function killGateways({ storeUrl, events, kills }: KillOptions): Pr
   // A server that listens on a port has an address with a port.
   const { port } = receiver.address() as AddressInfo
 
-  const secretFile = join(place, 'hook')
-  writeFileSync(secretFile, SECRET)
   const tenantsFile = join(place, 'tenants.json')
-  const declared = tenant(place, 'acme', {
-    webhook_secret: { file: secretFile },
+  const declared = withHook(place, 'acme', SECRET, {
     callback_url: `http://127.0.0.1:${port}/`,
     callback_allow_http: true,
     callback_networks: ['127.0.0.1'],
   })
-  writeFileSync(tenantsFile, JSON.stringify({ tenants: [declared] }))
+  writeTenants(tenantsFile, declared)
   await nameShipments(storeUrl)
 
   const env = {

@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
-import { book, isCreation } from '../bookings/desk.ts'
+import { book, isCreation, ON_CREATION } from '../bookings/desk.ts'
 import { startGatewayProcess } from '../bookings/gateway-process.ts'
 import { newFolder } from '../command.ts'
 import { freePort } from '../free-port.ts'
@@ -22,7 +22,6 @@ const KILLS = size(4, 15)
 const CALLERS = 6
 const LONG_MS = size(120_000, 900_000)
 const HEALED_WITHIN_MS = 60_000
-const CREATION = { method: 'POST', path: /^\/v2\/shipments?$/ }
 
 let server: PostgresServer
 beforeAll(async () => {
@@ -58,7 +57,7 @@ async function mortal(storeUrl: string, serviceUrl: string): Promise<Mortal> {
 function loseAnswers(service: Sandbox): NodeJS.Timeout {
   return setInterval(() => {
     const kind = Math.random() < 0.7 ? 'timeout' : 'timeout-unprocessed'
-    if (Math.random() < 0.5) service.fail({ kind, on: CREATION })
+    if (Math.random() < 0.5) service.fail({ kind, on: ON_CREATION })
   }, 20)
 }
 

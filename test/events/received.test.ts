@@ -1,9 +1,7 @@
 /** Promise: an event is answered once it is durable, and stored once (contract, section 10). */
 
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
@@ -19,7 +17,7 @@ import { openEdge, tenant, writeTenants } from '../callers/edge.ts'
 import { CLIENT, get, post, startGateway } from '../gateway.ts'
 import { expectLaw } from '../laws.ts'
 import { runs } from '../size.ts'
-import { deliver, EVENT, HOOK, metric, SECRET, startReceiver } from './deliver.ts'
+import { deliver, EVENT, HOOK, metric, SECRET, startReceiver, withHook } from './deliver.ts'
 
 describe('over HTTP', () => {
   const NINE = [
@@ -76,13 +74,6 @@ describe('over HTTP', () => {
     })
   })
 
-  test('copies at the same time are one event', async () => {
-    const gateway = await startReceiver()
-    const answers = await Promise.all(Array.from({ length: 20 }, () => deliver(gateway, EVENT)))
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
-    expect(answers.filter(({ json }) => !json.duplicate)).toHaveLength(1)
-  })
-
   const malformed: readonly (readonly [name: string, body: string | object, words: RegExp])[] = [
     ['nothing', '', /is not JSON/],
     ['half of it', JSON.stringify(EVENT).slice(0, 40), /is not JSON: it ends too early/],
@@ -95,8 +86,6 @@ describe('over HTTP', () => {
     ['a blank shipment', { ...EVENT, shipment_id: ' ' }, /has no usable shipment_id/],
     ['a shipment of dots', { ...EVENT, shipment_id: '..' }, /has no usable shipment_id/],
     ['a shipment with a control character', { ...EVENT, shipment_id: 'a\u001bb' }, /has no usable shipment_id/],
-    ['a shipment with NUL', { ...EVENT, shipment_id: 'a\u0000b' }, /has no usable shipment_id/],
-    ['a shipment with half a character', { ...EVENT, shipment_id: 'a\ud83d' }, /has no usable shipment_id/],
     ['a shipment that is an object', { ...EVENT, shipment_id: { id: 'x' } }, /has no usable shipment_id/],
     ['a shipment that is a fraction', { ...EVENT, shipment_id: 1.5 }, /has no usable shipment_id/],
     ['a long shipment', { ...EVENT, shipment_id: 'x'.repeat(129) }, /has no usable shipment_id/],
@@ -105,25 +94,24 @@ describe('over HTTP', () => {
     ['an event with markup', { ...EVENT, event: '<b>created</b>' }, /has no usable event\./],
     ['a long event', { ...EVENT, event: 'e'.repeat(65) }, /has no usable event\./],
     ['no date', { ...EVENT, event_date: '' }, /has no usable event_date/],
-    ['a date with a line end', { ...EVENT, event_date: '2024\r\n2025' }, /has no usable event_date/],
     ['a long date', { ...EVENT, event_date: '2'.repeat(65) }, /has no usable event_date/],
     ['data that is a text', { ...EVENT, data: 'price' }, /has data that is not an object/],
   ]
 
-  describe('a malformed event is refused with a clear line', () => {
-    test.each(malformed)('%s', async (_name, body, words) => {
-      const gateway = await startReceiver()
+  test('a malformed event is refused with a clear line', async () => {
+    const gateway = await startReceiver()
+    for (const [name, body, words] of malformed) {
       const answer = await deliver(gateway, body)
-      expect(answer.status).toBe(400)
+      expect(answer.status, name).toBe(400)
       expect(answer.headers.get('content-type')).toContain('application/problem+json')
-      expect(answer.json).toMatchObject({
+      expect(answer.json, name).toMatchObject({
         type: 'urn:transload:error:event-unreadable',
         detail: expect.stringMatching(words),
       })
-      expect(await gateway.store.listEvents({})).toEqual([])
-      expect(await metric(gateway, 'transload_webhook_events_total')).toMatchObject({
-        'event="",result="malformed"': 1,
-      })
+    }
+    expect(await gateway.store.listEvents({})).toEqual([])
+    expect(await metric(gateway, 'transload_webhook_events_total')).toMatchObject({
+      'event="",result="malformed"': malformed.length,
     })
   })
 
@@ -159,6 +147,8 @@ describe('over HTTP', () => {
     }
     expect((await get(gateway, HOOK)).text).toBe(unknown.text)
     expect(await gateway.store.listEvents({})).toEqual([])
+    // Like every path of a gateway without a secret.
+    expect((await deliver(await startGateway(), EVENT)).text).toBe(unknown.text)
   })
 
   test('a wrong secret is refused before its body arrives', async () => {
@@ -170,12 +160,6 @@ describe('over HTTP', () => {
     const [answer] = await answered
     expect(answer.statusCode).toBe(404)
     wrong.destroy()
-  })
-
-  test('a gateway without a secret serves no webhooks', async () => {
-    const gateway = await startGateway()
-    const unknown = await post(gateway, '/no/such/path', EVENT)
-    expect((await deliver(gateway, EVENT)).text).toBe(unknown.text)
   })
 
   test('in fixed mode, an event comes under any host name, from programs and pages alike', async () => {
@@ -212,7 +196,7 @@ describe('over HTTP', () => {
     let isDown = true
     const failing = {
       ...store,
-      takeEvent: async (event: Parameters<typeof store.takeEvent>[0]) => {
+      takeEvent: async (event: NewEvent) => {
         if (isDown) throw new StoreDown('The disk is full.')
         return store.takeEvent(event)
       },
@@ -232,7 +216,7 @@ describe('over HTTP', () => {
     const durable = Promise.withResolvers<void>()
     const slow = {
       ...store,
-      takeEvent: async (event: Parameters<typeof store.takeEvent>[0]) => {
+      takeEvent: async (event: NewEvent) => {
         asked.resolve()
         await durable.promise
         order.push('durable')
@@ -298,8 +282,6 @@ describe('over HTTP', () => {
         [signed(body, new Date(), stranger), 'wrong'],
         [signed(`${body} `), 'wrong'],
         [signed(body, new Date(Date.now() - 400_000)), 'too old'],
-        [signed(body, new Date(Date.now() + 400_000)), 'too new'],
-        [{ ...signed(body), 'webhook-timestamp': 'now' }, 'malformed'],
       ]
       for (const [headers, fault] of refused) {
         const answer = await deliver(gateway, body, headers)
@@ -311,13 +293,6 @@ describe('over HTTP', () => {
         'event="",result="wrong-signature"': refused.length,
       })
     })
-  })
-
-  test('in client mode without a credential of its own, the gateway records events and reads nothing', async () => {
-    const gateway = await startGateway({ env: { WEBHOOK_SECRET: SECRET } })
-    expect((await deliver(gateway, EVENT)).status).toBe(200)
-    expect(await gateway.store.eventsOfShipment('', EVENT.shipment_id)).toHaveLength(1)
-    expect(gateway.sandbox.requests).toEqual([])
   })
 })
 
@@ -387,57 +362,20 @@ describe('laws', () => {
   })
 })
 
-describe('in tenants mode', () => {
-  /** A tenant whose webhook secret is in a file of a folder. */
-  function withHook(place: string, name: string, secret: string, more: object = {}) {
-    const file = join(place, `${name}.hook`)
-    writeFileSync(file, `${secret}\n`)
-    return tenant(place, name, { webhook_secret: { file }, ...more })
-  }
-
-  const path = (secret: string) => `/webhooks/${secret}`
-
-  test('an event belongs to the tenant of its secret; one with a callback has it delivered', async () => {
-    const store = createMemoryStore()
-    const taken: NewEvent[] = []
-    const noting = {
-      ...store,
-      takeEvent: (event: NewEvent) => {
-        taken.push(event)
-        // Nothing is delivered in this test.
-        return store.takeEvent({ ...event, deliver: false })
-      },
-    }
-    const edge = await openEdge(
-      (place) => [
-        withHook(place, 'acme', 'hook-of-acme-0123456789', { callback_url: 'https://callback.example.com/' }),
-        withHook(place, 'zenith', 'hook-of-zenith-0123456789,hook-of-zenith-to-come'),
-        tenant(place, 'silent'),
-      ],
-      { store: noting },
-    )
-    for (const secret of ['hook-of-acme-0123456789', 'hook-of-zenith-0123456789', 'hook-of-zenith-to-come']) {
-      expect((await deliver(edge, EVENT, {}, path(secret))).status).toBe(200)
-    }
-    expect(taken.map((event) => [event.tenant, event.deliver])).toEqual([
-      ['acme', true],
-      ['zenith', false],
-      ['zenith', false],
-    ])
-    expect(await store.eventsOfShipment('zenith', EVENT.shipment_id)).toHaveLength(1)
-  })
-
-  test('a secret that changes in the file changes without a restart', async () => {
-    const edge = await openEdge((place) => [withHook(place, 'acme', 'hook-of-acme-0123456789')])
-    const statuses = async () => {
-      const answers = ['hook-of-acme-0123456789', 'hook-of-acme-9876543210'].map((one) =>
-        deliver(edge, EVENT, {}, path(one)),
-      )
-      return (await Promise.all(answers)).map(({ status }) => status)
-    }
-    expect(await statuses()).toEqual([200, 404])
-    writeTenants(edge.path, withHook(edge.place, 'acme', 'hook-of-acme-9876543210'))
-    edge.hangUp()
-    expect(await statuses()).toEqual([404, 200])
-  })
+test('in tenants mode, an event belongs to the tenant of its secret, which changes without a restart', async () => {
+  const [acme, zenith] = ['hook-of-acme-0123456789', 'hook-of-zenith-0123456789']
+  const edge = await openEdge((place) => [
+    withHook(place, 'acme', acme),
+    withHook(place, 'zenith', `${zenith},hook-of-zenith-to-come`),
+    tenant(place, 'silent'),
+  ])
+  const statuses = (...secrets: readonly string[]) =>
+    Promise.all(secrets.map(async (secret) => (await deliver(edge, EVENT, {}, `/webhooks/${secret}`)).status))
+  expect(await statuses(zenith, 'hook-of-zenith-to-come')).toEqual([200, 200])
+  expect(await edge.store.listEvents({})).toMatchObject([{ tenant: 'zenith', shipment: EVENT.shipment_id }])
+  expect(await statuses(acme, 'hook-of-acme-9876543210')).toEqual([200, 404])
+  expect(await edge.store.listEvents({ tenant: 'acme' })).toHaveLength(1)
+  writeTenants(edge.path, withHook(edge.place, 'acme', 'hook-of-acme-9876543210'))
+  edge.hangUp()
+  expect(await statuses(acme, 'hook-of-acme-9876543210')).toEqual([404, 200])
 })

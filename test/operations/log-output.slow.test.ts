@@ -1,6 +1,5 @@
 /** Promise: a log that nobody reads stops no call (contract, section 11). */
 
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -8,7 +7,8 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
-import { COMPILED_ONCE, newFolder, ROOT } from '../command.ts'
+import { startGatewayProcess } from '../bookings/gateway-process.ts'
+import { newFolder } from '../command.ts'
 import { wholeReplies } from '../http/line.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
 
@@ -32,64 +32,36 @@ const REFUSED = [
   '\r\n',
 ].join('\r\n')
 
-interface StalledGateway {
-  readonly child: ChildProcess
-  readonly url: string
-  /** Reads on, and resolves with the lines until one matches. */
-  readonly readUntil: (pattern: RegExp) => Promise<readonly string[]>
-  readonly megabytes: () => number
-}
-
-async function startStalled(): Promise<StalledGateway> {
+/** Starts a gateway with the memory settings of the image, whose log is read up to the line that it listens. */
+async function startStalled() {
   const sandbox = await startSandbox()
   const folder = newFolder('stalled')
-  // With the memory settings of the image.
-  const child = spawn(process.execPath, ['--max-semi-space-size=8', join(ROOT, 'src/main.ts'), 'serve'], {
-    env: {
-      ...COMPILED_ONCE,
-      PATH: process.env['PATH'],
-      MALLOC_ARENA_MAX: '2',
-      MALLOC_TRIM_THRESHOLD_: '131072',
-      HOST: '127.0.0.1',
-      PORT: '0',
-      ADMIN_PORT: '0',
-      V2_BASE_URL: sandbox.url,
-      STORE_URL: join(folder, 'store.db'),
-      EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'),
-    },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
   onTestFinished(async () => {
-    if (child.exitCode === null && child.signalCode === null) {
-      child.kill('SIGKILL')
-      await once(child, 'exit')
-    }
     await sandbox.close()
     await rm(folder, { recursive: true, force: true })
   })
-  const lines: string[] = []
-  const reader = createInterface(child.stdout)
-  const next = (pattern: RegExp) =>
-    new Promise<void>((resolve) => {
-      const look = (line: string) => {
-        if (!pattern.test(line)) return
-        reader.off('line', look)
-        resolve()
-      }
-      reader.on('line', look)
-    })
-  reader.on('line', (line) => lines.push(line))
-  await next(/"listening"/)
-  reader.pause()
-  const { url }: { url: string } = JSON.parse(lines.at(-1) ?? '')
+  const { url, child } = await startGatewayProcess({
+    storeUrl: join(folder, 'store.db'),
+    serviceUrl: sandbox.url,
+    nodeOptions: ['--max-semi-space-size=8'],
+    env: {
+      MALLOC_ARENA_MAX: '2',
+      MALLOC_TRIM_THRESHOLD_: '131072',
+      EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'),
+    },
+  })
+  const stdout = child.stdout?.pause() ?? expect.fail('the gateway has no output')
   return {
     child,
     url,
-    readUntil: async (pattern) => {
-      lines.length = 0
-      const found = next(pattern)
-      reader.resume()
-      await found
+    /** Reads on, and resolves with the lines until one matches. */
+    readUntil: async (pattern: RegExp) => {
+      const lines: string[] = []
+      for await (const line of createInterface(stdout)) {
+        lines.push(line)
+        if (pattern.test(line)) break
+      }
+      stdout.pause()
       return lines
     },
     megabytes: () =>

@@ -68,19 +68,6 @@ export default ({ actions }: Toolbox) => {
         ],
       ],
       [
-        'a row that breaks a rule',
-        {
-          'a.js': `export default ({ actions, vocabulary, codecs }) => {
-          const builtIn = actions['quote.get']
-          return { ...builtIn, request: [...builtIn.request, vocabulary.move('CSR.', 'pickup.agent', codecs.text)] }
-        }`,
-        },
-        [
-          'quote.get: request row "move CSR. → pickup.agent": CSR. is covered twice (already as CSR)',
-          'quote.get: request row "move CSR. → pickup.agent": pickup.agent overlaps pickup',
-        ],
-      ],
-      [
         'two modules for one action',
         { 'a.ts': MORE_PATHS, 'b.ts': MORE_PATHS },
         ['quote.get: two actions have this name'],
