@@ -9,7 +9,7 @@ import { settleAs } from './desk.ts'
 
 /*
  * Promise: only an unknown booking is settled, as one shipment that no other booking has (contract, section 7;
- * test/commands/settle.slow.test.ts has the commands).
+ * test/commands/bookings.test.ts has the commands).
  */
 
 const UUID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'

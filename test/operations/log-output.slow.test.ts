@@ -43,8 +43,8 @@ async function startStalled() {
   const { url, child } = await startGatewayProcess({
     storeUrl: join(folder, 'store.db'),
     serviceUrl: sandbox.url,
-    nodeOptions: ['--max-semi-space-size=8'],
     env: {
+      NODE_OPTIONS: '--max-semi-space-size=8',
       MALLOC_ARENA_MAX: '2',
       MALLOC_TRIM_THRESHOLD_: '131072',
       EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'),
