@@ -16,7 +16,6 @@ export interface Stranger {
 export async function connectFrom({ url }: Pick<TestGateway, 'url'>, localAddress: string): Promise<Stranger> {
   const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', localAddress, noDelay: true })
   const { write, replies, isClosed } = await openLine({ url }, socket)
-  await new Promise((resolve) => socket.once('connect', resolve).once('close', resolve))
   const first = replies(1).then(async ([one]) => (one && one.status < 200 ? (await replies(2))[1] : one))
   return { socket, write, reply: first, isClosed }
 }
