@@ -68,7 +68,7 @@ export function faultOf(code: string): 'caller' | 'gateway' | 'service' | 'nobod
 /** The challenge of every 401 (RFC 7617): version-1 callers can send Basic authentication only. */
 export const CHALLENGE = 'Basic realm="transload", charset="UTF-8"'
 
-export interface ErrorDetails extends ErrorOptions {
+interface ErrorDetails extends ErrorOptions {
   /** The service's own status, where it is passed on instead of the table's. */
   readonly status?: number
   /** The status of the service's reply, where that is the cause. */

@@ -8,7 +8,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 export type SigningKey = Buffer
 
 /** A delivery that is to be signed. */
-export interface Signed {
+interface Signed {
   readonly id: string
   /** In whole seconds since 1970. */
   readonly timestamp: number
@@ -16,13 +16,13 @@ export interface Signed {
 }
 
 /** The headers of a signed delivery, by their names in lower case. */
-export type SignatureHeaders = Readonly<Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string>>
+type SignatureHeaders = Readonly<Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string>>
 
 /** The headers of a delivery as they were received. */
 export type ReceivedHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /** The result of a check. */
-export type SignatureVerdict = 'valid' | 'missing' | 'malformed' | 'too-old' | 'too-new' | 'wrong'
+type SignatureVerdict = 'valid' | 'missing' | 'malformed' | 'too-old' | 'too-new' | 'wrong'
 
 const SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/
 const LEAST_KEY_BYTES = 24

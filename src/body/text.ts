@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer'
 export type Decode = (bytes: Buffer) => string
 
 /** A body without byte order mark, in an encoding that contains ASCII, with its decoder. */
-export interface BodyText {
+interface BodyText {
   readonly bytes: Buffer
   readonly decode: Decode
 }

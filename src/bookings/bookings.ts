@@ -52,7 +52,7 @@ export interface Booked {
 }
 
 /** A booking that a call has claimed and sends; then the call ends it, with `made` or `failed`. */
-export interface Claimed {
+interface Claimed {
   readonly claim: Claim
   /** Asked right before the request is written; if it is false, nothing may be written. */
   readonly isHeld: IsHeld
@@ -84,7 +84,7 @@ export interface Bookings {
   readonly drain: () => Promise<void>
 }
 
-export interface BookingsDeps {
+interface BookingsDeps {
   readonly claims: Claims & Pick<Store, 'now'>
   readonly record: BookingRecord
   readonly instance: string
@@ -256,7 +256,7 @@ const idOf = ({ tenant, key }: Claim) => `${tenant}\n${key}`
 const waited = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
 /** Returns a new handle of a claim: 48 random bits. Node keeps the bits of many UUIDs ready, but not small random bytes. */
-export function newHandle(): string {
+function newHandle(): string {
   const [first = '', second = ''] = randomUUID().split('-', 2)
   return `bk_${first}${second}`
 }
@@ -270,7 +270,7 @@ interface ClaimOrigin {
 }
 
 /** Returns the claim that a booking needs before it is sent. */
-export function claimFor(
+function claimFor(
   { tenant, reference, vin, idempotencyKey, fields }: Booking,
   { handle, instance, dedupeWindowMs }: ClaimOrigin,
 ): NewClaim {
@@ -304,7 +304,7 @@ interface Makers {
 const BOOKINGS_KEPT = 10_000
 
 /** Keeps keyed hashes of credentials. The key exists in this process only, so the hashes are useless elsewhere. */
-export function createMakers(): Makers {
+function createMakers(): Makers {
   const key = randomUUID()
   const made = createBoundedCache<string, string>(BOOKINGS_KEPT)
   return {

@@ -3,7 +3,7 @@ import type { Doubt, Origin } from '../store/doubt.ts'
 import type { Claims, NewClaim, Store } from '../store/store.ts'
 
 /** The doubt about the store, as far as this gateway knows it. */
-export interface KnownDoubt {
+interface KnownDoubt {
   /** Asks the store; runs with every renewal of the lease, and rejects if the store fails. */
   readonly refresh: () => Promise<void>
   /** Returns the doubt that is in force. Costs nothing: no booking relies on a lease that is older than the answer. */

@@ -18,7 +18,7 @@ export interface Leases {
 
 const HEARTBEAT_EVERY_MS = 2_500
 
-export interface LeasesDeps {
+interface LeasesDeps {
   readonly store: Pick<Claims, 'listClaims' | 'renewLease' | 'endLease' | 'orphanClaims'> & Pick<Store, 'engine'>
   readonly log: Logger
   /** Runs with every renewal, before a claim may rely on it. */
@@ -101,7 +101,7 @@ export async function endDeadLeases(
 export type IsHeld = () => boolean
 
 /** The lease of one gateway. */
-export interface KeptLease {
+interface KeptLease {
   readonly instance: string
   readonly renew: () => Promise<void>
   /**
@@ -112,7 +112,7 @@ export interface KeptLease {
 }
 
 /** The clock and the memory of a lease. */
-export interface LeaseState {
+interface LeaseState {
   lease: Lease
   readonly now: () => Moment
   readonly elapsedSince: (moment: Moment) => number

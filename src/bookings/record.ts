@@ -221,7 +221,7 @@ export interface Backlog {
 }
 
 /** Creates an empty backlog. */
-export function createBacklog(): Backlog {
+function createBacklog(): Backlog {
   const works = new Map<string, LateWork>()
   return {
     add: (key, work) => void works.set(key, work),

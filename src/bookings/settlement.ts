@@ -167,7 +167,7 @@ interface Settled {
  * Gives the reference of a booking, the number of its quote and that of its shipment to that shipment, and records what they stood for, in one
  * durable step.
  */
-export async function giveNames(
+async function giveNames(
   claim: Claim,
   { shipment: id, number, quoteNumber }: Settled,
   store: NamesStore,
@@ -188,7 +188,7 @@ export async function giveNames(
 }
 
 /** Gives the names of a settlement back to what they stood for, except those that were given to something else since. */
-export async function takeBackNames(claim: Claim, store: NamesStore): Promise<void> {
+async function takeBackNames(claim: Claim, store: NamesStore): Promise<void> {
   const names = await namesOf(claim, store)
   for (const { before, ...link } of names) {
     const found = await currentOf(link, store)
@@ -207,16 +207,7 @@ const recordOf = (claim: Claim, own: string) => ({ tenant: claim.tenant, id: rec
 async function namesOf(claim: Claim, store: NamesStore): Promise<readonly SettledName[]> {
   const record = (await store.thing(claim.tenant, recordId(claim)))?.own ?? ''
   // `giveNames` wrote it.
-  return record === '' ? namesInReply(claim) : (JSON.parse(record) as SettledName[])
-}
-
-/** Returns the names of a settlement without a record: those of earlier versions had none. */
-function namesInReply({ tenant, reference, vin, shipment: id, reply }: Claim): readonly SettledName[] {
-  if (reply === '') return []
-  // Only a settlement or the record of a booking writes it.
-  const { headers } = JSON.parse(reply) as Answer
-  const link = (name: string, givenBy: GivenBy) => ({ tenant, kind: 'shipment', name, vin, id, givenBy }) as const
-  return [link(reference, 'caller'), link(String(headers['Transload-Shipment-Number'] ?? ''), 'service')]
+  return record === '' ? [] : (JSON.parse(record) as SettledName[])
 }
 
 async function currentOf({ tenant, name, kind, vin, givenBy }: LinkToId, store: NamesStore): Promise<Link | undefined> {
@@ -228,7 +219,7 @@ async function currentOf({ tenant, name, kind, vin, givenBy }: LinkToId, store: 
  * Returns the caller's own number of the quote that a booking refers to, which stands for the booking, too. Undefined if
  * there is none, it is the reference, or another booking of this VIN has it.
  */
-export async function quoteNumberOf(
+async function quoteNumberOf(
   { tenant, reference, vin }: Claim,
   store: Pick<Store, 'links' | 'thing' | 'claimsOfShipment'>,
 ): Promise<string | undefined> {

@@ -215,7 +215,7 @@ const KINDS = ['connections', 'requests', 'calls', 'bodyBytes'] as const
  * Makes the function that returns the usage of a source. Idle sources are removed in bulk once there are many, because
  * a map that changes with every call is expensive (docs/architecture.md).
  */
-export function createUsages(): (source: string) => Usage {
+function createUsages(): (source: string) => Usage {
   const usages = new Map<string, Usage>()
   return (source) => {
     const known = usages.get(source)
@@ -333,7 +333,7 @@ export interface Turns<T> {
 }
 
 /** Called when a call of a group is over, however often. */
-export interface Entered<T> {
+interface Entered<T> {
   readonly shared: T
   readonly leave: () => void
 }

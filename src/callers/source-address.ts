@@ -4,7 +4,7 @@ import type { Networks } from '../networks.ts'
 import type { Source } from '../observe/call.ts'
 
 /** Returns the address of a caller: of its connection, or the one that trusted proxies report, nearest proxy first. */
-export function sourceAddress({ socket, headers }: IncomingMessage, trusted: Networks | undefined): string {
+function sourceAddress({ socket, headers }: IncomingMessage, trusted: Networks | undefined): string {
   let address = plain(socket.remoteAddress ?? '')
   if (!trusted) return address
   const forwarded = String(headers['x-forwarded-for'] ?? '').split(',')

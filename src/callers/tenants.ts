@@ -240,7 +240,7 @@ const HASHES_AT_ONCE = Math.min(2, availableParallelism())
 const HASH_WAIT_MS = 55_000
 
 /** Verifies credentials against the candidates that `current` returns. */
-export function createVerification(
+function createVerification(
   { config: { MAX_IN_FLIGHT }, proofs = createProofs() }: Pick<CredentialsDeps, 'config' | 'proofs'>,
   current: () => Candidates,
 ): Verification {

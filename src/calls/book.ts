@@ -276,7 +276,7 @@ export function bookingOf(
 }
 
 /** Returns the answer to a booking that the service made, and its record. */
-export function madeOf(plan: Plan, reply: unknown): Made {
+function madeOf(plan: Plan, reply: unknown): Made {
   const answer = answerOf(plan, reply)
   const record = recordOf(plan, reply)
   if (!record) throw new Error('A verified reply to a booking has an id.')

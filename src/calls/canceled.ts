@@ -5,7 +5,7 @@ import type { Xref } from '../xref/xref.ts'
 import { isCanceled, isGone, saidOfCancellation, shipmentNamed } from './verify.ts'
 
 /** Reads a shipment by its id or number. */
-export type ReadShipment = (name: string) => Promise<UpstreamReply>
+type ReadShipment = (name: string) => Promise<UpstreamReply>
 
 /**
  * Frees the keys of the bookings of a shipment that a version-2 call has canceled, by its id or by the service's number. Nothing

@@ -155,7 +155,7 @@ export function explainPlan(plan: Plan, to: Destination): DryRun {
 }
 
 /** Explains the plan of a version-2 body, leaf by leaf; body and reply pass unchanged. */
-export function explainVersion2({ action, parse, toService }: Version2Plan, to: Destination): DryRun {
+function explainVersion2({ action, parse, toService }: Version2Plan, to: Destination): DryRun {
   const body = parse()
   const written = write(to.service.outgoing(toService, to.address), to.address)
   return {

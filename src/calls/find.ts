@@ -11,7 +11,7 @@ import { shipmentRead } from './service-request.ts'
 import { idAt, isGone, type Shipment, shipmentIfRead, shipmentNamed } from './verify.ts'
 
 /** The dependencies of a search. */
-export interface FindDeps {
+interface FindDeps {
   readonly xref: Xref
   readonly service: Service
 }
@@ -139,7 +139,7 @@ export const NOTHING_FOUND: Found = {
 }
 
 /** The result for a name of several shipments, or of one with another VIN than the caller sent. */
-export interface SeveralMatches {
+interface SeveralMatches {
   /** The message that lists them for the caller. */
   readonly message: 'several-matches' | 'several-matches/vin'
   readonly vins: string
@@ -268,7 +268,7 @@ async function foundId(id: string, namedBy: string, tenant: string, xref: Xref):
 }
 
 /** Chooses the shipment of a name by the VIN. */
-export function chooseShipment(
+function chooseShipment(
   matches: readonly Match[],
   { vin, newestWillDo, changesVin }: Naming,
   name: Name,
@@ -302,7 +302,7 @@ export type Name = readonly [field: string, value: string]
 export const PLAIN_NAME = /^[\w .-]{1,64}$/
 
 /** The names by which a call refers to a quote or a shipment. */
-export interface Naming {
+interface Naming {
   /** In order of preference; never empty. */
   readonly names: readonly Name[]
   readonly vin: string | undefined

@@ -10,7 +10,7 @@ import type { Plan } from './plan.ts'
 import { idAt, isSameId } from './verify.ts'
 
 /** An answer whose body is text. */
-export interface TextAnswer extends Answer {
+interface TextAnswer extends Answer {
   readonly body: string
 }
 

@@ -161,7 +161,7 @@ async function answerVersion2(
 }
 
 /** Returns the error of a legacy call in a brownout; undefined outside of one, and for a booking that it spares. */
-export function brownoutError(
+function brownoutError(
   action: Action | undefined,
   { windows, coversBookings, sunset, guide }: Deprecation,
   now: () => number,

@@ -223,7 +223,7 @@ function newTreatment(name: string): Treatment {
  * Returns the header lines of a call that go to the service, without the caller's credential, or those of a reply that go to the
  * caller, with a mask over their values; then `more`.
  */
-export function linesOfAllHops(
+function linesOfAllHops(
   lines: readonly string[],
   isRequest: boolean,
   more: readonly string[],
@@ -251,7 +251,7 @@ const UNAUTHORIZED = 401
 const NO_CHALLENGES = {}
 
 /** Returns the challenges in the lines of a reply, in one header. */
-export function challengesIn({ lines }: { readonly lines: readonly string[] }) {
+function challengesIn({ lines }: { readonly lines: readonly string[] }) {
   const values = lines.filter((_line, i) => i % 2 === 1 && lines[i - 1]?.toLowerCase() === 'www-authenticate')
   return values.length > 0 ? { 'www-authenticate': values.join(', ') } : NO_CHALLENGES
 }

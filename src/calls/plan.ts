@@ -101,7 +101,7 @@ export function planVersion2({ parse, text }: Version2, endpoint: Endpoint): Ver
 }
 
 /** Returns the problems of an update in which nothing that was sent can change anything. */
-export function emptyUpdate(request: Version1, namedBy: string | undefined): readonly Problem[] {
+function emptyUpdate(request: Version1, namedBy: string | undefined): readonly Problem[] {
   const { compiled, fields } = request
   if (compiled.action.service.mergeInto !== 'current' || changingFields(request, namedBy).length > 0) return []
   const blank = fields.blank.map((slot) => compiled.fields.names[slot] ?? '')

@@ -34,7 +34,7 @@ import {
 export type SendPlan = (plan: Plan, sending: Sending) => Promise<unknown>
 
 /** The dependencies of planned calls. */
-export interface SendPlanDeps {
+interface SendPlanDeps {
   readonly service: Pick<Service, 'send'>
   readonly inspect?: InspectReply
   /** Called where the service answers 404 or 405 to a request that names no id, in every spelling. */
@@ -120,10 +120,10 @@ const BAD_GATEWAY = 502
 const DONE_PERHAPS = new Set([400, 404, 409, 410, 422])
 
 /** Is shown the verified body of every reply, with the name of its action. */
-export type InspectReply = (action: string, body: unknown) => void
+type InspectReply = (action: string, body: unknown) => void
 
 /** Fields to merge into a shipment. */
-export interface Merging {
+interface Merging {
   readonly id: string
   /** The translated fields. */
   readonly sent: Draft
@@ -214,7 +214,7 @@ const PRECONDITION_FAILED = 412
 const UPDATE_TRIES = 3
 
 /** The shipment after an update, and what the update was to it. */
-export interface Updated {
+interface Updated {
   /** The service's reply, over the shipment as it was read. */
   readonly body: unknown
   /** Completes the message of the answer. */

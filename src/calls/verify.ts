@@ -208,7 +208,7 @@ function shipmentIn(reply: UpstreamReply): Shipment {
 }
 
 /** Returns a body that is an object and does not deny its success; throws for any other. */
-export function successIn(body: unknown, of?: Doubted): Readonly<Draft> {
+function successIn(body: unknown, of?: Doubted): Readonly<Draft> {
   if (!isObject(body)) throw doubtful(body === undefined ? 'it is empty' : 'it is not a JSON object', of)
   const denial = denialIn(body)
   if (denial !== undefined) throw doubtful(denial, of, body)
@@ -251,7 +251,7 @@ function doubtful(fault: string, of?: Doubted, body?: Readonly<Draft>): GatewayE
 }
 
 /** Returns how the body of a successful reply denies its success; undefined if it does not. */
-export function denialIn({ success, ok, error, errors }: Readonly<Draft>): string | undefined {
+function denialIn({ success, ok, error, errors }: Readonly<Draft>): string | undefined {
   // Most replies have none of these.
   if (success === undefined && ok === undefined && error === undefined && errors === undefined) return undefined
   if (isNo(success) || isNo(ok)) return 'it says that the call failed'

@@ -16,7 +16,7 @@ import { serviceId, shownText } from '../text/service-text.ts'
 import type { Journal } from './journal.ts'
 
 /** The beginning of every reference of a test booking, by which people and programs recognize it. */
-export const REFERENCE_PREFIX = 'TRANSLOAD-TEST-'
+const REFERENCE_PREFIX = 'TRANSLOAD-TEST-'
 
 /** The reference of a shipment that the approval of a quote may have made. */
 export const OF_QUOTE = 'quote'

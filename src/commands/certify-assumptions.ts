@@ -18,7 +18,7 @@ import { print, printError, printJson } from './output.ts'
 import { forgettableSignal } from './process.ts'
 
 /** The values of the options. */
-export interface AssumptionsOptions {
+interface AssumptionsOptions {
   readonly stage?: string | undefined
   readonly bookings?: boolean | undefined
   readonly tenant?: string | undefined

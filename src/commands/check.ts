@@ -212,7 +212,7 @@ const OWN_PREFIX = /^(V2|UPSTREAM|LEGACY)_/i
 const SHORTEST_LIKENESS = 6
 
 /** Returns a warning for each variable that looks like a slip; `used` are names that the tenants file mentions. */
-export function slipsIn(env: NodeJS.ProcessEnv, used: ReadonlySet<string>): readonly string[] {
+function slipsIn(env: NodeJS.ProcessEnv, used: ReadonlySet<string>): readonly string[] {
   return Object.keys(env)
     .filter((name) => !configNames.includes(name) && !used.has(name))
     .flatMap((name) => {

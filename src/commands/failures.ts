@@ -57,12 +57,12 @@ function reasonOf(error: unknown): string {
 }
 
 /** Tells whether the operating system refused something, such as opening a file. */
-export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error && 'code' in error
 }
 
 /** Describes an error of the operating system: `cannot open a.csv: no such file or directory`. */
-export function systemReason({ message, code, syscall, path }: NodeJS.ErrnoException, file = path): string {
+function systemReason({ message, code, syscall, path }: NodeJS.ErrnoException, file = path): string {
   // Node writes `ENOENT: no such file or directory, open 'a.csv'`.
   if (syscall === 'uv_cwd') return 'the current folder does not exist any more; change to another one'
   const reason = /^[A-Z0-9]+: ([^,]+)/.exec(message)?.[1] ?? code ?? message
@@ -80,7 +80,7 @@ interface AccessDenied extends Error {
   readonly resource?: string
 }
 
-export const isAccessDenied = (error: unknown): error is AccessDenied =>
+const isAccessDenied = (error: unknown): error is AccessDenied =>
   error instanceof Error && 'code' in error && error.code === 'ERR_ACCESS_DENIED'
 
 const FLAGS: Readonly<Record<string, string>> = {
@@ -91,7 +91,7 @@ const FLAGS: Readonly<Record<string, string>> = {
 }
 
 /** Names the flag that would allow the access. */
-export function accessReason({ message, permission = '', resource = '' }: AccessDenied): string {
+function accessReason({ message, permission = '', resource = '' }: AccessDenied): string {
   const flag = FLAGS[permission]
   if (flag === undefined) return message
   if (!permission.startsWith('FileSystem')) return `Node runs with --permission and needs ${flag} for this (WORKERS)`

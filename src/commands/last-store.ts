@@ -109,12 +109,12 @@ async function wrongStore(store: Store, { STORE_URL, EMERGENCY_LOG_FILE }: Confi
 }
 
 /** Keeps what the next start has to know of a store, until it is closed. */
-export interface KeptStore {
+interface KeptStore {
   /** Closes the store. */
   readonly close: () => Promise<void>
 }
 
-export interface KeepOptions {
+interface KeepOptions {
   /** True if an operator says that the store is the right one. */
   readonly isMeant: boolean
   readonly onUnwritable: (error: unknown) => void

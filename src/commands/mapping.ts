@@ -15,7 +15,7 @@ import type { CompiledAction } from '../mapping/compile.ts'
 import { explainReplyTranslation } from '../mapping/explain.ts'
 import { type Language, snippet } from '../pages/snippets.ts'
 import { createService } from '../service/service.ts'
-import { createUpstream } from '../service/upstream.ts'
+import { openUpstream } from '../service/upstream.ts'
 import { suggestion } from '../text/nearest.ts'
 import { CommandFailed, namingFile, UsageError } from './failures.ts'
 import { withoutService } from './open-store.ts'
@@ -54,7 +54,7 @@ export async function translate(
 /** Explains a request. Nothing is sent; the service is only asked how it would write the request. */
 function explained(compiled: CompiledAction, body: ReturnType<typeof readBody>, config: Config): DryRun {
   return explainPlan(planFromNames(version1(compiled, body), translationSettings(config)), {
-    service: createService(config, createUpstream({ connections: 1, timeoutMs: 1 })),
+    service: createService(config, openUpstream(config)),
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
   })
 }

@@ -21,7 +21,7 @@ export function withoutService(env: NodeJS.ProcessEnv = process.env): NodeJS.Pro
 export const storeConfig = () => readConfig(withoutService(), { certificates: false })
 
 /** The work of a command on the open store; returns the exit code. */
-export type StoreWork = (store: Store, storeUrl: string) => Promise<number>
+type StoreWork = (store: Store, storeUrl: string) => Promise<number>
 
 /** Runs a command on an existing store. A missing store is an error: a new empty one would hide a wrong path. */
 export async function withExistingStore(work: StoreWork): Promise<number> {

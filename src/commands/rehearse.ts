@@ -33,7 +33,7 @@ import { clearStatus, count, print, printError, printJson, showStatus } from './
 import { forgettableSignal } from './process.ts'
 
 /** The options, as they were given. */
-export interface RehearseOptions {
+interface RehearseOptions {
   readonly showValues?: boolean | undefined
   readonly json?: boolean | undefined
   readonly markdown?: string | undefined

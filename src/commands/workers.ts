@@ -113,7 +113,7 @@ type Message =
   | { readonly metrics: 'collected'; readonly id: number; readonly all: ProcessMetrics[] }
 
 /** Collects the metrics of all workers, in the process that started them, for each worker that asks. */
-export function relayMetrics(): void {
+function relayMetrics(): void {
   const rounds = new Map<number, (from: Worker, own: ProcessMetrics) => void>()
   let lastRound = 0
   const collect = (asker: Worker, id: number) => {

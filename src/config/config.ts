@@ -295,7 +295,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export const configNames = Object.keys(schema.shape)
 
 /** Options of reading the configuration. */
-export interface ConfigOptions {
+interface ConfigOptions {
   /**
    * Checks certificates and keys. A command beside a gateway that still uses its old ones turns this off.
    * @default true
@@ -390,7 +390,7 @@ const COMPARED = [
 const DAY_MS = 86_400_000
 
 /** Returns the errors of variables that contradict each other, of those that are set and those that are valid. */
-export function contradictions(set: Environment, valid: Partial<Config>): readonly string[] {
+function contradictions(set: Environment, valid: Partial<Config>): readonly string[] {
   const { HOST, PORT, ADMIN_HOST, ADMIN_PORT, QUOTE_MEMORY, BOOKING_DAYS, BODY_LIMIT_BYTES, BODIES_LIMIT_BYTES } = valid
   const has = (name: string) => set[name] !== undefined
   const hasTenants = has('TENANTS_FILE')

@@ -10,7 +10,7 @@ export interface JsonContent {
 }
 
 /** The content of a JSON file, or the error, phrased to follow the file's name. */
-export type JsonFile = JsonContent | { readonly error: string }
+type JsonFile = JsonContent | { readonly error: string }
 
 /** Reads a JSON file. The error does not quote the file, which may contain a misplaced secret. */
 export function readJsonFile(path: string): JsonFile {

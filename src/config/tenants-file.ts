@@ -16,7 +16,7 @@ import {
 } from './values.ts'
 
 /** A parsed PHC string, `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`. */
-export interface SecretHash {
+interface SecretHash {
   /** The logarithm of the number of rounds, to base 2. */
   readonly costLog2: number
   readonly block: number
@@ -42,13 +42,9 @@ export function parseSecretHash(text: string): SecretHash | undefined {
 const isBetween = (value: number, most: number) => value >= 1 && value <= most
 
 /** Where a secret is; the tenants file holds none itself. */
-export const secretRef = z.union(
-  [z.strictObject({ env: z.string().min(1) }), z.strictObject({ file: z.string().min(1) })],
-  {
-    error:
-      'must say where the secret is, as {"env": "NAME"} or {"file": "/path"}; the secret itself must not stand here',
-  },
-)
+const secretRef = z.union([z.strictObject({ env: z.string().min(1) }), z.strictObject({ file: z.string().min(1) })], {
+  error: 'must say where the secret is, as {"env": "NAME"} or {"file": "/path"}; the secret itself must not stand here',
+})
 
 type SecretRef = z.output<typeof secretRef>
 
@@ -59,10 +55,7 @@ export function secretOf(ref: SecretRef | undefined, env: NodeJS.ProcessEnv): st
 }
 
 /** Reads a secret from where the file points, or returns the error. */
-export function fetchSecret(
-  ref: SecretRef,
-  env: NodeJS.ProcessEnv,
-): { readonly secret: string } | { readonly error: string } {
+function fetchSecret(ref: SecretRef, env: NodeJS.ProcessEnv): { readonly secret: string } | { readonly error: string } {
   if ('env' in ref) {
     const secret = env[ref.env]
     return secret ? { secret } : { error: `the environment variable ${ref.env} is not set` }

@@ -105,7 +105,7 @@ const FIRST_FAILURE = 500
 const SHOWN_CHARACTERS = 400
 
 /** Makes a log that prints a colored line for each call, and below it the requests that the service received for it. */
-export function createDemoLog(service: { readonly requests: SentRequest[] }): Logger {
+function createDemoLog(service: { readonly requests: SentRequest[] }): Logger {
   return createLog('info', {
     write: (line) => {
       const { level, msg, ...entry }: Readonly<Record<string, unknown>> = JSON.parse(line)

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Dispatcher, request } from 'undici'
 
 /** The nine kinds of webhook. */
-export type EventName =
+type EventName =
   | 'shipment.created'
   | 'shipment.modified'
   | 'shipment.assigned'

@@ -55,7 +55,7 @@ export type Reply =
   | { readonly kind: 'failed'; readonly reason: string }
 
 /** Posts one try to an endpoint; never rejects. */
-export type Post = (endpoint: Endpoint, attempt: Try) => Promise<Reply>
+type Post = (endpoint: Endpoint, attempt: Try) => Promise<Reply>
 
 export interface PostOptions {
   readonly resolve: Resolve

@@ -19,7 +19,7 @@ import { createReceiveEvent, type ReceiveDeps, type ReceiveEvent } from './recei
  */
 
 /** Receives the events of the service, and keeps bookings and callers up to date by them. */
-export interface ServiceEvents extends Pick<Healing, 'onUnknown'> {
+interface ServiceEvents extends Pick<Healing, 'onUnknown'> {
   /** Begins to look for what no new event wakes. */
   readonly start: () => void
   readonly receive: ReceiveEvent
@@ -37,7 +37,7 @@ const EVENTS_PER_SECOND = 1_000
 /** A try that is under way at a shutdown may take so long at most; it is made again later. */
 const LONGEST_GRACE_MS = 5_000
 
-export interface ServiceEventsDeps
+interface ServiceEventsDeps
   extends Omit<
     HealingDeps & ReceiveDeps & DeliveryDeps,
     keyof DeliveryOptions | 'intervalMs' | 'limitSource' | 'onStored'

@@ -223,7 +223,7 @@ export function createHealing(deps: HealingDeps): Healing {
   }
 }
 
-export interface ProvingDeps {
+interface ProvingDeps {
   readonly store: Store
   readonly service: Pick<Service, 'send'>
   readonly catalog: Catalog

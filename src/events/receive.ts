@@ -16,7 +16,7 @@ import { isPlainId, serviceId, thingKey } from '../text/service-text.ts'
 import { verifySignature } from '../webhook-signature.ts'
 
 /** The events of the service. It may send others, which are stored like these. */
-export const EVENT_NAMES: readonly string[] = [
+const EVENT_NAMES: readonly string[] = [
   'shipment.created',
   'shipment.modified',
   'shipment.assigned',

@@ -2,7 +2,7 @@
  * Works through tables of the store, tenant by tenant. The table is the queue: memory holds only the names of the tenants
  * that something has woken.
  */
-export interface Sweep {
+interface Sweep {
   /** Works on a tenant as soon as there is room; on one that is being worked on, once more. */
   readonly wake: (tenant: string) => void
   /** Resolves when nothing is under way or waits. */

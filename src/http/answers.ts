@@ -119,10 +119,10 @@ function isOwn(error: GatewayError | Refusal, route: string, target: string): bo
 const DRY_RUN = /^\/dry-run(\/|$)/
 
 /** The paths whose errors have one shape: those of quotes, those that book, and those about a shipment that exists. */
-export type ErrorShape = 'quote' | 'booking' | 'shipment'
+type ErrorShape = 'quote' | 'booking' | 'shipment'
 
 /** Returns the shape of the errors of a path. */
-export const errorShape = ({ family, actions }: Endpoint): ErrorShape =>
+const errorShape = ({ family, actions }: Endpoint): ErrorShape =>
   family === 'shipment' && actions.some(({ action }) => action.service.notIdempotent) ? 'booking' : family
 
 /** Returns an error in the shape that version-1 callers of a path read; `own` is the caller's own number. */

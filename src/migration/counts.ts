@@ -223,7 +223,7 @@ export interface Tally {
 }
 
 /** Makes the counts of a tenant. A call costs a few look-ups and allocates nothing once its names are known. */
-export function createTally(mayGrow: () => boolean): Tally {
+function createTally(mayGrow: () => boolean): Tally {
   const calls = new Map<string, Calls>()
   const named = new Map<string, Map<string, Named>>()
   const slots = new Map<CompiledAction, Slots>()
@@ -303,7 +303,7 @@ function fieldCounts(tenant: string, compiled: CompiledAction, { sent, firstAt, 
 }
 
 /** If a field that is sent has an effect: a version-2 value, a name that is resolved, or a fact that is remembered. */
-export type SlotKind = 'used' | 'unused'
+type SlotKind = 'used' | 'unused'
 
 const known = new WeakMap<CompiledAction, readonly SlotKind[]>()
 

@@ -17,7 +17,7 @@ export interface Deprecation {
   readonly coversBookings: boolean
 }
 
-export interface DeprecationOptions {
+interface DeprecationOptions {
   readonly sunset?: Date | undefined
   readonly guide?: URL | undefined
   readonly windows?: readonly BrownoutWindow[] | undefined
@@ -77,7 +77,7 @@ export function windowsToCome(windows: readonly BrownoutWindow[], now: number): 
 }
 
 /** A date and a time of day on the clocks of a time zone. */
-export interface LocalTime {
+interface LocalTime {
   /** The fields of the clock as if it showed UTC, in milliseconds since 1970. */
   readonly clock: number
   readonly zone: Zone
@@ -110,7 +110,7 @@ export function parseLocalTime(text: string): LocalTime | undefined {
 }
 
 /** Returns the same time of day some days later. */
-export function daysLater({ clock, zone }: LocalTime, days: number): LocalTime {
+function daysLater({ clock, zone }: LocalTime, days: number): LocalTime {
   return { clock: clock + days * DAY_MS, zone }
 }
 

@@ -300,7 +300,7 @@ export interface TenantReport {
 }
 
 /** The counts of a tenant, and what they are measured by. */
-export interface TenantCounts {
+interface TenantCounts {
   readonly calls: readonly CallCount[]
   readonly names: readonly NameCount[]
   readonly today: number
@@ -310,7 +310,7 @@ export interface TenantCounts {
 }
 
 /** Makes the report on a tenant. Pure. */
-export function tenantReport(tenant: string, counts: TenantCounts): TenantReport {
+function tenantReport(tenant: string, counts: TenantCounts): TenantReport {
   const { calls, names, listWork, ...basis } = counts
   const { today, quietDays } = basis
   const { lastDays, ...seen } = usesOf(names.filter(({ kind }) => kind === 'use'))
@@ -584,14 +584,10 @@ export interface WorkItem {
 }
 
 /** Lists the work that the recent version-1 calls of a tenant leave, what blocks first. */
-export type ListWork = (
-  calls: readonly CallCount[],
-  names: readonly NameCount[],
-  fromDay: number,
-) => readonly WorkItem[]
+type ListWork = (calls: readonly CallCount[], names: readonly NameCount[], fromDay: number) => readonly WorkItem[]
 
 /** Makes the function that lists the work of a tenant, with the equivalents of these declarations. */
-export function createListWork(catalog: Catalog): ListWork {
+function createListWork(catalog: Catalog): ListWork {
   const equivalent = createEquivalents(catalog)
   return (calls, names, fromDay) => {
     const recent = names.filter(({ lastAt }) => lastAt >= fromDay * DAY_MS)
@@ -661,7 +657,7 @@ function fieldEquivalent(
 }
 
 /** The version-2 equivalent of a version-1 field. */
-export interface Equivalent {
+interface Equivalent {
   /** Empty if version 2 has no place for the field. */
   readonly places: readonly string[]
   readonly note: string

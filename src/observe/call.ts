@@ -161,7 +161,7 @@ export function recordError(call: Call, { code, status, cause }: GatewayError): 
  */
 
 /** The headers that tell the service which trace a request belongs to. */
-export type TraceHeaders = Readonly<Record<string, string>>
+type TraceHeaders = Readonly<Record<string, string>>
 
 /** Makes the spans of one call. */
 export interface CallTrace {
@@ -195,7 +195,7 @@ const TRACEPARENT = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}(-[\w-]{1,256
 const TRACESTATE_LIMIT_CHARACTERS = 2_048
 
 /** Returns the caller's own trace headers; undefined if it sent none that can be read. */
-export function traceHeadersOf({ traceparent, tracestate }: IncomingHttpHeaders): TraceHeaders | undefined {
+function traceHeadersOf({ traceparent, tracestate }: IncomingHttpHeaders): TraceHeaders | undefined {
   if (typeof traceparent !== 'string' || !TRACEPARENT.test(traceparent)) return undefined
   const isState = typeof tracestate === 'string' && tracestate.length <= TRACESTATE_LIMIT_CHARACTERS
   return isState ? { traceparent, tracestate } : { traceparent }

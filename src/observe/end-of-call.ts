@@ -12,7 +12,7 @@ import type { Tracing } from './tracing.ts'
 /** Tells what is known of a call that was answered, once: its line, its metrics, the use that it was, and its span. */
 export type EndCall = (call: Call, incoming: IncomingMessage, status: number) => void
 
-export interface EndOfCallDeps extends Pick<Config, 'LOG_ADDRESSES' | 'TENANTS_FILE'> {
+interface EndOfCallDeps extends Pick<Config, 'LOG_ADDRESSES' | 'TENANTS_FILE'> {
   readonly log: Logger
   readonly meters: Pick<Meters, 'calls' | 'callSeconds' | 'gatewaySeconds' | 'unknownFields'>
   /** Counts the use of version 1 and 2. */

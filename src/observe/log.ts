@@ -5,7 +5,7 @@ import { printableLines } from '../text/service-text.ts'
 export type { Logger }
 
 /** How log lines look: JSON for programs, or lines for people. */
-export type LogFormat = 'json' | 'lines'
+type LogFormat = 'json' | 'lines'
 
 /** Returns the format of the log: by default lines where people look, on a terminal. */
 export const logFormat = ({ LOG_FORMAT: format }: Pick<Config, 'LOG_FORMAT'>): LogFormat =>
@@ -77,7 +77,7 @@ const STALLED_AFTER_MS = 1_000
  * Writes lines to standard output in batches: one write per line would cost as much as making the line. If the reader does
  * not keep up, lines are dropped and counted: neither calls nor memory may depend on it.
  */
-export function createLogOutput({ printableTail, onDropped, isForPeople = false }: LogOutputOptions): LogOutput {
+function createLogOutput({ printableTail, onDropped, isForPeople = false }: LogOutputOptions): LogOutput {
   const out = pino.destination({ sync: false })
   let lines: string[] = []
   let backlogBytes = 0

@@ -101,7 +101,7 @@ export function createMeters() {
 }
 
 /** The values of the gauges, read when they are scraped. */
-export interface GaugeSources {
+interface GaugeSources {
   readonly version: string
   /** The current usage of all callers. */
   readonly usage: { readonly connections: number; readonly calls: number; readonly bodyBytes: number }

@@ -69,7 +69,7 @@ export function createCounter(name: string, help: string, labels: readonly strin
 }
 
 /** A counter whose series are there from the start. */
-export interface LabeledCounter<Label extends string> {
+interface LabeledCounter<Label extends string> {
   /** Counts one, or more. */
   readonly count: (labels: Readonly<Record<Label, string>>, more?: number) => void
   readonly metric: CountedMetric
@@ -98,7 +98,7 @@ export interface Histogram {
 }
 
 /** Upper bounds of the histograms of calls. */
-export const CALL_BOUNDS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
+const CALL_BOUNDS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
 /** Upper bounds of the histograms of what usually takes less than a millisecond. */
 export const SHORT_BOUNDS_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5]
 
@@ -140,7 +140,7 @@ export function createHistogram(
  * The most series of a metric. Labels hold only names that the gateway knows, so this is never reached; if it were, the
  * memory of the gateway and of Prometheus would still be bounded.
  */
-export const MAX_SERIES = 5_000
+const MAX_SERIES = 5_000
 const OTHER = 'other'
 /** Separates the values of a key; no label has it. */
 const SEPARATOR = '\u0000'

@@ -35,8 +35,7 @@ const WAITING_LIMIT_BYTES = 8 * 1024 * 1024
 /** Even masked values tell something of callers. */
 const OWNER_ONLY = 0o600
 
-export interface RecorderOptions
-  extends Pick<Config, 'RECORD_FILE' | 'RECORD_SHARE' | 'RECORD_VALUES' | 'LOOKUPS_FILE'> {
+interface RecorderOptions extends Pick<Config, 'RECORD_FILE' | 'RECORD_SHARE' | 'RECORD_VALUES' | 'LOOKUPS_FILE'> {
   readonly catalog: Catalog
   readonly log: Pick<Logger, 'warn'>
   /** Tells the files of workers apart. */

@@ -4,7 +4,7 @@
  */
 
 /** A version-2 request, as a dry run shows it. */
-export interface ShownRequest {
+interface ShownRequest {
   readonly method: string
   readonly url: string
   readonly headers: Readonly<Record<string, string>>

@@ -18,7 +18,7 @@ import { type Column, type Html, named, publicPage, shown, table } from './layou
 import { type Language, languages, snippet } from './snippets.ts'
 
 /** The parts that the pages for visitors are made of. */
-export interface WorkbenchDeps {
+interface WorkbenchDeps {
   readonly catalog: Catalog
   readonly destination: Destination
   readonly settings: Settings

@@ -40,14 +40,14 @@ export async function pruneTable(
 export type NoteUse = (tenant: string, at: number, names: () => readonly string[]) => void
 
 /** The pruning of a gateway. */
-export interface OpenPruning {
+interface OpenPruning {
   readonly noteUse: NoteUse
   readonly metrics: readonly (Gauge | CountedMetric)[]
   /** Stops after the step that is under way. */
   readonly close: () => Promise<void>
 }
 
-export interface OpenPruningDeps {
+interface OpenPruningDeps {
   readonly config: Pick<Config, 'BOOKING_DAYS' | 'QUOTE_MEMORY'>
   readonly store: Store
   readonly log: Logger
@@ -121,7 +121,7 @@ export function openPruning({ config, store, log, lookEveryMs = LOOK_EVERY_MS }:
  * Notes the use of names and ids once a day. No call waits for it, and a note that is lost is made again at the next use after a
  * restart or a day.
  */
-export function createNoteUse(store: Pick<Store, 'noteUses' | 'now'>, log: Logger): NoteUse {
+function createNoteUse(store: Pick<Store, 'noteUses' | 'now'>, log: Logger): NoteUse {
   const noted = createBoundedCache<string, true>(MAX_NOTED, { ttl: DAY_MS })
   return (tenant, at, names) => {
     // What was written on a clock that was ahead may be old.

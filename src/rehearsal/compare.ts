@@ -44,7 +44,7 @@ export interface ComparedField extends Shapes {
 /** The field that stands for the call itself: it was answered or refused. */
 const WHOLE_ANSWER = '(answer)'
 
-export interface CompareDeps {
+interface CompareDeps {
   readonly service: Service
   readonly upstream: Pick<Upstream, 'call'>
   readonly send: SendPlan

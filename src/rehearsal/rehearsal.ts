@@ -55,7 +55,7 @@ export interface Spot {
 export type Table = Map<string, Spot>
 
 /** How many calls would pass, pass with a loss or an assumption, be refused, or cannot be told without their body. */
-export type Outcomes = [pass: number, lossy: number, refused: number, unseen: number]
+type Outcomes = [pass: number, lossy: number, refused: number, unseen: number]
 const PASS = 0
 const LOSSY = 1
 const REFUSED = 2

@@ -28,7 +28,7 @@ export interface Found {
   readonly rehearsal: Rehearsal
 }
 
-export interface RunOptions {
+interface RunOptions {
   readonly setup: Setup
   readonly names: readonly string[]
   readonly input: Readable

@@ -1,4 +1,4 @@
-import { ADDRCONFIG, type LookupAddress, lookup as lookupBySystem } from 'node:dns'
+import { ADDRCONFIG, type LookupAddress, lookup } from 'node:dns'
 import { readFileSync } from 'node:fs'
 import type { LookupFunction, Socket } from 'node:net'
 import { rootCertificates, TLSSocket } from 'node:tls'
@@ -14,20 +14,6 @@ import { createDeadlines, exchange, type Line, type UpstreamReply, type Upstream
 
 /** The part of the configuration that connections to the service depend on. */
 type UpstreamConfig = Pick<Config, 'UPSTREAM_CONNECTIONS' | 'UPSTREAM_TIMEOUT_MS' | 'V2_CA_FILE'>
-
-/** Opens the client of the service as configured; the first call makes the first connection. */
-export function openUpstream(config: UpstreamConfig, meters?: Meters): Upstream {
-  return createUpstream({
-    connections: config.UPSTREAM_CONNECTIONS,
-    timeoutMs: config.UPSTREAM_TIMEOUT_MS,
-    tls: tlsOf(config),
-    ...(meters && { meters }),
-  })
-}
-
-function tlsOf({ V2_CA_FILE: ca }: UpstreamConfig): UpstreamTls {
-  return ca === undefined ? {} : { ca: [...rootCertificates, readFileSync(ca, 'utf8')] }
-}
 
 /** The connections to the service. */
 export interface Upstream {
@@ -52,27 +38,6 @@ interface UpstreamStats {
   readonly queued: number
 }
 
-interface UpstreamOptions {
-  readonly connections: number
-  readonly timeoutMs: number
-  /** @default Node's authorities */
-  readonly tls?: UpstreamTls
-  /**
-   * The lifetime of a connection, after which a changed address of the name takes effect.
-   * @default 60000
-   */
-  readonly connectionAgeMs?: number
-  /** @default the system's resolver */
-  readonly lookup?: LookupFunction
-  /** @default counts that are not read */
-  readonly meters?: Pick<Meters, 'serviceSeconds' | 'tokens'>
-}
-
-/** The trusted authorities of the service. */
-interface UpstreamTls {
-  readonly ca?: string[]
-}
-
 /** The connections of one credential, which are replaced together when they are too old. */
 interface AgeingPool {
   readonly pool: Pool
@@ -85,26 +50,16 @@ interface AgeingPool {
 const REQUEST_OVER = new Error('The request is over.')
 
 const POOLS_KEPT = 1000
+/** The lifetime of a connection, after which a changed address of the name takes effect. */
 const CONNECTION_AGE_MS = 60_000
-/** The share of a connection's lifetime after which the address of a name is refreshed. */
-const FRESH_SHARE = 1 / 12
-/** The share of a connection's lifetime until which the old address is used meanwhile. */
-const USABLE_SHARE = 1 / 2
 
-/** Makes the connections to the service; the first call opens the first one. */
-export function createUpstream({
-  connections,
-  timeoutMs,
-  tls = {},
-  connectionAgeMs = CONNECTION_AGE_MS,
-  lookup,
-  meters: { serviceSeconds: seconds, tokens } = createMeters(),
-}: UpstreamOptions): Upstream {
-  const names = createNames({
-    freshMs: connectionAgeMs * FRESH_SHARE,
-    usableMs: connectionAgeMs * USABLE_SHARE,
-    lookup,
-  })
+/** Opens the client of the service as configured; the first call makes the first connection. */
+export function openUpstream(
+  { UPSTREAM_CONNECTIONS: connections, UPSTREAM_TIMEOUT_MS: timeout, V2_CA_FILE: authority }: UpstreamConfig,
+  { serviceSeconds: seconds, tokens }: Pick<Meters, 'serviceSeconds' | 'tokens'> = createMeters(),
+): Upstream {
+  const names = createNames()
+  const ca = authority === undefined ? undefined : [...rootCertificates, readFileSync(authority, 'utf8')]
   // Deadlines are kept per call below, because undici's own timeouts restart with every byte.
   const options: Client.Options = {
     headersTimeout: 0,
@@ -116,7 +71,7 @@ export function createUpstream({
   const pools = new Map<string, LRUCache<string, AgeingPool>>()
   const allPools = () => [...pools.values()].flatMap((ofOrigin) => [...ofOrigin.values()])
 
-  const newConnector = () => createConnector({ timeout: timeoutMs, ...tls, lookup: names.lookup, allowH2: false })
+  const newConnector = () => createConnector({ timeout, ...(ca && { ca }), lookup: names.lookup, allowH2: false })
   const connectors = createBoundedCache<string, Connector>(POOLS_KEPT)
   /** Returns the connector of a credential. Those that share nothing share no TLS session either. */
   const connectorOf = (origin: string, name: string | undefined): Connector => {
@@ -144,7 +99,7 @@ export function createUpstream({
     const pool = new Pool(origin, { ...options, connect: connectorOf(origin, name), connections })
     const isBusy = () => pool.stats.connected >= connections || names.isPending(new URL(origin).hostname)
     const line = { origin, dispatcher: pool, deadlines, isBusy, seconds }
-    ofOrigin.set(name, { pool, line, usedUntil: performance.now() + connectionAgeMs })
+    ofOrigin.set(name, { pool, line, usedUntil: performance.now() + CONNECTION_AGE_MS })
     return line
   }
   const line = (origin: string, name: string | undefined, usesOwn = false): Line => {
@@ -263,15 +218,6 @@ interface Names {
   readonly isPending: (hostname: string) => boolean
 }
 
-interface NamesOptions {
-  /** The time during which an address is used without asking again. */
-  readonly freshMs: number
-  /** The time during which an address is used while it is refreshed. */
-  readonly usableMs: number
-  /** @default the system's resolver */
-  readonly lookup?: LookupFunction | undefined
-}
-
 interface Known {
   readonly addresses: LookupAddress[]
   /** In milliseconds of `performance.now()`. */
@@ -280,12 +226,17 @@ interface Known {
 
 type Done = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void
 
+/** The time during which an address is used without asking again. */
+const FRESH_MS = 5_000
+/** The time during which an address is used while it is refreshed. */
+const USABLE_MS = 30_000
+
 /**
  * Asks for each name once for all connections that wait for it, and caches the answer for seconds. Each question to
  * the system occupies one of libuv's few threads. With one question per connection, calls that will be refused would
  * delay all other calls.
  */
-export function createNames({ freshMs, usableMs, lookup = lookupBySystem as LookupFunction }: NamesOptions): Names {
+function createNames(): Names {
   const known = new Map<string, Known>()
   const waiting = new Map<string, Done[]>()
 
@@ -295,9 +246,8 @@ export function createNames({ freshMs, usableMs, lookup = lookupBySystem as Look
     const all = [done]
     waiting.set(hostname, all)
     // `net` passes this hint.
-    lookup(hostname, { all: true, hints: ADDRCONFIG }, (error, answer, family = 0) => {
+    lookup(hostname, { all: true, hints: ADDRCONFIG }, (error, addresses) => {
       waiting.delete(hostname)
-      const addresses = typeof answer === 'string' ? [{ address: answer, family }] : answer
       if (!error) known.set(hostname, { addresses, at: performance.now() })
       for (const told of all) told(error, addresses)
     })
@@ -316,8 +266,8 @@ export function createNames({ freshMs, usableMs, lookup = lookupBySystem as Look
       }
       const found = known.get(hostname)
       const ageMs = found ? performance.now() - found.at : Number.POSITIVE_INFINITY
-      if (!found || ageMs > usableMs) return ask(hostname, tell)
-      if (ageMs > freshMs) ask(hostname, () => undefined)
+      if (!found || ageMs > USABLE_MS) return ask(hostname, tell)
+      if (ageMs > FRESH_MS) ask(hostname, () => undefined)
       // Asynchronous in every case: the callback never runs before `lookup` returns.
       return process.nextTick(tell, null, found.addresses)
     },

@@ -56,7 +56,7 @@ export interface StoredEvent extends Omit<NewEvent, 'deliver'> {
 }
 
 /** The event that a change applies to: none if it has another version by now. */
-export type EventVersion = Pick<StoredEvent, 'id' | 'version'>
+type EventVersion = Pick<StoredEvent, 'id' | 'version'>
 
 /** The end of one try. */
 export interface TryOutcome {
@@ -114,7 +114,7 @@ export interface EventFilter {
 }
 
 /** Reads of the record of events. */
-export interface EventReads {
+interface EventReads {
   findEvent(id: string): Promise<StoredEvent | undefined>
   /** Returns the events of a shipment, oldest first. */
   eventsOfShipment(tenant: string, shipment: string): Promise<readonly StoredEvent[]>
@@ -139,7 +139,7 @@ export interface EventReads {
  * The durable record of the service's events, and the queue of their deliveries. Each shipment has a queue of its own, in
  * the order in which its events were stored: an event is leased only if it is the first `due` one of its shipment.
  */
-export interface EventWrites {
+interface EventWrites {
   /** Stores an event durably, queued for delivery if it says so. A copy changes nothing. */
   takeEvent(event: NewEvent): Promise<{ readonly taken: boolean; readonly id: string }>
   /**

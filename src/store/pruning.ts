@@ -29,7 +29,7 @@ export interface PruneStepEnd {
 type Place = readonly (string | number)[]
 
 /** The size of a table; an estimate, because counting would read all of it. */
-export interface TableSize {
+interface TableSize {
   readonly table: 'claims' | 'links' | 'things' | 'events'
   readonly rows: number
   /** When its oldest row was written or used, to the day; of finished claims and events only. */

@@ -68,7 +68,7 @@ export const DAY_MS = 86_400_000
 export const COUNTED_DAYS = 400
 
 /** Reads of the embedded store run on the event loop. */
-export const USES_AT_ONCE = 1_000
+const USES_AT_ONCE = 1_000
 
 /** The name under which a bounded kind counts the names beyond its limit. */
 export const OTHER_NAMES = ''

@@ -2,7 +2,7 @@
 export type DatabaseRow = Readonly<Record<string, unknown>>
 
 /** One statement, in the dialect of PostgreSQL that `sqlite/session.ts` can translate. */
-export interface Statement {
+interface Statement {
   readonly text: string
   readonly values: readonly (string | number | null)[]
 }

@@ -12,7 +12,7 @@ import {
 } from './json.ts'
 
 /** A place in a text, both counted from 1. */
-export interface LineAndColumn {
+interface LineAndColumn {
   readonly line: number
   readonly column: number
 }

@@ -150,7 +150,7 @@ declare global {
 }
 
 /** A number whose digits a double would change, such as `12345678901234567890` or `1.50`. `JSON.stringify` writes them. */
-export interface RawNumber {
+interface RawNumber {
   readonly rawJSON: string
 }
 
@@ -165,7 +165,7 @@ const CARRIAGE_RETURN = 0x0d
 const BLANK = 0x20
 export const QUOTE = 0x22
 export const COMMA = 0x2c
-export const COLON = 0x3a
+const COLON = 0x3a
 export const OPEN_BRACKET = 0x5b
 const BACKSLASH = 0x5c
 export const CLOSE_BRACKET = 0x5d
@@ -261,7 +261,7 @@ function endOfString(cursor: Cursor): number {
 }
 
 /** Throws if anything but blanks follows. */
-export function requireEnd(cursor: Cursor): void {
+function requireEnd(cursor: Cursor): void {
   if (!Number.isNaN(next(cursor))) throw unexpected(cursor)
 }
 

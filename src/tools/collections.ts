@@ -62,7 +62,7 @@ export function createUnorderedList<T>(): UnorderedList<T> {
 }
 
 /** Runs the work of one key in sequence, and that of different keys concurrently. */
-export type KeyedMutex = <T>(key: string, work: () => Promise<T>) => Promise<T>
+type KeyedMutex = <T>(key: string, work: () => Promise<T>) => Promise<T>
 
 /** Creates a mutex that keeps nothing of a key once its queue is empty. */
 export function createKeyedMutex(): KeyedMutex {

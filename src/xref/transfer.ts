@@ -28,7 +28,7 @@ export interface ImportCounts {
 }
 
 /** The durable progress of an import. */
-export interface ImportProgress {
+interface ImportProgress {
   readonly counts: Readonly<ImportCounts>
   /** The last link of these rows; a store without it is not the one that the import wrote to. */
   readonly last?: LinkKey | undefined
@@ -203,12 +203,12 @@ export function lineOf(link: Link, format: Format): string {
 }
 
 /** A row of an import: its links, or the error. */
-export type ImportRow =
+type ImportRow =
   | { readonly line: number; readonly links: readonly NewLink[] }
   | { readonly line: number; readonly error: string }
 
 /** The values of a row that leaves them out. */
-export interface RowDefaults {
+interface RowDefaults {
   readonly tenant: string | undefined
 }
 

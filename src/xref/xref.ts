@@ -17,7 +17,7 @@ export interface Remembered {
 }
 
 /** An id, in the spelling of the service as far as the store knows it. */
-export interface KnownId {
+interface KnownId {
   readonly id: string
   readonly isShipment: boolean
 }

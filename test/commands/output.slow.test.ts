@@ -126,10 +126,11 @@ test('the log of a gateway has nothing that a terminal obeys', async () => {
   const script = `import { createLog } from '${ROOT}/src/observe/log.ts'
     import { createEndOfCall } from '${ROOT}/src/observe/end-of-call.ts'
     import { beginCall } from '${ROOT}/src/observe/call.ts'
+    import { createMeters } from '${ROOT}/src/observe/meters.ts'
     const log = createLog('info')
     const nasty = ${JSON.stringify(NASTY)}
     log.warn({ err: new Error(nasty) }, 'warned')
-    const options = { log, LOG_ADDRESSES: 'all', clientOf: () => undefined, countCall: () => {} }
+    const options = { log, LOG_ADDRESSES: 'all', clientOf: () => undefined, meters: createMeters() }
     const incoming = { method: 'GET', headers: { 'user-agent': nasty } }
     createEndOfCall(options)({ ...beginCall(incoming), tenant: nasty }, incoming, 200)`
   const ended = await run(process.execPath, ['--input-type=module', '--eval', script])

@@ -1,7 +1,7 @@
 import { StoreDown, StoreTooNew } from '../store.ts'
 
 /** The store works, and refused this write. */
-export class WriteRefused extends Error {
+class WriteRefused extends Error {
   override readonly name = 'WriteRefused'
 }
 

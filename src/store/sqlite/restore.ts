@@ -210,7 +210,7 @@ export class StoreUnreadable extends Error {
  * A gateway that opens the file meanwhile waits. If another file is at its path afterwards, SQLite refuses its first write
  * (SQLITE_READONLY_DBMOVED), and it opens that one.
  */
-export function takeSoleUse(path: string): { readonly release: () => void } {
+function takeSoleUse(path: string): { readonly release: () => void } {
   // Without a timeout: a gateway does not go away in seconds.
   const db = new DatabaseSync(existingDatabase(path), { timeout: 0 })
   try {
