@@ -3,7 +3,6 @@ import type { Answer } from '../answer.ts'
 import type { Config } from '../config/config.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Logger } from '../observe/log.ts'
-import type { Counter } from '../observe/metrics.ts'
 import { isFree } from '../store/claim.ts'
 import type { Doubt } from '../store/doubt.ts'
 import type { Claim, ClaimFilter, ClaimState, Claims, NewClaim, Store } from '../store/store.ts'
@@ -84,6 +83,11 @@ export interface Bookings {
   readonly drain: () => Promise<void>
 }
 
+/** Counts bookings. */
+interface BookingCounter {
+  readonly add: (by: number, outcome: 'made' | 'replayed' | 'refused' | 'unknown' | 'freed') => void
+}
+
 interface BookingsDeps {
   readonly claims: Claims & Pick<Store, 'now'>
   readonly record: BookingRecord
@@ -96,8 +100,7 @@ interface BookingsDeps {
   readonly doubt: () => Doubt | undefined
   /** Called with a claim that was in doubt, and is unknown. */
   readonly onUnknown: (claim: Claim) => void
-  /** Counts bookings by outcome. */
-  readonly outcomes: Pick<Counter, 'add'>
+  readonly outcomes: BookingCounter
   /** @default random */
   readonly handle?: () => string
   /** @default setTimeout */
@@ -352,8 +355,7 @@ interface OpenBookingsDeps {
   readonly log: Logger
   /** Called with each claim that becomes unknown. */
   readonly onUnknown: (claim: Claim) => void
-  /** Counts bookings by outcome. */
-  readonly outcomes: Pick<Counter, 'add'>
+  readonly outcomes: BookingCounter
 }
 
 /** Makes the bookings of a gateway with their record, and keeps the gateway's lease. */

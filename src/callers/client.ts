@@ -219,11 +219,12 @@ export function createAcceptedCredentials<T>(): AcceptedCredentials<T> {
         isProven: () => performance.now() < provenUntil,
         accepted: () => {
           const now = performance.now()
-          const isNews = now >= provenUntil
+          const isProven = now < provenUntil && kept.peek(header) === entry
           provenUntil = now + PROVEN_MS
-          if (kept.peek(header) !== entry) kept.set(header, entry)
           // Nobody waits for the verdict on a credential that is proven.
-          if (isNews) decided(header, true)
+          if (isProven) return
+          kept.set(header, entry)
+          decided(header, true)
         },
         refused: () => {
           provenUntil = Number.NEGATIVE_INFINITY

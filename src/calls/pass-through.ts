@@ -78,7 +78,8 @@ export async function passThrough(
         method: method as 'GET',
         path: prefix + url,
         headers: linesOfAllHops(incoming.rawHeaders, true, [
-          ...['x-request-id', call.id],
+          'x-request-id',
+          call.id,
           ...(authorization === undefined ? [] : ['authorization', authorization]),
         ]),
         body,

@@ -59,20 +59,26 @@ export function createCalls(
   answerError: (c: Context<Env>, error: unknown) => void,
 ): (route: string, entrance: Entrance, answer: Work) => Handler<Env> {
   return (route, { methods, from = 'own pages', isAdmitted = false }, answer) => {
+    const work = (c: Context<Env>) => {
+      const { incoming, unavailable, call } = c.env
+      if (browserChecks && from !== 'anywhere') {
+        browserChecks.demandOwnOrigin(incoming)
+        if (from === 'own pages') browserChecks.demandOwnHost(incoming)
+      }
+      if (methods) requireMethod(incoming.method, methods)
+      if (isAdmitted) {
+        // The body is not read.
+        if (unavailable) throw gatewayError(unavailable, {}, { headers: { 'Retry-After': '5', Connection: 'close' } })
+        call.share.admit()
+      }
+      return answer(c)
+    }
     const run = async (c: Context<Env>): Promise<void> => {
-      const { incoming, outgoing, unavailable, call } = c.env
+      const { incoming, outgoing, call } = c.env
+      call.route = route
+      call.share = shares.open(sources.ofRequest(incoming), outgoing)
       try {
-        if (browserChecks && from !== 'anywhere') {
-          browserChecks.demandOwnOrigin(incoming)
-          if (from === 'own pages') browserChecks.demandOwnHost(incoming)
-        }
-        if (methods) requireMethod(incoming.method, methods)
-        if (isAdmitted) {
-          // The body is not read.
-          if (unavailable) throw gatewayError(unavailable, {}, { headers: { 'Retry-After': '5', Connection: 'close' } })
-          call.share.admit()
-        }
-        await answer(c)
+        await (tracing ? tracing.run(call, incoming, () => runCall(call, work, c)) : runCall(call, work, c))
       } catch (error) {
         try {
           answerError(c, error)
@@ -86,11 +92,7 @@ export function createCalls(
       endCall(call, incoming, outgoing.statusCode)
     }
     return (c) => {
-      const { incoming, outgoing, call } = c.env
-      call.route = route
-      call.share = shares.open(sources.ofRequest(incoming), outgoing)
-      if (tracing) void tracing.run(call, incoming, () => runCall(call, run, c))
-      else void runCall(call, run, c)
+      void run(c)
       return RESPONSE_ALREADY_SENT
     }
   }

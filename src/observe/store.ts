@@ -60,11 +60,12 @@ export function observeStore(store: Store, seconds: Histogram): ObservedStore {
     // Only a server makes these wait; other engines answer them at once, in this thread.
     ...(store.engine !== 'postgres' && { links: store.links, thing: store.thing }),
     exclusive: (key, waitMs, work) => {
-      // The work under the lock is not the store's time.
       const got = Promise.withResolvers<void>()
-      waitForLock(got.promise).catch(() => undefined)
-      const done = store.exclusive(key, waitMs, (isHeld) => {
+      const timing = waitForLock(got.promise).catch(() => undefined)
+      const done = store.exclusive(key, waitMs, async (isHeld) => {
         got.resolve()
+        // The work under the lock is not the store's time.
+        await timing
         return work(isHeld)
       })
       done.catch(got.reject)

@@ -25,7 +25,7 @@ export interface Upstream {
   /** Returns the state of the kept connections. */
   readonly stats: () => UpstreamStats
   /** Counts the tokens that were asked for, by outcome. */
-  readonly tokens: Meters['tokens']
+  readonly tokens: { readonly add: (by: number, outcome: 'given' | 'refused' | 'failed') => void }
   readonly close: () => Promise<void>
 }
 

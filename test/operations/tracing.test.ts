@@ -74,6 +74,19 @@ describe('with an SDK', () => {
     expect(request?.headers['tracestate']).toBe(TRACE.TraceState)
   })
 
+  test('the wait for a lock is over before the work under it begins', async () => {
+    const gateway = await startGateway({ env: OWN })
+    await book(gateway)
+    exporter.reset()
+    await send(gateway, '/updateShipment.php', {
+      ReferenceNumber: bookingExample.ReferenceNumber,
+      PickupCity: 'Tottenville',
+    })
+    const at = ([seconds, nanoseconds]: readonly [number, number]) => seconds * 1e9 + nanoseconds
+    const [waited, read] = [named('lock'), named('GET /v2/shipments/{id}')]
+    expect(at(waited?.endTime ?? [Number.NaN, 0])).toBeLessThanOrEqual(at(read?.startTime ?? [Number.NaN, 0]))
+  })
+
   test('exactly one traceparent goes out, of every kind of request, also where undici queues it', async () => {
     const gateway = await startGateway({ env: { ...OWN, UPSTREAM_CONNECTIONS: '1' } })
     gateway.sandbox.requests.length = 0
