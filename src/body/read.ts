@@ -1,6 +1,6 @@
 import { type GatewayError, gatewayError } from '../errors.ts'
 import { type Entry, type FieldValue, IS_FILE, NOT_FLAT } from '../mapping/fields.ts'
-import { forEachMember, JsonError, parseJson, scalarText } from '../text/json.ts'
+import { JsonError, parseJson, scalarText } from '../text/json.ts'
 import { type Decode, decoderFor, decodeUnlabeled, openText } from './text.ts'
 
 /** Reads the fields of a legacy body; the body decides its format, not its `Content-Type`. */
@@ -70,7 +70,7 @@ function flatValue(text: string): string | null {
 function readJsonFields(text: string): Entry[] {
   const fields: Entry[] = []
   try {
-    forEachMember(text, (name, value) => {
+    parseJson(text, (name, value) => {
       const text = typeof value === 'string' ? value : scalarText(value)
       addField(fields, name, value === null ? null : text === undefined ? NOT_FLAT : text.trim() || null)
     })

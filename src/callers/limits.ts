@@ -58,7 +58,7 @@ export function createShares(config: ShareConfig): Shares {
       calls: quota(calls, config.SOURCE_IN_FLIGHT ?? quarterOf(calls), FEW_CALLS),
       bodyBytes: quota(bytes, quarterOf(bytes), SMALL_BODIES_BYTES),
     },
-    total: noUsage(),
+    total: { ...NO_USAGE },
     underWay: createUnorderedList(),
   }
   const usageOf = createUsages()
@@ -100,7 +100,7 @@ class Holding implements Share {
   readonly #gate: Gate
   readonly #usage: Usage
   readonly #reply: Reply | undefined
-  readonly #own = noUsage()
+  readonly #own = { ...NO_USAGE }
   #isOver = false
   #underWay: Held<Holding> | undefined
   #held: (() => void)[] | undefined
@@ -208,7 +208,7 @@ interface Usage {
 /** Beyond this number, only sources with current usage are remembered. */
 const SOURCES_KEPT = 10_000
 
-const noUsage = (): Usage => ({ connections: 0, requests: 0, calls: 0, bodyBytes: 0 })
+const NO_USAGE: Readonly<Usage> = { connections: 0, requests: 0, calls: 0, bodyBytes: 0 }
 const KINDS = ['connections', 'requests', 'calls', 'bodyBytes'] as const
 
 /**
@@ -223,7 +223,7 @@ function createUsages(): (source: string) => Usage {
     if (usages.size >= SOURCES_KEPT) {
       for (const [name, usage] of usages) if (KINDS.every((kind) => usage[kind] === 0)) usages.delete(name)
     }
-    const usage = noUsage()
+    const usage = { ...NO_USAGE }
     usages.set(source, usage)
     return usage
   }

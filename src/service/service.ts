@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts'
 import { gatewayError } from '../errors.ts'
 import type { Draft } from '../mapping/paths.ts'
 import type { Counter } from '../observe/metrics.ts'
-import { forEachMember, parseJson, scalarText } from '../text/json.ts'
+import { parseJson, scalarText } from '../text/json.ts'
 import type { Account } from './account.ts'
 import { NoReply, operationOf, type UpstreamReply } from './exchange.ts'
 import { replyText } from './failures.ts'
@@ -280,7 +280,7 @@ function queryOf(body: ServiceRequest['body']): URLSearchParams {
     else query.set(name, text)
   }
   // Not parsed as a whole: a body may nest deeper than that reads.
-  if (typeof body === 'string') forEachMember(body, add)
+  if (typeof body === 'string') parseJson(body, add)
   else for (const [name, value] of Object.entries(body ?? {})) add(name, value)
   return query
 }

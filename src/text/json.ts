@@ -7,16 +7,6 @@
 /** The most levels of a whole value. `JSON.stringify` and other recursive readers overflow at some thousands. */
 const MAX_DEPTH = 100
 
-/** Reads a whole value; throws `JsonError`. */
-export function parseJson(text: string): unknown {
-  return readWhole(text, MAX_DEPTH)
-}
-
-/** Reads the members of an object in their order, equal names included; throws `JsonError`. */
-export function forEachMember(text: string, member: (name: string, value: unknown) => void): void {
-  readWhole(text, Number.POSITIVE_INFINITY, member)
-}
-
 /** Returns the text of a string, a number or a boolean, with the digits that were read; undefined for anything else. */
 export function scalarText(value: unknown): string | undefined {
   switch (typeof value) {
@@ -52,25 +42,31 @@ interface Frame {
 }
 
 /** The tokens that may follow in a text that is being read. */
-type Expected = 'value' | 'value or end' | 'name' | 'name or end' | 'colon' | 'separator or end'
+type Expected = 'value' | 'value or end' | 'name' | 'name or end' | 'colon' | 'separator or end' | 'end'
 
 /**
- * Reads a whole text, without recursion, because deep nesting must not overflow the stack, and in one loop, because a reply has
- * hundreds of tokens. `onMember` gets the members of the outermost value, which then has to be an object.
+ * Reads a whole value, without recursion, because deep nesting must not overflow the stack, and in one loop, because a reply has
+ * hundreds of tokens; throws `JsonError`. `onMember` gets the members of the outermost value, in their order and equal names
+ * included; that value then has to be an object, of any depth.
  */
-function readWhole(text: string, maxDepth: number, onMember?: (name: string, value: unknown) => void): unknown {
+export function parseJson(text: string, onMember?: (name: string, value: unknown) => void): unknown {
+  const maxDepth = onMember ? Number.POSITIVE_INFINITY : MAX_DEPTH
   const cursor = cursorOf(text)
   const { isPlain } = cursor
   let at = 0
   let frame: Frame | undefined
   let expected: Expected = 'value'
+  let value: unknown
   for (;;) {
     let code = text.charCodeAt(at)
     while (code === BLANK || code === LINE_FEED || code === CARRIAGE_RETURN || code === TAB) {
       at += 1
       code = text.charCodeAt(at)
     }
-    let value: unknown
+    if (expected === 'end') {
+      if (at < text.length) throw unexpected({ text, at })
+      return value
+    }
     if (onMember && !frame && code !== OPEN_BRACE) throw unexpected({ text, at })
     if (frame && code === frame.close && expected !== 'value' && expected !== 'name' && expected !== 'colon') {
       at += 1
@@ -121,9 +117,8 @@ function readWhole(text: string, maxDepth: number, onMember?: (name: string, val
     }
     // A finished value goes into the enclosing object or list.
     if (!frame) {
-      cursor.at = at
-      requireEnd(cursor)
-      return value
+      expected = 'end'
+      continue
     }
     if (frame.close === CLOSE_BRACKET) (frame.holder as unknown[]).push(value)
     else if (onMember && !frame.outer) onMember(frame.name, value)
@@ -258,11 +253,6 @@ function endOfString(cursor: Cursor): number {
     }
   }
   return at
-}
-
-/** Throws if anything but blanks follows. */
-function requireEnd(cursor: Cursor): void {
-  if (!Number.isNaN(next(cursor))) throw unexpected(cursor)
 }
 
 /** Returns the error of an unexpected character at the cursor, or of an unexpected end. */
