@@ -2,7 +2,12 @@ import { context, propagation, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
 import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici'
-import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+  type SpanProcessor,
+} from '@opentelemetry/sdk-trace-base'
 
 /*
  * A real SDK of OpenTelemetry with the instrumentation of undici, as operators load it with `node --import`.
@@ -11,7 +16,16 @@ import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '
 /** Holds every span that has ended. */
 export const exporter = new InMemorySpanExporter()
 
-const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
+/** The spans of the gateway as they began and ended, in order. Their times are of different clocks. */
+export const moments: string[] = []
+
+const inOrder: SpanProcessor = {
+  onStart: ({ name }) => void moments.push(`${name} begins`),
+  onEnd: ({ name }) => void moments.push(`${name} ends`),
+  forceFlush: async () => {},
+  shutdown: async () => {},
+}
+const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter), inOrder] })
 const instrumentation = new UndiciInstrumentation({ enabled: false })
 instrumentation.setTracerProvider(provider)
 context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
