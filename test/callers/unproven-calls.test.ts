@@ -146,6 +146,17 @@ test('a few wait, and the others are refused with Retry-After', async () => {
   expect(statuses(told)).toEqual({ 401: 6, 429: 2 })
 })
 
+test('a call that the service accepts lets all others of its credential go on', async () => {
+  const { gateway, held, arrived } = await openWary()
+  const answers = atOnce(20, () => quote(gateway, stranger('new')))
+  await arrived(8)
+  const accept = (outgoing: ServerResponse) => void outgoing.end(JSON.stringify({ shipment_id: 'q', price: 1 }))
+  held.splice(0, 1).forEach(accept)
+  await arrived(19)
+  held.forEach(accept)
+  expect(statuses(await answers)).toEqual({ 200: 20 })
+})
+
 test('a caller that hangs up while it waits is not sent on', async () => {
   const { gateway, held, arrived, refuseUntil } = await openWary({ UPSTREAM_CONNECTIONS: '1' })
   const first = quote(gateway, stranger('first'))
