@@ -1,4 +1,4 @@
-/** Promise: a shipment belongs to one booking, and a settled one is answered as such (contract, section 7). */
+/** Promise: only an unknown booking is settled, as one shipment that no other booking has, and it is answered as such (contract, section 7). */
 
 import { expect, test } from 'vitest'
 import { reopen } from '../../src/bookings/settlement.ts'
@@ -6,11 +6,6 @@ import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { type ClaimState, type Link, type Store, StoreDown } from '../../src/store/store.ts'
 import { link, newClaim, thing } from '../store/samples.ts'
 import { settleAs } from './desk.ts'
-
-/*
- * Promise: only an unknown booking is settled, as one shipment that no other booking has (contract, section 7;
- * test/commands/bookings.test.ts has the commands).
- */
 
 const UUID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
 const VIN = '1HGCM82633A004352'
