@@ -2,7 +2,7 @@
 
 import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { inspectPostgres, openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import { output, ROOT } from '../command.ts'
 import { listen } from '../store/states.ts'
@@ -14,6 +14,7 @@ const LONG_MS = 120_000
 const certificate = (name: string) => join(ROOT, 'test/http/certificates', name)
 const AUTHORITY = certificate('authority.pem')
 const STRANGER = certificate('stranger.pem')
+const OF_GATEWAYS = "application_name = 'transload session'"
 
 let server: DebianServer
 let folder: string
@@ -35,6 +36,8 @@ afterAll(async () => {
   await server.remove()
   rmSync(folder, { recursive: true, force: true })
 })
+// The server ends a session some time after its client has closed the connection.
+beforeEach(() => server.until(`SELECT count(*) = 0 FROM pg_stat_activity WHERE ${OF_GATEWAYS}`))
 
 async function open(parameters: string, host = '127.0.0.1') {
   const states = listen()
@@ -52,7 +55,7 @@ async function open(parameters: string, host = '127.0.0.1') {
 async function sessions(): Promise<unknown> {
   const [row] = await server.query(
     `SELECT count(*) FILTER (WHERE ssl)::int AS encrypted, count(*) FILTER (WHERE NOT ssl)::int AS plain
-      FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'transload session'`,
+      FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE ${OF_GATEWAYS}`,
   )
   return row
 }
