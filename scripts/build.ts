@@ -1,7 +1,7 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
-import { rolldown } from 'rolldown'
+import { type OutputOptions, type RolldownBuild, rolldown } from 'rolldown'
 
 /*
  * Builds what the package and the image run: `dist/src/main.js`, its threads, and the parts that are loaded late. Most
@@ -23,6 +23,37 @@ const APART = ['@opentelemetry/api', 'csv-parse', 'pg', 'prom-client']
 
 const isApart = (id: string) => APART.some((name) => id === name || id.startsWith(`${name}/`))
 
+/** The parts that a gateway loads one after the other: each is one file, because each file more takes time at the start. */
+const PARTS = {
+  start: ['src/cli.ts'],
+  serve: ['src/commands/serve.ts', 'src/store/sqlite/sqlite.ts'],
+  gateway: ['src/gateway.ts'],
+}
+
+// Comments would be read at every start.
+const FORM: OutputOptions = { format: 'esm', chunkFileNames: '[name]-[hash].js', comments: false }
+
+/** Returns the part of each module that a part needs at once, but not what it loads later. */
+async function partOfModules(bundle: RolldownBuild): Promise<ReadonlyMap<string, string>> {
+  const { output } = await bundle.generate(FORM)
+  const chunks = new Map(output.flatMap((file) => (file.type === 'chunk' ? [[file.fileName, file]] : [])))
+  const partOf = new Map<string, string>()
+  const seen = new Set<string>()
+  const take = (fileName: string, part: string) => {
+    const chunk = chunks.get(fileName)
+    if (!chunk || seen.has(fileName)) return
+    seen.add(fileName)
+    for (const imported of chunk.imports) take(imported, part)
+    for (const id of chunk.moduleIds) if (id !== join(ROOT, PROGRAMS.main)) partOf.set(id, part)
+  }
+  for (const [part, modules] of Object.entries(PARTS)) {
+    for (const chunk of chunks.values()) {
+      if (modules.some((path) => chunk.moduleIds.includes(join(ROOT, path)))) take(chunk.fileName, part)
+    }
+  }
+  return partOf
+}
+
 rmSync(join(ROOT, 'dist'), { recursive: true, force: true })
 const modules = new Set<string>()
 // One by one: a thread would start later from files that it shares with the others.
@@ -31,9 +62,13 @@ for (const [name, path] of Object.entries(PROGRAMS)) {
     cwd: ROOT,
     input: { [name]: path },
     platform: 'node',
+    preserveEntrySignatures: 'allow-extension',
     external: (id) => isBuiltin(id) || isApart(id),
   })
-  const { output } = await bundle.write({ dir: OUT, format: 'esm', chunkFileNames: '[name]-[hash].js' })
+  const partOf = await partOfModules(bundle)
+  const groups = Object.keys(PARTS).map((part) => ({ name: part, test: (id: string) => partOf.get(id) === part }))
+  const codeSplitting = { includeDependenciesRecursively: false, groups }
+  const { output } = await bundle.write({ ...FORM, dir: OUT, codeSplitting })
   for (const file of output) if (file.type === 'chunk') for (const id of file.moduleIds) modules.add(id)
   await bundle.close()
 }

@@ -22,8 +22,7 @@ import {
 import { rehearseAll } from '../rehearsal/run.ts'
 import { createService, type Sending } from '../service/service.ts'
 import { openUpstream, type Upstream } from '../service/upstream.ts'
-import { loadEngine, pathOf } from '../store/open.ts'
-import { createMemoryStore } from '../store/sqlite/sqlite.ts'
+import { loadEngine, openStore, pathOf } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import { createXref } from '../xref/xref.ts'
 import { chosenAccount } from './auth.ts'
@@ -257,6 +256,6 @@ async function openAgainst(config: Config, options: RehearseOptions, ignored: re
 async function storeOf({ STORE_URL: url }: Config): Promise<Store> {
   const engine = engineOf(url)
   // A new empty store would be left behind.
-  if (engine === 'memory' || (engine === 'file' && !existsSync(pathOf(url)))) return createMemoryStore()
+  if (engine === 'memory' || (engine === 'file' && !existsSync(pathOf(url)))) return openStore('memory:')
   return openConfiguredStore(await loadEngine(url), { mustExist: true })
 }
