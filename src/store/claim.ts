@@ -74,9 +74,9 @@ const AT_KEY = 'WHERE tenant = $1 AND key = $2'
 const FIND_CLAIM = `${SELECT_CLAIMS} ${AT_KEY}`
 const LOCK_CLAIM = `${FIND_CLAIM} FOR UPDATE`
 /** A claim that is there already was taken again, and has the version before. */
-const PUT_CLAIM = `INSERT INTO transload.claims AS old (${CLAIMS.names}, used_day)
-  VALUES (${CLAIMS.all.map((_, index) => `$${index + 1}`).join(', ')}, ${TODAY})
-  ON CONFLICT (tenant, key) DO UPDATE SET used_day = excluded.used_day,
+const PUT_CLAIM = `INSERT INTO transload.claims AS old (trail, ${CLAIMS.names}, used_day)
+  VALUES ($1, ${CLAIMS.all.map((_, index) => `$${index + 2}`).join(', ')}, ${TODAY})
+  ON CONFLICT (tenant, key) DO UPDATE SET trail = excluded.trail, used_day = excluded.used_day,
   ${CLAIMS.all
     .slice(2)
     .map(({ name }) => `${name} = excluded.${name}`)
@@ -84,12 +84,17 @@ const PUT_CLAIM = `INSERT INTO transload.claims AS old (${CLAIMS.names}, used_da
   WHERE old.version = excluded.version - 1 RETURNING 1`
 // Only what changes: each further column would be written again in its index.
 const UPDATE_CLAIM = `UPDATE transload.claims SET state = $3, version = $4, instance = $5, shipment = $6, reply = $7,
-  expires = $8, changed_at = $9, used_day = ${TODAY} ${AT_KEY}`
-const ADD_AUDIT = `INSERT INTO transload.claim_audit (handle, version, at, was, became, instance, why)
-  VALUES ($1, $2, $3, $4, $5, $6, $7)`
+  expires = $8, changed_at = $9, trail = trail || ',' || $10, used_day = ${TODAY} ${AT_KEY}`
 
-/** The trail of a former handle stays as long as others. */
-const KEEP_TRAIL = `INSERT INTO transload.old_handles VALUES ($1, ${TODAY}) ON CONFLICT DO NOTHING`
+/** The trail of a claim that is taken again stays as long as others. */
+const KEEP_TRAIL = `INSERT INTO transload.old_trails AS old SELECT handle, trail, ${TODAY} FROM transload.claims ${AT_KEY}
+  ON CONFLICT (handle) DO UPDATE SET trail = old.trail || ',' || excluded.trail`
+
+/** An entry of a trail. */
+type Entry = readonly [at: number, from: AuditEntry['from'], to: ClaimState, instance: string, why: string]
+
+const entryOf = ({ changedAt, state, instance }: Claim, from: AuditEntry['from'], why: string): string =>
+  JSON.stringify([changedAt, from, state, instance, why] satisfies Entry)
 
 const IS_ALIVE = isRenewed('$1::bigint')
 
@@ -127,15 +132,10 @@ export const claimReads: WorkOf<ClaimReads> = {
     return found.sort((one, other) => sign * byAge(one, other)).slice(0, limit)
   },
   *audit(handle) {
-    const text = 'SELECT at, was, became, instance, why FROM transload.claim_audit WHERE handle = $1 ORDER BY version'
-    // Only states are ever written to these columns.
-    return (yield sql(text, handle)).map(({ at, was, became, instance, why }) => ({
-      at: Number(at),
-      from: String(was) as AuditEntry['from'],
-      to: String(became) as ClaimState,
-      instance: String(instance),
-      why: String(why),
-    }))
+    const text = `SELECT trail FROM transload.old_trails WHERE handle = $1
+      UNION ALL SELECT trail FROM transload.claims WHERE handle = $1`
+    const entries: readonly Entry[] = JSON.parse(`[${(yield sql(text, handle)).map(({ trail }) => trail).join()}]`)
+    return entries.map(([at, from, to, instance, why]) => ({ at, from, to, instance, why }))
   },
 }
 
@@ -148,13 +148,12 @@ export const claimWrites: WorkOf<Omit<Claims, keyof ClaimReads> & LockRows> = {
       const at = yield* now()
       const before = (yield sql(LOCK_CLAIM, wanted.tenant, wanted.key)).map(CLAIMS.of)[0]
       if (before && !isFree(before, at)) return { won: false, claim: before }
+      if (before) yield sql(KEEP_TRAIL, wanted.tenant, wanted.key)
       const claim = newlyClaimed(wanted, before, at)
-      const put = yield sql(PUT_CLAIM, ...CLAIMS.all.map(({ property }) => claim[property]))
+      const entry = entryOf(claim, before?.state ?? 'none', claimReason(wanted))
+      const put = yield sql(PUT_CLAIM, entry, ...CLAIMS.all.map(({ property }) => claim[property]))
       // Without a row, another gateway has taken the key since.
-      if (put.length === 0) continue
-      if (before && before.handle !== claim.handle) yield sql(KEEP_TRAIL, before.handle)
-      yield* addAudit(claim, before?.state ?? 'none', claimReason(wanted))
-      return { won: true, claim }
+      if (put.length > 0) return { won: true, claim }
     }
   },
   *change({ tenant, key, version }, change, names) {
@@ -215,15 +214,7 @@ export const claimWrites: WorkOf<Omit<Claims, keyof ClaimReads> & LockRows> = {
 function* updateClaim(before: Claim, change: ClaimChange): Work<Claim> {
   const claim = changed(before, change, yield* now())
   const { tenant, key, state, version, instance, shipment, reply, expires, changedAt } = claim
-  yield sql(UPDATE_CLAIM, tenant, key, state, version, instance, shipment, reply, expires, changedAt)
-  yield* addAudit(claim, before.state, change.why)
+  const entry = entryOf(claim, before.state, change.why)
+  yield sql(UPDATE_CLAIM, tenant, key, state, version, instance, shipment, reply, expires, changedAt, entry)
   return claim
-}
-
-function* addAudit(
-  { handle, version, changedAt, state, instance }: Claim,
-  from: AuditEntry['from'],
-  why: string,
-): Work<void> {
-  yield sql(ADD_AUDIT, handle, version, changedAt, from, state, instance, why)
 }

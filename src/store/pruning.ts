@@ -110,7 +110,7 @@ const INDEXED: Readonly<Record<'claims' | 'audit' | 'events', Indexed>> = {
     key: 'tenant, key',
     where: `used_day <= $1 AND state NOT IN ('sending', 'unknown') AND expires <= transload.now_ms()`,
   },
-  audit: { table: 'old_handles', key: 'handle', where: 'used_day <= $1' },
+  audit: { table: 'old_trails', key: 'handle', where: 'used_day <= $1' },
   events: {
     table: 'events',
     key: 'no',
@@ -124,16 +124,11 @@ function* pruneRows({ table, key, where }: Indexed, lastDay: number, dryRun: boo
     const [row] = yield sql(`SELECT count(*) AS count FROM transload.${table} WHERE ${where}`, lastDay)
     return { pruned: Number(row?.['count']), more: false }
   }
-  const hasTrail = table !== 'events'
   const gone = yield sql(
     `DELETE FROM transload.${table} WHERE (${key}) IN (SELECT ${key} FROM transload.${table} WHERE ${where} ORDER BY used_day
-      LIMIT ${table === 'claims' ? STEP_CLAIMS : STEP_ROWS} FOR UPDATE SKIP LOCKED) RETURNING ${hasTrail ? 'handle' : '1'}`,
+      LIMIT ${table === 'claims' ? STEP_CLAIMS : STEP_ROWS} FOR UPDATE SKIP LOCKED) RETURNING 1`,
     lastDay,
   )
-  if (hasTrail) {
-    const handles = JSON.stringify(gone.map(({ handle }) => handle))
-    yield sql('DELETE FROM transload.claim_audit WHERE handle IN (SELECT value FROM transload.each($1))', handles)
-  }
   return { pruned: gone.length, more: gone.length > 0 }
 }
 

@@ -108,7 +108,8 @@ export const DOUBTS = columns<Doubt>({ since: 'INTEGER', declaredAt: 'INTEGER', 
  * The migrations of both engines. Links cluster by name: a look-up is one descent, also in any case for names of which all letters
  * have the same. Old links and things are found by a look at all: an index would be as large as a link. `kind` is 0 for a quote and 1 for a
  * shipment, plus 2 if the service gave the name. `turn` orders links of one name and the same age. `used_day` is the day of
- * the last write or noted use, by the calendar of the store. `old_handles` are those of claims that were taken again under another. Leases and locks count milliseconds of `lease_ms`. A shipment
+ * the last write or noted use, by the calendar of the store. A `trail` has the entries of a claim as JSON, with commas between
+ * them; `old_trails` has those from before a claim was taken again. Leases and locks count milliseconds of `lease_ms`. A shipment
  * with a `due` event has a queue, which is due when the first of its `due` events is; its row is locked by every write that
  * adds or finishes an event of the shipment. `count_batches` has the number of the last batch that each process added.
  */
@@ -134,19 +135,17 @@ export const STEPS: readonly SchemaStep[] = [
     used_day INTEGER NOT NULL, UNIQUE (tenant, id)
   );
 
-  CREATE TABLE transload.claims (${CLAIMS.typed}, used_day INTEGER NOT NULL, UNIQUE (tenant, key), UNIQUE (handle));
+  CREATE TABLE transload.claims (
+    ${CLAIMS.typed}, used_day INTEGER NOT NULL, trail TEXT NOT NULL, UNIQUE (tenant, key), UNIQUE (handle)
+  );
   CREATE INDEX claims_by_state ON transload.claims (state, created_at, handle);
   CREATE INDEX claims_by_shipment ON transload.claims (tenant, lower(shipment)) WHERE shipment <> '';
   CREATE INDEX claims_by_use ON transload.claims (used_day) WHERE state NOT IN ('sending', 'unknown');
 
-  CREATE TABLE transload.claim_audit (
-    handle TEXT NOT NULL, version INTEGER NOT NULL, at INTEGER NOT NULL, was TEXT NOT NULL, became TEXT NOT NULL,
-    instance TEXT NOT NULL, why TEXT NOT NULL,
-    PRIMARY KEY (handle, version)
+  CREATE TABLE transload.old_trails (
+    handle TEXT NOT NULL PRIMARY KEY, trail TEXT NOT NULL, used_day INTEGER NOT NULL
   ) WITHOUT ROWID;
-
-  CREATE TABLE transload.old_handles (handle TEXT NOT NULL PRIMARY KEY, used_day INTEGER NOT NULL) WITHOUT ROWID;
-  CREATE INDEX old_handles_by_use ON transload.old_handles (used_day);
+  CREATE INDEX old_trails_by_use ON transload.old_trails (used_day);
 
   CREATE TABLE transload.instances (instance TEXT NOT NULL PRIMARY KEY, beat_ms INTEGER NOT NULL) WITHOUT ROWID;
   CREATE TABLE transload.locks (

@@ -284,7 +284,8 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       const { claim } = await store.claim(newClaim({ expiresInMs: 77 }))
       expect(claim.expires).toBe(1_077)
       await place.setClock(2_000)
-      const booked = { state: 'booked', instance: 'gateway-2', why: 'answered 201' } as const
+      const why = 'settled by "Zoë",\n[2]'
+      const booked = { state: 'booked', instance: 'gateway-2', why } as const
       const change = { ...booked, shipment: 'S-1', reply: '{"a":1}' }
       const changed = await other.change(claim, change)
       const { why: _, ...set } = change
@@ -297,8 +298,8 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(freed).toEqual({ ...changed, state: 'freed', version: 3, expires: 1_077, changedAt: 3_000 })
       expect(await other.audit(claim.handle)).toEqual([
         { at: 1_000, from: 'none', to: 'sending', instance: 'gateway-1', why: 'claimed' },
-        { at: 2_000, from: 'sending', to: 'booked', instance: 'gateway-2', why: 'answered 201' },
-        { at: 3_000, from: 'booked', to: 'freed', instance: 'gateway-2', why: 'answered 201' },
+        { at: 2_000, from: 'sending', to: 'booked', instance: 'gateway-2', why },
+        { at: 3_000, from: 'booked', to: 'freed', instance: 'gateway-2', why },
       ])
       const racing = Array.from({ length: 50 }, (_, index) =>
         (index % 2 === 0 ? store : other).change({ ...claim, version: 3 }, booked),
@@ -348,6 +349,17 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect((await store.audit('bk_again')).map(({ from, to }) => [from, to])).toEqual([[state, 'sending']])
       expect(await store.claimByHandle('bk_acme_REF-1')).toBeUndefined()
       expect(await store.change({ ...claim, version: 2 }, change)).toBeUndefined()
+    })
+
+    test('keep their trail when they are taken again, under whatever handle', async () => {
+      for (const handle of ['bk_1', 'bk_1', 'bk_2', 'bk_1']) {
+        const { claim } = await store.claim(newClaim({ handle }))
+        await other.change(claim, { state: 'freed', instance: 'g', why: 'test' })
+      }
+      const steps = async (handle: string) => (await store.audit(handle)).map(({ from, to }) => `${from} ${to}`)
+      const again = ['freed sending', 'sending freed']
+      expect(await steps('bk_1')).toEqual(['none sending', 'sending freed', ...again, ...again])
+      expect(await steps('bk_2')).toEqual(again)
     })
 
     test('keep a handle to themselves', async () => {

@@ -23,7 +23,9 @@ async function filled(store: Store): Promise<Store> {
   await Promise.all(Array.from({ length: 1_200 }, put))
   const { claim } = await store.claim(newClaim({ reference: 'Zoë "1"', vin: 'V' }))
   await store.change(claim, { state: 'booked', instance: 'g', why: 'made', shipment: 's-1', reply: '{"Message":"ok"}' })
-  await store.claim(newClaim({ key: 'REF-2' }))
+  const again = await store.claim(newClaim({ key: 'REF-2' }))
+  await store.change(again.claim, { state: 'freed', instance: 'g', why: 'canceled' })
+  await store.claim(newClaim({ key: 'REF-2', handle: 'bk_again' }))
   await store.takeEvent(newEvent())
   await store.addCounts({
     instance: 'g',
@@ -41,7 +43,7 @@ const seen = async (store: Store) => ({
   links: await scanned(store),
   things: await Promise.all([0, 1, 1_199].map((no) => store.thing('acme', `id-${no}`))),
   claims: await store.listClaims({}),
-  audit: await store.audit('bk_acme_REF-1'),
+  audit: await Promise.all(['bk_acme_REF-1', 'bk_acme_REF-2', 'bk_again'].map((handle) => store.audit(handle))),
   events: await store.listEvents({}),
   calls: await store.callCounts(['acme'], 0),
   names: await store.nameCounts('acme'),

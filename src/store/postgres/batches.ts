@@ -154,7 +154,8 @@ const PATIENCE_MS = 2_000
 const PATIENCE = `patience AS MATERIALIZED
   (SELECT CASE WHEN $2::boolean THEN set_config('lock_timeout', '${PATIENCE_MS}', true) END)`
 
-const ADD_AUDIT = 'INSERT INTO transload.claim_audit (handle, version, at, was, became, instance, why) SELECT'
+/** An entry of a trail, as in `claim.ts`. */
+const entryOf = (from: string, to: string, by: string) => `json_build_array(${NOW}, ${from}, ${to}, ${by}, why)::text`
 
 /** The columns of a new claim that the clock of the server fills. */
 const FRESH: Readonly<Record<string, string>> = {
@@ -166,11 +167,9 @@ const TYPED = CLAIMS.all.map(({ name, type }) => `${name} ${type === 'TEXT' ? 't
 
 const CLAIM_NEW = `WITH ${CLOCK}, ${PATIENCE},
   wanted AS (SELECT row.* FROM patience CROSS JOIN ${rowsOf(1, `${TYPED}, expires_in bigint, why text, nth int`)}),
-  won AS (INSERT INTO transload.claims (${CLAIMS.names}, used_day)
-    SELECT ${CLAIMS.all.map(({ name }) => FRESH[name] ?? name).join(', ')}, ${TODAY} FROM wanted ${IN_LOCK_ORDER}
-    ON CONFLICT DO NOTHING RETURNING tenant, key, changed_at, version),
-  noted AS (${ADD_AUDIT} handle, won.version, won.changed_at, 'none', state, instance, why
-    FROM won JOIN wanted USING (tenant, key))
+  won AS (INSERT INTO transload.claims (${CLAIMS.names}, used_day, trail)
+    SELECT ${CLAIMS.all.map(({ name }) => FRESH[name] ?? name).join(', ')}, ${TODAY}, ${entryOf("'none'", 'state', 'instance')}
+    FROM wanted ${IN_LOCK_ORDER} ON CONFLICT DO NOTHING RETURNING tenant, key, changed_at)
   SELECT nth, won.changed_at FROM won JOIN wanted USING (tenant, key)`
 
 /** The columns of a claim after a change, from its row and the change. */
@@ -193,17 +192,16 @@ const CHANGE = `WITH ${CLOCK}, ${PATIENCE},
   before AS (SELECT wanted.nth, wanted.becomes, wanted.by, wanted.made, wanted.answer, wanted.why, claim.* FROM
     (SELECT row.* FROM patience CROSS JOIN ${rowsOf(1, 'tenant text, key text, version bigint, becomes text, by text, made text, answer text, why text, nth int')}
       ${IN_LOCK_ORDER}) AS wanted
-    CROSS JOIN LATERAL (SELECT ${CLAIMS.names} FROM transload.claims AS stored WHERE stored.tenant = wanted.tenant
+    CROSS JOIN LATERAL (SELECT ${CLAIMS.names}, trail FROM transload.claims AS stored WHERE stored.tenant = wanted.tenant
       AND stored.key = wanted.key AND stored.version = wanted.version FOR UPDATE) AS claim),
-  changed AS (INSERT INTO transload.claims (${CLAIMS.names}, used_day)
-    SELECT ${CLAIMS.all.map(({ name }) => CHANGED[name] ?? name).join(', ')}, ${TODAY} FROM before
-    ON CONFLICT (tenant, key) DO UPDATE SET used_day = excluded.used_day,
+  changed AS (INSERT INTO transload.claims (${CLAIMS.names}, used_day, trail)
+    SELECT ${CLAIMS.all.map(({ name }) => CHANGED[name] ?? name).join(', ')}, ${TODAY},
+      trail || ',' || ${entryOf('state', 'becomes', 'by')} FROM before
+    ON CONFLICT (tenant, key) DO UPDATE SET used_day = excluded.used_day, trail = excluded.trail,
       ${Object.keys(CHANGED)
         .map((name) => `${name} = excluded.${name}`)
         .join(', ')}
     RETURNING claims.*),
-  noted AS (${ADD_AUDIT} changed.handle, changed.version, changed.changed_at, before.state, changed.state,
-    changed.instance, before.why FROM changed JOIN before USING (tenant, key)),
   ${putSteps(3)}
   SELECT nth, ${CLAIMS.all.map(({ name }) => `changed.${name}`).join(', ')} FROM changed JOIN before USING (tenant, key)`
 
