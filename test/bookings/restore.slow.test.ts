@@ -19,7 +19,7 @@ import { book, duplicates, startCallers } from './kill-harness.ts'
 
 const ROUNDS = size(2, 5)
 const CALLERS = 8
-/** Backups of one round; about half of them are killed. */
+/** Backups of one round; the first is killed at once, and perhaps others later. */
 const BACKUPS = 4
 const LONGEST_LIFE_MS = 900
 const LONG_MS = 300_000
@@ -47,7 +47,8 @@ test('nothing that a restored store has forgotten is booked twice', { timeout: L
     // The last one is whole: the test restores it.
     for (let index = 0; index < BACKUPS; index += 1) {
       const backup = start(process.execPath, [...transload, 'backup', file, '--force'], { env: commandEnv })
-      if (index < BACKUPS - 1) void pause(Math.random() * LONGEST_LIFE_MS).then(() => backup.signal('SIGKILL'))
+      const lifeMs = (Math.random() * LONGEST_LIFE_MS * index) / BACKUPS
+      if (index < BACKUPS - 1) void pause(lifeMs).then(() => backup.signal('SIGKILL'))
       if ((await backup.ended).code !== 0) counts.killedBackups += 1
       if (existsSync(file)) expect(inspectSqlite(file).faults).toEqual([])
     }
