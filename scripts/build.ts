@@ -23,9 +23,13 @@ const APART = ['@opentelemetry/api', 'csv-parse', 'pg', 'prom-client']
 
 const isApart = (id: string) => APART.some((name) => id === name || id.startsWith(`${name}/`))
 
-/** The parts that a gateway loads one after the other: each is one file, because each file more takes time at the start. */
+/**
+ * The parts that a gateway loads one after the other: each is one file, because each file more takes time at the start. A
+ * container runs the health check again and again.
+ */
 const PARTS = {
   start: ['src/cli.ts'],
+  healthcheck: ['src/commands/healthcheck.ts'],
   serve: ['src/commands/serve.ts', 'src/store/sqlite/sqlite.ts'],
   gateway: ['src/gateway.ts'],
 }

@@ -1,7 +1,8 @@
-import { get } from 'node:http'
-import { get as getOverTls } from 'node:https'
 import { readConfig } from '../config/config.ts'
 import { CommandFailed } from './failures.ts'
+
+/** `import` would load all of a module's exports, with a `fetch`, every few seconds. */
+const builtIn = process.getBuiltinModule
 
 /** Container engines wait three seconds; this leaves time to print the error. */
 const TIMEOUT_MS = 2_000
@@ -21,7 +22,9 @@ function failureOf(host: string, port: number, overTls: boolean): Promise<string
   return new Promise((resolve) => {
     const options = { host, port, path: '/healthz', signal: AbortSignal.timeout(TIMEOUT_MS), agent: false }
     // The certificate has the public name, not the address that is used here.
-    const request = overTls ? getOverTls({ ...options, rejectUnauthorized: false }) : get(options)
+    const request = overTls
+      ? builtIn('node:https').get({ ...options, rejectUnauthorized: false })
+      : builtIn('node:http').get(options)
     request.once('response', (reply) => {
       reply.resume()
       resolve(reply.statusCode === 200 ? undefined : `answers with status ${reply.statusCode}`)

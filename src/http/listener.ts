@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Server, Socket, Server as SocketServer } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -136,9 +136,6 @@ export const LISTENER_TIMEOUTS: ListenerTimeouts = {
   lastRequestMs: 500,
   certificateMs: 2_000,
 }
-
-/** `import` would load all of the module's exports, including an unused `fetch`: 20 ms of every start. */
-const { createServer } = process.getBuiltinModule('node:http')
 
 /** Handles a request that the listener accepts. */
 type RequestHandler = (
