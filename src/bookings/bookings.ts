@@ -6,7 +6,7 @@ import type { Logger } from '../observe/log.ts'
 import { isFree } from '../store/claim.ts'
 import type { Doubt } from '../store/doubt.ts'
 import type { Claim, ClaimFilter, ClaimState, Claims, NewClaim, Store } from '../store/store.ts'
-import { createBoundedCache } from '../tools/collections.ts'
+import { createBoundedCache, createUnorderedList, type Held } from '../tools/collections.ts'
 import type { Xref, XrefRecord } from '../xref/xref.ts'
 import { createKnownDoubt, inDoubt } from './doubts.ts'
 import { type IsHeld, keepLeases, type Leases } from './leases.ts'
@@ -55,8 +55,14 @@ interface Claimed {
   readonly claim: Claim
   /** Asked right before the request is written; if it is false, nothing may be written. */
   readonly isHeld: IsHeld
-  /** Settles for the calls that wait for this one. */
+  readonly underWay: Held<UnderWay>
+}
+
+/** A call that books or waits, even if its caller has hung up. */
+interface UnderWay {
   readonly over: PromiseWithResolvers<void>
+  /** The booking that it sends; undefined before it has the claim. */
+  sends: string | undefined
 }
 
 /** Sends bookings once: claims them durably, and records their outcome, even if the caller hangs up. */
@@ -116,18 +122,14 @@ const ALL = 1_000_000
 export function createBookings(deps: BookingsDeps): Bookings {
   const { claims, record, instance, holdLease, dedupeWindowMs, doubt: doubtNow, onUnknown, outcomes } = deps
   const { handle = newHandle, wait = waited } = deps
-  /** Every call that books or waits, even if its caller has hung up. */
-  const calls = new Set<Promise<void>>()
-  /** The calls that send, by their keys. */
-  const senders = new Map<string, Promise<void>>()
+  const calls = createUnorderedList<UnderWay>()
   const makers = createMakers()
   let draining = false
 
   async function claim(booking: Booking): Promise<Claimed | Booked> {
     const { credential, refusal } = booking
     const wanted = claimFor(booking, { handle: handle(), instance, dedupeWindowMs })
-    const over = Promise.withResolvers<void>()
-    calls.add(over.promise)
+    const underWay = calls.add({ over: Promise.withResolvers(), sends: undefined })
     let isClaimed = false
     try {
       for (;;) {
@@ -140,9 +142,9 @@ export function createBookings(deps: BookingsDeps): Bookings {
           if (claim.state === 'unknown') throw announcedUnknown(claim)
           if (credential !== undefined) makers.note(claim.handle, credential)
           // The other calls of this gateway wait for this one.
-          senders.set(idOf(claim), over.promise)
+          underWay.item.sends = idOf(claim)
           isClaimed = true
-          return { claim, isHeld, over }
+          return { claim, isHeld, underWay }
         }
         const course = courseOf(claim, wanted.body, record.isUnrecorded(claim.handle))
         switch (course) {
@@ -167,38 +169,36 @@ export function createBookings(deps: BookingsDeps): Bookings {
         }
       }
     } finally {
-      if (!isClaimed) end(over)
+      if (!isClaimed) end(underWay)
     }
   }
 
-  function end({ promise, resolve }: Claimed['over'], claim?: Claim): void {
-    calls.delete(promise)
-    // The next call may have taken the released claim already.
-    if (claim && senders.get(idOf(claim)) === promise) senders.delete(idOf(claim))
-    resolve()
+  function end(underWay: Held<UnderWay>): void {
+    calls.take(underWay)
+    underWay.item.over.resolve()
   }
 
-  async function made({ claim, over }: Claimed, result: Made): Promise<Booked> {
+  async function made({ claim, underWay }: Claimed, result: Made): Promise<Booked> {
     try {
       await record.made(claim, result)
     } catch (error) {
       outcomes.add(1, 'unknown')
       throw outcomeUnknown(claim.handle, error)
     } finally {
-      end(over, claim)
+      end(underWay)
     }
     outcomes.add(1, 'made')
     return { answer: result.answer }
   }
 
-  async function failed({ claim, over }: Claimed, error: unknown): Promise<unknown> {
+  async function failed({ claim, underWay }: Claimed, error: unknown): Promise<unknown> {
     try {
       const outcome = await record.failed(claim, error)
       outcomes.add(1, outcome)
       if (outcome === 'unknown') return outcomeUnknown(claim.handle, error)
       return error instanceof NotBooked ? error.reason : error
     } finally {
-      end(over, claim)
+      end(underWay)
     }
   }
 
@@ -231,7 +231,8 @@ export function createBookings(deps: BookingsDeps): Bookings {
     const leftMs = deadline - performance.now()
     if (leftMs <= 0) throw underWayStill(claim)
     const look = wait(Math.min(LOOK_AGAIN_MS, leftMs))
-    await Promise.race([look, senders.get(idOf(claim)) ?? look])
+    const sender = calls.items().find(({ sends }) => sends === idOf(claim))
+    await Promise.race([look, sender?.over.promise ?? look])
   }
 
   return {
@@ -249,7 +250,7 @@ export function createBookings(deps: BookingsDeps): Bookings {
     },
     drain: async () => {
       draining = true
-      await Promise.allSettled(calls)
+      await Promise.all(calls.items().map(({ over }) => over.promise))
     },
   }
 }

@@ -319,18 +319,18 @@ const nothing = () => {}
  */
 function limitConnections(server: Server, { maxConnections, connect = () => nothing }: ConnectionLimits): () => void {
   if (maxConnections !== undefined) server.maxConnections = maxConnections
-  const open = new Set<Socket>()
+  const open = createUnorderedList<Socket>()
   server.on('connection', (socket: Socket) => {
     const disconnect = connect(socket)
     if (!disconnect) return void socket.destroy()
-    open.add(socket)
+    const held = open.add(socket)
     socket.once('close', () => {
-      open.delete(socket)
+      open.take(held)
       disconnect()
     })
   })
   return () => {
-    for (const socket of open) socket.destroy()
+    for (const socket of open.items()) socket.destroy()
   }
 }
 

@@ -79,8 +79,7 @@ interface Writer {
   close(): Promise<void>
 }
 
-interface PendingWrite {
-  readonly call: WriteCall
+interface PendingWrite extends Omit<WriteCall, 'no'> {
   readonly isStep: boolean
   resolve(result: unknown): void
   reject(error: Error): void
@@ -88,13 +87,15 @@ interface PendingWrite {
 
 /** Starts the writing thread, and restarts it if it dies. */
 export function startWriter(data: WorkerData, now: () => number, { onState, onLost }: WriterEvents): Writer {
-  /** The writes at the worker, by their numbers. */
-  const sent = new Map<number, PendingWrite>()
+  /** The writes at the worker, until they are answered. A `Map` would leak for a while, see `createUnorderedList`. */
+  let sent: (PendingWrite | undefined)[] = []
+  /** The number of the first of them. */
+  let firstNo = 0
+  let answered = 0
   const started = Promise.withResolvers<void>()
   let worker: Worker | undefined
   let restart: NodeJS.Timeout | undefined
   let deaths = 0
-  let lastNo = 0
   let unsent: PendingWrite[] = []
   /** True while the unsent writes wait for others. */
   let isGathering = false
@@ -135,13 +136,17 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
     if ('results' in reply) {
       isWaiting = false
       for (const result of reply.results) {
-        const pending = sent.get(result.no)
+        const place = result.no - firstNo
+        const pending = sent[place]
+        // Of a batch that fails in its middle, some are answered twice.
         if (!pending) continue
-        sent.delete(result.no)
+        sent[place] = undefined
+        answered += 1
         if (result.down !== undefined) pending.reject(new StoreDown(`The store cannot write: ${result.down}`))
         else if (result.failed !== undefined) pending.reject(new Error(`The store refused a write: ${result.failed}`))
         else pending.resolve(result.result)
       }
+      if (answered === sent.length) forgetSent()
       gather()
     } else if ('waiting' in reply) {
       isWaiting = true
@@ -164,6 +169,12 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
     }
   }
 
+  function forgetSent(): void {
+    firstNo += sent.length
+    sent = []
+    answered = 0
+  }
+
   function lose(error: StoreDown): void {
     lost = error
     onLost()
@@ -171,8 +182,8 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
 
   /** Rejects every write. The dead thread may have committed some of them, but none was acknowledged. */
   function rejectAll(reason: string): void {
-    for (const { reject } of [...sent.values(), ...unsent]) reject(new StoreDown(reason))
-    sent.clear()
+    for (const write of [...sent, ...unsent]) write?.reject(new StoreDown(reason))
+    forgetSent()
     unsent = []
     isWaiting = false
     started.resolve()
@@ -184,7 +195,7 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
    * its content, and so does a commit: writes that arrive one after the other, or during a commit, share both.
    */
   function gather(): void {
-    if (isGathering || unsent.length === 0 || (sent.size > 0 && !isWaiting)) return
+    if (isGathering || unsent.length === 0 || (sent.length > 0 && !isWaiting)) return
     isGathering = true
     afterGathering(() => unsent.length, flush)
   }
@@ -195,9 +206,10 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
     const calls: WriteCall[] = []
     const steps: WriteCall[] = []
     for (const write of unsent) {
-      sent.set(write.call.no, write)
-      const kind = write.isStep ? steps : calls
-      kind.push(write.call)
+      const { isStep, name, args, now } = write
+      const kind = isStep ? steps : calls
+      kind.push({ no: firstNo + sent.length, name, args, now })
+      sent.push(write)
     }
     worker?.postMessage(JSON.stringify({ calls, steps } satisfies WriterRequest))
     unsent = []
@@ -207,9 +219,8 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
     if (lost) return Promise.reject(lost)
     if (closed) return Promise.reject(new StoreDown('The store is closed.'))
     if (!worker) return Promise.reject(new StoreDown('The writing thread of the store is restarting.'))
-    lastNo += 1
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-    unsent.push({ call: { no: lastNo, name, args, now: now() }, isStep, resolve, reject })
+    unsent.push({ name, args, now: now(), isStep, resolve, reject })
     gather()
     return promise
   }
