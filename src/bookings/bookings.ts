@@ -231,7 +231,8 @@ export function createBookings(deps: BookingsDeps): Bookings {
     const leftMs = deadline - performance.now()
     if (leftMs <= 0) throw underWayStill(claim)
     const look = wait(Math.min(LOOK_AGAIN_MS, leftMs))
-    const sender = calls.items().find(({ sends }) => sends === idOf(claim))
+    const id = idOf(claim)
+    const sender = calls.items().find(({ sends }) => sends === id)
     await Promise.race([look, sender?.over.promise ?? look])
   }
 
