@@ -24,7 +24,7 @@ const APART = ['@opentelemetry/api', 'csv-parse', 'pg', 'prom-client']
 const isApart = (id: string) => APART.some((name) => id === name || id.startsWith(`${name}/`))
 
 /**
- * The parts that a gateway loads one after the other: each is one file, because each file more takes time at the start. A
+ * The parts that a gateway loads one after the other: each is one file, because each further file takes time at the start. A
  * container runs the health check again and again.
  */
 const PARTS = {
@@ -37,7 +37,7 @@ const PARTS = {
 // Comments would be read at every start.
 const FORM: OutputOptions = { format: 'esm', chunkFileNames: '[name]-[hash].js', comments: false }
 
-/** Returns the part of each module that a part needs at once, but not what it loads later. */
+/** Gives each module to the first part that needs it at once. */
 async function partOfModules(bundle: RolldownBuild): Promise<ReadonlyMap<string, string>> {
   const { output } = await bundle.generate(FORM)
   const chunks = new Map(output.flatMap((file) => (file.type === 'chunk' ? [[file.fileName, file]] : [])))
@@ -48,13 +48,15 @@ async function partOfModules(bundle: RolldownBuild): Promise<ReadonlyMap<string,
     if (!chunk || seen.has(fileName)) return
     seen.add(fileName)
     for (const imported of chunk.imports) take(imported, part)
-    for (const id of chunk.moduleIds) if (id !== join(ROOT, PROGRAMS.main)) partOf.set(id, part)
+    for (const id of chunk.moduleIds) partOf.set(id, part)
   }
   for (const [part, modules] of Object.entries(PARTS)) {
     for (const chunk of chunks.values()) {
       if (modules.some((path) => chunk.moduleIds.includes(join(ROOT, path)))) take(chunk.fileName, part)
     }
   }
+  // It waits for the command: a part that imports from its file would wait for ever.
+  partOf.delete(join(ROOT, PROGRAMS.main))
   return partOf
 }
 
