@@ -51,6 +51,26 @@ test("another program's database, and what is none, are refused and left as they
   await expect(open()).rejects.toThrow('not a database')
 })
 
+test('a disk that fills up in a batch with an invalid write fails what did not fit, and the store goes on', async () => {
+  const room = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+  room[0] = 200
+  const store = await open({ room })
+  // One after the other, once the invalid one has undone their common commit; the failure is told to all of them again.
+  const writes = await Promise.allSettled([
+    put(store, 'N-1'),
+    store.put({ links: [link({ name: null as never })] }),
+    store.put({ links: [], thing: thing({ own: 'x'.repeat(2 ** 20) }) }),
+  ])
+  expect(writes).toMatchObject([
+    { status: 'fulfilled' },
+    { reason: { message: expect.stringMatching(/refused a write/) } },
+    { reason: { message: expect.stringMatching(/cannot write: .*full/) } },
+  ])
+  room[0] = 0
+  await put(store, 'N-2')
+  expect(await namesIn(store)).toEqual(['N-1', 'N-2'])
+})
+
 test('a write waits for another process that is writing, and a read does not', async () => {
   const store = await open()
   const db = openFile()
