@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { LRUCache } from 'lru-cache'
 import type { Share } from '../observe/call.ts'
-import type { Acceptance, Account, Scheme } from '../service/account.ts'
+import { type Acceptance, type Account, type Scheme, trusted } from '../service/account.ts'
 import { type BasicPair, basicOf, basicPair, hasControlCharacter } from '../service/credential.ts'
 import { credentialRefused } from '../service/failures.ts'
 import { accepts } from '../service/service.ts'
@@ -138,7 +138,7 @@ function ownCallerOf(deps: CredentialsDeps): OwnCaller | undefined {
 }
 
 /** Calls without a credential share their connections. */
-const NO_CREDENTIAL = { pool: () => '', authorization: undefined, limits: undefined } as const
+const NO_CREDENTIAL = { pool: '', acceptance: trusted, authorization: undefined, limits: undefined } as const
 
 function passThroughWith(
   header: string,

@@ -11,6 +11,7 @@ import type { Call, Share } from '../observe/call.ts'
 import type { Taken } from '../service/account.ts'
 import { createMask, type Mask } from '../service/credential.ts'
 import {
+  exchange,
   HungUp,
   NoReply,
   type StreamedReply,
@@ -62,9 +63,9 @@ export async function passThrough(
   try {
     call.share.enter()
     const account = await credentials.passThrough(incoming, streams, call.share)
-    const { tenant, acceptance, authorized, origin, prefix } = account
+    const { tenant, acceptance, authorized, prefix } = account
     call.tenant = tenant
-    call.acceptance = acceptance
+    if (account.authorization !== undefined) call.acceptance = acceptance
     account.limits?.enter(call.share)
     isAdmitted = true
 
@@ -86,16 +87,16 @@ export async function passThrough(
         bodyTimeout: timeoutMs,
       }
       try {
-        last = await stream(upstream.line(origin, account.pool()), request, outgoing, patience)
+        last = await stream(upstream.line(account), request, outgoing, patience)
       } catch (error) {
         // A safe request is sent again, over a new connection, if a kept one closes before the reply.
         if (body !== null || !SAFE_METHODS.has(method) || !isClosed(error)) throw error
-        last = await stream(upstream.line(origin, account.pool(), true), request, outgoing, patience)
+        last = await stream(upstream.line(account, true), request, outgoing, patience)
       }
       return { status: last.status, headers: last.status === UNAUTHORIZED ? challengesIn(last) : NO_CHALLENGES }
     }
     const approved = meaning?.verb === 'approve' && tenant !== undefined ? { quote: meaning.id, tenant } : undefined
-    const approval = approved && (await noteApproval(approved, acceptance?.isProven() ?? false, deps))
+    const approval = approved && (await noteApproval(approved, acceptance.isProven(), deps))
     try {
       // As many attempts as the credential needs; one, with a body that can be read only once or a credential of the caller's own.
       if (authorized && !streams) await authorized(deadline, attempt)
@@ -142,7 +143,7 @@ export async function passThrough(
 /** Reads a shipment, with the credential that the call was sent with. */
 function readShipment(
   path: string,
-  { origin, prefix, pool }: PassThrough,
+  account: PassThrough,
   authorization: string | undefined,
   { call, deadline, upstream }: { readonly call: Call; readonly deadline: number; readonly upstream: Upstream },
 ): Promise<UpstreamReply> {
@@ -151,7 +152,7 @@ function readShipment(
     'x-request-id': call.id,
     ...(authorization !== undefined && { authorization }),
   }
-  return upstream.call({ method: 'GET', origin, path: prefix + path, headers, body: undefined, pool: pool(), deadline })
+  return exchange(upstream.line(account), { method: 'GET', path: account.prefix + path, headers, deadline })
 }
 
 const SAFE_METHODS = new Set(['GET', 'HEAD'])

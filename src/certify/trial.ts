@@ -7,7 +7,7 @@ import { compileOverlay } from '../mapping/overlay.ts'
 import { type Draft, type Place, valueAt } from '../mapping/paths.ts'
 import { placesOf } from '../mapping/row-parts.ts'
 import type { Account } from '../service/account.ts'
-import { NoReply, type UpstreamReply } from '../service/exchange.ts'
+import { exchange, NoReply, type UpstreamReply } from '../service/exchange.ts'
 import { replyText } from '../service/failures.ts'
 import { isSuccess, type ServiceRequest, type Spelling, spelling, written } from '../service/service.ts'
 import type { Upstream } from '../service/upstream.ts'
@@ -102,9 +102,8 @@ export function openTrial({ config, upstream, account, journal, run, stop, ...cr
     const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
     const outgoing = written({ method, path, body, namesAnId: false })
     const send = (credential?: string) =>
-      upstream.call({
+      exchange(upstream.line(account, method !== 'GET'), {
         ...outgoing,
-        origin: account.origin,
         path: account.prefix + path,
         headers: {
           ...outgoing.headers,
@@ -112,8 +111,6 @@ export function openTrial({ config, upstream, account, journal, run, stop, ...cr
           ...(credential !== undefined && { authorization: credential }),
           'x-request-id': randomUUID(),
         },
-        pool: account.pool(),
-        usesOwn: method !== 'GET',
         deadline,
       })
     try {

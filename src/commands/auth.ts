@@ -8,7 +8,7 @@ import { EXIT_FAILED } from '../exit-codes.ts'
 import type { Settings } from '../mapping/row.ts'
 import { type Account, NO_SHIPMENT, openAccount, type Scheme } from '../service/account.ts'
 import { basicOf } from '../service/credential.ts'
-import { NoReply } from '../service/exchange.ts'
+import { exchange, NoReply } from '../service/exchange.ts'
 import { openUpstream, type Upstream } from '../service/upstream.ts'
 import { CommandFailed } from './failures.ts'
 import { print } from './output.ts'
@@ -107,13 +107,10 @@ export async function attempt(account: Account, upstream: Upstream, timeoutMs: n
   const deadline = performance.now() + timeoutMs
   try {
     const { status } = await account.authorized(deadline, (authorization) =>
-      upstream.call({
+      exchange(upstream.line(account), {
         method: 'GET',
-        origin: account.origin,
         path: `${account.prefix}/v2/shipments/${NO_SHIPMENT}`,
         headers: { accept: 'application/json', 'accept-encoding': 'identity', authorization },
-        body: undefined,
-        pool: account.pool(),
         deadline,
       }),
     )

@@ -168,13 +168,12 @@ export interface CallTrace {
   /** Begins the span of a store operation, and returns the function that ends it. */
   readonly beginStore: (operation: string) => (error?: unknown) => void
   /** Begins the span of a request to the service. */
-  readonly beginRequest: (request: TracedRequest) => RequestTrace
+  readonly beginRequest: (request: TracedRequest, origin: string) => RequestTrace
 }
 
 /** A request to the service, as its span describes it. */
 export interface TracedRequest {
   readonly method: string
-  readonly origin: string
   readonly path: string
   /** The name of the operation; undefined for requests that are passed through. */
   readonly operation?: string | undefined

@@ -51,9 +51,13 @@ export async function openTracing(options: TracingOptions): Promise<Tracing | un
           span.end()
         }
       },
-      beginRequest: (request) => {
+      beginRequest: (request, origin) => {
         const name = request.operation ?? request.method
-        const span = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes: attributesOf(request) }, parent)
+        const span = tracer.startSpan(
+          name,
+          { kind: SpanKind.CLIENT, attributes: attributesOf(request, origin) },
+          parent,
+        )
         const own = trace.setSpan(parent, span)
         const headers: Record<string, string> = {}
         propagation.inject(own, headers)
@@ -131,7 +135,7 @@ function serverAttributes(call: Call, incoming: IncomingMessage, options: Tracin
 const KNOWN_PATHS = /^\/(legacy|dry-run)\/|^\/service$/
 
 /** Returns the attributes of a request to the service. */
-function attributesOf({ method, origin, path }: TracedRequest): Attributes {
+function attributesOf({ method, path }: TracedRequest, origin: string): Attributes {
   const { hostname, port, protocol } = new URL(origin)
   return {
     'http.request.method': METHODS.has(method) ? method : OTHER_METHOD,

@@ -11,7 +11,7 @@ import { actionKey } from '../mapping/catalog.ts'
 import { type Codec, Failed, LeftOut } from '../mapping/codec.ts'
 import type { Row, Settings } from '../mapping/row.ts'
 import { fieldsOf } from '../mapping/row-parts.ts'
-import { NoReply } from '../service/exchange.ts'
+import { exchange, NoReply } from '../service/exchange.ts'
 import { replyText } from '../service/failures.ts'
 import { isSuccess, type Sending, type Service, type ServiceRequest, written } from '../service/service.ts'
 import type { Upstream } from '../service/upstream.ts'
@@ -46,7 +46,7 @@ const WHOLE_ANSWER = '(answer)'
 
 interface CompareDeps {
   readonly service: Service
-  readonly upstream: Pick<Upstream, 'call'>
+  readonly upstream: Pick<Upstream, 'line'>
   readonly send: SendPlan
   readonly nativePath: string
   readonly xref: Xref
@@ -112,13 +112,11 @@ async function askNatively({ request, found }: Plan, { nativePath, upstream, sen
   const { account, deadline, requestId } = sending()
   const authorization = await orNotCompared(account.authorization(deadline))
   const reply = await orNotCompared(
-    upstream.call({
+    exchange(upstream.line(account), {
       method,
-      origin: account.origin,
       path: account.prefix + path,
       headers: { ...headers, authorization, 'x-request-id': requestId },
       body,
-      pool: account.pool(),
       deadline,
     }),
   )

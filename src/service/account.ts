@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { CHALLENGE, GatewayError, gatewayError } from '../errors.ts'
 import { serviceSays } from '../messages.ts'
 import { isIn, repeatsCredential } from './credential.ts'
-import { NoReply, type UpstreamReply } from './exchange.ts'
+import { exchange, NoReply, type UpstreamReply } from './exchange.ts'
 import { serviceMessage } from './failures.ts'
 import { createRetry, type Retry, timeAsked } from './retries.ts'
 import type { Upstream } from './upstream.ts'
@@ -21,11 +21,8 @@ export interface Account {
   readonly origin: string
   readonly prefix: string
   readonly scheme: Scheme
-  /**
-   * Separates the connections of one credential from those of another; undefined until the service has accepted the
-   * credential. Until then, each request uses a new connection.
-   */
-  readonly pool: () => string | undefined
+  /** The name of its connections. Until the service has accepted the credential, each request uses a new connection. */
+  readonly pool: string
   readonly acceptance: Acceptance
   /**
    * Makes an attempt with the expected `Authorization`, and repeats it if a refusal proves that another one is right.
@@ -57,10 +54,9 @@ const PROBE_AGAIN_MS = 3_600_000
 
 /** Opens an account with the scheme that the operator chose. */
 export function openAccount(options: AccountOptions): Account {
-  const { origin, prefix, basic, scheme, acceptance = trusted } = options
-  const pool = () => (acceptance.isProven() ? options.pool : undefined)
+  const { origin, prefix, basic, pool, scheme, acceptance = trusted } = options
   const repeatsBasic = repeatsCredential(basic)
-  const tokens = createTokens({ ...options, pool, acceptance })
+  const tokens = createTokens({ ...options, acceptance })
   /** The time until which `auto` assumes that the service wants tokens. */
   let bearerUntil = scheme === 'oauth2' ? Number.POSITIVE_INFINITY : 0
   const usesTokens = () => performance.now() < bearerUntil
@@ -191,10 +187,10 @@ interface TokenSource {
   readonly prefix: string
   /** `Basic …`, exchanged for a token. */
   readonly basic: string
-  readonly pool: () => string | undefined
+  readonly pool: string
   readonly timeoutMs: number
-  /** Called with true if the token endpoint accepts the credential, with false if it refuses it. */
-  readonly acceptance: Pick<Acceptance, 'accepted' | 'refused'>
+  /** Is told if the token endpoint accepts the credential. */
+  readonly acceptance: Acceptance
 }
 
 /** The token of one credential: cached until shortly before it expires, and fetched once for all waiting calls. */
@@ -272,10 +268,9 @@ async function fetchToken(source: TokenSource, retry: Retry): Promise<Token> {
   let askedAt = 0
   const ask = () => {
     askedAt = performance.now()
-    return source.upstream.call({
+    return exchange(source.upstream.line(source), {
       method: 'POST',
       operation: 'POST /oauth2/token',
-      origin: source.origin,
       path: `${source.prefix}/oauth2/token`,
       headers: {
         accept: 'application/json',
@@ -284,7 +279,6 @@ async function fetchToken(source: TokenSource, retry: Retry): Promise<Token> {
         'content-type': 'application/x-www-form-urlencoded',
       },
       body: 'grant_type=client_credentials',
-      pool: source.pool(),
       deadline,
     })
   }

@@ -17,22 +17,10 @@ export interface UpstreamRequest {
    * @default other
    */
   readonly operation?: string
-  readonly origin: string
   /** With the prefix of the service's address. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string | undefined
-  /**
-   * Separates the connections and TLS sessions of one credential from those of another; undefined: a connection for this
-   * request alone.
-   */
-  readonly pool: string | undefined
-  /**
-   * True for a connection for this request alone: the service may be closing a pooled one right now, and then it is unknown
-   * if it read the request.
-   * @default false
-   */
-  readonly usesOwn?: boolean
+  readonly body?: string | undefined
   /** The deadline, in milliseconds of `performance.now()`. */
   readonly deadline: number
   /**
@@ -88,7 +76,7 @@ export class NoReply extends Error {
   }
 }
 
-/** The connections of a credential at an address, and the check of the wait for one. */
+/** The connections that a request may use, and the check of the wait for one. */
 export interface Line {
   readonly origin: string
   readonly dispatcher: Pick<Dispatcher, 'dispatch'>
@@ -154,7 +142,7 @@ abstract class Sent implements Waiting {
   readonly #startedAt: number
 
   constructor(line: Line, request: TracedRequest, operation: string, startedAt: number, deadline: number) {
-    this.trace = this.call?.trace?.beginRequest(request)
+    this.trace = this.call?.trace?.beginRequest(request, line.origin)
     this.line = line
     this.#operation = operation
     this.#startedAt = startedAt
@@ -357,7 +345,7 @@ class Streamed extends Sent implements Dispatcher.DispatchHandler, StreamedReply
   readonly #handedOver = Promise.withResolvers<void>()
 
   constructor(line: Line, { method, path, body }: StreamedRequest, reader: ServerResponse, patience: Patience) {
-    super(line, { method, origin: line.origin, path }, PASSED_THROUGH, performance.now(), patience.deadline)
+    super(line, { method, path }, PASSED_THROUGH, performance.now(), patience.deadline)
     this.#body = body
     this.#reader = reader
     this.#patience = patience

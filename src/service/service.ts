@@ -4,7 +4,7 @@ import type { Draft } from '../mapping/paths.ts'
 import type { Counter } from '../observe/metrics.ts'
 import { parseJson, scalarText } from '../text/json.ts'
 import type { Account } from './account.ts'
-import { NoReply, operationOf, type UpstreamReply } from './exchange.ts'
+import { exchange, NoReply, operationOf, type UpstreamReply } from './exchange.ts'
 import { replyText } from './failures.ts'
 import { type Circuit, createCircuit, createRetry, type Retry } from './retries.ts'
 import type { Upstream } from './upstream.ts'
@@ -100,24 +100,21 @@ export function createService(config: Config, upstream: Upstream, retries?: Pick
     { account, requestId, deadline, mayWrite }: Sending,
     state: LearnedState,
   ): Promise<UpstreamReply> {
-    const { origin, prefix, acceptance } = account
+    const { prefix, acceptance } = account
     // Reads, quotes and cancels are idempotent; updates and bookings are not.
     const isSafeToRepeat = method === 'GET' || method === 'DELETE' || path === '/v2/quote'
     // The service may be closing a kept connection, so updates, bookings and retries use a new one.
     let usesKept = isSafeToRepeat
     const operation = operationOf(method, path)
     const ask = (authorization: string) => {
-      const usesOwn = !usesKept
+      const line = upstream.line(account, !usesKept)
       usesKept = false
-      return upstream.call({
+      return exchange(line, {
         method,
         operation,
-        origin,
         path: prefix + path,
         headers: { ...headers, authorization, 'x-request-id': requestId },
         body,
-        pool: account.pool(),
-        usesOwn,
         deadline,
         mayWrite,
       })

@@ -10,23 +10,31 @@ import Pool from 'undici/lib/dispatcher/pool.js'
 import type { Config } from '../config/config.ts'
 import { createMeters, type Meters } from '../observe/meters.ts'
 import { createBoundedCache } from '../tools/collections.ts'
-import { createDeadlines, exchange, type Line, type UpstreamReply, type UpstreamRequest } from './exchange.ts'
+import { createDeadlines, type Line } from './exchange.ts'
 
 /** The part of the configuration that connections to the service depend on. */
 type UpstreamConfig = Pick<Config, 'UPSTREAM_CONNECTIONS' | 'UPSTREAM_TIMEOUT_MS' | 'V2_CA_FILE'>
 
 /** The connections to the service. */
 export interface Upstream {
-  readonly call: (request: UpstreamRequest) => Promise<UpstreamReply>
   /**
-   * Connects calls that stream, over a pool's connections or, without a pool or if `usesOwn`, over one connection per call.
+   * Returns the connections of a credential; one for a single request if the service has not accepted the credential, or if
+   * `usesOwn`: the service may be closing a kept one right now, and then it is unknown if it read the request.
    */
-  readonly line: (origin: string, pool: string | undefined, usesOwn?: boolean) => Line
+  readonly line: (credential: Connected, usesOwn?: boolean) => Line
   /** Returns the state of the kept connections. */
   readonly stats: () => UpstreamStats
   /** Counts the tokens that were asked for, by outcome. */
   readonly tokens: { readonly add: (by: number, outcome: 'given' | 'refused' | 'failed') => void }
   readonly close: () => Promise<void>
+}
+
+/** A credential at an address of the service, as its connections know it. */
+export interface Connected {
+  readonly origin: string
+  /** Separates its connections and TLS sessions from those of other credentials, once the service has accepted it. */
+  readonly pool: string
+  readonly acceptance: { readonly isProven: () => boolean }
 }
 
 /** The state of the kept connections to the service, of all credentials. */
@@ -73,9 +81,8 @@ export function openUpstream(
 
   const newConnector = () => createConnector({ timeout, ...(ca && { ca }), lookup: names.lookup, allowH2: false })
   const connectors = createBoundedCache<string, Connector>(POOLS_KEPT)
-  /** Returns the connector of a credential. Those that share nothing share no TLS session either. */
-  const connectorOf = (origin: string, name: string | undefined): Connector => {
-    if (name === undefined) return newConnector()
+  /** Returns the connector of a credential, which keeps its TLS session. */
+  const connectorOf = (origin: string, name: string): Connector => {
     const id = `${origin} ${name}`
     const known = connectors.get(id)
     if (known) return known
@@ -102,13 +109,14 @@ export function openUpstream(
     ofOrigin.set(name, { pool, line, usedUntil: performance.now() + CONNECTION_AGE_MS })
     return line
   }
-  const line = (origin: string, name: string | undefined, usesOwn = false): Line => {
-    if (!usesOwn && name !== undefined) {
+  const line = ({ origin, pool: name, acceptance }: Connected, usesOwn = false): Line => {
+    const isShared = acceptance.isProven()
+    if (!usesOwn && isShared) {
       const known = pools.get(origin)?.get(name)
       return known && performance.now() < known.usedUntil ? known.line : newPool(origin, name)
     }
     // A client connects when it gets its request.
-    const client = new Client(origin, { ...options, connect: connectorOf(origin, name) })
+    const client = new Client(origin, { ...options, connect: isShared ? connectorOf(origin, name) : newConnector() })
     client.once('drain', () => client.destroy(REQUEST_OVER, () => undefined))
     const isBusy = () => names.isPending(new URL(origin).hostname)
     return { origin, dispatcher: client, deadlines, isBusy, seconds }
@@ -127,7 +135,6 @@ export function openUpstream(
       }
       return total
     },
-    call: (request) => exchange(line(request.origin, request.pool, request.usesOwn), request),
     close: async () => {
       // The callers of pending calls have hung up, and bookings have connections of their own.
       await Promise.all(allPools().map(({ pool }) => pool.destroy()))
