@@ -7,7 +7,6 @@ import type { CredentialsDeps } from './callers/caller.ts'
 import { createShares } from './callers/limits.ts'
 import { openCredentials } from './callers/open.ts'
 import { createProve } from './callers/prove.ts'
-import { createSourceReader } from './callers/source-address.ts'
 import { createMerge, createSendPlan } from './calls/send.ts'
 import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
@@ -98,7 +97,7 @@ export async function openGateway(
   const instance = newInstance()
   /** The parts that most others need. */
   const parts = { config, catalog, store, log, upstream, service, settings, prove, xref, instance }
-  const shares = createShares(config)
+  const shares = createShares(config, config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
   const events = openServiceEvents(config, {
     ...parts,
     credentials: () => credentials,
@@ -106,8 +105,6 @@ export async function openGateway(
     bodyLimitBytes: shares.largestBodyBytes,
     callbacks,
   })
-  const trustedProxies = config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY)
-  const sources = createSourceReader(trustedProxies)
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
   const credentials = openCredentials({
     ...parts,
@@ -185,7 +182,6 @@ export async function openGateway(
     answerError,
     recorder,
     shares,
-    sources,
   }
   const closeRest = async (closeListeners = async () => {}) => {
     // What hangs at events ends with the grace of the calls, not after it.
@@ -220,7 +216,7 @@ export async function openGateway(
       }),
       adminPort,
       answerRefusal: createRefusalAnswers(answerError, route),
-      connect: (socket) => shares.connect(sources.ofConnection(socket)),
+      connect: shares.connect,
       timeouts,
       log,
     })

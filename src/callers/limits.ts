@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http'
+import { isIP, type Socket, SocketAddress } from 'node:net'
 import type { Config } from '../config/config.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
+import type { Networks } from '../networks.ts'
 import type { Share, Source } from '../observe/call.ts'
 import { createBoundedCache, createUnorderedList, type Held } from '../tools/collections.ts'
 
@@ -24,14 +26,19 @@ type ShareConfig = Pick<Config, 'MAX_CONNECTIONS' | 'SOURCE_CONNECTIONS' | 'MAX_
 /** Divides the gateway's connections, calls and memory among sources. */
 export interface Shares {
   /** Admits a connection and returns the function to call when it closes; undefined refuses it. */
-  readonly connect: (source: Source) => (() => void) | undefined
+  readonly connect: (socket: Connection) => (() => void) | undefined
   /** Starts the share of one request, without any resources. */
-  readonly open: (source: Source, reply: Reply) => Share
+  readonly open: (incoming: Arriving, reply: Reply) => Share
   /** The largest body that one source can send. */
   readonly largestBodyBytes: number
   /** The current usage of all sources together. */
   readonly total: Readonly<Usage>
 }
+
+/** A connection of a caller, or of a proxy. */
+type Connection = Pick<Socket, 'remoteAddress'>
+/** The parts of a request that tell where it comes from. */
+type Arriving = Pick<IncomingMessage, 'headers'> & { readonly socket: Connection }
 
 const QUARTER = 4
 const FEW_CONNECTIONS = 8
@@ -43,8 +50,8 @@ const SMALL_BODIES_BYTES = 16 * 1024
  */
 const STREAM_BYTES = 256 * 1024
 
-/** Makes the shares of this process. */
-export function createShares(config: ShareConfig): Shares {
+/** Makes the shares of this process, which trusts the proxies in these networks. */
+export function createShares(config: ShareConfig, trusted?: Networks): Shares {
   const quarterOf = (limit: number) => Math.max(1, Math.floor(limit / QUARTER))
   const quota = (limit: number, perSource: number, little: number): Quota => ({
     limit,
@@ -61,20 +68,79 @@ export function createShares(config: ShareConfig): Shares {
     total: { ...NO_USAGE },
     underWay: createUnorderedList(),
   }
-  const usageOf = createUsages()
   const { quotas, total } = gate
+  const usageOf = createUsages()
+  const callerAt = (address: string, isBehindProxy: boolean): Caller => {
+    const isEverybody = trusted?.has(address) === true
+    const name = sourceOf(address)
+    return {
+      source: { address, name, isBehindProxy: isBehindProxy && !isEverybody, isEverybody },
+      usage: usageOf(name),
+    }
+  }
+  const known = new WeakMap<Connection, Caller>()
+  const callerOn = (connection: Connection): Caller => {
+    const caller = known.get(connection) ?? callerAt(plainAddress(connection.remoteAddress), false)
+    known.set(connection, caller)
+    return caller
+  }
   return {
-    connect: (source) => {
-      const usage = usageOf(source.name)
-      const lacking = shortage(quotas.connections, total.connections, usage.connections, 1)
-      if (lacking && !source.isEverybody) return undefined
-      const holding = new Holding(gate, source, usage, 'connections')
+    connect: (socket) => {
+      const caller = callerOn(socket)
+      const lacking = shortage(quotas.connections, total.connections, caller.usage.connections, 1)
+      if (lacking && !caller.source.isEverybody) return undefined
+      const holding = new Holding(gate, caller)
+      holding.connect()
       return () => holding.leave()
     },
-    open: (source, reply) => new Holding(gate, source, usageOf(source.name), 'requests', reply),
+    open: (incoming, reply) => {
+      const caller = known.get(incoming.socket) ?? callerOn(incoming.socket)
+      const isOfProxy = trusted !== undefined && caller.source.isEverybody
+      return new Holding(gate, isOfProxy ? callerAt(addressOf(incoming, trusted), true) : caller, reply)
+    },
     largestBodyBytes: quotas.bodyBytes.perSource,
     total,
   }
+}
+
+/** Returns the address of a caller that trusted proxies report, nearest proxy first. */
+function addressOf({ socket, headers }: Arriving, trusted: Networks): string {
+  let address = plainAddress(socket.remoteAddress)
+  const forwarded = String(headers['x-forwarded-for'] ?? '').split(',')
+  for (const hop of forwarded.reverse()) {
+    const next = plainAddress(withoutPort(hop.trim()))
+    if (!trusted.has(address) || isIP(next) === 0) break
+    address = next
+  }
+  return address
+}
+
+/**
+ * Returns the part of an address that identifies one caller: an IPv6 caller has a whole network (RFC 6177), and could
+ * use another address of it for each call.
+ */
+function sourceOf(address: string): string {
+  if (!address.includes(':')) return address
+  const [unzoned = ''] = address.split('%')
+  if (isIP(unzoned) !== 6) return address
+  const spelled = plainAddress(new SocketAddress({ address: unzoned, family: 'ipv6' }).address)
+  if (!spelled.includes(':')) return spelled
+  const [head = [], tail = []] = spelled.split('::').map((side) => side.split(':').filter(Boolean))
+  const zeros = Array<string>(Math.max(0, IPV6_GROUPS - head.length - tail.length)).fill('0')
+  return `${[...head, ...zeros, ...tail].slice(0, SOURCE_GROUPS).join(':')}::/64`
+}
+
+const IPV6_GROUPS = 8
+const SOURCE_GROUPS = 4
+
+/** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+function withoutPort(hop: string): string {
+  return hop.replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1').replace(/^\[([^\]]+)\](:\d+)?$/, '$1')
+}
+
+/** A dual-stack server reports IPv4 addresses as IPv4-mapped IPv6. */
+function plainAddress(address = ''): string {
+  return address.startsWith('::') ? address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '') : address
 }
 
 /** The part of a response that shows if work for it remains. */
@@ -94,6 +160,12 @@ interface Gate {
   readonly underWay: ReturnType<typeof createUnorderedList<Holding>>
 }
 
+/** A caller, and what it holds. */
+interface Caller {
+  readonly source: Source
+  readonly usage: Usage
+}
+
 /** The parts that a request, a connection or an answer has taken. All of it is given back when it leaves. */
 class Holding implements Share {
   readonly source: Source
@@ -105,13 +177,16 @@ class Holding implements Share {
   #underWay: Held<Holding> | undefined
   #held: (() => void)[] | undefined
 
-  /** Takes one of a kind, which is not refused here. */
-  constructor(gate: Gate, source: Source, usage: Usage, first?: keyof Usage, reply?: Reply) {
+  constructor(gate: Gate, { source, usage }: Caller, reply?: Reply) {
     this.source = source
     this.#gate = gate
     this.#usage = usage
     this.#reply = reply
-    if (first) this.#count(first, 1)
+    if (reply && source.isBehindProxy) this.#count('requests', 1)
+  }
+
+  connect(): void {
+    this.#count('connections', 1)
   }
 
   admit(): void {
@@ -145,7 +220,7 @@ class Holding implements Share {
   }
 
   holdAnswer(bytes: number): void {
-    const answer = new Holding(this.#gate, this.source, this.#usage)
+    const answer = new Holding(this.#gate, { source: this.source, usage: this.#usage })
     answer.takeBody(bytes)
     if (!this.#reply || this.#reply.destroyed) answer.leave()
     else this.#reply.once('close', () => answer.leave())
@@ -198,7 +273,7 @@ function tooMuch(lacking: Shortage): GatewayError {
 /** The current usage of one source, or of all sources together. */
 interface Usage {
   connections: number
-  /** Requests that have started to arrive. */
+  /** Requests behind a proxy that have started to arrive: their connections are the proxy's. */
   requests: number
   /** Calls that are under way. */
   calls: number

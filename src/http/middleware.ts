@@ -3,7 +3,6 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Context, Handler } from 'hono'
 import type { BrowserChecks } from '../callers/browsers.ts'
 import type { Shares } from '../callers/limits.ts'
-import type { SourceReader } from '../callers/source-address.ts'
 import { gatewayError } from '../errors.ts'
 import { type Call, runCall } from '../observe/call.ts'
 import type { EndCall } from '../observe/end-of-call.ts'
@@ -42,7 +41,6 @@ export type Work = (c: Context<Env>) => unknown
 /** The parts that all calls share. */
 export interface CallsDeps {
   readonly shares: Pick<Shares, 'open'>
-  readonly sources: Pick<SourceReader, 'ofRequest'>
   readonly endCall: EndCall
   /** Undefined without an SDK of OpenTelemetry. */
   readonly tracing: Tracing | undefined
@@ -53,32 +51,26 @@ export interface CallsDeps {
  * happens. Hono gets its response at once: each promise in a row, and each middleware, costs every call.
  */
 export function createCalls(
-  { shares, sources, endCall, tracing }: CallsDeps,
+  { shares, endCall, tracing }: CallsDeps,
   /** Undefined where every caller needs a credential. */
   browserChecks: BrowserChecks | undefined,
   answerError: (c: Context<Env>, error: unknown) => void,
 ): (route: string, entrance: Entrance, answer: Work) => Handler<Env> {
   return (route, { methods, from = 'own pages', isAdmitted = false }, answer) => {
-    const work = (c: Context<Env>) => {
-      const { incoming, unavailable, call } = c.env
-      if (browserChecks && from !== 'anywhere') {
-        browserChecks.demandOwnOrigin(incoming)
-        if (from === 'own pages') browserChecks.demandOwnHost(incoming)
-      }
-      if (methods) requireMethod(incoming.method, methods)
-      if (isAdmitted) {
-        // The body is not read.
-        if (unavailable) throw gatewayError(unavailable, {}, { headers: { 'Retry-After': '5', Connection: 'close' } })
-        call.share.admit()
-      }
-      return answer(c)
-    }
     const run = async (c: Context<Env>): Promise<void> => {
-      const { incoming, outgoing, call } = c.env
-      call.route = route
-      call.share = shares.open(sources.ofRequest(incoming), outgoing)
+      const { incoming, outgoing, unavailable, call } = c.env
       try {
-        await (tracing ? tracing.run(call, incoming, () => runCall(call, work, c)) : runCall(call, work, c))
+        if (browserChecks && from !== 'anywhere') {
+          browserChecks.demandOwnOrigin(incoming)
+          if (from === 'own pages') browserChecks.demandOwnHost(incoming)
+        }
+        if (methods) requireMethod(incoming.method, methods)
+        if (isAdmitted) {
+          // The body is not read.
+          if (unavailable) throw gatewayError(unavailable, {}, { headers: { 'Retry-After': '5', Connection: 'close' } })
+          call.share.admit()
+        }
+        await answer(c)
       } catch (error) {
         try {
           answerError(c, error)
@@ -92,7 +84,11 @@ export function createCalls(
       endCall(call, incoming, outgoing.statusCode)
     }
     return (c) => {
-      void run(c)
+      const { incoming, outgoing, call } = c.env
+      call.route = route
+      call.share = shares.open(incoming, outgoing)
+      if (tracing) void tracing.run(call, incoming, () => runCall(call, run, c))
+      else void runCall(call, run, c)
       return RESPONSE_ALREADY_SENT
     }
   }

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createShares, type Quota, shortage } from '../../src/callers/limits.ts'
 import { GatewayError } from '../../src/errors.ts'
+import { compileNetworks } from '../../src/networks.ts'
 import type { Share } from '../../src/observe/call.ts'
 import { runs } from '../size.ts'
 
@@ -22,7 +23,16 @@ const LIMITS = {
 const QUARTER_BYTES = 100_000
 const STREAM_BYTES = 262_144
 
-const sourceOf = (name: string, isEverybody = false) => ({ address: '', name, isBehindProxy: false, isEverybody })
+/** The proxy that is trusted, and a caller behind it. */
+const PROXY = '192.0.2.5'
+const BEHIND_PROXY = '192.0.2.6'
+const TRUSTED = compileNetworks([PROXY])
+
+/** Returns a request of a source, on a connection of its own. */
+const requestFrom = (source: string) => ({
+  socket: { remoteAddress: source === BEHIND_PROXY ? PROXY : source },
+  headers: source === BEHIND_PROXY ? { 'x-forwarded-for': source } : {},
+})
 
 class FakeReply extends EventEmitter {
   writableEnded = false
@@ -63,14 +73,15 @@ function done(work: () => void): boolean {
 
 /** A model that adds up all resources, beside the shares. */
 function openModel() {
-  const shares = createShares(LIMITS)
-  const from = (index: number) => sourceOf(`source ${index}`, index === 5)
+  const shares = createShares(LIMITS, TRUSTED)
+  const from = (index: number) => requestFrom(index === 5 ? PROXY : index === 4 ? BEHIND_PROXY : `source ${index}`)
   const connections: { readonly source: number; readonly disconnect: () => void }[] = []
   const requests: Request[] = []
   const run = ({ what, source, request, bytes }: FromArbitrary<typeof anyStep>) => {
     if (what === 'connect') {
-      const disconnect = shares.connect(from(source))
-      if (disconnect) connections.push({ source, disconnect })
+      const disconnect = shares.connect(from(source).socket)
+      // The connections of a caller behind a proxy are the proxy's.
+      if (disconnect) connections.push({ source: source === 4 ? 5 : source, disconnect })
     } else if (what === 'disconnect') {
       const at = connections.findIndex((connection) => connection.source === source)
       const [closed] = at === -1 ? [] : connections.splice(at, 1)
@@ -143,7 +154,7 @@ describe('what callers hold', { timeout: NIGHT_MS }, () => {
         const held = sum(requests.map(({ bodyBytes, answerBytes }) => bodyBytes + answerBytes))
         expect(shares.total).toEqual({
           connections: connections.length,
-          requests: requests.filter(({ isOver }) => !isOver).length,
+          requests: requests.filter(({ source, isOver }) => source === 4 && !isOver).length,
           calls: requests.filter(({ isUnderWay }) => isUnderWay).length,
           bodyBytes: held,
         })
@@ -169,7 +180,7 @@ describe('what callers hold', { timeout: NIGHT_MS }, () => {
 
   const open = (shares: ReturnType<typeof createShares>, name: string) => {
     const reply = new FakeReply()
-    return { reply, share: shares.open(sourceOf(name), reply) }
+    return { reply, share: shares.open(requestFrom(name), reply) }
   }
 
   test('has no part in what a source may have under way, as soon as an answer only waits for its reader', () => {
@@ -187,12 +198,12 @@ describe('what callers hold', { timeout: NIGHT_MS }, () => {
     const { share: holding } = open(shares, 'bodies')
     holding.takeBody(QUARTER_BYTES)
     for (let i = 0; i < LIMITS.SOURCE_IN_FLIGHT; i += 1) open(shares, 'calls').share.enter()
-    for (let i = 0; i < LIMITS.SOURCE_CONNECTIONS; i += 1) shares.connect(sourceOf('connections'))
+    for (let i = 0; i < LIMITS.SOURCE_CONNECTIONS; i += 1) shares.connect(requestFrom('connections').socket)
     for (let i = 0; i < 25_000; i += 1) open(shares, `source ${i}`).share.leave()
     // A source with current usage is not forgotten.
     expect(() => open(shares, 'bodies').share.takeBody(1)).toThrow(/address/)
     expect(() => open(shares, 'calls').share.enter()).toThrow(/address/)
-    expect(shares.connect(sourceOf('connections'))).toBeUndefined()
+    expect(shares.connect(requestFrom('connections').socket)).toBeUndefined()
     holding.leave()
     open(shares, 'bodies').share.takeBody(QUARTER_BYTES)
   })
