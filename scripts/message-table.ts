@@ -1,5 +1,5 @@
 import { errorTable } from '../src/errors.ts'
-import { refusals } from '../src/http/refusals.ts'
+import { refusals } from '../src/http/listener.ts'
 import type { Catalog } from '../src/mapping/catalog.ts'
 import type { Codec } from '../src/mapping/codec.ts'
 import type { CompiledAction } from '../src/mapping/compile.ts'

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { gatewayError } from '../errors.ts'
-import { createGrowingBuffer } from './growing-buffer.ts'
+import { createGrowingBuffer } from './bytes.ts'
 
 const PART_BYTES = 64 * 1024
 /** With smaller parts, Node would hold hundreds of objects while the body waits for its reader. */

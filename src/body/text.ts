@@ -22,6 +22,11 @@ function fromWindows1252(bytes: Buffer): string {
 /** Decodes UTF-8, or Windows-1252 if the bytes are not UTF-8. */
 export const decodeUnlabeled: Decode = (bytes) => (isUtf8(bytes) ? bytes.toString('utf8') : fromWindows1252(bytes))
 
+/** Returns the body of a reply as text: UTF-8, or Windows-1252 if it is not UTF-8, without a byte order mark. */
+export function replyText(body: Buffer): string {
+  return decodeUnlabeled(body).replace(/^\ufeff/, '')
+}
+
 /** Finds the encoding of a body: by its byte order mark, its zero bytes, its `charset`, else by trying. */
 export function openText(bytes: Buffer, contentType: string | undefined): BodyText {
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {

@@ -4,8 +4,8 @@ import { LRUCache } from 'lru-cache'
 import type { Share } from '../observe/call.ts'
 import { type Acceptance, type Account, type Scheme, trusted } from '../service/account.ts'
 import { type BasicPair, basicOf, basicPair, hasControlCharacter } from '../service/credential.ts'
+import { accepts } from '../service/exchange.ts'
 import { credentialRefused } from '../service/failures.ts'
-import { accepts } from '../service/service.ts'
 import {
   accountAt,
   asksForToken,

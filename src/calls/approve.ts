@@ -4,8 +4,9 @@ import type { Config } from '../config/config.ts'
 import { type ErrorCode, type GatewayError, gatewayError } from '../errors.ts'
 import { toGatewayError } from '../http/answers.ts'
 import type { Action } from '../mapping/action.ts'
+import { isSuccess } from '../service/exchange.ts'
 import { refusal } from '../service/failures.ts'
-import { isSuccess, type Sending, type Service } from '../service/service.ts'
+import { type Sending, type Service, shipmentRead } from '../service/service.ts'
 import { scalarText } from '../text/json.ts'
 import { shownText, thingKey } from '../text/service-text.ts'
 import { vinKey, type Xref } from '../xref/xref.ts'
@@ -13,7 +14,6 @@ import { namesIn } from './find.ts'
 import { answerOf, recordOf } from './legacy-answer.ts'
 import type { Plan } from './plan.ts'
 import type { SendPlan } from './send.ts'
-import { shipmentRead } from './service-request.ts'
 import {
   idAt,
   idsNamedIn,

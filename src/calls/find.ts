@@ -1,13 +1,13 @@
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Target } from '../mapping/action.ts'
 import type { Problem } from '../mapping/fields.ts'
+import { isSuccess } from '../service/exchange.ts'
 import { refusal } from '../service/failures.ts'
-import { isSuccess, type Sending, type Service } from '../service/service.ts'
+import { type Sending, type Service, shipmentRead } from '../service/service.ts'
 import type { Facts } from '../store/store.ts'
 import { isPlainId, isUuid } from '../text/service-text.ts'
 import { type Match, vinKey, type Xref } from '../xref/xref.ts'
 import type { Version1 } from './read-request.ts'
-import { shipmentRead } from './service-request.ts'
 import { idAt, isGone, type Shipment, shipmentIfRead, shipmentNamed } from './verify.ts'
 
 /** The dependencies of a search. */

@@ -13,6 +13,7 @@ import { createMask, type Mask } from '../service/credential.ts'
 import {
   exchange,
   HungUp,
+  isSuccess,
   NoReply,
   type StreamedReply,
   type StreamedRequest,
@@ -20,7 +21,7 @@ import {
   type UpstreamReply,
 } from '../service/exchange.ts'
 import { unansweredError } from '../service/failures.ts'
-import { BASE_HEADERS, isSuccess } from '../service/service.ts'
+import { BASE_HEADERS } from '../service/service.ts'
 import type { Upstream } from '../service/upstream.ts'
 import type { Approval, Xref } from '../xref/xref.ts'
 import { keepIds, refusesApproval } from './approve.ts'

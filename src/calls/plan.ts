@@ -8,9 +8,9 @@ import { type Draft, valueAt } from '../mapping/paths.ts'
 import type { Note } from '../mapping/request.ts'
 import type { Settings } from '../mapping/row.ts'
 import type { ServiceRequest } from '../service/service.ts'
+import { serviceRequest } from '../service/service.ts'
 import { type Found, missingName, PLAIN_NAME } from './find.ts'
 import type { Version1, Version2 } from './read-request.ts'
-import { serviceRequest } from './service-request.ts'
 
 /** The plan of a version-1 call. */
 export interface Plan {

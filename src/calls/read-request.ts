@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { readBytes } from '../body/bytes.ts'
-import { freePart } from '../body/growing-buffer.ts'
+import { freePart, readBytes } from '../body/bytes.ts'
 import { type FlatBody, readBody, readJsonValue, readQuery } from '../body/read.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'

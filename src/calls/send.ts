@@ -6,14 +6,14 @@ import { type Changes, entryWith } from '../mapping/overlay.ts'
 import type { Draft } from '../mapping/paths.ts'
 import type { Settings } from '../mapping/row.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
+import { isSuccess } from '../service/exchange.ts'
 import { refusal, replyToChange } from '../service/failures.ts'
-import { isSuccess, type Sending, type Service, type ServiceRequest } from '../service/service.ts'
+import { readOf, type Sending, type Service, type ServiceRequest, shipmentRead } from '../service/service.ts'
 import { thingKey } from '../text/service-text.ts'
 import { type Exclusive, isApproval } from './approve.ts'
 import { numberUnknown, vinOf } from './find.ts'
 import type { Told } from './legacy-answer.ts'
 import { changingFields, notUnderstood, type Plan } from './plan.ts'
-import { readOf, shipmentRead } from './service-request.ts'
 import {
   approvalOf,
   bookedShipment,

@@ -1,7 +1,8 @@
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Draft } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
-import { isSuccess, readJson } from '../service/service.ts'
+import { isSuccess } from '../service/exchange.ts'
+import { readJson } from '../service/service.ts'
 import { isStructure, scalarText } from '../text/json.ts'
 import { serviceId } from '../text/service-text.ts'
 

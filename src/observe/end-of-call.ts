@@ -5,7 +5,7 @@ import { DONE, REPLAYED, type Recorder, type RecorderDeps, startRecorder, VERSIO
 import { escapeControls } from '../text/service-text.ts'
 import type { Call } from './call.ts'
 import { CALL_LINE_END, type Logger, NAME } from './log.ts'
-import type { Meters } from './meters.ts'
+import type { Meters } from './metrics.ts'
 import type { CallRecorder } from './record.ts'
 import type { Tracing } from './tracing.ts'
 

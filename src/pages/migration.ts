@@ -26,7 +26,7 @@ import {
   verdictStates,
   type WorkItem,
 } from '../migration/report.ts'
-import type { TenantBrownouts } from '../observe/brownouts.ts'
+import type { TenantBrownouts } from '../observe/signals.ts'
 import { DAY_MS } from '../store/scoreboard.ts'
 import { fixItKit, type KitDeps } from './fix-it-kit.ts'
 import {

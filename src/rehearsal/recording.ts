@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { PassThrough, pipeline, type Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { createGunzip, createZstdDecompress, unzipSync } from 'node:zlib'
-import { createGrowingBuffer, freePart } from '../body/growing-buffer.ts'
+import { createGrowingBuffer, freePart } from '../body/bytes.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import { isStructure } from '../text/json.ts'
 

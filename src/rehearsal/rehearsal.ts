@@ -1,4 +1,4 @@
-import { freePart } from '../body/growing-buffer.ts'
+import { freePart } from '../body/bytes.ts'
 import { readBody, readQuery } from '../body/read.ts'
 import { tenantSettings } from '../callers/tenants.ts'
 import { bookingOf } from '../calls/book.ts'

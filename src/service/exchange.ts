@@ -37,6 +37,18 @@ export interface UpstreamReply {
   readonly body: Buffer
 }
 
+/** Returns true for 2xx. */
+export const isSuccess = (status: number) => status >= 200 && status < 300
+
+/** Returns true if a reply shows that the service accepts the credential. */
+export function accepts(method: string, path: string, status: number): boolean {
+  return isSuccess(status) || (LOOKED_FOR.has(status) && method === 'GET' && READ_OF_SHIPMENT.test(path))
+}
+
+/** These statuses answer a read of a shipment: the service looked for it, so it accepted the credential. */
+const LOOKED_FOR = new Set([404, 410])
+const READ_OF_SHIPMENT = /^\/v2\/shipments?\/[^/]+$/
+
 /** The reason why there is no whole reply. */
 export type Silence =
   /** The request did not leave: no connection was made. */

@@ -1,4 +1,4 @@
-import { decodeUnlabeled } from '../body/text.ts'
+import { replyText } from '../body/text.ts'
 import { CHALLENGE, type GatewayError, gatewayError, oneLine, perhapsBooked } from '../errors.ts'
 import { type MessageName, serviceSays } from '../messages.ts'
 import { parseJson } from '../text/json.ts'
@@ -155,11 +155,6 @@ const HOLDERS = [
 /** The keys that name the field of an entry. */
 const FIELDS = ['field', 'path', 'propertypath', 'param', 'loc']
 const DEPTH_LIMIT = 4
-
-/** Returns the body of a reply as text: UTF-8, or Windows-1252 if it is not UTF-8, without a byte order mark. */
-export function replyText(body: Buffer): string {
-  return decodeUnlabeled(body).replace(/^\ufeff/, '')
-}
 
 /**
  * Returns the service's own message in the body of a refusal, if there is one; HTML is not quoted. `nameFields`

@@ -1,11 +1,12 @@
+import { replyText } from '../body/text.ts'
 import type { Config } from '../config/config.ts'
 import { gatewayError } from '../errors.ts'
+import type { Action } from '../mapping/action.ts'
 import type { Draft } from '../mapping/paths.ts'
 import type { Counter } from '../observe/metrics.ts'
 import { parseJson, scalarText } from '../text/json.ts'
 import type { Account } from './account.ts'
-import { exchange, NoReply, operationOf, type UpstreamReply } from './exchange.ts'
-import { replyText } from './failures.ts'
+import { accepts, exchange, isSuccess, NoReply, operationOf, type UpstreamReply } from './exchange.ts'
 import { type Circuit, createCircuit, createRetry, type Retry } from './retries.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -176,15 +177,6 @@ const ACCEPTED_LATELY_MS = 60_000
 /** A call of an unproven credential is not retried after this time, because it may hold one of few connections. */
 const UNPROVEN_RETRIES_MS = 2_000
 const UNAUTHORIZED = 401
-/** These statuses answer a read of a shipment: the service looked for it, so it accepted the credential. */
-const LOOKED_FOR = new Set([404, 410])
-const READ_OF_SHIPMENT = /^\/v2\/shipments?\/[^/]+$/
-
-/** Returns true if a reply shows that the service accepts the credential. */
-export function accepts(method: string, path: string, status: number): boolean {
-  return isSuccess(status) || (LOOKED_FOR.has(status) && method === 'GET' && READ_OF_SHIPMENT.test(path))
-}
-
 /**
  * Parses the body of a successful reply, keeping all digits; undefined if it is empty, as some are. The error of a reply to a
  * change says that it may have been made.
@@ -205,9 +197,6 @@ export function withoutCredential(reply: UpstreamReply, account: Pick<Account, '
   const body = account.isRepeatedIn(reply.body.toString('latin1')) ? Buffer.alloc(0) : reply.body
   return { ...reply, headers: clean.length < headers.length ? Object.fromEntries(clean) : reply.headers, body }
 }
-
-/** Returns true for 2xx. */
-export const isSuccess = (status: number) => status >= 200 && status < 300
 
 /** The documented spellings of a request: the method of one for a quote, the path of one about shipments. */
 type Spelled = 'POST' | 'GET' | '/v2/shipments' | '/v2/shipment'
@@ -287,3 +276,35 @@ const UNKNOWN_PATH = new Set([404, 405])
 /** Any other refusal may come from a layer before the path, such as a login or a rate limit. */
 const proves = (status: number) =>
   (status >= 200 && status < 300) || status === 400 || status === 409 || status === 412 || status === 422
+
+/** Builds the request that an action makes at the service; the id fills the parameter of its path. */
+export function serviceRequest({ service }: Action, body: Draft | string, id: string | undefined): ServiceRequest {
+  const { method } = service
+  const path = id === undefined ? service.path : service.path.replace(PARAMETER, () => pathSegment(id))
+  const namesAnId = id !== undefined
+  return method === 'POST' || method === 'PUT' ? { method, path, namesAnId, body } : { method, path, namesAnId }
+}
+
+/** Shows a placeholder where an id is not known, for a request that is not sent. */
+export function withPlaceholder(request: ServiceRequest, placeholder: string): ServiceRequest {
+  return { ...request, path: request.path.replace(PARAMETER, () => placeholder) }
+}
+
+/** Builds the read of a shipment by its id, or by the service's number. */
+export function shipmentRead(id: string): ServiceRequest {
+  return { method: 'GET', path: `/v2/shipments/${pathSegment(id)}`, namesAnId: true }
+}
+
+/** Builds the read of what a request changes or cancels. */
+export function readOf({ path, namesAnId }: ServiceRequest): ServiceRequest {
+  return { method: 'GET', path, namesAnId }
+}
+
+/** The `{shipment_id}` of a path. */
+const PARAMETER = /\{\w+\}/
+
+/** Encodes an id as one segment of a path. Dots alone are refused, because `..` climbs even when encoded. */
+function pathSegment(id: string): string {
+  if (/^\.+$/.test(id)) throw gatewayError('number-unknown/dots', {})
+  return encodeURIComponent(id)
+}

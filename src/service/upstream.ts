@@ -8,7 +8,7 @@ import buildConnector from 'undici/lib/core/connect.js'
 import Client from 'undici/lib/dispatcher/client.js'
 import Pool from 'undici/lib/dispatcher/pool.js'
 import type { Config } from '../config/config.ts'
-import { createMeters, type Meters } from '../observe/meters.ts'
+import { createMeters, type Meters } from '../observe/metrics.ts'
 import { createBoundedCache } from '../tools/collections.ts'
 import { createDeadlines, type Line } from './exchange.ts'
 

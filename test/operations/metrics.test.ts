@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { createGauges } from '../../src/observe/meters.ts'
+import { createGauges } from '../../src/observe/metrics.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { StoreDown } from '../../src/store/store.ts'
 import { book } from '../bookings/desk.ts'

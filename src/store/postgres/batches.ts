@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { afterGathering } from '../batch.ts'
+import { afterGathering } from '../../tools/collections.ts'
 import { claimReason, newlyClaimed } from '../claim.ts'
 import { inAnyCase, keyOf, kindNumber, LINK_KEY, namedIn, thingOf } from '../names.ts'
 import { CLAIMS } from '../schema.ts'

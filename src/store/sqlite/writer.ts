@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
+import { afterGathering } from '../../tools/collections.ts'
 import { backoffMs } from '../../tools/elapsed.ts'
-import { afterGathering } from '../batch.ts'
 import type { StoreState } from '../state.ts'
 import { StoreDown, StoreTooNew } from '../store.ts'
 import { damaged, type FileIdentity, NotAStore } from './connection.ts'

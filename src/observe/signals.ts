@@ -1,6 +1,59 @@
 import { type BrownoutWindow, windowAt, windowsToCome } from '../migration/deprecation.ts'
 import type { Logger } from './log.ts'
-import { type Gauge, labelledGauge } from './metrics.ts'
+import {
+  type CountedMetric,
+  createGauges,
+  createMetrics,
+  type Gauge,
+  type GaugeSources,
+  labelledGauge,
+  type Meters,
+  type Metrics,
+  type MetricsOptions,
+  measureLoopDelay,
+} from './metrics.ts'
+
+interface SignalsDeps extends GaugeSources {
+  readonly meters: Meters
+  /** Metrics of other parts of the gateway. */
+  readonly more: readonly CountedMetric[]
+  readonly brownouts: () => readonly TenantBrownouts[]
+  readonly now: () => number
+  readonly log: Logger
+  readonly share: MetricsOptions['share']
+}
+
+/** The signals of a running gateway for its operators, besides the lines of calls. */
+interface Signals {
+  readonly metrics: Metrics
+  readonly stop: () => void
+}
+
+const LOOK_FOR_BROWNOUTS_EVERY_MS = 10_000
+
+/** Opens the metrics, measures the event loop and announces brownouts, until it is stopped. */
+export function openSignals(deps: SignalsDeps): Signals {
+  const { meters, more, brownouts: all, now, log, share } = deps
+  const brownouts = createBrownoutSignals({ all, now, log })
+  brownouts.look()
+  const looking = setInterval(brownouts.look, LOOK_FOR_BROWNOUTS_EVERY_MS).unref()
+  const stopMeasuring = measureLoopDelay(meters)
+  return {
+    metrics: createMetrics({
+      counted: [
+        ...Object.values(meters).map(({ metric }) => metric),
+        ...createGauges(deps),
+        ...brownouts.gauges,
+        ...more,
+      ],
+      share,
+    }),
+    stop: () => {
+      clearInterval(looking)
+      stopMeasuring()
+    },
+  }
+}
 
 /** The brownouts of a tenant; of all callers if the tenant is empty. */
 export interface TenantBrownouts {
