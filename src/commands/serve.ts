@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
 import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { unwritableReason } from '../bookings/record.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
@@ -90,6 +91,7 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger, newStor
     throw listenFailure(error, config)
   })
   setFlagsFromString(HEAP_FLAG)
+  collectAtRest()
   // The embedded store starts a thread when it needs one.
   dropPermissions({ keepThreads: store.engine === 'sqlite' })
   const { url, adminUrl: admin } = gateway
@@ -117,4 +119,30 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger, newStor
   await endOfLog(log)
   // A request that the service has not answered yet would keep the process alive beyond the grace.
   process.exit(0)
+}
+
+const LOOK_EVERY_MS = 1_000
+/** The part of the time in which the event loop works. */
+const BUSY = 0.05
+/** A gateway is at rest after so many looks at which it is not busy. */
+const LOOKS_AT_REST = 3
+
+/**
+ * Collects garbage once whenever the gateway comes to rest. V8 collects when objects are made, so a gateway that nobody calls would
+ * keep the memory of its start, or of its last rush.
+ */
+function collectAtRest(): void {
+  let seen = performance.eventLoopUtilization()
+  let looksAtRest = 0
+  setInterval(() => {
+    const { utilization } = performance.eventLoopUtilization(seen)
+    looksAtRest = utilization > BUSY ? 0 : looksAtRest + 1
+    if (looksAtRest === LOOKS_AT_REST) {
+      setFlagsFromString('--expose-gc')
+      // This kind of collection gives memory back to the system.
+      runInNewContext('gc')({ type: 'major', flavor: 'last-resort' })
+    }
+    // The collection itself is no work that ends a rest.
+    seen = performance.eventLoopUtilization()
+  }, LOOK_EVERY_MS).unref()
 }

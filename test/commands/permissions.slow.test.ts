@@ -74,6 +74,13 @@ test.each(['1', '2'])(
   },
 )
 
+test('it gives the memory of its start back to the system once nobody calls', async () => {
+  const gateway = openContainer().serve({}, ['--trace-gc'])
+  await gateway.says(/"msg":"listening"/)
+  // V8 says so of a collection that was asked for, and that gives memory back.
+  await gateway.says(/Mark-Compact \(reduce\) .* testing/)
+})
+
 test('it serves with TLS files and modules of /etc/transload over PostgreSQL', async () => {
   const { place, serve } = openContainer()
   const postgres = await startPostgres()
