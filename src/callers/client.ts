@@ -43,7 +43,7 @@ export function clientCredentials(deps: CredentialsDeps): Credentials {
   })
 
   function credentialsOf(scheme: Scheme, decide: (turns: Turns<Known>, header: string, isAccepted: boolean) => void) {
-    const { find, open } = createAcceptedCredentials<Known>()
+    const { kept, open } = createAcceptedCredentials<Known>()
     const turns = createTurns<Known>({
       atOnce: AT_ONCE,
       atOnceOfSource: Math.min(AT_ONCE_OF_SOURCE, config.UPSTREAM_CONNECTIONS),
@@ -57,9 +57,9 @@ export function clientCredentials(deps: CredentialsDeps): Credentials {
       return { account, caller, accepted: passThroughWith(header, account) }
     }
     const decided: Decided = (header, isAccepted) => decide(turns, header, isAccepted)
-    const known = (header: string) => (find(header) ?? open(header, make(header), decided)).value
+    const known = (header: string) => (kept.get(header) ?? open(header, make(header), decided)).value
     return {
-      find,
+      kept,
       enter: (incoming: IncomingMessage, { source }: Share, header: string) =>
         turns.enter(incoming, source.name, header, () => known(header)),
     }
@@ -104,7 +104,7 @@ export function clientCredentials(deps: CredentialsDeps): Credentials {
     identify: (incoming, share) => {
       const { authorization } = incoming.headers
       if (!authorization) throw missingCredential(incoming)
-      const known = translated.find(authorization)
+      const known = translated.kept.get(authorization)
       const caller = known?.acceptance.isProven() ? known.value.caller : undefined
       return caller ?? arrive(incoming, share, authorization)
     },
@@ -112,7 +112,7 @@ export function clientCredentials(deps: CredentialsDeps): Credentials {
     passThrough: (incoming, streams, share) => {
       const header = incoming.headers.authorization
       if (header === undefined) return { ...config.V2_BASE_URL, ...NO_CREDENTIAL }
-      const known = passed.find(header)
+      const known = passed.kept.get(header)
       return known?.acceptance.isProven() ? known.value.accepted : passUnproven(incoming, header, streams, share)
     },
     ownCaller: (tenant) => (tenant === ownId ? own : undefined),
@@ -184,7 +184,7 @@ interface Accepted<T> {
 
 /** Accepted credentials, by the `Authorization` header that carries them. */
 interface AcceptedCredentials<T> {
-  readonly find: (header: string) => Accepted<T> | undefined
+  readonly kept: { readonly get: (header: string) => Accepted<T> | undefined }
   /**
    * Makes the entry of a header that is not accepted yet. Acceptance stores it, and a refusal removes it again.
    * `decided` is called for both.
@@ -212,7 +212,7 @@ export function createAcceptedCredentials<T>(): AcceptedCredentials<T> {
     sizeCalculation: (_entry, { length }) => Math.max(LEAST_BYTES, ACCOUNT_BYTES + SPELLINGS * length),
   })
   return {
-    find: (header) => kept.get(header),
+    kept,
     open: (header, value, decided = () => undefined) => {
       let provenUntil = Number.NEGATIVE_INFINITY
       const acceptance: Acceptance = {

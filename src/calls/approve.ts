@@ -3,7 +3,6 @@ import { type Bookings, outcomeUnknown, underWayStill } from '../bookings/bookin
 import type { Config } from '../config/config.ts'
 import { type ErrorCode, type GatewayError, gatewayError } from '../errors.ts'
 import { toGatewayError } from '../http/answers.ts'
-import type { Action } from '../mapping/action.ts'
 import { isSuccess } from '../service/exchange.ts'
 import { refusal } from '../service/failures.ts'
 import { type Sending, type Service, shipmentRead } from '../service/service.ts'
@@ -34,11 +33,6 @@ export interface ApproveDeps {
   readonly xref: Xref
   readonly exclusive: Exclusive
   readonly approvalBooks: Config['APPROVAL_BOOKS']
-}
-
-/** Tells if an action approves a quote: it is about a quote and may leave a shipment. */
-export function isApproval({ target, xrefRecord }: Action): boolean {
-  return target?.kind === 'quote' && xrefRecord?.kind === 'shipment'
 }
 
 /**

@@ -75,12 +75,14 @@ export function recordOf({ request, found, body, own, settings }: Plan, reply: u
   const replied = idAt(reply, xrefRecord.id)
   const id = replied ?? found.id
   if (id === undefined) return undefined
-  const { ofCaller, ofService } = compiled.replyNames
   const names: string[] = []
+  const serviceNames: string[] = []
   for (const [, name] of namesIn(request, xrefRecord.names)) names.push(name)
   const [given] = names
-  names.push(...namesAt(reply, ofCaller))
-  const serviceNames = namesAt(reply, ofService)
+  for (const { place, givenBy } of compiled.replyNames) {
+    const name = idAt(reply, place)
+    if (name !== undefined) (givenBy === 'caller' ? names : serviceNames).push(name)
+  }
   // Reading a booking shows the number of the quote that it was made from.
   if (kind === 'shipment' && own !== undefined) names.push(own)
   const vin = xrefRecord.disambiguateBy && sent(xrefRecord.disambiguateBy)
@@ -106,15 +108,6 @@ export function recordOf({ request, found, body, own, settings }: Plan, reply: u
       ? known
       : undefined
   return { kind, id, names, serviceNames, vin: vinKey(vin), own, facts }
-}
-
-function namesAt(reply: unknown, places: readonly string[]): string[] {
-  const names: string[] = []
-  for (const place of places) {
-    const name = idAt(reply, place)
-    if (name !== undefined) names.push(name)
-  }
-  return names
 }
 
 /** Returns the VIN of a shipment of one vehicle. */

@@ -6,7 +6,6 @@ import type { Caller, Credentials } from '../callers/caller.ts'
 import type { Prove } from '../callers/prove.ts'
 import { GatewayError, gatewayError, untranslatable } from '../errors.ts'
 import { requireMethod } from '../http/routing.ts'
-import type { Action } from '../mapping/action.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { Problem } from '../mapping/fields.ts'
 import { SUPPORT } from '../messages.ts'
@@ -16,7 +15,7 @@ import { isSuccess, NoReply, type UpstreamReply } from '../service/exchange.ts'
 import { unansweredError } from '../service/failures.ts'
 import { type Sending, type Service, shipmentRead, withoutCredential } from '../service/service.ts'
 import type { Xref } from '../xref/xref.ts'
-import { type ApproveDeps, approve, isApproval } from './approve.ts'
+import { type ApproveDeps, approve } from './approve.ts'
 import { type BookDeps, book } from './book.ts'
 import { freeCanceled, isShownAsGone } from './canceled.ts'
 import { findTarget, NOTHING_FOUND, namesIn } from './find.ts'
@@ -97,9 +96,9 @@ async function answerVersion1(
   deps: LegacyCallDeps,
 ): Promise<Answer> {
   const { tenant, profile } = caller
-  const { action } = request.compiled
-  const { notIdempotent, doneWhenStatus, mergeInto } = action.service
-  const brownout = brownoutError(action, profile.deprecation, deps.now)
+  const { action, isApproval } = request.compiled
+  const { notIdempotent = false, doneWhenStatus, mergeInto } = action.service
+  const brownout = brownoutError(notIdempotent || isApproval, profile.deprecation, deps.now)
   // A booking that was made before is answered from its record, whenever it is repeated.
   if (brownout && !notIdempotent) throw brownout
   // Until the service has accepted a credential, nothing is looked up or claimed for it. A new quote proves it by itself.
@@ -113,7 +112,7 @@ async function answerVersion1(
   const isFinal = ({ field }: Problem) => !mayStand || request.textOf(field) === undefined
   if (plan.problems.some(isFinal)) throw untranslatable(plan.problems)
   if (notIdempotent) return book(plan, headers, caller, sending, deps, brownout)
-  if (isApproval(action)) return approve(plan, tenant, sending, deps)
+  if (isApproval) return approve(plan, tenant, sending, deps)
 
   const updated = mergeInto && (await update(plan, tenant, sending, deps.merge))
   const reply = updated ? updated.body : await deps.send(plan, sending)
@@ -142,9 +141,9 @@ async function answerVersion2(
   sending: Sending,
   { service, bookings, xref, now }: LegacyCallDeps,
 ): Promise<Answer> {
-  const brownout = brownoutError(action, profile.deprecation, now)
-  if (brownout) throw brownout
   const { doneWhenStatus, notIdempotent: mayBook = false } = action.service
+  const brownout = brownoutError(mayBook, profile.deprecation, now)
+  if (brownout) throw brownout
   const { method, path } = toService
   let reply: UpstreamReply
   try {
@@ -159,15 +158,15 @@ async function answerVersion2(
   return unchanged(withoutCredential(reply, sending.account))
 }
 
-/** Returns the error of a legacy call in a brownout; undefined outside of one, and for a booking that it spares. */
+/** Returns the error of a legacy call in a brownout; undefined outside of one, and for a call that may book where it spares these. */
 function brownoutError(
-  action: Action | undefined,
+  mayBook: boolean,
   { windows, coversBookings, sunset, guide }: Deprecation,
   now: () => number,
 ): GatewayError | undefined {
   if (windows.length === 0) return undefined
   const window = windowAt(windows, now())
-  if (!window || (!coversBookings && action && books(action))) return undefined
+  if (!window || (mayBook && !coversBookings)) return undefined
   const seconds = Math.max(1, Math.ceil((window.end - now()) / 1000))
   return gatewayError(
     'brownout',
@@ -179,9 +178,6 @@ function brownoutError(
     { headers: { 'Retry-After': String(seconds) } },
   )
 }
-
-/** Tells if an action may make a shipment. */
-const books = (action: Action): boolean => action.service.notIdempotent === true || isApproval(action)
 
 const DATE_CHARACTERS = 10
 const MINUTE_CHARACTERS = 16

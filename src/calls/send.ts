@@ -1,5 +1,4 @@
 import { gatewayError, oneLine, untranslatable } from '../errors.ts'
-import type { Action } from '../mapping/action.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import type { Problem } from '../mapping/fields.ts'
 import { type Changes, entryWith } from '../mapping/overlay.ts'
@@ -10,7 +9,7 @@ import { isSuccess } from '../service/exchange.ts'
 import { refusal, replyToChange } from '../service/failures.ts'
 import { readOf, type Sending, type Service, type ServiceRequest, shipmentRead } from '../service/service.ts'
 import { thingKey } from '../text/service-text.ts'
-import { type Exclusive, isApproval } from './approve.ts'
+import type { Exclusive } from './approve.ts'
 import { numberUnknown, vinOf } from './find.ts'
 import type { Told } from './legacy-answer.ts'
 import { changingFields, notUnderstood, type Plan } from './plan.ts'
@@ -65,7 +64,7 @@ export function createSendPlan({
         throw gatewayError('service-refused/not-served', {}, { status: BAD_GATEWAY, serviceStatus: reply.status })
       }
       if (!isSuccess(reply.status)) throw refusalOf(plan, reply)
-      body = verified(action, reply, id)
+      body = verified(request.compiled, reply, id)
     }
     inspect(action.name, body)
     return body
@@ -106,10 +105,10 @@ export function createSendPlan({
 export const refusalOf = ({ request }: Plan, reply: UpstreamReply) => refusal(reply, request.compiled.nameFields)
 
 /** Returns the body of a reply that its action accepts; throws for any other reply. */
-function verified(action: Action, reply: UpstreamReply, id: string): unknown {
+function verified({ action, isApproval }: CompiledAction, reply: UpstreamReply, id: string): unknown {
   const { target, service } = action
   if (target?.kind === 'shipment') return shipmentWithId(reply, id).body
-  if (target?.kind === 'quote') return isApproval(action) ? approvalOf(reply, id) : changeOf(reply, 'quote', id)
+  if (target?.kind === 'quote') return isApproval ? approvalOf(reply, id) : changeOf(reply, 'quote', id)
   return service.notIdempotent ? bookedShipment(reply).body : newQuote(reply)
 }
 

@@ -3,7 +3,7 @@ import type { Draft } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { isSuccess } from '../service/exchange.ts'
 import { readJson } from '../service/service.ts'
-import { isStructure, scalarText } from '../text/json.ts'
+import { isObject, isStructure, scalarText } from '../text/json.ts'
 import { serviceId } from '../text/service-text.ts'
 
 /*
@@ -231,8 +231,6 @@ function underOwnId(body: Readonly<Draft>, id: string): Readonly<Draft> {
 
 /** Compares two ids. The service may write the letters of an id in another case. */
 export const isSameId = (one: string, other: string): boolean => one.toLowerCase() === other.trim().toLowerCase()
-
-const isObject = (value: unknown): value is Readonly<Draft> => isStructure(value) && !Array.isArray(value)
 
 /** Returns the body of a reply; undefined if it is not JSON. */
 export function parsedOrNothing(reply: Pick<UpstreamReply, 'body'>): unknown {

@@ -51,13 +51,15 @@ export interface ReplyTranslation {
 /** An action whose rows are compiled into steps. Pure: no clock, no store, no network. */
 export interface CompiledAction {
   readonly action: Action
+  /** True if it approves a quote: it is about a quote and may leave a shipment. */
+  readonly isApproval: boolean
   readonly fields: FieldIndex
   /** The fields that are written to the service. */
   readonly written: readonly string[]
   /** The place of each field that one row moves. */
   readonly movedTo: ReadonlyMap<string, string>
-  /** The places of a reply with names that a caller sends, such as its reference, and with names that the service gave. */
-  readonly replyNames: { readonly ofCaller: readonly string[]; readonly ofService: readonly string[] }
+  /** The places of a reply that have names: ones that a caller sends, such as its reference, or ones that the service gave. */
+  readonly replyNames: readonly { readonly place: string; readonly givenBy: 'caller' | 'service' }[]
   /** Translates version 1 to version 2. */
   readonly request: (fields: Fields, context: RequestContext) => RequestTranslation
   /** Returns the facts to remember. A value that cannot be read is left out: the call does not need it. */
@@ -97,19 +99,18 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
   const blank = blankReply(action.reply)
 
   const isSent = (place: string) => action.request.some((row) => row.kind === 'move' && row.v2 === place)
-  const replyNames = action.xrefRecord?.replyNames ?? []
-
   return {
     action,
+    isApproval: action.target?.kind === 'quote' && action.xrefRecord?.kind === 'shipment',
     fields,
     written: action.request.filter(({ kind }) => kind !== 'v1Only' && kind !== 'ref').flatMap(fieldsOf),
     movedTo: new Map(
       action.request.flatMap((row) => (row.kind === 'move' ? [[row.v1, row.v2] as const] : [])).reverse(),
     ),
-    replyNames: {
-      ofCaller: replyNames.filter(isSent),
-      ofService: replyNames.filter((place) => !isSent(place)),
-    },
+    replyNames: (action.xrefRecord?.replyNames ?? []).map((place) => ({
+      place,
+      givenBy: isSent(place) ? 'caller' : 'service',
+    })),
     request: ({ values, problems: sorting }, { settings, facts, namedBy, explanations }) => {
       const body: Draft = {}
       const problems = [...sorting]

@@ -1,4 +1,4 @@
-import { isStructure, scalarText, setMember } from '../text/json.ts'
+import { isObject, isStructure, scalarText, setMember } from '../text/json.ts'
 import { FIELD_LIMIT, shownText } from '../text/service-text.ts'
 import { type Draft, dropAt, leaves, placeOf, putAt, valueAt } from './paths.ts'
 import { compileReply, encoded } from './reply.ts'
@@ -169,5 +169,5 @@ function merge(whole: Draft, sent: Draft, entry: number): void {
 
 /** Returns an object as it is, and an empty one for anything else: nothing can be merged into it. */
 function asDraft(value: unknown): Draft {
-  return isStructure(value) && !Array.isArray(value) ? (value as Draft) : {}
+  return isObject(value) ? value : {}
 }

@@ -1,4 +1,4 @@
-import { isStructure } from '../text/json.ts'
+import { isObject } from '../text/json.ts'
 
 /** A place in a version-2 body, parsed once: `vehicles[0].year` → `['vehicles', 0, 'year']`. */
 export type Place = readonly (string | number)[]
@@ -76,7 +76,7 @@ export function dropAt(holder: unknown, place: Place, at = 0): void {
 export function* leaves(value: unknown, path = ''): Generator<readonly [path: string, value: unknown]> {
   if (Array.isArray(value) && value.length > 0) {
     for (const [index, entry] of value.entries()) yield* leaves(entry, `${path}[${index}]`)
-  } else if (isStructure(value) && !Array.isArray(value) && Object.keys(value).length > 0) {
+  } else if (isObject(value) && Object.keys(value).length > 0) {
     for (const [key, entry] of Object.entries(value)) yield* leaves(entry, path === '' ? key : `${path}.${key}`)
   } else if (path !== '') {
     yield [path, value]

@@ -25,6 +25,11 @@ export function isStructure(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !JSON.isRawJSON(value)
 }
 
+/** Tells whether a value is an object with members. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
+}
+
 /** Sets a member of any name: assigning to `__proto__` would set the prototype. */
 export function setMember(object: object, name: string, value: unknown): void {
   if (name !== '__proto__') (object as Record<string, unknown>)[name] = value

@@ -4,14 +4,14 @@ import { expect, test } from 'vitest'
 import { createAcceptedCredentials } from '../../src/callers/client.ts'
 
 test('an accepted credential gives way to ten thousand others, or fewer that are long', () => {
-  const { find, open } = createAcceptedCredentials<number>()
+  const { kept, open } = createAcceptedCredentials<number>()
   const accept = (header: string) => open(header, () => 0).acceptance.accepted()
   accept('first')
   for (let i = 0; i < 9_000; i += 1) accept(`Basic ${i}`)
-  expect(find('first')).toBeDefined()
+  expect(kept.get('first')).toBeDefined()
   for (let i = 9_000; i < 19_000; i += 1) accept(`Basic ${i}`)
-  expect(find('first')).toBeUndefined()
+  expect(kept.get('first')).toBeUndefined()
   accept('first')
   for (let i = 0; i < 2_000; i += 1) accept(`Basic ${i} ${'x'.repeat(8_000)}`)
-  expect(find('first')).toBeUndefined()
+  expect(kept.get('first')).toBeUndefined()
 })

@@ -53,7 +53,7 @@ function inBatches<T, R>(
   function gather(): void {
     if (isGathering || running >= CONCURRENT_BATCHES || waiting.length === 0) return
     isGathering = true
-    afterGathering(() => waiting.length, start)
+    afterGathering(waiting, start)
   }
 
   function start(): void {

@@ -197,7 +197,7 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
   function gather(): void {
     if (isGathering || unsent.length === 0 || (sent.length > 0 && !isWaiting)) return
     isGathering = true
-    afterGathering(() => unsent.length, flush)
+    afterGathering(unsent, flush)
   }
 
   function flush(): void {
