@@ -126,7 +126,7 @@ test('the log of a gateway has nothing that a terminal obeys', async () => {
   const script = `import { createLog } from '${ROOT}/src/observe/log.ts'
     import { createEndOfCall } from '${ROOT}/src/observe/end-of-call.ts'
     import { beginCall } from '${ROOT}/src/observe/call.ts'
-    import { createMeters } from '${ROOT}/src/observe/meters.ts'
+    import { createMeters } from '${ROOT}/src/observe/metrics.ts'
     const log = createLog('info')
     const nasty = ${JSON.stringify(NASTY)}
     log.warn({ err: new Error(nasty) }, 'warned')

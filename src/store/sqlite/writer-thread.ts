@@ -1,9 +1,10 @@
-import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { parentPort, receiveMessageOnPort } from 'node:worker_threads'
 import { backoffMs } from '../../tools/elapsed.ts'
 import { StoreTooNew } from '../store.ts'
 import {
   type Connection,
   damaged,
+  type FileIdentity,
   FilesLost,
   isDamage,
   isNoDatabase,
@@ -27,11 +28,11 @@ const CHECKPOINT_WRITES = 1_500
 
 if (!parentPort) throw new Error('This module runs as a worker thread.')
 const port = parentPort
-// `workerData` is untyped; only `startWriter` starts this worker.
-const { path, room, file, now: startedAt = Date.now(), mustExist = false } = workerData as WorkerData
+/** The store, which the first message names. */
+let data: WorkerData
 let connection: Connection | undefined
 /** The file that was opened first: as long as the process lives, the store is in no other. */
-let identity = file
+let identity: FileIdentity | undefined
 /** The count of the last commit. */
 let commits: number | undefined
 let writesSinceCheckpoint = 0
@@ -42,12 +43,13 @@ let retry: NodeJS.Timeout | undefined
 
 function connect(): Connection {
   const isKnown = identity !== undefined
+  const { path, room, now = Date.now(), mustExist = false } = data
   const opened = openConnection({
     path,
     file: identity,
     mustExist: mustExist || isKnown,
     commits,
-    now: startedAt,
+    now,
     room: room?.[0] ?? 0,
   })
   identity = opened.guard.identity
@@ -138,7 +140,7 @@ function probe(): void {
 function stamp(): void {
   if (!connection || lost) return
   try {
-    keepStamp(connection.session, path)
+    keepStamp(connection.session, data.path)
   } catch {
     // The next write tells what is wrong with the store.
   }
@@ -165,7 +167,7 @@ function markUp(): void {
  * lost stays open instead: a new one would lead to other files.
  */
 function markDown(failure: unknown): void {
-  const error = identity && isDamage(failure) ? damaged(path, messageOf(failure)) : failure
+  const error = identity && isDamage(failure) ? damaged(data.path, messageOf(failure)) : failure
   if (error instanceof FilesLost && connection) markLost(connection, error)
   else disconnect()
   failures += 1
@@ -216,7 +218,21 @@ function arrived(first?: string): WriteCall[] {
 
 const nextMessage = (): string | undefined => receiveMessageOnPort(port)?.message
 
-port.on('message', (first: string) => {
+/** Opens the store. */
+function open(given: WorkerData): void {
+  data = given
+  identity = given.file
+  watching = setInterval(watch, WATCH_EVERY_MS)
+  stamping = setInterval(stamp, STAMP_EVERY_MS)
+  failures = 1
+  probe()
+}
+
+let watching: NodeJS.Timeout | undefined
+let stamping: NodeJS.Timeout | undefined
+
+port.on('message', (first: WorkerData | string) => {
+  if (typeof first !== 'string') return open(first)
   serve(arrived(first))
   const some = steps
   steps = []
@@ -230,8 +246,3 @@ port.on('message', (first: string) => {
   disconnect()
   port.close()
 })
-
-const watching = setInterval(watch, WATCH_EVERY_MS)
-const stamping = setInterval(stamp, STAMP_EVERY_MS)
-failures = 1
-probe()

@@ -1,10 +1,11 @@
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { afterGathering } from '../../tools/collections.ts'
 import { backoffMs } from '../../tools/elapsed.ts'
 import type { StoreState } from '../state.ts'
 import { StoreDown, StoreTooNew } from '../store.ts'
 import { damaged, type FileIdentity, NotAStore } from './connection.ts'
 import type { WriteName } from './session.ts'
+import { takeThread } from './thread.ts'
 
 /** One write, on its way to the thread. */
 export interface WriteCall {
@@ -29,7 +30,7 @@ export interface WriteResult {
  * Messages go as JSON: V8 clones one string many times faster than the objects in it.
  */
 
-/** A message to the worker. */
+/** Any later message to the worker. */
 export type WriterRequest =
   /** `steps` are housekeeping: each is a commit of its own, after the calls, which do not wait for it. */
   { readonly calls: readonly WriteCall[]; readonly steps: readonly WriteCall[] } | { readonly close: true }
@@ -43,7 +44,7 @@ export type WriterReply =
   | { readonly ready: true; readonly file: FileIdentity }
   | { readonly ready: false; readonly error: string; readonly kind: 'down' | 'too-new' | 'not-a-store' | 'lost' }
 
-/** The data that the writing thread starts with. */
+/** The first message to the worker. */
 export interface WorkerData {
   readonly path: string
   /** The file that this process has opened before; undefined at the start. */
@@ -109,13 +110,8 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
   let isDamaged = false
 
   function start(): void {
-    // The worker runs from the same kind of file as this module: .ts in development, .js once built.
-    const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
-    const thread = new Worker(new URL(`./writer-thread${extension}`, import.meta.url), {
-      workerData: { ...data, now: now(), file },
-      // See `openOnce`: a descriptor that ends with the thread would release locks of other connections.
-      trackUnmanagedFds: false,
-    })
+    const thread = takeThread()
+    thread.postMessage({ ...data, now: now(), file } satisfies WorkerData)
     worker = thread
     let cause = 'it ended'
     thread.on('message', receive)

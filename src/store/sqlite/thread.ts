@@ -1,0 +1,38 @@
+import { Worker } from 'node:worker_threads'
+
+/** A thread that was started early, and that no store has yet. */
+let early: Worker | undefined
+
+/**
+ * Starts the thread of an embedded store that is about to be opened: Node takes as long to start a thread as the program to read
+ * its configuration. Where it cannot start, the store tells why.
+ */
+export function startThreadEarly(): void {
+  try {
+    const thread = newThread()
+    const forget = () => {
+      if (early === thread) early = undefined
+    }
+    thread.once('error', forget).once('exit', forget).unref()
+    early = thread
+  } catch {
+    early = undefined
+  }
+}
+
+/** Returns a thread that waits for its `WorkerData`. */
+export function takeThread(): Worker {
+  const thread = early ?? newThread()
+  early = undefined
+  thread.ref()
+  return thread
+}
+
+function newThread(): Worker {
+  // The thread runs from the same kind of file as this module: .ts in development, .js once built.
+  const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
+  return new Worker(new URL(`./writer-thread${extension}`, import.meta.url), {
+    // See `openOnce`: a descriptor that ends with the thread would release locks of other connections.
+    trackUnmanagedFds: false,
+  })
+}
