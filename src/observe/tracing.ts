@@ -77,23 +77,34 @@ export async function openTracing(options: TracingOptions): Promise<Tracing | un
     }
   }
 
+  function beginSpan(call: Call, incoming: IncomingMessage): Context {
+    // An instrumentation of Node's server may have begun a span of its own.
+    const active = context.active()
+    const isTraced = trace.getSpan(active) !== undefined
+    const parent = isTraced ? active : propagation.extract(ROOT_CONTEXT, incoming.headers)
+    const kind = isTraced ? SpanKind.INTERNAL : SpanKind.SERVER
+    const attributes = serverAttributes(call, incoming, options)
+    const method = attributes['http.request.method']
+    const span = tracer.startSpan(
+      `${method === OTHER_METHOD ? 'HTTP' : method} ${call.route}`,
+      { kind, attributes },
+      parent,
+    )
+    const own = trace.setSpan(parent, span)
+    spans.set(call, span)
+    call.trace = traceIn(own)
+    return own
+  }
+
   return {
     run: (call, incoming, work) => {
-      // An instrumentation of Node's server may have begun a span of its own.
-      const active = context.active()
-      const isTraced = trace.getSpan(active) !== undefined
-      const parent = isTraced ? active : propagation.extract(ROOT_CONTEXT, incoming.headers)
-      const kind = isTraced ? SpanKind.INTERNAL : SpanKind.SERVER
-      const attributes = serverAttributes(call, incoming, options)
-      const method = attributes['http.request.method']
-      const span = tracer.startSpan(
-        `${method === OTHER_METHOD ? 'HTTP' : method} ${call.route}`,
-        { kind, attributes },
-        parent,
-      )
-      const own = trace.setSpan(parent, span)
-      spans.set(call, span)
-      call.trace = traceIn(own)
+      let own: Context
+      try {
+        own = beginSpan(call, incoming)
+      } catch {
+        // An SDK that fails, as in a sampler of the operator, takes no call with it.
+        return work()
+      }
       return context.with(own, work)
     },
     end: (call, status) => {

@@ -19,8 +19,14 @@ export const exporter = new InMemorySpanExporter()
 /** The spans of the gateway as they began and ended, in order. Their times are of different clocks. */
 export const moments: string[] = []
 
+/** The fault of the SDK, for a test. */
+export const fault = { isOn: false }
+
 const inOrder: SpanProcessor = {
-  onStart: ({ name }) => void moments.push(`${name} begins`),
+  onStart: ({ name }) => {
+    if (fault.isOn) throw new Error('The SDK fails.')
+    moments.push(`${name} begins`)
+  },
   onEnd: ({ name }) => void moments.push(`${name} ends`),
   forceFlush: async () => {},
   shutdown: async () => {},

@@ -4,12 +4,12 @@ import { request as httpRequest } from 'node:http'
 import { text as textOf } from 'node:stream/consumers'
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base'
-import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { book } from '../bookings/desk.ts'
 import { get, OWN, post, startGateway } from '../gateway.ts'
-import { exporter, moments, unloadSdk } from './sdk.ts'
+import { exporter, fault, moments, unloadSdk } from './sdk.ts'
 
 describe('with an SDK', () => {
   const TRACE_ID = '0af7651916cd43dd8448eb211c80319c'
@@ -37,6 +37,16 @@ describe('with an SDK', () => {
       sent.on('error', reject).end(body && JSON.stringify(body))
     })
   }
+
+  test('a call goes on without a span if the SDK fails', async () => {
+    const gateway = await startGateway({ env: OWN })
+    fault.isOn = true
+    onTestFinished(() => {
+      fault.isOn = false
+    })
+    expect(await send(gateway, '/getShippingQuote.php', quoteExample)).toContain('"Cost"')
+    expect(spans()).toEqual([])
+  })
 
   test('a call, the store and the service have spans of one trace', async () => {
     const gateway = await startGateway({ env: OWN })
