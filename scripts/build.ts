@@ -30,6 +30,7 @@ const isApart = (id: string) => APART.some((name) => id === name || id.startsWit
 const PARTS = {
   start: ['src/cli.ts'],
   healthcheck: ['src/commands/healthcheck.ts'],
+  thread: ['src/commands/early-thread.ts'],
   serve: ['src/commands/serve.ts', 'src/store/sqlite/sqlite.ts'],
   gateway: ['src/gateway.ts'],
 }

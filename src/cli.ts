@@ -1,9 +1,7 @@
-import cluster from 'node:cluster'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { CommandFailed, reportFailure, UsageError } from './commands/failures.ts'
 import { endWhenOutputCloses } from './commands/output.ts'
 import { programVersion } from './config/version.ts'
-import { startThreadEarly } from './store/sqlite/thread.ts'
 
 /** Runs with the operands of the command line and an object of its options; returns the exit code. */
 type Run = (...args: never[]) => number | Promise<number>
@@ -77,7 +75,8 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       'V2_BASE_URL=https://service.example.com PORT=80 WORKERS=2 transload serve',
     ],
     load: async () => {
-      if (opensEmbeddedStore(process.env)) startThreadEarly()
+      const { startStoreThread } = await import('./commands/early-thread.ts')
+      startStoreThread()
       return (await import('./commands/serve.ts')).serve
     },
   },
@@ -436,11 +435,6 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     examples: ['PORT=8081 transload demo'],
     load: async () => (await import('./demo/demo.ts')).demo,
   },
-}
-
-/** Tells if a gateway opens an embedded store in this process. A mistake costs only time or an idle thread. */
-function opensEmbeddedStore({ STORE_URL = '', WORKERS = '1' }: NodeJS.ProcessEnv): boolean {
-  return !/^\s*(memory|postgres)/i.test(STORE_URL) && (cluster.isWorker || Number(WORKERS) === 1)
 }
 
 /** Runs the command that the arguments name, or `serve` without arguments; returns the exit code. */

@@ -182,6 +182,7 @@ class Holding implements Share {
     this.#gate = gate
     this.#usage = usage
     this.#reply = reply
+    // Only requests have a reply.
     if (reply && source.isBehindProxy) this.#count('requests', 1)
   }
 

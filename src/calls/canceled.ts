@@ -1,6 +1,5 @@
 import type { Bookings } from '../bookings/bookings.ts'
-import type { UpstreamReply } from '../service/exchange.ts'
-import { isSuccess } from '../service/exchange.ts'
+import { isSuccess, type UpstreamReply } from '../service/exchange.ts'
 import type { Xref } from '../xref/xref.ts'
 import { isCanceled, isGone, saidOfCancellation, shipmentNamed } from './verify.ts'
 

@@ -21,8 +21,7 @@ import type { Explanation } from '../mapping/request.ts'
 import type { Settings } from '../mapping/row.ts'
 import { messageText } from '../messages.ts'
 import type { Call } from '../observe/call.ts'
-import type { Address, Outgoing, Service } from '../service/service.ts'
-import { withPlaceholder } from '../service/service.ts'
+import { type Address, type Outgoing, type Service, withPlaceholder } from '../service/service.ts'
 import { isUuid } from '../text/service-text.ts'
 import type { Xref } from '../xref/xref.ts'
 import { lookUp, NOTHING_FOUND, namingOf } from './find.ts'
@@ -155,7 +154,7 @@ export function explainPlan(plan: Plan, to: Destination): DryRun {
 }
 
 /** Explains the plan of a version-2 body, leaf by leaf; body and reply pass unchanged. */
-function explainVersion2({ action, parse, toService }: Version2Plan, to: Destination): DryRun {
+function explainVersion2({ compiled: { action }, parse, toService }: Version2Plan, to: Destination): DryRun {
   const body = parse()
   const written = write(to.service.outgoing(toService, to.address), to.address)
   return {

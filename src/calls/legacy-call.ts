@@ -136,13 +136,13 @@ async function answerVersion1(
 
 /** Passes a version-2 body on, and the service's reply back; a canceled shipment frees the key of its booking. */
 async function answerVersion2(
-  { action, toService, id }: Version2Plan,
+  { compiled, toService, id }: Version2Plan,
   { tenant, profile }: Caller,
   sending: Sending,
   { service, bookings, xref, now }: LegacyCallDeps,
 ): Promise<Answer> {
-  const { doneWhenStatus, notIdempotent: mayBook = false } = action.service
-  const brownout = brownoutError(mayBook, profile.deprecation, now)
+  const { doneWhenStatus, notIdempotent: mayBook = false } = compiled.action.service
+  const brownout = brownoutError(mayBook || compiled.isApproval, profile.deprecation, now)
   if (brownout) throw brownout
   const { method, path } = toService
   let reply: UpstreamReply
@@ -158,7 +158,7 @@ async function answerVersion2(
   return unchanged(withoutCredential(reply, sending.account))
 }
 
-/** Returns the error of a legacy call in a brownout; undefined outside of one, and for a call that may book where it spares these. */
+/** Returns the error of a legacy call in a brownout; undefined outside of one, and for bookings that it spares. */
 function brownoutError(
   mayBook: boolean,
   { windows, coversBookings, sunset, guide }: Deprecation,

@@ -1,14 +1,12 @@
 import { gatewayError } from '../errors.ts'
-import type { Action } from '../mapping/action.ts'
 import type { Endpoint } from '../mapping/catalog.ts'
-import type { RequestContext } from '../mapping/compile.ts'
+import type { CompiledAction, RequestContext } from '../mapping/compile.ts'
 import { type ExplainedRequest, explainRequestTranslation } from '../mapping/explain.ts'
 import { meantField, type Problem } from '../mapping/fields.ts'
 import { type Draft, valueAt } from '../mapping/paths.ts'
 import type { Note } from '../mapping/request.ts'
 import type { Settings } from '../mapping/row.ts'
-import type { ServiceRequest } from '../service/service.ts'
-import { serviceRequest } from '../service/service.ts'
+import { type ServiceRequest, serviceRequest } from '../service/service.ts'
 import { type Found, missingName, PLAIN_NAME } from './find.ts'
 import type { Version1, Version2 } from './read-request.ts'
 
@@ -30,7 +28,7 @@ export interface Plan {
 /** The plan of a call with a version-2 body. */
 export interface Version2Plan {
   /** The action that the path implies for such a body. */
-  readonly action: Action
+  readonly compiled: CompiledAction
   readonly parse: Version2['parse']
   readonly toService: ServiceRequest
   /** The id of the shipment that the body names; undefined where it creates one. */
@@ -88,16 +86,15 @@ function contextOf({ approved, quote, namedBy }: Found, settings: Settings): Req
 
 /** Plans a call with a version-2 body, which goes unchanged to the endpoint that its path implies. */
 export function planVersion2({ parse, text }: Version2, endpoint: Endpoint): Version2Plan {
-  const action = endpoint.choose(undefined)?.action
-  if (!action) {
-    throw gatewayError('path-unknown/version-2', {})
-  }
-  if (!action.target) return { action, parse, toService: serviceRequest(action, text, undefined), id: undefined }
+  const compiled = endpoint.choose(undefined)
+  if (!compiled) throw gatewayError('path-unknown/version-2', {})
+  const { action } = compiled
+  if (!action.target) return { compiled, parse, toService: serviceRequest(action, text, undefined), id: undefined }
   const id = valueAt(parse(), ['id'])
   if (typeof id !== 'string' || id.trim() === '') {
     throw gatewayError('number-missing', { kind: action.target.kind })
   }
-  return { action, parse, toService: serviceRequest(action, text, id), id }
+  return { compiled, parse, toService: serviceRequest(action, text, id), id }
 }
 
 /** Returns the problems of an update in which nothing that was sent can change anything. */

@@ -1,7 +1,6 @@
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Draft } from '../mapping/paths.ts'
-import type { UpstreamReply } from '../service/exchange.ts'
-import { isSuccess } from '../service/exchange.ts'
+import { isSuccess, type UpstreamReply } from '../service/exchange.ts'
 import { readJson } from '../service/service.ts'
 import { isObject, isStructure, scalarText } from '../text/json.ts'
 import { serviceId } from '../text/service-text.ts'

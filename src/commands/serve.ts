@@ -91,7 +91,7 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger, newStor
     throw listenFailure(error, config)
   })
   setFlagsFromString(HEAP_FLAG)
-  collectAtRest()
+  collectAfterStart()
   // The embedded store starts a thread when it needs one.
   dropPermissions({ keepThreads: store.engine === 'sqlite' })
   const { url, adminUrl: admin } = gateway
@@ -121,28 +121,21 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger, newStor
   process.exit(0)
 }
 
-const LOOK_EVERY_MS = 1_000
+/** A gateway that nobody has called by then is at rest. */
+const REST_AFTER_MS = 2_000
 /** The part of the time in which the event loop works. */
 const BUSY = 0.05
-/** A gateway is at rest after so many looks at which it is not busy. */
-const LOOKS_AT_REST = 3
 
 /**
- * Collects garbage once whenever the gateway comes to rest. V8 collects when objects are made, so a gateway that nobody calls would
- * keep the memory of its start, or of its last rush.
+ * Gives the garbage of the start back to the system if the gateway is at rest: V8 would keep it until many objects are made. Only
+ * once, and not from a gateway at work, because such a collection throws compiled code away, too.
  */
-function collectAtRest(): void {
-  let seen = performance.eventLoopUtilization()
-  let looksAtRest = 0
-  setInterval(() => {
-    const { utilization } = performance.eventLoopUtilization(seen)
-    looksAtRest = utilization > BUSY ? 0 : looksAtRest + 1
-    if (looksAtRest === LOOKS_AT_REST) {
-      setFlagsFromString('--expose-gc')
-      // This kind of collection gives memory back to the system.
-      runInNewContext('gc')({ type: 'major', flavor: 'last-resort' })
-    }
-    // The collection itself is no work that ends a rest.
-    seen = performance.eventLoopUtilization()
-  }, LOOK_EVERY_MS).unref()
+function collectAfterStart(): void {
+  const start = performance.eventLoopUtilization()
+  const collect = () => {
+    if (performance.eventLoopUtilization(start).utilization > BUSY) return
+    setFlagsFromString('--expose-gc')
+    runInNewContext('gc')({ type: 'major', flavor: 'last-resort' })
+  }
+  setTimeout(collect, REST_AFTER_MS).unref()
 }

@@ -58,7 +58,7 @@ export interface CompiledAction {
   readonly written: readonly string[]
   /** The place of each field that one row moves. */
   readonly movedTo: ReadonlyMap<string, string>
-  /** The places of a reply that have names: ones that a caller sends, such as its reference, or ones that the service gave. */
+  /** The places of a reply that have names: a caller's, such as its reference, or the service's. */
   readonly replyNames: readonly { readonly place: string; readonly givenBy: 'caller' | 'service' }[]
   /** Translates version 1 to version 2. */
   readonly request: (fields: Fields, context: RequestContext) => RequestTranslation
@@ -99,6 +99,7 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
   const blank = blankReply(action.reply)
 
   const isSent = (place: string) => action.request.some((row) => row.kind === 'move' && row.v2 === place)
+
   return {
     action,
     isApproval: action.target?.kind === 'quote' && action.xrefRecord?.kind === 'shipment',

@@ -177,6 +177,7 @@ const ACCEPTED_LATELY_MS = 60_000
 /** A call of an unproven credential is not retried after this time, because it may hold one of few connections. */
 const UNPROVEN_RETRIES_MS = 2_000
 const UNAUTHORIZED = 401
+
 /**
  * Parses the body of a successful reply, keeping all digits; undefined if it is empty, as some are. The error of a reply to a
  * change says that it may have been made.

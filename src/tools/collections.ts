@@ -81,7 +81,7 @@ export function createKeyedMutex(): KeyedMutex {
 /** The longest wait for others. */
 const GATHER_MS = 5
 
-/** Calls `then` once a turn of the event loop adds no item to a list: those that arrive one after the other share what they cost. */
+/** Calls `then` once a turn of the event loop adds no item to a list: those that come together share what they cost. */
 export function afterGathering(items: { readonly length: number }, then: () => void): void {
   const until = performance.now() + GATHER_MS
   let gathered = 0

@@ -74,7 +74,7 @@ test.each(['1', '2'])(
   },
 )
 
-test('it gives the memory of its start back to the system once nobody calls', async () => {
+test('it gives the garbage of its start back to the system if nobody calls', async () => {
   const gateway = openContainer().serve({}, ['--trace-gc'])
   await gateway.says(/"msg":"listening"/)
   // V8 says so of a collection that was asked for, and that gives memory back.

@@ -3,11 +3,8 @@ import { Worker } from 'node:worker_threads'
 /** A thread that was started early, and that no store has yet. */
 let early: Worker | undefined
 
-/**
- * Starts the thread of an embedded store that is about to be opened: Node takes as long to start a thread as the program to read
- * its configuration. Where it cannot start, the store tells why.
- */
-export function startThreadEarly(): void {
+/** Starts the thread of a store that is about to be opened. If it cannot start, the store tells why. */
+export function startThread(): void {
   try {
     const thread = newThread()
     const forget = () => {

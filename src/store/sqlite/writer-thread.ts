@@ -218,6 +218,9 @@ function arrived(first?: string): WriteCall[] {
 
 const nextMessage = (): string | undefined => receiveMessageOnPort(port)?.message
 
+let watching: NodeJS.Timeout | undefined
+let stamping: NodeJS.Timeout | undefined
+
 /** Opens the store. */
 function open(given: WorkerData): void {
   data = given
@@ -227,9 +230,6 @@ function open(given: WorkerData): void {
   failures = 1
   probe()
 }
-
-let watching: NodeJS.Timeout | undefined
-let stamping: NodeJS.Timeout | undefined
 
 port.on('message', (first: WorkerData | string) => {
   if (typeof first !== 'string') return open(first)

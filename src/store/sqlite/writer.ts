@@ -27,10 +27,10 @@ export interface WriteResult {
 }
 
 /*
- * Messages go as JSON: V8 clones one string many times faster than the objects in it.
+ * All messages but the first go as JSON: V8 clones one string many times faster than the objects in it.
  */
 
-/** Any later message to the worker. */
+/** A message to the worker. */
 export type WriterRequest =
   /** `steps` are housekeeping: each is a commit of its own, after the calls, which do not wait for it. */
   { readonly calls: readonly WriteCall[]; readonly steps: readonly WriteCall[] } | { readonly close: true }

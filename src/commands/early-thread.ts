@@ -1,0 +1,15 @@
+import cluster from 'node:cluster'
+import { startThread } from '../store/sqlite/thread.ts'
+
+const OTHER_ENGINES = /^\s*(?:memory|postgres)/i
+
+/**
+ * Starts the thread of the embedded store before anything else is loaded, if this process is going to open one. Node takes as long
+ * for it as the gateway for its configuration. A mistake costs an idle thread.
+ */
+export function startStoreThread(): void {
+  const { STORE_URL = '', WORKERS = '1' } = process.env
+  // The primary of several workers opens no store.
+  const opensStore = cluster.isWorker || Number(WORKERS) === 1
+  if (opensStore && !OTHER_ENGINES.test(STORE_URL)) startThread()
+}
