@@ -7,7 +7,7 @@ import { type Deprecation, deprecationOf } from '../migration/deprecation.ts'
 import type { Share } from '../observe/call.ts'
 import { type Account, type AccountOptions, openAccount, type Taken } from '../service/account.ts'
 import { basicPair } from '../service/credential.ts'
-import type { Connected, Upstream } from '../service/upstream.ts'
+import type { ServiceCredential, Upstream } from '../service/upstream.ts'
 import type { SigningKey } from '../webhook-signature.ts'
 import type { BrowserChecks } from './browsers.ts'
 import type { Limits } from './limits.ts'
@@ -39,7 +39,7 @@ interface Profile {
 }
 
 /** The address and credential of a passed-through call. */
-export interface PassThrough extends Connected, Pick<Account, 'prefix'> {
+export interface PassThrough extends ServiceCredential, Pick<Account, 'prefix'> {
   /** Undefined where the call names no client. */
   readonly tenant?: string | undefined
   /** The caller's own header, or the function that returns the one for the service; undefined sends none. */

@@ -79,14 +79,14 @@ export function createShares(config: ShareConfig, trusted?: Networks): Shares {
     }
   }
   const known = new WeakMap<Connection, Caller>()
-  const callerOn = (connection: Connection): Caller => {
-    const caller = known.get(connection) ?? callerAt(plainAddress(connection.remoteAddress), false)
+  const newCallerOn = (connection: Connection): Caller => {
+    const caller = callerAt(plainAddress(connection.remoteAddress), false)
     known.set(connection, caller)
     return caller
   }
   return {
     connect: (socket) => {
-      const caller = callerOn(socket)
+      const caller = newCallerOn(socket)
       const lacking = shortage(quotas.connections, total.connections, caller.usage.connections, 1)
       if (lacking && !caller.source.isEverybody) return undefined
       const holding = new Holding(gate, caller)
@@ -94,7 +94,7 @@ export function createShares(config: ShareConfig, trusted?: Networks): Shares {
       return () => holding.leave()
     },
     open: (incoming, reply) => {
-      const caller = known.get(incoming.socket) ?? callerOn(incoming.socket)
+      const caller = known.get(incoming.socket) ?? newCallerOn(incoming.socket)
       const isOfProxy = trusted !== undefined && caller.source.isEverybody
       return new Holding(gate, isOfProxy ? callerAt(addressOf(incoming, trusted), true) : caller, reply)
     },

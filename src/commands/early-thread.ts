@@ -4,8 +4,8 @@ import { startThread } from '../store/sqlite/thread.ts'
 const OTHER_ENGINES = /^\s*(?:memory|postgres)/i
 
 /**
- * Starts the thread of the embedded store before anything else is loaded, if this process is going to open one. Node takes as long
- * for it as the gateway for its configuration. A mistake costs an idle thread.
+ * Starts the thread of the embedded store before anything else is loaded, if this process is going to open that store. Node takes
+ * as long for it as the gateway for its configuration. The variables are not checked yet: a wrong guess leaves a thread idle.
  */
 export function startStoreThread(): void {
   const { STORE_URL = '', WORKERS = '1' } = process.env

@@ -414,7 +414,7 @@ const HTTP_1_0_OR_LATER = /^1\.[01]$/
 const MAX_HEADERS = 200
 
 /** Returns the reason to refuse a request that Node accepts and other servers read differently. */
-export function refusal({ rawHeaders, headers, httpVersion, method, url }: IncomingMessage): Refusal | undefined {
+function refusal({ rawHeaders, headers, httpVersion, method, url }: IncomingMessage): Refusal | undefined {
   if (!HTTP_1_0_OR_LATER.test(httpVersion)) return refusals.version
   if (method === 'TRACE' || method === 'CONNECT') return unsupported(method)
   if (!url?.startsWith('/')) return refusals.target
@@ -440,7 +440,7 @@ function isHost(host: string): boolean {
 }
 
 /** Refuses a method that concerns proxies. */
-export const unsupported = (method: string): Refusal => ({
+const unsupported = (method: string): Refusal => ({
   status: refusals.method.status,
   message: refusals.method.message.replace('{method}', method),
 })
@@ -452,8 +452,7 @@ const PARSER_REFUSALS: ReadonlyMap<string, Refusal> = new Map<string, Refusal>([
 ])
 
 /** Returns the refusal for an error code of Node's parser. */
-export const parserRefusal = (code: string | undefined): Refusal =>
-  PARSER_REFUSALS.get(code ?? '') ?? refusals.malformed
+const parserRefusal = (code: string | undefined): Refusal => PARSER_REFUSALS.get(code ?? '') ?? refusals.malformed
 
 /** Closes the connection after the answer, because the rest of a refused request is not read. */
 const headersOf = ({ headers, body }: Answer, incoming: IncomingMessage | undefined) => ({
@@ -465,12 +464,12 @@ const headersOf = ({ headers, body }: Answer, incoming: IncomingMessage | undefi
 })
 
 /** Answers a request with its refusal. */
-export function refuse(outgoing: ServerResponse, answer: Answer): void {
+function refuse(outgoing: ServerResponse, answer: Answer): void {
   outgoing.writeHead(answer.status, headersOf(answer, outgoing.req)).end(answer.body)
 }
 
 /** Returns a refusal as bytes, for a connection without a response to write to. */
-export function refusalBytes(answer: Answer, incoming: IncomingMessage | undefined): string {
+function refusalBytes(answer: Answer, incoming: IncomingMessage | undefined): string {
   const { status, body } = answer
   const lines = Object.entries(headersOf(answer, incoming)).map(([name, value]) => `${name}: ${value}`)
   return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n')

@@ -60,8 +60,7 @@ export function createCounter(name: string, help: string, labels: readonly strin
   const counts = createSeries(labels, () => ({ value: 0 }))
   return {
     add: (by, ...values) => {
-      const series =
-        counts.known.get((values.length === 1 && values[0]) || values.join(SEPARATOR))?.[1] ?? counts.of(values)
+      const series = counts.known.get(values.join(SEPARATOR))?.[1] ?? counts.of(values)
       series.value += by
     },
     metric: metric({ name, help, type: 'counter', aggregator: 'sum' }, () =>
@@ -128,8 +127,7 @@ export function createHistogram(
     })
   return {
     observe: (seconds, ...values) => {
-      const series =
-        durations.known.get((values.length === 1 && values[0]) || values.join(SEPARATOR))?.[1] ?? durations.of(values)
+      const series = durations.known.get(values.join(SEPARATOR))?.[1] ?? durations.of(values)
       let bucket = 0
       while (bucket < bounds.length && seconds > (bounds[bucket] ?? 0)) bucket += 1
       series.buckets[bucket] = (series.buckets[bucket] ?? 0) + 1

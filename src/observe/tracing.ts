@@ -102,7 +102,7 @@ export async function openTracing(options: TracingOptions): Promise<Tracing | un
       try {
         own = beginSpan(call, incoming)
       } catch {
-        // An SDK that fails, as in a sampler of the operator, takes no call with it.
+        // The call goes on without a span if the SDK fails, as in a sampler of the operator.
         return work()
       }
       return context.with(own, work)

@@ -21,7 +21,7 @@ export interface Upstream {
    * Returns the connections of a credential; one for a single request if the service has not accepted the credential, or if
    * `usesOwn`: the service may be closing a kept one right now, and then it is unknown if it read the request.
    */
-  readonly line: (credential: Connected, usesOwn?: boolean) => Line
+  readonly line: (credential: ServiceCredential, usesOwn?: boolean) => Line
   /** Returns the state of the kept connections. */
   readonly stats: () => UpstreamStats
   /** Counts the tokens that were asked for, by outcome. */
@@ -29,8 +29,8 @@ export interface Upstream {
   readonly close: () => Promise<void>
 }
 
-/** A credential at an address of the service, as its connections know it. */
-export interface Connected {
+/** A credential at an address of the service, as far as its connections depend on it. */
+export interface ServiceCredential {
   readonly origin: string
   /** Separates its connections and TLS sessions from those of other credentials, once the service has accepted it. */
   readonly pool: string
@@ -109,7 +109,7 @@ export function openUpstream(
     ofOrigin.set(name, { pool, line, usedUntil: performance.now() + CONNECTION_AGE_MS })
     return line
   }
-  const line = ({ origin, pool: name, acceptance }: Connected, usesOwn = false): Line => {
+  const line = ({ origin, pool: name, acceptance }: ServiceCredential, usesOwn = false): Line => {
     const isShared = acceptance.isProven()
     if (!usesOwn && isShared) {
       const known = pools.get(origin)?.get(name)
