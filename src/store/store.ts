@@ -11,7 +11,7 @@ import type { Scoreboard } from './scoreboard.ts'
  * while the engine cannot answer, and works again once it can. The engine sets every time that it stores, by a clock that
  * all gateways of the store share: PostgreSQL's own, or the machine's.
  */
-export interface Store extends Xref, Claims, Locks, Events, Scoreboard, Doubts, Pruning, CopyReads, CopyWrites {
+export interface Store extends Names, Claims, Locks, Events, Scoreboard, Doubts, Pruning, CopyReads, CopyWrites {
   readonly engine: 'memory' | 'sqlite' | 'postgres'
   /** True while the engine answers. */
   ready(): boolean
@@ -26,98 +26,143 @@ export type Kind = 'quote' | 'shipment'
 /** The origin of a name: the caller's own, such as a `ReferenceNumber`, or the service's, such as its `number`. */
 export type GivenBy = 'caller' | 'service'
 
-/** A name that a version-1 caller uses, and the service's id for it. One name may stand for several VINs. */
-export interface Link {
+/**
+ * A name, and the id of a thing that bears it. For quotes, a name means the newest one: it replaces the one before. Shipments bear a
+ * name side by side.
+ */
+export interface Name {
   readonly tenant: string
   readonly kind: Kind
   readonly name: string
-  /** Upper case; empty for quotes, and for bookings without one. */
-  readonly vin: string
   readonly id: string
   readonly givenBy: GivenBy
   /** When the name was given to this id, in milliseconds since 1970. */
   readonly at: number
 }
 
-/** A link that is to be written. */
-export type NewLink = Omit<Link, 'at'> & {
+/** A name that is to be written. */
+export type NewName = Omit<Name, 'at'> & {
   /**
-   * The time of another link, or one from an import.
-   * @default the time of the write
+   * The time of another name, or one from an import.
+   * @default the time of the write, or the stored time if this id has the name already
    */
   readonly at?: number | undefined
 }
 
-/** The remembered data of a quote or shipment. */
-export interface Thing {
+/** The state of a quote's approval: none, sent, perhaps with an outcome that is never known, or approved. */
+export type Approval = '' | 'sent' | 'approved'
+
+/** A quote, and what is remembered of it. */
+export interface Quote {
   readonly tenant: string
   readonly id: string
   /** The caller's own `ShipmentNumber` for it; empty if it has none. */
   readonly own: string
-  /** Data that a later call may lack; null once forgotten. */
+  /** The names that the caller gave it. */
+  readonly names: readonly string[]
+  /** Data that a later booking may lack; null once forgotten. */
   readonly facts: Facts | null
+  /** The price as the caller was told it; empty if it is not known. */
+  readonly price: string
+  readonly approval: Approval
+  /** Other ids that the reply to the approval named: one of them may be that of its shipment. */
+  readonly idsInApproval: readonly string[]
+  /** When its facts were written, in milliseconds since 1970. */
+  readonly at: number
+}
+
+/** The parts of a quote that are to be written; the others stay, or are blank in a new row. Facts, names, and own number come together. */
+export type QuoteChange = Pick<Quote, 'tenant' | 'id'> & Partial<Omit<Quote, 'tenant' | 'id' | 'at'>>
+
+/** A vehicle as a booking or the service tells of it; what is not known is empty. */
+export interface Vehicle {
+  /** Upper case, without blanks. */
+  readonly vin: string
+  readonly year: string
+  readonly make: string
+  readonly model: string
+}
+
+/** What the service last showed of a shipment: `gone` is one that it does not know any more. */
+export type ShipmentState = 'live' | 'canceled' | 'gone'
+
+/** A shipment that a name, a booking, or a read has told of. */
+export interface StoredShipment {
+  readonly tenant: string
+  readonly id: string
+  /** The caller's own `ShipmentNumber` for it; empty if it has none. */
+  readonly own: string
+  /** Its vehicles as they were last shown, or as they were booked; empty if neither is known. */
+  readonly vehicles: readonly Vehicle[]
+  /** VINs that its vehicles had before, each with the VIN that the vehicle has now; empty if it is not known which vehicle had it. */
+  readonly formerVins: Readonly<Record<string, string>>
+  readonly state: ShipmentState
   /** When it was written, in milliseconds since 1970. */
   readonly at: number
 }
 
-/** A link, and what is remembered of its id. */
-export interface Named extends Link {
-  readonly thing: Omit<Thing, 'tenant' | 'id'> | undefined
-}
+/** The parts of a shipment that are to be written; the others stay, or are blank (`live`) in a new row. */
+export type ShipmentChange = Pick<StoredShipment, 'tenant' | 'id'> & Partial<Omit<StoredShipment, 'tenant' | 'id' | 'at'>>
 
-/** A thing that is to be written. */
-export type NewThing = Omit<Thing, 'at'>
+/** A name, and what is stored of the thing that bears it. */
+export interface Named extends Name {
+  readonly quote: Quote | undefined
+  readonly shipment: StoredShipment | undefined
+}
 
 export type Facts = Readonly<Record<string, string | number>>
 
-/** Links, and a thing, that are written together. */
-export interface XrefWrite {
-  readonly links: readonly NewLink[]
-  readonly thing?: NewThing
+/** Names, a quote, and a shipment that are written together. */
+export interface NamesWrite {
+  readonly names: readonly NewName[]
+  readonly quote?: QuoteChange | undefined
+  readonly shipment?: ShipmentChange | undefined
 }
 
-/** Reads of the record of names. */
+/** Reads of the record of names. Ids that are UUIDs are found in any case of their letters. */
 export interface NameReads {
-  /** Returns every link of a name: the caller's own names first, then the newest first, then the later write first. */
-  links(tenant: string, name: string): Promise<readonly Link[]>
   /**
-   * Returns the links of a name in the same order, with what is remembered of their ids; for a name that has none, those in
-   * another case of its letters, a thousand at most.
+   * Returns every bearer of a name, with what is stored of it: the caller's own names first, then the newest first, then the
+   * later write first; for a name that nothing bears, those in another case of its letters, a thousand at most.
    */
   named(tenant: string, name: string): Promise<readonly Named[]>
-  thing(tenant: string, id: string): Promise<Thing | undefined>
+  quote(tenant: string, id: string): Promise<Quote | undefined>
+  shipment(tenant: string, id: string): Promise<StoredShipment | undefined>
 }
 
 export interface NameWrites {
   /**
-   * Writes links and things in one durable step. A link replaces the one with the same key: the last write is the newest,
-   * regardless of `at`, and the `at` of a key never goes back. A thing replaces the one with the same tenant and id.
+   * Writes names, and the given parts of a quote and a shipment, in one durable step. The last write of a quote's name is the
+   * newest, regardless of `at`; the `at` of a name never goes back.
    */
-  put(write: XrefWrite): Promise<void>
-  /** Removes links in one durable step, except those that stand for another id by now; returns how many. */
-  unlink(links: readonly LinkToId[]): Promise<number>
-  /** Writes many links in one durable step; an existing link with another id is kept and listed, unless `replace`. */
-  load(links: readonly NewLink[], options: { readonly replace: boolean }): Promise<LoadResult>
+  put(write: NamesWrite): Promise<void>
+  /** Removes names in one durable step, except those of quotes that stand for another id by now; returns how many. */
+  unlink(names: readonly NameOfId[]): Promise<number>
+  /** Writes many names in one durable step; a quote's name that stands for another id is kept and listed, unless `replace`. */
+  load(names: readonly LoadedName[], options: { readonly replace: boolean }): Promise<LoadResult>
 }
 
 /** The durable record from names to ids. */
-export interface Xref extends NameReads, NameWrites {
-  /** Yields every link after `after`, ordered by tenant, name, giver, kind and VIN; safe during other writes. */
-  scan(options: { readonly tenant?: string; readonly after?: LinkKey }): AsyncIterable<readonly Link[]>
+export interface Names extends NameReads, NameWrites {
+  /** Yields every name after `after`, ordered by tenant, name, giver, kind, and id; safe during other writes. */
+  scan(options: { readonly tenant?: string; readonly after?: NameOfId }): AsyncIterable<readonly LoadedName[]>
 }
 
-/** The key of a link. A name that the service gave never replaces the same name of the caller. */
-export type LinkKey = Pick<Link, 'tenant' | 'name' | 'givenBy' | 'kind' | 'vin'>
+/** A name, and the id that it stands for. A name that the service gave never replaces the same name of the caller. */
+export type NameOfId = Pick<Name, 'tenant' | 'name' | 'givenBy' | 'kind' | 'id'>
 
-/** A link, and the id that it stands for. */
-export type LinkToId = LinkKey & Pick<Link, 'id'>
+/** A name of an export or import. */
+export type LoadedName = NewName & {
+  /** The VIN of a shipment of one vehicle; empty for others. An import adds it to a shipment of which no vehicle is known. */
+  readonly vin: string
+}
 
 interface LoadResult {
   readonly written: number
-  /** Links that existed already with the same id. */
+  /** Names that the same id had already. */
   readonly same: number
-  /** Links that were not written, each with the existing one. */
-  readonly conflicts: readonly { readonly asked: NewLink; readonly found: Link }[]
+  /** Names that were not written, each with the existing one. */
+  readonly conflicts: readonly { readonly asked: LoadedName; readonly found: Name }[]
 }
 
 /** The states of a booking's key. A `freed` key was canceled or settled as not booked; like `refused`, it may be claimed again. */
@@ -138,6 +183,8 @@ export interface Claim {
   readonly instance: string
   readonly reference: string
   readonly vin: string
+  /** The vehicle as the booking tells of it: JSON of its `year`, `make`, and `model`, in the form that tells vehicles apart. */
+  readonly vehicle: string
   /** The service's id; empty until booked. */
   readonly shipment: string
   /** The answer of a replay, as JSON; empty until booked. */
@@ -153,6 +200,11 @@ export type NewClaim = Omit<
   Claim,
   'state' | 'version' | 'createdAt' | 'changedAt' | 'shipment' | 'reply' | 'expires'
 > & {
+  /**
+   * True if the key is that of the reference: then one vehicle is booked once under it. Claims of further vehicles have the same key
+   * with a number.
+   */
+  readonly isOfReference: boolean
   /**
    * The time after the claim when a `booked` key is free again.
    * @default never
@@ -199,6 +251,8 @@ export interface ClaimFilter {
 export interface ClaimReads {
   findClaim(tenant: string, key: string): Promise<Claim | undefined>
   claimByHandle(handle: string): Promise<Claim | undefined>
+  /** Returns the claims of a reference, oldest first. */
+  claimsOfReference(tenant: string, reference: string): Promise<readonly Claim[]>
   /** Returns the claims of a shipment, in whatever case they and the asker spell its UUID. */
   claimsOfShipment(tenant: string, shipment: string): Promise<readonly Claim[]>
   /** Returns claims, oldest first unless `newest`, at most `limit` (1,000 by default). */
@@ -210,7 +264,8 @@ export interface ClaimReads {
 export interface Claims extends ClaimReads {
   /**
    * Takes the key, durably, if it is free: never seen, `refused`, `freed`, or `booked` and expired. One of any number of
-   * callers and gateways wins; the others get the claim that holds the key.
+   * callers and gateways wins; the others get the claim that holds the key. Under a reference, a claim that is not free holds the key
+   * unless the wanted vehicle provably is another one; then the wanted booking gets a claim of its own.
    */
   claim(wanted: NewClaim): Promise<{ readonly won: boolean; readonly claim: Claim }>
   /**
@@ -220,7 +275,7 @@ export interface Claims extends ClaimReads {
   change(
     claim: Pick<Claim, 'tenant' | 'key' | 'version'>,
     change: ClaimChange,
-    names?: XrefWrite,
+    names?: NamesWrite,
   ): Promise<Claim | undefined>
   /**
    * Renews the lease of an instance. Returns true if the renewal before is younger than this: between the two, no other
