@@ -97,6 +97,8 @@ export interface StoredShipment {
   /** VINs that its vehicles had before, each with the VIN that the vehicle has now; empty if it is not known which vehicle had it. */
   readonly formerVins: Readonly<Record<string, string>>
   readonly state: ShipmentState
+  /** The id of the quote that it was booked or approved from; empty if there is none. */
+  readonly quote: string
   /** When it was written, in milliseconds since 1970. */
   readonly at: number
 }
@@ -128,6 +130,8 @@ export interface NameReads {
   named(tenant: string, name: string): Promise<readonly Named[]>
   quote(tenant: string, id: string): Promise<Quote | undefined>
   shipment(tenant: string, id: string): Promise<StoredShipment | undefined>
+  /** Returns the shipments that were booked or approved from a quote, the newest first. */
+  shipmentsOfQuote(tenant: string, quote: string): Promise<readonly StoredShipment[]>
 }
 
 export interface NameWrites {
