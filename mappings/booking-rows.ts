@@ -5,7 +5,7 @@ import { lossy } from '../src/mapping/keeps.ts'
 import { fieldsOf } from '../src/mapping/row-parts.ts'
 import { email, phone, state, text, vin, year, zipcode } from './codecs.ts'
 
-/** The names that a caller may give a shipment, in the order in which they are tried. */
+/** The fields that name a shipment. They never change it. */
 export const shipmentNames = [
   'ShipmentNumber',
   'ReferenceNumber',
@@ -16,14 +16,13 @@ export const shipmentNames = [
 ] as const
 
 /** The fields that only name the shipment. */
-export const nameRows: readonly Row[] = shipmentNames
-  .filter((name) => name !== 'ReferenceNumber')
-  .map((name) => ref(name, 'names the shipment: its id stands in the path'))
+export const nameRows: readonly Row[] = shipmentNames.map((name) =>
+  ref(name, 'names the shipment: its id stands in the path'),
+)
 
 /** The fields of a call that needs only the name of a shipment. */
 export const namingRows = (why: string): readonly Row[] => [
   ...nameRows,
-  ref('ReferenceNumber', 'names the shipment: its id stands in the path'),
   ref('VinNo', 'chooses among several shipments of one name'),
   ...v1Only(['ActionName'], 'the path decides the action'),
   ...v1Only(

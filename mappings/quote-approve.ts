@@ -11,6 +11,7 @@ const otherFields = [...tripRows({ update: true }), ...quoteOnlyRows, ...custome
 /** Accepts a quote. Where the service shows no shipment of it, the call answers `No` in place of these rows' `Yes`. */
 export const quoteApprove = action({
   name: 'quote.approve',
+  verb: 'approve',
   summary: 'Accept a quote: the trip is booked if the service shows a shipment of it; else the answer says `No`.',
   family: 'quote',
   legacy: {
@@ -20,7 +21,6 @@ export const quoteApprove = action({
   },
   service: { method: 'POST', path: '/v2/quote/{quote_id}/approve' },
   target: { kind: 'quote', namedBy: quoteNames },
-  xrefRecord: { kind: 'shipment', id: 'shipment_id', names: quoteNames },
   request: [
     ...v1Only(['ActionName'], 'chooses the action; version 2 has a path for each'),
     ref('ShipmentNumber', namesIt),

@@ -5,6 +5,7 @@ import { customerFacts, quoteExample, quoteNames, quoteOnlyRows, tripRows } from
 /** Prices a trip. */
 export const quoteGet = action({
   name: 'quote.get',
+  verb: 'quote',
   summary: 'Price a trip between two postal codes.',
   family: 'quote',
   legacy: {
@@ -14,7 +15,7 @@ export const quoteGet = action({
     byDefault: true,
   },
   service: { method: 'POST', path: '/v2/quote' },
-  xrefRecord: { kind: 'quote', id: 'shipment_id', names: quoteNames },
+  givesNames: quoteNames,
   request: [...tripRows({ update: false }), ...quoteOnlyRows],
   remember: customerFacts,
   reply: [move('Cost', 'price', money, { required: true }), callerNumber('ShipmentNumber', 'shipment_id')],

@@ -5,6 +5,7 @@ import { customerFacts, quoteNames, quoteOnlyRows, tripRows } from './quote-rows
 /** Changes a quote: the sent fields replace those that the quote was made with. */
 export const quoteUpdate = action({
   name: 'quote.update',
+  verb: 'quote',
   summary: 'Change a quote and price it again.',
   family: 'quote',
   legacy: {
@@ -15,7 +16,7 @@ export const quoteUpdate = action({
   service: { method: 'PUT', path: '/v2/quote/{quote_id}' },
   target: { kind: 'quote', namedBy: quoteNames },
   quoteNamedBy: quoteNames,
-  xrefRecord: { kind: 'quote', id: 'shipment_id', names: quoteNames },
+  givesNames: quoteNames,
   request: [...tripRows({ update: true }), ...quoteOnlyRows],
   remember: customerFacts,
   reply: [

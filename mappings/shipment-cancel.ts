@@ -4,11 +4,12 @@ import { wholeShipmentRows } from './shipment-rows.ts'
 
 export const shipmentCancel = action({
   name: 'shipment.cancel',
+  verb: 'cancel',
   summary: 'Cancel a shipment; canceling it again succeeds.',
   family: 'shipment',
   legacy: { method: 'POST', paths: ['/deleteShipment.php'], actionNames: 'any' },
-  service: { method: 'DELETE', path: '/v2/shipments/{shipment_id}', doneWhenStatus: 'canceled' },
-  target: { kind: 'shipment', namedBy: shipmentNames, disambiguateBy: 'VinNo' },
+  service: { method: 'DELETE', path: '/v2/shipments/{shipment_id}' },
+  target: { kind: 'shipment', namedBy: shipmentNames },
   request: namingRows('a cancellation needs only the number'),
   reply: [
     message('Message', [

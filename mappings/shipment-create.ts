@@ -17,6 +17,7 @@ import { shipmentOnlyRows, wholeShipmentRows } from './shipment-rows.ts'
 /** Books a trip. */
 export const shipmentCreate = action({
   name: 'shipment.create',
+  verb: 'book',
   summary: 'Book the transport of a vehicle.',
   family: 'shipment',
   legacy: {
@@ -25,15 +26,9 @@ export const shipmentCreate = action({
     actionNames: ['MakeBooking', 'Create Shipment'],
     byDefault: true,
   },
-  service: { method: 'POST', path: '/v2/shipments', notIdempotent: true },
+  service: { method: 'POST', path: '/v2/shipments' },
   quoteNamedBy: ['ReferenceNumber'],
-  xrefRecord: {
-    kind: 'shipment',
-    id: 'id',
-    names: ['ReferenceNumber'],
-    replyNames: ['number'],
-    disambiguateBy: 'VinNo',
-  },
+  givesNames: ['ReferenceNumber'],
   requires: [
     anyOf('PickupZip', 'PickupCity'),
     anyOf('DeliveryZip', 'DeliveryCity'),

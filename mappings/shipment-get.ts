@@ -6,11 +6,12 @@ import { partIdRows, quoteOnlyPlaces, serverRows, shipmentOnlyRows, unshownKinds
 /** Reads a shipment: the rows of a booking, run backwards. */
 export const shipmentGet = action({
   name: 'shipment.get',
+  verb: 'read',
   summary: 'Read a shipment.',
   family: 'shipment',
   legacy: { method: 'GET', paths: ['/getShipment.php'], actionNames: 'any' },
   service: { method: 'GET', path: '/v2/shipments/{shipment_id}' },
-  target: { kind: 'shipment', namedBy: shipmentNames, disambiguateBy: 'VinNo' },
+  target: { kind: 'shipment', namedBy: shipmentNames },
   request: namingRows('a read needs only the number'),
   reply: [
     callerNumber('ShipmentNumber', 'number'),

@@ -13,20 +13,14 @@ import {
 /** Changes a shipment: the sent fields are merged into what the service has. */
 export const shipmentUpdate = action({
   name: 'shipment.update',
+  verb: 'update',
   summary: 'Change a shipment; fields that are not sent stay as they are.',
   family: 'shipment',
   legacy: { method: 'POST', paths: ['/updateShipment.php'], actionNames: 'any' },
-  service: { method: 'PUT', path: '/v2/shipments/{shipment_id}', mergeInto: 'current' },
-  target: { kind: 'shipment', namedBy: shipmentNames, disambiguateBy: 'VinNo' },
-  xrefRecord: {
-    kind: 'shipment',
-    id: 'id',
-    names: ['ReferenceNumber'],
-    replyNames: ['external_id', 'number'],
-    disambiguateBy: 'VinNo',
-  },
+  service: { method: 'PUT', path: '/v2/shipments/{shipment_id}' },
+  target: { kind: 'shipment', namedBy: shipmentNames },
   request: [
-    ...bookedRows,
+    ...bookedRows.filter((row) => !('v1' in row && row.v1 === 'ReferenceNumber')),
     transportTypeRow(),
     vehicleTypeRow('vehicles[0].type'),
     ...nameRows,

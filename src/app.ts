@@ -5,8 +5,9 @@ import { readBytes } from './body/bytes.ts'
 import type { BrowserChecks } from './callers/browsers.ts'
 import { commonDeprecation } from './callers/caller.ts'
 import { type DryRunDeps, dryRun, dryRunEvent, dryRunReply } from './calls/dry-run.ts'
-import { type LegacyCallDeps, legacyCall } from './calls/legacy-call.ts'
+import { legacyCall } from './calls/legacy-call.ts'
 import { type PassThroughDeps, passThrough } from './calls/pass-through.ts'
+import type { CallRooms } from './calls/rooms.ts'
 import type { Config } from './config/config.ts'
 import { gatewayError } from './errors.ts'
 import type { ReceiveEvent } from './events/receive.ts'
@@ -23,7 +24,7 @@ import { openApiAnswer } from './pages/open-api.ts'
 const PASTED_BYTES = 512 * 1024
 
 /** The dependencies of the public app. */
-export interface AppDeps extends LegacyCallDeps, DryRunDeps, PassThroughDeps, CallsDeps {
+export interface AppDeps extends CallRooms, DryRunDeps, PassThroughDeps, CallsDeps {
   readonly config: Config
   /** Decides the route of a request, on its decoded path. */
   readonly route: Router

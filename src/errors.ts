@@ -17,6 +17,7 @@ export const errorTable = {
   'path-unknown': { status: 404, title: 'Unknown path' },
   'number-unknown': { status: 404, title: 'Unknown number' },
   'method-wrong': { status: 405, title: 'Wrong method' },
+  'numbers-disagree': { status: 409, title: 'The fields name different things' },
   'several-matches': { status: 409, title: 'The number names several shipments' },
   'booking-conflict': { status: 409, title: 'The reference belongs to another booking' },
   'booking-under-way': { status: 409, title: 'The same booking is under way' },

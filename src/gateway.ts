@@ -7,7 +7,6 @@ import type { CredentialsDeps } from './callers/caller.ts'
 import { createShares } from './callers/limits.ts'
 import { openCredentials } from './callers/open.ts'
 import { createProve } from './callers/prove.ts'
-import { createMerge, createSendPlan } from './calls/send.ts'
 import type { Config } from './config/config.ts'
 import { translationSettings } from './config/translation-settings.ts'
 import { programVersion } from './config/version.ts'
@@ -17,6 +16,7 @@ import { createErrorAnswers, createRefusalAnswers } from './http/answers.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts, openListeners } from './http/listener.ts'
 import { createRouter } from './http/routing.ts'
 import type { Catalog } from './mapping/catalog.ts'
+import { openNames } from './names/names.ts'
 import { compileNetworks } from './networks.ts'
 import { observeDrift } from './observe/drift.ts'
 import { createEndOfCall, openUseCounts } from './observe/end-of-call.ts'
@@ -32,7 +32,6 @@ import { createService } from './service/service.ts'
 import { openUpstream } from './service/upstream.ts'
 import { newInstance } from './store/instance.ts'
 import type { Store } from './store/store.ts'
-import { createXref } from './xref/xref.ts'
 
 /** The dependencies and options of a gateway, besides its configuration. */
 export interface GatewayParts {
@@ -93,10 +92,10 @@ export async function openGateway(
   const settings = translationSettings(config)
   const prove = createProve(service)
   const pruning = openPruning({ config, store, log, lookEveryMs: pruneEveryMs })
-  const xref = createXref(store, config.QUOTE_MEMORY, pruning.noteUse)
+  const names = openNames(store, config.QUOTE_MEMORY, pruning.noteUse)
   const instance = newInstance()
   /** The parts that most others need. */
-  const parts = { config, catalog, store, log, upstream, service, settings, prove, xref, instance }
+  const parts = { config, catalog, store, log, upstream, service, settings, prove, names, instance }
   const shares = createShares(config, config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
   const events = openServiceEvents(config, {
     ...parts,
@@ -114,7 +113,6 @@ export async function openGateway(
     onTenants: events.setTenants,
   })
   const drift = observeDrift(catalog, log)
-  const merge = createMerge(service, store.exclusive, drift.inspect)
   const uses = openUseCounts({ ...parts, everyMs: countsEveryMs })
   const { bookings, leases } = await openBookings(config, {
     ...parts,
@@ -151,18 +149,15 @@ export async function openGateway(
     prove,
     service,
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
-    send: createSendPlan({
-      service,
-      inspect: drift.inspect,
-      onNotServed: ({ method, path }, status) =>
-        log.error({ method, path, status }, 'the service does not serve this call; check V2_BASE_URL'),
-    }),
+    inspect: drift.inspect,
+    onNotServed: ({ method, path }, status) =>
+      log.error({ method, path, status }, 'the service does not serve this call; check V2_BASE_URL'),
     receiveEvent: events.receive,
-    merge,
     exclusive: store.exclusive,
     approvalBooks: config.APPROVAL_BOOKS,
-    xref,
+    names,
     bookings,
+    replayCheckAfterMs: config.REPLAY_CHECK_AFTER,
     timeoutMs: config.UPSTREAM_TIMEOUT_MS,
     now: store.now,
     upstream,

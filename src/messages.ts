@@ -46,15 +46,25 @@ export const messages = {
   'path-unknown/action': 'Unknown action. The actions are {actions}.',
   'path-unknown/event': 'No callback is declared for this event.',
   'path-unknown/version-2': 'No version-2 endpoint matches this path. Call the version-2 API directly.',
-  'number-unknown': 'No {kind} is known by {names}. Check the number.',
+  'number-unknown': 'No {kind} found for {names}. Check the number.',
+  'number-unknown/vin': 'No vehicle with VinNo {vin} under this number. Its vehicles are {vins}. Check the VIN.',
   'number-unknown/dots': 'An id of dots alone is not valid. Check the number.',
   'method-wrong': 'This path accepts {methods}.',
-  'several-matches': 'The number names several shipments. Send the VinNo of one of them: {vins}.',
-  'several-matches/vin': 'The number names a shipment with another VinNo. Send its VinNo: {vins}.',
+  'numbers-disagree':
+    'The fields name different {kind}s, so nothing was sent: {meanings}. Send only the number of the {kind} that you mean.',
+  'several-matches':
+    'This number means several vehicles, so nothing was sent. Send one of these as VinNo: {vins}.',
+  'several-matches/vin':
+    'VinNo {vin} is not the VIN of one vehicle under this number, so nothing was sent. Its vehicles are {vins}. Send one of these as VinNo.',
+  'several-matches/cancel':
+    'VinNo {vin} is not that of a shipment with one vehicle, so nothing was canceled. The vehicles under this number are {vins}. To cancel a shipment of several vehicles, send its number without a VinNo.',
   'booking-conflict':
-    'This reference is already booked with other details ({key}). Use /updateShipment.php to change the shipment.',
-  'booking-conflict/under-way': 'Another booking with this reference is under way ({key}). Use another reference.',
-  'booking-under-way': 'The same booking is under way ({key}). Try again in a few seconds.',
+    'This reference is already booked with different details, so nothing was sent. To change the shipment, call /updateShipment.php. (Booking {key})',
+  'booking-conflict/under-way':
+    'Another booking with this reference is in progress, so this one was not sent. Wait for its result before you use another reference. (Booking {key})',
+  'booking-conflict/vin':
+    'A vehicle with VinNo {vin} was booked under this reference before ({key}), so nothing was changed. Check the VIN.',
+  'booking-under-way': 'This booking is already in progress ({key}). Send it again in a few seconds to get the result.',
   'booking-under-way/approval':
     'The quote of this booking is being approved, and nothing was sent. Send the booking again in a few seconds.',
   'shipment-changed': 'The shipment kept changing while it was updated. Send the update again.',
@@ -111,6 +121,8 @@ export const messages = {
     "The service's reply is not what was asked for: {fault}. The change may have been made or not; send it again.",
   'reply-doubtful/cancellation':
     "The service's reply is not what was asked for: {fault}. The shipment may not be canceled; cancel it again later.",
+  'reply-doubtful/accepted':
+    'The service accepted the request but has not confirmed that it is done. Read the shipment in a few minutes, before you send this again.',
   'service-unavailable': 'The service is not available. Try again later.{serviceSays}',
   'service-unavailable/proof':
     'The service does not say whether it accepts the credential; nothing was sent. Try again later.',
@@ -118,6 +130,8 @@ export const messages = {
     'The quote of this booking is approved, and the service does not say if it is a shipment already; nothing was sent. Send the booking again in a few seconds.',
   'outcome-unknown':
     'The outcome of this booking is not known, and it is not sent again. Do not book it again: give {key} to the people who run this address: they can settle it.',
+  'outcome-unknown/under-way':
+    'A booking with this reference is being sent, and its outcome is not known yet ({key}). Nothing was done. Send this again in a few seconds.',
   'outcome-unknown/approved':
     'The quote of this booking is approved, but its shipment may lack the details of the booking. Send the same booking again: it is not booked twice.',
   brownout:

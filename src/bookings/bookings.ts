@@ -5,9 +5,18 @@ import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Logger } from '../observe/log.ts'
 import { isFree } from '../store/claim.ts'
 import type { Doubt } from '../store/doubt.ts'
-import type { Claim, ClaimFilter, ClaimState, Claims, NewClaim, Store } from '../store/store.ts'
+import type {
+  Claim,
+  ClaimFilter,
+  ClaimState,
+  Claims,
+  NamesWrite,
+  NewClaim,
+  ShipmentState,
+  Store,
+  Vehicle,
+} from '../store/store.ts'
 import { createBoundedCache, createUnorderedList, type Held } from '../tools/collections.ts'
-import type { Xref, XrefRecord } from '../xref/xref.ts'
 import { createKnownDoubt, inDoubt } from './doubts.ts'
 import { type IsHeld, keepLeases, type Leases } from './leases.ts'
 import { courseOf, NotBooked } from './protocol.ts'
@@ -22,8 +31,9 @@ export interface Booking {
   readonly vin: string
   /** The caller's `Idempotency-Key`, used instead of the reference. */
   readonly idempotencyKey: string | undefined
-  /** The documented fields as they were read: two bodies are the same if their fields are, whatever their bytes. */
-  readonly fields: readonly (readonly [name: string, value: string])[]
+  readonly vehicle: Vehicle
+  /** The caller's fields as values of version 2: two bookings are the same if these are, whatever their spelling. */
+  readonly body: unknown
   /** When the call times out, in milliseconds of `performance.now()`. */
   readonly deadline: number
   /**
@@ -31,17 +41,23 @@ export interface Booking {
    * @default the booking may be sent
    */
   readonly refusal?: Error | undefined
+  /** The age from which a booking's shipment is read before its answer is repeated. */
+  readonly replayCheckAfterMs: number
+  /** Reads a shipment, and frees the key of its booking if it is gone. */
+  readonly look: (shipment: string) => Promise<ShipmentState>
 }
 
 /** A booking that the service has made. */
-export interface Made {
+export interface MadeBooking {
   readonly answer: Answer
+  /** The service's id of the shipment. */
+  readonly shipment: string
   /** Makes the numbers of the shipment resolve. */
-  readonly record: XrefRecord
+  readonly record: NamesWrite
 }
 
 /** The result of a booking, made by this call or by an earlier one. */
-export interface Booked {
+export interface BookingResult {
   readonly answer: Answer
   /**
    * A shipment that another credential of the tenant booked: this caller gets the answer only if the service lets it
@@ -51,15 +67,15 @@ export interface Booked {
 }
 
 /** A booking that a call has claimed and sends; then the call ends it, with `made` or `failed`. */
-interface Claimed {
+interface ClaimedBooking {
   readonly claim: Claim
   /** Asked right before the request is written; if it is false, nothing may be written. */
   readonly isHeld: IsHeld
-  readonly underWay: Held<UnderWay>
+  readonly underWay: Held<CallUnderWay>
 }
 
 /** A call that books or waits, even if its caller has hung up. */
-interface UnderWay {
+interface CallUnderWay {
   readonly over: PromiseWithResolvers<void>
   /** The booking that it sends; undefined before it has the claim. */
   sends: string | undefined
@@ -68,14 +84,14 @@ interface UnderWay {
 /** Sends bookings once: claims them durably, and records their outcome, even if the caller hangs up. */
 export interface Bookings {
   /** Claims a booking durably, for a call that sends it now, or returns the answer of the call that did. */
-  readonly claim: (booking: Booking) => Promise<Claimed | Booked>
+  readonly claim: (booking: Booking) => Promise<ClaimedBooking | BookingResult>
   /** Records a booking that the service made; then it may be answered. */
-  readonly made: (claimed: Claimed, made: Made) => Promise<Booked>
+  readonly made: (claimed: ClaimedBooking, made: MadeBooking) => Promise<BookingResult>
   /**
    * Records what the error of a booking proves, and returns the error that the call is answered with. `NotBooked` says that the
    * service made nothing.
    */
-  readonly failed: (claimed: Claimed, error: unknown) => Promise<unknown>
+  readonly failed: (claimed: ClaimedBooking, error: unknown) => Promise<unknown>
   /** Frees the keys of the bookings whose shipment has one of these ids, in any spelling, and is gone. */
   readonly free: FreeKeys
   /** Does the same, and tries again with every heartbeat while the store fails. */
@@ -83,8 +99,9 @@ export interface Bookings {
   readonly later: WriteLater
   /** Returns true if a booking has this shipment. */
   readonly isBooked: (tenant: string, shipment: string) => Promise<boolean>
-  /** Returns the bookings of a tenant that are under way or whose outcome is not known. */
-  readonly pending: (tenant: string) => Promise<readonly Claim[]>
+  /** Returns the claims of a tenant's reference, in every state. */
+  readonly underReference: (tenant: string, reference: string) => Promise<readonly Claim[]>
+  readonly ofShipment: (tenant: string, shipment: string) => Promise<readonly Claim[]>
   /** Starts no more bookings; resolves when none is under way in this gateway. */
   readonly drain: () => Promise<void>
 }
@@ -115,18 +132,16 @@ interface BookingsDeps {
 
 /** The pause after which a call that waits for another gateway's booking looks at it again. */
 const LOOK_AGAIN_MS = 200
-/** More than the bookings of one tenant that are ever under way or in doubt. */
-const ALL = 1_000_000
 
 /** Makes the claims and the records by which a booking is sent once. */
 export function createBookings(deps: BookingsDeps): Bookings {
   const { claims, record, instance, holdLease, dedupeWindowMs, doubt: doubtNow, onUnknown, outcomes } = deps
   const { handle = newHandle, wait = waited } = deps
-  const calls = createUnorderedList<UnderWay>()
+  const calls = createUnorderedList<CallUnderWay>()
   const makers = createMakers()
   let draining = false
 
-  async function claim(booking: Booking): Promise<Claimed | Booked> {
+  async function claim(booking: Booking): Promise<ClaimedBooking | BookingResult> {
     const { credential, refusal } = booking
     const wanted = claimFor(booking, { handle: handle(), instance, dedupeWindowMs })
     const underWay = calls.add({ over: Promise.withResolvers(), sends: undefined })
@@ -146,6 +161,7 @@ export function createBookings(deps: BookingsDeps): Bookings {
           isClaimed = true
           return { claim, isHeld, underWay }
         }
+        if (await isGoneByNow(claim, booking)) continue
         const course = courseOf(claim, wanted.body, record.isUnrecorded(claim.handle))
         switch (course) {
           case 'another-booking':
@@ -173,12 +189,12 @@ export function createBookings(deps: BookingsDeps): Bookings {
     }
   }
 
-  function end(underWay: Held<UnderWay>): void {
+  function end(underWay: Held<CallUnderWay>): void {
     calls.take(underWay)
     underWay.item.over.resolve()
   }
 
-  async function made({ claim, underWay }: Claimed, result: Made): Promise<Booked> {
+  async function made({ claim, underWay }: ClaimedBooking, result: MadeBooking): Promise<BookingResult> {
     try {
       await record.made(claim, result)
     } catch (error) {
@@ -191,7 +207,7 @@ export function createBookings(deps: BookingsDeps): Bookings {
     return { answer: result.answer }
   }
 
-  async function failed({ claim, underWay }: Claimed, error: unknown): Promise<unknown> {
+  async function failed({ claim, underWay }: ClaimedBooking, error: unknown): Promise<unknown> {
     try {
       const outcome = await record.failed(claim, error)
       outcomes.add(1, outcome)
@@ -202,10 +218,21 @@ export function createBookings(deps: BookingsDeps): Bookings {
     }
   }
 
+  /** Tells if a late look shows that the shipment of a booking is gone, which frees the key. A look that fails changes nothing. */
+  async function isGoneByNow({ state, changedAt, shipment }: Claim, booking: Booking): Promise<boolean> {
+    if (state !== 'booked' || claims.now() - changedAt <= booking.replayCheckAfterMs) return false
+    const shown = await booking.look(shipment).catch(() => 'live')
+    // Where the store could not free the key, the answer stands.
+    return shown !== 'live' && !(await isBooked(booking.tenant, shipment).catch(() => true))
+  }
+
+  const isBooked = async (tenant: string, shipment: string) =>
+    (await claims.claimsOfShipment(tenant, shipment)).some(({ state }) => state === 'booked')
+
   /** Returns true if an earlier call has the key: then nothing is sent for this one. */
-  async function isTaken({ tenant, key }: NewClaim): Promise<boolean> {
-    const claim = await claims.findClaim(tenant, key)
-    return claim !== undefined && !isFree(claim, claims.now())
+  async function isTaken({ tenant, key, isOfReference, reference }: NewClaim): Promise<boolean> {
+    const held = isOfReference ? await claims.claimsOfReference(tenant, reference) : [await claims.findClaim(tenant, key)]
+    return held.some((claim) => claim !== undefined && !isFree(claim, claims.now()))
   }
 
   async function take(wanted: NewClaim): ReturnType<Claims['claim']> {
@@ -243,12 +270,9 @@ export function createBookings(deps: BookingsDeps): Bookings {
     free: record.canceled,
     freeLater: record.canceledLater,
     later: record.later,
-    isBooked: async (tenant, shipment) =>
-      (await claims.claimsOfShipment(tenant, shipment)).some(({ state }) => state === 'booked'),
-    pending: async (tenant) => {
-      const states = ['sending', 'unknown'] as const
-      return (await Promise.all(states.map((state) => claims.listClaims({ state, tenant, limit: ALL })))).flat()
-    },
+    isBooked,
+    underReference: (tenant, reference) => claims.claimsOfReference(tenant, reference),
+    ofShipment: (tenant, shipment) => claims.claimsOfShipment(tenant, shipment),
     drain: async () => {
       draining = true
       await Promise.all(calls.items().map(({ over }) => over.promise))
@@ -276,13 +300,13 @@ interface ClaimOrigin {
 
 /** Returns the claim that a booking needs before it is sent. */
 function claimFor(
-  { tenant, reference, vin, idempotencyKey, fields }: Booking,
+  { tenant, reference, vin, vehicle: { year, make, model }, idempotencyKey, body: fields }: Booking,
   { handle, instance, dedupeWindowMs }: ClaimOrigin,
 ): NewClaim {
   const body = digest(fields)
   const byBody = reference === '' && idempotencyKey === undefined
   const key =
-    idempotencyKey !== undefined ? ['key', idempotencyKey] : byBody ? ['body', body] : ['reference', reference, vin]
+    idempotencyKey !== undefined ? ['key', idempotencyKey] : byBody ? ['body', body] : ['reference', reference]
   return {
     tenant,
     key: digest(key),
@@ -291,6 +315,8 @@ function claimFor(
     instance,
     reference,
     vin,
+    vehicle: JSON.stringify({ year, make, model }),
+    isOfReference: !byBody && idempotencyKey === undefined,
     expiresInMs: byBody ? dedupeWindowMs : undefined,
   }
 }
@@ -332,12 +358,14 @@ export function replay(claim: Claim): Answer {
 
 /** The error of a call that timed out while it waited for the same booking. */
 export function underWayStill({ handle: key }: Claim): GatewayError {
-  return gatewayError('booking-under-way', { key }, RETRY_LATER)
+  return gatewayError('booking-under-way', { key }, { ...RETRY_LATER, mayHaveBooked: true })
 }
 
 /** The error of a booking whose key another booking holds. */
 function otherBooking({ state, handle: key }: Claim): GatewayError {
-  return gatewayError(state === 'sending' ? 'booking-conflict/under-way' : 'booking-conflict', { key })
+  // `No` would send somebody to book again, and `Yes` would confirm details that nobody booked.
+  const details = { mayHaveBooked: true }
+  return gatewayError(state === 'sending' ? 'booking-conflict/under-way' : 'booking-conflict', { key }, details)
 }
 
 /** The error of a booking that arrives while the gateway shuts down. */
@@ -352,7 +380,6 @@ export function outcomeUnknown(key: string, cause?: unknown): GatewayError {
 
 interface OpenBookingsDeps {
   readonly store: Store
-  readonly xref: Xref
   readonly instance: string
   readonly log: Logger
   /** Called with each claim that becomes unknown. */
@@ -363,11 +390,10 @@ interface OpenBookingsDeps {
 /** Makes the bookings of a gateway with their record, and keeps the gateway's lease. */
 export async function openBookings(
   config: Pick<Config, 'EMERGENCY_LOG_FILE' | 'BOOKING_REFUSED_STATUSES' | 'DEDUPE_WINDOW'>,
-  { store, xref, instance, log, onUnknown, outcomes }: OpenBookingsDeps,
+  { store, instance, log, onUnknown, outcomes }: OpenBookingsDeps,
 ): Promise<{ readonly bookings: Bookings; readonly leases: Leases }> {
   const record = createBookingRecord({
     claims: store,
-    xref,
     instance,
     log,
     emergencyLog: openEmergencyLog(config.EMERGENCY_LOG_FILE),

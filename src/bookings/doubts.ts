@@ -66,9 +66,10 @@ export function originText(origin: Origin): string | undefined {
  * its key, or knows from before only that the key was free. Everything that it has learnt since then is certain.
  */
 export async function inDoubt(wanted: NewClaim, doubt: Doubt, claims: Claims & Pick<Store, 'now'>): Promise<NewClaim> {
-  const { tenant, key, expiresInMs } = wanted
+  const { tenant, key, reference, vin, isOfReference, expiresInMs } = wanted
   // A booking without a reference is another one once the time of duplicates has passed.
   if (expiresInMs !== undefined && claims.now() >= doubt.declaredAt + expiresInMs) return wanted
-  const known = await claims.findClaim(tenant, key)
-  return known && known.changedAt >= doubt.declaredAt ? wanted : { ...wanted, doubtSince: doubt.since }
+  const known = isOfReference ? await claims.claimsOfReference(tenant, reference) : [await claims.findClaim(tenant, key)]
+  const isCertain = known.some((claim) => claim && claim.vin === vin && claim.changedAt >= doubt.declaredAt)
+  return isCertain ? wanted : { ...wanted, doubtSince: doubt.since }
 }

@@ -3,11 +3,10 @@ import { dirname } from 'node:path'
 import type { Answer } from '../answer.ts'
 import type { StatusSet } from '../config/values.ts'
 import type { Logger } from '../observe/log.ts'
-import { type Claim, type ClaimChange, type Claims, StoreDown, type XrefWrite } from '../store/store.ts'
+import { type Claim, type ClaimChange, type Claims, type NamesWrite, type NameWrites, StoreDown } from '../store/store.ts'
 import { thingKey } from '../text/service-text.ts'
 import { makeFolder } from '../tools/make-folder.ts'
-import type { Xref, XrefRecord } from '../xref/xref.ts'
-import type { Made } from './bookings.ts'
+import type { MadeBooking } from './bookings.ts'
 import { afterAnother, isOpen, type Outcome, proofOf } from './protocol.ts'
 
 /**
@@ -29,7 +28,7 @@ export type WriteLater = (name: string, write: () => Promise<void>) => Promise<v
 /** Records the outcome of claimed bookings; retries later what the store cannot record now. */
 export interface BookingRecord {
   /** The service made the booking. Rejects if that could not be recorded; then the answer must not report success. */
-  readonly made: (claim: Claim, made: Made) => Promise<void>
+  readonly made: (claim: Claim, made: MadeBooking) => Promise<void>
   /** The booking failed; returns the outcome that the error proves. */
   readonly failed: (claim: Claim, error: unknown) => Promise<Outcome>
   /** The claim may or may not be stored, and nothing is sent for it. */
@@ -45,8 +44,7 @@ export interface BookingRecord {
 }
 
 export interface BookingRecordDeps {
-  readonly claims: Claims
-  readonly xref: Pick<Xref, 'rowsOf' | 'write'>
+  readonly claims: Claims & Pick<NameWrites, 'put'>
   readonly instance: string
   readonly log: Logger
   readonly emergencyLog: EmergencyLog
@@ -68,28 +66,27 @@ export interface BookingRecordDeps {
 export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
   const { claims, instance, log, backlog = createBacklog() } = deps
 
-  async function made(claim: Claim, { answer, record }: Made): Promise<void> {
-    const entry = { booking: claim.handle, tenant: claim.tenant, answer, record }
+  async function made(claim: Claim, { answer, shipment, record }: MadeBooking): Promise<void> {
+    const entry = { booking: claim.handle, tenant: claim.tenant, answer, shipment, record }
     try {
       await recordMade(claim, entry)
     } catch (err) {
       deps.emergencyLog.write(entry)
       backlog.add(claim.handle, { kind: 'made', entry })
-      log.error({ booking: claim.handle, shipment: record.id, err }, 'a booking was made and could not be recorded')
+      log.error({ booking: claim.handle, shipment, err }, 'a booking was made and could not be recorded')
       throw err
     }
   }
 
-  async function recordMade(claim: Claim, { tenant, answer, record }: Unrecorded): Promise<void> {
-    // Once the claim says booked, a retry gets the names and may ask for them.
-    const names = await deps.xref.rowsOf(tenant, record)
+  async function recordMade(claim: Claim, { answer, shipment, record }: UnrecordedBooking): Promise<void> {
     const reply = JSON.stringify(answer)
-    const change = { state: 'booked', instance, shipment: record.id, reply, why: 'made' } as const
-    if (!(await changeClaim(claim, change, names)))
+    const change = { state: 'booked', instance, shipment, reply, why: 'made' } as const
+    // Once the claim says booked, a retry gets the names and may ask for them.
+    if (!(await changeClaim(claim, change, record)))
       throw new Error(`the claim ${claim.handle} was changed by somebody else`)
   }
 
-  async function changeClaim(claim: Claim, change: ClaimChange, names?: XrefWrite): Promise<Claim | undefined> {
+  async function changeClaim(claim: Claim, change: ClaimChange, names?: NamesWrite): Promise<Claim | undefined> {
     const changed = await claims.change(claim, change, names)
     if (changed || change.state === 'unknown') return changed
     const current = await claims.claimByHandle(claim.handle)
@@ -98,12 +95,12 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
     return course === 'override' ? claims.change(current, change) : current
   }
 
-  async function recordLate(entry: Unrecorded): Promise<void> {
-    const { booking, tenant, record } = entry
+  async function recordLate(entry: UnrecordedBooking): Promise<void> {
+    const { booking, shipment, record } = entry
     const claim = await claims.claimByHandle(booking)
     if (claim && isOpen(claim)) await recordMade(claim, entry)
-    else await deps.xref.write(tenant, record)
-    const line = { booking, shipment: record.id, was: claim?.state }
+    else await claims.put(record)
+    const line = { booking, shipment, was: claim?.state }
     if (claim && claim.state !== 'freed') log.info(line, 'a booking was recorded late')
     else log.error(line, 'a booking was made although its key is free: there may be a second one')
   }
@@ -203,7 +200,7 @@ export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
 /** A change of bookings that the store could not record yet. */
 export type LateWork =
   /** The service made a booking. */
-  | { readonly kind: 'made'; readonly entry: Unrecorded }
+  | { readonly kind: 'made'; readonly entry: UnrecordedBooking }
   /** A booking failed. */
   | { readonly kind: 'failed'; readonly claim: Claim; readonly change: ClaimChange }
   /** Nothing is sent for a claim that may or may not be stored. */
@@ -234,19 +231,20 @@ function createBacklog(): Backlog {
 }
 
 /** A booking that the service made and the store could not record. */
-export interface Unrecorded {
+export interface UnrecordedBooking {
   /** The claim's handle. */
   readonly booking: string
   readonly tenant: string
   readonly answer: Answer
-  readonly record: XrefRecord
+  readonly shipment: string
+  readonly record: NamesWrite
 }
 
 /** A file for bookings that the store cannot record; the gateways of one machine may share it. */
 export interface EmergencyLog {
-  readonly write: (entry: Unrecorded) => void
+  readonly write: (entry: UnrecordedBooking) => void
   /** Returns the entries of earlier runs, this one and other gateways. */
-  readonly read: () => readonly Unrecorded[]
+  readonly read: () => readonly UnrecordedBooking[]
   /** Removes the entries that were read, once they are recorded. */
   readonly clear: () => void
 }
@@ -301,21 +299,13 @@ export function openEmergencyLog(path: string): EmergencyLog {
   }
 }
 
-/** An entry as it stands in the file. */
-interface Line extends Omit<Unrecorded, 'record'> {
-  /** The record. Its name stays, because gateways of several versions may share the file. */
-  readonly keepsake: XrefRecord
-}
-
-function lineOf({ record, ...entry }: Unrecorded): string {
-  return JSON.stringify({ ...entry, keepsake: record } satisfies Line)
-}
+const lineOf = (entry: UnrecordedBooking): string => JSON.stringify(entry)
 
 /** Returns the entry of a line; an empty list for a line that a crash cut off. */
-function entryIn(line: string): Unrecorded[] {
+function entryIn(line: string): UnrecordedBooking[] {
   try {
-    const { booking, tenant, answer, keepsake: record }: Partial<Line> = JSON.parse(line) ?? {}
-    return booking && tenant && answer && record?.id ? [{ booking, tenant, answer, record }] : []
+    const { booking, tenant, answer, shipment, record }: Partial<UnrecordedBooking> = JSON.parse(line) ?? {}
+    return booking && tenant && answer && shipment && record ? [{ booking, tenant, answer, shipment, record }] : []
   } catch {
     return []
   }

@@ -2,8 +2,8 @@ import type { Answer } from '../answer.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import type { Draft } from '../mapping/paths.ts'
 import type { Settings } from '../mapping/row.ts'
-import { NAMES_OF } from '../store/pruning.ts'
-import type { AuditEntry, Claim, ClaimState, GivenBy, Link, LinkToId, Store } from '../store/store.ts'
+import { vehiclesIn } from '../names/vehicles.ts'
+import type { AuditEntry, Claim, ClaimState, NewName, Store, Vehicle } from '../store/store.ts'
 import { headerText } from '../text/service-text.ts'
 
 /** The shipment that a booking made. */
@@ -65,8 +65,6 @@ export function settle(claim: Claim, settlement: Settlement, deps: SettlementDep
   const { store, instance, healedBy: how } = deps
   return alone(claim, store, async () => {
     if (claim.state !== 'unknown') return { outcome: 'wrong-state', state: claim.state }
-    // Of a settlement that was interrupted.
-    await takeBackNames(claim, store)
     if (settlement === 'not-booked') {
       const change = { state: 'freed', instance, why: SETTLED_AS_NOT_BOOKED } as const
       return resultOf(await store.change(claim, change), claim, store)
@@ -75,11 +73,11 @@ export function settle(claim: Claim, settlement: Settlement, deps: SettlementDep
     const holder = (await holdersOf(claim.tenant, shipment, store)).find(({ handle }) => handle !== claim.handle)
     if (holder) return { outcome: 'taken', by: holder.handle }
     // The names come first: once the claim says booked, a caller may ask for them.
-    await giveNames(claim, { ...settlement, quoteNumber: await quoteNumberOf(claim, store) }, store)
+    await giveNames(claim, settlement, store)
     const reply = JSON.stringify(answerOf(settlement, deps))
     const change = { state: 'booked', instance, shipment, reply, why: how ? HEALED + how : SETTLED_AS_BOOKED } as const
     const settled = await store.change(claim, change)
-    if (!settled) await takeBackNames(claim, store)
+    if (!settled) await takeBackNames(claim, shipment, store)
     return resultOf(settled, claim, store)
   })
 }
@@ -98,7 +96,7 @@ export function reopen(
       return { outcome: 'wrong-state', state: claim.state }
     }
     // The names come first: an interrupted attempt can be repeated.
-    await takeBackNames(claim, store)
+    await takeBackNames(claim, claim.shipment, store)
     const change = { state: 'unknown', instance, shipment: '', reply: '', why: REOPENED } as const
     return resultOf(await store.change(claim, change), claim, store)
   })
@@ -135,7 +133,7 @@ function answerOf(
   { shipment, number, body = { id: shipment, ...(number && { number }) } }: BookedShipment,
   { catalog, settings }: SettlementDeps,
 ): Answer {
-  const compiled = [...catalog.actions.values()].find(({ action }) => action.service.notIdempotent)
+  const compiled = [...catalog.actions.values()].find(({ action }) => action.verb === 'book')
   const reply = compiled?.reply(body, { settings, own: undefined }).reply ?? {}
   return {
     status: 200,
@@ -147,89 +145,41 @@ function answerOf(
   }
 }
 
-type NamesStore = Pick<Store, 'links' | 'put' | 'unlink' | 'thing'>
+type NamesStore = Pick<Store, 'named' | 'put' | 'unlink'>
 
-/** A name that a settlement gave to its shipment. */
-interface SettledName extends LinkToId {
-  /** The shipment that had the name until then. */
-  readonly before?: Pick<Link, 'id' | 'at'> | undefined
-}
-
-/** The shipment of a settlement. */
-interface Settled {
-  readonly shipment: string
-  readonly number: string | undefined
-  /** The caller's number of the quote that the booking refers to. */
-  readonly quoteNumber?: string | undefined
-}
-
-/**
- * Gives the reference of a booking, the number of its quote and that of its shipment to that shipment, and records what they stood for, in one
- * durable step.
- */
+/** Gives the reference of a booking, and the number of its shipment, to that shipment, in one durable step. */
 async function giveNames(
   claim: Claim,
-  { shipment: id, number, quoteNumber }: Settled,
+  { shipment: id, number, body }: Pick<BookedShipment, 'shipment' | 'number' | 'body'>,
   store: NamesStore,
 ): Promise<void> {
-  const { tenant, vin, reference } = claim
-  const givers = new Map<string, GivenBy>()
-  if (number !== undefined) givers.set(number, 'service')
-  if (quoteNumber !== undefined) givers.set(quoteNumber, 'caller')
-  if (reference !== '') givers.set(reference, 'caller')
-  const names: SettledName[] = []
-  for (const [name, givenBy] of givers) {
-    const link = { tenant, kind: 'shipment', name, vin, id, givenBy } as const
-    const found = await currentOf(link, store)
-    names.push({ ...link, ...(found && { before: { id: found.id, at: found.at } }) })
-  }
-  const links = names.map(({ before: _, ...link }) => link)
-  await store.put({ links, thing: recordOf(claim, JSON.stringify(names)) })
+  const { tenant, reference } = claim
+  const quote = reference === '' ? undefined : (await store.named(tenant, reference)).find(({ kind }) => kind === 'quote')
+  const shown = body ? vehiclesIn(body) : []
+  const { year = '', make = '', model = '' }: Partial<Vehicle> = claim.vehicle === '' ? {} : JSON.parse(claim.vehicle)
+  await store.put({
+    names: namesOf(claim, id, number),
+    shipment: {
+      tenant,
+      id,
+      own: quote?.quote?.own ?? '',
+      vehicles: shown.length > 0 ? shown : [{ vin: claim.vin, year, make, model }],
+      state: 'live',
+      quote: quote?.id ?? '',
+    },
+  })
 }
 
-/** Gives the names of a settlement back to what they stood for, except those that were given to something else since. */
-async function takeBackNames(claim: Claim, store: NamesStore): Promise<void> {
-  const names = await namesOf(claim, store)
-  for (const { before, ...link } of names) {
-    const found = await currentOf(link, store)
-    if (found && found.id !== link.id) continue
-    // Otherwise its time could not go back, and it would count as the newest of several.
-    await store.unlink([link])
-    if (before) await store.put({ links: [{ ...link, ...before }] })
-  }
-  if (names.length > 0) await store.put({ links: [], thing: recordOf(claim, '') })
+/** Takes the reference of a booking from the shipment that a settlement gave it to. */
+async function takeBackNames(claim: Claim, id: string, store: NamesStore): Promise<void> {
+  if (id === '') return
+  await store.unlink(namesOf(claim, id, undefined))
+  await store.put({ names: [], shipment: { tenant: claim.tenant, id, quote: '' } })
 }
 
-const recordId = ({ handle }: Claim) => NAMES_OF + handle
-
-const recordOf = (claim: Claim, own: string) => ({ tenant: claim.tenant, id: recordId(claim), own, facts: null })
-
-async function namesOf(claim: Claim, store: NamesStore): Promise<readonly SettledName[]> {
-  const record = (await store.thing(claim.tenant, recordId(claim)))?.own ?? ''
-  // `giveNames` wrote it.
-  return record === '' ? [] : (JSON.parse(record) as SettledName[])
-}
-
-async function currentOf({ tenant, name, kind, vin, givenBy }: LinkToId, store: NamesStore): Promise<Link | undefined> {
-  const links = await store.links(tenant, name)
-  return links.find((link) => link.kind === kind && link.vin === vin && link.givenBy === givenBy)
-}
-
-/**
- * Returns the caller's own number of the quote that a booking refers to, which stands for the booking, too. Undefined if
- * there is none, it is the reference, or another booking of this VIN has it.
- */
-async function quoteNumberOf(
-  { tenant, reference, vin }: Claim,
-  store: Pick<Store, 'links' | 'thing' | 'claimsOfShipment'>,
-): Promise<string | undefined> {
-  const quote = (await store.links(tenant, reference)).find(({ kind }) => kind === 'quote')
-  const number = quote && (await store.thing(tenant, quote.id))?.own
-  if (!number || number === reference) return undefined
-  for (const link of await store.links(tenant, number)) {
-    if (link.kind !== 'shipment' || link.givenBy !== 'caller' || link.vin !== vin) continue
-    const claims = await store.claimsOfShipment(tenant, link.id)
-    if (claims.some(({ state }) => state === 'booked')) return undefined
-  }
-  return number
+function namesOf({ tenant, reference }: Claim, id: string, number: string | undefined): readonly NewName[] {
+  const names: NewName[] = []
+  if (reference !== '') names.push({ tenant, kind: 'shipment', name: reference, id, givenBy: 'caller' })
+  if (number !== undefined) names.push({ tenant, kind: 'shipment', name: number, id, givenBy: 'service' })
+  return names
 }

@@ -1,154 +1,194 @@
 import type { Answer } from '../answer.ts'
-import { type Bookings, outcomeUnknown, underWayStill } from '../bookings/bookings.ts'
-import type { Config } from '../config/config.ts'
-import { type ErrorCode, type GatewayError, gatewayError } from '../errors.ts'
+import { outcomeUnknown, underWayStill } from '../bookings/bookings.ts'
+import { type ErrorCode, type GatewayError, gatewayError, untranslatable } from '../errors.ts'
 import { toGatewayError } from '../http/answers.ts'
+import type { Names, RememberedQuote, SeenShipment } from '../names/names.ts'
 import { isSuccess } from '../service/exchange.ts'
-import { refusal } from '../service/failures.ts'
-import { type Sending, type Service, shipmentRead } from '../service/service.ts'
+import { replyToChange } from '../service/failures.ts'
+import type { Sending } from '../service/service.ts'
 import { scalarText } from '../text/json.ts'
 import { shownText, thingKey } from '../text/service-text.ts'
-import { vinKey, type Xref } from '../xref/xref.ts'
-import { namesIn } from './find.ts'
-import { answerOf, recordOf } from './legacy-answer.ts'
-import type { Plan } from './plan.ts'
-import type { SendPlan } from './send.ts'
+import { answerOf } from './legacy-answer.ts'
+import { type Plan, planCall } from './plan.ts'
+import type { CallInHand, CallRooms } from './rooms.ts'
+import { ACCEPTED, refusalOf } from './send.ts'
+import { ignoredSentence, lookFor, NO_SUBJECT, quoteNamedBy, referenceOf, seenShipment } from './subject.ts'
 import {
+  approvalOf,
+  foreignShipment,
   idAt,
   idsNamedIn,
   isCanceled,
-  isGone,
+  isOfQuote,
   isSameId,
   NamedIds,
-  type Shipment,
-  shipmentWithId,
-  showsShipment,
+  shipmentInApproval,
 } from './verify.ts'
-
-/** The dependencies of approvals. */
-export interface ApproveDeps {
-  readonly bookings: Pick<Bookings, 'pending'>
-  readonly service: Pick<Service, 'send'>
-  readonly send: SendPlan
-  readonly xref: Xref
-  readonly exclusive: Exclusive
-  readonly approvalBooks: Config['APPROVAL_BOOKS']
-}
 
 /**
  * Approves a quote, unless one of its names is booked already, or an earlier approval made a shipment of it: then the
  * answer is about that shipment. The approval is recorded before it is sent, so a later call asks the service for the quote's
  * shipment even if this one fails.
  */
-export function approve(plan: Plan, tenant: string, sending: Sending, deps: ApproveDeps): Promise<Answer> {
-  const quote = plan.found.id ?? ''
-  return withQuoteLock(tenant, quote, sending, deps.exclusive, async (isHeld) => {
-    const { send, xref, approvalBooks } = deps
-    const read = readingOnce(sending, deps.service)
-    const before = await xref.approval(tenant, quote)
-    if (!before) await xref.setApproval(tenant, quote, 'sent')
-    let isSent = false
-    try {
-      // After the record: this check sees a booking that did not see the record.
-      await requireNonePending(plan, tenant, deps)
-      const booked = await liveShipment(plan, tenant, read, xref)
-      if (booked) {
-        if (!before) await xref.setApproval(tenant, quote, undefined)
-        return bookedAlready(plan, booked)
-      }
-      const made = before && approvalBooks === 'auto' ? await madeBefore(plan, tenant, read, xref) : undefined
-      if (made) {
-        await recordApproval(plan, { ...made.body, shipment_id: made.id }, tenant, xref, made.id)
-        return bookedAlready(plan, made)
-      }
-      isSent = true
-      const reply = await send(plan, { ...sending, mayWrite: isHeld })
-      await keepIds(reply, quote, tenant, xref)
-      if (isCanceledReply(reply)) {
-        await xref.setApproval(tenant, quote, 'approved')
-        throw gatewayError('service-refused/canceled', {}, { status: 409 })
-      }
-      const isShown = showsShipment(reply)
-      const shipment = isShown ? undefined : await madeNow(plan, tenant, sending, deps)
-      if (shipment)
-        await recordApproval(plan, { ...shipment.body, shipment_id: shipment.id }, tenant, xref, shipment.id)
-      else if (isShown) await recordApproval(plan, reply, tenant, xref)
-      else await xref.setApproval(tenant, quote, 'approved')
-      return isShown || shipment || namesOther(reply, quote) ? answerOf(plan, reply) : notBooked(plan, reply)
-    } catch (error) {
-      // The caller must learn of this error, even if the store fails as well.
-      if (isSent) await keepIds(error, quote, tenant, xref).catch(() => undefined)
-      if (!before && (!isSent || isRefused(error))) await xref.setApproval(tenant, quote, undefined)
-      throw error
+export async function approve(call: CallInHand, rooms: CallRooms): Promise<Answer> {
+  const { request, caller, sending } = call
+  const { tenant, profile } = caller
+  const reference = referenceOf(request)
+  if (!reference) throw untranslatable(planCall(request, NO_SUBJECT, profile.settings).problems)
+  const subject = await quoteNamedBy(reference, call, rooms)
+  const plan = planCall(request, subject, profile.settings)
+  if (plan.problems.length > 0) throw untranslatable(plan.problems)
+  const ignored = ignoredSentence(subject.ignored)
+  const answer = await withQuoteLock(tenant, subject.id, sending, rooms.exclusive, (isHeld) =>
+    approveOnce(plan, subject.id, { tenant, sending: { ...sending, mayWrite: isHeld } }, rooms),
+  )
+  return ignored === '' ? answer : withSentence(answer, ignored)
+}
+
+function withSentence(answer: Answer & { readonly body: string }, sentence: string): Answer {
+  const reply: Record<string, string> = JSON.parse(answer.body)
+  return { ...answer, body: JSON.stringify({ ...reply, Message: `${reply['Message'] ?? ''}${sentence}` }) }
+}
+
+interface ApprovalCall {
+  readonly tenant: string
+  readonly sending: Sending
+}
+
+async function approveOnce(plan: Plan, id: string, call: ApprovalCall, rooms: CallRooms) {
+  const { tenant, sending } = call
+  const { names, service, inspect, approvalBooks } = rooms
+  const { mayWrite: _, ...reading } = sending
+  const read = readingOnce(tenant, reading, rooms)
+  // Read under the lock, from the store: another gateway may have approved it since it was found.
+  const quote = await names.quote(tenant, id)
+  const isNew = quote.approval === ''
+  const record = (approval: RememberedQuote['approval']) => names.write({ names: [], quote: { tenant, id, approval } })
+  if (isNew) await record('sent')
+  let isSent = false
+  try {
+    // After the record: this check sees a booking that did not see the record.
+    await requireNoneOpen(quote, tenant, rooms)
+    const booked = await firstLive(await names.shipmentsOf(tenant, quote), read)
+    if (booked) {
+      if (isNew) await record('')
+      return bookedAlready(plan, booked)
     }
+    const earlier = isNew || approvalBooks === 'no' ? undefined : await shipmentOfApproval(quote, tenant, read, names)
+    if (earlier) {
+      await recordShipment(quote, earlier, call, rooms)
+      return bookedAlready(plan, earlier)
+    }
+    isSent = true
+    const reply = await replyToChange(service.send(plan.toService, sending))
+    if (!isSuccess(reply.status)) throw refusalOf(plan, reply)
+    const body = approvalOf(reply, quote)
+    inspect(plan.request.compiled.action.name, body)
+    await keepIds(body, id, tenant, names)
+    if (body && isCanceled(body)) {
+      await record('approved')
+      throw gatewayError('service-refused/canceled', {}, { status: 409 })
+    }
+    // Whatever a read says, the quote is approved: without a shipment in sight, a booking asks again.
+    const inReply = body && reply.status !== ACCEPTED ? shipmentInApproval(body, quote) : undefined
+    const mayRead = approvalBooks !== 'no'
+    const shown = inReply
+      ? seenShipment(inReply)
+      : mayRead && (await shipmentOfApproval(quote, tenant, read, names).catch(() => undefined))
+    if (!shown) {
+      await record('approved')
+      return reply.status === ACCEPTED ? acceptedOnly(plan, body) : notBooked(plan, body)
+    }
+    await recordShipment(quote, shown, call, rooms)
+    return answerOf(plan, { ...shown.body, ...body, price: body?.['price'], shipment_id: shown.id })
+  } catch (error) {
+    // The caller must learn of this error, even if the store fails as well.
+    if (isSent) await keepIds(error, id, tenant, names).catch(() => undefined)
+    if (isNew && (!isSent || isRefused(error))) await rooms.bookings.later(`approval of ${id}`, () => record(''))
+    throw error
+  }
+}
+
+/** Records that a quote is approved, and its shipment, which the quote's names stand for from then on. */
+async function recordShipment(
+  { id: quote, own, names: quoteNames }: RememberedQuote,
+  { id, body, vehicles }: SeenShipment,
+  { tenant }: ApprovalCall,
+  { names }: CallRooms,
+): Promise<void> {
+  const number = body && idAt(body, 'number')
+  const given = quoteNames.filter((name) => name !== quote)
+  await names.write({
+    names: [
+      ...given.map((name) => ({ tenant, kind: 'shipment', name, id, givenBy: 'caller' }) as const),
+      ...(number === undefined ? [] : [{ tenant, kind: 'shipment', name: number, id, givenBy: 'service' } as const]),
+    ],
+    quote: { tenant, id: quote, approval: 'approved' },
+    shipment: { tenant, id, own: own ?? '', quote, state: 'live', ...(vehicles.length > 0 && { vehicles }) },
   })
 }
 
-/** Records that a quote is approved, and the shipment that the reply shows, by default one with the id of the quote. */
-async function recordApproval(plan: Plan, reply: unknown, tenant: string, xref: Xref, id?: string): Promise<void> {
-  await xref.setApproval(tenant, plan.found.id ?? '', 'approved')
-  const record = recordOf(plan, reply)
-  if (record) await xref.write(tenant, id === undefined ? record : { ...record, id })
-}
-
-/** Returns the shipment that an earlier approval of the quote made, if it is not canceled. */
-async function madeBefore(plan: Plan, tenant: string, read: ReadLive, xref: Xref): Promise<Shipment | undefined> {
-  const quote = plan.found.id ?? ''
-  for (const id of [quote, ...(await xref.idsInApproval(tenant, quote))]) {
+/** Returns the shipment that an approval of the quote made, if it is not canceled. */
+async function shipmentOfApproval(
+  quote: RememberedQuote,
+  tenant: string,
+  read: ReadLive,
+  names: Pick<Names, 'quote'>,
+): Promise<SeenShipment | undefined> {
+  const { idsInApproval } = await names.quote(tenant, quote.id)
+  for (const id of [quote.id, ...idsInApproval]) {
     const shipment = await read(id)
     if (!shipment) continue
-    await requireOfQuote(shipment, { quote, names: namesOf(plan), vin: undefined }, tenant, xref)
+    requireOfQuote(shipment, quote)
     return shipment
   }
   return undefined
 }
 
-/** Returns the shipment that the approval has just made; undefined if the service shows none. */
-async function madeNow(
-  plan: Plan,
-  tenant: string,
-  sending: Sending,
-  { service, xref, approvalBooks }: ApproveDeps,
-): Promise<Shipment | undefined> {
-  if (approvalBooks === 'no') return undefined
-  // The quote is approved whatever a read says: without a shipment in sight, a booking asks again.
-  return madeBefore(plan, tenant, (id) => readLive(id, sending, service), xref).catch(() => undefined)
+/** Throws if a shipment that the reply to an approval named is that of something else. */
+export function requireOfQuote(shipment: SeenShipment, quote: RememberedQuote, vin = ''): void {
+  if (!shipment.body || isSameId(shipment.id, quote.id)) return
+  const reference = idAt(shipment.body, 'external_id')
+  if (reference !== undefined && !isOfQuote(shipment.body, quote)) throw foreignShipment('reference')
+  const vins = shipment.vehicles.flatMap((vehicle) => vehicle.vin || [])
+  if (vin !== '' && vins.length > 0 && !vins.includes(vin)) throw foreignShipment('VIN')
 }
 
-/** Tells if a reply names another thing than the quote. */
-const namesOther = (reply: unknown, quote: string) => idsNamedIn(reply).some((id) => !isSameId(id, quote))
-
-function notBooked(plan: Plan, reply: unknown): Answer {
-  const told = {
+function notBooked(plan: Plan, reply: unknown) {
+  return withoutShipment(plan, reply, {
     Message:
       'The quote is approved; the transportation is not booked yet. Send the booking to /createShipment.php, with this number as its ReferenceNumber.',
     TransportationBooked: 'No',
-  }
-  return { ...answerOf(plan, reply, (translated) => ({ ...translated, ...told })), headers: {} }
+  })
+}
+
+function acceptedOnly(plan: Plan, reply: unknown) {
+  return withoutShipment(plan, reply, {
+    Message:
+      'The service accepted the approval but has not confirmed a shipment yet. Do not book elsewhere. Send the booking to /createShipment.php, or read this number again in a few minutes.',
+    TransportationBooked: 'Unknown',
+  })
+}
+
+function withoutShipment(plan: Plan, reply: unknown, says: Readonly<Record<string, string>>) {
+  return { ...answerOf(plan, reply, (translated) => ({ ...translated, ...says })), headers: {} }
 }
 
 /** Throws if a booking under a name of the quote is under way or has an unknown outcome. */
-async function requireNonePending(plan: Plan, tenant: string, { bookings, xref }: ApproveDeps): Promise<void> {
-  const names = namesOf(plan)
-  for (const claim of await bookings.pending(tenant)) {
-    const { reference, state, handle } = claim
-    const isOfQuote =
-      names.includes(reference) ||
-      (await xref.matches(tenant, reference)).some(({ kind, id }) => kind === 'quote' && id === plan.found.id)
-    if (isOfQuote) throw state === 'sending' ? underWayStill(claim) : outcomeUnknown(handle)
+async function requireNoneOpen({ names }: RememberedQuote, tenant: string, { bookings }: CallRooms): Promise<void> {
+  for (const name of names) {
+    for (const claim of await bookings.underReference(tenant, name)) {
+      if (claim.state === 'sending') throw underWayStill(claim)
+      if (claim.state === 'unknown') throw outcomeUnknown(claim.handle)
+    }
   }
 }
 
 /** The most shipments of one name that are read. */
 const MAX_READS = 10
 
-/** Returns the newest shipment under a name of the quote that is not canceled. */
-async function liveShipment(plan: Plan, tenant: string, read: ReadLive, xref: Xref): Promise<Shipment | undefined> {
-  const matches = await Promise.all(namesOf(plan).map((name) => xref.matches(tenant, name)))
-  const ids = new Set(
-    matches.flat().flatMap(({ kind, id, givenBy }) => (kind === 'shipment' && givenBy === 'caller' ? [id] : [])),
-  )
-  for (const id of [...ids].slice(0, MAX_READS)) {
+async function firstLive(ids: readonly string[], read: ReadLive): Promise<SeenShipment | undefined> {
+  for (const id of ids.slice(0, MAX_READS)) {
     const shipment = await read(id)
     if (shipment) return shipment
   }
@@ -156,46 +196,33 @@ async function liveShipment(plan: Plan, tenant: string, read: ReadLive, xref: Xr
 }
 
 /** Reads a shipment; returns undefined if there is none, or if it is canceled. */
-type ReadLive = (id: string) => Promise<Shipment | undefined>
+type ReadLive = (id: string) => Promise<SeenShipment | undefined>
 
-/** Returns a function that asks the service for each shipment once: a name of the quote and its approval may have the same one. */
-function readingOnce(sending: Sending, service: ApproveDeps['service']): ReadLive {
-  const reads = new Map<string, ReturnType<ReadLive>>()
-  return (id) => {
-    const shipment = reads.get(thingKey(id)) ?? readLive(id, sending, service)
-    reads.set(thingKey(id), shipment)
-    return shipment
+/** Returns a function that asks the service for each shipment that lives once: a name of the quote and its approval may have the same one. */
+function readingOnce(tenant: string, sending: Sending, rooms: CallRooms): ReadLive {
+  const { read } = lookFor(tenant, sending, rooms)
+  const live = new Map<string, SeenShipment>()
+  return async (id) => {
+    const known = live.get(thingKey(id))
+    if (known) return known
+    const seen = await read(id)
+    if (seen.state !== 'live') return undefined
+    live.set(thingKey(id), seen)
+    return seen
   }
 }
 
-async function readLive(id: string, sending: Sending, service: ApproveDeps['service']): Promise<Shipment | undefined> {
-  const reply = await service.send(shipmentRead(id), sending)
-  if (isGone(reply, id)) return undefined
-  if (!isSuccess(reply.status)) throw refusal(reply)
-  return shipmentWithId(reply, id)
-}
-
-/** Returns the names of a quote that the call gives it, and the caller's own number. */
-function namesOf({ request, own }: Plan): readonly string[] {
-  const given = namesIn(request, request.compiled.action.target?.namedBy ?? []).map(([, name]) => name)
-  return own === undefined ? given : [...given, own]
-}
-
-function bookedAlready(plan: Plan, { id, body }: Shipment): Answer {
+function bookedAlready(plan: Plan, { id, body = {} }: SeenShipment) {
   const number = idAt(body, 'number')
   const shown = shownText(scalarText(number) ?? id, SHOWN_CHARACTERS)
-  return answerOf(plan, { ...body, shipment_id: id }, (told) => ({
-    ...told,
+  return answerOf(plan, { ...body, shipment_id: id }, (reply) => ({
+    ...reply,
     Message: `The transportation is booked already, as shipment ${shown}; the quote was not approved again.`,
   }))
 }
 
 /** The longest number that the message shows. */
 const SHOWN_CHARACTERS = 128
-
-function isCanceledReply(reply: unknown): boolean {
-  return typeof reply === 'object' && reply !== null && isCanceled({ ...reply })
-}
 
 /** Errors that prove that no approval was sent. */
 const NOT_SENT: ReadonlySet<ErrorCode> = new Set([
@@ -233,55 +260,20 @@ export async function keepIds(
   reply: unknown,
   quote: string,
   tenant: string,
-  xref: Pick<Xref, 'setIdsInApproval'>,
+  names: Pick<Names, 'write'>,
 ): Promise<void> {
   const cause = reply instanceof Error ? toGatewayError(reply).cause : undefined
   const named = cause instanceof NamedIds ? cause.ids : idsNamedIn(reply)
   const others = [...new Set(named.filter((id) => !isSameId(id, quote)))].slice(0, MAX_IDS)
-  if (others.length > 0) await xref.setIdsInApproval(tenant, quote, others)
+  if (others.length > 0) await names.write({ names: [], quote: { tenant, id: quote, idsInApproval: others } })
 }
-
-/** The quote, and the names and the VIN by which a call knows it. */
-export interface Asked {
-  readonly quote: string
-  readonly names: readonly string[]
-  readonly vin: string | undefined
-}
-
-/**
- * Throws if a shipment that the reply to an approval named shows the reference or the VIN of something else: it must neither be
- * changed nor be told of as the quote's, and it proves that there is no other.
- */
-export async function requireOfQuote(
-  { id, body }: Shipment,
-  { quote, names, vin }: Asked,
-  tenant: string,
-  xref: Pick<Xref, 'matches'>,
-): Promise<void> {
-  if (isSameId(id, quote)) return
-  const reference = idAt(body, 'external_id')
-  const isOurs =
-    reference === undefined ||
-    [...names, quote].includes(reference) ||
-    (await xref.matches(tenant, reference)).some((match) => match.kind === 'quote' && match.id === quote)
-  if (!isOurs) throw foreign('reference')
-  const vehicles = Array.isArray(body['vehicles']) ? body['vehicles'] : []
-  const vins = vehicles.flatMap((vehicle) => vinKey(idAt(vehicle, 'vin')) || [])
-  if (vin !== undefined && vins.length > 0 && !vins.includes(vinKey(vin))) throw foreign('VIN')
-}
-
-const foreign = (what: string) =>
-  gatewayError('reply-doubtful', { fault: `the approval named a shipment of another ${what}` })
-
-/** Runs work while no other work of the same key runs. */
-export type Exclusive = <T>(key: string, waitMs: number, work: (isHeld: () => boolean) => Promise<T>) => Promise<T>
 
 /** Runs the approval of a quote, or a booking of an approved quote, while no other of the same quote runs. */
 export function withQuoteLock<T>(
   tenant: string,
   quote: string,
   { deadline }: Pick<Sending, 'deadline'>,
-  exclusive: Exclusive,
+  exclusive: CallRooms['exclusive'],
   work: (isHeld: () => boolean) => Promise<T>,
 ): Promise<T> {
   return exclusive(`quote ${tenant}\n${thingKey(quote)}`, deadline - performance.now(), work)

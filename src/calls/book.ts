@@ -1,58 +1,70 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Answer } from '../answer.ts'
-import type { Booked, Booking, Bookings, Made } from '../bookings/bookings.ts'
+import type { Booking, BookingResult, MadeBooking } from '../bookings/bookings.ts'
 import { NotBooked } from '../bookings/protocol.ts'
-import type { Caller } from '../callers/caller.ts'
-import type { Config } from '../config/config.ts'
-import { type ErrorCode, type GatewayError, gatewayError, perhapsBooked } from '../errors.ts'
+import { type ErrorCode, gatewayError, perhapsBooked, untranslatable } from '../errors.ts'
 import { toGatewayError } from '../http/answers.ts'
-import type { Catalog } from '../mapping/catalog.ts'
+import type { Draft } from '../mapping/paths.ts'
+import type { Settings } from '../mapping/row.ts'
+import { formerVinsAfter, type RememberedQuote } from '../names/names.ts'
+import { chooseVehicle } from '../names/resolve.ts'
+import { vehiclesIn } from '../names/vehicles.ts'
 import { isSuccess } from '../service/exchange.ts'
 import { refusal } from '../service/failures.ts'
-import { type Sending, type Service, shipmentRead } from '../service/service.ts'
-import { type Match, vinKey, type Xref } from '../xref/xref.ts'
-import { approvalUnderWay, type Exclusive, requireOfQuote, withQuoteLock } from './approve.ts'
-import { type ApprovedQuote, namesIn, vinOf } from './find.ts'
-import { answerOf, recordOf } from './legacy-answer.ts'
+import { type Sending, shipmentRead } from '../service/service.ts'
+import type { NamesWrite, StoredShipment, Vehicle } from '../store/store.ts'
+import { approvalUnderWay, requireOfQuote, withQuoteLock } from './approve.ts'
+import { answerOf } from './legacy-answer.ts'
 import { type Plan, planCall } from './plan.ts'
-import type { Merge, Merged, SendPlan } from './send.ts'
-import { isCanceled, isGone, shipmentWithId } from './verify.ts'
+import { namesIn, type Version1 } from './read-request.ts'
+import type { CallInHand, CallRooms } from './rooms.ts'
+import { ACCEPTED, sendNew } from './send.ts'
+import { lookFor, NO_SUBJECT, seenShipment, type Subject, vinOf } from './subject.ts'
+import { type MergedShipment, merge } from './update.ts'
+import {
+  acceptedShipment,
+  bookedShipment,
+  idAt,
+  isCanceled,
+  isGone,
+  shipmentIfRead,
+  shipmentWithId,
+} from './verify.ts'
 
-/** The dependencies of bookings. */
-export interface BookDeps {
-  readonly catalog: Catalog
-  readonly bookings: Bookings
-  readonly service: Pick<Service, 'send'>
-  readonly send: SendPlan
-  readonly merge: Merge
-  readonly xref: Pick<Xref, 'approval' | 'idsInApproval' | 'matches'>
-  readonly exclusive: Exclusive
-  readonly approvalBooks: Config['APPROVAL_BOOKS']
+/** The quote whose approval was sent and that a booking refers to; the service may have made it a shipment of the same id. */
+interface ApprovedQuote {
+  readonly quote: RememberedQuote
+  /** False where the outcome of the approval is not known, or where the name has a newer quote. */
+  readonly sendsQuoteId: boolean
 }
 
 /**
  * Books once: claims the booking, sends it and records it, or returns the answer of the call that did. In a brownout it
  * sends nothing.
  */
-export async function book(
-  planned: Plan,
-  headers: IncomingHttpHeaders,
-  caller: Caller,
-  sending: Sending,
-  deps: BookDeps,
-  brownout?: GatewayError,
-): Promise<Answer> {
-  const { tenant } = caller
-  const plan = await withFreeNumber(planned, tenant, deps)
-  const { approved } = plan.found
-  const booking = { ...bookingOf(plan, headers, caller, sending.deadline), refusal: brownout }
+export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> {
+  const { request, caller, sending } = call
+  const { tenant, profile } = caller
+  const { subject, approved } = await quoteOfBooking(request, tenant, rooms)
+  const plan = planCall(request, subject, profile.settings)
+  call.noteTranslation(plan.notes)
+  if (plan.problems.length > 0) throw untranslatable(plan.problems)
+
+  const look = lookFor(tenant, sending, rooms)
+  const booking: Booking = {
+    ...bookingOf(plan, call.headers, caller, sending.deadline),
+    refusal: call.brownout,
+    replayCheckAfterMs: rooms.replayCheckAfterMs,
+    // What it shows as gone frees the key.
+    look: async (shipment) => (await look.read(shipment)).state,
+  }
   // Under the lock, because the second of two bookings of one approved quote must see the first one's shipment.
-  const { answer, requiresReadOf } = await (approved && deps.approvalBooks === 'auto'
-    ? withQuoteLock(tenant, approved.id, sending, deps.exclusive, (isLocked) =>
-        bookOnce(plan, booking, sending, deps, { approved, isLocked }),
+  const { answer, requiresReadOf } = await (approved && rooms.approvalBooks === 'auto'
+    ? withQuoteLock(tenant, approved.quote.id, sending, rooms.exclusive, (isLocked) =>
+        bookOnce(plan, booking, { ...sending, mayWrite: isLocked }, rooms, approved),
       )
-    : bookOnce(plan, booking, sending, deps))
-  if (requiresReadOf !== undefined) await requireReadable(requiresReadOf, sending, deps)
+    : bookOnce(plan, booking, sending, rooms))
+  if (requiresReadOf !== undefined) await requireReadable(requiresReadOf, sending, rooms)
   return answer
 }
 
@@ -61,32 +73,58 @@ async function bookOnce(
   plan: Plan,
   booking: Booking,
   sending: Sending,
-  deps: BookDeps,
-  locked?: { readonly approved: ApprovedQuote; readonly isLocked: () => boolean },
-): Promise<Booked> {
-  const { bookings } = deps
+  rooms: CallRooms,
+  approved?: ApprovedQuote,
+): Promise<BookingResult> {
+  const { bookings } = rooms
   const claimed = await bookings.claim(booking)
   if ('answer' in claimed) return claimed
-  const { isHeld } = claimed
-  let made: Made
+  const held = { ...sending, mayWrite: () => sending.mayWrite?.() !== false && claimed.isHeld() }
+  let made: MadeBooking
   try {
-    made = locked
-      ? await makeOfApproved(
-          plan,
-          locked.approved,
-          booking.tenant,
-          { ...sending, mayWrite: () => locked.isLocked() && isHeld() },
-          deps,
-        )
-      : await makeOfUnapproved(plan, booking.tenant, { ...sending, mayWrite: isHeld }, deps)
+    made = approved
+      ? await makeOfApproved(plan, approved, booking.tenant, held, rooms)
+      : await makeOfUnapproved(plan, booking.tenant, held, rooms)
   } catch (error) {
     throw await bookings.failed(claimed, error)
   }
   return bookings.made(claimed, made)
 }
 
+/** Returns the quote that a booking refers to, and the approved one behind its name. */
+export async function quoteOfBooking(
+  request: Version1,
+  tenant: string,
+  { names }: Pick<CallRooms, 'names'>,
+): Promise<{ readonly subject: Subject; readonly approved: ApprovedQuote | undefined }> {
+  const values = namesIn(request, request.compiled.action.quoteNamedBy ?? []).map(([, value]) => value)
+  const quote = await names.quoteNamed(tenant, values)
+  const subject = { ...NO_SUBJECT, own: quote?.own, quote }
+  if (!quote) return { subject, approved: undefined }
+  if (quote.approval !== '') {
+    const sendsQuoteId = quote.approval === 'approved'
+    return { subject: { ...subject, sendsQuoteId }, approved: { quote, sendsQuoteId } }
+  }
+  const older = await olderApproval(tenant, quote, names)
+  return { subject, approved: older && { quote: older, sendsQuoteId: false } }
+}
+
+/** Returns the approved quote that had a name of the quote before, whose shipment the name stands for. */
+async function olderApproval(
+  tenant: string,
+  quote: RememberedQuote,
+  names: CallRooms['names'],
+): Promise<RememberedQuote | undefined> {
+  for (const id of await names.shipmentsOf(tenant, quote)) {
+    const of = (await names.shipment(tenant, id))?.quote ?? ''
+    const older = of === '' || of === quote.id ? undefined : await names.quote(tenant, of)
+    if (older && older.approval !== '') return older
+  }
+  return undefined
+}
+
 /** Throws unless the caller may read the shipment of a booking that was made before. */
-async function requireReadable(id: string, sending: Sending, { service }: Pick<BookDeps, 'service'>): Promise<void> {
+async function requireReadable(id: string, sending: Sending, { service }: Pick<CallRooms, 'service'>): Promise<void> {
   try {
     const reply = await service.send(shipmentRead(id), sending)
     if (!isSuccess(reply.status)) throw refusal(reply)
@@ -97,88 +135,62 @@ async function requireReadable(id: string, sending: Sending, { service }: Pick<B
   }
 }
 
-/**
- * Omits the number of the booking's quote if another booking has that number and the same VIN: a reference means
- * the booking that was made with it.
- */
-async function withFreeNumber(plan: Plan, tenant: string, { xref, bookings }: BookDeps): Promise<Plan> {
-  const { own, request } = plan
-  const { names: [reference] = [] } = request.compiled.action.xrefRecord ?? {}
-  if (own === undefined || reference === undefined || own === request.sent(reference)) return plan
-  const vin = vinKey(vinOf(request))
-  for (const match of await xref.matches(tenant, own)) {
-    const isSame = isOfCaller(match) && match.vin === vin
-    if (isSame && (await bookings.isBooked(tenant, match.id))) return { ...plan, own: undefined }
-  }
-  return plan
-}
-
-/** Tells if a match is a shipment that the caller gave the name. */
-const isOfCaller = ({ kind, givenBy }: Match) => kind === 'shipment' && givenBy === 'caller'
-
 /** Books, unless an approval of the quote was sent since it was looked up. */
-async function makeOfUnapproved(
-  plan: Plan,
-  tenant: string,
-  sending: Sending,
-  { send, xref, approvalBooks }: BookDeps,
-): Promise<Made> {
-  const { quote } = plan.found
-  if (quote && approvalBooks === 'auto' && (await beforeSending(xref.approval(tenant, quote.id)))) {
-    throw new NotBooked(approvalUnderWay())
+async function makeOfUnapproved(plan: Plan, tenant: string, sending: Sending, rooms: CallRooms): Promise<MadeBooking> {
+  const { quote } = plan.subject
+  if (quote && rooms.approvalBooks === 'auto') {
+    const { approval } = await beforeSending(rooms.names.quote(tenant, quote.id))
+    if (approval !== '') throw new NotBooked(approvalUnderWay())
   }
-  return madeOf(plan, await send(plan, sending))
+  return madeBooking(plan, await sendBooking(plan, sending, rooms), tenant)
 }
 
-/**
- * Books an approved quote: merges the booking into the quote's shipment, if there is one that no other booking has.
- */
+/** Sends a booking, and returns the shipment that the reply shows. What the service accepts for later is believed after a read. */
+async function sendBooking(plan: Plan, sending: Sending, rooms: CallRooms): Promise<Readonly<Draft>> {
+  const reply = await sendNew(plan, sending, rooms)
+  let shipment = reply.status === ACCEPTED ? acceptedShipment(reply) : bookedShipment(reply)
+  if (reply.status === ACCEPTED) {
+    const { mayWrite: _, ...reading } = sending
+    const { id } = shipment
+    const shown = shipmentIfRead(await rooms.service.send(shipmentRead(id), reading).catch(() => NO_REPLY), id)
+    if (!shown || isCanceled(shown.body)) throw gatewayError('reply-doubtful/accepted', {})
+    shipment = shown
+  }
+  rooms.inspect(plan.request.compiled.action.name, shipment.body)
+  return shipment.body
+}
+
+const NO_REPLY = { status: 0, headers: {}, body: Buffer.alloc(0) }
+
+/** Books an approved quote: merges the booking into the quote's shipment, if there is one that no other booking has. */
 async function makeOfApproved(
   plan: Plan,
-  approved: ApprovedQuote,
+  { quote, sendsQuoteId }: ApprovedQuote,
   tenant: string,
   sending: Sending,
-  deps: BookDeps,
-): Promise<Made> {
-  if (await beforeSending(deps.bookings.isBooked(tenant, approved.id))) {
+  rooms: CallRooms,
+): Promise<MadeBooking> {
+  const { bookings, names } = rooms
+  if (await beforeSending(bookings.isBooked(tenant, quote.id))) {
     const another = withoutQuoteId(plan)
-    return madeOf(another, await deps.send(another, sending))
+    return madeBooking(another, await sendBooking(another, sending, rooms), tenant)
   }
-  const others = await beforeSending(deps.xref.idsInApproval(tenant, approved.id))
-  for (const id of [approved.id, ...others]) {
-    if (id !== approved.id && (await beforeSending(deps.bookings.isBooked(tenant, id)))) continue
-    const merged = await mergeIntoApproved(plan, id, approved, tenant, sending, deps)
-    if (merged) return madeOf(plan, { ...merged.before.body, ...merged.after })
+  const { idsInApproval } = await beforeSending(names.quote(tenant, quote.id))
+  const ids = await beforeSending(names.shipmentsOf(tenant, quote))
+  for (const id of new Set([quote.id, ...idsInApproval, ...ids])) {
+    if (id !== quote.id && (await beforeSending(bookings.isBooked(tenant, id)))) continue
+    const merged = await mergeIntoApproved(plan, id, quote, tenant, sending, rooms)
+    if (merged) return madeBooking(plan, { ...merged.before.body, ...merged.after }, tenant)
   }
-  const anew = (await beforeSending(isOfOtherVehicle(plan, tenant, deps))) ? withoutQuoteId(plan) : plan
-  return madeOf(anew, await deps.send(anew, sending))
+  let isFurtherVehicle = !sendsQuoteId
+  for (const id of ids) isFurtherVehicle ||= await beforeSending(bookings.isBooked(tenant, id))
+  const anew = isFurtherVehicle ? withoutQuoteId(plan) : plan
+  return madeBooking(anew, await sendBooking(anew, sending, rooms), tenant)
 }
 
 /** Plans a booking of another vehicle than the one that the quote was approved for. */
-function withoutQuoteId({ request, found, settings, own }: Plan): Plan {
-  return { ...planCall(request, { ...found, approved: undefined }, settings), own }
-}
-
-/** Tells if another vehicle is booked under the names of a booking already. */
-async function isOfOtherVehicle(
-  { request, own }: Plan,
-  tenant: string,
-  { xref, bookings }: BookDeps,
-): Promise<boolean> {
-  const vin = vinKey(vinOf(request))
-  for (const name of namesOf(request, own)) {
-    for (const match of await xref.matches(tenant, name)) {
-      const isOther = isOfCaller(match) && match.vin !== vin
-      if (isOther && (await bookings.isBooked(tenant, match.id))) return true
-    }
-  }
-  return false
-}
-
-/** Returns the names of a booking, and the caller's own number of its quote. */
-function namesOf(request: Plan['request'], own: string | undefined): readonly string[] {
-  const given = namesIn(request, request.compiled.action.xrefRecord?.names ?? []).map(([, name]) => name)
-  return [...new Set(own === undefined ? given : [...given, own])]
+function withoutQuoteId({ request, subject, settings, own }: Plan): Plan {
+  return { ...planCall(request, { ...subject, sendsQuoteId: false }, settings), own }
 }
 
 /**
@@ -186,35 +198,40 @@ function namesOf(request: Plan['request'], own: string | undefined): readonly st
  * a booking that a second attempt would make again.
  */
 async function mergeIntoApproved(
-  { request, body: { quote_id: _, ...sent }, own, settings }: Plan,
+  { request, body: { quote_id: _, ...sent }, settings }: Plan,
   id: string,
-  { id: quote }: ApprovedQuote,
+  quote: RememberedQuote,
   tenant: string,
   sending: Sending,
-  { catalog, merge, xref }: BookDeps,
-): Promise<Merged | undefined> {
-  const update = [...catalog.actions.values()].find(({ action }) => action.service.mergeInto)
-  if (!update) throw new NotBooked(new Error('The mappings declare no update of a shipment.'))
+  rooms: CallRooms,
+): Promise<MergedShipment | undefined> {
+  const compiled = [...rooms.catalog.actions.values()].find(({ action }) => action.verb === 'update')
+  if (!compiled) throw new NotBooked(new Error('The mappings declare no update of a shipment.'))
+  const vin = vinOf(request)
   const merging = {
     id,
     sent,
-    vin: vinOf(request),
-    asks: true,
     textOf: request.sent,
     problems: [],
-    compiled: update,
+    compiled,
     settings,
     verify: async (reply: Parameters<typeof isGone>[0]) => {
       if (isGone(reply, id)) return undefined
       const shipment = shipmentWithId(reply, id)
-      await requireOfQuote(shipment, { quote, names: namesOf(request, own), vin: vinOf(request) }, tenant, xref)
+      requireOfQuote(seenShipment(shipment), quote, vin)
       return shipment
+    },
+    choose: async (shipment: ReturnType<typeof shipmentWithId>) => {
+      const seen = { ...seenShipment(shipment), formerVins: {}, isGone: false }
+      const choice = chooseVehicle({ vin, use: 'update', changesVehicle: false }, [seen])
+      // The vehicle of the quote may have been another one, or none.
+      return 'is' in choice ? { entry: 0, vin: 'changed' as const } : choice
     },
     readError: (cause: unknown) =>
       new NotBooked(gatewayError('service-unavailable/approved', {}, { cause, ...RETRY_LATER })),
   }
   try {
-    const merged = await merge(merging, tenant, sending)
+    const merged = await merge(merging, tenant, sending, rooms)
     if (merged?.after && isCanceled(merged.after))
       throw gatewayError('reply-doubtful/change', { fault: 'it is canceled' })
     return merged
@@ -254,31 +271,72 @@ async function beforeSending<T>(known: Promise<T>): Promise<T> {
   }
 }
 
-/** Returns the booking of a plan, with the values of its key and its fields in the order of their rows. */
+/** Returns the booking of a plan: the values of its key, its vehicle, and the caller's fields as version 2 has them. */
 export function bookingOf(
   { request }: Plan,
   headers: IncomingHttpHeaders,
-  { tenant, credential }: Pick<Caller, 'tenant' | 'credential'>,
+  { tenant, credential }: { readonly tenant: string; readonly credential: string | undefined },
   deadline: number,
-): Booking {
-  const { compiled, sent } = request
-  const { xrefRecord } = compiled.action
+): Pick<Booking, 'tenant' | 'credential' | 'reference' | 'vin' | 'vehicle' | 'idempotencyKey' | 'body' | 'deadline'> {
+  const { compiled, fields } = request
   const key = headers['idempotency-key']
+  // Without what a quote remembers and what the settings assume: a retry is the same booking whatever became of these.
+  const { body } = compiled.request(fields, { settings: NO_DEFAULTS, facts: undefined })
+  const [vehicle = NO_VEHICLE] = vehiclesIn(body)
   return {
     tenant,
     credential,
-    reference: (xrefRecord?.names[0] && sent(xrefRecord.names[0])) ?? '',
-    vin: xrefRecord?.disambiguateBy ? vinKey(sent(xrefRecord.disambiguateBy)) : '',
+    reference: request.sent(compiled.action.givesNames?.[0] ?? '') ?? '',
+    vin: vinOf(request),
+    vehicle,
     idempotencyKey: typeof key === 'string' && key !== '' ? key : undefined,
-    fields: namesIn(request, compiled.written),
+    body,
     deadline,
   }
 }
 
-/** Returns the answer to a booking that the service made, and its record. */
-function madeOf(plan: Plan, reply: unknown): Made {
-  const answer = answerOf(plan, reply)
-  const record = recordOf(plan, reply)
-  if (!record) throw new Error('A verified reply to a booking has an id.')
-  return { answer, record }
+const NO_DEFAULTS: Settings = { transport_type: '', vehicle_type: '', send_quote_id: false, shipment_number: 'caller' }
+const NO_VEHICLE: Vehicle = { vin: '', year: '', make: '', model: '' }
+
+/** Returns a booking that the service made: its answer, and what is recorded with it. */
+function madeBooking(plan: Plan, shipment: Readonly<Draft>, tenant: string): MadeBooking {
+  const { request, own, subject } = plan
+  const id = idAt(shipment, 'id')
+  if (id === undefined) throw new Error('A verified reply to a booking has an id.')
+  const number = idAt(shipment, 'number')
+  const given = namesIn(request, request.compiled.action.givesNames ?? []).map(([, name]) => name)
+  const record: NamesWrite = {
+    names: [
+      ...given.map((name) => ({ tenant, kind: 'shipment', name, id, givenBy: 'caller' }) as const),
+      ...(number === undefined || given.includes(number)
+        ? []
+        : [{ tenant, kind: 'shipment', name: number, id, givenBy: 'service' } as const]),
+    ],
+    shipment: {
+      tenant,
+      id,
+      own: own ?? '',
+      ...vehiclesOfBooking(vehiclesIn(shipment), vehiclesIn(plan.body)),
+      state: 'live',
+      quote: subject.quote?.id ?? '',
+    },
+  }
+  return { answer: answerOf(plan, shipment), shipment: id, record }
+}
+
+/** Returns the vehicles that a reply shows; of one vehicle, what the reply leaves out is as it was booked. */
+function vehiclesOfBooking(
+  shown: readonly Vehicle[],
+  booked: readonly Vehicle[],
+): Pick<StoredShipment, 'vehicles' | 'formerVins'> {
+  const [one, ...others] = shown
+  const [sent] = booked
+  if (!one || others.length > 0 || !sent) return { vehicles: one ? shown : booked, formerVins: {} }
+  const vehicle = {
+    vin: one.vin || sent.vin,
+    year: one.year || sent.year,
+    make: one.make || sent.make,
+    model: one.model || sent.model,
+  }
+  return { vehicles: [vehicle], formerVins: formerVinsAfter({ vehicles: booked, formerVins: {} }, [vehicle]) }
 }

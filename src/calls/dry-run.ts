@@ -19,19 +19,18 @@ import { meantField, type Problem } from '../mapping/fields.ts'
 import { leaves } from '../mapping/paths.ts'
 import type { Explanation } from '../mapping/request.ts'
 import type { Settings } from '../mapping/row.ts'
-import { messageText } from '../messages.ts'
 import type { Call } from '../observe/call.ts'
 import { type Address, type Outgoing, type Service, withPlaceholder } from '../service/service.ts'
 import { isUuid } from '../text/service-text.ts'
-import type { Xref } from '../xref/xref.ts'
-import { lookUp, NOTHING_FOUND, namingOf } from './find.ts'
-import type { LegacyCallDeps } from './legacy-call.ts'
+import { quoteOfBooking } from './book.ts'
 import { accountOf, type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
 import { classify, readRequest, type Version1, type Version2, version1 } from './read-request.ts'
+import type { CallRooms } from './rooms.ts'
+import { NO_SUBJECT, notMeant, referenceOf, shipmentSubject } from './subject.ts'
 
 /** The dependencies of dry runs. */
 export interface DryRunDeps
-  extends Pick<LegacyCallDeps, 'catalog' | 'bodyLimitBytes' | 'credentials' | 'service' | 'xref'> {
+  extends Pick<CallRooms, 'catalog' | 'bodyLimitBytes' | 'credentials' | 'service' | 'names'> {
   /** The service's address for callers without their own. */
   readonly address: Address
   /** The settings of callers without their own. */
@@ -63,30 +62,49 @@ export async function dryRun(
   }
   if (request.generation === 2) return explainVersion2(planVersion2(request, endpoint), to)
   const plan = caller
-    ? await planFromXref(request, caller.tenant, caller.profile.settings, deps.xref)
+    ? await planFromStore(request, caller.tenant, caller.profile.settings, deps.names)
     : planFromNames(request, deps.settings)
   return explainPlan(plan, to)
 }
 
-/** Plans with the numbers of a verified tenant. */
-async function planFromXref(request: Version1, tenant: string, settings: Settings, xref: Xref): Promise<Plan> {
-  const known = await lookUp(request, tenant, xref)
-  if (known && !('shipments' in known)) return planCall(request, known, settings)
-  const plan = planFromNames(request, settings)
-  if (!known) return plan
-  const field = namingOf(request)?.names[0]?.[0] ?? ''
-  const message = messageText(known.message, { vins: known.vins })
-  return { ...plan, problems: [{ field, code: 'several-matches', message }, ...plan.problems] }
+/** Plans with the numbers of a verified tenant, up to what only the service can say. */
+async function planFromStore(
+  request: Version1,
+  tenant: string,
+  settings: Settings,
+  names: CallRooms['names'],
+): Promise<Plan> {
+  const reference = referenceOf(request)
+  if (!reference) return planCall(request, (await quoteOfBooking(request, tenant, { names })).subject, settings)
+  const { resolution } = await names.resolve(reference, tenant)
+  switch (resolution.is) {
+    case 'shipment': {
+      const stored = await names.shipment(tenant, resolution.id)
+      return planCall(request, shipmentSubject(reference, resolution, stored, undefined), settings)
+    }
+    case 'quote': {
+      const quote = await names.quote(tenant, resolution.id)
+      return planCall(request, { ...NO_SUBJECT, id: quote.id, own: quote.own, quote }, settings)
+    }
+    // The service decides.
+    case 'ask':
+    case 'look':
+      return planFromNames(request, settings)
+    default: {
+      const { code, message } = notMeant(resolution, reference)
+      const plan = planFromNames(request, settings)
+      return { ...plan, problems: [{ field: reference.names[0]?.[0] ?? '', code, message }, ...plan.problems] }
+    }
+  }
 }
 
 /** Plans without look-ups: the caller's name stands for the id, unless the name is an id itself. */
 export function planFromNames(request: Version1, settings: Settings): Plan {
   const own = request.sent('ShipmentNumber')
-  const names = namingOf(request)?.names ?? []
-  const [namedBy, value] = names.find(([, name]) => isUuid(name)) ?? names[0] ?? []
-  if (value !== undefined && isUuid(value))
-    return planCall(request, { ...NOTHING_FOUND, id: value, namedBy, own }, settings)
-  const plan = planCall(request, { ...NOTHING_FOUND, namedBy, own }, settings)
+  const names = referenceOf(request)?.names ?? []
+  const [, value] = names.find(([, name]) => isUuid(name)) ?? names[0] ?? []
+  if (value !== undefined && isUuid(value)) return planCall(request, { ...NO_SUBJECT, id: value, own }, settings)
+  const plan = planCall(request, { ...NO_SUBJECT, own }, settings)
   if (value === undefined) return plan
   const kind = request.compiled.action.target?.kind
   return { ...plan, toService: withPlaceholder(plan.toService, `{${kind}_id of ${value}}`) }
@@ -101,7 +119,7 @@ export interface DryRun {
     readonly url: string
     readonly headers: Readonly<Record<string, string>>
     readonly body?: unknown
-    /** The read whose result the body is merged into (`mergeInto` in a declaration). */
+    /** The read whose result the body of an update is merged into. */
     readonly over?: string
   }
   readonly fields: readonly Explanation[]
@@ -140,7 +158,7 @@ export function explainPlan(plan: Plan, to: Destination): DryRun {
     request: {
       ...written.request,
       ...(written.hasBody && { body }),
-      ...(action.service.mergeInto && { over: `GET ${written.request.url}` }),
+      ...(action.verb === 'update' && { over: `GET ${written.request.url}` }),
     },
     fields,
     unused,

@@ -3,32 +3,34 @@ import { gatewayError } from '../errors.ts'
 import { parsePlace, valueAt } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { scalarText } from '../text/json.ts'
-import { headerText, serviceId } from '../text/service-text.ts'
-import { vinKey, type XrefRecord } from '../xref/xref.ts'
-import { namesIn } from './find.ts'
+import { headerText } from '../text/service-text.ts'
 import type { Plan } from './plan.ts'
-import { idAt, isSameId } from './verify.ts'
+import { idAt } from './verify.ts'
 
-/** An answer whose body is text. */
-interface TextAnswer extends Answer {
+/** A version-1 answer. */
+export interface Version1Answer extends Answer {
   readonly body: string
+  readonly reply: Version1Reply
 }
 
 /** The fields of a version-1 answer. */
-export type Told = Readonly<Record<string, string>>
+export type Version1Reply = Readonly<Record<string, string>>
 
-/** Translates the service's reply into the version-1 answer of a call; `tell` may change it. */
-export function answerOf(plan: Plan, body: unknown, tell?: (told: Told) => Told): TextAnswer {
+/** Translates the service's reply into the version-1 answer of a call; `complete` may change it. */
+export function answerOf(
+  plan: Plan,
+  body: unknown,
+  complete: (reply: Version1Reply) => Version1Reply = (reply) => reply,
+): Version1Answer {
   const { settings, own } = plan
   const { compiled } = plan.request
-  const { reply, missing } = compiled.reply(body, { settings, own })
+  const { reply: translated, missing } = compiled.reply(body, { settings, own })
   if (missing.length > 0) throw gatewayError('service-unreadable/places', { places: missing.join(' and ') })
-  const { xrefRecord } = compiled.action
-  const headers = {
-    ...(xrefRecord?.kind === 'shipment' && idHeaders(body, xrefRecord.id)),
-    ...assumedHeader(plan),
-  }
-  return { status: 200, headers, body: JSON.stringify(tell ? tell(reply) : reply) }
+  const { verb } = compiled.action
+  const idKey = verb === 'approve' ? 'shipment_id' : verb === 'book' || verb === 'update' ? 'id' : undefined
+  const headers = { ...(idKey && idHeaders(body, idKey)), ...assumedHeader(plan) }
+  const reply = complete(translated)
+  return { status: 200, headers, body: JSON.stringify(reply), reply }
 }
 
 /** Returns what the translation assumed, as a header that names each place and its value. */
@@ -64,56 +66,4 @@ export function unchanged({ status, headers, body }: UpstreamReply): Answer {
     return typeof value === 'string' ? [[name, value] as const] : []
   })
   return { status, headers: Object.fromEntries(passedOn), body }
-}
-
-/** Returns the record of an answered call for the cross-reference; undefined if it adds nothing. */
-export function recordOf({ request, found, body, own, settings }: Plan, reply: unknown): XrefRecord | undefined {
-  const { compiled, fields, sent } = request
-  const { target, xrefRecord, remember } = compiled.action
-  if (!xrefRecord) return undefined
-  const { kind } = xrefRecord
-  const replied = idAt(reply, xrefRecord.id)
-  const id = replied ?? found.id
-  if (id === undefined) return undefined
-  const names: string[] = []
-  const serviceNames: string[] = []
-  for (const [, name] of namesIn(request, xrefRecord.names)) names.push(name)
-  const [given] = names
-  for (const { place, givenBy } of compiled.replyNames) {
-    const name = idAt(reply, place)
-    if (name !== undefined) (givenBy === 'caller' ? names : serviceNames).push(name)
-  }
-  // Reading a booking shows the number of the quote that it was made from.
-  if (kind === 'shipment' && own !== undefined) names.push(own)
-  const vin = xrefRecord.disambiguateBy && sent(xrefRecord.disambiguateBy)
-  if (kind === 'shipment' && target?.kind === 'quote') {
-    // An approval leaves a shipment where the service's reply speaks of one.
-    return replied === undefined
-      ? undefined
-      : { kind, id: found.id ?? id, names, serviceNames, vin: '', own: undefined, facts: undefined }
-  }
-  if (kind === 'shipment' && found.id !== undefined && isSameId(id, found.id)) {
-    if ((vin ?? given) === undefined) return undefined
-    const name = found.namedBy && !found.isNamedByQuote ? sent(found.namedBy) : undefined
-    if (name === undefined || found.isNamedByService) serviceNames.push(name ?? id)
-    else names.push(name)
-    const onRecord = { own: undefined, facts: undefined, isOnRecord: true }
-    return { kind, id, names, serviceNames, vin: vinKey(vin ?? onlyVin(reply)), ...onRecord }
-  }
-  const known = found.quote?.facts
-  // The shipment of an approved quote has the id of the quote, whose facts stay.
-  const facts = remember
-    ? { ...known, ...compiled.remember(fields, body, settings).facts }
-    : id === found.quote?.id
-      ? known
-      : undefined
-  return { kind, id, names, serviceNames, vin: vinKey(vin), own, facts }
-}
-
-/** Returns the VIN of a shipment of one vehicle. */
-function onlyVin(reply: unknown): string | undefined {
-  const vehicles = valueAt(reply, ['vehicles'])
-  const vin = Array.isArray(vehicles) && vehicles.length === 1 ? valueAt(vehicles, [0, 'vin']) : undefined
-  // A store cannot hold every string: a VIN must be as usable as an id.
-  return serviceId(vin)
 }

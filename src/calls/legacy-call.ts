@@ -1,73 +1,58 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Answer } from '../answer.ts'
 import type { FlatBody } from '../body/read.ts'
-import { type Bookings, REPLAYED } from '../bookings/bookings.ts'
-import type { Caller, Credentials } from '../callers/caller.ts'
-import type { Prove } from '../callers/prove.ts'
-import { GatewayError, gatewayError, untranslatable } from '../errors.ts'
+import { REPLAYED } from '../bookings/bookings.ts'
+import type { Caller } from '../callers/caller.ts'
+import { GatewayError, gatewayError } from '../errors.ts'
 import { requireMethod } from '../http/routing.ts'
-import type { Catalog, Endpoint } from '../mapping/catalog.ts'
-import type { Problem } from '../mapping/fields.ts'
+import type { Action } from '../mapping/action.ts'
+import type { Endpoint } from '../mapping/catalog.ts'
 import { SUPPORT } from '../messages.ts'
 import { type Deprecation, windowAt } from '../migration/deprecation.ts'
 import type { Call } from '../observe/call.ts'
-import { isSuccess, NoReply, type UpstreamReply } from '../service/exchange.ts'
+import { NoReply, type UpstreamReply } from '../service/exchange.ts'
 import { unansweredError } from '../service/failures.ts'
-import { type Sending, type Service, shipmentRead, withoutCredential } from '../service/service.ts'
-import type { Xref } from '../xref/xref.ts'
-import { type ApproveDeps, approve } from './approve.ts'
-import { type BookDeps, book } from './book.ts'
-import { freeCanceled, isShownAsGone } from './canceled.ts'
-import { findTarget, NOTHING_FOUND, namesIn } from './find.ts'
-import { answerOf, recordOf, unchanged } from './legacy-answer.ts'
-import { planCall, planVersion2, type Version2Plan } from './plan.ts'
+import { type Sending, shipmentRead, withoutCredential } from '../service/service.ts'
+import { approve } from './approve.ts'
+import { book } from './book.ts'
+import { cancel } from './cancel.ts'
+import { unchanged } from './legacy-answer.ts'
+import { planVersion2, type Version2Plan } from './plan.ts'
+import { quote } from './quote.ts'
+import { read } from './read.ts'
 import { classify, readRequest, type Version1 } from './read-request.ts'
-import { type SendPlan, update } from './send.ts'
-import { idAt } from './verify.ts'
-
-/** The dependencies of legacy calls, the same for every call. */
-export interface LegacyCallDeps extends ApproveDeps, BookDeps {
-  readonly catalog: Catalog
-  readonly bodyLimitBytes: number
-  readonly credentials: Credentials
-  readonly prove: Prove
-  readonly service: Service
-  readonly send: SendPlan
-  readonly xref: Xref
-  readonly bookings: Bookings
-  readonly timeoutMs: number
-  /** Returns the time by the store's clock, in milliseconds since 1970. */
-  readonly now: () => number
-}
+import type { CallRooms, Verb } from './rooms.ts'
+import { update } from './update.ts'
+import { noteVersion2Reply } from './version2.ts'
 
 /** Answers a legacy call. This file is its whole life, in order; the dry run shares the steps up to the plan. */
 export async function legacyCall(
   incoming: IncomingMessage,
   endpoint: Endpoint,
   call: Call,
-  deps: LegacyCallDeps,
+  rooms: CallRooms,
 ): Promise<Answer> {
   let body: FlatBody
   try {
     requireMethod(incoming.method, [endpoint.method])
-    body = await readRequest(incoming, call, deps.bodyLimitBytes)
+    body = await readRequest(incoming, call, rooms.bodyLimitBytes)
   } catch (error) {
     if (isOverload(error)) throw error
     // Errors about wrong methods and unreadable bodies follow the caller's ERROR_STATUS, too.
-    noteCaller(call, await deps.credentials.verified(incoming, call.share).catch(() => undefined))
+    noteCaller(call, await rooms.credentials.verified(incoming, call.share).catch(() => undefined))
     throw error
   }
   call.share.enter()
-  const caller = await deps.credentials.identify(incoming, call.share)
+  const caller = await rooms.credentials.identify(incoming, call.share)
   noteCaller(call, caller)
   caller.profile.limits?.enter(call.share)
-  const request = classify(body, endpoint, call, deps.catalog, caller.profile.synonyms)
-  const deadline = performance.now() + deps.timeoutMs
+  const request = classify(body, endpoint, call, rooms.catalog, caller.profile.synonyms)
+  const deadline = performance.now() + rooms.timeoutMs
   const sending: Sending = { account: caller.account, requestId: call.id, deadline }
   const answer =
     request.generation === 1
-      ? await answerVersion1(request, incoming.headers, call, caller, sending, deps)
-      : await answerVersion2(planVersion2(request, endpoint), caller, sending, deps)
+      ? await answerVersion1(request, incoming, call, caller, sending, rooms)
+      : await answerVersion2(planVersion2(request, endpoint), caller, sending, rooms)
   call.replayed = REPLAYED in answer.headers
   return answer
 }
@@ -86,52 +71,30 @@ function noteCaller(call: Call, caller: Caller | undefined): void {
   call.legacyHeaders = caller?.profile.deprecation.headers
 }
 
-/** Finds what the call names, plans it, and carries the plan out. */
+/** The verbs of version 1, each with its whole life in one file. */
+const verbs: Readonly<Record<Action['verb'], Verb>> = { quote, approve, book, read, update, cancel }
+
+/** Checks that the call may do what its action does, and does it. */
 async function answerVersion1(
   request: Version1,
-  headers: IncomingHttpHeaders,
+  { headers }: IncomingMessage,
   call: Call,
   caller: Caller,
   sending: Sending,
-  deps: LegacyCallDeps,
+  rooms: CallRooms,
 ): Promise<Answer> {
-  const { tenant, profile } = caller
-  const { action, isApproval } = request.compiled
-  const { notIdempotent = false, doneWhenStatus, mergeInto } = action.service
-  const brownout = brownoutError(notIdempotent || isApproval, profile.deprecation, deps.now)
+  const { action } = request.compiled
+  const { verb } = action
+  const brownout = brownoutError(verb === 'book' || verb === 'approve', caller.profile.deprecation, rooms.now)
   // A booking that was made before is answered from its record, whenever it is repeated.
-  if (brownout && !notIdempotent) throw brownout
+  if (brownout && verb !== 'book') throw brownout
   // Until the service has accepted a credential, nothing is looked up or claimed for it. A new quote proves it by itself.
-  const namesSomething = action.target ?? action.quoteNamedBy
-  if ((namesSomething || notIdempotent) && !caller.account.acceptance.isProven()) await deps.prove(sending)
-  const found = namesSomething ? await findTarget(request, tenant, sending, deps) : NOTHING_FOUND
-  const plan = planCall(request, found, profile.settings)
-  call.notes = plan.notes
-  // What cannot be translated may be what a read of the shipment shows.
-  const mayStand = mergeInto && found.id !== undefined
-  const isFinal = ({ field }: Problem) => !mayStand || request.textOf(field) === undefined
-  if (plan.problems.some(isFinal)) throw untranslatable(plan.problems)
-  if (notIdempotent) return book(plan, headers, caller, sending, deps, brownout)
-  if (isApproval) return approve(plan, tenant, sending, deps)
-
-  const updated = mergeInto && (await update(plan, tenant, sending, deps.merge))
-  const reply = updated ? updated.body : await deps.send(plan, sending)
-  const answer = answerOf(plan, reply, updated?.tell)
-  const record = recordOf(plan, reply)
-  const { xrefRecord, target } = action
-  if (!record && xrefRecord && !target && namesIn(request, xrefRecord.names).length === 0) {
-    // Nothing could ever name this quote.
-    throw gatewayError('service-unreadable/places', { places: xrefRecord.id })
+  const isNewQuote = verb === 'quote' && !action.target
+  if (!isNewQuote && !caller.account.acceptance.isProven()) await rooms.prove(sending)
+  const noteTranslation = (notes: Call['notes']) => {
+    call.notes = notes
   }
-  // A number in the answer must resolve as soon as the caller has it.
-  if (record) await deps.xref.write(tenant, record)
-  if (doneWhenStatus) {
-    const ids = [found.id, idAt(reply, 'id')].filter((id) => id !== undefined)
-    const read = (id: string) => deps.service.send(shipmentRead(id), sending)
-    // The cancellation of this very id is proven.
-    await deps.bookings.free(tenant, ids, async (id) => id === found.id || isShownAsGone(id, read))
-  }
-  return answer
+  return verbs[verb]({ request, headers, caller, sending, brownout, noteTranslation }, rooms)
 }
 
 /** Passes a version-2 body on, and the service's reply back; a canceled shipment frees the key of its booking. */
@@ -139,10 +102,12 @@ async function answerVersion2(
   { compiled, toService, id }: Version2Plan,
   { tenant, profile }: Caller,
   sending: Sending,
-  { service, bookings, xref, now }: LegacyCallDeps,
+  rooms: CallRooms,
 ): Promise<Answer> {
-  const { doneWhenStatus, notIdempotent: mayBook = false } = compiled.action.service
-  const brownout = brownoutError(mayBook || compiled.isApproval, profile.deprecation, now)
+  const { service, now } = rooms
+  const { verb } = compiled.action
+  const mayBook = verb === 'book'
+  const brownout = brownoutError(mayBook || verb === 'approve', profile.deprecation, now)
   if (brownout) throw brownout
   const { method, path } = toService
   let reply: UpstreamReply
@@ -151,10 +116,7 @@ async function answerVersion2(
   } catch (cause) {
     throw cause instanceof NoReply ? unansweredError(cause, { method, path, mayBook }) : cause
   }
-  if (isSuccess(reply.status) && doneWhenStatus && id !== undefined) {
-    const read = (name: string) => service.send(shipmentRead(name), sending)
-    await freeCanceled(id, reply, read, tenant, { bookings, xref })
-  }
+  if (id !== undefined) await noteVersion2Reply({ verb, id }, reply, (name) => service.send(shipmentRead(name), sending), tenant, rooms)
   return unchanged(withoutCredential(reply, sending.account))
 }
 

@@ -7,6 +7,7 @@ import type { Credentials, PassThrough } from '../callers/caller.ts'
 import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import { fullyDecoded } from '../http/routing.ts'
+import type { Names } from '../names/names.ts'
 import type { Call, Share } from '../observe/call.ts'
 import type { Taken } from '../service/account.ts'
 import { createMask, type Mask } from '../service/credential.ts'
@@ -23,10 +24,10 @@ import {
 import { unansweredError } from '../service/failures.ts'
 import { BASE_HEADERS } from '../service/service.ts'
 import type { Upstream } from '../service/upstream.ts'
-import type { Approval, Xref } from '../xref/xref.ts'
+import type { Approval } from '../store/store.ts'
 import { keepIds, refusesApproval } from './approve.ts'
-import { freeCanceled } from './canceled.ts'
 import { parsedOrNothing } from './verify.ts'
+import { noteVersion2Reply } from './version2.ts'
 
 /** The dependencies of calls that are passed through. */
 export interface PassThroughDeps {
@@ -34,7 +35,7 @@ export interface PassThroughDeps {
   readonly credentials: Credentials
   readonly upstream: Upstream
   readonly bookings: Bookings
-  readonly xref: Xref
+  readonly names: Names
   /** The time that a caller has to read what is ready for it, in milliseconds. */
   readonly readerTimeoutMs: number
 }
@@ -49,7 +50,7 @@ export async function passThrough(
   call: Call,
   deps: PassThroughDeps,
 ): Promise<void> {
-  const { credentials, upstream, readerTimeoutMs, xref } = deps
+  const { credentials, upstream, readerTimeoutMs, names, bookings } = deps
   const { method = 'GET', url = '' } = incoming
   const timeoutMs = deps.config.UPSTREAM_TIMEOUT_MS
   const deadline = performance.now() + timeoutMs
@@ -114,17 +115,15 @@ export async function passThrough(
     const reply = last
     if (!reply) throw new Error('A call that is passed through is sent at least once.')
     await approval?.answered(reply.status)
-    if (isSuccess(reply.status)) {
-      if (approved) await keepIdsOf(await reply.whole(), approved, xref)
-      if (meaning?.verb === 'cancel' && tenant !== undefined) {
-        const read = (name: string) => {
-          const path = `${meaning.collection}/${encodeURIComponent(name)}`
-          return readShipment(path, account, sent, { call, deadline, upstream })
-        }
-        const whole = await reply.whole()
-        const said = whole && { status: reply.status, headers: {}, body: whole }
-        await freeCanceled(meaning.id, said, read, tenant, deps)
+    if (approved && isSuccess(reply.status)) await keepIdsOf(await reply.whole(), approved, names)
+    const used = meaning && 'collection' in meaning && tenant !== undefined ? { ...meaning, tenant } : undefined
+    if (used && (used.verb === 'cancel' ? isSuccess(reply.status) : await mayFree(used, acceptance.isProven(), bookings))) {
+      const read = (name: string) => {
+        const path = `${used.collection}/${encodeURIComponent(name)}`
+        return readShipment(path, account, sent, { call, deadline, upstream })
       }
+      const shown = { status: reply.status, headers: {}, body: (await reply.whole()) ?? EMPTY }
+      await noteVersion2Reply(used, shown, read, used.tenant, deps)
     }
     // A credential of the caller's own is nothing new to it.
     const mask = authorized && sent !== undefined ? createMask(sent, isSuccess(reply.status)) : undefined
@@ -134,11 +133,25 @@ export async function passThrough(
     last?.drop()
     if (outgoing.headersSent || cause instanceof HungUp) return void outgoing.destroy()
     if (!isAdmitted || cause instanceof GatewayError) throw cause
-    throw unansweredError(cause, { method, path: url, mayBook: meaning !== undefined })
+    const mayBook = meaning !== undefined && meaning.verb !== 'read'
+    throw unansweredError(cause, { method, path: url, mayBook })
   } finally {
     // A body without a reader must not go on buffering.
     if (streams) body.destroy()
   }
+}
+
+const EMPTY = Buffer.alloc(0)
+
+/** Tells if a read may free the key of a booking: then its reply is looked at. What a stranger is answered frees nothing. */
+async function mayFree(
+  { id, tenant }: { readonly id: string; readonly tenant: string },
+  isProven: boolean,
+  bookings: Pick<Bookings, 'ofShipment'>,
+): Promise<boolean> {
+  if (!isProven) return false
+  const claims = await bookings.ofShipment(tenant, id).catch(() => [])
+  return claims.some(({ state }) => state === 'booked')
 }
 
 /** Reads a shipment, with the credential that the call was sent with. */
@@ -273,22 +286,22 @@ interface NotedApproval {
 async function noteApproval(
   { tenant, quote }: { readonly tenant: string; readonly quote: string },
   isProven: boolean,
-  { xref, bookings }: Pick<PassThroughDeps, 'xref' | 'bookings'>,
+  { names, bookings }: Pick<PassThroughDeps, 'names' | 'bookings'>,
 ): Promise<NotedApproval> {
   // While the store fails, the note comes later, but it comes: without it the quote could be booked a second time.
-  const note = (approval: Approval | undefined) =>
-    bookings.later(`approval of ${quote}`, () => xref.setApproval(tenant, quote, approval))
-  const before = isProven ? await xref.approval(tenant, quote).catch(() => undefined) : undefined
-  const isNew = isProven && before === undefined
+  const note = (approval: Approval) =>
+    bookings.later(`approval of ${quote}`, () => names.write({ names: [], quote: { tenant, id: quote, approval } }))
+  const before = isProven ? await names.quote(tenant, quote).catch(() => undefined) : undefined
+  const isNew = isProven && (before?.approval ?? '') === ''
   if (isNew) await note('sent')
   return {
     answered: async (status) => {
       if (isSuccess(status)) await note('approved')
-      else if (isNew && refusesApproval(status)) await note(undefined)
+      else if (isNew && refusesApproval(status)) await note('')
     },
     failed: async (error) => {
       // Without a connection, nothing was sent.
-      if (isNew && error instanceof NoReply && error.silence !== 'late') await note(undefined)
+      if (isNew && error instanceof NoReply && error.silence !== 'late') await note('')
     },
   }
 }
@@ -297,18 +310,18 @@ async function noteApproval(
 async function keepIdsOf(
   body: Buffer | undefined,
   { quote, tenant }: { readonly quote: string; readonly tenant: string },
-  xref: Pick<Xref, 'setIdsInApproval'>,
+  names: Pick<Names, 'write'>,
 ): Promise<void> {
   const reply = body && parsedOrNothing({ body })
-  await keepIds(reply, quote, tenant, xref).catch(() => undefined)
+  await keepIds(reply, quote, tenant, names).catch(() => undefined)
 }
 
-/** The meaning of a version-2 call that concerns the gateway: it creates or cancels a shipment, or approves a quote. */
+/** The meaning of a version-2 call that concerns the gateway: it creates, reads or cancels a shipment, or approves a quote. */
 type Version2Call =
   | { readonly verb: 'create' }
   | { readonly verb: 'approve'; readonly id: string }
   /** `collection` is the path of the shipments, as the call spells it; `id` may be the service's number. */
-  | { readonly verb: 'cancel'; readonly id: string; readonly collection: string }
+  | { readonly verb: 'read' | 'cancel'; readonly id: string; readonly collection: string }
 
 /**
  * Tells what a version-2 call means, by its method and path, in every spelling that some service may take for it: the case of
@@ -316,7 +329,7 @@ type Version2Call =
  * for the meaning of a path asks here. Undefined for a call that the gateway has nothing to do with.
  */
 export function version2Call(method: string, url: string): Version2Call | undefined {
-  if (method !== 'POST' && method !== 'DELETE') return undefined
+  if (method !== 'POST' && method !== 'DELETE' && method !== 'GET') return undefined
   const [path = ''] = url.split('?', 1)
   const segments: string[] = []
   for (const part of (fullyDecoded(path) ?? path).split(/[/\\]/)) {
@@ -332,5 +345,5 @@ export function version2Call(method: string, url: string): Version2Call | undefi
   }
   if ((word !== 'shipment' && word !== 'shipments') || verb !== undefined) return undefined
   if (method === 'POST') return id === undefined ? { verb: 'create' } : undefined
-  return id === undefined ? undefined : { verb: 'cancel', id, collection: `/v2/${word}` }
+  return id === undefined ? undefined : { verb: method === 'GET' ? 'read' : 'cancel', id, collection: `/v2/${word}` }
 }

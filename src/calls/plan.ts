@@ -7,13 +7,13 @@ import { type Draft, valueAt } from '../mapping/paths.ts'
 import type { Note } from '../mapping/request.ts'
 import type { Settings } from '../mapping/row.ts'
 import { type ServiceRequest, serviceRequest } from '../service/service.ts'
-import { type Found, missingName, PLAIN_NAME } from './find.ts'
-import type { Version1, Version2 } from './read-request.ts'
+import { PLAIN_NAME, type Version1, type Version2 } from './read-request.ts'
+import type { Subject } from './subject.ts'
 
 /** The plan of a version-1 call. */
 export interface Plan {
   readonly request: Version1
-  readonly found: Found
+  readonly subject: Subject
   readonly settings: Settings
   /** The translated body; an update merges it into the shipment at the service. */
   readonly body: Draft
@@ -36,25 +36,38 @@ export interface Version2Plan {
 }
 
 /** Plans a version-1 call. Pure, which lets the dry run and the real call share it. */
-export function planCall(request: Version1, found: Found, settings: Settings): Plan {
+export function planCall(request: Version1, subject: Subject, settings: Settings): Plan {
   const { compiled, fields, sent } = request
-  const { target, service } = compiled.action
-  const { body, problems, notes } = compiled.request(fields, contextOf(found, settings))
+  const { target, verb } = compiled.action
+  const { body, problems, notes } = compiled.request(fields, contextOf(subject, settings))
   const unnamed = target && missingName(request)
-  const empty = service.mergeInto === 'current' ? emptyUpdate(request, found.namedBy) : NO_PROBLEMS
+  const empty = verb === 'update' ? emptyUpdate(request) : NO_PROBLEMS
   const all = unnamed || problems.length > 0 || empty.length > 0
   return {
     request,
-    found,
+    subject,
     settings,
     body,
-    toService: serviceRequest(compiled.action, body, found.id),
+    toService: serviceRequest(compiled.action, body, subject.id),
     problems: all
       ? [...(unnamed ? [unnamed] : []), ...problems, ...empty].map((problem) => withSentName(problem, request))
       : NO_PROBLEMS,
     notes,
-    own: target?.kind === 'shipment' ? found.own : (sent('ShipmentNumber') ?? found.own),
+    own: target?.kind === 'shipment' ? subject.own : (sent('ShipmentNumber') ?? subject.own),
   }
+}
+
+/** Returns the problem of a call that must name something and does not. */
+function missingName({ compiled, fields }: Version1): Problem | undefined {
+  const { target } = compiled.action
+  // A name that was sent and cannot be used is already another problem.
+  if (!target) return undefined
+  for (const field of target.namedBy) {
+    if (fields.values[compiled.fields.slots.get(field) ?? -1] !== undefined) return undefined
+  }
+  const [first = '', second] = target.namedBy
+  const message = `${second === undefined ? first : `${first} or ${second}`} is required to name the ${target.kind}`
+  return { field: first, code: 'required', message }
 }
 
 const NO_PROBLEMS: readonly Problem[] = []
@@ -70,17 +83,16 @@ function withSentName(problem: Problem, { compiled, fields }: Version1): Problem
 }
 
 /** Explains a plan, field by field, by the rows that made it. */
-export function accountOf({ request: { compiled, fields }, found, settings: own }: Plan): ExplainedRequest {
-  const { settings, facts, namedBy } = contextOf(found, own)
-  return explainRequestTranslation(compiled, fields, settings, facts, namedBy)
+export function accountOf({ request: { compiled, fields }, subject, settings: own }: Plan): ExplainedRequest {
+  const { settings, facts } = contextOf(subject, own)
+  return explainRequestTranslation(compiled, fields, settings, facts)
 }
 
 /** Returns the context of a translation. A booking of an approved quote names the quote, whose id is one of its facts. */
-function contextOf({ approved, quote, namedBy }: Found, settings: Settings): RequestContext {
+function contextOf({ sendsQuoteId, quote }: Subject, settings: Settings): RequestContext {
   return {
-    settings: approved?.sendsQuoteId ? { ...settings, send_quote_id: true } : settings,
+    settings: sendsQuoteId ? { ...settings, send_quote_id: true } : settings,
     facts: quote && { ...quote.facts, quote_id: quote.id },
-    namedBy,
   }
 }
 
@@ -98,9 +110,9 @@ export function planVersion2({ parse, text }: Version2, endpoint: Endpoint): Ver
 }
 
 /** Returns the problems of an update in which nothing that was sent can change anything. */
-function emptyUpdate(request: Version1, namedBy: string | undefined): readonly Problem[] {
+function emptyUpdate(request: Version1): readonly Problem[] {
   const { compiled, fields } = request
-  if (compiled.action.service.mergeInto !== 'current' || changingFields(request, namedBy).length > 0) return []
+  if (changingFields(request).length > 0) return []
   const blank = fields.blank.map((slot) => compiled.fields.names[slot] ?? '')
   const unknown = notUnderstood(request)
   return [
@@ -110,11 +122,8 @@ function emptyUpdate(request: Version1, namedBy: string | undefined): readonly P
 }
 
 /** Returns the fields that were sent with a value that may change the shipment. */
-export function changingFields({ compiled, textOf }: Version1, namedBy: string | undefined): readonly string[] {
-  const changing: string[] = []
-  for (const field of compiled.written) if (field !== namedBy && textOf(field) !== undefined) changing.push(field)
-  return changing
-}
+export const changingFields = ({ compiled, textOf }: Version1): readonly string[] =>
+  compiled.written.filter((field) => textOf(field) !== undefined)
 
 /** The most names that a message lists. */
 const MOST_NAMES = 5

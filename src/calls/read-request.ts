@@ -6,7 +6,7 @@ import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import { type Entry, type FieldIndex, type Fields, looseName, sortFields } from '../mapping/fields.ts'
 import type { Call } from '../observe/call.ts'
-import { PLAIN_NAME } from './find.ts'
+import type { SentName } from '../names/resolve.ts'
 
 /** A version-1 request, classified. */
 export interface Version1 {
@@ -105,6 +105,19 @@ function actionUnknown(
 function queryOf(target: string): string {
   const mark = target.indexOf('?')
   return mark === -1 ? '' : target.slice(mark + 1)
+}
+
+/** A name of the caller's that a message may repeat. */
+export const PLAIN_NAME = /^[\w .-]{1,64}$/
+
+/** Returns the sent fields among these, with their values. */
+export function namesIn({ compiled, fields: { values } }: Version1, fields: readonly string[]): readonly SentName[] {
+  const names: SentName[] = []
+  for (const field of fields) {
+    const value = values[compiled.fields.slots.get(field) ?? -1]
+    if (typeof value === 'string') names.push([field, value])
+  }
+  return names
 }
 
 /** Sorts the fields of a body into those of an action. */

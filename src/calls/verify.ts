@@ -1,5 +1,6 @@
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Draft } from '../mapping/paths.ts'
+import type { RememberedQuote } from '../names/names.ts'
 import { isSuccess, type UpstreamReply } from '../service/exchange.ts'
 import { readJson } from '../service/service.ts'
 import { isObject, isStructure, scalarText } from '../text/json.ts'
@@ -21,10 +22,6 @@ const CANCELED = 'canceled'
 
 /** Tells if the service shows a shipment as canceled. */
 export const isCanceled = (shipment: Readonly<Draft>): boolean => statusOf(shipment['status']) === CANCELED
-
-/** Tells if the service shows a shipment with this status, in any case; `cancelled` is `canceled`. */
-export const hasStatus = (shipment: Readonly<Draft>, status: string): boolean =>
-  statusOf(shipment['status']) === statusOf(status)
 
 const statusOf = (value: unknown): string =>
   (scalarText(value) ?? '')
@@ -59,6 +56,15 @@ export function isGone(reply: UpstreamReply, id: string): boolean {
   return shipment !== undefined && isCanceled(shipment.body)
 }
 
+/** Tells if a read shows that a shipment is canceled, or finds nothing. Without an answer, it may live. */
+export async function isShownAsGone(id: string, read: (id: string) => Promise<UpstreamReply>): Promise<boolean> {
+  try {
+    return isGone(await read(id), id)
+  } catch {
+    return false
+  }
+}
+
 /** Returns the shipment of a reply; throws unless its id, number or `external_id` is this name, in any case. */
 export function shipmentNamed(reply: UpstreamReply, name: string): Shipment {
   const shipment = shownShipment(reply)
@@ -76,6 +82,11 @@ export function bookedShipment(reply: UpstreamReply): Shipment {
   return shipment
 }
 
+/** Returns the shipment that the service says it will make; throws if the reply names none. */
+export function acceptedShipment(reply: UpstreamReply): Shipment {
+  return shipmentIn(reply)
+}
+
 /** Returns the body of a new quote. */
 export function newQuote(reply: UpstreamReply): Readonly<Draft> {
   return successIn(readJson(reply))
@@ -90,10 +101,18 @@ export function changeOf(reply: UpstreamReply, kind: keyof typeof ID_KEYS, id: s
   return kind === 'shipment' ? underOwnId(body, id) : body
 }
 
+/** A quote, as far as a reply may name it. */
+type NamedQuote = Pick<RememberedQuote, 'id' | 'names'>
+
 /** Returns the body of a reply to an approval; undefined if it is empty. Throws if it denies that the quote is approved. */
-export function approvalOf(reply: UpstreamReply, id: string): Readonly<Draft> | undefined {
-  const body = changeOf(reply, 'quote', id)
-  if (body && (isNo(body['approved']) || REJECTED.test(statusOf(body['status'])))) {
+export function approvalOf(reply: UpstreamReply, quote: NamedQuote): Readonly<Draft> | undefined {
+  const parsed = readJson(reply, true)
+  if (parsed === undefined) return undefined
+  const body = successIn(parsed, 'change')
+  if (namesAnother(body, 'quote', quote.id) && !isShipmentOf(body, quote)) {
+    throw doubtful('it names another id', 'change', body)
+  }
+  if (isNo(body['approved']) || REJECTED.test(statusOf(body['status']))) {
     throw doubtful('it says that the quote is not approved', 'change', body)
   }
   return body
@@ -101,9 +120,36 @@ export function approvalOf(reply: UpstreamReply, id: string): Readonly<Draft> | 
 
 const REJECTED = /^(?:rejected|declined|denied|refused|not approved)$/
 
+/** Returns the shipment that a reply to an approval shows, by itself or in a part; undefined if it shows none. */
+export function shipmentInApproval(body: Readonly<Draft>, quote: NamedQuote): Shipment | undefined {
+  for (const part of [body, body['shipment'], body['data']]) {
+    if (!isObject(part)) continue
+    const ids = ['id', 'shipment_id'].flatMap((key) => idAt(part, key) ?? [])
+    const other = ids.find((id) => !isSameId(id, quote.id))
+    if (other === undefined ? showsShipment(part) : isShipmentOf(part, quote)) return { id: other ?? quote.id, body: part }
+  }
+  return undefined
+}
+
+/** Tells if a body with another id than the quote's is the shipment of the quote's approval. */
+const isShipmentOf = (body: Readonly<Draft>, quote: NamedQuote): boolean =>
+  isOfQuote(body, quote) || (isPresent(body['number']) && hasVehicles(body))
+
+/** Tells if a shipment names a quote: by its reference, or by its `quote_id`. */
+export function isOfQuote(body: Readonly<Draft>, { id, names }: NamedQuote): boolean {
+  const reference = idAt(body, 'external_id')
+  return (reference !== undefined && names.includes(reference)) || isSameId(idAt(body, 'quote_id') ?? '', id)
+}
+
+/** The error of an approval that names a shipment of something else. */
+export const foreignShipment = (what: 'reference' | 'VIN'): GatewayError =>
+  doubtful(`the approval named a shipment of another ${what}`)
+
 /** Tells if a reply to a change shows a shipment: its id alone, or a status, may be those of the change. */
 export const showsShipment = (body: unknown): boolean =>
-  isObject(body) && (isPresent(body['number']) || (Array.isArray(body['vehicles']) && body['vehicles'].length > 0))
+  isObject(body) && (isPresent(body['number']) || hasVehicles(body))
+
+const hasVehicles = ({ vehicles }: Readonly<Draft>) => Array.isArray(vehicles) && vehicles.length > 0
 
 /** The cause of a doubtful reply to a change: the ids that the reply names. */
 export class NamedIds extends Error {
@@ -127,19 +173,19 @@ export function idsNamedIn(body: unknown): readonly string[] {
  * proves nothing, such as an empty body. Throws if it denies the cancellation. Only a read proves that the shipment is
  * canceled.
  */
-export function cancellationOf(reply: UpstreamReply, id: string, canceled: string): Readonly<Draft> | undefined {
+export function cancellationOf(reply: UpstreamReply, id: string): Readonly<Draft> | undefined {
   const parsed = parsedOrNothing(reply)
   if (!isObject(parsed)) return undefined
   const body = successIn(parsed, 'cancellation')
   if (namesAnother(body, 'shipment', id)) throw doubtful('it names another id', 'cancellation')
-  if (showsOther(body, canceled)) throw notCanceled()
+  if (showsOther(body)) throw notCanceled()
   return underOwnId(body, id)
 }
 
-/** Tells if a body shows another status of the shipment. Some, such as `success`, are those of the call, and prove nothing. */
-function showsOther(body: Readonly<Draft>, status: string): boolean {
+/** Tells if a body shows another status of the shipment than canceled. Some, such as `success`, are those of the call, and prove nothing. */
+function showsOther(body: Readonly<Draft>): boolean {
   const shown = statusOf(body['status'])
-  return shown !== '' && shown !== statusOf(status) && !OF_THE_CALL.test(shown)
+  return shown !== '' && shown !== CANCELED && !OF_THE_CALL.test(shown)
 }
 
 const OF_THE_CALL = /^(?:success|successful|succeeded|ok|okay|true|done|accepted|deleted|2\d\d)$/
@@ -174,7 +220,7 @@ export function saidOfCancellation(reply: UpstreamReply, name: string): string |
   const id = idAt(parsed, 'id')
   try {
     const body = successIn(parsed)
-    if (showsOther(body, CANCELED)) return false
+    if (showsOther(body)) return false
     // A reply may lack the name that the call used; with another id, it proves nothing about that name.
     return isCanceled(body) && isNamed(body, name) ? id : undefined
   } catch {
@@ -243,7 +289,7 @@ export function parsedOrNothing(reply: Pick<UpstreamReply, 'body'>): unknown {
 /** The kinds of requests after whose doubtful reply the caller may have to act. */
 type Doubted = 'change' | 'cancellation'
 
-function doubtful(fault: string, of?: Doubted, body?: Readonly<Draft>): GatewayError {
+export function doubtful(fault: string, of?: Doubted, body?: Readonly<Draft>): GatewayError {
   const details = body && of === 'change' ? { cause: new NamedIds(body) } : {}
   return gatewayError(of ? `reply-doubtful/${of}` : 'reply-doubtful', { fault }, details)
 }

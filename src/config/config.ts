@@ -234,6 +234,11 @@ export const sections = {
     DEDUPE_WINDOW: duration
       .prefault('10m')
       .describe('The time in which two bookings without a reference and with equal fields count as one.'),
+    REPLAY_CHECK_AFTER: duration
+      .prefault('10m')
+      .describe(
+        'How old a booking may be before its shipment is read when the booking is repeated; one that is canceled is then booked again.',
+      ),
     BOOKING_DAYS: days(3_650)
       .prefault('400')
       .describe(

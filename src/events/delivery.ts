@@ -10,7 +10,6 @@ import { isAlive } from '../store/instance.ts'
 import type { Store } from '../store/store.ts'
 import { parseJson } from '../text/json.ts'
 import { currentMoment, elapsedSince } from '../tools/elapsed.ts'
-import type { Xref } from '../xref/xref.ts'
 import { createPost, type Endpoint, type PostOptions, type Reply, type Resolve, shownUrl } from './callback.ts'
 import { createSweep } from './sweep.ts'
 
@@ -49,7 +48,6 @@ export interface DeliveryOptions extends Omit<PostOptions, 'resolve'> {
 export interface DeliveryDeps extends DeliveryOptions {
   readonly resolve: Resolve
   readonly store: Store
-  readonly xref: Pick<Xref, 'remembered'>
   readonly catalog: Pick<Catalog, 'callbackOf'>
   readonly log: Logger
   /** Returns the status that the service shows of the shipment of an event; undefined if it shows none. @default none */
@@ -79,7 +77,7 @@ const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3_600, 21_600, 86_400, 259
 
 /** Starts delivering. */
 export function startDelivery(deps: DeliveryDeps): Delivery {
-  const { store, xref, catalog, log, pollEveryMs = POLL_EVERY_MS, leaseMs = LEASE_MS, slots = SLOTS } = deps
+  const { store, catalog, log, pollEveryMs = POLL_EVERY_MS, leaseMs = LEASE_MS, slots = SLOTS } = deps
   const { instance, hold = async () => () => true, statusOf = async () => undefined } = deps
   const post = createPost(deps)
   const closing = new AbortController()
@@ -193,9 +191,9 @@ export function startDelivery(deps: DeliveryDeps): Delivery {
   /** Returns the caller's names for the shipment of an event; undefined if none is known. */
   async function namesOf({ tenant, shipment }: StoredEvent): Promise<ShipmentNames | undefined> {
     const claim = (await store.claimsOfShipment(tenant, shipment)).at(-1)
-    const { own } = await xref.remembered(tenant, claim?.shipment ?? shipment)
-    if (!claim && own === undefined) return undefined
-    return { own, number: claim && numberIn(claim.reply), reference: claim?.reference || undefined }
+    const own = (await store.shipment(tenant, shipment))?.own
+    if (!claim && !own) return undefined
+    return { own: own || undefined, number: claim && numberIn(claim.reply), reference: claim?.reference || undefined }
   }
 
   /** Tells if a booking of the tenant may still get the shipment of an event: it is under way, or its outcome is not known. */

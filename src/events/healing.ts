@@ -4,6 +4,7 @@ import type { Credentials, OwnCaller } from '../callers/caller.ts'
 import { idAt, isCanceled, isGone, isSameId, type Shipment, shipmentNamed, shipmentWithId } from '../calls/verify.ts'
 import { endOfTurn } from '../http/middleware.ts'
 import type { Catalog } from '../mapping/catalog.ts'
+import { vinKey } from '../names/vehicles.ts'
 import type { Logger } from '../observe/log.ts'
 import { type CountedMetric, createLabeledCounter, type Gauge, gauge } from '../observe/metrics.ts'
 import { isSuccess, type UpstreamReply } from '../service/exchange.ts'
@@ -13,7 +14,6 @@ import type { Claim, Store } from '../store/store.ts'
 import { isStructure, scalarText } from '../text/json.ts'
 import { isPlainId, thingKey } from '../text/service-text.ts'
 import { createBoundedCache } from '../tools/collections.ts'
-import { vinKey } from '../xref/xref.ts'
 import { createSweep } from './sweep.ts'
 
 /**
@@ -324,8 +324,8 @@ export function createProving({ store, service, catalog, instance, timeoutMs, lo
 
   /** Tells if a shipment existed before a booking was claimed: then another booking made it. */
   async function isOlder(id: string, { tenant, reference, createdAt }: Claim): Promise<boolean> {
-    const links = await store.links(tenant, reference)
-    if (links.some((link) => link.at < createdAt && isSameId(link.id, id))) return true
+    const bearers = await store.named(tenant, reference)
+    if (bearers.some((one) => one.name === reference && one.at < createdAt && isSameId(one.id, id))) return true
     return (await store.eventsOfShipment(tenant, thingKey(id))).some(({ receivedAt }) => receivedAt < createdAt)
   }
 

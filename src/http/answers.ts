@@ -123,7 +123,7 @@ type ErrorShape = 'quote' | 'booking' | 'shipment'
 
 /** Returns the shape of the errors of a path. */
 const errorShape = ({ family, actions }: Endpoint): ErrorShape =>
-  family === 'shipment' && actions.some(({ action }) => action.service.notIdempotent) ? 'booking' : family
+  family === 'shipment' && actions.some(({ action }) => action.verb === 'book') ? 'booking' : family
 
 /** Returns an error in the shape that version-1 callers of a path read; `own` is the caller's own number. */
 export function legacyError(

@@ -15,28 +15,18 @@ export const anyOf = (...alternatives: readonly (string | Alternative)[]): Requi
 /** The quote or shipment that a call is about. */
 export interface Target {
   readonly kind: 'quote' | 'shipment'
-  /** The fields that may name it, in order of preference. */
+  /** The fields that may name it. */
   readonly namedBy: readonly string[]
-  /** The field that chooses among several shipments of one name. */
-  readonly disambiguateBy?: string
 }
 
-/** The record of an answered call in the cross-reference. */
-export interface XrefRecord {
-  readonly kind: 'quote' | 'shipment'
-  /** The place of the id in the reply. */
-  readonly id: string
-  /** The fields whose values become names of it. */
-  readonly names: readonly string[]
-  /** The places of the reply whose values become names of it. */
-  readonly replyNames?: readonly string[]
-  /** The field that tells several of one name apart. */
-  readonly disambiguateBy?: string
-}
+/** What an action does: the gateway has one file for each verb, in `src/calls`. */
+export const VERBS = ['quote', 'approve', 'book', 'read', 'update', 'cancel'] as const
+export type VerbName = (typeof VERBS)[number]
 
 /** One version-1 action: its legacy paths, its request to the service, and the translation in both directions. */
 export interface Action {
   readonly name: string
+  readonly verb: VerbName
   readonly summary: string
   /** Decides the shape of an error. */
   readonly family: 'quote' | 'shipment'
@@ -52,17 +42,12 @@ export interface Action {
     readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
     /** Contains `{quote_id}` or `{shipment_id}` if, and only if, the action has a target. */
     readonly path: string
-    /** `current`: the body is merged into what the service has now. */
-    readonly mergeInto?: 'current'
-    /** The service repeats the effect each time it is asked. @default false */
-    readonly notIdempotent?: boolean
-    /** A refusal counts as success when the shipment already has this status. */
-    readonly doneWhenStatus?: string
   }
   readonly target?: Target
   /** The fields that may name a remembered quote, where the action has no target. */
   readonly quoteNamedBy?: readonly string[]
-  readonly xrefRecord?: XrefRecord
+  /** The fields whose values become names of the new quote or shipment. @default none */
+  readonly givesNames?: readonly string[]
   readonly requires?: readonly Requirement[]
   readonly request: readonly Row[]
   /** Rows whose places are facts, remembered for a later booking. A value that cannot be read is not remembered. */

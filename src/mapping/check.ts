@@ -121,15 +121,13 @@ function missingWhys(action: Action, section: Section, rows: readonly Row[]): st
 }
 
 function unknownNames(action: Action, rows: readonly Row[], { tables, facts }: KnownNames): string[] {
-  const { target, xrefRecord, quoteNamedBy = [], requires = [] } = action
+  const { target, givesNames = [], quoteNamedBy = [], requires = [] } = action
   const alternatives = requires.flatMap(({ anyOf }) => anyOf)
   const covered = new Set(rows.flatMap(fieldsOf))
   const usedFields = [
     ...(target?.namedBy ?? []),
-    ...(target?.disambiguateBy ? [target.disambiguateBy] : []),
     ...quoteNamedBy,
-    ...(xrefRecord?.names ?? []),
-    ...(xrefRecord?.disambiguateBy ? [xrefRecord.disambiguateBy] : []),
+    ...givesNames,
     ...alternatives.flatMap((alternative) => ('facts' in alternative ? [] : alternative)),
   ]
   const usedFacts = [

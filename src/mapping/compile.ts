@@ -21,8 +21,6 @@ export interface RequestContext {
   readonly settings: Settings
   /** The facts of the remembered quote, if there is one. */
   readonly facts: KnownFacts | undefined
-  /** The field that named the thing. It is not a change of the thing, so its rows do not run. */
-  readonly namedBy?: string | undefined
   /** Receives explanations; absent in a real call. */
   readonly explanations?: Explanation[]
 }
@@ -51,15 +49,13 @@ export interface ReplyTranslation {
 /** An action whose rows are compiled into steps. Pure: no clock, no store, no network. */
 export interface CompiledAction {
   readonly action: Action
-  /** True if it approves a quote: it is about a quote and may leave a shipment. */
-  readonly isApproval: boolean
   readonly fields: FieldIndex
   /** The fields that are written to the service. */
   readonly written: readonly string[]
   /** The place of each field that one row moves. */
   readonly movedTo: ReadonlyMap<string, string>
-  /** The places of a reply that have names: a caller's, such as its reference, or the service's. */
-  readonly replyNames: readonly { readonly place: string; readonly givenBy: 'caller' | 'service' }[]
+  /** The fields of a vehicle, without its VIN. */
+  readonly vehicleFields: readonly string[]
   /** Translates version 1 to version 2. */
   readonly request: (fields: Fields, context: RequestContext) => RequestTranslation
   /** Returns the facts to remember. A value that cannot be read is left out: the call does not need it. */
@@ -83,42 +79,30 @@ export interface CompiledAction {
 export function compileAction(action: Action, tables: Tables): CompiledAction {
   const rememberRows = action.remember ?? []
   const fields = indexFields([...action.request, ...rememberRows].flatMap(fieldsOf))
-  const requestStepsOf = (rows: readonly Row[]) => [
-    ...compileRequest(rows, fields, tables),
-    ...(action.requires ?? []).map((requirement) => compileRequirement(requirement, fields, rows)),
+  const requestSteps = [
+    ...compileRequest(action.request, fields, tables),
+    ...(action.requires ?? []).map((requirement) => compileRequirement(requirement, fields, action.request)),
   ]
-  const requestSteps = requestStepsOf(action.request)
-  const requestStepsNamedBy = new Map(
-    (action.target?.namedBy ?? []).map((field) => [
-      field,
-      requestStepsOf(action.request.filter((row) => !isOf(row, field))),
-    ]),
-  )
   const rememberSteps = compileRequest(rememberRows, fields, tables)
   const replySteps = compileReply(action.reply)
   const blank = blankReply(action.reply)
 
-  const isSent = (place: string) => action.request.some((row) => row.kind === 'move' && row.v2 === place)
-
   return {
     action,
-    isApproval: action.target?.kind === 'quote' && action.xrefRecord?.kind === 'shipment',
     fields,
     written: action.request.filter(({ kind }) => kind !== 'v1Only' && kind !== 'ref').flatMap(fieldsOf),
     movedTo: new Map(
       action.request.flatMap((row) => (row.kind === 'move' ? [[row.v1, row.v2] as const] : [])).reverse(),
     ),
-    replyNames: (action.xrefRecord?.replyNames ?? []).map((place) => ({
-      place,
-      givenBy: isSent(place) ? 'caller' : 'service',
-    })),
-    request: ({ values, problems: sorting }, { settings, facts, namedBy, explanations }) => {
+    vehicleFields: action.request
+      .filter((row) => placesOf(row).some((place) => place.startsWith(VEHICLE) && place !== VIN))
+      .flatMap(fieldsOf),
+    request: ({ values, problems: sorting }, { settings, facts, explanations }) => {
       const body: Draft = {}
       const problems = [...sorting]
       const notes: Note[] = []
       const run = { values, facts, settings, body, problems, notes, explanations }
-      const steps = namedBy === undefined ? requestSteps : (requestStepsNamedBy.get(namedBy) ?? requestSteps)
-      for (const step of steps) step(run)
+      for (const step of requestSteps) step(run)
       return { body, problems, notes }
     },
     remember: ({ values }, body, settings, explanations) => {
@@ -152,8 +136,8 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
   }
 }
 
-/** Returns true for a row that covers this field only. */
-const isOf = (row: Row, field: string) => 'v1' in row && row.v1 === field
+const VEHICLE = 'vehicles[0].'
+const VIN = 'vehicles[0].vin'
 
 /** Compiles a rule over several fields. */
 export function compileRequirement({ anyOf }: Requirement, index: FieldIndex, rows: readonly Row[]): RequestStep {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Action, Alternative } from './action.ts'
+import { type Action, type Alternative, VERBS } from './action.ts'
 import type { Callback } from './callback.ts'
 import type { Fallback, QuoteFact, Row } from './row.ts'
 
@@ -116,6 +116,7 @@ const kind = oneOf(['quote', 'shipment'])
 const declaration = part(
   {
     name: text,
+    verb: oneOf(VERBS),
     summary: text,
     family: kind,
     legacy: part({
@@ -127,19 +128,10 @@ const declaration = part(
     service: part({
       method: oneOf(['GET', 'POST', 'PUT', 'DELETE']),
       path: text,
-      mergeInto: z.literal('current', 'must be current').optional(),
-      notIdempotent: flag.optional(),
-      doneWhenStatus: text.optional(),
     }),
-    target: part({ kind, namedBy: texts, disambiguateBy: text.optional() }).optional(),
+    target: part({ kind, namedBy: texts }).optional(),
     quoteNamedBy: texts.optional(),
-    xrefRecord: part({
-      kind,
-      id: text,
-      names: texts,
-      replyNames: texts.optional(),
-      disambiguateBy: text.optional(),
-    }).optional(),
+    givesNames: texts.optional(),
     requires: z.array(part({ anyOf: z.array(alternative) }), 'must be a list of anyOf(…)').optional(),
     request: section,
     remember: section.optional(),

@@ -30,10 +30,9 @@ export function explainRequestTranslation(
   fields: Fields,
   settings: Settings,
   facts: KnownFacts | undefined,
-  namedBy?: string,
 ): ExplainedRequest {
   const explanations: Explanation[] = []
-  const { body, problems } = compiled.request(fields, { settings, facts, namedBy, explanations })
+  const { body, problems } = compiled.request(fields, { settings, facts, explanations })
   const used = new Set(explanations.flatMap(({ from }) => from))
   const remembered: Explanation[] = []
   const unreadableFacts = compiled.remember(fields, body, settings, remembered).problems
@@ -46,15 +45,14 @@ export function explainRequestTranslation(
       return [{ field, why: 'cannot be translated: see problems' }]
     const unreadable = unreadableFacts.find((problem) => problem.field === field)
     if (unreadable) return [{ field, why: `not remembered for a later booking: ${unreadable.message}` }]
-    return [{ field, why: whyUnused(compiled, field, String(value), namedBy) }]
+    return [{ field, why: whyUnused(compiled, field, String(value)) }]
   })
   return { body, fields: explanations, unused, unknown: [...new Set(fields.unknown)], problems, remembered }
 }
 
-function whyUnused({ action }: CompiledAction, field: string, value: string, namedBy: string | undefined): string {
+function whyUnused({ action }: CompiledAction, field: string, value: string): string {
   const row = [...action.request, ...(action.remember ?? [])].find((candidate) => fieldsOf(candidate).includes(field))
   if (row && 'why' in row) return row.why
-  if (field === namedBy) return 'names the thing: its id stands in the path'
   const decoded = row?.kind === 'move' || row?.kind === 'split' ? row.codec.decode?.(value) : undefined
   if (decoded instanceof LeftOut) return `lost: ${decoded.message}`
   if (row?.kind === 'lookup') return 'an earlier field decided, or the lookup table does not know the value'

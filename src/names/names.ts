@@ -1,6 +1,6 @@
 import type { NoteUse } from '../pruning/pruning.ts'
 import type { Facts, Named, NamesWrite, NewName, Quote, ShipmentState, Store, StoredShipment, Vehicle } from '../store/store.ts'
-import { isNotKnown, isPlainId, isUuid, thingKey } from '../text/service-text.ts'
+import { isPlainId, isUuid, thingKey } from '../text/service-text.ts'
 import { type KnownName, type KnownShipment, type Reference, type Resolution, resolve, type SentName } from './resolve.ts'
 
 /** A quote as far as the gateway remembers it. */
@@ -63,6 +63,8 @@ export interface Names {
   /** Returns the quote that a booking refers to by one of these values. */
   readonly quoteNamed: (tenant: string, values: readonly string[]) => Promise<RememberedQuote | undefined>
   readonly shipment: (tenant: string, id: string) => Promise<StoredShipment | undefined>
+  /** Returns the ids of the shipments that the service calls so. */
+  readonly idsNamed: (tenant: string, number: string) => Promise<readonly string[]>
   /** Returns the shipments that were booked or approved from a quote or under one of its names, the newest first. */
   readonly shipmentsOf: (tenant: string, quote: RememberedQuote) => Promise<readonly string[]>
   /** Resolves when it is durable; only then may an answer depend on it. */
@@ -195,6 +197,10 @@ export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: Not
       return undefined
     },
     shipment: (tenant, id) => store.shipment(tenant, id),
+    idsNamed: async (tenant, number) =>
+      (await store.named(tenant, number)).flatMap(({ kind, givenBy, id }) =>
+        kind === 'shipment' && givenBy === 'service' ? [id] : [],
+      ),
     shipmentsOf: async (tenant, quote) => {
       const ids = new Map<string, string>()
       for (const name of quote.names) {
@@ -265,11 +271,6 @@ export function formerVinsAfter(
     else if (!now.has(heir)) former[vin] = former[heir] ?? successor
   }
   return former
-}
-
-/** Returns a VIN as it is compared. */
-export function vinKey(vin: string | undefined): string {
-  return vin === undefined || isNotKnown(vin) ? '' : vin.replace(/\s+/g, '').toUpperCase()
 }
 
 /** Returns the values of the fields that name something. */

@@ -1,0 +1,95 @@
+import type { Answer } from '../answer.ts'
+import { untranslatable } from '../errors.ts'
+import { isSuccess } from '../service/exchange.ts'
+import { replyToChange } from '../service/failures.ts'
+import { readOf } from '../service/service.ts'
+import { answerOf } from './legacy-answer.ts'
+import { type Plan, planCall } from './plan.ts'
+import type { CallInHand, CallRooms } from './rooms.ts'
+import { refusalOf } from './send.ts'
+import {
+  goneShipment,
+  ignoredSentence,
+  NO_SUBJECT,
+  numberUnknown,
+  referenceOf,
+  type ShipmentSubject,
+  seenShipment,
+  shipmentNamedBy,
+} from './subject.ts'
+import {
+  cancellationOf,
+  idAt,
+  isCanceled,
+  isShownAsGone,
+  NOT_FOUND,
+  notCanceled,
+  shipmentIfRead,
+  shipmentWithId,
+  showsShipment,
+} from './verify.ts'
+
+/** Cancels a shipment, which frees the key of its booking. */
+export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer> {
+  const { request, caller, sending } = call
+  const { tenant } = caller
+  const reference = referenceOf(request)
+  if (!reference) throw untranslatable(planCall(request, NO_SUBJECT, caller.profile.settings).problems)
+  const subject = await shipmentNamedBy(reference, call, rooms)
+  const plan = planCall(request, subject, caller.profile.settings)
+  if (plan.problems.length > 0) throw untranslatable(plan.problems)
+
+  const body = await cancelAndRead(plan, subject, () => numberUnknown('shipment', reference.names), call, rooms)
+  rooms.inspect(request.compiled.action.name, body)
+
+  const { id } = subject
+  const canceled = { ...(body ? seenShipment({ id, body }) : goneShipment(id)), state: 'canceled' as const }
+  // The shipment is canceled, whatever the store can record now.
+  await rooms.bookings.later(`canceled ${id}`, () => rooms.names.noteShown(tenant, canceled, []))
+  const ids = [id, ...(body ? (idAt(body, 'id') ?? []) : [])].flat()
+  const readAgain = (other: string) => rooms.service.send({ ...readOf(plan.toService), path: `/v2/shipments/${encodeURIComponent(other)}` }, sending)
+  await rooms.bookings.freeLater(tenant, ids, async (own) => own === id || isShownAsGone(own, readAgain))
+  return answerOf(plan, body, (reply) => ({
+    ...reply,
+    Message: `${reply['Message'] ?? ''}${ignoredSentence(subject.meant.ignored)}`.trim(),
+  }))
+}
+
+/**
+ * Sends the cancellation, and reads the shipment: it succeeds if the read shows it as canceled or finds nothing. A refusal is a
+ * success, too, if the shipment was canceled before.
+ */
+async function cancelAndRead(
+  plan: Plan,
+  { id, stored, seen }: ShipmentSubject,
+  unknown: () => Error,
+  { sending }: CallInHand,
+  { service }: CallRooms,
+) {
+  const { toService } = plan
+  const reply = await replyToChange(service.send(toService, sending))
+  const isDone = isSuccess(reply.status)
+  if (!isDone && !DONE_PERHAPS.has(reply.status)) throw refusalOf(plan, reply)
+  const said = isDone ? cancellationOf(reply, id) : undefined
+
+  const reading = service.send(readOf(toService), sending)
+  const now = await (isDone ? replyToChange(reading) : reading)
+  if (NOT_FOUND.has(now.status)) {
+    // Where it existed, as the store or a reply proves, not found means canceled.
+    const existed = stored !== undefined || seen?.body !== undefined || showsShipment(said)
+    if (existed && (isDone || NOT_FOUND.has(reply.status))) return said
+    throw isDone || NOT_FOUND.has(reply.status) ? unknown() : refusalOf(plan, reply)
+  }
+  if (isDone) {
+    if (!isSuccess(now.status)) throw refusalOf(plan, now)
+    const { body } = shipmentWithId(now, id)
+    if (!isCanceled(body)) throw notCanceled()
+    return said ?? body
+  }
+  const shipment = shipmentIfRead(now, id)
+  if (!shipment || !isCanceled(shipment.body)) throw refusalOf(plan, reply)
+  return shipment.body
+}
+
+/** Statuses that may mean that the request is done already. */
+const DONE_PERHAPS = new Set([400, 404, 409, 410, 422])

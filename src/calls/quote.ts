@@ -1,0 +1,65 @@
+import type { Answer } from '../answer.ts'
+import { gatewayError, untranslatable } from '../errors.ts'
+import { isSuccess } from '../service/exchange.ts'
+import { replyToChange } from '../service/failures.ts'
+import type { QuoteChange } from '../store/store.ts'
+import { answerOf } from './legacy-answer.ts'
+import { type Plan, planCall } from './plan.ts'
+import { namesIn } from './read-request.ts'
+import type { CallInHand, CallRooms } from './rooms.ts'
+import { refusalOf, sendNew } from './send.ts'
+import { ignoredSentence, NO_SUBJECT, quoteNamedBy, referenceOf } from './subject.ts'
+import { changeOf, idAt, newQuote } from './verify.ts'
+
+/** Prices a trip, or changes a quote and prices it again. The quote is remembered before its number is answered. */
+export async function quote(call: CallInHand, rooms: CallRooms): Promise<Answer> {
+  const { request, caller, sending } = call
+  const { tenant, profile } = caller
+  const reference = referenceOf(request)
+  const subject = reference ? await quoteNamedBy(reference, call, rooms) : { ...NO_SUBJECT, ignored: [] }
+  const plan = planCall(request, subject, profile.settings)
+  call.noteTranslation(plan.notes)
+  if (plan.problems.length > 0) throw untranslatable(plan.problems)
+
+  const body = subject.id === undefined ? newQuote(await sendNew(plan, sending, rooms)) : await sendChange(plan, subject.id, call, rooms)
+  rooms.inspect(request.compiled.action.name, body)
+
+  const answer = answerOf(plan, body, (reply) =>
+    subject.ignored.length === 0 ? reply : { ...reply, Message: `${reply['Message'] ?? ''}${ignoredSentence(subject.ignored)}`.trim() },
+  )
+  const id = idAt(body, 'shipment_id') ?? subject.id
+  const names = namesIn(request, request.compiled.action.givesNames ?? []).map(([, name]) => name)
+  if (id === undefined) {
+    // Nothing could ever name this quote.
+    if (names.length === 0) throw gatewayError('service-unreadable/places', { places: 'shipment_id' })
+    return answer
+  }
+  await rooms.names.write({
+    names: names.map((name) => ({ tenant, kind: 'quote', name, id, givenBy: 'caller' })),
+    quote: remembered(plan, { tenant, id }, names, answer.reply['Cost'] ?? ''),
+  })
+  return answer
+}
+
+async function sendChange(plan: Plan, id: string, { sending }: CallInHand, { service }: CallRooms): Promise<unknown> {
+  const reply = await replyToChange(service.send(plan.toService, sending))
+  if (!isSuccess(reply.status)) throw refusalOf(plan, reply)
+  return changeOf(reply, 'quote', id)
+}
+
+/** Returns what is remembered of a quote. */
+function remembered(
+  { request: { compiled, fields }, body, settings, own, subject }: Plan,
+  key: Pick<QuoteChange, 'tenant' | 'id'>,
+  names: readonly string[],
+  price: string,
+): QuoteChange {
+  const before = subject.quote
+  return {
+    ...key,
+    own: own ?? '',
+    names: before ? [...new Set([...before.names.filter((name) => name !== before.id), ...names])] : names,
+    facts: { ...before?.facts, ...compiled.remember(fields, body, settings).facts },
+    ...(price !== '' && { price }),
+  }
+}

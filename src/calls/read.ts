@@ -1,0 +1,60 @@
+import type { Answer } from '../answer.ts'
+import { untranslatable } from '../errors.ts'
+import { chooseVehicle } from '../names/resolve.ts'
+import type { Draft } from '../mapping/paths.ts'
+import { isSuccess } from '../service/exchange.ts'
+import { answerOf } from './legacy-answer.ts'
+import { planCall } from './plan.ts'
+import type { CallInHand, CallRooms } from './rooms.ts'
+import { refusalOf } from './send.ts'
+import {
+  goneShipment,
+  ignoredSentence,
+  NO_SUBJECT,
+  noteSeen,
+  numberUnknown,
+  referenceOf,
+  type ShipmentSubject,
+  seenShipment,
+  shipmentNamedBy,
+  vinError,
+} from './subject.ts'
+import { NOT_FOUND, shipmentWithId } from './verify.ts'
+
+/** Reads a shipment, and shows the vehicle that the VIN chooses. */
+export async function read(call: CallInHand, rooms: CallRooms): Promise<Answer> {
+  const { request, caller } = call
+  const reference = referenceOf(request)
+  if (!reference) throw untranslatable(planCall(request, NO_SUBJECT, caller.profile.settings).problems)
+  const subject = await shipmentNamedBy(reference, call, rooms)
+  const plan = planCall(request, subject, caller.profile.settings)
+  if (plan.problems.length > 0) throw untranslatable(plan.problems)
+
+  const seen = subject.seen ?? (await readNow(subject, call, rooms))
+  if (!seen.body) throw numberUnknown('shipment', reference.names)
+  rooms.inspect(request.compiled.action.name, seen.body)
+
+  const choice = chooseVehicle(reference, [{ ...seen, formerVins: subject.stored?.formerVins ?? {}, isGone: false }])
+  if ('is' in choice) throw vinError(choice, reference.vin, reference.use)
+  const { bearers, ignored } = subject.meant
+  const several = bearers > 1 && reference.vin === '' ? ` ${bearers} shipments have this number; the newest is shown.` : ''
+  return answerOf(plan, vehicleFirst(seen.body, choice.entry), (reply) => ({
+    ...reply,
+    Message: `${reply['Message'] ?? ''}${several}${ignoredSentence(ignored)}`.trim(),
+  }))
+
+  async function readNow({ id }: ShipmentSubject, { sending }: CallInHand, { service }: CallRooms) {
+    const reply = await service.send(plan.toService, sending)
+    if (!isSuccess(reply.status) && !NOT_FOUND.has(reply.status)) throw refusalOf(plan, reply)
+    const shown = isSuccess(reply.status) ? seenShipment(shipmentWithId(reply, id)) : goneShipment(id)
+    await noteSeen(caller.tenant, shown, rooms)
+    return shown
+  }
+}
+
+/** Returns a shipment whose first vehicle is the one to show. */
+function vehicleFirst(body: Readonly<Draft>, entry: number): Readonly<Draft> {
+  const { vehicles } = body
+  if (entry === 0 || !Array.isArray(vehicles)) return body
+  return { ...body, vehicles: [vehicles[entry], ...vehicles.toSpliced(entry, 1)] }
+}

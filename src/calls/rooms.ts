@@ -1,0 +1,50 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Answer } from '../answer.ts'
+import type { Bookings } from '../bookings/bookings.ts'
+import type { Caller, Credentials } from '../callers/caller.ts'
+import type { Prove } from '../callers/prove.ts'
+import type { Config } from '../config/config.ts'
+import type { GatewayError } from '../errors.ts'
+import type { Catalog } from '../mapping/catalog.ts'
+import type { Note } from '../mapping/request.ts'
+import type { Names } from '../names/names.ts'
+import type { Sending, Service, ServiceRequest } from '../service/service.ts'
+import type { Store } from '../store/store.ts'
+import type { Version1 } from './read-request.ts'
+
+/** The rooms that calls use, the same for every call. */
+export interface CallRooms {
+  readonly catalog: Catalog
+  readonly credentials: Credentials
+  readonly prove: Prove
+  readonly service: Service
+  readonly names: Names
+  readonly bookings: Bookings
+  /** Runs work while no other work of the same key runs, in any gateway. */
+  readonly exclusive: Store['exclusive']
+  readonly approvalBooks: Config['APPROVAL_BOOKS']
+  readonly replayCheckAfterMs: number
+  readonly bodyLimitBytes: number
+  readonly timeoutMs: number
+  /** Returns the time by the store's clock, in milliseconds since 1970. */
+  readonly now: () => number
+  /** Is shown the verified body of every reply, with the name of its action. */
+  readonly inspect: (action: string, body: unknown) => void
+  /** Called where the service answers 404 or 405 to a request that names no id, in every spelling. */
+  readonly onNotServed: (request: ServiceRequest, status: number) => void
+}
+
+/** A version-1 call whose caller and action are known. */
+export interface CallInHand {
+  readonly request: Version1
+  readonly headers: IncomingHttpHeaders
+  readonly caller: Caller
+  readonly sending: Sending
+  /** The error of a booking in a brownout: it is answered from its record, and not sent. */
+  readonly brownout: GatewayError | undefined
+  /** Counts what the translation lost or assumed. */
+  readonly noteTranslation: (notes: readonly Note[]) => void
+}
+
+/** One verb of version 1: its whole life, from what it names to its answer. */
+export type Verb = (call: CallInHand, rooms: CallRooms) => Promise<Answer>

@@ -1,0 +1,193 @@
+import { type GatewayError, gatewayError } from '../errors.ts'
+import type { Look, RememberedQuote, SeenShipment } from '../names/names.ts'
+import type { Reference, Resolution, SentName, ShipmentMeant, Use, VinMismatch } from '../names/resolve.ts'
+import { vehiclesIn, vinKey } from '../names/vehicles.ts'
+import { isSuccess } from '../service/exchange.ts'
+import { refusal } from '../service/failures.ts'
+import { type Sending, shipmentRead } from '../service/service.ts'
+import type { StoredShipment } from '../store/store.ts'
+import { scalarText } from '../text/json.ts'
+import { isPlainId, thingKey } from '../text/service-text.ts'
+import { namesIn, type Version1 } from './read-request.ts'
+import type { CallInHand, CallRooms } from './rooms.ts'
+import { idAt, isCanceled, NOT_FOUND, type Shipment, shipmentNamed, shipmentWithId } from './verify.ts'
+
+/** The quote or shipment that a call is about, as far as it is known. */
+export interface Subject {
+  /** The service's id; undefined where the call names nothing. */
+  readonly id: string | undefined
+  /** The caller's own number for it. */
+  readonly own: string | undefined
+  /** The quote whose facts the call takes; of a booking, the one that its reference names. */
+  readonly quote: RememberedQuote | undefined
+  /** True if a booking names its approved quote to the service. */
+  readonly sendsQuoteId: boolean
+}
+
+/** The subject of a call that names nothing, such as a request for a new quote. */
+export const NO_SUBJECT: Subject = { id: undefined, own: undefined, quote: undefined, sendsQuoteId: false }
+
+/** A shipment that a call names. */
+export interface ShipmentSubject extends Subject {
+  readonly id: string
+  readonly meant: ShipmentMeant
+  /** The shipment, if the call has read it to find out what is meant. */
+  readonly seen: SeenShipment | undefined
+  readonly stored: StoredShipment | undefined
+}
+
+/** Returns the part of a call that says what it is about; undefined if it names nothing. */
+export function referenceOf(request: Version1): Reference | undefined {
+  const { target, verb } = request.compiled.action
+  const names = target ? namesIn(request, target.namedBy) : []
+  if (!target || names.length === 0) return undefined
+  return {
+    kind: target.kind,
+    names,
+    vin: vinOf(request),
+    use: USES[verb] ?? 'read',
+    changesVehicle: request.compiled.vehicleFields.some((field) => request.textOf(field) !== undefined),
+  }
+}
+
+const USES: Readonly<Partial<Record<string, Use>>> = { update: 'update', cancel: 'cancel' }
+
+/** Returns the VIN of a call as VINs are compared; empty if there is none. */
+export const vinOf = ({ compiled, sent }: Version1): string =>
+  compiled.fields.slots.has('VinNo') ? vinKey(sent('VinNo')) : ''
+
+/** Returns the shipment that a call names; throws if it names none, several, or a vehicle that it does not have. */
+export async function shipmentNamedBy(
+  reference: Reference,
+  { caller: { tenant }, sending }: Pick<CallInHand, 'caller' | 'sending'>,
+  rooms: LookRooms,
+): Promise<ShipmentSubject> {
+  const { resolution, seen } = await rooms.names.resolve(reference, tenant, lookFor(tenant, sending, rooms))
+  if (resolution.is !== 'shipment') throw notMeant(resolution, reference)
+  const stored = await rooms.names.shipment(tenant, resolution.id)
+  return shipmentSubject(reference, resolution, stored, seen.get(thingKey(resolution.id)))
+}
+
+export function shipmentSubject(
+  { names }: Reference,
+  meant: ShipmentMeant,
+  stored: StoredShipment | undefined,
+  seen: SeenShipment | undefined,
+): ShipmentSubject {
+  const [, sentNumber] = names.find(([field]) => field === 'ShipmentNumber' && meant.field === field) ?? []
+  const own = stored?.own || (meant.namedBy === 'service' ? undefined : sentNumber)
+  return { ...NO_SUBJECT, id: meant.id, own, meant, seen, stored }
+}
+
+/** Returns the quote that a call names; throws if it names none, or several. */
+export async function quoteNamedBy(
+  reference: Reference,
+  { caller: { tenant } }: Pick<CallInHand, 'caller'>,
+  { names }: Pick<CallRooms, 'names'>,
+): Promise<Subject & { readonly id: string; readonly quote: RememberedQuote; readonly ignored: readonly SentName[] }> {
+  const { resolution } = await names.resolve(reference, tenant)
+  if (resolution.is !== 'quote') throw notMeant(resolution, reference)
+  const quote = await names.quote(tenant, resolution.id)
+  return { ...NO_SUBJECT, id: quote.id, own: quote.own, quote, ignored: resolution.ignored }
+}
+
+type LookRooms = Pick<CallRooms, 'names' | 'service' | 'bookings'>
+
+/** Makes the look at the service for a call. Everything that it shows is noted: every read counts. */
+export function lookFor(tenant: string, sending: Sending, rooms: LookRooms): Look {
+  return {
+    ask: async (value) => {
+      if (!isPlainId(value)) return undefined
+      const reply = await rooms.service.send(shipmentRead(value), sending)
+      if (!isSuccess(reply.status)) {
+        if (NO_SUCH_ID.has(reply.status)) return undefined
+        throw refusal(reply)
+      }
+      const seen = seenShipment(shipmentNamed(reply, value))
+      await noteSeen(tenant, seen, rooms, [value])
+      return seen
+    },
+    read: async (id) => {
+      const reply = await rooms.service.send(shipmentRead(id), sending)
+      if (!isSuccess(reply.status) && !NOT_FOUND.has(reply.status)) throw refusal(reply)
+      const seen = isSuccess(reply.status) ? seenShipment(shipmentWithId(reply, id)) : goneShipment(id)
+      await noteSeen(tenant, seen, rooms)
+      return seen
+    },
+  }
+}
+
+/** Statuses that the service may return for something that is not an id. */
+const NO_SUCH_ID = new Set([400, 404, 405, 410, 422])
+
+export const seenShipment = ({ id, body }: Shipment): SeenShipment => ({
+  id,
+  body,
+  vehicles: vehiclesIn(body),
+  state: isCanceled(body) ? 'canceled' : 'live',
+})
+
+export const goneShipment = (id: string): SeenShipment => ({ id, body: undefined, vehicles: [], state: 'gone' })
+
+/** Records what a read has shown: the names that the answer may show, and a shipment that is gone, which frees its booking's key. */
+export async function noteSeen(
+  tenant: string,
+  seen: SeenShipment,
+  { names, bookings }: Pick<LookRooms, 'names' | 'bookings'>,
+  asked: readonly string[] = [],
+): Promise<void> {
+  const { id, body, state } = seen
+  const shown = body ? ['number', 'external_id'].flatMap((place) => idAt(body, place) ?? []) : []
+  const isKnown = body !== undefined || (await names.shipment(tenant, id)) !== undefined
+  if (isKnown) await names.noteShown(tenant, seen, [...asked, ...shown])
+  if (state !== 'live') await bookings.freeLater(tenant, [id], async (own) => own === id)
+}
+
+/** Returns the error of a call that means no one shipment or quote. */
+export function notMeant(resolution: Resolution, { kind, names, vin, use }: Reference): GatewayError {
+  switch (resolution.is) {
+    case 'conflict': {
+      const said = resolution.meanings.map(({ field, ids }) => `${field} ${valueOf(names, field)} is ${ids.join(' or ')}`)
+      return gatewayError('numbers-disagree', { kind, meanings: said.join('; ') })
+    }
+    case 'in-doubt': {
+      const { handle: key, isSending } = resolution.booking
+      return isSending
+        ? gatewayError('outcome-unknown/under-way', { key }, { headers: { 'Retry-After': '5' } })
+        : gatewayError('outcome-unknown', { key })
+    }
+    case 'several':
+    case 'no-such-vehicle':
+      return vinError(resolution, vin, use)
+    case 'unknown':
+    case 'ask':
+    case 'look':
+    case 'quote':
+    case 'shipment':
+      return numberUnknown(kind, names)
+    default:
+      return resolution satisfies never
+  }
+}
+
+/** Returns the error of a VIN, or of its lack, that chooses no vehicle. */
+export function vinError({ is, vins: all }: VinMismatch, vin: string, use: Use): GatewayError {
+  const vins = all.join(', ')
+  if (is === 'no-such-vehicle') return gatewayError('number-unknown/vin', { vin, vins })
+  if (vin === '') return gatewayError('several-matches', { vins })
+  return gatewayError(use === 'cancel' ? 'several-matches/cancel' : 'several-matches/vin', { vin, vins })
+}
+
+const valueOf = (names: readonly SentName[], of: string) => names.find(([field]) => field === of)?.[1] ?? ''
+
+/** The error of a call that names nothing that is known. */
+export function numberUnknown(kind: Reference['kind'], names: readonly SentName[]): GatewayError {
+  return gatewayError('number-unknown', { kind, names: names.map(([field, value]) => `${field} ${value}`).join(' or ') })
+}
+
+/** Returns a sentence about values that nobody knows; nothing if there are none. */
+export function ignoredSentence(ignored: readonly SentName[]): string {
+  if (ignored.length === 0) return ''
+  const values = ignored.map(([field, value]) => `${field} ${scalarText(value) ?? ''}`).join(', ')
+  return ` Not known, and ignored: ${values}.`
+}

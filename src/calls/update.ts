@@ -1,0 +1,221 @@
+import type { Answer } from '../answer.ts'
+import { gatewayError, oneLine, untranslatable } from '../errors.ts'
+import type { CompiledAction } from '../mapping/compile.ts'
+import type { Problem } from '../mapping/fields.ts'
+import type { Changes } from '../mapping/overlay.ts'
+import type { Draft } from '../mapping/paths.ts'
+import type { Settings } from '../mapping/row.ts'
+import { valuesOf } from '../names/names.ts'
+import { chooseVehicle, type VehicleChoice } from '../names/resolve.ts'
+import { isSuccess, type UpstreamReply } from '../service/exchange.ts'
+import { refusal, replyToChange } from '../service/failures.ts'
+import { type Sending, shipmentRead } from '../service/service.ts'
+import { thingKey } from '../text/service-text.ts'
+import { answerOf } from './legacy-answer.ts'
+import { changingFields, notUnderstood, planCall } from './plan.ts'
+import type { CallInHand, CallRooms } from './rooms.ts'
+import { ACCEPTED } from './send.ts'
+import {
+  goneShipment,
+  ignoredSentence,
+  NO_SUBJECT,
+  noteSeen,
+  numberUnknown,
+  referenceOf,
+  seenShipment,
+  shipmentNamedBy,
+  vinError,
+} from './subject.ts'
+import { changeOf, doubtful, NOT_FOUND, requireWhole, type Shipment, shipmentWithId } from './verify.ts'
+
+/** Changes a shipment: reads it, lays the sent fields over it, and sends the whole. */
+export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer> {
+  const { request, caller, sending } = call
+  const { tenant, profile } = caller
+  const { compiled, textOf, fields } = request
+  const reference = referenceOf(request)
+  if (!reference) throw untranslatable(planCall(request, NO_SUBJECT, profile.settings).problems)
+  const subject = await shipmentNamedBy(reference, call, rooms)
+  const { id, stored } = subject
+  const plan = planCall(request, subject, profile.settings)
+  call.noteTranslation(plan.notes)
+  // What cannot be translated may be what a read of the shipment shows.
+  if (plan.problems.some(({ field }) => textOf(field) === undefined)) throw untranslatable(plan.problems)
+
+  const choose = async (shipment: Shipment): Promise<VehicleChoice> => {
+    const seen = seenShipment(shipment)
+    await noteSeen(tenant, seen, rooms)
+    const choice = chooseVehicle(reference, [{ ...seen, formerVins: stored?.formerVins ?? {}, isGone: false }])
+    if ('is' in choice) throw vinError(choice, reference.vin, 'update')
+    if (choice.vin === 'changed') await requireNewVin(reference.vin, [...valuesOf(reference.names)], tenant, id, rooms)
+    return choice
+  }
+  const verify = async (reply: UpstreamReply) => {
+    if (NOT_FOUND.has(reply.status)) {
+      await noteSeen(tenant, goneShipment(id), rooms)
+      throw numberUnknown('shipment', reference.names)
+    }
+    if (!isSuccess(reply.status)) throw refusal(reply, compiled.nameFields)
+    return shipmentWithId(reply, id)
+  }
+  const asked = changingFields(request)
+  const merging = { id, sent: plan.body, textOf, problems: plan.problems, compiled, settings: profile.settings, verify, choose }
+  const merged = await merge(merging, tenant, sending, rooms)
+  if (!merged) throw doubtful('it shows no shipment')
+  const { before, after, changes } = merged
+  const shipment = { ...before.body, ...after }
+  if (after) await noteSeen(tenant, seenShipment({ id: before.id, body: shipment }), rooms)
+
+  const uncleared = fields.blank.flatMap((slot) => {
+    const field = compiled.fields.names[slot] ?? ''
+    return changes.shown[field] ? [field] : []
+  })
+  return answerOf(plan, shipment, (reply) => {
+    const unused = changes.unused.filter((field) => asked.includes(field))
+    const parts = [
+      changes.fields.length === 0 ? nothingChanged(unused.length === 0) : reply['Message'],
+      sentence('Not understood', [...notUnderstood(request), ...unused]),
+      sentence('Not cleared, because a blank changes nothing', uncleared),
+      sentence('Changed', changes.fields),
+      ignoredSentence(subject.meant.ignored),
+    ]
+    return { ...reply, Message: oneLine(parts.join('')) }
+  })
+}
+
+/** Throws if this tenant ever sent a booking of the vehicle that an update makes of another one. */
+async function requireNewVin(
+  vin: string,
+  references: string[],
+  tenant: string,
+  id: string,
+  { bookings }: CallRooms,
+): Promise<void> {
+  const own = await bookings.ofShipment(tenant, id)
+  for (const reference of new Set([...references, ...own.map((claim) => claim.reference)])) {
+    const claim = (await bookings.underReference(tenant, reference)).find((one) => one.vin === vin)
+    if (claim) throw gatewayError('booking-conflict/vin', { vin, key: claim.handle })
+  }
+}
+
+const nothingChanged = (stands: boolean) =>
+  stands ? 'The shipment has these values already; nothing was changed.' : 'Nothing was changed.'
+
+const sentence = (about: string, names: readonly string[]) =>
+  names.length === 0 ? '' : ` ${about}: ${names.join(', ')}.`
+
+/** Fields to merge into a shipment. */
+interface Merging {
+  readonly id: string
+  /** The translated fields. */
+  readonly sent: Draft
+  /** Returns a field as it was sent. */
+  readonly textOf: (field: string) => string | undefined
+  /** The fields that cannot be translated; the shipment may show them just so. */
+  readonly problems: readonly Problem[]
+  /** The update of a shipment. */
+  readonly compiled: CompiledAction
+  readonly settings: Settings
+  /** Verifies the read of the shipment; returns undefined if there is none to merge into. */
+  readonly verify: (reply: UpstreamReply) => Promise<Shipment | undefined>
+  /** Chooses the vehicle. */
+  readonly choose: (shipment: Shipment) => Promise<Pick<VehicleChoice, 'entry' | 'vin'>>
+  /** Converts an error of the read into the error of the call. */
+  readonly readError?: (error: unknown) => unknown
+}
+
+/** A shipment with the fields merged into it. */
+export interface MergedShipment {
+  /** The shipment as it was read. */
+  readonly before: Shipment
+  /** The shipment after the update, as far as the reply shows it; undefined if nothing had to be sent. */
+  readonly after: Readonly<Draft> | undefined
+  readonly changes: Changes
+}
+
+/** Reads a shipment, merges fields into it, and sends the whole. Merges of one shipment run one at a time. */
+export function merge(
+  merging: Merging,
+  tenant: string,
+  sending: Sending,
+  rooms: Pick<CallRooms, 'service' | 'exclusive' | 'inspect'>,
+): Promise<MergedShipment | undefined> {
+  const { id } = merging
+  return rooms.exclusive(`update ${tenant}\n${thingKey(id)}`, sending.deadline - performance.now(), (isHeld) =>
+    mergeIntoCurrent(merging, { ...sending, mayWrite: () => isHeld() && sending.mayWrite?.() !== false }, rooms),
+  )
+}
+
+/** Starts again from a fresh read if the shipment changed meanwhile. */
+async function mergeIntoCurrent(
+  merging: Merging,
+  sending: Sending,
+  { service, inspect }: Pick<CallRooms, 'service' | 'inspect'>,
+): Promise<MergedShipment | undefined> {
+  const { id, compiled, sent, textOf, settings } = merging
+  for (let tries = 1; ; tries += 1) {
+    // Read under the lock: another update may have changed the shipment since it was found.
+    const current = await readToMerge(merging, sending, service)
+    if (!current) return undefined
+    const { shipment, entry, vin, etag } = current
+    // A VIN that the vehicle had before names it, and is not written back.
+    const fields = vin === 'former' ? withoutVin(sent) : sent
+    const changes = compiled.compare(shipment.body, fields, entry, textOf, settings)
+    const problems = merging.problems.filter(({ field }) => !changes.standing.has(field))
+    if (problems.length > 0) throw untranslatable(problems)
+    if (Object.keys(changes.places).length === 0) return { before: shipment, after: undefined, changes }
+    const body = compiled.overlay(shipment.body, changes.places, entry)
+    const put = { ...shipmentRead(id), method: 'PUT', body, ifMatch: etag } as const
+    const reply = await replyToChange(service.send(put, sending))
+    if (isSuccess(reply.status)) {
+      const after = changeOf(reply, 'shipment', shipment.id)
+      if (reply.status === ACCEPTED) await requireDone(merging, fields, entry, sending, service)
+      inspect(compiled.action.name, after ?? shipment.body)
+      return { before: shipment, after: { ...body, ...after }, changes }
+    }
+    if (reply.status !== PRECONDITION_FAILED) throw refusal(reply, compiled.nameFields)
+    if (tries === UPDATE_TRIES) throw gatewayError('shipment-changed', {})
+  }
+}
+
+async function readToMerge({ id, sent, problems, verify, choose, readError }: Merging, sending: Sending, service: CallRooms['service']) {
+  try {
+    const reply = await service.send(shipmentRead(id), sending)
+    const shipment = await verify(reply)
+    if (!shipment) return undefined
+    const { entry, vin } = await choose(shipment)
+    requireWhole(shipment, sent, entry)
+    return { shipment, entry, vin, etag: reply.headers['etag'] }
+  } catch (error) {
+    if (problems.length > 0) throw untranslatable(problems)
+    throw readError ? readError(error) : error
+  }
+}
+
+/** Throws unless a read shows what the service has accepted to change later. */
+async function requireDone(
+  { id, compiled, textOf, settings }: Merging,
+  fields: Draft,
+  entry: number,
+  sending: Sending,
+  service: CallRooms['service'],
+): Promise<void> {
+  const reply = await replyToChange(service.send(shipmentRead(id), sending))
+  const shown = isSuccess(reply.status) && shipmentWithId(reply, id)
+  const isDone = shown && Object.keys(compiled.compare(shown.body, fields, entry, textOf, settings).places).length === 0
+  if (!isDone) throw gatewayError('reply-doubtful/accepted', {})
+}
+
+function withoutVin(sent: Draft): Draft {
+  const { vehicles, ...others } = sent
+  if (!Array.isArray(vehicles)) return sent
+  const rest = vehicles.map((vehicle) => {
+    const { vin: _, ...fields } = vehicle as Draft
+    return fields
+  })
+  return rest.every((fields) => Object.keys(fields).length === 0) ? others : { ...others, vehicles: rest }
+}
+
+const PRECONDITION_FAILED = 412
+const UPDATE_TRIES = 3
+
