@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { COPIED_TABLES, MOVED, pages } from '../store/copy.ts'
+import { type CopiedTable, MOVED, pages } from '../store/copy.ts'
 import type { Store } from '../store/store.ts'
 import { CommandFailed } from './failures.ts'
 
@@ -19,11 +19,12 @@ export async function copyStore(
     if (live !== undefined) throw new CommandFailed(`a gateway uses one of the stores: ${live}; stop it first`)
   }
   await refuseLive()
+  const tables = await from.copiedTables()
   const begun = await to.copiedFrom()
   if (begun === undefined) {
-    for (const table of COPIED_TABLES.keys()) {
+    for (const table of tables) {
       if ((await to.rowsAfter(table, undefined)).length > 0)
-        throw new CommandFailed(`the other store has data already (${table})`)
+        throw new CommandFailed(`the other store has data already (${table.name})`)
     }
     await to.beginCopy(name)
   } else if (begun !== name)
@@ -31,21 +32,21 @@ export async function copyStore(
       `a copy of ${begun} into the other store has begun; finish that one, or take an empty store`,
     )
   let rows = 0
-  for (const table of COPIED_TABLES.keys()) {
-    for await (const page of pages(from.rowsAfter, table)) {
+  for (const table of tables) {
+    for await (const page of pages((last: Row | undefined) => from.rowsAfter(table, last))) {
       await to.addRows(table, page)
       rows += page.length
       onProgress(rows)
     }
   }
   const counts = new Map<string, number>()
-  for (const table of COPIED_TABLES.keys()) {
+  for (const table of tables) {
     const [source, target] = await Promise.all([sumOf(from, table), sumOf(to, table)])
     if (source.hash !== target.hash)
       throw new CommandFailed(
-        `${table} differs: ${source.count} rows, and ${target.count} in the other store; begin again with an empty one`,
+        `${table.name} differs: ${source.count} rows, and ${target.count} in the other store; begin again with an empty one`,
       )
-    counts.set(table, source.count)
+    counts.set(table.name, source.count)
     onProgress(rows)
   }
   // One that has started meanwhile writes what is not copied.
@@ -56,10 +57,13 @@ export async function copyStore(
   return counts
 }
 
-async function sumOf(store: Store, table: string): Promise<{ readonly count: number; readonly hash: string }> {
+/** The values of a row. */
+type Row = Awaited<ReturnType<Store['rowsAfter']>>[number]
+
+async function sumOf(store: Store, table: CopiedTable): Promise<{ readonly count: number; readonly hash: string }> {
   const hash = createHash('sha256')
   let count = 0
-  for await (const page of pages(store.rowsAfter, table)) {
+  for await (const page of pages((last: Row | undefined) => store.rowsAfter(table, last))) {
     hash.update(JSON.stringify(page))
     count += page.length
   }

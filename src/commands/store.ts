@@ -223,7 +223,7 @@ function problemsOf({ faults, origin }: Inspection, isStore: boolean, unrecorded
 }
 
 function inspectionLines(name: string, found: Inspection, unrecorded: readonly string[]): readonly string[] {
-  const { version, programVersion, faults, rows, claims, linksWithoutThing, id, origin, doubt: window } = found
+  const { version, programVersion, faults, rows, claims, namesAlone, id, origin, doubt: window } = found
   const older = version < programVersion ? `; a gateway that starts makes it ${programVersion}` : ''
   const integrity = name === 'PostgreSQL' ? 'not checked here (pg_amcheck)' : faults.length === 0 ? 'ok' : 'damaged'
   const view = window && doubtView(window)
@@ -236,7 +236,7 @@ function inspectionLines(name: string, found: Inspection, unrecorded: readonly s
     'in doubt': view ? `since ${view.since}${view.until ? ` until ${view.until}` : ''}` : 'no',
     'emergency log': `${count(unrecorded.length)} bookings`,
     ...Object.fromEntries(Object.entries(claims).map(([state, n]) => [`bookings ${state}`, count(n)])),
-    'links without data': count(linksWithoutThing),
+    'numbers without data': count(namesAlone),
     ...Object.fromEntries(Object.entries(rows).map(([rowsOf, n]) => [`rows of ${rowsOf}`, count(n)])),
   })
   const width = Math.max(...table.map(([label]) => label.length))
@@ -248,8 +248,9 @@ const COUNT_CHARACTERS = 12
 const MEANINGS: Readonly<Record<(typeof PRUNED_TABLES)[number], string>> = {
   claims: 'finished bookings, with their audit trail',
   audit: 'audit trails of bookings that were sent again under another key',
-  links: 'numbers',
-  things: 'quotes and shipments',
+  names: 'numbers',
+  quotes: 'quotes',
+  shipments: 'shipments',
   instances: 'gateways that are gone',
 }
 

@@ -23,15 +23,15 @@ import { count, createProgress, print, printError, printJson, several } from './
 /** Shows the quotes and shipments of a number. */
 export function get(name: string, { tenant }: { readonly tenant: string }): Promise<number> {
   return withExistingStore(async (store) => {
-    const links = await store.links(tenant, name)
-    for (const link of links) {
-      const thing = await store.thing(tenant, link.id)
-      const own = thing?.own ? { own: thing.own } : {}
+    const found = await store.named(tenant, name)
+    for (const { quote, shipment, at, ...one } of found) {
       // The facts contain a customer's address, so a terminal shows only their names.
-      const remembered = thing?.facts ? { remembers: Object.keys(thing.facts) } : {}
-      printJson({ ...link, at: new Date(link.at).toISOString(), ...own, ...remembered })
+      const remembers = quote?.facts ? { remembers: Object.keys(quote.facts) } : {}
+      const own = shipment?.own || quote?.own
+      const vehicles = shipment && shipment.vehicles.length > 0 ? { vehicles: shipment.vehicles } : {}
+      printJson({ ...one, at: new Date(at).toISOString(), ...(own && { own }), ...vehicles, ...remembers })
     }
-    if (links.length === 0) throw new CommandFailed(`${tenant} has nothing known as ${name}`)
+    if (found.length === 0) throw new CommandFailed(`${tenant} has nothing known as ${name}`)
     return 0
   })
 }
@@ -68,8 +68,7 @@ async function importFile(store: Store, storeUrl: string, file: string, options:
       { replace, from },
       {
         onConflict: (asked, found) => {
-          const vin = asked.vin === '' ? '' : ` (${asked.vin})`
-          const name = `${asked.tenant} ${asked.kind} ${asked.name}${vin}`
+          const name = `${asked.tenant} ${asked.kind} ${asked.name}`
           printError(`conflict: ${name} is ${found.id} in the store and ${asked.id} in the file`)
         },
         onBadRow: (line, error) => printError(`line ${line} ${error}`),
@@ -132,7 +131,7 @@ export async function exportNumbers(file: string | undefined, options: ExportOpt
     async function* lines() {
       if (!after) yield headerOf(format)
       for await (const page of store.scan({ ...(tenant !== undefined && { tenant }), ...(after && { after }) })) {
-        yield printableLines(page.map((link) => lineOf(link, format)).join(''))
+        yield printableLines(page.map((one) => lineOf(one, format)).join(''))
         rows += page.length
         progress.update(rows)
       }
@@ -140,7 +139,7 @@ export async function exportNumbers(file: string | undefined, options: ExportOpt
     const output = file === undefined ? process.stdout : createWriteStream(file, { flags: after ? 'a' : 'w' })
     await pipeline(Readable.from(lines()), output, { end: file !== undefined })
     progress.end()
-    printError(`${several(rows, 'link')} exported.`)
+    printError(`${several(rows, 'number')} exported.`)
     return 0
   })
 }

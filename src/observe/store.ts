@@ -58,7 +58,7 @@ export function observeStore(store: Store, seconds: Histogram): ObservedStore {
   const observed: Store = {
     ...timedVerbs,
     // Only a server makes these wait; other engines answer them at once, in this thread.
-    ...(store.engine !== 'postgres' && { links: store.links, thing: store.thing }),
+    ...(store.engine !== 'postgres' && { quote: store.quote, shipment: store.shipment }),
     exclusive: (key, waitMs, work) => {
       const got = Promise.withResolvers<void>()
       const timing = waitForLock(got.promise).catch(() => undefined)

@@ -1,9 +1,19 @@
 import { isSameThing } from '../text/service-text.ts'
 import { isAlive, isRenewed } from './instance.ts'
 import type { LockRows } from './locks.ts'
-import { nameWrites } from './names.ts'
+import { nameReads, nameWrites } from './names.ts'
 import { CLAIMS } from './schema.ts'
-import type { AuditEntry, Claim, ClaimChange, ClaimReads, ClaimState, Claims, NewClaim } from './store.ts'
+import type {
+  AuditEntry,
+  Claim,
+  ClaimChange,
+  ClaimReads,
+  ClaimState,
+  Claims,
+  NewClaim,
+  StoredShipment,
+  Vehicle,
+} from './store.ts'
 import { now, sql, TODAY, type Work, type WorkOf } from './work.ts'
 
 const STATES: readonly ClaimState[] = ['sending', 'booked', 'refused', 'unknown', 'freed']
@@ -29,7 +39,7 @@ export function isFree(claim: Claim, at: number): boolean {
  * doubt counts as old as the doubt: then its shipment is not taken for one that existed before.
  */
 export function newlyClaimed(wanted: NewClaim, before: Claim | undefined, at: number): Claim {
-  const { expiresInMs, doubtSince, ...given } = wanted
+  const { expiresInMs, doubtSince, isOfReference: _, ...given } = wanted
   const createdAt = doubtSince ?? at
   return {
     ...given,
@@ -61,6 +71,40 @@ export function changed(claim: Claim, change: ClaimChange, at: number): Claim {
   }
 }
 
+/** A vehicle as it tells itself apart: what is not told is absent or empty. */
+type ToldVehicle = Partial<Vehicle>
+
+/**
+ * Tells if a wanted booking provably is of another vehicle than a claim: by a VIN that no vehicle of it has or had; or, where one or
+ * both have none, by a year, make, or model that differs. The shipment of a claim knows its vehicles better than the claim.
+ */
+export function isOtherVehicle(
+  wanted: Pick<Claim, 'vin' | 'vehicle'>,
+  claim: Pick<Claim, 'vin' | 'vehicle'>,
+  shipment: Pick<StoredShipment, 'vehicles' | 'formerVins'> | undefined,
+): boolean {
+  const shown = shipment?.vehicles ?? []
+  const known: readonly ToldVehicle[] = shown.length > 0 ? shown : [toldBy(claim)]
+  const vins = new Set([
+    claim.vin,
+    ...shown.map(({ vin }) => vin),
+    ...Object.entries(shipment?.formerVins ?? {}).flat(),
+  ])
+  if (wanted.vin !== '' && vins.has(wanted.vin)) return false
+  const told = toldBy(wanted)
+  const differs = (vehicle: ToldVehicle) => (one: 'vin' | 'year' | 'make' | 'model') =>
+    Boolean(told[one]) && Boolean(vehicle[one]) && told[one] !== vehicle[one]
+  return known.every((vehicle) =>
+    told.vin && vehicle.vin ? differs(vehicle)('vin') : (['year', 'make', 'model'] as const).some(differs(vehicle)),
+  )
+}
+
+/** Returns the vehicle of a claim. Only this program writes its JSON. */
+const toldBy = ({ vin, vehicle }: Pick<Claim, 'vin' | 'vehicle'>): ToldVehicle => ({
+  ...(vehicle === '' ? {} : (JSON.parse(vehicle) as ToldVehicle)),
+  vin,
+})
+
 /** The default number of claims in a list. */
 export const LIST_LIMIT = 1_000
 
@@ -72,7 +116,10 @@ export function claimReason({ doubtSince }: Pick<NewClaim, 'doubtSince'>): strin
 const SELECT_CLAIMS = `SELECT ${CLAIMS.names} FROM transload.claims`
 const AT_KEY = 'WHERE tenant = $1 AND key = $2'
 const FIND_CLAIM = `${SELECT_CLAIMS} ${AT_KEY}`
-const LOCK_CLAIM = `${FIND_CLAIM} FOR UPDATE`
+const LOCK = ' FOR UPDATE'
+const LOCK_CLAIM = `${FIND_CLAIM}${LOCK}`
+/** The claims of a reference, by the keys that begin with that of the first one. */
+const OF_KEY = `${SELECT_CLAIMS} WHERE tenant = $1 AND key >= $2 AND key < $2 || '/' ORDER BY key`
 /** A claim that is there already was taken again, and has the version before. */
 const PUT_CLAIM = `INSERT INTO transload.claims AS old (trail, ${CLAIMS.names}, used_day)
   VALUES ($1, ${CLAIMS.all.map((_, index) => `$${index + 2}`).join(', ')}, ${TODAY})
@@ -110,7 +157,11 @@ export const claimReads: WorkOf<ClaimReads> = {
       ORDER BY created_at, handle`
     return (yield sql(text, tenant, shipment)).map(CLAIMS.of).filter((claim) => isSameThing(claim.shipment, shipment))
   },
-  /** Reads each state in its order: one index serves all lists. */
+  *claimsOfReference(tenant, reference) {
+    const text = `${SELECT_CLAIMS} WHERE tenant = $1 AND reference = $2 AND reference <> '' ORDER BY created_at, handle`
+    return (yield sql(text, tenant, reference)).map(CLAIMS.of)
+  },
+  /** Reads each state in its order, by one index for all tenants, and one for the open claims of each. */
   *listClaims({ state, tenant, since, after, limit = LIST_LIMIT, newest = false }) {
     const order = newest ? 'DESC' : 'ASC'
     const values: (string | number)[] = [limit]
@@ -122,10 +173,11 @@ export const claimReads: WorkOf<ClaimReads> = {
         ? []
         : [`(created_at, handle) ${newest ? '<' : '>'} (${given(after.createdAt)}, ${given(after.handle)})`]),
     ].map((condition) => ` AND ${condition}`)
-    const text = `${SELECT_CLAIMS} WHERE state = $1${where.join('')}
-      ORDER BY created_at ${order}, handle ${order} LIMIT $2`
     const found: Claim[] = []
     for (const one of state === undefined ? STATES : [state]) {
+      const isOpen = tenant !== undefined && (one === 'sending' || one === 'unknown') ? ` AND ${IS_OPEN}` : ''
+      const text = `${SELECT_CLAIMS} WHERE state = $1${isOpen}${where.join('')}
+        ORDER BY created_at ${order}, handle ${order} LIMIT $2`
       found.push(...(yield sql(text, one, ...values)).map(CLAIMS.of))
     }
     const sign = newest ? -1 : 1
@@ -139,6 +191,9 @@ export const claimReads: WorkOf<ClaimReads> = {
   },
 }
 
+/** As the index of open claims has it. */
+const IS_OPEN = `state IN ('sending', 'unknown')`
+
 const byAge = (one: Claim, other: Claim) =>
   one.createdAt - other.createdAt || Buffer.compare(Buffer.from(one.handle), Buffer.from(other.handle))
 
@@ -146,10 +201,10 @@ export const claimWrites: WorkOf<Omit<Claims, keyof ClaimReads> & LockRows> = {
   *claim(wanted) {
     for (;;) {
       const at = yield* now()
-      const before = (yield sql(LOCK_CLAIM, wanted.tenant, wanted.key)).map(CLAIMS.of)[0]
-      if (before && !isFree(before, at)) return { won: false, claim: before }
-      if (before) yield sql(KEEP_TRAIL, wanted.tenant, wanted.key)
-      const claim = newlyClaimed(wanted, before, at)
+      const { key, before, holder } = yield* placeOf(wanted, at, LOCK)
+      if (holder) return { won: false, claim: holder }
+      if (before) yield sql(KEEP_TRAIL, wanted.tenant, key)
+      const claim = { ...newlyClaimed(wanted, before, at), key }
       const entry = entryOf(claim, before?.state ?? 'none', claimReason(wanted))
       const put = yield sql(PUT_CLAIM, entry, ...CLAIMS.all.map(({ property }) => claim[property]))
       // Without a row, another gateway has taken the key since.
@@ -209,6 +264,52 @@ export const claimWrites: WorkOf<Omit<Claims, keyof ClaimReads> & LockRows> = {
   *dropLock(key, holder) {
     yield sql('DELETE FROM transload.locks WHERE key = $1 AND holder = $2', key, holder)
   },
+}
+
+/** The place of a wanted claim: a claim that holds it, or a key, and the claim that was there before. */
+interface ClaimPlace {
+  readonly key: string
+  readonly before?: Claim | undefined
+  readonly holder?: Claim | undefined
+}
+
+/** Finds the place of a wanted claim, among those that a lock keeps as they are. A later `at` sees more claims as free. */
+export function* placeOf(wanted: NewClaim, at: number, lock: typeof LOCK | '' = ''): Work<ClaimPlace> {
+  const { tenant, key, isOfReference } = wanted
+  if (!isOfReference) {
+    const before = (yield sql(`${FIND_CLAIM}${lock}`, tenant, key)).map(CLAIMS.of)[0]
+    return before && !isFree(before, at) ? { key, holder: before } : { key, before }
+  }
+  let found = yield sql(`${OF_KEY}${lock}`, tenant, key)
+  if (found.length === 0) return { key }
+  // A new statement sees what was claimed while the one before waited for the locks.
+  if (lock !== '') found = yield sql(OF_KEY, tenant, key)
+  const claims = found.map(CLAIMS.of).filter((claim) => claim.key === key || claim.key.startsWith(`${key}.`))
+  const holders: Claim[] = []
+  for (const claim of claims) {
+    if (isFree(claim, at)) continue
+    const shipment = claim.shipment === '' ? undefined : yield* nameReads.shipment(tenant, claim.shipment)
+    if (!isOtherVehicle(wanted, claim, shipment)) holders.push(claim)
+  }
+  const [holder] = holders.sort((one, other) => rankFor(wanted, other) - rankFor(wanted, one) || byAge(other, one))
+  if (holder) return { key, holder }
+  const before = claims.find(
+    (claim) => isFree(claim, at) && claim.vin === wanted.vin && claim.vehicle === wanted.vehicle,
+  )
+  return before ? { key: before.key, before } : { key: freeKey(key, claims) }
+}
+
+/** Of several claims that may be of the wanted vehicle, the caller learns of its own, then of one that is open. */
+const rankFor = ({ body }: NewClaim, claim: Claim): number =>
+  (claim.body === body ? 4 : 0) + (claim.state === 'sending' ? 2 : claim.state === 'unknown' ? 1 : 0)
+
+/** Returns the first key of a reference that no claim has: two gateways that decide at once choose the same one. */
+function freeKey(key: string, claims: readonly Claim[]): string {
+  const taken = new Set(claims.map((claim) => claim.key))
+  for (let nth = 2, free = key; ; nth += 1) {
+    if (!taken.has(free)) return free
+    free = `${key}.${nth}`
+  }
 }
 
 function* updateClaim(before: Claim, change: ClaimChange): Work<Claim> {

@@ -1,5 +1,4 @@
 import { isRenewed, SILENT_FOR_MS } from './instance.ts'
-import { STEPS } from './schema.ts'
 import { type DatabaseRow, item, sql, type WorkOf } from './work.ts'
 
 /** A value of a table that is copied. */
@@ -7,10 +6,12 @@ type Value = string | number | null
 /** The values of a row, in the order of its columns. */
 type CopiedRow = readonly Value[]
 
-/** Reads whole rows, for a scan, and for a copy from one store to another. */
+/** Reads whole rows, for a copy from one store to another. */
 export interface CopyReads {
+  /** Returns the tables that a copy takes, as the database has them. */
+  copiedTables(): Promise<readonly CopiedTable[]>
   /** Returns rows in the order of the key, after one. */
-  rowsAfter(table: string, after: CopiedRow | undefined): Promise<readonly CopiedRow[]>
+  rowsAfter(table: CopiedTable, after: CopiedRow | undefined): Promise<readonly CopiedRow[]>
   /** Returns the gateways that use the store now. */
   liveInstances(): Promise<readonly string[]>
   /** Returns the store of which a copy into this one has begun and not ended. */
@@ -18,40 +19,22 @@ export interface CopyReads {
 }
 
 export interface CopyWrites {
-  addRows(table: string, rows: readonly CopiedRow[]): Promise<void>
+  /** Adds rows with the columns of a table of the other store. */
+  addRows(table: CopiedTable, rows: readonly CopiedRow[]): Promise<void>
   beginCopy(from: string): Promise<void>
   /** Ends a copy; the calendar goes on from this day. */
   endCopy(day: number): Promise<void>
 }
 
-interface Table {
+export interface CopiedTable {
+  readonly name: string
   readonly columns: readonly { readonly name: string; readonly isText: boolean }[]
   /** The columns of its key. */
   readonly key: readonly string[]
 }
 
 /** The tables that belong to one store only. */
-const NOT_COPIED: ReadonlySet<string> = new Set(['version', 'calendar', 'instances', 'locks'])
-
-/** The tables of the schema that a copy takes, as the schema itself tells. */
-export const COPIED_TABLES: ReadonlyMap<string, Table> = new Map(
-  STEPS.flatMap(({ sql: text }) => [
-    ...text.matchAll(/CREATE TABLE transload\.(\w+) \((.*?)\n?\s*\)(?: WITHOUT ROWID)?;/gs),
-  ])
-    .filter(([, name = '']) => !NOT_COPIED.has(name))
-    .map(([, name = '', body = '']) => {
-      const columns = [...body.matchAll(/(\w+) (TEXT|INTEGER|NUMBERED)\b/g)]
-      const [, list] = /(?:PRIMARY KEY|UNIQUE) \(([^)]*)\)/.exec(body) ?? []
-      const [, single] = /(\w+) (?:NUMBERED|\w+ NOT NULL PRIMARY KEY)/.exec(body) ?? []
-      return [
-        name,
-        {
-          columns: columns.map(([, column = '', type]) => ({ name: column, isText: type === 'TEXT' })),
-          key: single === undefined ? (list ?? '').split(', ') : [single],
-        },
-      ] as const
-    }),
-)
+const NOT_COPIED: ReadonlySet<unknown> = new Set(['version', 'calendar', 'instances', 'locks'])
 
 /** The rows of a page. */
 const ROWS_AT_ONCE = 500
@@ -59,29 +42,37 @@ const MARK = 'store copy'
 /** Begins the mark of a store that was copied to another one. */
 export const MOVED = 'moved to '
 
-const tableOf = (name: string): Table => {
-  const table = COPIED_TABLES.get(name)
-  if (!table) throw new Error(`There is no table ${name}.`)
-  return table
-}
-
-const rowOf = ({ columns }: Table, row: DatabaseRow): CopiedRow =>
+const rowOf = ({ columns }: CopiedTable, row: DatabaseRow): CopiedRow =>
   columns.map(({ name, isText }) => {
     const value = row[name]
     return value === null || value === undefined ? null : isText ? String(value) : Number(value)
   })
 
 /** The values of a row's key. */
-const keyOf = ({ columns, key }: Table, row: CopiedRow): readonly Value[] =>
+const keyOf = ({ columns, key }: CopiedTable, row: CopiedRow): readonly Value[] =>
   key.map((name) => row[columns.findIndex((column) => column.name === name)] ?? null)
 
 export const copyReads: WorkOf<CopyReads> = {
-  *rowsAfter(name, after) {
-    const table = tableOf(name)
+  *copiedTables() {
+    const rows = yield sql('SELECT * FROM transload.columns ORDER BY of_table, place')
+    return [...Map.groupBy(rows, (row) => row['of_table'])].flatMap(([name, columns]) => {
+      if (NOT_COPIED.has(name)) return []
+      const inKey = columns.filter((column) => Number(column['key_place']) > 0)
+      return {
+        name: String(name),
+        // SQLite has no booleans.
+        columns: columns.map((column) => ({ name: String(column['name']), isText: Boolean(column['is_text']) })),
+        key: inKey
+          .toSorted((one, other) => Number(one['key_place']) - Number(other['key_place']))
+          .map((column) => String(column['name'])),
+      }
+    })
+  },
+  *rowsAfter(table, after) {
     const key = table.key.join(', ')
     const where = after ? ` WHERE (${key}) > (${table.key.map((_, index) => `$${index + 1}`).join(', ')})` : ''
     const columns = table.columns.map((column) => (column.name === 'facts' ? 'facts::text AS facts' : column.name))
-    const text = `SELECT ${columns.join(', ')} FROM transload.${name}${where} ORDER BY ${key} LIMIT ${ROWS_AT_ONCE}`
+    const text = `SELECT ${columns.join(', ')} FROM transload.${table.name}${where} ORDER BY ${key} LIMIT ${ROWS_AT_ONCE}`
     return (yield sql(text, ...(after ? keyOf(table, after) : []))).map((row) => rowOf(table, row))
   },
   *liveInstances() {
@@ -95,8 +86,7 @@ export const copyReads: WorkOf<CopyReads> = {
 }
 
 export const copyWrites: WorkOf<CopyWrites> = {
-  *addRows(name, rows) {
-    const { columns } = tableOf(name)
+  *addRows({ name, columns }, rows) {
     const values = columns.map(({ isText }, index) => item(index, isText ? 'text' : 'bigint'))
     yield sql(
       `INSERT INTO transload.${name} (${columns.map((column) => column.name).join(', ')})
@@ -117,16 +107,15 @@ export const copyWrites: WorkOf<CopyWrites> = {
   },
 }
 
-/** Reads the rows of a table after one, page by page. */
-export async function* pages(
-  rowsAfter: CopyReads['rowsAfter'],
-  table: string,
-  after?: CopiedRow,
-): AsyncGenerator<readonly CopiedRow[]> {
-  for (let last = after; ; ) {
-    const page = await rowsAfter(table, last)
+/** Reads pages of so many rows, one after the other. */
+export async function* pages<Row>(
+  rowsAfter: (last: Row | undefined) => Promise<readonly Row[]>,
+  size = ROWS_AT_ONCE,
+): AsyncGenerator<readonly Row[]> {
+  for (let last: Row | undefined; ; ) {
+    const page = await rowsAfter(last)
     if (page.length > 0) yield page
-    if (page.length < ROWS_AT_ONCE) return
+    if (page.length < size) return
     last = page.at(-1)
     await new Promise(setImmediate)
   }

@@ -1,3 +1,4 @@
+import { BEARER } from './names.ts'
 import { DOUBTS } from './schema.ts'
 import { type DatabaseRow, now, sql, type Work, type WorkOf } from './work.ts'
 
@@ -55,8 +56,8 @@ export interface Inspection {
   readonly rows: Readonly<Record<string, number>>
   /** The number of bookings, by state. */
   readonly claims: Readonly<Record<string, number>>
-  /** Links whose quote or shipment has no remembered data, such as those of an import. */
-  readonly linksWithoutThing: number
+  /** Names of which neither a quote nor a shipment is stored, such as those of an import. */
+  readonly namesAlone: number
   /** The store's id; undefined where it has none. */
   readonly id?: string | undefined
   readonly origin: Origin
@@ -64,7 +65,7 @@ export interface Inspection {
 }
 
 /** Returns what is in a store, with a statement that names its tables. */
-export function* contentOf(tables: string): Work<Pick<Inspection, 'rows' | 'claims' | 'linksWithoutThing'>> {
+export function* contentOf(tables: string): Work<Pick<Inspection, 'rows' | 'claims' | 'namesAlone'>> {
   const countsOf = (rows: readonly DatabaseRow[]) =>
     Object.fromEntries(rows.map(({ name, count }) => [String(name), Number(count)]))
   const rows: DatabaseRow[] = []
@@ -75,9 +76,15 @@ export function* contentOf(tables: string): Work<Pick<Inspection, 'rows' | 'clai
   const claims = yield sql(
     'SELECT state AS name, count(*) AS count FROM transload.claims GROUP BY state ORDER BY state',
   )
-  const [links] = yield sql(`SELECT count(*) AS count FROM transload.links AS link WHERE NOT EXISTS
-    (SELECT 1 FROM transload.things AS thing WHERE thing.tenant = link.tenant AND thing.id = link.id)`)
-  return { rows: countsOf(rows), claims: countsOf(claims), linksWithoutThing: Number(links?.['count']) }
+  const [names] = yield sql(
+    `SELECT count(*) AS count FROM transload.names AS name WHERE ${['quotes', 'shipments']
+      .map(
+        (table) => `NOT EXISTS (SELECT 1 FROM transload.${table} AS thing WHERE thing.tenant = name.tenant
+      AND thing.key = ${BEARER})`,
+      )
+      .join(' AND ')}`,
+  )
+  return { rows: countsOf(rows), claims: countsOf(claims), namesAlone: Number(names?.['count']) }
 }
 
 function* currentDoubt(): Work<Doubt | undefined> {

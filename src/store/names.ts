@@ -1,197 +1,326 @@
-import { type CopyReads, pages } from './copy.ts'
-import type { Link, LinkKey, Named, NameReads, NameWrites, NewLink, Thing, Xref } from './store.ts'
+import { thingKey } from '../text/service-text.ts'
+import { pages } from './copy.ts'
+import type {
+  Facts,
+  LoadedName,
+  Name,
+  Named,
+  NameOfId,
+  NameReads,
+  Names,
+  NameWrites,
+  Quote,
+  QuoteChange,
+  ScannedName,
+  ShipmentChange,
+  StoredShipment,
+  Vehicle,
+} from './store.ts'
 import { type DatabaseRow, item, now, sql, TODAY, type WorkOf } from './work.ts'
 
 /** The first number of a name that the service gave. */
 const SERVICE_KINDS = 2
 
-/** Returns the stored number of a link's kind and giver; their order is that of a scan. */
-export function kindNumber({ kind, givenBy }: Pick<Link, 'kind' | 'givenBy'>): number {
-  return (kind === 'quote' ? 0 : 1) + (givenBy === 'caller' ? 0 : SERVICE_KINDS)
-}
+/** Returns the stored number of a name's kind and giver; their order is that of a scan. */
+const kindNumber = ({ kind, givenBy }: Pick<Name, 'kind' | 'givenBy'>): number =>
+  (kind === 'quote' ? 0 : 1) + (givenBy === 'caller' ? 0 : SERVICE_KINDS)
 
-/** Returns the key of a link, as its row has it. */
-const partsOf = (link: LinkKey) => [link.tenant, link.name, kindNumber(link), link.vin] as const
+/** Returns the key of a name, as its row has it. */
+const partsOf = (name: NameOfId) =>
+  [name.tenant, name.name, kindNumber(name), name.kind === 'quote' ? '' : thingKey(name.id)] as const
 
-export const LINK_KEY = 'tenant, name, kind, vin'
+export const NAME_KEY = 'tenant, name, kind, bearer'
 
-const LINK = `${LINK_KEY}, id, at`
-const FIND_LINKS = `SELECT ${LINK}, turn FROM transload.links WHERE tenant = $1 AND name = $2`
+/** Returns one text for the key of a name. */
+export const keyOf = (name: NameOfId): string => JSON.stringify(partsOf(name))
+
+/** A column has no id that is spelled like its key. */
+const spelled = (id: string, key: string) => (id === key ? null : id)
+
+/* Rows of names */
+
+const NAME = `${NAME_KEY}, id, at`
+const SELECT_NAMES = `SELECT ${NAME}, turn FROM transload.names`
 /** A caller may write a name in more cases than can be read. */
 const MOST_IN_OTHER_CASE = 1_000
 
-/** The links of a name in another case of its letters. */
-const inOtherCase = (tenant: string, name: string) => {
-  const of = `SELECT ${LINK}, turn FROM transload.links WHERE tenant = ${tenant}`
-  return `${of} AND name IN (lower(${name}), upper(${name})) AND name <> ${name}
-    UNION ALL ${of} AND lower(name) = lower(${name}) AND name <> lower(name) AND name <> upper(name) AND name <> ${name}
+const inThisCase = (tenant: string, name: string) => `${SELECT_NAMES} WHERE tenant = ${tenant} AND name = ${name}`
+
+/** The rows of a name in another case of its letters. */
+const inOtherCase = (tenant: string, name: string) => `${SELECT_NAMES} WHERE tenant = ${tenant}
+    AND name IN (lower(${name}), upper(${name})) AND name <> ${name}
+    UNION ALL ${SELECT_NAMES} WHERE tenant = ${tenant} AND lower(name) = lower(${name}) AND name <> lower(name) AND name <> upper(name) AND name <> ${name}
     LIMIT ${MOST_IN_OTHER_CASE}`
-}
-const withThings = (links: string) => `SELECT link.*, own, facts::text AS facts, thing.at AS thing_at
-  FROM (${links}) AS link LEFT JOIN transload.things AS thing ON thing.tenant = link.tenant AND thing.id = link.id`
 
-/** The links of a name in any case of its letters. */
+/** The rows of a name in any case of its letters. */
 export const inAnyCase = (tenant: string, name: string) =>
-  `SELECT ${LINK}, turn FROM transload.links WHERE tenant = ${tenant} AND name = ${name}
-    UNION ALL SELECT * FROM (${inOtherCase(tenant, name)}) AS others`
-const NAMED = withThings(FIND_LINKS)
-const NAMED_IN_OTHER_CASE = withThings(inOtherCase('$1', '$2'))
-// Facts take a sixth less as SQLite's JSONB. PostgreSQL has batches of its own for things, and refuses some text in its `jsonb`.
-const FIND_THING =
-  'SELECT tenant, id, own, facts::text AS facts, at FROM transload.things WHERE tenant = $1 AND id = $2'
+  `${inThisCase(tenant, name)} UNION ALL SELECT * FROM (${inOtherCase(tenant, name)}) AS others`
 
-/** Returns the link in a row with all its columns. */
-function linkOf(row: DatabaseRow): Link {
+/** The key of the thing that bears a name. */
+export const BEARER = `coalesce(nullif(name.bearer, ''), transload.thing_key(name.id))`
+
+/** Returns columns of a table, each with the name of what it is a part of before it. */
+const partsIn = (of: string, ...columns: readonly string[]) =>
+  columns.map((column) => `${of}.${column} AS ${of}_${column.replace('::text', '')}`).join(', ')
+// Facts take a sixth less as SQLite's JSONB.
+export const QUOTE = partsIn(
+  'quote',
+  ...['key', 'id', 'own', 'names', 'facts::text', 'price', 'approval', 'ids_in_approval', 'at'],
+)
+export const SHIPMENT = partsIn('shipment', 'key', 'id', 'own', 'vehicles', 'former_vins', 'state', 'at')
+
+const withThings = (names: string) => `SELECT name.*, ${QUOTE}, ${SHIPMENT} FROM (${names}) AS name
+  LEFT JOIN transload.quotes AS quote ON quote.tenant = name.tenant AND quote.key = ${BEARER}
+  LEFT JOIN transload.shipments AS shipment ON shipment.tenant = name.tenant AND shipment.key = ${BEARER}`
+const NAMED = withThings(inThisCase('$1', '$2'))
+const NAMED_IN_OTHER_CASE = withThings(inOtherCase('$1', '$2'))
+const FIND_QUOTE = `SELECT ${QUOTE} FROM transload.quotes AS quote WHERE tenant = $1 AND key = $2`
+const FIND_SHIPMENT = `SELECT ${SHIPMENT} FROM transload.shipments AS shipment WHERE tenant = $1 AND key = $2`
+
+/** Returns the name in a row with all its columns. */
+function nameOf(row: DatabaseRow): Name {
   const kind = Number(row['kind'])
   return {
     tenant: String(row['tenant']),
     kind: kind % SERVICE_KINDS === 0 ? 'quote' : 'shipment',
     name: String(row['name']),
     givenBy: kind < SERVICE_KINDS ? 'caller' : 'service',
-    vin: String(row['vin']),
-    id: String(row['id']),
+    id: String(row['id'] ?? row['bearer']),
     at: Number(row['at']),
   }
 }
 
-/**
- * Returns rows of links in their order: the caller's own first, then the newest first, then the later write first. Most
- * names have one, for which a database that sorts takes longer than to find it.
- */
-function inOrder(rows: readonly DatabaseRow[]): readonly DatabaseRow[] {
-  if (rows.length < 2) return rows
-  const isServices = ({ kind }: DatabaseRow) => (Number(kind) < SERVICE_KINDS ? 0 : 1)
-  return rows.toSorted(
-    (one, other) =>
-      isServices(one) - isServices(other) ||
-      Number(other['at']) - Number(one['at']) ||
-      Number(other['turn']) - Number(one['turn']),
-  )
-}
+/** Text that is not known is absent or empty. */
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+/** JSON escapes unstorable text. Only this program writes it. */
+const jsonOf = <T>(value: unknown, absent: T): T => (typeof value === 'string' ? (JSON.parse(value) as T) : absent)
 
-/** Returns the links in rows that have the things of their ids, too, in their order. */
-export function namedIn(rows: readonly DatabaseRow[]): readonly Named[] {
-  const named: Named[] = []
-  for (const row of inOrder(rows)) {
-    const { own, facts, thing_at: at } = row
-    const thing = at === null ? undefined : { own: String(own), facts: factsOf(facts), at: Number(at) }
-    named.push({ ...linkOf(row), thing })
-  }
-  return named
-}
-
-/** Facts are stored as JSON, which escapes unstorable text. */
-const factsOf = (facts: unknown): Thing['facts'] => (typeof facts === 'string' ? JSON.parse(facts) : null)
-
-/** Returns the thing in a row with all its columns. */
-export function thingOf(row: DatabaseRow): Thing {
-  const { tenant, id, own, facts, at } = row
+/** Returns the quote in a row with all its columns; undefined if the row has none. */
+export function quoteOf(tenant: string, row: DatabaseRow): Quote | undefined {
+  const key = row['quote_key']
+  if (typeof key !== 'string') return undefined
   return {
-    tenant: String(tenant),
-    id: String(id),
-    own: String(own),
-    facts: factsOf(facts),
-    at: Number(at),
+    tenant,
+    id: String(row['quote_id'] ?? key),
+    own: textOf(row['quote_own']),
+    names: jsonOf<readonly string[]>(row['quote_names'], []),
+    facts: jsonOf<Facts | null>(row['quote_facts'], null),
+    price: textOf(row['quote_price']),
+    approval: textOf(row['quote_approval']) as Quote['approval'],
+    idsInApproval: jsonOf<readonly string[]>(row['quote_ids_in_approval'], []),
+    at: Number(row['quote_at']),
   }
 }
 
-export const nameReads: WorkOf<NameReads> = {
-  *links(tenant, name) {
-    return inOrder(yield sql(FIND_LINKS, tenant, name)).map(linkOf)
-  },
+/** Returns the shipment in a row with all its columns; undefined if the row has none. */
+export function shipmentOf(tenant: string, row: DatabaseRow): StoredShipment | undefined {
+  const key = row['shipment_key']
+  if (typeof key !== 'string') return undefined
+  return {
+    tenant,
+    id: String(row['shipment_id'] ?? key),
+    own: textOf(row['shipment_own']),
+    vehicles: jsonOf<readonly Vehicle[]>(row['shipment_vehicles'], []),
+    formerVins: jsonOf<StoredShipment['formerVins']>(row['shipment_former_vins'], {}),
+    state: (textOf(row['shipment_state']) || 'live') as StoredShipment['state'],
+    at: Number(row['shipment_at']),
+  }
+}
+
+/**
+ * Returns the names in rows with what is stored of their bearers: the caller's own first, then the newest first, then the later
+ * write first. Most names have one bearer, for which a database that sorts takes longer than to find it.
+ */
+export function namedIn(rows: readonly DatabaseRow[]): readonly Named[] {
+  const isServices = ({ kind }: DatabaseRow) => (Number(kind) < SERVICE_KINDS ? 0 : 1)
+  const inOrder =
+    rows.length < 2
+      ? rows
+      : rows.toSorted(
+          (one, other) =>
+            isServices(one) - isServices(other) ||
+            Number(other['at']) - Number(one['at']) ||
+            Number(other['turn']) - Number(one['turn']),
+        )
+  return inOrder.map((row) => {
+    const name = nameOf(row)
+    return { ...name, quote: quoteOf(name.tenant, row), shipment: shipmentOf(name.tenant, row) }
+  })
+}
+
+/** The key of a name's row. */
+type Place = readonly [tenant: string, name: string, kind: number, bearer: string]
+
+export const nameReads: WorkOf<NameReads & { namesAfter(place: Place): Promise<readonly ScannedName[]> }> = {
   *named(tenant, name) {
     const exact = yield sql(NAMED, tenant, name)
     const isOfOneCase = name.toLowerCase() === name.toUpperCase()
     return namedIn(exact.length > 0 || isOfOneCase ? exact : yield sql(NAMED_IN_OTHER_CASE, tenant, name))
   },
-  *thing(tenant, id) {
-    return (yield sql(FIND_THING, tenant, id)).map(thingOf)[0]
+  *quote(tenant, id) {
+    const [row] = yield sql(FIND_QUOTE, tenant, thingKey(id))
+    return row && quoteOf(tenant, row)
+  },
+  *shipment(tenant, id) {
+    const [row] = yield sql(FIND_SHIPMENT, tenant, thingKey(id))
+    return row && shipmentOf(tenant, row)
+  },
+  *namesAfter(place) {
+    return (yield sql(NAMES_AFTER, ...place)).map((row) => {
+      const [vehicle, another] = jsonOf<readonly Vehicle[]>(row['vehicles'], [])
+      return { ...nameOf(row), vin: vehicle && !another ? vehicle.vin : '' }
+    })
   },
 }
+
+/** The names of a page. */
+const NAMES_AT_ONCE = 500
+const NAMES_AFTER = `SELECT name.*, vehicles FROM (SELECT ${NAME} FROM transload.names
+    WHERE (${NAME_KEY}) > ($1, $2, $3, $4) ORDER BY ${NAME_KEY} LIMIT ${NAMES_AT_ONCE}) AS name
+  LEFT JOIN transload.shipments AS shipment ON shipment.tenant = name.tenant AND shipment.key = name.bearer
+  ORDER BY name.tenant, name.name, name.kind, name.bearer`
 
 /** Reads page by page, each by itself, which lets checkpoints and calls run in between. */
 export async function* scan(
-  rowsAfter: CopyReads['rowsAfter'],
-  { tenant, after }: Parameters<Xref['scan']>[0],
-): AsyncGenerator<readonly Link[]> {
-  const from = after ? partsOf(after) : [tenant ?? '', '', -1, '']
-  for await (const rows of pages(rowsAfter, 'links', from)) {
-    // In the order of the columns.
-    const links = rows.map(([of, name, kind, vin, id, at]) => linkOf({ tenant: of, name, kind, vin, id, at }))
-    const wanted = tenant === undefined ? links : links.filter((link) => link.tenant === tenant)
+  namesAfter: (place: Place) => Promise<readonly ScannedName[]>,
+  { tenant, after }: Parameters<Names['scan']>[0],
+): AsyncGenerator<readonly ScannedName[]> {
+  const first: Place = after ? partsOf(after) : [tenant ?? '', '', -1, '']
+  for await (const names of pages(
+    (last: ScannedName | undefined) => namesAfter(last ? partsOf(last) : first),
+    NAMES_AT_ONCE,
+  )) {
+    const wanted = tenant === undefined ? names : names.filter((name) => name.tenant === tenant)
     if (wanted.length > 0) yield wanted
-    if (wanted.length > 0 && wanted.at(-1) !== links.at(-1)) return
+    if (wanted.at(-1) !== names.at(-1)) return
   }
 }
 
-/** The later write of a name has the greater turn; most names have one link, whose turn takes no space. */
-const nextTurn = (tenant: string, name: string) =>
-  `(SELECT coalesce(max(turn) + 1, 0) FROM transload.links WHERE tenant = ${tenant} AND name = ${name})`
+/* Writes */
 
-const PUT_LINK = `INSERT INTO transload.links AS old (tenant, name, kind, vin, id, at, turn, used_day)
+/** The later write of a name has the greater turn; most names have one bearer, whose turn takes no space. */
+const nextTurn = (tenant: string, name: string) =>
+  `(SELECT coalesce(max(turn) + 1, 0) FROM transload.names WHERE tenant = ${tenant} AND name = ${name})`
+
+const PUT_NAME = `INSERT INTO transload.names AS old (${NAME}, turn, used_day)
   VALUES ($1, $2, $3, $4, $5, $6, ${nextTurn('$1', '$2')}, ${TODAY})
-  ON CONFLICT (${LINK_KEY}) DO UPDATE SET id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,
+  ON CONFLICT (${NAME_KEY}) DO UPDATE SET id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,
   at = CASE WHEN excluded.at > old.at THEN excluded.at ELSE old.at END`
-const PUT_THING = `INSERT INTO transload.things (tenant, id, own, facts, at, used_day)
-  VALUES ($1, $2, $3, jsonb($4), $5, ${TODAY})
-  ON CONFLICT (tenant, id) DO UPDATE SET own = excluded.own, facts = excluded.facts, at = excluded.at,
+
+/** Parts that are not given stay. */
+const keeping = (...columns: readonly string[]) =>
+  columns.map((column) => `${column} = coalesce(excluded.${column}, old.${column})`).join(', ')
+/** What a quote and a shipment become that are there already, under the name `old`. */
+export const SET_QUOTE = `${keeping('own', 'names', 'facts', 'price', 'approval', 'ids_in_approval')},
+  at = CASE WHEN excluded.facts IS NULL THEN old.at ELSE excluded.at END, used_day = excluded.used_day`
+export const SET_SHIPMENT = `${keeping('own', 'vehicles', 'former_vins', 'state')}, at = excluded.at,
   used_day = excluded.used_day`
 
-/** The items of `$1` as links; each is an array, with its key first. */
+const PUT_QUOTE = `INSERT INTO transload.quotes AS old
+  (tenant, key, id, own, names, facts, price, approval, ids_in_approval, at, used_day)
+  VALUES ($1, $2, $3, $4, $5, jsonb($6), $7, $8, $9, $10, ${TODAY}) ON CONFLICT (tenant, key) DO UPDATE SET ${SET_QUOTE}`
+const PUT_SHIPMENT = `INSERT INTO transload.shipments AS old (tenant, key, id, own, vehicles, former_vins, state, at, used_day)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ${TODAY}) ON CONFLICT (tenant, key) DO UPDATE SET ${SET_SHIPMENT}`
+
+const json = (value: unknown) => (value === undefined ? null : JSON.stringify(value))
+
+/** Returns the columns of a name as they are written, in their order. */
+export function nameRow(name: NameOfId) {
+  const [tenant, text, kind, bearer] = partsOf(name)
+  return { tenant, name: text, kind, bearer, id: spelled(name.id, bearer) }
+}
+
+/** Returns the columns of a quote that are written, in their order; those that stay are null. */
+export function quoteRow({ tenant, id, own, names, facts, price, approval, idsInApproval }: QuoteChange) {
+  const key = thingKey(id)
+  const told = { own: own ?? null, names: json(names), facts: json(facts), price: price ?? null }
+  const approved = { approval: approval ?? null, ids_in_approval: json(idsInApproval) }
+  return { tenant, key, id: spelled(id, key), ...told, ...approved }
+}
+
+/** Returns the columns of a shipment that are written, in their order; those that stay are null. */
+export function shipmentRow({ tenant, id, own, vehicles, formerVins, state }: ShipmentChange) {
+  const key = thingKey(id)
+  const shown = { vehicles: json(vehicles), former_vins: json(formerVins), state: state ?? null }
+  return { tenant, key, id: spelled(id, key), own: own ?? null, ...shown }
+}
+
+/** The items of `$1` as names; each is an array, with its key first. */
 const LOADED_KEY = [item(0), item(1), item(2, 'bigint'), item(3)]
-const loadLinks = (
-  conflict: string,
-) => `INSERT INTO transload.links AS old (tenant, name, kind, vin, id, at, turn, used_day)
+const loadNames = (conflict: string) => `INSERT INTO transload.names AS old (${NAME}, turn, used_day)
   SELECT ${LOADED_KEY.join(', ')}, ${item(4)}, coalesce(${item(5, 'bigint')}, transload.now_ms()), ${nextTurn(item(0), item(1))}
     + ${item(6, 'bigint')}, ${TODAY} FROM transload.each($1) WHERE 1 = 1 ORDER BY 1, 2, 3, 4
-  ON CONFLICT (${LINK_KEY}) DO ${conflict} RETURNING ${LINK}`
-const LOAD_NEW = loadLinks('NOTHING')
-const LOAD_OVER = loadLinks(`UPDATE SET id = excluded.id, at = excluded.at, turn = excluded.turn,
+  ON CONFLICT (${NAME_KEY}) DO ${conflict} RETURNING ${NAME}`
+const LOAD_NEW = loadNames('NOTHING')
+const LOAD_OVER = loadNames(`UPDATE SET id = excluded.id, at = excluded.at, turn = excluded.turn,
   used_day = excluded.used_day WHERE old.id <> excluded.id`)
-const LOAD_FOUND = `SELECT ${LINK} FROM transload.links
-  WHERE (${LINK_KEY}) IN (SELECT ${LOADED_KEY.join(', ')} FROM transload.each($1))`
+const LOAD_FOUND = `SELECT ${NAME} FROM transload.names
+  WHERE (${NAME_KEY}) IN (SELECT ${LOADED_KEY.join(', ')} FROM transload.each($1))`
+const LOAD_VEHICLES = `INSERT INTO transload.shipments AS old (tenant, key, id, vehicles, at, used_day)
+  SELECT ${[0, 1, 2, 3].map((index) => item(index)).join(', ')}, transload.now_ms(), ${TODAY}
+  FROM transload.each($1) WHERE 1 = 1 ORDER BY 1, 2
+  ON CONFLICT (tenant, key) DO UPDATE SET vehicles = excluded.vehicles, used_day = excluded.used_day
+  WHERE coalesce(old.vehicles, '[]') = '[]'`
 
 export const nameWrites: WorkOf<NameWrites> = {
-  *put({ links, thing }) {
+  *put({ names, quote, shipment }) {
     const at = yield* now()
-    for (const link of links) {
-      yield sql(PUT_LINK, ...partsOf(link), link.id, link.at ?? at)
+    for (const name of names) {
+      const [tenant, text, kind, bearer] = partsOf(name)
+      yield sql(PUT_NAME, tenant, text, kind, bearer, spelled(name.id, bearer), name.at ?? at)
     }
-    if (!thing) return
-    yield sql(PUT_THING, thing.tenant, thing.id, thing.own, thing.facts && JSON.stringify(thing.facts), at)
+    if (quote) yield sql(PUT_QUOTE, ...Object.values(quoteRow(quote)), at)
+    if (shipment) yield sql(PUT_SHIPMENT, ...Object.values(shipmentRow(shipment)), at)
   },
-  *unlink(links) {
+  *unlink(names) {
     let dropped = 0
-    for (const link of links) dropped += (yield sql(DROP_LINK, ...partsOf(link), link.id)).length
+    for (const name of names) dropped += (yield sql(DROP_NAME, ...partsOf(name), thingKey(name.id))).length
     return dropped
   },
-  *load(links, { replace }) {
+  *load(names, { replace }) {
     // Of several with one key, the one that stays.
-    const chosen = new Map<string, NewLink>()
-    for (const link of links) if (replace || !chosen.has(keyOf(link))) chosen.set(keyOf(link), link)
-    const written = byKey((yield sql(replace ? LOAD_OVER : LOAD_NEW, rowsOf([...chosen.values()]))).map(linkOf))
-    const others = [...chosen].flatMap(([key, link]) => (written.has(key) ? [] : link))
-    const kept = byKey((yield sql(LOAD_FOUND, rowsOf(others))).map(linkOf))
-    const conflicts: { asked: NewLink; found: Link }[] = []
+    const chosen = new Map<string, LoadedName>()
+    for (const name of names) if (replace || !chosen.has(keyOf(name))) chosen.set(keyOf(name), name)
+    const written = byKey((yield sql(replace ? LOAD_OVER : LOAD_NEW, rowsOf([...chosen.values()]))).map(nameOf))
+    const others = [...chosen].flatMap(([key, name]) => (written.has(key) ? [] : name))
+    const kept = byKey((yield sql(LOAD_FOUND, rowsOf(others))).map(nameOf))
+    const conflicts: { asked: LoadedName; found: Name }[] = []
     let same = 0
-    for (const asked of links) {
+    for (const asked of names) {
       const key = keyOf(asked)
       if (written.has(key) && chosen.get(key) === asked) continue
       const found = written.get(key) ?? kept.get(key)
-      if (found?.id === asked.id) same += 1
+      if (found && (asked.kind === 'shipment' || found.id === asked.id)) same += 1
       else if (found && !replace) conflicts.push({ asked, found })
     }
-    return { written: links.length - same - conflicts.length, same, conflicts }
+    const vehicles = vehiclesOf(names)
+    if (vehicles.length > 0) yield sql(LOAD_VEHICLES, JSON.stringify(vehicles))
+    return { written: names.length - same - conflicts.length, same, conflicts }
   },
 }
 
-const DROP_LINK = `DELETE FROM transload.links
-  WHERE tenant = $1 AND name = $2 AND kind = $3 AND vin = $4 AND id = $5 RETURNING 1`
+const DROP_NAME = `DELETE FROM transload.names
+  WHERE tenant = $1 AND name = $2 AND kind = $3 AND bearer = $4 AND (bearer <> '' OR transload.thing_key(id) = $5) RETURNING 1`
 
-/** Returns one text for the key of a link. */
-export const keyOf = (link: LinkKey): string => JSON.stringify(partsOf(link))
+const byKey = (names: readonly Name[]) => new Map(names.map((name) => [keyOf(name), name]))
 
-const byKey = (links: readonly Link[]) => new Map(links.map((link) => [keyOf(link), link]))
+const rowsOf = (names: readonly LoadedName[]): string =>
+  JSON.stringify(
+    names.map((name, index) => {
+      const parts = partsOf(name)
+      return [...parts, spelled(name.id, parts[3]), name.at ?? null, index]
+    }),
+  )
 
-const rowsOf = (links: readonly NewLink[]): string =>
-  JSON.stringify(links.map((link, index) => [...partsOf(link), link.id, link.at ?? null, index]))
+/** Returns a row for each shipment of which names tell a VIN, the first of several. */
+function vehiclesOf(names: readonly LoadedName[]) {
+  const rows = new Map<string, readonly (string | null)[]>()
+  for (const { tenant, kind, id, vin } of names) {
+    const key = thingKey(id)
+    const place = JSON.stringify([tenant, key])
+    if (kind !== 'shipment' || vin === '' || rows.has(place)) continue
+    const vehicles: readonly Vehicle[] = [{ vin, year: '', make: '', model: '' }]
+    rows.set(place, [tenant, key, spelled(id, key), JSON.stringify(vehicles)])
+  }
+  return [...rows.values()]
+}

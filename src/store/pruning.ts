@@ -1,8 +1,9 @@
+import { thingKey } from '../text/service-text.ts'
 import { DAY_MS } from './scoreboard.ts'
 import { now, sql, TODAY, type Work, type WorkOf } from './work.ts'
 
-/** The kinds of rows that are pruned, in this order: links and things stay as long as the claims of their shipments. */
-export const PRUNED_TABLES = ['claims', 'audit', 'links', 'things', 'instances'] as const
+/** The kinds of rows that are pruned, in this order: names, quotes, and shipments stay as long as the claims of their shipments. */
+export const PRUNED_TABLES = ['claims', 'audit', 'names', 'quotes', 'shipments', 'instances'] as const
 export type PrunedTable = (typeof PRUNED_TABLES)[number] | 'facts' | 'events' | 'counts'
 
 /** One step of pruning. */
@@ -30,7 +31,7 @@ type Place = readonly (string | number)[]
 
 /** The size of a table; an estimate, because counting would read all of it. */
 interface TableSize {
-  readonly table: 'claims' | 'links' | 'things' | 'events'
+  readonly table: 'claims' | 'names' | 'quotes' | 'shipments' | 'events'
   readonly rows: number
   /** When its oldest row was written or used, to the day; of finished claims and events only. */
   readonly oldest: number | undefined
@@ -40,7 +41,7 @@ export interface StoreSize {
   readonly bytes: number
   /** The part of `bytes` that later rows will use again. */
   readonly freeBytes: number
-  /** Links only where the engine has an estimate. */
+  /** Names and shipments only where the engine has an estimate. */
   readonly tables: readonly TableSize[]
 }
 
@@ -64,11 +65,11 @@ export function* tableSizes(estimate: string): Work<readonly TableSize[]> {
  * store itself keeps: a clock that jumps makes no row old. Some rows stay however old they are:
  *
  * - claims that are `sending` or `unknown`, with their audit entries;
- * - links to the shipment of a claim that stays, and links of the reference of a claim that is `sending` or `unknown`;
- * - things of such shipments, records of claims that stay, and approvals while an old booking of their tenant is in doubt.
+ * - names of the shipment of a claim that stays, and of the reference of a claim that is `sending` or `unknown`;
+ * - such shipments, their quotes, and quotes with an approval while an old booking of their tenant is in doubt.
  */
 export interface Pruning {
-  /** Notes that names, and quotes or shipments with these ids and their approvals, are used now. */
+  /** Notes that names, and quotes and shipments with these ids, are used now. */
   noteUses(tenant: string, names: readonly string[]): Promise<void>
   /**
    * Turns the calendar by a day once 24 hours have gone by, by the store's clock and by `goneMs`, the time since this process
@@ -80,13 +81,6 @@ export interface Pruning {
   /** Costs the same however many rows there are. */
   size(): Promise<StoreSize>
 }
-
-/** Begins the id of the record of an approval; the id of the quote follows. */
-export const APPROVAL_OF = 'approval of '
-/** Begins the id of the record of the other ids that the reply to an approval named; the id of the quote follows. */
-export const IDS_IN_APPROVAL_OF = 'ids in approval of '
-/** Begins the id of the record of a settlement's names; the handle of the claim follows. */
-export const NAMES_OF = 'names of '
 
 /** How many rows a step deletes at most, to leave room for other writes in between. */
 const STEP_ROWS = 200
@@ -144,32 +138,36 @@ interface LookedThrough {
   readonly set?: string
 }
 
-const QUOTE = `substr(row.id, CASE WHEN row.id LIKE '${IDS_IN_APPROVAL_OF}%' THEN ${IDS_IN_APPROVAL_OF.length + 1} ELSE ${APPROVAL_OF.length + 1} END)`
 /** Claims are pruned first: one that is still there stays. */
 const hasClaim = (id: string) => `EXISTS (SELECT 1 FROM transload.claims AS claim
   WHERE claim.tenant = row.tenant AND lower(claim.shipment) = lower(${id}) AND claim.shipment <> '')`
 const OPEN_CLAIMS = `transload.claims AS claim WHERE claim.state IN ('sending', 'unknown')`
-const THINGS = { table: 'things', key: ['no'], first: [0] }
+const QUOTES = { table: 'quotes', key: ['no'], first: [0] }
 
-const LOOKED_THROUGH: Readonly<Record<'links' | 'things' | 'facts', LookedThrough>> = {
-  links: {
-    table: 'links',
-    key: ['tenant', 'name', 'kind', 'vin'],
+const LOOKED_THROUGH: Readonly<Record<'names' | 'quotes' | 'shipments' | 'facts', LookedThrough>> = {
+  names: {
+    table: 'names',
+    key: ['tenant', 'name', 'kind', 'bearer'],
     first: ['', '', -1, ''],
     isOld: 'used_day <=',
-    isNeeded: `(${hasClaim('row.id')} OR (row.tenant, row.name) IN (SELECT claim.tenant, claim.reference FROM ${OPEN_CLAIMS}))`,
+    isNeeded: `(${hasClaim('coalesce(row.id, row.bearer)')}
+      OR (row.tenant, row.name) IN (SELECT claim.tenant, claim.reference FROM ${OPEN_CLAIMS}))`,
   },
-  things: {
-    ...THINGS,
+  quotes: {
+    ...QUOTES,
     isOld: 'used_day <=',
-    isNeeded: `CASE WHEN row.id LIKE '${NAMES_OF}%' THEN
-        EXISTS (SELECT 1 FROM transload.claims AS claim WHERE claim.handle = substr(row.id, ${NAMES_OF.length + 1}))
-      WHEN row.id LIKE '${APPROVAL_OF}%' OR row.id LIKE '${IDS_IN_APPROVAL_OF}%'
-        THEN ${hasClaim(QUOTE)} OR row.tenant IN (SELECT claim.tenant FROM ${OPEN_CLAIMS} AND claim.used_day <= $1)
-      ELSE ${hasClaim('row.id')} END`,
+    isNeeded: `(${hasClaim('row.key')} OR coalesce(row.approval, '') <> ''
+      AND row.tenant IN (SELECT claim.tenant FROM ${OPEN_CLAIMS} AND claim.used_day <= $1))`,
   },
-  // Their links and `own` stay.
-  facts: { ...THINGS, isOld: 'facts IS NOT NULL AND at <', isNeeded: '1 = 0', set: 'facts = NULL' },
+  shipments: {
+    table: 'shipments',
+    key: ['tenant', 'key'],
+    first: ['', ''],
+    isOld: 'used_day <=',
+    isNeeded: hasClaim('row.key'),
+  },
+  // Their names and the rest of them stay.
+  facts: { ...QUOTES, isOld: 'facts IS NOT NULL AND at <', isNeeded: '1 = 0', set: 'facts = NULL' },
 }
 
 /** Looks at the next rows, and deletes or changes the old ones. */
@@ -223,10 +221,11 @@ function* dropInstances(dryRun: boolean): Work<PruneStepEnd> {
 
 export const pruneWrites: WorkOf<Omit<Pruning, 'size'>> = {
   *noteUses(tenant, names) {
-    const things = names.flatMap((id) => [id, APPROVAL_OF + id, IDS_IN_APPROVAL_OF + id])
+    const keys = names.map(thingKey)
     for (const [table, column, values] of [
-      ['links', 'name', names],
-      ['things', 'id', things],
+      ['names', 'name', names],
+      ['quotes', 'key', keys],
+      ['shipments', 'key', keys],
     ] as const) {
       yield sql(
         `UPDATE transload.${table} SET used_day = ${TODAY} WHERE tenant = $2
@@ -254,8 +253,9 @@ export const pruneWrites: WorkOf<Omit<Pruning, 'size'>> = {
     // A use may be noted a day late.
     const lastDay = day - keptDays - 2
     switch (table) {
-      case 'links':
-      case 'things':
+      case 'names':
+      case 'quotes':
+      case 'shipments':
         return yield* lookThrough(LOOKED_THROUGH[table], lastDay, dryRun, after)
       case 'facts':
         return yield* lookThrough(LOOKED_THROUGH[table], firstKept * DAY_MS, dryRun, after)

@@ -15,7 +15,7 @@ export interface SchemaStep {
   readonly sql: string
 }
 
-/** Describes the columns of a table in both engines, each with the property that it holds: what reads and writes rows follows. */
+/** Describes the columns of a table that steps have made, each with the property that it holds: what reads and writes rows follows. */
 function columns<T extends object>(types: Readonly<Record<keyof T & string, 'TEXT' | 'INTEGER'>>) {
   const all = Object.entries(types).map(([property, type]) => ({
     // The list has the properties of a row, and no other.
@@ -30,8 +30,6 @@ function columns<T extends object>(types: Readonly<Record<keyof T & string, 'TEX
     all,
     /** For a list in a statement. */
     names: each(({ name }) => name),
-    /** For the making of the table. */
-    typed: each(({ name, type }) => `${name} ${type} NOT NULL`),
     /** Their values in a row of `transload.each($1)`. */
     items: each(({ type }, index) => item(index, type === 'TEXT' ? 'text' : 'bigint')),
     /** Returns what is in a row with all of them. */
@@ -57,6 +55,7 @@ export const CLAIMS = columns<Claim>({
   instance: 'TEXT',
   reference: 'TEXT',
   vin: 'TEXT',
+  vehicle: 'TEXT',
   shipment: 'TEXT',
   reply: 'TEXT',
   expires: 'INTEGER',
@@ -105,13 +104,17 @@ export const NAME_COUNTS = columns<NameCount>({
 export const DOUBTS = columns<Doubt>({ since: 'INTEGER', declaredAt: 'INTEGER', until: 'INTEGER' })
 
 /**
- * The migrations of both engines. Links cluster by name: a look-up is one descent, also in any case for names of which all letters
- * have the same. Old links and things are found by a look at all: an index would be as large as a link. `kind` is 0 for a quote and 1 for a
- * shipment, plus 2 if the service gave the name. `turn` orders links of one name and the same age. `used_day` is the day of
- * the last write or noted use, by the calendar of the store. A `trail` has the entries of a claim as JSON, with commas between
- * them; `old_trails` has those from before a claim was taken again. Leases and locks count milliseconds of `lease_ms`. A shipment
- * with a `due` event has a queue, which is due when the first of its `due` events is; its row is locked by every write that
- * adds or finishes an event of the shipment. `count_batches` has the number of the last batch that each process added.
+ * The migrations of both engines. The text of a released step is frozen: it has no column that a later step adds.
+ *
+ * Names cluster by name: a look-up is one descent, also in any case for names of which all letters have the same. Old names are
+ * found by a look at all: an index would be as large as a name. `kind` is 0 for a quote and 1 for a shipment, plus 2 if the
+ * service gave the name. `bearer` is the key of a shipment, and empty for a quote: its name means one. `turn` orders names of the
+ * same age. `key` is what finds an id in every spelling, and `id` is null where it is spelled like that. What is not known of a
+ * quote or shipment is null. `used_day` is the day of the last write or noted use, by the calendar of the store. A `trail` has the
+ * entries of a claim as JSON, with commas between them; `old_trails` has those from before a claim was taken again. Leases and
+ * locks count milliseconds of `lease_ms`. A shipment with a `due` event has a queue, which is due when the first of its `due`
+ * events is; its row is locked by every write that adds or finishes an event of the shipment. `count_batches` has the number of
+ * the last batch that each process added.
  */
 export const STEPS: readonly SchemaStep[] = [
   {
@@ -123,22 +126,32 @@ export const STEPS: readonly SchemaStep[] = [
   CREATE TABLE transload.calendar (day INTEGER NOT NULL, looked_at INTEGER NOT NULL, gone_ms INTEGER NOT NULL);
   INSERT INTO transload.calendar SELECT transload.now_ms() / 86400000, transload.now_ms(), 0;
 
-  CREATE TABLE transload.links (
-    tenant TEXT NOT NULL, name TEXT NOT NULL, kind INTEGER NOT NULL, vin TEXT NOT NULL, id TEXT NOT NULL,
+  CREATE TABLE transload.names (
+    tenant TEXT NOT NULL, name TEXT NOT NULL, kind INTEGER NOT NULL, bearer TEXT NOT NULL, id TEXT,
     at INTEGER NOT NULL, turn INTEGER NOT NULL, used_day INTEGER NOT NULL,
-    PRIMARY KEY (tenant, name, kind, vin)
+    PRIMARY KEY (tenant, name, kind, bearer)
   ) WITHOUT ROWID;
-  CREATE INDEX links_in_mixed_case ON transload.links (tenant, lower(name)) WHERE name <> lower(name) AND name <> upper(name);
+  CREATE INDEX names_in_mixed_case ON transload.names (tenant, lower(name)) WHERE name <> lower(name) AND name <> upper(name);
 
-  CREATE TABLE transload.things (
-    no NUMBERED, tenant TEXT NOT NULL, id TEXT NOT NULL, own TEXT NOT NULL, facts TEXT, at INTEGER NOT NULL,
-    used_day INTEGER NOT NULL, UNIQUE (tenant, id)
+  CREATE TABLE transload.quotes (
+    no NUMBERED, tenant TEXT NOT NULL, key TEXT NOT NULL, id TEXT, own TEXT, names TEXT, facts TEXT, price TEXT,
+    approval TEXT, ids_in_approval TEXT, at INTEGER NOT NULL, used_day INTEGER NOT NULL, UNIQUE (tenant, key)
   );
+
+  CREATE TABLE transload.shipments (
+    tenant TEXT NOT NULL, key TEXT NOT NULL, id TEXT, own TEXT, vehicles TEXT, former_vins TEXT, state TEXT,
+    at INTEGER NOT NULL, used_day INTEGER NOT NULL, PRIMARY KEY (tenant, key)
+  ) WITHOUT ROWID;
 
   CREATE TABLE transload.claims (
-    ${CLAIMS.typed}, used_day INTEGER NOT NULL, trail TEXT NOT NULL, UNIQUE (tenant, key), UNIQUE (handle)
+    tenant TEXT NOT NULL, key TEXT NOT NULL, handle TEXT NOT NULL, state TEXT NOT NULL, version INTEGER NOT NULL,
+    body TEXT NOT NULL, instance TEXT NOT NULL, reference TEXT NOT NULL, vin TEXT NOT NULL, vehicle TEXT NOT NULL,
+    shipment TEXT NOT NULL, reply TEXT NOT NULL, expires INTEGER NOT NULL, created_at INTEGER NOT NULL,
+    changed_at INTEGER NOT NULL, used_day INTEGER NOT NULL, trail TEXT NOT NULL, PRIMARY KEY (tenant, key), UNIQUE (handle)
   );
   CREATE INDEX claims_by_state ON transload.claims (state, created_at, handle);
+  CREATE INDEX claims_open ON transload.claims (tenant, created_at, handle) WHERE state IN ('sending', 'unknown');
+  CREATE INDEX claims_by_reference ON transload.claims (tenant, reference) WHERE reference <> '';
   CREATE INDEX claims_by_shipment ON transload.claims (tenant, lower(shipment)) WHERE shipment <> '';
   CREATE INDEX claims_by_use ON transload.claims (used_day) WHERE state NOT IN ('sending', 'unknown');
 
@@ -153,7 +166,10 @@ export const STEPS: readonly SchemaStep[] = [
   ) WITHOUT ROWID;
 
   CREATE TABLE transload.events (
-    no NUMBERED, ${EVENTS.typed}, body TEXT, format TEXT, used_day INTEGER NOT NULL, UNIQUE (id)
+    no NUMBERED, id TEXT NOT NULL, tenant TEXT NOT NULL, shipment TEXT NOT NULL, event TEXT NOT NULL, date TEXT NOT NULL,
+    digest TEXT NOT NULL, payload TEXT NOT NULL, received_at INTEGER NOT NULL, state TEXT NOT NULL, version INTEGER NOT NULL,
+    failures INTEGER NOT NULL, retry_at INTEGER NOT NULL, changed_at INTEGER NOT NULL, outcome TEXT NOT NULL, body TEXT,
+    format TEXT, used_day INTEGER NOT NULL, UNIQUE (id)
   );
   CREATE INDEX events_by_shipment ON transload.events (tenant, shipment, no);
   CREATE INDEX events_by_age ON transload.events (tenant, received_at);
@@ -172,16 +188,20 @@ export const STEPS: readonly SchemaStep[] = [
   ) WITHOUT ROWID;
 
   CREATE TABLE transload.call_counts (
-    ${CALL_COUNTS.typed}, PRIMARY KEY (tenant, day, use, action, outcome)
+    tenant TEXT NOT NULL, day INTEGER NOT NULL, use TEXT NOT NULL, action TEXT NOT NULL, outcome TEXT NOT NULL,
+    calls INTEGER NOT NULL, PRIMARY KEY (tenant, day, use, action, outcome)
   ) WITHOUT ROWID;
   CREATE TABLE transload.name_counts (
-    ${NAME_COUNTS.typed}, PRIMARY KEY (tenant, kind, action, name)
+    tenant TEXT NOT NULL, kind TEXT NOT NULL, action TEXT NOT NULL, name TEXT NOT NULL, count INTEGER NOT NULL,
+    first_at INTEGER NOT NULL, last_at INTEGER NOT NULL, example TEXT NOT NULL, PRIMARY KEY (tenant, kind, action, name)
   ) WITHOUT ROWID;
   CREATE INDEX name_counts_by_use ON transload.name_counts (tenant, name) WHERE kind = 'use';
   CREATE TABLE transload.watched_days (day INTEGER NOT NULL PRIMARY KEY);
   CREATE TABLE transload.count_batches (instance TEXT NOT NULL PRIMARY KEY, no INTEGER NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
 
-  CREATE TABLE transload.doubts (one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1), ${DOUBTS.typed});`,
+  CREATE TABLE transload.doubts (
+    one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1), since INTEGER NOT NULL, declared_at INTEGER NOT NULL, until INTEGER NOT NULL
+  );`,
   },
 ]
 

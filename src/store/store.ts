@@ -104,7 +104,8 @@ export interface StoredShipment {
 }
 
 /** The parts of a shipment that are to be written; the others stay, or are blank (`live`) in a new row. */
-export type ShipmentChange = Pick<StoredShipment, 'tenant' | 'id'> & Partial<Omit<StoredShipment, 'tenant' | 'id' | 'at'>>
+export type ShipmentChange = Pick<StoredShipment, 'tenant' | 'id'> &
+  Partial<Omit<StoredShipment, 'tenant' | 'id' | 'at'>>
 
 /** A name, and what is stored of the thing that bears it. */
 export interface Named extends Name {
@@ -149,7 +150,7 @@ export interface NameWrites {
 /** The durable record from names to ids. */
 export interface Names extends NameReads, NameWrites {
   /** Yields every name after `after`, ordered by tenant, name, giver, kind, and id; safe during other writes. */
-  scan(options: { readonly tenant?: string; readonly after?: NameOfId }): AsyncIterable<readonly LoadedName[]>
+  scan(options: { readonly tenant?: string; readonly after?: NameOfId }): AsyncIterable<readonly ScannedName[]>
 }
 
 /** A name, and the id that it stands for. A name that the service gave never replaces the same name of the caller. */
@@ -160,6 +161,9 @@ export type LoadedName = NewName & {
   /** The VIN of a shipment of one vehicle; empty for others. An import adds it to a shipment of which no vehicle is known. */
   readonly vin: string
 }
+
+/** A name as an export has it. */
+export type ScannedName = Name & Pick<LoadedName, 'vin'>
 
 interface LoadResult {
   readonly written: number

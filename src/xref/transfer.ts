@@ -3,8 +3,8 @@ import { createReadStream, readFileSync, renameSync, rmSync, statSync, truncateS
 import type { Readable } from 'node:stream'
 import { parse } from 'csv-parse/sync'
 import { isText } from '../mapping/fields.ts'
-import type { GivenBy, Kind, Link, LinkKey, NewLink, Store } from '../store/store.ts'
-import { printableJson, serviceId } from '../text/service-text.ts'
+import type { GivenBy, Kind, LoadedName, Name, NameOfId, ScannedName, Store } from '../store/store.ts'
+import { isNotKnown, isSameThing, printableJson, serviceId } from '../text/service-text.ts'
 import {
   type Cell,
   COLUMNS,
@@ -16,7 +16,6 @@ import {
   jsonRecords,
   toCell,
 } from './file-records.ts'
-import { vinKey } from './xref.ts'
 
 export interface ImportCounts {
   /** Rows of the file that are done, imported or not. */
@@ -30,13 +29,13 @@ export interface ImportCounts {
 /** The durable progress of an import. */
 interface ImportProgress {
   readonly counts: Readonly<ImportCounts>
-  /** The last link of these rows; a store without it is not the one that the import wrote to. */
-  readonly last?: LinkKey | undefined
+  /** The last name of these rows; a store without it is not the one that the import wrote to. */
+  readonly last?: NameOfId | undefined
 }
 
 /** Receives the events of an import. */
 interface ImportWatch {
-  readonly onConflict: (asked: NewLink, found: Link) => void
+  readonly onConflict: (asked: LoadedName, found: Name) => void
   readonly onBadRow: (line: number, error: string) => void
   /** Called when all rows so far are durable. */
   readonly onProgress: (progress: ImportProgress) => void
@@ -58,9 +57,9 @@ export async function importRows(
   let batch: ImportRow[] = []
   const flush = async () => {
     if (batch.length === 0) return
-    const links = batch.flatMap((row) => ('links' in row ? row.links : []))
+    const names = batch.flatMap((row) => ('names' in row ? row.names : []))
     const badRows = batch.filter((row) => 'error' in row)
-    const loaded = await store.load(links, { replace: options.replace })
+    const loaded = await store.load(names, { replace: options.replace })
     for (const { asked, found } of loaded.conflicts) watch.onConflict(asked, found)
     for (const { line, error } of badRows) watch.onBadRow(line, error)
     counts.rows += batch.length
@@ -68,7 +67,7 @@ export async function importRows(
     counts.same += loaded.same
     counts.conflicts += loaded.conflicts.length
     counts.badRows += badRows.length
-    last = links.at(-1) ?? last
+    last = names.at(-1) ?? last
     batch = []
     watch.onProgress({ counts, last })
   }
@@ -125,15 +124,20 @@ export function checkpointOf(file: string, purpose: readonly unknown[]): Checkpo
   }
 }
 
-/** Returns true if the store has the last link of an import's checkpoint. */
-export async function isInStore(store: Pick<Store, 'links'>, { last }: ImportProgress): Promise<boolean> {
+/** Returns true if the store has the last name of an import's checkpoint; for a quote, it may mean another one by now. */
+export async function isInStore(store: Pick<Store, 'named'>, { last }: ImportProgress): Promise<boolean> {
   if (!last) return true
-  const links = await store.links(last.tenant, last.name)
-  return links.some(({ kind, vin, givenBy }) => kind === last.kind && vin === last.vin && givenBy === last.givenBy)
+  return (await store.named(last.tenant, last.name)).some(
+    ({ name, kind, givenBy, id }) =>
+      name === last.name &&
+      kind === last.kind &&
+      givenBy === last.givenBy &&
+      (kind === 'quote' || isSameThing(id, last.id)),
+  )
 }
 
 /** Returns the key of the last whole line of an interrupted export, undefined if it has none, and cuts off the rest. */
-export async function lastKey(file: string, format: Format): Promise<LinkKey | undefined> {
+export async function lastKey(file: string, format: Format): Promise<NameOfId | undefined> {
   const header = headerOf(format)
   const begins = await textBetween(file, 0, header.length)
   if (!header.startsWith(begins)) throw new FileUnreadable('does not begin like an export; it stays as it is')
@@ -171,13 +175,14 @@ async function textBetween(file: string, start: number, end: number): Promise<st
 }
 
 /** Reads the key as the store has it: blanks that an import would trim belong to it. */
-function keyIn(line: string, format: Format): LinkKey {
-  const { tenant, kind, name, vin, given_by: givenBy } = fieldsIn(line, format)
-  const isText = [tenant, name, vin].every((value) => typeof value === 'string')
-  const isLinkKey =
-    isText && (kind === 'quote' || kind === 'shipment') && (givenBy === 'caller' || givenBy === 'service')
+function keyIn(line: string, format: Format): NameOfId {
+  const { tenant, kind, name, id, given_by: givenBy } = fieldsIn(line, format)
+  const isWhole =
+    [tenant, name, id].every((value) => typeof value === 'string') &&
+    (kind === 'quote' || kind === 'shipment') &&
+    (givenBy === 'caller' || givenBy === 'service')
   // All of it is checked.
-  if (isLinkKey) return { tenant, kind, name, vin, givenBy } as LinkKey
+  if (isWhole) return { tenant, kind, name, id, givenBy } as NameOfId
   throw new FileUnreadable('does not end like an export; it stays as it is')
 }
 
@@ -195,16 +200,16 @@ function fieldsIn(line: string, format: Format): { readonly [column: string]: un
 /** The first line of an export. */
 export const headerOf = (format: Format): string => (format === 'csv' ? `${COLUMNS.join(',')}\n` : '')
 
-/** Writes a link as a line of an export; `readRows` reads it back. */
-export function lineOf(link: Link, format: Format): string {
-  const row = { ...link, at: new Date(link.at).toISOString(), given_by: link.givenBy }
+/** Writes a name as a line of an export; `readRows` reads it back. */
+export function lineOf(name: ScannedName, format: Format): string {
+  const row = { ...name, at: new Date(name.at).toISOString(), given_by: name.givenBy }
   if (format === 'csv') return `${COLUMNS.map((column) => toCell(row[column])).join(',')}\n`
   return `${printableJson(Object.fromEntries(COLUMNS.map((column) => [column, row[column]])))}\n`
 }
 
-/** A row of an import: its links, or the error. */
+/** A row of an import: its names, or the error. */
 type ImportRow =
-  | { readonly line: number; readonly links: readonly NewLink[] }
+  | { readonly line: number; readonly names: readonly LoadedName[] }
   | { readonly line: number; readonly error: string }
 
 /** The values of a row that leaves them out. */
@@ -247,10 +252,13 @@ function rowOf(line: number, cells: readonly Cell[], defaults: RowDefaults): Imp
   if (!isGiver(givenBy)) return { line, error: 'has a given_by that is neither caller nor service' }
   const at = time === undefined ? undefined : /^\d{4}-\d{2}-\d{2}/.test(time) ? Date.parse(time) : Number.NaN
   if (Number.isNaN(at)) return { line, error: 'has a date that is not ISO 8601' }
-  const link = { tenant, kind, vin: kind === 'quote' ? '' : vinKey(vin), id, givenBy, at }
-  // A row of several numbers, such as ShipmentNumber and ReferenceNumber, makes a link of each.
-  return { line, links: [...names].map((name) => ({ ...link, name })) }
+  const given = { tenant, kind, vin: kind === 'quote' ? '' : vinOf(vin), id, givenBy, at }
+  // A row may have several numbers, such as ShipmentNumber and ReferenceNumber.
+  return { line, names: [...names].map((name) => ({ ...given, name })) }
 }
+
+/** Returns a VIN in the form in which the store has it. */
+const vinOf = (vin: string) => (isNotKnown(vin) ? '' : vin.replace(/\s+/g, '').toUpperCase())
 
 const NO_ID = 'has an id that cannot be one: it is blank, of dots alone, too long, or has a control character'
 

@@ -1,9 +1,25 @@
 import type pg from 'pg'
+import { thingKey } from '../../text/service-text.ts'
 import { afterGathering } from '../../tools/collections.ts'
 import { claimReason, newlyClaimed } from '../claim.ts'
-import { inAnyCase, keyOf, kindNumber, LINK_KEY, namedIn, thingOf } from '../names.ts'
+import {
+  BEARER,
+  inAnyCase,
+  keyOf,
+  NAME_KEY,
+  namedIn,
+  nameRow,
+  QUOTE,
+  quoteOf,
+  quoteRow,
+  SET_QUOTE,
+  SET_SHIPMENT,
+  SHIPMENT,
+  shipmentOf,
+  shipmentRow,
+} from '../names.ts'
 import { CLAIMS } from '../schema.ts'
-import type { Claim, ClaimChange, Link, Named, NewClaim, NewLink, NewThing, Thing, XrefWrite } from '../store.ts'
+import type { Claim, ClaimChange, Name, Named, NamesWrite, NewClaim, NewName, Quote, StoredShipment } from '../store.ts'
 import { type DatabaseRow, TODAY } from '../work.ts'
 import { isNotPrepared, isRolledBack } from './errors.ts'
 
@@ -124,27 +140,45 @@ const CLOCK = 'clock AS MATERIALIZED (SELECT transload.now_ms() AS ms)'
 /** The time of `CLOCK`, in milliseconds since 1970. */
 const NOW = '(SELECT ms FROM clock)'
 
-/** The limit makes the look at `things` one by its key, for each link: a join may be planned as one with the whole table. */
-export const NAMED = `SELECT nth, link.*, thing.* FROM ${rowsOf(1, 'tenant text, name text, nth int')}
-  CROSS JOIN LATERAL (${inAnyCase('row.tenant', 'row.name')}) AS link
-  LEFT JOIN LATERAL (SELECT own, facts, at AS thing_at FROM transload.things
-    WHERE things.tenant = link.tenant AND things.id = link.id LIMIT 1) AS thing ON true`
+/** The limit makes each look at a table one by its key, for each name: a join may be planned as one with the whole table. */
+const lookUp = (of: 'quote' | 'shipment', columns: string, tenant: string, key: string) => `LATERAL (SELECT ${columns}
+  FROM transload.${of}s AS ${of} WHERE ${of}.tenant = ${tenant} AND ${of}.key = ${key} LIMIT 1) AS the_${of}`
 
-const THINGS = `SELECT nth, stored.* FROM ${rowsOf(1, 'tenant text, id text, nth int')}
-  JOIN transload.things AS stored USING (tenant, id)`
+export const NAMED = `SELECT nth, name.*, the_quote.*, the_shipment.* FROM ${rowsOf(1, 'tenant text, name text, nth int')}
+  CROSS JOIN LATERAL (${inAnyCase('row.tenant', 'row.name')}) AS name
+  LEFT JOIN ${lookUp('quote', QUOTE, 'name.tenant', BEARER)} ON true
+  LEFT JOIN ${lookUp('shipment', SHIPMENT, 'name.tenant', BEARER)} ON true`
 
-/** The steps of a statement (`WITH`, after `CLOCK`) that writes links and things; its two parameters for them begin at a number. */
+/** Finds quotes or shipments by their ids. */
+const find = <T>(
+  of: 'quote' | 'shipment',
+  columns: string,
+  read: (tenant: string, row: DatabaseRow) => T | undefined,
+): BatchStatement<Pick<Quote, 'tenant' | 'id'>, T | undefined> => ({
+  text: `SELECT nth, the_${of}.* FROM ${rowsOf(1, 'tenant text, key text, nth int')}
+    CROSS JOIN ${lookUp(of, columns, 'row.tenant', 'row.key')}`,
+  valuesOf: (all) => [numbered(all.map(({ tenant, id }) => ({ tenant, key: thingKey(id) })))],
+  answerOf: ([row], { tenant }) => row && read(tenant, row),
+})
+
+/** The step of a statement that writes quotes or shipments, with the columns of its parameter. */
+const putThings = (table: string, place: number, columns: readonly string[], set: string) => {
+  const names = ['tenant', 'key', 'id', ...columns].join(', ')
+  return `put_${table} AS (INSERT INTO transload.${table} AS old (${names}, at, used_day)
+    SELECT ${names}, ${NOW}, ${TODAY} FROM ${rowsOf(place, `${names.replaceAll(',', ' text,')} text`)}
+    ON CONFLICT (tenant, key) DO UPDATE SET ${set})`
+}
+
+/** The steps of a statement (`WITH`, after `CLOCK`) that writes names and things; its three parameters for them begin at a number. */
 const putSteps = (
   first: number,
-) => `put_links AS (INSERT INTO transload.links AS stored (${LINK_KEY}, id, at, turn, used_day)
-    SELECT ${LINK_KEY}, id, coalesce(at, ${NOW}), (SELECT nextval('transload.turn')) * 100000 + nth, ${TODAY}
-    FROM ${rowsOf(first, 'tenant text, name text, kind bigint, vin text, id text, at bigint, nth int')}
-    ON CONFLICT (${LINK_KEY}) DO UPDATE SET id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,
+) => `put_names AS (INSERT INTO transload.names AS stored (${NAME_KEY}, id, at, turn, used_day)
+    SELECT ${NAME_KEY}, id, coalesce(at, ${NOW}), (SELECT nextval('transload.turn')) * 100000 + nth, ${TODAY}
+    FROM ${rowsOf(first, 'tenant text, name text, kind bigint, bearer text, id text, at bigint, nth int')}
+    ON CONFLICT (${NAME_KEY}) DO UPDATE SET id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,
       at = greatest(excluded.at, stored.at)),
-  put_things AS (INSERT INTO transload.things (tenant, id, own, facts, at, used_day)
-    SELECT tenant, id, own, facts, ${NOW}, ${TODAY} FROM ${rowsOf(first + 1, 'tenant text, id text, own text, facts text')}
-    ON CONFLICT (tenant, id) DO UPDATE SET own = excluded.own, facts = excluded.facts, at = excluded.at,
-      used_day = excluded.used_day)`
+  ${putThings('quotes', first + 1, ['own', 'names', 'facts', 'price', 'approval', 'ids_in_approval'], SET_QUOTE)},
+  ${putThings('shipments', first + 2, ['own', 'vehicles', 'former_vins', 'state'], SET_SHIPMENT)}`
 
 /** The order in which every statement locks claims, or inserts them: so those that meet wait in no circle. */
 const IN_LOCK_ORDER = 'ORDER BY tenant COLLATE "C", key COLLATE "C"'
@@ -165,8 +199,13 @@ const FRESH: Readonly<Record<string, string>> = {
 }
 const TYPED = CLAIMS.all.map(({ name, type }) => `${name} ${type === 'TEXT' ? 'text' : 'bigint'}`).join(', ')
 
+/** Tells of a claim of a reference that no other one has been made under it. The limit makes it a look by the key. */
+const IS_FIRST = `(NOT of_reference OR (SELECT other.key FROM transload.claims AS other WHERE other.tenant = row.tenant
+    AND other.key > row.key || '.' AND other.key < row.key || '/' LIMIT 1) IS NULL)`
+
 const CLAIM_NEW = `WITH ${CLOCK}, ${PATIENCE},
-  wanted AS (SELECT row.* FROM patience CROSS JOIN ${rowsOf(1, `${TYPED}, expires_in bigint, why text, nth int`)}),
+  wanted AS (SELECT row.* FROM patience CROSS JOIN
+    ${rowsOf(1, `${TYPED}, of_reference boolean, expires_in bigint, why text, nth int`)} WHERE ${IS_FIRST}),
   won AS (INSERT INTO transload.claims (${CLAIMS.names}, used_day, trail)
     SELECT ${CLAIMS.all.map(({ name }) => FRESH[name] ?? name).join(', ')}, ${TODAY}, ${entryOf("'none'", 'state', 'instance')}
     FROM wanted ${IN_LOCK_ORDER} ON CONFLICT DO NOTHING RETURNING tenant, key, changed_at)
@@ -209,14 +248,14 @@ const CHANGE = `WITH ${CLOCK}, ${PATIENCE},
 interface WantedChange {
   readonly claim: Pick<Claim, 'tenant' | 'key' | 'version'>
   readonly change: ClaimChange
-  readonly names: XrefWrite | undefined
+  readonly names: NamesWrite | undefined
 }
 
 const claimKey = ({ tenant, key }: Pick<Claim, 'tenant' | 'key'>) => `${tenant}\n${key}`
 
 /** Returns the verbs of calls on a pool of connections. */
 export const createBatches = (pool: pg.Pool) => ({
-  named: inBatches<Pick<Link, 'tenant' | 'name'>, readonly Named[]>(pool, {
+  named: inBatches<Pick<Name, 'tenant' | 'name'>, readonly Named[]>(pool, {
     text: NAMED,
     valuesOf: (all) => [numbered(all)],
     answerOf(rows, { name }) {
@@ -224,12 +263,9 @@ export const createBatches = (pool: pg.Pool) => ({
       return namedIn(exact.length > 0 ? exact : rows)
     },
   }),
-  thing: inBatches<Pick<Thing, 'tenant' | 'id'>, Thing | undefined>(pool, {
-    text: THINGS,
-    valuesOf: (all) => [numbered(all)],
-    answerOf: (rows) => rows.map(thingOf)[0],
-  }),
-  put: inBatches<XrefWrite, void>(pool, {
+  quote: inBatches(pool, find('quote', QUOTE, quoteOf)),
+  shipment: inBatches(pool, find<StoredShipment>('shipment', SHIPMENT, shipmentOf)),
+  put: inBatches<NamesWrite, void>(pool, {
     name: 'put',
     text: `WITH ${CLOCK}, ${putSteps(1)} SELECT`,
     valuesOf: putValues,
@@ -245,7 +281,10 @@ export const createBatches = (pool: pg.Pool) => ({
         all.map((wanted) => {
           const claim = newlyClaimed(wanted, undefined, 0)
           const columns = CLAIMS.all.map(({ name, property }) => [name, claim[property]])
-          return { ...Object.fromEntries(columns), expires_in: wanted.expiresInMs, why: claimReason(wanted) }
+          return {
+            ...Object.fromEntries(columns),
+            ...{ of_reference: wanted.isOfReference, expires_in: wanted.expiresInMs, why: claimReason(wanted) },
+          }
         }),
       ),
       all.length > 1,
@@ -276,25 +315,31 @@ const numbered = (items: readonly object[]): string =>
   JSON.stringify(items.map((one, index) => ({ ...one, nth: index + 1 })))
 
 /** Returns the parameters of `putSteps`. A statement may change a row only once, and locks them in one order. */
-function putValues(writes: readonly XrefWrite[]): readonly string[] {
-  const links = new Map<string, NewLink>()
-  for (const link of writes.flatMap((write) => write.links)) {
-    const key = keyOf(link)
-    const before = links.get(key)
+function putValues(writes: readonly NamesWrite[]): readonly string[] {
+  const names = new Map<string, NewName>()
+  for (const name of writes.flatMap((write) => write.names)) {
+    const key = keyOf(name)
+    const before = names.get(key)
     // At the end: a later write sorts later. Its time never goes back, and undefined is the time of the write.
-    links.delete(key)
-    const isOlder = before && link.at !== undefined && (before.at === undefined || before.at > link.at)
-    links.set(key, isOlder ? { ...link, at: before.at } : link)
+    names.delete(key)
+    const isOlder = before && name.at !== undefined && (before.at === undefined || before.at > name.at)
+    names.set(key, isOlder ? { ...name, at: before.at } : name)
   }
-  const things = new Map<string, NewThing>()
-  for (const { thing } of writes) if (thing) things.set(JSON.stringify([thing.tenant, thing.id]), thing)
-  const linkRows = [...links].map(([key, { tenant, name, vin, id, at, ...link }], nth) => {
-    return { key, row: { tenant, name, kind: kindNumber(link), vin, id, at, nth } }
-  })
-  const thingRows = [...things].map(([key, { tenant, id, own, facts }]) => {
-    return { key, row: { tenant, id, own, facts: facts && JSON.stringify(facts) } }
-  })
-  return [linkRows, thingRows].map((rows) => JSON.stringify(rows.toSorted(byKey).map(({ row }) => row)))
+  const nameRows = [...names].map(([key, name], nth) => ({ key, row: { ...nameRow(name), at: name.at, nth } }))
+  const quoteRows = merged(writes.flatMap(({ quote }) => (quote ? quoteRow(quote) : [])))
+  const shipmentRows = merged(writes.flatMap(({ shipment }) => (shipment ? shipmentRow(shipment) : [])))
+  return [nameRows, quoteRows, shipmentRows].map((rows) => JSON.stringify(rows.toSorted(byKey).map(({ row }) => row)))
+}
+
+/** Joins the rows of one thing: a later one counts where it has a value. */
+function merged(rows: readonly { readonly tenant: string; readonly key: string }[]) {
+  const all = new Map<string, object>()
+  for (const row of rows) {
+    const key = JSON.stringify([row.tenant, row.key])
+    const given = Object.entries(row).filter(([, value]) => value !== null)
+    all.set(key, { ...all.get(key), ...Object.fromEntries(given) })
+  }
+  return [...all].map(([key, row]) => ({ key, row }))
 }
 
 const byKey = (one: { readonly key: string }, other: { readonly key: string }) => (one.key < other.key ? -1 : 1)

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { isFree } from '../claim.ts'
+import { placeOf } from '../claim.ts'
 import { contentOf, doubtReads, dropDoubt, type Inspection } from '../doubt.ts'
 import { newInstance } from '../instance.ts'
 import { createLocks } from '../locks.ts'
@@ -18,7 +18,7 @@ import { startSession, stepsOf } from './session.ts'
 
 /** The most connections of a gateway, besides its session. */
 const CONNECTIONS = 10
-/** Thousands of links take longer than other queries may. */
+/** Thousands of names take longer than other queries may. */
 const LOAD_TIMEOUT_MS = 60_000
 /** All rows are counted. */
 const INSPECTION_TIMEOUT_MS = 3_600_000
@@ -126,17 +126,17 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     ...reads,
     ...writes,
     exclusive,
-    scan: (options) => scan(reads.rowsAfter, options),
+    scan: (options) => scan(reads.namesAfter, options),
     named: (tenant, name) => ask(() => found(calls.named({ tenant, name }), [])),
-    thing: (tenant, id) => ask(() => found(calls.thing({ tenant, id }), undefined)),
+    quote: (tenant, id) => ask(() => found(calls.quote({ tenant, id }), undefined)),
+    shipment: (tenant, id) => ask(() => found(calls.shipment({ tenant, id }), undefined)),
     put: (names) => ask(() => calls.put(names)),
     async claim(wanted) {
       const claim = wanted.doubtSince === undefined ? await ask(() => calls.claim(wanted)) : undefined
       if (claim) return { won: true, claim }
       // The key exists, most often with a claim that holds it for good.
-      const before = await reads.findClaim(wanted.tenant, wanted.key)
-      const isHeld = before && !isFree(before, Number.POSITIVE_INFINITY)
-      return isHeld ? { won: false, claim: before } : writes.claim(wanted)
+      const { holder } = await ask(() => run(pool, placeOf(wanted, Number.POSITIVE_INFINITY)))
+      return holder ? { won: false, claim: holder } : writes.claim(wanted)
     },
     change: (claim, change, names) => ask(() => calls.change({ claim, change, names })),
     async endCopy(day) {
@@ -180,7 +180,7 @@ async function run<T>(client: Queryable, work: Work<T>, timeoutMs?: number): Pro
 }
 
 /** Copied rows brought their numbers along. */
-const CONTINUE_NUMBERS = ['events', 'things']
+const CONTINUE_NUMBERS = ['events', 'quotes']
   .map(
     (table) =>
       `SELECT setval(pg_get_serial_sequence('transload.${table}', 'no'), (SELECT max(no) FROM transload.${table}))`,
@@ -192,7 +192,7 @@ const FROM_TABLES = `FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg
   WHERE nspname = 'transload' AND relkind = 'r'`
 const BYTES = `SELECT sum(pg_total_relation_size(pg_class.oid)) AS bytes ${FROM_TABLES}`
 const ROWS = `SELECT relname AS name, greatest(reltuples, 0)::bigint AS rows ${FROM_TABLES}
-  AND relname IN ('claims', 'events', 'links', 'things') ORDER BY relname`
+  AND relname IN ('claims', 'events', 'names', 'quotes', 'shipments') ORDER BY relname`
 
 function* sizeOf(): Work<StoreSize> {
   const [size] = yield sql(BYTES)

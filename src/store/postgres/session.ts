@@ -161,7 +161,7 @@ export function startSession({ servers, onUp, onDown, onNotice }: SessionOptions
 const MIGRATION_LOCK = 8_246_710_552
 
 /**
- * What only a database has. All tables are in a schema of their own, because names like `links` may be taken. `now_ms` is the clock
+ * What only a database has. All tables are in a schema of their own, because names like `names` may be taken. `now_ms` is the clock
  * that all gateways share.
  */
 const SCHEMA = `CREATE SCHEMA IF NOT EXISTS transload;
@@ -170,10 +170,19 @@ const SCHEMA = `CREATE SCHEMA IF NOT EXISTS transload;
     AS 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint';
   CREATE FUNCTION transload.lease_ms() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT transload.now_ms()';
   CREATE FUNCTION transload.each(list text) RETURNS TABLE (value text) LANGUAGE sql STABLE
-    AS 'SELECT json_array_elements_text(list::json)';`
+    AS 'SELECT json_array_elements_text(list::json)';
+  CREATE FUNCTION transload.thing_key(id text) RETURNS text LANGUAGE sql IMMUTABLE AS
+    $$SELECT CASE WHEN id ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN lower(id) ELSE id END$$;
+  CREATE VIEW transload.columns AS SELECT relname::text AS of_table, attname::text AS name,
+    atttypid = 'text'::regtype AS is_text, coalesce(array_position(indkey::smallint[], attnum) + 1, 0) AS key_place,
+    attnum AS place
+    FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
+    JOIN pg_catalog.pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
+    LEFT JOIN pg_catalog.pg_index ON indrelid = pg_class.oid AND indisprimary
+    WHERE nspname = 'transload' AND relkind = 'r';`
 
 /** Without it, a look for names in another case is planned as one for a part of the table, and compiled for it. */
-const STATISTICS = 'CREATE STATISTICS transload.names_in_any_case ON lower(name) FROM transload.links'
+const STATISTICS = 'CREATE STATISTICS transload.names_in_any_case ON lower(name) FROM transload.names'
 
 /** Names compare by bytes, as in the embedded store. */
 const inDialect = ({ sql }: SchemaStep): string =>

@@ -138,7 +138,10 @@ const IDENTITY = `CREATE TABLE identity (
     one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL, is_stamped INTEGER NOT NULL,
     is_older INTEGER NOT NULL, backup_at INTEGER NOT NULL
   );
-  INSERT INTO identity VALUES (1, lower(hex(randomblob(16))), 0, 0, 0);`
+  INSERT INTO identity VALUES (1, lower(hex(randomblob(16))), 0, 0, 0);
+  CREATE VIEW columns AS SELECT tables.name AS of_table, info.name, info.type = 'TEXT' AS is_text, pk AS key_place, cid AS place
+    FROM sqlite_schema AS tables JOIN pragma_table_info(tables.name) AS info
+    WHERE tables.type = 'table' AND tables.name <> 'identity';`
 
 const inDialect = ({ sql }: SchemaStep) =>
   inSqlite(sql)

@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { thingKey } from '../../text/service-text.ts'
 import { dropDoubt } from '../doubt.ts'
 import { WRITES as SHARED } from '../verbs.ts'
 import { type AnyWork, CLOCK, type Work, type WorkOf } from '../work.ts'
@@ -37,6 +38,7 @@ export function createSession(db: DatabaseSync, now: number, leaseMs: () => numb
   // Integers, which SQL divides as PostgreSQL does.
   db.function('now_ms', { deterministic: false }, () => BigInt(Math.floor(time)))
   db.function('lease_ms', { deterministic: false }, () => BigInt(Math.round(leaseMs())))
+  db.function('thing_key', { deterministic: true }, (id) => thingKey(String(id)))
 
   return {
     run(work, at = time) {
@@ -65,7 +67,7 @@ export function inSqlite(text: string): string {
   return text
     .replaceAll('transload.each(', 'json_each(')
     .replaceAll('transload.', '')
-    .replaceAll('facts::text', 'json(facts)')
+    .replaceAll(/([a-z.]*facts)::text/g, 'json($1)')
     .replaceAll(/::[a-z]+/g, '')
     .replaceAll(/ FOR UPDATE( SKIP LOCKED)?/g, '')
     .replaceAll(/\$(\d+)/g, '?$1')

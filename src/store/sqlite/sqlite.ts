@@ -152,7 +152,7 @@ function createStore({ read, writeOf, logBytes, stamp, ...own }: Parts): Store {
     exclusive,
     // The way to the writing thread takes time for each property.
     change: ({ tenant, key, version }, change, names) => writes.change({ tenant, key, version }, change, names),
-    scan: (options) => scan(reads.rowsAfter, options),
+    scan: (options) => scan(reads.namesAfter, options),
     size: async () => read(sizeOf(logBytes())),
     // The way to the writing thread has no `undefined`.
     trust: () => trust(stamp() ?? null),
@@ -160,8 +160,8 @@ function createStore({ read, writeOf, logBytes, stamp, ...own }: Parts): Store {
   }
 }
 
-/** Rows get ascending numbers and go in about the same order, so their number is about the difference. Links have no numbers. */
-const ROWS = ['claims', 'events', 'things'].map(
+/** Rows get ascending numbers and go in about the same order, so their number is about the difference. Other tables have no numbers. */
+const ROWS = ['claims', 'events', 'quotes'].map(
   (table) =>
     `SELECT '${table}' AS name, (SELECT max(rowid) FROM ${table}) - (SELECT min(rowid) FROM ${table}) + 1 AS rows`,
 )
