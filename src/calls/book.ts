@@ -13,6 +13,7 @@ import { isSuccess } from '../service/exchange.ts'
 import { refusal } from '../service/failures.ts'
 import { type Sending, shipmentRead } from '../service/service.ts'
 import type { NamesWrite, StoredShipment, Vehicle } from '../store/store.ts'
+import { isSameThing } from '../text/service-text.ts'
 import { approvalUnderWay, requireOfQuote, withQuoteLock } from './approve.ts'
 import { answerOf } from './legacy-answer.ts'
 import { type Plan, planCall } from './plan.ts'
@@ -117,7 +118,7 @@ async function olderApproval(
 ): Promise<RememberedQuote | undefined> {
   for (const id of await names.shipmentsOf(tenant, quote)) {
     const of = (await names.shipment(tenant, id))?.quote ?? ''
-    const older = of === '' || of === quote.id ? undefined : await names.quote(tenant, of)
+    const older = of === '' || isSameThing(of, quote.id) ? undefined : await names.quote(tenant, of)
     if (older && older.approval !== '') return older
   }
   return undefined

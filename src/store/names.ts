@@ -67,7 +67,7 @@ export const QUOTE = partsIn(
   'quote',
   ...['key', 'id', 'own', 'names', 'facts::text', 'price', 'approval', 'ids_in_approval', 'at'],
 )
-export const SHIPMENT = partsIn('shipment', 'key', 'id', 'own', 'vehicles', 'former_vins', 'state', 'at')
+export const SHIPMENT = partsIn('shipment', 'key', 'id', 'own', 'vehicles', 'former_vins', 'state', 'quote', 'at')
 
 const withThings = (names: string) => `SELECT name.*, ${QUOTE}, ${SHIPMENT} FROM (${names}) AS name
   LEFT JOIN transload.quotes AS quote ON quote.tenant = name.tenant AND quote.key = ${BEARER}
@@ -76,6 +76,9 @@ const NAMED = withThings(inThisCase('$1', '$2'))
 const NAMED_IN_OTHER_CASE = withThings(inOtherCase('$1', '$2'))
 const FIND_QUOTE = `SELECT ${QUOTE} FROM transload.quotes AS quote WHERE tenant = $1 AND key = $2`
 const FIND_SHIPMENT = `SELECT ${SHIPMENT} FROM transload.shipments AS shipment WHERE tenant = $1 AND key = $2`
+
+const SHIPMENTS_OF_QUOTE = `SELECT ${SHIPMENT} FROM transload.shipments AS shipment
+  WHERE tenant = $1 AND quote = $2 AND quote <> '' ORDER BY at DESC, key`
 
 /** Returns the name in a row with all its columns. */
 function nameOf(row: DatabaseRow): Name {
@@ -123,6 +126,7 @@ export function shipmentOf(tenant: string, row: DatabaseRow): StoredShipment | u
     vehicles: jsonOf<readonly Vehicle[]>(row['shipment_vehicles'], []),
     formerVins: jsonOf<StoredShipment['formerVins']>(row['shipment_former_vins'], {}),
     state: (textOf(row['shipment_state']) || 'live') as StoredShipment['state'],
+    quote: textOf(row['shipment_quote']),
     at: Number(row['shipment_at']),
   }
 }
@@ -164,6 +168,9 @@ export const nameReads: WorkOf<NameReads & { namesAfter(place: Place): Promise<r
   *shipment(tenant, id) {
     const [row] = yield sql(FIND_SHIPMENT, tenant, thingKey(id))
     return row && shipmentOf(tenant, row)
+  },
+  *shipmentsOfQuote(tenant, quote) {
+    return (yield sql(SHIPMENTS_OF_QUOTE, tenant, thingKey(quote))).flatMap((row) => shipmentOf(tenant, row) ?? [])
   },
   *namesAfter(place) {
     return (yield sql(NAMES_AFTER, ...place)).map((row) => {
@@ -213,14 +220,14 @@ const keeping = (...columns: readonly string[]) =>
 /** What a quote and a shipment become that are there already, under the name `old`. */
 export const SET_QUOTE = `${keeping('own', 'names', 'facts', 'price', 'approval', 'ids_in_approval')},
   at = CASE WHEN excluded.facts IS NULL THEN old.at ELSE excluded.at END, used_day = excluded.used_day`
-export const SET_SHIPMENT = `${keeping('own', 'vehicles', 'former_vins', 'state')}, at = excluded.at,
+export const SET_SHIPMENT = `${keeping('own', 'vehicles', 'former_vins', 'state', 'quote')}, at = excluded.at,
   used_day = excluded.used_day`
 
 const PUT_QUOTE = `INSERT INTO transload.quotes AS old
   (tenant, key, id, own, names, facts, price, approval, ids_in_approval, at, used_day)
   VALUES ($1, $2, $3, $4, $5, jsonb($6), $7, $8, $9, $10, ${TODAY}) ON CONFLICT (tenant, key) DO UPDATE SET ${SET_QUOTE}`
-const PUT_SHIPMENT = `INSERT INTO transload.shipments AS old (tenant, key, id, own, vehicles, former_vins, state, at, used_day)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ${TODAY}) ON CONFLICT (tenant, key) DO UPDATE SET ${SET_SHIPMENT}`
+const PUT_SHIPMENT = `INSERT INTO transload.shipments AS old (tenant, key, id, own, vehicles, former_vins, state, quote, at, used_day)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, ${TODAY}) ON CONFLICT (tenant, key) DO UPDATE SET ${SET_SHIPMENT}`
 
 const json = (value: unknown) => (value === undefined ? null : JSON.stringify(value))
 
@@ -239,10 +246,11 @@ export function quoteRow({ tenant, id, own, names, facts, price, approval, idsIn
 }
 
 /** Returns the columns of a shipment that are written, in their order; those that stay are null. */
-export function shipmentRow({ tenant, id, own, vehicles, formerVins, state }: ShipmentChange) {
+export function shipmentRow({ tenant, id, own, vehicles, formerVins, state, quote }: ShipmentChange) {
   const key = thingKey(id)
   const shown = { vehicles: json(vehicles), former_vins: json(formerVins), state: state ?? null }
-  return { tenant, key, id: spelled(id, key), own: own ?? null, ...shown }
+  const of = { quote: quote === undefined ? null : thingKey(quote) }
+  return { tenant, key, id: spelled(id, key), own: own ?? null, ...shown, ...of }
 }
 
 /** The items of `$1` as names; each is an array, with its key first. */

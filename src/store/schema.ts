@@ -140,8 +140,9 @@ export const STEPS: readonly SchemaStep[] = [
 
   CREATE TABLE transload.shipments (
     tenant TEXT NOT NULL, key TEXT NOT NULL, id TEXT, own TEXT, vehicles TEXT, former_vins TEXT, state TEXT,
-    at INTEGER NOT NULL, used_day INTEGER NOT NULL, PRIMARY KEY (tenant, key)
+    quote TEXT, at INTEGER NOT NULL, used_day INTEGER NOT NULL, PRIMARY KEY (tenant, key)
   ) WITHOUT ROWID;
+  CREATE INDEX shipments_by_quote ON transload.shipments (tenant, quote) WHERE quote <> '';
 
   CREATE TABLE transload.claims (
     tenant TEXT NOT NULL, key TEXT NOT NULL, handle TEXT NOT NULL, state TEXT NOT NULL, version INTEGER NOT NULL,

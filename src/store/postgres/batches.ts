@@ -178,7 +178,7 @@ const putSteps = (
     ON CONFLICT (${NAME_KEY}) DO UPDATE SET id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,
       at = greatest(excluded.at, stored.at)),
   ${putThings('quotes', first + 1, ['own', 'names', 'facts', 'price', 'approval', 'ids_in_approval'], SET_QUOTE)},
-  ${putThings('shipments', first + 2, ['own', 'vehicles', 'former_vins', 'state'], SET_SHIPMENT)}`
+  ${putThings('shipments', first + 2, ['own', 'vehicles', 'former_vins', 'state', 'quote'], SET_SHIPMENT)}`
 
 /** The order in which every statement locks claims, or inserts them: so those that meet wait in no circle. */
 const IN_LOCK_ORDER = 'ORDER BY tenant COLLATE "C", key COLLATE "C"'
