@@ -25,8 +25,8 @@ export interface Connection {
   readonly db: DatabaseSync
   readonly session: Session
   readonly guard: FileGuard
-  /** Begins a transaction as soon as other processes release the lock. Returns true if it waited, as it has told `onWait`. */
-  begin(onWait: () => void): boolean
+  /** Begins a transaction as soon as other processes release the lock. */
+  begin(): void
   /** Commits, and returns the count of commits; undefined if nothing was written. */
   commit(): number | undefined
   /** Closes the connection, which rolls back an open transaction. */
@@ -80,18 +80,15 @@ function connectionOf(db: DatabaseSync, session: Session, guard: FileGuard): Con
     db,
     session,
     guard,
-    begin(onWait) {
+    begin() {
       const until = performance.now() + BUSY_TIMEOUT_MS
-      let hasWaited = false
       for (;;) {
         try {
           begin.run()
-          return hasWaited
+          return
         } catch (error) {
           if (!isBusy(error) || performance.now() > until) throw error
         }
-        if (!hasWaited) onWait()
-        hasWaited = true
         // With jitter: in step with another process, this one could always come second.
         Atomics.wait(sleeper, 0, 0, LOCK_POLL_MS * (0.5 + Math.random()))
       }
