@@ -233,7 +233,6 @@ describe('a proxy in front', () => {
       .replace(/#(server) 127\.0\.0\.1:8081/, (line, server) => (second ? `${server} ${second}` : line))
       .replace('listen 443', `listen 127.0.0.1:${port}`)
       .replaceAll(/listen (?=80|\[)[^ ;]+/g, () => `listen unix:${folder}/${sockets++}.socket`)
-      .replace('proxy_read_timeout 30s', 'proxy_read_timeout 1s')
       .replace('/etc/nginx/tls/gateway.pem', join(CERTIFICATES, 'server.pem'))
       .replace('/etc/nginx/tls/gateway.key', join(CERTIFICATES, 'server.key'))
     mkdirSync(join(folder, 'tmp'))
@@ -248,7 +247,9 @@ describe('a proxy in front', () => {
 
   test('nginx accepts its file, and passes calls on as they come', async () => {
     const gateway = await startGateway({ env: { TRUST_PROXY: '127.0.0.1' } })
-    const { folder, port, conf, whole, words } = await nginxBefore(gateway.url)
+    const { folder, port, conf, whole: shipped, words } = await nginxBefore(gateway.url)
+    const whole = shipped.replace('proxy_read_timeout 30s', 'proxy_read_timeout 1s')
+    writeFileSync(conf, whole)
     expect(await run('nginx', ['-t', ...words])).toMatchObject({
       code: 0,
       err: expect.stringContaining('test is successful'),

@@ -42,16 +42,8 @@ let failures = 0
 let retry: NodeJS.Timeout | undefined
 
 function connect(): Connection {
-  const isKnown = identity !== undefined
-  const { path, room, now = Date.now(), mustExist = false } = data
-  const opened = openConnection({
-    path,
-    file: identity,
-    mustExist: mustExist || isKnown,
-    commits,
-    now,
-    room: room?.[0] ?? 0,
-  })
+  const { path, room, now = Date.now() } = data
+  const opened = openConnection({ path, file: identity, commits, now, room: room?.[0] ?? 0 })
   identity = opened.guard.identity
   return opened
 }

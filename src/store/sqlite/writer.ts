@@ -47,11 +47,6 @@ export interface WorkerData {
   readonly path: string
   /** The file that this process has opened before; undefined at the start. */
   readonly file?: FileIdentity | undefined
-  /**
-   * True for a store that must be there already.
-   * @default false
-   */
-  readonly mustExist?: boolean | undefined
   /** The time of the store. */
   readonly now?: number
   /** For tests: the number of pages that fit on the disk; 0 for no limit. Read when a connection opens. */
