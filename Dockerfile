@@ -55,11 +55,11 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
   CMD ["node", "dist/src/main.js", "healthcheck"]
 # Half of Node's default for new objects: the same throughput with 24 MB less.
 # --permission: the gateway reads its program, its volume and the files of the operator, and the three files of its metrics. It
-# writes to its volume only, and loads no addons. Threads are for the embedded store, child processes for WORKERS; it gives up
-# both where it needs neither. Node would warn of these two at each start.
+# writes to its volume only, and loads no addons. Threads are for the embedded store; on another one
+# it gives them up. Node would warn of that flag at each start.
 CMD ["node", "--max-semi-space-size=8", \
-  "--permission", "--disable-warning=PERM0002", "--disable-warning=PERM0006", \
-  "--allow-worker", "--allow-child-process", \
+  "--permission", "--disable-warning=PERM0006", \
+  "--allow-worker", \
   "--allow-fs-read=/app/*", "--allow-fs-read=/etc/transload/*", "--allow-fs-read=/run/secrets/*", \
   "--allow-fs-read=/proc/self/status", "--allow-fs-read=/proc/self/limits", "--allow-fs-read=/proc/self/fd", \
   "--allow-fs-write=/app/data/*", \

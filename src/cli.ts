@@ -70,10 +70,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     options: [
       option('--new-store', 'Starts on a store that lacks bookings of this installation, which is else refused.'),
     ],
-    examples: [
-      'V2_BASE_URL=https://service.example.com transload serve',
-      'V2_BASE_URL=https://service.example.com PORT=80 WORKERS=2 transload serve',
-    ],
+    examples: ['V2_BASE_URL=https://service.example.com PORT=80 transload serve'],
     load: async () => {
       const { startStoreThread } = await import('./commands/early-thread.ts')
       startStoreThread()

@@ -1,9 +1,7 @@
-import cluster from 'node:cluster'
 import { createAdmin } from './admin.ts'
 import { type AppDeps, createApp } from './app.ts'
 import { openBookings } from './bookings/bookings.ts'
 import { createBrowserChecks } from './callers/browsers.ts'
-import type { CredentialsDeps } from './callers/caller.ts'
 import { createShares } from './callers/limits.ts'
 import { openCredentials } from './callers/open.ts'
 import { createProve } from './callers/prove.ts'
@@ -21,7 +19,7 @@ import { compileNetworks } from './networks.ts'
 import { observeDrift } from './observe/drift.ts'
 import { createEndOfCall, openUseCounts } from './observe/end-of-call.ts'
 import type { Logger } from './observe/log.ts'
-import { createMeters, type MetricsOptions } from './observe/metrics.ts'
+import { createMeters } from './observe/metrics.ts'
 import { openRecorder } from './observe/record.ts'
 import { openSignals } from './observe/signals.ts'
 import { observeStore } from './observe/store.ts'
@@ -43,13 +41,6 @@ export interface GatewayParts {
    * @default `ADMIN_PORT`, where 0 turns the listener off
    */
   readonly adminPort?: number
-  /**
-   * Collects the metrics of all processes.
-   * @default this is the only process
-   */
-  readonly shareMetrics?: MetricsOptions['share']
-  /** The credentials that other workers have verified. @default this is the only process */
-  readonly proofs?: CredentialsDeps['proofs']
   /** Of both listeners. @default LISTENER_TIMEOUTS */
   readonly timeouts?: ListenerTimeouts
   /** For tests: how callbacks are delivered. */
@@ -77,8 +68,6 @@ export async function openGateway(
     store: unobserved,
     log,
     adminPort = config.ADMIN_PORT || undefined,
-    shareMetrics,
-    proofs,
     timeouts = LISTENER_TIMEOUTS,
     callbacks,
     countsEveryMs,
@@ -108,7 +97,6 @@ export async function openGateway(
   const credentials = openCredentials({
     ...parts,
     browserChecks,
-    proofs,
     actions: new Set(catalog.actions.keys()),
     onTenants: events.setTenants,
   })
@@ -131,11 +119,10 @@ export async function openGateway(
     more: [pending, ...pruning.metrics, ...events.metrics, drift.metric],
     now: store.now,
     log,
-    share: shareMetrics,
   })
   const route = createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS)
   const answerError = createErrorAnswers(config, catalog)
-  const recorder = openRecorder({ ...config, catalog, log, worker: cluster.worker?.id })
+  const recorder = openRecorder({ ...config, catalog, log })
   const tracing = await openTracing({ ...config, engine: store.engine })
   let draining = false
   const ready = () => store.ready() && !draining

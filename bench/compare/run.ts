@@ -14,7 +14,7 @@ import { sections } from './sections.ts'
 /*
  * Measures the gateway beside other gateways, and writes bench/README.md and bench/quotes.svg.
  *
- * npm run bench -- [--only quotes,durable,open-loop,pass-through,calls,workers,xrefs,memory,startup] [--seconds 10]
+ * npm run bench -- [--only quotes,durable,open-loop,pass-through,calls,xrefs,memory,startup] [--seconds 10]
  * [--rounds 5] [--warm-up 10] [--memory-seconds 600] [--xrefs 10000000] [--starts 15] [--folder /tmp] | [--render]
  *
  * Sections that are not measured keep their last results, in bench/results.json. A run is refused with exit code 1 if a

@@ -5,7 +5,6 @@ import { durableQuotes } from './sections/durable.ts'
 import { memory } from './sections/memory.ts'
 import { openLoopQuotes } from './sections/open-loop.ts'
 import { startup } from './sections/startup.ts'
-import { workers } from './sections/workers.ts'
 import { xrefs } from './sections/xrefs.ts'
 
 /** All sections, in the order of the page. */
@@ -15,7 +14,6 @@ export const sections: ReadonlyMap<string, Section> = new Map<string, Section>([
   ['open-loop', openLoopQuotes],
   ['pass-through', passThrough],
   ['calls', calls],
-  ['workers', workers],
   ['xrefs', xrefs],
   ['memory', memory],
   ['startup', startup],

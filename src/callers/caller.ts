@@ -81,18 +81,6 @@ export interface CredentialsDeps {
   readonly upstream: Upstream
   readonly prove: Prove
   readonly browserChecks: BrowserChecks
-  /** The credentials that other workers have verified. @default this is the only process */
-  readonly proofs?: Proofs | undefined
-}
-
-/** The credentials that the workers of a gateway have verified; they are in memory only. */
-export interface Proofs {
-  /** Of the digests of credentials. */
-  readonly key: Buffer
-  /** Returns the hash that a credential has matched, by its digest. */
-  readonly hashOf: (id: string) => string | undefined
-  /** Tells the other workers. */
-  readonly tell: (id: string, hash: string) => void
 }
 
 /** The profile of callers without their own. */

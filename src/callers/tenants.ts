@@ -20,7 +20,6 @@ import {
   type EventRecipient,
   isBearer,
   missingCredential,
-  type Proofs,
   passThroughOf,
   recipientsOf,
   refuseTokens,
@@ -221,9 +220,6 @@ interface Verification {
   readonly renew: (isCurrent: (caller: Caller) => boolean) => void
 }
 
-/** Without other workers, a key of its own makes the remembered values useless elsewhere. */
-const createProofs = (): Proofs => ({ key: randomBytes(32), hashOf: () => undefined, tell: () => undefined })
-
 /** Begins the names of lanes of ids that no tenant has. */
 const UNKNOWN = '? '
 const VERIFIED_KEPT = 100_000
@@ -241,10 +237,11 @@ const HASH_WAIT_MS = 55_000
 
 /** Verifies credentials against the candidates that `current` returns. */
 function createVerification(
-  { config: { MAX_IN_FLIGHT }, proofs = createProofs() }: Pick<CredentialsDeps, 'config' | 'proofs'>,
+  { config: { MAX_IN_FLIGHT } }: Pick<CredentialsDeps, 'config'>,
   current: () => Candidates,
 ): Verification {
-  const key = createSecretKey(proofs.key)
+  // A key of this process makes the remembered values useless elsewhere.
+  const key = createSecretKey(randomBytes(32))
   const digest = (text: string) => createHmac('sha256', key).update(text).digest('base64url')
   const verified = createBoundedCache<string, Caller>(VERIFIED_KEPT)
   // An old secret that is sent again and again uses no guesses and no hashing time.
@@ -302,27 +299,13 @@ function createVerification(
   ): Promise<Caller | undefined> {
     const asked = current()
     count(guessers, 1)
-    const match = await matching(pair.secret, asked.slow(pair.id))
-    const caller = match?.caller
+    const caller = await callerMatching(pair.secret, asked.slow(pair.id))
     if (caller) count(guessers, -1)
     // A result from a list that was replaced in the meantime is not remembered.
     if (asked !== current()) return caller
-    if (caller) {
-      verified.set(id, caller)
-      proofs.tell(id, match.hash)
-    } else refused.set(id, true)
-    hashes.decide(id)
-    return caller
-  }
-
-  /** Returns the caller of a credential that another worker has verified by a hash that still stands in the file. */
-  function verifiedElsewhere(clientId: string, id: string): Caller | undefined {
-    const proven = proofs.hashOf(id)
-    if (proven === undefined) return undefined
-    const caller = current()
-      .slow(clientId)
-      .find(({ hash: text }) => text === proven)?.caller
     if (caller) verified.set(id, caller)
+    else refused.set(id, true)
+    hashes.decide(id)
     return caller
   }
 
@@ -332,7 +315,7 @@ function createVerification(
       const known = verified.get(id)
       if (known || refused.has(id)) return known
       // The form of the secret alone decides how it is checked, so the time tells nothing about the id.
-      if (!MADE_SECRET.test(pair.secret)) return verifiedElsewhere(pair.id, id) ?? check(pair, id, incoming, source)
+      if (!MADE_SECRET.test(pair.secret)) return check(pair, id, incoming, source)
       const made = fastHash(pair.secret)
       const match = current()
         .fast(pair.id)
@@ -349,8 +332,8 @@ function createVerification(
   }
 }
 
-async function matching(secret: string, candidates: readonly Candidate[]): Promise<Candidate | undefined> {
-  for (const candidate of candidates) if (await matchesHash(secret, candidate.hash)) return candidate
+async function callerMatching(secret: string, candidates: readonly Candidate[]): Promise<Caller | undefined> {
+  for (const { hash, caller } of candidates) if (await matchesHash(secret, hash)) return caller
   return undefined
 }
 

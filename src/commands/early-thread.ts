@@ -1,4 +1,3 @@
-import cluster from 'node:cluster'
 import { startThread } from '../store/sqlite/thread.ts'
 
 const OTHER_ENGINES = /^\s*(?:memory|postgres)/i
@@ -8,8 +7,6 @@ const OTHER_ENGINES = /^\s*(?:memory|postgres)/i
  * as long for it as the gateway for its configuration. The variables are not checked yet: a wrong guess leaves a thread idle.
  */
 export function startStoreThread(): void {
-  const { STORE_URL = '', WORKERS = '1' } = process.env
-  // The primary of several workers opens no store.
-  const opensStore = cluster.isWorker || Number(WORKERS) === 1
-  if (opensStore && !OTHER_ENGINES.test(STORE_URL)) startThread()
+  const { STORE_URL = '' } = process.env
+  if (!OTHER_ENGINES.test(STORE_URL)) startThread()
 }

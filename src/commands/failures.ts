@@ -86,7 +86,6 @@ const isAccessDenied = (error: unknown): error is AccessDenied =>
 const FLAGS: Readonly<Record<string, string>> = {
   FileSystemRead: '--allow-fs-read',
   FileSystemWrite: '--allow-fs-write',
-  ChildProcess: '--allow-child-process',
   WorkerThreads: '--allow-worker',
 }
 
@@ -94,7 +93,7 @@ const FLAGS: Readonly<Record<string, string>> = {
 function accessReason({ message, permission = '', resource = '' }: AccessDenied): string {
   const flag = FLAGS[permission]
   if (flag === undefined) return message
-  if (!permission.startsWith('FileSystem')) return `Node runs with --permission and needs ${flag} for this (WORKERS)`
+  if (!permission.startsWith('FileSystem')) return `Node runs with --permission and needs ${flag} for this`
   return `Node runs with --permission and without access to ${resource}; add ${flag}=${resource}`
 }
 
@@ -122,7 +121,7 @@ export function listenFailure(error: unknown, config: Listeners): unknown {
   }
 }
 
-/** Node reports the address or the name; a worker may report only the port. */
+/** Node reports the address and the port, or the name alone. */
 function listenerOf(error: NodeJS.ErrnoException, { HOST, PORT, ADMIN_HOST, ADMIN_PORT }: Listeners) {
   const tried = { address: undefined, hostname: undefined, port: undefined, ...error }
   const host = tried.hostname ?? tried.address

@@ -21,12 +21,8 @@ interface Permission {
   readonly drop?: (right: string) => void
 }
 
-/**
- * Gives up for good what a process that answers calls does not need: to start processes, and to start threads unless its
- * store has them. It has no effect unless Node runs with `--permission`.
- */
-export function dropPermissions({ keepThreads }: { readonly keepThreads: boolean }): void {
+/** Gives up for good to start threads. It has no effect unless Node runs with `--permission`. */
+export function dropThreads(): void {
   const { permission }: { readonly permission?: Permission } = process
-  permission?.drop?.('child')
-  if (!keepThreads) permission?.drop?.('worker')
+  permission?.drop?.('worker')
 }

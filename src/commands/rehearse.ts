@@ -257,5 +257,5 @@ async function storeOf({ STORE_URL: url }: Config): Promise<Store> {
   const engine = engineOf(url)
   // A new empty store would be left behind.
   if (engine === 'memory' || (engine === 'file' && !existsSync(pathOf(url)))) return openStore('memory:')
-  return openConfiguredStore(await loadEngine(url), { mustExist: true })
+  return openConfiguredStore(await loadEngine(url), {})
 }

@@ -1,20 +1,16 @@
-import cluster from 'node:cluster'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { unwritableReason } from '../bookings/record.ts'
-import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { programVersion } from '../config/version.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
-import type { Catalog } from '../mapping/catalog.ts'
-import { createLog, endOfLog, type Logger, logFormat } from '../observe/log.ts'
+import { createLog, endOfLog, logFormat } from '../observe/log.ts'
 import { loadEngine } from '../store/open.ts'
 import { listenFailure, reportFailure } from './failures.ts'
 import { keepStore, placeOf, refuseOldFolder } from './last-store.ts'
 import { modeOf, openConfiguredStore } from './open-store.ts'
 import { printError } from './output.ts'
-import { dropPermissions, stopSignal } from './process.ts'
-import { REPLACEMENT, reportListening, runWorkers, shareMetrics, shareProofs, stopMessage } from './workers.ts'
+import { dropThreads, stopSignal } from './process.ts'
 
 /**
  * V8 would allocate objects in the old generation if many from the same place survived once, as those of the first calls
@@ -33,35 +29,20 @@ interface ServeOptions {
 }
 
 /** Runs the gateway until it is told to stop: configuration → mappings → store → listeners → drain. */
-export async function serve({ newStore = false }: ServeOptions = {}): Promise<number> {
+export async function serve({ newStore = false }: ServeOptions = {}): Promise<never> {
   setFlagsFromString(YOUNG_FLAG)
   // All configuration errors are reported before anything is opened.
   const { config, catalog } = await loadConfig()
   const log = createLog(config.LOG_LEVEL, undefined, logFormat(config))
   const unwritable = unwritableReason(config.EMERGENCY_LOG_FILE)
-  if (unwritable !== undefined && cluster.isPrimary)
-    log.warn({ reason: unwritable }, 'EMERGENCY_LOG_FILE cannot be written')
+  if (unwritable !== undefined) log.warn({ reason: unwritable }, 'EMERGENCY_LOG_FILE cannot be written')
   // SIGHUP reads the tenants file again. Without one it must not end the process.
   process.on('SIGHUP', () => {})
-  if (config.WORKERS > 1 && cluster.isPrimary) return runWorkers(config.WORKERS, log, stopSignal)
-  try {
-    return await serveAlone(config, catalog, log, newStore)
-  } finally {
-    // The channel to the primary would keep the worker alive.
-    cluster.worker?.disconnect()
-  }
-}
-
-async function serveAlone(config: Config, catalog: Catalog, log: Logger, newStore: boolean): Promise<never> {
-  const stop = cluster.isWorker ? stopMessage() : undefined
-  // A worker that replaces another one relies on the store that the other had.
-  const isReplacement = process.env[REPLACEMENT] !== undefined
-  if (!newStore && !isReplacement) refuseOldFolder(config)
+  if (!newStore) refuseOldFolder(config)
   const openStore = await loadEngine(config.STORE_URL)
   // The store opens in its own thread while this one loads the gateway.
   const [store, { openGateway }] = await Promise.all([
     openConfiguredStore(openStore, {
-      mustExist: isReplacement,
       connections: config.STORE_CONNECTIONS,
       onState: ({ ready, error, server }) =>
         ready ? log.info({ server }, 'store ready') : log.error({ err: error }, 'store not ready'),
@@ -70,7 +51,7 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger, newStor
     import('../gateway.ts'),
   ])
   const watching = keepStore(store, config, {
-    isMeant: newStore && !isReplacement,
+    isMeant: newStore,
     onUnwritable: (err) => log.warn({ err }, 'the file beside the emergency log cannot be written'),
   }).catch(async (error: unknown) => {
     await store.close()
@@ -85,7 +66,6 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger, newStor
     // No booking is claimed on a store that was not looked at.
     store: isLate ? { ...store, claim: (wanted) => watching.then(() => store.claim(wanted)) } : store,
     log,
-    ...(cluster.isWorker && { shareMetrics, proofs: shareProofs() }),
   }).catch(async (error: unknown) => {
     await store.close()
     throw listenFailure(error, config)
@@ -93,12 +73,11 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger, newStor
   setFlagsFromString(HEAP_FLAG)
   collectAfterStart()
   // The embedded store starts a thread when it needs one.
-  dropPermissions({ keepThreads: store.engine === 'sqlite' })
+  if (store.engine !== 'sqlite') dropThreads()
   const { url, adminUrl: admin } = gateway
   log.info({ version: programVersion(), pid: process.pid, url, admin, service: config.V2_BASE_URL.origin }, 'listening')
 
-  if (cluster.isWorker) reportListening()
-  else if (process.stdout.isTTY && logFormat(config) === 'lines') {
+  if (process.stdout.isTTY && logFormat(config) === 'lines') {
     const { V2_BASE_URL, STORE_URL } = config
     printError(
       `Transload ${programVersion()} in ${modeOf(config)} mode`,
@@ -109,10 +88,10 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger, newStor
     )
   }
 
-  const signal = await (stop ?? stopSignal())
+  const signal = await stopSignal()
   log.info({ signal }, 'draining')
   // A second signal ends the process at once.
-  if (cluster.isPrimary) void stopSignal().then(() => process.exit(EXIT_FAILED))
+  void stopSignal().then(() => process.exit(EXIT_FAILED))
   await gateway.close()
   await (store.ready() ? await watching : store).close()
   log.info('stopped')

@@ -103,9 +103,6 @@ export const sections = {
     TLS_MIN_VERSION: word('1.0', '1.1', '1.2', '1.3')
       .default('1.2')
       .describe('The oldest accepted version of TLS; `1.0` and `1.1` are for old callers, and are insecure.'),
-    WORKERS: wholeNumber(1, 256)
-      .prefault('1')
-      .describe('Processes that share the ports and the store. The limits below are for each of them.'),
     MAX_CONNECTIONS: wholeNumber(1, 1_000_000)
       .prefault('10000')
       .describe('The most connections of callers; one more is closed at once.'),
@@ -148,7 +145,7 @@ export const sections = {
     RECORD_FILE: newFile
       .optional()
       .describe(
-        'A file for version-1 calls and their replies, as [JSON lines](migration.md#rehearse-recorded-traffic); at 128 MiB it becomes `FILE.1`. Each of several `WORKERS` has its own. Without it, nothing is recorded.',
+        'A file for version-1 calls and their replies, as [JSON lines](migration.md#rehearse-recorded-traffic); at 128 MiB it becomes `FILE.1`. Without it, nothing is recorded.',
       ),
     RECORD_SHARE: part.prefault('1').describe('The share of calls that are recorded, from 0 to 1.'),
     RECORD_VALUES: word('masked', 'plain')
@@ -226,7 +223,7 @@ export const sections = {
     STORE_CONNECTIONS: wholeNumber(2, 1_000)
       .prefault('10')
       .describe(
-        'The most connections to PostgreSQL, for each process, besides one that stays open; see [Several gateways](operations.md#several-gateways).',
+        'The most connections to PostgreSQL, besides one that stays open; see [Several gateways](operations.md#several-gateways).',
       ),
     QUOTE_MEMORY: duration
       .prefault('90d')
@@ -423,10 +420,6 @@ function contradictions(set: Environment, valid: Partial<Config>): readonly stri
     [
       set['BROWNOUT_BOOKINGS'] === 'true' && !has('BROWNOUTS') && !hasTenants,
       'BROWNOUT_BOOKINGS=true has no effect without BROWNOUTS',
-    ],
-    [
-      /^\s*memory:/i.test(set['STORE_URL'] ?? '') && Number(set['WORKERS']) > 1,
-      'STORE_URL=memory: works only with WORKERS=1, because workers do not share memory',
     ],
     // A port of 0 is any free one, or turns the admin listener off.
     [

@@ -1,4 +1,4 @@
-import type { Metric, MetricObjectWithValues, MetricValue } from 'prom-client'
+import type { Metric, MetricObjectWithValues, MetricValue, Registry } from 'prom-client'
 import type { ClaimState, Claims, Store } from '../store/store.ts'
 
 /*
@@ -21,8 +21,6 @@ export interface CountedMetric {
   readonly name: string
   readonly help: string
   readonly type: 'counter' | 'histogram' | 'gauge'
-  /** How the values of several processes become one. */
-  readonly aggregator: 'sum' | 'max'
   readonly get: () => Promise<object>
 }
 
@@ -36,17 +34,16 @@ function metric(
   return { ...about, get: async () => ({ ...about, values: await read() }) }
 }
 
-/** Makes a gauge without labels; processes add up. */
+/** Makes a gauge without labels. */
 export const gauge = (name: string, help: string, read: () => number): Gauge =>
-  labelledGauge(name, help, () => [{ labels: {}, value: read() }], 'sum')
+  labelledGauge(name, help, () => [{ labels: {}, value: read() }])
 
-/** Makes a gauge with labels, of something that all processes see alike unless they add up. */
+/** Makes a gauge with labels. */
 export const labelledGauge = (
   name: string,
   help: string,
   read: () => readonly SeriesValue[] | Promise<readonly SeriesValue[]>,
-  aggregator: Gauge['aggregator'] = 'max',
-): Gauge => metric({ name, help, type: 'gauge', aggregator }, read)
+): Gauge => metric({ name, help, type: 'gauge' }, read)
 
 /** Counts by labels. */
 export interface Counter {
@@ -63,7 +60,7 @@ export function createCounter(name: string, help: string, labels: readonly strin
       const series = counts.known.get(values.join(SEPARATOR))?.[1] ?? counts.of(values)
       series.value += by
     },
-    metric: metric({ name, help, type: 'counter', aggregator: 'sum' }, () =>
+    metric: metric({ name, help, type: 'counter' }, () =>
       counts.all().map(([of, { value }]) => ({ labels: of, value })),
     ),
   }
@@ -133,7 +130,7 @@ export function createHistogram(
       series.buckets[bucket] = (series.buckets[bucket] ?? 0) + 1
       series.sum += seconds
     },
-    metric: metric({ name, help, type: 'histogram', aggregator: 'sum' }, read),
+    metric: metric({ name, help, type: 'histogram' }, read),
   }
 }
 
@@ -168,71 +165,46 @@ function createSeries<T>(names: readonly string[], make: () => T) {
   }
 }
 
-export type ProcessMetrics = MetricObjectWithValues<MetricValue<string>>[]
-
-/** Collects the metrics of every process, this one included. */
-export type CollectMetrics = () => Promise<ProcessMetrics[]>
+/** The values of all metrics, by metric. */
+export type MetricValues = readonly MetricObjectWithValues<MetricValue<string>>[]
 
 /** The metrics of one gateway. */
 export interface Metrics {
   /** Returns all metrics in Prometheus' text format. */
   readonly scrape: () => Promise<{ readonly type: string; readonly text: string }>
   /** Returns all metrics as they are now. */
-  readonly values: () => Promise<ProcessMetrics>
+  readonly values: () => Promise<MetricValues>
 }
 
-export interface MetricsOptions {
-  readonly counted: readonly CountedMetric[]
-  /**
-   * Collects the metrics of all processes of this gateway.
-   * @default this is the only process
-   */
-  readonly share?: ((own: () => Promise<ProcessMetrics>) => CollectMetrics) | undefined
-}
-
-/** Opens the metrics of one gateway. */
-export function createMetrics({ counted, share }: MetricsOptions): Metrics {
-  let opened: ReturnType<typeof openRegistry> | undefined
-  const registry = () => (opened ??= openRegistry(counted))
-  const own = async () => {
-    const { collect } = await registry()
-    return (await collect()).filter(isWellNamed).map(withoutGaps)
-  }
-  const collectAll = share?.(own) ?? (async () => [await own()])
+/** Opens the metrics of one gateway: those that it counts, and those of Node. */
+export function createMetrics(counted: readonly CountedMetric[]): Metrics {
+  let loaded: Promise<Registry> | undefined
+  const registry = () => (loaded ??= openRegistry(counted))
   return {
     scrape: async () => {
-      const { type, aggregate } = await registry()
-      return { type, text: await aggregate(await collectAll()).metrics() }
+      const opened = await registry()
+      return { type: opened.contentType, text: withoutGaps(await opened.metrics()) }
     },
-    values: async () => (await registry()).aggregate(await collectAll()).getMetricsAsJSON(),
+    values: async () => (await registry()).getMetricsAsJSON(),
   }
 }
 
 /** Loads `prom-client` at the first scrape: no call needs it, and loading takes a tenth of the start. */
-async function openRegistry(counted: MetricsOptions['counted']) {
-  const { AggregatorRegistry, collectDefaultMetrics, Registry } = await import('prom-client')
-  const own = new Registry()
+async function openRegistry(counted: readonly CountedMetric[]): Promise<Registry> {
+  const { collectDefaultMetrics, Registry } = await import('prom-client')
+  const registry = new Registry()
   // Its own counters would hash the labels of every call. It uses only these members of a metric.
-  for (const metric of counted) own.registerMetric(metric as unknown as Metric)
-  collectDefaultMetrics({ register: own })
-  return {
-    type: own.contentType,
-    collect: (): Promise<ProcessMetrics> => own.getMetricsAsJSON(),
-    aggregate: (all: ProcessMetrics[]) => AggregatorRegistry.aggregate(all),
+  for (const metric of counted) registry.registerMetric(metric as unknown as Metric)
+  collectDefaultMetrics({ register: registry })
+  // Prometheus reserves the ending for counters. Node's gauges of such names have the same values as others by type.
+  for (const { name } of registry.getMetricsAsArray()) {
+    if (/^nodejs_active_\w+_total$/.test(name)) registry.removeSingleMetric(name)
   }
+  return registry
 }
 
-/** Prometheus reserves `_total` for counters, and Node has gauges of that name beside those with the same values by type. */
-const isWellNamed = ({ name, type }: ProcessMetrics[number]) => String(type) !== 'gauge' || !name.endsWith('_total')
-
-/**
- * Drops values that are no number: the delay of an event loop that was not measured yet. The start of the newest process
- * is that of the gateway, which several processes would leave out.
- */
-function withoutGaps(metric: ProcessMetrics[number]): ProcessMetrics[number] {
-  const aggregator = metric.aggregator === 'omit' ? 'max' : metric.aggregator
-  return { ...metric, aggregator, values: metric.values.filter(({ value }) => !Number.isNaN(value)) }
-}
+/** Drops values that are no number: the delay of an event loop that was not measured yet. */
+const withoutGaps = (text: string) => text.replace(/^.* Nan\n/gm, '')
 
 /** What the gateway counts. */
 export type Meters = ReturnType<typeof createMeters>

@@ -38,8 +38,6 @@ const OWNER_ONLY = 0o600
 interface RecorderOptions extends Pick<Config, 'RECORD_FILE' | 'RECORD_SHARE' | 'RECORD_VALUES' | 'LOOKUPS_FILE'> {
   readonly catalog: Catalog
   readonly log: Pick<Logger, 'warn'>
-  /** Tells the files of workers apart. */
-  readonly worker?: number | undefined
   /** @default FILE_LIMIT_BYTES */
   readonly limitBytes?: number
 }
@@ -52,8 +50,8 @@ export function openRecorder({
   ...options
 }: RecorderOptions): CallRecorder | undefined {
   if (RECORD_FILE === undefined) return undefined
-  const { log, limitBytes = FILE_LIMIT_BYTES, worker } = options
-  const path = worker === undefined ? RECORD_FILE : `${RECORD_FILE}.worker-${worker}`
+  const path = RECORD_FILE
+  const { log, limitBytes = FILE_LIMIT_BYTES } = options
   const shown = keptFields(options)
   let mask: Mask
   let file: WriteStream | undefined

@@ -9,7 +9,6 @@ import {
   labelledGauge,
   type Meters,
   type Metrics,
-  type MetricsOptions,
   measureLoopDelay,
 } from './metrics.ts'
 
@@ -20,7 +19,6 @@ interface SignalsDeps extends GaugeSources {
   readonly brownouts: () => readonly TenantBrownouts[]
   readonly now: () => number
   readonly log: Logger
-  readonly share: MetricsOptions['share']
 }
 
 /** The signals of a running gateway for its operators, besides the lines of calls. */
@@ -33,21 +31,18 @@ const LOOK_FOR_BROWNOUTS_EVERY_MS = 10_000
 
 /** Opens the metrics, measures the event loop and announces brownouts, until it is stopped. */
 export function openSignals(deps: SignalsDeps): Signals {
-  const { meters, more, brownouts: all, now, log, share } = deps
+  const { meters, more, brownouts: all, now, log } = deps
   const brownouts = createBrownoutSignals({ all, now, log })
   brownouts.look()
   const looking = setInterval(brownouts.look, LOOK_FOR_BROWNOUTS_EVERY_MS).unref()
   const stopMeasuring = measureLoopDelay(meters)
   return {
-    metrics: createMetrics({
-      counted: [
-        ...Object.values(meters).map(({ metric }) => metric),
-        ...createGauges(deps),
-        ...brownouts.gauges,
-        ...more,
-      ],
-      share,
-    }),
+    metrics: createMetrics([
+      ...Object.values(meters).map(({ metric }) => metric),
+      ...createGauges(deps),
+      ...brownouts.gauges,
+      ...more,
+    ]),
     stop: () => {
       clearInterval(looking)
       stopMeasuring()

@@ -5,7 +5,7 @@ import { publicView, searchBookings } from '../bookings/bookings.ts'
 import { type Config, effectiveVariables } from '../config/config.ts'
 import { programVersion } from '../config/version.ts'
 import { faultOf, gatewayError } from '../errors.ts'
-import type { Metrics, ProcessMetrics } from '../observe/metrics.ts'
+import type { Metrics, MetricValues } from '../observe/metrics.ts'
 import type { EndpointState, Events, OpenEvents, StoredEvent } from '../store/events.ts'
 import type { Claim, ClaimState, Claims, Store } from '../store/store.ts'
 import { type Column, count, grouped, type Html, json, moment, named, page, section, wantsHtml } from './layout.ts'
@@ -57,7 +57,7 @@ export function openOperations({ config, metrics, store }: OperationsDeps): Oper
   let timer: NodeJS.Timeout | undefined
 
   /** Keeps the samples of the last minutes, and one that is older. */
-  async function sample(): Promise<ProcessMetrics> {
+  async function sample(): Promise<MetricValues> {
     const values = await metrics.values()
     const taken = sampleOf(values, Date.now())
     const since = samples.findLastIndex(({ at }) => at <= taken.at - LAST_MINUTES_MS)
@@ -149,7 +149,7 @@ const eventsIn = (open: readonly OpenEvents[], state: OpenEvents['state']) => {
   }
 }
 
-function sampleOf(values: ProcessMetrics, at: number): Sample {
+function sampleOf(values: MetricValues, at: number): Sample {
   const faults = { caller: 0, gateway: 0, service: 0, nobody: 0 }
   const within = new Map<number, number>()
   for (const { name, values: series } of values) {

@@ -18,11 +18,6 @@ export interface StoreOptions {
    */
   readonly connections?: number
   /**
-   * True for a process that replaces another one: the embedded store is not created if its file is gone.
-   * @default false
-   */
-  readonly mustExist?: boolean
-  /**
    * The clock of a store that has none: all engines but PostgreSQL.
    * @default Date.now
    */

@@ -49,7 +49,7 @@ test('every mistake of a configuration is told at once', async () => {
   mkdirSync(join(place, 'folder'))
   writeTenants(join(place, 'tenants.json'), tenant(place, 'acme', { sunset: '2025-12-31', brownouts: 'tomorrow/1h' }))
   const wrong = {
-    ...{ V2_BASE_URL: 'nonsense', V2_TOKEN: 'none', PORT: 'x', WORKER: '2' },
+    ...{ V2_BASE_URL: 'nonsense', V2_TOKEN: 'none', PORT: 'x', LOG_LEVELS: 'info' },
     ...{ TENANTS_FILE: 'tenants.json', SUNSET: '2025-12-31', BROWNOUTS: '2027-02-29T15:00Z/1h' },
   }
   const text = [

@@ -23,10 +23,6 @@ test('serve that finds a port in use names its setting', async () => {
     `transload: port ${port} on 127.0.0.1 is in use; stop what listens there or change ${setting}\n`
   expect(await serve({ HOST, PORT: port })).toMatchObject({ code: 1, err: line('PORT') })
   expect(await serve({ HOST, ADMIN_PORT: port })).toMatchObject({ code: 1, err: line('ADMIN_PORT') })
-  const workers = await serve({ HOST, PORT: port, WORKERS: '2' })
-  expect(workers.code).toBe(1)
-  // Each worker reports it.
-  expect(workers.err.replaceAll(line('PORT'), '')).toBe('')
 })
 
 test.each([

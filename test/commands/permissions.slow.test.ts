@@ -38,11 +38,10 @@ function openContainer() {
   const main = join(ROOT, 'src/main.ts')
   return {
     place,
-    transload: (words: readonly string[], env: NodeJS.ProcessEnv = {}, left = flags) =>
-      run(process.execPath, [...left, main, ...words], options(env)),
+    transload: (words: readonly string[], env: NodeJS.ProcessEnv = {}) =>
+      run(process.execPath, [...flags, main, ...words], options(env)),
     serve: (env: NodeJS.ProcessEnv, more: readonly string[] = []) =>
       start(process.execPath, [...flags, ...more, main, 'serve'], options(env)),
-    flags,
   }
 }
 
@@ -54,25 +53,22 @@ async function openService() {
 
 const urlIn = (out: string) => /"url":"([^"]+)"/.exec(out)?.[1] ?? ''
 
-test.each(['1', '2'])(
-  'it quotes, books, measures and stops on the embedded store, with %s workers',
-  async (WORKERS) => {
-    const { serve } = openContainer()
-    const ADMIN_PORT = String(await freePort())
-    const gateway = serve({ V2_BASE_URL: await openService(), WORKERS, ADMIN_PORT })
-    const url = urlIn(await gateway.says(/"msg":"listening"/))
-    expect((await post({ url }, '/getShippingQuote.php', quoteExample)).status).toBe(200)
-    expect((await post({ url }, '/createShipment.php', bookingExample)).json).toMatchObject({
-      TransportationBooked: 'Yes',
-    })
-    const metrics = await get({ url: `http://127.0.0.1:${ADMIN_PORT}` }, '/metrics')
-    for (const name of ['process_open_fds', 'process_max_fds', 'process_virtual_memory_bytes']) {
-      expect(metrics.text).toMatch(new RegExp(`^${name} \\d`, 'm'))
-    }
-    gateway.signal('SIGTERM')
-    expect(await gateway.ended).toMatchObject({ code: 0, err: '' })
-  },
-)
+test('it quotes, books, measures and stops on the embedded store', async () => {
+  const { serve } = openContainer()
+  const ADMIN_PORT = String(await freePort())
+  const gateway = serve({ V2_BASE_URL: await openService(), ADMIN_PORT })
+  const url = urlIn(await gateway.says(/"msg":"listening"/))
+  expect((await post({ url }, '/getShippingQuote.php', quoteExample)).status).toBe(200)
+  expect((await post({ url }, '/createShipment.php', bookingExample)).json).toMatchObject({
+    TransportationBooked: 'Yes',
+  })
+  const metrics = await get({ url: `http://127.0.0.1:${ADMIN_PORT}` }, '/metrics')
+  for (const name of ['process_open_fds', 'process_max_fds', 'process_virtual_memory_bytes']) {
+    expect(metrics.text).toMatch(new RegExp(`^${name} \\d`, 'm'))
+  }
+  gateway.signal('SIGTERM')
+  expect(await gateway.ended).toMatchObject({ code: 0, err: '' })
+})
 
 test('it gives the garbage of its start back to the system if nobody calls', async () => {
   const gateway = openContainer().serve({}, ['--trace-gc'])
@@ -110,24 +106,17 @@ test('it serves with TLS files and modules of /etc/transload over PostgreSQL', a
 })
 
 test('it reads and writes no other file, and says which flag would allow it', async () => {
-  const { place, flags, transload } = openContainer()
+  const { place, transload } = openContainer()
   const outside = join(place, 'outside')
   writeFileSync(outside, '{}')
-  const [lookups, tenants, store, workers] = await Promise.all([
+  const [lookups, tenants, store] = await Promise.all([
     transload(['check'], { LOOKUPS_FILE: outside }),
     transload(['check'], { TENANTS_FILE: outside }),
     transload(['serve'], { STORE_URL: `${outside}.db` }),
-    transload(
-      ['serve'],
-      { WORKERS: '2' },
-      flags.filter((flag) => flag !== '--allow-child-process'),
-    ),
   ])
   expect(lookups).toMatchObject({ code: 78, err: expect.stringContaining('cannot be read (ERR_ACCESS_DENIED)') })
   expect(tenants).toMatchObject({ code: 78, err: expect.stringContaining('cannot be read (ERR_ACCESS_DENIED)') })
   expect(store).toMatchObject({ code: 1, err: expect.stringMatching(/^transload: .*--allow-fs-(read|write)[^\n]*\n$/) })
-  const needs = 'transload: Node runs with --permission and needs --allow-child-process for this (WORKERS)\n'
-  expect(workers).toMatchObject({ code: 1, err: needs })
   const emergency = await transload(['check'], { EMERGENCY_LOG_FILE: `${outside}.ndjson` })
   expect(emergency).toMatchObject({
     code: 0,

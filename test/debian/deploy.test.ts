@@ -13,10 +13,15 @@ import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import { PersistentVolumeClaim, Service } from 'kubernetes-models/v1'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
+import { bookingExample } from '../../mappings/booking-rows.ts'
 import { configNames, readConfig } from '../../src/config/config.ts'
+import { isCreation } from '../bookings/desk.ts'
+import { type Served, serve } from '../callers/commands.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, ROOT, run, start } from '../command.ts'
 import { freePort } from '../free-port.ts'
-import { basic, startGateway } from '../gateway.ts'
+import { basic, CLIENT, get, startGateway } from '../gateway.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
+import { startPostgres } from '../store/postgres-server.ts'
 
 const DEPLOY = join(ROOT, 'deploy')
 /** An empty folder that is gone after the test. */
@@ -177,6 +182,7 @@ describe('a proxy in front', () => {
     port: number,
     path: string,
     { method = 'GET', ...headers }: Readonly<Record<string, string>> = {},
+    body = '',
   ) => {
     const sent = requestOverTls({
       port,
@@ -187,7 +193,7 @@ describe('a proxy in front', () => {
       rejectUnauthorized: false,
       agent: false,
       headers: { host: 'gateway.example.com', authorization: basic(), ...headers },
-    }).end()
+    }).end(body)
     const [reply]: IncomingMessage[] = await once(sent, 'response')
     return { status: reply?.statusCode, text: reply ? await textOf(reply) : '' }
   }
@@ -216,16 +222,17 @@ describe('a proxy in front', () => {
     expect(sandbox.requests.slice(before).filter(({ path }) => !path.startsWith('/v2/'))).toEqual([])
   }
 
-  test('nginx accepts its file, and passes calls on as they come', async () => {
+  /** Returns the words that run nginx with its file before these gateways, in a folder and on a port of the test. */
+  async function nginxBefore(...urls: readonly string[]) {
     const folder = folderOf('nginx')
     const port = await freePort()
     let sockets = 0
-    const gateway = await startGateway({ env: { TRUST_PROXY: '127.0.0.1' } })
+    const [first = '', second] = urls.map((url) => new URL(url).host)
     const site = read('nginx/transload.conf')
-      .replace('127.0.0.1:8080', new URL(gateway.url).host)
+      .replace('127.0.0.1:8080', first)
+      .replace(/#(server) 127\.0\.0\.1:8081/, (line, server) => (second ? `${server} ${second}` : line))
       .replace('listen 443', `listen 127.0.0.1:${port}`)
       .replaceAll(/listen (?=80|\[)[^ ;]+/g, () => `listen unix:${folder}/${sockets++}.socket`)
-      .replace('proxy_read_timeout 30s', 'proxy_read_timeout 1s')
       .replace('/etc/nginx/tls/gateway.pem', join(CERTIFICATES, 'server.pem'))
       .replace('/etc/nginx/tls/gateway.key', join(CERTIFICATES, 'server.key'))
     mkdirSync(join(folder, 'tmp'))
@@ -235,7 +242,14 @@ describe('a proxy in front', () => {
     const conf = join(folder, 'nginx.conf')
     const whole = `pid ${folder}/nginx.pid; error_log stderr; daemon off; events {} http { access_log ${folder}/access.log; ${paths.join(' ')}\n${site}\n}`
     writeFileSync(conf, whole)
-    const words = ['-p', folder, '-c', conf]
+    return { folder, port, conf, whole, words: ['-p', folder, '-c', conf] }
+  }
+
+  test('nginx accepts its file, and passes calls on as they come', async () => {
+    const gateway = await startGateway({ env: { TRUST_PROXY: '127.0.0.1' } })
+    const { folder, port, conf, whole: shipped, words } = await nginxBefore(gateway.url)
+    const whole = shipped.replace('proxy_read_timeout 30s', 'proxy_read_timeout 1s')
+    writeFileSync(conf, whole)
     expect(await run('nginx', ['-t', ...words])).toMatchObject({
       code: 0,
       err: expect.stringContaining('test is successful'),
@@ -267,6 +281,46 @@ describe('a proxy in front', () => {
     const log = readFileSync(join(folder, 'access.log'), 'utf8')
     expect(log).toContain('/getShipment.php')
     expect(log).not.toContain('a-secret-of-events')
+  })
+
+  test('two gateways over one PostgreSQL, behind nginx: one shows what the other booked, and goes on without it', async () => {
+    const postgres = await startPostgres()
+    onTestFinished(() => postgres.remove())
+    const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
+    onTestFinished(() => sandbox.close())
+    const common = { V2_BASE_URL: sandbox.url, STORE_URL: await postgres.createDatabase(), TRUST_PROXY: '127.0.0.1' }
+    const serveOne = async () => serve(folderOf('gateway'), { ...common, ADMIN_PORT: String(await freePort()) })
+    const gateways = [await serveOne(), await serveOne()]
+    const { port, words } = await nginxBefore(...gateways.map(({ url }) => url))
+    await listening(port, start('nginx', words).ended)
+    const book = (ReferenceNumber: string) =>
+      call(port, '/createShipment.php', { method: 'POST' }, JSON.stringify({ ...bookingExample, ReferenceNumber }))
+    const metricsOf = async ({ adminUrl }: Served) => (await get({ url: adminUrl }, '/metrics')).text
+    const actionsOf = async (gateway: Served) =>
+      [...(await metricsOf(gateway)).matchAll(/^transload_calls_total\{.*action="(shipment\.\w+)"/gm)].map(
+        ([, name]) => name,
+      )
+
+    expect(await book('R-1')).toMatchObject({ status: 200, text: expect.stringContaining('"Yes"') })
+    const shown = () => call(port, '/getShipment.php?ReferenceNumber=R-1')
+    expect(await shown()).toMatchObject({ status: 200, text: expect.stringContaining(bookingExample.PickupCity) })
+    const actions = await Promise.all(gateways.map(actionsOf))
+    expect(actions.sort()).toEqual([['shipment.create'], ['shipment.get']])
+
+    sandbox.fail({ kind: 'delay', ms: 60_000, on: { method: 'POST' }, times: 1 })
+    const sent = sandbox.next(isCreation)
+    const lost = book('R-2')
+    await sent
+    for (const gateway of gateways) {
+      if (/^transload_calls_under_way 1$/m.test(await metricsOf(gateway))) gateway.signal('SIGKILL')
+    }
+    expect(await lost).toMatchObject({ status: 502, text: expect.stringContaining('"Unknown"') })
+    // Each would be sent to either in turn.
+    for (let i = 0; i < 4; i += 1) {
+      expect(await book('R-1')).toMatchObject({ status: 200, text: expect.stringContaining('"Yes"') })
+      expect(await shown()).toMatchObject({ status: 200 })
+    }
+    expect(sandbox.requests.filter(isCreation)).toHaveLength(2)
   })
 
   test('Caddy accepts its file, and passes calls on as they come', async () => {

@@ -45,6 +45,8 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     const passing = await dial(gateway)
     passing.write('GET /v2/shipments/x HTTP/1.1\r\nHost: localhost\r\n\r\n')
     expect((await get(gateway, '/readyz')).status).toBe(200)
+    // There is no tenants file to be read again, and it ends nothing.
+    gateway.signal('SIGHUP')
     const underWay = Array.from({ length: 20 }, () => quote(gateway))
     await service.arrived(21)
 

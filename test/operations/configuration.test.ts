@@ -331,7 +331,6 @@ describe('variables that contradict each other', () => {
   const WEBHOOK_SIGNING_SECRET = `whsec_${Buffer.alloc(24, 1).toString('base64')}`
   const TENANTS_FILE = 'tenants.json'
   const BROWNOUT_BOOKINGS = 'true'
-  const MEMORY = 'STORE_URL=memory: works only with WORKERS=1, because workers do not share memory'
   const PORTS = { PORT: '9000', ADMIN_PORT: '9000' }
   const SAME_PORTS = 'PORT and ADMIN_PORT are both 9000; choose different ports'
 
@@ -368,10 +367,6 @@ describe('variables that contradict each other', () => {
     [{ BROWNOUT_BOOKINGS: 'false' }],
     [{ BROWNOUT_BOOKINGS, BROWNOUTS: '2091-01-12T15:00Z/1h' }],
     [{ BROWNOUT_BOOKINGS, TENANTS_FILE }],
-    [{ STORE_URL: 'memory:', WORKERS: '2' }, MEMORY],
-    [{ STORE_URL: ' MEMORY:', WORKERS: '2' }, MEMORY],
-    [{ STORE_URL: 'memory:', WORKERS: '1' }],
-    [{ STORE_URL: './memory:.db', WORKERS: '2' }],
     [
       { BODIES_LIMIT_BYTES: '20', BODY_LIMIT_BYTES: '21' },
       'BODIES_LIMIT_BYTES is 20, less than BODY_LIMIT_BYTES, which is 21; make room for several bodies',

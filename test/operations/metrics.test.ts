@@ -3,7 +3,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { createGauges } from '../../src/observe/metrics.ts'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { StoreDown } from '../../src/store/store.ts'
 import { book } from '../bookings/desk.ts'
@@ -130,19 +129,6 @@ test('durations are in seconds, and a request without a reply has no status', as
   for (const part of parts) expect(part).toBeLessThanOrEqual(call)
   await post(gateway, '/getShippingQuote.php', quoteExample)
   expect(await scrape(gateway)).toContain('transload_service_seconds_count{operation="POST /v2/quote",status="none"} 3')
-})
-
-test('what all processes see alike does not add up', () => {
-  const gauges = createGauges({
-    version: '1.2.3',
-    usage: { connections: 0, calls: 0, bodyBytes: 0 },
-    upstream: () => ({ connections: 0, running: 0, queued: 0 }),
-    circuits: () => [],
-    store: createMemoryStore(),
-  })
-  expect(gauges.filter(({ aggregator }) => aggregator !== 'sum').map(({ name }) => name)).toEqual([
-    ...['transload_build_info', 'transload_circuit_open', 'transload_bookings'],
-  ])
 })
 
 test('whatever callers send, the number of series is bounded', async () => {

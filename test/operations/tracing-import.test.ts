@@ -12,12 +12,12 @@ import { startSandbox } from '../stand-in/stand-in.ts'
 
 const SDK = pathToFileURL(join(ROOT, 'test/operations/sdk.ts')).href
 
-test.each(['1', '2'])('an SDK that `node --import` loads traces %s worker(s)', async (WORKERS) => {
+test('an SDK that `node --import` loads traces the gateway', async () => {
   const folder = newFolder('tracing')
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const sandbox = await startSandbox({ credentials: { demo: 'demo-secret' } })
   onTestFinished(() => sandbox.close())
-  const env = { ...OWN, V2_BASE_URL: sandbox.url, STORE_URL: join(folder, 'test.db'), WORKERS }
+  const env = { ...OWN, V2_BASE_URL: sandbox.url, STORE_URL: join(folder, 'test.db') }
   const gateway = await serve(folder, { ...env, NODE_OPTIONS: `--import=${SDK}` })
   const traceId = '0af7651916cd43dd8448eb211c80319c'
   const traceparent = `00-${traceId}-b7ad6b7169203331-01`

@@ -242,15 +242,3 @@ test('a link is no file of a store, because SQLite keeps the log beside its targ
   expect(states.seen.at(-1)?.error?.message).toMatch(/link\.db is a symbolic link\. Set STORE_URL to the file/)
   await expectNoWrite(store)
 })
-
-test('a process that replaces another does not make a file anew', async () => {
-  path = join(folder, 'data', 'other.db')
-  const { store, states } = await open({ mustExist: true })
-  expect(store.ready()).toBe(false)
-  expect(existsSync(path)).toBe(false)
-  await expectNoWrite(store)
-  const ready = states.next(true)
-  await (await open()).store.close()
-  await ready
-  expect((await store.claim(newClaim())).won).toBe(true)
-})

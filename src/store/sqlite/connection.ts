@@ -25,8 +25,8 @@ export interface Connection {
   readonly db: DatabaseSync
   readonly session: Session
   readonly guard: FileGuard
-  /** Begins a transaction as soon as other processes release the lock. Returns true if it waited, as it has told `onWait`. */
-  begin(onWait: () => void): boolean
+  /** Begins a transaction as soon as other processes release the lock. */
+  begin(): void
   /** Commits, and returns the count of commits; undefined if nothing was written. */
   commit(): number | undefined
   /** Closes the connection, which rolls back an open transaction. */
@@ -35,10 +35,8 @@ export interface Connection {
 
 export interface ConnectionOptions {
   readonly path: string
-  /** The file that it must be; undefined for any. */
+  /** The file that it must be; undefined for any, which is made if it is not there. */
   readonly file: FileIdentity | undefined
-  /** True if the file must be there already. */
-  readonly mustExist: boolean
   /** The commits that the file must have; undefined for any. */
   readonly commits: number | undefined
   /** The number of pages that fit on the disk; 0 for no limit. */
@@ -48,10 +46,10 @@ export interface ConnectionOptions {
 }
 
 /** Opens the connection that writes, to a database of this program's version. */
-export function openConnection({ path, file, mustExist, commits, room, now }: ConnectionOptions): Connection {
+export function openConnection({ path, file, commits, room, now }: ConnectionOptions): Connection {
   makeFolder(dirname(path))
-  if (mustExist) checkIdentity(path, file)
-  const db = new DatabaseSync(mustExist ? existingDatabase(path) : path, { timeout: BUSY_TIMEOUT_MS })
+  if (file) checkIdentity(path, file)
+  const db = new DatabaseSync(file ? existingDatabase(path) : path, { timeout: BUSY_TIMEOUT_MS })
   try {
     db.exec(`PRAGMA cache_size = -${CACHE_KIB}; PRAGMA temp_store = MEMORY`)
     if (room > 0) db.exec(`PRAGMA max_page_count = ${room}`)
@@ -80,18 +78,15 @@ function connectionOf(db: DatabaseSync, session: Session, guard: FileGuard): Con
     db,
     session,
     guard,
-    begin(onWait) {
+    begin() {
       const until = performance.now() + BUSY_TIMEOUT_MS
-      let hasWaited = false
       for (;;) {
         try {
           begin.run()
-          return hasWaited
+          return
         } catch (error) {
           if (!isBusy(error) || performance.now() > until) throw error
         }
-        if (!hasWaited) onWait()
-        hasWaited = true
         // With jitter: in step with another process, this one could always come second.
         Atomics.wait(sleeper, 0, 0, LOCK_POLL_MS * (0.5 + Math.random()))
       }
@@ -294,10 +289,10 @@ function commitsIn(descriptor: number): number | undefined {
 const aheadOf = (one: number, other: number): number => (one - other) >>> 0
 
 /** Throws `FilesLost` unless a path leads to this file, or to any where no file is known yet. */
-function checkIdentity(path: string, expected: FileIdentity | undefined): void {
+function checkIdentity(path: string, expected: FileIdentity): void {
   const found = identityOf(path)
   if (!found) throw gone(path)
-  if (expected && !isSame(found, expected)) throw replaced(path)
+  if (!isSame(found, expected)) throw replaced(path)
 }
 
 const RESTORE = 'Stop the gateway, restore a backup without its -wal and -shm files, and start it again.'

@@ -28,13 +28,7 @@ const STEPS: ReadonlySet<string> = new Set(['prune', 'turnDay'])
  * Opens the embedded store, a file that several processes may share. Writes go to a thread that commits them in batches:
  * the event loop never waits for the disk. Reads are answered in this thread.
  */
-export async function openSqliteStore({
-  path,
-  onState,
-  room,
-  mustExist,
-  now = Date.now,
-}: SqliteOptions): Promise<Store> {
+export async function openSqliteStore({ path, onState, room, now = Date.now }: SqliteOptions): Promise<Store> {
   const file = resolve(path)
   const readiness = createReadiness(onState)
   let reader: ReturnType<typeof openReader> | undefined
@@ -45,7 +39,7 @@ export async function openSqliteStore({
     reader = undefined
   }
 
-  const writer = startWriter({ path: file, room, mustExist }, now, { onState: readiness.set, onLost: disconnect })
+  const writer = startWriter({ path: file, room }, now, { onState: readiness.set, onLost: disconnect })
 
   function read<T>(work: Work<T>): T {
     if (closed) throw new StoreDown('The store is closed.')

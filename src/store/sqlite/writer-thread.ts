@@ -42,16 +42,8 @@ let failures = 0
 let retry: NodeJS.Timeout | undefined
 
 function connect(): Connection {
-  const isKnown = identity !== undefined
-  const { path, room, now = Date.now(), mustExist = false } = data
-  const opened = openConnection({
-    path,
-    file: identity,
-    mustExist: mustExist || isKnown,
-    commits,
-    now,
-    room: room?.[0] ?? 0,
-  })
+  const { path, room, now = Date.now() } = data
+  const opened = openConnection({ path, file: identity, commits, now, room: room?.[0] ?? 0 })
   identity = opened.guard.identity
   return opened
 }
@@ -59,15 +51,12 @@ function connect(): Connection {
 /** One write of a batch is invalid, and the batch cannot be committed. */
 class InvalidWrite extends Error {}
 
-/**
- * Commits a batch in one transaction, with what `more` returns after a wait for another process. The files are looked at
- * before, and again before any write is acknowledged.
- */
-function commitBatch(calls: WriteCall[], more: () => readonly WriteCall[]): WriterReply {
+/** Commits a batch in one transaction. The files are looked at before, and again before any write is acknowledged. */
+function commitBatch(calls: readonly WriteCall[]): WriterReply {
   connection ??= connect()
   const { session, guard } = connection
   guard.check()
-  if (connection.begin(() => send({ waiting: true }))) calls.push(...more())
+  connection.begin()
   const results: WriteResult[] = calls.map(({ no, name, args, now }) => {
     try {
       return { no, result: session.run(workOf(name, args), now) }
@@ -82,15 +71,15 @@ function commitBatch(calls: WriteCall[], more: () => readonly WriteCall[]): Writ
 }
 
 /** Commits a batch; if one of its writes is invalid, commits each write by itself. */
-function commitAll(calls: WriteCall[], more: () => readonly WriteCall[]): void {
+function commitAll(calls: readonly WriteCall[]): void {
   try {
-    send(commitBatch(calls, more))
+    send(commitBatch(calls))
   } catch (error) {
     if (!(error instanceof InvalidWrite)) throw error
     connection?.db.exec('ROLLBACK')
     const [only, ...others] = calls
     if (only && others.length === 0) send({ results: [{ no: only.no, failed: error.message }] })
-    else for (const call of calls) commitAll([call], () => [])
+    else for (const call of calls) commitAll([call])
   }
 }
 
@@ -99,7 +88,7 @@ function serve(calls: readonly WriteCall[]): void {
     const batch = calls.slice(from, from + MAX_BATCH)
     try {
       if (lost) throw lost
-      commitAll(batch, arrived)
+      commitAll(batch)
       markUp()
       if (connection && writesSinceCheckpoint >= CHECKPOINT_WRITES) checkpoint(connection, 'PASSIVE')
     } catch (error) {
@@ -127,7 +116,7 @@ function probe(): void {
   try {
     connection ??= connect()
     connection.guard.check()
-    connection.begin(() => undefined)
+    connection.begin()
     connection.db.exec('UPDATE identity SET one = 1; COMMIT')
     lost = undefined
     markUp()
@@ -203,9 +192,9 @@ let steps: WriteCall[] = []
 let isClosing = false
 
 /** Takes every request that has arrived, and returns its writes: the slower the disk, the larger the batch. */
-function arrived(first?: string): WriteCall[] {
+function arrived(first: string): readonly WriteCall[] {
   const calls: WriteCall[] = []
-  for (let text = first ?? nextMessage(); text !== undefined; text = nextMessage()) {
+  for (let text: string | undefined = first; text !== undefined; text = nextMessage()) {
     const request: WriterRequest = JSON.parse(text)
     if ('close' in request) isClosing = true
     else {

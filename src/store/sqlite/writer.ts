@@ -39,8 +39,6 @@ export type WriterRequest =
 export type WriterReply =
   /** The results of one commit. */
   | { readonly results: readonly WriteResult[] }
-  /** Another process writes to the file: the writes that arrive until it has finished join those that wait. */
-  | { readonly waiting: true }
   | { readonly ready: true; readonly file: FileIdentity }
   | { readonly ready: false; readonly error: string; readonly kind: 'down' | 'too-new' | 'not-a-store' | 'lost' }
 
@@ -49,11 +47,6 @@ export interface WorkerData {
   readonly path: string
   /** The file that this process has opened before; undefined at the start. */
   readonly file?: FileIdentity | undefined
-  /**
-   * True for a process that replaces another: it does not create a file that is gone.
-   * @default false
-   */
-  readonly mustExist?: boolean | undefined
   /** The time of the store. */
   readonly now?: number
   /** For tests: the number of pages that fit on the disk; 0 for no limit. Read when a connection opens. */
@@ -100,8 +93,6 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
   let unsent: PendingWrite[] = []
   /** True while the unsent writes wait for others. */
   let isGathering = false
-  /** True while the worker waits for another process, and takes more writes into its commit. */
-  let isWaiting = false
   let opened = false
   let closed = false
   /** The file that was opened first; a worker that is started again may open no other. */
@@ -130,7 +121,6 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
   function receive(message: string): void {
     const reply: WriterReply = JSON.parse(message)
     if ('results' in reply) {
-      isWaiting = false
       for (const result of reply.results) {
         const place = result.no - firstNo
         const pending = sent[place]
@@ -143,9 +133,6 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
         else pending.resolve(result.result)
       }
       if (answered === sent.length) forgetSent()
-      gather()
-    } else if ('waiting' in reply) {
-      isWaiting = true
       gather()
     } else if (reply.ready) {
       opened = true
@@ -181,7 +168,6 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
     for (const write of [...sent, ...unsent]) write?.reject(new StoreDown(reason))
     forgetSent()
     unsent = []
-    isWaiting = false
     started.resolve()
     onState({ ready: false, error: new StoreDown(reason) })
   }
@@ -191,7 +177,7 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
    * its content, and so does a commit: writes that arrive one after the other, or during a commit, share both.
    */
   function gather(): void {
-    if (isGathering || unsent.length === 0 || (sent.length > 0 && !isWaiting)) return
+    if (isGathering || unsent.length === 0 || sent.length > 0) return
     isGathering = true
     afterGathering(unsent, flush)
   }
