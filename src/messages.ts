@@ -67,9 +67,9 @@ export const messages = {
   'booking-under-way': 'This booking is already in progress ({key}). Send it again in a few seconds to get the result.',
   'booking-under-way/approval':
     'The quote of this booking is being approved, and nothing was sent. Send the booking again in a few seconds.',
-  'shipment-changed': 'The shipment kept changing while it was updated. Send the update again.',
+  'shipment-changed': 'The shipment kept changing while it was updated. Send the same request again.',
   'shipment-changed/under-way':
-    'Other updates of this shipment are under way; nothing was sent. Send the update again.',
+    'Other requests for this shipment or quote are under way; nothing was sent. Send the same request again.',
   'body-too-large': 'The body is larger than {bytes} bytes. Send a smaller one.',
   'too-many-fields': 'The body has more than {fields} fields. Leave out unused ones.',
   'action-unknown': '{path} does not know this ActionName{name}. Send one of these: {names}.',

@@ -7,7 +7,7 @@ import { refusal } from '../service/failures.ts'
 import { type Sending, shipmentRead } from '../service/service.ts'
 import type { StoredShipment } from '../store/store.ts'
 import { scalarText } from '../text/json.ts'
-import { isPlainId, thingKey } from '../text/service-text.ts'
+import { isPlainId, isUuid, thingKey } from '../text/service-text.ts'
 import { namesIn, type Version1 } from './read-request.ts'
 import type { CallInHand, CallRooms } from './rooms.ts'
 import { idAt, isCanceled, NOT_FOUND, type Shipment, shipmentNamed, shipmentWithId } from './verify.ts'
@@ -103,7 +103,7 @@ export function lookFor(tenant: string, sending: Sending, rooms: LookRooms): Loo
         if (NO_SUCH_ID.has(reply.status)) return undefined
         throw refusal(reply)
       }
-      const seen = seenShipment(shipmentNamed(reply, value))
+      const seen = seenShipment(isUuid(value) ? shipmentWithId(reply, value) : shipmentNamed(reply, value))
       await noteSeen(tenant, seen, rooms, [value])
       return seen
     },

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { unwritableReason } from '../bookings/record.ts'
@@ -6,6 +7,7 @@ import { programVersion } from '../config/version.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import { createLog, endOfLog, logFormat } from '../observe/log.ts'
 import { loadEngine } from '../store/open.ts'
+import { type Store, StoreDown } from '../store/store.ts'
 import { listenFailure, reportFailure } from './failures.ts'
 import { keepStore, placeOf, refuseOldFolder } from './last-store.ts'
 import { modeOf, openConfiguredStore } from './open-store.ts'
@@ -50,21 +52,22 @@ export async function serve({ newStore = false }: ServeOptions = {}): Promise<ne
     }),
     import('../gateway.ts'),
   ])
-  const watching = keepStore(store, config, {
-    isMeant: newStore,
-    onUnwritable: (err) => log.warn({ err }, 'the file beside the emergency log cannot be written'),
-  }).catch(async (error: unknown) => {
+  // A store that does not answer yet is looked at once it does.
+  const isLate = !store.ready()
+  const look = () =>
+    keepStore(store, config, {
+      isMeant: newStore,
+      onUnwritable: (err) => log.warn({ err }, 'the file beside the emergency log cannot be written'),
+    })
+  const watching = (isLate ? untilAnswered(look) : look()).catch(async (error: unknown) => {
     await store.close()
     throw error
   })
-  // A store that does not answer yet is looked at once it does.
-  const isLate = !store.ready()
   if (!isLate) await watching
   else watching.catch((error: unknown) => process.exit(reportFailure(error)))
   const gateway = await openGateway(config, {
     catalog,
-    // No booking is claimed on a store that was not looked at.
-    store: isLate ? { ...store, claim: (wanted) => watching.then(() => store.claim(wanted)) } : store,
+    store: isLate ? untilLooked(store, watching) : store,
     log,
   }).catch(async (error: unknown) => {
     await store.close()
@@ -98,6 +101,38 @@ export async function serve({ newStore = false }: ServeOptions = {}): Promise<ne
   await endOfLog(log)
   // A request that the service has not answered yet would keep the process alive beyond the grace.
   process.exit(0)
+}
+
+/** Looks at a store that may go down again meanwhile. */
+async function untilAnswered<T>(look: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await look()
+    } catch (error) {
+      if (!(error instanceof StoreDown)) throw error
+      await delay(LOOK_AGAIN_MS, undefined, { ref: false })
+    }
+  }
+}
+
+const LOOK_AGAIN_MS = 100
+
+/** Returns a store that gives no lease before it was looked at: nothing is claimed, and no late work is written or forgotten. */
+function untilLooked(store: Store, looked: Promise<unknown>): Store {
+  let isLooked = false
+  looked.then(
+    () => {
+      isLooked = true
+    },
+    () => undefined,
+  )
+  return {
+    ...store,
+    async renewLease(...lease) {
+      if (!isLooked) throw new StoreDown('The store was not looked at yet.')
+      return store.renewLease(...lease)
+    },
+  }
 }
 
 /** A gateway that nobody has called by then is at rest. */

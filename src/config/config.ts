@@ -218,7 +218,7 @@ export const sections = {
     STORE_URL: storeAddress
       .prefault('sqlite:./data/transload.db')
       .describe(
-        'A path for the embedded store, `postgres://…` for several gateways (several servers are separated by commas), or `memory:` for tests (one process; everything is lost at its end); see [below](#address-of-the-store).',
+        'A path for the embedded store, `postgres://…` for several gateways, or `memory:` for tests (one process; everything is lost at its end); see [below](#address-of-the-store).',
       ),
     STORE_CONNECTIONS: wholeNumber(2, 1_000)
       .prefault('10')

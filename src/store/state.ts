@@ -10,7 +10,7 @@ export interface StoreState {
 export interface StoreOptions {
   /** Called when the readiness, or the reason for its lack, changes. */
   readonly onState?: (state: StoreState) => void
-  /** Called with a remark for the operator, such as a server that is not used and why. */
+  /** Called with a remark for the operator, such as a connection that is not verified. */
   readonly onNotice?: (notice: string) => void
   /**
    * The most connections of this process to PostgreSQL, besides one that stays open.

@@ -50,7 +50,13 @@ export function startCallers(urlOf: (nth: number) => string | Promise<string>) {
       const asking = Array.from({ length: CALLERS }, async () => {
         for (let next = again.pop(); next; next = again.pop()) {
           const [reference, id] = next
-          if ((await book(await urlOf(again.length), reference))?.id !== id) count += 1
+          let answer = await book(await urlOf(again.length), reference)
+          // A call that found no time or no store was not answered for good.
+          while (answer?.word !== 'Yes' && answer?.word !== 'Unknown') {
+            await pause(RETRY_PAUSE_MS)
+            answer = await book(await urlOf(again.length), reference)
+          }
+          if (answer.id !== id) count += 1
         }
       })
       await Promise.all(asking)

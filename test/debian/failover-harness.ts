@@ -6,6 +6,7 @@ import { countUp, type KillReport } from '../bookings/kill-harness.ts'
 import { newFolder } from '../command.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
 import { startCallers } from './booking-callers.ts'
+import { startMovingAddress } from './moving-address.ts'
 import { addressOf, startServer, startStandby } from './postgres-servers.ts'
 import { end } from './skew-harness.ts'
 
@@ -18,12 +19,20 @@ export interface FailoverOptions {
   readonly onFailover?: (times: FailoverTimes) => void
 }
 
-/** Seconds from the kill of a primary. */
+/**
+ * How a primary ends: `killed`, and the address leads to a standby that takes no writes for a moment; `cut` off from the address
+ * alone; or it `goes on`, and connections that are open still reach it.
+ */
+type Ending = 'killed' | 'cut' | 'goes on'
+const ENDINGS: readonly Ending[] = ['killed', 'goes on', 'cut', 'goes on']
+
+/** Seconds from the end of a primary. */
 export interface FailoverTimes {
+  readonly ending: Ending
   readonly promoted: number
-  /** Until all gateways were ready. */
+  /** Until all gateways were ready, and had left the old primary. */
   readonly ready: number
-  /** Until a booking that was asked for after the kill was accepted. */
+  /** Until a booking that was asked for after the promotion was accepted. */
   readonly booked: number
 }
 
@@ -42,8 +51,8 @@ const POLL_MS = 10
 const LACKING = 20
 
 /**
- * Lets callers book through two gateways over a primary that is killed again and again, whose standby is promoted, and counts
- * what the service and the store have at the end. Each killed primary becomes the next standby.
+ * Lets callers book through two gateways over one address that moves from a primary to its promoted standby, again and again, and
+ * counts what the service and the store have at the end. Each old primary becomes the next standby.
  */
 export async function failOverUnderLoad(options: FailoverOptions): Promise<FailoverReport> {
   const { failovers, standby: kind, onFailover } = options
@@ -52,7 +61,8 @@ export async function failOverUnderLoad(options: FailoverOptions): Promise<Failo
   sandbox.fail({ kind: 'delay', ms: SERVICE_TAKES_MS, times: 'always', on: { method: 'POST' } })
   let primary = await startServer()
   let standby = await startStandby(primary)
-  const storeUrl = addressOf(primary, standby)
+  const address = await startMovingAddress(primary.port)
+  const storeUrl = addressOf(address)
   const secure = async () => {
     if (kind !== 'synchronous') return
     await primary.set('synchronous_standby_names', '*')
@@ -83,21 +93,31 @@ export async function failOverUnderLoad(options: FailoverOptions): Promise<Failo
         const before = callers.acknowledged.size
         while (callers.acknowledged.size < before + LACKING) await pause(POLL_MS)
       }
-      const killedAt = performance.now()
-      const elapsed = () => (performance.now() - killedAt) / 1_000
-      await primary.kill()
-      const goneAt = performance.now()
+      const ending = ENDINGS[nth % ENDINGS.length] ?? 'killed'
+      const endedAt = performance.now()
+      const elapsed = () => (performance.now() - endedAt) / 1_000
+      if (ending === 'killed') {
+        await primary.kill()
+        address.moveTo(standby.port)
+      }
       await standby.promote()
+      if (ending !== 'killed') address.moveTo(standby.port)
+      if (ending === 'cut') address.cut(primary.port)
       const promoted = elapsed()
+      const promotedAt = performance.now()
       const [ready, booked] = await Promise.all([
-        Promise.all(gateways.map(({ url }) => untilReady(url))).then(elapsed),
         (async () => {
-          while (callers.latestAccepted() < goneAt) await pause(POLL_MS)
+          while (address.connectionsTo(primary.port) > 0) await pause(POLL_MS)
+          await Promise.all(gateways.map(({ url }) => untilReady(url)))
+          return elapsed()
+        })(),
+        (async () => {
+          while (callers.latestAccepted() < promotedAt) await pause(POLL_MS)
           return elapsed()
         })(),
       ])
-      times.push({ promoted, ready, booked })
-      onFailover?.({ promoted, ready, booked })
+      times.push({ ending, promoted, ready, booked })
+      onFailover?.({ ending, promoted, ready, booked })
       ;[primary, standby] = [standby, primary]
       if (nth + 1 < failovers) {
         await standby.follow(primary)
@@ -110,6 +130,7 @@ export async function failOverUnderLoad(options: FailoverOptions): Promise<Failo
     await sandbox.idle()
     return { references, ...(await countUp(sandbox, storeUrl, callers)), forgotten, times }
   } finally {
+    address.close()
     await Promise.allSettled([primary.remove(), standby.remove()])
     await sandbox.close()
     await rm(folder, { recursive: true, force: true })

@@ -192,7 +192,7 @@ async function newServer(settings: Readonly<Record<string, string>>): Promise<De
   return server
 }
 
-/** Returns the address of one server, or of several as libpq takes them. */
-export function addressOf(...servers: readonly Pick<DebianServer, 'port'>[]): string {
-  return `postgres://postgres@${servers.map(({ port }) => `127.0.0.1:${port}`).join(',')}/postgres`
+/** Returns the address of a server. */
+export function addressOf({ port }: Pick<DebianServer, 'port'>): string {
+  return `postgres://postgres@127.0.0.1:${port}/postgres`
 }

@@ -4,11 +4,11 @@ import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
 import { LockTimeout, StoreDown } from '../../src/store/store.ts'
 import { startGateway } from '../gateway.ts'
-import { book, update } from '../service/calls.ts'
+import { approve, book, quote, update } from '../service/calls.ts'
 
 test.each([
   ['a store that is down', new StoreDown('down'), 503, '5', /cannot reach its store/],
-  ['a lock that is not given', new LockTimeout('late'), 409, '5', /^Other updates of this shipment are under way/],
+  ['a lock that is not given', new LockTimeout('late'), 409, '5', /^Other requests .* are under way; nothing was sent/],
   ['a bug', new TypeError('a bug'), 500, null, /^(?!.*bug)/],
 ])('%s', async (_, error, status, retryAfter, message) => {
   const store = createMemoryStore()
@@ -17,4 +17,19 @@ test.each([
   const answer = await update(gateway)
   expect([answer.status, answer.headers.get('retry-after')]).toEqual([status, retryAfter])
   expect(answer.json).toEqual({ Message: expect.stringMatching(message), TransportationBooked: 'Unknown' })
+})
+
+test('a booking and an approval that get no lock were not sent, and are to be sent again', async () => {
+  const store = createMemoryStore()
+  let isFree = true
+  const exclusive: typeof store.exclusive = (key, waitMs, work) =>
+    isFree ? store.exclusive(key, waitMs, work) : Promise.reject(new LockTimeout('late'))
+  const gateway = await startGateway({ store: { ...store, exclusive } })
+  await quote(gateway)
+  await approve(gateway)
+  isFree = false
+  const Message =
+    'Other requests for this shipment or quote are under way; nothing was sent. Send the same request again.'
+  expect(await approve(gateway)).toMatchObject({ status: 409, json: { Message } })
+  expect(await book(gateway)).toMatchObject({ status: 409, json: { Message, TransportationBooked: 'No' } })
 })

@@ -2,7 +2,7 @@ import type { ClientConfig } from 'pg'
 import { parse, toClientConfig } from 'pg-connection-string'
 import { AddressError, messageOf } from './errors.ts'
 
-/** A server that `STORE_URL` names. */
+/** The server to which `STORE_URL` leads. */
 export interface Server {
   /** Its host and port, for messages. */
   readonly place: string
@@ -11,62 +11,30 @@ export interface Server {
 
 /** The address of a store on PostgreSQL. */
 interface PostgresAddress {
-  /** One or more. */
-  readonly servers: readonly [Server, ...Server[]]
+  readonly server: Server
   /** Remarks on the address for the operator. */
   readonly notices: readonly string[]
 }
 
-const DEFAULT_PORT = '5432'
-/** The scheme, the user with a password, the hosts, the database, and the parameters. */
-const FORM = /^(postgres(?:ql)?:\/\/)([^/?#]*@)?([^/?#@]*)([^?#]*)(?:\?([^#]*))?$/i
-/** The gateway writes, and so it always looks for a server that takes writes. */
-const WRITABLE = new Set(['read-write', 'primary'])
+const DEFAULT_PORT = 5432
+/** All before the parameters, the host and port in it, and the parameters. */
+const FORM = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#]*)[^?#]*)(?:\?([^#]*))?$/i
 
-/** Reads an address as libpq does: several hosts are separated by commas, in the authority or in the parameter `host`. */
+/** Reads an address as libpq does, but of one host. */
 export function readAddress(url: string): PostgresAddress {
-  const [, scheme = '', user = '', authority = '', path = '', query = ''] = FORM.exec(url) ?? []
-  if (scheme === '') throw new AddressError('is not a PostgreSQL address; write postgres://user:password@host/name')
+  const [, start, authority = '', query = ''] = FORM.exec(url) ?? []
+  if (start === undefined)
+    throw new AddressError('is not a PostgreSQL address; write postgres://user:password@host/name')
   const parameters = new URLSearchParams(query)
-  const session = parameters.get('target_session_attrs')
-  if (session !== null && !WRITABLE.has(session)) {
-    throw new AddressError(
-      `has target_session_attrs=${session}, and the gateway writes; write read-write, or leave it out`,
-    )
+  // A choice among servers would have to tell an old primary from its successor.
+  if (`${authority}${parameters.get('host') ?? ''}`.includes(',')) {
+    throw new AddressError('names several hosts; write one address that moves to the server that takes writes')
   }
-  const hosts = parameters.has('host') ? hostsOfParameters(parameters) : authority.split(',')
   const notices = checkTls(parameters)
-  for (const name of ['target_session_attrs', 'host', 'port', 'uselibpqcompat']) parameters.delete(name)
-
-  const [first, ...others] = hosts.map((host) => {
-    const rest = new URLSearchParams(parameters)
-    // A path of a socket cannot stand in the authority.
-    const isSocket = host.startsWith('/')
-    if (isSocket) rest.set('host', host)
-    const connectionString = `${scheme}${user}${isSocket ? 'localhost' : host}${path}${rest.size > 0 ? `?${rest}` : ''}`
-    if (!URL.canParse(connectionString) || (host === '' && hosts.length > 1)) {
-      throw new AddressError('is not a PostgreSQL address; write postgres://user:password@host:5432,other:5432/name')
-    }
-    return { place: placeOf(host), connection: connectionOf(connectionString) }
-  })
-  // `split` returns at least one part.
-  if (!first) throw new AddressError('names no host')
-  return { servers: [first, ...others], notices }
-}
-
-/** Pairs the parameters `host` and `port`; one port stands for all hosts. */
-function hostsOfParameters(parameters: URLSearchParams): readonly string[] {
-  const hosts = (parameters.get('host') ?? '').split(',')
-  const ports = (parameters.get('port') ?? DEFAULT_PORT).split(',')
-  if (ports.length > 1 && ports.length !== hosts.length) {
-    throw new AddressError(`has ${hosts.length} hosts and ${ports.length} ports; give one port, or one for each host`)
-  }
-  return hosts.map((host, index) => (host.startsWith('/') ? host : `${host}:${ports[index] ?? ports[0]}`))
-}
-
-const placeOf = (host: string): string => {
-  const name = decodeURIComponent(host)
-  return name.startsWith('/') || /:\d+$/.test(name) ? name : `${name}:${DEFAULT_PORT}`
+  parameters.delete('uselibpqcompat')
+  const connection = connectionOf(parameters.size > 0 ? `${start}?${parameters}` : start)
+  const { host = '', port = DEFAULT_PORT } = connection
+  return { server: { place: host.startsWith('/') ? host : `${host}:${port}`, connection }, notices }
 }
 
 /* Encryption */

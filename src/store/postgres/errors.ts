@@ -17,9 +17,6 @@ export class AddressError extends Error {
   }
 }
 
-/** The servers of `STORE_URL` answer, and the gateway can use none of them. */
-export class NoServer extends StoreDown {}
-
 /** Tells in which of its classes an error of the server is, by its SQLSTATE. */
 const hasCode = (codes: RegExp) => (error: unknown) =>
   error instanceof Error && 'code' in error && codes.test(String(error.code))
@@ -44,7 +41,6 @@ const isWrongAddress = hasCode(/^(?:28|3D)/)
 
 /** Tells if a retry of the first connection cannot help. */
 export function isPermanent(error: unknown): boolean {
-  if (error instanceof AggregateError) return error.errors.every(isPermanent)
   return error instanceof StoreTooNew || isWrongAddress(error)
 }
 

@@ -13,7 +13,7 @@ import { bind, type DatabaseRow, sql, type Work } from '../work.ts'
 import { readAddress } from './address.ts'
 import { createBatches } from './batches.ts'
 import { asStoreError, isInvalidWrite, isReadOnly } from './errors.ts'
-import { connectToPrimary, createPool, end } from './servers.ts'
+import { connectTo, createPool, end } from './server.ts'
 import { startSession, stepsOf } from './session.ts'
 
 /** The most connections of a gateway, besides its session. */
@@ -38,24 +38,20 @@ const SINGLE: ReadonlySet<string> = new Set(['takeLock', 'dropLock', 'endLease',
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
   const { url, onState, onNotice = () => undefined } = options
   const { connections = CONNECTIONS } = options
-  const { servers, notices } = readAddress(url)
+  const { server, notices } = readAddress(url)
   const readiness = createReadiness(onState)
   let closed = false
 
-  const { pool, use, leave } = createPool(servers[0], connections, (error) => session.leave(error))
+  const { pool, leave } = createPool(server, connections, (error) => session.leave(error))
   notices.forEach(onNotice)
 
   const session = startSession({
-    servers,
-    onUp(target) {
-      use(target)
-      readiness.set({ ready: true, server: target.server.place })
-    },
+    server,
+    onUp: () => readiness.set({ ready: true, server: server.place }),
     onDown(error) {
       readiness.set({ ready: false, error })
       leave()
     },
-    onNotice,
   })
 
   /** Runs queries; fails at once while the server is down, and converts errors for the contract. */
@@ -205,7 +201,7 @@ const TABLES = "SELECT tablename AS name FROM pg_catalog.pg_tables WHERE scheman
 export async function inspectPostgres(url: string): Promise<Inspection | undefined> {
   let client: pg.Client | undefined
   try {
-    client = (await connectToPrimary(readAddress(url).servers, undefined)).client
+    client = await connectTo(readAddress(url).server)
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
     const version = await stepsOf(client)
     if (version === 0) return undefined

@@ -4,34 +4,19 @@ import { backoffMs } from '../../tools/elapsed.ts'
 import { neededAfter, type SchemaStep, STEPS, tooNew, VERSION } from '../schema.ts'
 import { StoreTooNew } from '../store.ts'
 import type { Server } from './address.ts'
-import { asStoreError, isPermanent, NoServer } from './errors.ts'
-import {
-  Ambiguous,
-  type Answer,
-  chooseServer,
-  connectToPrimary,
-  end,
-  type Identity,
-  isSameServer,
-  look,
-  type Primary,
-  QUERY_TIMEOUT_MS,
-  SHORTCOMINGS,
-} from './servers.ts'
+import { asStoreError, isPermanent } from './errors.ts'
+import { askWritable, connectTo, end, QUERY_TIMEOUT_MS } from './server.ts'
 
-/** The interval of the session's test that the server answers. */
+/** The interval of the session's test that the server answers and takes writes. */
 const PING_EVERY_MS = 1_000
-/** The interval of looks at all servers on new connections. */
-const LOOK_EVERY_MS = 5_000
 /** The longest pause between two tries to connect: a standby that is promoted is used soon after. */
 const LONGEST_PAUSE_MS = 1_000
 
 /** The settings and callbacks of a session. */
 interface SessionOptions {
-  readonly servers: readonly Server[]
-  readonly onUp: (target: Answer<Primary>) => void
+  readonly server: Server
+  readonly onUp: () => void
   readonly onDown: (error: Error) => void
-  readonly onNotice: (notice: string) => void
 }
 
 /** The connection that stays open. */
@@ -40,21 +25,19 @@ export interface Session {
   readonly started: Promise<void>
   /** Returns the time by the server's clock, in milliseconds since 1970. */
   now(): number
-  /** Leaves the server, which cannot be used any more, and looks for another one. */
+  /** Leaves the server, which cannot be used any more, and connects again: the address may lead to another one by then. */
   leave(why: Error): void
   close(): Promise<void>
 }
 
 /**
- * Keeps one connection open as long as the store: it finds the server that takes writes, migrates the schema, and shows that the
- * server answers. It reconnects by itself.
+ * Keeps one connection open as long as the store: it migrates the schema, and shows that the server answers and takes writes. It
+ * reconnects by itself.
  */
-export function startSession({ servers, onUp, onDown, onNotice }: SessionOptions): Session {
+export function startSession({ server, onUp, onDown }: SessionOptions): Session {
   const started = Promise.withResolvers<void>()
   const closing = new AbortController()
   let leaveNow: (why: Error) => void = () => undefined
-  /** The identity of the server that was used last; one that was promoted before it is never used again. */
-  let newest: Identity | undefined
   let isStarted = false
   /** The server's clock less the monotonic one; until the server answers, that of this machine. */
   let clockOffsetMs = Date.now() - performance.now()
@@ -66,7 +49,7 @@ export function startSession({ servers, onUp, onDown, onNotice }: SessionOptions
 
   /** Runs one connection until it fails. */
   async function runConnection(): Promise<never> {
-    const { client, chosen, notices } = await connectToPrimary(servers, newest)
+    const client = await connectTo(server)
     const lost = Promise.withResolvers<never>()
     // The connection may break during another await, which then fails too.
     lost.promise.catch(() => undefined)
@@ -76,28 +59,21 @@ export function startSession({ servers, onUp, onDown, onNotice }: SessionOptions
     closing.signal.addEventListener('abort', onEnd)
     leaveNow = lost.reject
     const over = new AbortController()
-    /** One at a time: a server that hangs must not find a queue. */
-    async function repeat(everyMs: number, work: () => Promise<void>): Promise<void> {
-      for await (const _ of every(everyMs, undefined, { signal: over.signal })) await work()
-    }
     try {
       await migrate(client)
       const ping = async (): Promise<void> => {
         const sent = performance.now()
-        const { rows } = await client.query('SELECT transload.now_ms() AS now')
-        clockOffsetMs = Number(rows[0]?.now) - (sent + performance.now()) / 2
+        const now = await askWritable(client, server, 'transload.now_ms()')
+        clockOffsetMs = Number(now) - (sent + performance.now()) / 2
       }
       await ping()
-      const { identity } = chosen.role
-      if (newest && identity && newest.cluster !== identity.cluster) {
-        onNotice(`${chosen.server.place} is of another cluster than the server before: its data may be another's`)
-      }
-      newest = identity ?? newest
-      onUp(chosen)
-      notices.forEach(onNotice)
+      onUp()
       start()
-      repeat(PING_EVERY_MS, ping).catch(lost.reject)
-      repeat(LOOK_EVERY_MS, () => lookAround(chosen)).catch(lost.reject)
+      // One at a time: a server that hangs must not find a queue.
+      const pinging = async (): Promise<void> => {
+        for await (const _ of every(PING_EVERY_MS, undefined, { signal: over.signal })) await ping()
+      }
+      pinging().catch(lost.reject)
       return await lost.promise
     } finally {
       over.abort()
@@ -105,25 +81,6 @@ export function startSession({ servers, onUp, onDown, onNotice }: SessionOptions
       closing.signal.removeEventListener('abort', onEnd)
       end(client)
     }
-  }
-
-  /** Rejects if the server should not be used any more: it commits nothing, another one was promoted, or its name has moved. */
-  async function lookAround({ server, role: { identity } }: Answer<Primary>): Promise<void> {
-    const answers = await look(servers)
-    const role = answers.find((answer) => answer.server === server)?.role
-    // If it is down for new connections only, the session itself tells.
-    if (role && role.kind !== 'primary' && role.kind !== 'down') {
-      throw new NoServer(`${server.place} ${SHORTCOMINGS[role.kind]}.`)
-    }
-    let next: Answer<Primary> | undefined
-    try {
-      next = chooseServer(answers, newest).chosen
-    } catch (error) {
-      if (error instanceof Ambiguous) throw error
-    }
-    if (!next || isSameServer(next.role.identity, identity)) return
-    newest = next.role.identity ?? newest
-    throw new NoServer(`Another server is the primary by now: ${next.server.place}.`)
   }
 
   async function reconnect(): Promise<void> {

@@ -1,0 +1,50 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+/* One address of PostgreSQL that moves from server to server, as a virtual IP or a proxy does. */
+
+/** An address of this machine. */
+export interface MovingAddress {
+  readonly port: number
+  /** New connections go there; open ones stay where they are. */
+  moveTo(port: number): void
+  /** Breaks the connections to a server. */
+  cut(port: number): void
+  connectionsTo(port: number): number
+  close(): void
+}
+
+/** Starts an address that leads to a server. */
+export async function startMovingAddress(first: number): Promise<MovingAddress> {
+  let target = first
+  const open = new Map<Socket, number>()
+  const proxy = createServer((client) => {
+    const server = connect(target, '127.0.0.1')
+    open.set(client, target)
+    client.pipe(server).pipe(client)
+    // An end that breaks ends the other one.
+    for (const socket of [client, server]) socket.on('error', () => undefined)
+    client.on('close', () => {
+      open.delete(client)
+      server.destroy()
+    })
+    server.on('close', () => client.destroy())
+  })
+  await once(proxy.listen(0, '127.0.0.1'), 'listening')
+  const socketsTo = (port: number) => [...open].flatMap(([socket, other]) => (other === port ? [socket] : []))
+  return {
+    // A server that listens on a port has such an address.
+    port: (proxy.address() as AddressInfo).port,
+    moveTo(port) {
+      target = port
+    },
+    cut(port) {
+      for (const socket of socketsTo(port)) socket.destroy()
+    },
+    connectionsTo: (port) => socketsTo(port).length,
+    close() {
+      proxy.close()
+      for (const socket of open.keys()) socket.destroy()
+    },
+  }
+}
