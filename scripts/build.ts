@@ -15,7 +15,6 @@ const OUT = join(ROOT, 'dist/src')
 const PROGRAMS = {
   main: 'src/main.ts',
   'writer-thread': 'src/store/sqlite/writer-thread.ts',
-  'rehearsal-thread': 'src/rehearsal/rehearsal-thread.ts',
 }
 
 /** Packages that few gateways load, or that others must find as the same copy. The code of all others is included. */

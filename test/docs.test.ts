@@ -214,6 +214,5 @@ test('the example case passes', async () => {
   const folder = folderOf(modules)
   const [example = ''] = blocks('docs/writing-a-mapping.md', 'json')
   writeFileSync(join(folder, 'case.json'), example)
-  const { actions } = await loadMappings(folder)
-  expect(runCase(join(folder, 'case.json'), actions).failures).toEqual([])
+  expect(runCase(join(folder, 'case.json'), await loadMappings(folder)).failures).toEqual([])
 })

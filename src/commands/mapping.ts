@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { z } from 'zod'
 import { readBody } from '../body/read.ts'
 import { type DryRun, explainPlan, planFromNames } from '../calls/dry-run.ts'
 import { version1 } from '../calls/read-request.ts'
@@ -11,9 +10,12 @@ import { loadMappings } from '../config/mappings.ts'
 import { translationSettings } from '../config/translation-settings.ts'
 import { GatewayError } from '../errors.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
+import type { Catalog } from '../mapping/catalog.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
-import { explainReplyTranslation } from '../mapping/explain.ts'
+import type { Problem } from '../mapping/fields.ts'
 import { type Language, snippet } from '../pages/snippets.ts'
+import { type Case, caseSchema, type Outcome, outcomeOf } from '../rehearsal/case.ts'
+import { readRecord } from '../rehearsal/recording.ts'
 import { createService } from '../service/service.ts'
 import { openUpstream } from '../service/upstream.ts'
 import { suggestion } from '../text/nearest.ts'
@@ -110,9 +112,9 @@ export async function test(
   { json = false }: JsonOption,
 ): Promise<number> {
   const { LOOKUPS_FILE } = readConfig(withoutService())
-  const { actions } = await loadMappings(directory, LOOKUPS_FILE)
+  const catalog = await loadMappings(directory, LOOKUPS_FILE)
   const files = caseFilesIn(join(directory, 'cases'))
-  const results = files.map((file) => runCase(file, actions))
+  const results = files.map((file) => runCase(file, catalog))
   const failed = results.filter(({ failures }) => failures.length > 0)
   for (const { file, failures } of results) {
     if (json) printJson({ file, passed: failures.length === 0, failures })
@@ -122,25 +124,6 @@ export async function test(
   if (!json) print(`${results.length - failed.length} passed, ${failed.length} failed`)
   return failed.length > 0 ? EXIT_FAILED : 0
 }
-
-const fields = z.record(z.string(), z.unknown())
-
-/** A case file: a request and what the service gets, a reply of the service and what the caller gets, or both. */
-const caseSchema = z
-  .strictObject({
-    action: z.string(),
-    about: z.string().optional(),
-    request: fields.optional(),
-    sends: z.strictObject({ method: z.string(), path: z.string(), body: z.unknown().optional() }).optional(),
-    problems: z.array(z.string()).optional(),
-    unused: z.array(z.string()).optional(),
-    unknown: z.array(z.string()).optional(),
-    service: z.unknown().optional(),
-    replies: fields.optional(),
-  })
-  .refine(({ request, service }) => request !== undefined || service !== undefined, 'needs a request or a service')
-
-type Case = z.output<typeof caseSchema>
 
 interface CaseResult {
   readonly file: string
@@ -162,7 +145,7 @@ function caseFilesIn(folder: string): readonly string[] {
 }
 
 /** Runs a case file against the actions. */
-export function runCase(file: string, actions: ReadonlyMap<string, CompiledAction>): CaseResult {
+export function runCase(file: string, catalog: Catalog): CaseResult {
   const read = readJsonFile(file)
   if ('error' in read) return { file, failures: [read.error] }
   const parsed = caseSchema.safeParse(read.content)
@@ -174,47 +157,38 @@ export function runCase(file: string, actions: ReadonlyMap<string, CompiledActio
       ),
     }
   }
-  const compiled = actions.get(parsed.data.action)
-  if (compiled) return { file, failures: failuresOf(parsed.data, compiled) }
-  const { action } = parsed.data
-  return { file, failures: [`action: there is no action ${action}${suggestion(action, [...actions.keys()])}`] }
+  const call = readRecord(readFileSync(file, 'utf8').replace(/^\ufeff/, ''), file)
+  if (typeof call === 'string' || (!call.request && !call.target?.includes('?') && call.service === undefined))
+    return { file, failures: ['1:1: needs a request or a service'] }
+  const { action } = call
+  const { actions } = catalog
+  if (call.target === undefined && action !== undefined && !actions.has(action))
+    return { file, failures: [`action: there is no action ${action}${suggestion(action, [...actions.keys()])}`] }
+  const config = readConfig({ ...withoutService(), ...parsed.data.settings })
+  return { file, failures: failuresOf(parsed.data, outcomeOf(call, config, catalog)) }
 }
 
-function failuresOf(one: Case, compiled: CompiledAction): readonly string[] {
-  const config = readConfig(withoutService())
+/** Compares what a case expects with what comes of it. */
+function failuresOf(one: Case, { status, ...made }: Outcome): readonly string[] {
+  const isRefused = (one.status ?? 0) >= 400
+  if (status !== undefined) return difference('status', one.status ?? 200, status)
+  const problems = one.problems ?? (isRefused ? undefined : [])
   return [
-    ...(one.request === undefined ? [] : requestFailures(one, one.request, compiled, config)),
-    ...(one.service === undefined ? [] : replyFailures(one, compiled, config)),
+    ...difference('problems', problems, made.problems?.map((problem, i) => asExpected(problem, problems?.[i])) ?? []),
+    ...(made.sends ? difference('sends', one.sends, made.sends) : []),
+    ...(made.unused ? difference('unused', one.unused?.toSorted(), made.unused.toSorted()) : []),
+    ...(made.unknown ? difference('unknown', one.unknown, made.unknown) : []),
+    ...(made.missing && !one.missing ? [`replies: the reply lacks ${made.missing.join(', ')}`] : []),
+    ...difference('missing', one.missing, made.missing ?? []),
+    ...(made.replies ? difference('replies', one.replies, made.replies) : []),
   ]
 }
 
-function requestFailures(one: Case, request: object, compiled: CompiledAction, config: Config): readonly string[] {
-  const run = explained(compiled, readBody(Buffer.from(JSON.stringify(request)), undefined), config)
-  const { origin, prefix } = config.V2_BASE_URL
-  const path = run.request.url.slice(`${origin}${prefix}`.length)
-  const sent = { method: run.request.method, path, ...('body' in run.request && { body: run.request.body }) }
-  return [
-    ...difference(
-      'problems',
-      one.problems ?? [],
-      run.problems.map(({ field }) => field),
-    ),
-    ...(run.problems.length === 0 ? difference('sends', one.sends, sent) : []),
-    ...difference(
-      'unused',
-      one.unused,
-      run.unused.map(({ field }) => field),
-    ),
-    ...difference('unknown', one.unknown, run.unknown),
-  ]
-}
-
-function replyFailures(one: Case, compiled: CompiledAction, config: Config): readonly string[] {
-  const { reply, missing } = explainReplyTranslation(compiled, one.service, translationSettings(config), undefined)
-  return missing.length > 0
-    ? [`replies: the reply lacks ${missing.join(', ')}`]
-    : difference('replies', one.replies, reply)
-}
+/** Shows of a problem what a case expects of it: its field, and more where the case has it. */
+const asExpected = (problem: Problem, expected: string | object = ''): unknown =>
+  typeof expected === 'string'
+    ? problem.field
+    : Object.fromEntries(Object.entries(problem).filter(([key]) => key in expected))
 
 /** Compares values as JSON shows them; an absent expectation is met by anything. */
 function difference(key: string, expected: unknown, actual: unknown): readonly string[] {

@@ -1,55 +1,52 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { createWriteStream, existsSync, statSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { resolve } from 'node:path'
+import { finished } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
 import { createSendPlan } from '../calls/send.ts'
 import { type Config, readConfig } from '../config/config.ts'
-import { serviceAddress } from '../config/values.ts'
+import { GatewayError } from '../errors.ts'
 import { EXIT_FAILED, EXIT_SIGNALED } from '../exit-codes.ts'
+import { createMask, keptFields } from '../observe/record.ts'
+import { caseOf } from '../rehearsal/case.ts'
 import { compareCall, NotCompared, onlyAsks } from '../rehearsal/compare.ts'
-import { type Block, listFiles, type Reading } from '../rehearsal/recording.ts'
-import { noteCompared, placeOf, type Rehearsal } from '../rehearsal/rehearsal.ts'
+import { NotARecording, type Reading, readLines, readRecord } from '../rehearsal/recording.ts'
 import {
-  changesSince,
-  junitOf,
-  lookupsOf,
-  markdownOf,
-  pageOf,
-  type Report,
-  reportOf,
-  textOf,
-} from '../rehearsal/report.ts'
-import { rehearseAll } from '../rehearsal/run.ts'
+  learn,
+  noteCompared,
+  openRehearsal,
+  type Place,
+  type Rehearsal,
+  type Rehearsed,
+  rehearse as rehearseLine,
+} from '../rehearsal/rehearsal.ts'
+import { lookupsOf, pageOf, reportOf, textOf } from '../rehearsal/report.ts'
 import { createService, type Sending } from '../service/service.ts'
-import { openUpstream, type Upstream } from '../service/upstream.ts'
+import { openUpstream } from '../service/upstream.ts'
 import { loadEngine, openStore, pathOf } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import { createXref } from '../xref/xref.ts'
 import { chosenAccount } from './auth.ts'
 import { CommandFailed, namingFile, UsageError } from './failures.ts'
 import { engineOf, openConfiguredStore, withoutService } from './open-store.ts'
-import { clearStatus, count, print, printError, printJson, showStatus } from './output.ts'
+import { createProgress, print, printError, printJson } from './output.ts'
 import { forgettableSignal } from './process.ts'
 
 /** The options, as they were given. */
 interface RehearseOptions {
   readonly showValues?: boolean | undefined
   readonly json?: boolean | undefined
-  readonly markdown?: string | undefined
-  readonly junit?: string | undefined
   readonly html?: string | undefined
+  readonly keep?: number | undefined
   readonly lookups?: string | undefined
   readonly learn?: string | undefined
-  readonly baseline?: string | undefined
   readonly minPass?: string | undefined
   readonly ignore?: string | undefined
   readonly tenant?: string | undefined
   readonly against?: string | undefined
-  readonly nativePath: string
-  readonly actions?: string | undefined
-  readonly stage?: string | undefined
   readonly rate: string
-  readonly threads?: string | undefined
 }
 
 const STANDARD_INPUT = '-'
@@ -58,24 +55,17 @@ const HUNDRED = 100
 /** Rehearses recorded calls, and reports what would become of them. */
 export async function rehearse(operands: readonly string[], options: RehearseOptions): Promise<number> {
   const least = numberOf('--min-pass', options.minPass ?? '0', HUNDRED) / HUNDRED
-  const threads = options.threads === undefined ? undefined : Math.max(1, numberOf('--threads', options.threads, 256))
-  const before = options.baseline === undefined ? undefined : earlier(options.baseline)
-  const names = filesOf(operands)
-  const { html, markdown, junit, lookups, learn } = options
-  const own = [html, markdown, junit, lookups, learn].find(
-    (file) => file !== undefined && names.map((name) => resolve(name)).includes(resolve(file)),
-  )
-  if (own !== undefined) throw new UsageError(`${own} is a recording; it would be overwritten`)
+  const names = filesOf(operands, options)
   const ignored = options.ignore?.split(',').map((field) => field.trim()) ?? []
   const env = options.against === undefined ? withoutService() : process.env
-  const setup = {
+  const rehearsal = await openRehearsal({
     env: { ...env },
     showValues: options.showValues ?? false,
-    learns: options.learn !== undefined,
     ignored,
     tenant: options.tenant,
-  }
+  })
   const reading: Reading = { files: [], bytesRead: 0, isStopped: false }
+  if (options.keep !== undefined) return keep(names, options.keep, rehearsal, reading, options.showValues)
   const signal = forgettableSignal()
   let stopped: NodeJS.Signals | undefined
   void signal.promise.then((received) => {
@@ -84,52 +74,108 @@ export async function rehearse(operands: readonly string[], options: RehearseOpt
     // A read of a pipe that nobody writes to would never end.
     process.stdin.destroy()
   })
-  const against = options.against === undefined ? undefined : await openAgainst(readConfig(), options, ignored, reading)
-  const progress = showProgress(names, reading)
+  const against = options.against === undefined ? undefined : await openAgainst(readConfig(), options, ignored)
+  const learned = options.learn === undefined ? undefined : createWriteStream(options.learn, { mode: OWNER_ONLY })
+  for (const flag of HEAP_FLAGS) setFlagsFromString(flag)
+  const progress = createProgress('rehearsed', 'lines')
+  const shareRead = shareOf(names, reading)
   try {
-    const found = await rehearseAll({
-      setup,
-      names,
-      input: process.stdin,
-      reading,
-      learnFile: options.learn,
-      onLines: progress,
-      onBlock: against?.ask,
-      threads,
-    })
-    clearStatus()
-    const now = reportOf(found, reading.files, stopped !== undefined, new Date())
-    const report = before ? { ...now, changes: changesSince(before, now) } : now
-    if (options.lookups !== undefined) writeFileSync(options.lookups, lookupsOf(found), { mode: OWNER_ONLY })
-    write(report, options)
+    for await (const { before, lines } of recordedLines(names, reading)) {
+      const file = reading.files.at(-1)?.name ?? ''
+      for (const [i, text] of lines.entries()) {
+        if (reading.isStopped) break
+        if (text.trim() === '') continue
+        const place = { file, line: before + i + 1 }
+        const call = rehearseLine(rehearsal, text.trim(), place)
+        if (!call) continue
+        if (learned && !learned.write(learn(call))) await once(learned, 'drain')
+        await against?.ask(call, place, rehearsal)
+      }
+      progress.update(rehearsal.tally.lines, shareRead())
+      // Signals have their turn.
+      await new Promise(setImmediate)
+    }
+    progress.end()
+    if (learned) await finished(learned.end())
+    const report = reportOf(rehearsal, reading.files, stopped !== undefined, new Date())
+    if (options.lookups !== undefined) writeFileSync(options.lookups, lookupsOf(rehearsal), { mode: OWNER_ONLY })
+    if (options.html !== undefined) writeFileSync(options.html, pageOf(report))
+    if (options.json) printJson(report, 2)
+    else print(...textOf(report))
     if (stopped !== undefined) return EXIT_SIGNALED + constants.signals[stopped]
     if (report.calls.all === 0) printError('transload: no call of version 1 was found')
     const isEnough = (share: number | null) => share === null || share >= least
-    return report.calls.all > 0 && isEnough(report.share) && isEnough(report.equal) ? 0 : EXIT_FAILED
+    const isWhole = reading.files.every(({ fault }) => fault === undefined)
+    return report.calls.all > 0 && isWhole && isEnough(report.share) && isEnough(report.equal) ? 0 : EXIT_FAILED
   } finally {
     signal.forget()
-    clearStatus()
+    progress.end()
     await against?.close()
   }
 }
 
+/** Calls leave nothing behind that is worth a larger young generation; old objects are collected when they have grown by a third. */
+const HEAP_FLAGS = ['--semi-space-growth-factor=1', '--heap-growing-percent=30']
 /** They hold values of callers. */
 const OWNER_ONLY = 0o600
 
-function write(report: Report, { json, markdown, junit, html }: RehearseOptions): void {
-  if (markdown !== undefined) writeFileSync(markdown, markdownOf(report))
-  if (junit !== undefined) writeFileSync(junit, junitOf(report))
-  if (html !== undefined) writeFileSync(html, pageOf(report))
-  if (json) printJson(report, 2)
-  else print(...textOf(report))
+/** Reads lines; a file that is no recording is a failure of the command. */
+async function* recordedLines(names: readonly string[], reading: Reading) {
+  try {
+    yield* readLines(names, process.stdin, reading)
+  } catch (error) {
+    const name = reading.files.at(-1)?.name ?? ''
+    if (error instanceof NotARecording) throw new CommandFailed(`cannot read ${name}: it ${error.message}`)
+    throw namingFile(error, name)
+  }
 }
 
-function filesOf(operands: readonly string[]): readonly string[] {
-  try {
-    return listFiles(operands.length === 0 ? [STANDARD_INPUT] : operands)
-  } catch (error) {
-    throw namingFile(error, operands.find((operand) => operand !== STANDARD_INPUT && !existsSync(operand)) ?? '')
+/** Prints a line of a recording as a test case. */
+async function keep(
+  names: readonly string[],
+  wanted: number,
+  { config, catalog }: Rehearsal,
+  reading: Reading,
+  showValues = false,
+): Promise<number> {
+  if (names.length !== 1) throw new UsageError('--keep takes a line of one file')
+  const mask = showValues ? String : createMask(keptFields({ catalog, LOOKUPS_FILE: config.LOOKUPS_FILE }))
+  for await (const { before, lines } of recordedLines(names, reading)) {
+    const line = lines[wanted - before - 1]
+    if (line === undefined) continue
+    reading.isStopped = true
+    const file = names[0] ?? ''
+    const call = readRecord(line.trim(), file)
+    try {
+      const made =
+        typeof call === 'string' ? undefined : caseOf(call, `line ${wanted} of ${file}`, mask, config, catalog)
+      if (!made) throw new CommandFailed(`line ${wanted} of ${file} is no call of version 1`)
+      printJson(made, 2)
+      return 0
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      throw new CommandFailed(`line ${wanted} of ${file} cannot be kept: ${error.message}`)
+    }
   }
+  throw new CommandFailed(`${names[0]} has no line ${wanted}`)
+}
+
+/** Returns the files to read; none of them is written. */
+function filesOf(operands: readonly string[], { html, lookups, learn }: RehearseOptions): readonly string[] {
+  const names = operands.length === 0 ? [STANDARD_INPUT] : operands
+  for (const name of names) {
+    if (name === STANDARD_INPUT) continue
+    try {
+      if (statSync(name).isDirectory()) throw new CommandFailed(`cannot read ${name}: it is a folder; name its files`)
+    } catch (error) {
+      throw namingFile(error, name)
+    }
+  }
+  const own = [html, lookups, learn].find(
+    (file) => file !== undefined && names.map((name) => resolve(name)).includes(resolve(file)),
+  )
+  if (own !== undefined) throw new UsageError(`${own} is a recording; it would be overwritten`)
+  return names
 }
 
 function numberOf(option: string, text: string, most: number): number {
@@ -138,63 +184,24 @@ function numberOf(option: string, text: string, most: number): number {
   throw new UsageError(`${option} takes a number up to ${most}`)
 }
 
-function earlier(file: string): Report {
-  try {
-    const report: Partial<Report> | null = JSON.parse(readFileSync(file, 'utf8'))
-    // Only reports have all of these.
-    if (report?.version === 1 && report.problems && report.unknown && report.at) return report as Report
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw namingFile(error, file)
-  }
-  throw new CommandFailed(`cannot read ${file}: it is no report of transload rehearse --json`)
-}
-
-const BAR_CHARACTERS = 20
-const REDRAWN_EVERY_MS = 200
-
-/** Shows on a terminal how far the reading is, and how long the rest takes. */
-function showProgress(names: readonly string[], reading: Reading): (lines: number) => void {
-  const isKnown = !names.includes(STANDARD_INPUT)
-  const size = isKnown
-    ? names.reduce((sum, name) => sum + (statSync(name, { throwIfNoEntry: false })?.size ?? 0), 0)
-    : 0
-  const startedAt = performance.now()
-  let nextMs = 0
-  return (lines) => {
-    const elapsedMs = performance.now() - startedAt
-    if (elapsedMs < nextMs) return
-    nextMs = elapsedMs + REDRAWN_EVERY_MS
-    const said = `${count(lines)} lines, ${count(Math.round((lines * 1000) / elapsedMs))} per second`
-    if (size === 0) return showStatus(said)
-    const share = Math.min(1, reading.bytesRead / size)
-    const bar = '#'.repeat(Math.round(share * BAR_CHARACTERS)).padEnd(BAR_CHARACTERS, '-')
-    const seconds = Math.ceil((elapsedMs * (1 / share - 1)) / 1000)
-    showStatus(`[${bar}] ${Math.floor(share * HUNDRED)} %  ${said}, ${count(seconds)} s left`)
-  }
+/** Returns a function that tells the share of the files that was read; undefined for standard input. */
+function shareOf(names: readonly string[], reading: Reading): () => number | undefined {
+  const sizes = names.map((name) => (name === STANDARD_INPUT ? Number.NaN : statSync(name).size))
+  const size = sizes.reduce((sum, one) => sum + one, 0)
+  return () => (size > 0 ? Math.min(1, reading.bytesRead / size) : undefined)
 }
 
 /** The request id of every request to the service. */
 const REQUEST_ID = 'transload-rehearse'
-const NATIVE_PATH = /^\/$|^(\/[\w.-]+)+\/?$/
 const MOST_PER_SECOND = 1_000
 
 /** Asks the service what it answers to calls itself, and compares that with the translated answers. */
-async function openAgainst(config: Config, options: RehearseOptions, ignored: readonly string[], reading: Reading) {
-  const { nativePath, tenant, actions, against, stage } = options
+async function openAgainst(config: Config, options: RehearseOptions, ignored: readonly string[]) {
+  const { tenant, against } = options
   if (against !== 'service') throw new UsageError('--against takes service')
-  if (!NATIVE_PATH.test(nativePath)) {
-    throw new UsageError('--native-path takes / or a prefix of the legacy paths such as /quotes, or /v2')
-  }
-  const wanted = actions?.split(',').map((name) => name.trim())
   const account = await chosenAccount(config, tenant)
-  const named = serviceAddress.safeParse(stage).data
-  const isStage = named?.origin === account.address.origin && named.prefix === account.address.prefix
-  if (wanted && !isStage)
-    throw new UsageError(
-      '--actions needs --stage with the address of the service: calls may book, change and cancel there',
-    )
   const pauseMs = 1000 / Math.max(0.01, numberOf('--rate', options.rate, MOST_PER_SECOND))
-  const upstream: Upstream = openUpstream(config)
+  const upstream = openUpstream(config)
   const service = createService(config, upstream)
   const opened = account.open(upstream, account.scheme)
   const store = await storeOf(config)
@@ -207,7 +214,6 @@ async function openAgainst(config: Config, options: RehearseOptions, ignored: re
     service,
     upstream,
     send: createSendPlan({ service }),
-    nativePath: nativePath === '/' ? nativePath : nativePath.replace(/\/$/, ''),
     // Nothing is written into the cross-reference.
     xref: createXref({ ...store, put: async () => {} }, config.QUOTE_MEMORY),
     settings: account.settings,
@@ -216,35 +222,25 @@ async function openAgainst(config: Config, options: RehearseOptions, ignored: re
     ignored,
   }
   return {
-    async ask({ no, bytes }: Block, { tally, requestOf }: Rehearsal): Promise<void> {
-      for (const [line, text] of Buffer.from(bytes).toString('utf8').split('\n').entries()) {
-        if (reading.isStopped) return
-        const asked = requestOf(text)
-        if (!asked) continue
-        const { request, caller } = asked
-        const { action } = request.compiled
-        const place = placeOf(no, line)
-        const skip = (why: string) =>
-          noteCompared(
-            tally.tables.compared,
-            action.name,
-            { field: `(${why})`, verdict: 'noise', native: '', translated: '' },
-            place,
-            caller.name,
-          )
-        if (wanted ? !wanted.includes(action.name) : !onlyAsks(action)) {
-          skip('not sent')
-          continue
-        }
-        try {
-          for (const one of await compareCall(request, deps))
-            noteCompared(tally.tables.compared, action.name, one, place, caller.name)
-        } catch (error) {
-          if (!(error instanceof NotCompared)) throw error
-          skip(`not compared: ${error.message}`)
-        }
-        await sleep(pauseMs)
+    async ask({ plan: { request }, caller }: Rehearsed, place: Place, { tally }: Rehearsal): Promise<void> {
+      const { action } = request.compiled
+      const skip = (why: string) =>
+        noteCompared(
+          tally.compared,
+          action.name,
+          { field: `(${why})`, verdict: 'noise', native: '', translated: '' },
+          place,
+          caller.name,
+        )
+      if (!onlyAsks(action)) return skip('not sent')
+      try {
+        for (const one of await compareCall(request, deps))
+          noteCompared(tally.compared, action.name, one, place, caller.name)
+      } catch (error) {
+        if (!(error instanceof NotCompared)) throw error
+        skip(`not compared: ${error.message}`)
       }
+      await sleep(pauseMs)
     },
     async close(): Promise<void> {
       await upstream.close()

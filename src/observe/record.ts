@@ -61,7 +61,7 @@ export function openRecorder({
   /** Begins a file with a key of its own; one that is there already keeps its lines under another name. */
   function open(): void {
     bytes = 0
-    mask = RECORD_VALUES === 'plain' ? String : createMask(randomBytes(32), shown)
+    mask = RECORD_VALUES === 'plain' ? String : createMask(shown)
     try {
       makeFolder(dirname(path))
       if (statSync(path, { throwIfNoEntry: false })) renameSync(path, `${path}.1`)
@@ -95,7 +95,7 @@ export function openRecorder({
 }
 
 /** Replaces the value of a field by one of the same shape. */
-type Mask = (value: string, field: string) => string
+export type Mask = (value: string, field: string) => string
 
 /** Fields of answers that say nothing of a person. */
 const PLAIN_ANSWERS = ['Cost', 'TransportationBooked', 'Status']
@@ -103,7 +103,7 @@ const PLAIN_ANSWERS = ['Cost', 'TransportationBooked', 'Status']
 const LISTED = new Set(['equipmentType', 'state', 'year'])
 
 /** Decides what a mask leaves: fields with values of a list, and in texts that are searched, the words of lookup tables. */
-function keptFields({ catalog, LOOKUPS_FILE }: Pick<RecorderOptions, 'catalog' | 'LOOKUPS_FILE'>) {
+export function keptFields({ catalog, LOOKUPS_FILE }: Pick<RecorderOptions, 'catalog' | 'LOOKUPS_FILE'>) {
   const rows = [...catalog.actions.values()].flatMap(({ action }) => action.request)
   const sources = rows.flatMap((row) => (row.kind === 'lookup' ? row.sources : []))
   const whole = sources.flatMap(({ v1, by }) => (by === 'wholeValue' ? [v1] : []))
@@ -122,8 +122,9 @@ const HEX = '0123456789abcdef'
 /** A telephone number may have an extension, whose letters mean something. */
 const PHONE = /^(?=(?:\D*\d){7})(?:[^a-z]*[a-z]){0,4}[^a-z]*$/i
 
-/** Makes a mask. Equal values have equal masks, in any case of their letters: joins stay. */
-function createMask(key: Buffer, { whole, searched, words }: ReturnType<typeof keptFields>): Mask {
+/** Makes a mask with a key of its own. Equal values have equal masks, in any case of their letters: joins stay. */
+export function createMask({ whole, searched, words }: ReturnType<typeof keptFields>): Mask {
+  const key = randomBytes(32)
   const masked = (value: string): string => {
     if (isNotKnown(value)) return value
     const stream = createHash('shake256', { outputLength: value.length })
@@ -153,9 +154,22 @@ function createMask(key: Buffer, { whole, searched, words }: ReturnType<typeof k
   }
 }
 
-/** Makes the line of a call; `docs/migration.md` has its schema. */
+/** Writes the fields of a body again, with masked values. */
+export function maskedBody({ entries, format }: FlatBody, mask: Mask): string {
+  const values = entries.map(([name, value]) => [name, typeof value === 'string' ? mask(value, name) : value] as const)
+  if (format === 'form')
+    return String(
+      new URLSearchParams(
+        values.map(([name, value]): [string, string] => [name, typeof value === 'string' ? value : '']),
+      ),
+    )
+  // Written member by member: a name that was sent twice stays so.
+  return `{${values.map(([name, value]) => `${JSON.stringify(name)}:${typeof value === 'symbol' ? '{}' : JSON.stringify(value)}`).join(',')}}`
+}
+
+/** Makes the line of a call; `docs/writing-a-mapping.md` has its schema. */
 function lineOf(
-  { entries, format, text }: FlatBody,
+  body: FlatBody,
   reply: Recording['reply'],
   call: Call,
   incoming: IncomingMessage,
@@ -165,17 +179,7 @@ function lineOf(
   const { method, headers, httpVersion } = incoming
   const [path = ''] = (incoming.url ?? '').split('?', 1)
   const isPlain = mask === String
-  const values = entries.map(([name, value]) => [name, typeof value === 'string' ? mask(value, name) : value] as const)
-  const form = () =>
-    String(
-      new URLSearchParams(
-        values.map(([name, value]): [string, string] => [name, typeof value === 'string' ? value : '']),
-      ),
-    )
-  // Written member by member: a name that was sent twice stays so.
-  const json = () =>
-    `{${values.map(([name, value]) => `${JSON.stringify(name)}:${typeof value === 'symbol' ? '{}' : JSON.stringify(value)}`).join(',')}}`
-  const sent = isPlain ? text : format === 'json' ? json() : form()
+  const sent = isPlain ? body.text : maskedBody(body, mask)
   const type = headers['content-type']
   const key = headers['idempotency-key']
   const answer = reply === undefined ? undefined : answerOf(String(reply), mask)
@@ -190,9 +194,9 @@ function lineOf(
       ...(type !== undefined && { 'content-type': isPlain ? type : (type.split(';', 1)[0] ?? '') }),
       ...(typeof key === 'string' && { 'idempotency-key': mask(key, '') }),
     },
-    ...(method !== 'GET' && { body: sent }),
+    ...(method !== 'GET' && { request: sent }),
     status,
-    ...(answer !== undefined && { reply: answer }),
+    ...(answer !== undefined && { replies: answer }),
   }
 }
 

@@ -12,7 +12,7 @@ import { type Codec, Failed, LeftOut } from '../mapping/codec.ts'
 import type { Row, Settings } from '../mapping/row.ts'
 import { fieldsOf } from '../mapping/row-parts.ts'
 import { exchange, isSuccess, NoReply } from '../service/exchange.ts'
-import { type Sending, type Service, type ServiceRequest, serviceRequest, written } from '../service/service.ts'
+import { type Sending, type Service, type ServiceRequest, written } from '../service/service.ts'
 import type { Upstream } from '../service/upstream.ts'
 import { parseJson, scalarText } from '../text/json.ts'
 import type { Xref } from '../xref/xref.ts'
@@ -47,7 +47,6 @@ interface CompareDeps {
   readonly service: Service
   readonly upstream: Pick<Upstream, 'line'>
   readonly send: SendPlan
-  readonly nativePath: string
   readonly xref: Xref
   readonly settings: Settings
   readonly tenant: string
@@ -94,19 +93,13 @@ async function compareOnce(request: Version1, deps: CompareDeps): Promise<readon
   return compareAnswers([first, again], translated, comparisonsOf(action.reply), new Set([...numbers, ...deps.ignored]))
 }
 
-/** The native path of a service that reads version-1 bodies at its version-2 paths only. */
-const AT_VERSION_2_PATHS = '/v2'
 /** Refusals that say nothing about what the call asks. */
 const NO_VERDICT = new Set([401, 403, 405, 408, 425, 429])
 
 /** Sends a version-1 request to the service's own version-1 handling, as it is. */
-async function askNatively({ request, found }: Plan, { nativePath, upstream, sending }: CompareDeps): Promise<Answer> {
+async function askNatively({ request, found }: Plan, { upstream, sending }: CompareDeps): Promise<Answer> {
   const { action } = request.compiled
-  // Without a body, the version-2 paths cannot tell the versions apart.
-  if (nativePath === AT_VERSION_2_PATHS && (action.legacy.method !== 'POST' || action.service.method === 'GET')) {
-    throw new NotCompared('the native path reads version-1 bodies only, and this call has none')
-  }
-  const toService = nativeRequest(request, found.id, nativePath)
+  const toService = nativeRequest(request, found.id)
   const { method, path, headers, body } = written(toService)
   const { account, deadline, requestId } = sending()
   const authorization = await orNotCompared(account.authorization(deadline))
@@ -136,7 +129,7 @@ const NUMBER = 'ShipmentNumber'
  * Builds the request with which the service's own version-1 handling is asked: the documented fields as the caller sent
  * them. Names of a shipment become the service's id, because the cross-reference is the gateway's.
  */
-function nativeRequest({ compiled, fields }: Version1, id: string | undefined, nativePath: string): ServiceRequest {
+function nativeRequest({ compiled, fields }: Version1, id: string | undefined): ServiceRequest {
   const { action } = compiled
   const { actionNames, paths } = action.legacy
   const namesAnId = id !== undefined
@@ -149,11 +142,7 @@ function nativeRequest({ compiled, fields }: Version1, id: string | undefined, n
     body[name] = (isSynonym ? actionNames[0] : undefined) ?? value
   }
   if (namesAnId) body[NUMBER] = id
-  if (nativePath === AT_VERSION_2_PATHS) {
-    const { method, path } = serviceRequest(action, {}, id)
-    return { method, path, namesAnId, body }
-  }
-  const path = `${nativePath === '/' ? '' : nativePath}${paths[0] ?? ''}`
+  const path = paths[0] ?? ''
   return action.legacy.method === 'GET'
     ? { method: 'GET', path: `${path}?${new URLSearchParams(body)}`, namesAnId }
     : { method: 'POST', path, namesAnId, body }

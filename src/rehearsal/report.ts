@@ -3,63 +3,39 @@ import { errorTable } from '../errors.ts'
 import { fieldProblems, meantField } from '../mapping/fields.ts'
 import { fieldsOf, placesOf } from '../mapping/row-parts.ts'
 import { style } from '../pages/fixed.ts'
-import { grouped, shown, table } from '../pages/layout.ts'
-import { escapeControls } from '../text/service-text.ts'
+import { grouped, type Html, shown, table } from '../pages/layout.ts'
 import { masked } from './compare.ts'
 import type { RecordedFile } from './recording.ts'
-import { blockOf, lineOf, OTHERS, type Spot, type TableName } from './rehearsal.ts'
-import type { Found } from './run.ts'
-
-/** A place in a recording: the line of a file, or the entry of a HAR. */
-interface Place {
-  readonly file: string
-  readonly line: number
-}
+import { HIDDEN, OTHERS, type Place, type Rehearsal, type Spot, type Table } from './rehearsal.ts'
 
 /** The findings of a rehearsal, as `--json` prints them. */
-export type Report = ReturnType<typeof reportOf> & { readonly changes?: ReturnType<typeof changesSince> }
+export type Report = ReturnType<typeof reportOf>
 
-const HOUR_MS = 3_600_000
 const MOST_SHOWN = 1_000
 
 const sum = <Key extends string>(list: readonly Readonly<Record<Key, number>>[], key: Key): number =>
   list.reduce((all, one) => all + one[key], 0)
-const timeOf = (ms: number): string => new Date(ms).toISOString()
+
+/** Returns the rows of a table, most frequent first, with the texts that tell them apart by these names. */
+const rowsOf = <Part extends string>(table: Table, ...names: readonly Part[]) =>
+  [...table.values()]
+    .sort((one, other) => other.count - one.count)
+    .slice(0, MOST_SHOWN)
+    .map(({ parts, callers, ...spot }: Spot) => ({
+      // Each name has its text.
+      ...(Object.fromEntries(names.map((name, i) => [name, parts[i] ?? ''])) as Record<Part, string>),
+      ...spot,
+      /** Most frequent first. */
+      callers: [...callers].map(([caller, count]) => ({ caller, count })).sort((a, b) => b.count - a.count),
+    }))
 
 /** Makes the report of a run. */
-export function reportOf(found: Found, files: readonly RecordedFile[], stopped: boolean, now: Date) {
-  const { tally, peaks, blocks, rehearsal } = found
-  const { catalog, config, limits } = rehearsal
-  const place = (at: number): Place => {
-    const { file, linesBefore } = blocks[blockOf(at)] ?? { file: 0, linesBefore: 0 }
-    return { file: files[file]?.name ?? '', line: linesBefore + lineOf(at) + 1 }
-  }
-  const counted = ({ count, first, last, example, callers }: Spot) => ({
-    count,
-    first: place(first),
-    last: place(last),
-    example,
-    /** Most frequent first. */
-    callers: [...callers].map(([caller, times]) => ({ caller, count: times })).sort((a, b) => b.count - a.count),
-  })
-  /** Returns the rows of a table, most frequent first, with the parts of their keys by these names. */
-  const rows = <Part extends string>(name: TableName, ...parts: readonly Part[]) =>
-    [...tally.tables[name]]
-      .sort(([, one], [, other]) => other.count - one.count || one.first - other.first)
-      .slice(0, MOST_SHOWN)
-      .map(([key, spot]) => {
-        const values = key.split('\t')
-        const named = Object.fromEntries(parts.map((part, i) => [part, values[i] ?? '']))
-        return { ...(named as Record<Part, string>), ...counted(spot) }
-      })
-  const joined = (key: string) => {
-    const spot = tally.tables.joins.get(key)
-    return spot ? counted(spot) : null
-  }
+export function reportOf(rehearsal: Rehearsal, files: readonly RecordedFile[], stopped: boolean, now: Date) {
+  const { tally, catalog } = rehearsal
   const groups = [...tally.calls]
-    .map(([key, [pass, lossy, refused, unseen]]) => {
+    .map(([key, outcomes]) => {
       const [caller = '', action = '', path = ''] = key.split('\t')
-      return { caller, action, path, pass, lossy, refused, unseen }
+      return { caller, action, path, ...outcomes }
     })
     .sort((one, other) => other.refused - one.refused || other.pass + other.lossy - one.pass - one.lossy)
   const counts = {
@@ -69,9 +45,9 @@ export function reportOf(found: Found, files: readonly RecordedFile[], stopped: 
     unseen: sum(groups, 'unseen'),
   }
   const told = counts.pass + counts.lossy + counts.refused
-  const verdicts = rows('compared', 'action', 'field', 'verdict')
-  const compared = [...Map.groupBy(verdicts, ({ action, field }) => `${action}\t${field}`)].map(([key, all]) => {
-    const [action = '', field = ''] = key.split('\t')
+  const verdicts = rowsOf(tally.compared, 'action', 'field', 'verdict')
+  const compared = [...Map.groupBy(verdicts, ({ action, field }) => `${action}\t${field}`).values()].map((all) => {
+    const { action = '', field = '' } = all[0] ?? {}
     const of = (verdict: string) =>
       sum(
         all.filter((one) => one.verdict === verdict),
@@ -81,94 +57,48 @@ export function reportOf(found: Found, files: readonly RecordedFile[], stopped: 
     return { action, field, equal: of('equal'), differs: of('differs'), noise: of('noise'), examples }
   })
   const [equal, decided] = [sum(compared, 'equal'), sum(compared, 'equal') + sum(compared, 'differs')]
-  const busiest = [...peaks]
-    .map(([caller, { count, second }]) => ({
-      caller,
-      count,
-      at: timeOf(second * 1000),
-      limit: limits.get(caller)?.per_second ?? null,
-    }))
-    .sort((one, other) => other.count - one.count)
-  const valued = (name: 'vehicles' | 'states') => rows(name).map((one) => ({ name: one.example, ...one }))
   return {
     version: 1 as const,
     at: now.toISOString(),
     files,
     stopped,
     lines: tally.lines,
-    unreadable: rows('unreadable', 'why'),
+    unreadable: rowsOf(tally.unreadable, 'why'),
     calls: { all: told + counts.unseen, ...counts, other: tally.other },
     /** The share of calls that pass, also with a loss; null if none could be told. */
     share: told === 0 ? null : (counts.pass + counts.lossy) / told,
     groups,
-    problems: rows('problems', 'kind', 'action', 'field', 'code').map((one) => {
-      const [message, advice, paste] = describe(one, found)
+    problems: rowsOf(tally.problems, 'kind', 'action', 'field', 'code').map((one) => {
+      const [message, advice] = describe(one, rehearsal)
       const id = [one.kind, one.action, one.field, one.code].filter(Boolean).join(' ')
-      return { id, ...one, message, advice, ...(paste !== undefined && { paste }) }
+      return { id, ...one, message, advice }
     }),
-    unknown: rows('unknown', 'action', 'field').map(({ field, ...one }) => {
+    unknown: rowsOf(tally.unknown, 'action', 'field').map(({ field, ...one }) => {
       const means = meantField(field, catalog.actions.get(one.action)?.fields.names ?? [])
       // A name may itself hold a value, where a body was garbled.
       const name = /^[\w .[\]-]{1,64}$/.test(field) || field === OTHERS ? field : masked(field)
       return { name, ...one, ...(means !== undefined && { means }) }
     }),
-    unused: [...tally.sent]
-      .flatMap(([action, sent]) => {
-        const compiled = catalog.actions.get(action)
-        const all = [...(compiled?.action.request ?? []), ...(compiled?.action.remember ?? [])]
-        return (compiled?.fields.names ?? []).flatMap((name, slot) => {
-          const row = all.find((one) => fieldsOf(one).includes(name))
-          const count = sent[slot] ?? 0
-          return row?.kind === 'v1Only' && count > 0 ? [{ action, name, why: row.why, count }] : []
-        })
-      })
-      .sort((one, other) => other.count - one.count),
-    fallbacks: {
-      vehicle_types: valued('vehicles'),
-      states: valued('states'),
-      actions: rows('actions', 'path').map((one) => ({ name: one.example, ...one })),
-    },
-    habits: rows('habits', 'habit'),
-    load: {
-      hours: [...tally.hours]
-        .sort(([one], [other]) => one - other)
-        .map(([hour, count]) => ({ hour: timeOf(hour * HOUR_MS), count })),
-      peak: busiest.find(({ caller }) => caller === '') ?? null,
-      peaks: busiest.filter(({ caller }) => caller !== '').slice(0, MOST_SHOWN),
-      largestBody: tally.largestBody,
-      bodyLimit: config.BODY_LIMIT_BYTES,
-      largestReply: tally.largestReply,
-      inFlightLimit: config.MAX_IN_FLIGHT,
-    },
-    sameBookings: joined('same-booking'),
-    otherCase: joined('other-case'),
+    vehicleTypes: rowsOf(tally.vehicles),
+    actionNames: rowsOf(tally.actions, 'path'),
     /** The share of equal fields among those that are no noise; null if none was compared. */
     equal: decided === 0 ? null : equal / decided,
     compared,
   }
 }
 
-/** A problem in words, advice, and lines for a file or the environment. */
-type Described = readonly [message: string, advice: string, paste?: string]
-
 const CALLER = 'Tell the callers below: '
-const MAPPING = 'A mapping of your own can read'
 const NOTES: Readonly<Record<string, string>> = {
   lossy: 'loses a part',
   assumed: 'is read with an assumption',
   warning: 'has a doubtful value, which is sent on',
 }
 
+/** Says a problem in words, and what to do. No advice has a value of a caller: it would be masked, and wrong. */
 function describe(
-  {
-    kind,
-    action: name,
-    field,
-    code,
-    example,
-  }: Readonly<Record<'kind' | 'action' | 'field' | 'code' | 'example', string>>,
-  { rehearsal: { catalog, config } }: Found,
-): Described {
+  { kind, action: name, field, code }: Readonly<Record<'kind' | 'action' | 'field' | 'code', string>>,
+  { catalog, config }: Rehearsal,
+): readonly [message: string, advice: string] {
   const action = catalog.actions.get(name)?.action
   const row = [...(action?.request ?? []), ...(action?.remember ?? [])].find(
     (one) => fieldsOf(one).includes(field) || placesOf(one).includes(field),
@@ -176,82 +106,70 @@ function describe(
   const codec = row && 'codec' in row ? row.codec : undefined
   const key = kind === 'refused' || (code === 'assumed' && row && 'fallbacks' in row) ? code : kind
   switch (key) {
-    case 'action-unknown': {
-      const advice = 'Add it to LOOKUPS_FILE, or to "actions" of the tenant, with the action that it means:'
-      return ['ActionName is not known on this path', advice, JSON.stringify({ actions: { [example]: 'quote.get' } })]
-    }
-    case 'path-unknown': {
-      const path = field.replace(/\/+$/, '')
-      const end = path.lastIndexOf('/')
-      if (end <= 0 || !catalog.endpoints.has(path.slice(end).toLowerCase()))
-        return [`${field} is no path of version 1`, `${CALLER}no version-1 script has this name`]
-      const prefixes = [...config.LEGACY_BASE_PATHS, path.slice(0, end)].map((one) => one || '/')
-      return [`${field} is below a prefix that is not served`, 'Serve it:', `LEGACY_BASE_PATHS=${prefixes.join(',')}`]
-    }
-    case 'credential-wrong': {
-      const paste = { credentials: [{ id: example, secret_hash: '<transload tenants hash>' }] }
-      const advice = 'Add it to the credentials of its tenant in TENANTS_FILE:'
-      return ['no tenant has this client id', advice, JSON.stringify(paste)]
-    }
-    case 'body-too-large':
+    case 'action-unknown':
       return [
-        'the body is larger than BODY_LIMIT_BYTES',
-        'Allow it, or tell the callers below:',
-        `BODY_LIMIT_BYTES=${Number(example) || 1_048_576}`,
+        'ActionName is not known on this path',
+        'Add it to LOOKUPS_FILE (--lookups FILE writes it), or to "actions" of the tenant.',
       ]
-    case 'required': {
-      const advice = `${CALLER}${field} is missing. If it has another name there, a mapping of your own can read it (MAPPINGS_DIR).`
-      return [`${field} is required, or what stands for it`, advice]
+    case 'path-unknown': {
+      const end = field.lastIndexOf('/')
+      const prefix = field.slice(0, end)
+      if (end <= 0 || !catalog.endpoints.has(field.slice(end).toLowerCase()))
+        return [`${field} is no path of version 1`, `${CALLER}no version-1 script has this name.`]
+      const served = [...config.LEGACY_BASE_PATHS, prefix].map((one) => one || '/').join(',')
+      const advice = prefix.includes(HIDDEN) ? 'Add its prefix to LEGACY_BASE_PATHS.' : `LEGACY_BASE_PATHS=${served}`
+      return [`${field} is below a prefix that is not served`, advice]
     }
+    case 'credential-wrong':
+      return [
+        'no tenant has this client id',
+        'Add it to the credentials of its tenant in TENANTS_FILE, with the hash of transload tenants hash.',
+      ]
+    case 'body-too-large':
+      return ['the body is larger than BODY_LIMIT_BYTES', 'Set a larger one, or tell the callers below.']
+    case 'required':
+      return [
+        `${field} is required, or what stands for it`,
+        `${CALLER}${field} is missing. If it has another name there, a mapping of your own can read it (MAPPINGS_DIR).`,
+      ]
     case 'assumed': {
       const setting = row && 'fallbacks' in row ? row.fallbacks.find((one) => one.kind === 'setting') : undefined
       const named = setting?.kind === 'setting' ? setting.setting : field
-      const paste = JSON.stringify({ defaults: { [named]: named === 'transport_type' ? 'open' : 'car' } })
-      if (row?.kind === 'lookup') {
-        const advice =
-          'Add the values below to LOOKUPS_FILE (--lookups FILE writes it), or set what is assumed for the tenant:'
-        return [`${field} is assumed: the table ${row.table} knows no value that was sent`, advice, paste]
-      }
-      if (row && placesOf(row).includes(field)) {
-        const message = `${field} is assumed: no ${fieldsOf(row)[0]} was sent`
-        return [message, 'Set what is assumed for the tenant, if it is not this:', paste]
-      }
+      const defaults = `set "${named}" in "defaults" of the tenant.`
+      if (row?.kind === 'lookup')
+        return [
+          `${field} is assumed: the table ${row.table} knows no value that was sent`,
+          `Add the values below to LOOKUPS_FILE (--lookups FILE writes it), or ${defaults}`,
+        ]
+      if (row && placesOf(row).includes(field))
+        return [`${field} is assumed: no ${fieldsOf(row)[0]} was sent`, `If it is not this, ${defaults}`]
     }
   }
   if (kind === 'refused') {
     const titles: Readonly<Record<string, { readonly title: string } | undefined>> = errorTable
     const own: Readonly<Record<string, string | undefined>> = fieldProblems
-    const said = (Object.hasOwn(own, code) && own[code]) || titles[code]?.title || code
-    const message =
-      field === ''
-        ? (titles[code]?.title ?? code)
-        : `${field} ${Object.hasOwn(own, code) ? said : (codec?.problem ?? said)}`
-    return [message, `${CALLER}${message}. ${MAPPING} other values (MAPPINGS_DIR).`]
+    const title = titles[code]?.title ?? code
+    const said = Object.hasOwn(own, code) ? own[code] : (codec?.problem ?? title)
+    const message = field === '' ? title : `${field} ${said}`
+    return [message, `${CALLER}${message}. A mapping of your own can read other values (MAPPINGS_DIR).`]
   }
   const advice =
-    kind === 'warning' ? `${CALLER}the value of ${field} is unusual` : 'Nothing, if the service does not need it.'
+    kind === 'warning' ? `${CALLER}the value of ${field} is unusual.` : 'Nothing, if the service does not need it.'
   return [`${field} ${NOTES[kind] ?? kind}${codec ? `: ${codec.summary}` : ''}`, advice]
 }
 
-/** Compares a report with an earlier one. */
-export function changesSince(before: Report, now: Report) {
-  const idsOf = ({ problems, unknown }: Report) =>
-    new Set([...problems.map(({ id }) => id), ...unknown.map(({ action, name }) => `unknown ${action} ${name}`)])
-  const [old, own] = [idsOf(before), idsOf(now)]
-  return { since: before.at, share: before.share, appeared: [...own.difference(old)], gone: [...old.difference(own)] }
-}
-
 /** Returns the values that no table knows as a `LOOKUPS_FILE`, most frequent first; each means what is assumed today. */
-export function lookupsOf({ tally, rehearsal: { config, catalog } }: Found): string {
-  const keys = (name: 'vehicles' | 'actions') =>
-    [...tally.tables[name]]
-      .sort(([, one], [, other]) => other.count - one.count)
-      .flatMap(([key]) => (key === OTHERS ? [] : [key.split('\t')]))
-  const actions = keys('actions').map(([path = '', name = '']) => [
+export function lookupsOf({ tally, config, catalog }: Rehearsal): string {
+  const partsOf = (table: Table) =>
+    [...table.values()]
+      .filter(({ parts }) => parts[0] !== OTHERS)
+      .sort((one, other) => other.count - one.count)
+      .map(({ parts }) => parts)
+  const actions = partsOf(tally.actions).map(([path = '', name = '']) => [
     name,
     catalog.endpoints.get(path.toLowerCase())?.actions[0]?.action.name ?? '',
   ])
-  const types = keys('vehicles').map(([value]) => [value, config.DEFAULT_VEHICLE_TYPE])
+  const types = partsOf(tally.vehicles).map(([value]) => [value, config.DEFAULT_VEHICLE_TYPE])
   const lookups = { vehicle_types: Object.fromEntries(types), actions: Object.fromEntries(actions) }
   return `${JSON.stringify(lookups, null, 2)}\n`
 }
@@ -271,7 +189,6 @@ interface Section {
 /** The headings of columns that are not named as their members. */
 const HEADINGS: Readonly<Record<string, string>> = {
   count: 'calls',
-  fact: '',
   fault: '',
   lossy: 'with loss',
   unseen: 'not told',
@@ -293,53 +210,28 @@ function cellOf(value: unknown): string {
   return typeof value === 'object' && value !== null ? at(value as Place) : String(value ?? '')
 }
 
-/** Lays a report out for people: the same sections as text, as Markdown and as a page. */
-function sectionsOf({ load, changes, fallbacks, ...report }: Report): readonly Section[] {
-  const { peak, peaks } = load
-  const facts = [
-    peak && [
-      'most calls in a second',
-      `${grouped(peak.count)} at ${peak.at}; ${grouped(load.inFlightLimit)} may be under way (MAX_IN_FLIGHT)`,
-    ],
-    ...peaks.map(({ caller, count, limit }) =>
-      limit !== null && count > limit
-        ? [`most calls in a second of ${caller}`, `${grouped(count)}, and its limit is ${limit} (per_second)`]
-        : null,
-    ),
-    ['largest body', `${grouped(load.largestBody)} bytes; BODY_LIMIT_BYTES is ${grouped(load.bodyLimit)}`],
-    load.largestReply > 0 ? ['largest reply', `${grouped(load.largestReply)} bytes`] : null,
-    ...(['sameBookings', 'otherCase'] as const).map((key) => {
-      const found = report[key]
-      return found && [JOINED[key], `${grouped(found.count)}; the first at ${at(found.first)}`]
-    }),
-  ].flatMap((fact) => (fact ? [{ fact: fact[0], '': fact[1] }] : []))
-  const changed = [
-    ...(changes?.appeared.map((id) => ({ '': 'new', problem: id })) ?? []),
-    ...(changes?.gone.map((id) => ({ '': 'gone', problem: id })) ?? []),
-  ]
-  const problems = report.problems.map(({ action, message, advice, paste, ...one }) => ({
+const PROBLEM_COLUMNS = 'kind count message example first last callers advice'
+
+/** Lays a report out for people, refusals first: the same sections as text and as a page. */
+function sectionsOf(report: Report): readonly Section[] {
+  const problems = report.problems.map(({ action, message, ...one }) => ({
     ...one,
     message: action ? `${action}: ${message}` : message,
-    advice: paste === undefined ? advice : `${advice} ${paste}`,
   }))
   const parts: readonly (readonly [
     title: string,
     list: readonly Readonly<Record<string, unknown>>[],
     columns: string,
   ])[] = [
-    ['Files', report.files.map(({ name, ...file }) => ({ file: name, ...file })), 'file format fault'],
-    ['Lines that are no calls', report.unreadable, 'why count first'],
-    [`Since ${changes?.since} (${shareText(changes?.share ?? null)})`, changed, ' problem'],
+    ['Refusals', problems.filter(({ kind }) => kind === 'refused'), PROBLEM_COLUMNS],
+    ['Losses and assumptions', problems.filter(({ kind }) => kind !== 'refused'), PROBLEM_COLUMNS],
     ['Calls', report.groups, 'caller action path pass lossy refused unseen'],
-    [PROBLEMS, problems, 'kind count message example first last callers advice'],
     ['Unknown fields', report.unknown, 'action name count first means'],
-    ['Unused fields', report.unused, 'action name count why'],
-    ['Vehicle types that no table knows', fallbacks.vehicle_types, 'name count first'],
-    ['States that are none', fallbacks.states, 'name count first'],
-    ['ActionNames that are not known', fallbacks.actions, 'name count first'],
-    ['Habits', report.habits, 'count habit first callers'],
-    ['Load', facts, 'fact '],
+    ['Vehicle types that no table knows', report.vehicleTypes, 'example count first'],
+    ['ActionNames that are not known', report.actionNames, 'example count first'],
     ['Compared replies', report.compared, 'action field equal differs noise examples'],
+    ['Lines that are no calls', report.unreadable, 'why count first'],
+    ['Files', report.files.map(({ name, ...file }) => ({ file: name, ...file })), 'file format fault'],
   ]
   return parts.flatMap(([title, list, columns]) => {
     const keys = columns.split(' ')
@@ -347,12 +239,6 @@ function sectionsOf({ load, changes, fallbacks, ...report }: Report): readonly S
     const rows = list.map((one) => keys.map((key) => cellOf(one[key])))
     return rows.length > 0 ? [{ title, head, rows }] : []
   })
-}
-
-const PROBLEMS = 'Problems'
-const JOINED = {
-  sameBookings: 'bookings without a reference that would count as one, within DEDUPE_WINDOW',
-  otherCase: 'bookings whose reference has another case than their quote',
 }
 
 /** Says in a sentence what a report comes to. */
@@ -372,99 +258,73 @@ export function textOf(report: Report): readonly string[] {
     const few = rows.slice(0, ROWS_SHOWN)
     const rest = rows.length > few.length ? [`  … and ${rows.length - few.length} more (--json has all)`] : []
     const widths = head.map((_, i) => Math.max(...[head, ...few].map((cells) => cells[i]?.length ?? 0)))
-    const lines =
-      title === PROBLEMS
-        ? few.flatMap(([kind, count, problem, example, first, last, callers, advice]) => [
-            `${count} × ${kind}  ${problem}`,
-            `    ${example && `such as ${example}; `}${first} to ${last}${callers && `; ${callers}`}`,
-            `    ${advice}`,
-          ])
-        : [...(head.some(Boolean) ? [head] : []), ...few].map((cells) =>
-            cells
-              .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-              .join('  ')
-              .trimEnd(),
-          )
+    const lines = head.includes('what to do')
+      ? few.flatMap(([kind, count, problem, example, first, last, callers, advice]) => [
+          `${count} × ${kind}  ${problem}`,
+          `    ${example && `such as ${example}; `}${first} to ${last}${callers && `; ${callers}`}`,
+          `    ${advice}`,
+        ])
+      : [head, ...few].map((cells) =>
+          cells
+            .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+            .join('  ')
+            .trimEnd(),
+        )
     return ['', title, ...lines.map((line) => `  ${line}`), ...rest]
   })
   return [verdictOf(report), ...sections]
 }
 
-/** Writes a report as Markdown. */
-export function markdownOf(report: Report): string {
-  const cell = (text: string) => escapeControls(text).replace(/[\\`*_[\]<>|#]/g, '\\$&')
-  const row = (cells: readonly string[]) => `| ${cells.map(cell).join(' | ')} |`
-  const tables = sectionsOf(report).map(({ title, head, rows }) =>
-    [`## ${cell(title)}`, '', row(head), row(head).replace(/[^|]+/g, '---'), ...rows.map(row), ''].join('\n'),
-  )
-  return ['# Rehearsal', '', cell(verdictOf(report)), '', ...tables].join('\n')
-}
-
-const xml = (text: string): string =>
-  text
-    .toWellFormed()
-    .replace(/[^\t\n\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '?')
-    .replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
-
-/** Writes a report as JUnit: a test for each group of calls, which fails if some are refused, and one for each problem. */
-export function junitOf({ groups, problems }: Report): string {
-  const cases = [
-    ...groups.map(({ caller, action, path, refused }) => [
-      [caller, action, path].join(' '),
-      refused > 0 ? `${refused} would be refused` : '',
-    ]),
-    ...problems.map(({ id, kind, count, message, first, advice, paste = '' }) => [
-      id,
-      kind === 'refused' ? `${count} × ${message}, first at ${at(first)}. ${advice} ${paste}` : '',
-    ]),
-  ]
-  const lines = cases.map(
-    ([name = '', failure = '']) =>
-      `<testcase classname="rehearsal" name="${xml(name)}">${failure && `<failure message="${xml(failure)}"/>`}</testcase>\n`,
-  )
-  const failed = cases.filter(([, failure]) => failure !== '').length
-  return `<?xml version="1.0" encoding="UTF-8"?>
-<testsuite name="transload rehearse" tests="${cases.length}" failures="${failed}">
-${lines.join('')}</testsuite>
-`
-}
-
-/** Writes a report as one page that needs nothing else. */
+/** Writes a report as one page that needs nothing else: refusals first, then what becomes of each caller's calls. */
 export function pageOf(report: Report): string {
-  const tables = sectionsOf(report).map(
-    ({ title, head, rows }) =>
-      html`<h2>${shown(title)}</h2>${table(
-        shown(title),
-        head.map((name, i) => ({ title: name, cell: (row: readonly string[]) => shown(row[i] ?? '') })),
-        rows,
-      )}`,
-  )
-  const refused = [...Map.groupBy(report.groups, ({ caller }) => caller)]
-    .map(([name, own]) => ({ name, count: sum(own, 'refused') }))
-    .filter(({ count }) => count > 0)
-    .sort((one, other) => other.count - one.count)
-  const hours = report.load.hours.map(({ hour, count }) => ({ name: hour.slice(0, 'yyyy-mm-ddThh'.length), count }))
+  const [refusals, ...others] = sectionsOf(report).map(({ title, head, rows }) => ({
+    title,
+    content: html`<h2>${title}</h2>${table(
+      title,
+      head.map((name, i) => ({ title: name, cell: (row: readonly string[]) => shown(row[i] ?? '') })),
+      rows,
+    )}`,
+  }))
+  const isRefused = refusals?.title === 'Refusals'
   return `${html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"><title>Rehearsal – Transload</title><style>${raw(style.body)}</style></head>
 <body><main><h1>Rehearsal</h1><p>${shown(verdictOf(report))}</p>
-${picture('Calls by hour', 'good', hours)}
-${picture('Problems by caller: calls that would be refused', 'bad', refused)}
-${tables}
+${isRefused ? refusals.content : ''}
+${outcomesByCaller(report)}
+${[...(isRefused ? [] : [refusals]), ...others].map((one) => one?.content)}
 </main></body></html>
 `}`
 }
 
-const MOST_BARS = 500
+const MOST_BARS = 30
+const KINDS = [
+  ['refused', 'bad', 'refused'],
+  ['lossy', 'warn', 'with a loss or an assumption'],
+  ['pass', 'good', 'pass'],
+] as const
 
-function picture(title: string, kind: string, all: readonly { readonly name: string; readonly count: number }[]) {
-  const bars = all.slice(0, MOST_BARS)
-  const most = Math.max(1, ...bars.map(({ count }) => count))
-  const drawn = bars.map(({ name, count }, i) => {
-    const height = (100 * count) / most
-    return html`<rect class="${kind}" fill="var(--${kind})" x="${i}" y="${100 - height}" width="0.8" height="${height}"><title>${shown(name)}: ${grouped(count)}</title></rect>`
+/** Draws a bar for each caller, most refusals first: the share of its calls that is refused, that loses something, that passes. */
+function outcomesByCaller({ groups }: Report): Html {
+  const callers = [...Map.groupBy(groups, ({ caller }) => caller)]
+    .map(([name, own]) => ({
+      name,
+      refused: sum(own, 'refused'),
+      lossy: sum(own, 'lossy'),
+      pass: sum(own, 'pass'),
+    }))
+    .filter(({ refused, lossy, pass }) => refused + lossy + pass > 0)
+    .sort((one, other) => other.refused - one.refused || other.lossy - one.lossy)
+    .slice(0, MOST_BARS)
+  const bars = callers.map((one) => {
+    const all = one.refused + one.lossy + one.pass
+    let x = 0
+    const parts = KINDS.map(([key, color, words]) => {
+      const width = (100 * one[key]) / all
+      x += width
+      return html`<rect fill="var(--${color})" x="${x - width}" width="${width}" height="10"><title>${grouped(one[key])} ${words}</title></rect>`
+    })
+    const said = `${grouped(one.refused)} of ${grouped(all)} refused`
+    return html`<p>${shown(one.name)}: ${said}<svg viewBox="0 0 100 10" width="100%" height="14" preserveAspectRatio="none" role="img" aria-label="${said}">${parts}</svg></p>`
   })
-  const ends = [...new Set([bars[0]?.name, bars.at(-1)?.name])].join(' to ')
-  return bars.length === 0
-    ? ''
-    : html`<figure><figcaption>${title}: ${shown(ends)}; the highest is ${grouped(most)}</figcaption><svg viewBox="0 0 ${bars.length} 100" width="100%" height="160" preserveAspectRatio="none" role="img" aria-label="${title}">${drawn}</svg></figure>`
+  return html`<h2>Outcomes by caller</h2><p>${KINDS.map(([, color, words]) => html`<svg aria-hidden="true" width="10" height="10"><rect fill="var(--${color})" width="10" height="10"/></svg> ${words} `)}</p>${bars}`
 }
