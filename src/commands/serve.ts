@@ -62,7 +62,6 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger, newStor
   const [store, { openGateway }] = await Promise.all([
     openConfiguredStore(openStore, {
       mustExist: isReplacement,
-      connections: config.STORE_CONNECTIONS,
       onState: ({ ready, error, server }) =>
         ready ? log.info({ server }, 'store ready') : log.error({ err: error }, 'store not ready'),
       onNotice: (notice) => log.warn({ notice }, 'notice of the store'),
