@@ -59,7 +59,6 @@ const families: Readonly<Record<string, string>> = {
   migration: 'Reports who still uses version 1, and what keeps them.',
   tenants: 'Adds, removes, imports, checks and lists tenants.',
   mapping: 'Tests mapping modules.',
-  auth: 'Tries both ways to authenticate at the service.',
   certify: 'Checks that the service is what the gateway takes it for.',
 }
 
@@ -89,7 +88,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       'Checks the configuration, the lookups, the mappings and the tenants file, tries the store, and prints what is in effect without secrets; starts nothing.',
     options: [
       option('--all', 'Prints all variables, also those that are not set.'),
-      option('--connect', 'Tries the service, with each credential of the gateway.'),
+      option('--connect', 'Tries each credential of the gateway at the service, with Basic and with a token.'),
       json(),
     ],
     examples: ['V2_BASE_URL=https://service.example.com transload check --json'],
@@ -384,11 +383,6 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     notes: ['DIR is MAPPINGS_DIR by default, or else the folder mappings.'],
     examples: ['transload mapping test my-mappings'],
     load: async () => (await import('./commands/mapping.ts')).test,
-  },
-  'auth rehearse': {
-    about: 'Tries both ways to authenticate at the service, for every tenant.',
-    examples: ['V2_CLIENT_ID=acme V2_CLIENT_SECRET=… V2_BASE_URL=https://service.example.com transload auth rehearse'],
-    load: async () => (await import('./commands/auth.ts')).rehearse,
   },
   'certify assumptions': {
     about: 'Tries what the gateway assumes about the service.',

@@ -49,6 +49,8 @@ export interface GatewayParts {
   readonly countsEveryMs?: number | undefined
   /** How often the gateway deletes old rows. @default once an hour */
   readonly pruneEveryMs?: number | undefined
+  /** How often the gateway searches for the shipments of unknown bookings. @default SWEEP_EVERY_MS */
+  readonly sweepEveryMs?: number | undefined
 }
 
 /** A gateway that is open. */
@@ -72,6 +74,7 @@ export async function openGateway(
     callbacks,
     countsEveryMs,
     pruneEveryMs,
+    sweepEveryMs,
   }: GatewayParts,
 ): Promise<Gateway> {
   const meters = createMeters()
@@ -92,6 +95,7 @@ export async function openGateway(
     hold: () => leases.hold(),
     bodyLimitBytes: shares.largestBodyBytes,
     callbacks,
+    sweepEveryMs,
   })
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
   const credentials = openCredentials({
@@ -189,7 +193,6 @@ export async function openGateway(
         store,
         metrics: signals.metrics,
         catalog,
-        quietDays: config.QUIET_DAYS,
         tenants: credentials.tenants,
         brownouts,
         destination: deps,

@@ -52,8 +52,7 @@ export const messages = {
   'method-wrong': 'This path accepts {methods}.',
   'numbers-disagree':
     'The fields name different {kind}s, so nothing was sent: {meanings}. Send only the number of the {kind} that you mean.',
-  'several-matches':
-    'This number means several vehicles, so nothing was sent. Send one of these as VinNo: {vins}.',
+  'several-matches': 'This number means several vehicles, so nothing was sent. Send one of these as VinNo: {vins}.',
   'several-matches/vin':
     'VinNo {vin} is not the VIN of one vehicle under this number, so nothing was sent. Its vehicles are {vins}. Send one of these as VinNo.',
   'several-matches/cancel':

@@ -89,9 +89,6 @@ test('every page can be reached from the README', () => {
   expect([...reached].sort()).toEqual([...pages].sort())
 })
 
-/** Returns a page without what is gone, which the changelog names once. */
-const current = (page: string) => read(page).replace(/^### Removed\n.*?^### /ms, '')
-
 /** The long options of every command, by its words. */
 const known: ReadonlyMap<string, ReadonlySet<string | undefined>> = new Map(
   Object.entries(commands).map(([usage, { options = [] }]) => [
@@ -102,7 +99,7 @@ const known: ReadonlyMap<string, ReadonlySet<string | undefined>> = new Map(
 
 test('every command in a text exists, with its verb and its options', () => {
   const named = pages.flatMap((page) =>
-    [...current(page).matchAll(/`transload ([^`]+)`/g)].map(([, text = '']) => ({ page, words: text.split(/\s+/) })),
+    [...read(page).matchAll(/`transload ([^`]+)`/g)].map(([, text = '']) => ({ page, words: text.split(/\s+/) })),
   )
   const wrong = named.filter(({ words: [first = '', ...rest] }) => {
     if (first === 'needs' || first.startsWith('-')) return false
@@ -119,7 +116,7 @@ test('every command in a text exists, with its verb and its options', () => {
 })
 
 test('every variable that a page names exists', () => {
-  const text = pages.map(current).join('\n')
+  const text = pages.map(read).join('\n')
   const variables = new Set(
     [...text.matchAll(/`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=[^`]*)?`/g)].map(([, name = '']) => name),
   )

@@ -54,6 +54,8 @@ export interface TestGatewayOptions {
   readonly countsEveryMs?: number
   /** How often the gateway looks if a round of pruning is due, in milliseconds. @default an hour */
   readonly pruneEveryMs?: number
+  /** How often the gateway searches for the shipments of unknown bookings, in milliseconds. @default ten minutes */
+  readonly sweepEveryMs?: number
   /**
    * True if the service has accepted the credentials of the stand-in before the test begins; else the first call of each
    * asks first.
@@ -86,8 +88,8 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
   const catalog = await catalogOf(config)
   const store = options.store ?? createMemoryStore(options.now && { now: options.now })
   const timeouts = { ...LISTENER_TIMEOUTS, ...options.timeouts }
-  const { countsEveryMs, pruneEveryMs } = options
-  const parts = { catalog, store, log, adminPort: 0, timeouts, countsEveryMs, pruneEveryMs }
+  const { countsEveryMs, pruneEveryMs, sweepEveryMs } = options
+  const parts = { catalog, store, log, adminPort: 0, timeouts, countsEveryMs, pruneEveryMs, sweepEveryMs }
   const gateway = await openGateway(config, parts)
   const { V2_CLIENT_ID, TENANTS_FILE, V2_TOKEN, TLS_CERT_FILE } = config
   const isPlain = [V2_CLIENT_ID, TENANTS_FILE, TLS_CERT_FILE].every((set) => set === undefined) && V2_TOKEN === 'basic'

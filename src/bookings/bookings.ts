@@ -231,7 +231,9 @@ export function createBookings(deps: BookingsDeps): Bookings {
 
   /** Returns true if an earlier call has the key: then nothing is sent for this one. */
   async function isTaken({ tenant, key, isOfReference, reference }: NewClaim): Promise<boolean> {
-    const held = isOfReference ? await claims.claimsOfReference(tenant, reference) : [await claims.findClaim(tenant, key)]
+    const held = isOfReference
+      ? await claims.claimsOfReference(tenant, reference)
+      : [await claims.findClaim(tenant, key)]
     return held.some((claim) => claim !== undefined && !isFree(claim, claims.now()))
   }
 

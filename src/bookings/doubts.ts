@@ -69,7 +69,9 @@ export async function inDoubt(wanted: NewClaim, doubt: Doubt, claims: Claims & P
   const { tenant, key, reference, vin, isOfReference, expiresInMs } = wanted
   // A booking without a reference is another one once the time of duplicates has passed.
   if (expiresInMs !== undefined && claims.now() >= doubt.declaredAt + expiresInMs) return wanted
-  const known = isOfReference ? await claims.claimsOfReference(tenant, reference) : [await claims.findClaim(tenant, key)]
+  const known = isOfReference
+    ? await claims.claimsOfReference(tenant, reference)
+    : [await claims.findClaim(tenant, key)]
   const isCertain = known.some((claim) => claim && claim.vin === vin && claim.changedAt >= doubt.declaredAt)
   return isCertain ? wanted : { ...wanted, doubtSince: doubt.since }
 }

@@ -3,7 +3,14 @@ import { dirname } from 'node:path'
 import type { Answer } from '../answer.ts'
 import type { StatusSet } from '../config/values.ts'
 import type { Logger } from '../observe/log.ts'
-import { type Claim, type ClaimChange, type Claims, type NamesWrite, type NameWrites, StoreDown } from '../store/store.ts'
+import {
+  type Claim,
+  type ClaimChange,
+  type Claims,
+  type NamesWrite,
+  type NameWrites,
+  StoreDown,
+} from '../store/store.ts'
 import { thingKey } from '../text/service-text.ts'
 import { makeFolder } from '../tools/make-folder.ts'
 import type { MadeBooking } from './bookings.ts'

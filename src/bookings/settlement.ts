@@ -154,7 +154,8 @@ async function giveNames(
   store: NamesStore,
 ): Promise<void> {
   const { tenant, reference } = claim
-  const quote = reference === '' ? undefined : (await store.named(tenant, reference)).find(({ kind }) => kind === 'quote')
+  const quote =
+    reference === '' ? undefined : (await store.named(tenant, reference)).find(({ kind }) => kind === 'quote')
   const shown = body ? vehiclesIn(body) : []
   const { year = '', make = '', model = '' }: Partial<Vehicle> = claim.vehicle === '' ? {} : JSON.parse(claim.vehicle)
   await store.put({

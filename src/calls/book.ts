@@ -20,17 +20,9 @@ import { type Plan, planCall } from './plan.ts'
 import { namesIn, type Version1 } from './read-request.ts'
 import type { CallInHand, CallRooms } from './rooms.ts'
 import { ACCEPTED, sendNew } from './send.ts'
-import { lookFor, NO_SUBJECT, seenShipment, type Subject, vinOf } from './subject.ts'
+import { lookFor, NO_SUBJECT, type Subject, seenShipment, vinOf } from './subject.ts'
 import { type MergedShipment, merge } from './update.ts'
-import {
-  acceptedShipment,
-  bookedShipment,
-  idAt,
-  isCanceled,
-  isGone,
-  shipmentIfRead,
-  shipmentWithId,
-} from './verify.ts'
+import { acceptedShipment, bookedShipment, idAt, isCanceled, isGone, shipmentIfRead, shipmentWithId } from './verify.ts'
 
 /** The quote whose approval was sent and that a booking refers to; the service may have made it a shipment of the same id. */
 interface ApprovedQuote {

@@ -47,7 +47,8 @@ export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer
   // The shipment is canceled, whatever the store can record now.
   await rooms.bookings.later(`canceled ${id}`, () => rooms.names.noteShown(tenant, canceled, []))
   const ids = [id, ...(body ? (idAt(body, 'id') ?? []) : [])].flat()
-  const readAgain = (other: string) => rooms.service.send({ ...readOf(plan.toService), path: `/v2/shipments/${encodeURIComponent(other)}` }, sending)
+  const readAgain = (other: string) =>
+    rooms.service.send({ ...readOf(plan.toService), path: `/v2/shipments/${encodeURIComponent(other)}` }, sending)
   await rooms.bookings.freeLater(tenant, ids, async (own) => own === id || isShownAsGone(own, readAgain))
   return answerOf(plan, body, (reply) => ({
     ...reply,

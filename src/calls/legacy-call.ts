@@ -116,7 +116,8 @@ async function answerVersion2(
   } catch (cause) {
     throw cause instanceof NoReply ? unansweredError(cause, { method, path, mayBook }) : cause
   }
-  if (id !== undefined) await noteVersion2Reply({ verb, id }, reply, (name) => service.send(shipmentRead(name), sending), tenant, rooms)
+  if (id !== undefined)
+    await noteVersion2Reply({ verb, id }, reply, (name) => service.send(shipmentRead(name), sending), tenant, rooms)
   return unchanged(withoutCredential(reply, sending.account))
 }
 

@@ -117,7 +117,10 @@ export async function passThrough(
     await approval?.answered(reply.status)
     if (approved && isSuccess(reply.status)) await keepIdsOf(await reply.whole(), approved, names)
     const used = meaning && 'collection' in meaning && tenant !== undefined ? { ...meaning, tenant } : undefined
-    if (used && (used.verb === 'cancel' ? isSuccess(reply.status) : await mayFree(used, acceptance.isProven(), bookings))) {
+    if (
+      used &&
+      (used.verb === 'cancel' ? isSuccess(reply.status) : await mayFree(used, acceptance.isProven(), bookings))
+    ) {
       const read = (name: string) => {
         const path = `${used.collection}/${encodeURIComponent(name)}`
         return readShipment(path, account, sent, { call, deadline, upstream })

@@ -5,8 +5,8 @@ import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { CompiledAction } from '../mapping/compile.ts'
 import { type Entry, type FieldIndex, type Fields, looseName, sortFields } from '../mapping/fields.ts'
-import type { Call } from '../observe/call.ts'
 import type { SentName } from '../names/resolve.ts'
+import type { Call } from '../observe/call.ts'
 
 /** A version-1 request, classified. */
 export interface Version1 {

@@ -34,6 +34,11 @@ export interface CallRooms {
   readonly onNotServed: (request: ServiceRequest, status: number) => void
 }
 
+/** The rooms of a call that only asks. */
+export type AskingRooms = Pick<CallRooms, 'names' | 'service' | 'inspect' | 'onNotServed'> & {
+  readonly bookings: Pick<Bookings, 'freeLater'>
+}
+
 /** A version-1 call whose caller and action are known. */
 export interface CallInHand {
   readonly request: Version1
@@ -44,6 +49,11 @@ export interface CallInHand {
   readonly brownout: GatewayError | undefined
   /** Counts what the translation lost or assumed. */
   readonly noteTranslation: (notes: readonly Note[]) => void
+}
+
+/** A call that only asks, from a gateway's caller or from a rehearsal. */
+export type AskingCall = Pick<CallInHand, 'request' | 'sending' | 'noteTranslation'> & {
+  readonly caller: Pick<Caller, 'tenant'> & { readonly profile: Pick<Caller['profile'], 'settings'> }
 }
 
 /** One verb of version 1: its whole life, from what it names to its answer. */

@@ -59,7 +59,16 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     return shipmentWithId(reply, id)
   }
   const asked = changingFields(request)
-  const merging = { id, sent: plan.body, textOf, problems: plan.problems, compiled, settings: profile.settings, verify, choose }
+  const merging = {
+    id,
+    sent: plan.body,
+    textOf,
+    problems: plan.problems,
+    compiled,
+    settings: profile.settings,
+    verify,
+    choose,
+  }
   const merged = await merge(merging, tenant, sending, rooms)
   if (!merged) throw doubtful('it shows no shipment')
   const { before, after, changes } = merged
@@ -178,7 +187,11 @@ async function mergeIntoCurrent(
   }
 }
 
-async function readToMerge({ id, sent, problems, verify, choose, readError }: Merging, sending: Sending, service: CallRooms['service']) {
+async function readToMerge(
+  { id, sent, problems, verify, choose, readError }: Merging,
+  sending: Sending,
+  service: CallRooms['service'],
+) {
   try {
     const reply = await service.send(shipmentRead(id), sending)
     const shipment = await verify(reply)
@@ -218,4 +231,3 @@ function withoutVin(sent: Draft): Draft {
 
 const PRECONDITION_FAILED = 412
 const UPDATE_TRIES = 3
-

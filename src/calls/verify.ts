@@ -126,7 +126,8 @@ export function shipmentInApproval(body: Readonly<Draft>, quote: NamedQuote): Sh
     if (!isObject(part)) continue
     const ids = ['id', 'shipment_id'].flatMap((key) => idAt(part, key) ?? [])
     const other = ids.find((id) => !isSameId(id, quote.id))
-    if (other === undefined ? showsShipment(part) : isShipmentOf(part, quote)) return { id: other ?? quote.id, body: part }
+    if (other === undefined ? showsShipment(part) : isShipmentOf(part, quote))
+      return { id: other ?? quote.id, body: part }
   }
   return undefined
 }

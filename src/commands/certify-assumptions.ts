@@ -12,7 +12,7 @@ import { EXIT_CHANGED, EXIT_CONTRADICTED, EXIT_FAILED, EXIT_SIGNALED } from '../
 import { basicOf, basicPair } from '../service/credential.ts'
 import { openUpstream } from '../service/upstream.ts'
 import { suggestion } from '../text/nearest.ts'
-import { chosenAccount, type OwnAccount } from './auth.ts'
+import { chosenAccount, type OwnAccount } from './accounts.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { print, printError, printJson } from './output.ts'
 import { forgettableSignal } from './process.ts'

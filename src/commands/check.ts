@@ -13,7 +13,7 @@ import { basicOf } from '../service/credential.ts'
 import { openUpstream } from '../service/upstream.ts'
 import { pathOf } from '../store/open.ts'
 import { nearest } from '../text/nearest.ts'
-import { attempt, ownAccounts } from './auth.ts'
+import { attempt, ownAccounts } from './accounts.ts'
 import { engineOf, modeOf } from './open-store.ts'
 import { print, printError, printJson } from './output.ts'
 
@@ -102,14 +102,19 @@ async function storeState({ STORE_URL }: Config): Promise<{ readonly text: strin
   }
 }
 
-/** Tries every credential of the gateway's own at the service; in client mode, whether the service answers. */
+/**
+ * Tries every credential of the gateway's own at the service in both ways: it is accepted if that of `V2_TOKEN` is. In client
+ * mode, tries if the service answers.
+ */
 async function connected(config: Config) {
   const upstream = openUpstream(config)
   const accounts = await ownAccounts(config)
   const tried = []
   for (const { tenant, open, scheme } of accounts) {
-    const { accepted, outcome } = await attempt(open(upstream, scheme), upstream, config.UPSTREAM_TIMEOUT_MS)
-    tried.push({ tenant: `as ${tenant}`, accepted, outcome })
+    const basic = await attempt(open(upstream, 'basic'), upstream, config.UPSTREAM_TIMEOUT_MS)
+    const oauth2 = await attempt(open(upstream, 'oauth2'), upstream, config.UPSTREAM_TIMEOUT_MS)
+    const accepted = scheme === 'auto' ? basic.accepted || oauth2.accepted : { basic, oauth2 }[scheme].accepted
+    tried.push({ tenant: `as ${tenant}`, accepted, outcome: `basic ${basic.outcome}; oauth2 ${oauth2.outcome}` })
   }
   if (accounts.length === 0) {
     const basic = basicOf('nobody', 'nothing')

@@ -28,7 +28,7 @@ export function report({ tenant, format }: ReportOptions): Promise<number> {
   return withExistingStore(async (store) => {
     const config = readConfig(withoutService(), { certificates: false })
     const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
-    const deps = { store, catalog, quietDays: config.QUIET_DAYS, tenants: namesOf(config) }
+    const deps = { store, catalog, tenants: namesOf(config) }
     const found = await readReport(deps, tenant)
     if (tenant !== undefined && found.tenants.length === 0) throw new CommandFailed(`there is no tenant ${tenant}`)
     if (format === 'json') printJson(found, 2)

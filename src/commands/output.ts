@@ -67,7 +67,7 @@ const REDRAWN_EVERY_MS = 100
 const FIRST_LINE_AFTER_MS = 5_000
 
 /** Reports the progress of long work. */
-export interface Progress {
+interface Progress {
   /** Takes the rows so far, and the share of the work that they are, where it is known. */
   readonly update: (rows: number, share?: number) => void
   readonly end: () => void

@@ -5,10 +5,10 @@ import { resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
-import { createSendPlan } from '../calls/send.ts'
 import { type Config, readConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import { EXIT_FAILED, EXIT_SIGNALED } from '../exit-codes.ts'
+import { openNames } from '../names/names.ts'
 import { createMask, keptFields } from '../observe/record.ts'
 import { caseOf } from '../rehearsal/case.ts'
 import { compareCall, NotCompared, onlyAsks } from '../rehearsal/compare.ts'
@@ -27,8 +27,7 @@ import { createService, type Sending } from '../service/service.ts'
 import { openUpstream } from '../service/upstream.ts'
 import { loadEngine, openStore, pathOf } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
-import { createXref } from '../xref/xref.ts'
-import { chosenAccount } from './auth.ts'
+import { chosenAccount } from './accounts.ts'
 import { CommandFailed, namingFile, UsageError } from './failures.ts'
 import { engineOf, openConfiguredStore, withoutService } from './open-store.ts'
 import { createProgress, print, printError, printJson } from './output.ts'
@@ -211,11 +210,15 @@ async function openAgainst(config: Config, options: RehearseOptions, ignored: re
     deadline: performance.now() + config.UPSTREAM_TIMEOUT_MS,
   })
   const deps = {
-    service,
     upstream,
-    send: createSendPlan({ service }),
-    // Nothing is written into the cross-reference.
-    xref: createXref({ ...store, put: async () => {} }, config.QUOTE_MEMORY),
+    rooms: {
+      service,
+      // Nothing is written into the store.
+      names: openNames({ ...store, put: async () => {} }, config.QUOTE_MEMORY),
+      bookings: { freeLater: async () => {} },
+      inspect: () => undefined,
+      onNotServed: () => undefined,
+    },
     settings: account.settings,
     tenant: account.tenant,
     sending,

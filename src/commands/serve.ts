@@ -45,7 +45,6 @@ export async function serve({ newStore = false }: ServeOptions = {}): Promise<ne
   // The store opens in its own thread while this one loads the gateway.
   const [store, { openGateway }] = await Promise.all([
     openConfiguredStore(openStore, {
-      connections: config.STORE_CONNECTIONS,
       onState: ({ ready, error, server }) =>
         ready ? log.info({ server }, 'store ready') : log.error({ err: error }, 'store not ready'),
       onNotice: (notice) => log.warn({ notice }, 'notice of the store'),

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { COUNTED_DAYS } from '../store/scoreboard.ts'
 import { certificateErrors } from './certificates.ts'
 import { ConfigErrors } from './errors.ts'
 import { lookupsFile } from './lookups.ts'
@@ -15,9 +14,7 @@ import {
   networks,
   newFile,
   overlap,
-  part,
   pathSecrets,
-  pause,
   port,
   serviceAddress,
   signingKeys,
@@ -147,7 +144,6 @@ export const sections = {
       .describe(
         'A file for version-1 calls and their replies, as [JSON lines](migration.md#rehearse-recorded-traffic); at 128 MiB it becomes `FILE.1`. Without it, nothing is recorded.',
       ),
-    RECORD_SHARE: part.prefault('1').describe('The share of calls that are recorded, from 0 to 1.'),
     RECORD_VALUES: word('masked', 'plain')
       .default('masked')
       .describe(
@@ -220,11 +216,6 @@ export const sections = {
       .describe(
         'A path for the embedded store, `postgres://…` for several gateways, or `memory:` for tests (one process; everything is lost at its end); see [below](#address-of-the-store).',
       ),
-    STORE_CONNECTIONS: wholeNumber(2, 1_000)
-      .prefault('10')
-      .describe(
-        'The most connections to PostgreSQL, besides one that stays open; see [Several gateways](operations.md#several-gateways).',
-      ),
     QUOTE_MEMORY: duration
       .prefault('90d')
       .describe('The time in which the facts of a quote are used for a later booking.'),
@@ -241,9 +232,6 @@ export const sections = {
       .describe(
         'How many days finished bookings and unused numbers are kept; see [Old data](operations.md#old-data). At least as long as `QUOTE_MEMORY`.',
       ),
-    QUIET_DAYS: days(COUNTED_DAYS - 1)
-      .prefault('30d')
-      .describe('How long a caller sends no version-1 call before version 1 is safe to switch off for it.'),
     BOOKING_REFUSED_STATUSES: statuses
       .prefault('4xx,503')
       .describe('Statuses of the service that prove that nothing was booked: the booking may be sent again.'),
@@ -271,9 +259,6 @@ export const sections = {
         'With `WEBHOOK_CLIENT_SECRET`, in client mode: the credential with which the gateway reads the shipments of events and of unknown bookings. Without it, events are recorded only.',
       ),
     WEBHOOK_CLIENT_SECRET: z.string().optional().describe('The secret of `WEBHOOK_CLIENT_ID`.'),
-    SWEEP_INTERVAL: pause
-      .prefault('10m')
-      .describe('The pause between two searches for the shipments of unknown bookings, from `1s` to `1d`.'),
   },
 } as const
 

@@ -49,7 +49,7 @@ const secretRef = z.union([z.strictObject({ env: z.string().min(1) }), z.strictO
 type SecretRef = z.output<typeof secretRef>
 
 /** Reads a secret that may be declared; undefined without one, or if it cannot be read. */
-export function secretOf(ref: SecretRef | undefined, env: NodeJS.ProcessEnv): string | undefined {
+function secretOf(ref: SecretRef | undefined, env: NodeJS.ProcessEnv): string | undefined {
   const fetched = ref && fetchSecret(ref, env)
   return fetched && 'secret' in fetched ? fetched.secret : undefined
 }

@@ -37,12 +37,6 @@ export const wholeNumber = (least: number, most: number) =>
     return number >= least && number <= most ? number : undefined
   }, `must be a whole number from ${least} to ${most}`)
 
-/** A share from 0 to 1. */
-export const part = value((text) => {
-  const share = /^(0|1|0?\.\d+|1\.0+)$/.test(text) ? Number(text) : Number.NaN
-  return share >= 0 && share <= 1 ? share : undefined
-}, 'must be a number from 0 to 1')
-
 /** A TCP port; 0 means any free one. */
 export const port = wholeNumber(0, 65_535)
 
@@ -59,9 +53,6 @@ export const duration = value((text) => {
   const ms = Number(amount) * UNITS_MS[unit as keyof typeof UNITS_MS]
   return ms <= LONGEST_DAYS * UNITS_MS.d ? ms : undefined
 }, `must be a duration such as 500ms, 15s, 10m, 24h or 90d, at most ${LONGEST_DAYS}d`)
-
-/** A duration from a second to a day: a timer that is set for longer than 24.8 days fires at once, again and again. */
-export const pause = duration.refine((ms) => ms >= UNITS_MS.s && ms <= UNITS_MS.d, 'must be from 1s to 1d')
 
 /** A number of whole days such as `30d` or `30`. */
 export const days = (most: number) =>

@@ -17,30 +17,18 @@ export interface Sandbox {
   close(): Promise<void>
 }
 
-const common = {
-  /** The requests that fail; all by default. A path that ends in `*` is a prefix. */
-  on: z.strictObject({ method: z.string().optional(), path: z.string().optional() }).default({}),
-  /** How many of them. */
-  times: z.union([z.int().positive(), z.literal('always').transform(() => Number.POSITIVE_INFINITY)]).default(1),
-}
-
-/** The failures that a person can ask for, each with what becomes of the request. */
+/** The failures that a person can ask for, each with what becomes of the next request. */
 const fault = z.discriminatedUnion('kind', [
   /** Not carried out, answered with this status. */
-  z.strictObject({
-    kind: z.literal('status'),
-    ...common,
-    status: z.int().min(200).max(999),
-    body: z.record(z.string(), z.unknown()).optional(),
-  }),
+  z.strictObject({ kind: z.literal('status'), status: z.int().min(200).max(999) }),
   /** Not carried out, the connection is reset. */
-  z.strictObject({ kind: z.literal('reset-before'), ...common }),
+  z.strictObject({ kind: z.literal('reset-before') }),
   /** Carried out, then the connection is reset. */
-  z.strictObject({ kind: z.literal('reset-after'), ...common }),
+  z.strictObject({ kind: z.literal('reset-after') }),
   /** Carried out, never answered. */
-  z.strictObject({ kind: z.literal('timeout'), ...common }),
+  z.strictObject({ kind: z.literal('timeout') }),
   /** Carried out, answered later. */
-  z.strictObject({ kind: z.literal('delay'), ...common, ms: z.int().nonnegative() }),
+  z.strictObject({ kind: z.literal('delay'), ms: z.int().nonnegative() }),
 ])
 
 /** The settings that can change while it runs. */
@@ -68,7 +56,7 @@ export async function startSandbox({
     webhookUrl: null as string | null,
   }
   const requests: Sandbox['requests'] = []
-  let faults: z.infer<typeof fault>[] = []
+  const faults: z.infer<typeof fault>[] = []
   const closing = new AbortController()
   const dispatcher = new Agent()
   const service = openService(settings, (event, shipment_id, data) => {
@@ -84,11 +72,11 @@ export async function startSandbox({
     const call = { method, target, headers, body }
     if (target.startsWith('/__sandbox/')) return send(response, control(call))
     requests.push({ method, path: target, headers, body })
-    const fault = takeFault(method, target.split('?', 1)[0] ?? '')
+    const fault = faults.shift()
     if (fault?.kind === 'reset-before') return void response.socket?.resetAndDestroy()
     if (fault?.kind === 'status') {
-      const { status, body = { error: { code: 'fault', message: `A fault of status ${status}` } } } = fault
-      return send(response, { status, body })
+      const { status } = fault
+      return send(response, { status, body: { error: { code: 'fault', message: `A fault of status ${status}` } } })
     }
     const reply = answer(service, call)
     if (fault?.kind === 'reset-after') return void response.socket?.resetAndDestroy()
@@ -97,38 +85,20 @@ export async function startSandbox({
     send(response, reply)
   })
 
-  function takeFault(method: string, path: string) {
-    const found = faults.find(({ on }) => {
-      const isPath = on.path?.endsWith('*') ? path.startsWith(on.path.slice(0, -1)) : path === (on.path ?? path)
-      return isPath && method === (on.method?.toUpperCase() ?? method)
-    })
-    if (found) found.times -= 1
-    faults = faults.filter(({ times }) => times > 0)
-    return found
-  }
-
-  /** Answers the stand-in's own endpoints, with which a person makes failures and looks at what was sent. */
+  /** Answers the stand-in's own endpoints, with which a person makes failures. */
   function control({ method, target, body }: Call): Reply {
     try {
       switch (`${method} ${target}`) {
-        case 'GET /__sandbox/requests':
-          return { status: 200, body: { requests } }
         case 'POST /__sandbox/faults':
           faults.push(check(fault, readJson(body)))
           return { status: 200, body: { faults: faults.length } }
-        case 'DELETE /__sandbox/faults':
-          faults = []
-          return { status: 200, body: { faults: 0 } }
         case 'POST /__sandbox/settings': {
           const changed = check(changeable, readJson(body))
           Object.assign(settings, changed)
           return { status: 200, body: { changed: Object.keys(changed) } }
         }
         default:
-          throw new Refusal(
-            'not_found',
-            'Use GET /__sandbox/requests, POST or DELETE /__sandbox/faults, or POST /__sandbox/settings',
-          )
+          throw new Refusal('not_found', 'Use POST /__sandbox/faults or POST /__sandbox/settings')
       }
     } catch (error) {
       if (error instanceof Refusal) return error

@@ -38,7 +38,7 @@ export function shownUrl({ origin, pathname, search }: URL): string {
 }
 
 /** One try of a delivery. */
-export interface Try {
+interface Try {
   readonly id: string
   readonly body: CallbackBody
   /** In milliseconds since 1970, for the signature. */

@@ -38,10 +38,7 @@ const EVENTS_PER_SECOND = 1_000
 const LONGEST_GRACE_MS = 5_000
 
 interface ServiceEventsDeps
-  extends Omit<
-    HealingDeps & ReceiveDeps & DeliveryDeps,
-    keyof DeliveryOptions | 'intervalMs' | 'limitSource' | 'onStored'
-  > {
+  extends Omit<HealingDeps & ReceiveDeps & DeliveryDeps, keyof DeliveryOptions | 'limitSource' | 'onStored'> {
   /** The settings of tenants that have none of their own. */
   readonly settings: Settings
   /** For tests: how callbacks are delivered. */
@@ -52,7 +49,7 @@ interface ServiceEventsDeps
 export function openServiceEvents(config: Config, deps: ServiceEventsDeps): ServiceEvents {
   const { credentials, service, settings, log, callbacks } = deps
   const timeoutMs = config.UPSTREAM_TIMEOUT_MS
-  const healing = createHealing({ ...deps, timeoutMs, intervalMs: config.SWEEP_INTERVAL })
+  const healing = createHealing({ ...deps, timeoutMs })
   const statusOf = async ({ tenant, shipment }: StoredEvent): Promise<string | undefined> => {
     const own = credentials().ownCaller(tenant)
     if (!own || !isPlainId(shipment)) return undefined

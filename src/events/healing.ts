@@ -34,11 +34,12 @@ export interface Healing {
 
 export interface HealingDeps extends Omit<ProvingDeps, 'onHealed'> {
   readonly credentials: () => Pick<Credentials, 'ownCaller'>
-  readonly intervalMs: number
+  /** @default SWEEP_EVERY_MS */
+  readonly sweepEveryMs?: number | undefined
 }
 
 /** A shipment that is to be read. */
-export interface Look {
+interface Look {
   /** Its id, or the reference of a booking. */
   readonly name: string
   /** The handle of the unknown booking that has the reference. */
@@ -53,6 +54,8 @@ export interface Look {
 /** The events after which a booking's shipment may be canceled; another carrier may take over what one has canceled. */
 const CANCELLATIONS: ReadonlySet<string> = new Set(['shipment.canceled', 'shipment.canceled_by_carrier'])
 
+/** The pause between two searches for the shipments of unknown bookings. */
+const SWEEP_EVERY_MS = 600_000
 const TENANTS_AT_ONCE = 4
 /** Reads of one tenant at a time. */
 const READS_AT_ONCE = 4
@@ -70,7 +73,7 @@ const SECOND_MS = 1_000
 
 /** Makes the healing of one gateway. */
 export function createHealing(deps: HealingDeps): Healing {
-  const { store, credentials, intervalMs, log } = deps
+  const { store, credentials, sweepEveryMs = SWEEP_EVERY_MS, log } = deps
   const healed = createLabeledCounter(
     'transload_bookings_healed_total',
     'Bookings with an unknown outcome whose shipment was found.',
@@ -136,7 +139,7 @@ export function createHealing(deps: HealingDeps): Healing {
   const noteFailure = (err: unknown) => void log.warn({ err }, 'unknown bookings could not be looked up')
 
   function later(tenant: string, look: Look): void {
-    const pauseMs = PAUSES_MS[Math.max(0, look.failures - 1)] ?? (look.mayBeCanceled ? intervalMs : undefined)
+    const pauseMs = PAUSES_MS[Math.max(0, look.failures - 1)] ?? (look.mayBeCanceled ? sweepEveryMs : undefined)
     // The next sweep asks for the reference of a booking again.
     if (pauseMs === undefined || look.booking !== undefined || isClosed) return
     open += 1
@@ -210,7 +213,7 @@ export function createHealing(deps: HealingDeps): Healing {
       gauge('transload_webhook_reads_waiting', 'Shipments of events that wait to be read.', () => open),
     ],
     start: () => {
-      timer = setInterval(sweep, intervalMs)
+      timer = setInterval(sweep, sweepEveryMs)
       sweep()
     },
     close: async (graceMs) => {

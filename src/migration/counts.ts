@@ -143,7 +143,7 @@ const TENANTS_AT_ONCE = 50
 export const NO_NAME = OTHER_NAMES
 
 /** Counts calls in memory. */
-export interface Counts {
+interface Counts {
   readonly add: (tenant: string, call: CountedCall) => void
   /** Returns the counts since the last call of this method, a few tenants at a time. */
   readonly take: () => Generator<Pick<CountBatch, 'calls' | 'names'>, undefined>
@@ -216,7 +216,7 @@ interface Slots {
 }
 
 /** The counts of one tenant that are not stored yet. */
-export interface Tally {
+interface Tally {
   readonly add: (call: CountedCall, now: number, day: number) => void
   readonly calls: (tenant: string) => readonly CallCount[]
   readonly names: (tenant: string) => readonly NameCount[]

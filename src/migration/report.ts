@@ -32,7 +32,6 @@ export interface MigrationReport {
 export interface ReportDeps {
   readonly store: Scoreboard & { readonly now: () => number }
   readonly catalog: Catalog
-  readonly quietDays: number
   /** The tenants that the gateway knows by name, whether or not they have called. */
   readonly tenants: readonly string[]
 }
@@ -67,18 +66,16 @@ export interface TenantSummary {
   readonly failed: number
 }
 
+/** So many watched days without a version-1 call make it safe to switch version 1 off. */
+const QUIET_DAYS = 30
 /** So many tenants are read at once: reads of the embedded store run on the event loop. */
 const TENANTS_AT_ONCE = 20
 
 /** Reads what is known of all tenants together, a few at a time. */
-export async function readOverview({
-  store,
-  quietDays,
-  tenants: named,
-}: Omit<ReportDeps, 'catalog'>): Promise<Overview> {
+export async function readOverview({ store, tenants: named }: Omit<ReportDeps, 'catalog'>): Promise<Overview> {
   const at = store.now()
   const today = Math.floor(at / DAY_MS)
-  const basis = { today, watched: await store.watchedDays(), quietDays }
+  const basis = { today, watched: await store.watchedDays() }
   const uses = Map.groupBy(await readUses(store), ({ tenant }) => tenant)
   const names = byLastCall([...new Set([...uses.keys(), ...named])], uses)
   const tenants: TenantSummary[] = []
@@ -108,7 +105,7 @@ export async function readOverview({
     generatedAt: new Date(at).toISOString(),
     watchedSince: watchedSince(basis.watched),
     watchedDays: basis.watched.length,
-    quietDays,
+    quietDays: QUIET_DAYS,
     headline: headlineOf(states, verdict, basis),
     verdict,
     states,
@@ -135,7 +132,7 @@ function addDay(before: ShownDay | undefined, day: ShownDay): ShownDay {
 function headlineOf(
   { failing = 0, calling = 0, moving = 0, quiet = 0, safe = 0, 'never-seen': unseen = 0 }: Overview['states'],
   { state }: Verdict,
-  { watched, quietDays }: Pick<Evidence, 'watched' | 'quietDays'>,
+  { watched }: Pick<Evidence, 'watched'>,
 ): string {
   const users = failing + calling + moving
   const all = plural(users + quiet + safe + unseen, 'caller')
@@ -143,9 +140,9 @@ function headlineOf(
   if (users > 0)
     return `No: ${users} of ${all} still ${verb} version 1${failing > 0 ? `; ${failing} ${failing === 1 ? 'fails' : 'fail'}` : ''}.`
   if (watched.length === 0) return 'Nobody knows yet: no gateway has counted a call.'
-  if (state === 'safe') return `Yes: none of ${all} has used version 1 for ${plural(quietDays, 'watched day')}.`
+  if (state === 'safe') return `Yes: none of ${all} has used version 1 for ${plural(QUIET_DAYS, 'watched day')}.`
   const reasons = [
-    ...(quiet > 0 ? [`${quiet} of ${all} stopped less than ${plural(quietDays, 'watched day')} ago`] : []),
+    ...(quiet > 0 ? [`${quiet} of ${all} stopped less than ${plural(QUIET_DAYS, 'watched day')} ago`] : []),
     ...(unseen > 0 ? [`${unseen} never called`] : []),
   ]
   return `Not yet: nobody uses version 1 now${reasons.length > 0 ? `, but ${reasons.join(', and ')}` : ''}.`
@@ -153,7 +150,7 @@ function headlineOf(
 
 /** Reads a report on one tenant or on all. A report on a tenant that is neither known nor counted has no tenants. */
 export async function readReport(deps: ReportDeps, only?: string): Promise<MigrationReport> {
-  const { store, catalog, quietDays, tenants: named } = deps
+  const { store, catalog, tenants: named } = deps
   const overview = only === undefined ? await readOverview(deps) : undefined
   const at = store.now()
   const today = Math.floor(at / DAY_MS)
@@ -165,14 +162,14 @@ export async function readReport(deps: ReportDeps, only?: string): Promise<Migra
     const calls = await store.callCounts([tenant], today - DAYS_SHOWN + 1)
     const names = await store.nameCounts(tenant)
     const isKnown = overview || named.includes(tenant) || names.some(({ kind }) => kind === 'use')
-    if (isKnown) tenants.push(tenantReport(tenant, { calls, names, today, watched, quietDays, listWork }))
+    if (isKnown) tenants.push(tenantReport(tenant, { calls, names, today, watched, listWork }))
     await new Promise(setImmediate)
   }
   return {
     generatedAt: new Date(at).toISOString(),
     watchedSince: watchedSince(watched),
     watchedDays: watched.length,
-    quietDays,
+    quietDays: QUIET_DAYS,
     verdict: overview?.verdict ?? tenants[0]?.verdict ?? neverSeen(watched),
     tenants,
   }
@@ -204,7 +201,7 @@ function verdictOnAll(
   names: readonly string[],
   uses: ReadonlyMap<string, readonly NameCount[]>,
   days: readonly DayUse[],
-  basis: Pick<Evidence, 'today' | 'watched' | 'quietDays'>,
+  basis: Pick<Evidence, 'today' | 'watched'>,
 ): Verdict {
   const lastDay = (use: string) => {
     let lastAt: number | undefined
@@ -305,14 +302,13 @@ interface TenantCounts {
   readonly names: readonly NameCount[]
   readonly today: number
   readonly watched: readonly number[]
-  readonly quietDays: number
   readonly listWork: ListWork
 }
 
 /** Makes the report on a tenant. Pure. */
 function tenantReport(tenant: string, counts: TenantCounts): TenantReport {
   const { calls, names, listWork, ...basis } = counts
-  const { today, quietDays } = basis
+  const { today } = basis
   const { lastDays, ...seen } = usesOf(names.filter(({ kind }) => kind === 'use'))
   const days = daysOf(calls)
   const of = (kind: NameKind) => names.filter((count) => count.kind === kind).sort(byCount)
@@ -328,7 +324,7 @@ function tenantReport(tenant: string, counts: TenantCounts): TenantReport {
     agents: of('agent').map(countedOf),
     networks: of('network').map(countedOf),
     errors: of('error').map((count) => ({ ...countedOf(count), requestId: count.example })),
-    work: listWork(calls, names, today - quietDays + 1),
+    work: listWork(calls, names, today - QUIET_DAYS + 1),
   }
 }
 
@@ -436,8 +432,6 @@ export interface Evidence {
   readonly today: number
   /** The days on which a gateway counted, in order. */
   readonly watched: readonly number[]
-  /** How many watched days without a version-1 call make it safe to switch version 1 off. */
-  readonly quietDays: number
   /** The days of the last version-1 and version-2 call; undefined if there was none. */
   readonly lastVersion1: number | undefined
   readonly lastVersion2: number | undefined
@@ -487,10 +481,10 @@ function neverSeen([first]: readonly number[]): Verdict {
 }
 
 /** Returns the verdict on a tenant that has stopped to use version 1; undefined if it has not. */
-function silence({ today, watched, quietDays, lastVersion1, days }: Evidence): Verdict | undefined {
+function silence({ today, watched, lastVersion1, days }: Evidence): Verdict | undefined {
   const quiet = watched.filter((day) => day <= today && (lastVersion1 === undefined || day > lastVersion1))
   const [firstQuiet = today] = quiet
-  const recently = lastVersion1 !== undefined && today - lastVersion1 < Math.min(WEEK_DAYS, quietDays)
+  const recently = lastVersion1 !== undefined && today - lastVersion1 < WEEK_DAYS
   if (recently) return undefined
   const last =
     lastVersion1 === undefined
@@ -499,11 +493,11 @@ function silence({ today, watched, quietDays, lastVersion1, days }: Evidence): V
   const since = dayText(lastVersion1 ?? firstQuiet)
   const version2 = sum(days, today, 0, 'version2')
   const other = version2 > 0 ? [`It sent ${plural(version2, 'version-2 call')} in the last seven days.`] : []
-  if (quiet.length >= quietDays) {
+  if (quiet.length >= QUIET_DAYS) {
     const reason = `${last}, and the gateway has watched for ${plural(quiet.length, 'day')} since.`
     return { state: 'safe', since, reasons: [reason, ...other] }
   }
-  const reason = `${last}. It is safe to switch off after ${plural(quietDays, 'watched day')} without one; so far there are ${quiet.length}.`
+  const reason = `${last}. It is safe to switch off after ${plural(QUIET_DAYS, 'watched day')} without one; so far there are ${quiet.length}.`
   return { state: 'quiet', since, reasons: [reason, ...other] }
 }
 
@@ -664,7 +658,7 @@ interface Equivalent {
 }
 
 /** Returns the request of version 2 that an action stands for, such as `POST /v2/quote`. */
-export const requestOf = ({ service: { method, path } }: Action): string => `${method} ${path}`
+const requestOf = ({ service: { method, path } }: Action): string => `${method} ${path}`
 
 /** Finds the version-2 equivalents of fields in the declarations. */
 export function createEquivalents(catalog: Catalog): (action: string, field: string) => Equivalent | undefined {

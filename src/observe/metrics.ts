@@ -98,7 +98,7 @@ export interface Histogram {
 /** Upper bounds of the histograms of calls. */
 const CALL_BOUNDS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
 /** Upper bounds of the histograms of what usually takes less than a millisecond. */
-export const SHORT_BOUNDS_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5]
+const SHORT_BOUNDS_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5]
 
 /** Makes a histogram with these labels and upper bounds in seconds. */
 export function createHistogram(

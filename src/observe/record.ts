@@ -22,7 +22,7 @@ export interface Recording {
 
 /** Records a share of the version-1 calls as lines that `transload rehearse` reads. */
 export interface CallRecorder {
-  /** Returns what a call fills in; undefined for a call that is not chosen. */
+  /** Returns what a call fills in; undefined if the disk does not keep up. */
   readonly begin: () => Recording | undefined
   readonly end: (recording: Recording, call: Call, incoming: IncomingMessage, status: number) => void
   readonly close: () => Promise<void>
@@ -35,7 +35,7 @@ const WAITING_LIMIT_BYTES = 8 * 1024 * 1024
 /** Even masked values tell something of callers. */
 const OWNER_ONLY = 0o600
 
-interface RecorderOptions extends Pick<Config, 'RECORD_FILE' | 'RECORD_SHARE' | 'RECORD_VALUES' | 'LOOKUPS_FILE'> {
+interface RecorderOptions extends Pick<Config, 'RECORD_FILE' | 'RECORD_VALUES' | 'LOOKUPS_FILE'> {
   readonly catalog: Catalog
   readonly log: Pick<Logger, 'warn'>
   /** @default FILE_LIMIT_BYTES */
@@ -43,12 +43,7 @@ interface RecorderOptions extends Pick<Config, 'RECORD_FILE' | 'RECORD_SHARE' | 
 }
 
 /** Opens the recorder; undefined if nothing is recorded. */
-export function openRecorder({
-  RECORD_FILE,
-  RECORD_SHARE: share,
-  RECORD_VALUES,
-  ...options
-}: RecorderOptions): CallRecorder | undefined {
+export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: RecorderOptions): CallRecorder | undefined {
   if (RECORD_FILE === undefined) return undefined
   const path = RECORD_FILE
   const { log, limitBytes = FILE_LIMIT_BYTES } = options
@@ -76,9 +71,8 @@ export function openRecorder({
 
   return {
     begin() {
-      const isChosen = Math.random() < share
       const isWritable = file && !file.destroyed && file.writableLength < WAITING_LIMIT_BYTES
-      return isChosen && isWritable ? { body: undefined, reply: undefined } : undefined
+      return isWritable ? { body: undefined, reply: undefined } : undefined
     },
     end({ body, reply }, call, incoming, status) {
       // Strangers leave nothing behind.

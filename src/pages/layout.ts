@@ -146,7 +146,7 @@ export function json(value: object): Answer {
 }
 
 /** The calls of a day. */
-export interface Bar {
+interface Bar {
   readonly date: string
   readonly version1: number
   readonly version2: number

@@ -9,7 +9,7 @@ import type { Store } from '../store/store.ts'
 import { createBoundedCache } from '../tools/collections.ts'
 
 /** How a table is pruned. */
-export interface PruneOptions {
+interface PruneOptions {
   readonly olderThanMs: number
   /** Counts, and deletes nothing. @default false */
   readonly dryRun?: boolean

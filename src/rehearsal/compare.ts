@@ -1,9 +1,9 @@
 import { replyText } from '../body/text.ts'
-import { findTarget, NOTHING_FOUND } from '../calls/find.ts'
-import { answerOf } from '../calls/legacy-answer.ts'
-import { type Plan, planCall } from '../calls/plan.ts'
+import { quote } from '../calls/quote.ts'
+import { read } from '../calls/read.ts'
 import type { Version1 } from '../calls/read-request.ts'
-import type { SendPlan } from '../calls/send.ts'
+import type { AskingRooms } from '../calls/rooms.ts'
+import { referenceOf, shipmentNamedBy } from '../calls/subject.ts'
 import type { ErrorCode } from '../errors.ts'
 import { toGatewayError } from '../http/answers.ts'
 import type { Action } from '../mapping/action.ts'
@@ -12,10 +12,9 @@ import { type Codec, Failed, LeftOut } from '../mapping/codec.ts'
 import type { Row, Settings } from '../mapping/row.ts'
 import { fieldsOf } from '../mapping/row-parts.ts'
 import { exchange, isSuccess, NoReply } from '../service/exchange.ts'
-import { type Sending, type Service, type ServiceRequest, written } from '../service/service.ts'
+import { type Sending, type ServiceRequest, written } from '../service/service.ts'
 import type { Upstream } from '../service/upstream.ts'
 import { parseJson, scalarText } from '../text/json.ts'
-import type { Xref } from '../xref/xref.ts'
 
 /** The answer to a version-1 call, sent natively or translated: its fields without blank ones, or a refusal of what it asks. */
 export type Answer = ReadonlyMap<string, string> | 'refused'
@@ -44,10 +43,8 @@ export interface ComparedField extends Shapes {
 const WHOLE_ANSWER = '(answer)'
 
 interface CompareDeps {
-  readonly service: Service
+  readonly rooms: AskingRooms
   readonly upstream: Pick<Upstream, 'line'>
-  readonly send: SendPlan
-  readonly xref: Xref
   readonly settings: Settings
   readonly tenant: string
   readonly sending: () => Sending
@@ -56,9 +53,8 @@ interface CompareDeps {
 }
 
 /** Tells if a call only asks: a read, or a request for a new quote. */
-export function onlyAsks({ family, target, service }: Action): boolean {
-  return service.method === 'GET' || (family === 'quote' && target === undefined && !service.notIdempotent)
-}
+export const onlyAsks = ({ verb, target }: Action): boolean =>
+  verb === 'read' || (verb === 'quote' && target === undefined)
 
 /** Compares the answers to a call that only asks. A difference counts if a second comparison shows it, too. */
 export async function compareCall(request: Version1, deps: CompareDeps): Promise<readonly ComparedField[]> {
@@ -73,33 +69,40 @@ export async function compareCall(request: Version1, deps: CompareDeps): Promise
  * which is noise.
  */
 async function compareOnce(request: Version1, deps: CompareDeps): Promise<readonly ComparedField[]> {
-  const { sending, tenant, settings } = deps
   const { action } = request.compiled
-  let plan: Plan
-  let failure: unknown
-  try {
-    plan = planCall(request, await findTarget(request, tenant, sending(), deps), settings)
-  } catch (error) {
-    failure = error
-    // The service is asked by the caller's own name, which its version-1 handling may know.
-    plan = planCall(request, NOTHING_FOUND, settings)
-  }
-  const first = await askNatively(plan, deps)
-  const translated = failure === undefined ? await askTranslated(plan, deps) : refusedFor(failure)
-  const again = await askNatively(plan, deps)
+  // The service is asked by the caller's own name where nothing is known by it: its version-1 handling may know it.
+  const id = await idNamed(request, deps).catch(() => undefined)
+  const first = await askNatively(request, id, deps)
+  const translated = await askTranslated(request, deps)
+  const again = await askNatively(request, id, deps)
   // Where the service is asked by its own id, it cannot answer the caller's number.
-  const isOwnNumber = plan.found.id !== undefined && plan.own !== undefined
-  const numbers = action.reply.flatMap((row) => (isOwnNumber && row.kind === 'callerNumber' ? [row.v1] : []))
+  const numbers = action.reply.flatMap((row) => (id !== undefined && row.kind === 'callerNumber' ? [row.v1] : []))
   return compareAnswers([first, again], translated, comparisonsOf(action.reply), new Set([...numbers, ...deps.ignored]))
+}
+
+const callOf = (request: Version1, { tenant, settings, sending }: CompareDeps) => ({
+  request,
+  caller: { tenant, profile: { settings } },
+  sending: sending(),
+  noteTranslation: () => undefined,
+})
+
+async function idNamed(request: Version1, deps: CompareDeps): Promise<string | undefined> {
+  const reference = referenceOf(request)
+  return reference && (await shipmentNamedBy(reference, callOf(request, deps), deps.rooms)).id
 }
 
 /** Refusals that say nothing about what the call asks. */
 const NO_VERDICT = new Set([401, 403, 405, 408, 425, 429])
 
 /** Sends a version-1 request to the service's own version-1 handling, as it is. */
-async function askNatively({ request, found }: Plan, { upstream, sending }: CompareDeps): Promise<Answer> {
+async function askNatively(
+  request: Version1,
+  id: string | undefined,
+  { upstream, sending }: CompareDeps,
+): Promise<Answer> {
   const { action } = request.compiled
-  const toService = nativeRequest(request, found.id)
+  const toService = nativeRequest(request, id)
   const { method, path, headers, body } = written(toService)
   const { account, deadline, requestId } = sending()
   const authorization = await orNotCompared(account.authorization(deadline))
@@ -150,12 +153,11 @@ function nativeRequest({ compiled, fields }: Version1, id: string | undefined): 
 
 const means = (sent: string) => (name: string) => actionKey(name) === actionKey(sent)
 
-/** Asks the service in version 2, and translates its reply. */
-async function askTranslated(plan: Plan, { send, sending }: CompareDeps): Promise<Answer> {
-  if (plan.problems.length > 0) return 'refused'
+/** Makes the call as the gateway does. */
+async function askTranslated(request: Version1, deps: CompareDeps): Promise<Answer> {
+  const ask = request.compiled.action.verb === 'read' ? read : quote
   try {
-    const { body } = answerOf(plan, await send(plan, sending()))
-    const fields = answered(body)
+    const fields = answered((await ask(callOf(request, deps), deps.rooms)).body)
     if (fields) return fields
   } catch (error) {
     return refusedFor(error)
@@ -168,6 +170,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'untranslatable',
   'number-unknown',
   'several-matches',
+  'numbers-disagree',
   'reply-doubtful',
   'service-unreadable',
 ])

@@ -1,10 +1,10 @@
 import { type FlatBody, readBody, readQuery } from '../body/read.ts'
 import { tenantSettings } from '../callers/tenants.ts'
 import { planFromNames } from '../calls/dry-run.ts'
-import { NOTHING_FOUND, namesIn, namingOf } from '../calls/find.ts'
-import { recordOf } from '../calls/legacy-answer.ts'
 import { type Plan, planCall, planVersion2 } from '../calls/plan.ts'
-import { classify, type Version1, type Version2 } from '../calls/read-request.ts'
+import { classify, namesIn, type Version1 } from '../calls/read-request.ts'
+import { NO_SUBJECT, referenceOf, vinOf } from '../calls/subject.ts'
+import { idAt } from '../calls/verify.ts'
 import { type Config, type Environment, readConfig } from '../config/config.ts'
 import { readJsonFile } from '../config/json-file.ts'
 import { loadMappings } from '../config/mappings.ts'
@@ -319,18 +319,28 @@ function countCall(calls: Map<string, Outcomes>, parts: readonly string[], outco
 
 /** Plans a call, a booking with what its quote, earlier in the recording, lets the gateway remember. */
 function planOf(request: Version1, { name, settings }: RehearsedCaller, { quotes }: Rehearsal): Plan {
-  const { xrefRecord, quoteNamedBy } = request.compiled.action
-  if (xrefRecord?.kind === 'quote') {
+  const { verb, givesNames = [], quoteNamedBy } = request.compiled.action
+  if (verb === 'quote') {
     const isWhole = request.sent('BillToCompany') !== undefined || request.sent('BillToContact') !== undefined
-    for (const [, value] of namesIn(request, xrefRecord.names)) quotes.set(hashOf(name, value), isWhole)
+    for (const [, value] of namesIn(request, givesNames)) quotes.set(hashOf(name, value), isWhole)
   }
   const plan = planFromNames(request, settings)
   const [[, reference] = []] = quoteNamedBy ? namesIn(request, quoteNamedBy) : []
   const isWhole = reference === undefined ? undefined : quotes.get(hashOf(name, reference))
   if (isWhole === undefined || (!isWhole && plan.problems.length > 0)) return plan
   const facts = { transport_type: settings.transport_type, vehicle_type: settings.vehicle_type, customer_name: 'x' }
-  return planCall(request, { ...NOTHING_FOUND, quote: { id: 'x', facts } }, settings)
+  return planCall(request, { ...NO_SUBJECT, quote: { ...REHEARSED_QUOTE, facts } }, settings)
 }
+
+/** A quote of the recording, whose id and names no plan needs. */
+const REHEARSED_QUOTE = {
+  id: 'x',
+  own: undefined,
+  names: [],
+  price: undefined,
+  approval: '',
+  idsInApproval: [],
+} as const
 
 const outcomeOf = ({ problems, notes }: Plan): keyof Outcomes =>
   problems.length > 0 ? 'refused' : notes.length > 0 ? 'lossy' : 'pass'
@@ -410,26 +420,24 @@ const shapeOfPath = (target: string): string =>
 /** Returns the lines of `xref import` for the names that a call and its reply tell of a shipment or a quote. */
 export function learn({ plan, call, caller }: Rehearsed): string {
   const { request } = plan
-  const { xrefRecord } = request.compiled.action
-  if (!xrefRecord) return ''
-  const named = namingOf(request)?.names.map(([, value]) => value) ?? []
-  const told = [call.shipmentId, answered(call.replies ?? '')?.get('ShipmentNumber'), ...named]
-  const id = call.shipmentId ?? told.find((value) => value !== undefined && isUuid(value))
-  const given = namesIn(request, xrefRecord.names).map(([, value]) => value)
-  const vin = request.sent('VinNo') ?? ''
-  const names = [...given, ...named.filter((value) => value !== id)]
-  const record =
-    call.service === undefined
-      ? id !== undefined && { kind: xrefRecord.kind, id, names, serviceNames: [], vin }
-      : recordOf(plan, call.service)
-  if (!record) return ''
+  const { verb, givesNames = [] } = request.compiled.action
+  if (verb === 'cancel') return ''
+  const kind = verb === 'quote' ? 'quote' : 'shipment'
+  const named = referenceOf(request)?.names.map(([, value]) => value) ?? []
+  const shown = [call.shipmentId, answered(call.replies ?? '')?.get('ShipmentNumber'), ...named]
+  const ofService = isObject(call.service)
+    ? ['id', 'shipment_id'].flatMap((key) => idAt(call.service, key) ?? [])[0]
+    : undefined
+  const id = ofService ?? call.shipmentId ?? shown.find((value) => value !== undefined && isUuid(value))
+  if (id === undefined) return ''
+  const given = namesIn(request, givesNames).map(([, value]) => value)
+  const number = idAt(call.service, 'number')
+  const vin = kind === 'shipment' ? vinOf(request) : ''
   const at = call.at === undefined ? undefined : new Date(call.at).toISOString()
   const lines = (all: readonly string[], given_by: string) =>
-    [...new Set(all)].map((name) => {
-      const line = { tenant: caller.name, kind: record.kind, name, vin: record.vin, id: record.id, at, given_by }
-      return `${JSON.stringify(line)}\n`
-    })
-  return [...lines(record.names, 'caller'), ...lines(record.serviceNames ?? [], 'service')].join('')
+    [...new Set(all)].map((name) => `${JSON.stringify({ tenant: caller.name, kind, name, vin, id, at, given_by })}\n`)
+  const own = [...given, ...named].filter((name) => name !== id)
+  return [...lines(own, 'caller'), ...lines(number === undefined ? [] : [number], 'service')].join('')
 }
 
 /** They take 20 MB at most. */

@@ -49,26 +49,28 @@ export interface AccountOptions {
   readonly acceptance?: Acceptance
 }
 
-/** The time during which the scheme that the service wants is remembered, before Basic is tried again. */
-const PROBE_AGAIN_MS = 3_600_000
-
 /** Opens an account with the scheme that the operator chose. */
 export function openAccount(options: AccountOptions): Account {
   const { origin, prefix, basic, pool, scheme, acceptance = trusted } = options
   const repeatsBasic = repeatsCredential(basic)
   const tokens = createTokens({ ...options, acceptance })
-  /** The time until which `auto` assumes that the service wants tokens. */
-  let bearerUntil = scheme === 'oauth2' ? Number.POSITIVE_INFINITY : 0
-  const usesTokens = () => performance.now() < bearerUntil
+  /** With `auto`, false until the service asks for a token. */
+  let usesTokens = scheme === 'oauth2'
 
   const wantsTokens = ({ status, headers }: Taken) =>
     scheme === 'auto' && status === 401 && challenges(headers).includes('bearer')
   const learn = (authorization: string, answer: Taken) => {
-    if (authorization === basic) {
-      if (wantsTokens(answer)) bearerUntil = performance.now() + PROBE_AGAIN_MS
-    } else if (answer.status === 401) {
-      tokens.drop(authorization.slice(BEARER.length))
-      if (scheme === 'auto' && wantsBasicAlone(answer)) bearerUntil = 0
+    if (authorization !== basic) {
+      if (answer.status === 401) tokens.drop(authorization.slice(BEARER.length))
+    } else if (wantsTokens(answer)) usesTokens = true
+  }
+  const bearer = async (deadline: number) => {
+    try {
+      return BEARER + (await tokens.get(deadline))
+    } catch (error) {
+      // A service can name tokens and have none yet.
+      if (hasNoTokens(error)) usesTokens = scheme === 'oauth2'
+      throw error
     }
   }
 
@@ -77,36 +79,12 @@ export function openAccount(options: AccountOptions): Account {
     attempt: (authorization: string) => Promise<R>,
   ): Promise<R> {
     for (let first = true; ; first = false) {
-      const authorization = BEARER + (await tokens.get(deadline))
+      const authorization = await bearer(deadline)
       const answer = await attempt(authorization)
       learn(authorization, answer)
       // A 401 proves that nothing was done: one more attempt with a new token.
       if (answer.status !== 401 || !first) return answer
     }
-  }
-
-  async function withTokenOrBasic<R extends Taken>(
-    deadline: number,
-    attempt: (authorization: string) => Promise<R>,
-  ): Promise<R> {
-    let refused: R | undefined
-    let failure: unknown
-    try {
-      refused = await withToken(deadline, attempt)
-      if (refused.status !== 401 || !namesBasic(refused)) return refused
-    } catch (error) {
-      if (!isLoginError(error) || performance.now() >= deadline) throw error
-      failure = error
-    }
-    // The service may have gone back to Basic and removed its token endpoint.
-    const retried = await attempt(basic)
-    if (retried.status !== 401) {
-      bearerUntil = 0
-      return retried
-    }
-    if (refused) return refused
-    if (namesBasic(retried) && hasNoTokens(failure)) return retried
-    throw failure
   }
 
   async function withBasic<R extends Taken>(
@@ -119,7 +97,7 @@ export function openAccount(options: AccountOptions): Account {
     try {
       return await withToken(deadline, attempt)
     } catch (error) {
-      // The service names tokens, and has none yet: what it said of the credential stands.
+      // What the service said of the credential stands.
       if (namesBasic(answer) && hasNoTokens(error)) return answer
       throw error
     }
@@ -133,20 +111,10 @@ export function openAccount(options: AccountOptions): Account {
     acceptance,
     learn,
     isRepeatedIn: (text) => repeatsBasic(text) || tokens.areRepeatedIn(text),
-    authorization: async (deadline) => {
-      if (!usesTokens()) return basic
-      try {
-        return BEARER + (await tokens.get(deadline))
-      } catch (error) {
-        // Without a token endpoint, the service has gone back to Basic.
-        if (scheme === 'auto' && hasNoTokens(error)) return basic
-        throw error
-      }
-    },
+    authorization: async (deadline) => (usesTokens ? bearer(deadline) : basic),
     authorized: (deadline, attempt) => {
       if (scheme === 'basic') return attempt(basic)
-      if (scheme === 'oauth2') return withToken(deadline, attempt)
-      return usesTokens() ? withTokenOrBasic(deadline, attempt) : withBasic(deadline, attempt)
+      return usesTokens ? withToken(deadline, attempt) : withBasic(deadline, attempt)
     },
   }
 }
@@ -154,18 +122,11 @@ export function openAccount(options: AccountOptions): Account {
 const BEARER = 'Bearer '
 const NOT_FOUND = 404
 
-const isLoginError = (error: unknown): error is GatewayError =>
-  error instanceof GatewayError && error.code.startsWith('login-')
-
-/** Tells if a token was not given because the service has no token endpoint. */
-const hasNoTokens = (error: unknown): boolean => isLoginError(error) && error.serviceStatus === NOT_FOUND
+/** Reports whether a token was not given because the service has no token endpoint. */
+const hasNoTokens = (error: unknown): boolean =>
+  error instanceof GatewayError && error.code.startsWith('login-') && error.serviceStatus === NOT_FOUND
 
 const namesBasic = ({ headers }: Taken): boolean => challenges(headers).includes('basic')
-
-function wantsBasicAlone({ headers }: Taken): boolean {
-  const schemes = challenges(headers)
-  return schemes.includes('basic') && !schemes.includes('bearer')
-}
 
 /** The schemes of `WWW-Authenticate` (RFC 9110, 11.6.1), in lower case. */
 function challenges(headers: IncomingHttpHeaders): readonly string[] {

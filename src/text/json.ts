@@ -163,7 +163,7 @@ const TAB = 0x09
 const LINE_FEED = 0x0a
 const CARRIAGE_RETURN = 0x0d
 const BLANK = 0x20
-export const QUOTE = 0x22
+const QUOTE = 0x22
 export const COMMA = 0x2c
 const COLON = 0x3a
 export const OPEN_BRACKET = 0x5b
@@ -261,6 +261,6 @@ function endOfString(cursor: Cursor): number {
 }
 
 /** Returns the error of an unexpected character at the cursor, or of an unexpected end. */
-export function unexpected({ text, at }: Pick<Cursor, 'text' | 'at'>): JsonError {
+function unexpected({ text, at }: Pick<Cursor, 'text' | 'at'>): JsonError {
   return new JsonError(at >= text.length ? 'it ends too early' : `it breaks at character ${at + 1}`)
 }

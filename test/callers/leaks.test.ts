@@ -155,7 +155,7 @@ test('two hundred secrets, through every path, are found nowhere, and no data of
   for (const { code } of refused) expect(code).toBe(78)
   writeTenants(path, ...declared.map(({ tenant }) => tenant))
   const listed = await Promise.all(
-    [...commands, 'auth rehearse', 'bookings list', 'xref export', 'migration report'].map((words) =>
+    [...commands, 'check --connect', 'bookings list', 'xref export', 'migration report'].map((words) =>
       transload(words.split(' '), place, env),
     ),
   )

@@ -22,7 +22,7 @@ test('the report in Markdown is what it was', async () => {
   const store = createMemoryStore({ now: () => now })
   const catalog = await loadMappings()
   const written = async (tenants: readonly string[]) =>
-    `${markdownOf(await readReport({ store, catalog, quietDays: 30, tenants })).join('\n')}\n`
+    `${markdownOf(await readReport({ store, catalog, tenants })).join('\n')}\n`
   await expect(await written([])).toMatchFileSnapshot('output/migration-empty.md')
   await fillCounts(store)
   const day = Math.floor(now / DAY_MS)

@@ -38,12 +38,12 @@ interface Mortal {
 
 async function mortal(storeUrl: string, serviceUrl: string): Promise<Mortal> {
   const port = await freePort()
-  const env = { ...RECEIVES, PORT: String(port), UPSTREAM_TIMEOUT_MS: '400', SWEEP_INTERVAL: '1s' }
+  const env = { ...RECEIVES, PORT: String(port), UPSTREAM_TIMEOUT_MS: '400' }
   let child: ChildProcess | undefined
   return {
     url: `http://127.0.0.1:${port}`,
     start: async () => {
-      child = (await startGatewayProcess({ storeUrl, serviceUrl, env })).child
+      child = (await startGatewayProcess({ storeUrl, serviceUrl, env, program: 'test/events/gateway-child.ts' })).child
     },
     kill: async () => {
       if (!child) return

@@ -24,7 +24,6 @@ describe('verdicts', () => {
   const NOTHING: UseOfDay = { version1: 0, version2: 0, failed: 0 }
 
   interface Watching {
-    readonly quietDays?: number
     readonly watches?: (day: number) => boolean
   }
 
@@ -32,7 +31,7 @@ describe('verdicts', () => {
   function seenBy(
     today: number,
     use: (day: number) => Partial<UseOfDay>,
-    { quietDays = 30, watches = () => true }: Watching = {},
+    { watches = () => true }: Watching = {},
   ): Evidence {
     const days = Array.from({ length: today + 1 }, (_, day) => day).filter(watches)
     const used = days.map((day) => ({ ...NOTHING, ...use(day), day: START + day }))
@@ -40,7 +39,6 @@ describe('verdicts', () => {
     return {
       today: START + today,
       watched: days.map((day) => START + day),
-      quietDays,
       lastVersion1: lastOf('version1'),
       lastVersion2: lastOf('version2'),
       days: used.filter(({ version1, version2 }) => version1 + version2 > 0),
@@ -80,7 +78,6 @@ describe('verdicts', () => {
       (day) => ({ version1: 100, failed: day === 20 ? 36 : day > 40 ? 5 : 0 }),
       { 0: 'calling', 20: 'failing', 27: 'calling' },
     ],
-    ['stops is safe after QUIET_DAYS of one', untilDay10, { 0: 'calling', 10: 'safe' }, { quietDays: 1 }],
   ])('over 60 days, a tenant that %s', (_story, use, firstDays, watching) => {
     const states = Array.from({ length: 60 }, (_, day) => verdictOf(seenBy(day, use, watching)).state)
     const changes = [...states.entries()].filter(([day, state]) => states[day - 1] !== state)
@@ -166,7 +163,7 @@ describe('the verdict on all tenants', () => {
     const days = Array.from({ length: 100 }, (_, i) => TODAY - i)
     const [calls, names] = [all.map(({ call }) => call), all.map(({ name }) => name)]
     await store.addCounts({ instance: 'test', no: 1, days, calls, names })
-    return readReport({ store, catalog, quietDays: 30, tenants })
+    return readReport({ store, catalog, tenants })
   }
 
   test.each([

@@ -76,9 +76,8 @@ test('calls are recorded in the same shape, without a value of their callers, an
   expect(found.told).toHaveLength(3)
 })
 
-test('none is recorded without a share or a file; a file from before is kept beside the new one', async () => {
+test('none is recorded without a file; a file from before is kept beside the new one', async () => {
   const cwd = folder()
-  expect(await recorded(cwd, { RECORD_SHARE: '0' })).toBe('')
   const lines = await recorded(cwd, { RECORD_FILE: join(cwd, 'other.ndjson') })
   expect(lines).toBe('')
   const first = readFileSync(join(cwd, 'other.ndjson'), 'utf8')
@@ -95,7 +94,7 @@ test('a full file goes on in another one', async () => {
   const incoming = new IncomingMessage(new Socket())
   const call = { ...beginCall(incoming), tenant: 'acme', acceptance: { isProven: () => true } }
   const catalog = await loadMappings()
-  const setting = { RECORD_FILE, RECORD_SHARE: 1, RECORD_VALUES: 'plain', LOOKUPS_FILE: undefined } as const
+  const setting = { RECORD_FILE, RECORD_VALUES: 'plain', LOOKUPS_FILE: undefined } as const
   const recorder = openRecorder({ ...setting, catalog, log: { warn: () => undefined }, limitBytes: 1 })
   for (const value of ['one', 'two']) {
     recorder?.end({ body: readBody(Buffer.from(`a=${value}`), undefined), reply: undefined }, call, incoming, 200)

@@ -1,17 +1,15 @@
 import { tenantSettings } from '../callers/tenants.ts'
-import { type Config, readConfig } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import { loadMappings } from '../config/mappings.ts'
 import { readTenants } from '../config/tenants-file.ts'
 import { translationSettings } from '../config/translation-settings.ts'
 import { GatewayError } from '../errors.ts'
-import { EXIT_FAILED } from '../exit-codes.ts'
 import type { Settings } from '../mapping/row.ts'
 import { type Account, NO_SHIPMENT, openAccount, type Scheme } from '../service/account.ts'
 import { basicOf } from '../service/credential.ts'
 import { exchange, NoReply } from '../service/exchange.ts'
-import { openUpstream, type Upstream } from '../service/upstream.ts'
+import type { Upstream } from '../service/upstream.ts'
 import { CommandFailed } from './failures.ts'
-import { print } from './output.ts'
 
 /** A credential of the gateway's own at the service. */
 export interface OwnAccount {
@@ -71,35 +69,6 @@ export async function chosenAccount(config: Config, tenant: string | undefined):
   if (!first) throw new CommandFailed(`there is no tenant ${tenant}; the tenants are ${names}`)
   if (others.length > 0) throw new CommandFailed(`choose a tenant with --tenant: ${names}`)
   return first
-}
-
-const SCHEMES = ['basic', 'oauth2'] as const
-const COLUMN_CHARACTERS = 20
-
-/** Tries both ways to authenticate at the service and prints a table. */
-export async function rehearse(): Promise<number> {
-  const config = readConfig()
-  const accounts = await ownAccounts(config)
-  if (accounts.length === 0) {
-    throw new CommandFailed('there is no credential to try; set V2_CLIENT_ID and V2_CLIENT_SECRET, or TENANTS_FILE')
-  }
-  const upstream = openUpstream(config)
-  const width = Math.max('tenant'.length, ...accounts.map(({ tenant }) => tenant.length))
-  const line = (tenant: string, cells: readonly string[]) =>
-    [tenant.padEnd(width), ...cells.map((cell) => cell.padEnd(COLUMN_CHARACTERS))].join('  ').trimEnd()
-  print(line('tenant', SCHEMES))
-  let allAccepted = true
-  for (const { tenant, open } of accounts) {
-    const attempts = []
-    for (const scheme of SCHEMES) {
-      attempts.push(await attempt(open(upstream, scheme), upstream, config.UPSTREAM_TIMEOUT_MS))
-    }
-    allAccepted &&= attempts.some(({ accepted }) => accepted)
-    const outcomes = attempts.map(({ outcome }) => outcome)
-    print(line(tenant, outcomes))
-  }
-  await upstream.close()
-  return allAccepted ? 0 : EXIT_FAILED
 }
 
 /** Tries a credential at the service with a read that finds nothing. */
