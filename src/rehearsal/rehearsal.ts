@@ -2,7 +2,7 @@ import { type FlatBody, readBody, readQuery } from '../body/read.ts'
 import { tenantSettings } from '../callers/tenants.ts'
 import { planFromNames } from '../calls/dry-run.ts'
 import { type Plan, planCall, planVersion2 } from '../calls/plan.ts'
-import { classify, namesIn, type Version1 } from '../calls/read-request.ts'
+import { classify, namesIn, type Version1, type Version2 } from '../calls/read-request.ts'
 import { NO_SUBJECT, referenceOf, vinOf } from '../calls/subject.ts'
 import { idAt } from '../calls/verify.ts'
 import { type Config, type Environment, readConfig } from '../config/config.ts'
@@ -425,9 +425,7 @@ export function learn({ plan, call, caller }: Rehearsed): string {
   const kind = verb === 'quote' ? 'quote' : 'shipment'
   const named = referenceOf(request)?.names.map(([, value]) => value) ?? []
   const shown = [call.shipmentId, answered(call.replies ?? '')?.get('ShipmentNumber'), ...named]
-  const ofService = isObject(call.service)
-    ? ['id', 'shipment_id'].flatMap((key) => idAt(call.service, key) ?? [])[0]
-    : undefined
+  const ofService = idAt(call.service, 'id') ?? idAt(call.service, 'shipment_id')
   const id = ofService ?? call.shipmentId ?? shown.find((value) => value !== undefined && isUuid(value))
   if (id === undefined) return ''
   const given = namesIn(request, givesNames).map(([, value]) => value)
