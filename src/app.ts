@@ -110,7 +110,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
   if (config.WORKBENCH === 'on') {
     // The pages for visitors are loaded when one of them is asked for.
     const workbench = () => import('./pages/workbench.ts')
-    const visitors = { ...deps, destination: deps, sunset: config.SUNSET }
+    const visitors = { ...deps, destination: deps, sunset: config.RETIRED_FROM ?? config.SUNSET }
     const pasted = { ...CALL, methods: ['GET', 'POST'], explainsBytes: Math.min(deps.bodyLimitBytes, PASTED_BYTES) }
     all('/own/', pasted, async (c, body) => {
       const { incoming } = c.env

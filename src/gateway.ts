@@ -212,7 +212,7 @@ export async function openGateway(
         brownouts,
         destination: deps,
         settings,
-        sunset: config.SUNSET,
+        sunset: config.RETIRED_FROM ?? config.SUNSET,
       }),
       adminPort,
       answerRefusal: createRefusalAnswers(answerError, route),
