@@ -91,7 +91,7 @@ export async function openGateway(
   const upstream = openUpstream(config, meters)
   const service = createService(config, upstream, meters.retries)
   const settings = translationSettings(config)
-  const prove = createProve(service)
+  const prove = createProve(service, config.UPSTREAM_TIMEOUT_MS)
   const pruning = openPruning({ config, store, log, lookEveryMs: pruneEveryMs })
   const xref = createXref(store, config.QUOTE_MEMORY, pruning.noteUse)
   const instance = newInstance()
