@@ -22,6 +22,7 @@ export const errorTable = {
   'booking-conflict': { status: 409, title: 'The reference belongs to another booking' },
   'booking-under-way': { status: 409, title: 'The same booking is under way' },
   'shipment-changed': { status: 409, title: 'The shipment kept changing' },
+  retired: { status: 410, title: 'Version 1 has ended' },
   'body-too-large': { status: 413, title: 'The body is too large' },
   'too-many-fields': { status: 422, title: 'The body has too many fields' },
   'action-unknown': { status: 422, title: 'Unknown ActionName' },
@@ -49,7 +50,7 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable
 
-/** Errors of the gateway itself. A brownout is the operator's decision. */
+/** Errors of the gateway itself. A brownout and the end of version 1 are the operator's decision. */
 const OWN_FAULTS: ReadonlySet<string> = new Set<ErrorCode>([
   'gateway-failed',
   'overloaded',
@@ -60,7 +61,7 @@ const OWN_FAULTS: ReadonlySet<string> = new Set<ErrorCode>([
 
 /** Returns who is at fault for an error; a code that the table does not have is a status of the service: `service-404`. */
 export function faultOf(code: string): 'caller' | 'gateway' | 'service' | 'nobody' {
-  if (code === '' || code === 'brownout') return 'nobody'
+  if (code === '' || code === 'brownout' || code === 'retired') return 'nobody'
   if (OWN_FAULTS.has(code)) return 'gateway'
   const status = Object.hasOwn(errorTable, code) ? errorTable[code as ErrorCode].status : Number(code.split('-').at(-1))
   return status >= 400 && status < 500 ? 'caller' : 'service'

@@ -82,7 +82,7 @@ export async function openGateway(
   const upstream = openUpstream(config, meters)
   const service = createService(config, upstream, meters.retries)
   const settings = translationSettings(config)
-  const prove = createProve(service)
+  const prove = createProve(service, config.UPSTREAM_TIMEOUT_MS)
   const pruning = openPruning({ config, store, log, lookEveryMs: pruneEveryMs })
   const names = openNames(store, config.QUOTE_MEMORY, pruning.noteUse)
   const instance = newInstance()
@@ -197,7 +197,7 @@ export async function openGateway(
         brownouts,
         destination: deps,
         settings,
-        sunset: config.SUNSET,
+        sunset: config.RETIRED_FROM ?? config.SUNSET,
       }),
       adminPort,
       answerRefusal: createRefusalAnswers(answerError, route),

@@ -135,6 +135,7 @@ export const messages = {
     'The quote of this booking is approved, but its shipment may lack the details of the booking. Send the same booking again: it is not booked twice.',
   brownout:
     'This version-1 interface is being retired. It is switched off until {until} to find the callers that still need it; nothing was sent.{end} Move to version 2: {guide}.',
+  retired: 'This version-1 interface ended on {since}; nothing was sent. Move to version 2: {guide}.',
   'circuit-open': 'The service keeps failing; nothing was sent. Try again in a few seconds.',
   overloaded: 'The gateway is overloaded. Try again in a second.',
   'overloaded/connections':

@@ -99,6 +99,7 @@ export function commonProfile({ config, settings }: Pick<CredentialsDeps, 'confi
 export function commonDeprecation(config: DeprecationConfig): Deprecation {
   return deprecationOf({
     sunset: config.SUNSET,
+    retiredFrom: config.RETIRED_FROM,
     guide: config.MIGRATION_GUIDE_URL,
     windows: config.BROWNOUTS,
     coversBookings: config.BROWNOUT_BOOKINGS,
@@ -106,7 +107,10 @@ export function commonDeprecation(config: DeprecationConfig): Deprecation {
 }
 
 /** The variables that say how version 1 ends. */
-export type DeprecationConfig = Pick<Config, 'SUNSET' | 'MIGRATION_GUIDE_URL' | 'BROWNOUTS' | 'BROWNOUT_BOOKINGS'>
+export type DeprecationConfig = Pick<
+  Config,
+  'SUNSET' | 'RETIRED_FROM' | 'MIGRATION_GUIDE_URL' | 'BROWNOUTS' | 'BROWNOUT_BOOKINGS'
+>
 
 /** Opens an account at an address of the service. */
 export function accountAt(

@@ -1,5 +1,5 @@
 import { type GatewayError, gatewayError } from '../errors.ts'
-import { type Account, NO_SHIPMENT } from '../service/account.ts'
+import { type Account, before, NO_SHIPMENT } from '../service/account.ts'
 import { NoReply, type UpstreamReply } from '../service/exchange.ts'
 import { refusal } from '../service/failures.ts'
 import { timeAsked } from '../service/retries.ts'
@@ -11,8 +11,8 @@ import type { Sending, Service } from '../service/service.ts'
  */
 export type Prove = (sending: Pick<Sending, 'account' | 'deadline' | 'requestId'>) => Promise<void> | undefined
 
-/** Proves credentials; concurrent calls of one credential share one proof. */
-export function createProve(service: Pick<Service, 'send'>): Prove {
+/** Proves credentials; concurrent calls of one credential share one proof, and each waits for it until its own deadline. */
+export function createProve(service: Pick<Service, 'send'>, timeoutMs: number): Prove {
   const underWay = new WeakMap<Account, Promise<void>>()
   const ask = async (sending: Parameters<Prove>[0]): Promise<void> => {
     const { account } = sending
@@ -31,17 +31,20 @@ export function createProve(service: Pick<Service, 'send'>): Prove {
   return (sending) => {
     const { account } = sending
     if (account.acceptance.isProven()) return undefined
-    const known = underWay.get(account)
-    if (known) return known
-    const asked = ask(sending).finally(() => underWay.delete(account))
-    underWay.set(account, asked)
-    return asked
+    let asked = underWay.get(account)
+    if (!asked) {
+      // The read outlasts the first call: one that comes right before the first gives up has its whole time.
+      const deadline = performance.now() + 2 * timeoutMs
+      asked = ask({ ...sending, deadline }).finally(() => underWay.delete(account))
+      underWay.set(account, asked)
+    }
+    return before(sending.deadline, asked, notSaid)
   }
 }
 
 const RETRY_AFTER_SECONDS = '5'
 
-function notSaid(cause: unknown): GatewayError {
+function notSaid(cause?: unknown): GatewayError {
   return gatewayError('service-unavailable/proof', {}, { cause, headers: { 'Retry-After': RETRY_AFTER_SECONDS } })
 }
 

@@ -148,6 +148,7 @@ function createDecoys(): (id: string, all: readonly (readonly Candidate[])[]) =>
 export function tenantDeprecation(tenant: Tenant, config: DeprecationConfig): Deprecation {
   return deprecationOf({
     sunset: tenant.sunset ?? config.SUNSET,
+    retiredFrom: tenant.retired_from === 'never' ? undefined : (tenant.retired_from ?? config.RETIRED_FROM),
     guide: tenant.migration_guide_url ?? config.MIGRATION_GUIDE_URL,
     windows: tenant.brownouts ?? config.BROWNOUTS,
     coversBookings: tenant.brownout_bookings ?? config.BROWNOUT_BOOKINGS,

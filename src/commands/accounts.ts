@@ -87,7 +87,7 @@ export async function attempt(account: Account, upstream: Upstream, timeoutMs: n
     return { accepted, outcome: accepted ? 'accepted' : `refused (${status})` }
   } catch (error) {
     if (error instanceof GatewayError) return { accepted: false, outcome: `no token (${error.status})` }
-    if (error instanceof NoReply) return { accepted: false, outcome: `no reply (${error.silence})` }
+    if (error instanceof NoReply) return { accepted: false, outcome: error.message }
     throw error
   }
 }

@@ -14,7 +14,7 @@ import { openUpstream } from '../service/upstream.ts'
 import { pathOf } from '../store/open.ts'
 import { nearest } from '../text/nearest.ts'
 import { attempt, ownAccounts } from './accounts.ts'
-import { engineOf, modeOf } from './open-store.ts'
+import { engineOf, modeOf, withExistingStore } from './open-store.ts'
 import { print, printError, printJson } from './output.ts'
 
 interface CheckOptions {
@@ -42,6 +42,7 @@ export async function check({ json = false, all = false, connect = false }: Chec
     ...slipsIn(process.env, new Set(tenants.flatMap(variablesOf))),
     ...(unwritable === undefined ? [] : [`EMERGENCY_LOG_FILE cannot be written: ${unwritable}`]),
     ...(store.isUsable ? [] : [`the store ${store.text}`]),
+    ...(await endWarnings(loaded, store, Date.now())),
   ]
   const counts = { actions: catalog.actions.size, paths: catalog.endpoints.size, tenants: tenants.length }
   if (json) {
@@ -76,16 +77,22 @@ const aligned = (rows: readonly (readonly string[])[]) => {
   return rows.map(([name = '', value]) => `${name.padEnd(width)}  ${value}`)
 }
 
+interface StoreState {
+  readonly text: string
+  readonly isUsable: boolean
+  /** False where a gateway has yet to make the store, or keeps it in its own memory. */
+  readonly hasCounts: boolean
+}
+
 /** Tries the store; makes none. */
-async function storeState({ STORE_URL }: Config): Promise<{ readonly text: string; readonly isUsable: boolean }> {
-  const usable = (text: string) => ({ text, isUsable: true })
+async function storeState({ STORE_URL }: Config): Promise<StoreState> {
+  const usable = (text: string, hasCounts = false) => ({ text, isUsable: true, hasCounts })
   if (engineOf(STORE_URL) === 'memory') return usable('memory: everything is lost at the end')
   try {
     if (engineOf(STORE_URL) === 'postgres') {
       const { inspectPostgres } = await import('../store/postgres/postgres.ts')
-      return usable(
-        `PostgreSQL answers${(await inspectPostgres(STORE_URL)) ? '' : '; the first start makes the schema'}`,
-      )
+      const isMade = (await inspectPostgres(STORE_URL)) !== undefined
+      return usable(`PostgreSQL answers${isMade ? '' : '; the first start makes the schema'}`, isMade)
     }
     const path = resolve(pathOf(STORE_URL))
     if (!existsSync(path)) return usable(`${path}, which the first start makes`)
@@ -93,12 +100,16 @@ async function storeState({ STORE_URL }: Config): Promise<{ readonly text: strin
     const { storeVersion } = await import('../store/sqlite/connection.ts')
     const db = openSource(path)
     try {
-      return usable(`${path}, version ${storeVersion(db)}`)
+      return usable(`${path}, version ${storeVersion(db)}`, true)
     } finally {
       db.close()
     }
   } catch (error) {
-    return { text: `cannot be used: ${error instanceof Error ? error.message : String(error)}`, isUsable: false }
+    return {
+      text: `cannot be used: ${error instanceof Error ? error.message : String(error)}`,
+      isUsable: false,
+      hasCounts: false,
+    }
   }
 }
 
@@ -138,6 +149,46 @@ async function connected(config: Config) {
 const EVENTS_ONLY =
   'Events are recorded only: set WEBHOOK_CLIENT_ID and WEBHOOK_CLIENT_SECRET to let the gateway read their shipments.'
 
+/** Returns the warnings on the end of version 1: of dates that do not fit, and of callers that it cuts off. */
+async function endWarnings(loaded: LoadedConfig, store: StoreState, now: number): Promise<readonly string[]> {
+  const ends = deprecationsOf(loaded)
+  const dates = ends.flatMap(({ tenant = 'all callers', sunset, retiredFrom }) => {
+    if (!sunset) return []
+    if (!retiredFrom) {
+      const goOn = `SUNSET of ${tenant} has passed without RETIRED_FROM: version-1 calls go on`
+      return sunset.getTime() <= now ? [goOn] : []
+    }
+    return sunset > retiredFrom ? [`SUNSET of ${tenant} is after RETIRED_FROM: callers are told a later end`] : []
+  })
+  const ending = ends.filter(({ retiredFrom }) => retiredFrom)
+  if (ending.length === 0 || !store.hasCounts) return dates
+  const recent: string[] = []
+  await withExistingStore(async (counts) => {
+    for (let uses = await counts.countedTenants(undefined); uses.length > 0; ) {
+      for (const { tenant, name, lastAt } of uses) {
+        const isEnding = ending.some((end) => end.tenant === undefined || end.tenant === tenant)
+        if (name === 'version-1' && lastAt > now - RECENT_MS && isEnding)
+          recent.push(tenant || 'callers without a name')
+      }
+      uses = await counts.countedTenants(uses.at(-1))
+    }
+    return 0
+  })
+  if (recent.length === 0) return dates
+  const listed = `${recent.slice(0, MOST_LISTED).join(', ')}${recent.length > MOST_LISTED ? ', …' : ''}`
+  return [...dates, `RETIRED_FROM cuts off ${recent.length} of the callers of the last 28 days: ${listed}`]
+}
+
+const RECENT_MS = 28 * 86_400_000
+const MOST_LISTED = 10
+
+/** Returns the deprecation of each tenant; without tenants, that of all callers. */
+function deprecationsOf({ config, tenants }: LoadedConfig) {
+  return tenants === undefined
+    ? [{ tenant: undefined, ...commonDeprecation(config) }]
+    : tenants.map((tenant) => ({ tenant: tenant.name, ...tenantDeprecation(tenant, config) }))
+}
+
 interface Brownout {
   /** Undefined if it is that of all callers. */
   readonly tenant: string | undefined
@@ -146,12 +197,8 @@ interface Brownout {
 }
 
 /** Returns the brownouts to come, the next one first. */
-function brownoutsToCome({ config, tenants }: LoadedConfig, now: number): readonly Brownout[] {
-  const deprecations =
-    tenants === undefined
-      ? [{ tenant: undefined, ...commonDeprecation(config) }]
-      : tenants.map((tenant) => ({ tenant: tenant.name, ...tenantDeprecation(tenant, config) }))
-  return deprecations
+function brownoutsToCome(loaded: LoadedConfig, now: number): readonly Brownout[] {
+  return deprecationsOf(loaded)
     .flatMap(({ tenant, windows, coversBookings }) =>
       windowsToCome(windows, now).map((window) => ({ tenant, window, coversBookings })),
     )

@@ -171,6 +171,11 @@ export const sections = {
     SUNSET: sunset
       .optional()
       .describe('The ISO 8601 date on which the legacy paths end, sent as a `Sunset` header (RFC 8594).'),
+    RETIRED_FROM: sunset
+      .optional()
+      .describe(
+        'The ISO 8601 date or time from which every call on a legacy path is 410; see [The end](migration.md#the-end).',
+      ),
     WORKBENCH: word('on', 'off')
       .default('on')
       .describe('`off` takes away the pages for visitors: the workbench at `/`, `/reference` and `/guide`.'),

@@ -150,6 +150,11 @@ const tenant = z
     support_contact: supportContact.optional().describe('Instead of `SUPPORT_CONTACT`.'),
     shipment_number: z.enum(['caller', 'service']).optional().describe('Instead of `SHIPMENT_NUMBER`.'),
     sunset: z.string().pipe(sunset).optional().describe('Instead of `SUNSET`.'),
+    retired_from: z
+      .string()
+      .pipe(z.union([z.literal('never'), sunset], 'must be never or an ISO 8601 date from 2026-01-01 on'))
+      .optional()
+      .describe('Instead of `RETIRED_FROM`; `never` exempts the tenant.'),
     migration_guide_url: webAddress.optional().describe('Instead of `MIGRATION_GUIDE_URL`.'),
     brownouts: brownouts.optional().describe('Instead of `BROWNOUTS`; `none` for none.'),
     brownout_bookings: z.boolean().optional().describe('Instead of `BROWNOUT_BOOKINGS`.'),

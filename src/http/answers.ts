@@ -11,6 +11,7 @@ import type { Call } from '../observe/call.ts'
 import { NoReply } from '../service/exchange.ts'
 import { noReplyError } from '../service/failures.ts'
 import { LockTimeout, StoreDown } from '../store/store.ts'
+import { writeExplanation } from './explanation.ts'
 import type { AnswerRefusal, Refusal } from './listener.ts'
 import type { Env } from './middleware.ts'
 import { type Router, WEBHOOK_ROUTE } from './routing.ts'
@@ -38,9 +39,9 @@ export function reply(c: Context<Env>, { status, headers, body }: Answer, more?:
   return RESPONSE_ALREADY_SENT
 }
 
-/** Writes indented JSON. It may be long, and its reader slow. */
-export function replyReadably(c: Context<Env>, value: object): Response {
-  const body = `${JSON.stringify(value, null, 2)}\n`
+/** Writes an explanation. It may be long, and its reader slow. */
+export function replyExplanation(c: Context<Env>, explanation: object): Response {
+  const body = writeExplanation(explanation)
   c.env.call.share.holdAnswer(Buffer.byteLength(body))
   return reply(c, { status: 200, headers: {}, body })
 }

@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Context, Handler } from 'hono'
+import { readBytes } from '../body/bytes.ts'
 import type { BrowserChecks } from '../callers/browsers.ts'
 import type { Shares } from '../callers/limits.ts'
 import { gatewayError } from '../errors.ts'
-import { type Call, runCall } from '../observe/call.ts'
+import { type Call, runCall, type Share } from '../observe/call.ts'
 import type { EndCall } from '../observe/end-of-call.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import { requireMethod } from './routing.ts'
@@ -22,25 +23,31 @@ export interface Env {
   }
 }
 
-/** The steps that a call of a route passes before its handler. */
-export interface Entrance {
-  /** @default any method; a `HEAD` is answered like a `GET` */
-  readonly methods?: readonly string[]
+/** The demands of a route on its calls. Each route states all of them, so that none stands open because something was forgotten. */
+export interface Demands {
+  /** A `HEAD` is answered like a `GET`. */
+  readonly methods: readonly string[] | 'any'
+  /** Who may call where callers need no credential: the gateway's own pages, under its own names, or under any host name. */
+  readonly from: 'own pages' | 'any host' | 'anywhere'
+  /** Refused while too many calls are under way, or never: for answers that cost nothing. */
+  readonly admission: 'counted' | 'exempt'
   /**
-   * Who may call where callers need no credential: the gateway's own pages, under its own names, or under any host name.
-   * @default pages under its own names
+   * The largest body that the route explains to anybody who sends it: the door reads it, and reserves the memory that an
+   * explanation may take. 0 for routes that explain nothing.
    */
-  readonly from?: 'own pages' | 'any host' | 'anywhere'
-  /** True for calls that are refused while there are too many. Health checks and the gateway's own pages never are. */
-  readonly isAdmitted?: boolean
+  readonly explainsBytes: number
 }
 
-/** Answers a call: it writes to `c.env.outgoing`. */
-export type Work = (c: Context<Env>) => unknown
+/** Answers a call: it writes to `c.env.outgoing`. The body is there only for routes that explain it. */
+export type Work = (c: Context<Env>, body: Buffer) => unknown
+
+/** The memory of an explanation, as a multiple of what it explains. */
+const EXPLANATION_FACTOR = 8
+const NO_BODY = Buffer.alloc(0)
 
 /** The parts that all calls share. */
 export interface CallsDeps {
-  readonly shares: Pick<Shares, 'open'>
+  readonly shares: Pick<Shares, 'open' | 'largestBodyBytes'>
   readonly endCall: EndCall
   /** Undefined without an SDK of OpenTelemetry. */
   readonly tracing: Tracing | undefined
@@ -55,8 +62,10 @@ export function createCalls(
   /** Undefined where every caller needs a credential. */
   browserChecks: BrowserChecks | undefined,
   answerError: (c: Context<Env>, error: unknown) => void,
-): (route: string, entrance: Entrance, answer: Work) => Handler<Env> {
-  return (route, { methods, from = 'own pages', isAdmitted = false }, answer) => {
+): (route: string, demands: Demands, answer: Work) => Handler<Env> {
+  const mostBytes = Math.floor(shares.largestBodyBytes / EXPLANATION_FACTOR)
+  return (route, { methods, from, admission, explainsBytes }, answer) => {
+    const bodyBytes = Math.min(explainsBytes, mostBytes)
     const run = async (c: Context<Env>): Promise<void> => {
       const { incoming, outgoing, unavailable, call } = c.env
       try {
@@ -64,13 +73,13 @@ export function createCalls(
           browserChecks.demandOwnOrigin(incoming)
           if (from === 'own pages') browserChecks.demandOwnHost(incoming)
         }
-        if (methods) requireMethod(incoming.method, methods)
-        if (isAdmitted) {
+        if (methods !== 'any') requireMethod(incoming.method, methods)
+        if (admission === 'counted') {
           // The body is not read.
           if (unavailable) throw gatewayError(unavailable, {}, { headers: { 'Retry-After': '5', Connection: 'close' } })
           call.share.admit()
         }
-        await answer(c)
+        await answer(c, bodyBytes === 0 ? NO_BODY : await explainedBody(incoming, bodyBytes, call.share))
       } catch (error) {
         try {
           answerError(c, error)
@@ -93,6 +102,19 @@ export function createCalls(
     }
   }
 }
+
+/** Reads a body that is explained; the call counts as under way then. */
+async function explainedBody(incoming: IncomingMessage, limitBytes: number, share: Share): Promise<Buffer> {
+  const bytes = await readBytes(incoming, limitBytes, share)
+  share.enter()
+  share.takeBody((EXPLANATION_FACTOR - 1) * bytes.length)
+  // One in a turn of the event loop: calls go on between explanations, however many wait.
+  lastExplanation = lastExplanation.then(() => new Promise(setImmediate))
+  await lastExplanation
+  return bytes
+}
+
+let lastExplanation = Promise.resolve()
 
 let endOfThisTurn: Promise<void> | undefined
 

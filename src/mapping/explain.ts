@@ -2,7 +2,7 @@ import { type CallbackContext, type CompiledCallback, changedPlaces, type Servic
 import { LeftOut } from './codec.ts'
 import type { CompiledAction } from './compile.ts'
 import type { Fields, Problem } from './fields.ts'
-import { covers, type Draft, leaves } from './paths.ts'
+import { covers, type Draft, listLeaves, MOST_ROWS } from './paths.ts'
 import type { Explanation, KnownFacts } from './request.ts'
 import type { Settings } from './row.ts'
 import { fieldsOf, placesOf } from './row-parts.ts'
@@ -66,6 +66,8 @@ export interface ExplainedReply {
   readonly unused: readonly Unused[]
   readonly unknown: readonly string[]
   readonly missing: readonly string[]
+  /** The number of leaves that are not listed. */
+  readonly more: number
 }
 
 /** Translates a reply with the rows of a call, and explains every leaf that the service sent. */
@@ -78,7 +80,8 @@ export function explainReplyTranslation(
   const explanations: Explanation[] = []
   const { reply, missing } = compiled.reply(body, { settings, own, explanations })
   const used = new Set(explanations.flatMap(({ from }) => from))
-  const unread = [...leaves(body)].map(([path]) => path).filter((path) => !used.has(path))
+  const { listed, more } = listLeaves(body)
+  const unread = listed.map(([path]) => path).filter((path) => !used.has(path))
   const fields = explanations.map((explanation) => withMentioned(compiled, explanation, unread))
   const mentioned = new Set(fields.flatMap(({ from }) => from))
   const left = unread.filter((path) => !mentioned.has(path))
@@ -88,13 +91,15 @@ export function explainReplyTranslation(
   })
   const shown = compiled.action.reply.flatMap((row) => (row.kind === 'v2Only' ? [] : placesOf(row)))
   const blank = shown.map((v2) => ({ v2, why: 'blank, which counts as absent' }))
-  const rest = left.map((path) => ({ path, row: [...only, ...blank].find(({ v2 }) => covers(v2, path)) }))
+  const reasons = [...only, ...blank]
+  const rest = left.map((path) => ({ path, row: reasons.find(({ v2 }) => covers(v2, path)) }))
   return {
     reply,
     fields,
     unused: rest.flatMap(({ path, row }) => (row ? [{ field: path, why: row.why }] : [])),
     unknown: rest.flatMap(({ path, row }) => (row ? [] : [path])),
     missing,
+    more,
   }
 }
 
@@ -121,6 +126,8 @@ export interface ExplainedCallback {
   readonly fields: readonly Explanation[]
   /** Changed places that no row of the callback knows. */
   readonly unknown: readonly string[]
+  /** The number of changed places that were not looked at. */
+  readonly more: number
 }
 
 /** Translates an event with the rows of a delivery, and explains every field. */
@@ -136,5 +143,6 @@ export function explainCallback(
   const changed = typeof data === 'object' && data !== null ? Object.keys(data) : []
   // An object or a list may change as one, and then its parts have rows.
   const isKnown = (path: string) => known.some((place) => covers(place, path) || covers(path, place))
-  return { v1, fields, unknown: changed.filter((path) => !isKnown(path)) }
+  const looked = changed.slice(0, MOST_ROWS)
+  return { v1, fields, unknown: looked.filter((path) => !isKnown(path)), more: changed.length - looked.length }
 }

@@ -1,4 +1,4 @@
-import { nearest } from '../text/nearest.ts'
+import { LONGEST_TYPED, nearest } from '../text/nearest.ts'
 
 /** A version-1 field that cannot be translated, with the reason. */
 export interface Problem {
@@ -56,6 +56,7 @@ const SHORTEST_BEGINNING = 4
 
 /** Returns the documented field that an unknown name may mean: one with a few other letters, or with more or fewer at its end. */
 export function meantField(name: string, fields: readonly string[]): string | undefined {
+  if (name.length > LONGEST_TYPED) return undefined
   const typed = looseName(name)
   const near = nearest(typed, fields.map(looseName))
   const known = near === undefined ? undefined : fields.find((field) => looseName(field) === near)

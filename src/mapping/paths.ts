@@ -1,4 +1,4 @@
-import { isObject } from '../text/json.ts'
+import { isObject, isStructure } from '../text/json.ts'
 
 /** A place in a version-2 body, parsed once: `vehicles[0].year` → `['vehicles', 0, 'year']`. */
 export type Place = readonly (string | number)[]
@@ -83,10 +83,50 @@ export function* leaves(value: unknown, path = ''): Generator<readonly [path: st
   }
 }
 
+/** Explanations count further rows, and do not list them. */
+export const MOST_ROWS = 1_000
+/** The most characters of all listed paths together: a path repeats the names of all levels above its leaf. */
+const MOST_PATH_CHARACTERS = 64 * 1024
+
+/** The leaves of a body of any shape: those that an explanation lists, and the number of the others. */
+interface ListedLeaves {
+  readonly listed: readonly (readonly [path: string, value: unknown])[]
+  readonly more: number
+}
+
+/** Lists the leaves of a body that somebody pasted. A path that is not listed is never written as text. */
+export function listLeaves(body: unknown): ListedLeaves {
+  const listed: (readonly [path: string, value: unknown])[] = []
+  let more = 0
+  let characters = 0
+  // No generator: each leaf of a deep body would pass through one of every level.
+  const visit = (value: unknown, path: string): void => {
+    const parts = isStructure(value) ? Object.keys(value) : []
+    if (parts.length > 0) {
+      const isList = Array.isArray(value)
+      for (const part of parts) {
+        const inner = isList ? `${path}[${part}]` : path === '' ? part : `${path}.${part}`
+        visit((value as Draft)[part], inner)
+      }
+    } else if (listed.length === MOST_ROWS || characters + path.length > MOST_PATH_CHARACTERS) {
+      more += 1
+    } else if (path !== '') {
+      listed.push([path, value])
+      characters += path.length
+    }
+  }
+  visit(body, '')
+  return { listed, more }
+}
+
 /** Tells whether a path is this place or lies below it; an index in a declared place stands for every entry. */
 export function covers(place: string, path: string): boolean {
-  const general = (text: string) => text.replace(/\[\d+\]/g, '[]')
   const above = general(place)
   const below = general(path)
-  return below === above || below.startsWith(`${above}.`) || below.startsWith(`${above}[`)
+  return below.startsWith(above) && AFTER_PLACE.has(below[above.length])
 }
+
+/** A path ends there, or goes on with a part of what stands there. */
+const AFTER_PLACE: ReadonlySet<string | undefined> = new Set([undefined, '.', '['])
+
+const general = (text: string) => (text.includes('[') ? text.replace(/\[\d+\]/g, '[]') : text)

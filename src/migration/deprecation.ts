@@ -7,8 +7,10 @@ export const DEPRECATED_AT = Date.UTC(2026, 0, 1)
 export interface Deprecation {
   /** The headers of every reply on a legacy path. */
   readonly headers: Answer['headers']
-  /** When version 1 ends. */
+  /** When version 1 is announced to end. */
   readonly sunset: Date | undefined
+  /** From when on every legacy call is refused. */
+  readonly retiredFrom: Date | undefined
   /** The address of the migration guide. */
   readonly guide: string | undefined
   /** The brownouts, in order and without overlap. */
@@ -19,6 +21,7 @@ export interface Deprecation {
 
 interface DeprecationOptions {
   readonly sunset?: Date | undefined
+  readonly retiredFrom?: Date | undefined
   readonly guide?: URL | undefined
   readonly windows?: readonly BrownoutWindow[] | undefined
   readonly coversBookings?: boolean | undefined
@@ -27,6 +30,7 @@ interface DeprecationOptions {
 /** Makes the deprecation of a caller, with its headers: RFC 9745 (Deprecation), RFC 8594 (Sunset) and their links. */
 export function deprecationOf({
   sunset,
+  retiredFrom,
   guide,
   windows = [],
   coversBookings = false,
@@ -39,6 +43,7 @@ export function deprecationOf({
       ...(guide && { Link: relations.map((rel) => `<${guide.href}>; rel="${rel}"; type="text/html"`).join(', ') }),
     },
     sunset,
+    retiredFrom,
     guide: guide?.href,
     windows,
     coversBookings,
@@ -49,6 +54,18 @@ export function deprecationOf({
 export interface BrownoutWindow {
   readonly start: number
   readonly end: number
+}
+
+/** Why legacy calls are refused at a moment: version 1 has ended, or a brownout spares at most bookings. */
+type Closure =
+  | { readonly kind: 'retired'; readonly since: Date }
+  | { readonly kind: 'brownout'; readonly window: BrownoutWindow }
+
+/** Decides if legacy calls are refused at a moment. */
+export function closureAt({ retiredFrom, windows }: Deprecation, now: number): Closure | undefined {
+  if (retiredFrom && retiredFrom.getTime() <= now) return { kind: 'retired', since: retiredFrom }
+  const window = windows.length === 0 ? undefined : windowAt(windows, now)
+  return window && { kind: 'brownout', window }
 }
 
 const HOUR_MS = 3_600_000

@@ -1,4 +1,4 @@
-import { faultOf } from '../errors.ts'
+import { type ErrorCode, faultOf } from '../errors.ts'
 import type { Action } from '../mapping/action.ts'
 import type { Catalog } from '../mapping/catalog.ts'
 import type { Row } from '../mapping/row.ts'
@@ -124,21 +124,33 @@ function addDay(before: ShownDay | undefined, day: ShownDay): ShownDay {
     version2: before.version2 + day.version2,
     failed: before.failed + day.failed,
     mistakes: before.mistakes + day.mistakes,
+    afterEnd: before.afterEnd + day.afterEnd,
     dryRuns: before.dryRuns + day.dryRuns,
   }
 }
 
 /** Answers in a sentence if version 1 can be switched off. */
 function headlineOf(
-  { failing = 0, calling = 0, moving = 0, quiet = 0, safe = 0, 'never-seen': unseen = 0 }: Overview['states'],
+  {
+    'after-end': late = 0,
+    failing = 0,
+    calling = 0,
+    moving = 0,
+    quiet = 0,
+    safe = 0,
+    'never-seen': unseen = 0,
+  }: Overview['states'],
   { state }: Verdict,
   { watched }: Pick<Evidence, 'watched'>,
 ): string {
-  const users = failing + calling + moving
+  const users = late + failing + calling + moving
   const all = plural(users + quiet + safe + unseen, 'caller')
   const verb = users === 1 ? 'uses' : 'use'
-  if (users > 0)
-    return `No: ${users} of ${all} still ${verb} version 1${failing > 0 ? `; ${failing} ${failing === 1 ? 'fails' : 'fail'}` : ''}.`
+  if (users > 0) {
+    const failures = failing > 0 ? `; ${failing} ${failing === 1 ? 'fails' : 'fail'}` : ''
+    const ended = late > 0 ? `; ${late} after the end` : ''
+    return `No: ${users} of ${all} still ${verb} version 1${failures}${ended}.`
+  }
   if (watched.length === 0) return 'Nobody knows yet: no gateway has counted a call.'
   if (state === 'safe') return `Yes: none of ${all} has used version 1 for ${plural(QUIET_DAYS, 'watched day')}.`
   const reasons = [
@@ -353,6 +365,7 @@ const byCount = (one: NameCount, other: NameCount) => other.count - one.count
 const FINE: ReadonlySet<string> = new Set([DONE, REPLAYED])
 const faultIn = ({ outcome }: CallCount) => (FINE.has(outcome) ? 'nobody' : faultOf(outcome))
 const isMistake = (count: CallCount) => faultIn(count) === 'caller'
+const RETIRED: ErrorCode = 'retired'
 const isFailed = (count: CallCount) => faultIn(count) === 'service' || faultIn(count) === 'gateway'
 
 const countedOf = ({ name, count, firstAt, lastAt }: NameCount): Counted => ({
@@ -378,6 +391,10 @@ function daysOf(calls: readonly CallCount[]): readonly ShownDay[] {
       dryRuns: of('dry-run'),
       failed: total(real.filter(isFailed), 'calls'),
       mistakes: total(real.filter(isMistake), 'calls'),
+      afterEnd: total(
+        real.filter(({ outcome }) => outcome === RETIRED),
+        'calls',
+      ),
     }
   })
 }
@@ -425,6 +442,8 @@ export interface DayUse {
   readonly version2: number
   /** Version-1 and version-2 calls that the gateway or the service failed. */
   readonly failed: number
+  /** Version-1 calls that were refused because version 1 has ended. */
+  readonly afterEnd: number
 }
 
 /** The facts that a verdict rests on. */
@@ -440,6 +459,7 @@ export interface Evidence {
 }
 
 export const verdictStates = {
+  'after-end': 'still calling after the end',
   failing: 'failing',
   calling: 'calling',
   moving: 'moving',
@@ -469,7 +489,7 @@ const STEADY = 0.05
 export function verdictOf(evidence: Evidence): Verdict {
   const { lastVersion1, lastVersion2, watched } = evidence
   if (lastVersion1 === undefined && lastVersion2 === undefined) return neverSeen(watched)
-  return silence(evidence) ?? failing(evidence) ?? moving(evidence) ?? calling(evidence)
+  return silence(evidence) ?? afterEnd(evidence) ?? failing(evidence) ?? moving(evidence) ?? calling(evidence)
 }
 
 function neverSeen([first]: readonly number[]): Verdict {
@@ -499,6 +519,14 @@ function silence({ today, watched, lastVersion1, days }: Evidence): Verdict | un
   }
   const reason = `${last}. It is safe to switch off after ${plural(QUIET_DAYS, 'watched day')} without one; so far there are ${quiet.length}.`
   return { state: 'quiet', since, reasons: [reason, ...other] }
+}
+
+/** Returns the verdict on a tenant that has been refused because version 1 has ended for it. */
+function afterEnd({ today, days }: Evidence): Verdict | undefined {
+  const refused = sum(days, today, 0, 'afterEnd')
+  if (refused === 0) return undefined
+  const reason = `${plural(refused, 'version-1 call')} in the last seven days came after the end of version 1 and got 410.`
+  return { state: 'after-end', since: undefined, reasons: [reason] }
 }
 
 function failing({ today, days }: Evidence): Verdict | undefined {

@@ -57,11 +57,11 @@ p { max-width: 46rem; }
 p.soft:has(+ h1) { margin: 2rem 0 0; } p.soft + h1 { margin-top: 0; }
 .soft { color: var(--soft); }
 .verdict { border-left: 0.25rem solid var(--line); padding: 0.1rem 1rem; margin: 1rem 0; }
-.verdict.safe { border-color: var(--good); } .verdict.failing { border-color: var(--bad); }
+.verdict.safe { border-color: var(--good); } .verdict.failing, .verdict.after-end { border-color: var(--bad); }
 .verdict.calling, .verdict.moving { border-color: var(--version1); }
 .state { font-weight: 600; white-space: nowrap; }
 .state.safe, .answer.safe, .good { color: var(--good); }
-.state.failing, .blocks, .bad { color: var(--bad); font-weight: 600; }
+.state.failing, .state.after-end, .blocks, .bad { color: var(--bad); font-weight: 600; }
 .warn { color: var(--warn); font-weight: 600; }
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(13rem, 1fr)); gap: 1rem; margin: 1.5rem 0; padding: 0; list-style: none; }
 .cards > li { border: 1px solid var(--line); border-radius: 0.6rem; padding: 1rem 1.2rem; }

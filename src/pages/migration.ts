@@ -402,7 +402,18 @@ function everyDay(use: readonly ShownDay[], generatedAt: string): readonly Shown
   const known = new Map(use.map((day) => [day.day, day]))
   return Array.from({ length: DAYS_SHOWN }, (_, i) => {
     const day = today - DAYS_SHOWN + 1 + i
-    return known.get(day) ?? { day, date: dayText(day), version1: 0, version2: 0, failed: 0, mistakes: 0, dryRuns: 0 }
+    return (
+      known.get(day) ?? {
+        day,
+        date: dayText(day),
+        version1: 0,
+        version2: 0,
+        failed: 0,
+        mistakes: 0,
+        afterEnd: 0,
+        dryRuns: 0,
+      }
+    )
   })
 }
 

@@ -295,6 +295,8 @@ const dryRun = {
   unused: z.array(z.object({ field: text, why: text })),
   unknown: z.array(text),
   problems: z.array(problem),
+  truncated: z.boolean().optional(),
+  more: z.int().optional(),
 }
 
 /** The schemas that several paths share. */
@@ -308,7 +310,7 @@ const SCHEMAS: Schema = Object.fromEntries(
       didYouMean: texts.optional(),
       remembered: rows.optional(),
       reply: z.object({ example: anything, v1: texts }),
-      curl: text,
+      curl: optional,
     }),
     ReplyDryRun: z.object({ ...dryRun, reply: z.object({ v2: anything, v1: texts }) }),
     EventDryRun: z.object({
@@ -317,6 +319,8 @@ const SCHEMAS: Schema = Object.fromEntries(
       bodies: z.object({ json: texts, form: text }),
       fields: rows,
       unknown: z.array(text),
+      truncated: z.boolean().optional(),
+      more: z.int().optional(),
     }),
     ProblemDetails: z.object({
       type: text,

@@ -57,7 +57,7 @@ function workbench(form) {
   copy.className = 'plain'
   copy.textContent = 'Copy a link to this example'
   copy.addEventListener('click', async () => {
-    const example = JSON.stringify({ body: field('body')?.value, action: field('action')?.value })
+    const example = JSON.stringify({ body: withoutSecrets(field('body')?.value ?? ''), action: field('action')?.value })
     location.hash = `try=${encodeURIComponent(example)}`
     try {
       await navigator.clipboard.writeText(location.href)
@@ -94,6 +94,19 @@ function workbench(form) {
     const found = field(name)
     if (found) found.value = value
   }
+}
+
+/**
+ * Hides the credentials of a curl line or a raw request: a link is shared.
+ * @param {string} text
+ */
+function withoutSecrets(text) {
+  const word = String.raw`(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+`
+  const option = String.raw`(\s)(?:-[a-zA-Z]*[uU]\s*|--(?:proxy-)?user[\s=]+|--oauth2-bearer[\s=]+)`
+  return text
+    .replace(/^\s*curl\s[\s\S]*$/, (line) => line.replaceAll(new RegExp(option + word, 'g'), '$1-u ***'))
+    .replaceAll(/((?:proxy-)?authorization["']?\s*:\s*)[^'"\r\n]+/gi, '$1***')
+    .replaceAll(/:\/\/[^\s/@'"]+@/g, '://')
 }
 
 /** @param {HTMLElement} place */

@@ -241,6 +241,12 @@ function accountOf({ run, fields }: Extract<Outcome, { kind: 'translated' }>): H
   return html`<h2>Every field, and what became of it</h2>${table('The fields of the request', ROWS, rows)}`
 }
 
+/** The most characters of a cell: the text stands beside the table, too. */
+const MOST_CELL_CHARACTERS = 120
+
+const cut = (words: string) =>
+  words.length <= MOST_CELL_CHARACTERS ? words : `${words.slice(0, MOST_CELL_CHARACTERS)}…`
+
 const NOWHERE = { number: undefined, to: '' } as const
 
 const ROWS: readonly Column<FieldRow>[] = [
@@ -251,10 +257,10 @@ const ROWS: readonly Column<FieldRow>[] = [
   {
     title: 'Version 1',
     cell: ({ number, from }) =>
-      html`<code${number === undefined ? '' : html` data-n="${number}"`}>${named(from)}</code>`,
+      html`<code${number === undefined ? '' : html` data-n="${number}"`}>${named(cut(from))}</code>`,
   },
-  { title: 'Sent', cell: ({ before }) => named(before) },
-  { title: 'Version 2', cell: ({ to }) => (to === '' ? '' : html`<code>${named(to)}</code>`) },
+  { title: 'Sent', cell: ({ before }) => named(cut(before)) },
+  { title: 'Version 2', cell: ({ to }) => (to === '' ? '' : html`<code>${named(cut(to))}</code>`) },
   { title: 'Why', cell: ({ said }) => said },
 ]
 
@@ -283,7 +289,12 @@ function answerOf(found: ExplainedReply | undefined): Html {
 ${unused.length + unknown.length === 0 ? '' : html`<details><summary>What version 1 does not show</summary><ul>${unused.map(({ field, why }) => html`<li><code>${named(field)}</code> ${why}</li>`)}${unknown.map((field) => html`<li><code>${named(field)}</code> unknown</li>`)}</ul></details>`}`
 }
 
-function codeOf({ request }: DryRun): Html {
+/** A larger body is not printed in every language. */
+const MOST_CODE_CHARACTERS = 8 * 1024
+
+function codeOf({ request, curl }: DryRun): Html {
+  if ((curl?.length ?? 0) > MOST_CODE_CHARACTERS)
+    return html`<p class="soft">The request is too long to show as code.</p>`
   return html`<h2>Take the code home</h2>
 <p class="soft">Each runs as it is printed.</p>
 ${Object.entries(languages).map(

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { CHALLENGE, GatewayError, gatewayError } from '../errors.ts'
 import { serviceSays } from '../messages.ts'
-import { isIn, repeatsCredential } from './credential.ts'
+import { createMask } from './credential.ts'
 import { exchange, NoReply, type UpstreamReply } from './exchange.ts'
 import { serviceMessage } from './failures.ts'
 import { createRetry, type Retry, timeAsked } from './retries.ts'
@@ -32,8 +32,8 @@ export interface Account {
   readonly authorization: (deadline: number) => Promise<string>
   /** Learns from the reply to such a call. */
   readonly learn: (authorization: string, answer: Taken) => void
-  /** Returns true if a text repeats the credential, or a token for it, which must stay secret. */
-  readonly isRepeatedIn: (text: string) => boolean
+  /** Returns each `Authorization` that a request may have carried: the credential, and the latest tokens for it. */
+  readonly authorizations: () => readonly string[]
 }
 
 export interface AccountOptions {
@@ -52,7 +52,6 @@ export interface AccountOptions {
 /** Opens an account with the scheme that the operator chose. */
 export function openAccount(options: AccountOptions): Account {
   const { origin, prefix, basic, pool, scheme, acceptance = trusted } = options
-  const repeatsBasic = repeatsCredential(basic)
   const tokens = createTokens({ ...options, acceptance })
   /** With `auto`, false until the service asks for a token. */
   let usesTokens = scheme === 'oauth2'
@@ -110,7 +109,7 @@ export function openAccount(options: AccountOptions): Account {
     pool,
     acceptance,
     learn,
-    isRepeatedIn: (text) => repeatsBasic(text) || tokens.areRepeatedIn(text),
+    authorizations: () => [basic, ...tokens.latest().map((token) => BEARER + token)],
     authorization: async (deadline) => (usesTokens ? bearer(deadline) : basic),
     authorized: (deadline, attempt) => {
       if (scheme === 'basic') return attempt(basic)
@@ -160,8 +159,7 @@ interface Tokens {
   readonly get: (deadline: number) => Promise<string>
   /** Forgets a token that the service refused, if it is still the one that is cached. */
   readonly drop: (token: string) => void
-  /** Returns true if a text repeats one of the latest tokens. */
-  readonly areRepeatedIn: (text: string) => boolean
+  readonly latest: () => readonly string[]
 }
 
 interface Token {
@@ -220,7 +218,7 @@ function createTokens(source: TokenSource): Tokens {
     drop: (refused) => {
       if (token?.text === refused) token = undefined
     },
-    areRepeatedIn: (text) => latest.some((one) => isIn(text, one)),
+    latest: () => latest,
   }
 }
 
@@ -283,7 +281,7 @@ const REFUSALS = new Set([400, 401, 403])
 
 function notGiven({ status, headers, body }: UpstreamReply, basic: string): GatewayError {
   const found = status < 500 ? serviceMessage(body) : undefined
-  const said = serviceSays(found === undefined || repeatsCredential(basic)(found) ? undefined : found)
+  const said = serviceSays(found && createMask(basic, false).text(found))
   if (REFUSALS.has(status)) {
     return gatewayError(
       'login-refused',
@@ -309,11 +307,11 @@ function silent(cause: NoReply): GatewayError {
 
 const late = (cause?: NoReply) => gatewayError('login-failed/silent', {}, { status: 504, cause })
 
-/** Waits for a shared fetch, at most until this call's deadline. */
-async function before<T>(deadline: number, work: Promise<T>): Promise<T> {
+/** Waits for work that calls share, at most until this call's deadline. */
+export async function before<T>(deadline: number, work: Promise<T>, tooLate: () => Error = late): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const over = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(late()), deadline - performance.now())
+    timer = setTimeout(() => reject(tooLate()), deadline - performance.now())
   })
   try {
     return await Promise.race([work, over])

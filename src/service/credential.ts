@@ -43,12 +43,6 @@ export function basicOf(id: string, secret: string): string {
   return `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`
 }
 
-/** Makes the check for texts that repeat a Basic credential, or the secret in it. */
-export function repeatsCredential(basic: string): (text: string) => boolean {
-  const telling = [basic.slice('Basic '.length).trim(), secretOf(basic)].filter((text) => text !== '')
-  return (text) => telling.some((part) => isIn(text, part))
-}
-
 /** Returns the secret in a Basic credential; empty for a token. */
 function secretOf(authorization: string): string {
   const [, encoded] = /^basic\s+(\S+)/i.exec(authorization) ?? []
@@ -56,10 +50,6 @@ function secretOf(authorization: string): string {
     .toString()
     .replace(/^[^:]*:/, '')
 }
-
-/** Tells if a text has a secret, also with slashes as some writers of JSON escape them. */
-export const isIn = (text: string, secret: string): boolean =>
-  text.includes(secret) || text.replaceAll('\\/', '/').includes(secret)
 
 /**
  * Puts asterisks in the place of a credential in a reply that is passed on in parts. Nothing changes its length, and what a part

@@ -82,9 +82,38 @@ export class NoReply extends Error {
     silence: Silence,
     { isOurs = silence === 'busy' || silence === 'withdrawn', ...options }: NoReplyOptions = {},
   ) {
-    super(`no reply of the service: ${silence}`, options)
+    super(`no reply of the service: ${reasonOf(silence, options.cause)}`, options)
     this.silence = silence
     this.isOurs = isOurs
+  }
+}
+
+/** Says in words why there is no reply; the words of a request that did not leave name the address that was tried. */
+function reasonOf(silence: Silence, cause: unknown): string {
+  if (silence !== 'unsent') return silence
+  const failure: { code?: unknown; address?: unknown; port?: unknown; hostname?: unknown; errors?: unknown } =
+    typeof cause === 'object' && cause !== null ? cause : {}
+  // One for each address of a name.
+  if (Array.isArray(failure.errors) && failure.errors.length > 0) return reasonOf(silence, failure.errors.at(-1))
+  const { code, address = 'its address', port } = failure
+  const place = port === undefined ? address : `${String(address).includes(':') ? `[${address}]` : address}:${port}`
+  switch (code) {
+    case undefined:
+      return 'no connection in time'
+    case 'ECONNREFUSED':
+      return `connection refused at ${place}`
+    case 'EHOSTUNREACH':
+    case 'ENETUNREACH':
+      return `no route to ${place}`
+    case 'ETIMEDOUT':
+    case 'UND_ERR_CONNECT_TIMEOUT':
+      return 'no connection in time'
+    case 'ENOTFOUND':
+      return `the name ${failure.hostname} has no address`
+    case 'EAI_AGAIN':
+      return `no name server answers for ${failure.hostname}`
+    default:
+      return `no connection (${code})`
   }
 }
 

@@ -6,6 +6,7 @@ import type { Draft } from '../mapping/paths.ts'
 import type { Counter } from '../observe/metrics.ts'
 import { parseJson, scalarText } from '../text/json.ts'
 import type { Account } from './account.ts'
+import { createMask } from './credential.ts'
 import { accepts, exchange, isSuccess, NoReply, operationOf, type UpstreamReply } from './exchange.ts'
 import { type Circuit, createCircuit, createRetry, type Retry } from './retries.ts'
 import type { Upstream } from './upstream.ts'
@@ -158,13 +159,21 @@ export function createService(config: Config, upstream: Upstream, retries?: Pick
       const reply = await call(written(request, current), sending, state)
       if (!other) return reply
       if (!UNKNOWN_PATH.has(reply.status)) {
-        spelled.isConfirmed ||= proves(reply.status)
+        noteAnswer(spelled, reply.status)
         return reply
       }
       if (request.namesAnId && spelled.isConfirmed) return reply
+      // A single one after a success is no other spelling, but perhaps a bad deploy of the service.
+      if (spelled.current === current && performance.now() < spelled.trustedUntil) {
+        spelled.trustedUntil = Number.NEGATIVE_INFINITY
+        return reply
+      }
       const second = await call(written(request, other), sending, state)
       if (UNKNOWN_PATH.has(second.status)) return reply
-      if (proves(second.status)) Object.assign(spelled, { current: other, other: current, isConfirmed: true })
+      if (proves(second.status)) {
+        Object.assign(spelled, { current: other, other: current })
+        noteAnswer(spelled, second.status)
+      }
       return second
     },
     outgoing: (request, address) => written(request, spellingOf(request, stateOf(address))?.current),
@@ -191,12 +200,19 @@ export function readJson(reply: Pick<UpstreamReply, 'body'>, isOfChange = false)
   }
 }
 
-/** Returns a reply without its body and headers that repeat the credential. */
-export function withoutCredential(reply: UpstreamReply, account: Pick<Account, 'isRepeatedIn'>): UpstreamReply {
-  const headers = Object.entries(reply.headers)
-  const clean = headers.filter(([, value]) => !account.isRepeatedIn(String(value)))
-  const body = account.isRepeatedIn(reply.body.toString('latin1')) ? Buffer.alloc(0) : reply.body
-  return { ...reply, headers: clean.length < headers.length ? Object.fromEntries(clean) : reply.headers, body }
+/** Returns a reply with asterisks in the place of the credential, and, unless it is a success, of the secret in it. */
+export function withoutCredential(reply: UpstreamReply, account: Pick<Account, 'authorizations'>): UpstreamReply {
+  let { headers, body } = reply
+  for (const authorization of account.authorizations()) {
+    const mask = createMask(authorization, isSuccess(reply.status))
+    body = Buffer.concat([mask.bytes(body), mask.rest()])
+    const shown = Object.entries(headers).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? mask.text(value) : value?.map((line) => mask.text(line)),
+    ])
+    headers = Object.fromEntries(shown)
+  }
+  return { ...reply, headers, body }
 }
 
 /** The documented spellings of a request: the method of one for a quote, the path of one about shipments. */
@@ -208,12 +224,23 @@ export interface Spelling<T> {
   other: T | undefined
   /** True once the service has shown that it knows the current one. */
   isConfirmed: boolean
+  /** Until then, in milliseconds of `performance.now()`, a single 404 does not change over. */
+  trustedUntil: number
+}
+
+/** How long a success speaks for a spelling. */
+const TRUSTED_MS = 3_600_000
+
+/** Notes a reply to the current spelling that is not 404 or 405. */
+function noteAnswer(spelled: Spelling<Spelled>, status: number): void {
+  spelled.isConfirmed ||= proves(status)
+  if (isSuccess(status)) spelled.trustedUntil = performance.now() + TRUSTED_MS
 }
 
 export function spelling<T>(chosen: T | 'auto', [current, other]: readonly [T, T]): Spelling<T> {
   return chosen === 'auto'
-    ? { current, other, isConfirmed: false }
-    : { current: chosen, other: undefined, isConfirmed: true }
+    ? { current, other, isConfirmed: false, trustedUntil: Number.NEGATIVE_INFINITY }
+    : { current: chosen, other: undefined, isConfirmed: true, trustedUntil: Number.NEGATIVE_INFINITY }
 }
 
 /** Returns the spelling of a request; undefined for one that is documented once. */

@@ -1,9 +1,13 @@
 /** The most typing errors in a word that still resembles another. */
 const MOST_EDITS = 2
+/** Nobody mistypes a longer name, and a comparison takes time with the length of both words. */
+export const LONGEST_TYPED = 64
 
 /** Returns the known word nearest to the typed one; undefined if none is near. */
 export function nearest(typed: string, known: readonly string[], mostEdits = MOST_EDITS): string | undefined {
+  if (typed.length > LONGEST_TYPED) return undefined
   const [best] = known
+    .filter((word) => Math.abs(word.length - typed.length) <= mostEdits)
     .map((word) => ({ word, edits: editsBetween(typed.toLowerCase(), word.toLowerCase()) }))
     .filter(({ word, edits }) => edits <= mostEdits && edits < word.length / 2)
     .sort((one, other) => one.edits - other.edits)

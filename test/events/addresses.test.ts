@@ -114,6 +114,13 @@ describe('addresses', () => {
       },
     )
 
+    test('that nobody knows is the reason of a failed delivery', async () => {
+      const unknown = Object.assign(new Error('not found'), { code: 'ENOTFOUND' })
+      const post = createPost({ resolve: () => Promise.reject(unknown) })
+      const reply = await post(endpoint('https://hook.example.com/', { allowed: NOWHERE }), delivery)
+      expect(reply).toEqual({ kind: 'failed', reason: 'the name has no address' })
+    })
+
     test('that changes its answer between check and use is not asked again, and leads to the checked address', async () => {
       const allowed = await startReceiver()
       const forbidden = await startListener('127.0.0.2', allowed.port)

@@ -21,7 +21,7 @@ describe('verdicts', () => {
   const START = 20_000
 
   type UseOfDay = Omit<DayUse, 'day'>
-  const NOTHING: UseOfDay = { version1: 0, version2: 0, failed: 0 }
+  const NOTHING: UseOfDay = { version1: 0, version2: 0, failed: 0, afterEnd: 0 }
 
   interface Watching {
     readonly watches?: (day: number) => boolean
