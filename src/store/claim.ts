@@ -1,4 +1,5 @@
 import { isSameThing } from '../text/service-text.ts'
+import { demandWhole } from './copy.ts'
 import { isAlive, isRenewed } from './instance.ts'
 import type { LockRows } from './locks.ts'
 import { nameWrites } from './names.ts'
@@ -144,6 +145,7 @@ const byAge = (one: Claim, other: Claim) =>
 
 export const claimWrites: WorkOf<Omit<Claims, keyof ClaimReads> & LockRows> = {
   *claim(wanted) {
+    yield* demandWhole()
     for (;;) {
       const at = yield* now()
       const before = (yield sql(LOCK_CLAIM, wanted.tenant, wanted.key)).map(CLAIMS.of)[0]

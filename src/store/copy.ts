@@ -1,6 +1,7 @@
 import { isRenewed, SILENT_FOR_MS } from './instance.ts'
 import { STEPS } from './schema.ts'
-import { type DatabaseRow, item, sql, type WorkOf } from './work.ts'
+import { StoreDown } from './store.ts'
+import { type DatabaseRow, item, sql, type Work, type WorkOf } from './work.ts'
 
 /** A value of a table that is copied. */
 type Value = string | number | null
@@ -19,6 +20,7 @@ export interface CopyReads {
 
 export interface CopyWrites {
   addRows(table: string, rows: readonly CopiedRow[]): Promise<void>
+  /** Marks a store; resolves when every later claim meets the mark, and every earlier one is there to be copied. */
   beginCopy(from: string): Promise<void>
   /** Ends a copy; the calendar goes on from this day. */
   endCopy(day: number): Promise<void>
@@ -75,6 +77,26 @@ const rowOf = ({ columns }: Table, row: DatabaseRow): CopiedRow =>
 const keyOf = ({ columns, key }: Table, row: CopiedRow): readonly Value[] =>
   key.map((name) => row[columns.findIndex((column) => column.name === name)] ?? null)
 
+/** Holds, in SQL, in a store that bookings may rely on: no copy into it is unfinished, and it was not copied away. */
+export const IS_WHOLE = `NOT EXISTS (SELECT 1 FROM transload.locks WHERE key = '${MARK}')`
+
+/**
+ * Rejects a claim in a store that is copied. Each claim asks in its own transaction: a gateway that was suspended through the copy does
+ * not know of it.
+ */
+export function* demandWhole(): Work<void> {
+  const mark = yield* copyReads.copiedFrom()
+  if (mark !== undefined)
+    throw new StoreDown(
+      `The store takes no bookings: it is ${mark.startsWith(MOVED) ? mark : `a copy of ${mark} that has not ended`}.`,
+    )
+}
+
+/** Accepts a store that is copied as it is. */
+export function* dropMark(): Work<void> {
+  yield sql('DELETE FROM transload.locks WHERE key = $1', MARK)
+}
+
 export const copyReads: WorkOf<CopyReads> = {
   *rowsAfter(name, after) {
     const table = tableOf(name)
@@ -113,7 +135,7 @@ export const copyWrites: WorkOf<CopyWrites> = {
   },
   *endCopy(day) {
     yield sql('UPDATE transload.calendar SET day = $1', day)
-    yield sql('DELETE FROM transload.locks WHERE key = $1', MARK)
+    yield* dropMark()
   },
 }
 

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { afterGathering } from '../../tools/collections.ts'
 import { claimReason, newlyClaimed } from '../claim.ts'
+import { IS_WHOLE } from '../copy.ts'
 import { inAnyCase, keyOf, kindNumber, LINK_KEY, namedIn, thingOf } from '../names.ts'
 import { CLAIMS } from '../schema.ts'
 import type { Claim, ClaimChange, Link, Named, NewClaim, NewLink, NewThing, Thing, XrefWrite } from '../store.ts'
@@ -169,7 +170,7 @@ const CLAIM_NEW = `WITH ${CLOCK}, ${PATIENCE},
   wanted AS (SELECT row.* FROM patience CROSS JOIN ${rowsOf(1, `${TYPED}, expires_in bigint, why text, nth int`)}),
   won AS (INSERT INTO transload.claims (${CLAIMS.names}, used_day, trail)
     SELECT ${CLAIMS.all.map(({ name }) => FRESH[name] ?? name).join(', ')}, ${TODAY}, ${entryOf("'none'", 'state', 'instance')}
-    FROM wanted ${IN_LOCK_ORDER} ON CONFLICT DO NOTHING RETURNING tenant, key, changed_at)
+    FROM wanted WHERE ${IS_WHOLE} ${IN_LOCK_ORDER} ON CONFLICT DO NOTHING RETURNING tenant, key, changed_at)
   SELECT nth, won.changed_at FROM won JOIN wanted USING (tenant, key)`
 
 /** The columns of a claim after a change, from its row and the change. */
