@@ -1,7 +1,6 @@
 import cluster from 'node:cluster'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { unwritableReason } from '../bookings/record.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { programVersion } from '../config/version.ts'
@@ -10,7 +9,7 @@ import type { Catalog } from '../mapping/catalog.ts'
 import { createLog, endOfLog, type Logger, logFormat } from '../observe/log.ts'
 import { loadEngine } from '../store/open.ts'
 import { listenFailure, reportFailure } from './failures.ts'
-import { keepStore, placeOf, refuseOldFolder } from './last-store.ts'
+import { declaresStore, keepStore, openMemory, placeOf, refuseOldFolder } from './last-store.ts'
 import { modeOf, openConfiguredStore } from './open-store.ts'
 import { printError } from './output.ts'
 import { dropPermissions, stopSignal } from './process.ts'
@@ -38,9 +37,7 @@ export async function serve({ newStore = false }: ServeOptions = {}): Promise<nu
   // All configuration errors are reported before anything is opened.
   const { config, catalog } = await loadConfig()
   const log = createLog(config.LOG_LEVEL, undefined, logFormat(config))
-  const unwritable = unwritableReason(config.EMERGENCY_LOG_FILE)
-  if (unwritable !== undefined && cluster.isPrimary)
-    log.warn({ reason: unwritable }, 'EMERGENCY_LOG_FILE cannot be written')
+  openMemory(config)
   // SIGHUP reads the tenants file again. Without one it must not end the process.
   process.on('SIGHUP', () => {})
   if (config.WORKERS > 1 && cluster.isPrimary) return runWorkers(config.WORKERS, log, stopSignal)
@@ -56,7 +53,8 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger, newStor
   const stop = cluster.isWorker ? stopMessage() : undefined
   // A worker that replaces another one relies on the store that the other had.
   const isReplacement = process.env[REPLACEMENT] !== undefined
-  if (!newStore && !isReplacement) refuseOldFolder(config)
+  const isMeant = !isReplacement && declaresStore(config, newStore)
+  if (!isMeant && !isReplacement) refuseOldFolder(config)
   const openStore = await loadEngine(config.STORE_URL)
   // The store opens in its own thread while this one loads the gateway.
   const [store, { openGateway }] = await Promise.all([
@@ -70,7 +68,7 @@ async function serveAlone(config: Config, catalog: Catalog, log: Logger, newStor
     import('../gateway.ts'),
   ])
   const watching = keepStore(store, config, {
-    isMeant: newStore && !isReplacement,
+    isMeant,
     onUnwritable: (err) => log.warn({ err }, 'the file beside the emergency log cannot be written'),
   }).catch(async (error: unknown) => {
     await store.close()
