@@ -71,7 +71,19 @@ export interface Gateway {
 }
 
 /** Builds a gateway from its parts and opens its listeners. */
-export async function openGateway(
+export async function openGateway(config: Config, parts: GatewayParts): Promise<Gateway> {
+  const opened = new AsyncDisposableStack()
+  try {
+    return await open(config, parts, opened)
+  } catch (error) {
+    // A timer that is left would keep the process alive.
+    await opened.disposeAsync()
+    throw error
+  }
+}
+
+/** Builds and opens a gateway. Each part is added to those that are opened, which close in the other order. */
+async function open(
   config: Config,
   {
     catalog,
@@ -85,14 +97,17 @@ export async function openGateway(
     countsEveryMs,
     pruneEveryMs,
   }: GatewayParts,
+  opened: AsyncDisposableStack,
 ): Promise<Gateway> {
   const meters = createMeters()
   const { store, pending } = observeStore(unobserved, meters.storeSeconds)
   const upstream = openUpstream(config, meters)
+  opened.defer(upstream.close)
   const service = createService(config, upstream, meters.retries)
   const settings = translationSettings(config)
   const prove = createProve(service)
   const pruning = openPruning({ config, store, log, lookEveryMs: pruneEveryMs })
+  opened.defer(pruning.close)
   const xref = createXref(store, config.QUOTE_MEMORY, pruning.noteUse)
   const instance = newInstance()
   /** The parts that most others need. */
@@ -105,6 +120,9 @@ export async function openGateway(
     bodyLimitBytes: shares.largestBodyBytes,
     callbacks,
   })
+  let closing: Promise<void> | undefined
+  const closeEvents = () => (closing ??= events.close(config.SHUTDOWN_GRACE_MS))
+  opened.defer(closeEvents)
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
   const credentials = openCredentials({
     ...parts,
@@ -113,14 +131,21 @@ export async function openGateway(
     actions: new Set(catalog.actions.keys()),
     onTenants: events.setTenants,
   })
+  opened.defer(credentials.close)
+  const recorder = openRecorder({ ...config, catalog, log, worker: cluster.worker?.id })
+  opened.defer(async () => recorder?.close())
   const drift = observeDrift(catalog, log)
   const merge = createMerge(service, store.exclusive, drift.inspect)
   const uses = openUseCounts({ ...parts, everyMs: countsEveryMs })
+  opened.defer(uses.close)
   const { bookings, leases } = await openBookings(config, {
     ...parts,
     onUnknown: events.onUnknown,
     outcomes: meters.bookings,
   })
+  opened.defer(leases.end)
+  // A booking goes on after its caller has hung up, and beyond the grace: one that is lost in the middle is worse than a late end.
+  opened.defer(bookings.drain)
   const brownouts = () => credentials.deprecations().map(([tenant, { windows }]) => ({ tenant, windows }))
   const signals = openSignals({
     version: programVersion(),
@@ -135,9 +160,9 @@ export async function openGateway(
     log,
     share: shareMetrics,
   })
+  opened.defer(signals.stop)
   const route = createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS)
   const answerError = createErrorAnswers(config, catalog)
-  const recorder = openRecorder({ ...config, catalog, log, worker: cluster.worker?.id })
   const tracing = await openTracing({ ...config, engine: store.engine })
   let draining = false
   const ready = () => store.ready() && !draining
@@ -183,54 +208,38 @@ export async function openGateway(
     recorder,
     shares,
   }
-  const closeRest = async (closeListeners = async () => {}) => {
-    // What hangs at events ends with the grace of the calls, not after it.
-    await Promise.all([closeListeners(), events.close(config.SHUTDOWN_GRACE_MS)])
-    signals.stop()
-    const pruned = pruning.close()
-    // A booking goes on after its caller has hung up, and beyond the grace: one that is lost in the middle is worse than a late end.
-    await bookings.drain()
-    await Promise.all([uses.close(), pruned])
-    await leases.end()
-    credentials.close()
-    await recorder?.close()
-    await upstream.close()
-  }
-  try {
-    const { url, adminUrl, close } = await openListeners({
+  const { url, adminUrl, close } = await openListeners({
+    config,
+    app: createApp(deps),
+    admin: createAdmin({
       config,
-      app: createApp(deps),
-      admin: createAdmin({
-        config,
-        browserChecks,
-        ready,
-        store,
-        metrics: signals.metrics,
-        catalog,
-        quietDays: config.QUIET_DAYS,
-        tenants: credentials.tenants,
-        brownouts,
-        destination: deps,
-        settings,
-        sunset: config.SUNSET,
-      }),
-      adminPort,
-      answerRefusal: createRefusalAnswers(answerError, route),
-      connect: shares.connect,
-      timeouts,
-      log,
-    })
-    events.start()
-    return {
-      url,
-      adminUrl,
-      close: async () => {
-        draining = true
-        await closeRest(close)
-      },
-    }
-  } catch (error) {
-    await closeRest()
-    throw error
+      browserChecks,
+      ready,
+      store,
+      metrics: signals.metrics,
+      catalog,
+      quietDays: config.QUIET_DAYS,
+      tenants: credentials.tenants,
+      brownouts,
+      destination: deps,
+      settings,
+      sunset: config.SUNSET,
+    }),
+    adminPort,
+    answerRefusal: createRefusalAnswers(answerError, route),
+    connect: shares.connect,
+    timeouts,
+    log,
+  })
+  // What hangs at events ends with the grace of the calls, not after it.
+  opened.defer(async () => void (await Promise.all([close(), closeEvents()])))
+  events.start()
+  return {
+    url,
+    adminUrl,
+    close: () => {
+      draining = true
+      return opened.disposeAsync()
+    },
   }
 }

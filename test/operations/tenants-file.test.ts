@@ -8,7 +8,7 @@ import { ConfigErrors } from '../../src/config/errors.ts'
 import { readTenants } from '../../src/config/tenants-file.ts'
 import { serve } from '../callers/commands.ts'
 import { as, cheapHash, folder, known, openEdge, quote, tenant, writeTenants } from '../callers/edge.ts'
-import { ROOT } from '../command.ts'
+import { ROOT, runAlone } from '../command.ts'
 import { basic, startGateway } from '../gateway.ts'
 
 describe('the file', () => {
@@ -287,4 +287,9 @@ describe('the file', () => {
       basic('beta-v2', 'renewed'),
     ])
   })
+})
+
+test('a start that fails in its middle ends its process', async () => {
+  const { code, out } = await runAlone(process.execPath, [join(import.meta.dirname, 'start-child.ts')])
+  expect({ code, out }).toEqual({ code: 0, out: 'ConfigErrors: the configuration has an error\n' })
 })
