@@ -23,6 +23,7 @@ import { createEndOfCall, openUseCounts } from './observe/end-of-call.ts'
 import type { Logger } from './observe/log.ts'
 import { createMeters, type MetricsOptions } from './observe/metrics.ts'
 import { openRecorder } from './observe/record.ts'
+import { createReloads } from './observe/reloads.ts'
 import { openSignals } from './observe/signals.ts'
 import { observeStore } from './observe/store.ts'
 import { openTracing } from './observe/tracing.ts'
@@ -124,8 +125,10 @@ async function open(
   const closeEvents = () => (closing ??= events.close(config.SHUTDOWN_GRACE_MS))
   opened.defer(closeEvents)
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
+  const reloads = createReloads(store.now)
   const credentials = openCredentials({
     ...parts,
+    reloads,
     browserChecks,
     proofs,
     actions: new Set(catalog.actions.keys()),
@@ -155,7 +158,7 @@ async function open(
     store: unobserved,
     brownouts,
     meters,
-    more: [pending, ...pruning.metrics, ...events.metrics, drift.metric],
+    more: [pending, ...pruning.metrics, ...events.metrics, drift.metric, ...reloads.metrics],
     now: store.now,
     log,
     share: shareMetrics,
@@ -217,6 +220,7 @@ async function open(
       ready,
       store,
       metrics: signals.metrics,
+      reloads,
       catalog,
       quietDays: config.QUIET_DAYS,
       tenants: credentials.tenants,
@@ -230,6 +234,7 @@ async function open(
     connect: shares.connect,
     timeouts,
     log,
+    reloads,
   })
   // What hangs at events ends with the grace of the calls, not after it.
   opened.defer(async () => void (await Promise.all([close(), closeEvents()])))

@@ -244,6 +244,17 @@ export function readTenantNames(path: string): readonly string[] {
   return (readableTenants.safeParse(contentOf(path).content).data?.tenants ?? []).map(({ name }) => name)
 }
 
+/** Returns the files of secrets that a tenants file names; none of one that cannot be read. */
+export function secretFilesOf(path: string): readonly string[] {
+  const file = readJsonFile(path)
+  const tenants = 'error' in file ? [] : (readableTenants.safeParse(file.content).data?.tenants ?? [])
+  return tenants.flatMap(({ v2, webhook_secret, webhook_signing_secret, callback_secrets }) =>
+    [v2.client_secret, webhook_secret, webhook_signing_secret, ...callback_secrets].flatMap((ref) =>
+      ref && 'file' in ref ? [ref.file] : [],
+    ),
+  )
+}
+
 function contentOf(path: string): JsonContent {
   const file = readJsonFile(path)
   if ('error' in file) throw new ConfigErrors([`the tenants file ${path} ${file.error}`])
