@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   closeSync,
   existsSync,
   fsyncSync,
@@ -162,7 +163,11 @@ function edit(
   try {
     writeFileSync(descriptor, changed(file, change, mustHave))
     fsyncSync(descriptor)
-    if (existsSync(file)) makeLike(next, file)
+    if (existsSync(file)) {
+      makeLike(next, file)
+      // It holds hashes, and its readers are an operator's choice.
+      chmodSync(next, statSync(file).mode & RIGHTS)
+    }
     renameSync(next, file)
   } catch (error) {
     rmSync(next, { force: true })
@@ -171,6 +176,9 @@ function edit(
     closeSync(descriptor)
   }
 }
+
+/** Reading and writing, of the owner, the group and others. */
+const RIGHTS = 0o666
 
 /** An edit takes milliseconds: a file that is older was left behind by a command that was killed. */
 const LEFT_BEHIND_MS = 60_000
