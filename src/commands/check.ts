@@ -30,7 +30,8 @@ interface CheckOptions {
  * brownouts to come and what is set, without secrets.
  */
 export async function check({ json = false, all = false, connect = false }: CheckOptions): Promise<number> {
-  const loaded = await loadConfig().catch((error: unknown) => {
+  const lacking: string[] = []
+  const loaded = await loadConfig(lacking).catch((error: unknown) => {
     // A slip may be the cause of an error.
     printError(...slipsIn(process.env, new Set()).map((slip) => `warning: ${slip}`))
     throw error
@@ -40,7 +41,7 @@ export async function check({ json = false, all = false, connect = false }: Chec
   const store = await storeState(config)
   const mistakes = [store.mistake, mistakeOfMemory(config)].filter((mistake) => mistake !== undefined)
   const service = connect ? await connected(config) : undefined
-  const warnings = [...slipsIn(process.env, new Set(tenants.flatMap(variablesOf)))]
+  const warnings = [...lacking, ...slipsIn(process.env, new Set(tenants.flatMap(variablesOf)))]
   const counts = { actions: catalog.actions.size, paths: catalog.endpoints.size, tenants: tenants.length }
   if (json) {
     const brownouts = brownoutsToCome(loaded, Date.now()).map(brownoutView)

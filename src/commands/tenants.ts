@@ -24,7 +24,7 @@ import { readTenants, type Tenant, tenantsSchema } from '../config/tenants-file.
 import { makeLike } from '../store/sqlite/backup.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { withoutService } from './open-store.ts'
-import { createProgress, print, printJson, prompt } from './output.ts'
+import { createProgress, print, printError, printJson, prompt } from './output.ts'
 
 /** Reads the secret from standard input, because arguments appear in the shell's history and in the process list. */
 export async function hash(): Promise<number> {
@@ -263,7 +263,10 @@ async function tenantsIn(file: string | undefined): Promise<readonly Tenant[]> {
   const config = readConfig({ ...withoutService(), ...fixed, ...(file !== undefined && { TENANTS_FILE: file }) })
   if (config.TENANTS_FILE === undefined) throw new ConfigErrors(['TENANTS_FILE is not set, and no FILE is given'])
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
-  return readTenants(config.TENANTS_FILE, new Set(catalog.actions.keys()))
+  const lacking: string[] = []
+  const tenants = readTenants(config.TENANTS_FILE, new Set(catalog.actions.keys()), process.env, lacking)
+  printError(...lacking.map((secret) => `warning: ${secret}`))
+  return tenants
 }
 
 /** Returns a tenant without its secrets. */

@@ -8,7 +8,7 @@ import { ConfigErrors } from '../../src/config/errors.ts'
 import { readTenants } from '../../src/config/tenants-file.ts'
 import { serve } from '../callers/commands.ts'
 import { as, cheapHash, folder, known, openEdge, quote, tenant, writeTenants } from '../callers/edge.ts'
-import { ROOT, runAlone } from '../command.ts'
+import { cleanEnv, ROOT, run, runAlone } from '../command.ts'
 import { basic, startGateway } from '../gateway.ts'
 
 describe('the file', () => {
@@ -308,6 +308,18 @@ test('a new secret in its file is taken by itself; a refused file is a metric, a
   })
   const page = await fetch(edge.adminUrl, { headers: { accept: 'text/html' } })
   expect(await page.text()).toMatch(/The gateway needs a look[\s\S]*Tenants file[\s\S]*NOT_THERE is not set/)
+})
+
+test('a check and a list beside a gateway warn of a secret that only the gateway has', async () => {
+  const place = folder()
+  const path = join(place, 'tenants.json')
+  writeTenants(path, tenant(place, 'acme', { v2: { client_id: 'x', client_secret: { env: 'NOT_THERE' } } }))
+  const env = cleanEnv({ V2_BASE_URL: 'https://service.example.com', TENANTS_FILE: path, STORE_URL: 'memory:' })
+  for (const words of [['check'], ['tenants', 'list']]) {
+    const ended = await run(process.execPath, [join(ROOT, 'src/main.ts'), ...words], { env })
+    const err = expect.stringMatching(/^warning: .*acme: v2.client_secret: .* NOT_THERE is not set/)
+    expect(ended).toMatchObject({ code: 0, err })
+  }
 })
 
 test('a start that fails in its middle ends its process', async () => {
