@@ -9,7 +9,7 @@ import type { MigrationPagesDeps } from './pages/migration.ts'
 import type { Operations, OperationsDeps } from './pages/operations.ts'
 
 /** The dependencies of the admin app. */
-interface AdminDeps extends Omit<MigrationPagesDeps, 'store'>, Pick<OperationsDeps, 'config'> {
+interface AdminDeps extends Omit<MigrationPagesDeps, 'store'>, Pick<OperationsDeps, 'config' | 'reloads'> {
   readonly store: MigrationPagesDeps['store'] & OperationsDeps['store']
   readonly browserChecks: BrowserChecks
   readonly ready: () => boolean

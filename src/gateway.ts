@@ -21,6 +21,7 @@ import { createEndOfCall, openUseCounts } from './observe/end-of-call.ts'
 import type { Logger } from './observe/log.ts'
 import { createMeters } from './observe/metrics.ts'
 import { openRecorder } from './observe/record.ts'
+import { createReloads } from './observe/reloads.ts'
 import { openSignals } from './observe/signals.ts'
 import { observeStore } from './observe/store.ts'
 import { openTracing } from './observe/tracing.ts'
@@ -63,7 +64,19 @@ export interface Gateway {
 }
 
 /** Builds a gateway from its parts and opens its listeners. */
-export async function openGateway(
+export async function openGateway(config: Config, parts: GatewayParts): Promise<Gateway> {
+  const opened = new AsyncDisposableStack()
+  try {
+    return await open(config, parts, opened)
+  } catch (error) {
+    // A timer that is left would keep the process alive.
+    await opened.disposeAsync()
+    throw error
+  }
+}
+
+/** Builds and opens a gateway. Each part is added to those that are opened, which close in the other order. */
+async function open(
   config: Config,
   {
     catalog,
@@ -76,14 +89,17 @@ export async function openGateway(
     pruneEveryMs,
     sweepEveryMs,
   }: GatewayParts,
+  opened: AsyncDisposableStack,
 ): Promise<Gateway> {
   const meters = createMeters()
   const { store, pending } = observeStore(unobserved, meters.storeSeconds)
   const upstream = openUpstream(config, meters)
+  opened.defer(upstream.close)
   const service = createService(config, upstream, meters.retries)
   const settings = translationSettings(config)
   const prove = createProve(service, config.UPSTREAM_TIMEOUT_MS)
   const pruning = openPruning({ config, store, log, lookEveryMs: pruneEveryMs })
+  opened.defer(pruning.close)
   const names = openNames(store, config.QUOTE_MEMORY, pruning.noteUse)
   const instance = newInstance()
   /** The parts that most others need. */
@@ -97,20 +113,32 @@ export async function openGateway(
     callbacks,
     sweepEveryMs,
   })
+  let closing: Promise<void> | undefined
+  const closeEvents = () => (closing ??= events.close(config.SHUTDOWN_GRACE_MS))
+  opened.defer(closeEvents)
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
+  const reloads = createReloads(store.now)
   const credentials = openCredentials({
     ...parts,
+    reloads,
     browserChecks,
     actions: new Set(catalog.actions.keys()),
     onTenants: events.setTenants,
   })
+  opened.defer(credentials.close)
+  const recorder = openRecorder({ ...config, catalog, log })
+  opened.defer(async () => recorder?.close())
   const drift = observeDrift(catalog, log)
   const uses = openUseCounts({ ...parts, everyMs: countsEveryMs })
+  opened.defer(uses.close)
   const { bookings, leases } = await openBookings(config, {
     ...parts,
     onUnknown: events.onUnknown,
     outcomes: meters.bookings,
   })
+  opened.defer(leases.end)
+  // A booking goes on after its caller has hung up, and beyond the grace: one that is lost in the middle is worse than a late end.
+  opened.defer(bookings.drain)
   const brownouts = () => credentials.deprecations().map(([tenant, { windows }]) => ({ tenant, windows }))
   const signals = openSignals({
     version: programVersion(),
@@ -120,13 +148,13 @@ export async function openGateway(
     store: unobserved,
     brownouts,
     meters,
-    more: [pending, ...pruning.metrics, ...events.metrics, drift.metric],
+    more: [pending, ...pruning.metrics, ...events.metrics, drift.metric, ...reloads.metrics],
     now: store.now,
     log,
   })
+  opened.defer(signals.stop)
   const route = createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS)
   const answerError = createErrorAnswers(config, catalog)
-  const recorder = openRecorder({ ...config, catalog, log })
   const tracing = await openTracing({ ...config, engine: store.engine })
   let draining = false
   const ready = () => store.ready() && !draining
@@ -169,53 +197,39 @@ export async function openGateway(
     recorder,
     shares,
   }
-  const closeRest = async (closeListeners = async () => {}) => {
-    // What hangs at events ends with the grace of the calls, not after it.
-    await Promise.all([closeListeners(), events.close(config.SHUTDOWN_GRACE_MS)])
-    signals.stop()
-    const pruned = pruning.close()
-    // A booking goes on after its caller has hung up, and beyond the grace: one that is lost in the middle is worse than a late end.
-    await bookings.drain()
-    await Promise.all([uses.close(), pruned])
-    await leases.end()
-    credentials.close()
-    await recorder?.close()
-    await upstream.close()
-  }
-  try {
-    const { url, adminUrl, close } = await openListeners({
+  const { url, adminUrl, close } = await openListeners({
+    config,
+    app: createApp(deps),
+    admin: createAdmin({
       config,
-      app: createApp(deps),
-      admin: createAdmin({
-        config,
-        browserChecks,
-        ready,
-        store,
-        metrics: signals.metrics,
-        catalog,
-        tenants: credentials.tenants,
-        brownouts,
-        destination: deps,
-        settings,
-        sunset: config.RETIRED_FROM ?? config.SUNSET,
-      }),
-      adminPort,
-      answerRefusal: createRefusalAnswers(answerError, route),
-      connect: shares.connect,
-      timeouts,
-      log,
-    })
-    events.start()
-    return {
-      url,
-      adminUrl,
-      close: async () => {
-        draining = true
-        await closeRest(close)
-      },
-    }
-  } catch (error) {
-    await closeRest()
-    throw error
+      browserChecks,
+      ready,
+      store,
+      metrics: signals.metrics,
+      reloads,
+      catalog,
+      tenants: credentials.tenants,
+      brownouts,
+      destination: deps,
+      settings,
+      sunset: config.RETIRED_FROM ?? config.SUNSET,
+    }),
+    adminPort,
+    answerRefusal: createRefusalAnswers(answerError, route),
+    connect: shares.connect,
+    timeouts,
+    log,
+    reloads,
+  })
+  // What hangs at events ends with the grace of the calls, not after it.
+  opened.defer(async () => void (await Promise.all([close(), closeEvents()])))
+  events.start()
+  return {
+    url,
+    adminUrl,
+    close: () => {
+      draining = true
+      return opened.disposeAsync()
+    },
   }
 }

@@ -40,6 +40,8 @@ test('the alerts and the dashboard ask for metrics that exist', async () => {
   expect([...new Set(own)].filter((name) => !shown.has(name))).toEqual([
     // In words in the log, and on the page of the migration.
     'transload_brownout_end_timestamp_seconds',
+    // For those who ask how old the content in use is.
+    'transload_reload_last_success_timestamp_seconds',
   ])
 })
 

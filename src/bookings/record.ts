@@ -259,23 +259,26 @@ export interface EmergencyLog {
 /** The file names vehicles and orders, which other users of the machine must not read. */
 const OWNER_ONLY = 0o600
 
-/** Returns why a file at a path cannot be written; undefined if it can. It makes nothing. */
+/** Returns why a file at a path, or one beside it, cannot be written; undefined if they can. It makes nothing. */
 export function unwritableReason(path: string): string | undefined {
+  // Node's own rights come on top; without `--permission` there are none.
+  const { permission }: { readonly permission?: typeof process.permission } = process
+  if (permission?.has('fs.write', path) === false) return `Node needs --allow-fs-write=${path}`
   try {
-    let place = path
-    while (!existsSync(place) && dirname(place) !== place) place = dirname(place)
-    if (place !== path && !statSync(place).isDirectory()) return `${place} is not a folder`
-    accessSync(place, constants.W_OK)
+    if (existsSync(path)) accessSync(path, constants.W_OK)
+    let folder = dirname(path)
+    while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder)
+    if (!statSync(folder).isDirectory()) return `${folder} is not a folder`
+    accessSync(folder, constants.W_OK)
   } catch (error) {
     return error instanceof Error ? error.message : String(error)
   }
-  // Node's own rights come on top; without `--permission` there are none.
-  const { permission }: { readonly permission?: typeof process.permission } = process
-  return permission?.has('fs.write', path) === false ? `Node needs --allow-fs-write=${path}` : undefined
+  return undefined
 }
 
-/** Opens the emergency log at a path; there is no file until it is needed. */
-export function openEmergencyLog(path: string): EmergencyLog {
+/** Opens the emergency log at a path; there is no file until it is needed. Without a path, nothing is kept. */
+export function openEmergencyLog(path: string | undefined): EmergencyLog {
+  if (path === undefined) return { write: () => {}, read: () => [], clear: () => {} }
   let readBytes = 0
   return {
     // Synchronous, because the process may end at any moment.

@@ -1,8 +1,9 @@
 import { ConfigErrors } from '../config/errors.ts'
-import { readTenants, type Tenant } from '../config/tenants-file.ts'
+import { readTenants, secretFilesOf, type Tenant } from '../config/tenants-file.ts'
 import { watchFiles } from '../config/watch-files.ts'
 import type { Deprecation } from '../migration/deprecation.ts'
 import type { Logger } from '../observe/log.ts'
+import type { Reloads } from '../observe/reloads.ts'
 import { basicOf } from '../service/credential.ts'
 import {
   accountAt,
@@ -22,6 +23,7 @@ interface OpenCredentialsDeps extends CredentialsDeps {
   /** The actions that synonyms of a tenant may name. */
   readonly actions: ReadonlySet<string>
   readonly log: Logger
+  readonly reloads: Reloads
   /** Called with the tenants of the file, whenever they are read. */
   readonly onTenants?: (tenants: readonly Tenant[]) => void
 }
@@ -47,18 +49,27 @@ export function openCredentials(deps: OpenCredentialsDeps): OpenCredentials {
 
 function openTenants(deps: OpenCredentialsDeps, path: string): OpenCredentials {
   const read = () => readTenants(path, deps.actions)
-  const stopWatching = watchFiles([path], LOOK_EVERY_MS, () => readAgain())
+  let files = [path, ...secretFilesOf(path)]
+  const stopWatching = watchFiles(
+    () => files,
+    LOOK_EVERY_MS,
+    () => readAgain(),
+  )
   const first = read()
   const credentials = tenantCredentials(deps, first)
   deps.onTenants?.(first)
+  deps.reloads.taken('tenants')
   const readAgain = () => {
+    files = [path, ...secretFilesOf(path)]
     try {
       const tenants = read()
       credentials.replace(tenants)
       deps.onTenants?.(tenants)
+      deps.reloads.taken('tenants')
       deps.log.info({ tenants: tenants.length }, 'the tenants file was read again')
     } catch (error) {
       const errors = error instanceof ConfigErrors ? error.errors : undefined
+      deps.reloads.refused('tenants', errors ?? [String(error)])
       deps.log.error(
         { errors, err: errors ? undefined : error },
         'the new tenants file is refused; the old one stays in use',

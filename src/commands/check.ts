@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { unwritableReason } from '../bookings/record.ts'
 import { commonDeprecation } from '../callers/caller.ts'
 import { tenantDeprecation } from '../callers/tenants.ts'
 import { type Config, configNames, type EffectiveVariable, effectiveVariables } from '../config/config.ts'
+import { ConfigErrors } from '../config/errors.ts'
 import { type LoadedConfig, loadConfig } from '../config/load.ts'
 import type { Tenant } from '../config/tenants-file.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
@@ -12,9 +12,11 @@ import { openAccount } from '../service/account.ts'
 import { basicOf } from '../service/credential.ts'
 import { openUpstream } from '../service/upstream.ts'
 import { pathOf } from '../store/open.ts'
+import { messageOf } from '../store/sqlite/connection.ts'
 import { nearest } from '../text/nearest.ts'
 import { attempt, ownAccounts } from './accounts.ts'
-import { engineOf, modeOf, withExistingStore } from './open-store.ts'
+import { mistakeOfMemory } from './last-store.ts'
+import { engineOf, modeOf, unusableStore, withExistingStore } from './open-store.ts'
 import { print, printError, printJson } from './output.ts'
 
 interface CheckOptions {
@@ -28,20 +30,20 @@ interface CheckOptions {
  * brownouts to come and what is set, without secrets.
  */
 export async function check({ json = false, all = false, connect = false }: CheckOptions): Promise<number> {
-  const loaded = await loadConfig().catch((error: unknown) => {
+  const lacking: string[] = []
+  const loaded = await loadConfig(lacking).catch((error: unknown) => {
     // A slip may be the cause of an error.
     printError(...slipsIn(process.env, new Set()).map((slip) => `warning: ${slip}`))
     throw error
   })
   const { config, catalog, tenants = [] } = loaded
   const variables = effectiveVariables(process.env)
-  const unwritable = unwritableReason(config.EMERGENCY_LOG_FILE)
   const store = await storeState(config)
+  const mistakes = [store.mistake, mistakeOfMemory(config)].filter((mistake) => mistake !== undefined)
   const service = connect ? await connected(config) : undefined
   const warnings = [
+    ...lacking,
     ...slipsIn(process.env, new Set(tenants.flatMap(variablesOf))),
-    ...(unwritable === undefined ? [] : [`EMERGENCY_LOG_FILE cannot be written: ${unwritable}`]),
-    ...(store.isUsable ? [] : [`the store ${store.text}`]),
     ...(await endWarnings(loaded, store, Date.now())),
   ]
   const counts = { actions: catalog.actions.size, paths: catalog.endpoints.size, tenants: tenants.length }
@@ -51,7 +53,9 @@ export async function check({ json = false, all = false, connect = false }: Chec
   } else {
     const { HOST, PORT, ADMIN_HOST, ADMIN_PORT, V2_BASE_URL, V2_TOKEN } = config
     print(
-      `The configuration is valid: ${counts.actions} actions at ${counts.paths} legacy paths.`,
+      ...(mistakes.length > 0
+        ? []
+        : [`The configuration is valid: ${counts.actions} actions at ${counts.paths} legacy paths.`]),
       ...(recordsEventsOnly(config) ? [EVENTS_ONLY] : []),
       ...brownoutLines(loaded, Date.now()),
       '',
@@ -69,6 +73,7 @@ export async function check({ json = false, all = false, connect = false }: Chec
     )
     printError(...warnings.map((warning) => `warning: ${warning}`))
   }
+  if (mistakes.length > 0) throw new ConfigErrors(mistakes)
   return service?.some(({ accepted }) => !accepted) ? EXIT_FAILED : 0
 }
 
@@ -79,14 +84,15 @@ const aligned = (rows: readonly (readonly string[])[]) => {
 
 interface StoreState {
   readonly text: string
-  readonly isUsable: boolean
+  /** Why a gateway could not use it. */
+  readonly mistake?: string
   /** False where a gateway has yet to make the store, or keeps it in its own memory. */
   readonly hasCounts: boolean
 }
 
 /** Tries the store; makes none. */
 async function storeState({ STORE_URL }: Config): Promise<StoreState> {
-  const usable = (text: string, hasCounts = false) => ({ text, isUsable: true, hasCounts })
+  const usable = (text: string, hasCounts = false) => ({ text, hasCounts })
   if (engineOf(STORE_URL) === 'memory') return usable('memory: everything is lost at the end')
   try {
     if (engineOf(STORE_URL) === 'postgres') {
@@ -105,11 +111,7 @@ async function storeState({ STORE_URL }: Config): Promise<StoreState> {
       db.close()
     }
   } catch (error) {
-    return {
-      text: `cannot be used: ${error instanceof Error ? error.message : String(error)}`,
-      isUsable: false,
-      hasCounts: false,
-    }
+    return { text: `cannot be used: ${messageOf(error)}`, mistake: unusableStore(error), hasCounts: false }
   }
 }
 

@@ -19,6 +19,12 @@ export async function copyStore(
     if (live !== undefined) throw new CommandFailed(`a gateway uses one of the stores: ${live}; stop it first`)
   }
   await refuseLive()
+  const mark = `${MOVED}${toName}`
+  const before = await from.copiedFrom()
+  if (before !== undefined && before !== mark)
+    throw new CommandFailed(
+      `the store is ${before.startsWith(MOVED) ? before : `a copy of ${before} that has not ended`}`,
+    )
   const tables = await from.copiedTables()
   const begun = await to.copiedFrom()
   if (begun === undefined) {
@@ -31,6 +37,28 @@ export async function copyStore(
     throw new CommandFailed(
       `a copy of ${begun} into the other store has begun; finish that one, or take an empty store`,
     )
+  // From here on it takes no bookings: a gateway that was suspended meanwhile would add what is not copied.
+  await from.beginCopy(mark)
+  let counts: ReadonlyMap<string, number>
+  try {
+    counts = await copyRows(from, to, tables, onProgress)
+    // One that has started meanwhile writes what is not copied.
+    await refuseLive()
+  } catch (error) {
+    // The other store still counts as half a copy, and so this one may be used again.
+    await from.endCopy(await from.turnDay(0))
+    throw error
+  }
+  await to.endCopy(await from.turnDay(0))
+  return counts
+}
+
+async function copyRows(
+  from: Store,
+  to: Store,
+  tables: Awaited<ReturnType<Store['copiedTables']>>,
+  onProgress: (rows: number) => void,
+): Promise<Map<string, number>> {
   let rows = 0
   for (const table of tables) {
     for await (const page of pages((last: Row | undefined) => from.rowsAfter(table, last))) {
@@ -49,11 +77,6 @@ export async function copyStore(
     counts.set(table.name, source.count)
     onProgress(rows)
   }
-  // One that has started meanwhile writes what is not copied.
-  await refuseLive()
-  await to.endCopy(await from.turnDay(0))
-  // A gateway that starts on it again would not know what is booked on the other one.
-  await from.beginCopy(`${MOVED}${toName}`)
   return counts
 }
 

@@ -1,41 +1,98 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { originText } from '../bookings/doubts.ts'
+import { unwritableReason } from '../bookings/record.ts'
 import { type Config, DEFAULT_STORE } from '../config/config.ts'
 import { ConfigErrors } from '../config/errors.ts'
 import { MOVED } from '../store/copy.ts'
 import { pathOf } from '../store/open.ts'
+import { messageOf } from '../store/sqlite/connection.ts'
 import { isBehind, readStamp } from '../store/sqlite/stamp.ts'
 import type { Store } from '../store/store.ts'
+import { makeFolder } from '../tools/make-folder.ts'
 import { engineOf } from './open-store.ts'
 
 /*
  * A gateway that starts on another store than the one with its bookings would send them again. So an installation keeps a small file
- * beside the emergency log, which says what store it used last, and a start on an empty or older one is refused.
+ * beside the emergency log, its memory: which store it used last, and the newest booking seen in it. A start on a store that lacks that
+ * booking is refused.
  */
 
-const lastStore = z.object({
+const memory = z.object({
   /** The address without credentials. */
   store: z.string(),
-  hasBookings: z.boolean(),
+  /** The handle of the newest booking. */
+  newest: z.string().optional(),
   /** Of the embedded store, as the file beside it has it. */
   stamp: z.object({ id: z.string(), commits: z.number() }).optional(),
+  /** The store that `--new-store` has declared. A start without that option forgets it. */
+  declared: z.string().optional(),
 })
-type LastStore = z.infer<typeof lastStore>
+type Memory = z.infer<typeof memory>
 
 const KEEP_EVERY_MS = 10_000
 
-const fileOf = (emergencyLog: string) => `${emergencyLog}.store`
+type MemoryPlace = Pick<Config, 'STORE_URL' | 'EMERGENCY_LOG_FILE'>
 
-function readLast(file: string): LastStore | undefined {
+/** Returns the file of the memory; undefined for a gateway that lives without. */
+const fileOf = ({ EMERGENCY_LOG_FILE: log }: MemoryPlace) => log && `${log}.store`
+
+function readMemory(place: MemoryPlace): Memory | undefined {
+  const file = fileOf(place)
   try {
-    return lastStore.safeParse(JSON.parse(readFileSync(file, 'utf8'))).data
+    return file === undefined ? undefined : memory.safeParse(JSON.parse(readFileSync(file, 'utf8'))).data
   } catch {
     return undefined
   }
+}
+
+function writeMemory(place: MemoryPlace, known: Memory): void {
+  const file = fileOf(place)
+  const text = `${JSON.stringify(known)}\n`
+  if (file === undefined || text === textOf(file)) return
+  const next = `${file}.${process.pid}`
+  try {
+    writeFileSync(next, text, { mode: 0o600 })
+    renameSync(next, file)
+  } catch (error) {
+    rmSync(next, { force: true })
+    throw error
+  }
+}
+
+const noMemory = (reason: string) =>
+  `EMERGENCY_LOG_FILE cannot be written: ${reason}. A gateway keeps beside it which store it used last: name a file in a folder that it may write, or set it to off to run without both`
+
+/** Returns why the memory cannot be written; undefined if it can, or a gateway needs none. Makes nothing. */
+export function mistakeOfMemory({ EMERGENCY_LOG_FILE: log, STORE_URL }: MemoryPlace): string | undefined {
+  const reason = log === undefined || engineOf(STORE_URL) === 'memory' ? undefined : unwritableReason(log)
+  return reason && noMemory(reason)
+}
+
+/** Makes the folder of the memory; throws `ConfigErrors` where it cannot be written. */
+export function openMemory(config: MemoryPlace): void {
+  const mistake = mistakeOfMemory(config)
+  if (mistake !== undefined) throw new ConfigErrors([mistake])
+  const file = fileOf(config)
+  try {
+    if (file !== undefined && engineOf(config.STORE_URL) !== 'memory') makeFolder(dirname(file))
+  } catch (error) {
+    throw new ConfigErrors([noMemory(messageOf(error))])
+  }
+}
+
+/**
+ * Tells if `--new-store` declares the store of this start. It counts for one store: a unit keeps the option, and may name a third one
+ * by mistake. After a start without it, it counts again.
+ */
+export function declaresStore(config: MemoryPlace, isGiven: boolean): boolean {
+  const last = readMemory(config)
+  if (last?.declared === undefined) return isGiven
+  if (!isGiven) writeMemory(config, { ...last, declared: undefined })
+  return false
 }
 
 /** Returns the address of a store as an operator knows it, without what only a connection needs. */
@@ -52,10 +109,6 @@ export function placeOf(storeUrl: string): string {
 }
 
 const stampOf = (storeUrl: string) => (engineOf(storeUrl) === 'file' ? readStamp(resolve(pathOf(storeUrl))) : undefined)
-
-async function hasBookings(store: Pick<Store, 'listClaims'>): Promise<boolean> {
-  return (await store.listClaims({ limit: 1 })).length > 0
-}
 
 /** Tells if an embedded store that is not open has such rows; false where there is none. */
 function hasRows(path: string, rows: string): boolean {
@@ -75,37 +128,53 @@ function hasRows(path: string, rows: string): boolean {
  * Refuses an embedded store whose folder is an older one than that of the last time. This is seen before the store is opened, which
  * counts on.
  */
-export function refuseOldFolder({ STORE_URL, EMERGENCY_LOG_FILE }: Config): void {
-  const last = readLast(fileOf(EMERGENCY_LOG_FILE))
+export function refuseOldFolder(config: MemoryPlace): void {
+  const last = readMemory(config)
+  const { STORE_URL } = config
   if (!last?.stamp || engineOf(STORE_URL) !== 'file' || last.store !== placeOf(STORE_URL)) return
   const stamp = stampOf(STORE_URL)
   if (!stamp || (stamp.id === last.stamp.id && !isBehind(stamp.commits, last.stamp.commits))) return
   if (hasRows(last.store, `doubts WHERE until = 0 OR until > ${Date.now()}`)) return
-  throw refused('the folder of the store is not the one that this installation used last, or an older copy of it')
+  throw refused('the folder of the store is not the one that this installation used last, or an older copy of it', last)
 }
 
-const refused = (why: string) => new ConfigErrors([`${why}. ${REMEDIES}`])
+function refused(why: string, last: Memory | undefined): ConfigErrors {
+  const remedies =
+    last?.declared === undefined
+      ? REMEDIES
+      : `"--new-store" has declared ${last.declared}, and counts for one store: after a start without it, ${REMEDIES}`
+  return new ConfigErrors([`${why}. ${remedies}`])
+}
 
 /** Returns why a gateway must not start on a store; undefined if it may. */
-async function wrongStore(store: Store, { STORE_URL, EMERGENCY_LOG_FILE }: Config): Promise<string | undefined> {
+async function wrongStore(
+  store: Store,
+  { STORE_URL }: MemoryPlace,
+  last: Memory | undefined,
+): Promise<string | undefined> {
   const from = await store.copiedFrom()
   if (from?.startsWith(MOVED)) return `the store was copied to ${from.slice(MOVED.length)}, which is used in its place`
   if (from !== undefined) return `a copy of ${from} into the store has not ended; run it again`
+  // What such a store does not know is not sent.
+  if ((await store.doubt()) !== undefined) return undefined
   const copied = originText(await store.origin())
   if (copied !== undefined) return copied
   const place = placeOf(STORE_URL)
-  const last = readLast(fileOf(EMERGENCY_LOG_FILE))
-  if (await hasBookings(store)) return undefined
+  if (last?.newest !== undefined) {
+    // A key that is booked again has another handle, and the trail of both.
+    if ((await store.audit(last.newest)).length > 0) return undefined
+    if (last.store === place) return `the store ${place} lacks bookings that it had when this installation used it last`
+    return `the store ${place} lacks bookings of ${last.store}, which this installation used before: "transload store copy" takes them over`
+  }
   const byDefault = placeOf(DEFAULT_STORE)
-  const other = last?.hasBookings
-    ? last.store
-    : last?.store !== place && byDefault !== place && hasRows(byDefault, 'claims')
-      ? byDefault
-      : undefined
-  if (other === undefined) return undefined
-  return other === place
-    ? `the store ${place} is empty, and had bookings when this installation used it last`
-    : `the store ${place} is empty, and ${other}, which this installation used before, has bookings: "transload store copy" takes them over`
+  const isMissed = last?.store !== place && byDefault !== place && (await newestIn(store)) === undefined
+  if (!isMissed || !hasRows(byDefault, 'claims')) return undefined
+  return `the store ${place} is empty, and ${byDefault}, which this installation used before, has bookings: "transload store copy" takes them over`
+}
+
+async function newestIn(store: Pick<Store, 'listClaims'>): Promise<string | undefined> {
+  const [newest] = await store.listClaims({ limit: 1, newest: true })
+  return newest?.handle
 }
 
 /** Keeps what the next start has to know of a store, until it is closed. */
@@ -126,44 +195,50 @@ interface KeepOptions {
  */
 export async function keepStore(
   store: Store,
-  config: Config,
+  config: MemoryPlace,
   { isMeant, onUnwritable }: KeepOptions,
 ): Promise<KeptStore> {
-  const { STORE_URL, EMERGENCY_LOG_FILE } = config
+  const { STORE_URL } = config
   if (store.engine === 'memory') return store
   while (!store.ready()) await delay(READY_EVERY_MS, undefined, { ref: false })
-  // A doubt that an operator has declared stays: trust would end it.
-  if ((await store.doubt()) === undefined) {
-    const wrong = isMeant ? undefined : await wrongStore(store, config)
-    if (wrong !== undefined) throw refused(wrong)
-    if (isMeant && (await store.origin()).kind !== 'own') await store.trust()
-    if (isMeant && (await store.copiedFrom()) !== undefined) await store.endCopy(await store.turnDay(0))
-  }
-  const file = fileOf(EMERGENCY_LOG_FILE)
-  let isWritable = true
-  const last = isMeant ? undefined : readLast(file)
+  const last = readMemory(config)
   const place = placeOf(STORE_URL)
-  let known: LastStore = { store: place, hasBookings: last?.store === place && last.hasBookings }
+  if (isMeant) {
+    // A doubt that an operator has declared stays: trust would end it.
+    if ((await store.doubt()) === undefined && (await store.origin()).kind !== 'own') await store.trust()
+    if ((await store.copiedFrom()) !== undefined) await store.endCopy(await store.turnDay(0))
+  } else {
+    const wrong = await wrongStore(store, config, last)
+    if (wrong !== undefined) throw refused(wrong, last)
+  }
+  let known: Memory = { store: place, newest: last?.newest, declared: isMeant ? place : last?.declared }
   function write() {
     known = { ...known, stamp: stampOf(STORE_URL) }
-    const text = `${JSON.stringify(known)}\n`
-    if (text === textOf(file)) return
-    const next = `${file}.${process.pid}`
+    writeMemory(config, known)
+  }
+  let isWritable = true
+  function tryWrite() {
     try {
-      writeFileSync(next, text, { mode: 0o600 })
-      renameSync(next, file)
+      write()
     } catch (error) {
-      rmSync(next, { force: true })
       if (isWritable) onUnwritable(error)
       isWritable = false
     }
   }
-  async function keep() {
+  async function look() {
     // A store that is down has what it had.
-    if (!known.hasBookings) known = { ...known, hasBookings: await hasBookings(store).catch(() => false) }
-    write()
+    known = { ...known, newest: await newestIn(store).catch(() => known.newest) }
   }
-  await keep()
+  async function keep() {
+    await look()
+    tryWrite()
+  }
+  await look()
+  try {
+    write()
+  } catch (error) {
+    throw new ConfigErrors([noMemory(messageOf(error))])
+  }
   const keeping = setInterval(keep, KEEP_EVERY_MS).unref()
   return {
     async close() {
@@ -171,7 +246,7 @@ export async function keepStore(
       await keep()
       await store.close()
       // The store has stamped itself.
-      write()
+      tryWrite()
     },
   }
 }

@@ -4,7 +4,7 @@ import { type Config, readConfig } from '../config/config.ts'
 import { ConfigErrors } from '../config/errors.ts'
 import { day, duration } from '../config/values.ts'
 import { loadEngine, type OpenStore, pathOf } from '../store/open.ts'
-import { NotAStore } from '../store/sqlite/connection.ts'
+import { messageOf, NotAStore } from '../store/sqlite/connection.ts'
 import type { StoreOptions } from '../store/state.ts'
 import { type Store, StoreDown } from '../store/store.ts'
 import { CommandFailed, UsageError } from './failures.ts'
@@ -68,9 +68,12 @@ export async function openConfiguredStore(open: OpenStore, options: StoreOptions
     return await open(options)
   } catch (error) {
     if (!(error instanceof NotAStore || error instanceof StoreDown)) throw error
-    throw new ConfigErrors([`STORE_URL names a store that cannot be used: ${error.message}`])
+    throw new ConfigErrors([unusableStore(error)])
   }
 }
+
+export const unusableStore = (error: unknown): string =>
+  `STORE_URL names a store that cannot be used: ${messageOf(error)}`
 
 export function engineOf(storeUrl: string): 'memory' | 'postgres' | 'file' {
   const [, scheme] = /^(memory|postgres)(?:ql)?:/i.exec(storeUrl.trim()) ?? []

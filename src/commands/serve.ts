@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { unwritableReason } from '../bookings/record.ts'
 import { loadConfig } from '../config/load.ts'
 import { programVersion } from '../config/version.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
@@ -9,7 +8,7 @@ import { createLog, endOfLog, logFormat } from '../observe/log.ts'
 import { loadEngine } from '../store/open.ts'
 import { type Store, StoreDown } from '../store/store.ts'
 import { listenFailure, reportFailure } from './failures.ts'
-import { keepStore, placeOf, refuseOldFolder } from './last-store.ts'
+import { declaresStore, keepStore, openMemory, placeOf, refuseOldFolder } from './last-store.ts'
 import { modeOf, openConfiguredStore } from './open-store.ts'
 import { printError } from './output.ts'
 import { dropThreads, stopSignal } from './process.ts'
@@ -36,11 +35,11 @@ export async function serve({ newStore = false }: ServeOptions = {}): Promise<ne
   // All configuration errors are reported before anything is opened.
   const { config, catalog } = await loadConfig()
   const log = createLog(config.LOG_LEVEL, undefined, logFormat(config))
-  const unwritable = unwritableReason(config.EMERGENCY_LOG_FILE)
-  if (unwritable !== undefined) log.warn({ reason: unwritable }, 'EMERGENCY_LOG_FILE cannot be written')
+  openMemory(config)
   // SIGHUP reads the tenants file again. Without one it must not end the process.
   process.on('SIGHUP', () => {})
-  if (!newStore) refuseOldFolder(config)
+  const isMeant = declaresStore(config, newStore)
+  if (!isMeant) refuseOldFolder(config)
   const openStore = await loadEngine(config.STORE_URL)
   // The store opens in its own thread while this one loads the gateway.
   const [store, { openGateway }] = await Promise.all([
@@ -55,7 +54,7 @@ export async function serve({ newStore = false }: ServeOptions = {}): Promise<ne
   const isLate = !store.ready()
   const look = () =>
     keepStore(store, config, {
-      isMeant: newStore,
+      isMeant,
       onUnwritable: (err) => log.warn({ err }, 'the file beside the emergency log cannot be written'),
     })
   const watching = (isLate ? untilAnswered(look) : look()).catch(async (error: unknown) => {

@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   closeSync,
   existsSync,
   fsyncSync,
@@ -23,7 +24,7 @@ import { readTenants, type Tenant, tenantsSchema } from '../config/tenants-file.
 import { makeLike } from '../store/sqlite/backup.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { withoutService } from './open-store.ts'
-import { createProgress, print, printJson, prompt } from './output.ts'
+import { createProgress, print, printError, printJson, prompt } from './output.ts'
 
 /** Reads the secret from standard input, because arguments appear in the shell's history and in the process list. */
 export async function hash(): Promise<number> {
@@ -162,7 +163,11 @@ function edit(
   try {
     writeFileSync(descriptor, changed(file, change, mustHave))
     fsyncSync(descriptor)
-    if (existsSync(file)) makeLike(next, file)
+    if (existsSync(file)) {
+      makeLike(next, file)
+      // It holds hashes, and its readers are an operator's choice.
+      chmodSync(next, statSync(file).mode & RIGHTS)
+    }
     renameSync(next, file)
   } catch (error) {
     rmSync(next, { force: true })
@@ -171,6 +176,9 @@ function edit(
     closeSync(descriptor)
   }
 }
+
+/** Reading and writing, of the owner, the group and others. */
+const RIGHTS = 0o666
 
 /** An edit takes milliseconds: a file that is older was left behind by a command that was killed. */
 const LEFT_BEHIND_MS = 60_000
@@ -255,7 +263,10 @@ async function tenantsIn(file: string | undefined): Promise<readonly Tenant[]> {
   const config = readConfig({ ...withoutService(), ...fixed, ...(file !== undefined && { TENANTS_FILE: file }) })
   if (config.TENANTS_FILE === undefined) throw new ConfigErrors(['TENANTS_FILE is not set, and no FILE is given'])
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
-  return readTenants(config.TENANTS_FILE, new Set(catalog.actions.keys()))
+  const lacking: string[] = []
+  const tenants = readTenants(config.TENANTS_FILE, new Set(catalog.actions.keys()), process.env, lacking)
+  printError(...lacking.map((secret) => `warning: ${secret}`))
+  return tenants
 }
 
 /** Returns a tenant without its secrets. */

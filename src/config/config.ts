@@ -241,9 +241,10 @@ export const sections = {
       .prefault('4xx,503')
       .describe('Statuses of the service that prove that nothing was booked: the booking may be sent again.'),
     EMERGENCY_LOG_FILE: newFile
+      .transform((path) => (path === 'off' ? undefined : path))
       .default('./data/emergency.ndjson')
       .describe(
-        'A file for bookings that were made while the store could not record them; the gateway reads it back by itself.',
+        'A file for bookings that were made while the store could not record them; the gateway reads it back by itself. Beside it, a gateway keeps which store it used last; see [A changed store](operations.md#a-changed-store). `off`: neither.',
       ),
   },
   'Events of the service': {

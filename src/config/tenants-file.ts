@@ -214,8 +214,16 @@ export type Tenant = z.output<typeof tenant> & {
 /** The names of the actions. */
 type Actions = Pick<ReadonlySet<string>, 'has'>
 
-/** Reads and checks a tenants file; throws `ConfigErrors` with all errors at once. */
-export function readTenants(path: string, actions: Actions, env: NodeJS.ProcessEnv = process.env): readonly Tenant[] {
+/**
+ * Reads and checks a tenants file; throws `ConfigErrors` with all errors at once. A command beside a gateway, which alone may have the
+ * secrets, gets those that are not there in `lacking`.
+ */
+export function readTenants(
+  path: string,
+  actions: Actions,
+  env: NodeJS.ProcessEnv = process.env,
+  lacking?: string[],
+): readonly Tenant[] {
   const { content, placeOf } = contentOf(path)
   const parsed = tenantsSchema.safeParse(content)
   const tenants = readableTenants.safeParse(content).data?.tenants ?? []
@@ -223,7 +231,12 @@ export function readTenants(path: string, actions: Actions, env: NodeJS.ProcessE
     (issue) => `${path}:${placeOf(issue)}: ${placed(issue.path, issueText(issue))}`,
   )
   const errors = [
-    ...tenants.flatMap((one) => mistakesOf(one, actions, env).map((mistake) => `${one.name}: ${mistake}`)),
+    ...tenants.flatMap((one) => {
+      const missing = lacking && ([] as string[])
+      const mistakes = mistakesOf(one, actions, env, missing)
+      lacking?.push(...(missing ?? []).map((secret) => `${path}: ${one.name}: ${secret}`))
+      return mistakes.map((mistake) => `${one.name}: ${mistake}`)
+    }),
     ...sharedValues(tenants, env),
   ]
   if (!parsed.success || errors.length > 0) {
@@ -249,6 +262,17 @@ export function readTenantNames(path: string): readonly string[] {
   return (readableTenants.safeParse(contentOf(path).content).data?.tenants ?? []).map(({ name }) => name)
 }
 
+/** Returns the files of secrets that a tenants file names; none of one that cannot be read. */
+export function secretFilesOf(path: string): readonly string[] {
+  const file = readJsonFile(path)
+  const tenants = 'error' in file ? [] : (readableTenants.safeParse(file.content).data?.tenants ?? [])
+  return tenants.flatMap(({ v2, webhook_secret, webhook_signing_secret, callback_secrets }) =>
+    [v2.client_secret, webhook_secret, webhook_signing_secret, ...callback_secrets].flatMap((ref) =>
+      ref && 'file' in ref ? [ref.file] : [],
+    ),
+  )
+}
+
 function contentOf(path: string): JsonContent {
   const file = readJsonFile(path)
   if ('error' in file) throw new ConfigErrors([`the tenants file ${path} ${file.error}`])
@@ -262,7 +286,12 @@ function placed(keys: readonly PropertyKey[], message: string): string {
 }
 
 /** Returns the mistakes of a tenant by itself, beyond its shape. */
-function mistakesOf(declared: Readable, known: Actions, env: NodeJS.ProcessEnv): readonly string[] {
+function mistakesOf(
+  declared: Readable,
+  known: Actions,
+  env: NodeJS.ProcessEnv,
+  lacking: string[] | undefined,
+): readonly string[] {
   const {
     credentials,
     networks: own,
@@ -293,10 +322,10 @@ function mistakesOf(declared: Readable, known: Actions, env: NodeJS.ProcessEnv):
     ...Object.entries(declared.actions)
       .filter(([, action]) => !known.has(action))
       .map(([synonym, action]) => `the ActionName ${synonym} means ${action}, which is not an action`),
-    ...secretMistake('v2.client_secret', declared.v2.client_secret, z.string(), env),
-    ...secretMistake('webhook_secret', webhook_secret, pathSecrets, env),
-    ...secretMistake('webhook_signing_secret', webhook_signing_secret, signingKeys, env),
-    ...callback_secrets.flatMap((ref, i) => secretMistake(`callback_secrets[${i}]`, ref, signingKeys, env)),
+    ...secretMistake('v2.client_secret', declared.v2.client_secret, z.string(), env, lacking),
+    ...secretMistake('webhook_secret', webhook_secret, pathSecrets, env, lacking),
+    ...secretMistake('webhook_signing_secret', webhook_signing_secret, signingKeys, env, lacking),
+    ...callback_secrets.flatMap((ref, i) => secretMistake(`callback_secrets[${i}]`, ref, signingKeys, env, lacking)),
   ]
 }
 
@@ -306,10 +335,15 @@ function secretMistake(
   ref: SecretRef | undefined,
   type: z.ZodType,
   env: NodeJS.ProcessEnv,
+  lacking: string[] | undefined,
 ): readonly string[] {
   if (ref === undefined) return []
   const fetched = fetchSecret(ref, env)
-  if ('error' in fetched) return [`${place}: ${fetched.error}`]
+  if ('error' in fetched) {
+    const mistake = `${place}: ${fetched.error}`
+    lacking?.push(mistake)
+    return lacking ? [] : [mistake]
+  }
   const [issue] = type.safeParse(fetched.secret).error?.issues ?? []
   return issue ? [`${place} ${issue.message}`] : []
 }

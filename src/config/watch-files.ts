@@ -6,16 +6,22 @@ import { readFile } from 'node:fs/promises'
  * are used. Returns the function that stops it. It reads them again and again: files on mounted volumes change without an event, and
  * a look at their times would miss a change that comes before the first of them.
  */
-export function watchFiles(paths: readonly string[], intervalMs: number, onChange: () => void): () => void {
-  let last = paths.map(contentNow)
+export function watchFiles(paths: () => readonly string[], intervalMs: number, onChange: () => void): () => void {
+  let last = new Map(paths().map((path) => [path, contentNow(path)]))
   let isLooking = false
   let isStopped = false
   async function look(): Promise<void> {
     if (isLooking) return
     isLooking = true
-    const now = await Promise.all(paths.map((path) => readFile(path).catch(() => undefined)))
+    const now = new Map(
+      await Promise.all(paths().map(async (path) => [path, await readFile(path).catch(() => undefined)] as const)),
+    )
     isLooking = false
-    const isSame = now.every((content, at) => (content && last[at] ? content.equals(last[at]) : content === last[at]))
+    // A path that is new was read before this look, and may have changed since.
+    const isSame = [...now].every(([path, content]) => {
+      const before = last.get(path)
+      return last.has(path) && (content && before ? content.equals(before) : content === before)
+    })
     last = now
     if (!isSame && !isStopped) onChange()
   }

@@ -13,6 +13,7 @@ import type { Config } from '../config/config.ts'
 import { watchFiles } from '../config/watch-files.ts'
 import { beginCall, requestId } from '../observe/call.ts'
 import type { Logger } from '../observe/log.ts'
+import type { Reloads } from '../observe/reloads.ts'
 import { createUnorderedList, type UnorderedList } from '../tools/collections.ts'
 import { JSON_TYPE, refusalDetails } from './answers.ts'
 import type { Env, Unavailable } from './middleware.ts'
@@ -29,6 +30,8 @@ interface ListenersOptions {
   readonly answerRefusal: AnswerRefusal
   readonly timeouts: ListenerTimeouts
   readonly log: Logger
+  /** Of the certificate. @default not kept */
+  readonly reloads?: Reloads | undefined
 }
 
 /** The listeners of a gateway. */
@@ -42,7 +45,7 @@ interface Listeners {
 
 /** Opens the public and the admin listener, or neither. */
 export async function openListeners(options: ListenersOptions): Promise<Listeners> {
-  const { config, app, admin, adminPort, connect, answerRefusal, timeouts, log } = options
+  const { config, app, admin, adminPort, connect, answerRefusal, timeouts, log, reloads } = options
   const open: Listener[] = []
   const close = async () => {
     await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
@@ -50,7 +53,7 @@ export async function openListeners(options: ListenersOptions): Promise<Listener
   try {
     const { HOST: host, PORT: port, MAX_CONNECTIONS: maxConnections } = config
     const tls = tlsFilesOf(config, log)
-    const publicOptions = { host, port, maxConnections, connect, tls, answerRefusal, timeouts, log }
+    const publicOptions = { host, port, maxConnections, connect, tls, answerRefusal, timeouts, log, reloads }
     open.push(await listen(createRequestHandler(app, answerRefusal), publicOptions))
     if (adminPort !== undefined) {
       const adminOptions = { host: config.ADMIN_HOST, port: adminPort, answerRefusal: refusalDetails, timeouts, log }
@@ -152,11 +155,13 @@ interface ListenerOptions extends ConnectionLimits {
   readonly timeouts?: ListenerTimeouts | undefined
   readonly answerRefusal: AnswerRefusal
   readonly log: Logger
+  /** Of the certificate. @default not kept */
+  readonly reloads?: Reloads | undefined
 }
 
 /** Opens a listener. It refuses malformed and ambiguous requests, and passes the others to the handler. */
 async function listen(handler: RequestHandler, options: ListenerOptions): Promise<Listener> {
-  const { host, port, tls, log, answerRefusal, timeouts = LISTENER_TIMEOUTS } = options
+  const { host, port, tls, log, reloads, answerRefusal, timeouts = LISTENER_TIMEOUTS } = options
   const unanswered = createUnorderedList<ServerResponse>()
   /** Connections whose last reply is sent; further data on them is no request. */
   const finished = new WeakSet<Duplex>()
@@ -205,7 +210,13 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
     requireHostHeader: false,
   }
   let renew = () => {}
-  const stopWatching = tls && watchFiles([tls.certFile, tls.keyFile], timeouts.certificateMs, () => renew())
+  const stopWatching =
+    tls &&
+    watchFiles(
+      () => [tls.certFile, tls.keyFile],
+      timeouts.certificateMs,
+      () => renew(),
+    )
   const server = tls
     ? createTlsServer(
         { ...settings, ...readTls(tls), handshakeTimeout: timeouts.headersMs, allowHalfOpen: true },
@@ -230,8 +241,9 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
     if (isGone || NOT_HTTP.test(error.code ?? '')) return void socket.destroy()
     refuseConnection(socket, parserRefusal(error.code))
   })
+  if (tls) reloads?.taken('certificate')
   if (tls && 'setSecureContext' in server)
-    renew = () => renewTls(tls, (renewed) => server.setSecureContext(renewed), log)
+    renew = () => renewTls(tls, (renewed) => server.setSecureContext(renewed), log, reloads)
   const destroyConnections = limitConnections(server, options)
   const checks = destroyUnreadReplies(unanswered, timeouts)
   await started(server, host, port)
@@ -375,11 +387,18 @@ function readTls({ certFile, keyFile, minVersion }: TlsFiles): SecureContextOpti
 }
 
 /** Applies a new certificate, unless certificate and key do not match. */
-function renewTls(files: TlsFiles, apply: (tls: SecureContextOptions) => void, log: Logger): void {
+function renewTls(
+  files: TlsFiles,
+  apply: (tls: SecureContextOptions) => void,
+  log: Logger,
+  reloads: Reloads | undefined,
+): void {
   try {
     apply(readTls(files))
+    reloads?.taken('certificate')
     log.info('the certificate was read again')
   } catch (err) {
+    reloads?.refused('certificate', [err instanceof Error ? err.message : String(err)])
     log.error({ err }, 'the new certificate is refused; the old one stays in use')
   }
 }

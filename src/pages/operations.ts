@@ -6,6 +6,7 @@ import { type Config, effectiveVariables } from '../config/config.ts'
 import { programVersion } from '../config/version.ts'
 import { faultOf, gatewayError } from '../errors.ts'
 import type { Metrics, MetricValues } from '../observe/metrics.ts'
+import type { Reloads } from '../observe/reloads.ts'
 import type { EndpointState, Events, OpenEvents, StoredEvent } from '../store/events.ts'
 import type { Claim, ClaimState, Claims, Store } from '../store/store.ts'
 import { type Column, count, grouped, type Html, json, moment, named, page, section, wantsHtml } from './layout.ts'
@@ -14,6 +15,7 @@ import { type Column, count, grouped, type Html, json, moment, named, page, sect
 export interface OperationsDeps {
   readonly config: Config
   readonly metrics: Pick<Metrics, 'values'>
+  readonly reloads: Pick<Reloads, 'refusals'>
   readonly store: Pick<Claims, 'listClaims' | 'claimByHandle' | 'audit'> &
     Pick<Events, 'openEvents' | 'listEvents' | 'endpoints'> &
     Pick<Store, 'now' | 'ready' | 'engine'>
@@ -44,7 +46,7 @@ export interface Operations {
 }
 
 /** Opens the pages about one gateway. Nothing is sampled until somebody looks. */
-export function openOperations({ config, metrics, store }: OperationsDeps): Operations {
+export function openOperations({ config, metrics, reloads, store }: OperationsDeps): Operations {
   const startedAt = Date.now() - process.uptime() * MS
   const began: Sample = {
     at: startedAt,
@@ -89,6 +91,7 @@ export function openOperations({ config, metrics, store }: OperationsDeps): Oper
       since: new Date(startedAt).toISOString(),
       service: config.V2_BASE_URL.origin,
       store: { engine: store.engine, ready: store.ready() },
+      refusedReloads: reloads.refusals(),
       circuits: valuesOf('transload_circuit_open').map(({ labels, value }) => ({
         service: String(labels['service']),
         open: value === 1,
@@ -196,6 +199,7 @@ interface HomeState {
   readonly since: string
   readonly service: string
   readonly store: { readonly engine: string; readonly ready: boolean }
+  readonly refusedReloads: ReturnType<Reloads['refusals']>
   readonly circuits: readonly { readonly service: string; readonly open: boolean }[]
   readonly tokens: Readonly<Record<string, number>>
   readonly calls: ReturnType<typeof figuresOf> & { readonly underWay: number }
@@ -231,7 +235,7 @@ function homePage({
   calls,
   ...rest
 }: HomeState): Promise<Answer> {
-  const { unknownBookings: unknown, events } = rest
+  const { unknownBookings: unknown, events, refusedReloads } = rest
   const open = circuits.filter((one) => one.open)
   const minutes = Math.max(1, Math.round(calls.seconds / SECONDS_PER_MINUTE))
   const { callers, gateway, service: services } = calls.errors
@@ -239,7 +243,7 @@ function homePage({
   const oldest = (time: string | undefined) => (time === undefined ? '' : html`The oldest is of ${moment(time)}. `)
   return page(
     'Home',
-    html`<h1>${store.ready && open.length === 0 ? 'The gateway is well.' : 'The gateway needs a look.'}</h1>
+    html`<h1>${store.ready && open.length + refusedReloads.length === 0 ? 'The gateway is well.' : 'The gateway needs a look.'}</h1>
 <p class="soft">Transload ${version}, ${mode} mode, since ${moment(since)} UTC. It calls ${named(service)}. Also as <a href="/home.json">JSON</a>.</p>
 <h2>The last ${minutes === 1 ? 'minute' : `${grouped(minutes)} minutes`}</h2>
 ${cards([
@@ -283,6 +287,12 @@ ${cards([
     figure: grouped(events.waiting.count),
     note: html`${oldest(events.waiting.oldest)}They are delivered by themselves.`,
   },
+  ...refusedReloads.map(({ file, reasons }) => ({
+    title: file === 'tenants' ? 'Tenants file' : 'Certificate',
+    figure: 'refused',
+    note: `The old one stays in use: ${reasons.join('; ')}`,
+    isBad: true,
+  })),
   {
     title: 'Store',
     figure: store.ready ? 'ready' : 'not ready',

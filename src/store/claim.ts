@@ -1,4 +1,5 @@
 import { isSameThing } from '../text/service-text.ts'
+import { demandWhole } from './copy.ts'
 import { isAlive, isRenewed } from './instance.ts'
 import type { LockRows } from './locks.ts'
 import { nameReads, nameWrites } from './names.ts'
@@ -199,6 +200,7 @@ const byAge = (one: Claim, other: Claim) =>
 
 export const claimWrites: WorkOf<Omit<Claims, keyof ClaimReads> & LockRows> = {
   *claim(wanted) {
+    yield* demandWhole()
     for (;;) {
       const at = yield* now()
       const { key, before, holder } = yield* placeOf(wanted, at, LOCK)

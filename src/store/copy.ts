@@ -1,5 +1,6 @@
 import { isRenewed, SILENT_FOR_MS } from './instance.ts'
-import { type DatabaseRow, item, sql, type WorkOf } from './work.ts'
+import { StoreDown } from './store.ts'
+import { type DatabaseRow, item, sql, type Work, type WorkOf } from './work.ts'
 
 /** A value of a table that is copied. */
 type Value = string | number | null
@@ -21,6 +22,7 @@ export interface CopyReads {
 export interface CopyWrites {
   /** Adds rows with the columns of a table of the other store. */
   addRows(table: CopiedTable, rows: readonly CopiedRow[]): Promise<void>
+  /** Marks a store; resolves when every later claim meets the mark, and every earlier one is there to be copied. */
   beginCopy(from: string): Promise<void>
   /** Ends a copy; the calendar goes on from this day. */
   endCopy(day: number): Promise<void>
@@ -51,6 +53,26 @@ const rowOf = ({ columns }: CopiedTable, row: DatabaseRow): CopiedRow =>
 /** The values of a row's key. */
 const keyOf = ({ columns, key }: CopiedTable, row: CopiedRow): readonly Value[] =>
   key.map((name) => row[columns.findIndex((column) => column.name === name)] ?? null)
+
+/** Holds, in SQL, in a store that bookings may rely on: no copy into it is unfinished, and it was not copied away. */
+export const IS_WHOLE = `NOT EXISTS (SELECT 1 FROM transload.locks WHERE key = '${MARK}')`
+
+/**
+ * Rejects a claim in a store that is copied. Each claim asks in its own transaction: a gateway that was suspended through the copy does
+ * not know of it.
+ */
+export function* demandWhole(): Work<void> {
+  const mark = yield* copyReads.copiedFrom()
+  if (mark !== undefined)
+    throw new StoreDown(
+      `The store takes no bookings: it is ${mark.startsWith(MOVED) ? mark : `a copy of ${mark} that has not ended`}.`,
+    )
+}
+
+/** Accepts a store that is copied as it is. */
+export function* dropMark(): Work<void> {
+  yield sql('DELETE FROM transload.locks WHERE key = $1', MARK)
+}
 
 export const copyReads: WorkOf<CopyReads> = {
   *copiedTables() {
@@ -103,7 +125,7 @@ export const copyWrites: WorkOf<CopyWrites> = {
   },
   *endCopy(day) {
     yield sql('UPDATE transload.calendar SET day = $1', day)
-    yield sql('DELETE FROM transload.locks WHERE key = $1', MARK)
+    yield* dropMark()
   },
 }
 

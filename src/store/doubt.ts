@@ -1,3 +1,4 @@
+import { dropMark } from './copy.ts'
 import { BEARER } from './names.ts'
 import { DOUBTS } from './schema.ts'
 import { type DatabaseRow, now, sql, type Work, type WorkOf } from './work.ts'
@@ -105,6 +106,8 @@ export const doubtWrites: WorkOf<Pick<Doubts, 'declareDoubt'>> = {
         SET since = excluded.since, declared_at = excluded.declared_at, until = excluded.until`,
       ...[doubt.since, doubt.declaredAt, doubt.until],
     )
+    // Whoever declares it uses the store, even if it was copied to another one.
+    yield* dropMark()
     return doubt
   },
 }

@@ -105,9 +105,9 @@ describe('a backup', () => {
     expect(names.length).toBeGreaterThanOrEqual(2_000 + before)
   })
 
-  test('that fails leaves nothing behind; one that succeeds has the rights of the store', async () => {
+  test('that fails leaves nothing behind; one that succeeds is for its owner alone', async () => {
     await filled(1)
-    chmodSync(path, 0o600)
+    chmodSync(path, 0o644)
     const steps: string[] = []
     await backupStore(path, file, { onStep: (step) => steps.push(step) })
     expect(rightsOf(file)).toBe(0o600)
@@ -129,6 +129,22 @@ describe('a backup', () => {
     await expect(backupStore(path, file)).rejects.toThrow('another program')
     expect(existsSync(file)).toBe(false)
   })
+})
+
+test('a store, the files beside it and its folder are for their owner alone, whatever the umask', async () => {
+  const before = process.umask(0)
+  onTestFinished(() => void process.umask(before))
+  const made = join(folder, 'made')
+  const store = await openSqliteStore({ path: join(made, 'store.db') })
+  await store.claim(newClaim())
+  // The store stamps itself when it is opened.
+  const files = ['store.db', 'store.db-shm', 'store.db-stamp', 'store.db-wal']
+  expect(readdirSync(made).toSorted()).toEqual(files)
+  expect(files.map((name) => rightsOf(join(made, name)))).toEqual(files.map(() => 0o600))
+  expect(rightsOf(made)).toBe(0o700)
+  await backupStore(join(made, 'store.db'), file)
+  expect(rightsOf(file)).toBe(0o600)
+  await store.close()
 })
 
 describe('a restore', () => {
@@ -277,7 +293,7 @@ describe('a restore', () => {
     const kept = await restore()
     expect(readFileSync(`${kept}-wal`).equals(log)).toBe(true)
     expect(await namesIn(path)).toEqual(['N-0', 'N-1', 'N-2'])
-    expect(rightsOf(path)).toBe(0o640)
+    expect(rightsOf(path)).toBe(0o600)
   })
 
   test('fails where a gateway has made a new store in the meantime, and leaves that one', async () => {

@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest'
 import { copyStore } from '../../src/commands/copy-store.ts'
 import { COPIED_TABLES } from '../../src/store/copy.ts'
 import { openStore } from '../../src/store/open.ts'
-import type { Store } from '../../src/store/store.ts'
+import { type Store, StoreDown } from '../../src/store/store.ts'
 import { newFolder } from '../command.ts'
 import { newEvent } from './event-contract.ts'
 import { openPlaces } from './places.ts'
@@ -66,6 +66,24 @@ test.each(['sqlite to sqlite', 'sqlite to postgres', 'postgres to sqlite'])('%s'
   expect(next.taken).toBe(true)
 })
 
+test.each(['sqlite', 'postgres'] as const)('from its first row on, a store of %s takes no booking', async (engine) => {
+  const source = await (await places[engine]()).open()
+  const target = await (await places.sqlite()).open()
+  await source.claim(newClaim({}))
+  const late: Promise<unknown>[] = []
+  const addRows: Store['addRows'] = async (table, rows) => {
+    if (late.length === 0) late.push(expect(source.claim(newClaim({ key: 'LATE' }))).rejects.toThrow(StoreDown))
+    await target.addRows(table, rows)
+  }
+  await copyStore(source, { ...target, addRows }, 'there', 'here', () => {})
+  expect(late).toHaveLength(1)
+  await Promise.all(late)
+  expect(await target.listClaims({})).toHaveLength(1)
+  await expect(source.claim(newClaim({ key: 'NEXT', handle: 'bk_next' }))).rejects.toThrow('moved to here')
+  await source.declareDoubt({ since: 1, until: 0 })
+  expect(await source.claim(newClaim({ key: 'NEXT', handle: 'bk_next' }))).toMatchObject({ won: true })
+})
+
 test('goes on after an interruption, and refuses what has other data or other rows', async () => {
   const folder = newFolder('copy')
   const open = (name: string) => openStore(join(folder, name))
@@ -79,6 +97,7 @@ test('goes on after an interruption, and refuses what has other data or other ro
     },
   }
   await expect(copyStore(source, failing, 'a', 'here', () => {})).rejects.toThrow('interrupted')
+  expect(await source.copiedFrom()).toBeUndefined()
   expect(await target.copiedFrom()).toBe('a')
   await expect(copyStore(source, target, 'c', 'here', () => {})).rejects.toThrow(
     'a copy of a into the other store has begun',

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { thingKey } from '../../text/service-text.ts'
 import { afterGathering } from '../../tools/collections.ts'
 import { claimReason, newlyClaimed } from '../claim.ts'
+import { IS_WHOLE } from '../copy.ts'
 import {
   BEARER,
   inAnyCase,
@@ -208,7 +209,7 @@ const CLAIM_NEW = `WITH ${CLOCK}, ${PATIENCE},
     ${rowsOf(1, `${TYPED}, of_reference boolean, expires_in bigint, why text, nth int`)} WHERE ${IS_FIRST}),
   won AS (INSERT INTO transload.claims (${CLAIMS.names}, used_day, trail)
     SELECT ${CLAIMS.all.map(({ name }) => FRESH[name] ?? name).join(', ')}, ${TODAY}, ${entryOf("'none'", 'state', 'instance')}
-    FROM wanted ${IN_LOCK_ORDER} ON CONFLICT DO NOTHING RETURNING tenant, key, changed_at)
+    FROM wanted WHERE ${IS_WHOLE} ${IN_LOCK_ORDER} ON CONFLICT DO NOTHING RETURNING tenant, key, changed_at)
   SELECT nth, won.changed_at FROM won JOIN wanted USING (tenant, key)`
 
 /** The columns of a claim after a change, from its row and the change. */

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { placeOf } from '../claim.ts'
+import { copyWrites } from '../copy.ts'
 import { contentOf, doubtReads, dropDoubt, type Inspection } from '../doubt.ts'
 import { newInstance } from '../instance.ts'
 import { createLocks } from '../locks.ts'
@@ -135,6 +136,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
       return holder ? { won: false, claim: holder } : writes.claim(wanted)
     },
     change: (claim, change, names) => ask(() => calls.change({ claim, change, names })),
+    beginCopy: (from) => ask(() => inTransaction(beginCopy(from))),
     async endCopy(day) {
       await writes.endCopy(day)
       await ask(() => pool.query(CONTINUE_NUMBERS))
@@ -173,6 +175,12 @@ async function run<T>(client: Queryable, work: Work<T>, timeoutMs?: number): Pro
     step = work.next((await client.query(query)).rows)
   }
   return step.value
+}
+
+/** Waits for the claims that have begun without a look at the mark. */
+function* beginCopy(from: string): Work<void> {
+  yield sql('LOCK TABLE transload.claims IN SHARE ROW EXCLUSIVE MODE')
+  yield* copyWrites.beginCopy(from)
 }
 
 /** Copied rows brought their numbers along. */

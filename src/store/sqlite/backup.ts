@@ -1,20 +1,10 @@
-import {
-  chmodSync,
-  chownSync,
-  closeSync,
-  fsyncSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs'
+import { chownSync, closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { contentOf, doubtReads, type Inspection } from '../doubt.ts'
 import { isAlive, newInstance } from '../instance.ts'
 import { VERSION } from '../schema.ts'
-import { existingDatabase, isDamage, messageOf, storeVersion } from './connection.ts'
+import { createPrivate, existingDatabase, isDamage, messageOf, storeVersion } from './connection.ts'
 import { createSession } from './session.ts'
 import { identity, originOf, readStamp } from './stamp.ts'
 
@@ -82,6 +72,7 @@ export async function copyDatabase(
     // Otherwise SQLite would begin again after each write of another process.
     source.exec('BEGIN')
     const version = storeVersion(source)
+    createPrivate(to)
     await backup(source, to, {
       rate: PAGES_PER_STEP,
       progress: ({ totalPages, remainingPages }) => {
@@ -182,15 +173,11 @@ export function removeDatabase(path: string): void {
   for (const end of ['', ...BESIDE]) rmSync(path + end, { force: true })
 }
 
-/** Gives a file the rights of another one, and its owner too where this process may do so. */
+/** Gives a file the owner of another one, where this process may do so. */
 export function makeLike(file: string, model: string): void {
-  const { mode, uid, gid } = statSync(model)
+  const { uid, gid } = statSync(model)
   if (process.getuid?.() === 0) chownSync(file, uid, gid)
-  chmodSync(file, mode & FILE_RIGHTS)
 }
-
-/** Reading and writing, of the owner, the group and others. */
-const FILE_RIGHTS = 0o666
 
 /** Makes the content of a file or folder durable. */
 export function sync(path: string): void {

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { lstatSync, openSync, readSync, type Stats, statSync } from 'node:fs'
+import { closeSync, lstatSync, openSync, readSync, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
@@ -49,6 +49,7 @@ export interface ConnectionOptions {
 export function openConnection({ path, file, commits, room, now }: ConnectionOptions): Connection {
   makeFolder(dirname(path))
   if (file) checkIdentity(path, file)
+  else createPrivate(path)
   const db = new DatabaseSync(file ? existingDatabase(path) : path, { timeout: BUSY_TIMEOUT_MS })
   try {
     db.exec(`PRAGMA cache_size = -${CACHE_KIB}; PRAGMA temp_store = MEMORY`)
@@ -67,6 +68,14 @@ export function openConnection({ path, file, commits, room, now }: ConnectionOpt
     throw error
   }
 }
+
+/** Creates an empty file for its owner alone, if there is none. SQLite gives its mode to the files beside it. */
+export function createPrivate(path: string): void {
+  closeSync(openSync(path, 'a', OWNER_ONLY))
+}
+
+/** The files of a store have names and addresses of customers. */
+export const OWNER_ONLY = 0o600
 
 function connectionOf(db: DatabaseSync, session: Session, guard: FileGuard): Connection {
   const begin = db.prepare('BEGIN IMMEDIATE')

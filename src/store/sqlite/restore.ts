@@ -1,6 +1,7 @@
-import { copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, linkSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { makeFolder } from '../../tools/make-folder.ts'
 import { copyReads } from '../copy.ts'
 import { doubtWrites, type NewDoubt } from '../doubt.ts'
 import { isAlive } from '../instance.ts'
@@ -62,7 +63,7 @@ export function backupTime(file: string): number | undefined {
  */
 export async function restoreStore(path: string, file: string, options: RestoreOptions): Promise<string | undefined> {
   const { onProgress, onStep } = options
-  mkdirSync(dirname(path), { recursive: true })
+  makeFolder(dirname(path))
   removeSecondNames(path)
   // Again once the copy is made, which can take minutes.
   takeStore(path, options)?.release()

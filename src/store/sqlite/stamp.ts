@@ -74,7 +74,7 @@ export function keepStamp(session: Session, path: string): void {
   try {
     if (stamp?.commits !== commits) {
       const next = `${stampPath(path)}.${process.pid}`
-      writeFileSync(next, `${JSON.stringify({ id, commits } satisfies Stamp)}\n`)
+      writeFileSync(next, `${JSON.stringify({ id, commits } satisfies Stamp)}\n`, { mode: 0o600 })
       renameSync(next, stampPath(path))
     }
     if (!isStamped) session.run(set('is_stamped = 1'))

@@ -1,6 +1,6 @@
 import { parentPort, receiveMessageOnPort } from 'node:worker_threads'
 import { backoffMs } from '../../tools/elapsed.ts'
-import { StoreTooNew } from '../store.ts'
+import { StoreDown, StoreTooNew } from '../store.ts'
 import {
   type Connection,
   damaged,
@@ -61,6 +61,8 @@ function commitBatch(calls: readonly WriteCall[]): WriterReply {
     try {
       return { no, result: session.run(workOf(name, args), now) }
     } catch (error) {
+      // It has written nothing.
+      if (error instanceof StoreDown) return { no, down: error.message }
       throw isStoreFailure(error) ? error : new InvalidWrite(messageOf(error))
     }
   })
