@@ -1,4 +1,5 @@
 import { nearest } from '../text/nearest.ts'
+import { isShortened } from '../text/service-text.ts'
 
 /** A version-1 field that cannot be translated, with the reason. */
 export interface Problem {
@@ -74,6 +75,7 @@ export const fieldProblems = {
   'not-text': 'must not contain a NUL or half a character',
   'too-long': `must not be longer than ${VALUE_LIMIT_BYTES} bytes`,
   disagree: 'is sent twice with different values',
+  shortened: 'was shortened by a spreadsheet; send all its digits',
 } as const
 
 /** Indexes documented names. A field is found by its exact name first, then by its loose one. */
@@ -105,6 +107,7 @@ export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields
     else if (value.includes('\0') || !value.isWellFormed()) refuse(slot, 'not-text')
     else if (value.length > SURELY_SHORT_CHARACTERS && Buffer.byteLength(value) > VALUE_LIMIT_BYTES)
       refuse(slot, 'too-long')
+    else if (isShortened(value)) refuse(slot, 'shortened')
     else if (values[slot] === undefined) values[slot] = value
     else if (values[slot] !== value) refuse(slot, 'disagree')
   }
