@@ -1,8 +1,10 @@
 import {
   action,
   anyOf,
+  assumedAgain,
   fixed,
   fromQuote,
+  guess,
   ifAbsent,
   ifPresent,
   message,
@@ -43,7 +45,14 @@ export const shipmentCreate = action({
   request: [
     ...bookingRows,
     transportTypeRow(quoteFact('transport_type'), setting('transport_type')),
-    vehicleTypeRow('vehicles[0].type', quoteFact('vehicle_type')),
+    vehicleTypeRow(
+      'vehicles[0].type',
+      quoteFact('vehicle_type'),
+      guess('Model'),
+      // Some models are known with their makes only: an Edge is one of Ford.
+      guess('Make', 'Model'),
+      assumedAgain('vehicle_type'),
+    ),
     fromQuote('customer.address', 'address'),
     fromQuote('customer.city', 'city'),
     fromQuote('customer.state', 'state'),

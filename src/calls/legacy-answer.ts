@@ -1,6 +1,7 @@
 import type { Answer } from '../answer.ts'
 import { gatewayError } from '../errors.ts'
 import { parsePlace, valueAt } from '../mapping/paths.ts'
+import { ASSUMED_FACT } from '../mapping/row.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
 import { scalarText } from '../text/json.ts'
 import { headerText, serviceId } from '../text/service-text.ts'
@@ -67,7 +68,7 @@ export function unchanged({ status, headers, body }: UpstreamReply): Answer {
 }
 
 /** Returns the record of an answered call for the cross-reference; undefined if it adds nothing. */
-export function recordOf({ request, found, body, own, settings }: Plan, reply: unknown): XrefRecord | undefined {
+export function recordOf({ request, found, body, own, settings, notes }: Plan, reply: unknown): XrefRecord | undefined {
   const { compiled, fields, sent } = request
   const { target, xrefRecord, remember } = compiled.action
   if (!xrefRecord) return undefined
@@ -101,9 +102,10 @@ export function recordOf({ request, found, body, own, settings }: Plan, reply: u
     return { kind, id, names, serviceNames, vin: vinKey(vin ?? onlyVin(reply)), ...onRecord }
   }
   const known = found.quote?.facts
+  const assumed = notes.flatMap(({ code, name }) => (code === 'assumed' ? [name] : [])).join(' ')
   // The shipment of an approved quote has the id of the quote, whose facts stay.
   const facts = remember
-    ? { ...known, ...compiled.remember(fields, body, settings).facts }
+    ? { ...known, ...compiled.remember(fields, body, settings).facts, [ASSUMED_FACT]: assumed }
     : id === found.quote?.id
       ? known
       : undefined

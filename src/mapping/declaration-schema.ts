@@ -56,8 +56,15 @@ const joiner = part(
 
 const quoteFact: z.ZodType<QuoteFact> = part({ kind: z.literal('quoteFact'), facts: texts })
 const fallback: z.ZodType<Fallback> = z.union(
-  [quoteFact, part({ kind: z.literal('setting'), setting: oneOf(['transport_type', 'vehicle_type']) })],
-  'must be quoteFact(…) or setting(…)',
+  [
+    quoteFact,
+    part({
+      kind: oneOf(['setting', 'assumedAgain']),
+      setting: oneOf(['transport_type', 'vehicle_type']),
+    }),
+    part({ kind: z.literal('guess'), v1: texts }),
+  ],
+  'must be quoteFact(…), setting(…), assumedAgain(…) or guess(…)',
 )
 const fallbacks = z.array(fallback, 'must be a list of fallbacks')
 
