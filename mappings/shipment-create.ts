@@ -42,6 +42,13 @@ export const shipmentCreate = action({
     anyOf('BillToName', quoteFact('customer_name', 'contact_name', 'contact_email', 'contact_phone')),
     anyOf('VinNo', ['Year', 'Make', 'Model']),
   ],
+  refuses: [
+    {
+      fields: /^(?:vehicles(?:[.[][\w.[\] ]{0,32})?|(?:vehicle|vin(?:no)?|year|make|model)[ ._-]?[2-9])$/i,
+      code: 'several-vehicles',
+      problem: 'means several vehicles, and a booking has one: send one booking for each',
+    },
+  ],
   request: [
     ...bookingRows,
     transportTypeRow(quoteFact('transport_type'), setting('transport_type')),

@@ -19,7 +19,7 @@ import { type ApproveDeps, approve } from './approve.ts'
 import { type BookDeps, book } from './book.ts'
 import { freeCanceled, isShownAsGone } from './canceled.ts'
 import { findTarget, NOTHING_FOUND, namesIn } from './find.ts'
-import { answerOf, recordOf, unchanged } from './legacy-answer.ts'
+import { answerOf, ignoredHeader, recordOf, unchanged } from './legacy-answer.ts'
 import { planCall, planVersion2, type Version2Plan } from './plan.ts'
 import { classify, readRequest, type Version1 } from './read-request.ts'
 import { type SendPlan, update } from './send.ts'
@@ -69,7 +69,7 @@ export async function legacyCall(
       ? await answerVersion1(request, incoming.headers, call, caller, sending, deps)
       : await answerVersion2(planVersion2(request, endpoint), caller, sending, deps)
   call.replayed = REPLAYED in answer.headers
-  return answer
+  return request.generation === 1 ? { ...answer, headers: { ...answer.headers, ...ignoredHeader(request) } } : answer
 }
 
 /** Returns true for an overload error: then nothing more is done for the call, not even a check of its secret. */

@@ -54,6 +54,8 @@ export interface CompiledAction {
   /** True if it approves a quote: it is about a quote and may leave a shipment. */
   readonly isApproval: boolean
   readonly fields: FieldIndex
+  /** By slot: the field has an effect, such as a version-2 value, a name that is resolved, or a fact that is remembered. */
+  readonly hasPlace: readonly boolean[]
   /** The fields that are written to the service. */
   readonly written: readonly string[]
   /** The place of each field that one row moves. */
@@ -98,12 +100,16 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
   const replySteps = compileReply(action.reply)
   const blank = blankReply(action.reply)
 
+  const withPlace = new Set(
+    [...action.request, ...rememberRows].filter(({ kind }) => kind !== 'v1Only').flatMap(fieldsOf),
+  )
   const isSent = (place: string) => action.request.some((row) => row.kind === 'move' && row.v2 === place)
 
   return {
     action,
     isApproval: action.target?.kind === 'quote' && action.xrefRecord?.kind === 'shipment',
     fields,
+    hasPlace: fields.names.map((name) => withPlace.has(name) || name === ACTION_NAME),
     written: action.request.filter(({ kind }) => kind !== 'v1Only' && kind !== 'ref').flatMap(fieldsOf),
     movedTo: new Map(
       action.request.flatMap((row) => (row.kind === 'move' ? [[row.v1, row.v2] as const] : [])).reverse(),
@@ -112,13 +118,17 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
       place,
       givenBy: isSent(place) ? 'caller' : 'service',
     })),
-    request: ({ values, problems: sorting }, { settings, facts, namedBy, explanations }) => {
+    request: ({ values, ignored, problems: sorting }, { settings, facts, namedBy, explanations }) => {
       const body: Draft = {}
       const problems = [...sorting]
       const notes: Note[] = []
       const run = { values, facts, settings, body, problems, notes, explanations }
       const steps = namedBy === undefined ? requestSteps : (requestStepsNamedBy.get(namedBy) ?? requestSteps)
       for (const step of steps) step(run)
+      for (const { fields: refused, code, problem } of ignored.length > 0 ? (action.refuses ?? []) : [])
+        for (const field of ignored) {
+          if (refused.test(field)) problems.push({ field, code, message: `${field} ${problem}` })
+        }
       return { body, problems, notes }
     },
     remember: ({ values }, body, settings, explanations) => {
@@ -151,6 +161,9 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
     compare: compileCompare(action.request),
   }
 }
+
+/** The field that chooses the action: version 2 has a path for each. */
+export const ACTION_NAME = 'ActionName'
 
 /** Returns true for a row that covers this field only. */
 const isOf = (row: Row, field: string) => 'v1' in row && row.v1 === field

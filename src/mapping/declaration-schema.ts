@@ -148,6 +148,12 @@ const declaration = part(
       disambiguateBy: text.optional(),
     }).optional(),
     requires: z.array(part({ anyOf: z.array(alternative) }), 'must be a list of anyOf(…)').optional(),
+    refuses: z
+      .array(
+        part({ fields: z.instanceof(RegExp, { error: 'must be a pattern' }), code: text, problem: text }),
+        'must be a list of refusals',
+      )
+      .optional(),
     request: section,
     remember: section.optional(),
     reply: section,

@@ -40,6 +40,8 @@ export interface Fields {
   readonly blank: readonly number[]
   /** The sent names that the action does not know. */
   readonly unknown: readonly string[]
+  /** Those of them that were sent with a value, each once. */
+  readonly ignored: readonly string[]
   readonly problems: readonly Problem[]
 }
 
@@ -91,6 +93,7 @@ export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields
   const values = new Array<Value>(index.names.length).fill(undefined)
   const blank: number[] = []
   const unknown: string[] = []
+  const ignored: string[] = []
   const problems: Problem[] = []
   const refuse = (slot: number, code: keyof typeof fieldProblems) => {
     if (values[slot] === REFUSED) return
@@ -100,8 +103,10 @@ export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields
   }
   for (const [name, value] of entries) {
     const slot = index.slots.get(name) ?? index.slots.get(looseName(name))
-    if (slot === undefined) unknown.push(name)
-    else if (value === null) blank.push(slot)
+    if (slot === undefined) {
+      unknown.push(name)
+      if (value !== null && !ignored.includes(name)) ignored.push(name)
+    } else if (value === null) blank.push(slot)
     else if (value === NOT_FLAT) refuse(slot, 'not-flat')
     else if (value === IS_FILE) refuse(slot, 'is-file')
     else if (value.includes('\0') || !value.isWellFormed()) refuse(slot, 'not-text')
@@ -111,7 +116,7 @@ export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields
     else if (values[slot] === undefined) values[slot] = value
     else if (values[slot] !== value) refuse(slot, 'disagree')
   }
-  return { values, blank: blank.filter((slot) => values[slot] === undefined), unknown, problems }
+  return { values, blank: blank.filter((slot) => values[slot] === undefined), unknown, ignored, problems }
 }
 
 /** A store and a header cannot hold a NUL or half a surrogate pair. */
