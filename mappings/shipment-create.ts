@@ -39,7 +39,7 @@ export const shipmentCreate = action({
   requires: [
     anyOf('PickupZip', 'PickupCity'),
     anyOf('DeliveryZip', 'DeliveryCity'),
-    anyOf('BillToName', quoteFact('customer_name', 'contact_name', 'contact_email', 'contact_phone')),
+    anyOf('BillToName', quoteFact('customer_name', 'contact_name')),
     anyOf('VinNo', ['Year', 'Make', 'Model']),
   ],
   refuses: [

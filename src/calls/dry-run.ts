@@ -134,6 +134,11 @@ export function explainPlan(plan: Plan, to: Destination): DryRun {
   })
   const written = write(to.service.outgoing(toService, to.address), to.address)
   const { example } = action
+  // An update changes the last place of a split field, and the others only where they are the same.
+  const following = action.request.flatMap((row) =>
+    row.kind === 'split' && action.service.mergeInto ? Object.values(row.v2).slice(0, -1) : [],
+  )
+  const ifSame = { warning: 'changes only where the shipment has the same text in both places, or none here' }
   return {
     action: action.name,
     ok: problems.length === 0,
@@ -142,7 +147,7 @@ export function explainPlan(plan: Plan, to: Destination): DryRun {
       ...(written.hasBody && { body }),
       ...(action.service.mergeInto && { over: `GET ${written.request.url}` }),
     },
-    fields,
+    fields: fields.map((field) => (following.includes(field.to) ? { ...field, ...ifSame } : field)),
     unused,
     unknown,
     ...(meant.length > 0 && { didYouMean: Object.fromEntries(meant) }),

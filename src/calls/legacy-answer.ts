@@ -101,8 +101,9 @@ export function recordOf({ request, found, body, own, settings, notes }: Plan, r
   if (id === undefined) return undefined
   const names: string[] = []
   const serviceNames: string[] = []
-  for (const [, name] of namesIn(request, xrefRecord.names)) names.push(name)
-  const [given] = names
+  // What names a shipment becomes no name of it: an update does not change its reference.
+  const given = namesIn(request, xrefRecord.names).map(([, name]) => name)
+  if (target?.kind !== 'shipment') names.push(...given)
   for (const { place, givenBy } of compiled.replyNames) {
     const name = idAt(reply, place)
     if (name !== undefined) (givenBy === 'caller' ? names : serviceNames).push(name)
@@ -117,7 +118,7 @@ export function recordOf({ request, found, body, own, settings, notes }: Plan, r
       : { kind, id: found.id ?? id, names, serviceNames, vin: '', own: undefined, facts: undefined }
   }
   if (kind === 'shipment' && found.id !== undefined && isSameId(id, found.id)) {
-    if ((vin ?? given) === undefined) return undefined
+    if ((vin ?? given[0]) === undefined) return undefined
     const name = found.namedBy && !found.isNamedByQuote ? sent(found.namedBy) : undefined
     if (name === undefined || found.isNamedByService) serviceNames.push(name ?? id)
     else names.push(name)

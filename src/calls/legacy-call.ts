@@ -4,7 +4,7 @@ import type { FlatBody } from '../body/read.ts'
 import { type Bookings, REPLAYED } from '../bookings/bookings.ts'
 import type { Caller, Credentials } from '../callers/caller.ts'
 import type { Prove } from '../callers/prove.ts'
-import { GatewayError, gatewayError, untranslatable } from '../errors.ts'
+import { asksForNothing, GatewayError, gatewayError, untranslatable } from '../errors.ts'
 import { requireMethod } from '../http/routing.ts'
 import type { Catalog, Endpoint } from '../mapping/catalog.ts'
 import type { Problem } from '../mapping/fields.ts'
@@ -109,7 +109,8 @@ async function answerVersion1(
   call.notes = plan.notes
   // What cannot be translated may be what a read of the shipment shows.
   const mayStand = mergeInto && found.id !== undefined
-  const isFinal = ({ field }: Problem) => !mayStand || request.textOf(field) === undefined
+  const isFinal = (problem: Problem) =>
+    !mayStand || asksForNothing(problem) || request.textOf(problem.field) === undefined
   if (plan.problems.some(isFinal)) throw untranslatable(plan.problems)
   if (notIdempotent) return book(plan, headers, caller, sending, deps, brownout)
   if (isApproval) return approve(plan, tenant, sending, deps)

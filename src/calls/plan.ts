@@ -41,7 +41,7 @@ export function planCall(request: Version1, found: Found, settings: Settings): P
   const { target, service } = compiled.action
   const { body, problems, notes } = compiled.request(fields, contextOf(found, settings))
   const unnamed = target && missingName(request)
-  const empty = service.mergeInto === 'current' ? emptyUpdate(request, found.namedBy) : NO_PROBLEMS
+  const empty = service.mergeInto === 'current' && !unnamed && problems.length === 0 ? emptyUpdate(request, found.namedBy) : NO_PROBLEMS
   const all = unnamed || problems.length > 0 || empty.length > 0
   return {
     request,
@@ -102,11 +102,16 @@ function emptyUpdate(request: Version1, namedBy: string | undefined): readonly P
   const { compiled, fields } = request
   if (compiled.action.service.mergeInto !== 'current' || changingFields(request, namedBy).length > 0) return []
   const blank = fields.blank.map((slot) => compiled.fields.names[slot] ?? '')
-  const unknown = notUnderstood(request)
-  return [
-    ...unknown.map((name) => ({ field: name, code: 'unknown', message: `${name} is not understood` })),
-    ...blank.map((field) => ({ field, code: 'blank', message: `${field} is blank, which changes nothing` })),
+  const unchangeable = compiled.fields.names.filter(
+    (_, slot) => !compiled.hasPlace[slot] && fields.values[slot] !== undefined,
+  )
+  const problems = [
+    ...notUnderstood(request).map((field) => ({ field, code: 'unknown', message: `${field} is not a known field` })),
+    ...unchangeable.map((field) => ({ field, code: 'unchangeable', message: `an update cannot change ${field}` })),
+    ...blank.map((field) => ({ field, code: 'blank', message: `${field} is blank` })),
   ]
+  if (problems.length > 0) return problems
+  return [{ field: namedBy ?? '', code: 'nothing', message: 'the call only names the shipment' }]
 }
 
 /** Returns the fields that were sent with a value that may change the shipment. */

@@ -125,8 +125,6 @@ interface Merging {
   readonly id: string
   /** The translated fields. */
   readonly sent: Draft
-  /** True if the call sends more than the names of the shipment. */
-  readonly asks: boolean
   /** Returns a field as it was sent. */
   readonly textOf: (field: string) => string | undefined
   /** The fields that cannot be translated; the shipment may show them just so. */
@@ -167,12 +165,11 @@ export function createMerge(service: Service, exclusive: Exclusive, inspect: Ins
       // Read under the lock: another update may have changed the shipment since it was found.
       const current = await read(merging, sending)
       if (!current) return undefined
-      const { shipment, entry, etag } = current
-      const { compiled, sent, textOf, settings } = merging
-      const changes = compiled.compare(shipment.body, sent, entry, textOf, settings)
+      const { shipment, entry, changes, etag } = current
+      const { compiled } = merging
       const problems = merging.problems.filter(({ field }) => !changes.standing.has(field))
       if (problems.length > 0) throw untranslatable(problems)
-      if (merging.asks && isEmpty(changes.places)) return { before: shipment, after: undefined, changes }
+      if (isEmpty(changes.places)) return { before: shipment, after: undefined, changes }
       const body = compiled.overlay(shipment.body, changes.places, entry)
       const put = { ...shipmentRead(merging.id), method: 'PUT', body, ifMatch: etag } as const
       const reply = await replyToChange(service.send(put, { ...sending, mayWrite }))
@@ -186,14 +183,17 @@ export function createMerge(service: Service, exclusive: Exclusive, inspect: Ins
     }
   }
 
-  async function read({ id, sent, problems, vin, verify, readError }: Merging, sending: Sending) {
+  async function read(merging: Merging, sending: Sending) {
+    const { id, sent, problems, vin, compiled, textOf, settings, verify, readError } = merging
     try {
       const reply = await service.send(shipmentRead(id), sending)
       const shipment = await verify(reply)
       if (!shipment) return undefined
       const entry = entryWith(shipment.body['vehicles'], 'vin', vin)
-      requireWhole(shipment, sent, entry)
-      return { shipment, entry, etag: reply.headers['etag'] }
+      const changes = compiled.compare(shipment.body, sent, entry, textOf, settings)
+      // A vehicle without its id stays as it is, unless it is to be changed.
+      requireWhole(shipment, changes.places, entry)
+      return { shipment, entry, changes, etag: reply.headers['etag'] }
     } catch (error) {
       if (problems.length > 0) throw untranslatable(problems)
       throw readError ? readError(error) : error
@@ -229,19 +229,24 @@ export async function update(plan: Plan, tenant: string, sending: Sending, merge
     return shipmentWithId(reply, id)
   }
   const asked = changingFields(request, found.namedBy)
-  const asks = asked.length > 0
-  const merging = { id, sent, asks, textOf, problems, vin: vinOf(request), compiled, settings, verify }
+  // A name that cannot be used, such as a long one that a read has shown, changes nothing.
+  const relevant = asked.length > 0 ? problems.filter(({ field }) => compiled.written.includes(field)) : problems
+  const merging = { id, sent, textOf, problems: relevant, vin: vinOf(request), compiled, settings, verify }
   const merged = await merge(merging, tenant, sending)
   if (!merged) throw gatewayError('reply-doubtful', { fault: 'it shows no shipment' })
   const { before, after, changes } = merged
+  const unused = changes.unused.filter((field) => asked.includes(field))
+  if (changes.fields.length === 0 && unused.length === asked.length) {
+    const message = (field: string) => `the value of ${field} is not understood`
+    throw untranslatable(unused.map((field) => ({ field, code: 'unknown', message: message(field) })))
+  }
   const uncleared = fields.blank.flatMap((slot) => {
     const field = compiled.fields.names[slot] ?? ''
     return changes.shown[field] ? [field] : []
   })
   const tell = (told: Told) => {
-    const unused = changes.unused.filter((field) => asked.includes(field))
     const parts = [
-      asks && changes.fields.length === 0 ? nothingChanged(unused.length === 0) : told['Message'],
+      changes.fields.length === 0 ? nothingChanged(unused.length === 0) : told['Message'],
       sentence('Not understood', [...notUnderstood(request), ...unused]),
       sentence('Not cleared, because a blank changes nothing', uncleared),
       sentence('Changed', changes.fields),

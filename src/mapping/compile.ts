@@ -103,7 +103,8 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
   const withPlace = new Set(
     [...action.request, ...rememberRows].filter(({ kind }) => kind !== 'v1Only').flatMap(fieldsOf),
   )
-  const isSent = (place: string) => action.request.some((row) => row.kind === 'move' && row.v2 === place)
+  const isCallers = (place: string) =>
+    action.request.some((row) => placesOf(row).includes(place) && !(row.kind === 'v2Only' && row.setByService))
 
   return {
     action,
@@ -116,7 +117,7 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
     ),
     replyNames: (action.xrefRecord?.replyNames ?? []).map((place) => ({
       place,
-      givenBy: isSent(place) ? 'caller' : 'service',
+      givenBy: isCallers(place) ? 'caller' : 'service',
     })),
     request: ({ values, ignored, problems: sorting }, { settings, facts, namedBy, explanations }) => {
       const body: Draft = {}

@@ -57,7 +57,7 @@ test('a booking and an update take the kinds that they are sent, before those of
   expect(shipment()).toMatchObject({ transport_type: 'open', vehicles: [{ type: 'van' }] })
   const wrong = { ReferenceNumber: 'Q-1', PickupCommodityCode: 'no such code' }
   expect((await post(gateway, '/updateShipment.php', wrong)).json.Message).toBe(
-    'Nothing was changed. Not understood: PickupCommodityCode.',
+    'Nothing was changed: the value of PickupCommodityCode is not understood.',
   )
   expect((await get(gateway, '/getShipment.php?ReferenceNumber=Q-1')).status).toBe(200)
 })
