@@ -41,7 +41,10 @@ export function planCall(request: Version1, found: Found, settings: Settings): P
   const { target, service } = compiled.action
   const { body, problems, notes } = compiled.request(fields, contextOf(found, settings))
   const unnamed = target && missingName(request)
-  const empty = service.mergeInto === 'current' && !unnamed && problems.length === 0 ? emptyUpdate(request, found.namedBy) : NO_PROBLEMS
+  const empty =
+    service.mergeInto === 'current' && !unnamed && problems.length === 0
+      ? emptyUpdate(request, found.namedBy)
+      : NO_PROBLEMS
   const all = unnamed || problems.length > 0 || empty.length > 0
   return {
     request,
