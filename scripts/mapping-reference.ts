@@ -47,8 +47,20 @@ const NOT_SHOWN: Readonly<Record<string, string>> = {
 }
 
 function describeAction(action: Action, above: Above): string {
-  const { name, summary, legacy, service, target, xrefRecord, quoteNamedBy, requires, request, remember, reply } =
-    action
+  const {
+    name,
+    summary,
+    legacy,
+    service,
+    target,
+    xrefRecord,
+    quoteNamedBy,
+    requires,
+    refuses,
+    request,
+    remember,
+    reply,
+  } = action
   const names =
     legacy.actionNames === 'any' ? 'any' : codes(legacy.actionNames) + (legacy.byDefault ? ', or absent' : '')
   const facts = [
@@ -74,6 +86,7 @@ function describeAction(action: Action, above: Above): string {
         ]
       : []),
     ...(requires ?? []).map((requirement) => ['Requires', describeRequirement(requirement)]),
+    ...(refuses ?? []).map(({ problem }) => ['Refuses', `a field that ${problem}`]),
     ...(NOT_SHOWN[name] === undefined ? [] : [['Rests on [assumptions](migration.md#not-tried)', NOT_SHOWN[name]]]),
   ]
   const tableNamed = (heading: string, ...tables: readonly string[]) =>

@@ -47,6 +47,9 @@ ${table(
   [
     ['`required`', '{field} is required<br>{fields} is required to name the {kind}'],
     ...Object.entries(fieldProblems).map(([code, problem]) => [`\`${code}\``, `{field} ${problem}`]),
+    ...[...actions.values()].flatMap(({ action }) =>
+      (action.refuses ?? []).map(({ code, problem }) => [`\`${code}\``, `{field} ${problem}`]),
+    ),
     ...codecsOf(actions.values()).flatMap(({ name, problem }) =>
       problem === undefined ? [] : [[`\`${name}\``, `{field} ${problem}`]],
     ),

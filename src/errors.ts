@@ -135,9 +135,24 @@ export function oneLine(text: string): string {
   return `${line.slice(0, MESSAGE_LIMIT_CHARACTERS - 1).toWellFormed()}…`
 }
 
-/** The error of a call with fields that cannot be translated. */
+/** The error of a call with fields that cannot be translated, or of an update that asks for no change. */
 export const untranslatable = (problems: readonly Problem[]): GatewayError =>
-  gatewayError('untranslatable', { problems: problemsInOneLine(problems) }, { problems })
+  problems.every(asksForNothing)
+    ? gatewayError('untranslatable/blank', { problems: listed(problems.map(({ message }) => message)) }, { problems })
+    : gatewayError('untranslatable', { problems: problemsInOneLine(problems) }, { problems })
+
+/** Problems of an update that asks for no change. */
+const NOTHING_ASKED = new Set(['unknown', 'blank', 'unchangeable', 'nothing'])
+
+/** Tells if a problem is no more than the reason why a field of an update changes nothing. */
+export const asksForNothing = ({ code }: Problem): boolean => NOTHING_ASKED.has(code)
+
+/** `A`, `A, and B`, `A, B, and C`. */
+function listed(texts: readonly string[]): string {
+  const all = [...new Set(texts)]
+  const text = all.length < 2 ? all.join('') : `${all.slice(0, -1).join(', ')}, and ${all.at(-1)}`
+  return oneLine(text)
+}
 
 /** Returns all problems in one line: as sentences where they fit, else each field with its code. */
 function problemsInOneLine(problems: readonly Problem[]): string {

@@ -76,6 +76,7 @@ export const messages = {
     'The body mixes version 1 (such as {version1}) and version 2 (such as {version2}). Send one of the two.',
   'number-missing': 'The body has no id. Send the id of the {kind}.',
   untranslatable: '{problems}',
+  'untranslatable/blank': 'Nothing was changed: {problems}.',
   'too-many-calls': 'Too many calls at once for this account. Send fewer, or try again in {seconds} s.',
   'too-many-calls/source':
     'Too many calls from this address are under way. Send fewer at once, or try again in a second.',

@@ -28,8 +28,7 @@ import type { CallRooms } from './rooms.ts'
 import { NO_SUBJECT, notMeant, referenceOf, shipmentSubject } from './subject.ts'
 
 /** The dependencies of dry runs. */
-export interface DryRunDeps
-  extends Pick<CallRooms, 'catalog' | 'credentials' | 'service' | 'names'> {
+export interface DryRunDeps extends Pick<CallRooms, 'catalog' | 'credentials' | 'service' | 'names'> {
   /** The service's address for callers without their own. */
   readonly address: Address
   /** The settings of callers without their own. */
@@ -153,6 +152,11 @@ export function explainPlan(plan: Plan, to: Destination): DryRun {
   })
   const written = write(to.service.outgoing(toService, to.address), to.address)
   const { example } = action
+  // An update changes the last place of a split field, and the others only where they are the same.
+  const following = action.request.flatMap((row) =>
+    row.kind === 'split' && action.verb === 'update' ? Object.values(row.v2).slice(0, -1) : [],
+  )
+  const ifSame = { warning: 'changes only where the shipment has the same text in both places, or none here' }
   return {
     action: action.name,
     ok: problems.length === 0,
@@ -161,7 +165,7 @@ export function explainPlan(plan: Plan, to: Destination): DryRun {
       ...(written.hasBody && { body }),
       ...(action.verb === 'update' && { over: `GET ${written.request.url}` }),
     },
-    fields,
+    fields: fields.map((field) => (following.includes(field.to) ? { ...field, ...ifSame } : field)),
     unused,
     unknown,
     ...(meant.length > 0 && { didYouMean: Object.fromEntries(meant) }),

@@ -16,7 +16,7 @@ import { type Sending, shipmentRead, withoutCredential } from '../service/servic
 import { approve } from './approve.ts'
 import { book } from './book.ts'
 import { cancel } from './cancel.ts'
-import { unchanged } from './legacy-answer.ts'
+import { ignoredHeader, unchanged } from './legacy-answer.ts'
 import { planVersion2, type Version2Plan } from './plan.ts'
 import { quote } from './quote.ts'
 import { read } from './read.ts'
@@ -61,7 +61,7 @@ export async function legacyCall(
       ? await answerVersion1(request, incoming, call, caller, sending, rooms)
       : await answerVersion2(planVersion2(request, endpoint), caller, sending, rooms)
   call.replayed = REPLAYED in answer.headers
-  return answer
+  return request.generation === 1 ? { ...answer, headers: { ...answer.headers, ...ignoredHeader(request) } } : answer
 }
 
 /** Returns true for an overload error: then nothing more is done for the call, not even a check of its secret. */
@@ -129,10 +129,7 @@ async function answerVersion2(
 }
 
 /** Returns the error of all legacy calls of a caller for whom version 1 has ended. A booking may stand that was made before. */
-function retirement(
-  { profile: { deprecation } }: Caller,
-  { now }: Pick<CallRooms, 'now'>,
-): GatewayError | undefined {
+function retirement({ profile: { deprecation } }: Caller, { now }: Pick<CallRooms, 'now'>): GatewayError | undefined {
   const closure = closureAt(deprecation, now())
   if (closure?.kind !== 'retired') return undefined
   return gatewayError(

@@ -41,7 +41,7 @@ export function planCall(request: Version1, subject: Subject, settings: Settings
   const { target, verb } = compiled.action
   const { body, problems, notes } = compiled.request(fields, contextOf(subject, settings))
   const unnamed = target && missingName(request)
-  const empty = verb === 'update' ? emptyUpdate(request) : NO_PROBLEMS
+  const empty = verb === 'update' && !unnamed && problems.length === 0 ? emptyUpdate(request) : NO_PROBLEMS
   const all = unnamed || problems.length > 0 || empty.length > 0
   return {
     request,
@@ -114,11 +114,16 @@ function emptyUpdate(request: Version1): readonly Problem[] {
   const { compiled, fields } = request
   if (changingFields(request).length > 0) return []
   const blank = fields.blank.map((slot) => compiled.fields.names[slot] ?? '')
-  const unknown = notUnderstood(request)
-  return [
-    ...unknown.map((name) => ({ field: name, code: 'unknown', message: `${name} is not understood` })),
-    ...blank.map((field) => ({ field, code: 'blank', message: `${field} is blank, which changes nothing` })),
+  const unchangeable = compiled.fields.names.filter(
+    (_, slot) => !compiled.hasPlace[slot] && fields.values[slot] !== undefined,
+  )
+  const problems = [
+    ...notUnderstood(request).map((field) => ({ field, code: 'unknown', message: `${field} is not a known field` })),
+    ...unchangeable.map((field) => ({ field, code: 'unchangeable', message: `an update cannot change ${field}` })),
+    ...blank.map((field) => ({ field, code: 'blank', message: `${field} is blank` })),
   ]
+  if (problems.length > 0) return problems
+  return [{ field: '', code: 'nothing', message: 'the call only names the shipment' }]
 }
 
 /** Returns the fields that were sent with a value that may change the shipment. */

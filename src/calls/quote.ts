@@ -1,4 +1,5 @@
 import { gatewayError, untranslatable } from '../errors.ts'
+import { ASSUMED_FACT } from '../mapping/row.ts'
 import { isSuccess } from '../service/exchange.ts'
 import { replyToChange } from '../service/failures.ts'
 import type { QuoteChange } from '../store/store.ts'
@@ -53,17 +54,18 @@ async function sendChange(plan: Plan, id: string, { sending }: AskingCall, { ser
 
 /** Returns what is remembered of a quote. */
 function remembered(
-  { request: { compiled, fields }, body, settings, own, subject }: Plan,
+  { request: { compiled, fields }, body, settings, own, subject, notes }: Plan,
   key: Pick<QuoteChange, 'tenant' | 'id'>,
   names: readonly string[],
   price: string,
 ): QuoteChange {
   const before = subject.quote
+  const assumed = notes.flatMap(({ code, name }) => (code === 'assumed' ? [name] : [])).join(' ')
   return {
     ...key,
     own: own ?? '',
     names: before ? [...new Set([...before.names.filter((name) => name !== before.id), ...names])] : names,
-    facts: { ...before?.facts, ...compiled.remember(fields, body, settings).facts },
+    facts: { ...before?.facts, ...compiled.remember(fields, body, settings).facts, [ASSUMED_FACT]: assumed },
     ...(price !== '' && { price }),
   }
 }

@@ -12,6 +12,15 @@ export const anyOf = (...alternatives: readonly (string | Alternative)[]): Requi
   anyOf: alternatives.map((alternative) => (typeof alternative === 'string' ? [alternative] : alternative)),
 })
 
+/** Unknown fields that must not be ignored: they mean something that one call cannot do. */
+export interface Refusal {
+  /** Matches the whole name, which the problem repeats. */
+  readonly fields: RegExp
+  readonly code: string
+  /** The end of the sentence `<field> …`. */
+  readonly problem: string
+}
+
 /** The quote or shipment that a call is about. */
 export interface Target {
   readonly kind: 'quote' | 'shipment'
@@ -49,6 +58,7 @@ export interface Action {
   /** The fields whose values become names of the new quote or shipment. @default none */
   readonly givesNames?: readonly string[]
   readonly requires?: readonly Requirement[]
+  readonly refuses?: readonly Refusal[]
   readonly request: readonly Row[]
   /** Rows whose places are facts, remembered for a later booking. A value that cannot be read is not remembered. */
   readonly remember?: readonly Row[]

@@ -35,8 +35,10 @@ export interface EventNotice {
   readonly number: string
   /** The caller's own reference; empty if none is known. */
   readonly reference: string
-  /** The status that the event tells; undefined if it tells none. */
+  /** The status that the event tells, or else a read of the shipment; undefined if neither does. */
   readonly status: string | undefined
+  /** The status that the event itself tells. */
+  readonly told: string | undefined
   /** The new values of changed fields, at their version-2 places. */
   readonly changes: Draft
 }
@@ -123,8 +125,9 @@ function noticeOf(
     const value = newValueAt(data, path)
     if (value !== undefined) putAt(changes, placeOf(path), value)
   }
-  const status = statusTold({ event, data }, statuses) ?? shown
-  return { event, event_date, shipment_id, number: number ?? shipment_id, reference, status, changes }
+  const told = statusTold({ event, data }, statuses)
+  const status = told ?? shown
+  return { event, event_date, shipment_id, number: number ?? shipment_id, reference, status, told, changes }
 }
 
 /** Returns the status that an event tells, or implies by its name. */

@@ -50,6 +50,8 @@ export interface ReplyTranslation {
 export interface CompiledAction {
   readonly action: Action
   readonly fields: FieldIndex
+  /** By slot: the field has an effect, such as a version-2 value, a name that is resolved, or a fact that is remembered. */
+  readonly hasPlace: readonly boolean[]
   /** The fields that are written to the service. */
   readonly written: readonly string[]
   /** The place of each field that one row moves. */
@@ -87,9 +89,13 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
   const replySteps = compileReply(action.reply)
   const blank = blankReply(action.reply)
 
+  const withPlace = new Set(
+    [...action.request, ...rememberRows].filter(({ kind }) => kind !== 'v1Only').flatMap(fieldsOf),
+  )
   return {
     action,
     fields,
+    hasPlace: fields.names.map((name) => withPlace.has(name) || name === ACTION_NAME),
     written: action.request.filter(({ kind }) => kind !== 'v1Only' && kind !== 'ref').flatMap(fieldsOf),
     movedTo: new Map(
       action.request.flatMap((row) => (row.kind === 'move' ? [[row.v1, row.v2] as const] : [])).reverse(),
@@ -97,12 +103,16 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
     vehicleFields: action.request
       .filter((row) => placesOf(row).some((place) => place.startsWith(VEHICLE) && place !== VIN))
       .flatMap(fieldsOf),
-    request: ({ values, problems: sorting }, { settings, facts, explanations }) => {
+    request: ({ values, ignored, problems: sorting }, { settings, facts, explanations }) => {
       const body: Draft = {}
       const problems = [...sorting]
       const notes: Note[] = []
       const run = { values, facts, settings, body, problems, notes, explanations }
       for (const step of requestSteps) step(run)
+      for (const { fields: refused, code, problem } of ignored.length > 0 ? (action.refuses ?? []) : [])
+        for (const field of ignored) {
+          if (refused.test(field)) problems.push({ field, code, message: `${field} ${problem}` })
+        }
       return { body, problems, notes }
     },
     remember: ({ values }, body, settings, explanations) => {
@@ -135,6 +145,9 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
     compare: compileCompare(action.request),
   }
 }
+
+/** The field that chooses the action: version 2 has a path for each. */
+export const ACTION_NAME = 'ActionName'
 
 const VEHICLE = 'vehicles[0].'
 const VIN = 'vehicles[0].vin'

@@ -56,8 +56,15 @@ const joiner = part(
 
 const quoteFact: z.ZodType<QuoteFact> = part({ kind: z.literal('quoteFact'), facts: texts })
 const fallback: z.ZodType<Fallback> = z.union(
-  [quoteFact, part({ kind: z.literal('setting'), setting: oneOf(['transport_type', 'vehicle_type']) })],
-  'must be quoteFact(…) or setting(…)',
+  [
+    quoteFact,
+    part({
+      kind: oneOf(['setting', 'assumedAgain']),
+      setting: oneOf(['transport_type', 'vehicle_type']),
+    }),
+    part({ kind: z.literal('guess'), v1: texts }),
+  ],
+  'must be quoteFact(…), setting(…), assumedAgain(…) or guess(…)',
 )
 const fallbacks = z.array(fallback, 'must be a list of fallbacks')
 
@@ -133,6 +140,12 @@ const declaration = part(
     quoteNamedBy: texts.optional(),
     givesNames: texts.optional(),
     requires: z.array(part({ anyOf: z.array(alternative) }), 'must be a list of anyOf(…)').optional(),
+    refuses: z
+      .array(
+        part({ fields: z.instanceof(RegExp, { error: 'must be a pattern' }), code: text, problem: text }),
+        'must be a list of refusals',
+      )
+      .optional(),
     request: section,
     remember: section.optional(),
     reply: section,

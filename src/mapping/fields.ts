@@ -1,4 +1,5 @@
 import { LONGEST_TYPED, nearest } from '../text/nearest.ts'
+import { isShortened } from '../text/service-text.ts'
 
 /** A version-1 field that cannot be translated, with the reason. */
 export interface Problem {
@@ -39,6 +40,8 @@ export interface Fields {
   readonly blank: readonly number[]
   /** The sent names that the action does not know. */
   readonly unknown: readonly string[]
+  /** Those of them that were sent with a value, each once. */
+  readonly ignored: readonly string[]
   readonly problems: readonly Problem[]
 }
 
@@ -75,6 +78,7 @@ export const fieldProblems = {
   'not-text': 'must not contain a NUL or half a character',
   'too-long': `must not be longer than ${VALUE_LIMIT_BYTES} bytes`,
   disagree: 'is sent twice with different values',
+  shortened: 'was shortened by a spreadsheet; send all its digits',
 } as const
 
 /** Indexes documented names. A field is found by its exact name first, then by its loose one. */
@@ -90,6 +94,7 @@ export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields
   const values = new Array<Value>(index.names.length).fill(undefined)
   const blank: number[] = []
   const unknown: string[] = []
+  const ignored: string[] = []
   const problems: Problem[] = []
   const refuse = (slot: number, code: keyof typeof fieldProblems) => {
     if (values[slot] === REFUSED) return
@@ -99,17 +104,20 @@ export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields
   }
   for (const [name, value] of entries) {
     const slot = index.slots.get(name) ?? index.slots.get(looseName(name))
-    if (slot === undefined) unknown.push(name)
-    else if (value === null) blank.push(slot)
+    if (slot === undefined) {
+      unknown.push(name)
+      if (value !== null && !ignored.includes(name)) ignored.push(name)
+    } else if (value === null) blank.push(slot)
     else if (value === NOT_FLAT) refuse(slot, 'not-flat')
     else if (value === IS_FILE) refuse(slot, 'is-file')
     else if (value.includes('\0') || !value.isWellFormed()) refuse(slot, 'not-text')
     else if (value.length > SURELY_SHORT_CHARACTERS && Buffer.byteLength(value) > VALUE_LIMIT_BYTES)
       refuse(slot, 'too-long')
+    else if (isShortened(value)) refuse(slot, 'shortened')
     else if (values[slot] === undefined) values[slot] = value
     else if (values[slot] !== value) refuse(slot, 'disagree')
   }
-  return { values, blank: blank.filter((slot) => values[slot] === undefined), unknown, problems }
+  return { values, blank: blank.filter((slot) => values[slot] === undefined), unknown, ignored, problems }
 }
 
 /** A store and a header cannot hold a NUL or half a surrogate pair. */

@@ -2,8 +2,8 @@ import { type Codec, Failed, LeftOut, type Remark } from './codec.ts'
 import type { FieldIndex, Problem, Value } from './fields.ts'
 import { FALLBACK_KEEPS, keepsTextOf } from './keeps.ts'
 import type { LookupTable } from './lookup.ts'
-import { type Draft, type Place, placeOf, putAt } from './paths.ts'
-import type { Fallback, Row, Settings } from './row.ts'
+import { type Draft, placeOf, putAt } from './paths.ts'
+import { ASSUMED_FACT, type Fallback, type Row, type Settings } from './row.ts'
 
 /** Compiles a request's rows into steps once; a call then parses no paths. */
 export function compileRequest(rows: readonly Row[], index: FieldIndex, tables: Tables): readonly RequestStep[] {
@@ -20,13 +20,13 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
       const reason = `no ${row.v1} was sent`
       const note = compileNotes(row.v1, row.codec)
       const rule = { name: row.codec.name, remark: row.codec.remark, keeps }
+      const fallBack = compileFallbacks(row.fallbacks, row.v2, reason, slot)
       return (run) => {
         const before = run.values[from]
         const after = before === undefined ? ABSENT : decode(run, row.v1, row.codec, before)
         if (after === UNDECODED) return
         if (after === ABSENT) {
-          const isFilled = row.fallbacks.length > 0 && fallBack(run, row.fallbacks, row.v2, to, reason)
-          if (!isFilled && row.required) {
+          if (!fallBack(run) && row.required) {
             run.problems.push({ field: row.v1, code: 'required', message: `${row.v1} is required` })
           }
           return
@@ -80,6 +80,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
       const to = placeOf(row.v2)
       const rule = { name: row.table, keeps }
       const reason = `the table ${row.table} knows none of ${row.sources.map(({ v1 }) => v1).join(', ')}`
+      const fallBack = compileFallbacks(row.fallbacks, row.v2, reason, slot, table)
       return (run) => {
         for (const { v1, by, from } of sources) {
           const before = run.values[from]
@@ -90,15 +91,15 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
           if (run.explanations) explain(run, row.v2, [v1], before, after, rule)
           return
         }
-        fallBack(run, row.fallbacks, row.v2, to, reason)
+        fallBack(run)
       }
     }
     case 'fromQuote': {
-      const to = placeOf(row.v2)
       const { onlyWith } = row
+      const reason = 'version 1 has no field for it and no quote is remembered'
+      const fallBack = compileFallbacks(row.fallbacks, row.v2, reason, slot)
       return (run) => {
-        if (onlyWith && !run.settings[onlyWith]) return
-        fallBack(run, row.fallbacks, row.v2, to, 'version 1 has no field for it and no quote is remembered')
+        if (!onlyWith || run.settings[onlyWith]) fallBack(run)
       }
     }
     case 'ref':
@@ -151,11 +152,16 @@ export interface RequestRun {
 /** One row of a request, compiled. */
 export type RequestStep = (run: RequestRun) => void
 
-/** Returns the first of these facts that the remembered quote has. */
+/** Returns the first of these facts that the remembered quote has, and did not only assume. */
 export function factOf({ facts }: RequestRun, names: readonly string[]): string | number | undefined {
   if (!facts) return undefined
-  for (const name of names) if (facts[name] !== undefined) return facts[name]
+  for (const name of names) if (facts[name] !== undefined && !isAssumed(facts, name)) return facts[name]
   return undefined
+}
+
+function isAssumed(facts: KnownFacts | undefined, fact: string): boolean {
+  const assumed = facts?.[ASSUMED_FACT]
+  return typeof assumed === 'string' && assumed.split(' ').includes(fact)
 }
 
 /** The value cannot be used; a problem says why. */
@@ -181,31 +187,79 @@ export function decode<T>(
   return UNDECODED
 }
 
-/** Puts the first fallback that has a value; returns false if none has. */
-export function fallBack(
-  run: RequestRun,
+/** A value in place of one that the caller did not send. */
+interface FallbackValue {
+  readonly after: string | number
+  readonly origin: 'quote' | 'default' | 'caller'
+  readonly from: readonly string[]
+  readonly before?: string
+  /** Why it is no more than an assumption. */
+  readonly assumed?: string
+}
+
+/** Finds the value of a fallback; undefined if it has none. */
+type FindFallback = (run: RequestRun) => FallbackValue | undefined
+
+function compileFallback(
+  fallback: Fallback,
+  reason: string,
+  slot: (v1: string) => number,
+  table?: LookupTable,
+): FindFallback {
+  switch (fallback.kind) {
+    case 'quoteFact':
+      return (run) => {
+        const after = factOf(run, fallback.facts)
+        return after === undefined ? undefined : { after, origin: 'quote', from: [] }
+      }
+    case 'setting':
+    case 'assumedAgain': {
+      const { kind, setting } = fallback
+      return ({ facts, settings }) =>
+        kind === 'setting' || isAssumed(facts, setting)
+          ? { after: settings[setting], origin: 'default', from: [], assumed: reason }
+          : undefined
+    }
+    case 'guess': {
+      const sources = fallback.v1.map((v1) => ({ v1, from: slot(v1) }))
+      return ({ values }) => {
+        const sent = sources.flatMap(({ v1, from }) => {
+          const value = values[from]
+          return typeof value === 'string' ? [{ v1, value }] : []
+        })
+        const before = sent.map(({ value }) => value).join(' ')
+        const after = table?.phraseIn(before)
+        if (after === undefined) return undefined
+        const from = sent.map(({ v1 }) => v1)
+        return { after, origin: 'caller', from, before, assumed: `a guess by ${from.join(' and ')}` }
+      }
+    }
+    default:
+      return fallback satisfies never
+  }
+}
+
+/** Compiles the fallbacks of a place: the first that has a value fills it; the result is false if none has. */
+function compileFallbacks(
   fallbacks: readonly Fallback[],
   v2: string,
-  to: Place,
   reason: string,
-): boolean {
-  for (const fallback of fallbacks) {
-    const after = fallback.kind === 'quoteFact' ? factOf(run, fallback.facts) : run.settings[fallback.setting]
-    if (after === undefined) continue
-    putAt(run.body, to, after)
-    const origin = fallback.kind === 'quoteFact' ? 'quote' : 'default'
-    if (origin === 'default') run.notes.push({ name: v2, code: 'assumed' })
-    run.explanations?.push({
-      to: v2,
-      from: [],
-      after,
-      keeps: FALLBACK_KEEPS,
-      origin,
-      ...(origin === 'default' && { assumed: reason }),
-    })
-    return true
+  slot: (v1: string) => number,
+  table?: LookupTable,
+): (run: RequestRun) => boolean {
+  const to = placeOf(v2)
+  const finders = fallbacks.map((fallback) => compileFallback(fallback, reason, slot, table))
+  return (run) => {
+    for (const find of finders) {
+      const found = find(run)
+      if (!found) continue
+      putAt(run.body, to, found.after)
+      if (found.assumed !== undefined) run.notes.push({ name: v2, code: 'assumed' })
+      run.explanations?.push({ to: v2, ...found, keeps: FALLBACK_KEEPS })
+      return true
+    }
+    return false
   }
-  return false
 }
 
 /** The rule of a row, as a dry run shows it. */

@@ -5,9 +5,23 @@ import type { Keeps } from './keeps.ts'
 export type Row = Move | Split | Join | Lookup | FromQuote | Ref | V1Only | V2Only | ReplyRow
 
 /** The source of a place's value if the caller sent nothing for it. A row tries its fallbacks in order. */
-export type Fallback = QuoteFact | { readonly kind: 'setting'; readonly setting: DefaultSetting }
+export type Fallback = QuoteFact | DefaultValue | Guess
 
-/** A fact of the remembered quote: the first of these that it has. */
+/** An operator's default setting, which a dry run marks as assumed. */
+export interface DefaultValue {
+  /** `assumedAgain`: only where the remembered quote assumed a default, too. */
+  readonly kind: 'setting' | 'assumedAgain'
+  readonly setting: DefaultSetting
+}
+
+/** A look-up in the table of the row that is no more than a guess: a dry run marks it as assumed. */
+export interface Guess {
+  readonly kind: 'guess'
+  /** The fields whose values, in a row, are searched for a phrase. */
+  readonly v1: readonly string[]
+}
+
+/** A fact of the remembered quote, but not one that it only assumed: the first of these that it has. */
 export interface QuoteFact {
   readonly kind: 'quoteFact'
   readonly facts: readonly string[]
@@ -179,6 +193,10 @@ export const setByService = (v2: readonly string[], why: string): readonly V2Onl
 export const quoteFact = (...facts: readonly string[]): QuoteFact => ({ kind: 'quoteFact', facts })
 /** Falls back to an operator's default setting; a dry run marks it as assumed. */
 export const setting = (name: DefaultSetting): Fallback => ({ kind: 'setting', setting: name })
+/** Falls back to today's default where the remembered quote assumed a default. */
+export const assumedAgain = (name: DefaultSetting): Fallback => ({ kind: 'assumedAgain', setting: name })
+/** Falls back to a phrase of these fields in the table of a lookup row; a dry run marks it as assumed. */
+export const guess = (...v1: readonly string[]): Fallback => ({ kind: 'guess', v1 })
 
 /** The rows that only a reply has. */
 export type ReplyRow = CallerNumber | Fixed | Choose | Message
@@ -246,6 +264,9 @@ export const ifPresent = (v2: string, text: string): Sentence => ({ text, when: 
 export const ifAbsent = (v2: string, text: string): Sentence => ({ text, when: { is: 'absent', v2 } })
 /** A sentence for when the list at the place has more than one entry. */
 export const ifSeveral = (v2: string, text: string): Sentence => ({ text, when: { is: 'several', v2 } })
+
+/** The fact that lists what a remembered quote assumed by default settings, separated by blanks. */
+export const ASSUMED_FACT = 'assumed'
 
 /** The operator's default settings that a row may fall back to. */
 export type DefaultSetting = 'transport_type' | 'vehicle_type'

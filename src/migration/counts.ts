@@ -1,7 +1,6 @@
 import type { CompiledAction } from '../mapping/compile.ts'
 import type { Fields } from '../mapping/fields.ts'
 import type { Note } from '../mapping/request.ts'
-import { fieldsOf } from '../mapping/row-parts.ts'
 import {
   type CallCount,
   type CountBatch,
@@ -293,34 +292,13 @@ function createTally(mayGrow: () => boolean): Tally {
 }
 
 function fieldCounts(tenant: string, compiled: CompiledAction, { sent, firstAt, lastAt }: Slots): NameCount[] {
-  const kinds = slotKinds(compiled)
   return [...sent].flatMap((count, slot) => {
     const name = compiled.fields.names[slot]
-    const kind = kinds[slot]
-    if (count === 0 || name === undefined || kind === undefined) return []
+    if (count === 0 || name === undefined) return []
+    const kind = compiled.hasPlace[slot] ? 'used' : 'unused'
     return [{ tenant, kind, action: compiled.action.name, name, count, firstAt, lastAt, example: '' }]
   })
 }
-
-/** If a field that is sent has an effect: a version-2 value, a name that is resolved, or a fact that is remembered. */
-type SlotKind = 'used' | 'unused'
-
-const known = new WeakMap<CompiledAction, readonly SlotKind[]>()
-
-/** Returns the kinds of an action's fields, by slot. */
-export function slotKinds(compiled: CompiledAction): readonly SlotKind[] {
-  const before = known.get(compiled)
-  if (before) return before
-  const { action, fields } = compiled
-  const rows = [...action.request, ...(action.remember ?? [])]
-  const used = new Set(rows.filter(({ kind }) => kind !== 'v1Only').flatMap(fieldsOf))
-  const kinds = fields.names.map((name) => (used.has(name) || name === ACTION_NAME ? 'used' : 'unused'))
-  known.set(compiled, kinds)
-  return kinds
-}
-
-/** The field that chooses the action: version 2 has a path for each. */
-export const ACTION_NAME = 'ActionName'
 
 /** How many raw values are remembered with their short forms; strangers cannot make the tables grow. */
 const MOST_REMEMBERED = 1_000

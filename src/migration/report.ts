@@ -1,6 +1,7 @@
 import { type ErrorCode, faultOf } from '../errors.ts'
 import type { Action } from '../mapping/action.ts'
 import type { Catalog } from '../mapping/catalog.ts'
+import { ACTION_NAME } from '../mapping/compile.ts'
 import type { Row } from '../mapping/row.ts'
 import { fieldsOf, placesOf } from '../mapping/row-parts.ts'
 import {
@@ -12,7 +13,7 @@ import {
   type Scoreboard,
   type Use,
 } from '../store/scoreboard.ts'
-import { ACTION_NAME, DONE, REPLAYED, VERSION_2_BODY } from './counts.ts'
+import { DONE, REPLAYED, VERSION_2_BODY } from './counts.ts'
 
 /** How many days the pictures and the tables of a report show. */
 export const DAYS_SHOWN = 90

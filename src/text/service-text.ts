@@ -103,3 +103,9 @@ const NOT_KNOWN = /^(?:tb[da]|n\/?a|none|unknown|\?+|[-–—]+)$/i
 
 /** Tells if a text stands for a value that is not known yet. */
 export const isNotKnown = (text: string): boolean => NOT_KNOWN.test(text.trim())
+
+/** A number as spreadsheets show a long one: `2.14555E+09`. */
+const SHORTENED = /^\d+(?:\.\d+e\+?|e\+)\d+$/i
+
+/** Tells if a text is a number whose last digits are lost. */
+export const isShortened = (text: string): boolean => SHORTENED.test(text)

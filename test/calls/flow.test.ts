@@ -290,17 +290,6 @@ describe('an update', () => {
     expect(gateway.sandbox.shipments.get(second.id)?.status).toBe('new')
   })
 
-  test('may change the ReferenceNumber of a shipment that another name finds', async () => {
-    const gateway = await startGateway()
-    const { id, number } = await book(gateway)
-    await update(gateway, { number, ReferenceNumber: 'NEW-REF' })
-    expect(gateway.sandbox.shipments.get(id)?.external_id).toBe('NEW-REF')
-    for (const ReferenceNumber of ['NEW-REF', REFERENCE]) {
-      expect((await read(gateway, { ReferenceNumber })).json.ReferenceNumber).toBe('NEW-REF')
-    }
-    expect((await cancel(gateway, { ReferenceNumber: 'NEW-REF', VinNo: VIN })).status).toBe(200)
-  })
-
   test('that finds a changed shipment starts again from a fresh read with its ETag, and keeps the other change', async () => {
     const gateway = await startGateway({ sandbox: { etag: true } })
     const { id } = await book(gateway)

@@ -248,7 +248,7 @@ describe('mistakes', () => {
     ['request[0].codec.decode: must be a function', moved({ decode: undefined })],
     ['reply[0].v1: must be a string', { reply: [{ kind: 'fixed', value: 'x' }] }],
     [
-      'request[0].fallbacks[0]: must be quoteFact(…) or setting(…)',
+      'request[0].fallbacks[0]: must be quoteFact(…), setting(…), assumedAgain(…) or guess(…)',
       { request: [{ ...move('A', 'a', text), fallbacks: ['open'] }] },
     ],
     ['requests is not a key', { requests: [] }],

@@ -173,6 +173,8 @@ describe('every codec', () => {
       '1FDXE4FN9PDD3247',
       '1FDXE4FN9PDD324777',
       'IFDXE4FN9PDD32477',
+      '1FDXE4FN9PDD32477 / 1HGCM82633A004352',
+      '1FDXE4FN9PDD324771HGCM82633A004352',
       'x',
     ],
     year: [
@@ -214,6 +216,11 @@ describe('every codec', () => {
       'x',
       '75201-12',
       '021341',
+      'TBD',
+      'TX 75201',
+      'TX 75201-1234 USA',
+      'TX 75201 or 10314',
+      'TX75201',
     ],
     quoteZip: [
       '75201',
