@@ -13,7 +13,7 @@ import { folder } from '../callers/edge.ts'
 import { cleanEnv, ROOT, start } from '../command.ts'
 import { get, post, startGateway } from '../gateway.ts'
 import { size } from '../size.ts'
-import { link, scanned } from '../store/samples.ts'
+import { named, scanned } from '../store/samples.ts'
 import { approve } from '../xref/program.ts'
 
 const STORE_URL = 'store.db'
@@ -169,7 +169,7 @@ test('an export is streamed, and continues after a kill with --resume', async ()
   const place = folder()
   const file = join(place, 'all.csv')
   const links = Array.from({ length: size(30_000, 60_000) }, (_, index) =>
-    link({ name: `N "${index}"\n`, id: `${index}`, at: index }),
+    named({ name: `N "${index}"\n`, id: `${index}`, at: index }),
   )
   const store = await openStore(join(place, STORE_URL))
   await store.load(links, { replace: true })

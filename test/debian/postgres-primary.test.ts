@@ -3,7 +3,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
 import type { Store } from '../../src/store/store.ts'
-import { link, newClaim } from '../store/samples.ts'
+import { named, newClaim } from '../store/samples.ts'
 import { listen } from '../store/states.ts'
 import { addressOf, type DebianServer, openServer, startStandby } from './postgres-servers.ts'
 
@@ -39,10 +39,10 @@ async function oldAndNew(): Promise<readonly [DebianServer, DebianServer]> {
 /** Returns the port of the server on which a store writes. */
 async function writesOn(store: Store, ...servers: readonly DebianServer[]): Promise<readonly number[]> {
   const name = `N-${Math.random()}`
-  await store.put({ links: [link({ name })] })
+  await store.put({ names: [named({ name })] })
   const found = await Promise.all(
     servers.map(async (server) => {
-      const rows = await server.query(`SELECT FROM transload.links WHERE name = '${name}'`).catch(() => [])
+      const rows = await server.query(`SELECT FROM transload.names WHERE name = '${name}'`).catch(() => [])
       return rows.length > 0 ? [server.port] : []
     }),
   )
@@ -77,7 +77,7 @@ test('a primary that is killed is left for the standby that is promoted', async 
 test('a primary that hangs with its connections open is left for the standby that is promoted', async () => {
   const [primary, standby] = await primaryAndStandby()
   const { store, states } = await open(addressOf(primary, standby))
-  await store.put({ links: [link()] })
+  await store.put({ names: [named()] })
   const down = states.next(false)
   primary.hang()
   expect((await down).error?.message).toMatch(/Query read timeout/)
@@ -106,11 +106,11 @@ test('a server that becomes read-only is left, and used again when it takes writ
   const server = await openServer()
   const { store, states } = await open(addressOf(server))
   // The connection of the pool is open, so the session alone can notice.
-  await store.put({ links: [link()] })
+  await store.put({ names: [named()] })
   const down = states.next(false)
   await server.set('default_transaction_read_only', 'on')
   await down
-  await expect(store.put({ links: [link()] })).rejects.toThrow('PostgreSQL does not answer')
+  await expect(store.put({ names: [named()] })).rejects.toThrow('PostgreSQL does not answer')
   await vi.waitFor(() => expect(states.seen.at(-1)?.error?.message).toMatch(/is read-only/), { timeout: 20_000 })
   const up = states.next(true)
   await server.set('default_transaction_read_only', 'off')
@@ -121,10 +121,10 @@ test('a server that becomes read-only is left, and used again when it takes writ
 test('a write that a read-only server refuses makes the gateway leave at once', async () => {
   const server = await openServer()
   const { store, states } = await open(addressOf(server))
-  await store.put({ links: [link()] })
+  await store.put({ names: [named()] })
   const down = states.next(false)
   await server.query("ALTER SYSTEM SET default_transaction_read_only = 'on'", 'SELECT pg_reload_conf()')
-  await vi.waitFor(() => expect(store.put({ links: [link()] })).rejects.toThrow(), { interval: 1, timeout: 20_000 })
+  await vi.waitFor(() => expect(store.put({ names: [named()] })).rejects.toThrow(), { interval: 1, timeout: 20_000 })
   expect((await down).error?.message).toMatch(/read-only transaction/)
 })
 
@@ -136,7 +136,7 @@ test('a primary that has lost its synchronous standby acknowledges nothing and i
   expect(await writesOn(store, primary)).toEqual([primary.port])
   const down = states.next(false)
   await standby.kill()
-  await expect(store.put({ links: [link()] })).rejects.toThrow('PostgreSQL does not answer')
+  await expect(store.put({ names: [named()] })).rejects.toThrow('PostgreSQL does not answer')
   // Said by the session, not by a connection of the pool that was opened by chance.
   expect((await down).error?.message).toMatch(
     /^127\.0\.0\.1:\d+ commits nothing while it waits for a synchronous standby/,
@@ -144,7 +144,7 @@ test('a primary that has lost its synchronous standby acknowledges nothing and i
   // No more writes wait at the server than before.
   const waiting = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
   const before = await primary.query(waiting)
-  await expect(store.put({ links: [link()] })).rejects.toThrow('PostgreSQL does not answer')
+  await expect(store.put({ names: [named()] })).rejects.toThrow('PostgreSQL does not answer')
   expect(await primary.query(waiting)).toEqual(before)
   const up = states.next(true)
   await primary.set('synchronous_standby_names', '')
@@ -198,5 +198,5 @@ test('a user without special rights can tell servers apart', async () => {
   // Two addresses of one server would be refused if it did not tell which it is.
   const { store, states } = await open(`postgres://gateway@127.0.0.1:${server.port},localhost:${server.port}/postgres`)
   expect(states.seen).toEqual([{ ready: true, server: `127.0.0.1:${server.port}` }])
-  await store.put({ links: [link()] })
+  await store.put({ names: [named()] })
 })

@@ -10,7 +10,7 @@ import type { Store } from '../../src/store/store.ts'
 import { newFolder } from '../command.ts'
 import { size } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
-import { link, newClaim } from '../store/samples.ts'
+import { named, newClaim } from '../store/samples.ts'
 
 const OLD_LINKS = size(2_000, 20_000)
 const STEP_ROWS = 500
@@ -32,7 +32,7 @@ afterAll(async () => {
 async function oldStore(url: string): Promise<Store> {
   const store = await openStore(url)
   onTestFinished(() => store.close())
-  const old = Array.from({ length: OLD_LINKS }, (_, no) => link({ name: `OLD-${no}`, at: 1 }))
+  const old = Array.from({ length: OLD_LINKS }, (_, no) => named({ name: `OLD-${no}`, at: 1 }))
   await store.load(old, { replace: true })
   return store
 }
@@ -85,7 +85,7 @@ test('on the embedded store, calls that come with a step are done before it', as
     await Promise.all([
       noted('step', store.prune({ table: 'links', olderThanMs: NOTHING_KEPT_MS })),
       noted('step', store.prune({ table: 'facts', olderThanMs: 0 })),
-      noted('call', store.put({ links: [link({ name: `fresh-${nth}` })] })),
+      noted('call', store.put({ names: [named({ name: `fresh-${nth}` })] })),
       noted('call', store.claim(newClaim({ key: `K-${nth}`, handle: `bk_${nth}` }))),
     ])
     expect(order.splice(0)).toEqual(['call', 'call', 'step', 'step'])

@@ -13,7 +13,7 @@ import { createSession } from '../../src/store/sqlite/session.ts'
 import { StoreTooNew } from '../../src/store/store.ts'
 import { newFolder } from '../command.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
-import { link, newClaim } from './samples.ts'
+import { named, newClaim } from './samples.ts'
 
 /** Adds to the schema: the release before goes on beside it. */
 const ADDS: SchemaStep = {
@@ -76,8 +76,8 @@ const ENGINES = ['sqlite', 'postgres'] as const
 test.each(ENGINES)('many gateways that start at once make one schema on %s', async (engine) => {
   const { url, query } = await engines[engine]()
   const stores = await Promise.all(Array.from({ length: 10 }, () => openStore(url)))
-  await Promise.all(stores.map((store, index) => store.put({ links: [link({ name: `N-${index}` })] })))
-  expect(await query('SELECT name FROM links')).toHaveLength(10)
+  await Promise.all(stores.map((store, index) => store.put({ names: [named({ name: `N-${index}` })] })))
+  expect(await query('SELECT name FROM names')).toHaveLength(10)
   expect(await query('SELECT version FROM version')).toHaveLength(1)
   await Promise.all(stores.map((store) => store.close()))
 })
@@ -93,7 +93,7 @@ describe.each(ENGINES)('a step of the schema on %s', (engine) => {
     await Promise.all([migrate(next), migrate(next)])
     await migrate(next)
 
-    const booked = await before.change(claim, { state: 'booked', instance: 'me', why: 'made' }, { links: [link()] })
+    const booked = await before.change(claim, { state: 'booked', instance: 'me', why: 'made' }, { names: [named()] })
     expect(booked).toMatchObject({ state: 'booked', version: 2 })
     const again = await openStore(url)
     onTestFinished(() => again.close())
@@ -115,7 +115,7 @@ describe.each(ENGINES)('a step of the schema on %s', (engine) => {
   test('that fails leaves the store as it was', async () => {
     const { url, migrate, query } = await engines[engine]()
     await (await openStore(url)).close()
-    const wrong = { needs: VERSION, sql: `${ADDS.sql}; CREATE TABLE transload.links (a TEXT)` }
+    const wrong = { needs: VERSION, sql: `${ADDS.sql}; CREATE TABLE transload.names (a TEXT)` }
     await expect(migrate([...STEPS, wrong])).rejects.toThrow(/already exists/)
     const [version] = await query('SELECT applied FROM version')
     expect(Number(version?.['applied'])).toBe(VERSION)
