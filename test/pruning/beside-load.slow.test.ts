@@ -52,7 +52,7 @@ describe.each([
       },
     }
     let ended = false
-    const pruning = pruneTable(counting, 'links', {
+    const pruning = pruneTable(counting, 'names', {
       olderThanMs: NOTHING_KEPT_MS,
       pause: (tookMs) => delay(10 * tookMs),
       mayGoOn: () => steps.reduce((sum, pruned) => sum + pruned, 0) < OLD_LINKS,
@@ -83,7 +83,7 @@ test('on the embedded store, calls that come with a step are done before it', as
   }
   for (let nth = 0; nth < 10; nth += 1) {
     await Promise.all([
-      noted('step', store.prune({ table: 'links', olderThanMs: NOTHING_KEPT_MS })),
+      noted('step', store.prune({ table: 'names', olderThanMs: NOTHING_KEPT_MS })),
       noted('step', store.prune({ table: 'facts', olderThanMs: 0 })),
       noted('call', store.put({ names: [named({ name: `fresh-${nth}` })] })),
       noted('call', store.claim(newClaim({ key: `K-${nth}`, handle: `bk_${nth}` }))),

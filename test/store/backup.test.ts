@@ -52,7 +52,7 @@ async function backedUp(count: number): Promise<void> {
   await backupStore(path, file)
 }
 
-/** The names of the links in a store or backup, in the order of their numbers. */
+/** The names in a store or backup, in the order of their numbers. */
 async function namesIn(at: string): Promise<readonly string[]> {
   const store = await openSqliteStore({ path: at })
   const names = (await scanned(store)).map(({ name }) => name)
@@ -98,7 +98,7 @@ describe('a backup', () => {
     expect(shares).toEqual(shares.toSorted((one, other) => one - other))
     expect([others(), existsSync(`${file}-wal`)]).toEqual([[], false])
     const { faults, rows } = inspectSqlite(file)
-    expect([faults, rows['links']]).toEqual([[], rows['things']])
+    expect([faults, rows['names']]).toEqual([[], rows['quotes']])
     const names = await namesIn(file)
     // One moment: a beginning of what was written one after the other.
     expect(names).toEqual(Array.from({ length: names.length }, (_, index) => `N-${index}`))
