@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { folder } from '../callers/edge.ts'
-import { named, quote } from '../store/samples.ts'
+import { named, quote, shipment } from '../store/samples.ts'
 import { fillStore, transcript } from './transcript.ts'
 
 const NUMBERS = [
@@ -23,7 +23,11 @@ test('the commands about the cross-reference print what they did', async () => {
   writeFileSync(join(place, 'no-columns.csv'), 'a;b\n1;2\n')
   await fillStore(place, async (store) => {
     await store.put({ names: [named({ name: 'Q-1' })], quote: quote() })
-    await store.put({ names: [named({ name: 'Q-1', id: 'id-7', vin: 'V', kind: 'shipment', givenBy: 'service' })] })
+    const vehicles = [{ vin: 'V', year: '2020', make: '', model: '' }]
+    await store.put({
+      names: [named({ name: 'Q-1', id: 'id-7', kind: 'shipment', givenBy: 'service' })],
+      shipment: shipment({ id: 'id-7', vehicles }),
+    })
   })
   const text = await transcript(place, [
     'xref get Q-1 --tenant acme',

@@ -12,7 +12,7 @@ import { size } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { named, newClaim } from '../store/samples.ts'
 
-const OLD_LINKS = size(2_000, 20_000)
+const OLD_NAMES = size(2_000, 20_000)
 const STEP_ROWS = 500
 const CALLERS = 16
 /** Everything of the days before today is old. */
@@ -32,7 +32,7 @@ afterAll(async () => {
 async function oldStore(url: string): Promise<Store> {
   const store = await openStore(url)
   onTestFinished(() => store.close())
-  const old = Array.from({ length: OLD_LINKS }, (_, no) => named({ name: `OLD-${no}`, at: 1 }))
+  const old = Array.from({ length: OLD_NAMES }, (_, no) => ({ ...named({ name: `OLD-${no}`, at: 1 }), vin: '' }))
   await store.load(old, { replace: true })
   return store
 }
@@ -55,7 +55,7 @@ describe.each([
     const pruning = pruneTable(counting, 'names', {
       olderThanMs: NOTHING_KEPT_MS,
       pause: (tookMs) => delay(10 * tookMs),
-      mayGoOn: () => steps.reduce((sum, pruned) => sum + pruned, 0) < OLD_LINKS,
+      mayGoOn: () => steps.reduce((sum, pruned) => sum + pruned, 0) < OLD_NAMES,
     }).finally(() => {
       ended = true
     })
@@ -68,7 +68,7 @@ describe.each([
       }
     })
     await Promise.all(callers)
-    expect(await pruning).toBe(OLD_LINKS)
+    expect(await pruning).toBe(OLD_NAMES)
     expect(Math.max(...steps)).toBeLessThanOrEqual(STEP_ROWS)
     expect(no).toBeGreaterThan(steps.length)
   })

@@ -47,7 +47,7 @@ const vehicles = fc.array(
   fc.record({ vin, year: fc.constantFrom('', '2020'), make: fc.constant(''), model: fc.constant('') }),
   { maxLength: 2 },
 )
-const parts = { requiredKeys: ['tenant', 'id'] } as const
+const parts: { requiredKeys: ('tenant' | 'id')[] } = { requiredKeys: ['tenant', 'id'] }
 const approval = fc.constantFrom('', 'sent', 'approved')
 const someQuote = fc.record({ tenant, id, own: name, names: fc.array(name), facts, price: name, approval }, parts)
 const shown = fc.constantFrom('live', 'canceled', 'gone')
@@ -77,7 +77,7 @@ const namesAndClaims = fc.oneof(
   step('unlink', names, (store, some) => store.unlink(some)),
   step('load', loads, (store, { names, vin, replace }) =>
     store.load(
-      names.map((one) => ({ ...one, vin })),
+      [...names].map((one) => ({ ...one, vin })),
       { replace },
     ),
   ),

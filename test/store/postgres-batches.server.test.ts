@@ -189,7 +189,7 @@ test('a connection that is killed amid a batch fails all of it, writes none of i
     },
     { hold: takes('L-9'), begin: () => keys('L').map((key) => one.claim(newClaim({ key }))) },
     { hold: readLinks, begin: () => keys().map(() => one.named('acme', 'before')) },
-    { hold: readLinks, begin: () => [one.load([named({ name: 'loaded' })], { replace: false })] },
+    { hold: readLinks, begin: () => [one.load([{ ...named({ name: 'loaded' }), vin: '' }], { replace: false })] },
   ]
   for (const { hold, begin } of work) {
     const outcomes = await meeting(

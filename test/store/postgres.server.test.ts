@@ -41,7 +41,11 @@ test('writes that meet on the same rows wait for each other, in no circle', asyn
     const ordered = index % 2 === 0 ? names : names.toReversed()
     const given = ordered.map((name) => named({ name, id: `${index}`, at: index }))
     const store = index % 4 < 2 ? one : other
-    if (index % 10 === 0) return store.load(given.map((one) => ({ ...one, vin: '' })), { replace: true })
+    if (index % 10 === 0)
+      return store.load(
+        given.map((one) => ({ ...one, vin: '' })),
+        { replace: true },
+      )
     return store.put({ names: given, quote: quote({ id: `id-${index % 3}`, at: index }) })
   })
   await Promise.all(writes)
