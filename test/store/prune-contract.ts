@@ -138,6 +138,18 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     expect(await pruneAll(store)).toEqual({})
   })
 
+  test('the vehicle of a reference is booked once, also where the first claim of it is gone', async () => {
+    const given = (vin: string) =>
+      newClaim({ key: 'K', reference: 'REF-1', vin, handle: `bk_${vin}`, isOfReference: true })
+    const { claim } = await store.claim(given('V1'))
+    await store.change(claim, { state: 'refused', instance: 'g', why: 'test' })
+    const second = await store.claim(given('V2'))
+    await pass(GONE_AFTER_DAYS)
+    expect(await pruneAll(store)).toEqual({ claims: 1 })
+    expect(await other.claim({ ...given(''), handle: 'bk_again' })).toEqual({ won: false, claim: second.claim })
+    expect(await other.claim(given('V3'))).toMatchObject({ won: true, claim: { key: 'K' } })
+  })
+
   test('leaves a claim whose window is longer', async () => {
     await claimed('window', 'booked', 's-1', 10 * DAY_MS)
     await pass(GONE_AFTER_DAYS)

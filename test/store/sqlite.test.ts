@@ -91,7 +91,7 @@ test('a write waits for another process that is writing, and a read does not', a
 test('no read of a call looks at a whole table, or at all rows of a tenant', async () => {
   await open()
   const db = openFile()
-  for (const name of ['now_ms', 'lease_ms', 'thing_key']) db.function(name, () => 0)
+  for (const name of ['now_ms', 'lease_ms', 'thing_key']) db.function(name, { varargs: true }, () => 0)
   const works = [
     READS.named('acme', 'N-1'),
     READS.quote('acme', 'id-1'),
@@ -111,7 +111,7 @@ test('no read of a call looks at a whole table, or at all rows of a tenant', asy
       const { text, values } = step.value
       const plan = db.prepare(`EXPLAIN QUERY PLAN ${inSqlite(text)}`).all(...values)
       for (const { detail } of plan)
-        expect(detail, text).not.toMatch(/^SCAN (names|quotes|shipments|claims|old_trails|events)\b|\(tenant=\?\)$/)
+        expect(detail, text).not.toMatch(/^SCAN (names|quotes|shipments|claims|old_trails|events)\b|(?<!claims_open )\(tenant=\?\)$/)
     }
   }
 })
