@@ -59,15 +59,17 @@ export const inAnyCase = (tenant: string, name: string) =>
 /** The key of the thing that bears a name. */
 export const BEARER = `coalesce(nullif(name.bearer, ''), transload.thing_key(name.id))`
 
-/** Returns columns of a table, each with the name of what it is a part of before it. */
-const partsIn = (of: string, ...columns: readonly string[]) =>
-  columns.map((column) => `${of}.${column} AS ${of}_${column.replace('::text', '')}`).join(', ')
-// Facts take a sixth less as SQLite's JSONB.
-export const QUOTE = partsIn(
-  'quote',
-  ...['key', 'id', 'own', 'names', 'facts::text', 'price', 'approval', 'ids_in_approval', 'at'],
-)
-export const SHIPMENT = partsIn('shipment', 'key', 'id', 'own', 'vehicles', 'former_vins', 'state', 'quote', 'at')
+/** The columns of quotes and shipments that a write may give. Each is null where it is not known. */
+export const QUOTE_PARTS = ['own', 'names', 'facts', 'price', 'approval', 'ids_in_approval']
+export const SHIPMENT_PARTS = ['own', 'vehicles', 'former_vins', 'state', 'quote']
+
+/** Returns the columns of a quote or shipment, each with that before it. Facts take a sixth less as SQLite's JSONB. */
+const columnsOf = (of: string, parts: readonly string[]) =>
+  ['key', 'id', 'at', ...parts]
+    .map((part) => `${of}.${part}${part === 'facts' ? '::text' : ''} AS ${of}_${part}`)
+    .join(', ')
+export const QUOTE = columnsOf('quote', QUOTE_PARTS)
+export const SHIPMENT = columnsOf('shipment', SHIPMENT_PARTS)
 
 const withThings = (names: string) => `SELECT name.*, ${QUOTE}, ${SHIPMENT} FROM (${names}) AS name
   LEFT JOIN transload.quotes AS quote ON quote.tenant = name.tenant AND quote.key = ${BEARER}
@@ -215,19 +217,21 @@ const PUT_NAME = `INSERT INTO transload.names AS old (${NAME}, turn, used_day)
   at = CASE WHEN excluded.at > old.at THEN excluded.at ELSE old.at END`
 
 /** Parts that are not given stay. */
-const keeping = (...columns: readonly string[]) =>
-  columns.map((column) => `${column} = coalesce(excluded.${column}, old.${column})`).join(', ')
+const keeping = (parts: readonly string[]) =>
+  parts.map((part) => `${part} = coalesce(excluded.${part}, old.${part})`).join(', ')
 /** What a quote and a shipment become that are there already, under the name `old`. */
-export const SET_QUOTE = `${keeping('own', 'names', 'facts', 'price', 'approval', 'ids_in_approval')},
-  at = CASE WHEN excluded.facts IS NULL THEN old.at ELSE excluded.at END, used_day = excluded.used_day`
-export const SET_SHIPMENT = `${keeping('own', 'vehicles', 'former_vins', 'state', 'quote')}, at = excluded.at,
-  used_day = excluded.used_day`
+export const SET_QUOTE = `${keeping(QUOTE_PARTS)}, used_day = excluded.used_day,
+  at = CASE WHEN excluded.facts IS NULL THEN old.at ELSE excluded.at END`
+export const SET_SHIPMENT = `${keeping(SHIPMENT_PARTS)}, used_day = excluded.used_day, at = excluded.at`
 
-const PUT_QUOTE = `INSERT INTO transload.quotes AS old
-  (tenant, key, id, own, names, facts, price, approval, ids_in_approval, at, used_day)
-  VALUES ($1, $2, $3, $4, $5, jsonb($6), $7, $8, $9, $10, ${TODAY}) ON CONFLICT (tenant, key) DO UPDATE SET ${SET_QUOTE}`
-const PUT_SHIPMENT = `INSERT INTO transload.shipments AS old (tenant, key, id, own, vehicles, former_vins, state, quote, at, used_day)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, ${TODAY}) ON CONFLICT (tenant, key) DO UPDATE SET ${SET_SHIPMENT}`
+const putThing = (table: string, parts: readonly string[], set: string) => {
+  const columns = ['tenant', 'key', 'id', ...parts, 'at']
+  const values = columns.map((column, index) => (column === 'facts' ? `jsonb($${index + 1})` : `$${index + 1}`))
+  return `INSERT INTO transload.${table} AS old (${columns.join(', ')}, used_day)
+    VALUES (${values.join(', ')}, ${TODAY}) ON CONFLICT (tenant, key) DO UPDATE SET ${set}`
+}
+const PUT_QUOTE = putThing('quotes', QUOTE_PARTS, SET_QUOTE)
+const PUT_SHIPMENT = putThing('shipments', SHIPMENT_PARTS, SET_SHIPMENT)
 
 const json = (value: unknown) => (value === undefined ? null : JSON.stringify(value))
 

@@ -21,7 +21,7 @@ import { backupTime, restoreStore } from '../../src/store/sqlite/restore.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import type { Facts, Store } from '../../src/store/store.ts'
 import { newFolder } from '../command.ts'
-import { link, newClaim, scanned, thing } from './samples.ts'
+import { named, newClaim, quote, scanned } from './samples.ts'
 
 /** An instance of this machine that has ended: the process has started at another time. */
 const DEAD = `${hostname()}/${process.pid}/1/abcdefgh`
@@ -42,7 +42,7 @@ async function filled(count: number, facts: Facts = {}): Promise<Store> {
   const store = await openSqliteStore({ path })
   onTestFinished(() => store.close())
   const names = Array.from({ length: count }, (_, index) => `N-${index}`)
-  await Promise.all(names.map((name) => store.put({ links: [link({ name })], thing: thing({ id: name, facts }) })))
+  await Promise.all(names.map((name) => store.put({ names: [named({ name })], quote: quote({ id: name, facts }) })))
   return store
 }
 
@@ -52,7 +52,7 @@ async function backedUp(count: number): Promise<void> {
   await backupStore(path, file)
 }
 
-/** The names of the links in a store or backup, in the order of their numbers. */
+/** The names in a store or backup, in the order of their numbers. */
 async function namesIn(at: string): Promise<readonly string[]> {
   const store = await openSqliteStore({ path: at })
   const names = (await scanned(store)).map(({ name }) => name)
@@ -81,7 +81,7 @@ describe('a backup', () => {
     let over = false
     const writing = (async () => {
       for (let no = 2_000; !over; no += 1) {
-        await store.put({ links: [link({ name: `N-${no}` })], thing: thing({ id: `N-${no}` }) })
+        await store.put({ names: [named({ name: `N-${no}` })], quote: quote({ id: `N-${no}` }) })
         acknowledged.push(`N-${no}`)
       }
     })()
@@ -98,7 +98,7 @@ describe('a backup', () => {
     expect(shares).toEqual(shares.toSorted((one, other) => one - other))
     expect([others(), existsSync(`${file}-wal`)]).toEqual([[], false])
     const { faults, rows } = inspectSqlite(file)
-    expect([faults, rows['links']]).toEqual([[], rows['things']])
+    expect([faults, rows['names']]).toEqual([[], rows['quotes']])
     const names = await namesIn(file)
     // One moment: a beginning of what was written one after the other.
     expect(names).toEqual(Array.from({ length: names.length }, (_, index) => `N-${index}`))
@@ -153,13 +153,13 @@ describe('a restore', () => {
     await store.renewLease(DEAD, 1_000)
     await store.claim(newClaim())
     await backupStore(path, file)
-    await store.put({ links: [link({ name: 'N-3' })] })
+    await store.put({ names: [named({ name: 'N-3' })] })
     await store.close()
     chmodSync(path, 0o600)
     const kept = await restore({ doubt: { since: 500, until: 0 } })
     expect(inspectSqlite(path)).toMatchObject({
       faults: [],
-      rows: { instances: 0, locks: 0, links: 3 },
+      rows: { instances: 0, locks: 0, names: 3 },
       claims: { sending: 1 },
       doubt: { since: 500, until: 0 },
     })
@@ -213,7 +213,7 @@ describe('a restore', () => {
     onTestFinished(() => user.close())
     const onStep = (step: string) => {
       // As a gateway opens it.
-      if (step === 'prepare') user.exec('PRAGMA journal_mode = WAL; SELECT count(*) FROM links')
+      if (step === 'prepare') user.exec('PRAGMA journal_mode = WAL; SELECT count(*) FROM names')
     }
     await expect(restore({ onStep })).rejects.toThrow('is in use')
     expect(others()).toEqual([])
@@ -234,7 +234,7 @@ describe('a restore', () => {
     const store = (await opening) ?? expect.fail('no store')
     onTestFinished(() => store.close())
     await expect.poll(() => store.ready()).toBe(true)
-    await store.put({ links: [link({ name: 'N-9' })] })
+    await store.put({ names: [named({ name: 'N-9' })] })
     await store.close()
     expect(await namesIn(path)).toEqual(['N-0', 'N-9'])
     expect(await namesIn(kept ?? '')).toEqual(['N-0', 'N-1'])
@@ -284,7 +284,7 @@ describe('a restore', () => {
   test('takes away the log of a store that is gone, which would get into the restored one', async () => {
     const store = await filled(3)
     await backupStore(path, file)
-    await store.put({ links: [link({ name: 'N-3' })] })
+    await store.put({ names: [named({ name: 'N-3' })] })
     const log = readFileSync(`${path}-wal`)
     await store.close()
     rmSync(path)

@@ -11,7 +11,7 @@ import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
 import { stampPath } from '../../src/store/sqlite/stamp.ts'
 import type { Store } from '../../src/store/store.ts'
 import { newFolder } from '../command.ts'
-import { link } from './samples.ts'
+import { named } from './samples.ts'
 
 const OWN: Origin = { kind: 'own' }
 
@@ -37,7 +37,7 @@ async function withStore<T>(work: (store: Store) => Promise<T>, at = path): Prom
 }
 
 const origin = (at = path) => withStore((store) => store.origin(), at)
-const write = (name: string, at = path) => withStore((store) => store.put({ links: [link({ name })] }), at)
+const write = (name: string, at = path) => withStore((store) => store.put({ names: [named({ name })] }), at)
 
 test('a new store is stamped, and told from no copy at later starts, after a crash and in a folder that moved', async () => {
   expect(await origin()).toEqual(OWN)
@@ -123,5 +123,5 @@ test('the store works where no stamp can be written', async () => {
   rmSync(stamp)
   mkdirSync(join(stamp, 'in the way'), { recursive: true })
   await write('N-2')
-  expect(await withStore((store) => store.links('acme', 'N-2'))).toHaveLength(1)
+  expect(await withStore((store) => store.named('acme', 'N-2'))).toHaveLength(1)
 })

@@ -11,11 +11,13 @@ import {
   namedIn,
   nameRow,
   QUOTE,
+  QUOTE_PARTS,
   quoteOf,
   quoteRow,
   SET_QUOTE,
   SET_SHIPMENT,
   SHIPMENT,
+  SHIPMENT_PARTS,
   shipmentOf,
   shipmentRow,
 } from '../names.ts'
@@ -162,9 +164,9 @@ const find = <T>(
   answerOf: ([row], { tenant }) => row && read(tenant, row),
 })
 
-/** The step of a statement that writes quotes or shipments, with the columns of its parameter. */
-const putThings = (table: string, place: number, columns: readonly string[], set: string) => {
-  const names = ['tenant', 'key', 'id', ...columns].join(', ')
+/** The step of a statement that writes quotes or shipments. */
+const putThings = (table: string, place: number, parts: readonly string[], set: string) => {
+  const names = ['tenant', 'key', 'id', ...parts].join(', ')
   return `put_${table} AS (INSERT INTO transload.${table} AS old (${names}, at, used_day)
     SELECT ${names}, ${NOW}, ${TODAY} FROM ${rowsOf(place, `${names.replaceAll(',', ' text,')} text`)}
     ON CONFLICT (tenant, key) DO UPDATE SET ${set})`
@@ -178,8 +180,8 @@ const putSteps = (
     FROM ${rowsOf(first, 'tenant text, name text, kind bigint, bearer text, id text, at bigint, nth int')}
     ON CONFLICT (${NAME_KEY}) DO UPDATE SET id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,
       at = greatest(excluded.at, stored.at)),
-  ${putThings('quotes', first + 1, ['own', 'names', 'facts', 'price', 'approval', 'ids_in_approval'], SET_QUOTE)},
-  ${putThings('shipments', first + 2, ['own', 'vehicles', 'former_vins', 'state', 'quote'], SET_SHIPMENT)}`
+  ${putThings('quotes', first + 1, QUOTE_PARTS, SET_QUOTE)},
+  ${putThings('shipments', first + 2, SHIPMENT_PARTS, SET_SHIPMENT)}`
 
 /** The order in which every statement locks claims, or inserts them: so those that meet wait in no circle. */
 const IN_LOCK_ORDER = 'ORDER BY tenant COLLATE "C", key COLLATE "C"'
