@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { codec } from '../src/mapping/codec.ts'
-import { choose, move, type Parts, quoteFact, type Row, ref, split, v1Only } from '../src/mapping/declare.ts'
-import { lossy } from '../src/mapping/keeps.ts'
-import { fieldsOf } from '../src/mapping/row-parts.ts'
+import { codec } from '../src/language/mapping/codec.ts'
+import { choose, move, type Parts, quoteFact, type Row, ref, split, v1Only } from '../src/language/mapping/declare.ts'
+import { lossy } from '../src/language/mapping/keeps.ts'
+import { fieldsOf } from '../src/language/mapping/row-parts.ts'
 import { email, phone, state, text, vin, year, zipcode } from './codecs.ts'
 
 /** The fields that name a shipment. They never change it. */

@@ -11,7 +11,7 @@ import {
   setting,
   split,
   v1Only,
-} from '../src/mapping/declare.ts'
+} from '../src/language/mapping/declare.ts'
 import { contactParts, joinStreet, quoteZip, splitStreet, state, text, zipcode } from './codecs.ts'
 import { transportTypeRow, vehicleTypeRow } from './kind-rows.ts'
 

@@ -1,4 +1,4 @@
-import { action, callerNumber, ifAbsent, message, move } from '../src/mapping/declare.ts'
+import { action, callerNumber, ifAbsent, message, move } from '../src/language/mapping/declare.ts'
 import { money } from './codecs.ts'
 import { customerFacts, quoteNames, quoteOnlyRows, tripRows } from './quote-rows.ts'
 

@@ -1,4 +1,15 @@
-import { any, choice, date, flag, list, type Members, number, object, type Shape, text } from '../src/mapping/shape.ts'
+import {
+  any,
+  choice,
+  date,
+  flag,
+  list,
+  type Members,
+  number,
+  object,
+  type Shape,
+  text,
+} from '../src/language/mapping/shape.ts'
 
 /*
  * The replies of the service: the members are those of its interface document, the lists of values those of its public

@@ -11,7 +11,7 @@ import {
   quoteFact,
   setting,
   v1Only,
-} from '../src/mapping/declare.ts'
+} from '../src/language/mapping/declare.ts'
 import { bookingExample, bookingRows, shipmentExample } from './booking-rows.ts'
 import { transportTypeRow, vehicleTypeRow } from './kind-rows.ts'
 import { shipmentOnlyRows, wholeShipmentRows } from './shipment-rows.ts'

@@ -1,4 +1,4 @@
-import { callback, callerNumber, changed, ifAbsent, ifPresent, message, move } from '../src/mapping/declare.ts'
+import { callback, callerNumber, changed, ifAbsent, ifPresent, message, move } from '../src/language/mapping/declare.ts'
 import { bookedRows } from './booking-rows.ts'
 import { money, text } from './codecs.ts'
 

@@ -1,4 +1,4 @@
-import { action, callerNumber, ifAbsent, ifPresent, ifSeveral, message, move } from '../src/mapping/declare.ts'
+import { action, callerNumber, ifAbsent, ifPresent, ifSeveral, message, move } from '../src/language/mapping/declare.ts'
 import { bookedByStatus, bookedRows, namingRows, shipmentExample, shipmentNames } from './booking-rows.ts'
 import { money, text } from './codecs.ts'
 import { transportTypeRow } from './kind-rows.ts'

@@ -1,4 +1,4 @@
-import { type Row, setByService, v2Only } from '../src/mapping/declare.ts'
+import { type Row, setByService, v2Only } from '../src/language/mapping/declare.ts'
 
 /** Places of a shipment that a version-1 booking has no field for. */
 export const shipmentOnlyRows: readonly Row[] = [

@@ -1,8 +1,8 @@
 import { tables } from '../mappings/index.ts'
 import { eventStatuses } from '../mappings/shipment-event.ts'
-import { actionKey, type Catalog } from '../src/mapping/catalog.ts'
-import type { Action, Callback, Requirement, Row } from '../src/mapping/declare.ts'
-import { type Keeps, keepsText } from '../src/mapping/keeps.ts'
+import { actionKey, type Catalog } from '../src/language/mapping/catalog.ts'
+import type { Action, Callback, Requirement, Row } from '../src/language/mapping/declare.ts'
+import { type Keeps, keepsText } from '../src/language/mapping/keeps.ts'
 import { replyRow, requestRow } from './mapping-rows.ts'
 import { code, codes, table } from './table.ts'
 

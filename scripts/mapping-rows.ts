@@ -1,4 +1,4 @@
-import type { Fallback, Row, Sentence } from '../src/mapping/declare.ts'
+import type { Fallback, Row, Sentence } from '../src/language/mapping/declare.ts'
 import { code, codes } from './table.ts'
 
 type Lines = readonly (readonly string[])[]

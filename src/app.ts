@@ -1,22 +1,22 @@
 import { type Context, Hono, type NotFoundHandler } from 'hono'
-import type { Answer } from './answer.ts'
-import type { BrowserChecks } from './callers/browsers.ts'
-import { commonDeprecation } from './callers/caller.ts'
 import { type DryRunDeps, dryRun, dryRunEvent, dryRunReply } from './calls/dry-run.ts'
 import { legacyCall } from './calls/legacy-call.ts'
 import { type PassThroughDeps, passThrough } from './calls/pass-through.ts'
 import type { CallRooms } from './calls/rooms.ts'
-import type { Config } from './config/config.ts'
-import { gatewayError } from './errors.ts'
-import type { ReceiveEvent } from './events/receive.ts'
-import { type AnswerError, reply, replyExplanation, toGatewayError } from './http/answers.ts'
-import { type CallsDeps, createCalls, type Demands, type Env, endOfTurn, type Work } from './http/middleware.ts'
-import { type Router, WEBHOOK_ROUTE } from './http/routing.ts'
-import { type Call, recordError } from './observe/call.ts'
-import type { CallRecorder } from './observe/record.ts'
-import { alive, readiness, STYLE_PATH, style, welcome } from './pages/fixed.ts'
-import { SCRIPT_PATH, wantsHtml } from './pages/layout.ts'
-import { openApiAnswer } from './pages/open-api.ts'
+import { type AnswerError, reply, replyExplanation, toGatewayError } from './edge/answers.ts'
+import type { BrowserChecks } from './edge/callers/browsers.ts'
+import { commonDeprecation } from './edge/callers/caller.ts'
+import { type CallsDeps, createCalls, type Demands, type Env, endOfTurn, type Work } from './edge/middleware.ts'
+import { type Router, WEBHOOK_ROUTE } from './edge/routing.ts'
+import type { CallRecorder } from './labs/recorder/record.ts'
+import type { Answer } from './language/answer.ts'
+import type { Config } from './language/config/config.ts'
+import { gatewayError } from './language/errors.ts'
+import { alive, readiness, STYLE_PATH, style, welcome } from './operator/pages/fixed.ts'
+import { SCRIPT_PATH, wantsHtml } from './operator/pages/layout.ts'
+import { openApiAnswer } from './operator/pages/open-api.ts'
+import { type Call, recordError } from './runtime/call.ts'
+import type { ReceiveEvent } from './state/events/receive.ts'
 
 /** The most that a visitor may paste; a browser writes JSON in twice its length. */
 const PASTED_BYTES = 32 * 1024
@@ -110,7 +110,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
   const description = openApiAnswer(catalog, config.LEGACY_BASE_PATHS)
   if (config.WORKBENCH === 'on') {
     // The pages for visitors are loaded when one of them is asked for.
-    const workbench = () => import('./pages/workbench.ts')
+    const workbench = () => import('./operator/pages/workbench.ts')
     const visitors = { ...deps, destination: deps, sunset: config.RETIRED_FROM ?? config.SUNSET }
     const pasted = { ...CALL, methods: ['GET', 'POST'], explainsBytes: Math.min(deps.bodyLimitBytes, PASTED_BYTES) }
     all('/own/', pasted, async (c, body) => {

@@ -51,40 +51,40 @@ const inside = (path: string, ...places: readonly string[]) =>
 /** The outermost layer first. A file imports from its own folder and from inner layers. */
 const LAYERS: readonly string[] = [
   'src/main.ts',
-  'src/cli.ts',
-  'src/demo/',
-  'src/commands/',
-  'src/rehearsal/',
+  'src/operator/cli.ts',
+  'src/labs/demo/',
+  'src/operator/commands/',
+  'src/labs/rehearse/',
   'src/gateway.ts',
   'src/app.ts',
   'src/admin.ts',
-  'src/pages/',
+  'src/operator/pages/',
   // The assumptions of the gateway about the service, and how each is tried.
-  'src/certify/',
-  'src/events/',
+  'src/labs/certify/',
+  'src/state/events/',
   'src/calls/',
-  'src/bookings/',
-  'src/http/',
-  'src/xref/',
-  'src/callers/',
-  'src/service/',
-  'src/pruning/',
-  'src/observe/',
-  'src/config/',
-  'src/body/',
-  'src/migration/',
-  'src/store/',
+  'src/state/bookings/',
+  'src/edge/',
+  'src/operator/transfer/',
+  'src/edge/callers/',
+  'src/outside/service/',
+  'src/state/uses/',
+  'src/runtime/',
+  'src/language/config/',
+  'src/edge/body/',
+  'src/state/uses/',
+  'src/outside/store/',
   // The other files at the root of src: errors, exit codes.
   'src/',
-  'src/tools/',
+  'src/runtime/',
   'mappings/',
-  'src/mapping/',
+  'src/language/mapping/',
   // JSON and strings as they come from outside.
-  'src/text/',
+  'src/language/text/',
 ]
 
 /** Runs the gateway in front of the stand-in of the service, which is the rest of its folder. */
-const DEMO = 'src/demo/demo.ts'
+const DEMO = 'src/labs/demo/demo.ts'
 
 /** Returns the folder of a file, or the file itself if it is a layer. */
 function folderOf(path: string): string | undefined {
@@ -179,9 +179,9 @@ function cycles(sources: readonly Source[], counts: (found: Import) => boolean):
 const MAX_ROOT_FILES = 12
 const MAX_FOLDERS = 3
 
-const isMapping = (path: string) => inside(path, 'src/mapping/')
+const isMapping = (path: string) => inside(path, 'src/language/mapping/')
 const isDeclaration = (path: string) => inside(path, 'mappings/')
-const isSandbox = (path: string) => inside(path, 'src/demo/') && path !== DEMO
+const isSandbox = (path: string) => inside(path, 'src/labs/demo/') && path !== DEMO
 
 const rules: readonly Rule[] = [
   {
@@ -197,15 +197,15 @@ const rules: readonly Rule[] = [
           .filter(({ target }) => layerOf(target) !== -1 && layerOf(target) < layerOf(source.path))
           .map(({ target }) => importLine(source.path, target)),
       ),
-    broken: [{ path: 'src/http/nosy.ts', text: "import type { Call } from '../calls/legacy.ts'" }],
+    broken: [{ path: 'src/edge/nosy.ts', text: "import type { Call } from '../calls/legacy.ts'" }],
   },
   {
     name: 'the mapping engine imports nothing but itself, text and zod',
     breaches: mayNotImport(
       isMapping,
-      (target) => !isMapping(target) && !inside(target, 'src/text/') && target !== 'zod',
+      (target) => !isMapping(target) && !inside(target, 'src/language/text/') && target !== 'zod',
     ),
-    broken: [{ path: 'src/mapping/nosy.ts', text: "import { readFileSync } from 'node:fs'" }],
+    broken: [{ path: 'src/language/mapping/nosy.ts', text: "import { readFileSync } from 'node:fs'" }],
   },
   {
     name: 'the mapping engine does no I/O, reads no clock and uses no random numbers',
@@ -213,13 +213,14 @@ const rules: readonly Rule[] = [
       isMapping,
       /\bDate\b|\bperformance\b|Math\.random|\bcrypto\b|\bprocess\b|\bfetch\(|\bset(Timeout|Interval|Immediate)\b|\bawait\b/,
     ),
-    broken: [{ path: 'src/mapping/restless.ts', text: 'export const at = () => Date.now()' }],
+    broken: [{ path: 'src/language/mapping/restless.ts', text: 'export const at = () => Date.now()' }],
   },
   {
     name: 'declarations import nothing but the vocabulary, each other, text and zod',
     breaches: mayNotImport(
       isDeclaration,
-      (target) => !isMapping(target) && !isDeclaration(target) && !inside(target, 'src/text/') && target !== 'zod',
+      (target) =>
+        !isMapping(target) && !isDeclaration(target) && !inside(target, 'src/language/text/') && target !== 'zod',
     ),
     broken: [{ path: 'mappings/nosy.ts', text: "import { createXref } from '../src/xref/xref.ts'" }],
   },
@@ -233,17 +234,19 @@ const rules: readonly Rule[] = [
   {
     name: 'the stores import nothing of the gateway but tools, text and files at the root of src',
     breaches: mayNotImport(
-      (path) => inside(path, 'src/store/'),
+      (path) => inside(path, 'src/outside/store/'),
       (target) =>
         folderOf(target) !== undefined &&
-        !['src/store/', 'src/', 'src/tools/', 'src/text/'].includes(folderOf(target) ?? ''),
+        !['src/outside/store/', 'src/', 'src/runtime/', 'src/language/text/'].includes(folderOf(target) ?? ''),
     ),
-    broken: [{ path: 'src/store/nosy.ts', text: "import { vehicleTypes } from '../../mappings/vehicle-types.ts'" }],
+    broken: [
+      { path: 'src/outside/store/nosy.ts', text: "import { vehicleTypes } from '../../mappings/vehicle-types.ts'" },
+    ],
   },
   {
     name: 'the stand-in of the service imports nothing of the gateway',
     breaches: mayNotImport(isSandbox, (target) => inside(target, 'src/', 'mappings/') && !isSandbox(target)),
-    broken: [{ path: 'src/demo/nosy.ts', text: "import { GatewayError } from '../errors.ts'" }],
+    broken: [{ path: 'src/labs/demo/nosy.ts', text: "import { GatewayError } from '../errors.ts'" }],
   },
   {
     name: 'only the demo imports the stand-in of the service',
@@ -252,25 +255,25 @@ const rules: readonly Rule[] = [
   },
   {
     name: 'every error of the gateway has a message of the table',
-    breaches: mayNotContain((path) => path !== 'src/errors.ts', /new GatewayError\(/),
+    breaches: mayNotContain((path) => path !== 'src/language/errors.ts', /new GatewayError\(/),
     broken: [{ path: 'src/calls/free.ts', text: "export const free = new GatewayError('draining', 'Wait.')" }],
   },
   {
     name: 'of the commands, only serve and the demo load the gateway',
     breaches: mayNotImport(
-      (path) => inside(path, 'src/commands/') && path !== 'src/commands/serve.ts' && path !== DEMO,
+      (path) => inside(path, 'src/operator/commands/') && path !== 'src/operator/commands/serve.ts' && path !== DEMO,
       (target) => target === 'src/gateway.ts',
     ),
-    broken: [{ path: 'src/commands/heavy.ts', text: "import type { Gateway } from '../gateway.ts'" }],
+    broken: [{ path: 'src/operator/commands/heavy.ts', text: "import type { Gateway } from '../gateway.ts'" }],
   },
   {
     name: 'only the configuration and the commands read the environment',
     breaches: mayNotContain(
-      (path) => !inside(path, 'src/config/', 'src/commands/') && path !== DEMO,
+      (path) => !inside(path, 'src/language/config/', 'src/operator/commands/') && path !== DEMO,
       /process\.env|\bimport\.meta\.env/,
       {
-        'src/demo/sandbox.ts': 'the stand-in refuses to start in production',
-        'src/pages/snippets.ts': 'the programs that it writes read theirs',
+        'src/labs/demo/sandbox.ts': 'the stand-in refuses to start in production',
+        'src/operator/pages/snippets.ts': 'the programs that it writes read theirs',
       },
     ),
     broken: [{ path: 'src/whimsical.ts', text: "export const loud = process.env['LOUD'] === 'yes'" }],
@@ -278,7 +281,7 @@ const rules: readonly Rule[] = [
   {
     name: 'the service is called through undici, never through the global fetch, which costs six times as much',
     breaches: mayNotContain((path) => inside(path, 'src/'), /(?<![.\w])fetch\(|globalThis\.fetch/, {
-      'src/pages/snippets.ts': 'the programs that it writes are not the gateway',
+      'src/operator/pages/snippets.ts': 'the programs that it writes are not the gateway',
     }),
     broken: [{ path: 'src/slow.ts', text: "export const slow = () => fetch('https://service.example.com')" }],
   },
@@ -296,15 +299,15 @@ const rules: readonly Rule[] = [
     breaches: (sources) =>
       cycles(sources, () => true).filter((cycle) => new Set(cycle.split(' → ').map((path) => dirname(path))).size > 1),
     broken: [
-      { path: 'src/store/sqlite/row.ts', text: "import type { Table } from '../table.ts'" },
-      { path: 'src/store/table.ts', text: "import type { Row } from './sqlite/row.ts'" },
+      { path: 'src/outside/store/sqlite/row.ts', text: "import type { Table } from '../table.ts'" },
+      { path: 'src/outside/store/table.ts', text: "import type { Row } from './sqlite/row.ts'" },
     ],
   },
   {
     name: 'folders are at most three deep',
     breaches: (sources) =>
       sources.map(({ path }) => path).filter((path) => dirname(path).split('/').length > MAX_FOLDERS),
-    broken: [{ path: 'src/pages/parts/small/button.ts', text: '' }],
+    broken: [{ path: 'src/operator/pages/parts/small/button.ts', text: '' }],
   },
   {
     name: `the root of src holds at most ${MAX_ROOT_FILES} files`,

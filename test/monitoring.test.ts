@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { errorTable } from '../src/errors.ts'
+import { errorTable } from '../src/language/errors.ts'
 import { ROOT } from './command.ts'
 import { DASHBOARD, expressionsOf, MONITORING, scrapeOfBusy } from './monitoring.ts'
 

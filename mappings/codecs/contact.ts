@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { codec, type Remark } from '../../src/mapping/codec.ts'
-import { lettersAndDigits, lossy } from '../../src/mapping/keeps.ts'
-import { isShortened } from '../../src/text/service-text.ts'
+import { codec, type Remark } from '../../src/language/mapping/codec.ts'
+import { lettersAndDigits, lossy } from '../../src/language/mapping/keeps.ts'
+import { isShortened } from '../../src/language/text/service-text.ts'
 import { phoneSense, readPhone, remarkOnPhone } from './phone.ts'
 
 const SEPARATOR = '~'

@@ -1,5 +1,5 @@
-import { codec } from '../../src/mapping/codec.ts'
-import { canonical, lettersAndDigits } from '../../src/mapping/keeps.ts'
+import { codec } from '../../src/language/mapping/codec.ts'
+import { canonical, lettersAndDigits } from '../../src/language/mapping/keeps.ts'
 import { knownStates, stateCodes } from '../us-states.ts'
 import { leftOutIfNotKnown, type Scalar, scalar } from './text.ts'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { codec, type LeaveOut } from '../../src/mapping/codec.ts'
-import { exact } from '../../src/mapping/keeps.ts'
-import { isNotKnown } from '../../src/text/service-text.ts'
+import { codec, type LeaveOut } from '../../src/language/mapping/codec.ts'
+import { exact } from '../../src/language/mapping/keeps.ts'
+import { isNotKnown } from '../../src/language/text/service-text.ts'
 
 /** A plain value of the service: a number or boolean in place of documented text is no error. */
 export const scalar = z.union([z.string(), z.number(), z.boolean()])

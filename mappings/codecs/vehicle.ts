@@ -1,5 +1,5 @@
-import { codec } from '../../src/mapping/codec.ts'
-import { canonical } from '../../src/mapping/keeps.ts'
+import { codec } from '../../src/language/mapping/codec.ts'
+import { canonical } from '../../src/language/mapping/keeps.ts'
 import { leftOutIfNotKnown, type Scalar, scalar, withoutFraction } from './text.ts'
 
 /** The year of the first car. */

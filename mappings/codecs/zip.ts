@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { codec, type Remark } from '../../src/mapping/codec.ts'
-import { canonical, lettersAndDigits, lossy } from '../../src/mapping/keeps.ts'
+import { codec, type Remark } from '../../src/language/mapping/codec.ts'
+import { canonical, lettersAndDigits, lossy } from '../../src/language/mapping/keeps.ts'
 import { leftOutIfNotKnown, withoutFraction } from './text.ts'
 
 const ZIP_DIGITS = 5

@@ -1,12 +1,12 @@
-import type { Answer } from '../answer.ts'
-import { gatewayError } from '../errors.ts'
-import { parsePlace, valueAt } from '../mapping/paths.ts'
-import type { UpstreamReply } from '../service/exchange.ts'
-import { scalarText } from '../text/json.ts'
-import { headerText } from '../text/service-text.ts'
+import type { Answer } from '../language/answer.ts'
+import { gatewayError } from '../language/errors.ts'
+import { parsePlace, valueAt } from '../language/mapping/paths.ts'
+import { scalarText } from '../language/text/json.ts'
+import { headerText } from '../language/text/service-text.ts'
+import type { UpstreamReply } from '../outside/service/exchange.ts'
+import { idAt } from '../outside/service/proofs.ts'
 import type { Plan } from './plan.ts'
 import type { Version1 } from './read-request.ts'
-import { idAt } from './verify.ts'
 
 /** A version-1 answer. */
 export interface Version1Answer extends Answer {

@@ -1,15 +1,15 @@
-import { gatewayError, untranslatable } from '../errors.ts'
-import { ASSUMED_FACT } from '../mapping/row.ts'
-import { isSuccess } from '../service/exchange.ts'
-import { replyToChange } from '../service/failures.ts'
-import type { QuoteChange } from '../store/store.ts'
+import { gatewayError, untranslatable } from '../language/errors.ts'
+import { ASSUMED_FACT } from '../language/mapping/row.ts'
+import { isSuccess } from '../outside/service/exchange.ts'
+import { replyToChange } from '../outside/service/failures.ts'
+import { changeOf, idAt, newQuote } from '../outside/service/proofs.ts'
+import type { QuoteChange } from '../outside/store/store.ts'
 import { answerOf, type Version1Answer } from './legacy-answer.ts'
 import { type Plan, planCall } from './plan.ts'
 import { namesIn } from './read-request.ts'
 import type { AskingCall, AskingRooms } from './rooms.ts'
 import { refusalOf, sendNew } from './send.ts'
 import { ignoredSentence, NO_SUBJECT, quoteNamedBy, referenceOf } from './subject.ts'
-import { changeOf, idAt, newQuote } from './verify.ts'
 
 /** Prices a trip, or changes a quote and prices it again. The quote is remembered before its number is answered. */
 export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Version1Answer> {

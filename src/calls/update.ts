@@ -1,16 +1,24 @@
-import type { Answer } from '../answer.ts'
-import { asksForNothing, gatewayError, oneLine, untranslatable } from '../errors.ts'
-import type { CompiledAction } from '../mapping/compile.ts'
-import type { Problem } from '../mapping/fields.ts'
-import type { Changes } from '../mapping/overlay.ts'
-import type { Draft } from '../mapping/paths.ts'
-import type { Settings } from '../mapping/row.ts'
-import { valuesOf } from '../names/names.ts'
-import { chooseVehicle, type VehicleChoice } from '../names/resolve.ts'
-import { isSuccess, type UpstreamReply } from '../service/exchange.ts'
-import { refusal, replyToChange } from '../service/failures.ts'
-import { type Sending, shipmentRead } from '../service/service.ts'
-import { thingKey } from '../text/service-text.ts'
+import type { Answer } from '../language/answer.ts'
+import { asksForNothing, gatewayError, oneLine, untranslatable } from '../language/errors.ts'
+import type { CompiledAction } from '../language/mapping/compile.ts'
+import type { Problem } from '../language/mapping/fields.ts'
+import type { Changes } from '../language/mapping/overlay.ts'
+import type { Draft } from '../language/mapping/paths.ts'
+import type { Settings } from '../language/mapping/row.ts'
+import { thingKey } from '../language/text/service-text.ts'
+import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
+import { refusal, replyToChange } from '../outside/service/failures.ts'
+import {
+  changeOf,
+  doubtful,
+  NOT_FOUND,
+  requireWhole,
+  type Shipment,
+  shipmentWithId,
+} from '../outside/service/proofs.ts'
+import { type Sending, shipmentRead } from '../outside/service/service.ts'
+import { valuesOf } from '../state/names/names.ts'
+import { chooseVehicle, type VehicleChoice } from '../state/names/resolve.ts'
 import { answerOf } from './legacy-answer.ts'
 import { changingFields, notUnderstood, planCall } from './plan.ts'
 import type { CallInHand, CallRooms } from './rooms.ts'
@@ -26,7 +34,6 @@ import {
   shipmentNamedBy,
   vinError,
 } from './subject.ts'
-import { changeOf, doubtful, NOT_FOUND, requireWhole, type Shipment, shipmentWithId } from './verify.ts'
 
 /** Changes a shipment: reads it, lays the sent fields over it, and sends the whole. */
 export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer> {

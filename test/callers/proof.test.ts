@@ -2,7 +2,7 @@
 
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { NO_SHIPMENT } from '../../src/service/account.ts'
+import { NO_SHIPMENT } from '../../src/outside/service/account.ts'
 import { basic, CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import type { Fault } from '../stand-in/stand-in.ts'

@@ -46,7 +46,11 @@ describe('the explanation', () => {
       transport_type: 'open',
     }
     const text = { rule: 'text', keeps: 'exact', origin: 'caller' }
-    const zipcode = { rule: 'zipcode', keeps: 'lossy: the extension of a ZIP+4, and words around the ZIP', origin: 'caller' }
+    const zipcode = {
+      rule: 'zipcode',
+      keeps: 'lossy: the extension of a ZIP+4, and words around the ZIP',
+      origin: 'caller',
+    }
     expect(json).toEqual({
       action: 'shipment.create',
       ok: true,

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { openSqliteStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { book, expectBooked, REFERENCE } from '../bookings/desk.ts'
 import { transload } from '../callers/commands.ts'
 import { as, folder, known, openEdge, tenant, writeTenants } from '../callers/edge.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { leaves } from '../../src/mapping/paths.ts'
+import { leaves } from '../../src/language/mapping/paths.ts'
 import { get, OWN, post, startGateway } from '../gateway.ts'
 
 /*

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openStore } from '../../src/store/open.ts'
+import { openStore } from '../../src/outside/store/open.ts'
 import { book, expectBooked, expectUnknown, ON_CREATION } from '../bookings/desk.ts'
 import { transload } from '../callers/commands.ts'
 import { atService, folder, tenant, writeTenants } from '../callers/edge.ts'

@@ -1,8 +1,8 @@
 /** Promise: a server of PostgreSQL that takes no writes is left (contract, section 11). */
 
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
-import type { Store } from '../../src/store/store.ts'
+import { openPostgresStore } from '../../src/outside/store/postgres/postgres.ts'
+import type { Store } from '../../src/outside/store/store.ts'
 import { named, newClaim } from '../store/samples.ts'
 import { listen } from '../store/states.ts'
 import { startMovingAddress } from './moving-address.ts'

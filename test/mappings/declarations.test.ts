@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { tables } from '../../mappings/index.ts'
 import { eventStatuses, shipmentEvent } from '../../mappings/shipment-event.ts'
 import { knownStates, stateCodes } from '../../mappings/us-states.ts'
-import { loadMappings } from '../../src/config/mappings.ts'
+import { loadMappings } from '../../src/language/config/mappings.ts'
 
 /** Writes data of declarations as indented JSON; a codec is its name, and what only code says is left out. */
 const written = (value: unknown): string =>

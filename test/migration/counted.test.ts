@@ -4,8 +4,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { loadMappings } from '../../src/config/mappings.ts'
-import { sortFields } from '../../src/mapping/fields.ts'
+import { loadMappings } from '../../src/language/config/mappings.ts'
+import { sortFields } from '../../src/language/mapping/fields.ts'
+import { DAY_MS, type NameKind } from '../../src/outside/store/scoreboard.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import {
   type CountedCall,
   createCounts,
@@ -15,10 +18,7 @@ import {
   startRecorder,
   storableName,
   storableTenant,
-} from '../../src/migration/counts.ts'
-import { DAY_MS, type NameKind } from '../../src/store/scoreboard.ts'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
-import { type Store, StoreDown } from '../../src/store/store.ts'
+} from '../../src/state/uses/counts.ts'
 import { basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { size } from '../size.ts'
 

@@ -1,7 +1,7 @@
 /** Promise: the verdict says when version 1 can be switched off, and why not yet (contract, section 1). */
 
 import { describe, expect, test } from 'vitest'
-import { loadMappings } from '../../src/config/mappings.ts'
+import { loadMappings } from '../../src/language/config/mappings.ts'
 import {
   createEquivalents,
   type DayUse,
@@ -9,9 +9,9 @@ import {
   readReport,
   verdictOf,
   weeklyShares,
-} from '../../src/migration/report.ts'
-import { DAY_MS, type Use } from '../../src/store/scoreboard.ts'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
+} from '../../src/operator/reports/report.ts'
+import { DAY_MS, type Use } from '../../src/outside/store/scoreboard.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 
 const catalog = await loadMappings()
 

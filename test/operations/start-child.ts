@@ -1,10 +1,10 @@
 /** Opens a gateway whose tenants file is gone since it was checked, and closes its store; nothing is left to keep the process alive. */
 
-import { readConfig } from '../../src/config/config.ts'
-import { loadMappings } from '../../src/config/mappings.ts'
 import { openGateway } from '../../src/gateway.ts'
-import { createLog } from '../../src/observe/log.ts'
-import { openStore } from '../../src/store/open.ts'
+import { readConfig } from '../../src/language/config/config.ts'
+import { loadMappings } from '../../src/language/config/mappings.ts'
+import { openStore } from '../../src/outside/store/open.ts'
+import { createLog } from '../../src/runtime/log.ts'
 
 const store = await openStore('memory:')
 const config = readConfig({

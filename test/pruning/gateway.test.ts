@@ -2,8 +2,8 @@
 
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
-import { StoreDown } from '../../src/store/store.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import { StoreDown } from '../../src/outside/store/store.ts'
 import { CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { quote } from '../xref/program.ts'
 

@@ -3,9 +3,9 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { backupStore, inspectSqlite } from '../../src/store/sqlite/backup.ts'
-import { restoreStore } from '../../src/store/sqlite/restore.ts'
-import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { backupStore, inspectSqlite } from '../../src/outside/store/sqlite/backup.ts'
+import { restoreStore } from '../../src/outside/store/sqlite/restore.ts'
+import { openSqliteStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { newFolder, output, run } from '../command.ts'
 import { named, quote, scanned } from './samples.ts'
 

@@ -11,7 +11,7 @@ import {
   type NewClaim,
   type Store,
   StoreDown,
-} from '../../src/store/store.ts'
+} from '../../src/outside/store/store.ts'
 import { runs } from '../size.ts'
 import type { Place } from './places.ts'
 import { named, newClaim, newName, quote, SAMPLE_TIME, scanned, shipment } from './samples.ts'

@@ -1,4 +1,4 @@
-import { openStore } from '../../src/store/open.ts'
+import { openStore } from '../../src/outside/store/open.ts'
 import { named, newClaim, quote } from './samples.ts'
 
 /** A process that writes as fast as it can, and reports each write when it is durable. */

@@ -1,8 +1,8 @@
 /** Promise: a gateway and its PostgreSQL agree on the time, and wait for each other in no circle (contract, section 7). */
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
-import { StoreDown } from '../../src/store/store.ts'
+import { openPostgresStore } from '../../src/outside/store/postgres/postgres.ts'
+import { StoreDown } from '../../src/outside/store/store.ts'
 import { openGateways } from './meetings.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 import { named, newClaim, quote } from './samples.ts'

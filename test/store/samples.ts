@@ -1,4 +1,12 @@
-import type { Name, NewClaim, NewName, Quote, ScannedName, Store, StoredShipment } from '../../src/store/store.ts'
+import type {
+  Name,
+  NewClaim,
+  NewName,
+  Quote,
+  ScannedName,
+  Store,
+  StoredShipment,
+} from '../../src/outside/store/store.ts'
 
 /** The time of the samples, in milliseconds since 1970. */
 export const SAMPLE_TIME = 1_000

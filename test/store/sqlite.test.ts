@@ -7,12 +7,12 @@ import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { placeOf } from '../../src/store/claim.ts'
-import { MAX_WAL_PAGES } from '../../src/store/sqlite/connection.ts'
-import { inSqlite } from '../../src/store/sqlite/session.ts'
-import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
-import type { Store } from '../../src/store/store.ts'
-import { READS } from '../../src/store/verbs.ts'
+import { placeOf } from '../../src/outside/store/claim.ts'
+import { MAX_WAL_PAGES } from '../../src/outside/store/sqlite/connection.ts'
+import { inSqlite } from '../../src/outside/store/sqlite/session.ts'
+import { openSqliteStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import type { Store } from '../../src/outside/store/store.ts'
+import { READS } from '../../src/outside/store/verbs.ts'
 import { newFolder } from '../command.ts'
 import { size } from '../size.ts'
 import { named, newClaim, quote, scanned } from './samples.ts'
@@ -111,7 +111,9 @@ test('no read of a call looks at a whole table, or at all rows of a tenant', asy
       const { text, values } = step.value
       const plan = db.prepare(`EXPLAIN QUERY PLAN ${inSqlite(text)}`).all(...values)
       for (const { detail } of plan)
-        expect(detail, text).not.toMatch(/^SCAN (names|quotes|shipments|claims|old_trails|events)\b|(?<!claims_open )\(tenant=\?\)$/)
+        expect(detail, text).not.toMatch(
+          /^SCAN (names|quotes|shipments|claims|old_trails|events)\b|(?<!claims_open )\(tenant=\?\)$/,
+        )
     }
   }
 })

@@ -1,7 +1,7 @@
 /** Promise: a slip is told with what was probably meant (contract, section 9). */
 
 import { expect, test } from 'vitest'
-import { nearest, suggestion } from '../../src/text/nearest.ts'
+import { nearest, suggestion } from '../../src/language/text/nearest.ts'
 
 const COMMANDS = ['serve', 'check', 'bookings', 'xref', 'store']
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { openStore } from '../../../src/store/open.ts'
-import type { Link } from '../../../src/store/store.ts'
+import { openStore } from '../../../src/outside/store/open.ts'
+import type { Link } from '../../../src/outside/store/store.ts'
 import { bookBeforehand } from '../booked.ts'
 import { type Names, nameAt, quote, read, TENANT } from '../calls.ts'
 import { gateway, startGateway, startStub } from '../contenders.ts'
