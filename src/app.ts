@@ -8,7 +8,6 @@ import type { BrowserChecks } from './edge/callers/browsers.ts'
 import { commonDeprecation } from './edge/callers/caller.ts'
 import { type CallsDeps, createCalls, type Demands, type Env, endOfTurn, type Work } from './edge/middleware.ts'
 import { type Router, WEBHOOK_ROUTE } from './edge/routing.ts'
-import type { CallRecorder } from './labs/recorder/record.ts'
 import type { Answer } from './language/answer.ts'
 import type { Config } from './language/config/config.ts'
 import { gatewayError } from './language/errors.ts'
@@ -16,6 +15,7 @@ import { alive, readiness, STYLE_PATH, style, welcome } from './operator/pages/f
 import { SCRIPT_PATH, wantsHtml } from './operator/pages/layout.ts'
 import { openApiAnswer } from './operator/pages/open-api.ts'
 import { type Call, recordError } from './runtime/call.ts'
+import type { CallRecorder } from './runtime/record.ts'
 import type { ReceiveEvent } from './state/events/receive.ts'
 
 /** The most that a visitor may paste; a browser writes JSON in twice its length. */

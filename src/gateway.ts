@@ -7,7 +7,6 @@ import { openCredentials } from './edge/callers/open.ts'
 import { createProve } from './edge/callers/prove.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts, openListeners } from './edge/listener.ts'
 import { createRouter } from './edge/routing.ts'
-import { openRecorder } from './labs/recorder/record.ts'
 import type { Config } from './language/config/config.ts'
 import { translationSettings } from './language/config/translation-settings.ts'
 import { programVersion } from './language/config/version.ts'
@@ -17,19 +16,20 @@ import { clientIdOf } from './outside/service/credential.ts'
 import { createService } from './outside/service/service.ts'
 import { openUpstream } from './outside/service/upstream.ts'
 import { newInstance } from './outside/store/instance.ts'
+import { observeStore } from './outside/store/observed.ts'
 import type { Store } from './outside/store/store.ts'
 import { observeDrift } from './runtime/drift.ts'
-import { createEndOfCall, openUseCounts } from './runtime/end-of-call.ts'
 import type { Logger } from './runtime/log.ts'
 import { createMeters } from './runtime/metrics.ts'
+import { openRecorder } from './runtime/record.ts'
 import { createReloads } from './runtime/reloads.ts'
 import { openSignals } from './runtime/signals.ts'
-import { observeStore } from './runtime/store.ts'
 import { openTracing } from './runtime/tracing.ts'
-import { openBookings } from './state/bookings/bookings.ts'
+import { openBookings, pendingBookings } from './state/bookings/bookings.ts'
 import type { DeliveryOptions } from './state/events/delivery.ts'
 import { openServiceEvents } from './state/events/events.ts'
 import { openNames } from './state/names/names.ts'
+import { createEndOfCall, openUseCounts } from './state/uses/end-of-call.ts'
 import { openPruning } from './state/uses/pruning.ts'
 
 /** The dependencies and options of a gateway, besides its configuration. */
@@ -145,10 +145,16 @@ async function open(
     usage: shares.total,
     upstream: upstream.stats,
     circuits: service.circuits,
-    store: unobserved,
     brownouts,
     meters,
-    more: [pending, ...pruning.metrics, ...events.metrics, drift.metric, ...reloads.metrics],
+    more: [
+      pending,
+      pendingBookings(unobserved),
+      ...pruning.metrics,
+      ...events.metrics,
+      drift.metric,
+      ...reloads.metrics,
+    ],
     now: store.now,
     log,
   })

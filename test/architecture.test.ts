@@ -84,7 +84,7 @@ const LAYERS: readonly string[] = [
 ]
 
 /** Runs the gateway in front of the stand-in of the service, which is the rest of its folder. */
-const DEMO = 'src/labs/demo/demo.ts'
+const DEMO = 'src/operator/commands/demo.ts'
 
 /** Returns the folder of a file, or the file itself if it is a layer. */
 function folderOf(path: string): string | undefined {

@@ -1,10 +1,17 @@
 import type { IncomingMessage } from 'node:http'
 import { freePart, readBytes } from '../edge/body/bytes.ts'
-import { type FlatBody, readBody, readJsonValue, readQuery } from '../edge/body/read.ts'
+import { readBody, readJsonValue, readQuery } from '../edge/body/read.ts'
 import { type GatewayError, gatewayError } from '../language/errors.ts'
 import type { Catalog, Endpoint } from '../language/mapping/catalog.ts'
 import type { CompiledAction } from '../language/mapping/compile.ts'
-import { type Entry, type FieldIndex, type Fields, looseName, sortFields } from '../language/mapping/fields.ts'
+import {
+  type Entry,
+  type FieldIndex,
+  type Fields,
+  type FlatBody,
+  looseName,
+  sortFields,
+} from '../language/mapping/fields.ts'
 import type { Call } from '../runtime/call.ts'
 import type { SentName } from '../state/names/resolve.ts'
 

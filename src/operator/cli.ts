@@ -421,7 +421,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   demo: {
     about: 'Runs the gateway in front of a stand-in of the service, to try it out.',
     examples: ['PORT=8081 transload demo'],
-    load: async () => (await import('../labs/demo/demo.ts')).demo,
+    load: async () => (await import('./commands/demo.ts')).demo,
   },
 }
 

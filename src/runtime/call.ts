@@ -1,13 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import type { BodyMemory } from '../edge/body/bytes.ts'
-import type { Recording } from '../labs/recorder/record.ts'
 import type { Answer } from '../language/answer.ts'
 import type { Config } from '../language/config/config.ts'
 import type { GatewayError } from '../language/errors.ts'
 import type { CompiledAction } from '../language/mapping/compile.ts'
 import type { Fields } from '../language/mapping/fields.ts'
 import type { Note } from '../language/mapping/request.ts'
+import type { Recording } from './record.ts'
 
 /** The resources that a request holds; `callers/limits.ts` limits them. */
 export interface Share extends BodyMemory {
@@ -222,3 +221,15 @@ export const runCall: typeof calls.run = calls.run.bind(calls)
 
 /** Returns the call that the running code works for; undefined for work of the gateway itself. */
 export const currentCall: typeof calls.getStore = calls.getStore.bind(calls)
+
+/** The memory of one request's body, reserved from the shared limit. */
+export interface BodyMemory {
+  /** Throws if there is no room for this many bytes now. */
+  readonly expectBody: (bytes: number) => void
+  /** Reserves more bytes; throws if there is no room. */
+  readonly takeBody: (bytes: number) => void
+  readonly returnBody: (bytes: number) => void
+}
+
+/** Tells what is known of a call that was answered, once: its line, its metrics, the use that it was, and its span. */
+export type EndCall = (call: Call, incoming: IncomingMessage, status: number) => void

@@ -1,5 +1,4 @@
 import type { Metric, MetricObjectWithValues, MetricValue, Registry } from 'prom-client'
-import type { ClaimState, Claims, Store } from '../outside/store/store.ts'
 
 /*
  * The metrics of one gateway. prom-client writes them at a scrape; what is counted is counted here, because its own counters
@@ -259,12 +258,11 @@ export interface GaugeSources {
   readonly upstream: () => { readonly connections: number; readonly running: number; readonly queued: number }
   /** Each address of the service that was called, and if its circuit is open. */
   readonly circuits: () => readonly (readonly [address: string, isOpen: boolean])[]
-  readonly store: Pick<Store, 'listClaims'>
 }
 
 /** Makes the gauges of a gateway. */
 export function createGauges(sources: GaugeSources): readonly (Gauge | CountedMetric)[] {
-  const { version, usage, upstream, circuits, store } = sources
+  const { version, usage, upstream, circuits } = sources
   return [
     labelledGauge('transload_build_info', 'The version of the gateway and of Node.', () => [
       { labels: { version, node: process.versions.node }, value: 1 },
@@ -278,26 +276,7 @@ export function createGauges(sources: GaugeSources): readonly (Gauge | CountedMe
     labelledGauge('transload_circuit_open', 'Whether the service fails and calls are refused.', () =>
       circuits().map(([service, isOpen]) => ({ labels: { service }, value: isOpen ? 1 : 0 })),
     ),
-    labelledGauge('transload_bookings', 'Bookings under way and of unknown outcome.', () => countClaims(store)),
   ]
-}
-
-const PENDING: readonly ClaimState[] = ['sending', 'unknown']
-/** A gauge that reads more claims would hold up the event loop. */
-const MOST_CLAIMS = 1_000
-
-/** Counts the bookings of each pending state; none while the store is down. */
-async function countClaims({ listClaims }: Pick<Claims, 'listClaims'>) {
-  try {
-    return await Promise.all(
-      PENDING.map(async (state) => ({
-        labels: { state },
-        value: (await listClaims({ state, limit: MOST_CLAIMS })).length,
-      })),
-    )
-  } catch {
-    return []
-  }
 }
 
 const EVERY_MS = 100

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { expect, onTestFinished, vi } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { loadMappings } from '../../src/language/config/mappings.ts'
+import { loadMappings } from '../../mappings/load.ts'
 import type { Claim, Store } from '../../src/outside/store/store.ts'
 import { settle } from '../../src/state/bookings/settlement.ts'
 import { newFolder } from '../command.ts'

@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { loadMappings } from '../../src/language/config/mappings.ts'
+import { loadMappings } from '../../mappings/load.ts'
 import { markdownOf } from '../../src/operator/commands/migration.ts'
 import { readReport } from '../../src/operator/reports/report.ts'
 import { openStore } from '../../src/outside/store/open.ts'

@@ -1,5 +1,5 @@
 import { openGateway } from '../../src/gateway.ts'
-import { loadConfig } from '../../src/language/config/load.ts'
+import { loadConfig } from '../../src/operator/commands/load.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { createLog } from '../../src/runtime/log.ts'
 

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import { loadMappings } from '../../src/language/config/mappings.ts'
+import { loadMappings } from '../../mappings/load.ts'
 import type { Catalog } from '../../src/language/mapping/catalog.ts'
 import { compileNetworks } from '../../src/language/networks.ts'
 import type { NewEvent, StoredEvent } from '../../src/outside/store/events.ts'

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { loadMappings } from '../../mappings/load.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { loadMappings } from '../../src/language/config/mappings.ts'
 import { type Codec, codec } from '../../src/language/mapping/codec.ts'
 import {
   callerNumber,

@@ -2,10 +2,10 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { loadMappings } from '../../mappings/load.ts'
 import { knownStates } from '../../mappings/us-states.ts'
 import { version1 } from '../../src/calls/read-request.ts'
 import { readConfig } from '../../src/language/config/config.ts'
-import { loadMappings } from '../../src/language/config/mappings.ts'
 import { translationSettings } from '../../src/language/config/translation-settings.ts'
 import type { CompiledAction } from '../../src/language/mapping/compile.ts'
 import { explainReplyTranslation, explainRequestTranslation } from '../../src/language/mapping/explain.ts'

@@ -1,7 +1,7 @@
 /** Promise: the verdict says when version 1 can be switched off, and why not yet (contract, section 1). */
 
 import { describe, expect, test } from 'vitest'
-import { loadMappings } from '../../src/language/config/mappings.ts'
+import { loadMappings } from '../../mappings/load.ts'
 import {
   createEquivalents,
   type DayUse,

@@ -1,8 +1,8 @@
 /** Opens a gateway whose tenants file is gone since it was checked, and closes its store; nothing is left to keep the process alive. */
 
+import { loadMappings } from '../../mappings/load.ts'
 import { openGateway } from '../../src/gateway.ts'
 import { readConfig } from '../../src/language/config/config.ts'
-import { loadMappings } from '../../src/language/config/mappings.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { createLog } from '../../src/runtime/log.ts'
 

@@ -2,6 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
 import { type GatewayError, gatewayError } from '../../language/errors.ts'
+import { hasZlibHeader } from '../../language/text/decode.ts'
+import type { BodyMemory } from '../../runtime/call.ts'
 
 type Unpack = (bytes: Buffer, limits: ZlibOptions) => Promise<Buffer>
 
@@ -21,15 +23,6 @@ const UNPACKERS = new Map<string, Unpack | undefined>([
 ])
 /** Names of no compression, which some senders put there: a charset, or an encoding of mail. The old host ignored them. */
 const NO_COMPRESSION = /^(?:none|plain|binary|[78]bit|us-ascii|(?:utf|iso|windows)-?[\d-]+)$/
-
-/** The memory of one request's body, reserved from the shared limit. */
-export interface BodyMemory {
-  /** Throws if there is no room for this many bytes now. */
-  readonly expectBody: (bytes: number) => void
-  /** Reserves more bytes; throws if there is no room. */
-  readonly takeBody: (bytes: number) => void
-  readonly returnBody: (bytes: number) => void
-}
 
 /**
  * Reads the whole body of a request and inflates it, up to `limitBytes`. It leaves the socket to the server, and the
@@ -127,16 +120,6 @@ async function received(
 }
 
 const EMPTY = Buffer.alloc(0)
-
-const ZLIB_METHOD_DEFLATE = 0x0800
-const ZLIB_CHECK_DIVISOR = 31
-
-/** Returns true for a zlib header (RFC 1950, 2.2): method in the low four bits of the first byte, both bytes a multiple of 31. */
-export function hasZlibHeader(bytes: Buffer): boolean {
-  if (bytes.length < 2) return false
-  const header = bytes.readUInt16BE()
-  return (header & 0x0f00) === ZLIB_METHOD_DEFLATE && header % ZLIB_CHECK_DIVISOR === 0
-}
 
 function tooLarge(limitBytes: number): GatewayError {
   return gatewayError('body-too-large', { bytes: limitBytes })

@@ -1,7 +1,8 @@
 import { type GatewayError, gatewayError } from '../../language/errors.ts'
+import type { FlatBody } from '../../language/mapping/fields.ts'
 import { type Entry, type FieldValue, IS_FILE, NOT_FLAT } from '../../language/mapping/fields.ts'
+import { type Decode, decoderFor, decodeUnlabeled, openText } from '../../language/text/decode.ts'
 import { JsonError, parseJson, scalarText } from '../../language/text/json.ts'
-import { type Decode, decoderFor, decodeUnlabeled, openText } from './text.ts'
 
 /** Reads the fields of a legacy body; the body decides its format, not its `Content-Type`. */
 export function readBody(body: Buffer, contentType: string | undefined): FlatBody {
@@ -40,14 +41,6 @@ export function readQuery(rawQuery: string): FlatBody {
   // The form reader expects a character for each byte. A request line is ASCII; other queries may have any characters.
   const bytes = WIDE_CHARACTER.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text
   return { entries: readFormFields(bytes, decodeUnlabeled), format: 'form', text }
-}
-
-/** The fields of a body as they were sent. */
-export interface FlatBody {
-  readonly entries: readonly Entry[]
-  readonly format: 'json' | 'form'
-  /** The whole decoded body, without byte order mark and surrounding blanks. */
-  readonly text: string
 }
 
 /** The most fields that a body may have. */

@@ -1,10 +1,10 @@
 import { ConfigErrors } from '../../language/config/errors.ts'
 import { readTenants, secretFilesOf, type Tenant } from '../../language/config/tenants-file.ts'
 import { watchFiles } from '../../language/config/watch-files.ts'
+import type { Deprecation } from '../../language/deprecation.ts'
 import { basicOf } from '../../outside/service/credential.ts'
 import type { Logger } from '../../runtime/log.ts'
 import type { Reloads } from '../../runtime/reloads.ts'
-import type { Deprecation } from '../../state/uses/deprecation.ts'
 import {
   accountAt,
   type Caller,

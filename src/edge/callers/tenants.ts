@@ -3,13 +3,13 @@ import type { IncomingMessage } from 'node:http'
 import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
 import { FAST_HASH, MADE_SECRET, parseSecretHash, type Tenant } from '../../language/config/tenants-file.ts'
+import { type Deprecation, deprecationOf } from '../../language/deprecation.ts'
 import { gatewayError } from '../../language/errors.ts'
 import type { Settings } from '../../language/mapping/row.ts'
 import { compileNetworks, type Networks } from '../../language/networks.ts'
 import { type BasicPair, basicOf, basicPair } from '../../outside/service/credential.ts'
 import type { Share } from '../../runtime/call.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
-import { type Deprecation, deprecationOf } from '../../state/uses/deprecation.ts'
 import {
   accountAt,
   type Caller,

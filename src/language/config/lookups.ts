@@ -1,12 +1,13 @@
 import { z } from 'zod'
-import { vehicleTypes } from '../../../mappings/vehicle-types.ts'
 import { issueText, readJsonFile } from './json-file.ts'
 
 const texts = z.record(z.string(), z.string('must be text'), 'must be an object').default({})
 
+/** The vehicle types of version 2. */
+export const VEHICLE_TYPES = ['car', 'suv', 'van', 'truck', 'truck_ext', 'work_van', 'service_body'] as const
+
 /** A phrase that means another type would send requests that the service refuses. */
-const types = [...new Set(Object.values(vehicleTypes))]
-const vehicleType = z.enum(types, `is no vehicle type of version 2; the types are ${types.join(', ')}`)
+const vehicleType = z.enum(VEHICLE_TYPES, `is no vehicle type of version 2; the types are ${VEHICLE_TYPES.join(', ')}`)
 
 const lookups = z.strictObject({
   vehicle_types: z.record(z.string(), vehicleType, 'must be an object').default({}),

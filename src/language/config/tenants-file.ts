@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-import type { SigningKey } from '../../state/events/webhook-signature.ts'
 import { isNetwork } from '../networks.ts'
+import type { SigningKey } from '../webhook-signature.ts'
 import { ConfigErrors } from './errors.ts'
 import { codeOf, issueText, type JsonContent, readJsonFile } from './json-file.ts'
 import {

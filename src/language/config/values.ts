@@ -1,18 +1,11 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { isIP, isIPv6 } from 'node:net'
 import { z } from 'zod'
-import { pathOf } from '../../outside/store/open.ts'
-import { readAddress } from '../../outside/store/postgres/address.ts'
-import { AddressError } from '../../outside/store/postgres/errors.ts'
-import { type SigningKey, signingKey } from '../../state/events/webhook-signature.ts'
-import {
-  type BrownoutWindow,
-  DEPRECATED_AT,
-  ladderFrom,
-  parseLocalTime,
-  windowFrom,
-} from '../../state/uses/deprecation.ts'
+import { type BrownoutWindow, DEPRECATED_AT, ladderFrom, parseLocalTime, windowFrom } from '../deprecation.ts'
 import { isNetwork } from '../networks.ts'
+import { type SigningKey, signingKey } from '../webhook-signature.ts'
+import { readAddress } from './postgres-address.ts'
+import { AddressError, pathOf } from './store-address.ts'
 
 /*
  * The types of values in the environment and in the tenants file. No error repeats its value unless it says so, because

@@ -124,3 +124,11 @@ export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields
 export function isText(value: string): boolean {
   return !value.includes('\0') && value.isWellFormed()
 }
+
+/** The fields of a body as they were sent. */
+export interface FlatBody {
+  readonly entries: readonly Entry[]
+  readonly format: 'json' | 'form'
+  /** The whole decoded body, without byte order mark and surrounding blanks. */
+  readonly text: string
+}

@@ -1,6 +1,6 @@
+import { loadMappings } from '../../../mappings/load.ts'
 import { tenantSettings } from '../../edge/callers/tenants.ts'
 import type { Config } from '../../language/config/config.ts'
-import { loadMappings } from '../../language/config/mappings.ts'
 import { readTenants } from '../../language/config/tenants-file.ts'
 import { translationSettings } from '../../language/config/translation-settings.ts'
 import { GatewayError } from '../../language/errors.ts'

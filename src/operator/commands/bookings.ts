@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname, userInfo } from 'node:os'
+import { loadMappings } from '../../../mappings/load.ts'
 import { type Config, readConfig } from '../../language/config/config.ts'
-import { loadMappings } from '../../language/config/mappings.ts'
 import { translationSettings } from '../../language/config/translation-settings.ts'
 import { GatewayError } from '../../language/errors.ts'
 import { scalarText } from '../../language/text/json.ts'

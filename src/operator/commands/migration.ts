@@ -1,5 +1,5 @@
+import { loadMappings } from '../../../mappings/load.ts'
 import { readConfig } from '../../language/config/config.ts'
-import { loadMappings } from '../../language/config/mappings.ts'
 import { readTenantNames } from '../../language/config/tenants-file.ts'
 import { escapeControls } from '../../language/text/service-text.ts'
 import { NO_NAME } from '../../state/uses/counts.ts'

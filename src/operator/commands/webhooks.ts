@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { loadMappings } from '../../../mappings/load.ts'
 import { readConfig } from '../../language/config/config.ts'
 import { ConfigErrors } from '../../language/config/errors.ts'
-import { loadMappings } from '../../language/config/mappings.ts'
 import { readTenants } from '../../language/config/tenants-file.ts'
 import { translationSettings } from '../../language/config/translation-settings.ts'
 import { NO_NAMES } from '../../language/mapping/callback.ts'

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import { html } from 'hono/html'
 import type { Answer } from '../../language/answer.ts'
+import { windowsToCome } from '../../language/deprecation.ts'
 import { gatewayError } from '../../language/errors.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import type { TenantBrownouts } from '../../runtime/signals.ts'
 import { NO_NAME } from '../../state/uses/counts.ts'
-import { windowsToCome } from '../../state/uses/deprecation.ts'
 import {
   type ActionUse,
   type Counted,

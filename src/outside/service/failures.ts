@@ -1,6 +1,6 @@
-import { replyText } from '../../edge/body/text.ts'
 import { CHALLENGE, type GatewayError, gatewayError, oneLine, perhapsBooked } from '../../language/errors.ts'
 import { type MessageName, serviceSays } from '../../language/messages.ts'
+import { replyText } from '../../language/text/decode.ts'
 import { parseJson } from '../../language/text/json.ts'
 import { NoReply, type Silence, type UpstreamReply } from './exchange.ts'
 import { timeAsked } from './retries.ts'

@@ -2,7 +2,6 @@ import { type GatewayError, gatewayError } from '../../language/errors.ts'
 import type { Draft } from '../../language/mapping/paths.ts'
 import { isObject, isStructure, scalarText } from '../../language/text/json.ts'
 import { serviceId } from '../../language/text/service-text.ts'
-import type { RememberedQuote } from '../../state/names/names.ts'
 import { isSuccess, type UpstreamReply } from './exchange.ts'
 import { readJson } from './service.ts'
 
@@ -102,7 +101,11 @@ export function changeOf(reply: UpstreamReply, kind: keyof typeof ID_KEYS, id: s
 }
 
 /** A quote, as far as a reply may name it. */
-type NamedQuote = Pick<RememberedQuote, 'id' | 'names'>
+interface NamedQuote {
+  readonly id: string
+  /** Every name by which the caller knows it, its id included. */
+  readonly names: readonly string[]
+}
 
 /** Returns the body of a reply to an approval; undefined if it is empty. Throws if it denies that the quote is approved. */
 export function approvalOf(reply: UpstreamReply, quote: NamedQuote): Readonly<Draft> | undefined {

@@ -1,3 +1,4 @@
+import { pathOf } from '../../language/config/store-address.ts'
 import type { StoreOptions } from './state.ts'
 import type { Store } from './store.ts'
 
@@ -37,11 +38,4 @@ export async function loadEngine(storeUrl: string): Promise<OpenStore> {
     default:
       throw new Error(`STORE_URL starts with ${scheme}:; use memory:, postgres://… or the path of a file.`)
   }
-}
-
-/** Returns the path of a URL with `sqlite:`, `sqlite://`, `file:` or no scheme. */
-export function pathOf(url: string): string {
-  const path = url.replace(/^(sqlite|file):(\/\/)?/i, '')
-  if (path === '' || path.endsWith('/')) throw new Error(`STORE_URL names no file: ${url}`)
-  return path
 }

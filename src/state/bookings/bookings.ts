@@ -17,6 +17,7 @@ import type {
 } from '../../outside/store/store.ts'
 import { createBoundedCache, createUnorderedList, type Held } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
+import { labelledGauge } from '../../runtime/metrics.ts'
 import { createKnownDoubt, inDoubt } from './doubts.ts'
 import { type IsHeld, keepLeases, type Leases } from './leases.ts'
 import { courseOf, NotBooked } from './protocol.ts'
@@ -463,3 +464,25 @@ export async function* searchBookings(
 }
 
 const SEARCHED_AT_ONCE = 500
+
+/** Makes the gauge of bookings without an outcome. */
+export const pendingBookings = (store: Pick<Claims, 'listClaims'>) =>
+  labelledGauge('transload_bookings', 'Bookings under way and of unknown outcome.', () => countClaims(store))
+
+const PENDING: readonly ClaimState[] = ['sending', 'unknown']
+/** A gauge that reads more claims would hold up the event loop. */
+const MOST_CLAIMS = 1_000
+
+/** Counts the bookings of each pending state; none while the store is down. */
+async function countClaims({ listClaims }: Pick<Claims, 'listClaims'>) {
+  try {
+    return await Promise.all(
+      PENDING.map(async (state) => ({
+        labels: { state },
+        value: (await listClaims({ state, limit: MOST_CLAIMS })).length,
+      })),
+    )
+  } catch {
+    return []
+  }
+}

@@ -6,8 +6,8 @@ import { isIP, type LookupFunction } from 'node:net'
 import type { Tenant } from '../../language/config/tenants-file.ts'
 import type { Settings } from '../../language/mapping/row.ts'
 import { compileNetworks, type Networks } from '../../language/networks.ts'
+import { type SigningKey, signatureHeaders } from '../../language/webhook-signature.ts'
 import type { CallbackBody, CallbackFormat } from '../../outside/store/events.ts'
-import { type SigningKey, signatureHeaders } from './webhook-signature.ts'
 
 /** A tenant's callback. */
 export interface Endpoint {

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../../language/config/config.ts'
+import { sizeGauges } from '../../outside/store/observed.ts'
 import { PRUNED_TABLES, type PrunedTable, type PruneStepEnd, type Pruning } from '../../outside/store/pruning.ts'
 import { COUNTED_DAYS, DAY_MS } from '../../outside/store/scoreboard.ts'
 import type { Store } from '../../outside/store/store.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { type CountedMetric, createLabeledCounter, type Gauge } from '../../runtime/metrics.ts'
-import { sizeGauges } from '../../runtime/store.ts'
 
 /** How a table is pruned. */
 interface PruneOptions {

@@ -1,20 +1,9 @@
+import { messageOf } from '../../../language/config/store-address.ts'
 import { StoreDown, StoreTooNew } from '../store.ts'
 
 /** The store works, and refused this write. */
 class WriteRefused extends Error {
   override readonly name = 'WriteRefused'
-}
-
-/** `STORE_URL` cannot be used. */
-export class AddressError extends Error {
-  override readonly name = 'AddressError'
-  /** The message without the name of the variable. */
-  readonly mistake: string
-
-  constructor(mistake: string) {
-    super(`STORE_URL ${mistake}.`)
-    this.mistake = mistake
-  }
 }
 
 /** Tells in which of its classes an error of the server is, by its SQLSTATE. */
@@ -50,10 +39,4 @@ export function asStoreError(error: unknown): Error {
   const message = messageOf(error)
   if (isInvalidWrite(error)) return new WriteRefused(`The store refused a write: ${message}`, { cause: error })
   return new StoreDown(`PostgreSQL does not answer: ${message}`, { cause: error })
-}
-
-/** Returns the message of an error. A host with several addresses fails with one error for each, and an empty message around them. */
-export function messageOf(error: unknown): string {
-  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ')
-  return error instanceof Error ? error.message : String(error)
 }

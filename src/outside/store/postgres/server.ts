@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
+import type { Server } from '../../../language/config/postgres-address.ts'
 import { StoreDown } from '../store.ts'
-import type { Server } from './address.ts'
 
 /** A commit of this user that waits for a standby as long as this is not answered any more. */
 const STUCK_AFTER = `interval '5 seconds'`

@@ -1,9 +1,9 @@
 import { setTimeout as delay, setInterval as every } from 'node:timers/promises'
 import type { ClientBase } from 'pg'
+import type { Server } from '../../../language/config/postgres-address.ts'
 import { backoffMs } from '../../../runtime/elapsed.ts'
 import { neededAfter, type SchemaStep, STEPS, tooNew, VERSION } from '../schema.ts'
 import { StoreTooNew } from '../store.ts'
-import type { Server } from './address.ts'
 import { asStoreError, isPermanent } from './errors.ts'
 import { askWritable, connectTo, end, QUERY_TIMEOUT_MS } from './server.ts'
 

@@ -1,6 +1,6 @@
 import type { ClientConfig } from 'pg'
 import { parse, toClientConfig } from 'pg-connection-string'
-import { AddressError, messageOf } from './errors.ts'
+import { AddressError, messageOf } from './store-address.ts'
 
 /** The server to which `STORE_URL` leads. */
 export interface Server {

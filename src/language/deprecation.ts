@@ -1,4 +1,4 @@
-import type { Answer } from '../../language/answer.ts'
+import type { Answer } from './answer.ts'
 
 /** When version 1 was deprecated: 1 January 2026. */
 export const DEPRECATED_AT = Date.UTC(2026, 0, 1)

@@ -83,3 +83,13 @@ function strict(label: string): Decode {
     }
   }
 }
+
+const ZLIB_METHOD_DEFLATE = 0x0800
+const ZLIB_CHECK_DIVISOR = 31
+
+/** Returns true for a zlib header (RFC 1950, 2.2): method in the low four bits of the first byte, both bytes a multiple of 31. */
+export function hasZlibHeader(bytes: Buffer): boolean {
+  if (bytes.length < 2) return false
+  const header = bytes.readUInt16BE()
+  return (header & 0x0f00) === ZLIB_METHOD_DEFLATE && header % ZLIB_CHECK_DIVISOR === 0
+}

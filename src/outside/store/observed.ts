@@ -1,7 +1,7 @@
-import type { StoreSize } from '../outside/store/pruning.ts'
-import type { Store } from '../outside/store/store.ts'
-import { currentCall } from './call.ts'
-import { type Gauge, gauge, type Histogram, labelledGauge } from './metrics.ts'
+import { currentCall } from '../../runtime/call.ts'
+import { type Gauge, gauge, type Histogram, labelledGauge } from '../../runtime/metrics.ts'
+import type { StoreSize } from './pruning.ts'
+import type { Store } from './store.ts'
 
 /** A store whose operations are timed. */
 interface ObservedStore {

@@ -1,13 +1,13 @@
 import { readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { createToolbox } from '../../../mappings/toolbox.ts'
-import { oneLine } from '../errors.ts'
-import type { Action } from '../mapping/action.ts'
-import type { Callback } from '../mapping/callback.ts'
-import { MappingErrors } from '../mapping/catalog.ts'
-import { isAction, isCallback, shapeMistakes } from '../mapping/declaration-schema.ts'
-import { codeOf } from './json-file.ts'
+import { codeOf } from '../src/language/config/json-file.ts'
+import { oneLine } from '../src/language/errors.ts'
+import type { Action } from '../src/language/mapping/action.ts'
+import type { Callback } from '../src/language/mapping/callback.ts'
+import { MappingErrors } from '../src/language/mapping/catalog.ts'
+import { isAction, isCallback, shapeMistakes } from '../src/language/mapping/declaration-schema.ts'
+import { createToolbox } from './toolbox.ts'
 
 /** The declarations of the operator's modules. */
 export interface OwnDeclarations {

@@ -1,8 +1,8 @@
-import type { Catalog } from '../mapping/catalog.ts'
-import { type Config, readConfig, readValidVariables } from './config.ts'
-import { ConfigErrors, configurationErrors } from './errors.ts'
-import { loadMappings } from './mappings.ts'
-import { readTenants, type Tenant } from './tenants-file.ts'
+import { loadMappings } from '../../../mappings/load.ts'
+import { type Config, readConfig, readValidVariables } from '../../language/config/config.ts'
+import { ConfigErrors, configurationErrors } from '../../language/config/errors.ts'
+import { readTenants, type Tenant } from '../../language/config/tenants-file.ts'
+import type { Catalog } from '../../language/mapping/catalog.ts'
 
 /** The configuration with the mappings that it names. */
 export interface LoadedConfig {

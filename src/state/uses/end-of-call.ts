@@ -1,23 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import pino, { type DestinationStream } from 'pino'
-import type { CallRecorder } from '../labs/recorder/record.ts'
-import type { Config } from '../language/config/config.ts'
-import { escapeControls } from '../language/text/service-text.ts'
-import {
-  DONE,
-  REPLAYED,
-  type Recorder,
-  type RecorderDeps,
-  startRecorder,
-  VERSION_2_BODY,
-} from '../state/uses/counts.ts'
-import type { Call } from './call.ts'
-import { CALL_LINE_END, type Logger, NAME } from './log.ts'
-import type { Meters } from './metrics.ts'
-import type { Tracing } from './tracing.ts'
-
-/** Tells what is known of a call that was answered, once: its line, its metrics, the use that it was, and its span. */
-export type EndCall = (call: Call, incoming: IncomingMessage, status: number) => void
+import type { Config } from '../../language/config/config.ts'
+import { escapeControls } from '../../language/text/service-text.ts'
+import type { EndCall } from '../../runtime/call.ts'
+import { CALL_LINE_END, type Logger, NAME } from '../../runtime/log.ts'
+import type { Meters } from '../../runtime/metrics.ts'
+import type { CallRecorder } from '../../runtime/record.ts'
+import type { Tracing } from '../../runtime/tracing.ts'
+import { DONE, REPLAYED, type Recorder, type RecorderDeps, startRecorder, VERSION_2_BODY } from './counts.ts'
 
 interface EndOfCallDeps extends Pick<Config, 'LOG_ADDRESSES' | 'TENANTS_FILE'> {
   readonly log: Logger

@@ -1,12 +1,12 @@
 import { html, raw } from 'hono/html'
+import { masked } from '../../labs/rehearse/compare.ts'
+import type { RecordedFile } from '../../labs/rehearse/recording.ts'
+import { HIDDEN, OTHERS, type Place, type Rehearsal, type Spot, type Table } from '../../labs/rehearse/rehearsal.ts'
 import { errorTable } from '../../language/errors.ts'
 import { fieldProblems, meantField } from '../../language/mapping/fields.ts'
 import { fieldsOf, placesOf } from '../../language/mapping/row-parts.ts'
-import { style } from '../../operator/pages/fixed.ts'
-import { grouped, type Html, shown, table } from '../../operator/pages/layout.ts'
-import { masked } from './compare.ts'
-import type { RecordedFile } from './recording.ts'
-import { HIDDEN, OTHERS, type Place, type Rehearsal, type Spot, type Table } from './rehearsal.ts'
+import { style } from '../pages/fixed.ts'
+import { grouped, type Html, shown, table } from '../pages/layout.ts'
 
 /** The findings of a rehearsal, as `--json` prints them. */
 export type Report = ReturnType<typeof reportOf>

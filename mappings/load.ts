@@ -1,16 +1,15 @@
-import { actions as builtIn, callbacks as builtInCallbacks, tables } from '../../../mappings/index.ts'
-import { type Catalog, compileCatalog, MappingErrors } from '../mapping/catalog.ts'
-import { compileLookup } from '../mapping/lookup.ts'
-import type { Lookups } from './lookups.ts'
-import type { OwnDeclarations } from './own-mappings.ts'
+import type { Lookups } from '../src/language/config/lookups.ts'
+import { type Catalog, compileCatalog, MappingErrors } from '../src/language/mapping/catalog.ts'
+import { compileLookup } from '../src/language/mapping/lookup.ts'
+import { actions as builtIn, callbacks as builtInCallbacks, tables } from './index.ts'
+import type { OwnDeclarations } from './own.ts'
 
 const NO_DECLARATIONS: OwnDeclarations = { actions: [], callbacks: [] }
 
 /** Loads the built-in mappings and the operator's, checks them and compiles them; throws `MappingErrors`. */
 export async function loadMappings(directory?: string, lookups: Partial<Lookups> = {}): Promise<Catalog> {
   // Most gateways have none.
-  const own =
-    directory === undefined ? NO_DECLARATIONS : await (await import('./own-mappings.ts')).ownDeclarations(directory)
+  const own = directory === undefined ? NO_DECLARATIONS : await (await import('./own.ts')).ownDeclarations(directory)
   return compileCatalog(replaced(builtIn, own.actions), {
     callbacks: replaced(builtInCallbacks, own.callbacks),
     tables: new Map(
