@@ -266,7 +266,12 @@ const USES: readonly (readonly [Use, changesVehicle: boolean])[] = [
   ['cancel', false],
 ]
 
-/** Yields every call of a small world: each set of values, in a set of fields and an order that take turns. */
+type Ending = Pick<Case, 'vin' | 'use' | 'changesVehicle'>
+const ENDINGS = VINS.flatMap((vin) => USES.map(([use, changesVehicle]) => ({ vin, use, changesVehicle }))) as [Ending, ...Ending[]]
+/** How many of the endings a set of one, two, and three values gets in one world; the others take their turn in other worlds. */
+const ENDINGS_OF = [ENDINGS.length, 8, 2]
+
+/** Yields the calls of a small world: each set of values, in a set of fields and an order that take turns. */
 export function* cases(turn: number): Generator<Case> {
   let nth = turn
   for (const values of SETS_OF_VALUES) {
@@ -275,10 +280,12 @@ export function* cases(turn: number): Generator<Case> {
     const fields = sets[nth % sets.length] ?? []
     const inOrder = values.map((_, place) => values[(place + nth) % values.length] ?? '')
     const names = fields.map((field, place) => [field, inOrder[place] ?? ''] as const)
-    for (const vin of VINS) {
-      for (const [use, changesVehicle] of USES) yield { names, vin, use, changesVehicle, kind: 'shipment' }
+    const count = ENDINGS_OF[values.length - 1] ?? 0
+    for (let ending = 0; ending < count; ending += 1) {
+      const { vin, use, changesVehicle } = ENDINGS[(nth * count + ending + turn) % ENDINGS.length] ?? ENDINGS[0]
+      yield { names, vin, use, changesVehicle, kind: 'shipment' }
     }
-    if (values.length > 2) continue
+    if (values.length > QUOTE_FIELDS.length) continue
     const ofQuote = QUOTE_FIELDS.slice(0, values.length).map((field, place) => [field, inOrder[place] ?? ''] as const)
     yield { names: ofQuote, vin: '', use: 'update', changesVehicle: false, kind: 'quote' }
   }
@@ -311,13 +318,13 @@ export function expected(world: World, call: Case): Verdict {
     looked.add(id)
     shown.set(id, world.shipments.find((one) => one.id === id)?.state ?? 'gone')
   }
+  const values = call.names.map(([, value]) => value)
   const meanings = () =>
-    call.names.map(([, value]) => {
-      const known = inStore(world, value)
-      if (known !== undefined) return known.every((id) => shown.get(id) !== 'live') && world.doubts.has(value) ? 'doubt' : known
-      const asked = atService(world, value)
+    values.map((value) => {
+      const { known, asked, isDoubt } = knowledgeOf(world, value)
+      if (known) return known.every((id) => shown.get(id) !== 'live') && world.doubts.has(value) && isBooking(known) ? 'doubt' : known
       if (asked && !looked.has(asked)) return 'ask'
-      return asked ? [asked] : world.doubts.has(value) || isQuoteInDoubt(world, value) ? 'doubt' : 'nothing'
+      return asked ? [asked] : isDoubt ? 'doubt' : 'nothing'
     })
   for (;;) {
     const all = meanings()
@@ -329,9 +336,9 @@ export function expected(world: World, call: Case): Verdict {
     // Law 2: what is sent must agree.
     if (known.length > 0 && common.length === 0) return { is: 'conflict' }
     if (all.includes('ask')) {
-      for (const [, value] of call.names) {
-        const id = inStore(world, value) === undefined ? atService(world, value) : undefined
-        if (id) look(id)
+      for (const value of values) {
+        const { known: before, asked } = knowledgeOf(world, value)
+        if (asked && !before) look(asked)
       }
       continue
     }
@@ -347,6 +354,29 @@ export function expected(world: World, call: Case): Verdict {
     return chosen(world, common.toReversed(), call)
   }
 }
+
+interface Knowledge {
+  /** The things that the record knows by a value. */
+  readonly known: readonly string[] | undefined
+  /** The shipment that the service shows by it. */
+  readonly asked: string | undefined
+  readonly isDoubt: boolean
+}
+
+const knowledge = new WeakMap<World, Map<string, Knowledge>>()
+
+function knowledgeOf(world: World, value: string): Knowledge {
+  const ofWorld = knowledge.get(world) ?? new Map<string, Knowledge>()
+  knowledge.set(world, ofWorld)
+  const before = ofWorld.get(value)
+  if (before) return before
+  const isDoubt = world.doubts.has(value) || isQuoteInDoubt(world, value)
+  const now = { known: inStore(world, value), asked: atService(world, value), isDoubt }
+  ofWorld.set(value, now)
+  return now
+}
+
+const isBooking = (ids: readonly string[]) => !ids.some((id) => id === Q1 || id === Q2)
 
 function expectedQuote(world: World, names: readonly SentName[]): Verdict {
   const ids = names.flatMap(([, value]) => {
