@@ -8,7 +8,7 @@ import type { Store } from '../../src/outside/store/store.ts'
 import { createLog } from '../../src/runtime/log.ts'
 import type { Endpoint, Resolve } from '../../src/state/events/callback.ts'
 import { type Delivery, startDelivery } from '../../src/state/events/delivery.ts'
-import { createXref } from '../../src/xref/xref.ts'
+import { createXref } from '../../src/state/names/names.ts'
 
 /** The settings of a caller. */
 export const SETTINGS = {

@@ -1,4 +1,4 @@
-import { isPlainId, isUuid, thingKey } from '../../language/text/service-text.ts'
+import { isPlainId, isSameThing, isUuid, thingKey } from '../../language/text/service-text.ts'
 import type {
   Facts,
   Named,
@@ -14,6 +14,7 @@ import type { NoteUse } from '../uses/pruning.ts'
 import {
   type KnownName,
   type KnownShipment,
+  type OpenBooking,
   type Reference,
   type Resolution,
   resolve,
@@ -139,38 +140,44 @@ export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: Not
   ): Promise<KnownName> {
     const rows = await bearersOf(tenant, value)
     const idsOf = (givenBy: Named['givenBy']) =>
-      rows.flatMap((row) => {
-        if (row.kind !== 'shipment' || row.givenBy !== givenBy) return []
-        note(shipments, row.id, row.shipment)
-        return [row.id]
-      })
+      rows.flatMap((row) =>
+        row.kind === 'shipment' && row.givenBy === givenBy ? [note(shipments, row.id, row.shipment)] : [],
+      )
     const named = rows.find((row) => row.kind === 'quote')
     if (kind === 'quote') {
       const quote = named ?? (await store.quote(tenant, value)) ?? (isUuid(value) ? { id: value } : undefined)
-      return { ...NOTHING_KNOWN, quote: quote && { id: quote.id, shipments: [] } }
+      return { ...NOTHING_KNOWN, quote: quote && { id: thingKey(quote.id), shipments: [] } }
     }
+    const bookedFrom = async (quote: string) =>
+      (await store.shipmentsOfQuote(tenant, quote)).map((shipment) => note(shipments, shipment.id, shipment))
     const ofCaller = idsOf('caller')
-    if (ofCaller.length > 0) return { ...NOTHING_KNOWN, ofCaller }
+    if (ofCaller.length > 0) {
+      // The newest quote got the name after these bookings: its shipment bears it as well.
+      const newer = named && named === rows[0] ? await bookedFrom(named.id) : []
+      return { ...NOTHING_KNOWN, ofCaller: [...new Set([...newer, ...ofCaller])] }
+    }
     const ofService = idsOf('service')
     const itself = ofService.length === 0 && !named ? await store.shipment(tenant, value) : undefined
-    if (itself) {
-      note(shipments, itself.id, itself)
-      return { ...NOTHING_KNOWN, ofService: [itself.id] }
-    }
-    const quote = named ?? (ofService.length === 0 ? await store.quote(tenant, value) : undefined)
+    if (itself) return { ...NOTHING_KNOWN, ofService: [note(shipments, itself.id, itself)] }
+    const quote = named?.quote ?? named ?? (ofService.length === 0 ? await store.quote(tenant, value) : undefined)
     if (quote) {
-      const booked = await store.shipmentsOfQuote(tenant, quote.id)
-      for (const shipment of booked) note(shipments, shipment.id, shipment)
-      return { ...NOTHING_KNOWN, quote: { id: quote.id, shipments: booked.map(({ id }) => id) } }
+      const booked = await bookedFrom(quote.id)
+      const names = 'names' in quote ? quote.names : []
+      const openBooking = booked.length > 0 ? undefined : await openBookingOf(tenant, [value, ...names])
+      return { ...NOTHING_KNOWN, quote: { id: quote.id, shipments: booked }, openBooking }
     }
     if (ofService.length > 0) return { ...NOTHING_KNOWN, ofService }
-    const claims = await store.claimsOfReference(tenant, value)
-    const open = claims.findLast(({ state }) => state === 'sending' || state === 'unknown')
-    return {
-      ...NOTHING_KNOWN,
-      mayAsk: isPlainId(value),
-      openBooking: open && { handle: open.handle, isSending: open.state === 'sending' },
+    return { ...NOTHING_KNOWN, mayAsk: isPlainId(value), openBooking: await openBookingOf(tenant, [value]) }
+  }
+
+  /** Returns the newest booking under one of these references whose outcome is not known yet. */
+  async function openBookingOf(tenant: string, references: readonly string[]): Promise<OpenBooking | undefined> {
+    for (const reference of new Set(references)) {
+      const claims = await store.claimsOfReference(tenant, reference)
+      const open = claims.findLast(({ state }) => state === 'sending' || state === 'unknown')
+      if (open) return { handle: open.handle, isSending: open.state === 'sending' }
     }
+    return undefined
   }
 
   return {
@@ -181,21 +188,33 @@ export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: Not
       for (const [, value] of reference.names) {
         if (!known.has(value)) known.set(value, await knownName(tenant, value, reference.kind, shipments))
       }
-      const noteSeen = (one: SeenShipment) => {
-        const { formerVins = {} } = shipments.get(one.id) ?? {}
-        const { id, vehicles, state } = one
-        shipments.set(id, { id, vehicles, formerVins, isGone: state !== 'live' })
-        seen.set(thingKey(id), one)
+      const noteSeen = async ({ id, vehicles, state, ...one }: SeenShipment) => {
+        // The look has noted what it saw: a VIN that the vehicle no longer has is a former one by now.
+        const stored = await store.shipment(tenant, id)
+        const spelled = [...shipments.keys()].find((known) => isSameThing(known, id)) ?? stored?.id ?? id
+        shipments.set(spelled, {
+          id: spelled,
+          vehicles,
+          formerVins: stored?.formerVins ?? {},
+          isGone: state !== 'live',
+        })
+        seen.set(thingKey(id), { id, vehicles, state, ...one })
+        return spelled
       }
       for (;;) {
+        for (const [value, name] of known) {
+          // Nothing that stands is known by the name: it may be that of a booking in doubt.
+          if (name.ofCaller.length > 0 && !name.openBooking && name.ofCaller.every((id) => shipments.get(id)?.isGone))
+            known.set(value, { ...name, openBooking: await openBookingOf(tenant, [value]) })
+        }
         const resolution = resolve(reference, known, shipments)
         if (!look || (resolution.is !== 'ask' && resolution.is !== 'look')) return { resolution, seen }
-        if (resolution.is === 'look') for (const id of resolution.ids) noteSeen(await look.read(id))
+        if (resolution.is === 'look') for (const id of resolution.ids) await noteSeen(await look.read(id))
         else {
           for (const value of resolution.values) {
             const shown = await look.ask(value)
-            if (shown) noteSeen(shown)
-            known.set(value, { ...(known.get(value) ?? NOTHING_KNOWN), asked: shown?.id ?? null })
+            const asked = shown ? await noteSeen(shown) : null
+            known.set(value, { ...(known.get(value) ?? NOTHING_KNOWN), asked })
           }
         }
       }
@@ -251,9 +270,12 @@ const NOTHING_KNOWN: KnownName = {
   openBooking: undefined,
 }
 
-function note(shipments: Map<string, KnownShipment>, id: string, stored: StoredShipment | undefined): void {
+/** Adds a shipment, and returns its id in the one spelling that this call compares. */
+function note(shipments: Map<string, KnownShipment>, given: string, stored: StoredShipment | undefined): string {
+  const id = stored?.id ?? given
   const isGone = stored !== undefined && stored.state !== 'live'
   if (!shipments.has(id)) shipments.set(id, { id, vehicles: undefined, formerVins: stored?.formerVins ?? {}, isGone })
+  return id
 }
 
 /** Returns what a read changes of a stored shipment; undefined if it shows what is stored. */

@@ -38,7 +38,7 @@ export interface KnownName {
   readonly asked: string | null | undefined
   /** True if the value may be asked for. */
   readonly mayAsk: boolean
-  /** The booking under that reference whose outcome is not known yet, where there is one. */
+  /** The booking under that reference whose outcome is not known yet, where no shipment that stands is known by it. */
   readonly openBooking: OpenBooking | undefined
 }
 
@@ -149,14 +149,15 @@ const NEVER_SEEN = { vehicles: undefined, formerVins: {}, isGone: false } as con
 
 /** Returns the things that a name means, in its best sense; undefined if it means nothing that is known. */
 function meaningOf(
-  { ofCaller, quote, ofService, asked }: KnownName,
+  { ofCaller, quote, ofService, asked, openBooking }: KnownName,
   kind: Reference['kind'],
   shipments: ReadonlyMap<string, KnownShipment>,
 ): Omit<Meaning, 'field'> | undefined {
   if (kind === 'quote') return quote && { ids: [quote.id], namedBy: 'quote' }
   // A caller's own name comes before one that the service happened to give.
-  if (ofCaller.length > 0) return { ids: standing(ofCaller, shipments), namedBy: 'caller' }
+  if (ofCaller.length > 0) return openBooking ? undefined : { ids: standing(ofCaller, shipments), namedBy: 'caller' }
   if (quote) {
+    if (openBooking) return undefined
     const ids = quote.shipments.length > 0 ? quote.shipments : [quote.id]
     return { ids: standing(ids, shipments), namedBy: 'quote' }
   }

@@ -22,7 +22,7 @@ import { NO_LEASE } from '../../../src/state/bookings/protocol.ts'
 import { type Backlog, createBookingRecord, type EmergencyLog } from '../../../src/state/bookings/record.ts'
 import { reopen, type SettlementDeps, settle } from '../../../src/state/bookings/settlement.ts'
 import { createProving } from '../../../src/state/events/healing.ts'
-import { createXref } from '../../../src/xref/xref.ts'
+import { createXref } from '../../../src/state/names/names.ts'
 import type { Ports, Program } from './replay.ts'
 import { inGateway, type World } from './world.ts'
 
