@@ -89,8 +89,15 @@ const STATES: readonly (readonly [stored: State, now: State])[] = [
   ['live', 'gone'],
 ]
 
-/** Yields every small world. */
-export function* worlds(): Generator<World> {
+/** Prime to the number of worlds: neighbors differ in more than one trait. */
+const STRIDE = 37
+
+/** Every small world. */
+export const worlds: readonly World[] = ((all) => all.map((_, nth) => all[(nth * STRIDE) % all.length] ?? all[0]))(
+  [...everyWorld()] as [World, ...World[]],
+)
+
+function* everyWorld(): Generator<World> {
   let nth = 0
   for (const vins1 of SHAPES_OF_ONE) {
     for (const vins2 of SHAPES_OF_TWO) {
