@@ -1,7 +1,25 @@
 import type { NoteUse } from '../pruning/pruning.ts'
-import type { Facts, Named, NamesWrite, NewName, Quote, ShipmentState, Store, StoredShipment, Vehicle } from '../store/store.ts'
+import type {
+  Facts,
+  Named,
+  NamesWrite,
+  NewName,
+  Quote,
+  ShipmentState,
+  Store,
+  StoredShipment,
+  Vehicle,
+} from '../store/store.ts'
 import { isPlainId, isSameThing, isUuid, thingKey } from '../text/service-text.ts'
-import { type KnownName, type KnownShipment, type OpenBooking, type Reference, type Resolution, resolve, type SentName } from './resolve.ts'
+import {
+  type KnownName,
+  type KnownShipment,
+  type OpenBooking,
+  type Reference,
+  type Resolution,
+  resolve,
+  type SentName,
+} from './resolve.ts'
 
 /** A quote as far as the gateway remembers it. */
 export interface RememberedQuote {
@@ -74,10 +92,7 @@ export interface Names {
 }
 
 /** The store that names need. */
-type NamesStore = Pick<
-  Store,
-  'named' | 'quote' | 'shipment' | 'shipmentsOfQuote' | 'put' | 'now' | 'claimsOfReference'
->
+type NamesStore = Pick<Store, 'named' | 'quote' | 'shipment' | 'shipmentsOfQuote' | 'put' | 'now' | 'claimsOfReference'>
 
 /** Opens the record on a store. */
 export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: NoteUse = () => {}): Names {
@@ -125,7 +140,9 @@ export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: Not
   ): Promise<KnownName> {
     const rows = await bearersOf(tenant, value)
     const idsOf = (givenBy: Named['givenBy']) =>
-      rows.flatMap((row) => (row.kind === 'shipment' && row.givenBy === givenBy ? [note(shipments, row.id, row.shipment)] : []))
+      rows.flatMap((row) =>
+        row.kind === 'shipment' && row.givenBy === givenBy ? [note(shipments, row.id, row.shipment)] : [],
+      )
     const named = rows.find((row) => row.kind === 'quote')
     if (kind === 'quote') {
       const quote = named ?? (await store.quote(tenant, value)) ?? (isUuid(value) ? { id: value } : undefined)
@@ -175,7 +192,12 @@ export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: Not
         // The look has noted what it saw: a VIN that the vehicle no longer has is a former one by now.
         const stored = await store.shipment(tenant, id)
         const spelled = [...shipments.keys()].find((known) => isSameThing(known, id)) ?? stored?.id ?? id
-        shipments.set(spelled, { id: spelled, vehicles, formerVins: stored?.formerVins ?? {}, isGone: state !== 'live' })
+        shipments.set(spelled, {
+          id: spelled,
+          vehicles,
+          formerVins: stored?.formerVins ?? {},
+          isGone: state !== 'live',
+        })
         seen.set(thingKey(id), { id, vehicles, state, ...one })
         return spelled
       }
@@ -186,6 +208,11 @@ export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: Not
             known.set(value, { ...name, openBooking: await openBookingOf(tenant, [value]) })
         }
         const resolution = resolve(reference, known, shipments)
+        if (resolution.is === 'no-such-vehicle') {
+          // The VIN may be that of a booking in doubt beside the shipments that are known.
+          const booking = await openBookingOf(tenant, valuesOf(reference.names))
+          return { resolution: booking ? { is: 'in-doubt', booking } : resolution, seen }
+        }
         if (!look || (resolution.is !== 'ask' && resolution.is !== 'look')) return { resolution, seen }
         if (resolution.is === 'look') for (const id of resolution.ids) await noteSeen(await look.read(id))
         else {
@@ -227,7 +254,9 @@ export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: Not
       const names: NewName[] = []
       for (const name of new Set(shownNames)) {
         const bearers = await store.named(tenant, name)
-        const isKnown = bearers.some((row) => row.name === name && row.kind === 'shipment' && thingKey(row.id) === thingKey(id))
+        const isKnown = bearers.some(
+          (row) => row.name === name && row.kind === 'shipment' && thingKey(row.id) === thingKey(id),
+        )
         if (!isKnown) names.push({ tenant, kind: 'shipment', name, id, givenBy: 'service' })
       }
       const change = changeOf(before, body === undefined ? undefined : vehicles, state)

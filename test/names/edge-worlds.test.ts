@@ -19,12 +19,20 @@ const sample = worlds
     // A half of all calls disagree in their names; most of the sample do not.
     const agreeing = all.filter((call) => expected(world, call).is !== 'conflict')
     const every = (list: readonly Case[], count: number) =>
-      Array.from({ length: count }, (_, nth) => list[(nth * Math.floor(list.length / count) + turn * STEP) % list.length] ?? list[0])
+      Array.from(
+        { length: count },
+        (_, nth) => list[(nth * Math.floor(list.length / count) + turn * STEP) % list.length] ?? list[0],
+      )
     return { world, calls: [...every(agreeing, CALLS - 4), ...every(all, 4)].filter((call) => call !== undefined) }
   })
 
 /** Fills the service with the shipments and quotes of a world; the template is one that the service made. */
-function fillService({ shipments, quotes }: World, { sandbox }: { readonly sandbox: Sandbox }, template: Shipment, client: string) {
+function fillService(
+  { shipments, quotes }: World,
+  { sandbox }: { readonly sandbox: Sandbox },
+  template: Shipment,
+  client: string,
+) {
   sandbox.shipments.clear()
   for (const { id, number, vins, state } of shipments) {
     if (state === 'gone') continue
@@ -47,15 +55,26 @@ async function templateOf(gateway: TestGateway): Promise<Shipment> {
 }
 
 /** Sends a call, or its dry run. */
-async function send(gateway: TestGateway, { names, vin, use, changesVehicle, kind }: Case, client: string, prefix = '') {
-  const change = kind === 'quote' ? { ActionName: 'Update Rate', EquipmentType: 'ENCLOSED AUTO' } : changesVehicle ? { Model: 'T' } : { PickupName: 'T' }
+async function send(
+  gateway: TestGateway,
+  { names, vin, use, changesVehicle, kind }: Case,
+  client: string,
+  prefix = '',
+) {
+  const change =
+    kind === 'quote'
+      ? { ActionName: 'Update Rate', EquipmentType: 'ENCLOSED AUTO' }
+      : changesVehicle
+        ? { Model: 'T' }
+        : { PickupName: 'T' }
   const fields = { ...Object.fromEntries(names), ...(vin !== '' && { VinNo: vin }), ...(use === 'update' && change) }
   const headers = { authorization: basic(client, CLIENT.secret) }
   if (use === 'read') {
     const reply = await fetch(`${gateway.url}${prefix}/getShipment.php?${new URLSearchParams(fields)}`, { headers })
     return { status: reply.status, json: JSON.parse(await reply.text()) }
   }
-  const path = kind === 'quote' ? '/getShippingQuote.php' : use === 'update' ? '/updateShipment.php' : '/deleteShipment.php'
+  const path =
+    kind === 'quote' ? '/getShippingQuote.php' : use === 'update' ? '/updateShipment.php' : '/deleteShipment.php'
   return post(gateway, prefix + path, fields, headers)
 }
 
@@ -63,15 +82,22 @@ const LEADS_TO = { conflict: 409, unknown: 404, 'in-doubt': 503, several: 409, '
 
 /** What a call should lead to: its status, what it says, and what it writes where. */
 function outcomeOf({ shipments, quotes }: World, { use, vin }: Case, verdict: Verdict) {
-  if (verdict.is === 'quote') return { status: quotes.some(({ id }) => id === verdict.id) ? 200 : 404, written: `PUT /v2/quote/${verdict.id}` }
+  if (verdict.is === 'quote')
+    return { status: quotes.some(({ id }) => id === verdict.id) ? 200 : 404, written: `PUT /v2/quote/${verdict.id}` }
   if (verdict.is !== 'shipment') return { status: LEADS_TO[verdict.is], written: undefined }
   const { id, entry } = verdict
   const one = shipments.find((shipment) => shipment.id === id)
   // A quote's own id, or a shipment that is gone.
-  if (!one || one.state === 'gone') return use === 'cancel' && one ? { status: 200, written: `DELETE ${id}` } : { status: 404, written: use === 'cancel' ? `DELETE ${id}` : undefined }
-  if (use === 'read') return { status: 200, vin: one.vins[entry] ?? '', booked: one.state === 'live' ? 'Yes' : 'No', written: undefined }
+  if (!one || one.state === 'gone')
+    return use === 'cancel' && one
+      ? { status: 200, written: `DELETE ${id}` }
+      : { status: 404, written: use === 'cancel' ? `DELETE ${id}` : undefined }
+  if (use === 'read')
+    return { status: 200, vin: one.vins[entry] ?? '', booked: one.state === 'live' ? 'Yes' : 'No', written: undefined }
   if (use === 'cancel') return { status: 200, booked: 'No', written: `DELETE ${id}` }
-  const vins = one.vins.map((own, nth) => (nth === entry && (verdict.vin === 'new' || verdict.vin === 'changed') ? vin : own))
+  const vins = one.vins.map((own, nth) =>
+    nth === entry && (verdict.vin === 'new' || verdict.vin === 'changed') ? vin : own,
+  )
   return { status: one.state === 'live' ? 200 : 409, vins, written: `PUT ${id}` }
 }
 
@@ -90,12 +116,23 @@ test('of calls', { timeout: 120_000 }, async () => {
       const verdict = expected(world, call)
       const { written, vins, ...should } = outcomeOf(world, call, verdict)
       const { status, json } = await send(gateway, call, client)
-      const writes = sandbox.requests.filter(({ method }) => method !== 'GET').map(({ method, path }) => `${method} ${path.replace('/v2/shipments/', '')}`)
-      const shows = { ...('vin' in should && { vin: json.VinNo }), ...('booked' in should && { booked: json.TransportationBooked }) }
+      const writes = sandbox.requests
+        .filter(({ method }) => method !== 'GET')
+        .map(({ method, path }) => `${method} ${path.replace('/v2/shipments/', '')}`)
+      const shows = {
+        ...('vin' in should && { vin: json.VinNo }),
+        ...('booked' in should && { booked: json.TransportationBooked }),
+      }
       const what = `${world.title}: ${JSON.stringify(call)}: ${JSON.stringify(verdict)}: ${json.Message}`
-      expect({ status, ...shows, written: writes[0]?.toLowerCase() }, what).toEqual({ ...should, written: written?.toLowerCase() })
+      expect({ status, ...shows, written: writes[0]?.toLowerCase() }, what).toEqual({
+        ...should,
+        written: written?.toLowerCase(),
+      })
       if (vins && status === 200 && verdict.is === 'shipment') {
-        expect(sandbox.shipments.get(verdict.id)?.vehicles.map(({ vin = '' }) => vin), what).toEqual(vins)
+        expect(
+          sandbox.shipments.get(verdict.id)?.vehicles.map(({ vin = '' }) => vin),
+          what,
+        ).toEqual(vins)
       }
       if (verdict.is === 'unknown' && call.kind === 'shipment') expect(json.TransportationBooked, what).toBe('No')
       if (verdict.is === 'in-doubt') {
@@ -125,7 +162,8 @@ test('of dry runs', { timeout: 120_000 }, async () => {
       const id = decodeURIComponent(/\/v2\/\w+\/(.*)$/.exec(String(json.request.url))?.[1] ?? '')
       if (refused.length > 0) expect([...refusedAs(refused[0])], what).toContain(verdict.is)
       // Without a look at the service, a name stands for the id; else it is the id that the call means.
-      else if (verdict.is === 'shipment' && !id.startsWith('{') && call.use !== 'read') expect(id.toLowerCase(), what).toBe(verdict.id)
+      else if (verdict.is === 'shipment' && !id.startsWith('{') && call.use !== 'read')
+        expect(id.toLowerCase(), what).toBe(verdict.id)
       else if (verdict.is === 'quote') expect(id.toLowerCase(), what).toBe(verdict.id)
     }
     expect(gateway.sandbox.requests).toEqual([])
@@ -135,4 +173,11 @@ test('of dry runs', { timeout: 120_000 }, async () => {
 
 const CODES = new Set(['numbers-disagree', 'number-unknown', 'outcome-unknown', 'several-matches'])
 const refusedAs = (code: string): readonly Verdict['is'][] =>
-  ({ 'numbers-disagree': ['conflict'], 'outcome-unknown': ['in-doubt'], 'number-unknown': ['unknown', 'no-such-vehicle'], 'several-matches': ['several'] } as const)[code] ?? []
+  (
+    ({
+      'numbers-disagree': ['conflict'],
+      'outcome-unknown': ['in-doubt'],
+      'number-unknown': ['unknown', 'no-such-vehicle'],
+      'several-matches': ['several'],
+    }) as const
+  )[code] ?? []

@@ -17,7 +17,13 @@ const WEBHOOK = { WEBHOOK_SECRET: 'hook-secret-for-tests' }
 /** Tests what names and VINs mean over HTTP, on gateways that keep their stores where it says. */
 export function edgeTests(openStore: () => Promise<Store>): void {
   const open = async (options: NonNullable<Parameters<typeof startGateway>[0]> = {}) =>
-    talkTo(await startGateway({ store: await openStore(), ...options, env: { V2_SHIPMENT_PATH: '/v2/shipments', ...options.env } }))
+    talkTo(
+      await startGateway({
+        store: await openStore(),
+        ...options,
+        env: { V2_SHIPMENT_PATH: '/v2/shipments', ...options.env },
+      }),
+    )
 
   /** A gateway of each mode. */
   const MODES = {
@@ -91,7 +97,8 @@ export function edgeTests(openStore: () => Promise<Store>): void {
       expect((await at.update({ ReferenceNumber: REF, VinNo: OTHER_VIN })).status).toBe(200)
       expect(at.vins(id)).toEqual([OTHER_VIN])
       // Both find it; the old one is not written back.
-      for (const VinNo of [VIN, OTHER_VIN]) expect((await at.read({ ReferenceNumber: REF, VinNo })).json.VinNo).toBe(OTHER_VIN)
+      for (const VinNo of [VIN, OTHER_VIN])
+        expect((await at.read({ ReferenceNumber: REF, VinNo })).json.VinNo).toBe(OTHER_VIN)
       expect((await at.update({ ReferenceNumber: REF, VinNo: VIN, Model: 'T' })).status).toBe(200)
       expect(at.vins(id)).toEqual([OTHER_VIN])
       expect((await at.cancel({ ReferenceNumber: REF, VinNo: VIN })).status).toBe(200)
@@ -109,14 +116,17 @@ export function edgeTests(openStore: () => Promise<Store>): void {
   })
 
   describe('fields', () => {
-    test.each(['cancel', 'update'] as const)('that name different shipments are 409 for a %s, with what each means', async (use) => {
-      const at = await open()
-      const one = await at.booked({ ReferenceNumber: 'R1' })
-      const other = await at.booked({ ReferenceNumber: 'R2', VinNo: OTHER_VIN })
-      const answer = await at[use]({ ReferenceNumber: 'R1', ShipmentNumber: 'R2', PickupName: 'T' })
-      at.expectNothingSent(answer, 409, `ReferenceNumber R1 is ${one}`, `ShipmentNumber R2 is ${other}`)
-      expect(answer.json.TransportationBooked).toBe('Unknown')
-    })
+    test.each(['cancel', 'update'] as const)(
+      'that name different shipments are 409 for a %s, with what each means',
+      async (use) => {
+        const at = await open()
+        const one = await at.booked({ ReferenceNumber: 'R1' })
+        const other = await at.booked({ ReferenceNumber: 'R2', VinNo: OTHER_VIN })
+        const answer = await at[use]({ ReferenceNumber: 'R1', ShipmentNumber: 'R2', PickupName: 'T' })
+        at.expectNothingSent(answer, 409, `ReferenceNumber R1 is ${one}`, `ShipmentNumber R2 is ${other}`)
+        expect(answer.json.TransportationBooked).toBe('Unknown')
+      },
+    )
 
     test('of a reference and the VIN of another vehicle that was booked under it change nothing', async () => {
       const at = await open()
@@ -268,30 +278,47 @@ export function edgeTests(openStore: () => Promise<Store>): void {
       expect([answer.status, answer.json.TransportationBooked, keyIn(answer)]).toEqual([503, 'Unknown', key])
     })
 
-    test('in both spellings, with and without its VIN, is one: the second waits while the first is sent', async () => {
+    test('is not hidden by another vehicle of its reference from a read of its VIN', async () => {
       const at = await open()
+      await at.booked()
+      at.gateway.sandbox.fail({ kind: 'status', status: 500, on: { method: 'POST' } })
+      const key = keyIn(await at.book({ VinNo: OTHER_VIN }))
+      const answer = await at.read({ ReferenceNumber: REF, VinNo: OTHER_VIN })
+      expect([answer.status, answer.json.TransportationBooked, keyIn(answer)]).toEqual([503, 'Unknown', key])
+      expect((await at.read({ ReferenceNumber: REF, VinNo: VIN })).status).toBe(200)
+    })
+
+    test('in both spellings, with and without its VIN, is one: the second waits in either gateway while the first is sent', async () => {
+      const at = await open()
+      const other = talkTo(await startGateway({ store: at.gateway.store, serviceUrl: at.gateway.sandbox.url }))
       at.gateway.sandbox.fail({ kind: 'delay', ms: 500, on: { method: 'POST' } })
       const begun = at.gateway.sandbox.next(({ method }) => method === 'POST')
       const first = at.book()
       await begun
       const during = await at.read({ ReferenceNumber: REF })
       expect([during.status, during.json.TransportationBooked]).toEqual([503, 'Unknown'])
-      const second = await at.book({ VinNo: undefined })
+      const others = await Promise.all([at.book({ VinNo: undefined }), other.book({ VinNo: undefined })])
       expect((await first).status).toBe(200)
-      expect([second.status, second.json.TransportationBooked]).toEqual([409, 'Unknown'])
+      for (const { status, json } of others) expect([status, json.TransportationBooked]).toEqual([409, 'Unknown'])
       expect(at.creations()).toBe(1)
     })
   })
 
   describe('202 is a promise', () => {
-    const accepted = { kind: 'change', change: ({ body }: { body: string | Buffer }) => ({ status: 202, body }) } as const
+    const accepted = {
+      kind: 'change',
+      change: ({ body }: { body: string | Buffer }) => ({ status: 202, body }),
+    } as const
     const undone = { ...accepted, process: false } as const
 
     test('of a booking, believed after a read that shows the shipment', async () => {
       const at = await open()
       at.gateway.sandbox.fail({ ...accepted, on: { method: 'POST' } })
       await at.booked()
-      at.gateway.sandbox.fail({ ...accepted, on: { method: 'POST' } }, { kind: 'status', status: 404, on: { method: 'GET' } })
+      at.gateway.sandbox.fail(
+        { ...accepted, on: { method: 'POST' } },
+        { kind: 'status', status: 404, on: { method: 'GET' } },
+      )
       const answer = await at.book({ ReferenceNumber: 'R2' })
       expect([answer.status, answer.json.TransportationBooked]).toEqual([503, 'Unknown'])
       keyIn(answer)
@@ -332,18 +359,30 @@ export function edgeTests(openStore: () => Promise<Store>): void {
       external_id: { external_id: 'Q1', number: 'TL-7' },
       quote_id: (quote: string) => ({ quote_id: quote, number: 'TL-7' }),
     }
-    test.each(Object.entries(OF_IT))('is believed by its %s, and the shipment is found by the names of the quote', async (_, given) => {
-      const at = await open()
-      const quote = await at.quote({ ShipmentNumber: 'Q1', OrderRefNumber: 'ORDER-1' })
-      const body = JSON.stringify({ id: SHIPMENT, status: 'new', ...(typeof given === 'function' ? given(quote) : given) })
-      at.gateway.sandbox.fail({ kind: 'status', status: 200, body, on: { path: /approve$/ } })
-      const { json } = await at.approve({ ShipmentNumber: 'Q1' })
-      expect(json.TransportationBooked).toBe('Yes')
-      for (const name of [{ ShipmentNumber: 'Q1' }, { OrderRefNumber: 'ORDER-1' }, { number: 'TL-7' }, { id: SHIPMENT }]) {
-        await at.read(name)
-        expect(at.gateway.sandbox.requests.at(-1)?.path).toBe(`/v2/shipments/${SHIPMENT}`)
-      }
-    })
+    test.each(Object.entries(OF_IT))(
+      'is believed by its %s, and the shipment is found by the names of the quote',
+      async (_, given) => {
+        const at = await open()
+        const quote = await at.quote({ ShipmentNumber: 'Q1', OrderRefNumber: 'ORDER-1' })
+        const body = JSON.stringify({
+          id: SHIPMENT,
+          status: 'new',
+          ...(typeof given === 'function' ? given(quote) : given),
+        })
+        at.gateway.sandbox.fail({ kind: 'status', status: 200, body, on: { path: /approve$/ } })
+        const { json } = await at.approve({ ShipmentNumber: 'Q1' })
+        expect(json.TransportationBooked).toBe('Yes')
+        for (const name of [
+          { ShipmentNumber: 'Q1' },
+          { OrderRefNumber: 'ORDER-1' },
+          { number: 'TL-7' },
+          { id: SHIPMENT },
+        ]) {
+          await at.read(name)
+          expect(at.gateway.sandbox.requests.at(-1)?.path).toBe(`/v2/shipments/${SHIPMENT}`)
+        }
+      },
+    )
 
     test('is 502 where nothing says that it is the quote’s', async () => {
       const at = await open()
@@ -398,7 +437,13 @@ export function edgeTests(openStore: () => Promise<Store>): void {
 
   test('two gateways that share a store know each other’s names at once', async () => {
     const at = await open()
-    const other = talkTo(await startGateway({ store: at.gateway.store, serviceUrl: at.gateway.sandbox.url, env: { V2_SHIPMENT_PATH: '/v2/shipments' } }))
+    const other = talkTo(
+      await startGateway({
+        store: at.gateway.store,
+        serviceUrl: at.gateway.sandbox.url,
+        env: { V2_SHIPMENT_PATH: '/v2/shipments' },
+      }),
+    )
     const id = await at.booked()
     expect((await other.read({ ReferenceNumber: REF })).json.VinNo).toBe(VIN)
     expect((await other.update({ ReferenceNumber: REF, VinNo: OTHER_VIN })).status).toBe(200)
@@ -419,7 +464,8 @@ type Talk = ReturnType<typeof talkTo>
 /** Speaks version 1 to a gateway, and does at the service what others may do. */
 function talkTo(gateway: TestGateway, headers: Readonly<Record<string, string>> = {}) {
   const { sandbox } = gateway
-  const book = (changes: Fields = {}) => post(gateway, '/createShipment.php', { ...bookingExample, ...changes }, headers)
+  const book = (changes: Fields = {}) =>
+    post(gateway, '/createShipment.php', { ...bookingExample, ...changes }, headers)
   const shipment = (id: string) => sandbox.shipments.get(id)
   const change = (id: string, how: (shipment: Shipment) => Partial<Shipment>) => {
     const before = shipment(id) ?? expect.fail('no shipment')
@@ -443,17 +489,26 @@ function talkTo(gateway: TestGateway, headers: Readonly<Record<string, string>> 
       await post(gateway, '/getShippingQuote.php', { ...quoteExample, OrderRefNumber: '', ...changes }, headers)
       return [...sandbox.quotes.keys()].at(-1) ?? expect.fail('no quote')
     },
-    approve: (fields: Fields) => post(gateway, '/getShippingQuote.php', { ActionName: 'Accept Rate', ...fields }, headers),
-    read: (fields: Fields) => noted(() => get(gateway, `/getShipment.php?${new URLSearchParams(fields as Record<string, string>)}`, headers)),
+    approve: (fields: Fields) =>
+      post(gateway, '/getShippingQuote.php', { ActionName: 'Accept Rate', ...fields }, headers),
+    read: (fields: Fields) =>
+      noted(() => get(gateway, `/getShipment.php?${new URLSearchParams(fields as Record<string, string>)}`, headers)),
     update: (fields: Fields) => noted(() => post(gateway, '/updateShipment.php', fields, headers)),
-    cancel: ({ PickupName: _, ...fields }: Fields) => noted(() => post(gateway, '/deleteShipment.php', fields, headers)),
-    version2: (method: string, path: string) => fetch(gateway.url + path, { method, headers }).then((reply) => reply.text()),
+    cancel: ({ PickupName: _, ...fields }: Fields) =>
+      noted(() => post(gateway, '/deleteShipment.php', fields, headers)),
+    version2: (method: string, path: string) =>
+      fetch(gateway.url + path, { method, headers }).then((reply) => reply.text()),
     event: (event: string, shipment_id: string) =>
-      post(gateway, `/webhooks/${WEBHOOK.WEBHOOK_SECRET}`, { event, shipment_id, event_date: '2026-11-25T12:00:00+0000' }),
+      post(gateway, `/webhooks/${WEBHOOK.WEBHOOK_SECRET}`, {
+        event,
+        shipment_id,
+        event_date: '2026-11-25T12:00:00+0000',
+      }),
     shipment,
     vins: (id: string) => shipment(id)?.vehicles.map(({ vin }) => vin),
     creations: () => sandbox.shipments.size,
-    setVins: (id: string, vin: string) => change(id, ({ vehicles }) => ({ vehicles: vehicles.map((one) => ({ ...one, vin })) })),
+    setVins: (id: string, vin: string) =>
+      change(id, ({ vehicles }) => ({ vehicles: vehicles.map((one) => ({ ...one, vin })) })),
     addVehicle: (id: string, vin: string) =>
       change(id, ({ vehicles: [first] }) => ({ vehicles: first ? [first, { ...first, id: 'another', vin }] : [] })),
     setNumber: (id: string, number: string) => change(id, () => ({ number })),

@@ -57,7 +57,9 @@ export async function tryWorlds(room: Room, most: number): Promise<Trial> {
       const { is, hasLooked } = await meaningOf(world, call, names, room.chooseVehicle)
       kept.forget()
       // Without a look, the dry run does what the call does.
-      const law = lawBroken(should, is) ?? (hasLooked ? dryRunBroken((await names.resolve(call, world.title)).resolution, is) : undefined)
+      const law =
+        lawBroken(should, is) ??
+        (hasLooked ? dryRunBroken((await names.resolve(call, world.title)).resolution, is) : undefined)
       if (law !== undefined) violations.push({ law, world: world.title, call, expected: should, actual: is })
       if (violations.length >= most) return { cases: count, seen, violations }
     }
@@ -85,7 +87,9 @@ function dryRunBroken(dry: Resolution, live: Verdict): string | undefined {
     case 'shipment':
       if (live.is === 'shipment') return live.id === dry.id ? undefined : 'the dry run means another shipment'
       // A read of the one shipment shows the rest.
-      return live.is === 'several' || live.is === 'unknown' ? undefined : `the dry run means a shipment, the call is ${live.is}`
+      return live.is === 'several' || live.is === 'unknown'
+        ? undefined
+        : `the dry run means a shipment, the call is ${live.is}`
     default:
       return dry.is === live.is ? undefined : `the dry run is ${dry.is}, the call is ${live.is}`
   }
@@ -103,7 +107,8 @@ async function meaningOf(
   const hasLooked = looks() > 0
   const verdict = async (): Promise<Verdict> => {
     if (resolution.is === 'quote') return { is: 'quote', id: resolution.id }
-    if (resolution.is === 'several' || resolution.is === 'no-such-vehicle') return { is: resolution.is, row: 'anything else' }
+    if (resolution.is === 'several' || resolution.is === 'no-such-vehicle')
+      return { is: resolution.is, row: 'anything else' }
     if (resolution.is === 'ask' || resolution.is === 'look') throw new Error('The meaning is open after a look.')
     if (resolution.is !== 'shipment') return { is: resolution.is }
     const { id } = resolution
@@ -118,7 +123,10 @@ async function meaningOf(
 }
 
 /** Looks at the service of a world, and notes what it shows, as calls do. */
-function lookAt({ shipments, title: tenant }: World, names: Names): { readonly look: Look; readonly looks: () => number } {
+function lookAt(
+  { shipments, title: tenant }: World,
+  names: Names,
+): { readonly look: Look; readonly looks: () => number } {
   let count = 0
   const shownOf = (id: string): SeenShipment => {
     const one = shipments.find((shipment) => shipment.id === id.toLowerCase())
@@ -133,7 +141,9 @@ function lookAt({ shipments, title: tenant }: World, names: Names): { readonly l
   const look: Look = {
     ask: async (value) => {
       count += 1
-      const one = shipments.find(({ id, number, state }) => state !== 'gone' && (id === value.toLowerCase() || number === value))
+      const one = shipments.find(
+        ({ id, number, state }) => state !== 'gone' && (id === value.toLowerCase() || number === value),
+      )
       // The service may spell an id in another case than before.
       return one && (await note({ ...shownOf(one.id), id: one.id.toUpperCase() }))
     },
@@ -170,7 +180,16 @@ function keptReads(store: Store): Reads & { readonly forget: () => void } {
       const change = changes.get(id.toLowerCase())
       const before = await shipment(tenant, id)
       if (!change) return before
-      const blank: StoredShipment = { tenant, id, own: '', vehicles: [], formerVins: {}, state: 'live', quote: '', at: 0 }
+      const blank: StoredShipment = {
+        tenant,
+        id,
+        own: '',
+        vehicles: [],
+        formerVins: {},
+        state: 'live',
+        quote: '',
+        at: 0,
+      }
       return { ...blank, ...before, ...change }
     },
     put: async ({ shipment: change }) => {

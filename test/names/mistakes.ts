@@ -12,7 +12,12 @@ export interface Mistake {
   readonly instead: string
 }
 
-const mistake = (title: string, file: Mistake['file'], text: string, instead: string): Mistake => ({ title, file, text, instead })
+const mistake = (title: string, file: Mistake['file'], text: string, instead: string): Mistake => ({
+  title,
+  file,
+  text,
+  instead,
+})
 const inResolve = (title: string, text: string, instead: string) => mistake(title, 'resolve.ts', text, instead)
 const inNames = (title: string, text: string, instead: string) => mistake(title, 'names.ts', text, instead)
 
@@ -54,7 +59,16 @@ export const mistakes: readonly Mistake[] = [
     'name.ofCaller.every((id) => shipments.get(id)?.isGone)',
     'false',
   ),
-  inNames('law 2: two quotes in one call do not disagree', 'id: thingKey(quote.id), shipments: []', "id: '', shipments: []"),
+  inNames(
+    'law 2: a shipment of another VIN hides the booking in doubt',
+    "booking ? { is: 'in-doubt', booking } : resolution",
+    'resolution',
+  ),
+  inNames(
+    'law 2: two quotes in one call do not disagree',
+    'id: thingKey(quote.id), shipments: []',
+    "id: '', shipments: []",
+  ),
   inNames(
     "law 4: a number of the service comes before the caller's own",
     'if (ofCaller.length > 0) {',
@@ -81,7 +95,11 @@ export const mistakes: readonly Mistake[] = [
     'return live.length > 0 ? live : ids.slice(0, 1)',
     'return ids',
   ),
-  inNames('law 5: a read of this call does not count', "isGone: state !== 'live' })\n        seen", 'isGone: false })\n        seen'),
+  inNames(
+    'law 5: a read of this call does not count',
+    "isGone: state !== 'live' })\n        seen",
+    'isGone: false })\n        seen',
+  ),
   inResolve(
     'no VIN, one shipment: the first of several vehicles is changed',
     "(use === 'update' && changesVehicle && vehiclesOf(newest).length > 1)",
@@ -140,7 +158,10 @@ export const mistakes: readonly Mistake[] = [
 const SOURCE = join(import.meta.dirname, '../../src')
 
 /** Runs work with the room as it would be with a mistake. */
-export async function withMistake<T>({ title, file, text, instead }: Mistake, work: (room: Room) => Promise<T>): Promise<T> {
+export async function withMistake<T>(
+  { title, file, text, instead }: Mistake,
+  work: (room: Room) => Promise<T>,
+): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'transload-mistake-'))
   try {
     for (const name of ['names.ts', 'resolve.ts']) {

@@ -93,9 +93,9 @@ const STATES: readonly (readonly [stored: State, now: State])[] = [
 const STRIDE = 37
 
 /** Every small world. */
-export const worlds: readonly World[] = ((all) => all.map((_, nth) => all[(nth * STRIDE) % all.length] ?? all[0]))(
-  [...everyWorld()] as [World, ...World[]],
-)
+export const worlds: readonly World[] = ((all) => all.map((_, nth) => all[(nth * STRIDE) % all.length] ?? all[0]))([
+  ...everyWorld(),
+] as [World, ...World[]])
 
 function* everyWorld(): Generator<World> {
   let nth = 0
@@ -215,8 +215,13 @@ const EPOCH = 1_700_000_000_000
 const vehicle = (vin: string): Vehicle => ({ vin, year: '', make: '', model: '' })
 
 /** Writes what the store of a world knows. */
-export async function writeWorld({ shipments, quotes, names, doubts }: World, tenant: string, store: Store): Promise<void> {
-  for (const { id, names: own } of quotes) await store.put({ names: [], quote: { tenant, id, names: own, own: own[0] ?? '' } })
+export async function writeWorld(
+  { shipments, quotes, names, doubts }: World,
+  tenant: string,
+  store: Store,
+): Promise<void> {
+  for (const { id, names: own } of quotes)
+    await store.put({ names: [], quote: { tenant, id, names: own, own: own[0] ?? '' } })
   for (const { id, storedVins, storedState, formerVins, quote = '' } of shipments) {
     if (!storedVins) continue
     const shipment = { tenant, id, vehicles: storedVins.map(vehicle), formerVins, state: storedState, quote, own: '' }
@@ -256,7 +261,10 @@ const VINS = ['', ...Object.values(VIN)]
 
 const SETS_OF_FIELDS = FIELDS.flatMap((one, i) => [
   [one],
-  ...FIELDS.slice(i + 1).flatMap((two, j) => [[one, two], ...FIELDS.slice(i + j + 2).map((three) => [one, two, three])]),
+  ...FIELDS.slice(i + 1).flatMap((two, j) => [
+    [one, two],
+    ...FIELDS.slice(i + j + 2).map((three) => [one, two, three]),
+  ]),
 ])
 /** Sets of fields by their size. */
 const FIELDS_OF = [1, 2, 3].map((size) => SETS_OF_FIELDS.filter((fields) => fields.length === size))
@@ -276,7 +284,10 @@ const USES: readonly (readonly [Use, changesVehicle: boolean])[] = [
 ]
 
 type Ending = Pick<Case, 'vin' | 'use' | 'changesVehicle'>
-const ENDINGS = VINS.flatMap((vin) => USES.map(([use, changesVehicle]) => ({ vin, use, changesVehicle }))) as [Ending, ...Ending[]]
+const ENDINGS = VINS.flatMap((vin) => USES.map(([use, changesVehicle]) => ({ vin, use, changesVehicle }))) as [
+  Ending,
+  ...Ending[],
+]
 /** How many of the endings a set of one, two, and three values gets in one world; the others take their turn in other worlds. */
 const ENDINGS_OF = [ENDINGS.length, 5, 1]
 
@@ -312,7 +323,13 @@ export type Row =
   | 'anything else'
 
 export type Verdict =
-  | { readonly is: 'shipment'; readonly id: string; readonly entry: number; readonly vin: 'none' | 'own' | 'former' | 'new' | 'changed'; readonly row: Row }
+  | {
+      readonly is: 'shipment'
+      readonly id: string
+      readonly entry: number
+      readonly vin: 'none' | 'own' | 'former' | 'new' | 'changed'
+      readonly row: Row
+    }
   | { readonly is: 'quote'; readonly id: string }
   | { readonly is: 'conflict' | 'unknown' | 'in-doubt' }
   | { readonly is: 'several' | 'no-such-vehicle'; readonly row: Row }
@@ -331,7 +348,10 @@ export function expected(world: World, call: Case): Verdict {
   const meanings = () =>
     values.map((value) => {
       const { known, asked, isDoubt } = knowledgeOf(world, value)
-      if (known) return known.every((id) => shown.get(id) !== 'live') && world.doubts.has(value) && isBooking(known) ? 'doubt' : known
+      if (known)
+        return known.every((id) => shown.get(id) !== 'live') && world.doubts.has(value) && isBooking(known)
+          ? 'doubt'
+          : known
       if (asked && !looked.has(asked)) return 'ask'
       return asked ? [asked] : isDoubt ? 'doubt' : 'nothing'
     })
@@ -360,7 +380,9 @@ export function expected(world: World, call: Case): Verdict {
       for (const id of unread) look(id)
       continue
     }
-    return chosen(world, common.toReversed(), call)
+    const choice = chosen(world, common.toReversed(), call)
+    const isInDoubt = choice.is === 'no-such-vehicle' && values.some((value) => world.doubts.has(value))
+    return isInDoubt ? { is: 'in-doubt' } : choice
   }
 }
 
@@ -415,7 +437,8 @@ function inStore(world: World, value: string): readonly string[] | undefined {
   const own = named.filter(({ kind, givenBy }) => kind === 'shipment' && givenBy === 'caller').map(({ id }) => id)
   const quote = quoteNamed(world, value)
   const byId = value.toLowerCase()
-  const booked = (of: string | undefined) => world.shipments.filter((one) => of !== undefined && one.quote === of).map(({ id }) => id)
+  const booked = (of: string | undefined) =>
+    world.shipments.filter((one) => of !== undefined && one.quote === of).map(({ id }) => id)
   if (own.length > 0) {
     // Law 4: the quote's shipment, too, where the quote got the name after the booking.
     const isNewer = named.findLast(({ givenBy }) => givenBy === 'caller')?.kind === 'quote'
@@ -440,7 +463,8 @@ const isQuoteInDoubt = (world: World, value: string) => {
 /** Returns the shipment that the service shows by a value. */
 const atService = ({ shipments, quotes }: World, value: string): string | undefined =>
   /^[\w.-]{1,64}$/.test(value) && !quotes.some(({ names }) => names.includes(value))
-    ? shipments.find(({ id, number, state }) => state !== 'gone' && (id === value.toLowerCase() || number === value))?.id
+    ? shipments.find(({ id, number, state }) => state !== 'gone' && (id === value.toLowerCase() || number === value))
+        ?.id
     : undefined
 
 /** Law 5: a shipment that is canceled or gone does not bear its names while another one does. The newest is last. */
@@ -454,7 +478,9 @@ function standing(ids: readonly string[], shown: ReadonlyMap<string, State>): re
 function chosen(world: World, bearers: readonly string[], { vin, use, changesVehicle }: Case): Verdict {
   const shipments = bearers.map((id) => {
     const one = world.shipments.find((shipment) => shipment.id === id)
-    return one && one.state !== 'gone' ? one : { id, vins: [], storedVins: one?.storedVins ?? [], formerVins: one?.formerVins ?? {}, isGone: true }
+    return one && one.state !== 'gone'
+      ? one
+      : { id, vins: [], storedVins: one?.storedVins ?? [], formerVins: one?.formerVins ?? {}, isGone: true }
   })
   const [newest] = shipments
   if (!newest) throw new Error('Nothing bears the name.')
@@ -477,8 +503,11 @@ function chosen(world: World, bearers: readonly string[], { vin, use, changesVeh
     const before = [...(shipment.storedVins ?? []), ...Object.keys(shipment.formerVins)]
     return shipment.vins.length === 1 && before.includes(vin)
   }
-  const own = shipments.flatMap(({ id, vins }) => (vins.includes(vin) ? [{ id, entry: vins.indexOf(vin), kind: 'own' as const, of: vins.length }] : []))
-  const former = own.length > 0 ? [] : shipments.filter(had).map(({ id }) => ({ id, entry: 0, kind: 'former' as const, of: 1 }))
+  const own = shipments.flatMap(({ id, vins }) =>
+    vins.includes(vin) ? [{ id, entry: vins.indexOf(vin), kind: 'own' as const, of: vins.length }] : [],
+  )
+  const former =
+    own.length > 0 ? [] : shipments.filter(had).map(({ id }) => ({ id, entry: 0, kind: 'former' as const, of: 1 }))
   const [holder, ...more] = [...own, ...former]
   if (holder) {
     const row = 'a vehicle of one of them'
