@@ -289,7 +289,7 @@ const ENDINGS = VINS.flatMap((vin) => USES.map(([use, changesVehicle]) => ({ vin
   ...Ending[],
 ]
 /** How many of the endings a set of one, two, and three values gets in one world; the others take their turn in other worlds. */
-const ENDINGS_OF = [ENDINGS.length, 5, 1]
+const ENDINGS_OF = [ENDINGS.length, 3, 1]
 
 /** Yields the calls of a small world: each set of values, in a set of fields and an order that take turns. */
 export function* cases(turn: number): Generator<Case> {
