@@ -84,10 +84,12 @@ async function planFromStore(
       const quote = await names.quote(tenant, resolution.id)
       return planCall(request, { ...NO_SUBJECT, id: quote.id, own: quote.own, quote }, settings)
     }
-    // The service decides.
+    // The service decides which of the names counts: an id among them is perhaps none that it knows.
     case 'ask':
     case 'look':
-      return planFromNames(request, settings)
+      return reference.names.length === 1
+        ? planFromNames(request, settings)
+        : planWithPlaceholder(request, reference.names.map(([, name]) => name).join(' and '), settings)
     default: {
       const { code, message } = notMeant(resolution, reference)
       const plan = planFromNames(request, settings)
@@ -102,8 +104,12 @@ export function planFromNames(request: Version1, settings: Settings): Plan {
   const names = referenceOf(request)?.names ?? []
   const [, value] = names.find(([, name]) => isUuid(name)) ?? names[0] ?? []
   if (value !== undefined && isUuid(value)) return planCall(request, { ...NO_SUBJECT, id: value, own }, settings)
-  const plan = planCall(request, { ...NO_SUBJECT, own }, settings)
-  if (value === undefined) return plan
+  if (value === undefined) return planCall(request, { ...NO_SUBJECT, own }, settings)
+  return planWithPlaceholder(request, value, settings)
+}
+
+function planWithPlaceholder(request: Version1, value: string, settings: Settings): Plan {
+  const plan = planCall(request, { ...NO_SUBJECT, own: request.sent('ShipmentNumber') }, settings)
   const kind = request.compiled.action.target?.kind
   return { ...plan, toService: withPlaceholder(plan.toService, `{${kind}_id of ${value}}`) }
 }

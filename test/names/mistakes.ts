@@ -60,6 +60,11 @@ export const mistakes: readonly Mistake[] = [
     'false',
   ),
   inNames(
+    'law 2: a shipment of another VIN hides the booking in doubt',
+    "booking ? { is: 'in-doubt', booking } : resolution",
+    'resolution',
+  ),
+  inNames(
     'law 2: two quotes in one call do not disagree',
     'id: thingKey(quote.id), shipments: []',
     "id: '', shipments: []",

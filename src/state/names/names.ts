@@ -1,4 +1,4 @@
-import { isPlainId, isSameThing, isUuid, thingKey } from '../../language/text/service-text.ts'
+import type { NoteUse } from '../uses/pruning.ts'
 import type {
   Facts,
   Named,
@@ -208,6 +208,11 @@ export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: Not
             known.set(value, { ...name, openBooking: await openBookingOf(tenant, [value]) })
         }
         const resolution = resolve(reference, known, shipments)
+        if (resolution.is === 'no-such-vehicle') {
+          // The VIN may be that of a booking in doubt beside the shipments that are known.
+          const booking = await openBookingOf(tenant, valuesOf(reference.names))
+          return { resolution: booking ? { is: 'in-doubt', booking } : resolution, seen }
+        }
         if (!look || (resolution.is !== 'ask' && resolution.is !== 'look')) return { resolution, seen }
         if (resolution.is === 'look') for (const id of resolution.ids) await noteSeen(await look.read(id))
         else {
