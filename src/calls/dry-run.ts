@@ -19,6 +19,8 @@ import { meantField, type Problem } from '../mapping/fields.ts'
 import { leaves } from '../mapping/paths.ts'
 import type { Explanation } from '../mapping/request.ts'
 import type { Settings } from '../mapping/row.ts'
+import type { Look } from '../names/names.ts'
+import type { Reference, Resolution } from '../names/resolve.ts'
 import type { Call } from '../observe/call.ts'
 import { type Address, type Outgoing, type Service, withPlaceholder } from '../service/service.ts'
 import { isUuid } from '../text/service-text.ts'
@@ -76,7 +78,7 @@ async function planFromStore(
 ): Promise<Plan> {
   const reference = referenceOf(request)
   if (!reference) return planCall(request, (await quoteOfBooking(request, tenant, { names })).subject, settings)
-  const { resolution } = await names.resolve(reference, tenant)
+  const resolution = await meaningInStore(reference, tenant, names)
   switch (resolution.is) {
     case 'shipment': {
       const stored = await names.shipment(tenant, resolution.id)
@@ -86,7 +88,7 @@ async function planFromStore(
       const quote = await names.quote(tenant, resolution.id)
       return planCall(request, { ...NO_SUBJECT, id: quote.id, own: quote.own, quote }, settings)
     }
-    // The service decides.
+    // Only the service knows.
     case 'ask':
     case 'look':
       return planFromNames(request, settings)
@@ -96,6 +98,23 @@ async function planFromStore(
       return { ...plan, problems: [{ field: reference.names[0]?.[0] ?? '', code, message }, ...plan.problems] }
     }
   }
+}
+
+/** Returns what a call means if the shipments are what the service has last shown. */
+async function meaningInStore(reference: Reference, tenant: string, names: CallRooms['names']): Promise<Resolution> {
+  const { resolution } = await names.resolve(reference, tenant)
+  if (resolution.is !== 'look') return resolution
+  let areKnown = true
+  const look: Look = {
+    ask: async () => undefined,
+    read: async (id) => {
+      const { vehicles = [], state = 'live' } = (await names.shipment(tenant, id)) ?? {}
+      areKnown &&= vehicles.length > 0
+      return { id, body: undefined, vehicles, state }
+    },
+  }
+  const meant = await names.resolve(reference, tenant, look)
+  return areKnown ? meant.resolution : resolution
 }
 
 /** Plans without look-ups: the caller's name stands for the id, unless the name is an id itself. */

@@ -111,15 +111,27 @@ export function planVersion2({ parse, text }: Version2, endpoint: Endpoint): Ver
 
 /** Returns the problems of an update in which nothing that was sent can change anything. */
 function emptyUpdate(request: Version1): readonly Problem[] {
-  const { compiled, fields } = request
-  if (changingFields(request).length > 0) return []
+  const { compiled, fields, textOf } = request
+  if (changingFields(request).length > 0) return NO_PROBLEMS
   const blank = fields.blank.map((slot) => compiled.fields.names[slot] ?? '')
   const unknown = notUnderstood(request)
-  return [
+  const namedBy = compiled.action.target?.namedBy ?? []
+  const fixed = compiled.fields.names.filter(
+    (name) => name !== ACTION_NAME && !namedBy.includes(name) && textOf(name) !== undefined,
+  )
+  const problems = [
     ...unknown.map((name) => ({ field: name, code: 'unknown', message: `${name} is not understood` })),
+    ...fixed.map((field) => ({ field, code: 'fixed', message: `${field} cannot be changed by an update` })),
     ...blank.map((field) => ({ field, code: 'blank', message: `${field} is blank, which changes nothing` })),
   ]
+  if (problems.length > 0) return problems
+  const field = namedBy.find((name) => textOf(name) !== undefined)
+  return field === undefined
+    ? NO_PROBLEMS
+    : [{ field, code: 'empty', message: `${field} only names the shipment; send a field to change` }]
 }
+
+const ACTION_NAME = 'ActionName'
 
 /** Returns the fields that were sent with a value that may change the shipment. */
 export const changingFields = ({ compiled, textOf }: Version1): readonly string[] =>

@@ -36,7 +36,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   const reference = referenceOf(request)
   if (!reference) throw untranslatable(planCall(request, NO_SUBJECT, profile.settings).problems)
   const subject = await shipmentNamedBy(reference, call, rooms)
-  const { id, stored } = subject
+  const { id } = subject
   const plan = planCall(request, subject, profile.settings)
   call.noteTranslation(plan.notes)
   // What cannot be translated may be what a read of the shipment shows.
@@ -45,7 +45,9 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   const choose = async (shipment: Shipment): Promise<VehicleChoice> => {
     const seen = seenShipment(shipment)
     await noteSeen(tenant, seen, rooms)
-    const choice = chooseVehicle(reference, [{ ...seen, formerVins: stored?.formerVins ?? {}, isGone: false }])
+    // This very read may have made the VIN a former one.
+    const { formerVins = {} } = (await rooms.names.shipment(tenant, id)) ?? {}
+    const choice = chooseVehicle(reference, [{ ...seen, formerVins, isGone: false }])
     if ('is' in choice) throw vinError(choice, reference.vin, 'update')
     if (choice.vin === 'changed') await requireNewVin(reference.vin, [...valuesOf(reference.names)], tenant, id, rooms)
     return choice
@@ -59,7 +61,16 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     return shipmentWithId(reply, id)
   }
   const asked = changingFields(request)
-  const merging = { id, sent: plan.body, textOf, problems: plan.problems, compiled, settings: profile.settings, verify, choose }
+  const merging = {
+    id,
+    sent: plan.body,
+    textOf,
+    problems: plan.problems,
+    compiled,
+    settings: profile.settings,
+    verify,
+    choose,
+  }
   const merged = await merge(merging, tenant, sending, rooms)
   if (!merged) throw doubtful('it shows no shipment')
   const { before, after, changes } = merged
@@ -178,7 +189,11 @@ async function mergeIntoCurrent(
   }
 }
 
-async function readToMerge({ id, sent, problems, verify, choose, readError }: Merging, sending: Sending, service: CallRooms['service']) {
+async function readToMerge(
+  { id, sent, problems, verify, choose, readError }: Merging,
+  sending: Sending,
+  service: CallRooms['service'],
+) {
   try {
     const reply = await service.send(shipmentRead(id), sending)
     const shipment = await verify(reply)
@@ -218,4 +233,3 @@ function withoutVin(sent: Draft): Draft {
 
 const PRECONDITION_FAILED = 412
 const UPDATE_TRIES = 3
-

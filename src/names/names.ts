@@ -1,7 +1,24 @@
 import type { NoteUse } from '../pruning/pruning.ts'
-import type { Facts, Named, NamesWrite, NewName, Quote, ShipmentState, Store, StoredShipment, Vehicle } from '../store/store.ts'
+import type {
+  Facts,
+  Named,
+  NamesWrite,
+  NewName,
+  Quote,
+  ShipmentState,
+  Store,
+  StoredShipment,
+  Vehicle,
+} from '../store/store.ts'
 import { isPlainId, isUuid, thingKey } from '../text/service-text.ts'
-import { type KnownName, type KnownShipment, type Reference, type Resolution, resolve, type SentName } from './resolve.ts'
+import {
+  type KnownName,
+  type KnownShipment,
+  type Reference,
+  type Resolution,
+  resolve,
+  type SentName,
+} from './resolve.ts'
 
 /** A quote as far as the gateway remembers it. */
 export interface RememberedQuote {
@@ -74,10 +91,7 @@ export interface Names {
 }
 
 /** The store that names need. */
-type NamesStore = Pick<
-  Store,
-  'named' | 'quote' | 'shipment' | 'shipmentsOfQuote' | 'put' | 'now' | 'claimsOfReference'
->
+type NamesStore = Pick<Store, 'named' | 'quote' | 'shipment' | 'shipmentsOfQuote' | 'put' | 'now' | 'claimsOfReference'>
 
 /** Opens the record on a store. */
 export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: NoteUse = () => {}): Names {
@@ -167,20 +181,21 @@ export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: Not
       for (const [, value] of reference.names) {
         if (!known.has(value)) known.set(value, await knownName(tenant, value, reference.kind, shipments))
       }
-      const noteSeen = (one: SeenShipment) => {
-        const { formerVins = {} } = shipments.get(one.id) ?? {}
+      const noteSeen = async (one: SeenShipment) => {
         const { id, vehicles, state } = one
+        // The look itself may have made a VIN a former one.
+        const { formerVins = {} } = (await store.shipment(tenant, id)) ?? {}
         shipments.set(id, { id, vehicles, formerVins, isGone: state !== 'live' })
         seen.set(thingKey(id), one)
       }
       for (;;) {
         const resolution = resolve(reference, known, shipments)
         if (!look || (resolution.is !== 'ask' && resolution.is !== 'look')) return { resolution, seen }
-        if (resolution.is === 'look') for (const id of resolution.ids) noteSeen(await look.read(id))
+        if (resolution.is === 'look') for (const id of resolution.ids) await noteSeen(await look.read(id))
         else {
           for (const value of resolution.values) {
             const shown = await look.ask(value)
-            if (shown) noteSeen(shown)
+            if (shown) await noteSeen(shown)
             known.set(value, { ...(known.get(value) ?? NOTHING_KNOWN), asked: shown?.id ?? null })
           }
         }
@@ -216,7 +231,9 @@ export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: Not
       const names: NewName[] = []
       for (const name of new Set(shownNames)) {
         const bearers = await store.named(tenant, name)
-        const isKnown = bearers.some((row) => row.name === name && row.kind === 'shipment' && thingKey(row.id) === thingKey(id))
+        const isKnown = bearers.some(
+          (row) => row.name === name && row.kind === 'shipment' && thingKey(row.id) === thingKey(id),
+        )
         if (!isKnown) names.push({ tenant, kind: 'shipment', name, id, givenBy: 'service' })
       }
       const change = changeOf(before, body === undefined ? undefined : vehicles, state)

@@ -110,7 +110,7 @@ describe('the explanation', () => {
       'PickupPhNo.': expect.stringMatching(/^lost: ./),
     })
     expect(await unusedOf('/updateShipment.php', { ReferenceNumber: UUID, PickupZip: '10314' })).toEqual({
-      ReferenceNumber: 'names the thing: its id stands in the path',
+      ReferenceNumber: 'names the shipment: its id stands in the path',
     })
   })
 

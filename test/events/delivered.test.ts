@@ -61,7 +61,7 @@ describe('a delivery', () => {
     const id = await take()
     await pass(0)
     // A later booking does not change what was said.
-    await store.put({ links: [], thing: { tenant: 'acme', id: 's-1', own: 'ANOTHER', facts: null } })
+    await store.put({ names: [], shipment: { tenant: 'acme', id: 's-1', own: 'ANOTHER' } })
     await pass(6_000)
     expect(received.map(({ headers }) => headers['webhook-id'])).toEqual([id, id])
     for (const delivery of received) {
