@@ -1,8 +1,8 @@
 import { tables } from '../mappings/index.ts'
 import { eventStatuses } from '../mappings/shipment-event.ts'
-import { actionKey, type Catalog } from '../src/mapping/catalog.ts'
-import type { Action, Callback, Requirement, Row } from '../src/mapping/declare.ts'
-import { type Keeps, keepsText } from '../src/mapping/keeps.ts'
+import { actionKey, type Catalog } from '../src/language/mapping/catalog.ts'
+import type { Action, Callback, Requirement, Row } from '../src/language/mapping/declare.ts'
+import { type Keeps, keepsText } from '../src/language/mapping/keeps.ts'
 import { replyRow, requestRow } from './mapping-rows.ts'
 import { code, codes, table } from './table.ts'
 
@@ -47,8 +47,21 @@ const NOT_SHOWN: Readonly<Record<string, string>> = {
 }
 
 function describeAction(action: Action, above: Above): string {
-  const { name, verb, summary, legacy, service, target, givesNames, quoteNamedBy, requires, request, remember, reply } =
-    action
+  const {
+    name,
+    verb,
+    summary,
+    legacy,
+    service,
+    target,
+    givesNames,
+    quoteNamedBy,
+    requires,
+    refuses,
+    request,
+    remember,
+    reply,
+  } = action
   const names =
     legacy.actionNames === 'any' ? 'any' : codes(legacy.actionNames) + (legacy.byDefault ? ', or absent' : '')
   const facts = [
@@ -59,6 +72,7 @@ function describeAction(action: Action, above: Above): string {
     ...(quoteNamedBy && !target ? [['Names a quote by', codes(quoteNamedBy)]] : []),
     ...(givesNames ? [['Gives the names', codes(givesNames)]] : []),
     ...(requires ?? []).map((requirement) => ['Requires', describeRequirement(requirement)]),
+    ...(refuses ?? []).map(({ problem }) => ['Refuses', `a field that ${problem}`]),
     ...(NOT_SHOWN[name] === undefined ? [] : [['Rests on [assumptions](migration.md#not-tried)', NOT_SHOWN[name]]]),
   ]
   const tableNamed = (heading: string, ...tables: readonly string[]) =>

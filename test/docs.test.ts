@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../mappings/booking-rows.ts'
+import { loadMappings } from '../mappings/load.ts'
 import { generatedDocs } from '../scripts/generated-docs.ts'
-import { commands } from '../src/cli.ts'
-import { runCase } from '../src/commands/mapping.ts'
-import { configNames, readConfig } from '../src/config/config.ts'
-import { loadMappings } from '../src/config/mappings.ts'
-import { readTenants } from '../src/config/tenants-file.ts'
-import * as vocabulary from '../src/mapping/declare.ts'
+import { configNames, readConfig } from '../src/language/config/config.ts'
+import { readTenants } from '../src/language/config/tenants-file.ts'
+import * as vocabulary from '../src/language/mapping/declare.ts'
+import { commands } from '../src/operator/cli.ts'
+import { runCase } from '../src/operator/commands/mapping.ts'
 import { ROOT } from './command.ts'
 import { families } from './commands/every-command.ts'
 import { get, post, startGateway } from './gateway.ts'
@@ -72,7 +72,8 @@ test('every file and folder that a page names exists', () => {
   const page = read('docs/architecture.md')
   const tree = page.split('```')[1] ?? ''
   const folders = [...`${tree}${page}`.matchAll(/(?:^|[\s`])([a-z]+\/)(?=[\s`])/g)].map(([, folder = '']) => folder)
-  const isThere = (folder: string) => ['.', 'src', 'src/store'].some((place) => existsSync(join(ROOT, place, folder)))
+  const isThere = (folder: string) =>
+    ['.', 'src', 'src/outside/store'].some((place) => existsSync(join(ROOT, place, folder)))
   expect(folders.length).toBeGreaterThan(20)
   expect(folders.filter((folder) => !isThere(folder))).toEqual([])
   const rooms = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
@@ -89,9 +90,6 @@ test('every page can be reached from the README', () => {
   expect([...reached].sort()).toEqual([...pages].sort())
 })
 
-/** Returns a page without what is gone, which the changelog names once. */
-const current = (page: string) => read(page).replace(/^### Removed\n.*?^### /ms, '')
-
 /** The long options of every command, by its words. */
 const known: ReadonlyMap<string, ReadonlySet<string | undefined>> = new Map(
   Object.entries(commands).map(([usage, { options = [] }]) => [
@@ -102,7 +100,7 @@ const known: ReadonlyMap<string, ReadonlySet<string | undefined>> = new Map(
 
 test('every command in a text exists, with its verb and its options', () => {
   const named = pages.flatMap((page) =>
-    [...current(page).matchAll(/`transload ([^`]+)`/g)].map(([, text = '']) => ({ page, words: text.split(/\s+/) })),
+    [...read(page).matchAll(/`transload ([^`]+)`/g)].map(([, text = '']) => ({ page, words: text.split(/\s+/) })),
   )
   const wrong = named.filter(({ words: [first = '', ...rest] }) => {
     if (first === 'needs' || first.startsWith('-')) return false
@@ -119,7 +117,7 @@ test('every command in a text exists, with its verb and its options', () => {
 })
 
 test('every variable that a page names exists', () => {
-  const text = pages.map(current).join('\n')
+  const text = pages.map(read).join('\n')
   const variables = new Set(
     [...text.matchAll(/`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=[^`]*)?`/g)].map(([, name = '']) => name),
   )
@@ -214,6 +212,5 @@ test('the example case passes', async () => {
   const folder = folderOf(modules)
   const [example = ''] = blocks('docs/writing-a-mapping.md', 'json')
   writeFileSync(join(folder, 'case.json'), example)
-  const { actions } = await loadMappings(folder)
-  expect(runCase(join(folder, 'case.json'), actions).failures).toEqual([])
+  expect(runCase(join(folder, 'case.json'), await loadMappings(folder)).failures).toEqual([])
 })

@@ -1,14 +1,14 @@
 import { networkInterfaces } from 'node:os'
 import { Client } from 'undici'
 import { onTestFinished } from 'vitest'
-import { type Config, readConfig } from '../src/config/config.ts'
-import { loadMappings } from '../src/config/mappings.ts'
+import { loadMappings } from '../mappings/load.ts'
+import { LISTENER_TIMEOUTS, type ListenerTimeouts } from '../src/edge/listener.ts'
 import { type Gateway, openGateway } from '../src/gateway.ts'
-import { LISTENER_TIMEOUTS, type ListenerTimeouts } from '../src/http/listener.ts'
-import type { Catalog } from '../src/mapping/catalog.ts'
-import { createLog } from '../src/observe/log.ts'
-import { createMemoryStore } from '../src/store/sqlite/sqlite.ts'
-import type { Store } from '../src/store/store.ts'
+import { type Config, readConfig } from '../src/language/config/config.ts'
+import type { Catalog } from '../src/language/mapping/catalog.ts'
+import { createMemoryStore } from '../src/outside/store/sqlite/sqlite.ts'
+import type { Store } from '../src/outside/store/store.ts'
+import { createLog } from '../src/runtime/log.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from './stand-in/stand-in.ts'
 
 /** The credential that the stand-in of the service accepts. */
@@ -54,6 +54,8 @@ export interface TestGatewayOptions {
   readonly countsEveryMs?: number
   /** How often the gateway looks if a round of pruning is due, in milliseconds. @default an hour */
   readonly pruneEveryMs?: number
+  /** How often the gateway searches for the shipments of unknown bookings, in milliseconds. @default ten minutes */
+  readonly sweepEveryMs?: number
   /**
    * True if the service has accepted the credentials of the stand-in before the test begins; else the first call of each
    * asks first.
@@ -86,8 +88,8 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
   const catalog = await catalogOf(config)
   const store = options.store ?? createMemoryStore(options.now && { now: options.now })
   const timeouts = { ...LISTENER_TIMEOUTS, ...options.timeouts }
-  const { countsEveryMs, pruneEveryMs } = options
-  const parts = { catalog, store, log, adminPort: 0, timeouts, countsEveryMs, pruneEveryMs }
+  const { countsEveryMs, pruneEveryMs, sweepEveryMs } = options
+  const parts = { catalog, store, log, adminPort: 0, timeouts, countsEveryMs, pruneEveryMs, sweepEveryMs }
   const gateway = await openGateway(config, parts)
   const { V2_CLIENT_ID, TENANTS_FILE, V2_TOKEN, TLS_CERT_FILE } = config
   const isPlain = [V2_CLIENT_ID, TENANTS_FILE, TLS_CERT_FILE].every((set) => set === undefined) && V2_TOKEN === 'basic'

@@ -59,9 +59,7 @@ test('the package contains the program, its types, its documents, and the licens
       ),
   )
   expect(strays).toEqual([])
-  const programs = ['main', 'writer-thread', 'rehearsal-thread', 'workbench-client'].map(
-    (name) => `dist/src/${name}.js`,
-  )
+  const programs = ['main', 'writer-thread', 'workbench-client'].map((name) => `dist/src/${name}.js`)
   const licenses = ['zod', 'hono', 'hono-node-server', 'undici', 'pino'].map((name) => `dist/licenses/${name}.txt`)
   for (const path of [...programs, ...licenses, 'dist/mappings/toolbox.d.ts', 'LICENSE']) {
     expect(packed).toContain(`package/${path}`)

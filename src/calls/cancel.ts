@@ -1,8 +1,19 @@
-import type { Answer } from '../answer.ts'
-import { untranslatable } from '../errors.ts'
-import { isSuccess } from '../service/exchange.ts'
-import { replyToChange } from '../service/failures.ts'
-import { readOf } from '../service/service.ts'
+import type { Answer } from '../language/answer.ts'
+import { untranslatable } from '../language/errors.ts'
+import { isSuccess } from '../outside/service/exchange.ts'
+import { replyToChange } from '../outside/service/failures.ts'
+import {
+  cancellationOf,
+  idAt,
+  isCanceled,
+  isShownAsGone,
+  NOT_FOUND,
+  notCanceled,
+  shipmentIfRead,
+  shipmentWithId,
+  showsShipment,
+} from '../outside/service/proofs.ts'
+import { readOf } from '../outside/service/service.ts'
 import { answerOf } from './legacy-answer.ts'
 import { type Plan, planCall } from './plan.ts'
 import type { CallInHand, CallRooms } from './rooms.ts'
@@ -17,17 +28,6 @@ import {
   seenShipment,
   shipmentNamedBy,
 } from './subject.ts'
-import {
-  cancellationOf,
-  idAt,
-  isCanceled,
-  isShownAsGone,
-  NOT_FOUND,
-  notCanceled,
-  shipmentIfRead,
-  shipmentWithId,
-  showsShipment,
-} from './verify.ts'
 
 /** Cancels a shipment, which frees the key of its booking. */
 export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer> {
@@ -47,7 +47,8 @@ export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer
   // The shipment is canceled, whatever the store can record now.
   await rooms.bookings.later(`canceled ${id}`, () => rooms.names.noteShown(tenant, canceled, []))
   const ids = [id, ...(body ? (idAt(body, 'id') ?? []) : [])].flat()
-  const readAgain = (other: string) => rooms.service.send({ ...readOf(plan.toService), path: `/v2/shipments/${encodeURIComponent(other)}` }, sending)
+  const readAgain = (other: string) =>
+    rooms.service.send({ ...readOf(plan.toService), path: `/v2/shipments/${encodeURIComponent(other)}` }, sending)
   await rooms.bookings.freeLater(tenant, ids, async (own) => own === id || isShownAsGone(own, readAgain))
   return answerOf(plan, body, (reply) => ({
     ...reply,

@@ -1,12 +1,12 @@
-import { gatewayError } from '../errors.ts'
-import type { Endpoint } from '../mapping/catalog.ts'
-import type { CompiledAction, RequestContext } from '../mapping/compile.ts'
-import { type ExplainedRequest, explainRequestTranslation } from '../mapping/explain.ts'
-import { meantField, type Problem } from '../mapping/fields.ts'
-import { type Draft, valueAt } from '../mapping/paths.ts'
-import type { Note } from '../mapping/request.ts'
-import type { Settings } from '../mapping/row.ts'
-import { type ServiceRequest, serviceRequest } from '../service/service.ts'
+import { gatewayError } from '../language/errors.ts'
+import type { Endpoint } from '../language/mapping/catalog.ts'
+import type { CompiledAction, RequestContext } from '../language/mapping/compile.ts'
+import { type ExplainedRequest, explainRequestTranslation } from '../language/mapping/explain.ts'
+import { meantField, type Problem } from '../language/mapping/fields.ts'
+import { type Draft, valueAt } from '../language/mapping/paths.ts'
+import type { Note } from '../language/mapping/request.ts'
+import type { Settings } from '../language/mapping/row.ts'
+import { type ServiceRequest, serviceRequest } from '../outside/service/service.ts'
 import { PLAIN_NAME, type Version1, type Version2 } from './read-request.ts'
 import type { Subject } from './subject.ts'
 
@@ -41,7 +41,7 @@ export function planCall(request: Version1, subject: Subject, settings: Settings
   const { target, verb } = compiled.action
   const { body, problems, notes } = compiled.request(fields, contextOf(subject, settings))
   const unnamed = target && missingName(request)
-  const empty = verb === 'update' ? emptyUpdate(request) : NO_PROBLEMS
+  const empty = verb === 'update' && !unnamed && problems.length === 0 ? emptyUpdate(request) : NO_PROBLEMS
   const all = unnamed || problems.length > 0 || empty.length > 0
   return {
     request,
@@ -111,27 +111,20 @@ export function planVersion2({ parse, text }: Version2, endpoint: Endpoint): Ver
 
 /** Returns the problems of an update in which nothing that was sent can change anything. */
 function emptyUpdate(request: Version1): readonly Problem[] {
-  const { compiled, fields, textOf } = request
-  if (changingFields(request).length > 0) return NO_PROBLEMS
+  const { compiled, fields } = request
+  if (changingFields(request).length > 0) return []
   const blank = fields.blank.map((slot) => compiled.fields.names[slot] ?? '')
-  const unknown = notUnderstood(request)
-  const namedBy = compiled.action.target?.namedBy ?? []
-  const fixed = compiled.fields.names.filter(
-    (name) => name !== ACTION_NAME && !namedBy.includes(name) && textOf(name) !== undefined,
+  const unchangeable = compiled.fields.names.filter(
+    (_, slot) => !compiled.hasPlace[slot] && fields.values[slot] !== undefined,
   )
   const problems = [
-    ...unknown.map((name) => ({ field: name, code: 'unknown', message: `${name} is not understood` })),
-    ...fixed.map((field) => ({ field, code: 'fixed', message: `${field} cannot be changed by an update` })),
-    ...blank.map((field) => ({ field, code: 'blank', message: `${field} is blank, which changes nothing` })),
+    ...notUnderstood(request).map((field) => ({ field, code: 'unknown', message: `${field} is not a known field` })),
+    ...unchangeable.map((field) => ({ field, code: 'unchangeable', message: `an update cannot change ${field}` })),
+    ...blank.map((field) => ({ field, code: 'blank', message: `${field} is blank` })),
   ]
   if (problems.length > 0) return problems
-  const field = namedBy.find((name) => textOf(name) !== undefined)
-  return field === undefined
-    ? NO_PROBLEMS
-    : [{ field, code: 'empty', message: `${field} only names the shipment; send a field to change` }]
+  return [{ field: '', code: 'nothing', message: 'the call only names the shipment' }]
 }
-
-const ACTION_NAME = 'ActionName'
 
 /** Returns the fields that were sent with a value that may change the shipment. */
 export const changingFields = ({ compiled, textOf }: Version1): readonly string[] =>

@@ -1,18 +1,18 @@
-import type { Answer } from '../answer.ts'
-import { gatewayError, untranslatable } from '../errors.ts'
-import { isSuccess } from '../service/exchange.ts'
-import { replyToChange } from '../service/failures.ts'
-import type { QuoteChange } from '../store/store.ts'
-import { answerOf } from './legacy-answer.ts'
+import { gatewayError, untranslatable } from '../language/errors.ts'
+import { ASSUMED_FACT } from '../language/mapping/row.ts'
+import { isSuccess } from '../outside/service/exchange.ts'
+import { replyToChange } from '../outside/service/failures.ts'
+import { changeOf, idAt, newQuote } from '../outside/service/proofs.ts'
+import type { QuoteChange } from '../outside/store/store.ts'
+import { answerOf, type Version1Answer } from './legacy-answer.ts'
 import { type Plan, planCall } from './plan.ts'
 import { namesIn } from './read-request.ts'
-import type { CallInHand, CallRooms } from './rooms.ts'
+import type { AskingCall, AskingRooms } from './rooms.ts'
 import { refusalOf, sendNew } from './send.ts'
 import { ignoredSentence, NO_SUBJECT, quoteNamedBy, referenceOf } from './subject.ts'
-import { changeOf, idAt, newQuote } from './verify.ts'
 
 /** Prices a trip, or changes a quote and prices it again. The quote is remembered before its number is answered. */
-export async function quote(call: CallInHand, rooms: CallRooms): Promise<Answer> {
+export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Version1Answer> {
   const { request, caller, sending } = call
   const { tenant, profile } = caller
   const reference = referenceOf(request)
@@ -21,11 +21,16 @@ export async function quote(call: CallInHand, rooms: CallRooms): Promise<Answer>
   call.noteTranslation(plan.notes)
   if (plan.problems.length > 0) throw untranslatable(plan.problems)
 
-  const body = subject.id === undefined ? newQuote(await sendNew(plan, sending, rooms)) : await sendChange(plan, subject.id, call, rooms)
+  const body =
+    subject.id === undefined
+      ? newQuote(await sendNew(plan, sending, rooms))
+      : await sendChange(plan, subject.id, call, rooms)
   rooms.inspect(request.compiled.action.name, body)
 
   const answer = answerOf(plan, body, (reply) =>
-    subject.ignored.length === 0 ? reply : { ...reply, Message: `${reply['Message'] ?? ''}${ignoredSentence(subject.ignored)}`.trim() },
+    subject.ignored.length === 0
+      ? reply
+      : { ...reply, Message: `${reply['Message'] ?? ''}${ignoredSentence(subject.ignored)}`.trim() },
   )
   const id = idAt(body, 'shipment_id') ?? subject.id
   const names = namesIn(request, request.compiled.action.givesNames ?? []).map(([, name]) => name)
@@ -41,7 +46,7 @@ export async function quote(call: CallInHand, rooms: CallRooms): Promise<Answer>
   return answer
 }
 
-async function sendChange(plan: Plan, id: string, { sending }: CallInHand, { service }: CallRooms): Promise<unknown> {
+async function sendChange(plan: Plan, id: string, { sending }: AskingCall, { service }: AskingRooms): Promise<unknown> {
   const reply = await replyToChange(service.send(plan.toService, sending))
   if (!isSuccess(reply.status)) throw refusalOf(plan, reply)
   return changeOf(reply, 'quote', id)
@@ -49,17 +54,18 @@ async function sendChange(plan: Plan, id: string, { sending }: CallInHand, { ser
 
 /** Returns what is remembered of a quote. */
 function remembered(
-  { request: { compiled, fields }, body, settings, own, subject }: Plan,
+  { request: { compiled, fields }, body, settings, own, subject, notes }: Plan,
   key: Pick<QuoteChange, 'tenant' | 'id'>,
   names: readonly string[],
   price: string,
 ): QuoteChange {
   const before = subject.quote
+  const assumed = notes.flatMap(({ code, name }) => (code === 'assumed' ? [name] : [])).join(' ')
   return {
     ...key,
     own: own ?? '',
     names: before ? [...new Set([...before.names.filter((name) => name !== before.id), ...names])] : names,
-    facts: { ...before?.facts, ...compiled.remember(fields, body, settings).facts },
+    facts: { ...before?.facts, ...compiled.remember(fields, body, settings).facts, [ASSUMED_FACT]: assumed },
     ...(price !== '' && { price }),
   }
 }

@@ -1,11 +1,11 @@
-import type { Answer } from '../answer.ts'
-import { untranslatable } from '../errors.ts'
-import { chooseVehicle } from '../names/resolve.ts'
-import type { Draft } from '../mapping/paths.ts'
-import { isSuccess } from '../service/exchange.ts'
-import { answerOf } from './legacy-answer.ts'
+import { untranslatable } from '../language/errors.ts'
+import type { Draft } from '../language/mapping/paths.ts'
+import { isSuccess } from '../outside/service/exchange.ts'
+import { NOT_FOUND, shipmentWithId } from '../outside/service/proofs.ts'
+import { chooseVehicle } from '../state/names/resolve.ts'
+import { answerOf, type Version1Answer } from './legacy-answer.ts'
 import { planCall } from './plan.ts'
-import type { CallInHand, CallRooms } from './rooms.ts'
+import type { AskingCall, AskingRooms } from './rooms.ts'
 import { refusalOf } from './send.ts'
 import {
   goneShipment,
@@ -19,10 +19,9 @@ import {
   shipmentNamedBy,
   vinError,
 } from './subject.ts'
-import { NOT_FOUND, shipmentWithId } from './verify.ts'
 
 /** Reads a shipment, and shows the vehicle that the VIN chooses. */
-export async function read(call: CallInHand, rooms: CallRooms): Promise<Answer> {
+export async function read(call: AskingCall, rooms: AskingRooms): Promise<Version1Answer> {
   const { request, caller } = call
   const reference = referenceOf(request)
   if (!reference) throw untranslatable(planCall(request, NO_SUBJECT, caller.profile.settings).problems)
@@ -37,13 +36,14 @@ export async function read(call: CallInHand, rooms: CallRooms): Promise<Answer> 
   const choice = chooseVehicle(reference, [{ ...seen, formerVins: subject.stored?.formerVins ?? {}, isGone: false }])
   if ('is' in choice) throw vinError(choice, reference.vin, reference.use)
   const { bearers, ignored } = subject.meant
-  const several = bearers > 1 && reference.vin === '' ? ` ${bearers} shipments have this number; the newest is shown.` : ''
+  const several =
+    bearers > 1 && reference.vin === '' ? ` ${bearers} shipments have this number; the newest is shown.` : ''
   return answerOf(plan, vehicleFirst(seen.body, choice.entry), (reply) => ({
     ...reply,
     Message: `${reply['Message'] ?? ''}${several}${ignoredSentence(ignored)}`.trim(),
   }))
 
-  async function readNow({ id }: ShipmentSubject, { sending }: CallInHand, { service }: CallRooms) {
+  async function readNow({ id }: ShipmentSubject, { sending }: AskingCall, { service }: AskingRooms) {
     const reply = await service.send(plan.toService, sending)
     if (!isSuccess(reply.status) && !NOT_FOUND.has(reply.status)) throw refusalOf(plan, reply)
     const shown = isSuccess(reply.status) ? seenShipment(shipmentWithId(reply, id)) : goneShipment(id)

@@ -1,15 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Answer } from '../answer.ts'
-import type { Bookings } from '../bookings/bookings.ts'
-import type { Caller, Credentials } from '../callers/caller.ts'
-import type { Prove } from '../callers/prove.ts'
-import type { Config } from '../config/config.ts'
-import type { GatewayError } from '../errors.ts'
-import type { Catalog } from '../mapping/catalog.ts'
-import type { Note } from '../mapping/request.ts'
-import type { Names } from '../names/names.ts'
-import type { Sending, Service, ServiceRequest } from '../service/service.ts'
-import type { Store } from '../store/store.ts'
+import type { Caller, Credentials } from '../edge/callers/caller.ts'
+import type { Prove } from '../edge/callers/prove.ts'
+import type { Answer } from '../language/answer.ts'
+import type { Config } from '../language/config/config.ts'
+import type { GatewayError } from '../language/errors.ts'
+import type { Catalog } from '../language/mapping/catalog.ts'
+import type { Note } from '../language/mapping/request.ts'
+import type { Sending, Service, ServiceRequest } from '../outside/service/service.ts'
+import type { Store } from '../outside/store/store.ts'
+import type { Bookings } from '../state/bookings/bookings.ts'
+import type { Names } from '../state/names/names.ts'
 import type { Version1 } from './read-request.ts'
 
 /** The rooms that calls use, the same for every call. */
@@ -34,6 +34,11 @@ export interface CallRooms {
   readonly onNotServed: (request: ServiceRequest, status: number) => void
 }
 
+/** The rooms of a call that only asks. */
+export type AskingRooms = Pick<CallRooms, 'names' | 'service' | 'inspect' | 'onNotServed'> & {
+  readonly bookings: Pick<Bookings, 'freeLater'>
+}
+
 /** A version-1 call whose caller and action are known. */
 export interface CallInHand {
   readonly request: Version1
@@ -44,6 +49,11 @@ export interface CallInHand {
   readonly brownout: GatewayError | undefined
   /** Counts what the translation lost or assumed. */
   readonly noteTranslation: (notes: readonly Note[]) => void
+}
+
+/** A call that only asks, from a gateway's caller or from a rehearsal. */
+export type AskingCall = Pick<CallInHand, 'request' | 'sending' | 'noteTranslation'> & {
+  readonly caller: Pick<Caller, 'tenant'> & { readonly profile: Pick<Caller['profile'], 'settings'> }
 }
 
 /** One verb of version 1: its whole life, from what it names to its answer. */

@@ -1,16 +1,16 @@
-import { type GatewayError, gatewayError } from '../errors.ts'
-import type { Look, RememberedQuote, SeenShipment } from '../names/names.ts'
-import type { Reference, Resolution, SentName, ShipmentMeant, Use, VinMismatch } from '../names/resolve.ts'
-import { vehiclesIn, vinKey } from '../names/vehicles.ts'
-import { isSuccess } from '../service/exchange.ts'
-import { refusal } from '../service/failures.ts'
-import { type Sending, shipmentRead } from '../service/service.ts'
-import type { StoredShipment } from '../store/store.ts'
-import { scalarText } from '../text/json.ts'
-import { isPlainId, isUuid, thingKey } from '../text/service-text.ts'
+import { type GatewayError, gatewayError } from '../language/errors.ts'
+import { scalarText } from '../language/text/json.ts'
+import { isPlainId, isUuid, thingKey } from '../language/text/service-text.ts'
+import { isSuccess } from '../outside/service/exchange.ts'
+import { refusal } from '../outside/service/failures.ts'
+import { idAt, isCanceled, NOT_FOUND, type Shipment, shipmentNamed, shipmentWithId } from '../outside/service/proofs.ts'
+import { type Sending, shipmentRead } from '../outside/service/service.ts'
+import type { StoredShipment } from '../outside/store/store.ts'
+import type { Look, RememberedQuote, SeenShipment } from '../state/names/names.ts'
+import type { Reference, Resolution, SentName, ShipmentMeant, Use, VinMismatch } from '../state/names/resolve.ts'
+import { vehiclesIn, vinKey } from '../state/names/vehicles.ts'
 import { namesIn, type Version1 } from './read-request.ts'
-import type { CallInHand, CallRooms } from './rooms.ts'
-import { idAt, isCanceled, NOT_FOUND, type Shipment, shipmentNamed, shipmentWithId } from './verify.ts'
+import type { AskingCall, AskingRooms, CallRooms } from './rooms.ts'
 
 /** The quote or shipment that a call is about, as far as it is known. */
 export interface Subject {
@@ -59,7 +59,7 @@ export const vinOf = ({ compiled, sent }: Version1): string =>
 /** Returns the shipment that a call names; throws if it names none, several, or a vehicle that it does not have. */
 export async function shipmentNamedBy(
   reference: Reference,
-  { caller: { tenant }, sending }: Pick<CallInHand, 'caller' | 'sending'>,
+  { caller: { tenant }, sending }: Pick<AskingCall, 'caller' | 'sending'>,
   rooms: LookRooms,
 ): Promise<ShipmentSubject> {
   const { resolution, seen } = await rooms.names.resolve(reference, tenant, lookFor(tenant, sending, rooms))
@@ -82,7 +82,7 @@ export function shipmentSubject(
 /** Returns the quote that a call names; throws if it names none, or several. */
 export async function quoteNamedBy(
   reference: Reference,
-  { caller: { tenant } }: Pick<CallInHand, 'caller'>,
+  { caller: { tenant } }: Pick<AskingCall, 'caller'>,
   { names }: Pick<CallRooms, 'names'>,
 ): Promise<Subject & { readonly id: string; readonly quote: RememberedQuote; readonly ignored: readonly SentName[] }> {
   const { resolution } = await names.resolve(reference, tenant)
@@ -91,7 +91,7 @@ export async function quoteNamedBy(
   return { ...NO_SUBJECT, id: quote.id, own: quote.own, quote, ignored: resolution.ignored }
 }
 
-type LookRooms = Pick<CallRooms, 'names' | 'service' | 'bookings'>
+type LookRooms = Pick<AskingRooms, 'names' | 'service' | 'bookings'>
 
 /** Makes the look at the service for a call. Everything that it shows is noted: every read counts. */
 export function lookFor(tenant: string, sending: Sending, rooms: LookRooms): Look {
@@ -147,7 +147,9 @@ export async function noteSeen(
 export function notMeant(resolution: Resolution, { kind, names, vin, use }: Reference): GatewayError {
   switch (resolution.is) {
     case 'conflict': {
-      const said = resolution.meanings.map(({ field, ids }) => `${field} ${valueOf(names, field)} is ${ids.join(' or ')}`)
+      const said = resolution.meanings.map(
+        ({ field, ids }) => `${field} ${valueSent(names, field)} is ${ids.join(' or ')}`,
+      )
       return gatewayError('numbers-disagree', { kind, meanings: said.join('; ') })
     }
     case 'in-doubt': {
@@ -178,11 +180,14 @@ export function vinError({ is, vins: all }: VinMismatch, vin: string, use: Use):
   return gatewayError(use === 'cancel' ? 'several-matches/cancel' : 'several-matches/vin', { vin, vins })
 }
 
-const valueOf = (names: readonly SentName[], of: string) => names.find(([field]) => field === of)?.[1] ?? ''
+const valueSent = (names: readonly SentName[], of: string) => names.find(([field]) => field === of)?.[1] ?? ''
 
 /** The error of a call that names nothing that is known. */
 export function numberUnknown(kind: Reference['kind'], names: readonly SentName[]): GatewayError {
-  return gatewayError('number-unknown', { kind, names: names.map(([field, value]) => `${field} ${value}`).join(' or ') })
+  return gatewayError('number-unknown', {
+    kind,
+    names: names.map(([field, value]) => `${field} ${value}`).join(' or '),
+  })
 }
 
 /** Returns a sentence about values that nobody knows; nothing if there are none. */

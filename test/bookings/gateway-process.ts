@@ -13,10 +13,13 @@ export interface GatewayProcessOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Modules of this folder that are imported before the gateway. */
   readonly imports?: readonly string[]
+  /** @default that of the sources */
+  readonly program?: string
 }
 
 /** Starts a gateway in a separate process, which ends with the test; its address resolves once it listens. */
-export function launchGateway({ storeUrl, serviceUrl, env = {}, imports = [] }: GatewayProcessOptions) {
+export function launchGateway(options: GatewayProcessOptions) {
+  const { storeUrl, serviceUrl, env = {}, imports = [], program = 'src/main.ts' } = options
   const settings = {
     ...COMPILED_ONCE,
     PATH: process.env['PATH'] ?? '',
@@ -29,7 +32,7 @@ export function launchGateway({ storeUrl, serviceUrl, env = {}, imports = [] }: 
     EMERGENCY_LOG_FILE: join(tmpdir(), `transload-${process.pid}${storeUrl.replace(/\W+/g, '-').slice(-80)}.ndjson`),
     ...env,
   }
-  const words = [...imports.flatMap((file) => ['--import', join(import.meta.dirname, file)]), join(ROOT, 'src/main.ts')]
+  const words = [...imports.flatMap((file) => ['--import', join(import.meta.dirname, file)]), join(ROOT, program)]
   const child = spawn(process.execPath, words, { env: settings, stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(() => end(child))
   return { child, url: listening(child.stdout) }

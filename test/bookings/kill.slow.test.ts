@@ -2,7 +2,7 @@
 
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openStore } from '../../src/store/open.ts'
+import { openStore } from '../../src/outside/store/open.ts'
 import { startGateway } from '../gateway.ts'
 import { size } from '../size.ts'
 import {

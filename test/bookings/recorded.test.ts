@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
-import { type Store, StoreDown } from '../../src/store/store.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { post, startGateway } from '../gateway.ts'
 import { ask, begin, book, claimOf, creations, expectBooked, expectUnknown, heartbeats, testFolder } from './desk.ts'
 

@@ -1,8 +1,8 @@
 /** Promise: a restored store answers unknown for what it may lack (contract, section 7). */
 
 import { expect, test } from 'vitest'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
-import { type Store, StoreDown } from '../../src/store/store.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { deliver, EVENT, startReceiver, untilState } from '../events/deliver.ts'
 import { OWN, post, startGateway } from '../gateway.ts'
 import { book, claimOf, creations, expectBooked, expectUnknown, heartbeats, ON_CREATION, settleAs } from './desk.ts'
@@ -54,8 +54,11 @@ test.each(['an event that came before its caller asked again', 'a service that f
   async (by) => {
     const { store, pass } = await doubtfulStore()
     const findsByReference = by.startsWith('a service')
-    const env = { SWEEP_INTERVAL: findsByReference ? '1s' : '1h' }
-    const gateway = await startReceiver({ store, env, sandbox: { findsByReference } })
+    const gateway = await startReceiver({
+      store,
+      sandbox: { findsByReference },
+      ...(findsByReference && { sweepEveryMs: 1_000 }),
+    })
     // Made as before the restore.
     const id = expectBooked(await book(await startGateway({ serviceUrl: gateway.sandbox.url, env: OWN })))
     if (!findsByReference) await deliver(gateway, { ...EVENT, shipment_id: id })

@@ -1,10 +1,10 @@
 /** Promise: only an unknown booking is settled, as one shipment that no other booking has, and it is answered as such (contract, section 7). */
 
 import { expect, test } from 'vitest'
-import { reopen } from '../../src/bookings/settlement.ts'
-import { openNames } from '../../src/names/names.ts'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
-import { type ClaimState, type Store, StoreDown } from '../../src/store/store.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import { type ClaimState, type Store, StoreDown } from '../../src/outside/store/store.ts'
+import { reopen } from '../../src/state/bookings/settlement.ts'
+import { openNames } from '../../src/state/names/names.ts'
 import { newClaim } from '../store/samples.ts'
 import { settleAs } from './desk.ts'
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import type { Name, Store } from '../../src/store/store.ts'
+import type { Name, Store } from '../../src/outside/store/store.ts'
 import { type Answered, basic, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 
 /** A tenant as an operator declares it. */

@@ -4,8 +4,8 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
-import { StoreDown } from '../../src/store/store.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import { StoreDown } from '../../src/outside/store/store.ts'
 import { freePort } from '../free-port.ts'
 import { type Answered, basic, get, post, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
@@ -155,7 +155,7 @@ test('two hundred secrets, through every path, are found nowhere, and no data of
   for (const { code } of refused) expect(code).toBe(78)
   writeTenants(path, ...declared.map(({ tenant }) => tenant))
   const listed = await Promise.all(
-    [...commands, 'auth rehearse', 'bookings list', 'xref export', 'migration report'].map((words) =>
+    [...commands, 'check --connect', 'bookings list', 'xref export', 'migration report'].map((words) =>
       transload(words.split(' '), place, env),
     ),
   )

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { actions } from '../../mappings/index.ts'
-import { parseJson } from '../../src/text/json.ts'
+import { parseJson } from '../../src/language/text/json.ts'
 import { type Case, caseFiles, readCase } from '../cases/read.ts'
 import { type Answered, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import type { Fault } from '../stand-in/stand-in.ts'

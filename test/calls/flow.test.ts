@@ -289,18 +289,6 @@ describe('an update', () => {
     expect(gateway.sandbox.shipments.get(second.id)?.status).toBe('new')
   })
 
-  test('never changes a name, and says which one it did not know', async () => {
-    const gateway = await startGateway()
-    const { id, number } = await book(gateway)
-    const { json } = await update(gateway, { number, ReferenceNumber: 'NEW-REF', PickupName: 'Gate 3' })
-    expect(json.Message).toMatch(/Changed: PickupName\. Not known, and ignored: ReferenceNumber NEW-REF\.$/)
-    expect(gateway.sandbox.shipments.get(id)).toMatchObject({
-      external_id: REFERENCE,
-      pickup: { contact_name: 'Gate 3' },
-    })
-    expect((await read(gateway, { ReferenceNumber: 'NEW-REF' })).status).toBe(404)
-  })
-
   test('that finds a changed shipment starts again from a fresh read with its ETag, and keeps the other change', async () => {
     const gateway = await startGateway({ sandbox: { etag: true } })
     const { id } = await book(gateway)

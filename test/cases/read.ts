@@ -1,30 +1,30 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { parseJson } from '../../src/text/json.ts'
+import { caseSchema as format } from '../../src/labs/rehearse/case.ts'
+import { parseJson } from '../../src/language/text/json.ts'
 
-/** Fields as JSON, or a whole body as text. */
-const request = z.union([z.string(), z.record(z.string(), z.unknown())])
 /** `true` where only the presence of the remark counts. */
 const remark = z.union([z.string(), z.literal(true)]).optional()
 
-const caseSchema = z
-  .strictObject({
+const { request } = format.shape
+
+/** The format of `mapping test`, and what needs a gateway. */
+const caseSchema = format
+  .extend({
     /** The purpose of the case. */
     about: z.string().min(1),
-    /** The operator's settings, as environment variables. */
-    settings: z.record(z.string(), z.string()).optional(),
     /** Calls that the gateway remembers, and what the service answered. */
     earlier: z
-      .array(z.strictObject({ action: z.string(), request, service: z.record(z.string(), z.unknown()) }))
+      .array(
+        z.strictObject({
+          action: z.string(),
+          request: request.unwrap(),
+          service: z.record(z.string(), z.unknown()),
+        }),
+      )
       .optional(),
-    /** The path of the call. @default the action's first path */
-    path: z.string().optional(),
-    /** The version-1 call; without one, only the reply is translated. */
-    request: request.optional(),
     /** The shipment at the service, into which an update is merged. */
     current: z.record(z.string(), z.unknown()).optional(),
-    /** The request that the service gets. */
-    sends: z.strictObject({ method: z.string(), path: z.string(), body: z.unknown().optional() }).optional(),
     /** Every field that cannot be translated; nothing is sent then. */
     problems: z
       .array(z.strictObject({ field: z.string(), code: z.string().optional(), message: z.string().optional() }))
@@ -33,18 +33,8 @@ const caseSchema = z
     notes: z.array(z.strictObject({ to: z.string(), loss: remark, assumed: remark, warning: remark })).optional(),
     /** Places whose value comes from the remembered quote. */
     remembered: z.array(z.string()).optional(),
-    /** Every documented field that was sent and is not used. */
-    unused: z.array(z.string()).optional(),
-    /** Every field that the action does not know. */
-    unknown: z.array(z.string()).optional(),
-    /** The service's reply; `null` has no body. */
-    service: z.unknown().optional(),
     /** The answer to the caller. */
     replies: z.record(z.string(), z.string()).optional(),
-    /** Required places that the service's reply lacks. */
-    missing: z.array(z.string()).optional(),
-    /** The status of a call that fails for another reason than `problems` or `missing`. */
-    status: z.int().optional(),
     /** Texts that the caller's `Message` must contain. */
     says: z.array(z.string()).optional(),
   })

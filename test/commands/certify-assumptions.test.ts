@@ -78,7 +78,7 @@ test('a plan sends nothing, nor does a mistake in the command line of a trial', 
     'certify assumptions --stage https://stage.example.com',
   ]
   await expect(await transcript(place, lines, env)).toMatchFileSnapshot('output/certify-mistakes.txt')
-  const without = ['certify assumptions --plan', 'rehearse --against service', 'auth rehearse']
+  const without = ['certify assumptions --plan', 'rehearse --against service']
   const { V2_BASE_URL } = env
   await expect(await transcript(place, without, { V2_BASE_URL })).toMatchFileSnapshot('output/certify-nobody.txt')
   expect(sandbox.requests).toEqual([])
@@ -87,6 +87,6 @@ test('a plan sends nothing, nor does a mistake in the command line of a trial', 
 test('a service that does not answer is out of reach after five checks', async () => {
   const { sandbox, env } = await startStage()
   sandbox.fail({ kind: 'reset-before', times: 'always' })
-  const lines = ['certify assumptions', 'auth rehearse', 'rehearse --against service']
+  const lines = ['certify assumptions', 'rehearse --against service']
   await expect(await transcript(folder(), lines, env)).toMatchFileSnapshot('output/certify-out-of-reach.txt')
 })

@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { transload } from '../callers/commands.ts'
-import { folder, tenant, writeTenants } from '../callers/edge.ts'
+import { folder, known, tenant, writeTenants } from '../callers/edge.ts'
 import { CLIENT, OWN } from '../gateway.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
 import { transcript } from './transcript.ts'
@@ -61,7 +61,7 @@ test('every mistake of a configuration is told at once', async () => {
   await expect(text).toMatchFileSnapshot('output/check-wrong.txt')
 })
 
-test('the service is tried with the credential of the gateway, or without one', async () => {
+test('the service is tried in both ways with each credential of the gateway, or without one', async () => {
   const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
   onTestFinished(() => sandbox.close())
   const client = { V2_BASE_URL: sandbox.url, WEBHOOK_SECRET, WEBHOOK_CLIENT_ID: 'a', WEBHOOK_CLIENT_SECRET: 'b' }
@@ -73,6 +73,15 @@ test('the service is tried with the credential of the gateway, or without one', 
   ]
   let text = ''
   for (const env of all) text += await transcript(folder(), ['check --connect'], env)
+  const tokens = await startSandbox({ credentials: known('acme'), auth: 'bearer' })
+  onTestFinished(() => tokens.close())
+  const place = folder()
+  const v2 = (token: string) => ({ v2: { base_url: tokens.url, token } })
+  const tenants = [tenant(place, 'acme', v2('auto')), tenant(place, 'stranger', v2('oauth2'))]
+  for (const some of [tenants.slice(0, 1), tenants]) {
+    writeTenants(join(place, 'tenants.json'), ...some)
+    text += await transcript(place, ['check --connect'], { V2_BASE_URL: tokens.url, TENANTS_FILE: 'tenants.json' })
+  }
   await expect(text).toMatchFileSnapshot('output/check-connect.txt')
 })
 

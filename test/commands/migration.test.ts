@@ -3,12 +3,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { markdownOf } from '../../src/commands/migration.ts'
-import { loadMappings } from '../../src/config/mappings.ts'
-import { readReport } from '../../src/migration/report.ts'
-import { openStore } from '../../src/store/open.ts'
-import { DAY_MS } from '../../src/store/scoreboard.ts'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
+import { loadMappings } from '../../mappings/load.ts'
+import { markdownOf } from '../../src/operator/commands/migration.ts'
+import { readReport } from '../../src/operator/reports/report.ts'
+import { openStore } from '../../src/outside/store/open.ts'
+import { DAY_MS } from '../../src/outside/store/scoreboard.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { transload } from '../callers/commands.ts'
 import { folder } from '../callers/edge.ts'
 import { basic, get, post, startGateway } from '../gateway.ts'
@@ -22,7 +22,7 @@ test('the report in Markdown is what it was', async () => {
   const store = createMemoryStore({ now: () => now })
   const catalog = await loadMappings()
   const written = async (tenants: readonly string[]) =>
-    `${markdownOf(await readReport({ store, catalog, quietDays: 30, tenants })).join('\n')}\n`
+    `${markdownOf(await readReport({ store, catalog, tenants })).join('\n')}\n`
   await expect(await written([])).toMatchFileSnapshot('output/migration-empty.md')
   await fillCounts(store)
   const day = Math.floor(now / DAY_MS)

@@ -1,15 +1,15 @@
-import { loadConfig } from '../../src/config/load.ts'
 import { openGateway } from '../../src/gateway.ts'
-import { createLog } from '../../src/observe/log.ts'
-import { openStore } from '../../src/store/open.ts'
+import { loadConfig } from '../../src/operator/commands/load.ts'
+import { openStore } from '../../src/outside/store/open.ts'
+import { createLog } from '../../src/runtime/log.ts'
 
 /*
- * A gateway that looks often for what a killed one was delivering.
+ * A gateway that looks often for what a killed one was delivering, and for unknown bookings.
  */
 
 const { config, catalog } = await loadConfig()
 const log = createLog('info', { write: (line) => void process.stdout.write(line) })
 const store = await openStore(config.STORE_URL)
 const callbacks = { timeoutMs: 900, pollEveryMs: 100 }
-const { url } = await openGateway(config, { catalog, store, log, callbacks })
+const { url } = await openGateway(config, { catalog, store, log, callbacks, sweepEveryMs: 1_000 })
 log.info({ url }, 'listening')

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { reopen } from '../../src/bookings/settlement.ts'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import { reopen } from '../../src/state/bookings/settlement.ts'
 import {
   begin,
   book,
@@ -32,8 +32,6 @@ import {
   withHook,
 } from './deliver.ts'
 
-/** A gateway that looks for shipments only when it starts, and when events come. */
-const QUIET = { ...SHORT_TIMEOUT, SWEEP_INTERVAL: '1h' }
 /** The service carries the booking out, and its answer is never sent. */
 const SILENT = { kind: 'timeout', on: ON_CREATION } as const
 /** The service carries the booking out, and its answer gets lost at once. */
@@ -42,7 +40,7 @@ const LOST = { kind: 'reset-after', on: ON_CREATION } as const
 const NOT_MADE = { kind: 'reset-before', on: ON_CREATION } as const
 
 /** Opens a gateway to which the test alone delivers events. */
-const startQuiet = () => startGateway({ env: { ...RECEIVES, ...QUIET } })
+const startQuiet = () => startGateway({ env: { ...RECEIVES, ...SHORT_TIMEOUT } })
 
 const rival = { authorization: basic('rival', 'rival-secret') }
 const CREDENTIALS = { [CLIENT.id]: CLIENT.secret, rival: 'rival-secret' }
@@ -79,7 +77,7 @@ const readsOf = ({ sandbox }: Pick<TestGateway, 'sandbox'>) => sandbox.requests.
 
 describe('unknown bookings', () => {
   test('a booking that times out, whose event comes first, is healed; the retry gets the reply of a booking', async () => {
-    const gateway = await startReceiver({ env: QUIET })
+    const gateway = await startReceiver({ env: SHORT_TIMEOUT })
     const usual = await book(gateway, { ReferenceNumber: 'REF-USUAL' })
     const { handle, id } = await bookUnknown(gateway, {}, SILENT)
     const claim = await untilState(gateway.store, handle, 'booked')
@@ -209,7 +207,7 @@ describe('unknown bookings', () => {
     })
 
     test('a shipment that a booking under way may have made', async () => {
-      const gateway = await startGateway({ env: { ...RECEIVES, ...QUIET, UPSTREAM_TIMEOUT_MS: '1500' } })
+      const gateway = await startGateway({ env: { ...RECEIVES, ...SHORT_TIMEOUT, UPSTREAM_TIMEOUT_MS: '1500' } })
       gateway.sandbox.fail(NOT_MADE)
       const lost = expectUnknown(await book(gateway, {}, { 'idempotency-key': 'lost' }))
       const { answer } = await begin(gateway, { kind: 'delay', ms: 800 })
@@ -232,9 +230,11 @@ describe('unknown bookings', () => {
 
   test('gateways that get the same events heal a booking of another one, once', async () => {
     const store = createMemoryStore()
-    const booking = await startGateway({ env: { ...OWN, ...QUIET }, store })
+    const booking = await startGateway({ env: { ...OWN, ...SHORT_TIMEOUT }, store })
     const others = await Promise.all(
-      [1, 2].map(() => startGateway({ env: { ...RECEIVES, ...QUIET }, store, serviceUrl: booking.sandbox.url })),
+      [1, 2].map(() =>
+        startGateway({ env: { ...RECEIVES, ...SHORT_TIMEOUT }, store, serviceUrl: booking.sandbox.url }),
+      ),
     )
     const { handle, id } = await bookUnknown(booking)
     const events = ['shipment.created', 'shipment.assigned', 'shipment.picked_up']
@@ -249,7 +249,12 @@ describe('unknown bookings', () => {
   })
 
   test('in client mode, the credential for events heals the bookings of its own Client ID, and no others', async () => {
-    const env = { ...QUIET, WEBHOOK_SECRET: SECRET, WEBHOOK_CLIENT_ID: CLIENT.id, WEBHOOK_CLIENT_SECRET: CLIENT.secret }
+    const env = {
+      ...SHORT_TIMEOUT,
+      WEBHOOK_SECRET: SECRET,
+      WEBHOOK_CLIENT_ID: CLIENT.id,
+      WEBHOOK_CLIENT_SECRET: CLIENT.secret,
+    }
     const gateway = await startGateway({ env, sandbox: { credentials: CREDENTIALS } })
     deliverTo(gateway, gateway.sandbox)
     const theirs = await bookUnknown(gateway, rival)
@@ -262,7 +267,7 @@ describe('unknown bookings', () => {
 })
 
 describe('the sweep', () => {
-  const env = { ...OWN, ...QUIET }
+  const env = { ...OWN, ...SHORT_TIMEOUT }
 
   /** Opens another gateway on the same store, as after a restart. */
   const restart = ({ sandbox, store }: TestGateway, more: Readonly<Record<string, string>> = {}) =>
@@ -322,14 +327,18 @@ describe('the sweep', () => {
   })
 
   test('in client mode, only the credential for events sweeps', async () => {
-    const gateway = await startGateway({ env: QUIET, sandbox: { credentials: CREDENTIALS, findsByReference: true } })
+    const gateway = await startGateway({
+      env: SHORT_TIMEOUT,
+      sandbox: { credentials: CREDENTIALS, findsByReference: true },
+    })
     gateway.sandbox.fail(LOST, LOST)
     const handle = expectUnknown(await book(gateway))
     const theirs = expectUnknown(await book(gateway, {}, rival))
     const { sandbox, store } = gateway
     sandbox.requests.length = 0
     const own = { WEBHOOK_CLIENT_ID: CLIENT.id, WEBHOOK_CLIENT_SECRET: CLIENT.secret }
-    for (const more of [{}, own]) await startGateway({ env: { ...QUIET, ...more }, store, serviceUrl: sandbox.url })
+    for (const more of [{}, own])
+      await startGateway({ env: { ...SHORT_TIMEOUT, ...more }, store, serviceUrl: sandbox.url })
     await untilState(store, handle, 'booked')
     expect((await store.claimByHandle(theirs))?.state).toBe('unknown')
     expect(readsOf(gateway).map(({ headers }) => headers.authorization)).toEqual([basic()])
@@ -339,7 +348,7 @@ describe('the sweep', () => {
     const hooks = { acme: 'hook-of-acme-0123456789', zenith: 'hook-of-zenith-0123456789' }
     const edge = await openEdge(
       (place) => Object.entries(hooks).map(([name, secret]) => withHook(place, name, secret)),
-      { env: QUIET },
+      { env: SHORT_TIMEOUT },
     )
     const webhookRetry = { attempts: 6, delayMs: 20 }
     edge.sandbox.set({ webhookUrl: `${edge.url}/webhooks/${hooks.acme}`, webhookRetry })

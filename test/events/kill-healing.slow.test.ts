@@ -6,8 +6,8 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { openStore } from '../../src/store/open.ts'
-import type { Store } from '../../src/store/store.ts'
+import { openStore } from '../../src/outside/store/open.ts'
+import type { Store } from '../../src/outside/store/store.ts'
 import { book, isCreation, ON_CREATION } from '../bookings/desk.ts'
 import { startGatewayProcess } from '../bookings/gateway-process.ts'
 import { newFolder } from '../command.ts'
@@ -38,12 +38,12 @@ interface Mortal {
 
 async function mortal(storeUrl: string, serviceUrl: string): Promise<Mortal> {
   const port = await freePort()
-  const env = { ...RECEIVES, PORT: String(port), UPSTREAM_TIMEOUT_MS: '400', SWEEP_INTERVAL: '1s' }
+  const env = { ...RECEIVES, PORT: String(port), UPSTREAM_TIMEOUT_MS: '400' }
   let child: ChildProcess | undefined
   return {
     url: `http://127.0.0.1:${port}`,
     start: async () => {
-      child = (await startGatewayProcess({ storeUrl, serviceUrl, env })).child
+      child = (await startGatewayProcess({ storeUrl, serviceUrl, env, program: 'test/events/gateway-child.ts' })).child
     },
     kill: async () => {
       if (!child) return

@@ -4,11 +4,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { tables } from '../../mappings/index.ts'
-import { replyShapes } from '../../mappings/service-shapes.ts'
+import { loadMappings } from '../../mappings/load.ts'
 import { eventStatuses, shipmentEvent } from '../../mappings/shipment-event.ts'
 import { knownStates, stateCodes } from '../../mappings/us-states.ts'
-import { loadMappings } from '../../src/config/mappings.ts'
-import type { Shape } from '../../src/mapping/shape.ts'
 
 /** Writes data of declarations as indented JSON; a codec is its name, and what only code says is left out. */
 const written = (value: unknown): string =>
@@ -38,31 +36,6 @@ test('the rows of an event are the reviewed ones', async () => {
   await expect(`${written({ eventStatuses, ...shipmentEvent })}\n`).toMatchFileSnapshot(
     'declarations/shipment-event.txt',
   )
-})
-
-/** Returns a line for each place of a shape. */
-function placesOf(shape: Shape, place: string, isRequired = false): readonly string[] {
-  const line = (what: string) => `${place}: ${what}${isRequired ? ', required' : ''}`
-  switch (shape.kind) {
-    case 'object': {
-      const { members, required } = shape
-      const inside = Object.entries(members).flatMap(([name, member]) =>
-        placesOf(member, `${place}.${name}`, required.includes(name)),
-      )
-      return [line('object'), ...inside]
-    }
-    case 'list':
-      return [line('list'), ...placesOf(shape.of, `${place}[]`)]
-    case 'choice':
-      return [line(`one of ${shape.values.join(', ')}`)]
-    default:
-      return [line(shape.kind)]
-  }
-}
-
-test('the shapes of the replies are the reviewed ones', async () => {
-  const lines = Object.entries(replyShapes).flatMap(([name, shape]) => placesOf(shape, `(${name})`))
-  await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('declarations/shapes.txt')
 })
 
 describe('tables', () => {

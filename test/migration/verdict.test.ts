@@ -1,8 +1,7 @@
 /** Promise: the verdict says when version 1 can be switched off, and why not yet (contract, section 1). */
 
 import { describe, expect, test } from 'vitest'
-import { loadMappings } from '../../src/config/mappings.ts'
-import { slotKinds } from '../../src/migration/counts.ts'
+import { loadMappings } from '../../mappings/load.ts'
 import {
   createEquivalents,
   type DayUse,
@@ -10,9 +9,9 @@ import {
   readReport,
   verdictOf,
   weeklyShares,
-} from '../../src/migration/report.ts'
-import { DAY_MS, type Use } from '../../src/store/scoreboard.ts'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
+} from '../../src/operator/reports/report.ts'
+import { DAY_MS, type Use } from '../../src/outside/store/scoreboard.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 
 const catalog = await loadMappings()
 
@@ -21,10 +20,9 @@ describe('verdicts', () => {
   const START = 20_000
 
   type UseOfDay = Omit<DayUse, 'day'>
-  const NOTHING: UseOfDay = { version1: 0, version2: 0, failed: 0 }
+  const NOTHING: UseOfDay = { version1: 0, version2: 0, failed: 0, afterEnd: 0 }
 
   interface Watching {
-    readonly quietDays?: number
     readonly watches?: (day: number) => boolean
   }
 
@@ -32,7 +30,7 @@ describe('verdicts', () => {
   function seenBy(
     today: number,
     use: (day: number) => Partial<UseOfDay>,
-    { quietDays = 30, watches = () => true }: Watching = {},
+    { watches = () => true }: Watching = {},
   ): Evidence {
     const days = Array.from({ length: today + 1 }, (_, day) => day).filter(watches)
     const used = days.map((day) => ({ ...NOTHING, ...use(day), day: START + day }))
@@ -40,7 +38,6 @@ describe('verdicts', () => {
     return {
       today: START + today,
       watched: days.map((day) => START + day),
-      quietDays,
       lastVersion1: lastOf('version1'),
       lastVersion2: lastOf('version2'),
       days: used.filter(({ version1, version2 }) => version1 + version2 > 0),
@@ -80,7 +77,6 @@ describe('verdicts', () => {
       (day) => ({ version1: 100, failed: day === 20 ? 36 : day > 40 ? 5 : 0 }),
       { 0: 'calling', 20: 'failing', 27: 'calling' },
     ],
-    ['stops is safe after QUIET_DAYS of one', untilDay10, { 0: 'calling', 10: 'safe' }, { quietDays: 1 }],
   ])('over 60 days, a tenant that %s', (_story, use, firstDays, watching) => {
     const states = Array.from({ length: 60 }, (_, day) => verdictOf(seenBy(day, use, watching)).state)
     const changes = [...states.entries()].filter(([day, state]) => states[day - 1] !== state)
@@ -166,7 +162,7 @@ describe('the verdict on all tenants', () => {
     const days = Array.from({ length: 100 }, (_, i) => TODAY - i)
     const [calls, names] = [all.map(({ call }) => call), all.map(({ name }) => name)]
     await store.addCounts({ instance: 'test', no: 1, days, calls, names })
-    return readReport({ store, catalog, quietDays: 30, tenants })
+    return readReport({ store, catalog, tenants })
   }
 
   test.each([
@@ -191,11 +187,10 @@ describe('the version-2 equivalent', () => {
 
   test('of every field of every action is the reviewed one', async () => {
     const lines = [...catalog.actions.values()].flatMap((compiled) => {
-      const kinds = slotKinds(compiled)
       const { name } = compiled.action
       return compiled.fields.names.map((field, slot) => {
         const { places = [], note = '' } = equivalent(name, field) ?? {}
-        return `${name} ${field} (${kinds[slot]}): ${places.join(', ') || '-'}: ${note}`
+        return `${name} ${field} (${compiled.hasPlace[slot] ? 'used' : 'unused'}): ${places.join(', ') || '-'}: ${note}`
       })
     })
     await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('equivalents.txt')

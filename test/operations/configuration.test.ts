@@ -4,8 +4,8 @@ import { generateKeyPairSync } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { type Config, readConfig } from '../../src/config/config.ts'
-import { ConfigErrors } from '../../src/config/errors.ts'
+import { type Config, readConfig } from '../../src/language/config/config.ts'
+import { ConfigErrors } from '../../src/language/config/errors.ts'
 import { folder } from '../callers/edge.ts'
 import { ROOT, run } from '../command.ts'
 
@@ -140,7 +140,7 @@ describe('a wrong value is answered with what it must be, and not repeated', () 
       'must be a list of statuses from 300 to 599 such as 4xx,503',
       ['4xx,never', '6xx', '2xx', ','],
     ],
-    ['QUIET_DAYS', 'must be a number of days such as 30d, at most 399d', ['12h']],
+    ['BOOKING_DAYS', 'must be a number of days such as 30d, at most 3650d', ['12h']],
     [
       'WEBHOOK_SECRET',
       'must be 16 to 256 letters, digits, dots, dashes, underscores or tildes; several are separated by commas',
@@ -149,7 +149,6 @@ describe('a wrong value is answered with what it must be, and not repeated', () 
         ...['/x', ' x', '%41', '?x', ',', ',short'].map((end) => SECRET + end),
       ],
     ],
-    ['SWEEP_INTERVAL', 'must be from 1s to 1d', ['999ms', '86400001ms']],
   ]
 
   test.each(WRONG)('%s %s', (name, message, values) => {
@@ -258,7 +257,6 @@ describe('valid values', () => {
       SHIPMENT_NUMBER: 'caller',
       SEND_QUOTE_ID: false,
       QUOTE_MEMORY: 90 * 86_400_000,
-      QUIET_DAYS: 30,
       DEDUPE_WINDOW: 600_000,
     })
   })
@@ -273,8 +271,6 @@ describe('valid values', () => {
     ['DEDUPE_WINDOW', '36500d', 3_153_600_000_000],
     ['QUOTE_MEMORY', '0s', 0],
     ['QUOTE_MEMORY', '', 7_776_000_000],
-    ['SWEEP_INTERVAL', '1s', 1_000],
-    ['SWEEP_INTERVAL', '1d', 86_400_000],
     ['SUNSET', '2028-02-29', new Date('2028-02-29T00:00:00Z')],
     ['SUNSET', '2027-06-30T12:00Z', new Date('2027-06-30T12:00:00Z')],
     ['SUNSET', '2027-06-30T12:00:00+02:00', new Date('2027-06-30T10:00:00Z')],

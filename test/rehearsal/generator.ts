@@ -19,7 +19,7 @@ const record = (i: number, path: string, body: Fields | string, more: Line = {})
   version: 'HTTP/1.1',
   client: `client-${i % 3}`,
   headers: JSON_TYPE,
-  body: typeof body === 'string' ? body : JSON.stringify(body),
+  request: typeof body === 'string' ? body : JSON.stringify(body),
   ...more,
 })
 
@@ -34,11 +34,8 @@ const booked = (i: number, change: Fields = {}) => [quote(i), booking(i, change)
 /** What a defect shows as in the report: a problem by its id, or something that is counted elsewhere. */
 interface Shown {
   readonly problem?: string
-  readonly habit?: string
   readonly unknown?: string
-  readonly join?: 'sameBookings' | 'otherCase'
   readonly vehicle?: string
-  readonly state?: string
   readonly action?: string
   readonly differs?: string
 }
@@ -62,9 +59,9 @@ const MANY_FIELDS = Object.fromEntries(Array.from({ length: 201 }, (_, n) => [`f
 /** A booking without a quote has its own vehicle. */
 const VEHICLE = { EquipmentType: 'OPEN AUTO', PickupCommodityCode: 'CAR' }
 const HOVERCRAFT = { PickupCommodityCode: 'HOVERCRAFT', DeliveryCommodityCode: 'HOVERCRAFT', LoadReference: '' }
-const REPLIES = { reply: { Cost: '1234.50', ShipmentNumber: 'WTS' }, service: { price: 99.5, shipment_id: 'x' } }
+const REPLIES = { replies: { Cost: '1234.50', ShipmentNumber: 'WTS' }, service: { price: 99.5, shipment_id: 'x' } }
 
-/** Defects of thirty kinds and more; each makes exactly one call that has it. */
+/** Defects of many kinds; each makes exactly one call that has it. */
 export const defects: readonly Defect[] = [
   inQuote({ TempShipToPostalCode: undefined }, { problem: 'refused quote.get TempShipToPostalCode required' }),
   inQuote({ EquipmentType: 'FLATBED' }, { problem: 'refused quote.get EquipmentType equipmentType' }),
@@ -77,7 +74,6 @@ export const defects: readonly Defect[] = [
   inRecord(QUOTE_PATH, '{"ActionName":', { problem: 'refused body-unreadable' }),
   inQuote({ CSR: 'x'.repeat(LIMIT_BYTES) }, { problem: 'refused body-too-large' }),
   inQuote({ pickup: '10314' }, { problem: 'refused generations-mixed' }),
-  inRecord(QUOTE_PATH, { pickup: '10314', delivery: '33166' }, { habit: 'bodies of version 2 on a legacy path' }),
   inRecord(QUOTE_PATH, MANY_FIELDS, { problem: 'refused too-many-fields' }),
   inQuote({ equipmenttype: 'ENCLOSED AUTO' }, { problem: 'refused quote.get EquipmentType disagree' }),
   inQuote({ LoadReference: { a: 1 } }, { problem: 'refused quote.get LoadReference not-flat' }),
@@ -86,18 +82,13 @@ export const defects: readonly Defect[] = [
   inBooking({ PickupZip: '10314-1234' }, { problem: `lossy ${CREATE} PickupZip lossy` }),
   inBooking({ DeliveryZip: '2134' }, { problem: `assumed ${CREATE} DeliveryZip assumed` }),
   inBooking({ 'PickupPhNo.': '(214) 555-0100 x12' }, { problem: `lossy ${CREATE} PickupPhNo. lossy` }),
-  inBooking({ PickupState: 'ZZ' }, { problem: `warning ${CREATE} PickupState warning`, state: 'ZZ' }),
-  inBooking({ DeliveryState: 'Nowhere' }, { problem: `refused ${CREATE} DeliveryState state`, state: 'NOWHERE' }),
+  inBooking({ PickupState: 'ZZ' }, { problem: `warning ${CREATE} PickupState warning` }),
+  inBooking({ DeliveryState: 'Nowhere' }, { problem: `refused ${CREATE} DeliveryState state` }),
   inBooking({ VinNo: 'SHORT' }, { problem: `warning ${CREATE} VinNo warning` }),
   inBooking({ Year: '1700' }, { problem: `refused ${CREATE} Year year` }),
   {
     lines: (i) => [booking(i, { ...VEHICLE, ReferenceNumber: `NONE${i}`, BillToName: '' })],
     problem: `refused ${CREATE} BillToName required`,
-  },
-  { lines: (i) => booked(i, { ReferenceNumber: `wts${i}` }), join: 'otherCase' },
-  {
-    lines: (i) => Array(2).fill(booking(i, { ...VEHICLE, ReferenceNumber: '', Model: `Model ${i}` })),
-    join: 'sameBookings',
   },
   inRecord(
     '/updateShipment.php',
@@ -105,12 +96,6 @@ export const defects: readonly Defect[] = [
     { problem: 'refused shipment.update ShipmentNumber required' },
   ),
   inQuote({ PickupZipp: '1' }, { unknown: 'PickupZipp' }),
-  inQuote({}, { habit: 'HTTP/1.0' }, { version: 'HTTP/1.0' }),
-  inQuote(
-    {},
-    { habit: 'JSON labeled application/x-www-form-urlencoded' },
-    { headers: { 'content-type': 'application/x-www-form-urlencoded' } },
-  ),
   inQuote({ ShipmentNumber: 'WTS' }, { differs: 'quote.get Cost' }, REPLIES),
 ]
 

@@ -6,12 +6,12 @@ import { Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
+import { loadMappings } from '../../mappings/load.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { readBody } from '../../src/body/read.ts'
-import { loadMappings } from '../../src/config/mappings.ts'
-import { beginCall } from '../../src/observe/call.ts'
-import { openRecorder } from '../../src/observe/record.ts'
-import type { Report } from '../../src/rehearsal/report.ts'
+import { readBody } from '../../src/edge/body/read.ts'
+import type { Report } from '../../src/operator/reports/rehearsal.ts'
+import { beginCall } from '../../src/runtime/call.ts'
+import { openRecorder } from '../../src/runtime/record.ts'
 import { serve, transload } from '../callers/commands.ts'
 import { folder } from '../callers/edge.ts'
 import { basic, CLIENT } from '../gateway.ts'
@@ -63,24 +63,21 @@ test('calls are recorded in the same shape, without a value of their callers, an
   expect(masked.replaceAll('"client":"demo"', '')).not.toMatch(canaries)
   const rehearsed = async (text: string) => {
     const { out } = await transload(['rehearse', '--json'], cwd, {}, text)
-    const { calls, problems, unknown, otherCase, habits }: Report = JSON.parse(out)
+    const { calls, problems, unknown }: Report = JSON.parse(out)
     return {
       calls,
       told: problems.map(({ id, count, example }) => [id, count, example]),
       unknown: unknown.length,
-      otherCase: otherCase?.count,
-      habits: habits.map(({ habit }) => habit),
     }
   }
   const found = await rehearsed(masked)
   expect(found).toEqual(await rehearsed(plain))
-  expect(found).toMatchObject({ calls: { all: 4, refused: 1 }, otherCase: 1 })
+  expect(found).toMatchObject({ calls: { all: 4, refused: 1 } })
   expect(found.told).toHaveLength(3)
 })
 
-test('none is recorded without a share or a file; a file from before is kept beside the new one', async () => {
+test('none is recorded without a file; a file from before is kept beside the new one', async () => {
   const cwd = folder()
-  expect(await recorded(cwd, { RECORD_SHARE: '0' })).toBe('')
   const lines = await recorded(cwd, { RECORD_FILE: join(cwd, 'other.ndjson') })
   expect(lines).toBe('')
   const first = readFileSync(join(cwd, 'other.ndjson'), 'utf8')
@@ -97,7 +94,7 @@ test('a full file goes on in another one', async () => {
   const incoming = new IncomingMessage(new Socket())
   const call = { ...beginCall(incoming), tenant: 'acme', acceptance: { isProven: () => true } }
   const catalog = await loadMappings()
-  const setting = { RECORD_FILE, RECORD_SHARE: 1, RECORD_VALUES: 'plain', LOOKUPS_FILE: undefined } as const
+  const setting = { RECORD_FILE, RECORD_VALUES: 'plain', LOOKUPS_FILE: undefined } as const
   const recorder = openRecorder({ ...setting, catalog, log: { warn: () => undefined }, limitBytes: 1 })
   for (const value of ['one', 'two']) {
     recorder?.end({ body: readBody(Buffer.from(`a=${value}`), undefined), reply: undefined }, call, incoming, 200)

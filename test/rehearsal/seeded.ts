@@ -1,10 +1,10 @@
 import { expect } from 'vitest'
-import type { Report } from '../../src/rehearsal/report.ts'
+import type { Report } from '../../src/operator/reports/rehearsal.ts'
 import { defects, expectedCount } from './generator.ts'
 
 /** Expects the seeded defects of some turns in a report, each with its exact count, and nothing else. */
 export function expectSeeded(found: Report, turns: number): void {
-  const wanted = (key: 'problem' | 'habit' | 'unknown' | 'vehicle' | 'state' | 'action') =>
+  const wanted = (key: 'problem' | 'unknown' | 'vehicle' | 'action') =>
     Object.fromEntries(
       defects.flatMap((defect, n) => (defect[key] === undefined ? [] : [[defect[key], expectedCount(n, turns)]])),
     )
@@ -12,15 +12,8 @@ export function expectSeeded(found: Report, turns: number): void {
   const counts = (list: readonly { readonly count: number }[]) => list.map(({ count }) => count)
   expect(Object.fromEntries(found.problems.map(({ id, count }) => [id, count]))).toEqual(wanted('problem'))
   expect(Object.fromEntries(found.unknown.map(({ name, count }) => [name, count]))).toEqual(wanted('unknown'))
-  const { 'paths below /quotes': _, ...habits } = Object.fromEntries(
-    found.habits.map(({ habit, count }) => [habit, count]),
-  )
-  expect(habits).toEqual(wanted('habit'))
-  expect(counts(found.fallbacks.vehicle_types)).toEqual(masked(wanted('vehicle')))
-  expect(counts(found.fallbacks.states)).toEqual(masked(wanted('state')))
-  expect(counts(found.fallbacks.actions)).toEqual(masked(wanted('action')))
-  const joins = defects.flatMap(({ join }, n) => (join ? [[join, expectedCount(n, turns)]] : []))
-  expect(joins.map(([join]) => [join, found[join as 'otherCase']?.count])).toEqual(joins)
+  expect(counts(found.vehicleTypes)).toEqual(masked(wanted('vehicle')))
+  expect(counts(found.actionNames)).toEqual(masked(wanted('action')))
   const differing = found.compared.flatMap(({ action, field, differs }) =>
     differs > 0 ? [[`${action} ${field}`, differs]] : [],
   )

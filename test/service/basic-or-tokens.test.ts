@@ -114,38 +114,17 @@ test('the scheme that the service wants is remembered for each credential', asyn
   expect(counted(exchanges(edge).map(({ headers }) => headers.authorization))).toEqual({ [atService('acme')]: 1 })
 })
 
-test('Basic is tried again after a while, and a refusal costs no call', async () => {
+test('a credential that has changed over to tokens stays with them', async () => {
   const { pass, clock } = clocks()
   const gateway = await openAuto({ sandbox: { auth: 'bearer', clock, tokenExpiresIn: 100_000 } })
   await quoted(gateway)
-  pass(3_500_000)
-  await quoted(gateway)
-  expect(schemes(gateway)).toEqual(['Basic', 'Bearer', 'Bearer'])
-  pass(200_000)
-  expect(await quoted(gateway)).toBe(200)
-  expect(await quoted(gateway)).toBe(200)
-  expect(schemes(gateway, 5)).toEqual(['Bearer', 'Bearer'])
-  expect(schemes(gateway)).toEqual(['Basic', 'Bearer', 'Bearer', 'Basic', 'Bearer', 'Bearer'])
-  expect(exchanges(gateway)).toHaveLength(1)
-  pass(3_700_000)
   gateway.sandbox.set({ auth: 'both' })
+  pass(86_400_000)
   expect(await quoted(gateway)).toBe(200)
-  expect(await quoted(gateway)).toBe(200)
-  expect(schemes(gateway).slice(-2)).toEqual(['Basic', 'Basic'])
+  expect(schemes(gateway)).toEqual(['Basic', 'Bearer', 'Bearer'])
 })
 
-test('a service that goes back to Basic, and takes its token endpoint away, is followed at once', async () => {
-  const gateway = await openAuto({ sandbox: { auth: 'bearer' } })
-  await quoted(gateway)
-  gateway.sandbox.set({ auth: 'basic' })
-  const from = gateway.sandbox.requests.length
-  expect((await book(gateway, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
-  expect(await quoted(gateway)).toBe(200)
-  expect(schemes(gateway, from)).toEqual(['Bearer', 'Basic', 'Basic'])
-  expect(gateway.sandbox.shipments.size).toBe(1)
-})
-
-test('the day of the switch, there and back and there again, costs no call, and no booking is made twice', async () => {
+test('the day of the switch costs no call, and no booking is made twice', async () => {
   const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta')], {
     env: { V2_TOKEN: 'auto' },
     sandbox: { auth: 'basic' },
@@ -178,7 +157,7 @@ test('the day of the switch, there and back and there again, costs no call, and 
     answer.status === 404 ? { ...answer, status: 200 } : answer
 
   const all = Promise.all(Array.from({ length: 12 }, (_, caller) => traffic(caller)))
-  for (const auth of ['bearer', 'basic', 'bearer', 'both', 'bearer', 'basic'] as const) {
+  for (const auth of ['both', 'bearer', 'both', 'bearer'] as const) {
     const enough = calls + 100
     while (calls < enough) await edge.sandbox.next()
     edge.sandbox.set({ auth })
@@ -189,7 +168,7 @@ test('the day of the switch, there and back and there again, costs no call, and 
   await all
 
   expect(failed).toEqual([])
-  expect(calls).toBeGreaterThan(700)
+  expect(calls).toBeGreaterThan(500)
   const booked = counted([...edge.sandbox.shipments.values()].map(({ external_id }) => external_id))
   expect(Object.values(booked).every((count) => count === 1)).toBe(true)
   expect(Object.keys(booked).length).toBeGreaterThan(100)
@@ -208,10 +187,6 @@ test('a small call that is passed through is sent again without its caller notic
     JSON.stringify(TRIP),
     JSON.stringify(TRIP),
   ])
-  gateway.sandbox.set({ auth: 'basic' })
-  expect((await post(gateway, '/v2/quote', TRIP, { authorization: '' })).status).toBe(200)
-  expect((await get(gateway, '/v2/shipments/none', { authorization: '' })).status).toBe(404)
-  expect(schemes(gateway).slice(-3)).toEqual(['Bearer', 'Basic', 'Basic'])
 })
 
 /** A service that takes one scheme alone, and may keep its token endpoint all the same. */
@@ -237,34 +212,19 @@ async function serviceWith(settings: { auth: 'basic' | 'bearer'; tokens: boolean
   return { seen, send }
 }
 
-test('streams that cannot be sent twice follow the service there and back', async () => {
+test('after a stream that cannot be sent twice, the next one is sent with a token', async () => {
   const settings: Parameters<typeof serviceWith>[0] = { auth: 'basic', tokens: true }
   const { seen, send } = await serviceWith(settings)
   expect(await send()).toBe(200)
   settings.auth = 'bearer'
   expect([await send(), await send()]).toEqual([401, 200])
-  settings.auth = 'basic'
-  expect([await send(), await send()]).toEqual([401, 200])
-  expect(seen).toEqual(['Basic 200000', 'Basic 200000', 'token', 'Bearer 200000', 'Bearer 200000', 'Basic 200000'])
+  expect(seen).toEqual(['Basic 200000', 'Basic 200000', 'token', 'Bearer 200000'])
 })
 
-test('streams follow a service whose token endpoint is gone when the token has expired', async () => {
-  const { pass } = clocks()
-  const settings: Parameters<typeof serviceWith>[0] = { auth: 'bearer', tokens: true }
+test('streams of a service that names tokens and has none are not stuck', async () => {
+  const settings: Parameters<typeof serviceWith>[0] = { auth: 'bearer', tokens: false }
   const { send } = await serviceWith(settings)
-  expect([await send(), await send()]).toEqual([401, 200])
-  pass(3_599_000)
-  Object.assign(settings, { auth: 'basic', tokens: false })
-  expect([await send(), await send()]).toEqual([200, 200])
-})
-
-test('a service that has gone back to Basic is asked for no more tokens', async () => {
-  const { pass, clock } = clocks()
-  const gateway = await openAuto({ sandbox: { auth: 'bearer', tokenExpiresIn: 100, clock } })
-  await quoted(gateway)
-  pass(200_000)
-  gateway.sandbox.set({ auth: 'basic' })
-  for (let i = 0; i < 3; i += 1) expect(await quoted(gateway)).toBe(200)
-  expect(schemes(gateway)).toEqual(['Basic', 'Bearer', 'Basic', 'Basic', 'Basic'])
-  expect(exchanges(gateway)).toHaveLength(2)
+  expect([await send(), await send()]).toEqual([401, 502])
+  settings.auth = 'basic'
+  expect(await send()).toBe(200)
 })

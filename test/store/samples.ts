@@ -1,4 +1,12 @@
-import type { Name, NewClaim, NewName, Quote, ScannedName, Store, StoredShipment } from '../../src/store/store.ts'
+import type {
+  Name,
+  NewClaim,
+  NewName,
+  Quote,
+  ScannedName,
+  Store,
+  StoredShipment,
+} from '../../src/outside/store/store.ts'
 
 /** The time of the samples, in milliseconds since 1970. */
 export const SAMPLE_TIME = 1_000
@@ -24,7 +32,7 @@ export function quote(given: Partial<Quote> = {}): Quote {
 
 /** Returns a shipment with defaults for what a test does not care about; its time is that of the store when it is written. */
 export function shipment(given: Partial<StoredShipment> = {}): StoredShipment {
-  const blank = { own: '', vehicles: [], formerVins: {}, state: 'live' } as const
+  const blank = { own: '', vehicles: [], formerVins: {}, state: 'live', quote: '' } as const
   return { tenant: 'acme', id: 'id-1', ...blank, at: SAMPLE_TIME, ...given }
 }
 

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../../src/store/store.ts'
+import type { AuditEntry } from '../../../src/outside/store/store.ts'
 import type { Answered } from './programs.ts'
 import { isMadePerhaps, type World } from './world.ts'
 

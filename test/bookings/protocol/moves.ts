@@ -1,4 +1,4 @@
-import { type Lease, NO_LEASE } from '../../../src/bookings/protocol.ts'
+import { type Lease, NO_LEASE } from '../../../src/state/bookings/protocol.ts'
 import { checkShipments } from './invariants.ts'
 import { createJobs, operationAt, type StoreEnd, type Witness, withoutOld } from './jobs.ts'
 import { isRead, type Job } from './programs.ts'

@@ -1,5 +1,5 @@
-import { createMemoryStore } from '../../../src/store/sqlite/sqlite.ts'
-import type { AuditEntry, Claim, Store } from '../../../src/store/store.ts'
+import { createMemoryStore } from '../../../src/outside/store/sqlite/sqlite.ts'
+import type { AuditEntry, Claim, Store } from '../../../src/outside/store/store.ts'
 import { isRead, REFERENCE, type StoreOperation, TENANT } from './programs.ts'
 import type { Result } from './replay.ts'
 import { textOf } from './world.ts'

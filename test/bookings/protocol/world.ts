@@ -1,5 +1,5 @@
-import type { Lease } from '../../../src/bookings/protocol.ts'
-import type { LateWork, Unrecorded } from '../../../src/bookings/record.ts'
+import type { Lease } from '../../../src/state/bookings/protocol.ts'
+import type { LateWork, Unrecorded } from '../../../src/state/bookings/record.ts'
 import type { Job } from './programs.ts'
 import type { Operation, Part } from './replay.ts'
 import type { Budget } from './scenarios.ts'
