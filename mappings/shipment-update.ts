@@ -25,7 +25,6 @@ export const shipmentUpdate = action({
     transportTypeRow(),
     vehicleTypeRow('vehicles[0].type'),
     ...nameRows,
-    ref('ReferenceNumber', 'names the shipment, and never changes its reference'),
     ...v2Only(['external_id'], 'the reference that the shipment was booked with'),
     ...v1Only(['ActionName'], 'the path decides the action'),
     ...v1Only(['Cost', 'Status', 'TransportationBooked', 'Message'], 'a read shows it, and only the service sets it'),
