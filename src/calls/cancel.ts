@@ -21,8 +21,8 @@ import { refusalOf } from './send.ts'
 import {
   goneShipment,
   ignoredSentence,
-  namesShownIn,
   NO_SUBJECT,
+  namesShownIn,
   numberUnknown,
   referenceOf,
   type ShipmentSubject,

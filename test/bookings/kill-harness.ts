@@ -125,7 +125,7 @@ export async function countUp(sandbox: Sandbox, storeUrl: string, { acknowledged
   /** Acknowledged bookings that the service, the store or the cross-reference does not have. */
   let lost = 0
   for (const [reference, id] of acknowledged) {
-    const isLinked = (await store.links('demo', reference)).some((link) => link.id === id)
+    const isLinked = (await store.named('demo', reference)).some((bearer) => bearer.id === id)
     const claim = claimed.get(reference)
     if (!sandbox.shipments.has(id) || !isLinked || claim?.state !== 'booked' || claim.shipment !== id) lost += 1
   }

@@ -1,4 +1,4 @@
-import type { NoteUse } from '../uses/pruning.ts'
+import { isPlainId, isSameThing, isUuid, thingKey } from '../../language/text/service-text.ts'
 import type {
   Facts,
   Named,
