@@ -138,7 +138,7 @@ test('a key is the client, and its Idempotency-Key, else the reference and the v
     [{ VinNo: '' }, keyed(REFERENCE)],
     [{}, keyed(`${long}1`)],
     [{}, keyed(`${long}2`)],
-    [NAMELESS, {}, 'KbZmOdxPCNnroaqxrsxnsd6QIPTtcskOUYP8zwOgYmc'],
+    [NAMELESS, {}, 'VBoXITh4hbmMpiLDcUprnkoqcAuJfm2TEyk6Kfqys8U'],
     [{ ...NAMELESS, ...OTHER_BODY }, {}],
     [OTHER_BODY, { authorization: basic('other', 'secret') }],
   ]

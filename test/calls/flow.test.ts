@@ -144,6 +144,7 @@ describe('the life of a booking', () => {
       expect(status, name).toBe(200)
       expect(json, name).toEqual({
         ...fields,
+        EquipmentType: 'ENCLOSED AUTO',
         ShipmentNumber: NUMBER,
         BillToName: 'Pat Example',
         'PickupPhNo.': '7185550100',
