@@ -95,11 +95,7 @@ export const mistakes: readonly Mistake[] = [
     'return live.length > 0 ? live : ids.slice(0, 1)',
     'return ids',
   ),
-  inNames(
-    'law 5: a read of this call does not count',
-    "isGone: state !== 'live' })\n        seen",
-    'isGone: false })\n        seen',
-  ),
+  inNames('law 5: a read of this call does not count', "isGone: state !== 'live'", 'isGone: false'),
   inResolve(
     'no VIN, one shipment: the first of several vehicles is changed',
     "(use === 'update' && changesVehicle && vehiclesOf(newest).length > 1)",
