@@ -151,7 +151,7 @@ export const mistakes: readonly Mistake[] = [
   inResolve('anything else: a read is told to choose', "use === 'read' ? 'no-such-vehicle' : 'several'", "'several'"),
 ]
 
-const SOURCE = join(import.meta.dirname, '../../src')
+const ROOM = join(import.meta.dirname, '../../src/state/names')
 
 /** Runs work with the room as it would be with a mistake. */
 export async function withMistake<T>(
@@ -161,12 +161,13 @@ export async function withMistake<T>(
   const folder = await mkdtemp(join(tmpdir(), 'transload-mistake-'))
   try {
     for (const name of ['names.ts', 'resolve.ts']) {
-      let source = await readFile(join(SOURCE, 'names', name), 'utf8')
+      let source = await readFile(join(ROOM, name), 'utf8')
       if (name === file) {
         if (source.split(text).length !== 2) throw new Error(`The source has no one place for: ${title}`)
         source = source.replace(text, () => instead)
       }
-      await writeFile(join(folder, name), source.replaceAll("from '../", `from '${pathToFileURL(SOURCE).href}/`))
+      const placed = source.replace(/(?<=from ')\.\.\/[^']+/g, (path) => pathToFileURL(join(ROOM, path)).href)
+      await writeFile(join(folder, name), placed)
     }
     const load = (name: string) => import(/* @vite-ignore */ pathToFileURL(join(folder, name)).href)
     const [{ openNames }, { chooseVehicle }] = await Promise.all([load('names.ts'), load('resolve.ts')])
