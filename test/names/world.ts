@@ -480,7 +480,13 @@ function chosen(world: World, bearers: readonly string[], { vin, use, changesVeh
     const one = world.shipments.find((shipment) => shipment.id === id)
     return one && one.state !== 'gone'
       ? one
-      : { id, vins: [] as readonly string[], storedVins: one?.storedVins ?? [], formerVins: one?.formerVins ?? {}, isGone: true }
+      : {
+          id,
+          vins: [] as readonly string[],
+          storedVins: one?.storedVins ?? [],
+          formerVins: one?.formerVins ?? {},
+          isGone: true,
+        }
   })
   const [newest] = shipments
   if (!newest) throw new Error('Nothing bears the name.')
