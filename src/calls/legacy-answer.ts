@@ -1,4 +1,5 @@
 import type { Answer } from '../answer.ts'
+import { priceHeader } from '../bookings/price.ts'
 import { gatewayError } from '../errors.ts'
 import { parsePlace, valueAt } from '../mapping/paths.ts'
 import type { UpstreamReply } from '../service/exchange.ts'
@@ -22,13 +23,17 @@ export function answerOf(
   body: unknown,
   complete: (reply: Version1Reply) => Version1Reply = (reply) => reply,
 ): Version1Answer {
-  const { settings, own } = plan
+  const { settings, own, subject } = plan
   const { compiled } = plan.request
   const { reply: translated, missing } = compiled.reply(body, { settings, own })
   if (missing.length > 0) throw gatewayError('service-unreadable/places', { places: missing.join(' and ') })
   const { verb } = compiled.action
   const idKey = verb === 'approve' ? 'shipment_id' : verb === 'book' || verb === 'update' ? 'id' : undefined
-  const headers = { ...(idKey && idHeaders(body, idKey)), ...assumedHeader(plan) }
+  const headers = {
+    ...(idKey && idHeaders(body, idKey)),
+    ...(verb === 'book' && priceHeader(subject.quote?.price, body)),
+    ...assumedHeader(plan),
+  }
   const reply = complete(translated)
   return { status: 200, headers, body: JSON.stringify(reply), reply }
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Answer } from '../answer.ts'
 import type { FlatBody } from '../body/read.ts'
 import { REPLAYED } from '../bookings/bookings.ts'
+import { PRICE } from '../bookings/price.ts'
 import type { Caller } from '../callers/caller.ts'
 import { GatewayError, gatewayError } from '../errors.ts'
 import { requireMethod } from '../http/routing.ts'
@@ -54,6 +55,7 @@ export async function legacyCall(
       ? await answerVersion1(request, incoming, call, caller, sending, rooms)
       : await answerVersion2(planVersion2(request, endpoint), caller, sending, rooms)
   call.replayed = REPLAYED in answer.headers
+  call.price = answer.headers[PRICE]
   return answer
 }
 
