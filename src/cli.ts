@@ -186,6 +186,21 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     examples: ['transload bookings reopen bk_0123456789ab'],
     load: async () => (await import('./commands/bookings.ts')).reopen,
   },
+  'bookings audit <FILE>': {
+    about:
+      'Compares a list of shipments, such as an invoice of the service, with the bookings of the store; changes nothing.',
+    options: [
+      option('--columns <NAMES>', 'Names the columns of the list that have unusual names.'),
+      tenant('Compares only with the bookings of this tenant.'),
+      json('Prints JSON, a line for each anomaly.'),
+    ],
+    notes: [
+      'FILE is CSV whose first line names the columns. NAMES are number=HEADER, and likewise reference, vin, price, status and date.',
+      'Dates without a zone are in that of this machine (TZ). Exit codes: 1 if there is an anomaly, 65 if FILE cannot be read.',
+    ],
+    examples: ["transload bookings audit invoice.csv --columns 'number=Order #,price=Total'"],
+    load: async () => (await import('./commands/audit.ts')).audit,
+  },
   'xref get <NAME>': {
     about: "Shows the quotes and shipments of a caller's number.",
     options: [tenant('The tenant of the number.').env('V2_CLIENT_ID').makeOptionMandatory()],
