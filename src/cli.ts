@@ -435,7 +435,15 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   },
   demo: {
     about: 'Runs the gateway in front of a stand-in of the service, to try it out.',
-    examples: ['PORT=8081 transload demo'],
+    options: [
+      option(
+        '--chaos',
+        'Breaks the gateway and a naive proxy side by side, and counts what each books twice or loses.',
+      ),
+      option('--seconds <COUNT>', 'How long, with --chaos; a minute by default.').argParser(positiveCount),
+      option('--naive <URL>', 'Runs the naive proxy.').hideHelp(),
+    ],
+    examples: ['PORT=8081 transload demo', 'transload demo --chaos'],
     load: async () => (await import('./demo/demo.ts')).demo,
   },
 }

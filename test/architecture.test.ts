@@ -83,8 +83,8 @@ const LAYERS: readonly string[] = [
   'src/text/',
 ]
 
-/** Runs the gateway in front of the stand-in of the service, which is the rest of its folder. */
-const DEMO = 'src/demo/demo.ts'
+/** Run the gateway in front of the stand-in of the service, which is the rest of their folder. */
+const DEMO: readonly string[] = ['demo', 'chaos', 'harness', 'naive-proxy'].map((name) => `src/demo/${name}.ts`)
 
 /** Returns the folder of a file, or the file itself if it is a layer. */
 function folderOf(path: string): string | undefined {
@@ -181,7 +181,7 @@ const MAX_FOLDERS = 3
 
 const isMapping = (path: string) => inside(path, 'src/mapping/')
 const isDeclaration = (path: string) => inside(path, 'mappings/')
-const isSandbox = (path: string) => inside(path, 'src/demo/') && path !== DEMO
+const isSandbox = (path: string) => inside(path, 'src/demo/') && !DEMO.includes(path)
 
 const rules: readonly Rule[] = [
   {
@@ -247,7 +247,7 @@ const rules: readonly Rule[] = [
   },
   {
     name: 'only the demo imports the stand-in of the service',
-    breaches: mayNotImport((path) => !isSandbox(path) && path !== DEMO, isSandbox),
+    breaches: mayNotImport((path) => !isSandbox(path) && !DEMO.includes(path), isSandbox),
     broken: [{ path: 'src/gateway-with-toys.ts', text: "import { startSandbox } from './demo/sandbox.ts'" }],
   },
   {
@@ -258,7 +258,7 @@ const rules: readonly Rule[] = [
   {
     name: 'of the commands, only serve and the demo load the gateway',
     breaches: mayNotImport(
-      (path) => inside(path, 'src/commands/') && path !== 'src/commands/serve.ts' && path !== DEMO,
+      (path) => inside(path, 'src/commands/') && path !== 'src/commands/serve.ts',
       (target) => target === 'src/gateway.ts',
     ),
     broken: [{ path: 'src/commands/heavy.ts', text: "import type { Gateway } from '../gateway.ts'" }],
@@ -266,7 +266,7 @@ const rules: readonly Rule[] = [
   {
     name: 'only the configuration and the commands read the environment',
     breaches: mayNotContain(
-      (path) => !inside(path, 'src/config/', 'src/commands/') && path !== DEMO,
+      (path) => !inside(path, 'src/config/', 'src/commands/') && !DEMO.includes(path),
       /process\.env|\bimport\.meta\.env/,
       {
         'src/demo/sandbox.ts': 'the stand-in refuses to start in production',

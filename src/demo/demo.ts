@@ -13,13 +13,24 @@ import { type Gateway, type GatewayParts, openGateway } from '../gateway.ts'
 import { createLog, type Logger } from '../observe/log.ts'
 import { openStore } from '../store/open.ts'
 import { escapeControls } from '../text/service-text.ts'
+import { runChaos } from './chaos.ts'
+import { ID, SECRET } from './harness.ts'
+import { runNaiveProxy } from './naive-proxy.ts'
 import { type Sandbox, startSandbox } from './sandbox.ts'
 
-const ID = 'demo'
-const SECRET = 'demo-secret'
+interface DemoOptions {
+  readonly chaos?: boolean
+  readonly seconds?: number
+  /** The address of the service: runs the naive proxy, which the chaos starts. */
+  readonly naive?: string
+}
+
+const CHAOS_SECONDS = 60
 
 /** Runs the gateway in front of a stand-in of the service, prints what to try, and cleans up at Ctrl-C. */
-export async function demo(): Promise<number> {
+export async function demo({ chaos = false, seconds = CHAOS_SECONDS, naive }: DemoOptions): Promise<number> {
+  if (naive !== undefined) return runNaiveProxy(naive)
+  if (chaos) return runChaos(seconds)
   const directory = await mkdtemp(join(tmpdir(), 'transload-demo-'))
   const sandbox = await startSandbox({ credentials: { [ID]: SECRET } })
   try {
