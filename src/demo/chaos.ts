@@ -73,6 +73,9 @@ export async function runChaos(seconds: number): Promise<number> {
       acknowledged: gateway.acknowledged,
       unknown: new Set(),
     })
+    const { asked, made, 'in doubt': doubt } = gateway.ledger()
+    if (doubt > 0 && asked === made + doubt)
+      print('', `The service never got the ${doubt} in doubt: an operator settles them.`)
     print(
       '',
       `The gateway booked ${twice} twice and lost ${lost}; the naive proxy booked ${naive.ledger().doubled} twice.`,
