@@ -6,8 +6,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { quoteExample } from '../mappings/quote-rows.ts'
-import { hashSecret, makeSecret } from '../src/callers/tenants.ts'
-import { startSandbox } from '../src/demo/sandbox.ts'
+import { hashSecret, makeSecret } from '../src/edge/callers/tenants.ts'
+import { startSandbox } from '../src/labs/demo/sandbox.ts'
 import { freePort, HOST, startServer } from './compare/processes.ts'
 
 const TENANTS = 200

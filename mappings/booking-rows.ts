@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { codec } from '../src/mapping/codec.ts'
-import { choose, move, type Parts, quoteFact, type Row, ref, split, v1Only } from '../src/mapping/declare.ts'
-import { lossy } from '../src/mapping/keeps.ts'
-import { fieldsOf } from '../src/mapping/row-parts.ts'
+import { codec } from '../src/language/mapping/codec.ts'
+import { choose, move, type Parts, quoteFact, type Row, ref, split, v1Only } from '../src/language/mapping/declare.ts'
+import { lossy } from '../src/language/mapping/keeps.ts'
+import { fieldsOf } from '../src/language/mapping/row-parts.ts'
 import { email, phone, state, text, vin, year, zipcode } from './codecs.ts'
 
 /** The fields that name a shipment. They never change it. */
@@ -53,10 +53,8 @@ const locationRows = (v1: 'Pickup' | 'Delivery', v2: 'pickup' | 'delivery'): rea
 /** The fields of a booking: the same where a shipment is created, read or changed. */
 export const bookingRows: readonly Row[] = [
   move('ReferenceNumber', 'external_id', text),
-  move('BillToName', 'customer.customer_name', text, {
-    // The first part of `BillToContact` is not always a name.
-    fallbacks: [quoteFact('customer_name', 'contact_name', 'contact_email', 'contact_phone')],
-  }),
+  // A phone number or an e-mail address is never the name.
+  move('BillToName', 'customer.customer_name', text, { fallbacks: [quoteFact('customer_name', 'contact_name')] }),
   move('BillToPhNo.', 'customer.phone', phone),
   move('BillToEmailAddress', 'customer.email', email),
   ...locationRows('Pickup', 'pickup'),

@@ -1,4 +1,4 @@
-import type { Action, Callback } from '../src/mapping/declare.ts'
+import type { Action, Callback } from '../src/language/mapping/declare.ts'
 import { quoteApprove } from './quote-approve.ts'
 import { quoteGet } from './quote-get.ts'
 import { quoteUpdate } from './quote-update.ts'

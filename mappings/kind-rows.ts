@@ -1,4 +1,4 @@
-import { type Fallback, lookup, move, phraseIn, type Row, wholeValue } from '../src/mapping/declare.ts'
+import { type Fallback, lookup, move, phraseIn, type Row, wholeValue } from '../src/language/mapping/declare.ts'
 import { equipmentType } from './codecs.ts'
 
 /** The kind of the trailer: callers send it in quotes, and some in bookings and updates. */

@@ -1,5 +1,15 @@
-import { action, callerNumber, fixed, ifAbsent, ifPresent, message, move, ref, v1Only } from '../src/mapping/declare.ts'
-import { fieldsOf } from '../src/mapping/row-parts.ts'
+import {
+  action,
+  callerNumber,
+  fixed,
+  ifAbsent,
+  ifPresent,
+  message,
+  move,
+  ref,
+  v1Only,
+} from '../src/language/mapping/declare.ts'
+import { fieldsOf } from '../src/language/mapping/row-parts.ts'
 import { money } from './codecs.ts'
 import { customerFacts, quoteNames, quoteOnlyRows, tripRows } from './quote-rows.ts'
 

@@ -1,4 +1,4 @@
-import { action, callerNumber, move } from '../src/mapping/declare.ts'
+import { action, callerNumber, move } from '../src/language/mapping/declare.ts'
 import { money } from './codecs.ts'
 import { customerFacts, quoteExample, quoteNames, quoteOnlyRows, tripRows } from './quote-rows.ts'
 

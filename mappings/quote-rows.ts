@@ -1,4 +1,6 @@
 import {
+  assumedAgain,
+  type DefaultSetting,
   type Joiner,
   join,
   lossy,
@@ -9,7 +11,7 @@ import {
   setting,
   split,
   v1Only,
-} from '../src/mapping/declare.ts'
+} from '../src/language/mapping/declare.ts'
 import { contactParts, joinStreet, quoteZip, splitStreet, state, text, zipcode } from './codecs.ts'
 import { transportTypeRow, vehicleTypeRow } from './kind-rows.ts'
 
@@ -20,22 +22,25 @@ const notPriced = 'version 2 prices a trip by its two postal codes only'
 const namesIt = 'names the quote in the cross-reference; version 2 has no place for it'
 
 /** The fields that price a trip. In an update, absent fields come from the remembered quote. */
-export const tripRows = ({ update }: { readonly update: boolean }): readonly Row[] => [
-  move(
-    'TempShipFromPostalCode',
-    'pickup',
-    quoteZip,
-    update ? { fallbacks: [quoteFact('pickup')] } : { required: true },
-  ),
-  move(
-    'TempShipToPostalCode',
-    'delivery',
-    quoteZip,
-    update ? { fallbacks: [quoteFact('delivery')] } : { required: true },
-  ),
-  vehicleTypeRow('vehicle_type', update ? quoteFact('vehicle_type') : setting('vehicle_type')),
-  transportTypeRow(update ? quoteFact('transport_type') : setting('transport_type')),
-]
+export const tripRows = ({ update }: { readonly update: boolean }): readonly Row[] => {
+  const priced = (name: DefaultSetting) => (update ? [quoteFact(name), assumedAgain(name)] : [setting(name)])
+  return [
+    move(
+      'TempShipFromPostalCode',
+      'pickup',
+      quoteZip,
+      update ? { fallbacks: [quoteFact('pickup')] } : { required: true },
+    ),
+    move(
+      'TempShipToPostalCode',
+      'delivery',
+      quoteZip,
+      update ? { fallbacks: [quoteFact('delivery')] } : { required: true },
+    ),
+    vehicleTypeRow('vehicle_type', ...priced('vehicle_type')),
+    transportTypeRow(...priced('transport_type')),
+  ]
+}
 
 /** The fields of a quote request that version 2 has no place for. */
 export const quoteOnlyRows: readonly Row[] = [

@@ -1,4 +1,4 @@
-import { action, callerNumber, ifAbsent, message, move } from '../src/mapping/declare.ts'
+import { action, callerNumber, ifAbsent, message, move } from '../src/language/mapping/declare.ts'
 import { money } from './codecs.ts'
 import { customerFacts, quoteNames, quoteOnlyRows, tripRows } from './quote-rows.ts'
 
@@ -23,7 +23,7 @@ export const quoteUpdate = action({
     move('Cost', 'price', money),
     callerNumber('ShipmentNumber', 'shipment_id'),
     message('Message', [
-      ifAbsent('price', 'The quote was updated, but the service returned no new price. Send Get Rate to learn it.'),
+      ifAbsent('price', 'The quote was updated, but no new price was returned. Send Get Rate for the price.'),
     ]),
   ],
   example: {

@@ -1,8 +1,19 @@
-import { any, choice, date, flag, list, type Members, number, object, type Shape, text } from '../src/mapping/shape.ts'
+import {
+  any,
+  choice,
+  date,
+  flag,
+  list,
+  type Members,
+  number,
+  object,
+  type Shape,
+  text,
+} from '../src/language/mapping/shape.ts'
 
 /*
- * The replies of the service as its interface document shows them. The gateway reads any reply; these shapes only serve to
- * notice what has changed.
+ * The replies of the service: the members are those of its interface document, the lists of values those of its public
+ * reference. The gateway reads any reply; these shapes only serve to notice what has changed.
  */
 
 const parties = choice('AUCTION', 'BUSINESS', 'DEALER', 'PRIVATE', 'REPO_YARD', 'PORT')

@@ -1,4 +1,4 @@
-import { action, fixed, ifAbsent, ifPresent, message } from '../src/mapping/declare.ts'
+import { action, fixed, ifAbsent, ifPresent, message } from '../src/language/mapping/declare.ts'
 import { namingRows, shipmentExample, shipmentNames } from './booking-rows.ts'
 import { wholeShipmentRows } from './shipment-rows.ts'
 

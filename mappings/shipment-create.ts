@@ -1,15 +1,17 @@
 import {
   action,
   anyOf,
+  assumedAgain,
   fixed,
   fromQuote,
+  guess,
   ifAbsent,
   ifPresent,
   message,
   quoteFact,
   setting,
   v1Only,
-} from '../src/mapping/declare.ts'
+} from '../src/language/mapping/declare.ts'
 import { bookingExample, bookingRows, shipmentExample } from './booking-rows.ts'
 import { transportTypeRow, vehicleTypeRow } from './kind-rows.ts'
 import { shipmentOnlyRows, wholeShipmentRows } from './shipment-rows.ts'
@@ -32,13 +34,27 @@ export const shipmentCreate = action({
   requires: [
     anyOf('PickupZip', 'PickupCity'),
     anyOf('DeliveryZip', 'DeliveryCity'),
-    anyOf('BillToName', quoteFact('customer_name', 'contact_name', 'contact_email', 'contact_phone')),
+    anyOf('BillToName', quoteFact('customer_name', 'contact_name')),
     anyOf('VinNo', ['Year', 'Make', 'Model']),
+  ],
+  refuses: [
+    {
+      fields: /^(?:vehicles(?:[.[][\w.[\] ]{0,32})?|(?:vehicle|vin(?:no)?|year|make|model)[ ._-]?[2-9])$/i,
+      code: 'several-vehicles',
+      problem: 'means several vehicles, and a booking has one: send one booking for each',
+    },
   ],
   request: [
     ...bookingRows,
     transportTypeRow(quoteFact('transport_type'), setting('transport_type')),
-    vehicleTypeRow('vehicles[0].type', quoteFact('vehicle_type')),
+    vehicleTypeRow(
+      'vehicles[0].type',
+      quoteFact('vehicle_type'),
+      guess('Model'),
+      // Some models are known with their makes only: an Edge is one of Ford.
+      guess('Make', 'Model'),
+      assumedAgain('vehicle_type'),
+    ),
     fromQuote('customer.address', 'address'),
     fromQuote('customer.city', 'city'),
     fromQuote('customer.state', 'state'),

@@ -1,4 +1,4 @@
-import { callback, callerNumber, changed, ifAbsent, ifPresent, message, move } from '../src/mapping/declare.ts'
+import { callback, callerNumber, changed, ifAbsent, ifPresent, message, move } from '../src/language/mapping/declare.ts'
 import { bookedRows } from './booking-rows.ts'
 import { money, text } from './codecs.ts'
 
@@ -25,8 +25,9 @@ export const shipmentEvent = callback({
     ...changed(bookedRows.filter((row) => !('v1' in row && row.v1 === 'ReferenceNumber'))),
     ...changed([move('Cost', 'price', money)]),
     message('Message', [
-      ifPresent('status', 'Shipment {reference|number} is {status}.'),
-      ifAbsent('status', 'The service reports {event} for shipment {reference|number}.'),
+      ifPresent('told', 'Shipment {reference|number} is {told}.'),
+      // The status of a read may be older than the event.
+      ifAbsent('told', 'The service reports {event} for shipment {reference|number}.'),
       ifPresent('changes.price', 'Its price is {Cost}.'),
     ]),
   ],

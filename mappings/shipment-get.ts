@@ -1,6 +1,7 @@
-import { action, callerNumber, ifAbsent, ifPresent, ifSeveral, message, move } from '../src/mapping/declare.ts'
+import { action, callerNumber, ifAbsent, ifPresent, ifSeveral, message, move } from '../src/language/mapping/declare.ts'
 import { bookedByStatus, bookedRows, namingRows, shipmentExample, shipmentNames } from './booking-rows.ts'
 import { money, text } from './codecs.ts'
+import { transportTypeRow } from './kind-rows.ts'
 import { partIdRows, quoteOnlyPlaces, serverRows, shipmentOnlyRows, unshownKinds } from './shipment-rows.ts'
 
 /** Reads a shipment: the rows of a booking, run backwards. */
@@ -18,6 +19,7 @@ export const shipmentGet = action({
     ...bookedRows,
     move('Cost', 'price', money),
     move('Status', 'status', text),
+    transportTypeRow(),
     bookedByStatus,
     message('Message', [
       ifPresent('status', 'Shipment {number|id} is {status}.'),

@@ -1,4 +1,4 @@
-import { type Row, setByService, v2Only } from '../src/mapping/declare.ts'
+import { type Row, setByService, v2Only } from '../src/language/mapping/declare.ts'
 
 /** Places of a shipment that a version-1 booking has no field for. */
 export const shipmentOnlyRows: readonly Row[] = [
@@ -42,8 +42,8 @@ export const quoteOnlyPlaces: readonly Row[] = v2Only(
 
 /** Places that a caller may send and a read does not show. */
 export const unshownKinds: readonly Row[] = v2Only(
-  ['transport_type', 'vehicles[0].type'],
-  'a version-1 booking has no field for it in its own document',
+  ['vehicles[0].type'],
+  'a version-1 booking has codes and words for it, which it cannot be turned back into',
 )
 
 /** Places that only the service sets and no version-1 reply shows. */

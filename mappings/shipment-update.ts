@@ -1,4 +1,5 @@
-import { action, ifAbsent, ifPresent, message, v1Only } from '../src/mapping/declare.ts'
+import { action, ifAbsent, ifPresent, message, v1Only, v2Only } from '../src/language/mapping/declare.ts'
+import { fieldsOf } from '../src/language/mapping/row-parts.ts'
 import { bookedByStatus, bookedRows, nameRows, shipmentExample, shipmentNames } from './booking-rows.ts'
 import { transportTypeRow, vehicleTypeRow } from './kind-rows.ts'
 import {
@@ -20,10 +21,11 @@ export const shipmentUpdate = action({
   service: { method: 'PUT', path: '/v2/shipments/{shipment_id}' },
   target: { kind: 'shipment', namedBy: shipmentNames },
   request: [
-    ...bookedRows.filter((row) => !('v1' in row && row.v1 === 'ReferenceNumber')),
+    ...bookedRows.filter((row) => !fieldsOf(row).includes('ReferenceNumber')),
     transportTypeRow(),
     vehicleTypeRow('vehicles[0].type'),
     ...nameRows,
+    ...v2Only(['external_id'], 'the reference that the shipment was booked with'),
     ...v1Only(['ActionName'], 'the path decides the action'),
     ...v1Only(['Cost', 'Status', 'TransportationBooked', 'Message'], 'a read shows it, and only the service sets it'),
     ...quoteOnlyPlaces,

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import type { Action } from '../src/mapping/action.ts'
-import type { Callback } from '../src/mapping/callback.ts'
-import { codec } from '../src/mapping/codec.ts'
-import * as vocabulary from '../src/mapping/declare.ts'
+import type { Action } from '../src/language/mapping/action.ts'
+import type { Callback } from '../src/language/mapping/callback.ts'
+import { codec } from '../src/language/mapping/codec.ts'
+import * as vocabulary from '../src/language/mapping/declare.ts'
 import * as codecs from './codecs.ts'
 import { actions as builtIn, callbacks as builtInCallbacks } from './index.ts'
 
@@ -11,10 +11,10 @@ import { actions as builtIn, callbacks as builtInCallbacks } from './index.ts'
  * `import type { Toolbox } from 'transload'`.
  */
 
-export type { Action } from '../src/mapping/action.ts'
-export type { Callback } from '../src/mapping/callback.ts'
-export type { Codec, Conversion, Fail, LeaveOut, Remark } from '../src/mapping/codec.ts'
-export type { Row } from '../src/mapping/row.ts'
+export type { Action } from '../src/language/mapping/action.ts'
+export type { Callback } from '../src/language/mapping/callback.ts'
+export type { Codec, Conversion, Fail, LeaveOut, Remark } from '../src/language/mapping/codec.ts'
+export type { Row } from '../src/language/mapping/row.ts'
 
 /** The dependencies of an operator's module, which lies outside the package and cannot import them. */
 export interface Toolbox {

@@ -1,5 +1,7 @@
+import type { VEHICLE_TYPES } from '../src/language/config/lookups.ts'
+
 /** Phrases by version-2 vehicle type: bodies first, then the most common models on US roads. */
-const phrasesOf: Readonly<Record<string, string>> = {
+const phrasesOf: Readonly<Record<(typeof VEHICLE_TYPES)[number], string>> = {
   car: `
     CAR, PASSENGER CAR, SPORTS CAR, SEDAN, COUPE, CONVERTIBLE, CABRIOLET, ROADSTER, HATCHBACK, WAGON, STATION WAGON,
     LIMOUSINE, LIMO,

@@ -1,4 +1,4 @@
-import { type Assumption, assumptions } from '../src/certify/assumptions.ts'
+import { type Assumption, assumptions } from '../src/labs/certify/assumptions.ts'
 import { table } from './table.ts'
 
 const NEEDS: Readonly<Record<Assumption['effect'], string>> = {

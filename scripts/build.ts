@@ -14,7 +14,7 @@ const OUT = join(ROOT, 'dist/src')
 /** The programs: the gateway, and the threads of its embedded store, which are found beside it. */
 const PROGRAMS = {
   main: 'src/main.ts',
-  'writer-thread': 'src/store/sqlite/writer-thread.ts',
+  'writer-thread': 'src/outside/store/sqlite/writer-thread.ts',
 }
 
 /** Packages that few gateways load, or that others must find as the same copy. The code of all others is included. */
@@ -27,10 +27,10 @@ const isApart = (id: string) => APART.some((name) => id === name || id.startsWit
  * container runs the health check again and again.
  */
 const PARTS = {
-  start: ['src/cli.ts'],
-  healthcheck: ['src/commands/healthcheck.ts'],
-  thread: ['src/commands/early-thread.ts'],
-  serve: ['src/commands/serve.ts', 'src/store/sqlite/sqlite.ts'],
+  start: ['src/operator/cli.ts'],
+  healthcheck: ['src/operator/commands/healthcheck.ts'],
+  thread: ['src/operator/commands/early-thread.ts'],
+  serve: ['src/operator/commands/serve.ts', 'src/outside/store/sqlite/sqlite.ts'],
   gateway: ['src/gateway.ts'],
 }
 
@@ -80,7 +80,7 @@ for (const [name, path] of Object.entries(PROGRAMS)) {
 }
 
 // Served to browsers as it stands.
-copyFileSync(join(ROOT, 'src/pages/workbench-client.js'), join(OUT, 'workbench-client.js'))
+copyFileSync(join(ROOT, 'src/operator/pages/workbench-client.js'), join(OUT, 'workbench-client.js'))
 
 // The licenses of the included packages require their text beside every copy.
 const licenses = join(ROOT, 'dist/licenses')

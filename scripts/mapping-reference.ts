@@ -1,8 +1,8 @@
 import { tables } from '../mappings/index.ts'
 import { eventStatuses } from '../mappings/shipment-event.ts'
-import { actionKey, type Catalog } from '../src/mapping/catalog.ts'
-import type { Action, Callback, Requirement, Row } from '../src/mapping/declare.ts'
-import { type Keeps, keepsText } from '../src/mapping/keeps.ts'
+import { actionKey, type Catalog } from '../src/language/mapping/catalog.ts'
+import type { Action, Callback, Requirement, Row } from '../src/language/mapping/declare.ts'
+import { type Keeps, keepsText } from '../src/language/mapping/keeps.ts'
 import { replyRow, requestRow } from './mapping-rows.ts'
 import { code, codes, table } from './table.ts'
 
@@ -47,33 +47,32 @@ const NOT_SHOWN: Readonly<Record<string, string>> = {
 }
 
 function describeAction(action: Action, above: Above): string {
-  const { name, summary, legacy, service, target, xrefRecord, quoteNamedBy, requires, request, remember, reply } =
-    action
+  const {
+    name,
+    verb,
+    summary,
+    legacy,
+    service,
+    target,
+    givesNames,
+    quoteNamedBy,
+    requires,
+    refuses,
+    request,
+    remember,
+    reply,
+  } = action
   const names =
     legacy.actionNames === 'any' ? 'any' : codes(legacy.actionNames) + (legacy.byDefault ? ', or absent' : '')
   const facts = [
     ['Called as', legacy.paths.map((path) => `\`${legacy.method} ${path}\``).join(', ')],
     ['`ActionName`', names],
-    ['Calls', describeCall(service)],
-    ...(target
-      ? [
-          [
-            `Names the ${target.kind} by`,
-            codes(target.namedBy) +
-              (target.disambiguateBy ? `; \`${target.disambiguateBy}\` chooses among several` : ''),
-          ],
-        ]
-      : []),
+    ['Calls', `\`${service.method} ${service.path}\`; ${AS_A[verb]}`],
+    ...(target ? [[`Names the ${target.kind} by`, codes(target.namedBy)]] : []),
     ...(quoteNamedBy && !target ? [['Names a quote by', codes(quoteNamedBy)]] : []),
-    ...(xrefRecord
-      ? [
-          [
-            'Records',
-            `the reply's \`${xrefRecord.id}\` as a ${xrefRecord.kind}, under ${codes([...xrefRecord.names, ...(xrefRecord.replyNames ?? [])])}`,
-          ],
-        ]
-      : []),
+    ...(givesNames ? [['Gives the names', codes(givesNames)]] : []),
     ...(requires ?? []).map((requirement) => ['Requires', describeRequirement(requirement)]),
+    ...(refuses ?? []).map(({ problem }) => ['Refuses', `a field that ${problem}`]),
     ...(NOT_SHOWN[name] === undefined ? [] : [['Rests on [assumptions](migration.md#not-tried)', NOT_SHOWN[name]]]),
   ]
   const tableNamed = (heading: string, ...tables: readonly string[]) =>
@@ -141,13 +140,14 @@ function shortened(
   return found
 }
 
-function describeCall({ method, path, mergeInto, notIdempotent, doneWhenStatus }: Action['service']): string {
-  const remarks = [
-    mergeInto === 'current' && 'merged into what the service has now, which is read first',
-    notIdempotent && 'sent once; a repeated call is answered from the record',
-    doneWhenStatus && `a refusal counts as success when the status is \`${doneWhenStatus}\` already`,
-  ].filter((remark) => typeof remark === 'string')
-  return [`\`${method} ${path}\``, ...remarks].join('; ')
+/** What the gateway does beside the request. */
+const AS_A: Readonly<Record<Action['verb'], string>> = {
+  quote: 'what it was asked with is remembered for a booking',
+  approve: 'not sent where the quote is booked already',
+  book: 'sent once; a repeated call is answered from the record',
+  read: 'the vehicle that `VinNo` chooses is shown',
+  update: 'merged into what the service has now, which is read first',
+  cancel: 'believed after a read; a refusal counts as success when the shipment is canceled already',
 }
 
 function describeRequirement({ anyOf }: Requirement): string {

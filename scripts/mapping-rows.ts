@@ -1,4 +1,4 @@
-import type { Fallback, Row, Sentence } from '../src/mapping/declare.ts'
+import type { Fallback, Row, Sentence } from '../src/language/mapping/declare.ts'
 import { code, codes } from './table.ts'
 
 type Lines = readonly (readonly string[])[]
@@ -90,14 +90,21 @@ export function describeSentence({ text, when }: Sentence): string {
   return `${quoted} ${conditions[when.is]} ${code(when.v2)}`
 }
 
-function describeFallbacks(fallbacks: readonly Fallback[]): string {
-  return fallbacks
-    .map((fallback) =>
-      fallback.kind === 'quoteFact'
-        ? `quote: ${fallback.facts.map(code).join(' or ')}`
-        : code(`DEFAULT_${fallback.setting.toUpperCase()}`),
-    )
-    .join(', else ')
+function describeFallback(fallback: Fallback): string {
+  switch (fallback.kind) {
+    case 'quoteFact':
+      return `quote: ${fallback.facts.map(code).join(' or ')}`
+    case 'setting':
+      return code(`DEFAULT_${fallback.setting.toUpperCase()}`)
+    case 'assumedAgain':
+      return `${code(`DEFAULT_${fallback.setting.toUpperCase()}`)} if the quote assumed it`
+    case 'guess':
+      return `a guess by ${fallback.v1.map(code).join(' and ')}`
+    default:
+      return fallback satisfies never
+  }
 }
+
+const describeFallbacks = (fallbacks: readonly Fallback[]): string => fallbacks.map(describeFallback).join(', else ')
 
 const rule = (name: string) => `[${name}](#rules)`

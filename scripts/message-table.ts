@@ -1,10 +1,10 @@
-import { errorTable } from '../src/errors.ts'
-import { refusals } from '../src/http/listener.ts'
-import type { Catalog } from '../src/mapping/catalog.ts'
-import type { Codec } from '../src/mapping/codec.ts'
-import type { CompiledAction } from '../src/mapping/compile.ts'
-import { fieldProblems } from '../src/mapping/fields.ts'
-import { messages } from '../src/messages.ts'
+import { refusals } from '../src/edge/listener.ts'
+import { errorTable } from '../src/language/errors.ts'
+import type { Catalog } from '../src/language/mapping/catalog.ts'
+import type { Codec } from '../src/language/mapping/codec.ts'
+import type { CompiledAction } from '../src/language/mapping/compile.ts'
+import { fieldProblems } from '../src/language/mapping/fields.ts'
+import { messages } from '../src/language/messages.ts'
 import { describeSentence } from './mapping-rows.ts'
 import { table } from './table.ts'
 
@@ -47,6 +47,9 @@ ${table(
   [
     ['`required`', '{field} is required<br>{fields} is required to name the {kind}'],
     ...Object.entries(fieldProblems).map(([code, problem]) => [`\`${code}\``, `{field} ${problem}`]),
+    ...[...actions.values()].flatMap(({ action }) =>
+      (action.refuses ?? []).map(({ code, problem }) => [`\`${code}\``, `{field} ${problem}`]),
+    ),
     ...codecsOf(actions.values()).flatMap(({ name, problem }) =>
       problem === undefined ? [] : [[`\`${name}\``, `{field} ${problem}`]],
     ),

@@ -1,15 +1,15 @@
 import { type Context, Hono } from 'hono'
-import type { BrowserChecks } from './callers/browsers.ts'
-import { gatewayError } from './errors.ts'
-import { problemDetails, reply, toGatewayError } from './http/answers.ts'
-import type { Env } from './http/middleware.ts'
-import type { Metrics } from './observe/metrics.ts'
-import { alive, readiness, STYLE_PATH, style } from './pages/fixed.ts'
-import type { MigrationPagesDeps } from './pages/migration.ts'
-import type { Operations, OperationsDeps } from './pages/operations.ts'
+import { problemDetails, reply, toGatewayError } from './edge/answers.ts'
+import type { BrowserChecks } from './edge/callers/browsers.ts'
+import type { Env } from './edge/middleware.ts'
+import { gatewayError } from './language/errors.ts'
+import { alive, readiness, STYLE_PATH, style } from './operator/pages/fixed.ts'
+import type { MigrationPagesDeps } from './operator/pages/migration.ts'
+import type { Operations, OperationsDeps } from './operator/pages/operations.ts'
+import type { Metrics } from './runtime/metrics.ts'
 
 /** The dependencies of the admin app. */
-interface AdminDeps extends Omit<MigrationPagesDeps, 'store'>, Pick<OperationsDeps, 'config'> {
+interface AdminDeps extends Omit<MigrationPagesDeps, 'store'>, Pick<OperationsDeps, 'config' | 'reloads'> {
   readonly store: MigrationPagesDeps['store'] & OperationsDeps['store']
   readonly browserChecks: BrowserChecks
   readonly ready: () => boolean
@@ -41,7 +41,8 @@ export function createAdmin(deps: AdminDeps): Hono<Env> {
   app.get('/migration.json', migration)
   app.get('/migration/:tenant', migration)
   let opened: Promise<Operations> | undefined
-  const operations = () => (opened ??= import('./pages/operations.ts').then((module) => module.openOperations(deps)))
+  const operations = () =>
+    (opened ??= import('./operator/pages/operations.ts').then((module) => module.openOperations(deps)))
   for (const name of ['home', 'bookings', 'events', 'settings'] as const) {
     const answer = async (c: Context<Env>) => {
       if (name === 'home') (await pages()).overviewOf(deps).catch(() => undefined)
@@ -61,6 +62,6 @@ export function createAdmin(deps: AdminDeps): Hono<Env> {
 
 const HEALTH = new Set(['/healthz', '/readyz'])
 
-const pages = () => import('./pages/migration.ts')
+const pages = () => import('./operator/pages/migration.ts')
 
 const pathOf = (target: string) => target.split('?', 1)[0] ?? target

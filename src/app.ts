@@ -1,27 +1,31 @@
-import type { IncomingMessage } from 'node:http'
 import { type Context, Hono, type NotFoundHandler } from 'hono'
-import type { Answer } from './answer.ts'
-import { readBytes } from './body/bytes.ts'
-import type { BrowserChecks } from './callers/browsers.ts'
-import { commonDeprecation } from './callers/caller.ts'
 import { type DryRunDeps, dryRun, dryRunEvent, dryRunReply } from './calls/dry-run.ts'
 import { legacyCall } from './calls/legacy-call.ts'
 import { type PassThroughDeps, passThrough } from './calls/pass-through.ts'
 import type { CallRooms } from './calls/rooms.ts'
-import type { Config } from './config/config.ts'
-import { gatewayError } from './errors.ts'
-import type { ReceiveEvent } from './events/receive.ts'
-import { type AnswerError, reply, replyReadably, toGatewayError } from './http/answers.ts'
-import { type CallsDeps, createCalls, type Entrance, type Env, endOfTurn, type Work } from './http/middleware.ts'
-import { type Router, WEBHOOK_ROUTE } from './http/routing.ts'
-import { type Call, recordError } from './observe/call.ts'
-import type { CallRecorder } from './observe/record.ts'
-import { alive, readiness, STYLE_PATH, style, welcome } from './pages/fixed.ts'
-import { SCRIPT_PATH, wantsHtml } from './pages/layout.ts'
-import { openApiAnswer } from './pages/open-api.ts'
+import { type AnswerError, reply, replyExplanation, toGatewayError } from './edge/answers.ts'
+import type { BrowserChecks } from './edge/callers/browsers.ts'
+import { commonDeprecation } from './edge/callers/caller.ts'
+import { type CallsDeps, createCalls, type Demands, type Env, endOfTurn, type Work } from './edge/middleware.ts'
+import { type Router, WEBHOOK_ROUTE } from './edge/routing.ts'
+import type { Answer } from './language/answer.ts'
+import type { Config } from './language/config/config.ts'
+import { gatewayError } from './language/errors.ts'
+import { alive, readiness, STYLE_PATH, style, welcome } from './operator/pages/fixed.ts'
+import { SCRIPT_PATH, wantsHtml } from './operator/pages/layout.ts'
+import { openApiAnswer } from './operator/pages/open-api.ts'
+import { type Call, recordError } from './runtime/call.ts'
+import type { CallRecorder } from './runtime/record.ts'
+import type { ReceiveEvent } from './state/events/receive.ts'
 
-/** The most that a visitor may paste. */
-const PASTED_BYTES = 512 * 1024
+/** The most that a visitor may paste; a browser writes JSON in twice its length. */
+const PASTED_BYTES = 32 * 1024
+
+/** Calls that a page of another site may not make where callers need no credential. */
+const CALL = { methods: 'any', from: 'own pages', admission: 'counted', explainsBytes: 0 } as const
+const PAGE = { ...CALL, methods: ['GET'] } as const
+/** Answers that are made before they are asked for. */
+const READY_MADE = { methods: 'any', from: 'own pages', admission: 'exempt', explainsBytes: 0 } as const
 
 /** The dependencies of the public app. */
 export interface AppDeps extends CallRooms, DryRunDeps, PassThroughDeps, CallsDeps {
@@ -47,13 +51,13 @@ export function createApp(deps: AppDeps): Hono<Env> {
   // Where callers need no credential, web pages of other sites are refused.
   const called = createCalls(deps, credentials.mode === 'fixed' ? browserChecks : undefined, replyError)
   // Only one handler may match a call: Hono chains several.
-  const all = (path: string, entrance: Entrance, answer: Work) =>
-    app.all(path, called(path, { isAdmitted: true, ...entrance }, answer))
+  const all = (path: string, demands: Demands, answer: Work) => app.all(path, called(path, demands, answer))
+  const explained = { ...CALL, explainsBytes: deps.bodyLimitBytes }
 
   // Version-1 calls. They refuse other methods themselves: the answer to a known caller is its own.
   const { headers: deprecation } = commonDeprecation(config)
   for (const endpoint of catalog.endpoints.values()) {
-    all(`/legacy${endpoint.path}`, {}, async (c) => {
+    all(`/legacy${endpoint.path}`, CALL, async (c) => {
       if (recorder) c.env.call.recording = recorder.begin()
       const answer = await legacyCall(c.env.incoming, endpoint, c.env.call, deps)
       await endOfTurn()
@@ -64,20 +68,20 @@ export function createApp(deps: AppDeps): Hono<Env> {
   // The same calls, explained and not sent.
   for (const endpoint of catalog.endpoints.values()) {
     const methods = endpoint.method === 'GET' ? ['GET', 'POST'] : ['POST']
-    all(`/dry-run${endpoint.path}`, { methods }, async (c) =>
-      replyReadably(c, await dryRun(c.env.incoming, endpoint, c.env.call, deps)),
+    all(`/dry-run${endpoint.path}`, { ...explained, methods }, async (c, body) =>
+      replyExplanation(c, await dryRun(c.env.incoming, body, endpoint, c.env.call, deps)),
     )
   }
-  all('/own/dry-run/reply/:action', { methods: ['POST'] }, async (c) => {
+  all('/own/dry-run/reply/:action', { ...explained, methods: ['POST'] }, (c, body) => {
     const compiled = catalog.actions.get(c.req.param('action') ?? '')
     if (!compiled) {
       throw gatewayError('path-unknown/action', { actions: [...catalog.actions.keys()].join(', ') })
     }
     c.env.call.action = compiled.action.name
-    return replyReadably(c, await dryRunReply(c.env.incoming, compiled, c.env.call, deps))
+    return replyExplanation(c, dryRunReply(body, compiled, deps))
   })
-  all('/own/dry-run/webhook/:event', { methods: ['GET', 'POST'] }, async (c) =>
-    replyReadably(c, await dryRunEvent(c.env.incoming, c.req.param('event') ?? '', c.env.call, deps)),
+  all('/own/dry-run/webhook/:event', { ...explained, methods: ['GET', 'POST'] }, (c, body) =>
+    replyExplanation(c, dryRunEvent(body, c.req.param('event') ?? '', deps)),
   )
 
   // Version-2 calls: everything below /v2/, and the service's token endpoint.
@@ -87,56 +91,51 @@ export function createApp(deps: AppDeps): Hono<Env> {
       call.use = use
       return passThrough(incoming, outgoing, call, deps)
     }
-  all('/service', {}, passOn('version-2'))
-  all('/token', { methods: ['POST'] }, passOn(undefined))
+  all('/service', CALL, passOn('version-2'))
+  all('/token', { ...CALL, methods: ['POST'] }, passOn(undefined))
 
   // Events of the service, whose path has a secret that no page knows. A wrong secret is answered like an unknown path.
-  const receive = called(WEBHOOK_ROUTE, { from: 'anywhere', isAdmitted: true }, async (c) => {
+  const receive = called(WEBHOOK_ROUTE, { ...CALL, from: 'anywhere' }, async (c) => {
     const answer = await deps.receiveEvent(c.env.incoming, c.env.call)
     return answer ? reply(c, answer) : replyError(c, unknownPath())
   })
   app.post(WEBHOOK_ROUTE, receive)
 
   // The gateway's own pages.
-  const page = (path: string, entrance: Entrance, answer: (c: Context<Env>) => Answer) =>
+  const page = (path: string, demands: Demands, answer: (c: Context<Env>) => Answer) =>
     app.get(
       path,
-      called(path, entrance, (c) => reply(c, answer(c))),
+      called(path, demands, (c) => reply(c, answer(c))),
     )
   const description = openApiAnswer(catalog, config.LEGACY_BASE_PATHS)
   if (config.WORKBENCH === 'on') {
     // The pages for visitors are loaded when one of them is asked for.
-    const workbench = () => import('./pages/workbench.ts')
-    const visitors = { ...deps, destination: deps, sunset: config.SUNSET }
-    const form = async (incoming: IncomingMessage, call: Call) => {
-      if (incoming.method !== 'POST') return new URLSearchParams((incoming.url ?? '').split('?')[1])
-      const bytes = await readBytes(incoming, Math.min(deps.bodyLimitBytes, PASTED_BYTES), call.share)
-      call.share.enter()
-      return new URLSearchParams(bytes.toString('utf8'))
-    }
-    all('/own/', { methods: ['GET', 'POST'] }, async (c) => {
-      if (!wantsHtml(c.env.incoming)) return reply(c, welcome)
-      const asked = await form(c.env.incoming, c.env.call)
+    const workbench = () => import('./operator/pages/workbench.ts')
+    const visitors = { ...deps, destination: deps, sunset: config.RETIRED_FROM ?? config.SUNSET }
+    const pasted = { ...CALL, methods: ['GET', 'POST'], explainsBytes: Math.min(deps.bodyLimitBytes, PASTED_BYTES) }
+    all('/own/', pasted, async (c, body) => {
+      const { incoming } = c.env
+      if (!wantsHtml(incoming)) return reply(c, welcome)
+      const sent = incoming.method === 'POST' ? body.toString('utf8') : (incoming.url ?? '').split('?')[1]
+      const asked = new URLSearchParams(sent)
       return reply(c, await (await workbench()).workbenchPage(visitors, asked))
     })
-    all('/own/reference', { methods: ['GET'] }, async (c) =>
-      reply(c, await (await workbench()).referencePage(visitors)),
-    )
-    all('/own/guide', { methods: ['GET'] }, async (c) => reply(c, await (await workbench()).guidePage(visitors)))
-    all(`/own${SCRIPT_PATH}`, { methods: ['GET'] }, async (c) => reply(c, (await workbench()).script))
-    page(`/own${STYLE_PATH}`, {}, () => style)
-  } else page('/own/', {}, () => welcome)
-  page('/own/openapi.json', {}, (c) => description(c.req.header('accept-encoding')))
-  page('/own/healthz', { from: 'any host' }, () => alive)
-  page('/own/readyz', { from: 'any host' }, () => readiness(ready()))
+    all('/own/reference', PAGE, async (c) => reply(c, await (await workbench()).referencePage(visitors)))
+    all('/own/guide', PAGE, async (c) => reply(c, await (await workbench()).guidePage(visitors)))
+    all(`/own${SCRIPT_PATH}`, PAGE, async (c) => reply(c, (await workbench()).script))
+    page(`/own${STYLE_PATH}`, READY_MADE, () => style)
+  } else page('/own/', READY_MADE, () => welcome)
+  page('/own/openapi.json', READY_MADE, (c) => description(c.req.header('accept-encoding')))
+  page('/own/healthz', { ...READY_MADE, from: 'any host' }, () => alive)
+  page('/own/readyz', { ...READY_MADE, from: 'any host' }, () => readiness(ready()))
 
   // Unknown and refused paths.
   const paths = config.LEGACY_BASE_PATHS.flatMap((base) =>
     [...catalog.endpoints.values()].map(({ path }) => base + path),
   ).join(', ')
   const unknownPath = () => gatewayError('path-unknown', { paths })
-  all('/unreadable', { isAdmitted: false }, (c) => replyError(c, gatewayError('path-unreadable', {})))
-  app.notFound(called('/*', {}, (c) => replyError(c, unknownPath())) as NotFoundHandler<Env>)
+  all('/unreadable', READY_MADE, (c) => replyError(c, gatewayError('path-unreadable', {})))
+  app.notFound(called('/*', READY_MADE, (c) => replyError(c, unknownPath())) as NotFoundHandler<Env>)
   return app
 
   function replyError(c: Context<Env>, thrown: unknown): Response {

@@ -1,35 +1,36 @@
 import { createAdmin } from './admin.ts'
 import { type AppDeps, createApp } from './app.ts'
-import { openBookings } from './bookings/bookings.ts'
-import { createBrowserChecks } from './callers/browsers.ts'
-import { createShares } from './callers/limits.ts'
-import { openCredentials } from './callers/open.ts'
-import { createProve } from './callers/prove.ts'
-import type { Config } from './config/config.ts'
-import { translationSettings } from './config/translation-settings.ts'
-import { programVersion } from './config/version.ts'
-import type { DeliveryOptions } from './events/delivery.ts'
-import { openServiceEvents } from './events/events.ts'
-import { createErrorAnswers, createRefusalAnswers } from './http/answers.ts'
-import { LISTENER_TIMEOUTS, type ListenerTimeouts, openListeners } from './http/listener.ts'
-import { createRouter } from './http/routing.ts'
-import type { Catalog } from './mapping/catalog.ts'
-import { openNames } from './names/names.ts'
-import { compileNetworks } from './networks.ts'
-import { observeDrift } from './observe/drift.ts'
-import { createEndOfCall, openUseCounts } from './observe/end-of-call.ts'
-import type { Logger } from './observe/log.ts'
-import { createMeters } from './observe/metrics.ts'
-import { openRecorder } from './observe/record.ts'
-import { openSignals } from './observe/signals.ts'
-import { observeStore } from './observe/store.ts'
-import { openTracing } from './observe/tracing.ts'
-import { openPruning } from './pruning/pruning.ts'
-import { clientIdOf } from './service/credential.ts'
-import { createService } from './service/service.ts'
-import { openUpstream } from './service/upstream.ts'
-import { newInstance } from './store/instance.ts'
-import type { Store } from './store/store.ts'
+import { createErrorAnswers, createRefusalAnswers } from './edge/answers.ts'
+import { createBrowserChecks } from './edge/callers/browsers.ts'
+import { createShares } from './edge/callers/limits.ts'
+import { openCredentials } from './edge/callers/open.ts'
+import { createProve } from './edge/callers/prove.ts'
+import { LISTENER_TIMEOUTS, type ListenerTimeouts, openListeners } from './edge/listener.ts'
+import { createRouter } from './edge/routing.ts'
+import type { Config } from './language/config/config.ts'
+import { translationSettings } from './language/config/translation-settings.ts'
+import { programVersion } from './language/config/version.ts'
+import type { Catalog } from './language/mapping/catalog.ts'
+import { compileNetworks } from './language/networks.ts'
+import { clientIdOf } from './outside/service/credential.ts'
+import { createService } from './outside/service/service.ts'
+import { openUpstream } from './outside/service/upstream.ts'
+import { newInstance } from './outside/store/instance.ts'
+import { observeStore } from './outside/store/observed.ts'
+import type { Store } from './outside/store/store.ts'
+import { observeDrift } from './runtime/drift.ts'
+import type { Logger } from './runtime/log.ts'
+import { createMeters } from './runtime/metrics.ts'
+import { openRecorder } from './runtime/record.ts'
+import { createReloads } from './runtime/reloads.ts'
+import { openSignals } from './runtime/signals.ts'
+import { openTracing } from './runtime/tracing.ts'
+import { openBookings, pendingBookings } from './state/bookings/bookings.ts'
+import type { DeliveryOptions } from './state/events/delivery.ts'
+import { openServiceEvents } from './state/events/events.ts'
+import { openNames } from './state/names/names.ts'
+import { createEndOfCall, openUseCounts } from './state/uses/end-of-call.ts'
+import { openPruning } from './state/uses/pruning.ts'
 
 /** The dependencies and options of a gateway, besides its configuration. */
 export interface GatewayParts {
@@ -63,7 +64,19 @@ export interface Gateway {
 }
 
 /** Builds a gateway from its parts and opens its listeners. */
-export async function openGateway(
+export async function openGateway(config: Config, parts: GatewayParts): Promise<Gateway> {
+  const opened = new AsyncDisposableStack()
+  try {
+    return await open(config, parts, opened)
+  } catch (error) {
+    // A timer that is left would keep the process alive.
+    await opened.disposeAsync()
+    throw error
+  }
+}
+
+/** Builds and opens a gateway. Each part is added to those that are opened, which close in the other order. */
+async function open(
   config: Config,
   {
     catalog,
@@ -76,14 +89,17 @@ export async function openGateway(
     pruneEveryMs,
     sweepEveryMs,
   }: GatewayParts,
+  opened: AsyncDisposableStack,
 ): Promise<Gateway> {
   const meters = createMeters()
   const { store, pending } = observeStore(unobserved, meters.storeSeconds)
   const upstream = openUpstream(config, meters)
+  opened.defer(upstream.close)
   const service = createService(config, upstream, meters.retries)
   const settings = translationSettings(config)
-  const prove = createProve(service)
+  const prove = createProve(service, config.UPSTREAM_TIMEOUT_MS)
   const pruning = openPruning({ config, store, log, lookEveryMs: pruneEveryMs })
+  opened.defer(pruning.close)
   const names = openNames(store, config.QUOTE_MEMORY, pruning.noteUse)
   const instance = newInstance()
   /** The parts that most others need. */
@@ -97,36 +113,54 @@ export async function openGateway(
     callbacks,
     sweepEveryMs,
   })
+  let closing: Promise<void> | undefined
+  const closeEvents = () => (closing ??= events.close(config.SHUTDOWN_GRACE_MS))
+  opened.defer(closeEvents)
   const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
+  const reloads = createReloads(store.now)
   const credentials = openCredentials({
     ...parts,
+    reloads,
     browserChecks,
     actions: new Set(catalog.actions.keys()),
     onTenants: events.setTenants,
   })
+  opened.defer(credentials.close)
+  const recorder = openRecorder({ ...config, catalog, log })
+  opened.defer(async () => recorder?.close())
   const drift = observeDrift(catalog, log)
   const uses = openUseCounts({ ...parts, everyMs: countsEveryMs })
+  opened.defer(uses.close)
   const { bookings, leases } = await openBookings(config, {
     ...parts,
     onUnknown: events.onUnknown,
     outcomes: meters.bookings,
   })
+  opened.defer(leases.end)
+  // A booking goes on after its caller has hung up, and beyond the grace: one that is lost in the middle is worse than a late end.
+  opened.defer(bookings.drain)
   const brownouts = () => credentials.deprecations().map(([tenant, { windows }]) => ({ tenant, windows }))
   const signals = openSignals({
     version: programVersion(),
     usage: shares.total,
     upstream: upstream.stats,
     circuits: service.circuits,
-    store: unobserved,
     brownouts,
     meters,
-    more: [pending, ...pruning.metrics, ...events.metrics, drift.metric],
+    more: [
+      pending,
+      pendingBookings(unobserved),
+      ...pruning.metrics,
+      ...events.metrics,
+      drift.metric,
+      ...reloads.metrics,
+    ],
     now: store.now,
     log,
   })
+  opened.defer(signals.stop)
   const route = createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS)
   const answerError = createErrorAnswers(config, catalog)
-  const recorder = openRecorder({ ...config, catalog, log })
   const tracing = await openTracing({ ...config, engine: store.engine })
   let draining = false
   const ready = () => store.ready() && !draining
@@ -169,53 +203,39 @@ export async function openGateway(
     recorder,
     shares,
   }
-  const closeRest = async (closeListeners = async () => {}) => {
-    // What hangs at events ends with the grace of the calls, not after it.
-    await Promise.all([closeListeners(), events.close(config.SHUTDOWN_GRACE_MS)])
-    signals.stop()
-    const pruned = pruning.close()
-    // A booking goes on after its caller has hung up, and beyond the grace: one that is lost in the middle is worse than a late end.
-    await bookings.drain()
-    await Promise.all([uses.close(), pruned])
-    await leases.end()
-    credentials.close()
-    await recorder?.close()
-    await upstream.close()
-  }
-  try {
-    const { url, adminUrl, close } = await openListeners({
+  const { url, adminUrl, close } = await openListeners({
+    config,
+    app: createApp(deps),
+    admin: createAdmin({
       config,
-      app: createApp(deps),
-      admin: createAdmin({
-        config,
-        browserChecks,
-        ready,
-        store,
-        metrics: signals.metrics,
-        catalog,
-        tenants: credentials.tenants,
-        brownouts,
-        destination: deps,
-        settings,
-        sunset: config.SUNSET,
-      }),
-      adminPort,
-      answerRefusal: createRefusalAnswers(answerError, route),
-      connect: shares.connect,
-      timeouts,
-      log,
-    })
-    events.start()
-    return {
-      url,
-      adminUrl,
-      close: async () => {
-        draining = true
-        await closeRest(close)
-      },
-    }
-  } catch (error) {
-    await closeRest()
-    throw error
+      browserChecks,
+      ready,
+      store,
+      metrics: signals.metrics,
+      reloads,
+      catalog,
+      tenants: credentials.tenants,
+      brownouts,
+      destination: deps,
+      settings,
+      sunset: config.RETIRED_FROM ?? config.SUNSET,
+    }),
+    adminPort,
+    answerRefusal: createRefusalAnswers(answerError, route),
+    connect: shares.connect,
+    timeouts,
+    log,
+    reloads,
+  })
+  // What hangs at events ends with the grace of the calls, not after it.
+  opened.defer(async () => void (await Promise.all([close(), closeEvents()])))
+  events.start()
+  return {
+    url,
+    adminUrl,
+    close: () => {
+      draining = true
+      return opened.disposeAsync()
+    },
   }
 }

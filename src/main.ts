@@ -1,3 +1,3 @@
-import { run } from './cli.ts'
+import { run } from './operator/cli.ts'
 
 process.exitCode = await run(process.argv.slice(2))

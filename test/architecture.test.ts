@@ -48,51 +48,35 @@ function codeOf({ text }: Source): string {
 const inside = (path: string, ...places: readonly string[]) =>
   places.some((place) => path === place || (place.endsWith('/') && path.startsWith(place)))
 
-/** The outermost layer first. A file imports from its own folder and from inner layers. */
-const LAYERS: readonly string[] = [
+/** The bands, the uppermost first: each imports from itself and from those below it. */
+const BANDS: readonly string[] = [
   'src/main.ts',
-  'src/cli.ts',
-  'src/demo/',
-  'src/commands/',
-  'src/rehearsal/',
-  'src/gateway.ts',
-  'src/app.ts',
-  'src/admin.ts',
-  'src/pages/',
-  // The assumptions of the gateway about the service, and how each is tried.
-  'src/certify/',
-  'src/events/',
-  'src/calls/',
-  'src/bookings/',
-  'src/http/',
-  'src/xref/',
-  'src/callers/',
-  'src/service/',
-  'src/pruning/',
-  'src/observe/',
-  'src/config/',
-  'src/body/',
-  'src/migration/',
-  'src/store/',
-  // The other files at the root of src: errors, exit codes.
+  'src/operator/',
+  'src/labs/',
+  // A gateway and its routes: the other files at the root of src.
   'src/',
-  'src/tools/',
+  'src/calls/',
+  'src/state/',
+  'src/edge/',
+  'src/outside/',
+  'src/runtime/',
   'mappings/',
-  'src/mapping/',
-  // JSON and strings as they come from outside.
-  'src/text/',
+  'src/language/',
 ]
 
-/** Run the gateway in front of the stand-in of the service, which is the rest of their folder. */
-const DEMO: readonly string[] = ['demo', 'chaos', 'harness', 'naive-proxy'].map((name) => `src/demo/${name}.ts`)
+/** Run the gateway in front of the stand-in of the service. */
+const DEMO: readonly string[] = ['demo', 'chaos', 'harness'].map((name) => `src/operator/commands/${name}.ts`)
 
-/** Returns the folder of a file, or the file itself if it is a layer. */
-function folderOf(path: string): string | undefined {
-  return LAYERS.find((place) => (place === 'src/' ? dirname(path) === 'src' : inside(path, place)))
+/** Returns the band of a file. */
+function bandOf(path: string): string | undefined {
+  return BANDS.find((place) => (place === 'src/' ? dirname(path) === 'src' : inside(path, place)))
 }
 
-/** Returns how far inside a file is; -1 if it is in no layer. */
-const layerOf = (path: string): number => LAYERS.indexOf(folderOf(path) ?? '')
+/** Returns how far down a file is; -1 if it is in no band. */
+const depthOf = (path: string): number => BANDS.indexOf(bandOf(path) ?? '')
+
+/** Returns the room of a file: its folder in a band, or the band where it has no rooms. */
+const roomOf = (path: string): string => path.split('/').slice(0, -1).slice(0, 3).join('/')
 
 interface Rule {
   readonly name: string
@@ -177,35 +161,37 @@ function cycles(sources: readonly Source[], counts: (found: Import) => boolean):
 }
 
 const MAX_ROOT_FILES = 12
-const MAX_FOLDERS = 3
+const MAX_FOLDERS = 4
 
-const isMapping = (path: string) => inside(path, 'src/mapping/')
-const isDeclaration = (path: string) => inside(path, 'mappings/')
-const isSandbox = (path: string) => inside(path, 'src/demo/') && !DEMO.includes(path)
+const isMapping = (path: string) => inside(path, 'src/language/mapping/')
+/** What loads the declarations is none. */
+const isLoader = (path: string) => inside(path, 'mappings/load.ts', 'mappings/own.ts')
+const isDeclaration = (path: string) => inside(path, 'mappings/') && !isLoader(path)
+const isSandbox = (path: string) => inside(path, 'src/labs/demo/')
 
 const rules: readonly Rule[] = [
   {
-    name: 'every file is in a layer',
-    breaches: (sources) => sources.map(({ path }) => path).filter((path) => folderOf(path) === undefined),
+    name: 'every file is in a band',
+    breaches: (sources) => sources.map(({ path }) => path).filter((path) => bandOf(path) === undefined),
     broken: [{ path: 'src/attic/box.ts', text: '' }],
   },
   {
-    name: 'dependencies point inward, types included, so no two folders import each other',
+    name: 'bands import downward only, types included',
     breaches: (sources) =>
       sources.flatMap((source) =>
         importsOf(source)
-          .filter(({ target }) => layerOf(target) !== -1 && layerOf(target) < layerOf(source.path))
+          .filter(({ target }) => depthOf(target) !== -1 && depthOf(target) < depthOf(source.path))
           .map(({ target }) => importLine(source.path, target)),
       ),
-    broken: [{ path: 'src/http/nosy.ts', text: "import type { Call } from '../calls/legacy.ts'" }],
+    broken: [{ path: 'src/edge/nosy.ts', text: "import type { Call } from '../calls/legacy.ts'" }],
   },
   {
     name: 'the mapping engine imports nothing but itself, text and zod',
     breaches: mayNotImport(
       isMapping,
-      (target) => !isMapping(target) && !inside(target, 'src/text/') && target !== 'zod',
+      (target) => !isMapping(target) && !inside(target, 'src/language/text/') && target !== 'zod',
     ),
-    broken: [{ path: 'src/mapping/nosy.ts', text: "import { readFileSync } from 'node:fs'" }],
+    broken: [{ path: 'src/language/mapping/nosy.ts', text: "import { readFileSync } from 'node:fs'" }],
   },
   {
     name: 'the mapping engine does no I/O, reads no clock and uses no random numbers',
@@ -213,15 +199,19 @@ const rules: readonly Rule[] = [
       isMapping,
       /\bDate\b|\bperformance\b|Math\.random|\bcrypto\b|\bprocess\b|\bfetch\(|\bset(Timeout|Interval|Immediate)\b|\bawait\b/,
     ),
-    broken: [{ path: 'src/mapping/restless.ts', text: 'export const at = () => Date.now()' }],
+    broken: [{ path: 'src/language/mapping/restless.ts', text: 'export const at = () => Date.now()' }],
   },
   {
     name: 'declarations import nothing but the vocabulary, each other, text and zod',
     breaches: mayNotImport(
       isDeclaration,
-      (target) => !isMapping(target) && !isDeclaration(target) && !inside(target, 'src/text/') && target !== 'zod',
+      (target) =>
+        !isMapping(target) &&
+        !isDeclaration(target) &&
+        !inside(target, 'src/language/text/', 'src/language/config/lookups.ts') &&
+        target !== 'zod',
     ),
-    broken: [{ path: 'mappings/nosy.ts', text: "import { createXref } from '../src/xref/xref.ts'" }],
+    broken: [{ path: 'mappings/nosy.ts', text: "import { createXref } from '../src/state/names/names.ts'" }],
   },
   {
     name: 'declarations do no I/O and read no clock',
@@ -231,46 +221,49 @@ const rules: readonly Rule[] = [
     broken: [{ path: 'mappings/restless.ts', text: 'export const lot = Math.random()' }],
   },
   {
-    name: 'the stores import nothing of the gateway but tools, text and files at the root of src',
+    name: 'the stores import nothing of the gateway but runtime, text and their address',
     breaches: mayNotImport(
-      (path) => inside(path, 'src/store/'),
+      (path) => inside(path, 'src/outside/store/'),
       (target) =>
-        folderOf(target) !== undefined &&
-        !['src/store/', 'src/', 'src/tools/', 'src/text/'].includes(folderOf(target) ?? ''),
+        bandOf(target) !== undefined &&
+        !inside(target, 'src/outside/store/', 'src/runtime/', 'src/language/text/', 'src/language/config/'),
     ),
-    broken: [{ path: 'src/store/nosy.ts', text: "import { vehicleTypes } from '../../mappings/vehicle-types.ts'" }],
+    broken: [
+      { path: 'src/outside/store/nosy.ts', text: "import { vehicleTypes } from '../../../mappings/vehicle-types.ts'" },
+    ],
   },
   {
     name: 'the stand-in of the service imports nothing of the gateway',
     breaches: mayNotImport(isSandbox, (target) => inside(target, 'src/', 'mappings/') && !isSandbox(target)),
-    broken: [{ path: 'src/demo/nosy.ts', text: "import { GatewayError } from '../errors.ts'" }],
+    broken: [{ path: 'src/labs/demo/nosy.ts', text: "import { GatewayError } from '../errors.ts'" }],
   },
   {
     name: 'only the demo imports the stand-in of the service',
     breaches: mayNotImport((path) => !isSandbox(path) && !DEMO.includes(path), isSandbox),
-    broken: [{ path: 'src/gateway-with-toys.ts', text: "import { startSandbox } from './demo/sandbox.ts'" }],
+    broken: [{ path: 'src/gateway-with-toys.ts', text: "import { startSandbox } from './labs/demo/sandbox.ts'" }],
   },
   {
     name: 'every error of the gateway has a message of the table',
-    breaches: mayNotContain((path) => path !== 'src/errors.ts', /new GatewayError\(/),
+    breaches: mayNotContain((path) => path !== 'src/language/errors.ts', /new GatewayError\(/),
     broken: [{ path: 'src/calls/free.ts', text: "export const free = new GatewayError('draining', 'Wait.')" }],
   },
   {
     name: 'of the commands, only serve and the demo load the gateway',
     breaches: mayNotImport(
-      (path) => inside(path, 'src/commands/') && path !== 'src/commands/serve.ts',
+      (path) =>
+        inside(path, 'src/operator/commands/') && path !== 'src/operator/commands/serve.ts' && !DEMO.includes(path),
       (target) => target === 'src/gateway.ts',
     ),
-    broken: [{ path: 'src/commands/heavy.ts', text: "import type { Gateway } from '../gateway.ts'" }],
+    broken: [{ path: 'src/operator/commands/heavy.ts', text: "import type { Gateway } from '../../gateway.ts'" }],
   },
   {
     name: 'only the configuration and the commands read the environment',
     breaches: mayNotContain(
-      (path) => !inside(path, 'src/config/', 'src/commands/') && !DEMO.includes(path),
+      (path) => !inside(path, 'src/language/config/', 'src/operator/commands/'),
       /process\.env|\bimport\.meta\.env/,
       {
-        'src/demo/sandbox.ts': 'the stand-in refuses to start in production',
-        'src/pages/snippets.ts': 'the programs that it writes read theirs',
+        'src/labs/demo/sandbox.ts': 'the stand-in refuses to start in production',
+        'src/operator/pages/snippets.ts': 'the programs that it writes read theirs',
       },
     ),
     broken: [{ path: 'src/whimsical.ts', text: "export const loud = process.env['LOUD'] === 'yes'" }],
@@ -278,7 +271,7 @@ const rules: readonly Rule[] = [
   {
     name: 'the service is called through undici, never through the global fetch, which costs six times as much',
     breaches: mayNotContain((path) => inside(path, 'src/'), /(?<![.\w])fetch\(|globalThis\.fetch/, {
-      'src/pages/snippets.ts': 'the programs that it writes are not the gateway',
+      'src/operator/pages/snippets.ts': 'the programs that it writes are not the gateway',
     }),
     broken: [{ path: 'src/slow.ts', text: "export const slow = () => fetch('https://service.example.com')" }],
   },
@@ -292,19 +285,19 @@ const rules: readonly Rule[] = [
     ],
   },
   {
-    name: 'import cycles of types stay within one folder',
+    name: 'no two rooms import each other, types included',
     breaches: (sources) =>
-      cycles(sources, () => true).filter((cycle) => new Set(cycle.split(' → ').map((path) => dirname(path))).size > 1),
+      cycles(sources, () => true).filter((cycle) => new Set(cycle.split(' → ').map(roomOf)).size > 1),
     broken: [
-      { path: 'src/store/sqlite/row.ts', text: "import type { Table } from '../table.ts'" },
-      { path: 'src/store/table.ts', text: "import type { Row } from './sqlite/row.ts'" },
+      { path: 'src/state/names/row.ts', text: "import type { Table } from '../uses/table.ts'" },
+      { path: 'src/state/uses/table.ts', text: "import type { Row } from '../names/row.ts'" },
     ],
   },
   {
-    name: 'folders are at most three deep',
+    name: 'folders are at most four deep',
     breaches: (sources) =>
       sources.map(({ path }) => path).filter((path) => dirname(path).split('/').length > MAX_FOLDERS),
-    broken: [{ path: 'src/pages/parts/small/button.ts', text: '' }],
+    broken: [{ path: 'src/operator/pages/parts/small/round/button.ts', text: '' }],
   },
   {
     name: `the root of src holds at most ${MAX_ROOT_FILES} files`,
@@ -343,9 +336,9 @@ test('an exception that nothing needs is a breach', () => {
   expect(except({ 'a imports b': 'a needs it' }, ['a imports b'])).toEqual([])
 })
 
-test('every layer holds files', () => {
-  const folders = new Set(program.map(({ path }) => folderOf(path)))
-  expect(LAYERS.filter((place) => !folders.has(place))).toEqual([])
+test('every band holds files', () => {
+  const folders = new Set(program.map(({ path }) => bandOf(path)))
+  expect(BANDS.filter((place) => !folders.has(place))).toEqual([])
 })
 
 test('every relative import leads to a file of the program: not to tests, benchmarks or scripts', () => {

@@ -1,7 +1,7 @@
 /** Promise: a mistake on the command line is one line and exit code 64 (contract, section 11). */
 
 import { expect, test } from 'vitest'
-import { programVersion } from '../src/config/version.ts'
+import { programVersion } from '../src/language/config/version.ts'
 import { printed } from './commands/every-command.ts'
 
 /** Returns what each command line prints. */

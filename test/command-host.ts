@@ -3,7 +3,7 @@
  * the input of each, and streams of its own.
  */
 import { Readable, Writable } from 'node:stream'
-import { run } from '../src/cli.ts'
+import { run } from '../src/operator/cli.ts'
 import type { CommandLine, Ended } from './command.ts'
 
 // Every run adds its own.

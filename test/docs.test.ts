@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../mappings/booking-rows.ts'
+import { loadMappings } from '../mappings/load.ts'
 import { generatedDocs } from '../scripts/generated-docs.ts'
-import { commands } from '../src/cli.ts'
-import { runCase } from '../src/commands/mapping.ts'
-import { configNames, readConfig } from '../src/config/config.ts'
-import { loadMappings } from '../src/config/mappings.ts'
-import { readTenants } from '../src/config/tenants-file.ts'
-import * as vocabulary from '../src/mapping/declare.ts'
+import { configNames, readConfig } from '../src/language/config/config.ts'
+import { readTenants } from '../src/language/config/tenants-file.ts'
+import * as vocabulary from '../src/language/mapping/declare.ts'
+import { commands } from '../src/operator/cli.ts'
+import { runCase } from '../src/operator/commands/mapping.ts'
 import { ROOT } from './command.ts'
 import { families } from './commands/every-command.ts'
 import { get, post, startGateway } from './gateway.ts'
@@ -72,7 +72,8 @@ test('every file and folder that a page names exists', () => {
   const page = read('docs/architecture.md')
   const tree = page.split('```')[1] ?? ''
   const folders = [...`${tree}${page}`.matchAll(/(?:^|[\s`])([a-z]+\/)(?=[\s`])/g)].map(([, folder = '']) => folder)
-  const isThere = (folder: string) => ['.', 'src', 'src/store'].some((place) => existsSync(join(ROOT, place, folder)))
+  const isThere = (folder: string) =>
+    ['.', 'src', 'src/outside/store'].some((place) => existsSync(join(ROOT, place, folder)))
   expect(folders.length).toBeGreaterThan(20)
   expect(folders.filter((folder) => !isThere(folder))).toEqual([])
   const rooms = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory())

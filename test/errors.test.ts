@@ -1,8 +1,8 @@
 /** Promise: every error has its code, status and message (contract, section 9). */
 
 import { describe, expect, test } from 'vitest'
-import { errorTable, oneLine } from '../src/errors.ts'
-import { messages, messageText } from '../src/messages.ts'
+import { errorTable, oneLine } from '../src/language/errors.ts'
+import { messages, messageText } from '../src/language/messages.ts'
 
 const names = Object.entries(messages)
 

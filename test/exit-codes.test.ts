@@ -1,7 +1,7 @@
 /** Promise: exit codes are those that scripts rely on (contract, section 11). */
 
 import { expect, test } from 'vitest'
-import * as exitCodes from '../src/exit-codes.ts'
+import * as exitCodes from '../src/operator/exit-codes.ts'
 
 test('the exit codes are those that scripts and service managers rely on', () => {
   expect({ ...exitCodes }).toEqual({

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { errorTable } from '../src/errors.ts'
+import { errorTable } from '../src/language/errors.ts'
 import { ROOT } from './command.ts'
 import { DASHBOARD, expressionsOf, MONITORING, scrapeOfBusy } from './monitoring.ts'
 
@@ -40,6 +40,8 @@ test('the alerts and the dashboard ask for metrics that exist', async () => {
   expect([...new Set(own)].filter((name) => !shown.has(name))).toEqual([
     // In words in the log, and on the page of the migration.
     'transload_brownout_end_timestamp_seconds',
+    // For those who ask how old the content in use is.
+    'transload_reload_last_success_timestamp_seconds',
   ])
 })
 

@@ -1,7 +1,7 @@
 /** Promise: a network has the addresses that it says (contract, section 5). */
 
 import { describe, expect, test } from 'vitest'
-import { compileNetworks, isNetwork } from '../src/networks.ts'
+import { compileNetworks, isNetwork } from '../src/language/networks.ts'
 
 describe('a network', () => {
   test.each(['192.0.2.7', '10.0.0.0/8', '192.0.2.7/32', '0.0.0.0/0', '::1', '2001:db8::/32', '2001:db8::1/128'])(

@@ -9,7 +9,7 @@ import {
   signatureHeaders,
   signingKey,
   verifySignature,
-} from '../src/webhook-signature.ts'
+} from '../src/language/webhook-signature.ts'
 import { runs } from './size.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`

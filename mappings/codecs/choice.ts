@@ -1,5 +1,5 @@
-import { type Codec, codec } from '../../src/mapping/codec.ts'
-import { canonical } from '../../src/mapping/keeps.ts'
+import { type Codec, codec } from '../../src/language/mapping/codec.ts'
+import { canonical } from '../../src/language/mapping/keeps.ts'
 import { type Scalar, scalar } from './text.ts'
 
 const folded = (text: string): string => text.replace(/[\s_-]+/g, ' ').toUpperCase()

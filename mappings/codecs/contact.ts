@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { codec, type Remark } from '../../src/mapping/codec.ts'
-import { lettersAndDigits, lossy } from '../../src/mapping/keeps.ts'
+import { codec, type Remark } from '../../src/language/mapping/codec.ts'
+import { lettersAndDigits, lossy } from '../../src/language/mapping/keeps.ts'
+import { isShortened } from '../../src/language/text/service-text.ts'
 import { phoneSense, readPhone, remarkOnPhone } from './phone.ts'
 
 const SEPARATOR = '~'
@@ -32,7 +33,7 @@ function countDigits(part: string): number {
 /** Tells whether most of a part, which is not an e-mail address, is digits. */
 const looksLikePhone = (part: string): boolean => {
   const digits = countDigits(part)
-  return digits > 0 && digits * 2 > part.replace(/\s+/g, '').length
+  return digits > 0 && digits * 2 > part.replace(/\s+/g, '').length && !isShortened(part)
 }
 
 /** The text of each role before any conversion, and the parts without a role. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { codec } from '../../src/mapping/codec.ts'
-import { lossy } from '../../src/mapping/keeps.ts'
+import { codec } from '../../src/language/mapping/codec.ts'
+import { lossy } from '../../src/language/mapping/keeps.ts'
 
 const CENT_DIGITS = 2
 

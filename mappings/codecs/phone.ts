@@ -1,5 +1,5 @@
-import { codec, type Remark } from '../../src/mapping/codec.ts'
-import { lossy } from '../../src/mapping/keeps.ts'
+import { codec, type Remark } from '../../src/language/mapping/codec.ts'
+import { lossy } from '../../src/language/mapping/keeps.ts'
 import { type Scalar, scalar, withoutFraction } from './text.ts'
 
 /** Digits of a US number without its country code. */

@@ -1,7 +1,7 @@
-import { codec } from '../../src/mapping/codec.ts'
-import { canonical, lettersAndDigits } from '../../src/mapping/keeps.ts'
+import { codec } from '../../src/language/mapping/codec.ts'
+import { canonical, lettersAndDigits } from '../../src/language/mapping/keeps.ts'
 import { knownStates, stateCodes } from '../us-states.ts'
-import { type Scalar, scalar } from './text.ts'
+import { leftOutIfNotKnown, type Scalar, scalar } from './text.ts'
 
 /** Returns the code of a code or a name; undefined if it is neither. */
 function readState(text: string): string | undefined {
@@ -21,10 +21,13 @@ const stateSense = (text: string): string => {
 export const state = codec<Scalar>(scalar, {
   name: 'state',
   values: Object.fromEntries(stateCodes),
-  summary: 'A US state: two upper-case letters, or its full name.',
+  summary: 'A US state: two upper-case letters, or its full name. TBD, N/A and the like count as absent.',
   problem: 'must be a US state such as TX or Texas',
   keeps: canonical('two upper-case letters', stateSense),
-  decode: (text, fail) => readState(text) ?? fail(),
+  decode: (text, fail, leaveOut) => {
+    leftOutIfNotKnown(text, leaveOut)
+    return readState(text) ?? fail()
+  },
   encode: String,
   remark: (text) => {
     const code = readState(text)

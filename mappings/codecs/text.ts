@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { codec } from '../../src/mapping/codec.ts'
-import { exact } from '../../src/mapping/keeps.ts'
-import { isNotKnown } from '../../src/text/service-text.ts'
+import { codec, type LeaveOut } from '../../src/language/mapping/codec.ts'
+import { exact } from '../../src/language/mapping/keeps.ts'
+import { isNotKnown } from '../../src/language/text/service-text.ts'
 
 /** A plain value of the service: a number or boolean in place of documented text is no error. */
 export const scalar = z.union([z.string(), z.number(), z.boolean()])
@@ -18,15 +18,20 @@ export const text = codec<Scalar>(scalar, {
   encode: String,
 })
 
-/** Why a text such as `TBD` is left out. */
-export const NOT_KNOWN_YET = 'a word for a value that is not known yet'
+/** Leaves a text such as `TBD` out. */
+export function leftOutIfNotKnown(text: string, leaveOut: LeaveOut): void {
+  if (isNotKnown(text)) leaveOut('a word for a value that is not known yet')
+}
 
 /** An e-mail address, unchanged. */
 export const email = codec<Scalar>(scalar, {
   name: 'email',
   summary: 'Text, unchanged; TBD, N/A and the like count as absent.',
   keeps: exact,
-  decode: (value, _fail, leaveOut) => (isNotKnown(value) ? leaveOut(NOT_KNOWN_YET) : value),
+  decode: (value, _fail, leaveOut) => {
+    leftOutIfNotKnown(value, leaveOut)
+    return value
+  },
   encode: String,
 })
 

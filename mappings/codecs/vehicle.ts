@@ -1,7 +1,6 @@
-import { codec } from '../../src/mapping/codec.ts'
-import { canonical } from '../../src/mapping/keeps.ts'
-import { isNotKnown } from '../../src/text/service-text.ts'
-import { NOT_KNOWN_YET, type Scalar, scalar, withoutFraction } from './text.ts'
+import { codec } from '../../src/language/mapping/codec.ts'
+import { canonical } from '../../src/language/mapping/keeps.ts'
+import { leftOutIfNotKnown, type Scalar, scalar, withoutFraction } from './text.ts'
 
 /** The year of the first car. */
 const FIRST_YEAR = 1886
@@ -18,6 +17,18 @@ const latestYear = (): number => new Date().getUTCFullYear() + YEARS_AHEAD
 
 const withoutBlanks = (text: string): string => text.replace(/\s+/g, '').toUpperCase()
 
+/** Between two VINs in one field. */
+const BETWEEN_VINS = /[^a-z0-9]+/i
+const TWO_VINS = /^[A-HJ-NPR-Z0-9]{34}$/
+
+/** Tells if a text holds several VINs, with or without something between them. */
+const hasSeveral = (text: string): boolean =>
+  TWO_VINS.test(withoutBlanks(text)) ||
+  text
+    .toUpperCase()
+    .split(BETWEEN_VINS)
+    .filter((part) => VIN.test(part)).length > 1
+
 /** A model year as an integer. */
 export const year = codec<Scalar>(scalar, {
   name: 'year',
@@ -25,7 +36,7 @@ export const year = codec<Scalar>(scalar, {
   problem: 'must be a year of four digits, from 1886 to the year after next',
   keeps: canonical('four digits', (text) => text.replace(/\.0+$/, '')),
   decode: (text, fail, leaveOut) => {
-    if (isNotKnown(text)) return leaveOut(NOT_KNOWN_YET)
+    leftOutIfNotKnown(text, leaveOut)
     const value = Number(YEAR.exec(withoutFraction(text))?.[0])
     return value >= FIRST_YEAR && value <= latestYear() ? value : fail()
   },
@@ -36,9 +47,13 @@ export const year = codec<Scalar>(scalar, {
 export const vin = codec<Scalar>(scalar, {
   name: 'vin',
   summary:
-    'A VIN in upper case without blanks. One that is not 17 characters of the VIN alphabet is sent all the same; TBD, N/A and the like count as absent.',
+    'A VIN in upper case without blanks. One that is not 17 characters of the VIN alphabet is sent all the same; several are refused; TBD, N/A and the like count as absent.',
+  problem: 'has several VINs: send one booking for each vehicle',
   keeps: canonical('upper case without blanks'),
-  decode: (text, _fail, leaveOut) => (isNotKnown(text) ? leaveOut(NOT_KNOWN_YET) : withoutBlanks(text)),
+  decode: (text, fail, leaveOut) => {
+    leftOutIfNotKnown(text, leaveOut)
+    return hasSeveral(text) ? fail() : withoutBlanks(text)
+  },
   encode: String,
   // No problem: vehicles from before 1981 have other numbers.
   remark: (text) =>

@@ -1,18 +1,10 @@
-import type { Answer } from '../answer.ts'
-import { outcomeUnknown, underWayStill } from '../bookings/bookings.ts'
-import { type ErrorCode, type GatewayError, gatewayError, untranslatable } from '../errors.ts'
-import { toGatewayError } from '../http/answers.ts'
-import type { Names, RememberedQuote, SeenShipment } from '../names/names.ts'
-import { isSuccess } from '../service/exchange.ts'
-import { replyToChange } from '../service/failures.ts'
-import type { Sending } from '../service/service.ts'
-import { scalarText } from '../text/json.ts'
-import { shownText, thingKey } from '../text/service-text.ts'
-import { answerOf } from './legacy-answer.ts'
-import { type Plan, planCall } from './plan.ts'
-import type { CallInHand, CallRooms } from './rooms.ts'
-import { ACCEPTED, refusalOf } from './send.ts'
-import { ignoredSentence, lookFor, NO_SUBJECT, quoteNamedBy, referenceOf, seenShipment } from './subject.ts'
+import { toGatewayError } from '../edge/answers.ts'
+import type { Answer } from '../language/answer.ts'
+import { type ErrorCode, type GatewayError, gatewayError, untranslatable } from '../language/errors.ts'
+import { scalarText } from '../language/text/json.ts'
+import { shownText, thingKey } from '../language/text/service-text.ts'
+import { isSuccess } from '../outside/service/exchange.ts'
+import { replyToChange } from '../outside/service/failures.ts'
 import {
   approvalOf,
   foreignShipment,
@@ -23,7 +15,15 @@ import {
   isSameId,
   NamedIds,
   shipmentInApproval,
-} from './verify.ts'
+} from '../outside/service/proofs.ts'
+import type { Sending } from '../outside/service/service.ts'
+import { outcomeUnknown, underWayStill } from '../state/bookings/bookings.ts'
+import type { Names, RememberedQuote, SeenShipment } from '../state/names/names.ts'
+import { answerOf } from './legacy-answer.ts'
+import { type Plan, planCall } from './plan.ts'
+import type { CallInHand, CallRooms } from './rooms.ts'
+import { ACCEPTED, refusalOf } from './send.ts'
+import { ignoredSentence, lookFor, NO_SUBJECT, quoteNamedBy, referenceOf, seenShipment } from './subject.ts'
 
 /**
  * Approves a quote, unless one of its names is booked already, or an earlier approval made a shipment of it: then the

@@ -1,19 +1,27 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Answer } from '../answer.ts'
-import type { Booking, BookingResult, MadeBooking } from '../bookings/bookings.ts'
-import { NotBooked } from '../bookings/protocol.ts'
-import { type ErrorCode, gatewayError, perhapsBooked, untranslatable } from '../errors.ts'
-import { toGatewayError } from '../http/answers.ts'
-import type { Draft } from '../mapping/paths.ts'
-import type { Settings } from '../mapping/row.ts'
-import { formerVinsAfter, type RememberedQuote } from '../names/names.ts'
-import { chooseVehicle } from '../names/resolve.ts'
-import { vehiclesIn } from '../names/vehicles.ts'
-import { isSuccess } from '../service/exchange.ts'
-import { refusal } from '../service/failures.ts'
-import { type Sending, shipmentRead } from '../service/service.ts'
-import type { NamesWrite, StoredShipment, Vehicle } from '../store/store.ts'
-import { isSameThing } from '../text/service-text.ts'
+import { toGatewayError } from '../edge/answers.ts'
+import type { Answer } from '../language/answer.ts'
+import { type ErrorCode, gatewayError, perhapsBooked, untranslatable } from '../language/errors.ts'
+import type { Draft } from '../language/mapping/paths.ts'
+import { isSameThing } from '../language/text/service-text.ts'
+import { isSuccess } from '../outside/service/exchange.ts'
+import { refusal } from '../outside/service/failures.ts'
+import {
+  acceptedShipment,
+  bookedShipment,
+  idAt,
+  isCanceled,
+  isGone,
+  shipmentIfRead,
+  shipmentWithId,
+} from '../outside/service/proofs.ts'
+import { type Sending, shipmentRead } from '../outside/service/service.ts'
+import type { NamesWrite, StoredShipment, Vehicle } from '../outside/store/store.ts'
+import type { Booking, BookingResult, MadeBooking } from '../state/bookings/bookings.ts'
+import { NotBooked } from '../state/bookings/protocol.ts'
+import { formerVinsAfter, type RememberedQuote } from '../state/names/names.ts'
+import { chooseVehicle } from '../state/names/resolve.ts'
+import { vehiclesIn } from '../state/names/vehicles.ts'
 import { approvalUnderWay, requireOfQuote, withQuoteLock } from './approve.ts'
 import { answerOf } from './legacy-answer.ts'
 import { type Plan, planCall } from './plan.ts'
@@ -22,7 +30,6 @@ import type { CallInHand, CallRooms } from './rooms.ts'
 import { ACCEPTED, sendNew } from './send.ts'
 import { lookFor, NO_SUBJECT, type Subject, seenShipment, vinOf } from './subject.ts'
 import { type MergedShipment, merge } from './update.ts'
-import { acceptedShipment, bookedShipment, idAt, isCanceled, isGone, shipmentIfRead, shipmentWithId } from './verify.ts'
 
 /** The quote whose approval was sent and that a booking refers to; the service may have made it a shipment of the same id. */
 interface ApprovedQuote {
@@ -266,15 +273,13 @@ async function beforeSending<T>(known: Promise<T>): Promise<T> {
 
 /** Returns the booking of a plan: the values of its key, its vehicle, and the caller's fields as version 2 has them. */
 export function bookingOf(
-  { request }: Plan,
+  { request, body, filled }: Plan,
   headers: IncomingHttpHeaders,
   { tenant, credential }: { readonly tenant: string; readonly credential: string | undefined },
   deadline: number,
 ): Pick<Booking, 'tenant' | 'credential' | 'reference' | 'vin' | 'vehicle' | 'idempotencyKey' | 'body' | 'deadline'> {
-  const { compiled, fields } = request
+  const { compiled } = request
   const key = headers['idempotency-key']
-  // Without what a quote remembers and what the settings assume: a retry is the same booking whatever became of these.
-  const { body } = compiled.request(fields, { settings: NO_DEFAULTS, facts: undefined })
   const [vehicle = NO_VEHICLE] = vehiclesIn(body)
   return {
     tenant,
@@ -283,12 +288,11 @@ export function bookingOf(
     vin: vinOf(request),
     vehicle,
     idempotencyKey: typeof key === 'string' && key !== '' ? key : undefined,
-    body,
+    body: filled,
     deadline,
   }
 }
 
-const NO_DEFAULTS: Settings = { transport_type: '', vehicle_type: '', send_quote_id: false, shipment_number: 'caller' }
 const NO_VEHICLE: Vehicle = { vin: '', year: '', make: '', model: '' }
 
 /** Returns a booking that the service made: its answer, and what is recorded with it. */

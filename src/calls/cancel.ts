@@ -1,22 +1,7 @@
-import type { Answer } from '../answer.ts'
-import { untranslatable } from '../errors.ts'
-import { isSuccess } from '../service/exchange.ts'
-import { replyToChange } from '../service/failures.ts'
-import { readOf } from '../service/service.ts'
-import { answerOf } from './legacy-answer.ts'
-import { type Plan, planCall } from './plan.ts'
-import type { CallInHand, CallRooms } from './rooms.ts'
-import { refusalOf } from './send.ts'
-import {
-  goneShipment,
-  ignoredSentence,
-  NO_SUBJECT,
-  numberUnknown,
-  referenceOf,
-  type ShipmentSubject,
-  seenShipment,
-  shipmentNamedBy,
-} from './subject.ts'
+import type { Answer } from '../language/answer.ts'
+import { untranslatable } from '../language/errors.ts'
+import { isSuccess } from '../outside/service/exchange.ts'
+import { replyToChange } from '../outside/service/failures.ts'
 import {
   cancellationOf,
   idAt,
@@ -27,7 +12,23 @@ import {
   shipmentIfRead,
   shipmentWithId,
   showsShipment,
-} from './verify.ts'
+} from '../outside/service/proofs.ts'
+import { readOf } from '../outside/service/service.ts'
+import { answerOf } from './legacy-answer.ts'
+import { type Plan, planCall } from './plan.ts'
+import type { CallInHand, CallRooms } from './rooms.ts'
+import { refusalOf } from './send.ts'
+import {
+  goneShipment,
+  ignoredSentence,
+  NO_SUBJECT,
+  namesShownIn,
+  numberUnknown,
+  referenceOf,
+  type ShipmentSubject,
+  seenShipment,
+  shipmentNamedBy,
+} from './subject.ts'
 
 /** Cancels a shipment, which frees the key of its booking. */
 export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer> {
@@ -45,7 +46,7 @@ export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer
   const { id } = subject
   const canceled = { ...(body ? seenShipment({ id, body }) : goneShipment(id)), state: 'canceled' as const }
   // The shipment is canceled, whatever the store can record now.
-  await rooms.bookings.later(`canceled ${id}`, () => rooms.names.noteShown(tenant, canceled, []))
+  await rooms.bookings.later(`canceled ${id}`, () => rooms.names.noteShown(tenant, canceled, namesShownIn(body)))
   const ids = [id, ...(body ? (idAt(body, 'id') ?? []) : [])].flat()
   const readAgain = (other: string) =>
     rooms.service.send({ ...readOf(plan.toService), path: `/v2/shipments/${encodeURIComponent(other)}` }, sending)

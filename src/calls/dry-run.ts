@@ -1,36 +1,36 @@
 import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
 import { eventStatuses } from '../../mappings/shipment-event.ts'
-import { readBytes } from '../body/bytes.ts'
-import { readJsonValue } from '../body/read.ts'
-import { replyText } from '../body/text.ts'
-import { GatewayError, gatewayError } from '../errors.ts'
-import { NO_NAMES, type ServiceEvent } from '../mapping/callback.ts'
-import type { Endpoint } from '../mapping/catalog.ts'
-import type { CompiledAction } from '../mapping/compile.ts'
+import { readJsonValue } from '../edge/body/read.ts'
+import { GatewayError, gatewayError } from '../language/errors.ts'
+import { NO_NAMES, type ServiceEvent } from '../language/mapping/callback.ts'
+import type { Endpoint } from '../language/mapping/catalog.ts'
+import type { CompiledAction } from '../language/mapping/compile.ts'
 import {
   type ExplainedCallback,
   type ExplainedReply,
   explainCallback,
   explainReplyTranslation,
   type Unused,
-} from '../mapping/explain.ts'
-import { meantField, type Problem } from '../mapping/fields.ts'
-import { leaves } from '../mapping/paths.ts'
-import type { Explanation } from '../mapping/request.ts'
-import type { Settings } from '../mapping/row.ts'
-import type { Call } from '../observe/call.ts'
-import { type Address, type Outgoing, type Service, withPlaceholder } from '../service/service.ts'
-import { isUuid } from '../text/service-text.ts'
+} from '../language/mapping/explain.ts'
+import { meantField, type Problem } from '../language/mapping/fields.ts'
+import { listLeaves } from '../language/mapping/paths.ts'
+import type { Explanation } from '../language/mapping/request.ts'
+import type { Settings } from '../language/mapping/row.ts'
+import { replyText } from '../language/text/decode.ts'
+import { isUuid } from '../language/text/service-text.ts'
+import { type Address, type Outgoing, type Service, withPlaceholder } from '../outside/service/service.ts'
+import type { Call } from '../runtime/call.ts'
+import type { Look } from '../state/names/names.ts'
+import type { Reference, Resolution } from '../state/names/resolve.ts'
 import { quoteOfBooking } from './book.ts'
 import { accountOf, type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
-import { classify, readRequest, type Version1, type Version2, version1 } from './read-request.ts'
+import { classify, readFields, type Version1, type Version2, version1 } from './read-request.ts'
 import type { CallRooms } from './rooms.ts'
 import { NO_SUBJECT, notMeant, referenceOf, shipmentSubject } from './subject.ts'
 
 /** The dependencies of dry runs. */
-export interface DryRunDeps
-  extends Pick<CallRooms, 'catalog' | 'bodyLimitBytes' | 'credentials' | 'service' | 'names'> {
+export interface DryRunDeps extends Pick<CallRooms, 'catalog' | 'credentials' | 'service' | 'names'> {
   /** The service's address for callers without their own. */
   readonly address: Address
   /** The settings of callers without their own. */
@@ -40,12 +40,12 @@ export interface DryRunDeps
 /** Reads, classifies and plans a call as the legacy path does, then explains the plan instead of sending it. */
 export async function dryRun(
   incoming: IncomingMessage,
+  bytes: Buffer,
   endpoint: Endpoint,
   call: Call,
   deps: DryRunDeps,
 ): Promise<DryRun> {
-  const body = await readRequest(incoming, call, deps.bodyLimitBytes)
-  call.share.enter()
+  const body = readFields(incoming, bytes, call)
   const caller = await deps.credentials.verified(incoming, call.share)
   call.use = 'dry-run'
   call.tenant = caller?.tenant
@@ -76,7 +76,7 @@ async function planFromStore(
 ): Promise<Plan> {
   const reference = referenceOf(request)
   if (!reference) return planCall(request, (await quoteOfBooking(request, tenant, { names })).subject, settings)
-  const { resolution } = await names.resolve(reference, tenant)
+  const resolution = await meaningInStore(reference, tenant, names)
   switch (resolution.is) {
     case 'shipment': {
       const stored = await names.shipment(tenant, resolution.id)
@@ -86,10 +86,12 @@ async function planFromStore(
       const quote = await names.quote(tenant, resolution.id)
       return planCall(request, { ...NO_SUBJECT, id: quote.id, own: quote.own, quote }, settings)
     }
-    // The service decides.
+    // The service decides which of the names counts: an id among them is perhaps none that it knows.
     case 'ask':
     case 'look':
-      return planFromNames(request, settings)
+      return reference.names.length === 1
+        ? planFromNames(request, settings)
+        : planWithPlaceholder(request, reference.names.map(([, name]) => name).join(' and '), settings)
     default: {
       const { code, message } = notMeant(resolution, reference)
       const plan = planFromNames(request, settings)
@@ -98,14 +100,35 @@ async function planFromStore(
   }
 }
 
+/** Returns what a call means if the shipments are what the service has last shown. */
+async function meaningInStore(reference: Reference, tenant: string, names: CallRooms['names']): Promise<Resolution> {
+  const { resolution } = await names.resolve(reference, tenant)
+  if (resolution.is !== 'look') return resolution
+  let areKnown = true
+  const look: Look = {
+    ask: async () => undefined,
+    read: async (id) => {
+      const { vehicles = [], state = 'live' } = (await names.shipment(tenant, id)) ?? {}
+      areKnown &&= vehicles.length > 0
+      return { id, body: undefined, vehicles, state }
+    },
+  }
+  const meant = await names.resolve(reference, tenant, look)
+  return areKnown ? meant.resolution : resolution
+}
+
 /** Plans without look-ups: the caller's name stands for the id, unless the name is an id itself. */
 export function planFromNames(request: Version1, settings: Settings): Plan {
   const own = request.sent('ShipmentNumber')
   const names = referenceOf(request)?.names ?? []
   const [, value] = names.find(([, name]) => isUuid(name)) ?? names[0] ?? []
   if (value !== undefined && isUuid(value)) return planCall(request, { ...NO_SUBJECT, id: value, own }, settings)
-  const plan = planCall(request, { ...NO_SUBJECT, own }, settings)
-  if (value === undefined) return plan
+  if (value === undefined) return planCall(request, { ...NO_SUBJECT, own }, settings)
+  return planWithPlaceholder(request, value, settings)
+}
+
+function planWithPlaceholder(request: Version1, value: string, settings: Settings): Plan {
+  const plan = planCall(request, { ...NO_SUBJECT, own: request.sent('ShipmentNumber') }, settings)
   const kind = request.compiled.action.target?.kind
   return { ...plan, toService: withPlaceholder(plan.toService, `{${kind}_id of ${value}}`) }
 }
@@ -131,8 +154,10 @@ export interface DryRun {
   readonly remembered?: readonly Explanation[]
   readonly problems: readonly Problem[]
   readonly reply: { readonly example: unknown; readonly v1: Readonly<Record<string, string>> }
-  /** The same request as a line for a shell. */
-  readonly curl: string
+  /** The same request as a line for a shell, unless that is longer than a shell takes. */
+  readonly curl?: string
+  /** The number of rows that are not listed. */
+  readonly more?: number
 }
 
 /** The service that writes the request, and its address. */
@@ -152,6 +177,11 @@ export function explainPlan(plan: Plan, to: Destination): DryRun {
   })
   const written = write(to.service.outgoing(toService, to.address), to.address)
   const { example } = action
+  // An update changes the last place of a split field, and the others only where they are the same.
+  const following = action.request.flatMap((row) =>
+    row.kind === 'split' && action.verb === 'update' ? Object.values(row.v2).slice(0, -1) : [],
+  )
+  const ifSame = { warning: 'changes only where the shipment has the same text in both places, or none here' }
   return {
     action: action.name,
     ok: problems.length === 0,
@@ -160,26 +190,27 @@ export function explainPlan(plan: Plan, to: Destination): DryRun {
       ...(written.hasBody && { body }),
       ...(action.verb === 'update' && { over: `GET ${written.request.url}` }),
     },
-    fields,
+    fields: fields.map((field) => (following.includes(field.to) ? { ...field, ...ifSame } : field)),
     unused,
     unknown,
     ...(meant.length > 0 && { didYouMean: Object.fromEntries(meant) }),
     ...(remembered.length > 0 && { remembered }),
     problems,
     reply: { example: example.reply, v1: request.compiled.reply(example.reply, { settings, own }).reply },
-    curl: written.curl,
+    ...written.shell,
   }
 }
 
 /** Explains the plan of a version-2 body, leaf by leaf; body and reply pass unchanged. */
 function explainVersion2({ compiled: { action }, parse, toService }: Version2Plan, to: Destination): DryRun {
   const body = parse()
+  const { listed, more } = listLeaves(body)
   const written = write(to.service.outgoing(toService, to.address), to.address)
   return {
     action: action.name,
     ok: true,
     request: { ...written.request, ...(written.hasBody && { body }) },
-    fields: [...leaves(body)].map(([path, value]) => ({
+    fields: listed.map(([path, value]) => ({
       to: path,
       from: [path],
       before: value,
@@ -192,7 +223,8 @@ function explainVersion2({ compiled: { action }, parse, toService }: Version2Pla
     unknown: [],
     problems: [],
     reply: { example: action.example.reply, v1: {} },
-    curl: written.curl,
+    ...written.shell,
+    more,
   }
 }
 
@@ -201,8 +233,12 @@ function write(outgoing: Outgoing, { origin, prefix, scheme }: Address) {
   const { method, path, body } = outgoing
   const url = origin + prefix + path
   const headers = { authorization: scheme === 'oauth2' ? 'Bearer ***' : 'Basic ***', ...outgoing.headers }
-  return { request: { method, url, headers }, hasBody: body !== undefined, curl: curl(method, url, headers, body) }
+  const shell = (body?.length ?? 0) < MOST_SHELL_CHARACTERS ? { curl: curl(method, url, headers, body) } : {}
+  return { request: { method, url, headers }, hasBody: body !== undefined, shell }
 }
+
+/** Linux takes no longer word. */
+const MOST_SHELL_CHARACTERS = 128 * 1024
 
 function curl(
   method: string,
@@ -236,17 +272,14 @@ const eventBody = z.object({
 })
 
 /** Explains the form in which a caller hears of an event: the one that was sent, or the declared example. */
-export async function dryRunEvent(
-  incoming: IncomingMessage,
+export function dryRunEvent(
+  bytes: Buffer,
   name: string,
-  call: Call,
-  { catalog, bodyLimitBytes, settings }: Pick<DryRunDeps, 'catalog' | 'bodyLimitBytes' | 'settings'>,
-): Promise<EventDryRun> {
+  { catalog, settings }: Pick<DryRunDeps, 'catalog' | 'settings'>,
+): EventDryRun {
   const compiled = catalog.callbackOf(name)
   if (!compiled) throw gatewayError('path-unknown/event', {})
   const { example } = compiled.callback
-  const bytes = await readBytes(incoming, bodyLimitBytes, call.share)
-  call.share.enter()
   const event = bytes.length === 0 ? { ...example, event: name } : eventIn(bytes, name, example)
   const { v1, ...account } = explainCallback(compiled, event, { settings, names: NO_NAMES, statuses: eventStatuses })
   return {
@@ -266,7 +299,7 @@ function eventIn(bytes: Buffer, event: string, example: ServiceEvent): ServiceEv
 }
 
 /** A reply's translation, explained. */
-export interface ReplyDryRun extends Pick<ExplainedReply, 'fields' | 'unused' | 'unknown'> {
+export interface ReplyDryRun extends Pick<ExplainedReply, 'fields' | 'unused' | 'unknown' | 'more'> {
   readonly action: string
   readonly ok: boolean
   readonly problems: readonly Problem[]
@@ -274,14 +307,11 @@ export interface ReplyDryRun extends Pick<ExplainedReply, 'fields' | 'unused' | 
 }
 
 /** Reads a version-2 reply and explains its version-1 form, by the rows that a call uses. */
-export async function dryRunReply(
-  incoming: IncomingMessage,
+export function dryRunReply(
+  bytes: Buffer,
   compiled: CompiledAction,
-  call: Call,
-  { bodyLimitBytes, settings }: Pick<DryRunDeps, 'bodyLimitBytes' | 'settings'>,
-): Promise<ReplyDryRun> {
-  const bytes = await readBytes(incoming, bodyLimitBytes, call.share)
-  call.share.enter()
+  { settings }: Pick<DryRunDeps, 'settings'>,
+): ReplyDryRun {
   const v2 = readJsonValue(replyText(bytes))
   const { reply, missing, ...account } = explainReplyTranslation(compiled, v2, settings, undefined)
   const problems = missing.map((field) => ({ field, code: 'required', message: `${field} is missing from the reply` }))

@@ -1,12 +1,13 @@
-import type { Answer } from '../answer.ts'
-import { priceHeader } from '../bookings/price.ts'
-import { gatewayError } from '../errors.ts'
-import { parsePlace, valueAt } from '../mapping/paths.ts'
-import type { UpstreamReply } from '../service/exchange.ts'
-import { scalarText } from '../text/json.ts'
-import { headerText } from '../text/service-text.ts'
+import type { Answer } from '../language/answer.ts'
+import { gatewayError } from '../language/errors.ts'
+import { parsePlace, valueAt } from '../language/mapping/paths.ts'
+import { scalarText } from '../language/text/json.ts'
+import { headerText } from '../language/text/service-text.ts'
+import type { UpstreamReply } from '../outside/service/exchange.ts'
+import { idAt } from '../outside/service/proofs.ts'
+import { priceHeader } from '../state/bookings/price.ts'
 import type { Plan } from './plan.ts'
-import { idAt } from './verify.ts'
+import type { Version1 } from './read-request.ts'
 
 /** A version-1 answer. */
 export interface Version1Answer extends Answer {
@@ -48,6 +49,28 @@ function assumedHeader({ request, body, notes }: Plan): Readonly<Record<string, 
     if (value !== undefined) assumed.push(`${path}=${headerText(value)}`)
   }
   return assumed.length === 0 ? {} : { 'Transload-Assumed': assumed.join(', ') }
+}
+
+/** The longest list of names in a header. */
+const IGNORED_LIMIT_BYTES = 1024
+
+/** Returns the fields that were sent with a value and have no place, as a header, for calls that write. */
+export function ignoredHeader({ compiled, fields }: Version1): Readonly<Record<string, string>> {
+  if (compiled.written.length === 0) return {}
+  const placeless = compiled.fields.names.filter(
+    (_, slot) => !compiled.hasPlace[slot] && fields.values[slot] !== undefined,
+  )
+  const names = [...fields.ignored, ...placeless].map((name) => headerText(name).replaceAll(',', '%2C'))
+  let list = ''
+  for (const [i, name] of names.entries()) {
+    const longer = list === '' ? name : `${list}, ${name}`
+    const rest = `+${names.length - i}`
+    // A later name may not fit either: the rest has to.
+    if (longer.length > IGNORED_LIMIT_BYTES - `, +${names.length}`.length)
+      return { 'Transload-Ignored': list === '' ? rest : `${list}, ${rest}` }
+    list = longer
+  }
+  return list === '' ? {} : { 'Transload-Ignored': list }
 }
 
 /** Returns the service's ids as headers, which version-1 parsers do not read. */

@@ -1,23 +1,23 @@
 import type { IncomingMessage } from 'node:http'
-import type { Answer } from '../answer.ts'
-import type { FlatBody } from '../body/read.ts'
-import { REPLAYED } from '../bookings/bookings.ts'
-import { PRICE } from '../bookings/price.ts'
-import type { Caller } from '../callers/caller.ts'
-import { GatewayError, gatewayError } from '../errors.ts'
-import { requireMethod } from '../http/routing.ts'
-import type { Action } from '../mapping/action.ts'
-import type { Endpoint } from '../mapping/catalog.ts'
-import { SUPPORT } from '../messages.ts'
-import { type Deprecation, windowAt } from '../migration/deprecation.ts'
-import type { Call } from '../observe/call.ts'
-import { NoReply, type UpstreamReply } from '../service/exchange.ts'
-import { unansweredError } from '../service/failures.ts'
-import { type Sending, shipmentRead, withoutCredential } from '../service/service.ts'
+import type { Caller } from '../edge/callers/caller.ts'
+import { requireMethod } from '../edge/routing.ts'
+import type { Answer } from '../language/answer.ts'
+import { closureAt, type Deprecation } from '../language/deprecation.ts'
+import { GatewayError, gatewayError } from '../language/errors.ts'
+import type { Action } from '../language/mapping/action.ts'
+import type { Endpoint } from '../language/mapping/catalog.ts'
+import type { FlatBody } from '../language/mapping/fields.ts'
+import { SUPPORT } from '../language/messages.ts'
+import { NoReply, type UpstreamReply } from '../outside/service/exchange.ts'
+import { unansweredError } from '../outside/service/failures.ts'
+import { type Sending, shipmentRead, withoutCredential } from '../outside/service/service.ts'
+import type { Call } from '../runtime/call.ts'
+import { REPLAYED } from '../state/bookings/bookings.ts'
+import { PRICE } from '../state/bookings/price.ts'
 import { approve } from './approve.ts'
 import { book } from './book.ts'
 import { cancel } from './cancel.ts'
-import { unchanged } from './legacy-answer.ts'
+import { ignoredHeader, unchanged } from './legacy-answer.ts'
 import { planVersion2, type Version2Plan } from './plan.ts'
 import { quote } from './quote.ts'
 import { read } from './read.ts'
@@ -40,23 +40,30 @@ export async function legacyCall(
   } catch (error) {
     if (isOverload(error)) throw error
     // Errors about wrong methods and unreadable bodies follow the caller's ERROR_STATUS, too.
-    noteCaller(call, await rooms.credentials.verified(incoming, call.share).catch(() => undefined))
-    throw error
+    const verified = await rooms.credentials.verified(incoming, call.share).catch(() => undefined)
+    noteCaller(call, verified)
+    throw (verified && retirement(verified, rooms)) ?? error
   }
   call.share.enter()
   const caller = await rooms.credentials.identify(incoming, call.share)
   noteCaller(call, caller)
   caller.profile.limits?.enter(call.share)
-  const request = classify(body, endpoint, call, rooms.catalog, caller.profile.synonyms)
   const deadline = performance.now() + rooms.timeoutMs
   const sending: Sending = { account: caller.account, requestId: call.id, deadline }
+  const retired = retirement(caller, rooms)
+  if (retired) {
+    // A wrong credential is told so, as before, and only callers with a right one are counted.
+    if (!caller.account.acceptance.isProven()) await rooms.prove(sending)
+    throw retired
+  }
+  const request = classify(body, endpoint, call, rooms.catalog, caller.profile.synonyms)
   const answer =
     request.generation === 1
       ? await answerVersion1(request, incoming, call, caller, sending, rooms)
       : await answerVersion2(planVersion2(request, endpoint), caller, sending, rooms)
   call.replayed = REPLAYED in answer.headers
   call.price = answer.headers[PRICE]
-  return answer
+  return request.generation === 1 ? { ...answer, headers: { ...answer.headers, ...ignoredHeader(request) } } : answer
 }
 
 /** Returns true for an overload error: then nothing more is done for the call, not even a check of its secret. */
@@ -123,30 +130,38 @@ async function answerVersion2(
   return unchanged(withoutCredential(reply, sending.account))
 }
 
+/** Returns the error of all legacy calls of a caller for whom version 1 has ended. A booking may stand that was made before. */
+function retirement({ profile: { deprecation } }: Caller, { now }: Pick<CallRooms, 'now'>): GatewayError | undefined {
+  const closure = closureAt(deprecation, now())
+  if (closure?.kind !== 'retired') return undefined
+  return gatewayError(
+    'retired',
+    { since: dayOrMinuteOf(closure.since), guide: guideIn(deprecation) },
+    { mayHaveBooked: true },
+  )
+}
+
 /** Returns the error of a legacy call in a brownout; undefined outside of one, and for bookings that it spares. */
-function brownoutError(
-  mayBook: boolean,
-  { windows, coversBookings, sunset, guide }: Deprecation,
-  now: () => number,
-): GatewayError | undefined {
-  if (windows.length === 0) return undefined
-  const window = windowAt(windows, now())
-  if (!window || (mayBook && !coversBookings)) return undefined
-  const seconds = Math.max(1, Math.ceil((window.end - now()) / 1000))
+function brownoutError(mayBook: boolean, deprecation: Deprecation, now: () => number): GatewayError | undefined {
+  const { coversBookings, sunset } = deprecation
+  const closure = closureAt(deprecation, now())
+  if (closure?.kind !== 'brownout' || (mayBook && !coversBookings)) return undefined
+  const { end } = closure.window
+  const seconds = Math.max(1, Math.ceil((end - now()) / 1000))
   return gatewayError(
     'brownout',
-    {
-      until: minuteOf(window.end),
-      end: sunset ? ` It ends on ${dayOf(sunset)}.` : '',
-      guide: guide === undefined ? `ask ${SUPPORT} how` : `read ${guide}`,
-    },
+    { until: minuteOf(end), end: sunset ? ` It ends on ${dayOf(sunset)}.` : '', guide: guideIn(deprecation) },
     { headers: { 'Retry-After': String(seconds) } },
   )
 }
+
+const guideIn = ({ guide }: Deprecation) => (guide === undefined ? `ask ${SUPPORT} how` : `read ${guide}`)
 
 const DATE_CHARACTERS = 10
 const MINUTE_CHARACTERS = 16
 
 const dayOf = (date: Date) => date.toISOString().slice(0, DATE_CHARACTERS)
+const dayOrMinuteOf = (date: Date) =>
+  date.toISOString().endsWith('T00:00:00.000Z') ? dayOf(date) : minuteOf(date.getTime())
 const minuteOf = (moment: number) =>
   `${new Date(moment).toISOString().slice(0, MINUTE_CHARACTERS).replace('T', ' ')} UTC`

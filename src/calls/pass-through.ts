@@ -1,16 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
-import { readBytes } from '../body/bytes.ts'
-import { streamedBody } from '../body/streamed-body.ts'
-import type { Bookings } from '../bookings/bookings.ts'
-import type { Credentials, PassThrough } from '../callers/caller.ts'
-import type { Config } from '../config/config.ts'
-import { GatewayError } from '../errors.ts'
-import { fullyDecoded } from '../http/routing.ts'
-import type { Names } from '../names/names.ts'
-import type { Call, Share } from '../observe/call.ts'
-import type { Taken } from '../service/account.ts'
-import { createMask, type Mask } from '../service/credential.ts'
+import { readBytes } from '../edge/body/bytes.ts'
+import { streamedBody } from '../edge/body/streamed-body.ts'
+import type { Credentials, PassThrough } from '../edge/callers/caller.ts'
+import { fullyDecoded } from '../edge/routing.ts'
+import type { Config } from '../language/config/config.ts'
+import { GatewayError } from '../language/errors.ts'
+import type { Taken } from '../outside/service/account.ts'
+import { createMask, type Mask } from '../outside/service/credential.ts'
 import {
   exchange,
   HungUp,
@@ -20,13 +17,16 @@ import {
   type StreamedRequest,
   stream,
   type UpstreamReply,
-} from '../service/exchange.ts'
-import { unansweredError } from '../service/failures.ts'
-import { BASE_HEADERS } from '../service/service.ts'
-import type { Upstream } from '../service/upstream.ts'
-import type { Approval } from '../store/store.ts'
+} from '../outside/service/exchange.ts'
+import { unansweredError } from '../outside/service/failures.ts'
+import { parsedOrNothing } from '../outside/service/proofs.ts'
+import { BASE_HEADERS } from '../outside/service/service.ts'
+import type { Upstream } from '../outside/service/upstream.ts'
+import type { Approval } from '../outside/store/store.ts'
+import type { Call, Share } from '../runtime/call.ts'
+import type { Bookings } from '../state/bookings/bookings.ts'
+import type { Names } from '../state/names/names.ts'
 import { keepIds, refusesApproval } from './approve.ts'
-import { parsedOrNothing } from './verify.ts'
 import { noteVersion2Reply } from './version2.ts'
 
 /** The dependencies of calls that are passed through. */

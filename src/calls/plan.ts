@@ -1,12 +1,12 @@
-import { gatewayError } from '../errors.ts'
-import type { Endpoint } from '../mapping/catalog.ts'
-import type { CompiledAction, RequestContext } from '../mapping/compile.ts'
-import { type ExplainedRequest, explainRequestTranslation } from '../mapping/explain.ts'
-import { meantField, type Problem } from '../mapping/fields.ts'
-import { type Draft, valueAt } from '../mapping/paths.ts'
-import type { Note } from '../mapping/request.ts'
-import type { Settings } from '../mapping/row.ts'
-import { type ServiceRequest, serviceRequest } from '../service/service.ts'
+import { gatewayError } from '../language/errors.ts'
+import type { Endpoint } from '../language/mapping/catalog.ts'
+import type { CompiledAction, RequestContext } from '../language/mapping/compile.ts'
+import { type ExplainedRequest, explainRequestTranslation } from '../language/mapping/explain.ts'
+import { meantField, type Problem } from '../language/mapping/fields.ts'
+import { type Draft, valueAt } from '../language/mapping/paths.ts'
+import type { Note } from '../language/mapping/request.ts'
+import type { Settings } from '../language/mapping/row.ts'
+import { type ServiceRequest, serviceRequest } from '../outside/service/service.ts'
 import { PLAIN_NAME, type Version1, type Version2 } from './read-request.ts'
 import type { Subject } from './subject.ts'
 
@@ -21,6 +21,8 @@ export interface Plan {
   /** Every problem of the call; a call with problems is not sent. */
   readonly problems: readonly Problem[]
   readonly notes: readonly Note[]
+  /** The places that the caller's fields fill, each before its value. */
+  readonly filled: readonly unknown[]
   /** The caller's own number for what it named. */
   readonly own: string | undefined
 }
@@ -39,9 +41,9 @@ export interface Version2Plan {
 export function planCall(request: Version1, subject: Subject, settings: Settings): Plan {
   const { compiled, fields, sent } = request
   const { target, verb } = compiled.action
-  const { body, problems, notes } = compiled.request(fields, contextOf(subject, settings))
+  const { body, problems, notes, sent: filled } = compiled.request(fields, contextOf(subject, settings))
   const unnamed = target && missingName(request)
-  const empty = verb === 'update' ? emptyUpdate(request) : NO_PROBLEMS
+  const empty = verb === 'update' && !unnamed && problems.length === 0 ? emptyUpdate(request) : NO_PROBLEMS
   const all = unnamed || problems.length > 0 || empty.length > 0
   return {
     request,
@@ -53,6 +55,7 @@ export function planCall(request: Version1, subject: Subject, settings: Settings
       ? [...(unnamed ? [unnamed] : []), ...problems, ...empty].map((problem) => withSentName(problem, request))
       : NO_PROBLEMS,
     notes,
+    filled,
     own: target?.kind === 'shipment' ? subject.own : (sent('ShipmentNumber') ?? subject.own),
   }
 }
@@ -114,11 +117,16 @@ function emptyUpdate(request: Version1): readonly Problem[] {
   const { compiled, fields } = request
   if (changingFields(request).length > 0) return []
   const blank = fields.blank.map((slot) => compiled.fields.names[slot] ?? '')
-  const unknown = notUnderstood(request)
-  return [
-    ...unknown.map((name) => ({ field: name, code: 'unknown', message: `${name} is not understood` })),
-    ...blank.map((field) => ({ field, code: 'blank', message: `${field} is blank, which changes nothing` })),
+  const unchangeable = compiled.fields.names.filter(
+    (_, slot) => !compiled.hasPlace[slot] && fields.values[slot] !== undefined,
+  )
+  const problems = [
+    ...notUnderstood(request).map((field) => ({ field, code: 'unknown', message: `${field} is not a known field` })),
+    ...unchangeable.map((field) => ({ field, code: 'unchangeable', message: `an update cannot change ${field}` })),
+    ...blank.map((field) => ({ field, code: 'blank', message: `${field} is blank` })),
   ]
+  if (problems.length > 0) return problems
+  return [{ field: '', code: 'nothing', message: 'the call only names the shipment' }]
 }
 
 /** Returns the fields that were sent with a value that may change the shipment. */

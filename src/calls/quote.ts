@@ -1,14 +1,15 @@
-import { gatewayError, untranslatable } from '../errors.ts'
-import { isSuccess } from '../service/exchange.ts'
-import { replyToChange } from '../service/failures.ts'
-import type { QuoteChange } from '../store/store.ts'
+import { gatewayError, untranslatable } from '../language/errors.ts'
+import { ASSUMED_FACT } from '../language/mapping/row.ts'
+import { isSuccess } from '../outside/service/exchange.ts'
+import { replyToChange } from '../outside/service/failures.ts'
+import { changeOf, idAt, newQuote } from '../outside/service/proofs.ts'
+import type { QuoteChange } from '../outside/store/store.ts'
 import { answerOf, type Version1Answer } from './legacy-answer.ts'
 import { type Plan, planCall } from './plan.ts'
 import { namesIn } from './read-request.ts'
 import type { AskingCall, AskingRooms } from './rooms.ts'
 import { refusalOf, sendNew } from './send.ts'
 import { ignoredSentence, NO_SUBJECT, quoteNamedBy, referenceOf } from './subject.ts'
-import { changeOf, idAt, newQuote } from './verify.ts'
 
 /** Prices a trip, or changes a quote and prices it again. The quote is remembered before its number is answered. */
 export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Version1Answer> {
@@ -53,17 +54,18 @@ async function sendChange(plan: Plan, id: string, { sending }: AskingCall, { ser
 
 /** Returns what is remembered of a quote. */
 function remembered(
-  { request: { compiled, fields }, body, settings, own, subject }: Plan,
+  { request: { compiled, fields }, body, settings, own, subject, notes }: Plan,
   key: Pick<QuoteChange, 'tenant' | 'id'>,
   names: readonly string[],
   price: string,
 ): QuoteChange {
   const before = subject.quote
+  const assumed = notes.flatMap(({ code, name }) => (code === 'assumed' ? [name] : [])).join(' ')
   return {
     ...key,
     own: own ?? '',
     names: before ? [...new Set([...before.names.filter((name) => name !== before.id), ...names])] : names,
-    facts: { ...before?.facts, ...compiled.remember(fields, body, settings).facts },
+    facts: { ...before?.facts, ...compiled.remember(fields, body, settings).facts, [ASSUMED_FACT]: assumed },
     // Empty after a change whose reply tells none: the price before is not that of the quote any more.
     price,
   }

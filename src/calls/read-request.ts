@@ -1,12 +1,19 @@
 import type { IncomingMessage } from 'node:http'
-import { freePart, readBytes } from '../body/bytes.ts'
-import { type FlatBody, readBody, readJsonValue, readQuery } from '../body/read.ts'
-import { type GatewayError, gatewayError } from '../errors.ts'
-import type { Catalog, Endpoint } from '../mapping/catalog.ts'
-import type { CompiledAction } from '../mapping/compile.ts'
-import { type Entry, type FieldIndex, type Fields, looseName, sortFields } from '../mapping/fields.ts'
-import type { SentName } from '../names/resolve.ts'
-import type { Call } from '../observe/call.ts'
+import { freePart, readBytes } from '../edge/body/bytes.ts'
+import { readBody, readJsonValue, readQuery } from '../edge/body/read.ts'
+import { type GatewayError, gatewayError } from '../language/errors.ts'
+import type { Catalog, Endpoint } from '../language/mapping/catalog.ts'
+import type { CompiledAction } from '../language/mapping/compile.ts'
+import {
+  type Entry,
+  type FieldIndex,
+  type Fields,
+  type FlatBody,
+  looseName,
+  sortFields,
+} from '../language/mapping/fields.ts'
+import type { Call } from '../runtime/call.ts'
+import type { SentName } from '../state/names/resolve.ts'
 
 /** A version-1 request, classified. */
 export interface Version1 {
@@ -41,10 +48,21 @@ const VERSION_2_KEYS = new Set([
 
 /** Reads the flat fields of a legacy request, from its body or its query. */
 export async function readRequest(incoming: IncomingMessage, call: Call, bodyLimitBytes: number): Promise<FlatBody> {
+  // The body of a `GET` has no meaning and is discarded as it arrives, because Node would keep it for the call.
+  if (!isQuery(incoming)) return readFields(incoming, await readBytes(incoming, bodyLimitBytes, call.share), call)
+  if (!incoming.complete) incoming.resume()
+  return readFields(incoming, NO_BODY, call)
+}
+
+const NO_BODY = Buffer.alloc(0)
+
+const isQuery = ({ method }: IncomingMessage) => method === 'GET' || method === 'HEAD'
+
+/** Reads the flat fields of a request whose body has arrived. */
+export function readFields(incoming: IncomingMessage, bytes: Buffer, call: Call): FlatBody {
   let body: FlatBody
-  if (incoming.method === 'GET' || incoming.method === 'HEAD') body = readQuery(queryWithoutBody(incoming))
+  if (isQuery(incoming)) body = readQuery(queryOf(incoming.url ?? ''))
   else {
-    const bytes = await readBytes(incoming, bodyLimitBytes, call.share)
     try {
       body = readBody(bytes, incoming.headers['content-type'])
     } finally {
@@ -77,15 +95,6 @@ export function classify(
   call.unknownFields = request.fields.unknown.length
   call.request = request
   return request
-}
-
-/**
- * Returns the query. A body has no meaning here and is discarded as it arrives, because Node would keep it for the
- * call.
- */
-function queryWithoutBody(incoming: IncomingMessage): string {
-  if (!incoming.complete) incoming.resume()
-  return queryOf(incoming.url ?? '')
 }
 
 function actionUnknown(

@@ -1,7 +1,8 @@
-import { untranslatable } from '../errors.ts'
-import type { Draft } from '../mapping/paths.ts'
-import { chooseVehicle } from '../names/resolve.ts'
-import { isSuccess } from '../service/exchange.ts'
+import { untranslatable } from '../language/errors.ts'
+import type { Draft } from '../language/mapping/paths.ts'
+import { isSuccess } from '../outside/service/exchange.ts'
+import { NOT_FOUND, shipmentWithId } from '../outside/service/proofs.ts'
+import { chooseVehicle } from '../state/names/resolve.ts'
 import { answerOf, type Version1Answer } from './legacy-answer.ts'
 import { planCall } from './plan.ts'
 import type { AskingCall, AskingRooms } from './rooms.ts'
@@ -18,7 +19,6 @@ import {
   shipmentNamedBy,
   vinError,
 } from './subject.ts'
-import { NOT_FOUND, shipmentWithId } from './verify.ts'
 
 /** Reads a shipment, and shows the vehicle that the VIN chooses. */
 export async function read(call: AskingCall, rooms: AskingRooms): Promise<Version1Answer> {

@@ -1,7 +1,7 @@
-import { gatewayError } from '../errors.ts'
-import { isSuccess, type UpstreamReply } from '../service/exchange.ts'
-import { refusal } from '../service/failures.ts'
-import type { Sending } from '../service/service.ts'
+import { gatewayError } from '../language/errors.ts'
+import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
+import { refusal } from '../outside/service/failures.ts'
+import type { Sending } from '../outside/service/service.ts'
 import type { Plan } from './plan.ts'
 import type { CallRooms } from './rooms.ts'
 

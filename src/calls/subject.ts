@@ -1,16 +1,16 @@
-import { type GatewayError, gatewayError } from '../errors.ts'
-import type { Look, RememberedQuote, SeenShipment } from '../names/names.ts'
-import type { Reference, Resolution, SentName, ShipmentMeant, Use, VinMismatch } from '../names/resolve.ts'
-import { vehiclesIn, vinKey } from '../names/vehicles.ts'
-import { isSuccess } from '../service/exchange.ts'
-import { refusal } from '../service/failures.ts'
-import { type Sending, shipmentRead } from '../service/service.ts'
-import type { StoredShipment } from '../store/store.ts'
-import { scalarText } from '../text/json.ts'
-import { isPlainId, isUuid, thingKey } from '../text/service-text.ts'
+import { type GatewayError, gatewayError } from '../language/errors.ts'
+import { scalarText } from '../language/text/json.ts'
+import { isPlainId, isUuid, thingKey } from '../language/text/service-text.ts'
+import { isSuccess } from '../outside/service/exchange.ts'
+import { refusal } from '../outside/service/failures.ts'
+import { idAt, isCanceled, NOT_FOUND, type Shipment, shipmentNamed, shipmentWithId } from '../outside/service/proofs.ts'
+import { type Sending, shipmentRead } from '../outside/service/service.ts'
+import type { StoredShipment } from '../outside/store/store.ts'
+import type { Look, RememberedQuote, SeenShipment } from '../state/names/names.ts'
+import type { Reference, Resolution, SentName, ShipmentMeant, Use, VinMismatch } from '../state/names/resolve.ts'
+import { vehiclesIn, vinKey } from '../state/names/vehicles.ts'
 import { namesIn, type Version1 } from './read-request.ts'
 import type { AskingCall, AskingRooms, CallRooms } from './rooms.ts'
-import { idAt, isCanceled, NOT_FOUND, type Shipment, shipmentNamed, shipmentWithId } from './verify.ts'
 
 /** The quote or shipment that a call is about, as far as it is known. */
 export interface Subject {
@@ -129,6 +129,10 @@ export const seenShipment = ({ id, body }: Shipment): SeenShipment => ({
 
 export const goneShipment = (id: string): SeenShipment => ({ id, body: undefined, vehicles: [], state: 'gone' })
 
+/** Returns the service's names that an answer about a shipment may show. */
+export const namesShownIn = (body: SeenShipment['body']): readonly string[] =>
+  body ? ['number', 'external_id'].flatMap((place) => idAt(body, place) ?? []) : []
+
 /** Records what a read has shown: the names that the answer may show, and a shipment that is gone, which frees its booking's key. */
 export async function noteSeen(
   tenant: string,
@@ -137,9 +141,8 @@ export async function noteSeen(
   asked: readonly string[] = [],
 ): Promise<void> {
   const { id, body, state } = seen
-  const shown = body ? ['number', 'external_id'].flatMap((place) => idAt(body, place) ?? []) : []
   const isKnown = body !== undefined || (await names.shipment(tenant, id)) !== undefined
-  if (isKnown) await names.noteShown(tenant, seen, [...asked, ...shown])
+  if (isKnown) await names.noteShown(tenant, seen, [...asked, ...namesShownIn(body)])
   if (state !== 'live') await bookings.freeLater(tenant, [id], async (own) => own === id)
 }
 

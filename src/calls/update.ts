@@ -1,16 +1,24 @@
-import type { Answer } from '../answer.ts'
-import { gatewayError, oneLine, untranslatable } from '../errors.ts'
-import type { CompiledAction } from '../mapping/compile.ts'
-import type { Problem } from '../mapping/fields.ts'
-import type { Changes } from '../mapping/overlay.ts'
-import type { Draft } from '../mapping/paths.ts'
-import type { Settings } from '../mapping/row.ts'
-import { valuesOf } from '../names/names.ts'
-import { chooseVehicle, type VehicleChoice } from '../names/resolve.ts'
-import { isSuccess, type UpstreamReply } from '../service/exchange.ts'
-import { refusal, replyToChange } from '../service/failures.ts'
-import { type Sending, shipmentRead } from '../service/service.ts'
-import { thingKey } from '../text/service-text.ts'
+import type { Answer } from '../language/answer.ts'
+import { asksForNothing, gatewayError, oneLine, untranslatable } from '../language/errors.ts'
+import type { CompiledAction } from '../language/mapping/compile.ts'
+import type { Problem } from '../language/mapping/fields.ts'
+import type { Changes } from '../language/mapping/overlay.ts'
+import type { Draft } from '../language/mapping/paths.ts'
+import type { Settings } from '../language/mapping/row.ts'
+import { thingKey } from '../language/text/service-text.ts'
+import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
+import { refusal, replyToChange } from '../outside/service/failures.ts'
+import {
+  changeOf,
+  doubtful,
+  NOT_FOUND,
+  requireWhole,
+  type Shipment,
+  shipmentWithId,
+} from '../outside/service/proofs.ts'
+import { type Sending, shipmentRead } from '../outside/service/service.ts'
+import { valuesOf } from '../state/names/names.ts'
+import { chooseVehicle, type VehicleChoice } from '../state/names/resolve.ts'
 import { answerOf } from './legacy-answer.ts'
 import { changingFields, notUnderstood, planCall } from './plan.ts'
 import type { CallInHand, CallRooms } from './rooms.ts'
@@ -26,7 +34,6 @@ import {
   shipmentNamedBy,
   vinError,
 } from './subject.ts'
-import { changeOf, doubtful, NOT_FOUND, requireWhole, type Shipment, shipmentWithId } from './verify.ts'
 
 /** Changes a shipment: reads it, lays the sent fields over it, and sends the whole. */
 export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer> {
@@ -36,16 +43,19 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   const reference = referenceOf(request)
   if (!reference) throw untranslatable(planCall(request, NO_SUBJECT, profile.settings).problems)
   const subject = await shipmentNamedBy(reference, call, rooms)
-  const { id, stored } = subject
+  const { id } = subject
   const plan = planCall(request, subject, profile.settings)
   call.noteTranslation(plan.notes)
   // What cannot be translated may be what a read of the shipment shows.
-  if (plan.problems.some(({ field }) => textOf(field) === undefined)) throw untranslatable(plan.problems)
+  const isFinal = (problem: Problem) => asksForNothing(problem) || textOf(problem.field) === undefined
+  if (plan.problems.some(isFinal)) throw untranslatable(plan.problems)
 
   const choose = async (shipment: Shipment): Promise<VehicleChoice> => {
     const seen = seenShipment(shipment)
     await noteSeen(tenant, seen, rooms)
-    const choice = chooseVehicle(reference, [{ ...seen, formerVins: stored?.formerVins ?? {}, isGone: false }])
+    // A VIN that this read shows as replaced is a former one already.
+    const { formerVins = {} } = (await rooms.names.shipment(tenant, id)) ?? {}
+    const choice = chooseVehicle(reference, [{ ...seen, formerVins, isGone: false }])
     if ('is' in choice) throw vinError(choice, reference.vin, 'update')
     if (choice.vin === 'changed') await requireNewVin(reference.vin, [...valuesOf(reference.names)], tenant, id, rooms)
     return choice
@@ -59,11 +69,14 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     return shipmentWithId(reply, id)
   }
   const asked = changingFields(request)
+  // A name that cannot be used, such as a long one that a read has shown, changes nothing.
+  const problems =
+    asked.length > 0 ? plan.problems.filter(({ field }) => compiled.written.includes(field)) : plan.problems
   const merging = {
     id,
     sent: plan.body,
     textOf,
-    problems: plan.problems,
+    problems,
     compiled,
     settings: profile.settings,
     verify,
@@ -72,6 +85,11 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   const merged = await merge(merging, tenant, sending, rooms)
   if (!merged) throw doubtful('it shows no shipment')
   const { before, after, changes } = merged
+  const unused = changes.unused.filter((field) => asked.includes(field))
+  if (changes.fields.length === 0 && unused.length === asked.length) {
+    const message = (field: string) => `the value of ${field} is not understood`
+    throw untranslatable(unused.map((field) => ({ field, code: 'unknown', message: message(field) })))
+  }
   const shipment = { ...before.body, ...after }
   if (after) await noteSeen(tenant, seenShipment({ id: before.id, body: shipment }), rooms)
 
@@ -80,7 +98,6 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     return changes.shown[field] ? [field] : []
   })
   return answerOf(plan, shipment, (reply) => {
-    const unused = changes.unused.filter((field) => asked.includes(field))
     const parts = [
       changes.fields.length === 0 ? nothingChanged(unused.length === 0) : reply['Message'],
       sentence('Not understood', [...notUnderstood(request), ...unused]),
@@ -161,15 +178,12 @@ async function mergeIntoCurrent(
   sending: Sending,
   { service, inspect }: Pick<CallRooms, 'service' | 'inspect'>,
 ): Promise<MergedShipment | undefined> {
-  const { id, compiled, sent, textOf, settings } = merging
+  const { id, compiled } = merging
   for (let tries = 1; ; tries += 1) {
     // Read under the lock: another update may have changed the shipment since it was found.
     const current = await readToMerge(merging, sending, service)
     if (!current) return undefined
-    const { shipment, entry, vin, etag } = current
-    // A VIN that the vehicle had before names it, and is not written back.
-    const fields = vin === 'former' ? withoutVin(sent) : sent
-    const changes = compiled.compare(shipment.body, fields, entry, textOf, settings)
+    const { shipment, entry, fields, changes, etag } = current
     const problems = merging.problems.filter(({ field }) => !changes.standing.has(field))
     if (problems.length > 0) throw untranslatable(problems)
     if (Object.keys(changes.places).length === 0) return { before: shipment, after: undefined, changes }
@@ -187,18 +201,19 @@ async function mergeIntoCurrent(
   }
 }
 
-async function readToMerge(
-  { id, sent, problems, verify, choose, readError }: Merging,
-  sending: Sending,
-  service: CallRooms['service'],
-) {
+async function readToMerge(merging: Merging, sending: Sending, service: CallRooms['service']) {
+  const { id, sent, problems, compiled, textOf, settings, verify, choose, readError } = merging
   try {
     const reply = await service.send(shipmentRead(id), sending)
     const shipment = await verify(reply)
     if (!shipment) return undefined
     const { entry, vin } = await choose(shipment)
-    requireWhole(shipment, sent, entry)
-    return { shipment, entry, vin, etag: reply.headers['etag'] }
+    // A VIN that the vehicle had before names it, and is not written back.
+    const fields = vin === 'former' ? withoutVin(sent) : sent
+    const changes = compiled.compare(shipment.body, fields, entry, textOf, settings)
+    // A vehicle without its id stays as it is, unless it is to be changed.
+    requireWhole(shipment, changes.places, entry)
+    return { shipment, entry, fields, changes, etag: reply.headers['etag'] }
   } catch (error) {
     if (problems.length > 0) throw untranslatable(problems)
     throw readError ? readError(error) : error

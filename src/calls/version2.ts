@@ -1,7 +1,14 @@
-import { isSuccess, type UpstreamReply } from '../service/exchange.ts'
+import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
+import {
+  isCanceled,
+  isGone,
+  isShownAsGone,
+  saidOfCancellation,
+  shipmentIfRead,
+  shipmentNamed,
+} from '../outside/service/proofs.ts'
 import type { CallRooms } from './rooms.ts'
 import { noteSeen, seenShipment } from './subject.ts'
-import { isCanceled, isGone, isShownAsGone, saidOfCancellation, shipmentIfRead, shipmentNamed } from './verify.ts'
 
 /** Reads a shipment by its id or number. */
 type ReadShipment = (name: string) => Promise<UpstreamReply>

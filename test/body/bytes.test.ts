@@ -5,8 +5,8 @@ import { createServer, IncomingMessage } from 'node:http'
 import { type AddressInfo, connect, Socket } from 'node:net'
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { type BodyMemory, readBytes } from '../../src/body/bytes.ts'
-import { unlimitedShare } from '../../src/observe/call.ts'
+import { readBytes } from '../../src/edge/body/bytes.ts'
+import { type BodyMemory, unlimitedShare } from '../../src/runtime/call.ts'
 
 const LIMIT_BYTES = 1_000
 const BODY = Buffer.from('{"a":"1"}')

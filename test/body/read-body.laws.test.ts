@@ -2,9 +2,9 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type FlatBody, readBody, readQuery } from '../../src/body/read.ts'
-import { GatewayError } from '../../src/errors.ts'
-import { type FieldValue, NOT_FLAT } from '../../src/mapping/fields.ts'
+import { readBody, readQuery } from '../../src/edge/body/read.ts'
+import { GatewayError } from '../../src/language/errors.ts'
+import { type FieldValue, type FlatBody, NOT_FLAT } from '../../src/language/mapping/fields.ts'
 import { NAUGHTY } from '../calls/naughty-values.ts'
 import { expectLaw } from '../laws.ts'
 import { runs } from '../size.ts'

@@ -1,8 +1,9 @@
 /** Promise: the body decides how it is read, not its label (contract, section 2). */
 
 import { describe, expect, test } from 'vitest'
-import { type FlatBody, readBody, readQuery } from '../../src/body/read.ts'
-import { type ErrorCode, GatewayError } from '../../src/errors.ts'
+import { readBody, readQuery } from '../../src/edge/body/read.ts'
+import { type ErrorCode, GatewayError } from '../../src/language/errors.ts'
+import type { FlatBody } from '../../src/language/mapping/fields.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
 const UTF8_BOM = [0xef, 0xbb, 0xbf]

@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
-import { type Store, StoreDown } from '../../src/store/store.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { type Answered, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
 import * as desk from './desk.ts'
@@ -356,9 +356,7 @@ describe('a shipment that an approval named', () => {
   test('may have been made, even if the store cannot keep the id', async () => {
     const store = createMemoryStore()
     const put: Store['put'] = (write) =>
-      write.thing && !write.thing.own && write.links.length === 0
-        ? Promise.reject(new StoreDown('full'))
-        : store.put(write)
+      write.quote?.idsInApproval ? Promise.reject(new StoreDown('full')) : store.put(write)
     const { answer } = await openNamed(undefined, {}, { store: { ...store, put } })
     expect([answer.status, answer.json.Message]).toEqual([502, expect.stringContaining('may have been made')])
   })

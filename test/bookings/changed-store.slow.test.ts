@@ -2,9 +2,10 @@
 
 import { copyFileSync, cpSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { cleanEnv, ROOT, run, start } from '../command.ts'
 import { get } from '../gateway.ts'
+import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { book, creations, expectBooked, openSandbox, testFolder } from './desk.ts'
 
 /*
@@ -12,6 +13,12 @@ import { book, creations, expectBooked, openSandbox, testFolder } from './desk.t
  * files of its store are lost, it sends no booking that a restart would forget (section 11; test/store/file-loss.slow.test.ts has the
  * other ways to lose them).
  */
+
+let server: PostgresServer
+beforeAll(async () => {
+  server = await startPostgres()
+})
+afterAll(() => server.remove())
 
 const TIME = { timeout: 40_000 }
 const MAIN = join(ROOT, 'src/main.ts')
@@ -29,12 +36,12 @@ async function setUp() {
   }
   /** Runs a gateway that listens; its store is `data/store.db` unless another is named. */
   async function serve(
-    work: (gateway: { url: string }) => Promise<unknown> = async () => {},
+    work: (gateway: { url: string; signal: (signal: NodeJS.Signals) => void }) => Promise<unknown> = async () => {},
     { words = [] as string[], store = path, emergency = log, signal = 'SIGTERM' as NodeJS.Signals } = {},
   ) {
     const running = start(process.execPath, [MAIN, 'serve', ...words], options(store, emergency))
     const out = await running.says(/"listening"/)
-    await work({ url: /"url":"([^"]+)"/.exec(out)?.[1] ?? '' })
+    await work({ url: /"url":"([^"]+)"/.exec(out)?.[1] ?? '', signal: running.signal })
     running.signal(signal)
     await running.ended
   }
@@ -48,13 +55,13 @@ async function setUp() {
     expect((await book(gateway, { ReferenceNumber })).json.TransportationBooked).toBe('Unknown')
     expect(creations({ sandbox })).toBe(sent)
   }
-  const refused = async (says: RegExp, ...where: [store?: string, emergency?: string]) => {
-    const ended = await command(['serve'], ...where)
+  const refused = async (says: RegExp, store?: string, emergency?: string, words: readonly string[] = []) => {
+    const ended = await command(['serve', ...words], store, emergency)
     expect(ended).toMatchObject({ code: 78, err: expect.stringMatching(says) })
     expect(ended.err).toContain('--new-store')
   }
   const remove = () => ['', '-wal', '-shm'].map((end) => rmSync(path + end, { force: true }))
-  return { sandbox, folder, data, path, serve, transload, made, unknown, refused, remove }
+  return { sandbox, folder, data, path, serve, command, transload, made, unknown, refused, remove }
 }
 
 type Place = Awaited<ReturnType<typeof setUp>>
@@ -68,7 +75,7 @@ test.each<[string, (place: Place) => void, RegExp]>([
       rmSync(data, { recursive: true })
       mkdirSync(data)
     },
-    /is empty, and had bookings|not the one that this installation used last/,
+    /lacks bookings that it had|not the one that this installation used last/,
   ],
   [
     'is an old copy',
@@ -112,6 +119,66 @@ test('another store without bookings is refused where the one before has some', 
   await refused(new RegExp(`${other}[^]*transload store copy|transload store copy[^]*${other}`), third)
   await serve(undefined, { store: third, words: ['--new-store'] })
 })
+
+test('a declared store is the only one that is', TIME, async () => {
+  const { folder, path, serve, transload, made, refused } = await setUp()
+  const [other, third] = [join(folder, 'other.db'), join(folder, 'third.db')]
+  await serve(made('ONE'))
+  // The option stays in the unit.
+  const words = ['--new-store']
+  await serve(made('TWO'), { store: other, words })
+  await serve(made('THREE'), { store: other, words })
+  await refused(/counts for one store/, third, undefined, words)
+  await refused(/counts for one store/, path, undefined, words)
+  await refused(/lacks bookings/, third)
+  await serve(made('FOUR'), { store: third, words })
+  await transload('store', 'doubt', '--since', '1h')
+})
+
+test('a folder that is moved away is missed where the memory stands elsewhere', TIME, async () => {
+  const { folder, data, serve, made, refused } = await setUp()
+  await serve(made('ONE'))
+  renameSync(data, join(folder, 'away'))
+  await refused(/lacks bookings that it had/)
+})
+
+test('an older dump of PostgreSQL is refused, and another database', TIME, async () => {
+  const { serve, made, unknown, refused, command } = await setUp()
+  const store = await server.createDatabase()
+  await serve(made('EARLY'), { store })
+  const older = await server.createDatabase(store)
+  await serve(made('LATE'), { store })
+  await refused(/lacks bookings of/, older)
+  await refused(/lacks bookings of/, await server.createDatabase())
+  await serve(made('LAST'), { store })
+  await server.replace(store, older)
+  await refused(/lacks bookings that it had/, store)
+  expect(await command(['store', 'doubt', '--since', '1h'], store)).toMatchObject({ code: 0 })
+  await serve(unknown('LATE'), { store })
+})
+
+test.each(['sqlite', 'postgres'])(
+  'a gateway on %s that is suspended through a copy books nothing when it wakes',
+  { timeout: 60_000 },
+  async (engine) => {
+    const { sandbox, folder, path, serve, made, command } = await setUp()
+    const store = engine === 'sqlite' ? path : await server.createDatabase()
+    const other = join(folder, 'other.db')
+    const suspended = async (gateway: { url: string; signal: (signal: NodeJS.Signals) => void }) => {
+      await made('BEFORE')(gateway)
+      gateway.signal('SIGSTOP')
+      const copied = async () => (await command(['store', 'copy', '--to', other], store)).code
+      // Its lease lapses.
+      await expect.poll(copied, { timeout: 20_000, interval: 500 }).toBe(0)
+      gateway.signal('SIGCONT')
+      const { status, json } = await book(gateway, { ReferenceNumber: 'AFTER' })
+      expect({ status, ...json }).toMatchObject({ status: 503, TransportationBooked: 'No' })
+      expect(creations({ sandbox })).toBe(1)
+    }
+    await serve(suspended, { store })
+    await serve(made('AFTER'), { store: other })
+  },
+)
 
 test('a store is the same after a SIGKILL, and in the default place is missed', TIME, async () => {
   const { folder, data, serve, made, refused } = await setUp()

@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { end, launch } from '../../src/demo/harness.ts'
+import { end, launch } from '../../src/operator/commands/harness.ts'
 import { COMPILED_ONCE, ROOT } from '../command.ts'
 
 export interface GatewayProcessOptions {

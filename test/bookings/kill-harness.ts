@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { book, countUp, duplicates, end, startCallers } from '../../src/demo/harness.ts'
+import { book, countUp, duplicates, end, startCallers } from '../../src/operator/commands/harness.ts'
 import { openSandbox, testFolder } from './desk.ts'
 import { type GatewayProcessOptions, launchGateway } from './gateway-process.ts'
 

@@ -2,8 +2,8 @@
 
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { end } from '../../src/demo/harness.ts'
-import { openStore } from '../../src/store/open.ts'
+import { end } from '../../src/operator/commands/harness.ts'
+import { openStore } from '../../src/outside/store/open.ts'
 import { startGateway } from '../gateway.ts'
 import { size } from '../size.ts'
 import {

@@ -1,8 +1,8 @@
 /** Promise: a restored store answers unknown for what it may lack (contract, section 7). */
 
 import { expect, test } from 'vitest'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
-import { type Store, StoreDown } from '../../src/store/store.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { deliver, EVENT, startReceiver, untilState } from '../events/deliver.ts'
 import { OWN, post, startGateway } from '../gateway.ts'
 import { book, claimOf, creations, expectBooked, expectUnknown, heartbeats, ON_CREATION, settleAs } from './desk.ts'

@@ -1,7 +1,7 @@
 /** Promise: accepted credentials take a bounded part of the memory (contract, section 5). */
 
 import { expect, test } from 'vitest'
-import { createAcceptedCredentials } from '../../src/callers/client.ts'
+import { createAcceptedCredentials } from '../../src/edge/callers/client.ts'
 
 test('an accepted credential gives way to ten thousand others, or fewer that are long', () => {
   const { kept, open } = createAcceptedCredentials<number>()

@@ -1,7 +1,8 @@
 /** Promise: a new credential is proven before it books (contract, section 5). */
 
+import { setTimeout } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { NO_SHIPMENT } from '../../src/service/account.ts'
+import { NO_SHIPMENT } from '../../src/outside/service/account.ts'
 import { basic, CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
@@ -70,6 +71,18 @@ describe('a new credential', () => {
     gateway.sandbox.fail({ kind: 'status', status: 401, on: { path: '/v2/quote' } })
     expect((await quote(gateway, OWNER)).status).toBe(401)
     expect(await asked('R-5')).toBe(true)
+  })
+
+  test('is waited for until the deadline of each call: a later one gets the verdict that comes too late for the first', async () => {
+    const gateway = await startGateway({ proven: false, env: { UPSTREAM_TIMEOUT_MS: '2000' } })
+    gateway.sandbox.fail({ kind: 'delay', ms: 2_600, on: { path: PROOF } })
+    const first = book(gateway, 'R-1', OWNER)
+    await setTimeout(1_200)
+    const second = book(gateway, 'R-2', OWNER)
+    const { status, json } = await first
+    expect([status, json.TransportationBooked]).toEqual([503, 'No'])
+    expect((await second).json.TransportationBooked).toBe('Yes')
+    expect(paths(gateway).filter((path) => path.endsWith(NO_SHIPMENT)).length).toBeLessThanOrEqual(2)
   })
 
   test('in another spelling of the same is asked about by itself', async () => {

@@ -3,10 +3,10 @@
 import { EventEmitter } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createShares, type Quota, shortage } from '../../src/callers/limits.ts'
-import { GatewayError } from '../../src/errors.ts'
-import { compileNetworks } from '../../src/networks.ts'
-import type { Share } from '../../src/observe/call.ts'
+import { createShares, type Quota, shortage } from '../../src/edge/callers/limits.ts'
+import { GatewayError } from '../../src/language/errors.ts'
+import { compileNetworks } from '../../src/language/networks.ts'
+import type { Share } from '../../src/runtime/call.ts'
 import { runs } from '../size.ts'
 
 /** For long runs with TRANSLOAD_RUNS=1000000. */

@@ -46,7 +46,11 @@ describe('the explanation', () => {
       transport_type: 'open',
     }
     const text = { rule: 'text', keeps: 'exact', origin: 'caller' }
-    const zipcode = { rule: 'zipcode', keeps: 'lossy: the extension of a ZIP+4', origin: 'caller' }
+    const zipcode = {
+      rule: 'zipcode',
+      keeps: 'lossy: the extension of a ZIP+4, and words around the ZIP',
+      origin: 'caller',
+    }
     expect(json).toEqual({
       action: 'shipment.create',
       ok: true,
@@ -110,7 +114,7 @@ describe('the explanation', () => {
       'PickupPhNo.': expect.stringMatching(/^lost: ./),
     })
     expect(await unusedOf('/updateShipment.php', { ReferenceNumber: UUID, PickupZip: '10314' })).toEqual({
-      ReferenceNumber: 'names the thing: its id stands in the path',
+      ReferenceNumber: 'names the shipment: its id stands in the path',
     })
   })
 

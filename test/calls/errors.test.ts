@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { type Answered, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import type { Fault } from '../stand-in/stand-in.ts'

@@ -56,6 +56,7 @@ const REPLY_HEADERS = new Set([
     'transload-shipment-id',
     'transload-shipment-number',
     'transload-assumed',
+    'transload-ignored',
     'x-request-id',
   ],
 ])

@@ -33,7 +33,7 @@ test('a name in another case means nothing where several things are called so, a
   await post(gateway, QUOTE, { ...quoteAs('aBC1'), EquipmentType: 'OPEN AUTO' })
   const assumed = async (ReferenceNumber: string) =>
     (await post(gateway, CREATE, { ...bookingExample, ReferenceNumber })).headers.get('transload-assumed')
-  expect(await assumed('ABC1')).toBe('transport_type=open')
+  expect(await assumed('ABC1')).toBe('transport_type=open, vehicles[0].type=truck_ext')
   expect(await assumed('Abc1')).toBeNull()
   const kinds = [...gateway.sandbox.shipments.values()].map((shipment) => shipment.transport_type)
   expect(kinds).toEqual(['open', 'enclosed'])

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { basic, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { bytesOf, openService } from '../http/service.ts'
@@ -514,4 +514,28 @@ describe('when something breaks', () => {
     wire.write(`GET /healthz HTTP/1.1\r\n${HEAD}\r\n`)
     expect(await wire.closed()).toMatch(/HTTP\/1\.1 502 [\s\S]*HTTP\/1\.1 200 OK/)
   })
+})
+
+test('a reader that stalls and leaves, leaves no timer', async () => {
+  const service = await openService((_, outgoing) => outgoing.end(Buffer.alloc(32 * 1024 * 1024)))
+  const readerTimeoutMs = 500_000
+  const gateway = await startGateway({ serviceUrl: service.url, timeouts: { replyMs: readerTimeoutMs } })
+  const set: NodeJS.Timeout[] = []
+  const { setTimeout: original } = globalThis
+  const spy = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms?: number) => {
+    const timer = original(work, ms)
+    if (ms === readerTimeoutMs) set.push(timer)
+    return timer
+  }) as typeof setTimeout)
+  onTestFinished(() => spy.mockRestore())
+  const reader = httpRequest(`${gateway.url}/v2/large`, { headers: { authorization: basic() } }).end()
+  await once(reader, 'response')
+  // The buffers of both sockets fill up first.
+  const isSet = (timer: NodeJS.Timeout | undefined) => timer !== undefined && Reflect.get(timer, '_destroyed') !== true
+  await expect.poll(() => isSet(set.at(-1)), { interval: 300 }).toBe(true)
+  await new Promise((resolve) => original(resolve, 500))
+  expect(isSet(set.at(-1))).toBe(true)
+  reader.destroy()
+  // A timer that was cleared holds nothing any more.
+  await expect.poll(() => set.some(isSet), { timeout: 5_000 }).toBe(false)
 })

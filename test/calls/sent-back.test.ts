@@ -61,8 +61,8 @@ test('the answer names what was not understood, and what a blank does not clear'
 })
 
 test.each([
-  [{ DeliveryZipcode: '90210' }, 'DeliveryZipcode (did you mean DeliveryZip?) is not understood.'],
-  [{ DeliveryCity: ' ', PickupName: null }, 'DeliveryCity is blank, which changes nothing; PickupName is blank, which'],
+  [{ DeliveryZipcode: '90210' }, 'DeliveryZipcode (did you mean DeliveryZip?) is not a known field.'],
+  [{ DeliveryCity: ' ', PickupName: null }, 'DeliveryCity is blank, and PickupName is blank'],
 ])('an update of %j alone is refused', async (fields, says) => {
   const gateway = await startGateway({ env: OWN })
   await booked(gateway)

@@ -94,7 +94,8 @@ test.each<Row>([
   const after = { ...SHIPMENT, status: method === 'DELETE' ? 'canceled' : 'new' }
   const text = body === undefined ? '' : JSON.stringify(body)
   gateway.sandbox.fail(
-    { kind: 'status', status: 200, body: text, on: { method } },
+    // An id that the store does not know is asked for before it is read to update.
+    { kind: 'status', status: 200, body: text, on: { method }, times: call === 'a read to update' ? 2 : 1 },
     { kind: 'status', status: 200, body: after, on: { method: 'GET' }, times: 'always' },
     { kind: 'status', status: 204, times: 'always' },
   )

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { caseSchema as format } from '../../src/rehearsal/case.ts'
-import { parseJson } from '../../src/text/json.ts'
+import { caseSchema as format } from '../../src/labs/rehearse/case.ts'
+import { parseJson } from '../../src/language/text/json.ts'
 
 /** `true` where only the presence of the remark counts. */
 const remark = z.union([z.string(), z.literal(true)]).optional()

@@ -3,8 +3,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openStore } from '../../src/store/open.ts'
-import type { ClaimState, NamesWrite, Store } from '../../src/store/store.ts'
+import { openStore } from '../../src/outside/store/open.ts'
+import type { ClaimState, NamesWrite, Store } from '../../src/outside/store/store.ts'
 import { transload } from '../callers/commands.ts'
 import { folder } from '../callers/edge.ts'
 

@@ -3,7 +3,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { configNames } from '../../src/config/config.ts'
+import { configNames } from '../../src/language/config/config.ts'
 import { folder, tenant, writeTenants } from '../callers/edge.ts'
 import { transcript } from './transcript.ts'
 

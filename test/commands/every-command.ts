@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { commands } from '../../src/cli.ts'
+import { commands } from '../../src/operator/cli.ts'
 import { cleanEnv, output, ROOT } from '../command.ts'
 
 /** Runs command lines in one process; both streams go to the same place. */

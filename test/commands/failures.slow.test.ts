@@ -1,6 +1,6 @@
 /** Promise: every mistake ends in one line and the documented exit code (contract, section 11). */
 
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { folder } from '../callers/edge.ts'
@@ -65,16 +65,25 @@ test.each([
   expect(ended).toEqual({ code: 1, out: '', err: `transload: ${line}\n` })
 })
 
-test('an emergency log in a place that cannot be written is a warning, at a check and at a start', async () => {
+test('a memory that cannot be written ends a check and a start, unless a gateway lives without', async () => {
   const place = folder()
   writeFileSync(join(place, 'file'), '')
-  const env = { EMERGENCY_LOG_FILE: 'file/emergency.ndjson', STORE_URL: 'memory:', HOST }
-  const warning = /^warning: EMERGENCY_LOG_FILE cannot be written: [^\n]+\n$/
-  expect(await transload(place, ['check'], env)).toMatchObject({ code: 0, err: expect.stringMatching(warning) })
-  const gateway = start(process.execPath, [MAIN, 'serve'], { cwd: place, env: envOf(env) })
-  expect(await gateway.says(/"msg":"listening"/)).toContain('"msg":"EMERGENCY_LOG_FILE cannot be written"')
+  const env = { EMERGENCY_LOG_FILE: 'file/emergency.ndjson', STORE_URL: 'store.db', HOST }
+  for (const command of ['check', 'serve']) {
+    const err = expect.stringMatching(/EMERGENCY_LOG_FILE cannot be written: file is not a folder.* off /)
+    expect(await transload(place, [command], env)).toMatchObject({ code: 78, err })
+  }
   const elsewhere = { ...env, EMERGENCY_LOG_FILE: 'new/folder/emergency.ndjson' }
   expect(await transload(place, ['check'], elsewhere)).toMatchObject({ code: 0, err: '' })
+  expect(existsSync(join(place, 'new'))).toBe(false)
+  for (const EMERGENCY_LOG_FILE of [elsewhere.EMERGENCY_LOG_FILE, 'off']) {
+    const gateway = start(process.execPath, [MAIN, 'serve'], { cwd: place, env: envOf({ ...env, EMERGENCY_LOG_FILE }) })
+    await gateway.says(/"msg":"listening"/)
+    gateway.signal('SIGTERM')
+    expect(await gateway.ended).toMatchObject({ code: 0 })
+  }
+  expect(readdirSync(join(place, 'new/folder'))).toEqual(['emergency.ndjson.store'])
+  expect(readdirSync(place)).not.toContain('off.store')
 })
 
 test.each(['check', 'serve'])('a mapping module that waits for ever ends %s', async (command) => {

@@ -5,14 +5,14 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { openStore } from '../../src/store/open.ts'
-import { escapeControls } from '../../src/text/service-text.ts'
+import { escapeControls } from '../../src/language/text/service-text.ts'
+import { openStore } from '../../src/outside/store/open.ts'
 import { transload } from '../callers/commands.ts'
 import { cheapHash, folder } from '../callers/edge.ts'
 import { type Ended, ROOT, run } from '../command.ts'
 import { runs } from '../size.ts'
 import { newEvent } from '../store/event-contract.ts'
-import { link, newClaim, scanned } from '../store/samples.ts'
+import { named, newClaim, scanned } from '../store/samples.ts'
 
 const OBEYED = /[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 /** Control sequences in a name: a title, colors, a forged row, the eight-bit forms, reversed text. */
@@ -52,11 +52,9 @@ test('a command prints nothing that a terminal obeys: names, files, bodies, sett
   )
   await store.change(claim, { state: 'booked', instance, why: `made${NASTY}`, shipment: id })
   await store.takeEvent(newEvent({ shipment: id }))
-  const named = { kind: 'shipment', name: `REF${NASTY}`, vin: '' } as const
-  await store.load([link({ tenant, name: `one${NASTY}`, id }), link({ ...named, id: `old${NASTY}` })], {
-    replace: true,
-  })
-  const row = { tenant: 'acme', ...named, id: 'new' }
+  const reference = { kind: 'quote', name: `REF${NASTY}` } as const
+  await store.put({ names: [named({ tenant, name: `one${NASTY}`, id }), named({ ...reference, id: `old${NASTY}` })] })
+  const row = { tenant: 'acme', ...reference, id: 'new' }
   file('rows.ndjson', `${JSON.stringify(row)}\n${JSON.stringify({ ...row, kind: NASTY })}\n`)
   file('columns.csv', 'name,id,"\u001b[31m"\nA,1,\n')
   const body = JSON.stringify({ ...bookingExample, PickupName: NASTY, [`Foo${NASTY}`]: '1', PickupZip: NASTY })
@@ -105,8 +103,8 @@ test('a command prints nothing that a terminal obeys: names, files, bodies, sett
 
 test.each(['csv', 'ndjson'])('an export as %s is obeyed by nothing, and read back by an import', async (format) => {
   const { place, store } = await openDesk()
-  const things = ['one', 'two'].map((id) => link({ tenant: `acme${NASTY}`, name: `${id}${NASTY}`, id }))
-  await store.load([...things, link({ name: FORMULA, id: `${FORMULA}1` })], { replace: true })
+  const names = ['one', 'two'].map((id) => named({ tenant: `acme${NASTY}`, name: `${id}${NASTY}`, id }))
+  await store.put({ names: [...names, named({ name: FORMULA, id: `${FORMULA}1` })] })
   const xref = (words: readonly string[], storeUrl = STORE_URL) =>
     transload(['xref', ...words], place, { STORE_URL: storeUrl })
   const exported = await xref(['export', '--format', format])

@@ -119,8 +119,8 @@ test('it reads and writes no other file, and says which flag would allow it', as
   expect(store).toMatchObject({ code: 1, err: expect.stringMatching(/^transload: .*--allow-fs-(read|write)[^\n]*\n$/) })
   const emergency = await transload(['check'], { EMERGENCY_LOG_FILE: `${outside}.ndjson` })
   expect(emergency).toMatchObject({
-    code: 0,
-    err: expect.stringContaining('warning: EMERGENCY_LOG_FILE cannot be written'),
+    code: 78,
+    err: expect.stringContaining('EMERGENCY_LOG_FILE cannot be written: Node needs --allow-fs-write'),
   })
   expect(await transload(['check'])).toMatchObject({ code: 0, err: '' })
   expect(await transload(['check'], { LOOKUPS_FILE: '/proc/self/root/etc/passwd' })).toMatchObject({ code: 78 })

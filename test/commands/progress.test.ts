@@ -1,7 +1,7 @@
 /** Promise: long work shows how far it is, without flooding a log (contract, section 11). */
 
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { createProgress, print, printError, showStatus } from '../../src/commands/output.ts'
+import { createProgress, print, printError, showStatus } from '../../src/operator/commands/output.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
 afterEach(() => void vi.useRealTimers())

@@ -2,7 +2,7 @@
  * Runs command lines one after the other in this process, which saves a start for each. The argument is a JSON list of
  * lists of words; each line is printed before its output, and its exit code after it.
  */
-import { run } from '../../src/cli.ts'
+import { run } from '../../src/operator/cli.ts'
 
 // Two streams into one pipe change their order where its reader is slow.
 process.stderr.write = process.stdout.write.bind(process.stdout)

@@ -3,14 +3,14 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { openStore } from '../../src/store/open.ts'
+import { openStore } from '../../src/outside/store/open.ts'
 import { book, expectBooked, expectUnknown } from '../bookings/desk.ts'
 import { startGatewayProcess } from '../bookings/gateway-process.ts'
 import { transload } from '../callers/commands.ts'
 import { folder } from '../callers/edge.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
 import { startPostgres } from '../store/postgres-server.ts'
-import { link, newClaim, thing } from '../store/samples.ts'
+import { named, newClaim, quote } from '../store/samples.ts'
 import { transcript } from './transcript.ts'
 
 /** For tests that start several processes, on a busy machine. */
@@ -58,7 +58,7 @@ test('a store on PostgreSQL is verified, doubted and trusted', { timeout: LONG_M
   const none = await transcript(place, ['store verify'], { STORE_URL })
   const store = await openStore(STORE_URL)
   onTestFinished(() => store.close())
-  await store.put({ links: [link()], thing: thing({ id: 'another' }) })
+  await store.put({ names: [named()], quote: quote({ id: 'another' }) })
   await store.claim(newClaim())
   const lines = ['store verify --json', 'store doubt --since 2h', 'store verify', 'store trust', 'store trust']
   await expect(none + (await transcript(place, lines, { STORE_URL }))).toMatchFileSnapshot('output/store-postgres.txt')

@@ -4,10 +4,10 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
-import { openEmergencyLog } from '../../src/bookings/record.ts'
-import { openStore } from '../../src/store/open.ts'
+import { openStore } from '../../src/outside/store/open.ts'
+import { openEmergencyLog } from '../../src/state/bookings/record.ts'
 import { folder } from '../callers/edge.ts'
-import { link, thing } from '../store/samples.ts'
+import { named, quote } from '../store/samples.ts'
 import { addBooking, fillStore, handleOf, transcript } from './transcript.ts'
 
 const NO_DATABASE = 'no database, but more than enough text to be one. '.repeat(20)
@@ -18,14 +18,15 @@ test('the commands about the store print what they did', async () => {
   await fillStore(place, async (store) => {
     await addBooking(store, 1, 'booked', 'made')
     await addBooking(store, 2, 'unknown', 'timeout')
-    await store.put({ links: [link({ name: 'Q-1' })], thing: thing() })
-    await store.put({ links: [link({ name: 'imported', id: 'elsewhere' })] })
+    await store.put({ names: [named({ name: 'Q-1' })], quote: quote() })
+    await store.put({ names: [named({ name: 'imported', id: 'elsewhere' })] })
   })
   openEmergencyLog(file('emergency.ndjson')).write({
     booking: handleOf(3),
     tenant: 'acme',
     answer: { status: 200, headers: {}, body: '{}' },
-    record: { id: 'id-1', kind: 'shipment', names: [] } as never,
+    shipment: 'id-1',
+    record: { names: [] },
   })
   writeFileSync(file('text.db'), NO_DATABASE)
   cpSync(file('store.db'), file('untimed.db'))
@@ -55,7 +56,7 @@ test('the commands about the store print what they did', async () => {
   let text = await transcript(place, backedUp, env)
 
   const spoiled = readFileSync(file('backup.db'))
-  spoiled.fill(7, spoiled.length / 2, spoiled.length / 2 + 20_000)
+  spoiled.fill(7, Math.trunc(spoiled.length / 3), Math.trunc(spoiled.length / 3) + 20_000)
   writeFileSync(file('spoiled.db'), spoiled)
   new DatabaseSync(file('foreign.db')).exec('CREATE TABLE a (b)')
   cpSync(file('backup.db'), file('newer.db'))
@@ -86,8 +87,8 @@ test('what nobody needs any more is shown and deleted', async () => {
   const place = folder()
   let daysAgo = 500
   const store = await openStore(join(place, 'store.db'), { now: () => Date.now() - daysAgo * DAY_MS })
-  const { at: _, ...given } = link()
-  await store.put({ links: [given, { ...given, name: 'Q-2' }], thing: thing() })
+  const { at: _, ...given } = named()
+  await store.put({ names: [given, { ...given, name: 'Q-2' }], quote: quote() })
   await addBooking(store, 1, 'booked', 'made')
   await addBooking(store, 2, 'unknown', 'timeout')
   for (; daysAgo > 0; daysAgo -= 1) await store.turnDay(DAY_MS)

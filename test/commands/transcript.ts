@@ -1,8 +1,8 @@
 import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
-import { configNames } from '../../src/config/config.ts'
-import { openStore } from '../../src/store/open.ts'
-import type { ClaimState, NewClaim, Store } from '../../src/store/store.ts'
+import { configNames } from '../../src/language/config/config.ts'
+import { openStore } from '../../src/outside/store/open.ts'
+import type { ClaimState, NewClaim, Store } from '../../src/outside/store/store.ts'
 import { newClaim } from '../store/samples.ts'
 import { printed } from './every-command.ts'
 

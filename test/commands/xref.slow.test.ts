@@ -5,15 +5,15 @@ import { watch } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { openStore } from '../../src/store/open.ts'
-import { serviceId } from '../../src/text/service-text.ts'
-import { headerOf, lastKey, lineOf } from '../../src/xref/transfer.ts'
+import { serviceId } from '../../src/language/text/service-text.ts'
+import { headerOf, lastKey, lineOf } from '../../src/operator/transfer/transfer.ts'
+import { openStore } from '../../src/outside/store/open.ts'
 import { transload } from '../callers/commands.ts'
 import { folder } from '../callers/edge.ts'
 import { cleanEnv, ROOT, start } from '../command.ts'
 import { get, post, startGateway } from '../gateway.ts'
 import { size } from '../size.ts'
-import { link, scanned } from '../store/samples.ts'
+import { named, scanned } from '../store/samples.ts'
 import { approve } from '../xref/program.ts'
 
 const STORE_URL = 'store.db'
@@ -122,7 +122,7 @@ const nasty = fc
   )
   .map((parts) => parts.join('').replaceAll('\0', '').trim())
   .filter((text) => text !== '')
-const nastyLinks = fc.uniqueArray(
+const nastyNames = fc.uniqueArray(
   fc.record({
     tenant: nasty,
     kind: fc.constantFrom('quote', 'shipment'),
@@ -136,7 +136,7 @@ const nastyLinks = fc.uniqueArray(
   {
     minLength: 20,
     maxLength: 300,
-    selector: ({ id: _, at: __, ...key }) => JSON.stringify(key),
+    selector: ({ vin: _, at: __, ...key }) => JSON.stringify(key),
   },
 )
 
@@ -145,8 +145,8 @@ test.each(['csv', 'ndjson'] as const)(
   async (format) => {
     const file = join(folder(), 'cut')
     const header = headerOf(format)
-    const law = fc.asyncProperty(nastyLinks, fc.double({ min: 0, max: 1, noNaN: true }), async (links, share) => {
-      const lines = links.map((one) => lineOf(one, format))
+    const law = fc.asyncProperty(nastyNames, fc.double({ min: 0, max: 1, noNaN: true }), async (names, share) => {
+      const lines = names.map((one) => lineOf(one, format))
       const whole = Buffer.from(header + lines.join(''))
       const cut = Math.floor(whole.length * share)
       writeFileSync(file, whole.subarray(0, cut))
@@ -156,8 +156,8 @@ test.each(['csv', 'ndjson'] as const)(
         kept += Buffer.byteLength(line)
         done += 1
       }
-      const last = links[done - 1]
-      const { id: _, at: __, ...key } = last ?? {}
+      const last = names[done - 1]
+      const { vin: _, at: __, ...key } = last ?? {}
       expect(await lastKey(file, format)).toEqual(last && key)
       expect(statSync(file).size).toBe(cut < header.length ? 0 : kept)
     })
@@ -168,17 +168,18 @@ test.each(['csv', 'ndjson'] as const)(
 test('an export is streamed, and continues after a kill with --resume', async () => {
   const place = folder()
   const file = join(place, 'all.csv')
-  const links = Array.from({ length: size(30_000, 60_000) }, (_, index) =>
-    link({ name: `N "${index}"\n`, id: `${index}`, at: index }),
-  )
+  const names = Array.from({ length: size(30_000, 60_000) }, (_, index) => ({
+    ...named({ name: `N "${index}"\n`, id: `${index}`, at: index }),
+    vin: '',
+  }))
   const store = await openStore(join(place, STORE_URL))
-  await store.load(links, { replace: true })
+  await store.load(names, { replace: true })
   await store.close()
   await killOnce(place, 'export all.csv', 'all.csv')
   // Cut in the middle of a name.
   truncateSync(file, statSync(file).size - 30)
   const resumed = await xref(place, 'export all.csv --resume')
-  expect(Number(/^([\d,]+) links/.exec(resumed.err)?.[1]?.replace(',', ''))).toBeLessThan(links.length)
+  expect(Number(/^([\d,]+) numbers/.exec(resumed.err)?.[1]?.replace(',', ''))).toBeLessThan(names.length)
   const { out } = await xref(place, 'export')
   expect(readFileSync(file, 'utf8') === out).toBe(true)
   const wrong = await xref(place, 'export all.csv --resume --format ndjson')

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { folder } from '../callers/edge.ts'
-import { link, thing } from '../store/samples.ts'
+import { named, quote, shipment } from '../store/samples.ts'
 import { fillStore, transcript } from './transcript.ts'
 
 const NUMBERS = [
@@ -22,8 +22,12 @@ test('the commands about the cross-reference print what they did', async () => {
   writeFileSync(join(place, 'more.ndjson'), '{"name":"N-1","id":"id-9","tenant":"other"}\n{"name":"N-2"}\nnothing\n')
   writeFileSync(join(place, 'no-columns.csv'), 'a;b\n1;2\n')
   await fillStore(place, async (store) => {
-    await store.put({ links: [link({ name: 'Q-1' })], thing: thing() })
-    await store.put({ links: [link({ name: 'Q-1', id: 'id-7', vin: 'V', kind: 'shipment', givenBy: 'service' })] })
+    await store.put({ names: [named({ name: 'Q-1' })], quote: quote() })
+    const vehicles = [{ vin: 'V', year: '2020', make: '', model: '' }]
+    await store.put({
+      names: [named({ name: 'Q-1', id: 'id-7', kind: 'shipment', givenBy: 'service' })],
+      shipment: shipment({ id: 'id-7', vehicles }),
+    })
   })
   const text = await transcript(place, [
     'xref get Q-1 --tenant acme',

@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { openStore } from '../../src/store/open.ts'
+import { openStore } from '../../src/outside/store/open.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, ROOT, start } from '../command.ts'
 import { CLIENT, startGateway } from '../gateway.ts'
 

@@ -7,10 +7,10 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
+import { openPostgresStore } from '../../src/outside/store/postgres/postgres.ts'
 import { cleanEnv } from '../command.ts'
 import { freePort } from '../free-port.ts'
-import { link, newClaim, thing } from '../store/samples.ts'
+import { named, newClaim, quote } from '../store/samples.ts'
 import { addressOf, asUser, type DebianServer, folderOfUser, startServer } from './postgres-servers.ts'
 
 /* Debian's PgBouncer before a PostgreSQL. */
@@ -79,9 +79,9 @@ test.each(['session', 'transaction'])(
       await Promise.all(
         Array.from({ length: TURNS }, async (_, i) => {
           const id = `${mode}-${turn}-${i}`
-          await one.put({ links: [link({ name: id })], thing: thing({ id, own: id }) })
-          expect((await other.thing('acme', id))?.own).toBe(id)
-          expect(await other.links('acme', id)).toHaveLength(1)
+          await one.put({ names: [named({ name: id })], quote: quote({ id, own: id }) })
+          expect((await other.quote('acme', id))?.own).toBe(id)
+          expect(await other.named('acme', id)).toHaveLength(1)
           const key = { key: id, handle: id }
           const claims = await Promise.all([one.claim(newClaim(key)), other.claim(newClaim(key))])
           expect(claims.filter(({ won }) => won)).toHaveLength(1)

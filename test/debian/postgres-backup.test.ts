@@ -3,7 +3,7 @@
 import { rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { openStore } from '../../src/store/open.ts'
+import { openStore } from '../../src/outside/store/open.ts'
 import { book, expectBooked, expectUnknown } from '../bookings/desk.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, ROOT } from '../command.ts'
 import { CLIENT, startGateway, type TestGateway } from '../gateway.ts'

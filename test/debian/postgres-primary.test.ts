@@ -1,9 +1,9 @@
 /** Promise: a server of PostgreSQL that takes no writes is left (contract, section 11). */
 
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
-import type { Store } from '../../src/store/store.ts'
-import { link, newClaim } from '../store/samples.ts'
+import { openPostgresStore } from '../../src/outside/store/postgres/postgres.ts'
+import type { Store } from '../../src/outside/store/store.ts'
+import { named, newClaim, newName } from '../store/samples.ts'
 import { listen } from '../store/states.ts'
 import { startMovingAddress } from './moving-address.ts'
 import { addressOf, type DebianServer, openServer, startStandby } from './postgres-servers.ts'
@@ -37,10 +37,10 @@ async function primaryAndStandby(): Promise<readonly [DebianServer, DebianServer
 /** Returns the port of the server on which a store writes. */
 async function writesOn(store: Store, ...servers: readonly DebianServer[]): Promise<readonly number[]> {
   const name = `N-${Math.random()}`
-  await store.put({ links: [link({ name })] })
+  await store.put({ names: [named({ name })] })
   const found = await Promise.all(
     servers.map(async (server) => {
-      const rows = await server.query(`SELECT FROM transload.links WHERE name = '${name}'`).catch(() => [])
+      const rows = await server.query(`SELECT FROM transload.names WHERE name = '${name}'`).catch(() => [])
       return rows.length > 0 ? [server.port] : []
     }),
   )
@@ -53,7 +53,7 @@ test.each([
 ] as const)('a primary that %s is left for the standby that is promoted', async (_what, stop, why) => {
   const [primary, standby] = await primaryAndStandby()
   const { store, states, address } = await openMoving(primary)
-  await store.put({ links: [link()] })
+  await store.put({ names: [named()] })
   const down = states.next(false)
   await stop(primary)
   expect((await down).error?.message).toMatch(why)
@@ -75,7 +75,7 @@ test('a primary that goes on beside the standby that was promoted is left when a
   const moved = states.next(false).then(() => states.next(true))
   await fresh.promote()
   address.moveTo(fresh.port)
-  await expect(store.put({ links: [link()] })).rejects.toThrow('PostgreSQL does not answer')
+  await expect(store.put({ names: [newName()] })).rejects.toThrow('PostgreSQL does not answer')
   await moved
   expect(address.connectionsTo(old.port)).toBe(0)
   expect(await writesOn(store, old, fresh)).toEqual([fresh.port])
@@ -100,11 +100,11 @@ test('a server that becomes read-only is left, and used again when it takes writ
   const server = await openServer()
   const { store, states } = await open(addressOf(server))
   // The connection of the pool is open, so the session alone can notice.
-  await store.put({ links: [link()] })
+  await store.put({ names: [named()] })
   const down = states.next(false)
   await server.set('default_transaction_read_only', 'on')
   await down
-  await expect(store.put({ links: [link()] })).rejects.toThrow('PostgreSQL does not answer')
+  await expect(store.put({ names: [named()] })).rejects.toThrow('PostgreSQL does not answer')
   await vi.waitFor(() => expect(states.seen.at(-1)?.error?.message).toMatch(/is read-only/), { timeout: 20_000 })
   const up = states.next(true)
   await server.set('default_transaction_read_only', 'off')
@@ -115,10 +115,10 @@ test('a server that becomes read-only is left, and used again when it takes writ
 test('a write that a read-only server refuses makes the gateway leave at once', async () => {
   const server = await openServer()
   const { store, states } = await open(addressOf(server))
-  await store.put({ links: [link()] })
+  await store.put({ names: [named()] })
   const down = states.next(false)
   await server.query("ALTER SYSTEM SET default_transaction_read_only = 'on'", 'SELECT pg_reload_conf()')
-  await vi.waitFor(() => expect(store.put({ links: [link()] })).rejects.toThrow(), { interval: 1, timeout: 20_000 })
+  await vi.waitFor(() => expect(store.put({ names: [named()] })).rejects.toThrow(), { interval: 1, timeout: 20_000 })
   expect((await down).error?.message).toMatch(/read-only transaction/)
 })
 
@@ -130,7 +130,7 @@ test('a primary that has lost its synchronous standby acknowledges nothing and i
   expect(await writesOn(store, primary)).toEqual([primary.port])
   const down = states.next(false)
   await standby.kill()
-  await expect(store.put({ links: [link()] })).rejects.toThrow('PostgreSQL does not answer')
+  await expect(store.put({ names: [named()] })).rejects.toThrow('PostgreSQL does not answer')
   // Said by the session, not by a connection of the pool that was opened by chance.
   expect((await down).error?.message).toMatch(
     /^127\.0\.0\.1:\d+ commits nothing while it waits for a synchronous standby/,
@@ -138,7 +138,7 @@ test('a primary that has lost its synchronous standby acknowledges nothing and i
   // No more writes wait at the server than before.
   const waiting = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
   const before = await primary.query(waiting)
-  await expect(store.put({ links: [link()] })).rejects.toThrow('PostgreSQL does not answer')
+  await expect(store.put({ names: [named()] })).rejects.toThrow('PostgreSQL does not answer')
   expect(await primary.query(waiting)).toEqual(before)
   const up = states.next(true)
   await primary.set('synchronous_standby_names', '')
@@ -151,5 +151,5 @@ test('a user without special rights can tell that a server takes writes', async 
   await server.query('CREATE ROLE gateway LOGIN', 'GRANT CREATE ON DATABASE postgres TO gateway')
   const { store, states } = await open(`postgres://gateway@127.0.0.1:${server.port}/postgres`)
   expect(states.seen).toEqual([{ ready: true, server: `127.0.0.1:${server.port}` }])
-  await store.put({ links: [link()] })
+  await store.put({ names: [named()] })
 })

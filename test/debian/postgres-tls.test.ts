@@ -3,7 +3,7 @@
 import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { inspectPostgres, openPostgresStore } from '../../src/store/postgres/postgres.ts'
+import { inspectPostgres, openPostgresStore } from '../../src/outside/store/postgres/postgres.ts'
 import { output, ROOT } from '../command.ts'
 import { listen } from '../store/states.ts'
 import { asUser, type DebianServer, folderOfUser, openServer, startServer } from './postgres-servers.ts'

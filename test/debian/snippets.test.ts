@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { type Language, snippet } from '../../src/pages/snippets.ts'
+import { type Language, snippet } from '../../src/operator/pages/snippets.ts'
 import { output, run } from '../command.ts'
 import { basic, CLIENT, startGateway } from '../gateway.ts'
 

@@ -1,7 +1,7 @@
 /** Promise: the service of the demo fails on demand, and never runs in production. */
 
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { type Sandbox, startSandbox } from '../../src/demo/sandbox.ts'
+import { type Sandbox, startSandbox } from '../../src/labs/demo/sandbox.ts'
 import { basic } from '../gateway.ts'
 import { openHoldingService } from '../http/service.ts'
 import { at, booking, call, TRIP } from './client.ts'

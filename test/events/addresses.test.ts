@@ -4,8 +4,8 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createPost, createResolve, isPublic } from '../../src/events/callback.ts'
-import { compileNetworks } from '../../src/networks.ts'
+import { compileNetworks } from '../../src/language/networks.ts'
+import { createPost, createResolve, isPublic } from '../../src/state/events/callback.ts'
 import { endpoint, openOffice } from './office.ts'
 import { startReceiver } from './receiver.ts'
 
@@ -113,6 +113,13 @@ describe('addresses', () => {
         }
       },
     )
+
+    test('that nobody knows is the reason of a failed delivery', async () => {
+      const unknown = Object.assign(new Error('not found'), { code: 'ENOTFOUND' })
+      const post = createPost({ resolve: () => Promise.reject(unknown) })
+      const reply = await post(endpoint('https://hook.example.com/', { allowed: NOWHERE }), delivery)
+      expect(reply).toEqual({ kind: 'failed', reason: 'the name has no address' })
+    })
 
     test('that changes its answer between check and use is not asked again, and leads to the checked address', async () => {
       const allowed = await startReceiver()

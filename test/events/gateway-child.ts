@@ -1,7 +1,7 @@
-import { loadConfig } from '../../src/config/load.ts'
 import { openGateway } from '../../src/gateway.ts'
-import { createLog } from '../../src/observe/log.ts'
-import { openStore } from '../../src/store/open.ts'
+import { loadConfig } from '../../src/operator/commands/load.ts'
+import { openStore } from '../../src/outside/store/open.ts'
+import { createLog } from '../../src/runtime/log.ts'
 
 /*
  * A gateway that looks often for what a killed one was delivering, and for unknown bookings.

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { reopen } from '../../src/bookings/settlement.ts'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import { reopen } from '../../src/state/bookings/settlement.ts'
 import {
   begin,
   book,

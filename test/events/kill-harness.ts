@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
-import { openStore } from '../../src/store/open.ts'
+import { openStore } from '../../src/outside/store/open.ts'
 import { writeTenants } from '../callers/edge.ts'
 import { COMPILED_ONCE, newFolder } from '../command.ts'
 import { SECRET, withHook } from './deliver.ts'
@@ -141,7 +141,7 @@ function outOfOrder(list: readonly number[]): number {
 async function nameShipments(storeUrl: string): Promise<void> {
   const store = await openStore(storeUrl)
   for (let i = 0; i < SHIPMENTS; i += 1) {
-    await store.put({ links: [], thing: { tenant: 'acme', id: `s-${i}`, own: `REF-${i}`, facts: null } })
+    await store.put({ names: [], shipment: { tenant: 'acme', id: `s-${i}`, own: `REF-${i}` } })
   }
   await store.close()
 }

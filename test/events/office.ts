@@ -1,14 +1,13 @@
 import { onTestFinished } from 'vitest'
-import { loadMappings } from '../../src/config/mappings.ts'
-import type { Endpoint, Resolve } from '../../src/events/callback.ts'
-import { type Delivery, startDelivery } from '../../src/events/delivery.ts'
-import type { Catalog } from '../../src/mapping/catalog.ts'
-import { compileNetworks } from '../../src/networks.ts'
-import { createLog } from '../../src/observe/log.ts'
-import type { NewEvent, StoredEvent } from '../../src/store/events.ts'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
-import type { Store } from '../../src/store/store.ts'
-import { createXref } from '../../src/xref/xref.ts'
+import { loadMappings } from '../../mappings/load.ts'
+import type { Catalog } from '../../src/language/mapping/catalog.ts'
+import { compileNetworks } from '../../src/language/networks.ts'
+import type { NewEvent, StoredEvent } from '../../src/outside/store/events.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import type { Store } from '../../src/outside/store/store.ts'
+import { createLog } from '../../src/runtime/log.ts'
+import type { Endpoint, Resolve } from '../../src/state/events/callback.ts'
+import { type Delivery, startDelivery } from '../../src/state/events/delivery.ts'
 
 /** The settings of a caller. */
 export const SETTINGS = {
@@ -69,7 +68,6 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
   const lines: Readonly<Record<string, unknown>>[] = []
   const deliveries = startDelivery({
     store,
-    xref: createXref(store, NEVER_MS),
     catalog: options.catalog ?? (await loadMappings()),
     resolve,
     timeoutMs,
@@ -94,7 +92,7 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
         event = 'shipment.delivered',
         date = '2024-08-10T08:00:00+0000',
       } = given
-      await store.put({ links: [], thing: { tenant, id: shipment, own: ownNumber(shipment), facts: null } })
+      await store.put({ names: [], shipment: { tenant, id: shipment, own: ownNumber(shipment) } })
       const payload = JSON.stringify({ shipment_id: shipment, event, event_date: date })
       const { id } = await store.takeEvent({
         tenant,

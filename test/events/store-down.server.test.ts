@@ -1,7 +1,7 @@
 /** Promise: a delivery that could not be recorded is made again under its id (contract, section 10). */
 
 import { expect, onTestFinished, test } from 'vitest'
-import { openStore } from '../../src/store/open.ts'
+import { openStore } from '../../src/outside/store/open.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 import { endpoint, openOffice } from './office.ts'
 import { replies, startReceiver } from './receiver.ts'

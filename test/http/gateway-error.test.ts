@@ -1,8 +1,8 @@
 /** Promise: whatever fails inside the gateway is answered as an error of the right shape (contract, section 9). */
 
 import { expect, test } from 'vitest'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
-import { LockTimeout, StoreDown } from '../../src/store/store.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import { LockTimeout, StoreDown } from '../../src/outside/store/store.ts'
 import { startGateway } from '../gateway.ts'
 import { approve, book, quote, update } from '../service/calls.ts'
 

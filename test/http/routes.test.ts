@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { basic, get, OTHER_LOOPBACK, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openHoldingService } from './service.ts'
 import { send } from './wire.ts'

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
-import { NO_SHIPMENT } from '../../src/service/account.ts'
+import { NO_SHIPMENT } from '../../src/outside/service/account.ts'
 
 /** A service that answers exactly with the bytes of a test. */
 export interface OwnService {

@@ -6,11 +6,11 @@ import { z } from 'zod'
 import { text, year, zipcode } from '../../mappings/codecs.ts'
 import { actions as builtIn } from '../../mappings/index.ts'
 import { eventStatuses, shipmentEvent } from '../../mappings/shipment-event.ts'
-import { type Callback, callback, changed, compileCallback, NO_NAMES } from '../../src/mapping/callback.ts'
-import { type CatalogOptions, compileCatalog, MappingErrors } from '../../src/mapping/catalog.ts'
-import { codec } from '../../src/mapping/codec.ts'
-import { compileAction } from '../../src/mapping/compile.ts'
-import { isAction, shapeMistakes } from '../../src/mapping/declaration-schema.ts'
+import { type Callback, callback, changed, compileCallback, NO_NAMES } from '../../src/language/mapping/callback.ts'
+import { type CatalogOptions, compileCatalog, MappingErrors } from '../../src/language/mapping/catalog.ts'
+import { codec } from '../../src/language/mapping/codec.ts'
+import { compileAction } from '../../src/language/mapping/compile.ts'
+import { isAction, shapeMistakes } from '../../src/language/mapping/declaration-schema.ts'
 import {
   type Action,
   anyOf,
@@ -33,10 +33,10 @@ import {
   v1Only,
   v2Only,
   wholeValue,
-} from '../../src/mapping/declare.ts'
-import { explainCallback, explainRequestTranslation } from '../../src/mapping/explain.ts'
-import { sortFields } from '../../src/mapping/fields.ts'
-import { compileLookup } from '../../src/mapping/lookup.ts'
+} from '../../src/language/mapping/declare.ts'
+import { explainCallback, explainRequestTranslation } from '../../src/language/mapping/explain.ts'
+import { sortFields } from '../../src/language/mapping/fields.ts'
+import { compileLookup } from '../../src/language/mapping/lookup.ts'
 import { SETTINGS } from '../events/office.ts'
 import { runs } from '../size.ts'
 
@@ -53,6 +53,7 @@ const joiner = { name: 'lines', summary: 'Lines.', join: (lines: readonly string
 /** A valid declaration; each test spoils one thing. */
 const valid: Action = {
   name: 'rate.get',
+  verb: 'quote',
   summary: 'Price a trip.',
   family: 'quote',
   legacy: { method: 'POST', paths: ['/getRate.php'], actionNames: ['Get Rate'], byDefault: true },
@@ -170,10 +171,8 @@ describe('mistakes', () => {
 
   test.each<[mistake: string, Partial<Action>]>([
     [unclaimed('Nick'), { ...found, target: { kind: 'quote', namedBy: ['Number', 'Nick'] } }],
-    [unclaimed('Vin'), { ...found, target: { kind: 'quote', namedBy: ['Number'], disambiguateBy: 'Vin' } }],
     [unclaimed('number'), { quoteNamedBy: ['number'] }],
-    [unclaimed('Kept'), { xrefRecord: { kind: 'quote', names: ['Kept'], id: 'id' } }],
-    [unclaimed('VIN'), { xrefRecord: { kind: 'quote', names: ['Number'], disambiguateBy: 'VIN', id: 'id' } }],
+    [unclaimed('Kept'), { givesNames: ['Kept'] }],
     [unclaimed('Via'), { requires: [anyOf('From', ['Via', 'CSR'])] }],
     ['no action remembers the fact credit', { requires: [anyOf(quoteFact('credit'))] }],
     [
@@ -248,7 +247,7 @@ describe('mistakes', () => {
     ['request[0].codec.decode: must be a function', moved({ decode: undefined })],
     ['reply[0].v1: must be a string', { reply: [{ kind: 'fixed', value: 'x' }] }],
     [
-      'request[0].fallbacks[0]: must be quoteFact(…) or setting(…)',
+      'request[0].fallbacks[0]: must be quoteFact(…), setting(…), assumedAgain(…) or guess(…)',
       { request: [{ ...move('A', 'a', text), fallbacks: ['open'] }] },
     ],
     ['requests is not a key', { requests: [] }],

@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { loadMappings } from '../../mappings/load.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { loadMappings } from '../../src/config/mappings.ts'
-import { type Codec, codec } from '../../src/mapping/codec.ts'
+import { type Codec, codec } from '../../src/language/mapping/codec.ts'
 import {
   callerNumber,
   exact,
@@ -19,15 +19,15 @@ import {
   type Sentence,
   setting,
   split,
-} from '../../src/mapping/declare.ts'
-import { type FieldValue, IS_FILE, indexFields, NOT_FLAT, sortFields } from '../../src/mapping/fields.ts'
-import { compileOverlay } from '../../src/mapping/overlay.ts'
-import type { Draft } from '../../src/mapping/paths.ts'
-import { compileReply } from '../../src/mapping/reply.ts'
-import { compileRequest, type Explanation, type KnownFacts, type Note } from '../../src/mapping/request.ts'
-import type { Settings } from '../../src/mapping/row.ts'
-import { fieldsOf } from '../../src/mapping/row-parts.ts'
-import { parseJson } from '../../src/text/json.ts'
+} from '../../src/language/mapping/declare.ts'
+import { type FieldValue, IS_FILE, indexFields, NOT_FLAT, sortFields } from '../../src/language/mapping/fields.ts'
+import { compileOverlay } from '../../src/language/mapping/overlay.ts'
+import type { Draft } from '../../src/language/mapping/paths.ts'
+import { compileReply } from '../../src/language/mapping/reply.ts'
+import { compileRequest, type Explanation, type KnownFacts, type Note } from '../../src/language/mapping/request.ts'
+import type { Settings } from '../../src/language/mapping/row.ts'
+import { fieldsOf } from '../../src/language/mapping/row-parts.ts'
+import { parseJson } from '../../src/language/text/json.ts'
 import { post, startGateway } from '../gateway.ts'
 
 const { actions } = await loadMappings()
@@ -48,7 +48,7 @@ describe('rows of a request', () => {
     const notes: Note[] = []
     const problems: { field: string; code: string; message: string }[] = []
     const explanations: Explanation[] = []
-    const run = { values, facts, settings: SETTINGS, body, problems, notes, explanations }
+    const run = { values, facts, settings: SETTINGS, body, problems, notes, sent: [], explanations }
     for (const step of compileRequest([row], index, new Map())) step(run)
     return { body, notes, problems, explanations }
   }

@@ -3,9 +3,9 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { actions, callbacks } from '../../mappings/index.ts'
-import { codec } from '../../src/mapping/codec.ts'
-import { move, type Row } from '../../src/mapping/declare.ts'
-import { keepsOf, keepsTextOf } from '../../src/mapping/keeps.ts'
+import { codec } from '../../src/language/mapping/codec.ts'
+import { move, type Row } from '../../src/language/mapping/declare.ts'
+import { keepsOf, keepsTextOf } from '../../src/language/mapping/keeps.ts'
 import { runs } from '../size.ts'
 import { wrongClass } from './keeps.ts'
 

@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
-import { indexFields } from '../../src/mapping/fields.ts'
-import { keepsOf, lettersAndDigits } from '../../src/mapping/keeps.ts'
-import { compileLookup } from '../../src/mapping/lookup.ts'
-import { type Draft, parsePlace, putAt, valueAt } from '../../src/mapping/paths.ts'
-import { compileReply } from '../../src/mapping/reply.ts'
-import { compileRequest } from '../../src/mapping/request.ts'
-import type { Row } from '../../src/mapping/row.ts'
-import { fieldsOf, placesOf } from '../../src/mapping/row-parts.ts'
-import { shownText } from '../../src/text/service-text.ts'
+import { indexFields } from '../../src/language/mapping/fields.ts'
+import { keepsOf, lettersAndDigits } from '../../src/language/mapping/keeps.ts'
+import { compileLookup } from '../../src/language/mapping/lookup.ts'
+import { type Draft, parsePlace, putAt, valueAt } from '../../src/language/mapping/paths.ts'
+import { compileReply } from '../../src/language/mapping/reply.ts'
+import { compileRequest } from '../../src/language/mapping/request.ts'
+import type { Row } from '../../src/language/mapping/row.ts'
+import { fieldsOf, placesOf } from '../../src/language/mapping/row-parts.ts'
+import { shownText } from '../../src/language/text/service-text.ts'
 import { SAMPLE_SEED } from '../size.ts'
 
 /*
@@ -30,7 +30,16 @@ const settings = {
 function put(row: Row, fields: Fields): Draft | undefined {
   const index = indexFields(fieldsOf(row))
   const values = index.names.map((name) => fields[name])
-  const run = { values, facts: undefined, settings, body: {}, problems: [], notes: [], explanations: undefined }
+  const run = {
+    values,
+    facts: undefined,
+    settings,
+    body: {},
+    problems: [],
+    notes: [],
+    sent: [],
+    explanations: undefined,
+  }
   for (const step of compileRequest([withoutFallbacks(row)], index, tables)) step(run)
   return run.problems.length === 0 && Object.keys(run.body).length > 0 ? run.body : undefined
 }

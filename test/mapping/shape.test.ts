@@ -12,8 +12,8 @@ import {
   object,
   type Shape,
   text,
-} from '../../src/mapping/shape.ts'
-import { parseJson } from '../../src/text/json.ts'
+} from '../../src/language/mapping/shape.ts'
+import { parseJson } from '../../src/language/text/json.ts'
 
 /** The differences of a body from its shape. */
 function differences(shape: Shape, body: unknown): readonly string[] {

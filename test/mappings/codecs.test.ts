@@ -5,9 +5,9 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import * as codecs from '../../mappings/codecs.ts'
 import { contactParts, money, quoteZip, year } from '../../mappings/codecs.ts'
 import { vehicleTypes } from '../../mappings/vehicle-types.ts'
-import { type Codec, Failed, LeftOut } from '../../src/mapping/codec.ts'
-import { keepsText } from '../../src/mapping/keeps.ts'
-import { compileLookup } from '../../src/mapping/lookup.ts'
+import { type Codec, Failed, LeftOut } from '../../src/language/mapping/codec.ts'
+import { keepsText } from '../../src/language/mapping/keeps.ts'
+import { compileLookup } from '../../src/language/mapping/lookup.ts'
 import { NAUGHTY } from '../calls/naughty-values.ts'
 import { expectLaw } from '../laws.ts'
 import { runs } from '../size.ts'
@@ -173,6 +173,8 @@ describe('every codec', () => {
       '1FDXE4FN9PDD3247',
       '1FDXE4FN9PDD324777',
       'IFDXE4FN9PDD32477',
+      '1FDXE4FN9PDD32477 / 1HGCM82633A004352',
+      '1FDXE4FN9PDD324771HGCM82633A004352',
       'x',
     ],
     year: [
@@ -214,6 +216,11 @@ describe('every codec', () => {
       'x',
       '75201-12',
       '021341',
+      'TBD',
+      'TX 75201',
+      'TX 75201-1234 USA',
+      'TX 75201 or 10314',
+      'TX75201',
     ],
     quoteZip: [
       '75201',

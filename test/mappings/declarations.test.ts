@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { tables } from '../../mappings/index.ts'
+import { loadMappings } from '../../mappings/load.ts'
 import { eventStatuses, shipmentEvent } from '../../mappings/shipment-event.ts'
 import { knownStates, stateCodes } from '../../mappings/us-states.ts'
-import { loadMappings } from '../../src/config/mappings.ts'
 
 /** Writes data of declarations as indented JSON; a codec is its name, and what only code says is left out. */
 const written = (value: unknown): string =>

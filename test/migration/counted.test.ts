@@ -3,9 +3,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
+import { loadMappings } from '../../mappings/load.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { loadMappings } from '../../src/config/mappings.ts'
-import { sortFields } from '../../src/mapping/fields.ts'
+import { sortFields } from '../../src/language/mapping/fields.ts'
+import { DAY_MS, type NameKind } from '../../src/outside/store/scoreboard.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import {
   type CountedCall,
   createCounts,
@@ -15,10 +18,7 @@ import {
   startRecorder,
   storableName,
   storableTenant,
-} from '../../src/migration/counts.ts'
-import { DAY_MS, type NameKind } from '../../src/store/scoreboard.ts'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
-import { type Store, StoreDown } from '../../src/store/store.ts'
+} from '../../src/state/uses/counts.ts'
 import { basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { size } from '../size.ts'
 
@@ -94,7 +94,11 @@ describe('calls of a known mix', () => {
     })
     expect(acme.names('unknown')).toEqual({ Foo: rounds })
     expect(acme.names('lossy')).toEqual({ 'PickupPhNo.': 2 * rounds, DeliveryZip: 2 * rounds })
-    expect(acme.names('assumed')).toEqual({ TempShipFromPostalCode: rounds, transport_type: expect.any(Number) })
+    expect(acme.names('assumed')).toEqual({
+      TempShipFromPostalCode: rounds,
+      transport_type: expect.any(Number),
+      'vehicles[0].type': expect.any(Number),
+    })
     expect(acme.names('agent')).toMatchObject({ 'OldShop/3': 8 * rounds })
     expect(acme.names('network')).toEqual({ '127.0.0.0/24': 8 * rounds + 1 })
     expect(acme.names('use')).toEqual({ 'version-1': 7 * rounds + 1, 'version-2': rounds })

@@ -1,8 +1,7 @@
 /** Promise: the verdict says when version 1 can be switched off, and why not yet (contract, section 1). */
 
 import { describe, expect, test } from 'vitest'
-import { loadMappings } from '../../src/config/mappings.ts'
-import { slotKinds } from '../../src/migration/counts.ts'
+import { loadMappings } from '../../mappings/load.ts'
 import {
   createEquivalents,
   type DayUse,
@@ -10,9 +9,9 @@ import {
   readReport,
   verdictOf,
   weeklyShares,
-} from '../../src/migration/report.ts'
-import { DAY_MS, type Use } from '../../src/store/scoreboard.ts'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
+} from '../../src/operator/reports/report.ts'
+import { DAY_MS, type Use } from '../../src/outside/store/scoreboard.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 
 const catalog = await loadMappings()
 
@@ -21,7 +20,7 @@ describe('verdicts', () => {
   const START = 20_000
 
   type UseOfDay = Omit<DayUse, 'day'>
-  const NOTHING: UseOfDay = { version1: 0, version2: 0, failed: 0 }
+  const NOTHING: UseOfDay = { version1: 0, version2: 0, failed: 0, afterEnd: 0 }
 
   interface Watching {
     readonly watches?: (day: number) => boolean
@@ -188,11 +187,10 @@ describe('the version-2 equivalent', () => {
 
   test('of every field of every action is the reviewed one', async () => {
     const lines = [...catalog.actions.values()].flatMap((compiled) => {
-      const kinds = slotKinds(compiled)
       const { name } = compiled.action
       return compiled.fields.names.map((field, slot) => {
         const { places = [], note = '' } = equivalent(name, field) ?? {}
-        return `${name} ${field} (${kinds[slot]}): ${places.join(', ') || '-'}: ${note}`
+        return `${name} ${field} (${compiled.hasPlace[slot] ? 'used' : 'unused'}): ${places.join(', ') || '-'}: ${note}`
       })
     })
     await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('equivalents.txt')

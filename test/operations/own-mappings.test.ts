@@ -3,9 +3,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { loadMappings } from '../../mappings/load.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { loadMappings } from '../../src/config/mappings.ts'
-import { MappingErrors } from '../../src/mapping/catalog.ts'
+import { MappingErrors } from '../../src/language/mapping/catalog.ts'
 import { folder } from '../callers/edge.ts'
 import { get, post, startGateway } from '../gateway.ts'
 
@@ -123,7 +123,7 @@ export default ({ actions }: Toolbox) => {
         { actions: { 'Get Rate': 'quote.approve' } },
         '/getShippingQuote.php: the ActionName Get Rate means both quote.get and quote.approve',
       ],
-      [{ vehicle_types: { '---': 'car' } }, 'table vehicle_types: a phrase of a lookup table has no words'],
+      [{ vehicle_types: { '---': 'car' as const } }, 'table vehicle_types: a phrase of a lookup table has no words'],
     ])('%j is an error', async (lookups, mistake) => {
       await expect(loadMappings(undefined, lookups)).rejects.toMatchObject({
         mistakes: expect.arrayContaining([mistake]),

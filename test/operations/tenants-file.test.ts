@@ -4,11 +4,11 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { ConfigErrors } from '../../src/config/errors.ts'
-import { readTenants } from '../../src/config/tenants-file.ts'
+import { ConfigErrors } from '../../src/language/config/errors.ts'
+import { readTenants } from '../../src/language/config/tenants-file.ts'
 import { serve } from '../callers/commands.ts'
 import { as, cheapHash, folder, known, openEdge, quote, tenant, writeTenants } from '../callers/edge.ts'
-import { ROOT } from '../command.ts'
+import { cleanEnv, ROOT, run, runAlone } from '../command.ts'
 import { basic, startGateway } from '../gateway.ts'
 
 describe('the file', () => {
@@ -287,4 +287,42 @@ describe('the file', () => {
       basic('beta-v2', 'renewed'),
     ])
   })
+})
+
+test('a new secret in its file is taken by itself; a refused file is a metric, and stands on the home of operators', async () => {
+  const edge = await openEdge((place) => [tenant(place, 'acme')])
+  const metrics = async () => (await fetch(`${edge.adminUrl}/metrics`)).text()
+  const home = async () => (await fetch(`${edge.adminUrl}/home.json`)).json()
+  expect(await metrics()).toContain('transload_reload_success{file="tenants"} 1')
+  expect(await home()).toMatchObject({ refusedReloads: [] })
+  edge.sandbox.set({ credentials: { 'acme-v2': 'renewed' } })
+  writeFileSync(join(edge.place, 'acme.secret'), 'renewed')
+  await expect.poll(async () => (await quote(edge, as('acme'))).status).toBe(200)
+  writeTenants(edge.path, tenant(edge.place, 'acme', { v2: { client_id: 'x', client_secret: { env: 'NOT_THERE' } } }))
+  edge.hangUp()
+  expect(await metrics()).toMatch(
+    /transload_reload_success\{file="tenants"\} 0\n[\s\S]*transload_reload_last_success_timestamp_seconds\{file="tenants"\} 1\d{9}/,
+  )
+  expect(await home()).toMatchObject({
+    refusedReloads: [{ file: 'tenants', reasons: [expect.stringContaining('NOT_THERE is not set')] }],
+  })
+  const page = await fetch(edge.adminUrl, { headers: { accept: 'text/html' } })
+  expect(await page.text()).toMatch(/The gateway needs a look[\s\S]*Tenants file[\s\S]*NOT_THERE is not set/)
+})
+
+test('a check and a list beside a gateway warn of a secret that only the gateway has', async () => {
+  const place = folder()
+  const path = join(place, 'tenants.json')
+  writeTenants(path, tenant(place, 'acme', { v2: { client_id: 'x', client_secret: { env: 'NOT_THERE' } } }))
+  const env = cleanEnv({ V2_BASE_URL: 'https://service.example.com', TENANTS_FILE: path, STORE_URL: 'memory:' })
+  for (const words of [['check'], ['tenants', 'list']]) {
+    const ended = await run(process.execPath, [join(ROOT, 'src/main.ts'), ...words], { env })
+    const err = expect.stringMatching(/^warning: .*acme: v2.client_secret: .* NOT_THERE is not set/)
+    expect(ended).toMatchObject({ code: 0, err })
+  }
+})
+
+test('a start that fails in its middle ends its process', async () => {
+  const { code, out } = await runAlone(process.execPath, [join(import.meta.dirname, 'start-child.ts')])
+  expect({ code, out }).toEqual({ code: 0, out: 'ConfigErrors: the configuration has an error\n' })
 })

@@ -1,7 +1,7 @@
 /** Promise: the migration page says who still uses version 1, and what is left (contract, section 1). */
 
 import { describe, expect, test } from 'vitest'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { get, OWN, startGateway, type TestGateway } from '../gateway.ts'
 import { fillCounts, fillTenants, HOSTILE } from './sample-counts.ts'
 

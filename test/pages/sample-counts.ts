@@ -1,5 +1,5 @@
-import { type CallCount, DAY_MS, type NameCount, type Use } from '../../src/store/scoreboard.ts'
-import type { Store } from '../../src/store/store.ts'
+import { type CallCount, DAY_MS, type NameCount, type Use } from '../../src/outside/store/scoreboard.ts'
+import type { Store } from '../../src/outside/store/store.ts'
 
 /** A name that is an attack where it is taken for more than text. */
 export const HOSTILE = `<img src=x onerror=alert(1)>"'&\u001b[31m\u202e=HYPERLINK("x")|\``

@@ -1,7 +1,7 @@
 /** Promise: a version-2 call is printed as a program (contract, section 8). */
 
 import { expect, test } from 'vitest'
-import { snippet } from '../../src/pages/snippets.ts'
+import { snippet } from '../../src/operator/pages/snippets.ts'
 
 /** Promise: version-2 code to take home. Debian has no compiler for C#; test/debian/snippets.test.ts runs the other languages. */
 test('an update in C#', () => {

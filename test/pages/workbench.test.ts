@@ -2,10 +2,11 @@
 
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 import { expect, onTestFinished, test } from 'vitest'
-import { loadMappings } from '../../src/config/mappings.ts'
-import { errorTable } from '../../src/errors.ts'
+import { loadMappings } from '../../mappings/load.ts'
+import { errorTable } from '../../src/language/errors.ts'
 import { newFolder } from '../command.ts'
 import { get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { HOSTILE } from './sample-counts.ts'
@@ -89,6 +90,31 @@ test('the page, its style and its script take less than 60 KB', async () => {
   expect(gzipSync(parts.map(({ text }) => text).join('')).length).toBeLessThan(20 * 1024)
 })
 
+test('a link to an example has no credential', async () => {
+  const { text: script } = await get(await startGateway(), '/workbench.js')
+  const document = { querySelector: () => null, getElementById: () => null }
+  const withoutSecrets = runInNewContext(`${script};withoutSecrets`, { document })
+  const rest = '\'https://user:hush@old.example.com/getShipment.php\' -d \'{"VinNo":"1"}\''
+  for (const secret of [
+    '-u id:hush',
+    '-uid:hush',
+    "-su 'id:hush it'",
+    '--user "id:hush"',
+    '--user=id:hush',
+    '-U p:hush',
+  ]) {
+    expect(withoutSecrets(`curl ${secret} ${rest}`)).toBe(`curl -u *** ${rest.replace('user:hush@', '')}`)
+  }
+  for (const header of ["-H 'Authorization: Basic aHVzaA=='", '-H "authorization: Bearer hush"']) {
+    expect(withoutSecrets(`curl ${header} ${rest}`)).not.toMatch(/hush|aHVzaA/)
+  }
+  expect(withoutSecrets('POST /x HTTP/1.1\r\nAuthorization: Basic aHVzaA==\r\n\r\na=1')).toBe(
+    'POST /x HTTP/1.1\r\nAuthorization: ***\r\n\r\na=1',
+  )
+  const plain = '{"PickupName":"Pat -u Example","Note":"call: me"}'
+  expect(withoutSecrets(plain)).toBe(plain)
+})
+
 test('assumed, lost, unused, unknown and wrong fields stand in words', async () => {
   const body = JSON.stringify({ PickupZip: '02134-1234', Foo: '1', ActionName: 'MakeBooking', DeliveryZip: 'x' })
   const { text } = await send(await startGateway(), { body, action: 'shipment.create' })
@@ -111,7 +137,7 @@ test('what is pasted is shown as text, and kept nowhere', async () => {
     JSON.stringify({ [HOSTILE]: `${HOSTILE}${canary}`, PickupName: '</textarea><script>alert(1)</script>' }),
     `${canary}\0\u202e<script>alert(1)</script>`,
     `{"a":${'['.repeat(5_000)}`,
-    `{"PickupName":"${'x'.repeat(100 * 1024)}"}`,
+    `{"PickupName":"${'x'.repeat(10 * 1024)}"}`,
     `curl ${"'".repeat(10_000)}`,
     '',
   ]

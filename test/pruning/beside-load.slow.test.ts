@@ -4,15 +4,15 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { pruneTable } from '../../src/pruning/pruning.ts'
-import { openStore } from '../../src/store/open.ts'
-import type { Store } from '../../src/store/store.ts'
+import { openStore } from '../../src/outside/store/open.ts'
+import type { Store } from '../../src/outside/store/store.ts'
+import { pruneTable } from '../../src/state/uses/pruning.ts'
 import { newFolder } from '../command.ts'
 import { size } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
-import { link, newClaim } from '../store/samples.ts'
+import { named, newClaim } from '../store/samples.ts'
 
-const OLD_LINKS = size(2_000, 20_000)
+const OLD_NAMES = size(2_000, 20_000)
 const STEP_ROWS = 500
 const CALLERS = 16
 /** Everything of the days before today is old. */
@@ -32,7 +32,7 @@ afterAll(async () => {
 async function oldStore(url: string): Promise<Store> {
   const store = await openStore(url)
   onTestFinished(() => store.close())
-  const old = Array.from({ length: OLD_LINKS }, (_, no) => link({ name: `OLD-${no}`, at: 1 }))
+  const old = Array.from({ length: OLD_NAMES }, (_, no) => ({ ...named({ name: `OLD-${no}`, at: 1 }), vin: '' }))
   await store.load(old, { replace: true })
   return store
 }
@@ -52,10 +52,10 @@ describe.each([
       },
     }
     let ended = false
-    const pruning = pruneTable(counting, 'links', {
+    const pruning = pruneTable(counting, 'names', {
       olderThanMs: NOTHING_KEPT_MS,
       pause: (tookMs) => delay(10 * tookMs),
-      mayGoOn: () => steps.reduce((sum, pruned) => sum + pruned, 0) < OLD_LINKS,
+      mayGoOn: () => steps.reduce((sum, pruned) => sum + pruned, 0) < OLD_NAMES,
     }).finally(() => {
       ended = true
     })
@@ -68,7 +68,7 @@ describe.each([
       }
     })
     await Promise.all(callers)
-    expect(await pruning).toBe(OLD_LINKS)
+    expect(await pruning).toBe(OLD_NAMES)
     expect(Math.max(...steps)).toBeLessThanOrEqual(STEP_ROWS)
     expect(no).toBeGreaterThan(steps.length)
   })
@@ -83,9 +83,9 @@ test('on the embedded store, calls that come with a step are done before it', as
   }
   for (let nth = 0; nth < 10; nth += 1) {
     await Promise.all([
-      noted('step', store.prune({ table: 'links', olderThanMs: NOTHING_KEPT_MS })),
+      noted('step', store.prune({ table: 'names', olderThanMs: NOTHING_KEPT_MS })),
       noted('step', store.prune({ table: 'facts', olderThanMs: 0 })),
-      noted('call', store.put({ links: [link({ name: `fresh-${nth}` })] })),
+      noted('call', store.put({ names: [named({ name: `fresh-${nth}` })] })),
       noted('call', store.claim(newClaim({ key: `K-${nth}`, handle: `bk_${nth}` }))),
     ])
     expect(order.splice(0)).toEqual(['call', 'call', 'step', 'step'])

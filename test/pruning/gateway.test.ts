@@ -2,8 +2,8 @@
 
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
-import { StoreDown } from '../../src/store/store.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import { StoreDown } from '../../src/outside/store/store.ts'
 import { CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { quote } from '../xref/program.ts'
 
@@ -56,11 +56,10 @@ test('a gateway forgets after BOOKING_DAYS, but for numbers that callers use', a
   expect((await approve(gateway, 'W-USED')).status).toBe(200)
 
   await pass(gateway, clock, 392)
-  for (const name of ['REF-OLD', 'W-OLD']) await expect.poll(() => store.links(CLIENT.id, name), SOON).toEqual([])
+  for (const name of ['REF-OLD', 'W-OLD']) await expect.poll(() => store.named(CLIENT.id, name), SOON).toEqual([])
   await expect.poll(() => store.listClaims({}), SOON).toEqual([])
-  expect(await store.links(CLIENT.id, 'REF-USED')).toHaveLength(1)
-  const [link] = await store.links(CLIENT.id, 'W-USED')
-  expect((await store.thing(CLIENT.id, `approval of ${link?.id}`))?.own).toBe('approved')
+  expect(await store.named(CLIENT.id, 'REF-USED')).toHaveLength(1)
+  expect(await store.named(CLIENT.id, 'W-USED')).toMatchObject([{ quote: { approval: 'approved' } }])
   expect((await get(gateway, '/getShipment.php?ReferenceNumber=REF-USED')).json.ReferenceNumber).toBe('REF-USED')
   expect((await approve(gateway, 'W-OLD')).status).toBe(404)
   expect(await gateway.logged(/old rows were deleted/)).toHaveProperty('pruned')

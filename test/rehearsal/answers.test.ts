@@ -4,7 +4,14 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { quoteGet } from '../../mappings/quote-get.ts'
 import { shipmentGet } from '../../mappings/shipment-get.ts'
-import { type Answer, answered, compareAnswers, comparisonsOf, confirmed, masked } from '../../src/rehearsal/compare.ts'
+import {
+  type Answer,
+  answered,
+  compareAnswers,
+  comparisonsOf,
+  confirmed,
+  masked,
+} from '../../src/labs/rehearse/compare.ts'
 
 const ofQuote = comparisonsOf(quoteGet.reply)
 const ofRead = comparisonsOf(shipmentGet.reply)

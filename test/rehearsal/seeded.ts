@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { Report } from '../../src/rehearsal/report.ts'
+import type { Report } from '../../src/operator/reports/rehearsal.ts'
 import { defects, expectedCount } from './generator.ts'
 
 /** Expects the seeded defects of some turns in a report, each with its exact count, and nothing else. */

@@ -41,6 +41,13 @@ test.each([
   expect(await isOpen()).toBe(isFailure)
 })
 
+test('so are connections that the service resets', async () => {
+  const { gateway, sandbox, isOpen } = await start()
+  sandbox.fail({ kind: 'reset-after', times: 'always' })
+  for (let i = 0; i < LEAST_CALLS; i += 1) await quote(gateway)
+  expect(await isOpen()).toBe(true)
+})
+
 test('half of the calls must fail, of twenty at least', async () => {
   const { ask, isOpen } = await start()
   expect([await ask(10), await ask(10, 502), await isOpen()]).toEqual([10, 10, true])

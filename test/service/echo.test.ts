@@ -91,11 +91,30 @@ test('the secret by itself is hidden in what is no success, unless it is so shor
   }
 })
 
-test('the reply to a version-2 body on a legacy path loses the headers that repeat the credential', async () => {
+test('a success that has the secret as a word is passed on, and a refusal hides it', async () => {
+  const serviceUrl = await openEcho((outgoing, _, path) => {
+    outgoing.writeHead(path.endsWith('quote') ? 400 : 201).end('{"id":"s-1","make":"ford","model":"mustang"}')
+  })
+  for (const [secret, refused] of [
+    ['ford', '{"id":"s-1","make":"ford","model":"mustang"}'],
+    ['mustang', '{"id":"s-1","make":"ford","model":"*******"}'],
+  ]) {
+    const gateway = await startGateway({ env: { V2_CLIENT_ID: 'id', V2_CLIENT_SECRET: secret ?? '' }, serviceUrl })
+    const booked = await post(gateway, '/createShipment.php', VERSION_2)
+    expect([booked.status, booked.text]).toEqual([201, '{"id":"s-1","make":"ford","model":"mustang"}'])
+    expect((await post(gateway, '/getShippingQuote.php', { pickup: '1', delivery: '2' })).text).toBe(refused)
+  }
+})
+
+test('the reply to a version-2 body on a legacy path hides the credential in its headers', async () => {
   const serviceUrl = await openEcho((outgoing, authorization) => {
-    outgoing.writeHead(201, { location: `/login?with=${authorization}`, etag: '"1"' }).end('{}')
+    outgoing.writeHead(201, { location: `/login?with=${authorization.slice(6)}`, etag: '"1"' }).end('{}')
   })
   const gateway = await startGateway({ env: OWN, serviceUrl })
   const answer = await post(gateway, '/createShipment.php', VERSION_2)
-  expect([answer.status, answer.headers.get('location'), answer.headers.get('etag')]).toEqual([201, null, '"1"'])
+  expect([answer.status, answer.headers.get('location'), answer.headers.get('etag')]).toEqual([
+    201,
+    expect.stringMatching(/^\/login\?with=\*+$/),
+    '"1"',
+  ])
 })

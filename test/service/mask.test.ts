@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createMask } from '../../src/service/credential.ts'
+import { createMask } from '../../src/outside/service/credential.ts'
 
 const CREDENTIAL = Buffer.from('acme:top?secret~?').toString('base64')
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { atOnce } from '../callers/edge.ts'
+import { atOnce, clocks } from '../callers/edge.ts'
 import { get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { approve, book as bookAs, cancel, quote, read, update } from './calls.ts'
 
@@ -61,13 +61,33 @@ describe('V2_QUOTE_METHOD', () => {
     await quote(gateway)
     gateway.sandbox.set({ quoteMethod: 'POST' })
     sent(gateway)
+    expect((await quote(gateway)).status).toBe(502)
+    expect(sent(gateway)).toEqual([GET])
     expect((await quote(gateway)).status).toBe(200)
     expect(sent(gateway)).toEqual([GET, POST])
-    gateway.sandbox.fail({ kind: 'status', status: 404, times: 2 })
+    gateway.sandbox.fail({ kind: 'status', status: 404, times: 3 })
     expect((await quote(gateway)).status).toBe(502)
-    expect(sent(gateway)).toEqual([POST, GET])
+    expect((await quote(gateway)).status).toBe(502)
+    expect(sent(gateway)).toEqual([POST, POST, GET])
     expect((await quote(gateway)).status).toBe(200)
     expect(sent(gateway)).toEqual([POST])
+  })
+
+  test('a spelling that worked within the hour does not change over for a single 404', async () => {
+    const { pass } = clocks()
+    const gateway = await startGateway({ env: OWN })
+    for (const _ of ['once', 'and again after a success']) {
+      await quote(gateway)
+      gateway.sandbox.fail({ kind: 'status', status: 404, on: { method: 'POST' } })
+      sent(gateway)
+      expect((await quote(gateway)).status).toBe(502)
+      expect((await quote(gateway)).status).toBe(200)
+      expect(sent(gateway)).toEqual([POST, POST])
+    }
+    pass(3_600_001)
+    gateway.sandbox.fail({ kind: 'status', status: 404, on: { method: 'POST' } })
+    expect((await quote(gateway)).status).toBe(200)
+    expect(sent(gateway)).toEqual([POST, GET])
   })
 
   test('updating and approving a quote have one spelling', async () => {
@@ -149,8 +169,9 @@ describe('a 404 to a request that names an id', () => {
     gateway.sandbox.set({ shipmentPath: 'singular' })
     sent(gateway)
     expect([(await readId(gateway, id)).status, sent(gateway)]).toEqual([404, [`GET /v2/shipments/${id}`]])
+    expect((await book(gateway)).status).toBe(502)
     expect((await book(gateway)).status).toBe(200)
-    expect(sent(gateway)).toEqual(['POST /v2/shipments', 'POST /v2/shipment'])
+    expect(sent(gateway)).toEqual(['POST /v2/shipments', 'POST /v2/shipments', 'POST /v2/shipment'])
     expect([(await readId(gateway, id)).status, sent(gateway)]).toEqual([200, [`GET /v2/shipment/${id}`]])
   })
 })

@@ -10,7 +10,7 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 
 const file = (name: string) => join(import.meta.dirname, '../http/certificates', name)

@@ -268,6 +268,23 @@ describe('a token endpoint', () => {
   })
 })
 
+test('a credential that gets no token any more is no longer shown what it booked', async () => {
+  const { pass } = clocks()
+  const caller = { authorization: basic('one', '1') }
+  const gateway = await startGateway({
+    proven: false,
+    env: { V2_TOKEN: 'oauth2' },
+    sandbox: { credentials: { one: '1' }, auth: 'bearer' },
+  })
+  expect((await book(gateway, 'R-1', caller)).json.TransportationBooked).toBe('Yes')
+  // The token has expired; the credential counts as accepted for longer.
+  gateway.sandbox.fail({ kind: 'status', status: 401, on: AT_TOKEN, times: 'always' })
+  gateway.sandbox.revokeTokens()
+  pass(1)
+  expect((await quote(gateway, caller)).status).toBe(401)
+  expect((await book(gateway, 'R-1', caller)).status).toBe(401)
+})
+
 test('a booking that meets a refused token is sent again, and made once', async () => {
   const gateway = await openWithTokens()
   await quoted(gateway)

@@ -1,5 +1,5 @@
-import { Refusal, readJson, type Shipment } from '../../src/demo/bodies.ts'
-import { answer, authenticate, type Call, makeQuote, type Reply, type Service } from '../../src/demo/service.ts'
+import { Refusal, readJson, type Shipment } from '../../src/labs/demo/bodies.ts'
+import { answer, authenticate, type Call, makeQuote, type Reply, type Service } from '../../src/labs/demo/service.ts'
 import { type DeviationName, deviating, kindOf } from './deviations.ts'
 
 /** The kinds of service that there may be, beside the one of the demo. */

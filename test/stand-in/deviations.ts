@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Call, Reply, Service } from '../../src/demo/service.ts'
+import type { Call, Reply, Service } from '../../src/labs/demo/service.ts'
 
 /** The kind of a request. */
 type Kind =

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createGzip, deflateRawSync, gzipSync } from 'node:zlib'
-import type { Reply } from '../../src/demo/service.ts'
+import type { Reply } from '../../src/labs/demo/service.ts'
 
 /** The faults that the stand-in can make. */
 type Kinds =

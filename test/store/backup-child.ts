@@ -1,5 +1,5 @@
-import { backupStore } from '../../src/store/sqlite/backup.ts'
-import { restoreStore } from '../../src/store/sqlite/restore.ts'
+import { backupStore } from '../../src/outside/store/sqlite/backup.ts'
+import { restoreStore } from '../../src/outside/store/sqlite/restore.ts'
 
 /* A process that makes a backup, or restores one, and dies right before a step; without one, it prints the steps. */
 

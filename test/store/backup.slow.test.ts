@@ -3,11 +3,11 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { backupStore, inspectSqlite } from '../../src/store/sqlite/backup.ts'
-import { restoreStore } from '../../src/store/sqlite/restore.ts'
-import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
+import { backupStore, inspectSqlite } from '../../src/outside/store/sqlite/backup.ts'
+import { restoreStore } from '../../src/outside/store/sqlite/restore.ts'
+import { openSqliteStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { newFolder, output, run } from '../command.ts'
-import { link, scanned, thing } from './samples.ts'
+import { named, quote, scanned } from './samples.ts'
 
 const LONG_MS = 120_000
 const SCRIPT = join(import.meta.dirname, 'backup-child.ts')
@@ -33,16 +33,16 @@ const NAMES = Array.from({ length: 500 }, (_, index) => `N-${index}`)
 async function put(path: string, names: readonly string[]): Promise<void> {
   const store = await openSqliteStore({ path })
   const facts = { text: 'x'.repeat(2_000) }
-  await Promise.all(names.map((name) => store.put({ links: [link({ name })], thing: thing({ id: name, facts }) })))
+  await Promise.all(names.map((name) => store.put({ names: [named({ name })], quote: quote({ id: name, facts }) })))
   await store.close()
 }
 
 async function rowsIn(path: string) {
   const store = await openSqliteStore({ path })
   const names = (await scanned(store)).map(({ name }) => name)
-  const things = await Promise.all(names.map(async (name) => (await store.thing('acme', name))?.id))
+  const quotes = await Promise.all(names.map(async (name) => (await store.quote('acme', name))?.id))
   await store.close()
-  expect(things).toEqual(names)
+  expect(quotes).toEqual(names)
   return names.toSorted()
 }
 
@@ -58,7 +58,7 @@ test('a backup that is killed at any step leaves no file, or a whole one', { tim
     await killBefore(step, 'backup', path, file)
     if (!existsSync(file)) continue
     whole += 1
-    expect(inspectSqlite(file)).toMatchObject({ faults: [], rows: { links: NAMES.length, things: NAMES.length } })
+    expect(inspectSqlite(file)).toMatchObject({ faults: [], rows: { names: NAMES.length, quotes: NAMES.length } })
   }
   // Only the last step comes after the name.
   expect(whole).toBe(1)
@@ -73,8 +73,8 @@ test('a backup over an earlier one leaves that one, or a whole new one', { timeo
   await put(path, NAMES)
   for (const step of steps) {
     await killBefore(step, 'backup', path, file)
-    const links = step === steps.at(-1) ? NAMES.length : NAMES.length - 1
-    expect(inspectSqlite(file)).toMatchObject({ faults: [], rows: { links, things: links } })
+    const names = step === steps.at(-1) ? NAMES.length : NAMES.length - 1
+    expect(inspectSqlite(file)).toMatchObject({ faults: [], rows: { names, quotes: names } })
   }
 })
 

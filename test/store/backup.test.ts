@@ -15,13 +15,13 @@ import { hostname } from 'node:os'
 import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { newInstance } from '../../src/store/instance.ts'
-import { backupStore, inspectSqlite } from '../../src/store/sqlite/backup.ts'
-import { backupTime, restoreStore } from '../../src/store/sqlite/restore.ts'
-import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
-import type { Facts, Store } from '../../src/store/store.ts'
+import { newInstance } from '../../src/outside/store/instance.ts'
+import { backupStore, inspectSqlite } from '../../src/outside/store/sqlite/backup.ts'
+import { backupTime, restoreStore } from '../../src/outside/store/sqlite/restore.ts'
+import { openSqliteStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import type { Facts, Store } from '../../src/outside/store/store.ts'
 import { newFolder } from '../command.ts'
-import { link, newClaim, scanned, thing } from './samples.ts'
+import { named, newClaim, quote, scanned } from './samples.ts'
 
 /** An instance of this machine that has ended: the process has started at another time. */
 const DEAD = `${hostname()}/${process.pid}/1/abcdefgh`
@@ -42,7 +42,7 @@ async function filled(count: number, facts: Facts = {}): Promise<Store> {
   const store = await openSqliteStore({ path })
   onTestFinished(() => store.close())
   const names = Array.from({ length: count }, (_, index) => `N-${index}`)
-  await Promise.all(names.map((name) => store.put({ links: [link({ name })], thing: thing({ id: name, facts }) })))
+  await Promise.all(names.map((name) => store.put({ names: [named({ name })], quote: quote({ id: name, facts }) })))
   return store
 }
 
@@ -52,7 +52,7 @@ async function backedUp(count: number): Promise<void> {
   await backupStore(path, file)
 }
 
-/** The names of the links in a store or backup, in the order of their numbers. */
+/** The names in a store or backup, in the order of their numbers. */
 async function namesIn(at: string): Promise<readonly string[]> {
   const store = await openSqliteStore({ path: at })
   const names = (await scanned(store)).map(({ name }) => name)
@@ -81,7 +81,7 @@ describe('a backup', () => {
     let over = false
     const writing = (async () => {
       for (let no = 2_000; !over; no += 1) {
-        await store.put({ links: [link({ name: `N-${no}` })], thing: thing({ id: `N-${no}` }) })
+        await store.put({ names: [named({ name: `N-${no}` })], quote: quote({ id: `N-${no}` }) })
         acknowledged.push(`N-${no}`)
       }
     })()
@@ -98,16 +98,16 @@ describe('a backup', () => {
     expect(shares).toEqual(shares.toSorted((one, other) => one - other))
     expect([others(), existsSync(`${file}-wal`)]).toEqual([[], false])
     const { faults, rows } = inspectSqlite(file)
-    expect([faults, rows['links']]).toEqual([[], rows['things']])
+    expect([faults, rows['names']]).toEqual([[], rows['quotes']])
     const names = await namesIn(file)
     // One moment: a beginning of what was written one after the other.
     expect(names).toEqual(Array.from({ length: names.length }, (_, index) => `N-${index}`))
     expect(names.length).toBeGreaterThanOrEqual(2_000 + before)
   })
 
-  test('that fails leaves nothing behind; one that succeeds has the rights of the store', async () => {
+  test('that fails leaves nothing behind; one that succeeds is for its owner alone', async () => {
     await filled(1)
-    chmodSync(path, 0o600)
+    chmodSync(path, 0o644)
     const steps: string[] = []
     await backupStore(path, file, { onStep: (step) => steps.push(step) })
     expect(rightsOf(file)).toBe(0o600)
@@ -131,19 +131,35 @@ describe('a backup', () => {
   })
 })
 
+test('a store, the files beside it and its folder are for their owner alone, whatever the umask', async () => {
+  const before = process.umask(0)
+  onTestFinished(() => void process.umask(before))
+  const made = join(folder, 'made')
+  const store = await openSqliteStore({ path: join(made, 'store.db') })
+  await store.claim(newClaim())
+  // The store stamps itself when it is opened.
+  const files = ['store.db', 'store.db-shm', 'store.db-stamp', 'store.db-wal']
+  expect(readdirSync(made).toSorted()).toEqual(files)
+  expect(files.map((name) => rightsOf(join(made, name)))).toEqual(files.map(() => 0o600))
+  expect(rightsOf(made)).toBe(0o700)
+  await backupStore(join(made, 'store.db'), file)
+  expect(rightsOf(file)).toBe(0o600)
+  await store.close()
+})
+
 describe('a restore', () => {
   test('puts the backup in place and keeps the old store; leases and locks are those of nobody', async () => {
     const store = await filled(3)
     await store.renewLease(DEAD, 1_000)
     await store.claim(newClaim())
     await backupStore(path, file)
-    await store.put({ links: [link({ name: 'N-3' })] })
+    await store.put({ names: [named({ name: 'N-3' })] })
     await store.close()
     chmodSync(path, 0o600)
     const kept = await restore({ doubt: { since: 500, until: 0 } })
     expect(inspectSqlite(path)).toMatchObject({
       faults: [],
-      rows: { instances: 0, locks: 0, links: 3 },
+      rows: { instances: 0, locks: 0, names: 3 },
       claims: { sending: 1 },
       doubt: { since: 500, until: 0 },
     })
@@ -197,7 +213,7 @@ describe('a restore', () => {
     onTestFinished(() => user.close())
     const onStep = (step: string) => {
       // As a gateway opens it.
-      if (step === 'prepare') user.exec('PRAGMA journal_mode = WAL; SELECT count(*) FROM links')
+      if (step === 'prepare') user.exec('PRAGMA journal_mode = WAL; SELECT count(*) FROM names')
     }
     await expect(restore({ onStep })).rejects.toThrow('is in use')
     expect(others()).toEqual([])
@@ -218,7 +234,7 @@ describe('a restore', () => {
     const store = (await opening) ?? expect.fail('no store')
     onTestFinished(() => store.close())
     await expect.poll(() => store.ready()).toBe(true)
-    await store.put({ links: [link({ name: 'N-9' })] })
+    await store.put({ names: [named({ name: 'N-9' })] })
     await store.close()
     expect(await namesIn(path)).toEqual(['N-0', 'N-9'])
     expect(await namesIn(kept ?? '')).toEqual(['N-0', 'N-1'])
@@ -268,7 +284,7 @@ describe('a restore', () => {
   test('takes away the log of a store that is gone, which would get into the restored one', async () => {
     const store = await filled(3)
     await backupStore(path, file)
-    await store.put({ links: [link({ name: 'N-3' })] })
+    await store.put({ names: [named({ name: 'N-3' })] })
     const log = readFileSync(`${path}-wal`)
     await store.close()
     rmSync(path)
@@ -277,7 +293,7 @@ describe('a restore', () => {
     const kept = await restore()
     expect(readFileSync(`${kept}-wal`).equals(log)).toBe(true)
     expect(await namesIn(path)).toEqual(['N-0', 'N-1', 'N-2'])
-    expect(rightsOf(path)).toBe(0o640)
+    expect(rightsOf(path)).toBe(0o600)
   })
 
   test('fails where a gateway has made a new store in the meantime, and leaves that one', async () => {

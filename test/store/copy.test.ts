@@ -2,14 +2,14 @@
 
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { copyStore } from '../../src/commands/copy-store.ts'
-import { COPIED_TABLES } from '../../src/store/copy.ts'
-import { openStore } from '../../src/store/open.ts'
-import type { Store } from '../../src/store/store.ts'
+import { copyStore } from '../../src/operator/commands/copy-store.ts'
+import type { CopiedTable } from '../../src/outside/store/copy.ts'
+import { openStore } from '../../src/outside/store/open.ts'
+import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { newFolder } from '../command.ts'
 import { newEvent } from './event-contract.ts'
 import { openPlaces } from './places.ts'
-import { link, newClaim, scanned, thing } from './samples.ts'
+import { named, newClaim, quote, scanned, shipment } from './samples.ts'
 
 const places = openPlaces()
 afterAll(() => places.close())
@@ -17,8 +17,9 @@ afterAll(() => places.close())
 async function filled(store: Store): Promise<Store> {
   const put = (_: unknown, no: number) =>
     store.put({
-      links: [link({ name: `Ä-${no}`, id: `id-${no}` })],
-      thing: thing({ id: `id-${no}`, facts: no % 2 ? null : { a: 1 } }),
+      names: [named({ kind: no % 3 ? 'quote' : 'shipment', name: `Ä-${no}`, id: `id-${no}` })],
+      shipment: shipment({ id: `ID-${no}`, vehicles: [{ vin: `V${no}`, year: '', make: '', model: '' }] }),
+      quote: quote({ id: `id-${no}`, facts: no % 2 ? null : { a: 1 } }),
     })
   await Promise.all(Array.from({ length: 1_200 }, put))
   const { claim } = await store.claim(newClaim({ reference: 'Zoë "1"', vin: 'V' }))
@@ -40,8 +41,9 @@ async function filled(store: Store): Promise<Store> {
 
 /** Everything that the contract shows of what was filled in. */
 const seen = async (store: Store) => ({
-  links: await scanned(store),
-  things: await Promise.all([0, 1, 1_199].map((no) => store.thing('acme', `id-${no}`))),
+  borne: await scanned(store),
+  quotes: await Promise.all([0, 1, 1_199].map((no) => store.quote('acme', `id-${no}`))),
+  shipments: await Promise.all([0, 1, 1_199].map((no) => store.shipment('acme', `ID-${no}`))),
   claims: await store.listClaims({}),
   audit: await Promise.all(['bk_acme_REF-1', 'bk_acme_REF-2', 'bk_again'].map((handle) => store.audit(handle))),
   events: await store.listEvents({}),
@@ -58,12 +60,29 @@ test.each(['sqlite to sqlite', 'sqlite to postgres', 'postgres to sqlite'])('%s'
   const source = await filled(await place.open())
   const target = await (await places[to]()).open()
   const counts = await copyStore(source, target, 'there', 'here', () => {})
-  expect(counts.get('links')).toBe(1_200)
-  expect([...counts.keys()].toSorted()).toEqual([...COPIED_TABLES.keys()].toSorted())
+  expect([counts.get('names'), counts.get('shipments'), counts.get('events')]).toEqual([1_200, 1_200, 1])
   expect(await seen(target)).toEqual(await seen(source))
   // What comes next has a number of its own.
   const next = await target.takeEvent(newEvent({ date: '2027-01-01T00:00:00Z' }))
   expect(next.taken).toBe(true)
+})
+
+test.each(['sqlite', 'postgres'] as const)('from its first row on, a store of %s takes no booking', async (engine) => {
+  const source = await (await places[engine]()).open()
+  const target = await (await places.sqlite()).open()
+  await source.claim(newClaim({}))
+  const late: Promise<unknown>[] = []
+  const addRows: Store['addRows'] = async (table, rows) => {
+    if (late.length === 0) late.push(expect(source.claim(newClaim({ key: 'LATE' }))).rejects.toThrow(StoreDown))
+    await target.addRows(table, rows)
+  }
+  await copyStore(source, { ...target, addRows }, 'there', 'here', () => {})
+  expect(late).toHaveLength(1)
+  await Promise.all(late)
+  expect(await target.listClaims({})).toHaveLength(1)
+  await expect(source.claim(newClaim({ key: 'NEXT', handle: 'bk_next' }))).rejects.toThrow('moved to here')
+  await source.declareDoubt({ since: 1, until: 0 })
+  expect(await source.claim(newClaim({ key: 'NEXT', handle: 'bk_next' }))).toMatchObject({ won: true })
 })
 
 test('goes on after an interruption, and refuses what has other data or other rows', async () => {
@@ -73,12 +92,13 @@ test('goes on after an interruption, and refuses what has other data or other ro
   await filled(source)
   const failing = {
     ...target,
-    addRows: async (table: string, rows: never) => {
-      if (table === 'things') throw new Error('interrupted')
+    addRows: async (table: CopiedTable, rows: never) => {
+      if (table.name === 'quotes') throw new Error('interrupted')
       await target.addRows(table, rows)
     },
   }
   await expect(copyStore(source, failing, 'a', 'here', () => {})).rejects.toThrow('interrupted')
+  expect(await source.copiedFrom()).toBeUndefined()
   expect(await target.copiedFrom()).toBe('a')
   await expect(copyStore(source, target, 'c', 'here', () => {})).rejects.toThrow(
     'a copy of a into the other store has begun',

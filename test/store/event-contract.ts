@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { NewEvent, StoredEvent } from '../../src/store/events.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { NewEvent, StoredEvent } from '../../src/outside/store/events.ts'
+import type { Store } from '../../src/outside/store/store.ts'
 import type { Place } from './places.ts'
 
 const MINUTE_MS = 60_000

@@ -17,10 +17,10 @@ import {
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
-import { type Store, StoreDown } from '../../src/store/store.ts'
+import { openSqliteStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { newFolder } from '../command.ts'
-import { link, newClaim, thing } from './samples.ts'
+import { named, newClaim, quote } from './samples.ts'
 import { listen } from './states.ts'
 
 /** The files at the start of every test: a database in a folder of its own, and an older backup. */
@@ -35,7 +35,7 @@ let backup: string
 /** Writes many pages. */
 async function fill(store: Store, prefix: string, count: number): Promise<void> {
   const ids = Array.from({ length: count }, (_, index) => `${prefix}-${index}`)
-  await Promise.all(ids.map((id) => store.put({ links: [link({ name: id, id })], thing: thing({ id }) })))
+  await Promise.all(ids.map((id) => store.put({ names: [named({ name: id, id })], quote: quote({ id }) })))
 }
 
 beforeAll(async () => {
@@ -127,7 +127,7 @@ test.each<[what: string, lose: () => void]>([
     /store\.db.* (is gone|was replaced|was changed|was cut|is damaged)/,
   )
   await expectNoWrite(store)
-  await expect(store.links('acme', 'later-1')).rejects.toThrow(StoreDown)
+  await expect(store.named('acme', 'later-1')).rejects.toThrow(StoreDown)
 })
 
 test('a loss is noticed without a write', async () => {
@@ -150,11 +150,11 @@ test.each([
   const back = states.next(true)
   renameSync(aside, file())
   await back
-  expect(await store.links('acme', 'in-wal-7')).toHaveLength(1)
+  expect(await store.named('acme', 'in-wal-7')).toHaveLength(1)
   expect((await store.claim(newClaim())).won).toBe(true)
   await store.close()
   const { store: next } = await open()
-  expect(await next.links('acme', 'in-wal-7')).toHaveLength(1)
+  expect(await next.named('acme', 'in-wal-7')).toHaveLength(1)
   expect(await next.findClaim('acme', 'REF-1')).toBeDefined()
 })
 
@@ -197,7 +197,7 @@ test('a restart finds the backup that was moved in the place of the store, and n
   await store.close()
   for (const file of [path, join(folder, 'killed', 'store.db')]) {
     const { store: next } = await open({}, file)
-    const found = ['backed-up-1', 'later-1', 'in-wal-1'].map((name) => next.links('acme', name))
+    const found = ['backed-up-1', 'later-1', 'in-wal-1'].map((name) => next.named('acme', name))
     expect((await Promise.all(found)).map(({ length }) => length)).toEqual([1, 0, 0])
     await next.close()
     const db = new DatabaseSync(file)
@@ -213,7 +213,7 @@ test('content that SQLite cannot read ends readiness, whichever thread meets it'
   const { store, states } = await open()
   const down = states.next(false)
   const names = Array.from({ length: 1_000 }, (_, index) => `backed-up-${index}`)
-  const reads = await Promise.allSettled(names.map((name) => store.links('acme', name)))
+  const reads = await Promise.allSettled(names.map((name) => store.named('acme', name)))
   expect(reads.filter(({ status }) => status === 'rejected').length).toBeGreaterThan(0)
   expect((await down).error?.message).toMatch(/is damaged/)
   expect(store.ready()).toBe(false)

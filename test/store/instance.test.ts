@@ -6,9 +6,9 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { isAlive, newInstance } from '../../src/store/instance.ts'
+import { isAlive, newInstance } from '../../src/outside/store/instance.ts'
 
-const MODULE = join(import.meta.dirname, '../../src/store/instance.ts')
+const MODULE = join(import.meta.dirname, '../../src/outside/store/instance.ts')
 /** Tells its instance, under a name with blanks and parentheses. */
 const PROGRAM = `const { newInstance } = await import('${MODULE}')
   console.log(newInstance())

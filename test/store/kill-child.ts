@@ -1,5 +1,5 @@
-import { openStore } from '../../src/store/open.ts'
-import { link, newClaim, thing } from './samples.ts'
+import { openStore } from '../../src/outside/store/open.ts'
+import { named, newClaim, quote } from './samples.ts'
 
 /** A process that writes as fast as it can, and reports each write when it is durable. */
 const [path = '', round = ''] = process.argv.slice(2)
@@ -15,7 +15,7 @@ async function writeOn(): Promise<never> {
       await store.claim(newClaim({ key: name }))
       process.stdout.write(`claim ${name}\n`)
     } else {
-      await store.put({ links: [link({ name, id: name })], thing: thing({ id: name, own: name }) })
+      await store.put({ names: [named({ name, id: name })], quote: quote({ id: name, own: name }) })
       process.stdout.write(`link ${name}\n`)
     }
   }

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline'
-import { openStore } from '../../src/store/open.ts'
+import { openStore } from '../../src/outside/store/open.ts'
 
 /** A process that holds a lock, and reports on request if it still holds it. */
 const [address = '', key = ''] = process.argv.slice(2)

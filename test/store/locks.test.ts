@@ -1,8 +1,8 @@
 /** Promise: work that has a lock knows when another process may have it (contract, section 7). */
 
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { createLocks } from '../../src/store/locks.ts'
-import { LockTimeout, StoreDown } from '../../src/store/store.ts'
+import { createLocks } from '../../src/outside/store/locks.ts'
+import { LockTimeout, StoreDown } from '../../src/outside/store/store.ts'
 
 const LEASE_MS = 10_000
 const PATIENT_MS = 60_000

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { expect, onTestFinished, vi } from 'vitest'
-import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
+import { openPostgresStore } from '../../src/outside/store/postgres/postgres.ts'
 import type { PostgresServer } from './postgres-server.ts'
 
 const SOON = { timeout: 20_000 }

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { TryOutcome } from '../../src/store/events.ts'
-import { createMemoryStore } from '../../src/store/sqlite/sqlite.ts'
-import type { ClaimState, Store } from '../../src/store/store.ts'
+import type { TryOutcome } from '../../src/outside/store/events.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import type { ClaimState, Store } from '../../src/outside/store/store.ts'
 import { newEvent } from './event-contract.ts'
 import type { Place } from './places.ts'
-import { link, newClaim, scanned, thing } from './samples.ts'
+import { named, newClaim, scanned } from './samples.ts'
 
 /** One step of a model run: what is called, on which of the two gateways, and what it answered. */
 interface Step {
@@ -35,38 +35,69 @@ const at = fc.integer({ min: 1, max: 4 })
 
 const name = fc.constantFrom('n1', 'n2', 'n3')
 const kind = fc.constantFrom('quote', 'shipment')
-const vin = fc.constantFrom('', 'V1')
-const id = fc.constantFrom('id1', 'id2', 'id3')
+const vin = fc.constantFrom('', 'V1', 'V2')
+const id = fc.constantFrom('id1', 'id2', '0000000a-0000-4000-8000-000000000001', '0000000A-0000-4000-8000-000000000001')
 const state = fc.constantFrom<ClaimState>('sending', 'booked', 'refused', 'unknown', 'freed')
 const givenBy = fc.constantFrom('caller', 'service')
-const links = fc.array(fc.record({ tenant, name, kind, vin, id, givenBy, at }).map(link), { maxLength: 4 })
-const timeless = links.map((all) => all.map(({ at: _, ...rest }) => rest))
-const newLinks = fc.oneof(links, timeless)
+const names = fc.array(fc.record({ tenant, name, kind, id, givenBy, at }).map(named), { maxLength: 4 })
+const timeless = names.map((all) => all.map(({ at: _, ...rest }) => rest))
+const newNames = fc.oneof(names, timeless)
 const facts = fc.option(fc.record({ a: fc.string(), b: fc.integer() }))
-const someThing = fc.record({ tenant, id, own: name, facts }).map(thing)
-const someNames = fc
-  .record({ links: newLinks, thing: fc.option(someThing, { nil: undefined }) })
-  .map(({ links, thing }) => (thing ? { links, thing } : { links }))
+const vehicles = fc.array(
+  fc.record({ vin, year: fc.constantFrom('', '2020'), make: fc.constant(''), model: fc.constant('') }),
+  { maxLength: 2 },
+)
+const parts: { requiredKeys: ('tenant' | 'id')[] } = { requiredKeys: ['tenant', 'id'] }
+const approval = fc.constantFrom('', 'sent', 'approved')
+const someQuote = fc.record({ tenant, id, own: name, names: fc.array(name), facts, price: name, approval }, parts)
+const shown = fc.constantFrom('live', 'canceled', 'gone')
+const formerVins = fc.dictionary(vin, vin)
+const someShipment = fc.record({ tenant, id, own: name, vehicles, formerVins, state: shown }, parts)
+const someNames = fc.record({ names: newNames, quote: someQuote, shipment: someShipment }, { requiredKeys: ['names'] })
 const tenantAndName = fc.tuple(tenant, name)
 const tenantAndId = fc.tuple(tenant, id)
+const loads = fc.record({ names: newNames, vin, replace: fc.boolean() })
+/** Two handles for each reference: those of its claims differ. */
+const wanted = fc
+  .record({ tenant, key: name, vin, isOfReference: fc.boolean(), expiresInMs: fc.option(at, { nil: undefined }) })
+  .map(({ key, isOfReference, ...one }) =>
+    isOfReference
+      ? newClaim({
+          ...one,
+          key: `of ${key}`,
+          reference: key,
+          isOfReference,
+          handle: `bk_${one.tenant}_${key}_${one.vin}`,
+        })
+      : newClaim({ ...one, key, isOfReference }),
+  )
 
 const namesAndClaims = fc.oneof(
   step('put', someNames, (store, some) => store.put(some)),
-  step('unlink', links, (store, some) => store.unlink(some)),
-  step('load', fc.record({ links: newLinks, replace: fc.boolean() }), (store, { links, replace }) =>
-    store.load(links, { replace }),
+  step('unlink', names, (store, some) => store.unlink(some)),
+  step('load', loads, (store, { names, vin, replace }) =>
+    store.load(
+      [...names].map((one) => ({ ...one, vin })),
+      { replace },
+    ),
   ),
   step('noteUses', tenantAndName, (store, [one, of]) => store.noteUses(one, [of])),
-  step('links', tenantAndName, (store, [one, of]) => store.links(one, of)),
+  step('named', tenantAndName, (store, [one, of]) => store.named(one, of)),
   step('named', tenantAndName, (store, [one, of]) => store.named(one, of.toUpperCase())),
-  step('thing', tenantAndId, (store, [one, of]) => store.thing(one, of)),
-  step('claim', fc.record({ tenant, key: name, expiresInMs: fc.option(at, { nil: undefined }) }), (store, given) =>
-    store.claim(newClaim(given)),
-  ),
+  step('quote', tenantAndId, (store, [one, of]) => store.quote(one, of)),
+  step('shipment', tenantAndId, (store, [one, of]) => store.shipment(one, of)),
+  step('claim', wanted, (store, given) => store.claim(given)),
   step(
     'change',
     fc.record({
-      claim: fc.record({ tenant, key: name, version: fc.integer({ min: 1, max: 4 }) }),
+      claim: fc.record({
+        tenant,
+        key: fc.oneof(
+          name,
+          name.map((text) => `of ${text}`),
+        ),
+        version: fc.integer({ min: 1, max: 4 }),
+      }),
       change: fc.record({ state, shipment: fc.option(id) }),
       names: fc.option(someNames, { nil: undefined }),
     }),
@@ -74,6 +105,7 @@ const namesAndClaims = fc.oneof(
       store.change(claim, { state, instance: 'g', why: 'model', ...(shipment === null ? {} : { shipment }) }, names),
   ),
   step('listClaims', fc.record({ state, tenant, newest: fc.boolean() }), (store, options) => store.listClaims(options)),
+  step('claimsOfReference', tenantAndName, (store, [one, of]) => store.claimsOfReference(one, of)),
   step('claimsOfShipment', tenantAndId, (store, [one, of]) => store.claimsOfShipment(one, of)),
   step('audit', tenantAndName, (store, [one, of]) => store.audit(`bk_${one}_${of}`)),
 )
@@ -134,7 +166,7 @@ const events = fc.oneof(
 async function seen(store: Store) {
   const byText = (one: object, other: object) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1)
   return {
-    links: await scanned(store),
+    names: await scanned(store),
     claims: await store.listClaims({}),
     events: (await store.listEvents({})).map(({ no: _, ...event }) => event),
     due: await store.tenantsWithDue(['a', 'b']),

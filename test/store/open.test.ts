@@ -2,7 +2,7 @@
 
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openStore } from '../../src/store/open.ts'
+import { openStore } from '../../src/outside/store/open.ts'
 import { newFolder } from '../command.ts'
 
 let folder: string

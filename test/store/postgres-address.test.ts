@@ -2,7 +2,7 @@
 
 import pg from 'pg'
 import { expect, test } from 'vitest'
-import { readAddress } from '../../src/store/postgres/address.ts'
+import { readAddress } from '../../src/language/config/postgres-address.ts'
 
 /** Returns where the driver connects to. */
 function targetOf(url: string): string {

@@ -3,11 +3,11 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { NAMED } from '../../src/store/postgres/batches.ts'
-import { type Claim, type ClaimChange, LockTimeout, type Store } from '../../src/store/store.ts'
+import { NAMED } from '../../src/outside/store/postgres/batches.ts'
+import { type Claim, type ClaimChange, LockTimeout, type Store } from '../../src/outside/store/store.ts'
 import { openGateways, WAITERS } from './meetings.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
-import { link, newClaim, thing } from './samples.ts'
+import { named, newClaim, quote } from './samples.ts'
 
 const MANY = 40
 /** No entry of an index has room for it, however well it is compressed. */
@@ -28,7 +28,7 @@ const booked = (shipment: string): ClaimChange => {
 
 /** Takes the place of a claim, in a transaction: others that claim its key wait for it. */
 const takes = (key: string) =>
-  `INSERT INTO transload.claims VALUES ('acme', '${key}', 'bk_held', 'sending', 1, '', '', '', '', '', '', 0, 0, 0, 0, '')`
+  `INSERT INTO transload.claims VALUES ('acme', '${key}', 'bk_held', 'sending', 1, '', '', '', '', '', '', '', 0, 0, 0, 0, '')`
 /** Locks a claim in a transaction: others that change it wait for it. */
 const locks = (key: string) => `SELECT FROM transload.claims WHERE key = '${key}' FOR UPDATE`
 
@@ -53,10 +53,10 @@ test('claims that come together share statements, and each is told what is store
 test('names are looked up by keys in large tables, in any case and with what is remembered of them', async () => {
   const { query } = await openGateways(server)
   const rows = 'FROM generate_series(1, 100000) AS nth'
-  await query(`INSERT INTO transload.links SELECT 'acme', 'REF-' || nth, 1, '', 'id-' || nth, 1, 0, 1 ${rows}`)
-  await query(
-    `INSERT INTO transload.things (tenant, id, own, at, used_day) SELECT 'acme', 'id-' || nth, '', 1, 1 ${rows}`,
-  )
+  await query(`INSERT INTO transload.names SELECT 'acme', 'REF-' || nth, 1, 'id-' || nth, NULL, 1, 0, 1 ${rows}`)
+  for (const table of ['quotes', 'shipments']) {
+    await query(`INSERT INTO transload.${table} (tenant, key, at, used_day) SELECT 'acme', 'id-' || nth, 1, 1 ${rows}`)
+  }
   await query('ANALYZE')
   await query(`PREPARE named (text) AS ${NAMED}`)
   const [row] = await query(`EXPLAIN (FORMAT JSON) EXECUTE named ('[{"tenant": "acme", "name": "ref-1", "nth": 1}]')`)
@@ -75,7 +75,7 @@ test('changes that come together share statements, and those of an old version c
   }
   const answers = await Promise.all(
     claims.map((claim, index) => {
-      const names = { links: [link({ name: `N-${index}`, id: `S-${index}` })], thing: thing({ id: `S-${index}` }) }
+      const names = { names: [named({ name: `N-${index}`, id: `S-${index}` })], quote: quote({ id: `S-${index}` }) }
       return one.change(claim, booked(`S-${index}`), names)
     }),
   )
@@ -87,7 +87,7 @@ test('changes that come together share statements, and those of an old version c
     expect(stored).toMatchObject(isOld(index) ? {} : { state: 'booked', version: 2, shipment: `S-${index}` })
     expect(await one.audit(handle)).toHaveLength(2)
     expect(await one.named('acme', `N-${index}`)).toMatchObject([{ id: `S-${index}` }])
-    expect(await one.thing('acme', `S-${index}`)).toMatchObject({ own: 'Q-1' })
+    expect(await one.quote('acme', `S-${index}`)).toMatchObject({ own: 'Q-1' })
   }
   expect((await query(`${statementsOf('claims')} WHERE state = 'booked'`))[0]?.statements).toBeLessThan(4)
 })
@@ -102,7 +102,7 @@ test.each(['claims', 'changes'] as const)(
       return made.filter(({ won }) => won).length
     }
     const change = async (store: Store, order: readonly Claim[], by: string) => {
-      const names = (name: string) => ({ links: [link({ name, id: by })] })
+      const names = (name: string) => ({ names: [named({ name, id: by })] })
       const made = await Promise.all(order.map((claim) => store.change(claim, booked(by), names(claim.key))))
       return made.filter((claim) => claim !== undefined).length
     }
@@ -127,7 +127,7 @@ test('what one call writes and the server refuses fails that call alone', async 
   const made = claims.flatMap((claim) => (claim.status === 'fulfilled' ? [claim.value.claim] : []))
   const changes = await Promise.allSettled(
     made.map((claim, index) =>
-      one.change(claim, booked(claim.key), { links: [link({ name: index === 3 ? TOO_LONG : claim.key })] }),
+      one.change(claim, booked(claim.key), { names: [named({ name: index === 3 ? TOO_LONG : claim.key })] }),
     ),
   )
   expect(changes.flatMap(({ status }, index) => (status === 'rejected' ? [index] : []))).toEqual([3])
@@ -180,16 +180,16 @@ test('a batch that has to give way to another transaction is tried again, call b
 test('a connection that is killed amid a batch fails all of it, writes none of it, and the next one goes on', async () => {
   const { one, query, meeting } = await openGateways(server)
   const claims = await claimAll(one, keys())
-  await one.put({ links: [link({ name: 'before' })] })
-  const readLinks = 'LOCK TABLE transload.links IN ACCESS EXCLUSIVE MODE'
+  await one.put({ names: [named({ name: 'before' })] })
+  const readLinks = 'LOCK TABLE transload.names IN ACCESS EXCLUSIVE MODE'
   const work = [
     {
       hold: locks('K-9'),
-      begin: () => claims.map((claim) => one.change(claim, booked('lost'), { links: [link({ name: claim.key })] })),
+      begin: () => claims.map((claim) => one.change(claim, booked('lost'), { names: [named({ name: claim.key })] })),
     },
     { hold: takes('L-9'), begin: () => keys('L').map((key) => one.claim(newClaim({ key }))) },
     { hold: readLinks, begin: () => keys().map(() => one.named('acme', 'before')) },
-    { hold: readLinks, begin: () => [one.load([link({ name: 'loaded' })], { replace: false })] },
+    { hold: readLinks, begin: () => [one.load([{ ...named({ name: 'loaded' }), vin: '' }], { replace: false })] },
   ]
   for (const { hold, begin } of work) {
     const outcomes = await meeting(
@@ -206,7 +206,7 @@ test('a connection that is killed amid a batch fails all of it, writes none of i
   }
   expect(await Promise.all(claims.map(({ key }) => one.findClaim('acme', key)))).toEqual(claims)
   expect(await one.listClaims({})).toHaveLength(MANY)
-  expect(await query('SELECT name FROM transload.links')).toEqual([{ name: 'before' }])
+  expect(await query('SELECT name FROM transload.names')).toEqual([{ name: 'before' }])
   const again = await Promise.all(claims.map((claim) => one.change(claim, booked('again'))))
   expect(again.every((claim) => claim?.shipment === 'again')).toBe(true)
 })

@@ -6,8 +6,10 @@ import { freePort } from '../free-port.ts'
 
 /** A PostgreSQL of our own, from binaries in npm packages. */
 export interface PostgresServer {
-  /** Makes an empty database and returns its address. */
-  createDatabase(): Promise<string>
+  /** Makes a database, empty or a copy of one that nobody uses, and returns its address. */
+  createDatabase(copyOf?: string): Promise<string>
+  /** Puts another database in the place of one, as a restored dump is. Nobody uses either. */
+  replace(url: string, by: string): Promise<void>
   start(): Promise<void>
   stop(): Promise<void>
   /** Stops as `pg_ctl stop -m immediate` does: without notice, and the next start recovers. */
@@ -44,12 +46,24 @@ export async function startPostgres(): Promise<PostgresServer> {
   await start()
 
   let databases = 0
+  const nameOf = (url: string) => url.slice(url.lastIndexOf('/') + 1)
+  async function ask(statement: string): Promise<void> {
+    const client = server.getPgClient()
+    await client.connect()
+    await client.query(statement)
+    await client.end()
+  }
   return {
-    async createDatabase() {
+    async createDatabase(copyOf) {
       databases += 1
       const name = `store_${databases}`
-      await server.createDatabase(name)
+      if (copyOf === undefined) await server.createDatabase(name)
+      else await ask(`CREATE DATABASE ${name} TEMPLATE ${nameOf(copyOf)}`)
       return `postgres://postgres:password@127.0.0.1:${port}/${name}`
+    },
+    async replace(url, by) {
+      await ask(`DROP DATABASE ${nameOf(url)}`)
+      await ask(`ALTER DATABASE ${nameOf(by)} RENAME TO ${nameOf(url)}`)
     },
     start,
     stop: () => server.stop(),

@@ -1,11 +1,11 @@
 /** Promise: a gateway and its PostgreSQL agree on the time, and wait for each other in no circle (contract, section 7). */
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openPostgresStore } from '../../src/store/postgres/postgres.ts'
-import { StoreDown } from '../../src/store/store.ts'
+import { openPostgresStore } from '../../src/outside/store/postgres/postgres.ts'
+import { StoreDown } from '../../src/outside/store/store.ts'
 import { openGateways } from './meetings.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
-import { link, newClaim, thing } from './samples.ts'
+import { named, newClaim, quote } from './samples.ts'
 import { listen } from './states.ts'
 
 let server: PostgresServer
@@ -39,14 +39,18 @@ test('writes that meet on the same rows wait for each other, in no circle', asyn
   const names = Array.from({ length: 20 }, (_, index) => `N-${index}`)
   const writes = Array.from({ length: 300 }, (_, index) => {
     const ordered = index % 2 === 0 ? names : names.toReversed()
-    const links = ordered.map((name) => link({ name, id: `${index}`, at: index }))
+    const given = ordered.map((name) => named({ name, id: `${index}`, at: index }))
     const store = index % 4 < 2 ? one : other
-    if (index % 10 === 0) return store.load(links, { replace: true })
-    return store.put({ links, thing: thing({ id: `id-${index % 3}`, at: index }) })
+    if (index % 10 === 0)
+      return store.load(
+        given.map((one) => ({ ...one, vin: '' })),
+        { replace: true },
+      )
+    return store.put({ names: given, quote: quote({ id: `id-${index % 3}`, at: index }) })
   })
   await Promise.all(writes)
   // Every write gives all names one meaning, so the last one is seen under each of them.
-  const found = await Promise.all([one, other].flatMap((store) => names.map((name) => store.links('acme', name))))
+  const found = await Promise.all([one, other].flatMap((store) => names.map((name) => store.named('acme', name))))
   expect(new Set(found.map(([newest]) => newest?.id)).size).toBe(1)
 })
 
@@ -74,6 +78,6 @@ test('a gateway closes while the server is down', async () => {
   await server.crash()
   await down
   await store.close()
-  await expect(store.put({ links: [link()] })).rejects.toThrow(StoreDown)
+  await expect(store.put({ names: [named()] })).rejects.toThrow(StoreDown)
   await server.start()
 })

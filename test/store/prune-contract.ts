@@ -1,25 +1,20 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { pruneTable } from '../../src/pruning/pruning.ts'
-import { PRUNED_TABLES } from '../../src/store/pruning.ts'
-import { DAY_MS } from '../../src/store/scoreboard.ts'
-import type { ClaimState, Link, NewLink, Store } from '../../src/store/store.ts'
+import { PRUNED_TABLES } from '../../src/outside/store/pruning.ts'
+import { DAY_MS } from '../../src/outside/store/scoreboard.ts'
+import type { ClaimState, Store } from '../../src/outside/store/store.ts'
+import { pruneTable } from '../../src/state/uses/pruning.ts'
 import { runs } from '../size.ts'
 import { newEvent } from './event-contract.ts'
 import type { Place } from './places.ts'
-import { link, newClaim, scanned, thing } from './samples.ts'
+import { newClaim, newName, quote, scanned, shipment } from './samples.ts'
 
 const KEEP_DAYS = 3
 const KEEP = KEEP_DAYS * DAY_MS
 /** A row goes once it was kept for whole days, and one more for a use that was noted late. */
 const GONE_AFTER_DAYS = KEEP_DAYS + 2
 const pause = async () => {}
-
-/** Returns a link that is to be written now. */
-function newLink(given: Partial<Link> = {}): NewLink {
-  const { at: _, ...timeless } = link(given)
-  return timeless
-}
+const UUID = '0000000a-0000-4000-8000-000000000001'
 
 /** Prunes all tables, and returns how many rows went. */
 async function pruneAll(store: Store, olderThanMs = KEEP, dryRun = false): Promise<Record<string, number>> {
@@ -65,7 +60,7 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     Promise.all(
       names.map((name) => {
         const id = `id of ${name}`
-        return store.put({ links: [newLink({ name, id })], thing: thing({ id, own: name }) })
+        return store.put({ names: [newName({ name, id })], quote: quote({ id, own: name }) })
       }),
     )
   const namesLeft = async () => (await scanned(store)).map(({ name }) => name)
@@ -123,7 +118,7 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     await pass(GONE_AFTER_DAYS - 1)
     expect(await pruneAll(store)).toEqual({})
     await pass(1)
-    expect(await pruneAll(store)).toEqual({ claims: 1, links: 2, things: 2 })
+    expect(await pruneAll(store)).toEqual({ claims: 1, names: 2, quotes: 2 })
   })
 
   test('deletes finished claims with their audit, and no other', async () => {
@@ -141,6 +136,18 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     expect(await other.audit('bk_acme_unknown')).toHaveLength(2)
     expect(await other.audit('bk_acme_changed')).toHaveLength(3)
     expect(await pruneAll(store)).toEqual({})
+  })
+
+  test('the vehicle of a reference is booked once, also where the first claim of it is gone', async () => {
+    const given = (vin: string) =>
+      newClaim({ key: 'K', reference: 'REF-1', vin, handle: `bk_${vin}`, isOfReference: true })
+    const { claim } = await store.claim(given('V1'))
+    await store.change(claim, { state: 'refused', instance: 'g', why: 'test' })
+    const second = await store.claim(given('V2'))
+    await pass(GONE_AFTER_DAYS)
+    expect(await pruneAll(store)).toEqual({ claims: 1 })
+    expect(await other.claim({ ...given(''), handle: 'bk_again' })).toEqual({ won: false, claim: second.claim })
+    expect(await other.claim(given('V3'))).toMatchObject({ won: true, claim: { key: 'K' } })
   })
 
   test('leaves a claim whose window is longer', async () => {
@@ -176,70 +183,66 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     }
   })
 
-  test('deletes links and things that were neither written nor used, the use by their own tenant, and no young lease', async () => {
-    const given = newLink({ name: 'two', kind: 'shipment', vin: 'OLD' })
+  test('deletes names and things that were neither written nor used, the use by their own tenant, and no young lease', async () => {
+    const given = newName({ name: 'two', kind: 'shipment', id: 'OLD' })
     await put('old', 'used', 'written')
-    await store.put({ links: [given, { ...given, name: 'used', tenant: 'zenith' }] })
+    await store.put({ names: [given, { ...given, name: 'used', tenant: 'zenith' }], shipment: shipment({ id: UUID }) })
     await pass(GONE_AFTER_DAYS)
     await put('written', 'new')
-    await store.put({ links: [{ ...given, vin: 'NEW' }] })
+    await store.put({ names: [{ ...given, id: 'NEW' }], shipment: shipment({ id: 'NEW' }) })
     await store.renewLease('gateway-1', 1_000)
-    const uses = ['used', 'used', 'id of used']
+    const uses = ['used', 'used', 'id of used', UUID.toUpperCase()]
     await Promise.all([store.noteUses('acme', uses), other.noteUses('acme', uses)])
-    expect(await pruneAll(store)).toEqual({ links: 3, things: 1 })
-    expect((await scanned(store)).map(({ name, vin }) => name + vin)).toEqual(['new', 'twoNEW', 'used', 'written'])
-    expect(await other.thing('acme', 'id of old')).toBeUndefined()
-    expect(await other.thing('acme', 'id of used')).toBeDefined()
+    expect(await pruneAll(store)).toEqual({ names: 3, quotes: 1 })
+    const left = (await scanned(store)).map(({ name, kind, id }) => (kind === 'shipment' ? name + id : name))
+    expect(left).toEqual(['new', 'twoNEW', 'used', 'written'])
+    expect(await other.quote('acme', 'id of old')).toBeUndefined()
+    expect(await other.quote('acme', 'id of used')).toBeDefined()
     // The use itself grows old.
     await pass(GONE_AFTER_DAYS)
-    expect(await pruneAll(store)).toMatchObject({ links: 4, things: 3 })
+    expect(await pruneAll(store)).toMatchObject({ names: 4, quotes: 3, shipments: 2 })
   })
 
   test('keeps the numbers of claims that stay, and looks at them again a month later', async () => {
-    const shipment = (name: string, id: string) =>
-      store.put({ links: [newLink({ kind: 'shipment', name, id })], thing: thing({ id, own: name }) })
-    await shipment('REF-KEPT', 's-kept')
-    await shipment('REF-GONE', 's-gone')
+    const UPPER = UUID.toUpperCase()
+    const made = (name: string, id: string) =>
+      store.put({ names: [newName({ kind: 'shipment', name, id })], shipment: shipment({ id }), quote: quote({ id }) })
+    await made('REF-KEPT', UPPER)
+    await made('REF-GONE', 's-gone')
     await put('REF-DOUBT')
-    await store.put({ links: [], thing: thing({ id: 'names of bk_acme_kept', own: '[]' }) })
-    await store.put({ links: [], thing: thing({ id: 'names of bk_acme_gone', own: '[]' }) })
     await claimed('gone', 'booked', 's-gone')
-    await claimed('kept', 'booked', 'S-KEPT')
+    await claimed('kept', 'booked', UUID)
     await claimed('REF-DOUBT', 'unknown')
     await pass(GONE_AFTER_DAYS)
     const kept = (await store.findClaim('acme', 'kept')) ?? expect.fail('no claim')
     await store.change(kept, { state: 'booked', instance: 'gateway-1', why: 'settled again' })
-    expect(await pruneAll(store, KEEP)).toEqual({ claims: 1, links: 1, things: 3 })
+    expect(await pruneAll(store, KEEP)).toEqual({ claims: 1, names: 1, quotes: 2, shipments: 1 })
     expect(await namesLeft()).toEqual(['REF-DOUBT', 'REF-KEPT'])
-    expect(await store.thing('acme', 's-kept')).toBeDefined()
-    expect(await store.thing('acme', 'names of bk_acme_kept')).toBeDefined()
-    expect(await store.thing('acme', 'names of bk_acme_gone')).toBeUndefined()
+    expect([(await store.quote('acme', UUID))?.id, (await store.shipment('acme', UUID))?.id]).toEqual([UPPER, UPPER])
     await pass(30 + GONE_AFTER_DAYS)
-    expect(await pruneAll(store, KEEP)).toEqual({ claims: 1, links: 1, things: 2 })
+    expect(await pruneAll(store, KEEP)).toEqual({ claims: 1, names: 1, quotes: 1, shipments: 1 })
     expect(await namesLeft()).toEqual(['REF-DOUBT'])
   })
 
-  test.each(['approval of ', 'ids in approval of '])(
-    'keeps an %s as long as its quote, and while an old booking is in doubt',
-    async (prefix) => {
-      const approval = (quote: string, tenant = 'acme') =>
-        store.put({ links: [], thing: thing({ tenant, id: prefix + quote, own: 'approved', facts: null }) })
-      await approval('used')
-      await approval('booked')
-      await approval('gone')
-      await approval('doubt', 'zenith')
-      await store.claim(newClaim({ tenant: 'zenith', key: 'doubtful' }))
-      await pass(GONE_AFTER_DAYS)
-      await store.noteUses('acme', ['used'])
-      await claimed('booked', 'booked', 'booked')
-      expect(await pruneAll(store)).toEqual({ things: 1 })
-      expect(await store.thing('acme', `${prefix}gone`)).toBeUndefined()
-      for (const quote of ['used', 'booked']) expect(await store.thing('acme', prefix + quote)).toBeDefined()
-      expect(await store.thing('zenith', `${prefix}doubt`)).toBeDefined()
-    },
-  )
+  test('keeps an approval as long as its quote, and while an old booking is in doubt', async () => {
+    const approve = (id: string, tenant = 'acme') =>
+      store.put({ names: [], quote: { tenant, id, approval: 'approved', idsInApproval: ['x'] } })
+    for (const id of ['used', 'booked', 'gone']) await approve(id)
+    await approve('doubt', 'zenith')
+    await store.put({ names: [], quote: quote({ tenant: 'zenith', id: 'not approved' }) })
+    await store.claim(newClaim({ tenant: 'zenith', key: 'doubtful' }))
+    await pass(GONE_AFTER_DAYS)
+    await store.noteUses('acme', ['used'])
+    await claimed('booked', 'booked', 'booked')
+    expect(await pruneAll(store)).toEqual({ quotes: 2 })
+    expect(await store.quote('acme', 'gone')).toBeUndefined()
+    expect(await store.quote('zenith', 'not approved')).toBeUndefined()
+    const kept = { approval: 'approved', idsInApproval: ['x'] }
+    for (const id of ['used', 'booked']) expect(await store.quote('acme', id)).toMatchObject(kept)
+    expect(await store.quote('zenith', 'doubt')).toMatchObject(kept)
+  })
 
-  test('things lose old facts, and nothing else', async () => {
+  test('quotes lose old facts, and nothing else', async () => {
     await put('old')
     await pass(KEEP_DAYS)
     await put('new')
@@ -247,8 +250,8 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     expect(await forget()).toBe(0)
     await pass(1)
     expect(await forget()).toBe(1)
-    expect(await other.thing('acme', 'id of old')).toMatchObject({ own: 'old', facts: null })
-    expect((await other.thing('acme', 'id of new'))?.facts).toEqual(thing().facts)
+    expect(await other.quote('acme', 'id of old')).toMatchObject({ own: 'old', facts: null })
+    expect((await other.quote('acme', 'id of new'))?.facts).toEqual(quote().facts)
     expect(await namesLeft()).toEqual(['new', 'old'])
   })
 
@@ -301,7 +304,7 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     const tables = new Map(size.tables.map((one) => [one.table, one]))
     expect(tables.get('claims')?.oldest).toBe(0)
     // PostgreSQL estimates the number of rows.
-    if (engine !== 'postgres') expect([tables.get('claims')?.rows, tables.get('things')?.rows]).toEqual([1, 2])
+    if (engine !== 'postgres') expect([tables.get('claims')?.rows, tables.get('quotes')?.rows]).toEqual([1, 2])
   })
 
   test('looks at all rows, however many; a dry run counts them and deletes nothing', async () => {
@@ -310,7 +313,7 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     await pass(GONE_AFTER_DAYS)
     const used = names.filter((_, index) => index % 500 === 0)
     await store.noteUses('acme', used)
-    const old = { links: 2_495, things: 2_500 }
+    const old = { names: 2_495, quotes: 2_500 }
     expect(await pruneAll(store, KEEP, true)).toEqual(old)
     expect(await pruneAll(store)).toEqual(old)
     expect(await namesLeft()).toEqual(used.sort())
@@ -335,7 +338,7 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
         const passThere = await startClock(here, one)
         for (let left = 2 * GONE_AFTER_DAYS; ; left -= 1) {
           for (const [index, { written, used, id }] of links.entries()) {
-            if (written === left) await one.put({ links: [newLink({ name: `n-${index}`, id })] })
+            if (written === left) await one.put({ names: [newName({ name: `n-${index}`, id })] })
             if (used === left) await one.noteUses('acme', [`n-${index}`])
           }
           for (const [index, booking] of claims.entries()) {

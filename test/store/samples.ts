@@ -1,17 +1,39 @@
-import type { Link, NewClaim, Store, Thing } from '../../src/store/store.ts'
+import type {
+  Name,
+  NewClaim,
+  NewName,
+  Quote,
+  ScannedName,
+  Store,
+  StoredShipment,
+} from '../../src/outside/store/store.ts'
 
 /** The time of the samples, in milliseconds since 1970. */
 export const SAMPLE_TIME = 1_000
 
-/** Returns a link with defaults for what a test does not care about. */
-export function link(given: Partial<Link> = {}): Link {
-  const defaults = { tenant: 'acme', kind: 'quote', name: 'Q-1', vin: '', id: 'id-1', givenBy: 'caller' } as const
+/** Returns a name with defaults for what a test does not care about. */
+export function named(given: Partial<Name> = {}): Name {
+  const defaults = { tenant: 'acme', kind: 'quote', name: 'Q-1', id: 'id-1', givenBy: 'caller' } as const
   return { ...defaults, at: SAMPLE_TIME, ...given }
 }
 
-/** Returns a thing with defaults for what a test does not care about; its time is that of the store when it is written. */
-export function thing(given: Partial<Thing> = {}): Thing {
-  return { tenant: 'acme', id: 'id-1', own: 'Q-1', facts: { trailer: 'open', miles: 12 }, at: SAMPLE_TIME, ...given }
+/** Returns a name that is to be written now. */
+export function newName(given: Partial<Name> = {}): NewName {
+  const { at: _, ...timeless } = named(given)
+  return timeless
+}
+
+/** Returns a quote with defaults for what a test does not care about; its time is that of the store when its facts are written. */
+export function quote(given: Partial<Quote> = {}): Quote {
+  const blank = { names: [], price: '', approval: '', idsInApproval: [] } as const
+  const facts = { trailer: 'open', miles: 12 }
+  return { tenant: 'acme', id: 'id-1', own: 'Q-1', ...blank, facts, at: SAMPLE_TIME, ...given }
+}
+
+/** Returns a shipment with defaults for what a test does not care about; its time is that of the store when it is written. */
+export function shipment(given: Partial<StoredShipment> = {}): StoredShipment {
+  const blank = { own: '', vehicles: [], formerVins: {}, state: 'live', quote: '' } as const
+  return { tenant: 'acme', id: 'id-1', ...blank, at: SAMPLE_TIME, ...given }
 }
 
 /** Returns a claim with defaults for what a test does not care about; its handle follows from tenant and key. */
@@ -25,13 +47,18 @@ export function newClaim(given: Partial<NewClaim> = {}): NewClaim {
     instance: 'gateway-1',
     reference: key,
     vin: '',
+    vehicle: '',
+    isOfReference: false,
     ...given,
   }
 }
 
 /** Returns everything that a scan yields, in one list. */
-export async function scanned(store: Store, options: Parameters<Store['scan']>[0] = {}): Promise<readonly Link[]> {
-  const links: Link[] = []
-  for await (const page of store.scan(options)) links.push(...page)
-  return links
+export async function scanned(
+  store: Store,
+  options: Parameters<Store['scan']>[0] = {},
+): Promise<readonly ScannedName[]> {
+  const names: ScannedName[] = []
+  for await (const page of store.scan(options)) names.push(...page)
+  return names
 }

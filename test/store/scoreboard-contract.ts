@@ -1,7 +1,13 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type CallCount, type CountBatch, DAY_MS, type NameCount, OTHER_NAMES } from '../../src/store/scoreboard.ts'
-import type { Store } from '../../src/store/store.ts'
+import {
+  type CallCount,
+  type CountBatch,
+  DAY_MS,
+  type NameCount,
+  OTHER_NAMES,
+} from '../../src/outside/store/scoreboard.ts'
+import type { Store } from '../../src/outside/store/store.ts'
 import { runs } from '../size.ts'
 import type { Place } from './places.ts'
 

@@ -7,14 +7,15 @@ import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { MAX_WAL_PAGES } from '../../src/store/sqlite/connection.ts'
-import { inSqlite } from '../../src/store/sqlite/session.ts'
-import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
-import type { Store } from '../../src/store/store.ts'
-import { READS } from '../../src/store/verbs.ts'
+import { placeOf } from '../../src/outside/store/claim.ts'
+import { MAX_WAL_PAGES } from '../../src/outside/store/sqlite/connection.ts'
+import { inSqlite } from '../../src/outside/store/sqlite/session.ts'
+import { openSqliteStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import type { Store } from '../../src/outside/store/store.ts'
+import { READS } from '../../src/outside/store/verbs.ts'
 import { newFolder } from '../command.ts'
 import { size } from '../size.ts'
-import { link, newClaim, scanned, thing } from './samples.ts'
+import { named, newClaim, quote, scanned } from './samples.ts'
 import { listen } from './states.ts'
 
 let path: string
@@ -37,12 +38,13 @@ function openFile(): DatabaseSync {
   return db
 }
 
-const put = (store: Store, name: string) => store.put({ links: [link({ name, id: name })], thing: thing({ id: name }) })
+const put = (store: Store, name: string) =>
+  store.put({ names: [named({ name, id: name })], quote: quote({ id: name }) })
 const namesIn = async (store: Store) => (await scanned(store)).map(({ name }) => name)
 
 test("another program's database, and what is none, are refused and left as they are", async () => {
   const db = openFile()
-  db.exec('CREATE TABLE links (a)')
+  db.exec('CREATE TABLE names (a)')
   db.close()
   const before = readFileSync(path)
   await expect(open()).rejects.toThrow('another program')
@@ -58,8 +60,8 @@ test('a disk that fills up in a batch with an invalid write fails what did not f
   // One after the other, once the invalid one has undone their common commit; the failure is told to all of them again.
   const writes = await Promise.allSettled([
     put(store, 'N-1'),
-    store.put({ links: [link({ name: null as never })] }),
-    store.put({ links: [], thing: thing({ own: 'x'.repeat(2 ** 20) }) }),
+    store.put({ names: [named({ name: null as never })] }),
+    store.put({ names: [], quote: quote({ own: 'x'.repeat(2 ** 20) }) }),
   ])
   expect(writes).toMatchObject([
     { status: 'fulfilled' },
@@ -79,7 +81,7 @@ test('a write waits for another process that is writing, and a read does not', a
   const writing = put(store, 'N-1').then(() => {
     done = true
   })
-  expect(await store.links('acme', 'N-1')).toEqual([])
+  expect(await store.named('acme', 'N-1')).toEqual([])
   expect(done).toBe(false)
   db.exec('COMMIT')
   await writing
@@ -89,10 +91,15 @@ test('a write waits for another process that is writing, and a read does not', a
 test('no read of a call looks at a whole table, or at all rows of a tenant', async () => {
   await open()
   const db = openFile()
-  for (const name of ['now_ms', 'lease_ms']) db.function(name, () => 0)
+  for (const name of ['now_ms', 'lease_ms', 'thing_key']) db.function(name, { varargs: true }, () => 0)
   const works = [
     READS.named('acme', 'N-1'),
-    READS.thing('acme', 'id-1'),
+    READS.quote('acme', 'id-1'),
+    READS.shipment('acme', 'id-1'),
+    READS.namesAfter(['acme', 'N-1', 0, '']),
+    placeOf(newClaim({ isOfReference: true }), 0),
+    READS.claimsOfReference('acme', 'REF-1'),
+    READS.listClaims({ tenant: 'acme', state: 'unknown', limit: 5 }),
     READS.findClaim('acme', 'REF-1'),
     READS.claimByHandle('bk_1'),
     READS.claimsOfShipment('acme', 'id-1'),
@@ -104,7 +111,9 @@ test('no read of a call looks at a whole table, or at all rows of a tenant', asy
       const { text, values } = step.value
       const plan = db.prepare(`EXPLAIN QUERY PLAN ${inSqlite(text)}`).all(...values)
       for (const { detail } of plan)
-        expect(detail, text).not.toMatch(/^SCAN (links|things|claims|old_trails|events)\b|\(tenant=\?\)$/)
+        expect(detail, text).not.toMatch(
+          /^SCAN (names|quotes|shipments|claims|old_trails|events)\b|(?<!claims_open )\(tenant=\?\)$/,
+        )
     }
   }
 })

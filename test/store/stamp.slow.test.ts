@@ -4,14 +4,14 @@ import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeF
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import type { Origin } from '../../src/store/doubt.ts'
-import { backupStore } from '../../src/store/sqlite/backup.ts'
-import { restoreStore } from '../../src/store/sqlite/restore.ts'
-import { openSqliteStore } from '../../src/store/sqlite/sqlite.ts'
-import { stampPath } from '../../src/store/sqlite/stamp.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Origin } from '../../src/outside/store/doubt.ts'
+import { backupStore } from '../../src/outside/store/sqlite/backup.ts'
+import { restoreStore } from '../../src/outside/store/sqlite/restore.ts'
+import { openSqliteStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import { stampPath } from '../../src/outside/store/sqlite/stamp.ts'
+import type { Store } from '../../src/outside/store/store.ts'
 import { newFolder } from '../command.ts'
-import { link } from './samples.ts'
+import { named } from './samples.ts'
 
 const OWN: Origin = { kind: 'own' }
 
@@ -37,7 +37,7 @@ async function withStore<T>(work: (store: Store) => Promise<T>, at = path): Prom
 }
 
 const origin = (at = path) => withStore((store) => store.origin(), at)
-const write = (name: string, at = path) => withStore((store) => store.put({ links: [link({ name })] }), at)
+const write = (name: string, at = path) => withStore((store) => store.put({ names: [named({ name })] }), at)
 
 test('a new store is stamped, and told from no copy at later starts, after a crash and in a folder that moved', async () => {
   expect(await origin()).toEqual(OWN)
@@ -123,5 +123,5 @@ test('the store works where no stamp can be written', async () => {
   rmSync(stamp)
   mkdirSync(join(stamp, 'in the way'), { recursive: true })
   await write('N-2')
-  expect(await withStore((store) => store.links('acme', 'N-2'))).toHaveLength(1)
+  expect(await withStore((store) => store.named('acme', 'N-2'))).toHaveLength(1)
 })

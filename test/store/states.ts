@@ -1,4 +1,4 @@
-import type { StoreState } from '../../src/store/state.ts'
+import type { StoreState } from '../../src/outside/store/state.ts'
 
 /** Listens to a store's states, and lets a test wait for one. */
 export function listen() {

@@ -5,15 +5,16 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { openStore } from '../../src/store/open.ts'
-import { migrate as migratePostgres } from '../../src/store/postgres/session.ts'
-import { type SchemaStep, STEPS, VERSION } from '../../src/store/schema.ts'
-import { migrate as migrateSqlite } from '../../src/store/sqlite/connection.ts'
-import { createSession } from '../../src/store/sqlite/session.ts'
-import { StoreTooNew } from '../../src/store/store.ts'
+import { copyStore } from '../../src/operator/commands/copy-store.ts'
+import { openStore } from '../../src/outside/store/open.ts'
+import { migrate as migratePostgres } from '../../src/outside/store/postgres/session.ts'
+import { type SchemaStep, STEPS, VERSION } from '../../src/outside/store/schema.ts'
+import { migrate as migrateSqlite } from '../../src/outside/store/sqlite/connection.ts'
+import { createSession } from '../../src/outside/store/sqlite/session.ts'
+import { type Store, StoreTooNew } from '../../src/outside/store/store.ts'
 import { newFolder } from '../command.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
-import { link, newClaim } from './samples.ts'
+import { named, newClaim } from './samples.ts'
 
 /** Adds to the schema: the release before goes on beside it. */
 const ADDS: SchemaStep = {
@@ -76,10 +77,27 @@ const ENGINES = ['sqlite', 'postgres'] as const
 test.each(ENGINES)('many gateways that start at once make one schema on %s', async (engine) => {
   const { url, query } = await engines[engine]()
   const stores = await Promise.all(Array.from({ length: 10 }, () => openStore(url)))
-  await Promise.all(stores.map((store, index) => store.put({ links: [link({ name: `N-${index}` })] })))
-  expect(await query('SELECT name FROM links')).toHaveLength(10)
+  await Promise.all(stores.map((store, index) => store.put({ names: [named({ name: `N-${index}` })] })))
+  expect(await query('SELECT name FROM names')).toHaveLength(10)
   expect(await query('SELECT version FROM version')).toHaveLength(1)
   await Promise.all(stores.map((store) => store.close()))
+})
+
+test.each(ENGINES)('a column that a step adds is on a new store, and is copied, on %s', async (engine) => {
+  const [from, to] = [await engines[engine](), await engines[engine]()]
+  await Promise.all([from, to].map(({ migrate }) => migrate([...STEPS, ADDS])))
+  const stores = await Promise.all([from, to].map(({ url }) => openStore(url)))
+  const [source, target] = stores as [Store, Store]
+  await source.claim(newClaim())
+  await from.query(`UPDATE ${engine === 'postgres' ? 'transload.' : ''}claims SET note = 'kept'`)
+  await copyStore(source, target, 'there', 'here', () => {})
+  expect(await to.query('SELECT note FROM claims')).toEqual([{ note: 'kept' }])
+  // A store that has not had the step does not lose the column in silence.
+  const before = await openStore((await engines[engine]()).url)
+  const fresh = [source, before] as const
+  await source.endCopy(0)
+  await expect(copyStore(...fresh, 'there', 'here', () => {})).rejects.toThrow()
+  await Promise.all([...stores, before].map((store) => store.close()))
 })
 
 describe.each(ENGINES)('a step of the schema on %s', (engine) => {
@@ -93,7 +111,7 @@ describe.each(ENGINES)('a step of the schema on %s', (engine) => {
     await Promise.all([migrate(next), migrate(next)])
     await migrate(next)
 
-    const booked = await before.change(claim, { state: 'booked', instance: 'me', why: 'made' }, { links: [link()] })
+    const booked = await before.change(claim, { state: 'booked', instance: 'me', why: 'made' }, { names: [named()] })
     expect(booked).toMatchObject({ state: 'booked', version: 2 })
     const again = await openStore(url)
     onTestFinished(() => again.close())
@@ -115,7 +133,7 @@ describe.each(ENGINES)('a step of the schema on %s', (engine) => {
   test('that fails leaves the store as it was', async () => {
     const { url, migrate, query } = await engines[engine]()
     await (await openStore(url)).close()
-    const wrong = { needs: VERSION, sql: `${ADDS.sql}; CREATE TABLE transload.links (a TEXT)` }
+    const wrong = { needs: VERSION, sql: `${ADDS.sql}; CREATE TABLE transload.names (a TEXT)` }
     await expect(migrate([...STEPS, wrong])).rejects.toThrow(/already exists/)
     const [version] = await query('SELECT applied FROM version')
     expect(Number(version?.['applied'])).toBe(VERSION)

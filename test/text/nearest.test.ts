@@ -1,7 +1,7 @@
 /** Promise: a slip is told with what was probably meant (contract, section 9). */
 
 import { expect, test } from 'vitest'
-import { nearest, suggestion } from '../../src/text/nearest.ts'
+import { nearest, suggestion } from '../../src/language/text/nearest.ts'
 
 const COMMANDS = ['serve', 'check', 'bookings', 'xref', 'store']
 
@@ -18,6 +18,12 @@ test('of two words the one with fewer errors is nearer, and how many are allowed
   expect(nearest('abcdef', ['abcxyf', 'abcdxf', 'abcdefg'])).toBe('abcdxf')
   expect(nearest('bokins', COMMANDS, 1)).toBeUndefined()
   expect(nearest('bokings', COMMANDS, 1)).toBe('bookings')
+})
+
+test('nothing is suggested for a word of more than 64 letters', () => {
+  const known = [`${'a'.repeat(63)}b`, `${'a'.repeat(64)}b`]
+  expect(nearest('a'.repeat(64), known)).toBe(known[0])
+  expect(nearest('a'.repeat(65), known)).toBeUndefined()
 })
 
 test('a suggestion ends a message', () => {

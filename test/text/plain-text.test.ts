@@ -1,7 +1,7 @@
 /** Promise: printed text moves no cursor (contract, section 11). */
 
 import { expect, test } from 'vitest'
-import { escapeControls, escapeSequence, printableJson, printableLines } from '../../src/text/service-text.ts'
+import { escapeControls, escapeSequence, printableJson, printableLines } from '../../src/language/text/service-text.ts'
 
 test.each([
   ['plain text ~', 'plain text ~'],

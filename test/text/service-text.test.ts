@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { parseJson } from '../../src/text/json.ts'
+import { parseJson } from '../../src/language/text/json.ts'
 import {
   FIELD_LIMIT,
   HEADER_LIMIT,
@@ -12,7 +12,7 @@ import {
   isSameThing,
   serviceId,
   shownText,
-} from '../../src/text/service-text.ts'
+} from '../../src/language/text/service-text.ts'
 import { type Answered, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { runs } from '../size.ts'
 

@@ -2,7 +2,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createBoundedCache, createKeyedMutex, createUnorderedList } from '../../src/tools/collections.ts'
+import { createBoundedCache, createKeyedMutex, createUnorderedList } from '../../src/runtime/collections.ts'
 
 test('a list holds what was added and not taken', () => {
   const { add, take, size, items } = createUnorderedList<string>()

@@ -3,7 +3,7 @@
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { fromCell, toCell } from '../../src/xref/file-records.ts'
+import { fromCell, toCell } from '../../src/operator/transfer/file-records.ts'
 import { runs } from '../size.ts'
 
 const OBEYED = /[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u

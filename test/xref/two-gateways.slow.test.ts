@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { openStore } from '../../src/store/open.ts'
+import { openStore } from '../../src/outside/store/open.ts'
 import { folder } from '../callers/edge.ts'
 import { get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'

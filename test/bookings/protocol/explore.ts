@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { AuditEntry } from '../../../src/store/store.ts'
+import type { AuditEntry } from '../../../src/outside/store/store.ts'
 import { type Invariant, stepOf, type Violation } from './invariants.ts'
 import { createMoves } from './moves.ts'
 import type { Answered } from './programs.ts'

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../../src/store/store.ts'
+import type { AuditEntry } from '../../../src/outside/store/store.ts'
 import type { Answered } from './programs.ts'
 import { isMadePerhaps, type World } from './world.ts'
 
@@ -34,6 +34,7 @@ export const STEPS: ReadonlySet<string> = new Set([
   'sending → booked: made',
   'sending → refused: answered 422',
   'sending → unknown: late',
+  'sending → unknown: reply-doubtful/accepted',
   'sending → unknown: gateway is gone',
   'sending → freed: never sent',
   'unknown → booked: made',

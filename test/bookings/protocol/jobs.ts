@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../../src/store/store.ts'
+import type { AuditEntry } from '../../../src/outside/store/store.ts'
 import { checkAnswer, checkChange, checkWrite, type Report } from './invariants.ts'
 import { type Answered, type Job, programOf, REFERENCE, type StoreOperation, VIN } from './programs.ts'
 import { type Exchange, type Operation, type Result, runOn } from './replay.ts'
@@ -17,8 +17,7 @@ export interface Witness {
  * read, whose version the change that follows them compares.
  */
 const TOGETHER: ReadonlySet<string> = new Set([
-  'links',
-  'thing',
+  'named',
   'put',
   'unlink',
   'audit',

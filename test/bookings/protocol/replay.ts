@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { StoreDown } from '../../../src/store/store.ts'
+import { StoreDown } from '../../../src/outside/store/store.ts'
 import type { World } from './world.ts'
 
 /*

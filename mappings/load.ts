@@ -1,0 +1,38 @@
+import type { Lookups } from '../src/language/config/lookups.ts'
+import { type Catalog, compileCatalog, MappingErrors } from '../src/language/mapping/catalog.ts'
+import { compileLookup } from '../src/language/mapping/lookup.ts'
+import { actions as builtIn, callbacks as builtInCallbacks, tables } from './index.ts'
+import type { OwnDeclarations } from './own.ts'
+
+const NO_DECLARATIONS: OwnDeclarations = { actions: [], callbacks: [] }
+
+/** Loads the built-in mappings and the operator's, checks them and compiles them; throws `MappingErrors`. */
+export async function loadMappings(directory?: string, lookups: Partial<Lookups> = {}): Promise<Catalog> {
+  // Most gateways have none.
+  const own = directory === undefined ? NO_DECLARATIONS : await (await import('./own.ts')).ownDeclarations(directory)
+  return compileCatalog(replaced(builtIn, own.actions), {
+    callbacks: replaced(builtInCallbacks, own.callbacks),
+    tables: new Map(
+      Object.entries(tables).map(([name, table]) => [name, compileTable(name, table, lookups.vehicle_types ?? {})]),
+    ),
+    synonyms: lookups.actions ?? {},
+  })
+}
+
+/** Returns the built-in declarations that have no namesake, and the operator's own. */
+function replaced<T extends { readonly name: string }>(builtInOnes: readonly T[], own: readonly T[]): readonly T[] {
+  const names = new Set(own.map(({ name }) => name))
+  return [...builtInOnes.filter(({ name }) => !names.has(name)), ...own]
+}
+
+function compileTable(
+  name: string,
+  builtInTable: Readonly<Record<string, string>>,
+  own: Readonly<Record<string, string>>,
+) {
+  try {
+    return compileLookup(builtInTable, own)
+  } catch (error) {
+    throw new MappingErrors([`table ${name}: ${error instanceof Error ? error.message : error}`])
+  }
+}

@@ -1,0 +1,59 @@
+import { readdirSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { codeOf } from '../src/language/config/json-file.ts'
+import { oneLine } from '../src/language/errors.ts'
+import type { Action } from '../src/language/mapping/action.ts'
+import type { Callback } from '../src/language/mapping/callback.ts'
+import { MappingErrors } from '../src/language/mapping/catalog.ts'
+import { isAction, isCallback, shapeMistakes } from '../src/language/mapping/declaration-schema.ts'
+import { createToolbox } from './toolbox.ts'
+
+/** The declarations of the operator's modules. */
+export interface OwnDeclarations {
+  readonly actions: readonly Action[]
+  readonly callbacks: readonly Callback[]
+}
+
+/** Loads the operator's modules. The default export is a declaration, a list of them, or a function of the toolbox. */
+export async function ownDeclarations(directory: string): Promise<OwnDeclarations> {
+  const toolbox = createToolbox()
+  const found: { actions: Action[]; callbacks: Callback[] } = { actions: [], callbacks: [] }
+  const errors: string[] = []
+  for (const file of filesIn(directory)) {
+    const path = resolve(directory, file)
+    try {
+      const loaded: { default?: unknown } = await import(pathToFileURL(path).href)
+      const made: unknown = typeof loaded.default === 'function' ? loaded.default(toolbox) : loaded.default
+      for (const declared of [made].flat()) {
+        if (isAction(declared)) found.actions.push(declared)
+        else if (isCallback(declared)) found.callbacks.push(declared)
+        else errors.push(...shapeMistakes(declared).map((error) => `${path}: ${error}`))
+      }
+    } catch (error) {
+      const reason = oneLine(error instanceof Error ? error.message : String(error))
+      errors.push(`${path}${placeInModule(error, path)}: cannot be loaded: ${reason}`)
+    }
+  }
+  if (errors.length > 0) throw new MappingErrors(errors)
+  return found
+}
+
+/** Returns the line and the column of an error in a module, such as `:3:15`; nothing if the error does not tell. */
+function placeInModule(error: unknown, path: string): string {
+  const stack = error instanceof Error ? (error.stack ?? '') : ''
+  const [, place = ''] = stack.split(pathToFileURL(path).href)
+  // A syntax error names the file without the protocol where types are stripped.
+  const [, bare = ''] = stack.split(path)
+  return /^(?::\d+)+/.exec(place || bare)?.[0] ?? ''
+}
+
+function filesIn(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory)
+      .filter((file) => /\.(ts|js|mjs)$/.test(file) && !file.endsWith('.d.ts'))
+      .sort()
+  } catch (error) {
+    throw new MappingErrors([`MAPPINGS_DIR names ${directory}, which cannot be read as a folder (${codeOf(error)})`])
+  }
+}

@@ -1,0 +1,171 @@
+import { STATUS_CODES } from 'node:http'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import type { Context } from 'hono'
+import type { Answer } from '../language/answer.ts'
+import type { Config } from '../language/config/config.ts'
+import { errorTable, GatewayError, gatewayError, oneLine } from '../language/errors.ts'
+import type { Catalog, Endpoint } from '../language/mapping/catalog.ts'
+import { SUPPORT } from '../language/messages.ts'
+import { NoReply } from '../outside/service/exchange.ts'
+import { noReplyError } from '../outside/service/failures.ts'
+import { LockTimeout, StoreDown } from '../outside/store/store.ts'
+import type { Call } from '../runtime/call.ts'
+import { commonDeprecation, type DeprecationConfig } from './callers/caller.ts'
+import { writeExplanation } from './explanation.ts'
+import type { AnswerRefusal, Refusal } from './listener.ts'
+import type { Env } from './middleware.ts'
+import { type Router, WEBHOOK_ROUTE } from './routing.ts'
+
+export const JSON_TYPE = 'application/json; charset=utf-8'
+export const TEXT_TYPE = 'text/plain; charset=utf-8'
+
+/** These have no body by their status, and no length of one (RFC 9110, 8.6). */
+const BODILESS = new Set([204, 304])
+
+/** Writes an answer; its own headers win over `more`. An empty body is no JSON, and has only the type that it came with. */
+export function reply(c: Context<Env>, { status, headers, body }: Answer, more?: Answer['headers']): Response {
+  const { outgoing, call } = c.env
+  if (call.recording) call.recording.reply = body
+  const bytes = Buffer.byteLength(body)
+  outgoing
+    .writeHead(status, {
+      ...(bytes > 0 && { 'Content-Type': JSON_TYPE }),
+      ...((bytes > 0 || !BODILESS.has(status)) && { 'Content-Length': bytes }),
+      'X-Request-Id': call.id,
+      ...more,
+      ...headers,
+    })
+    .end(body)
+  return RESPONSE_ALREADY_SENT
+}
+
+/** Writes an explanation. It may be long, and its reader slow. */
+export function replyExplanation(c: Context<Env>, explanation: object): Response {
+  const body = writeExplanation(explanation)
+  c.env.call.share.holdAnswer(Buffer.byteLength(body))
+  return reply(c, { status: 200, headers: {}, body })
+}
+
+const STORE_RETRY_AFTER_SECONDS = 5
+
+/** Converts anything thrown into an error that can be answered; an unexpected one is a fault of the gateway. */
+export function toGatewayError(thrown: unknown): GatewayError {
+  if (thrown instanceof GatewayError) return thrown
+  if (thrown instanceof NoReply) return noReplyError(thrown)
+  if (thrown instanceof StoreDown) {
+    return gatewayError(
+      'store-down',
+      {},
+      { cause: thrown, headers: { 'Retry-After': String(STORE_RETRY_AFTER_SECONDS) } },
+    )
+  }
+  if (thrown instanceof LockTimeout) {
+    return gatewayError(
+      'shipment-changed/under-way',
+      {},
+      { cause: thrown, headers: { 'Retry-After': String(STORE_RETRY_AFTER_SECONDS) } },
+    )
+  }
+  return gatewayError('gateway-failed', {}, { cause: thrown })
+}
+
+/** The facts of a call that decide the shape of its error, as far as they are known. */
+type ErrorPlace = Pick<Call, 'route' | 'own'> &
+  Partial<Pick<Call, 'errorStatus' | 'support' | 'legacyHeaders'>> & {
+    /** The target of the request, as it was sent. */
+    readonly target: string
+  }
+
+/** Returns an error in the shape that callers of its path read: on legacy paths, and on unknown ones, that of version 1. */
+export type AnswerError = (error: GatewayError | Refusal, place: ErrorPlace) => Answer
+
+/** Makes the answers to all errors of the public listener. */
+export function createErrorAnswers(
+  config: DeprecationConfig & Pick<Config, 'ERROR_STATUS' | 'SUPPORT_CONTACT'>,
+  catalog: Catalog,
+): AnswerError {
+  const shapes = new Map([...catalog.endpoints.values()].map((one) => [`/legacy${one.path}`, errorShape(one)]))
+  const { headers: deprecation } = commonDeprecation(config)
+  return (error, { route, target, own, errorStatus = config.ERROR_STATUS, support, legacyHeaders = deprecation }) => {
+    const contact = support ?? config.SUPPORT_CONTACT
+    const shape = shapes.get(route)
+    if (shape) {
+      const { status, headers, body } = legacyError(error, shape, own, contact)
+      return { status: errorStatus === 'ok' ? OK : status, headers: { ...legacyHeaders, ...headers }, body }
+    }
+    if (!isOwn(error, route, target)) return legacyError(error, 'booking', '', contact)
+    return error instanceof GatewayError ? problemDetails(error) : refusalDetails(error)
+  }
+}
+
+const OK = 200
+
+/** Makes the answers to the requests that the public listener refuses before they are routed. */
+export function createRefusalAnswers(answerError: AnswerError, route: Router): AnswerRefusal {
+  return (refused, incoming) => {
+    const target = incoming?.url ?? ''
+    return answerError(refused, { route: route(target), target, own: '' })
+  }
+}
+
+/**
+ * Tells if an error is answered with problem details: one of a dry run, or of an event. Any other path may be a version-1
+ * caller's mistake.
+ */
+function isOwn(error: GatewayError | Refusal, route: string, target: string): boolean {
+  if (route === WEBHOOK_ROUTE) return !(error instanceof GatewayError && error.code === 'path-unknown')
+  return DRY_RUN.test(target)
+}
+
+const DRY_RUN = /^\/dry-run(\/|$)/
+
+/** The paths whose errors have one shape: those of quotes, those that book, and those about a shipment that exists. */
+type ErrorShape = 'quote' | 'booking' | 'shipment'
+
+/** Returns the shape of the errors of a path. */
+const errorShape = ({ family, actions }: Endpoint): ErrorShape =>
+  family === 'shipment' && actions.some(({ action }) => action.verb === 'book') ? 'booking' : family
+
+/** Returns an error in the shape that version-1 callers of a path read; `own` is the caller's own number. */
+export function legacyError(
+  error: GatewayError | Refusal,
+  shape: ErrorShape,
+  own: string,
+  support: string = SUPPORT,
+): Answer {
+  const { status, headers = {}, mayHaveBooked = false }: Partial<GatewayError> & Refusal = error
+  const message = oneLine(error.message.replace(SUPPORT, () => support))
+  // Without an answer, a shipment that exists may be booked or canceled; a number that is not known is neither.
+  const isUnknown = mayHaveBooked || (shape === 'shipment' && status !== NOT_FOUND)
+  const body =
+    shape === 'quote'
+      ? { Cost: '', ShipmentNumber: own, Message: message }
+      : { Message: message, TransportationBooked: isUnknown ? 'Unknown' : 'No' }
+  return { status, headers, body: JSON.stringify(body) }
+}
+
+const NOT_FOUND = 404
+
+const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
+
+/** Returns an error as RFC 9457 problem details, the format of the gateway's own endpoints. */
+export function problemDetails(error: GatewayError): Answer {
+  const body = {
+    type: `urn:transload:error:${error.code}`,
+    title: errorTable[error.code].title,
+    status: error.status,
+    detail: oneLine(error.message),
+    ...(error.problems.length > 0 && { problems: error.problems }),
+  }
+  return {
+    status: error.status,
+    headers: { 'Content-Type': PROBLEM_TYPE, ...error.headers },
+    body: JSON.stringify(body),
+  }
+}
+
+/** Returns the refusal of a listener in the same format; its status says it all (RFC 9457, 4.2.1). */
+export function refusalDetails({ status, message }: Refusal): Answer {
+  const body = { type: 'about:blank', title: STATUS_CODES[status], status, detail: message }
+  return { status, headers: { 'Content-Type': PROBLEM_TYPE }, body: JSON.stringify(body) }
+}

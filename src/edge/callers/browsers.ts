@@ -1,0 +1,71 @@
+import type { IncomingMessage } from 'node:http'
+import { isIP } from 'node:net'
+import { hostname } from 'node:os'
+import { gatewayError } from '../../language/errors.ts'
+
+/** Names and origins under which a gateway may be reached, besides those that it recognizes itself. */
+interface AllowedHosts {
+  readonly names: readonly string[]
+  readonly origins: readonly string[]
+}
+
+/**
+ * Checks requests that need no credential: a browser sends them for any page that its user opens, also to loopback.
+ * Programs other than browsers send no `Origin` and no `Sec-Fetch-Site`, and pass.
+ */
+export interface BrowserChecks {
+  /** Throws if a page of another site sent the request. */
+  readonly demandOwnOrigin: (incoming: IncomingMessage) => void
+  /**
+   * Throws if the `Host` is not a name of the gateway. The owner of any name can let it resolve to the gateway; a
+   * browser then treats the owner's pages as the gateway's own (DNS rebinding). An IP address is safe.
+   */
+  readonly demandOwnHost: (incoming: IncomingMessage) => void
+}
+
+const NO_MORE: AllowedHosts = { names: [], origins: [] }
+
+/** Makes the checks of a gateway with these names. */
+export function createBrowserChecks({ names, origins }: AllowedHosts = NO_MORE): BrowserChecks {
+  const allowedOrigins = new Set(origins)
+  const allowedNames = new Set(
+    ['localhost', hostname(), ...names, ...origins.map((origin) => new URL(origin).hostname)].map(nameOf),
+  )
+  let lastAllowed: string | undefined
+  return {
+    demandOwnOrigin: ({ headers, socket }) => {
+      const site = headers['sec-fetch-site']
+      if (site !== undefined && site !== 'none' && site !== 'same-origin') throw gatewayError('origin-foreign', {})
+      const { origin, host } = headers
+      if (origin === undefined || allowedOrigins.has(origin)) return
+      const scheme = 'encrypted' in socket ? 'https' : 'http'
+      if (host === undefined || !ORIGIN.test(origin) || originOf(origin) !== originOf(`${scheme}://${host}`)) {
+        throw gatewayError('origin-foreign', {})
+      }
+    },
+    demandOwnHost: ({ headers: { host } }) => {
+      // An HTTP/1.0 caller may send no `Host`; a browser always sends one.
+      if (host === undefined || host === lastAllowed) return
+      const name = nameOf(host)
+      if (isIP(name) === 0 && !allowedNames.has(name))
+        throw gatewayError('host-unknown', { name: name.slice(0, LONGEST_NAME_CHARACTERS) })
+      lastAllowed = host
+    },
+  }
+}
+
+const ORIGIN = /^https?:\/\/[^/@?#]+$/i
+const PORT = /:\d*$/
+
+/** Returns an origin without its default port; undefined if it is not an origin. */
+function originOf(text: string): string | undefined {
+  return URL.canParse(text) ? new URL(text).origin : undefined
+}
+
+/** Returns the name or address in a `Host`. */
+function nameOf(host: string): string {
+  const name = host.startsWith('[') ? host.slice(1, host.lastIndexOf(']')) : host.replace(PORT, '')
+  return name.toLowerCase().replace(/\.$/, '')
+}
+
+const LONGEST_NAME_CHARACTERS = 253

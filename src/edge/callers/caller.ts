@@ -1,0 +1,209 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { Config } from '../../language/config/config.ts'
+import { type Deprecation, deprecationOf } from '../../language/deprecation.ts'
+import { CHALLENGE, type GatewayError, gatewayError } from '../../language/errors.ts'
+import type { Settings } from '../../language/mapping/row.ts'
+import type { SigningKey } from '../../language/webhook-signature.ts'
+import { type Account, type AccountOptions, openAccount, type Taken } from '../../outside/service/account.ts'
+import { basicPair } from '../../outside/service/credential.ts'
+import type { ServiceCredential, Upstream } from '../../outside/service/upstream.ts'
+import type { Share } from '../../runtime/call.ts'
+import type { BrowserChecks } from './browsers.ts'
+import type { Limits } from './limits.ts'
+import type { Prove } from './prove.ts'
+
+/** A caller, and its account at the service. */
+export interface Caller {
+  /** Scopes cross-references, limits and connections. */
+  readonly tenant: string
+  /**
+   * The caller's own credential if only the service can verify it; undefined if the gateway has verified the caller.
+   */
+  readonly credential: string | undefined
+  readonly account: Account
+  readonly profile: Profile
+}
+
+/** The settings that a tenant may override. */
+interface Profile {
+  readonly settings: Settings
+  readonly errorStatus: Config['ERROR_STATUS']
+  /** Whom a caller should ask. */
+  readonly support: string | undefined
+  /** More `ActionName`s: name → action. */
+  readonly synonyms: Readonly<Record<string, string>>
+  readonly deprecation: Deprecation
+  /** Undefined where nothing is limited. */
+  readonly limits: Limits | undefined
+}
+
+/** The address and credential of a passed-through call. */
+export interface PassThrough extends ServiceCredential, Pick<Account, 'prefix'> {
+  /** Undefined where the call names no client. */
+  readonly tenant?: string | undefined
+  /** The caller's own header, or the function that returns the one for the service; undefined sends none. */
+  readonly authorization: string | Account['authorization'] | undefined
+  /** Undefined where the call's own credential is all there is. */
+  readonly authorized?: Account['authorized']
+  /** Learns from the reply to a call with that authorization. */
+  readonly learn?: (authorization: string, answer: Taken, request: Pick<IncomingMessage, 'method' | 'url'>) => void
+  readonly limits: Limits | undefined
+}
+
+/** Identifies callers, and chooses the credential for the service. */
+export interface Credentials {
+  readonly mode: 'client' | 'fixed' | 'tenants'
+  /** Returns the names of the tenants that the operator declared. */
+  readonly tenants: () => readonly string[]
+  /** Returns the caller of a legacy call; throws if there is none. The call may hold one of few turns until it ends. */
+  readonly identify: (incoming: IncomingMessage, share: Share) => Caller | Promise<Caller>
+  /** Returns the caller if the gateway itself verifies it; a dry run shows such a caller its own numbers. */
+  readonly verified: (incoming: IncomingMessage, share: Share) => Promise<Caller | undefined>
+  /** The same for a call that passes through; `streams` says that its body has not been read yet. */
+  readonly passThrough: (
+    incoming: IncomingMessage,
+    streams: boolean,
+    share: Share,
+  ) => PassThrough | Promise<PassThrough>
+  /** Returns a tenant whose credential the operator gave to the gateway; undefined for any other. */
+  readonly ownCaller: (tenant: string) => OwnCaller | undefined
+  /** Returns the tenants that receive the service's events. */
+  readonly eventRecipients: () => readonly EventRecipient[]
+}
+
+/** A tenant for which the gateway can ask the service by itself. */
+export type OwnCaller = Pick<Caller, 'account' | 'profile'>
+
+export interface CredentialsDeps {
+  readonly config: Config
+  readonly settings: Settings
+  readonly upstream: Upstream
+  readonly prove: Prove
+  readonly browserChecks: BrowserChecks
+}
+
+/** The profile of callers without their own. */
+export function commonProfile({ config, settings }: Pick<CredentialsDeps, 'config' | 'settings'>): Profile {
+  return {
+    settings,
+    errorStatus: config.ERROR_STATUS,
+    support: config.SUPPORT_CONTACT,
+    synonyms: {},
+    deprecation: commonDeprecation(config),
+    limits: undefined,
+  }
+}
+
+/** Returns the deprecation of callers that have none of their own. */
+export function commonDeprecation(config: DeprecationConfig): Deprecation {
+  return deprecationOf({
+    sunset: config.SUNSET,
+    retiredFrom: config.RETIRED_FROM,
+    guide: config.MIGRATION_GUIDE_URL,
+    windows: config.BROWNOUTS,
+    coversBookings: config.BROWNOUT_BOOKINGS,
+  })
+}
+
+/** The variables that say how version 1 ends. */
+export type DeprecationConfig = Pick<
+  Config,
+  'SUNSET' | 'RETIRED_FROM' | 'MIGRATION_GUIDE_URL' | 'BROWNOUTS' | 'BROWNOUT_BOOKINGS'
+>
+
+/** Opens an account at an address of the service. */
+export function accountAt(
+  { config, upstream }: Pick<CredentialsDeps, 'config' | 'upstream'>,
+  address: Config['V2_BASE_URL'],
+  options: Pick<AccountOptions, 'basic' | 'pool' | 'scheme' | 'acceptance'>,
+): Account {
+  return openAccount({ upstream, ...address, ...options, timeoutMs: config.UPSTREAM_TIMEOUT_MS })
+}
+
+/** Refuses a call for a token of the gateway's own credential. */
+export function refuseTokens({ url = '' }: IncomingMessage): void {
+  if (asksForToken(url)) throw gatewayError('token-not-given', {})
+}
+
+/** Returns the address and credential of a passed-through call with an account that the operator gave to the gateway. */
+export function passThroughOf(caller: Caller): PassThrough {
+  const known = passThroughs.get(caller)
+  if (known) return known
+  const made = { tenant: caller.tenant, ...caller.account, limits: caller.profile.limits }
+  passThroughs.set(caller, made)
+  return made
+}
+
+/** All calls of a caller share it. */
+const passThroughs = new WeakMap<Caller, PassThrough>()
+
+/** Returns whether a target is the token endpoint; the router has decoded the path already. */
+export function asksForToken(url: string): boolean {
+  if (url.startsWith('/v2/')) return false
+  return decodeURIComponent(url.split('?', 1)[0] ?? '') === '/oauth2/token'
+}
+
+/** The error of a call without a credential that can be read. */
+export function missingCredential({ headers: { authorization } }: IncomingMessage): GatewayError {
+  const name = !authorization
+    ? 'credential-missing'
+    : basicPair(authorization)
+      ? 'credential-missing/control-character'
+      : /^basic\b/i.test(authorization)
+        ? 'credential-missing/no-pair'
+        : 'credential-missing/unreadable'
+  return gatewayError(name, {}, { headers: { 'WWW-Authenticate': CHALLENGE } })
+}
+
+/** The error of a call with a credential that is wrong: an unknown id and a wrong secret look the same. */
+export function wrongCredential(): GatewayError {
+  return gatewayError('credential-wrong', {}, { headers: { 'WWW-Authenticate': CHALLENGE } })
+}
+
+/** Returns whether a call brings a token of its own. */
+export function isBearer(authorization: string | undefined): authorization is string {
+  return /^bearer /i.test(authorization ?? '')
+}
+
+/** A tenant that receives the service's events. */
+export interface EventRecipient {
+  readonly tenant: string
+  /** SHA-256 hashes of the secrets in the path of its events. */
+  readonly secretHashes: readonly Buffer[]
+  /** Empty if its events are not signed. */
+  readonly signingKeys: readonly SigningKey[]
+  /** True if its events are delivered to its own receiver. */
+  readonly hasCallback: boolean
+}
+
+/** How a tenant receives events. */
+interface EventOptions {
+  readonly secrets: readonly string[] | undefined
+  readonly signingKeys: readonly SigningKey[] | undefined
+  /** @default false */
+  readonly hasCallback?: boolean
+}
+
+/** Returns the tenant as a recipient; none without a secret. */
+export function recipientsOf(
+  tenant: string,
+  { secrets = [], signingKeys = [], hasCallback = false }: EventOptions,
+): readonly EventRecipient[] {
+  return secrets.length === 0 ? [] : [{ tenant, secretHashes: secrets.map(hash), signingKeys, hasCallback }]
+}
+
+/**
+ * Finds the recipient of a secret. Hashes are compared, every one of them, each in constant time: how long it takes tells
+ * nothing about the secrets.
+ */
+export function recipientOf(secret: string, recipients: readonly EventRecipient[]): EventRecipient | undefined {
+  const wanted = hash(secret)
+  let found: EventRecipient | undefined
+  for (const recipient of recipients) {
+    for (const known of recipient.secretHashes) if (timingSafeEqual(known, wanted)) found = recipient
+  }
+  return found
+}
+
+const hash = (secret: string): Buffer => createHash('sha256').update(secret).digest()

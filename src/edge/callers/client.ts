@@ -1,0 +1,239 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { LRUCache } from 'lru-cache'
+import { type Acceptance, type Account, type Scheme, trusted } from '../../outside/service/account.ts'
+import { type BasicPair, basicOf, basicPair, hasControlCharacter } from '../../outside/service/credential.ts'
+import { accepts } from '../../outside/service/exchange.ts'
+import { credentialRefused } from '../../outside/service/failures.ts'
+import type { Share } from '../../runtime/call.ts'
+import {
+  accountAt,
+  asksForToken,
+  type Caller,
+  type Credentials,
+  type CredentialsDeps,
+  commonProfile,
+  missingCredential,
+  type OwnCaller,
+  type PassThrough,
+  recipientsOf,
+} from './caller.ts'
+import { createTurns, type Turns } from './limits.ts'
+
+/** A credential that callers bring, at the service. */
+interface Known {
+  readonly account: Account
+  /** Undefined where the credential names no client. */
+  readonly caller: Caller | undefined
+  /** For all calls that pass through once the service has accepted the credential. */
+  readonly accepted: PassThrough
+}
+
+/** Sends the caller's own credential to the service, which verifies it (docs/architecture.md). */
+export function clientCredentials(deps: CredentialsDeps): Credentials {
+  const { config, prove } = deps
+  const profile = commonProfile(deps)
+  const translated = credentialsOf(config.V2_TOKEN, (turns, header, isAccepted) =>
+    turns.decide(header, isAccepted ? undefined : credentialRefused(), isAccepted),
+  )
+  // Calls that pass through send what they carry, of any scheme.
+  const passed = credentialsOf('basic', (turns, header, isAccepted) => {
+    // A refusal is passed on unchanged, so each call needs its own.
+    if (isAccepted) turns.decide(header, undefined, true)
+  })
+
+  function credentialsOf(scheme: Scheme, decide: (turns: Turns<Known>, header: string, isAccepted: boolean) => void) {
+    const { kept, open } = createAcceptedCredentials<Known>()
+    const turns = createTurns<Known>({
+      atOnce: AT_ONCE,
+      atOnceOfSource: Math.min(AT_ONCE_OF_SOURCE, config.UPSTREAM_CONNECTIONS),
+      calls: config.MAX_IN_FLIGHT,
+    })
+    const make = (header: string) => (acceptance: Acceptance) => {
+      const account = accountAt(deps, config.V2_BASE_URL, { basic: header, pool: header, scheme, acceptance })
+      const pair = readablePair(header)
+      const credential = pair && basicOf(pair.client, pair.secret)
+      const caller = pair && { tenant: pair.client, credential, account, profile }
+      return { account, caller, accepted: passThroughWith(header, account) }
+    }
+    const decided: Decided = (header, isAccepted) => decide(turns, header, isAccepted)
+    const known = (header: string) => (kept.get(header) ?? open(header, make(header), decided)).value
+    return {
+      kept,
+      enter: (incoming: IncomingMessage, { source }: Share, header: string) =>
+        turns.enter(incoming, source.name, header, () => known(header)),
+    }
+  }
+
+  async function arrive(incoming: IncomingMessage, share: Share, header: string): Promise<Caller> {
+    if (!readablePair(header)) throw missingCredential(incoming)
+    const { shared, leave } = await translated.enter(incoming, share, header)
+    share.hold(leave)
+    if (!shared.caller) throw missingCredential(incoming)
+    return shared.caller
+  }
+
+  async function passUnproven(
+    incoming: IncomingMessage,
+    header: string,
+    streams: boolean,
+    share: Share,
+  ): Promise<PassThrough> {
+    const { shared, leave } = await passed.enter(incoming, share, header)
+    if (!streams) {
+      share.hold(leave)
+      return passThroughWith(header, shared.account, leave)
+    }
+    // The sender of an incomplete body could hold the turn for as long as it wants.
+    const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
+    try {
+      await prove({ account: shared.account, deadline, requestId: randomUUID() })
+    } finally {
+      leave()
+    }
+    return shared.accepted
+  }
+
+  const { WEBHOOK_CLIENT_ID: ownId, WEBHOOK_SECRET: secrets, WEBHOOK_SIGNING_SECRET: signingKeys } = config
+  const own = ownCallerOf(deps)
+  const recipients = recipientsOf(ownId ?? NO_CLIENT, { secrets, signingKeys })
+
+  return {
+    mode: 'client',
+    tenants: () => [],
+    identify: (incoming, share) => {
+      const { authorization } = incoming.headers
+      if (!authorization) throw missingCredential(incoming)
+      const known = translated.kept.get(authorization)
+      const caller = known?.acceptance.isProven() ? known.value.caller : undefined
+      return caller ?? arrive(incoming, share, authorization)
+    },
+    verified: async () => undefined,
+    passThrough: (incoming, streams, share) => {
+      const header = incoming.headers.authorization
+      if (header === undefined) return { ...config.V2_BASE_URL, ...NO_CREDENTIAL }
+      const known = passed.kept.get(header)
+      return known?.acceptance.isProven() ? known.value.accepted : passUnproven(incoming, header, streams, share)
+    },
+    ownCaller: (tenant) => (tenant === ownId ? own : undefined),
+    eventRecipients: () => recipients,
+  }
+}
+
+/** Returns the credential of a header; undefined if there is none that the gateway can read. */
+function readablePair(header: string): BasicPair | undefined {
+  const pair = basicPair(header)
+  return pair && !hasControlCharacter(pair.id) ? pair : undefined
+}
+
+/** The tenant of events that no credential can read; no Client ID is empty. */
+const NO_CLIENT = ''
+
+/** Returns the credential with which the gateway reads the shipments of events; undefined without one. */
+function ownCallerOf(deps: CredentialsDeps): OwnCaller | undefined {
+  const { WEBHOOK_CLIENT_ID: id, WEBHOOK_CLIENT_SECRET: secret, V2_BASE_URL: address, V2_TOKEN: scheme } = deps.config
+  if (id === undefined || secret === undefined) return undefined
+  const basic = basicOf(id, secret)
+  return { account: accountAt(deps, address, { basic, pool: `events ${basic}`, scheme }), profile: commonProfile(deps) }
+}
+
+/** Calls without a credential share their connections. */
+const NO_CREDENTIAL = { pool: '', acceptance: trusted, authorization: undefined, limits: undefined } as const
+
+function passThroughWith(
+  header: string,
+  { origin, prefix, acceptance, pool }: Account,
+  /** Called when the service has answered: passing the reply on takes as long as its reader does. */
+  answered?: () => void,
+): PassThrough {
+  return {
+    origin,
+    prefix,
+    acceptance,
+    pool,
+    tenant: readablePair(header)?.client,
+    authorization: header,
+    learn: (_authorization, { status }, { method = '', url = '' }) => {
+      answered?.()
+      if (showsAcceptance(method, url, status)) acceptance.accepted()
+      else if (status === UNAUTHORIZED) acceptance.refused()
+    },
+    limits: undefined,
+  }
+}
+
+const UNAUTHORIZED = 401
+/** Paths that the service never serves without a credential. Other paths under `/v2/` may be public. */
+const NEEDS_CREDENTIAL = /^\/v2\/(quote|shipments?)(\/|$)/
+
+function showsAcceptance(method: string, url: string, status: number): boolean {
+  const query = url.indexOf('?')
+  const path = query === -1 ? url : url.slice(0, query)
+  return (NEEDS_CREDENTIAL.test(path) || asksForToken(path)) && method !== 'OPTIONS' && accepts(method, path, status)
+}
+
+/** Each call of an unproven credential uses its own connection to the service. */
+const AT_ONCE = 32
+const AT_ONCE_OF_SOURCE = 8
+
+/** A credential that the service has accepted in this process, with its account. */
+interface Accepted<T> {
+  readonly value: T
+  readonly acceptance: Acceptance
+}
+
+/** Accepted credentials, by the `Authorization` header that carries them. */
+interface AcceptedCredentials<T> {
+  readonly kept: { readonly get: (header: string) => Accepted<T> | undefined }
+  /**
+   * Makes the entry of a header that is not accepted yet. Acceptance stores it, and a refusal removes it again.
+   * `decided` is called for both.
+   */
+  readonly open: (header: string, value: (acceptance: Acceptance) => T, decided?: Decided) => Accepted<T>
+}
+
+/** Called with the service's verdict on a header. */
+type Decided = (header: string, isAccepted: boolean) => void
+
+/** Time after the last acceptance until the service is asked again. */
+const PROVEN_MS = 15 * 60_000
+const KEPT = 10_000
+const KEPT_BYTES = 32 * 1024 * 1024
+/** The size of an account with its token and three encodings of the credential. */
+const ACCOUNT_BYTES = 2_048
+const SPELLINGS = 3
+/** The size that counts for a small entry: it limits their number. */
+const LEAST_BYTES = Math.ceil(KEPT_BYTES / KEPT)
+
+/** Makes the cache of accepted credentials; a credential that the service has not accepted takes no place in it. */
+export function createAcceptedCredentials<T>(): AcceptedCredentials<T> {
+  const kept = new LRUCache<string, Accepted<T>>({
+    maxSize: KEPT_BYTES,
+    sizeCalculation: (_entry, { length }) => Math.max(LEAST_BYTES, ACCOUNT_BYTES + SPELLINGS * length),
+  })
+  return {
+    kept,
+    open: (header, value, decided = () => undefined) => {
+      let provenUntil = Number.NEGATIVE_INFINITY
+      const acceptance: Acceptance = {
+        isProven: () => performance.now() < provenUntil,
+        accepted: () => {
+          const now = performance.now()
+          const isProven = now < provenUntil && kept.peek(header) === entry
+          provenUntil = now + PROVEN_MS
+          // Nobody waits for the verdict on a credential that is proven.
+          if (isProven) return
+          kept.set(header, entry)
+          decided(header, true)
+        },
+        refused: () => {
+          provenUntil = Number.NEGATIVE_INFINITY
+          if (kept.peek(header) === entry) kept.delete(header)
+          decided(header, false)
+        },
+      }
+      const entry: Accepted<T> = { value: value(acceptance), acceptance }
+      return entry
+    },
+  }
+}

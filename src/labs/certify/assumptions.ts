@@ -1,0 +1,893 @@
+import type { Draft, Place } from '../../language/mapping/paths.ts'
+import { isSameThing, isUuid } from '../../language/text/service-text.ts'
+import { NO_SHIPMENT } from '../../outside/service/account.ts'
+import { isCanceled } from '../../outside/service/proofs.ts'
+import {
+  bookingBody,
+  CannotTell,
+  described,
+  done,
+  formOf,
+  INSTRUCTIONS,
+  is,
+  isDone,
+  isRefused,
+  isUnknown,
+  member,
+  namesIn,
+  OTHER_VIN,
+  type Seen,
+  TRIP,
+  type Trial,
+  textIn,
+  textOf,
+  typeName,
+  updated,
+  VIN,
+} from './trial.ts'
+
+/** Something that the gateway takes for granted about the service, and a way to try it. */
+export interface Assumption {
+  readonly id: string
+  /** The part of the service that it is about. */
+  readonly area: string
+  readonly sentence: string
+  /** How it is tried. */
+  readonly how: string
+  /** The remedy of the operator if the service contradicts it: a setting, a mapping, or nothing. */
+  readonly otherwise: string
+  /** Every request that the check may send. */
+  readonly requests: readonly string[]
+  /** The most that trying it does at the service. A quote is not binding; a booking is canceled again. */
+  readonly effect: 'reads' | 'quotes' | 'bookings'
+  /** True if trying it is a burden or a risk that belongs on the stage address only. */
+  readonly stageOnly: boolean
+  /** The field of version 2 that it is about, if it is about one. */
+  readonly field?: string
+  readonly check: Check
+}
+
+/**
+ * If the service keeps an assumption, with what was seen: words, or a reply, which is described by its status and type. A reply
+ * alone keeps it if it is a success.
+ */
+type Found = Seen | readonly [isKept: boolean, seen: Seen | string, otherwise?: string]
+type Check = (trial: Trial) => Promise<Found>
+
+/** The requests of a row are those of its area, unless it has its own. */
+type Row = readonly [
+  id: string,
+  sentence: string,
+  how: string,
+  otherwise: string,
+  check: Check,
+  requests?: readonly string[] | undefined,
+  more?: Partial<Pick<Assumption, 'stageOnly' | 'field'>>,
+]
+
+const area = (title: string, shared: readonly string[], ...rows: readonly Row[]): readonly Assumption[] =>
+  rows.map(([id, sentence, how, otherwise, check, requests = shared, more]) => {
+    const all = requests.join()
+    const effect = /(POST|PUT|DELETE) \/v2\/shipment|approve/.test(all)
+      ? 'bookings'
+      : /quote/.test(all)
+        ? 'quotes'
+        : 'reads'
+    return { area: title, id, sentence, how, otherwise, stageOnly: false, check, ...more, requests, effect }
+  })
+
+const TOKEN = 'POST /oauth2/token'
+const ASK = ['POST /v2/quote', 'GET /v2/quote']
+const CHANGE = 'PUT /v2/quote/{quote_id}'
+const APPROVE = 'POST /v2/quote/{quote_id}/approve'
+const BOOK = 'POST /v2/shipments'
+const READ = 'GET /v2/shipments/{shipment_id}'
+const UPDATE = 'PUT /v2/shipments/{shipment_id}'
+const CANCEL = 'DELETE /v2/shipments/{shipment_id}'
+
+/** Makes something at the service for a check. */
+const given =
+  <Thing>(make: (trial: Trial) => Promise<Thing>) =>
+  (check: (thing: Thing, trial: Trial) => Found | Promise<Found>): Check =>
+  async (trial) =>
+    check(await make(trial), trial)
+
+/** Checks the reply to one request. */
+const replies = (ask: (trial: Trial) => Promise<Seen>, isExpected: (reply: Seen) => boolean) =>
+  given(ask)((reply) => [isExpected(reply), reply])
+
+/** A quote that several checks share, and one of its own for a check that changes it. */
+const quoted = given((trial) => trial.quote())
+const quotedAnew = given((trial) => trial.newQuote())
+
+/** A booking that several checks share and only read, and one of its own for a check that changes it. */
+const booked = given((trial) => trial.shipment())
+const bookedAnew = given((trial) => trial.newShipment())
+
+/** An approved quote, with the reply to the approval. */
+const approved = given(async (trial) => {
+  const quote = await trial.newQuote()
+  return { ...quote, reply: done('an approval', await quote.approve()) }
+})
+
+/** Decides by the id that a reply names, if it has one. */
+const sameId = (named: string, id: string): Found => [
+  named === '' || named === id,
+  named === '' ? 'no id' : 'the same id',
+  'another id',
+]
+
+/** Reads a shipment that does not exist, which is harmless. */
+const readNone = (trial: Trial, authorization?: string | null) =>
+  trial.ask('GET', `/v2/shipments/${NO_SHIPMENT}`, { authorization })
+const readWithWrongSecret = (trial: Trial) => readNone(trial, trial.wrongCredential)
+const isLetIn = (reply: Seen) => !is(401, 403)(reply)
+
+async function askToken(trial: Trial, authorization = trial.basic): Promise<Seen> {
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const body = 'grant_type=client_credentials'
+  const reply = await trial.ask('POST', '/oauth2/token', { authorization, headers, body })
+  if (is(404, 405)(reply)) throw new CannotTell('there is no token endpoint yet')
+  return authorization === trial.basic ? done('it', reply) : reply
+}
+
+const isQuote = (reply: Seen) => isDone(reply) && textIn(reply, 'price') !== ''
+
+/** Assumes that a quote takes each of several values of a field. */
+const takesEach = (id: string, sentence: string, otherwise: string, field: string, values: readonly string[]): Row => [
+  id,
+  sentence,
+  `Asks for a quote with each ${field}: ${values.join(', ')}.`,
+  otherwise,
+  async (trial) => {
+    const refused: string[] = []
+    for (const value of values) {
+      const reply = await trial.askQuote({ [field]: value })
+      if (!isQuote(reply)) refused.push(`${value}: ${described(reply)}`)
+    }
+    return [refused.length === 0, `all ${values.length} are taken`, refused.join('; ')]
+  },
+  undefined,
+  { field },
+]
+
+const asks = (change: Readonly<Record<string, string>>, isExpected = isQuote) =>
+  replies((trial) => trial.askQuote(change), isExpected)
+
+const KIB = 1024
+const BODY_SIZES_KIB = [1, 16, 64, 255]
+/** The longest value that the gateway takes from a caller. */
+const VALUE_CHARACTERS = 4096
+const READS_IN_A_ROW = 20
+
+const booksAt = (path: string) =>
+  replies(
+    (trial) => trial.bookAt(path),
+    (reply) => isDone(reply) && textIn(reply, 'id') !== '',
+  )
+
+const books =
+  (change: Draft): Check =>
+  (trial) =>
+    trial.book(change)
+
+/** Assumes that a value comes back as it was sent. */
+const comesBack = (id: string, sentence: string, otherwise: string, path: Place, expected: string | number): Row => [
+  id,
+  sentence,
+  `Books, reads the shipment, and compares \`${path.join('.')}\`.`,
+  otherwise,
+  booked(({ read }) => {
+    const value = member(read.body, ...path)
+    const isSame = typeName(value) === typeName(expected) && textOf(value) === textOf(expected)
+    return [isSame, 'unchanged', value === undefined ? 'missing' : `${typeName(value)}, changed`]
+  }),
+  undefined,
+  { field: String(path.at(-1)) },
+]
+
+const OWN_MAPPING = 'Change its codec in a mapping of your own (MAPPINGS_DIR).'
+
+/** Assumes something of a date that comes back. */
+const datedBack = (
+  id: string,
+  sentence: string,
+  otherwise: string,
+  sent: string,
+  check: (value: unknown) => Found,
+): Row => [
+  id,
+  sentence,
+  `Books with \`pickup.available_pickup_dttm\` as \`${sent}\`, and reads the shipment.`,
+  otherwise,
+  async (trial) => {
+    const { read } = await trial.newShipment({ pickup: { zipcode: 75234, available_pickup_dttm: sent } })
+    const value = member(read.body, 'pickup', 'available_pickup_dttm')
+    if (value === undefined) throw new CannotTell('the shipment does not show the date')
+    return check(value)
+  },
+  undefined,
+  { field: 'available_pickup_dttm' },
+]
+
+const isMoment =
+  (expected: string) =>
+  (value: unknown): Found => {
+    const moment = Date.parse(textOf(value))
+    const other = Number.isNaN(moment) ? formOf(value) : 'another moment'
+    return [moment === Date.parse(expected), 'the same moment', other]
+  }
+
+const CHANGED = { instructions: 'Transload test: changed' }
+
+/** Every assumption about the service that can be tried, in the order in which they are. */
+export const assumptions: readonly Assumption[] = [
+  ...area(
+    'Credentials',
+    [READ],
+    [
+      'basic-accepted',
+      'The service accepts Basic authentication.',
+      'Reads a shipment that does not exist, with the credential as Basic authentication.',
+      'Set V2_TOKEN=oauth2, or auto.',
+      replies((trial) => readNone(trial, trial.basic), isLetIn),
+    ],
+    [
+      'wrong-secret-401',
+      'A wrong secret is answered with 401.',
+      'Reads a shipment that does not exist, with a wrong secret.',
+      'In client mode, a caller with a wrong secret gets the status of the service instead of 401; set TENANTS_FILE if callers must tell them apart.',
+      replies(readWithWrongSecret, is(401)),
+    ],
+    [
+      'wrong-secret-before-404',
+      'A wrong secret is refused before the service looks for a shipment: no 404 to a stranger.',
+      'Reads a shipment that does not exist, with a wrong secret.',
+      'In client mode, a 404 or 410 to a read counts as the proof of a credential, so a stranger would be accepted. Use V2_CLIENT_ID or TENANTS_FILE.',
+      replies(readWithWrongSecret, (reply) => !isUnknown(reply) && !isDone(reply)),
+    ],
+    [
+      'challenge',
+      'A 401 names the scheme that the service wants, in `WWW-Authenticate`.',
+      'Reads a shipment that does not exist, with a wrong secret.',
+      'V2_TOKEN=auto cannot notice when the service wants tokens. Set V2_TOKEN=basic or oauth2.',
+      given(readWithWrongSecret)((reply) => {
+        if (reply.status !== 401) throw new CannotTell(`a wrong secret is answered ${described(reply)}`)
+        return [reply.headers['www-authenticate'] !== undefined, '401 with a challenge', '401 without a challenge']
+      }),
+    ],
+    [
+      'token-given',
+      'The token endpoint, if there is one, gives an `access_token`.',
+      'Asks POST /oauth2/token for a token with the `client_credentials` grant. The token is not kept.',
+      'Keep V2_TOKEN=basic: the gateway cannot read the reply.',
+      async (trial) => {
+        const token = member((await askToken(trial)).body, 'access_token')
+        return [typeof token === 'string' && /^[\x21-\x7e]+$/.test(token), `access_token: ${typeName(token)}`]
+      },
+      [TOKEN],
+    ],
+    [
+      'token-accepted',
+      'The service accepts the tokens that it gives.',
+      'Asks for a token, and reads a shipment that does not exist with it.',
+      'Keep V2_TOKEN=basic.',
+      replies(async (trial) => {
+        const token = member((await askToken(trial)).body, 'access_token')
+        if (typeof token !== 'string') throw new CannotTell('no token is given')
+        return readNone(trial, `Bearer ${token}`)
+      }, isLetIn),
+      [TOKEN, READ],
+    ],
+    [
+      'token-wrong-secret',
+      'The token endpoint refuses a wrong secret with 400, 401 or 403.',
+      'Asks for a token with a wrong secret.',
+      'A caller with a wrong secret is told that the service failed. Keep V2_TOKEN=basic, or set TENANTS_FILE.',
+      replies((trial) => askToken(trial, trial.wrongCredential), is(400, 401, 403)),
+      [TOKEN],
+    ],
+  ),
+  ...area(
+    'Errors',
+    [READ],
+    [
+      'unknown-shipment-404',
+      'A read of an unknown id is answered with 404 or 410.',
+      'Reads a shipment with an unknown UUID.',
+      'In client mode no new credential is proven, and bookings wait: use V2_CLIENT_ID or TENANTS_FILE.',
+      replies(readNone, isUnknown),
+    ],
+    [
+      'unknown-number-404',
+      'A read of an unknown number that is no UUID is answered with 404 or 410.',
+      'Reads a shipment by the name `transload-no-such-number`.',
+      'Callers get the refusal of the service for a number that they mistype. Import known numbers with xref import.',
+      replies((trial) => trial.ask('GET', '/v2/shipments/transload-no-such-number'), isUnknown),
+    ],
+    [
+      'unknown-path-404',
+      'A path that does not exist is answered with 404 or 405.',
+      'Reads /v2/transload-no-such-path.',
+      'The gateway cannot find the right spelling by itself. Set V2_QUOTE_METHOD and V2_SHIPMENT_PATH.',
+      replies((trial) => trial.ask('GET', '/v2/transload-no-such-path'), is(404, 405)),
+      ['GET /v2/transload-no-such-path'],
+    ],
+    [
+      'invalid-quote-4xx',
+      'A quote with an invalid field is refused with a 4xx status.',
+      'Asks for a quote with an empty `pickup`.',
+      'Callers get a price for a trip that they did not ask for, or a 502. Tell the service.',
+      asks({ pickup: '' }, isRefused),
+      ASK,
+    ],
+  ),
+  ...area(
+    'Quotes',
+    ASK,
+    [
+      'quote-by-post',
+      'POST /v2/quote with a JSON body gives a quote.',
+      'Asks for a quote by POST.',
+      'Set V2_QUOTE_METHOD=GET; auto finds out by itself.',
+      replies((trial) => trial.ask('POST', '/v2/quote', { body: TRIP }), isQuote),
+      ['POST /v2/quote'],
+    ],
+    [
+      'quote-by-get',
+      'GET /v2/quote with a query gives a quote.',
+      'Asks for a quote by GET.',
+      'Set V2_QUOTE_METHOD=POST; auto finds out by itself.',
+      replies((trial) => trial.ask('GET', `/v2/quote?${new URLSearchParams(TRIP)}`), isQuote),
+      ['GET /v2/quote'],
+    ],
+    [
+      'quote-is-object',
+      'The reply to a quote is the quote itself, as a JSON object with `price`.',
+      'Asks for a quote.',
+      'Every quote ends in a 502. Change the places of quote.get in a mapping of your own (MAPPINGS_DIR).',
+      async (trial) => {
+        const reply = done('a quote', await trial.askQuote())
+        return [isQuote(reply), namesIn(reply)]
+      },
+    ],
+    [
+      'quote-returns-shipment-id',
+      'A quote returns its id as `shipment_id`.',
+      'Asks for a quote.',
+      'No number resolves after a quote. Change the id of quote.get in a mapping of your own (MAPPINGS_DIR).',
+      quoted(({ reply }) => [textIn(reply, 'shipment_id') !== '', namesIn(reply)]),
+    ],
+    [
+      'quote-id-is-uuid',
+      'The id of a quote is a UUID.',
+      'Asks for a quote.',
+      'A caller that uses it as a number is understood only while the cross-reference knows it. Raise QUOTE_MEMORY.',
+      quoted(({ reply }) => {
+        const id = textIn(reply, 'shipment_id')
+        return [isUuid(id), 'a UUID', id === '' ? 'no id' : 'another form']
+      }),
+    ],
+    [
+      'price-is-number',
+      'The price of a quote is a JSON number.',
+      'Asks for a quote.',
+      'Nothing, if it is a string of digits; else change the codec of `price` in a mapping of your own (MAPPINGS_DIR).',
+      quoted(({ reply }) => {
+        const type = typeName(member(reply.body, 'price'))
+        return [type === 'a number', type]
+      }),
+    ],
+    [
+      'quote-repeats',
+      'The same quote may be asked for again.',
+      'Asks for the same quote twice.',
+      'The gateway repeats a quote after a lost connection or a 503, which the service would refuse. Tell the service.',
+      async (trial) => {
+        const both = [await trial.askQuote(), await trial.askQuote()]
+        return [both.every(isQuote), both.map(described).join(', then ')]
+      },
+    ],
+    takesEach(
+      'vehicle-types-known',
+      'A quote takes each of the seven vehicle types.',
+      'Map the codes of callers to the types that are taken: `vehicle_types` in LOOKUPS_FILE, and DEFAULT_VEHICLE_TYPE.',
+      'vehicle_type',
+      ['car', 'suv', 'van', 'truck', 'truck_ext', 'work_van', 'service_body'],
+    ),
+    takesEach(
+      'transport-types-known',
+      'A quote takes both transport types.',
+      'Set DEFAULT_TRANSPORT_TYPE to one that is taken, and change the choice in a mapping of your own (MAPPINGS_DIR).',
+      'transport_type',
+      ['open', 'enclosed'],
+    ),
+    [
+      'quote-zip-leading-zero',
+      'A quote takes a postal code with a leading zero, as a string.',
+      'Asks for a quote to `02134`.',
+      'Trips in New England have no price. Change the codec of `delivery` in a mapping of your own (MAPPINGS_DIR).',
+      asks({ delivery: '02134' }),
+    ],
+    [
+      'quote-zip-plus-four',
+      'A quote takes a postal code with its extension.',
+      'Asks for a quote to `33166-1234`.',
+      'Callers must leave the extension out, or a mapping of your own cuts it (MAPPINGS_DIR).',
+      asks({ delivery: '33166-1234' }),
+    ],
+    [
+      'quote-unknown-field',
+      'A quote with a field that the service does not know is not refused.',
+      'Asks for a quote with a further field, `transload_test`.',
+      'A mapping of your own must not send fields that version 2 lacks.',
+      asks({ transload_test: 'x' }),
+    ],
+  ),
+  ...area(
+    'Updates of quotes',
+    [...ASK, CHANGE],
+    [
+      'quote-id-updates',
+      'The id that a quote returns is the id that an update takes.',
+      'Asks for a quote, and updates it with the same facts and `enclosed`.',
+      'Updates of quotes end in a 404. Change the id of quote.get in a mapping of your own (MAPPINGS_DIR).',
+      quotedAnew(({ change }) => change()),
+    ],
+    [
+      'quote-update-keeps-id',
+      'An update keeps the id of a quote.',
+      'Updates a quote, and compares the id in the reply, if there is one.',
+      'Updates of quotes end in a 502. Change the places of quote.update in a mapping of your own (MAPPINGS_DIR).',
+      quotedAnew(async ({ id, change }) => sameId(textIn(done('an update', await change()), 'shipment_id'), id)),
+    ],
+    [
+      'quote-update-twice',
+      'A quote may be updated more than once.',
+      'Updates a quote twice.',
+      'The second update of callers ends in the refusal of the service. Tell the callers.',
+      quotedAnew(async ({ change }) => {
+        const first = done('an update', await change())
+        const second = await change()
+        return [isDone(second), `${described(first)}, then ${described(second)}`]
+      }),
+    ],
+  ),
+  ...area(
+    'Limits',
+    [BOOK, READ],
+    [
+      'body-256-kib',
+      'A body of nearly 256 KiB is not refused for its size.',
+      `Sends invalid quotes of ${BODY_SIZES_KIB.join(', ')} KiB, one each, up to the first that is refused for its size.`,
+      'Set BODY_LIMIT_BYTES to the largest size that was taken: callers then get a clear 413.',
+      async (trial) => {
+        const invalid = { ...TRIP, pickup: '', transload_test: '' }
+        let largest = 0
+        for (const size of BODY_SIZES_KIB) {
+          const transload_test = 'x'.repeat(size * KIB - JSON.stringify(invalid).length)
+          const { status } = await trial.ask('POST', '/v2/quote', { body: { ...invalid, transload_test } })
+          if (status === 413 || status >= 500) {
+            return [false, `${status} at ${size} KiB; ${largest} KiB are taken`]
+          }
+          largest = size
+        }
+        return [true, `${largest} KiB are taken`]
+      },
+      ['POST /v2/quote'],
+      { stageOnly: true },
+    ],
+    [
+      'value-4-kib',
+      'A text of 4,096 characters is taken in a booking.',
+      'Books with `instructions` of 4,096 characters, and reads the shipment.',
+      'Long instructions of callers are refused or cut. Limit the field in a mapping of your own (MAPPINGS_DIR).',
+      async (trial) => {
+        const reply = await trial.book({ instructions: 'x'.repeat(VALUE_CHARACTERS) })
+        if (!isDone(reply)) return reply
+        const shown = textIn(reply, 'instructions').length
+        return [shown === VALUE_CHARACTERS, `${shown} characters come back`]
+      },
+    ],
+    [
+      'reads-in-a-row',
+      `${READS_IN_A_ROW} reads in a row are not limited.`,
+      `Reads a shipment that does not exist ${READS_IN_A_ROW} times, one after the other, up to the first 429.`,
+      'Set the `limits` of tenants in TENANTS_FILE below the rate that the service takes.',
+      async (trial) => {
+        for (let no = 1; no <= READS_IN_A_ROW; no += 1) {
+          if ((await readNone(trial)).status === 429) return [false, `429 at read ${no}`]
+        }
+        return [true, 'none is limited']
+      },
+      [READ],
+      { stageOnly: true },
+    ],
+  ),
+  ...area(
+    'Bookings',
+    [BOOK],
+    [
+      'shipments-plural',
+      'POST /v2/shipments makes a shipment.',
+      'Books with the path /v2/shipments.',
+      'Set V2_SHIPMENT_PATH=/v2/shipment; auto finds out by itself.',
+      booksAt('/v2/shipments'),
+    ],
+    [
+      'shipment-singular',
+      'POST /v2/shipment makes a shipment, too.',
+      'Books with the path /v2/shipment.',
+      'Set V2_SHIPMENT_PATH=/v2/shipments; auto finds out by itself.',
+      booksAt('/v2/shipment'),
+      ['POST /v2/shipment'],
+    ],
+    [
+      'booking-returns-id',
+      'The reply to a booking is the shipment, with an `id` that is a UUID.',
+      'Books.',
+      'Without an `id`, every booking is unknown until someone settles it. Change the id of shipment.create in a mapping of your own (MAPPINGS_DIR).',
+      async (trial) => {
+        const reply = done('a booking', await trial.book())
+        const id = textIn(reply, 'id')
+        return [isUuid(id), 'a UUID', id === '' ? namesIn(reply) : 'an id of another form']
+      },
+    ],
+    [
+      'minimal-booking',
+      'A booking needs no more than what version 1 requires.',
+      'Books with a `customer_name`, two ZIP codes, a VIN and a transport type, and nothing else.',
+      'Require the further fields in a mapping of your own (MAPPINGS_DIR), or callers get the refusal of the service.',
+      books({
+        customer: { customer_name: 'Transload Test' },
+        pickup: { zipcode: 75234 },
+        delivery: { zipcode: 2134 },
+        vehicles: [{ vin: VIN }],
+        instructions: undefined,
+      }),
+    ],
+    [
+      'booking-unknown-field',
+      'A booking with a field that the service does not know is not refused.',
+      'Books with a further field, `transload_test`.',
+      'A mapping of your own must not send fields that version 2 lacks.',
+      books({ transload_test: 'x' }),
+    ],
+    [
+      'external-id-twice',
+      'An `external_id` may come twice: one reference often covers several vehicles.',
+      'Books two vehicles under one `external_id`, and compares the ids.',
+      'The second vehicle of a reference is refused or lost. Send the VIN with the reference, by a mapping of your own (MAPPINGS_DIR).',
+      bookedAnew(async ({ id, reference }, trial) => {
+        const second = await trial.book({ external_id: reference, vehicles: [{ vin: OTHER_VIN }] })
+        if (!isDone(second)) return [false, `the second one is answered ${described(second)}`]
+        return [textIn(second, 'id') !== id, 'two ids', 'the same id twice']
+      }),
+      [BOOK, READ],
+      { field: 'external_id' },
+    ],
+    [
+      'refused-makes-nothing',
+      'A booking that is refused with a 4xx status has made nothing.',
+      'Books without a customer, and looks for a shipment with its `external_id`, if reads find those.',
+      'Callers that repeat a refused booking book twice. Leave that status out of BOOKING_REFUSED_STATUSES.',
+      bookedAnew(async ({ reference }, trial) => {
+        if (!isDone(await trial.readShipment(reference))) throw new CannotTell('reads do not find an `external_id`')
+        const refused = await trial.book({ customer: undefined })
+        if (!isRefused(refused)) throw new CannotTell(`a wrong booking is answered ${described(refused)}`)
+        const found = await trial.readShipment(refused.reference)
+        return [isUnknown(found), `${refused.status}, and then ${described(found)}`]
+      }),
+      [BOOK, READ],
+    ],
+    [
+      'external-id-kept',
+      'A shipment shows the `external_id` that it was booked with.',
+      'Books, reads the shipment, and compares `external_id`.',
+      'Events cannot settle unknown bookings: settle them with bookings settle.',
+      booked(({ read, reference }) => {
+        const value = member(read.body, 'external_id')
+        return [value === reference, 'unchanged', value === undefined ? 'missing' : 'changed']
+      }),
+      [BOOK, READ],
+      { field: 'external_id' },
+    ],
+  ),
+  ...area(
+    'Values that come back',
+    [BOOK, READ],
+    comesBack(
+      'zip-is-integer',
+      'A ZIP code comes back as the integer that was sent.',
+      OWN_MAPPING,
+      ['delivery', 'zipcode'],
+      2134,
+    ),
+    comesBack('year-is-integer', 'A year comes back as an integer.', OWN_MAPPING, ['vehicles', 0, 'year'], 2023),
+    comesBack(
+      'phone-is-digits',
+      'A telephone number comes back as digits.',
+      OWN_MAPPING,
+      ['pickup', 'contact_phone'],
+      '2145550101',
+    ),
+    comesBack('state-unchanged', 'A state comes back as two capital letters.', OWN_MAPPING, ['pickup', 'state'], 'TX'),
+    comesBack(
+      'vin-unchanged',
+      'A VIN comes back as it was sent.',
+      `A \`VinNo\` may choose no vehicle, and an event may settle no booking. ${OWN_MAPPING}`,
+      ['vehicles', 0, 'vin'],
+      VIN,
+    ),
+    comesBack(
+      'transport-type-unchanged',
+      'The transport type comes back as it was sent.',
+      `An update sends the other form back. ${OWN_MAPPING}`,
+      ['transport_type'],
+      'open',
+    ),
+    comesBack(
+      'text-is-utf-8',
+      'Text outside ASCII comes back unchanged.',
+      'Names and addresses of callers are damaged. Tell the service.',
+      ['instructions'],
+      INSTRUCTIONS,
+    ),
+    comesBack(
+      'customer-shown',
+      'A shipment shows its customer.',
+      'An update would clear the customer. Tell the service, and do not let callers update.',
+      ['customer', 'customer_name'],
+      'Transload Test',
+    ),
+  ),
+  ...area(
+    'Dates',
+    [BOOK, READ],
+    datedBack(
+      'date-form',
+      'A date-time comes back as `2024-08-10T08:00:00+0000`, with or without milliseconds.',
+      'Events and fields of callers show the other form. A mapping of your own can convert it (MAPPINGS_DIR).',
+      '2030-08-10T08:00:00+0000',
+      (value) => [/^0000-00-00T00:00:00(\.000)?[+-]0000$/.test(formOf(value)), formOf(value)],
+    ),
+    datedBack(
+      'date-offset-obeyed',
+      'A date-time with an offset comes back as the same moment.',
+      'An update moves the dates of a shipment. Tell the service.',
+      '2030-08-10T08:00:00-0500',
+      isMoment('2030-08-10T13:00:00Z'),
+    ),
+    datedBack(
+      'date-without-offset-is-utc',
+      'A date-time without an offset is UTC.',
+      'A mapping of your own that sends dates must send an offset (MAPPINGS_DIR).',
+      '2030-08-10T08:00:00',
+      isMoment('2030-08-10T08:00:00Z'),
+    ),
+  ),
+  ...area(
+    'Reads of shipments',
+    [BOOK, READ],
+    [
+      'read-is-shipment',
+      'A read answers the shipment itself, with the `id` that was asked for.',
+      'Books, and reads the shipment.',
+      'Every read, update and cancellation ends in a 502. Tell the service: this cannot be set.',
+      booked(({ read, id }) => {
+        const shown = textIn(read, 'id')
+        return [
+          isSameThing(shown, id),
+          shown === id ? 'the same id' : 'another id',
+          shown === '' ? namesIn(read) : 'another id',
+        ]
+      }),
+    ],
+    [
+      'read-by-number',
+      "A read by the service's own number finds the shipment.",
+      'Books, and reads the shipment by its `number`.',
+      'Callers cannot use numbers that the cross-reference does not know. Import them with xref import.',
+      booked(async ({ read }, trial) => {
+        const number = textIn(read, 'number')
+        if (number === '') throw new CannotTell('the shipment has no number')
+        return trial.readShipment(number)
+      }),
+    ],
+    [
+      'read-by-reference-is-no-other',
+      'A read by an `external_id` finds nothing, or a shipment that has it.',
+      'Books, reads by the `external_id`, and compares.',
+      'Callers with numbers that the cross-reference does not know get a 502. Import them with xref import.',
+      booked(async ({ reference }, trial) => {
+        const reply = await trial.readShipment(reference)
+        if (!isDone(reply)) return [isUnknown(reply), reply]
+        return [textIn(reply, 'external_id') === reference, 'a shipment that has it', 'another shipment']
+      }),
+    ],
+    [
+      'vehicles-have-ids',
+      'Every vehicle of a shipment has an id.',
+      'Books, and reads the shipment.',
+      'Updates that change the vehicle end in a 502, because the service would add a second one. Tell the service.',
+      booked(({ read }) => {
+        const id = member(read.body, 'vehicles', 0, 'id')
+        return [textOf(id) !== '', `id: ${typeName(id)}`]
+      }),
+    ],
+    [
+      'vehicles-in-order',
+      'The vehicles of a shipment come back in the order in which they were sent.',
+      'Books two vehicles, and compares the VIN of the first one.',
+      'Callers that read a shipment of several vehicles see another one first. Let them send `VinNo`.',
+      async (trial) => {
+        const vehicles = [VIN, OTHER_VIN].map((vin) => ({ vin, type: 'van' }))
+        const { read } = await trial.newShipment({ vehicles })
+        return [textIn(read, 'vehicles', 0, 'vin') === VIN, 'in order', 'in another order']
+      },
+    ],
+  ),
+  ...area(
+    'Updates of shipments',
+    [BOOK, READ, UPDATE],
+    [
+      'update-takes-whole',
+      'An update takes a shipment as it was read, without what only the service sets.',
+      'Books, reads the shipment, and sends it back with other `instructions`.',
+      'Updates are refused. Mark the refused places as set by the service in a mapping of your own (MAPPINGS_DIR).',
+      bookedAnew(async ({ update, readAgain }) => {
+        const reply = await update(CHANGED)
+        if (!isDone(reply)) return reply
+        const after = textIn(await readAgain(), 'instructions')
+        return [after === CHANGED.instructions, 'changed', 'not changed']
+      }),
+    ],
+    [
+      'vehicle-with-id-stays',
+      'A vehicle that is sent with its id stays one vehicle.',
+      'Books, sends the shipment back, and counts the vehicles.',
+      'Updates double vehicles. Do not let callers update, and tell the service.',
+      bookedAnew(async ({ update, readAgain }) => {
+        done('an update', await update())
+        const vehicles = member((await readAgain()).body, 'vehicles')
+        const count = Array.isArray(vehicles) ? vehicles.length : 0
+        return [count === 1, 'one vehicle', `${count} vehicles`]
+      }),
+    ],
+    [
+      'update-names-shipment',
+      'The reply to an update names no other shipment.',
+      'Books, sends the shipment back, and compares the id in the reply, if there is one.',
+      'Updates end in a 502 although they were carried out. Tell the service.',
+      bookedAnew(async ({ id, update }) => sameId(textIn(done('an update', await update()), 'id'), id)),
+    ],
+    [
+      'if-match-obeyed',
+      'Where a read shows an `ETag`, an update with an outdated one is refused with 412.',
+      'Books, sends the shipment back, and sends it again with the `ETag` of before as `If-Match`.',
+      'An update can overwrite a change that was made elsewhere. Tell the service.',
+      bookedAnew(async ({ read, update }) => {
+        const etag = read.headers['etag']
+        if (typeof etag !== 'string') throw new CannotTell('a read shows no ETag')
+        done('an update', await update(CHANGED))
+        const reply = await update({ instructions: 'Transload test: again' }, { 'if-match': etag })
+        return [reply.status === 412, reply]
+      }),
+    ],
+  ),
+  ...area(
+    'Approvals',
+    [...ASK, APPROVE],
+    [
+      'approve-takes-empty-object',
+      'An approval takes an empty object as its body.',
+      'Approves a quote, with `{}`.',
+      'Approvals are refused. Change the request of quote.approve in a mapping of your own (MAPPINGS_DIR).',
+      quotedAnew(({ approve }) => approve()),
+    ],
+    [
+      'approved-quote-is-shipment',
+      "An approved quote becomes a shipment, and the quote's id is the shipment's.",
+      'Approves a quote, and reads a shipment with the id of the quote.',
+      'Set APPROVAL_BOOKS=no if an approval makes no shipment. If it makes one with another id, bookings can double: tell the service.',
+      approved(({ id }, trial) => trial.readShipment(id)),
+      [...ASK, APPROVE, READ],
+    ],
+    [
+      'approve-names-quote',
+      "The reply to an approval names no other id than the quote's.",
+      'Approves a quote, and compares the ids in the reply.',
+      'Approvals end in a 502 although the quote is approved. Change the reply of quote.approve in a mapping of your own (MAPPINGS_DIR).',
+      approved(({ id, reply }) => {
+        const others = ['id', 'shipment_id', 'quote_id'].filter((key) => !['', id].includes(textIn(reply, key)))
+        return [others.length === 0, 'no other id', `another id as ${others.join(', ')}`]
+      }),
+    ],
+    [
+      'approve-twice-makes-one',
+      'A second approval makes no second shipment.',
+      'Approves a quote twice, and compares the ids in both replies.',
+      'An approval that is repeated before the service shows its shipment, or under another id, books twice. Tell the service.',
+      approved(async ({ id, approve }) => {
+        const again = await approve()
+        const isSame = !isDone(again) || ['', id].includes(textIn(again, 'shipment_id'))
+        return [isSame, again, `${described(again)}, with another id`]
+      }),
+    ],
+    [
+      'approved-takes-booking',
+      'The shipment of an approved quote takes the fields of a booking as an update.',
+      'Approves a quote, reads its shipment, and updates it with a booking and the ids of its vehicles.',
+      'Bookings of approved quotes end in an error. Set APPROVAL_BOOKS=no, and cancel the shipments of approvals at the service.',
+      approved(async ({ id }, trial) => {
+        const known = done('a read of its shipment', await trial.readShipment(id)).body
+        const reference = trial.nextReference()
+        const body = updated(known, { ...bookingBody(reference), vehicles: [{ vin: OTHER_VIN }] }, 0)
+        return trial.ask('PUT', trial.shipmentPath(id), { body, makes: [reference] })
+      }),
+      [...ASK, APPROVE, READ, UPDATE],
+    ],
+    [
+      'quote-id-books',
+      "A booking takes the `quote_id` of a quote, and gets the quote's price.",
+      'Asks for a quote, and books with its id.',
+      'Set SEND_QUOTE_ID=false, which is the default, and APPROVAL_BOOKS=no if approvals make no shipment.',
+      quotedAnew(async ({ id, reply: quote }, trial) => {
+        const reply = await trial.book({ quote_id: id, vehicles: [{ vin: OTHER_VIN, type: 'car' }] })
+        if (!isDone(reply)) return reply
+        const isSame = textIn(reply, 'price') === textIn(quote, 'price')
+        return [isSame, `${described(reply)}, at ${isSame ? 'the price of the quote' : 'another price'}`]
+      }),
+      [...ASK, BOOK],
+    ],
+  ),
+  ...area(
+    'Cancellations',
+    [BOOK, READ, CANCEL],
+    [
+      'delete-cancels',
+      'DELETE of a new shipment succeeds.',
+      'Books, and cancels the shipment.',
+      'Callers cannot cancel. Tell the service, and cancel the test bookings there.',
+      bookedAnew(({ cancel }) => cancel()),
+    ],
+    [
+      'canceled-is-shown',
+      'A canceled shipment has the status `canceled`, or is not found any more.',
+      'Books, cancels the shipment, and reads it.',
+      'Cancellations end in a 502 although the service has canceled. Callers have to read the shipment.',
+      bookedAnew(async ({ cancel, readAgain }) => {
+        done('a cancellation', await cancel())
+        const read = await readAgain()
+        if (isUnknown(read)) return [true, read]
+        const status = member(read.body, 'status')
+        return [isCanceled({ status }), 'canceled', `another status (${typeName(status)})`]
+      }),
+    ],
+    [
+      'cancel-again',
+      'A second DELETE of a shipment succeeds, or is refused with 400, 404, 409, 410 or 422.',
+      'Books, and cancels the shipment twice.',
+      'Callers that cancel twice get an error for what is done. Tell the service.',
+      bookedAnew(async ({ cancel }) => {
+        done('a cancellation', await cancel())
+        const second = await cancel()
+        return [isDone(second) || is(400, 404, 409, 410, 422)(second), second]
+      }),
+    ],
+    [
+      'reference-free-after-cancel',
+      'The `external_id` of a canceled shipment may be booked again.',
+      'Books, cancels the shipment, and books again with its `external_id`.',
+      'A caller that cancels a booking cannot book again under its reference. Tell the callers.',
+      bookedAnew(async ({ id, reference, cancel }, trial) => {
+        done('a cancellation', await cancel())
+        const reply = await trial.book({ external_id: reference })
+        const isOther = textIn(reply, 'id') !== id
+        return [isDone(reply) && isOther, `${described(reply)}${isOther ? '' : ', with the same id'}`]
+      }),
+      undefined,
+      { field: 'external_id' },
+    ],
+  ),
+]

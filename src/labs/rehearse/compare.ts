@@ -1,0 +1,296 @@
+import { quote } from '../../calls/quote.ts'
+import { read } from '../../calls/read.ts'
+import type { Version1 } from '../../calls/read-request.ts'
+import type { AskingRooms } from '../../calls/rooms.ts'
+import { referenceOf, shipmentNamedBy } from '../../calls/subject.ts'
+import { toGatewayError } from '../../edge/answers.ts'
+import type { ErrorCode } from '../../language/errors.ts'
+import type { Action } from '../../language/mapping/action.ts'
+import { actionKey } from '../../language/mapping/catalog.ts'
+import { type Codec, Failed, LeftOut } from '../../language/mapping/codec.ts'
+import type { Row, Settings } from '../../language/mapping/row.ts'
+import { fieldsOf } from '../../language/mapping/row-parts.ts'
+import { replyText } from '../../language/text/decode.ts'
+import { parseJson, scalarText } from '../../language/text/json.ts'
+import { exchange, isSuccess, NoReply } from '../../outside/service/exchange.ts'
+import { type Sending, type ServiceRequest, written } from '../../outside/service/service.ts'
+import type { Upstream } from '../../outside/service/upstream.ts'
+
+/** The answer to a version-1 call, sent natively or translated: its fields without blank ones, or a refusal of what it asks. */
+export type Answer = ReadonlyMap<string, string> | 'refused'
+
+/** There is no verdict on a call; the message says why. */
+export class NotCompared extends Error {
+  override readonly name = 'NotCompared'
+}
+
+/** The verdict on a field. Noise differs between the two native answers already. */
+type Verdict = 'equal' | 'differs' | 'noise'
+
+/** The shape of each value of a difference; empty for an absent one. */
+interface Shapes {
+  readonly native: string
+  readonly translated: string
+}
+
+/** One compared field. It holds no values, only their shapes. */
+export interface ComparedField extends Shapes {
+  readonly field: string
+  readonly verdict: Verdict
+}
+
+/** The field that stands for the call itself: it was answered or refused. */
+const WHOLE_ANSWER = '(answer)'
+
+interface CompareDeps {
+  readonly rooms: AskingRooms
+  readonly upstream: Pick<Upstream, 'line'>
+  readonly settings: Settings
+  readonly tenant: string
+  readonly sending: () => Sending
+  /** Fields of replies that are not compared. */
+  readonly ignored: readonly string[]
+}
+
+/** Tells if a call only asks: a read, or a request for a new quote. */
+export const onlyAsks = ({ verb, target }: Action): boolean =>
+  verb === 'read' || (verb === 'quote' && target === undefined)
+
+/** Compares the answers to a call that only asks. A difference counts if a second comparison shows it, too. */
+export async function compareCall(request: Version1, deps: CompareDeps): Promise<readonly ComparedField[]> {
+  const fields = await compareOnce(request, deps)
+  return fields.some(({ verdict }) => verdict === 'differs')
+    ? confirmed(fields, await compareOnce(request, deps))
+    : fields
+}
+
+/**
+ * Asks for the translated answer between the native ones: a price that moves meanwhile makes them differ from each other,
+ * which is noise.
+ */
+async function compareOnce(request: Version1, deps: CompareDeps): Promise<readonly ComparedField[]> {
+  const { action } = request.compiled
+  // The service is asked by the caller's own name where nothing is known by it: its version-1 handling may know it.
+  const id = await idNamed(request, deps).catch(() => undefined)
+  const first = await askNatively(request, id, deps)
+  const translated = await askTranslated(request, deps)
+  const again = await askNatively(request, id, deps)
+  // Where the service is asked by its own id, it cannot answer the caller's number.
+  const numbers = action.reply.flatMap((row) => (id !== undefined && row.kind === 'callerNumber' ? [row.v1] : []))
+  return compareAnswers([first, again], translated, comparisonsOf(action.reply), new Set([...numbers, ...deps.ignored]))
+}
+
+const callOf = (request: Version1, { tenant, settings, sending }: CompareDeps) => ({
+  request,
+  caller: { tenant, profile: { settings } },
+  sending: sending(),
+  noteTranslation: () => undefined,
+})
+
+async function idNamed(request: Version1, deps: CompareDeps): Promise<string | undefined> {
+  const reference = referenceOf(request)
+  return reference && (await shipmentNamedBy(reference, callOf(request, deps), deps.rooms)).id
+}
+
+/** Refusals that say nothing about what the call asks. */
+const NO_VERDICT = new Set([401, 403, 405, 408, 425, 429])
+
+/** Sends a version-1 request to the service's own version-1 handling, as it is. */
+async function askNatively(
+  request: Version1,
+  id: string | undefined,
+  { upstream, sending }: CompareDeps,
+): Promise<Answer> {
+  const { action } = request.compiled
+  const toService = nativeRequest(request, id)
+  const { method, path, headers, body } = written(toService)
+  const { account, deadline, requestId } = sending()
+  const authorization = await orNotCompared(account.authorization(deadline))
+  const reply = await orNotCompared(
+    exchange(upstream.line(account), {
+      method,
+      path: account.prefix + path,
+      headers: { ...headers, authorization, 'x-request-id': requestId },
+      body,
+      deadline,
+    }),
+  )
+  const { status } = reply
+  if (isSuccess(status)) {
+    const fields = answered(replyText(reply.body))
+    if (fields && action.reply.some((row) => 'v1' in row && fields.has(String(row.v1)))) return fields
+    throw new NotCompared('the service did not answer in version 1')
+  }
+  const isUnserved = status === 404 && !toService.namesAnId && !action.target
+  if (status >= 400 && status < 500 && !NO_VERDICT.has(status) && !isUnserved) return 'refused'
+  throw new NotCompared(`the service answered ${status}`)
+}
+
+const NUMBER = 'ShipmentNumber'
+
+/**
+ * Builds the request with which the service's own version-1 handling is asked: the documented fields as the caller sent
+ * them. Names of a shipment become the service's id, because the cross-reference is the gateway's.
+ */
+function nativeRequest({ compiled, fields }: Version1, id: string | undefined): ServiceRequest {
+  const { action } = compiled
+  const { actionNames, paths } = action.legacy
+  const namesAnId = id !== undefined
+  const body: Record<string, string> = {}
+  for (const [slot, name] of compiled.fields.names.entries()) {
+    const value = fields.values[slot]
+    if (typeof value !== 'string' || (namesAnId && action.target?.namedBy.includes(name))) continue
+    // The service does not know a synonym of the operator.
+    const isSynonym = name === 'ActionName' && actionNames !== 'any' && !actionNames.some(means(value))
+    body[name] = (isSynonym ? actionNames[0] : undefined) ?? value
+  }
+  if (namesAnId) body[NUMBER] = id
+  const path = paths[0] ?? ''
+  return action.legacy.method === 'GET'
+    ? { method: 'GET', path: `${path}?${new URLSearchParams(body)}`, namesAnId }
+    : { method: 'POST', path, namesAnId, body }
+}
+
+const means = (sent: string) => (name: string) => actionKey(name) === actionKey(sent)
+
+/** Makes the call as the gateway does. */
+async function askTranslated(request: Version1, deps: CompareDeps): Promise<Answer> {
+  const ask = request.compiled.action.verb === 'read' ? read : quote
+  try {
+    const fields = answered((await ask(callOf(request, deps), deps.rooms)).body)
+    if (fields) return fields
+  } catch (error) {
+    return refusedFor(error)
+  }
+  throw new NotCompared('the answer is not JSON')
+}
+
+/** Errors of the translation itself, or of what the call asks. */
+const REFUSALS: ReadonlySet<ErrorCode> = new Set([
+  'untranslatable',
+  'number-unknown',
+  'several-matches',
+  'numbers-disagree',
+  'reply-doubtful',
+  'service-unreadable',
+])
+
+/** Returns a refusal if a translated call failed for what it asks. */
+function refusedFor(error: unknown): Answer {
+  const { code, serviceStatus = 0 } = toGatewayError(error)
+  const isRefusal = code === 'service-refused' && serviceStatus < 500 && !NO_VERDICT.has(serviceStatus)
+  if (isRefusal || REFUSALS.has(code)) return 'refused'
+  throw new NotCompared(reasonOf(error))
+}
+
+const reasonOf = (error: unknown): string =>
+  error instanceof NoReply ? `no reply of the service: ${error.silence}` : toGatewayError(error).code
+
+const orNotCompared = <T>(asked: Promise<T>): Promise<T> =>
+  asked.catch((error) => {
+    throw new NotCompared(reasonOf(error))
+  })
+
+/** Reads a version-1 answer; undefined for text that is no JSON object. `null` and blanks are absent. */
+export function answered(text: string): ReadonlyMap<string, string> | undefined {
+  let body: unknown
+  try {
+    body = parseJson(text)
+  } catch {
+    return undefined
+  }
+  if (typeof body !== 'object' || body === null || Array.isArray(body) || JSON.isRawJSON(body)) return undefined
+  const texts = Object.entries(body).map(
+    ([name, value]) => [name, value === null ? '' : (scalarText(value) ?? JSON.stringify(value)).trim()] as const,
+  )
+  return new Map(texts.filter(([, value]) => value !== ''))
+}
+
+/** How the values of a field are compared. */
+type Same = (one: string, other: string) => boolean
+
+/** Returns how the fields of a reply are compared: by the codecs of the rows that make them. */
+export function comparisonsOf(reply: readonly Row[]): ReadonlyMap<string, Same> {
+  return new Map(reply.flatMap((row) => fieldsOf(row).map((field) => [field, comparisonOf(row)] as const)))
+}
+
+function comparisonOf(row: Row): Same {
+  if (row.kind === 'move') return sameMeaning(row.codec)
+  // Text for people is written anew by each side. Only its presence is compared.
+  return (one, other) => row.kind === 'message' || one === other
+}
+
+/** Compares what the values mean: `1234.5` and `1234.50` are one amount. A value that the codec cannot carry is text. */
+const sameMeaning =
+  (codec: Codec): Same =>
+  (one, other) => {
+    const meant = canonical(codec, one)
+    return one === other || (meant !== undefined && meant === canonical(codec, other))
+  }
+
+/** Returns the value as the codec itself writes it; undefined where that would lose something. */
+function canonical(codec: Codec, text: string): string | undefined {
+  if (codec.remark?.(text)?.loss !== undefined) return undefined
+  const value = codec.decode(text)
+  if (value === undefined || value instanceof Failed || value instanceof LeftOut) return undefined
+  const written = codec.encode(value)
+  return typeof written === 'string' ? written : undefined
+}
+
+/**
+ * Compares the translated answer with native ones. A difference counts only where the native answers agree with each
+ * other; what they disagree on is noise, such as ids, times and moving prices.
+ */
+export function compareAnswers(
+  [one, two]: readonly [Answer, Answer],
+  translated: Answer,
+  comparisons: ReadonlyMap<string, Same>,
+  /** Fields that the gateway fills in by its own knowledge, such as the caller's own number. */
+  leftOut: ReadonlySet<string> = new Set(),
+): readonly ComparedField[] {
+  const kinds = [one, two, translated].map((answer) => (answer === 'refused' ? answer : 'answered'))
+  const [native = '', again, own = ''] = kinds
+  const verdict = native !== again ? 'noise' : native === own ? 'equal' : 'differs'
+  const whole: ComparedField = { field: WHOLE_ANSWER, verdict, native, translated: own }
+  if (one === 'refused' || two === 'refused' || translated === 'refused') return [whole]
+  const names = new Set([comparisons, one, two, translated].flatMap((map) => [...map.keys()]))
+  const fields = [...names].flatMap((field): ComparedField[] => {
+    const values = [one, two, translated].map((answer) => answer.get(field) ?? '')
+    if (leftOut.has(field) || values.every((value) => value === '')) return []
+    const [first = '', second = '', third = ''] = values
+    const same: Same = (a, b) => (a === '') === (b === '') && (a === b || (comparisons.get(field)?.(a, b) ?? false))
+    if (!same(first, second)) return [{ field, verdict: 'noise', native: '', translated: '' }]
+    // Of equal values not even the shape is needed.
+    if (same(first, third)) return [{ field, verdict: 'equal', native: '', translated: '' }]
+    return [{ field, verdict: 'differs', native: masked(first), translated: masked(third) }]
+  })
+  return [whole, ...fields]
+}
+
+/** Counts only those differences that a later comparison of the same call shows, too. */
+export function confirmed(first: readonly ComparedField[], later: readonly ComparedField[]): readonly ComparedField[] {
+  const still = new Set(later.flatMap(({ field, verdict }) => (verdict === 'differs' ? [field] : [])))
+  return first.map((result) =>
+    result.verdict === 'differs' && !still.has(result.field) ? { ...result, verdict: 'noise' } : result,
+  )
+}
+
+/** The longest masked value. */
+const MASK_CHARACTERS = 24
+
+/**
+ * Returns the shape of a value without the value: each letter becomes `a` or `A`, each digit `9`, any character that is
+ * neither a letter nor common punctuation `?`.
+ *
+ * @example
+ * masked('(214) 555-0000') // '(999) 999-9999'
+ */
+export function masked(text: string): string {
+  const shape = [...text].slice(0, MASK_CHARACTERS).join('')
+  const hidden = shape
+    .replace(/[^\p{L}\p{Nd} .,:;()+@/#&'~_-]/gu, '?')
+    .replace(/\p{Nd}/gu, '9')
+    .replace(/\p{Lu}/gu, 'A')
+    .replace(/(?!A)\p{L}/gu, 'a')
+  return shape === text ? hidden : `${hidden}…`
+}

@@ -1,0 +1,388 @@
+import { createReadStream } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { PassThrough, pipeline, type Readable } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import { createGunzip, createZstdDecompress } from 'node:zlib'
+import { isStructure, parseJson } from '../../language/text/json.ts'
+
+/*
+ * Reads recordings as lines, whatever their size: memory stays flat. Entries of a HAR, and cases that are written over several
+ * lines, become lines on the way.
+ */
+
+/** A file of a recording, as far as it was read. */
+export interface RecordedFile {
+  readonly name: string
+  /** Undefined until it is known. */
+  format?: string
+  /** Why the rest of the file was not read. */
+  fault?: string
+}
+
+/** Tells how much was read, and stops. */
+export interface Reading {
+  readonly files: RecordedFile[]
+  /** The bytes read, compressed where they are. */
+  bytesRead: number
+  isStopped: boolean
+}
+
+/** Lines of the latest file that follow each other. */
+interface Lines {
+  /** The number of lines of the file before them. */
+  readonly before: number
+  readonly lines: readonly string[]
+}
+
+const LINE_FEED = 0x0a
+const CHUNK_BYTES = 256 * 1024
+/** A longer line is counted, and left out. */
+const LINE_LIMIT_BYTES = 16 * 1024 * 1024
+/** Stands for a line that was left out. */
+const LEFT_OUT = '\u0001'
+const HEAD_BYTES = 64 * 1024
+
+/** A file that is no recording; the message says why, and what makes one of it. */
+export class NotARecording extends Error {
+  override readonly name = 'NotARecording'
+}
+
+/** Reads files one after the other. Where a file is damaged, the lines before count, and the next file follows. */
+export async function* readLines(names: readonly string[], input: Readable, reading: Reading): AsyncGenerator<Lines> {
+  for (const name of names) {
+    const file: RecordedFile = { name }
+    reading.files.push(file)
+    const source = name === '-' ? input : createReadStream(name, { highWaterMark: CHUNK_BYTES })
+    let before = 0
+    try {
+      for await (const bytes of wholeLines(plainLines(counted(source, reading), file))) {
+        if (reading.isStopped) break
+        const lines = bytes.toString().split('\n')
+        if (lines.at(-1) === '') lines.pop()
+        yield { before, lines }
+        before += lines.length
+      }
+    } catch (error) {
+      const fault = faultOf(error)
+      if (!reading.isStopped) file.fault = fault
+    } finally {
+      if (name !== '-') source.destroy()
+    }
+    if (reading.isStopped) return
+  }
+}
+
+/** Says what is wrong with the rest of a file; other errors are not about it. */
+function faultOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (code === 'Z_BUF_ERROR' || code === 'ERR_STREAM_PREMATURE_CLOSE' || code === CUT_OFF)
+    return 'is cut off: the rest is missing'
+  if (/^(Z_|ZSTD_|ERR_ZSTD)/.test(code)) return 'is damaged: the rest cannot be decompressed'
+  throw error
+}
+
+const CUT_OFF = 'CUT_OFF'
+
+async function* counted(source: Readable, reading: Reading): AsyncGenerator<Buffer> {
+  for await (const chunk of source as AsyncIterable<Buffer>) {
+    if (reading.isStopped) return
+    reading.bytesRead += chunk.length
+    yield chunk
+  }
+}
+
+/** Gives the bytes of a file as lines, by what its beginning is. */
+async function* plainLines(source: AsyncGenerator<Buffer>, file: RecordedFile): AsyncGenerator<Buffer> {
+  let [head, whole] = await opened(source)
+  const compression = compressionOf(head)
+  if (compression) {
+    ;[head, whole] = await opened(compression === 'gzip' ? pipeline(whole, createGunzip(), () => {}) : unzstd(whole))
+    if (compressionOf(head)) throw new NotARecording('is compressed twice; decompress it once')
+  }
+  const format = formatOf(head, file.name)
+  file.format = compression ? `${format}, ${compression}` : format
+  if (format === 'HAR') yield* documents(whole, /"entries"\s*:\s*\[/)
+  else if (format === 'JSON') yield* documents(whole)
+  else yield* whole
+}
+
+/** Reads the beginning of a stream; the whole follows without a byte order mark. */
+async function opened(source: AsyncIterable<Buffer>): Promise<[head: Buffer, whole: AsyncGenerator<Buffer>]> {
+  const rest = source[Symbol.asyncIterator]()
+  let head = Buffer.alloc(0)
+  while (head.length < HEAD_BYTES) {
+    const { done, value } = await rest.next()
+    if (done) break
+    head = Buffer.concat([head, value])
+  }
+  async function* whole(): AsyncGenerator<Buffer> {
+    yield head[0] === 0xef && head[1] === 0xbb ? head.subarray(3) : head
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
+  }
+  return [head, whole()]
+}
+
+/** Decompresses zstd frame by frame: Node's stream loses what follows the end of a frame in the same chunk. */
+function unzstd(source: AsyncGenerator<Buffer>): AsyncIterable<Buffer> {
+  const out = new PassThrough()
+  const pump = async () => {
+    let unpack: ReturnType<typeof createZstdDecompress> | undefined
+    let given = 0
+    for await (const chunk of source) {
+      for (let left = chunk; left.length > 0; ) {
+        if (!unpack) {
+          given = 0
+          unpack = createZstdDecompress().on('error', (error) => out.destroy(error))
+          unpack.pipe(out, { end: false })
+        }
+        const frame = unpack
+        await new Promise<void>((resolve, reject) => frame.write(left, (error) => (error ? reject(error) : resolve())))
+        given += left.length
+        const over = given - frame.bytesWritten
+        left = left.subarray(left.length - over)
+        if (over === 0) continue
+        await finished(frame.end(), { writable: false })
+        unpack = undefined
+      }
+    }
+    if (unpack) await finished(unpack.end(), { writable: false })
+    out.end()
+  }
+  pump().catch((error: unknown) => out.destroy(error instanceof Error ? error : undefined))
+  return out
+}
+
+function compressionOf(head: Buffer): 'gzip' | 'zstd' | undefined {
+  if (head[0] === 0x1f && head[1] === 0x8b) return 'gzip'
+  return head.length >= 4 && head.readUInt32LE() === 0xfd2fb528 ? 'zstd' : undefined
+}
+
+/** Other inputs: their beginning, their kind, and the program that makes JSON lines of a file. */
+const OTHERS: readonly (readonly [begins: RegExp, kind: string, program: (file: string) => string])[] = [
+  [
+    /^(\xa1\xb2\xc3\xd4|\xd4\xc3\xb2\xa1|\xa1\xb2\x3c\x4d|\x4d\x3c\xb2\xa1|\n\r\r\n)/,
+    'a capture of packets',
+    (file) =>
+      `tshark -r ${file} -Y http.request -T fields -e frame.time_epoch -e http.request.method -e http.request.uri -e http.file_data | jq -Rc 'split("\\t") | {at: .[0], method: .[1], path: .[2], request_hex: .[3]}'`,
+  ],
+  [
+    /^[A-Z]{3,8} \S+ HTTP\/\d\.\d\r?\n/,
+    'a raw HTTP request',
+    (file) =>
+      `jq -Rsc 'gsub("\\r"; "") | split("\\n\\n") | (.[0] | split(" ")) as $line | {method: $line[0], path: $line[1], request: (.[1:] | join("\\n\\n"))}' ${file}`,
+  ],
+  [
+    /^\S+ .*\[[^\]]{1,40}\] "[A-Z]+ \S+ HTTP/,
+    'an access log',
+    (file) =>
+      `jq -Rc 'split("\\"") | (.[1] | split(" ")) as $line | {source: (.[0] | split(" ")[0]), method: $line[0], path: $line[1]}' ${file}`,
+  ],
+  [
+    /^\s*\{.*"(request_uri|request_method|uri|url)"\s*:/,
+    'a log of JSON without path',
+    (file) =>
+      `jq -c '{at: .time_iso8601, source: .remote_addr, method: .request_method, path: .request_uri, request: .request_body}' ${file}`,
+  ],
+]
+
+/** Recognizes a recording by its beginning. */
+function formatOf(head: Buffer, name: string): 'HAR' | 'JSON lines' | 'JSON' {
+  if (head.length === 0) throw new NotARecording('is empty')
+  const text = head.toString('latin1').replace(/^\xef\xbb\xbf/, '')
+  if (/^\s*\{\s*"log"\s*:\s*\{/.test(text)) return 'HAR'
+  const [first = ''] = text.trimStart().split('\n', 1)
+  if (first.startsWith('{') && /"(path|action|request)"\s*:/.test(first)) return 'JSON lines'
+  const other = OTHERS.find(([begins]) => begins.test(text))
+  if (other) {
+    const [, kind, program] = other
+    throw new NotARecording(
+      `is ${kind}; this makes JSON lines of it: ${program(/^[\w./-]+$/.test(name) ? name : 'FILE')}`,
+    )
+  }
+  if (first.trim() === '{') return 'JSON'
+  throw new NotARecording('is no recording: neither JSON lines nor a HAR')
+}
+
+/**
+ * Gives the documents of a JSON text as lines, those of one list where `list` tells its beginning. A line end between two
+ * tokens is a blank, and none is inside a text.
+ */
+async function* documents(source: AsyncGenerator<Buffer>, list?: RegExp): AsyncGenerator<Buffer> {
+  let before = Buffer.alloc(0)
+  let [isInside, depth, isText, isEscaped] = [list === undefined, 0, false, false]
+  for await (let chunk of source) {
+    if (!isInside && list) {
+      before = Buffer.concat([before, chunk])
+      const found = list.exec(before.toString('latin1'))
+      if (!found) {
+        if (before.length > LINE_LIMIT_BYTES) break
+        continue
+      }
+      chunk = before.subarray(found.index + found[0].length)
+      isInside = true
+    }
+    const out = Buffer.allocUnsafe(chunk.length * 2)
+    let length = 0
+    for (const byte of chunk) {
+      if (isText) {
+        if (isEscaped) isEscaped = false
+        else if (byte === 0x5c) isEscaped = true
+        else if (byte === 0x22) isText = false
+      } else if (byte === 0x22) isText = true
+      else if (byte === 0x7b || byte === 0x5b) depth += 1
+      else if (byte === 0x7d || byte === 0x5d) {
+        depth -= 1
+        if (depth < 0) {
+          yield out.subarray(0, length)
+          return
+        }
+        out[length++] = byte
+        if (depth === 0) out[length++] = LINE_FEED
+        continue
+      }
+      if (depth > 0 && byte !== LINE_FEED && byte !== 0x0d) out[length++] = byte
+    }
+    yield out.subarray(0, length)
+  }
+  if (!isInside) throw new NotARecording('is a HAR without entries')
+  if (list || depth > 0) throw Object.assign(new Error('the JSON ends too early'), { code: CUT_OFF })
+}
+
+/** Cuts bytes at line ends. */
+async function* wholeLines(source: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  let held: Buffer[] = []
+  let heldBytes = 0
+  let isTooLong = false
+  let fault: unknown
+  try {
+    for await (const chunk of source) {
+      const end = chunk.lastIndexOf(LINE_FEED) + 1
+      if (end === 0) {
+        heldBytes += chunk.length
+        isTooLong ||= heldBytes > LINE_LIMIT_BYTES
+        if (isTooLong) held = []
+        else held.push(chunk)
+        continue
+      }
+      if (isTooLong) held = [Buffer.from(LEFT_OUT)]
+      yield Buffer.concat([...held, chunk.subarray(isTooLong ? chunk.indexOf(LINE_FEED) : 0, end)])
+      isTooLong = false
+      held = [chunk.subarray(end)]
+      heldBytes = chunk.length - end
+    }
+  } catch (error) {
+    fault = error
+  }
+  // The lines before a fault count.
+  if (heldBytes > 0) yield isTooLong ? Buffer.from(LEFT_OUT) : Buffer.concat(held)
+  if (fault !== undefined) throw fault
+}
+
+/** A recorded call. */
+export interface Recorded {
+  /** In milliseconds since 1970. */
+  readonly at: number | undefined
+  /** The method of the path by default. */
+  readonly method: string | undefined
+  /** The path with its query; that of the action by default. */
+  readonly target: string | undefined
+  readonly action: string | undefined
+  readonly contentType: string | undefined
+  /** The body, or the fields of a query; undefined if they were not recorded. */
+  readonly request: Buffer | undefined
+  /** The Basic credential, or whatever else names the caller. */
+  readonly authorization: string | undefined
+  readonly client: string | undefined
+  readonly source: string | undefined
+  /** The version-1 reply; undefined if it was not recorded. */
+  readonly replies: string | undefined
+  /** The id of a shipment in the headers of the reply. */
+  readonly shipmentId: string | undefined
+  /** The version-2 reply of the service. */
+  readonly service: unknown
+}
+
+/** Reads a line of a recording, or a case; returns why it cannot. */
+export function readRecord(line: string, file = ''): Recorded | string {
+  if (line === LEFT_OUT) return 'is longer than 16 MiB'
+  try {
+    // A price keeps its digits; other lines need half the time.
+    const value = line.includes('"service"') ? parseJson(line) : JSON.parse(line)
+    return recordOf(value, file) ?? 'has neither a path nor an action'
+  } catch {
+    return 'is not JSON'
+  }
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+/** Returns the members of an object; none of anything else. */
+// The structure has members of any name, which are checked where they are used.
+const membersOf = (value: unknown): Members => (isStructure(value) ? (value as Members) : {})
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+const jsonText = (value: unknown): string | undefined =>
+  value === undefined || value === null ? undefined : typeof value === 'string' ? value : JSON.stringify(value)
+
+/** Reads a call as `docs/writing-a-mapping.md` describes it, or an entry of a HAR; undefined if it is neither. */
+export function recordOf(value: unknown, file: string): Recorded | undefined {
+  const given = membersOf(value)
+  const record = typeof membersOf(given['request'])['url'] === 'string' ? ofHar(given) : given
+  const path = textOf(record['path'])
+  const url = path?.startsWith('/') === false ? URL.parse(path) : undefined
+  const target = url ? url.pathname + url.search : path
+  const isCase = record['request'] !== undefined || record['service'] !== undefined
+  const action = textOf(record['action']) ?? (isCase ? basename(dirname(file)) : undefined)
+  if (target === undefined ? action === undefined : !target.startsWith('/')) return undefined
+  const headers = lowerCased(membersOf(record['headers']))
+  const hex = textOf(record['request_hex'])
+  const text = jsonText(record['request'])
+  return {
+    at: timeOf(record['at']),
+    method: textOf(record['method']),
+    target,
+    action,
+    contentType: textOf(headers['content-type']),
+    request: hex !== undefined ? Buffer.from(hex, 'hex') : text === undefined ? undefined : Buffer.from(text),
+    authorization: textOf(headers['authorization']),
+    client: textOf(record['client']),
+    source: textOf(record['source']),
+    replies: jsonText(record['replies']),
+    shipmentId: textOf(record['shipment_id']),
+    service: record['service'],
+  }
+}
+
+/** Returns headers by their names in lower case. */
+const lowerCased = (headers: Members): Members =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+
+/** Makes a record of an entry of a HAR. */
+function ofHar({ startedDateTime: at, request, response }: Members): Members {
+  const { method = 'GET', url, headers, postData, bodySize } = membersOf(request)
+  const { mimeType, text, params } = membersOf(postData)
+  const { headers: answered, content } = membersOf(response)
+  const { text: reply, encoding } = membersOf(content)
+  const pairs = (list: unknown): [string, string][] =>
+    Array.isArray(list) ? list.map((one) => [String(one?.name), String(one?.value ?? '')]) : []
+  const form = pairs(params)
+  return {
+    at,
+    method,
+    path: url,
+    headers: { ...lowerCased(Object.fromEntries(pairs(headers))), ...(mimeType ? { 'content-type': mimeType } : {}) },
+    // An empty body is one, too.
+    request: textOf(text) ?? (form.length > 0 ? String(new URLSearchParams(form)) : bodySize === 0 ? '' : undefined),
+    replies: encoding === 'base64' ? Buffer.from(String(reply), 'base64').toString() : textOf(reply),
+    shipment_id: lowerCased(Object.fromEntries(pairs(answered)))['transload-shipment-id'],
+  }
+}
+
+/** Seconds since 1970 are fewer until the year 5138. */
+const LEAST_MS = 1e11
+
+/** Reads a time: ISO 8601, or seconds or milliseconds since 1970. */
+function timeOf(value: unknown): number | undefined {
+  const number = Number(typeof value === 'string' && /^\d+(\.\d+)?$/.test(value) ? value : (value ?? Number.NaN))
+  const at = Number.isNaN(number) ? Date.parse(String(value)) : number < LEAST_MS ? number * 1000 : number
+  return Number.isNaN(at) ? undefined : at
+}

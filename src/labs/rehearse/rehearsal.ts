@@ -1,0 +1,471 @@
+import { loadMappings } from '../../../mappings/load.ts'
+import { planFromNames } from '../../calls/dry-run.ts'
+import { type Plan, planCall, planVersion2 } from '../../calls/plan.ts'
+import { classify, namesIn, type Version1, type Version2 } from '../../calls/read-request.ts'
+import { NO_SUBJECT, referenceOf, vinOf } from '../../calls/subject.ts'
+import { readBody, readQuery } from '../../edge/body/read.ts'
+import { tenantSettings } from '../../edge/callers/tenants.ts'
+import { createRouter, requireMethod } from '../../edge/routing.ts'
+import { type Config, type Environment, readConfig } from '../../language/config/config.ts'
+import { readJsonFile } from '../../language/config/json-file.ts'
+import { readTenants, tenantsSchema } from '../../language/config/tenants-file.ts'
+import { translationSettings } from '../../language/config/translation-settings.ts'
+import { GatewayError } from '../../language/errors.ts'
+import type { Catalog, Endpoint } from '../../language/mapping/catalog.ts'
+import type { FlatBody } from '../../language/mapping/fields.ts'
+import type { Settings } from '../../language/mapping/row.ts'
+import { compileNetworks } from '../../language/networks.ts'
+import { isUuid } from '../../language/text/service-text.ts'
+import { basicPair } from '../../outside/service/credential.ts'
+import { idAt } from '../../outside/service/proofs.ts'
+import { answered, type ComparedField, compareAnswers, comparisonsOf, masked } from './compare.ts'
+import { type Recorded, readRecord } from './recording.ts'
+
+/*
+ * Rehearses recorded calls: each is read, classified and planned as the gateway does, without store and service.
+ */
+
+/** How a run rehearses. */
+export interface Setup {
+  readonly env: Environment
+  /** Shows values in examples; otherwise only their shapes. */
+  readonly showValues: boolean
+  /** The fields of replies that are not compared. */
+  readonly ignored: readonly string[]
+  /** The tenant of callers that the recording does not tell. */
+  readonly tenant: string | undefined
+}
+
+/** A line of a file, counted from 1; the entry of a HAR. */
+export interface Place {
+  readonly file: string
+  readonly line: number
+}
+
+/** Something that occurs in calls, once for all of them. */
+export interface Spot {
+  /** The texts that tell it apart. */
+  readonly parts: readonly string[]
+  count: number
+  readonly first: Place
+  last: Place
+  readonly example: string
+  /** How often by caller. */
+  readonly callers: Map<string, number>
+}
+
+export type Table = Map<string, Spot>
+
+/** How many calls would pass, pass with a loss or an assumption, be refused, or cannot be told without their body. */
+export interface Outcomes {
+  pass: number
+  lossy: number
+  refused: number
+  unseen: number
+}
+
+/** The findings in calls. */
+export const newTally = () => ({
+  lines: 0,
+  /** Calls that are none of version 1: those below `/v2/`, pages, files. */
+  other: 0,
+  /** By caller, action and path, with tabs between them. */
+  calls: new Map<string, Outcomes>(),
+  unreadable: new Map() as Table,
+  problems: new Map() as Table,
+  unknown: new Map() as Table,
+  /** Values that no table knows. */
+  vehicles: new Map() as Table,
+  actions: new Map() as Table,
+  compared: new Map() as Table,
+})
+
+/** Distinct things of one kind that are told apart; the rest is counted together. */
+const MOST_SPOTS = 5_000
+const MOST_CALLERS = 50
+const MOST_CALLS = 20_000
+const MOST_NAMED = 10_000
+export const OTHERS = '(others)'
+
+const EXAMPLE_CHARACTERS = 120
+const KEY_CHARACTERS = 500
+
+/** Copies the beginning of a text; a mere slice would keep the lines that it is from. */
+const copyOf = (text: string, characters: number): string => Buffer.from(text.slice(0, characters)).toString()
+
+/** Counts something at a place of the recording. */
+export function note(table: Table, parts: readonly string[], place: Place, caller: string, example = ''): void {
+  let key = parts.join('\t')
+  if (key.length > KEY_CHARACTERS) key = copyOf(key, KEY_CHARACTERS)
+  let spot = table.get(key)
+  if (!spot) {
+    const isFull = table.size >= MOST_SPOTS
+    const known = isFull ? OTHERS : key
+    spot = table.get(known) ?? {
+      parts: isFull ? [OTHERS] : parts.map((part) => copyOf(part, KEY_CHARACTERS)),
+      count: 0,
+      first: place,
+      last: place,
+      example: copyOf(example, EXAMPLE_CHARACTERS),
+      callers: new Map(),
+    }
+    table.set(known, spot)
+  }
+  spot.count += 1
+  spot.last = place
+  const { callers } = spot
+  const name = callers.has(caller) || callers.size < MOST_CALLERS ? caller : OTHERS
+  callers.set(name, (callers.get(name) ?? 0) + 1)
+}
+
+/** A caller of the recording. */
+interface RehearsedCaller {
+  readonly name: string
+  readonly settings: Settings
+  readonly synonyms: Readonly<Record<string, string>>
+  /** True if the gateway would refuse its credential. */
+  readonly isUnknown: boolean
+}
+
+/** Rehearses calls one after the other. */
+export type Rehearsal = Awaited<ReturnType<typeof openRehearsal>>
+
+/** Opens a rehearsal with the configuration of an environment. */
+export async function openRehearsal(setup: Setup) {
+  const config = readConfig(setup.env, { certificates: false })
+  const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+  return {
+    config,
+    catalog,
+    callerOf: createCallers(config, catalog, setup),
+    routeOf: createRoutes(catalog, config.LEGACY_BASE_PATHS),
+    ignored: new Set(setup.ignored),
+    shownText: (text = '') => (setup.showValues ? text : masked(text)),
+    tally: newTally(),
+    /** True for the names of quotes that name their payer, too. */
+    quotes: latest<number, boolean>(LATEST_QUOTES),
+  }
+}
+
+/** Makes the function that tells the caller of a recorded call. */
+function createCallers(config: Config, catalog: Catalog, { env, tenant: assumed }: Setup) {
+  const common = translationSettings(config)
+  const known = new Map<string, RehearsedCaller>()
+  const all = tenantsOf(config, catalog, env).map((tenant) => ({
+    name: tenant.name,
+    settings: tenantSettings(tenant, common),
+    synonyms: tenant.actions,
+    isUnknown: false,
+    ids: new Set(tenant.credentials.map(({ id }) => id)),
+    networks: compileNetworks(tenant.networks),
+  }))
+  return ({ authorization, client, source }: Recorded): RehearsedCaller => {
+    const key = `${authorization ?? ''}\n${client ?? ''}\n${source ?? ''}`
+    const found = known.get(key)
+    if (found) return found
+    const id = basicPair(authorization)?.client ?? client
+    const isFull = known.size >= MOST_NAMED
+    const caller = all.find((one) =>
+      id !== undefined
+        ? one.ids.has(id) || one.name === id
+        : source !== undefined
+          ? one.networks.has(source)
+          : one.name === assumed,
+    ) ?? {
+      name: isFull ? OTHERS : copyOf(id ?? source ?? assumed ?? '(not recorded)', KEY_CHARACTERS),
+      settings: common,
+      synonyms: {},
+      // A recording without credentials says nothing about them.
+      isUnknown: all.length > 0 && id !== undefined,
+    }
+    if (!isFull && key.length < KEY_CHARACTERS) known.set(key, caller)
+    return caller
+  }
+}
+
+/** The secrets may be known to the gateway alone. Mistakes are told as the gateway tells them. */
+function tenantsOf({ TENANTS_FILE }: Config, catalog: Catalog, env: Environment) {
+  if (TENANTS_FILE === undefined) return []
+  const file = readJsonFile(TENANTS_FILE)
+  const parsed = 'content' in file ? tenantsSchema.safeParse(file.content).data : undefined
+  return parsed?.tenants ?? readTenants(TENANTS_FILE, new Set(catalog.actions.keys()), env)
+}
+
+interface RecordedRoute {
+  readonly endpoint: Endpoint | undefined
+  /** True for a path that is meant for version 1. */
+  readonly isLegacy: boolean
+}
+
+const LEGACY = '/legacy'
+
+/** Makes the function that tells the endpoint of a path. */
+export function createRoutes({ endpoints }: Catalog, basePaths: readonly string[]) {
+  const router = createRouter(endpoints, basePaths)
+  const routes = new Map<string, RecordedRoute>()
+  return (target: string): RecordedRoute => {
+    const [path = ''] = target.split('?', 1)
+    const known = routes.get(path)
+    if (known) return known
+    const route = router(path)
+    const last = (/(\/[^/]*)\/*$/.exec(path)?.[1] ?? '').toLowerCase()
+    const endpoint = route.startsWith(LEGACY) ? endpoints.get(route.slice(LEGACY.length).toLowerCase()) : undefined
+    const isMeant = route.startsWith('/own') && (last.endsWith('.php') || endpoints.has(last))
+    const found = { endpoint, isLegacy: endpoint !== undefined || isMeant }
+    if (routes.size < MOST_SPOTS && path.length < KEY_CHARACTERS) routes.set(copyOf(path, KEY_CHARACTERS), found)
+    return found
+  }
+}
+
+/** The path of a call: by default that of the action that it names. */
+export const targetOf = ({ target, action = '' }: Recorded, { actions }: Catalog): string | undefined =>
+  target ?? actions.get(action)?.action.legacy.paths[0]
+
+/** Returns the fields of a call: of its body, or of its query. */
+export function fieldsIn({ request = EMPTY, contentType, target = '' }: Recorded, method: string): FlatBody {
+  const [, query] = /\?(.*)$/s.exec(target) ?? []
+  if (method === 'GET' && (query !== undefined || request.length === 0)) return readQuery(query ?? '')
+  // A recorded text is decoded already, whatever charset it was sent in.
+  return readBody(request, contentType?.replace(/;\s*charset=[^;]*/i, ''))
+}
+
+const EMPTY = Buffer.alloc(0)
+
+/** Takes the facts that reading a call tells to its log line. */
+const NO_CALL: Parameters<typeof classify>[2] = { action: undefined, unknownFields: 0, request: undefined }
+
+/** Reads and classifies a call at its endpoint. */
+export function classified(
+  call: Recorded,
+  endpoint: Endpoint,
+  catalog: Catalog,
+  synonyms: RehearsedCaller['synonyms'],
+): Version1 | Version2 {
+  requireMethod(call.method ?? endpoint.method, [endpoint.method])
+  return classify(fieldsIn(call, endpoint.method), endpoint, NO_CALL, catalog, synonyms)
+}
+
+/** A rehearsed call of version 1. */
+export interface Rehearsed {
+  readonly call: Recorded
+  readonly caller: RehearsedCaller
+  readonly plan: Plan
+}
+
+/** Rehearses the call of a line: counts what would become of it, and returns it if the gateway understands it. */
+export function rehearse(rehearsal: Rehearsal, line: string, place: Place): Rehearsed | undefined {
+  const { tally, catalog, config, shownText } = rehearsal
+  tally.lines += 1
+  const call = readRecord(line, place.file)
+  const target = typeof call === 'string' ? undefined : targetOf(call, catalog)
+  if (typeof call === 'string' || target === undefined) {
+    note(
+      tally.unreadable,
+      [typeof call === 'string' ? call : 'has no path, and an action that is not known'],
+      place,
+      '',
+    )
+    return undefined
+  }
+  const { endpoint, isLegacy } = rehearsal.routeOf(target)
+  if (!isLegacy) {
+    tally.other += 1
+    return undefined
+  }
+  const caller = rehearsal.callerOf(call)
+  const count = (action: string, outcome: keyof Outcomes) =>
+    countCall(tally.calls, [caller.name, action, endpoint?.path ?? OTHERS], outcome)
+  const refuse = (code: string, example: string, action = '', field = '') => {
+    note(tally.problems, ['refused', action, field, code], place, caller.name, example)
+    count(action, 'refused')
+  }
+
+  if (!endpoint) refuse('path-unknown', shownText(target), '', shapeOfPath(target))
+  else if (caller.isUnknown) refuse('credential-wrong', caller.name)
+  else if ((call.request?.length ?? 0) > config.BODY_LIMIT_BYTES) refuse('body-too-large', String(call.request?.length))
+  else if (!call.request && (call.method ?? endpoint.method) === 'POST' && endpoint.method === 'POST')
+    count('', 'unseen')
+  else {
+    try {
+      const request = classified(call, endpoint, catalog, caller.synonyms)
+      if (request.generation === 1) {
+        const plan = planOf(request, caller, rehearsal)
+        notePlan(plan, caller, place, rehearsal)
+        count(request.compiled.action.name, outcomeOf(plan))
+        compareReply(plan, call, caller, place, rehearsal)
+        return { call, caller, plan }
+      }
+      planVersion2(request, endpoint)
+      count('version-2 body', 'pass')
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      const said = error.code === 'action-unknown' ? actionNameIn(call, endpoint.method) : undefined
+      if (said !== undefined) note(tally.actions, [endpoint.path, said], place, caller.name, shownText(said))
+      refuse(error.code, shownText(said), '', said === undefined ? '' : 'ActionName')
+    }
+  }
+  return undefined
+}
+
+function countCall(calls: Map<string, Outcomes>, parts: readonly string[], outcome: keyof Outcomes): void {
+  const key = parts.join('\t')
+  let outcomes = calls.get(key)
+  if (!outcomes) {
+    const known = calls.size < MOST_CALLS ? key : `${OTHERS}\t\t`
+    outcomes = calls.get(known) ?? { pass: 0, lossy: 0, refused: 0, unseen: 0 }
+    calls.set(known, outcomes)
+  }
+  outcomes[outcome] += 1
+}
+
+/** Plans a call, a booking with what its quote, earlier in the recording, lets the gateway remember. */
+function planOf(request: Version1, { name, settings }: RehearsedCaller, { quotes }: Rehearsal): Plan {
+  const { verb, givesNames = [], quoteNamedBy } = request.compiled.action
+  if (verb === 'quote') {
+    const isWhole = request.sent('BillToCompany') !== undefined || request.sent('BillToContact') !== undefined
+    for (const [, value] of namesIn(request, givesNames)) quotes.set(hashOf(name, value), isWhole)
+  }
+  const plan = planFromNames(request, settings)
+  const [[, reference] = []] = quoteNamedBy ? namesIn(request, quoteNamedBy) : []
+  const isWhole = reference === undefined ? undefined : quotes.get(hashOf(name, reference))
+  if (isWhole === undefined || (!isWhole && plan.problems.length > 0)) return plan
+  const facts = { transport_type: settings.transport_type, vehicle_type: settings.vehicle_type, customer_name: 'x' }
+  return planCall(request, { ...NO_SUBJECT, quote: { ...REHEARSED_QUOTE, facts } }, settings)
+}
+
+/** A quote of the recording, whose id and names no plan needs. */
+const REHEARSED_QUOTE = {
+  id: 'x',
+  own: undefined,
+  names: [],
+  price: undefined,
+  approval: '',
+  idsInApproval: [],
+} as const
+
+const outcomeOf = ({ problems, notes }: Plan): keyof Outcomes =>
+  problems.length > 0 ? 'refused' : notes.length > 0 ? 'lossy' : 'pass'
+
+/** Notes the problems of a plan, or else its losses and assumptions, and what no row or table knows. */
+function notePlan(
+  { request, problems, notes }: Plan,
+  caller: RehearsedCaller,
+  place: Place,
+  rehearsal: Rehearsal,
+): void {
+  const { tally, shownText } = rehearsal
+  const { action } = request.compiled
+  const mark = (table: Table, parts: readonly string[], example?: string) =>
+    note(table, parts, place, caller.name, example)
+  for (const field of new Set(request.fields.unknown)) mark(tally.unknown, [action.name, field])
+  const said =
+    problems.length > 0
+      ? problems.map(({ field, code }) => ['refused', action.name, field, code])
+      : notes.map(({ name, code }) => [code, action.name, name, code])
+  for (const parts of new Map(said.map((parts) => [parts.join('\t'), parts])).values())
+    mark(tally.problems, parts, shownText(request.textOf(parts[2] ?? '')))
+  for (const { name, code } of notes) {
+    const row = code === 'assumed' ? action.request.find((one) => one.kind === 'lookup' && one.v2 === name) : undefined
+    if (row?.kind !== 'lookup') continue
+    const [[, value] = []] = namesIn(
+      request,
+      row.sources.map(({ v1 }) => v1),
+    )
+    if (value !== undefined) mark(tally.vehicles, [value.toUpperCase()], shownText(value))
+  }
+}
+
+/** Compares a recorded reply with the translation of the service's. */
+function compareReply(
+  { request, settings, own }: Plan,
+  { replies, service }: Recorded,
+  caller: RehearsedCaller,
+  place: Place,
+  { tally, ignored }: Rehearsal,
+): void {
+  if (service === undefined || replies === undefined) return
+  const { action, reply: translate } = request.compiled
+  const native = answered(replies)
+  const translated = answered(JSON.stringify(translate(service, { settings, own }).reply))
+  if (!native || !translated) return
+  for (const one of compareAnswers([native, native], translated, comparisonsOf(action.reply), ignored))
+    noteCompared(tally.compared, action.name, one, place, caller.name)
+}
+
+/** Counts a compared field; differences are told apart by their shapes. */
+export function noteCompared(
+  table: Table,
+  action: string,
+  { field, verdict, native, translated }: ComparedField,
+  place: Place,
+  caller: string,
+): void {
+  const example = verdict === 'differs' ? `${native || '(absent)'} → ${translated || '(absent)'}` : ''
+  note(table, [action, field, verdict, example], place, caller, example)
+}
+
+function actionNameIn(call: Recorded, method: string): string | undefined {
+  const value = fieldsIn(call, method).entries.find(([field]) => field.toLowerCase() === 'actionname')?.[1]
+  return typeof value === 'string' ? value.trim() : undefined
+}
+
+/** Stands for a part of a path that may be personal. */
+export const HIDDEN = '*'
+
+/** Returns a path of words in lower case and names of scripts; other parts are hidden. */
+const shapeOfPath = (target: string): string =>
+  (target.split('?', 1)[0] ?? '').replace(/[^/]+/g, (part) =>
+    /^[a-z]{1,20}\d{0,2}$|^\w{1,40}\.php$/.test(part) ? part : HIDDEN,
+  )
+
+/** Returns the lines of `xref import` for the names that a call and its reply tell of a shipment or a quote. */
+export function learn({ plan, call, caller }: Rehearsed): string {
+  const { request } = plan
+  const { verb, givesNames = [] } = request.compiled.action
+  if (verb === 'cancel') return ''
+  const kind = verb === 'quote' ? 'quote' : 'shipment'
+  const named = referenceOf(request)?.names.map(([, value]) => value) ?? []
+  const shown = [call.shipmentId, answered(call.replies ?? '')?.get('ShipmentNumber'), ...named]
+  const ofService = idAt(call.service, 'id') ?? idAt(call.service, 'shipment_id')
+  const id = ofService ?? call.shipmentId ?? shown.find((value) => value !== undefined && isUuid(value))
+  if (id === undefined) return ''
+  const given = namesIn(request, givesNames).map(([, value]) => value)
+  const number = idAt(call.service, 'number')
+  const vin = kind === 'shipment' ? vinOf(request) : ''
+  const at = call.at === undefined ? undefined : new Date(call.at).toISOString()
+  const lines = (all: readonly string[], given_by: string) =>
+    [...new Set(all)].map((name) => `${JSON.stringify({ tenant: caller.name, kind, name, vin, id, at, given_by })}\n`)
+  const own = [...given, ...named].filter((name) => name !== id)
+  return [...lines(own, 'caller'), ...lines(number === undefined ? [] : [number], 'service')].join('')
+}
+
+/** They take 20 MB at most. */
+const LATEST_QUOTES = 2 ** 18
+
+/** Makes a map that keeps at least so many of its latest entries, and at most twice as many. */
+function latest<Key, Value>(entries: number) {
+  let older = new Map<Key, Value>()
+  let newer = new Map<Key, Value>()
+  return {
+    get: (key: Key) => newer.get(key) ?? older.get(key),
+    set(key: Key, value: Value) {
+      if (newer.size >= entries) {
+        older = newer
+        newer = new Map()
+      }
+      newer.set(key, value)
+    },
+  }
+}
+
+/** Hashes a name of a caller's, in any case, to 53 bits. */
+function hashOf(caller: string, name: string): number {
+  let [low, high] = [0x811c9dc5, 0x9e3779b9]
+  const folded = `${caller}\n${name.toLowerCase()}`
+  for (let i = 0; i < folded.length; i += 1) {
+    const code = folded.charCodeAt(i)
+    low = Math.imul(low ^ code, 0x01000193)
+    high = Math.imul((high << 5) ^ (high >>> 27) ^ code, 0x85ebca6b)
+  }
+  return (low >>> 0) * 2 ** 21 + (high >>> 11)
+}

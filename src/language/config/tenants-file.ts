@@ -1,0 +1,382 @@
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+import { isNetwork } from '../networks.ts'
+import type { SigningKey } from '../webhook-signature.ts'
+import { ConfigErrors } from './errors.ts'
+import { codeOf, issueText, type JsonContent, readJsonFile } from './json-file.ts'
+import {
+  brownouts,
+  pathSecrets,
+  serviceAddress,
+  signingKeys,
+  sunset,
+  supportContact,
+  version2Word,
+  webAddress,
+} from './values.ts'
+
+/** A parsed PHC string, `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`. */
+interface SecretHash {
+  /** The logarithm of the number of rounds, to base 2. */
+  readonly costLog2: number
+  readonly block: number
+  readonly parallel: number
+  readonly salt: Buffer
+  readonly hash: Buffer
+}
+
+const FORM = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
+/** The highest accepted cost. More expensive hashes would allow denial of service. */
+const LIMITS = { costLog2: 17, block: 8, parallel: 4 } as const
+
+/** Parses a hash; undefined if the text is not a hash or its check would cost too much. */
+export function parseSecretHash(text: string): SecretHash | undefined {
+  const [, cost = '0', blocks = '0', lanes = '0', salt = '', hash = ''] = FORM.exec(text) ?? []
+  const [costLog2, block, parallel] = [Number(cost), Number(blocks), Number(lanes)]
+  const isBearable =
+    isBetween(costLog2, LIMITS.costLog2) && isBetween(block, LIMITS.block) && isBetween(parallel, LIMITS.parallel)
+  if (!isBearable) return undefined
+  return { costLog2, block, parallel, salt: Buffer.from(salt, 'base64'), hash: Buffer.from(hash, 'base64') }
+}
+
+const isBetween = (value: number, most: number) => value >= 1 && value <= most
+
+/** Where a secret is; the tenants file holds none itself. */
+const secretRef = z.union([z.strictObject({ env: z.string().min(1) }), z.strictObject({ file: z.string().min(1) })], {
+  error: 'must say where the secret is, as {"env": "NAME"} or {"file": "/path"}; the secret itself must not stand here',
+})
+
+type SecretRef = z.output<typeof secretRef>
+
+/** Reads a secret that may be declared; undefined without one, or if it cannot be read. */
+function secretOf(ref: SecretRef | undefined, env: NodeJS.ProcessEnv): string | undefined {
+  const fetched = ref && fetchSecret(ref, env)
+  return fetched && 'secret' in fetched ? fetched.secret : undefined
+}
+
+/** Reads a secret from where the file points, or returns the error. */
+function fetchSecret(ref: SecretRef, env: NodeJS.ProcessEnv): { readonly secret: string } | { readonly error: string } {
+  if ('env' in ref) {
+    const secret = env[ref.env]
+    return secret ? { secret } : { error: `the environment variable ${ref.env} is not set` }
+  }
+  try {
+    const secret = readFileSync(ref.file, 'utf8').replace(/\r?\n$/, '')
+    return secret ? { secret } : { error: `the file ${ref.file} is empty` }
+  } catch (error) {
+    return { error: `the file ${ref.file} cannot be read (${codeOf(error)})` }
+  }
+}
+
+/** A secret that the gateway has made: 256 random bits need no slow hash. */
+export const MADE_SECRET = /^tl_[A-Za-z0-9_-]{43}$/
+/** The hash of such a secret. */
+export const FAST_HASH = /^\$sha256\$([A-Za-z0-9+/]{43})$/
+
+const credential = z.strictObject({
+  id: z
+    .string()
+    // The pattern goes into the JSON Schema, and some validators lack Unicode classes.
+    .regex(/^[^:]+$/, 'must be a client id without a colon')
+    .refine((id) => !/\p{Cc}/u.test(id), 'must be a client id without control characters'),
+  secret_hash: z
+    .string()
+    .refine(
+      (text) => FAST_HASH.test(text) || parseSecretHash(text) !== undefined,
+      'must be a hash made by `transload tenants hash`',
+    )
+    .describe('The hash of the secret, made by `transload tenants hash`.'),
+})
+
+const network = z.string().refine(isNetwork, 'must be a network such as 192.0.2.0/24')
+
+const tenant = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(/^[\w.-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores')
+      .describe('Required; separates the cross-references, and appears in the log.'),
+    credentials: z
+      .array(credential)
+      .default([])
+      .describe(
+        'The HTTP Basic credentials of its callers, several during a rotation: an id, and the hash of its secret. `transload tenants add NAME` makes a secret of 256 random bits and writes the entry; `tenants hash` hashes one that you have.',
+      ),
+    networks: z
+      .array(network)
+      .default([])
+      .describe(
+        'The networks of its callers that send no credential, such as 192.0.2.0/24; the narrowest one counts. `credentials` or `networks` is required.',
+      ),
+    v2: z
+      .strictObject({
+        client_id: z.string().min(1),
+        client_secret: secretRef,
+        base_url: serviceAddress.optional().describe('Instead of V2_BASE_URL.'),
+        token: z.enum(['basic', 'oauth2', 'auto']).optional().describe('Instead of V2_TOKEN.'),
+      })
+      .describe(
+        'Required: its credential at the service: `client_id`, and where its `client_secret` is (`env` or `file`); optional `base_url` and `token`.',
+      ),
+    webhook_secret: secretRef
+      .optional()
+      .describe(
+        'Where the last segment of the path /webhooks/… of its events is (`env` or `file`), 16 characters or more; see [Events](operations.md#events-of-the-service).',
+      ),
+    webhook_signing_secret: secretRef
+      .optional()
+      .describe('The `whsec_…` secret with which the service signs its events; unsigned ones are then refused.'),
+    callback_url: webAddress.optional().describe('The address to which its events are delivered, over `https`.'),
+    callback_format: z
+      .enum(['json', 'form'])
+      .default('json')
+      .describe('The body of a delivery: `json`, or `form` fields.'),
+    callback_secrets: z
+      .array(secretRef)
+      .default([])
+      .describe(
+        'The `whsec_…` secrets that sign its deliveries, several during a change-over; without them, they are not signed.',
+      ),
+    callback_allow_http: z.boolean().default(false).describe('`true` lets `callback_url` be plain HTTP.'),
+    callback_networks: z
+      .array(network)
+      .default([])
+      .describe('Networks that are not public to which `callback_url` may lead, such as 10.0.0.0/8.'),
+    defaults: z
+      .strictObject({ transport_type: version2Word.optional(), vehicle_type: version2Word.optional() })
+      .default({})
+      .describe('Instead of `DEFAULT_TRANSPORT_TYPE` and `DEFAULT_VEHICLE_TYPE`.'),
+    error_status: z.enum(['ok', 'as-is']).optional().describe('Instead of `ERROR_STATUS`.'),
+    support_contact: supportContact.optional().describe('Instead of `SUPPORT_CONTACT`.'),
+    shipment_number: z.enum(['caller', 'service']).optional().describe('Instead of `SHIPMENT_NUMBER`.'),
+    sunset: z.string().pipe(sunset).optional().describe('Instead of `SUNSET`.'),
+    retired_from: z
+      .string()
+      .pipe(z.union([z.literal('never'), sunset], 'must be never or an ISO 8601 date from 2026-01-01 on'))
+      .optional()
+      .describe('Instead of `RETIRED_FROM`; `never` exempts the tenant.'),
+    migration_guide_url: webAddress.optional().describe('Instead of `MIGRATION_GUIDE_URL`.'),
+    brownouts: brownouts.optional().describe('Instead of `BROWNOUTS`; `none` for none.'),
+    brownout_bookings: z.boolean().optional().describe('Instead of `BROWNOUT_BOOKINGS`.'),
+    actions: z.record(z.string(), z.string()).default({}).describe('More `ActionName`s, each with its action.'),
+    limits: z
+      .strictObject({
+        per_second: z.number().positive().optional().describe('Calls per second; up to that many may come at once.'),
+        concurrent: z.int().positive().optional().describe('Calls under way at the same time.'),
+      })
+      .default({})
+      .describe('Calls `per_second`, and `concurrent` calls; more are 429.'),
+  })
+  .meta({ anyOf: [{ required: ['credentials'] }, { required: ['networks'] }] })
+
+/** The shape of the tenants file; `docs/tenants.schema.json` is generated from it. */
+export const tenantsSchema = z.strictObject({
+  $schema: z.string().optional().describe('For editors; the gateway ignores it.'),
+  tenants: z.array(tenant).min(1, 'must have at least one tenant: transload tenants add NAME makes one'),
+})
+
+/** The readable parts of a tenant with errors: one error must not hide the others. */
+const readable = z.object({
+  name: tenant.shape.name.catch('(no name)'),
+  credentials: z.array(credential.nullable().catch(null)).default([]).catch([null]),
+  networks: z.array(network.nullable().catch(null)).default([]).catch([null]),
+  v2: z.object({ client_secret: secretRef.optional().catch(undefined) }).catch({ client_secret: undefined }),
+  webhook_secret: secretRef.optional().catch(undefined),
+  callback_url: tenant.shape.callback_url.catch(undefined),
+  callback_allow_http: tenant.shape.callback_allow_http.catch(true),
+  callback_secrets: z.array(secretRef.optional().catch(undefined)).default([]).catch([undefined]),
+  webhook_signing_secret: secretRef.optional().catch(undefined),
+  actions: tenant.shape.actions.catch({}),
+})
+const readableTenants = z.object({ tenants: z.array(readable) })
+
+type Readable = z.output<typeof readable>
+
+/** A declared tenant, with its secrets resolved from where the file points. */
+export type Tenant = z.output<typeof tenant> & {
+  /** Of its credential at the service. */
+  readonly secret: string
+  /** In the paths of its events; empty if it receives none. */
+  readonly webhookSecrets: readonly string[]
+  /** Of signed events; empty if events are not signed. */
+  readonly signingKeys: readonly SigningKey[]
+  /** How events are delivered to it; undefined if they are not. */
+  readonly callback:
+    | {
+        readonly url: URL
+        readonly format: 'json' | 'form'
+        readonly keys: readonly SigningKey[]
+        readonly networks: readonly string[]
+      }
+    | undefined
+}
+
+/** The names of the actions. */
+type Actions = Pick<ReadonlySet<string>, 'has'>
+
+/**
+ * Reads and checks a tenants file; throws `ConfigErrors` with all errors at once. A command beside a gateway, which alone may have the
+ * secrets, gets those that are not there in `lacking`.
+ */
+export function readTenants(
+  path: string,
+  actions: Actions,
+  env: NodeJS.ProcessEnv = process.env,
+  lacking?: string[],
+): readonly Tenant[] {
+  const { content, placeOf } = contentOf(path)
+  const parsed = tenantsSchema.safeParse(content)
+  const tenants = readableTenants.safeParse(content).data?.tenants ?? []
+  const misshapen = (parsed.error?.issues ?? []).map(
+    (issue) => `${path}:${placeOf(issue)}: ${placed(issue.path, issueText(issue))}`,
+  )
+  const errors = [
+    ...tenants.flatMap((one) => {
+      const missing = lacking && ([] as string[])
+      const mistakes = mistakesOf(one, actions, env, missing)
+      lacking?.push(...(missing ?? []).map((secret) => `${path}: ${one.name}: ${secret}`))
+      return mistakes.map((mistake) => `${one.name}: ${mistake}`)
+    }),
+    ...sharedValues(tenants, env),
+  ]
+  if (!parsed.success || errors.length > 0) {
+    throw new ConfigErrors([...misshapen, ...errors.map((error) => `${path}: ${error}`)])
+  }
+  return parsed.data.tenants.map((declared) => {
+    const { v2, webhook_secret, webhook_signing_secret, callback_secrets } = declared
+    const { callback_url: url, callback_format: format, callback_networks: reachable } = declared
+    const keysOf = (ref: SecretRef | undefined) => signingKeys.safeParse(secretOf(ref, env)).data ?? []
+    return {
+      ...declared,
+      // Without errors, every secret is present.
+      secret: secretOf(v2.client_secret, env) ?? '',
+      webhookSecrets: pathSecretsOf(webhook_secret, env),
+      signingKeys: keysOf(webhook_signing_secret),
+      callback: url && { url, format, keys: callback_secrets.flatMap(keysOf), networks: reachable },
+    }
+  })
+}
+
+/** Reads the names of the tenants in a file, which may lack secrets that only the gateway has; throws `ConfigErrors`. */
+export function readTenantNames(path: string): readonly string[] {
+  return (readableTenants.safeParse(contentOf(path).content).data?.tenants ?? []).map(({ name }) => name)
+}
+
+/** Returns the files of secrets that a tenants file names; none of one that cannot be read. */
+export function secretFilesOf(path: string): readonly string[] {
+  const file = readJsonFile(path)
+  const tenants = 'error' in file ? [] : (readableTenants.safeParse(file.content).data?.tenants ?? [])
+  return tenants.flatMap(({ v2, webhook_secret, webhook_signing_secret, callback_secrets }) =>
+    [v2.client_secret, webhook_secret, webhook_signing_secret, ...callback_secrets].flatMap((ref) =>
+      ref && 'file' in ref ? [ref.file] : [],
+    ),
+  )
+}
+
+function contentOf(path: string): JsonContent {
+  const file = readJsonFile(path)
+  if ('error' in file) throw new ConfigErrors([`the tenants file ${path} ${file.error}`])
+  return file
+}
+
+/** Returns an error behind its place: `tenants[0].name: must be …`. */
+function placed(keys: readonly PropertyKey[], message: string): string {
+  const place = keys.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('')
+  return place === '' ? message : `${place.slice(1)}: ${message}`
+}
+
+/** Returns the mistakes of a tenant by itself, beyond its shape. */
+function mistakesOf(
+  declared: Readable,
+  known: Actions,
+  env: NodeJS.ProcessEnv,
+  lacking: string[] | undefined,
+): readonly string[] {
+  const {
+    credentials,
+    networks: own,
+    webhook_secret,
+    webhook_signing_secret,
+    callback_secrets,
+    callback_url: url,
+  } = declared
+  const rules: readonly (readonly [isBroken: boolean, mistake: string])[] = [
+    [credentials.length === 0 && own.length === 0, 'needs credentials or networks; no call can match it'],
+    [!!webhook_signing_secret && !webhook_secret, 'needs a webhook_secret, because it has a webhook_signing_secret'],
+    [
+      url?.protocol === 'http:' && !declared.callback_allow_http,
+      'callback_url must be an https address, or callback_allow_http must be true',
+    ],
+    [url !== undefined && url.hash !== '', 'callback_url must have no fragment'],
+    [
+      url !== undefined && ![url.username, url.password].every(isEncoded),
+      'callback_url must have a percent-encoded user name and password',
+    ],
+    [
+      url === undefined && callback_secrets.some((ref) => secretOf(ref, env) !== undefined),
+      'callback_secrets sign nothing, because there is no callback_url',
+    ],
+  ]
+  return [
+    ...rules.flatMap(([isBroken, mistake]) => (isBroken ? [mistake] : [])),
+    ...Object.entries(declared.actions)
+      .filter(([, action]) => !known.has(action))
+      .map(([synonym, action]) => `the ActionName ${synonym} means ${action}, which is not an action`),
+    ...secretMistake('v2.client_secret', declared.v2.client_secret, z.string(), env, lacking),
+    ...secretMistake('webhook_secret', webhook_secret, pathSecrets, env, lacking),
+    ...secretMistake('webhook_signing_secret', webhook_signing_secret, signingKeys, env, lacking),
+    ...callback_secrets.flatMap((ref, i) => secretMistake(`callback_secrets[${i}]`, ref, signingKeys, env, lacking)),
+  ]
+}
+
+/** Returns the mistake of a secret that cannot be read, or does not serve its purpose. */
+function secretMistake(
+  place: string,
+  ref: SecretRef | undefined,
+  type: z.ZodType,
+  env: NodeJS.ProcessEnv,
+  lacking: string[] | undefined,
+): readonly string[] {
+  if (ref === undefined) return []
+  const fetched = fetchSecret(ref, env)
+  if ('error' in fetched) {
+    const mistake = `${place}: ${fetched.error}`
+    lacking?.push(mistake)
+    return lacking ? [] : [mistake]
+  }
+  const [issue] = type.safeParse(fetched.secret).error?.issues ?? []
+  return issue ? [`${place} ${issue.message}`] : []
+}
+
+function isEncoded(text: string): boolean {
+  try {
+    return decodeURIComponent(text) !== undefined
+  } catch {
+    return false
+  }
+}
+
+/** Returns the mistakes of values that several tenants, or several credentials, have. */
+function sharedValues(tenants: readonly Readable[], env: NodeJS.ProcessEnv): readonly string[] {
+  const ids = tenants.map(({ credentials }) => credentials.flatMap((one) => one?.id ?? []))
+  const hashes = tenants.flatMap(({ credentials }) => credentials.flatMap((one) => one?.secret_hash ?? []))
+  return [
+    ...duplicates(tenants.map(({ name }) => name)).map((name) => `${name}: two tenants have this name`),
+    ...duplicates(hashes).map(() => 'two credentials have the same hash; hash each secret by itself'),
+    ...shared(ids).map((id) => `two tenants accept the credential ${id}`),
+    ...shared(tenants.map((one) => one.networks.flatMap((own) => own ?? []))).map(
+      (own) => `two tenants have the network ${own}`,
+    ),
+    ...shared(tenants.map((one) => pathSecretsOf(one.webhook_secret, env))).map(
+      () => 'two tenants have the same webhook_secret',
+    ),
+  ]
+}
+
+const pathSecretsOf = (ref: SecretRef | undefined, env: NodeJS.ProcessEnv): readonly string[] =>
+  pathSecrets.safeParse(secretOf(ref, env)).data ?? []
+
+/** Returns the values that more than one tenant has. */
+const shared = (values: readonly (readonly string[])[]) => duplicates(values.flatMap((own) => [...new Set(own)]))
+
+const duplicates = (names: readonly string[]) => [...new Set(names.filter((name, i) => names.indexOf(name) !== i))]

@@ -1,0 +1,297 @@
+import { accessSync, constants, statSync } from 'node:fs'
+import { isIP, isIPv6 } from 'node:net'
+import { z } from 'zod'
+import { type BrownoutWindow, DEPRECATED_AT, ladderFrom, parseLocalTime, windowFrom } from '../deprecation.ts'
+import { isNetwork } from '../networks.ts'
+import { type SigningKey, signingKey } from '../webhook-signature.ts'
+import { readAddress } from './postgres-address.ts'
+import { AddressError, pathOf } from './store-address.ts'
+
+/*
+ * The types of values in the environment and in the tenants file. No error repeats its value unless it says so, because
+ * it may hold a secret.
+ */
+
+/** A value that `read` makes of a text; undefined is a mistake, which the message names behind the name of the variable. */
+const value = <T>(read: (text: string) => T | undefined, message: string | ((text: string) => string)) =>
+  z.string().transform((text, ctx): T => {
+    const made = read(text)
+    if (made !== undefined) return made
+    const told = typeof message === 'string' ? message : message(text)
+    ctx.issues.push({ code: 'custom', message: told, input: undefined })
+    return z.NEVER
+  })
+
+/** One of the words. */
+export const word = <const Word extends string>(...words: readonly [Word, ...Word[]]) =>
+  z.enum(words, `must be ${words.join(', ').replace(/, ([^,]*)$/, ' or $1')}`)
+
+/** `true` or `false`. */
+export const yesOrNo = word('true', 'false').transform((text) => text === 'true')
+
+/** A whole number within bounds. */
+export const wholeNumber = (least: number, most: number) =>
+  value((text) => {
+    const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+    return number >= least && number <= most ? number : undefined
+  }, `must be a whole number from ${least} to ${most}`)
+
+/** A TCP port; 0 means any free one. */
+export const port = wholeNumber(0, 65_535)
+
+const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+/** The longest duration. Sums of a time and a much longer one are no whole numbers of milliseconds any more. */
+const LONGEST_DAYS = 36_500
+
+/** A number of milliseconds, at most a day. */
+export const milliseconds = wholeNumber(1, UNITS_MS.d)
+
+/** A duration such as `15s`, in milliseconds. */
+export const duration = value((text) => {
+  const [, amount, unit] = /^(\d+)(ms|s|m|h|d)$/.exec(text) ?? []
+  const ms = Number(amount) * UNITS_MS[unit as keyof typeof UNITS_MS]
+  return ms <= LONGEST_DAYS * UNITS_MS.d ? ms : undefined
+}, `must be a duration such as 500ms, 15s, 10m, 24h or 90d, at most ${LONGEST_DAYS}d`)
+
+/** A number of whole days such as `30d` or `30`. */
+export const days = (most: number) =>
+  value((text) => {
+    const amount = Number(/^(\d{1,5})d?$/.exec(text)?.[1])
+    return amount >= 1 && amount <= most ? amount : undefined
+  }, `must be a number of days such as 30d, at most ${most}d`)
+
+const TO_THE_MINUTE = -1
+
+/** An ISO 8601 date, with or without a time. `Date` alone would read 31 February as 3 March. */
+export const day = z
+  .union(
+    [z.iso.date(), z.iso.datetime({ offset: true }), z.iso.datetime({ offset: true, precision: TO_THE_MINUTE })],
+    'must be an ISO 8601 date such as 2026-12-31',
+  )
+  .transform((text) => new Date(text))
+
+/** The day on which version 1 ends. RFC 9745 does not allow one before the deprecation. */
+export const sunset = day.refine(
+  (end) => end.getTime() >= DEPRECATED_AT,
+  'must not be before 2026-01-01, when version 1 was deprecated (RFC 9745)',
+)
+
+/** Entries separated by commas. */
+const entriesOf = (text: string) =>
+  text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter(Boolean)
+
+/** Networks, or `off`. */
+export const networks = value((text) => {
+  const entries = entriesOf(text)
+  return entries.join() === 'off' ? [] : entries.every(isNetwork) ? entries : undefined
+}, 'must be off or a list of networks such as 10.0.0.0/8,192.0.2.7').transform((entries) =>
+  entries.length === 0 ? undefined : entries,
+)
+
+const SHORTEST_BROWNOUT_MS = 60_000
+const LONGEST_BROWNOUT_MS = 7 * UNITS_MS.d
+const BROWNOUTS_FORM =
+  'must list windows of 1m to 7d such as 2027-01-12T15:00Z/1h, and ladders such as 2027-01-12T09:00[America/New_York]/ladder'
+
+/** Windows such as `2027-01-12T15:00Z/1h` and ladders such as `2027-01-12T09:00[America/New_York]/ladder`, or `none`. */
+export const brownouts = value(
+  (text): readonly BrownoutWindow[] | undefined => {
+    const windows = windowsIn(text)
+    return windows && !overlapIn(windows) ? windows : undefined
+  },
+  (text) => {
+    const overlap = overlapIn(windowsIn(text) ?? [])
+    if (overlap) return `has two windows at ${new Date(overlap.start).toISOString()}; leave one out`
+    const wrong = entriesOf(text).filter((entry) => windowsOf(entry) === undefined)
+    return `${BROWNOUTS_FORM}${wrong.length > 0 ? `, not ${wrong.join()}` : ''}`
+  },
+)
+
+function windowsIn(text: string): readonly BrownoutWindow[] | undefined {
+  const entries = entriesOf(text)
+  const read = entries.join() === 'none' ? [[]] : entries.map(windowsOf)
+  if (read.length === 0 || read.includes(undefined)) return undefined
+  return read.flatMap((windows) => windows ?? []).sort((one, other) => one.start - other.start)
+}
+
+const overlapIn = (windows: readonly BrownoutWindow[]): BrownoutWindow | undefined =>
+  windows.find(({ start }, i) => start < (windows[i - 1]?.end ?? start))
+
+/** Returns the windows of an entry; undefined for one that cannot be read. */
+function windowsOf(entry: string): readonly BrownoutWindow[] | undefined {
+  // The name of a zone may contain a slash.
+  const slash = entry.lastIndexOf('/')
+  const start = parseLocalTime(entry.slice(0, slash))
+  const length = entry.slice(slash + 1)
+  if (!start) return undefined
+  if (length === 'ladder') return ladderFrom(start)
+  const { data: ms } = duration.safeParse(length)
+  const fits = ms !== undefined && ms >= SHORTEST_BROWNOUT_MS && ms <= LONGEST_BROWNOUT_MS
+  return fits ? [windowFrom(start, ms)] : undefined
+}
+
+/** Returns true if two hosts use the same port. Names are compared literally; nothing is resolved. */
+export function overlap(one: string, other: string): boolean {
+  const [first, second] = [spelled(one), spelled(other)]
+  const covers = (all: string, single: string) => all === '[::]' || (all === '0.0.0.0' && !single.startsWith('['))
+  return first === second || covers(first, second) || covers(second, first)
+}
+
+/** Returns the canonical form of a host: `::` and `0:0::0` are the same. */
+function spelled(text: string): string {
+  const authority = `http://${isIPv6(text) ? `[${text}]` : text}`
+  return URL.canParse(authority) ? new URL(authority).hostname : text
+}
+
+/** The address of a listener, or a name of it. */
+export const host = z
+  .string()
+  .refine(
+    (text) => isIP(text) !== 0 || (/^[\w-]+(\.[\w-]+)*\.?$/.test(text) && URL.canParse(`http://${text}`)),
+    'must be an address such as 127.0.0.1 or ::, or a name such as localhost, without a port',
+  )
+
+/** An http or https address. */
+export const webAddress = value((text) => {
+  const url = URL.parse(text)
+  return url && /^https?:$/.test(url.protocol) ? url : undefined
+}, 'must be an http or https address')
+
+/** The address of the service: its origin, and the prefix of all its paths. */
+export const serviceAddress = webAddress
+  .refine(
+    (url) => !(url.username || url.password || url.search || url.hash),
+    'must have no user name, password, query or fragment',
+  )
+  // Every path begins with `/v2`, so a trailing `/v2` is redundant.
+  .transform(({ origin, pathname }) => ({ origin, prefix: pathname.replace(/\/+$/, '').replace(/\/+v2$/, '') }))
+
+/** Host names and whole origins, as browsers write them. */
+export const allowedHosts = value((text) => {
+  const entries = entriesOf(text)
+  const origins = entries.filter((entry) => /^https?:\/\//i.test(entry))
+  const names = entries.filter((entry) => !origins.includes(entry))
+  if (!origins.every(isOrigin) || !names.every(isHostName)) return undefined
+  return {
+    names: names.map((name) => new URL(`http://${name}`).hostname),
+    origins: origins.map((origin) => new URL(origin).origin),
+  }
+}, 'must list names such as gateway.internal, or origins such as https://gateway.example.com')
+
+const isOrigin = (text: string) => URL.canParse(text) && /^https?:\/\/[^/?#@*]+\/?$/i.test(text)
+const isHostName = (text: string) => /^[^\s/?#@:*]+$/.test(text) && URL.canParse(`http://${text}`)
+
+/** A legacy path below these would hide calls that are passed through, or carry out a dry run. */
+const TAKEN = /^\/+(v2|dry-run)(?:\/|$)/i
+
+/** Path prefixes, without trailing slashes. */
+export const basePaths = value(
+  (text) => {
+    const paths = entriesOf(text)
+    const areFree = paths.length > 0 && paths.every((path) => /^\/[\w./-]*$/.test(path) && !TAKEN.test(path))
+    return areFree ? paths.map((path) => path.replace(/\/+$/, '')) : undefined
+  },
+  (text) => {
+    const [taken] = entriesOf(text).flatMap((path) => TAKEN.exec(path)?.[1]?.toLowerCase() ?? [])
+    return `must be a list of paths such as /,/quotes${taken ? `; paths under /${taken} are the gateway's own` : ''}`
+  },
+)
+
+/** Tells whether a status is in the list. */
+export type StatusSet = (status: number) => boolean
+
+/** Statuses of refusals, such as `4xx,503`: any other reply may be that to a booking that was made. */
+export const statuses = value((text): StatusSet | undefined => {
+  const entries = entriesOf(text)
+  if (entries.length === 0 || !entries.every((entry) => /^[345](xx|\d\d)$/.test(entry))) return undefined
+  const patterns = entries.map((entry) => entry.replace('xx', ''))
+  return (status) => patterns.some((pattern) => String(status).startsWith(pattern))
+}, 'must be a list of statuses from 300 to 599 such as 4xx,503')
+
+/** Whom a caller should ask: short enough for every message. */
+export const supportContact = z.string().trim().min(1).max(100, 'must be 100 characters at most')
+
+/** A value of version 2. Only its form is checked, because the service's lists grow. */
+export const version2Word = z
+  .string()
+  .regex(/^[a-z][a-z0-9_]*$/, 'must be a value of version 2 such as open or truck_ext')
+
+/** The path of a readable file. */
+export const file = value(
+  (path) => (canRead(path) ? path : undefined),
+  (path) => `names ${path}, which cannot be read`,
+)
+
+function canRead(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK)
+    return !isFolder(path)
+  } catch {
+    return false
+  }
+}
+
+/** The path of a file that may not exist yet. */
+export const newFile = value((path) => {
+  try {
+    return path.endsWith('/') || isFolder(path) ? undefined : path
+  } catch {
+    // Node's permissions hide it.
+    return path
+  }
+}, 'names a folder; it must name a file')
+
+const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+
+/** The address of a store, for `openStore`. */
+export const storeAddress = value(
+  (text) => (mistakeInStore(text.trim()) === undefined ? text : undefined),
+  (text) => mistakeInStore(text.trim()) ?? '',
+)
+
+function mistakeInStore(text: string): string | undefined {
+  const [, scheme = 'file'] = /^([a-z][a-z0-9+.-]+):/i.exec(text) ?? []
+  switch (scheme.toLowerCase()) {
+    case 'memory':
+      return undefined
+    case 'postgres':
+    case 'postgresql':
+      return mistakeInServers(text)
+    case 'sqlite':
+    case 'file':
+      if (/[:/]$/.test(text)) return STORE_FORM
+      return isFolder(pathOf(text)) ? 'names a folder; it must name a file' : undefined
+    default:
+      return STORE_FORM
+  }
+}
+
+const STORE_FORM = 'must be a path, postgres://… or memory:'
+
+function mistakeInServers(text: string): string | undefined {
+  try {
+    readAddress(text)
+    return undefined
+  } catch (error) {
+    if (error instanceof AddressError) return error.mistake
+    throw error
+  }
+}
+
+/** Only characters that every server on the way reads alike. */
+const PATH_SECRET = /^(?!\.+$)[A-Za-z0-9._~-]{16,256}$/
+
+/** Secrets in the paths of deliveries, several of them during a change-over. */
+export const pathSecrets = value((text): readonly string[] | undefined => {
+  const secrets = text.split(',').map((entry) => entry.trim())
+  return secrets.every((secret) => PATH_SECRET.test(secret)) ? secrets : undefined
+}, 'must be 16 to 256 letters, digits, dots, dashes, underscores or tildes; several are separated by commas')
+
+/** The keys of `whsec_…` secrets of Standard Webhooks. */
+export const signingKeys = value((text): readonly SigningKey[] | undefined => {
+  const keys = text.split(',').map((entry) => signingKey(entry.trim()))
+  return keys.every((key) => key !== undefined) ? keys : undefined
+}, 'must be whsec_ and the Base64 of 24 to 64 bytes; several are separated by commas')

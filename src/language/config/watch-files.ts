@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+
+/**
+ * Calls back when files differ from what they were at the last look; the first one is this call, so it comes before the files
+ * are used. Returns the function that stops it. It reads them again and again: files on mounted volumes change without an event, and
+ * a look at their times would miss a change that comes before the first of them.
+ */
+export function watchFiles(paths: () => readonly string[], intervalMs: number, onChange: () => void): () => void {
+  let last = new Map(paths().map((path) => [path, contentNow(path)]))
+  let isLooking = false
+  let isStopped = false
+  async function look(): Promise<void> {
+    if (isLooking) return
+    isLooking = true
+    const now = new Map(
+      await Promise.all(paths().map(async (path) => [path, await readFile(path).catch(() => undefined)] as const)),
+    )
+    isLooking = false
+    // A path that is new was read before this look, and may have changed since.
+    const isSame = [...now].every(([path, content]) => {
+      const before = last.get(path)
+      return last.has(path) && (content && before ? content.equals(before) : content === before)
+    })
+    last = now
+    if (!isSame && !isStopped) onChange()
+  }
+  const timer = setInterval(() => void look(), intervalMs).unref()
+  return () => {
+    isStopped = true
+    clearInterval(timer)
+  }
+}
+
+function contentNow(path: string): Buffer | undefined {
+  try {
+    return readFileSync(path)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,163 @@
+import type { Problem } from './mapping/fields.ts'
+import { type MessageName, type MessageValues, messageText } from './messages.ts'
+
+/** The table of errors: status and title by code. Code matches on the code, never on a message. */
+export const errorTable = {
+  'path-unreadable': { status: 400, title: 'Malformed path' },
+  'body-unreadable': { status: 400, title: 'The body cannot be read' },
+  'event-unreadable': { status: 400, title: 'The event cannot be read' },
+  'caller-gone': { status: 400, title: 'The caller hung up' },
+  'credential-missing': { status: 401, title: 'No usable credential' },
+  'credential-wrong': { status: 401, title: 'Wrong credential' },
+  'login-refused': { status: 401, title: 'The service refuses the credential' },
+  'signature-wrong': { status: 403, title: 'The event is not signed as it must be' },
+  'token-not-given': { status: 403, title: 'The gateway gives no tokens' },
+  'origin-foreign': { status: 403, title: 'A page of another site calls' },
+  'host-unknown': { status: 403, title: 'Unknown host name' },
+  'path-unknown': { status: 404, title: 'Unknown path' },
+  'number-unknown': { status: 404, title: 'Unknown number' },
+  'method-wrong': { status: 405, title: 'Wrong method' },
+  'numbers-disagree': { status: 409, title: 'The fields name different things' },
+  'several-matches': { status: 409, title: 'The number names several shipments' },
+  'booking-conflict': { status: 409, title: 'The reference belongs to another booking' },
+  'booking-under-way': { status: 409, title: 'The same booking is under way' },
+  'shipment-changed': { status: 409, title: 'The shipment kept changing' },
+  retired: { status: 410, title: 'Version 1 has ended' },
+  'body-too-large': { status: 413, title: 'The body is too large' },
+  'too-many-fields': { status: 422, title: 'The body has too many fields' },
+  'action-unknown': { status: 422, title: 'Unknown ActionName' },
+  'generations-mixed': { status: 422, title: 'The body mixes version 1 and version 2' },
+  'number-missing': { status: 422, title: 'The call names no shipment' },
+  untranslatable: { status: 422, title: 'Some fields cannot be translated' },
+  'too-many-calls': { status: 429, title: 'Too many calls' },
+  'gateway-failed': { status: 500, title: 'The gateway failed' },
+  'login-failed': { status: 502, title: 'The service gives no token' },
+  'service-refused': { status: 502, title: 'The service refused' },
+  'service-failed': { status: 502, title: 'The service failed' },
+  'service-unreachable': { status: 502, title: 'The service cannot be reached' },
+  'reply-doubtful': { status: 502, title: "The service's reply is not what was asked for" },
+  'service-unreadable': { status: 502, title: "The service's reply cannot be read" },
+  'service-unavailable': { status: 503, title: 'The service is not available' },
+  'outcome-unknown': { status: 503, title: 'The outcome of the booking is not known' },
+  brownout: { status: 503, title: 'Version 1 is switched off for a time' },
+  'circuit-open': { status: 503, title: 'The service keeps failing' },
+  overloaded: { status: 503, title: 'The gateway is overloaded' },
+  draining: { status: 503, title: 'The gateway is shutting down' },
+  interrupted: { status: 503, title: 'The gateway was interrupted before it sent the call' },
+  'store-down': { status: 503, title: 'The store is not available' },
+  'service-silent': { status: 504, title: 'The service did not answer in time' },
+} as const
+
+export type ErrorCode = keyof typeof errorTable
+
+/** Errors of the gateway itself. A brownout and the end of version 1 are the operator's decision. */
+const OWN_FAULTS: ReadonlySet<string> = new Set<ErrorCode>([
+  'gateway-failed',
+  'overloaded',
+  'draining',
+  'interrupted',
+  'store-down',
+])
+
+/** Returns who is at fault for an error; a code that the table does not have is a status of the service: `service-404`. */
+export function faultOf(code: string): 'caller' | 'gateway' | 'service' | 'nobody' {
+  if (code === '' || code === 'brownout' || code === 'retired') return 'nobody'
+  if (OWN_FAULTS.has(code)) return 'gateway'
+  const status = Object.hasOwn(errorTable, code) ? errorTable[code as ErrorCode].status : Number(code.split('-').at(-1))
+  return status >= 400 && status < 500 ? 'caller' : 'service'
+}
+
+/** The challenge of every 401 (RFC 7617): version-1 callers can send Basic authentication only. */
+export const CHALLENGE = 'Basic realm="transload", charset="UTF-8"'
+
+interface ErrorDetails extends ErrorOptions {
+  /** The service's own status, where it is passed on instead of the table's. */
+  readonly status?: number
+  /** The status of the service's reply, where that is the cause. */
+  readonly serviceStatus?: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly problems?: readonly Problem[]
+  /**
+   * True if the service may have made a booking.
+   * @default only for `outcome-unknown`
+   */
+  readonly mayHaveBooked?: boolean
+}
+
+/** An error that the gateway answers with. Anything else that is thrown is a fault of the gateway. */
+export class GatewayError extends Error {
+  override readonly name = 'GatewayError'
+  readonly code: ErrorCode
+  readonly status: number
+  readonly serviceStatus: number | undefined
+  readonly headers: Readonly<Record<string, string>>
+  readonly problems: readonly Problem[]
+  readonly mayHaveBooked: boolean
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    const { status, serviceStatus, headers = {}, problems = [], mayHaveBooked, ...options } = details
+    super(message, options)
+    this.code = code
+    this.status = status ?? errorTable[code].status
+    this.serviceStatus = serviceStatus
+    this.headers = headers
+    this.problems = problems
+    this.mayHaveBooked = mayHaveBooked ?? code === 'outcome-unknown'
+  }
+}
+
+/** Makes an error with a message of the table. */
+export function gatewayError<Name extends MessageName>(
+  name: Name,
+  values: MessageValues<Name>,
+  details: ErrorDetails = {},
+): GatewayError {
+  const [code = name] = name.split('/')
+  // The part of a name before its slash is a code, as the type of `messages` requires.
+  return new GatewayError(code as ErrorCode, messageText(name, values), details)
+}
+
+/** Returns an error of a call whose booking the service may have made, for this call or an earlier one. */
+export function perhapsBooked(error: GatewayError): GatewayError {
+  const { code, message, status, serviceStatus, headers, problems } = error
+  const details = { status, headers, problems, cause: error, mayHaveBooked: true }
+  return new GatewayError(code, message, serviceStatus === undefined ? details : { ...details, serviceStatus })
+}
+
+const MESSAGE_LIMIT_CHARACTERS = 500
+
+const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]+/gu
+
+/** Returns one line of plain text without control characters, no longer than old parsers accept. */
+export function oneLine(text: string): string {
+  const line = text.replace(CONTROL, ' ').replace(/ {2,}/g, ' ').trim().toWellFormed()
+  if (line.length <= MESSAGE_LIMIT_CHARACTERS) return line
+  return `${line.slice(0, MESSAGE_LIMIT_CHARACTERS - 1).toWellFormed()}…`
+}
+
+/** The error of a call with fields that cannot be translated, or of an update that asks for no change. */
+export const untranslatable = (problems: readonly Problem[]): GatewayError =>
+  problems.every(asksForNothing)
+    ? gatewayError('untranslatable/blank', { problems: listed(problems.map(({ message }) => message)) }, { problems })
+    : gatewayError('untranslatable', { problems: problemsInOneLine(problems) }, { problems })
+
+/** Problems of an update that asks for no change. */
+const NOTHING_ASKED = new Set(['unknown', 'blank', 'unchangeable', 'nothing'])
+
+/** Tells if a problem is no more than the reason why a field of an update changes nothing. */
+export const asksForNothing = ({ code }: Problem): boolean => NOTHING_ASKED.has(code)
+
+/** `A`, `A, and B`, `A, B, and C`. */
+function listed(texts: readonly string[]): string {
+  const all = [...new Set(texts)]
+  const text = all.length < 2 ? all.join('') : `${all.slice(0, -1).join(', ')}, and ${all.at(-1)}`
+  return oneLine(text)
+}
+
+/** Returns all problems in one line: as sentences where they fit, else each field with its code. */
+function problemsInOneLine(problems: readonly Problem[]): string {
+  const sentences = `${[...new Set(problems.map((problem) => problem.message))].join('; ')}.`
+  if (sentences.length <= MESSAGE_LIMIT_CHARACTERS) return oneLine(sentences)
+  const names = problems.map((problem) => `${problem.field} (${problem.code})`)
+  return oneLine(`${names.length} fields cannot be translated: ${names.join(', ')}.`)
+}

@@ -1,0 +1,192 @@
+import { z } from 'zod'
+import { type Action, type Alternative, VERBS } from './action.ts'
+import type { Callback } from './callback.ts'
+import type { Fallback, QuoteFact, Row } from './row.ts'
+
+/*
+ * The shape of a declaration. The compiler checks the built-in declarations; an operator's module is plain JavaScript, and a
+ * mistake in it has to show at start, not at the first call.
+ */
+
+const text = z.string('must be a string').min(1, 'must not be empty')
+const texts = z.array(text, 'must be a list of strings')
+const flag = z.boolean('must be true or false')
+const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
+  z.enum(values, `must be ${values.join(' or ')}`)
+const byText = z.record(z.string(), z.string('must be a string'), 'must be an object of strings')
+const fn = z.custom((value) => typeof value === 'function', 'must be a function')
+
+/** An object of these keys and no other. */
+const part = <T extends z.core.$ZodLooseShape>(shape: T, expected = 'must be an object') =>
+  z.strictObject(shape, {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys' ? issue.keys.map((key) => `${key} is not a key`).join('; ') : expected,
+  })
+
+const sense = fn.optional()
+const keeps = z
+  .discriminatedUnion(
+    'class',
+    [
+      part({ class: z.literal('exact') }),
+      part({ class: z.literal('canonical'), form: text, sense }),
+      part({ class: z.literal('lossy'), lost: text, sense }),
+    ],
+    'must be exact, canonical(…) or lossy(…)',
+  )
+  .optional()
+
+const codec = z.object(
+  {
+    name: text,
+    summary: z.string('must be a string'),
+    decode: fn,
+    encode: fn,
+    remark: fn.optional(),
+    passThroughUnknown: flag.optional(),
+    keeps,
+    values: z.record(text, text).optional(),
+  },
+  'must be a codec',
+)
+const joiner = part(
+  { name: text, summary: z.string('must be a string'), join: fn, split: fn, keeps },
+  'must be a joiner',
+)
+
+const quoteFact: z.ZodType<QuoteFact> = part({ kind: z.literal('quoteFact'), facts: texts })
+const fallback: z.ZodType<Fallback> = z.union(
+  [
+    quoteFact,
+    part({
+      kind: oneOf(['setting', 'assumedAgain']),
+      setting: oneOf(['transport_type', 'vehicle_type']),
+    }),
+    part({ kind: z.literal('guess'), v1: texts }),
+  ],
+  'must be quoteFact(…), setting(…), assumedAgain(…) or guess(…)',
+)
+const fallbacks = z.array(fallback, 'must be a list of fallbacks')
+
+const why = z.string('must be a string')
+const when = part({ is: oneOf(['present', 'absent', 'several']), v2: text })
+const rows = {
+  move: part({ kind: z.literal('move'), v1: text, v2: text, codec, required: flag, fallbacks }),
+  split: part({ kind: z.literal('split'), v1: text, v2: byText, codec }),
+  join: part({ kind: z.literal('join'), v1: texts, v2: text, joiner }),
+  lookup: part({
+    kind: z.literal('lookup'),
+    sources: z.array(part({ v1: text, by: oneOf(['wholeValue', 'phraseIn']) }), 'must be a list of sources'),
+    v2: text,
+    table: text,
+    fallbacks,
+  }),
+  fromQuote: part({
+    kind: z.literal('fromQuote'),
+    v2: text,
+    fallbacks,
+    onlyWith: oneOf(['send_quote_id']).optional(),
+  }),
+  ref: part({ kind: z.literal('ref'), v1: text, why }),
+  callerNumber: part({ kind: z.literal('callerNumber'), v1: text, v2: text }),
+  fixed: part({ kind: z.literal('fixed'), v1: text, value: z.string('must be a string') }),
+  choose: part({
+    kind: z.literal('choose'),
+    v1: text,
+    v2: text,
+    cases: byText,
+    default: z.string('must be a string'),
+  }),
+  message: part({
+    kind: z.literal('message'),
+    v1: text,
+    sentences: z.array(part({ text, when: when.optional() }), 'must be a list of sentences'),
+  }),
+  v1Only: part({ kind: z.literal('v1Only'), v1: text, why }),
+  v2Only: part({ kind: z.literal('v2Only'), v2: text, why, setByService: flag }),
+} satisfies Readonly<Record<Row['kind'], z.ZodType>>
+
+const { move, split, join, lookup, fromQuote, ref, callerNumber, fixed, choose, message, v1Only, v2Only } = rows
+const row = z.discriminatedUnion(
+  'kind',
+  [move, split, join, lookup, fromQuote, ref, callerNumber, fixed, choose, message, v1Only, v2Only],
+  {
+    error: ({ input }) =>
+      Array.isArray(input) ? 'is a list; spread it with ...' : 'is not a row; use the constructors',
+  },
+)
+const section = z.array(row, 'must be a list of rows')
+
+const alternative: z.ZodType<Alternative> = z.union([texts, quoteFact], 'must be a list of fields or quoteFact(…)')
+const kind = oneOf(['quote', 'shipment'])
+
+const declaration = part(
+  {
+    name: text,
+    verb: oneOf(VERBS),
+    summary: text,
+    family: kind,
+    legacy: part({
+      method: oneOf(['GET', 'POST']),
+      paths: texts,
+      actionNames: z.union([z.literal('any'), texts], "must be a list of strings, or 'any'"),
+      byDefault: flag.optional(),
+    }),
+    service: part({
+      method: oneOf(['GET', 'POST', 'PUT', 'DELETE']),
+      path: text,
+    }),
+    target: part({ kind, namedBy: texts }).optional(),
+    quoteNamedBy: texts.optional(),
+    givesNames: texts.optional(),
+    requires: z.array(part({ anyOf: z.array(alternative) }), 'must be a list of anyOf(…)').optional(),
+    refuses: z
+      .array(
+        part({ fields: z.instanceof(RegExp, { error: 'must be a pattern' }), code: text, problem: text }),
+        'must be a list of refusals',
+      )
+      .optional(),
+    request: section,
+    remember: section.optional(),
+    reply: section,
+    example: part({ request: byText, reply: z.json() }, 'must have a request and a reply'),
+  },
+  'the default export is not an action, a list of actions, or a function that returns them',
+)
+
+const callbackDeclaration = part({
+  kind: z.literal('callback'),
+  name: text,
+  summary: text,
+  events: z.union([z.literal('any'), texts], "must be a list of strings, or 'any'"),
+  fields: section,
+  example: part({ shipment_id: text, event: text, event_date: text, data: z.json().optional() }),
+})
+
+/** Returns the errors in the shape of a declaration, one line each; none if it is an action or a callback. */
+export function shapeMistakes(candidate: unknown): readonly string[] {
+  const parsed = (kindOf(candidate) === 'callback' ? callbackDeclaration : declaration).safeParse(candidate)
+  return (parsed.error?.issues ?? []).map(({ path, message: said }) => {
+    const place = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('')
+    return [nameOf(candidate), place.slice(1), said].filter(Boolean).join(': ')
+  })
+}
+
+/** Tells whether a declaration has the shape of an action. */
+export function isAction(candidate: unknown): candidate is Action {
+  return kindOf(candidate) !== 'callback' && shapeMistakes(candidate).length === 0
+}
+
+/** Tells whether a declaration has the shape of a callback. */
+export function isCallback(candidate: unknown): candidate is Callback {
+  return kindOf(candidate) === 'callback' && shapeMistakes(candidate).length === 0
+}
+
+function nameOf(candidate: unknown): string | undefined {
+  const named = typeof candidate === 'object' && candidate !== null && 'name' in candidate
+  return named && typeof candidate.name === 'string' ? candidate.name : undefined
+}
+
+function kindOf(input: unknown): unknown {
+  return typeof input === 'object' && input !== null && 'kind' in input ? input.kind : undefined
+}

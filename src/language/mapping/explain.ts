@@ -1,0 +1,148 @@
+import { type CallbackContext, type CompiledCallback, changedPlaces, type ServiceEvent } from './callback.ts'
+import { LeftOut } from './codec.ts'
+import type { CompiledAction } from './compile.ts'
+import type { Fields, Problem } from './fields.ts'
+import { covers, type Draft, listLeaves, MOST_ROWS } from './paths.ts'
+import type { Explanation, KnownFacts } from './request.ts'
+import type { Settings } from './row.ts'
+import { fieldsOf, placesOf } from './row-parts.ts'
+
+/** A field or place whose value is not used, with the reason. */
+export interface Unused {
+  readonly field: string
+  readonly why: string
+}
+
+/** A translated request in which every sent field appears exactly once. */
+export interface ExplainedRequest {
+  readonly body: Draft
+  readonly fields: readonly Explanation[]
+  readonly unused: readonly Unused[]
+  readonly unknown: readonly string[]
+  readonly problems: readonly Problem[]
+  /** The facts that a later booking gets, each with the field that it comes from. */
+  readonly remembered: readonly Explanation[]
+}
+
+/** Translates a request with the rows of a call, and explains every field that was sent. */
+export function explainRequestTranslation(
+  compiled: CompiledAction,
+  fields: Fields,
+  settings: Settings,
+  facts: KnownFacts | undefined,
+): ExplainedRequest {
+  const explanations: Explanation[] = []
+  const { body, problems } = compiled.request(fields, { settings, facts, explanations })
+  const used = new Set(explanations.flatMap(({ from }) => from))
+  const remembered: Explanation[] = []
+  const unreadableFacts = compiled.remember(fields, body, settings, remembered).problems
+  const unused = compiled.fields.names.flatMap((field, slot) => {
+    if (used.has(field)) return []
+    if (fields.blank.includes(slot)) return [{ field, why: 'blank, which counts as not sent' }]
+    const value = fields.values[slot]
+    if (value === undefined) return []
+    if (problems.some((problem) => problem.field === field))
+      return [{ field, why: 'cannot be translated: see problems' }]
+    const unreadable = unreadableFacts.find((problem) => problem.field === field)
+    if (unreadable) return [{ field, why: `not remembered for a later booking: ${unreadable.message}` }]
+    return [{ field, why: whyUnused(compiled, field, String(value)) }]
+  })
+  return { body, fields: explanations, unused, unknown: [...new Set(fields.unknown)], problems, remembered }
+}
+
+function whyUnused({ action }: CompiledAction, field: string, value: string): string {
+  const row = [...action.request, ...(action.remember ?? [])].find((candidate) => fieldsOf(candidate).includes(field))
+  if (row && 'why' in row) return row.why
+  const decoded = row?.kind === 'move' || row?.kind === 'split' ? row.codec.decode?.(value) : undefined
+  if (decoded instanceof LeftOut) return `lost: ${decoded.message}`
+  if (row?.kind === 'lookup') return 'an earlier field decided, or the lookup table does not know the value'
+  return 'remembered for a later booking; this call does not send it'
+}
+
+/** A translated reply in which every leaf of the service's body appears exactly once. */
+export interface ExplainedReply {
+  readonly reply: Readonly<Record<string, string>>
+  readonly fields: readonly Explanation[]
+  readonly unused: readonly Unused[]
+  readonly unknown: readonly string[]
+  readonly missing: readonly string[]
+  /** The number of leaves that are not listed. */
+  readonly more: number
+}
+
+/** Translates a reply with the rows of a call, and explains every leaf that the service sent. */
+export function explainReplyTranslation(
+  compiled: CompiledAction,
+  body: unknown,
+  settings: Settings,
+  own: string | undefined,
+): ExplainedReply {
+  const explanations: Explanation[] = []
+  const { reply, missing } = compiled.reply(body, { settings, own, explanations })
+  const used = new Set(explanations.flatMap(({ from }) => from))
+  const { listed, more } = listLeaves(body)
+  const unread = listed.map(([path]) => path).filter((path) => !used.has(path))
+  const fields = explanations.map((explanation) => withMentioned(compiled, explanation, unread))
+  const mentioned = new Set(fields.flatMap(({ from }) => from))
+  const left = unread.filter((path) => !mentioned.has(path))
+  const only = compiled.action.reply.flatMap((row) => {
+    if (row.kind === 'callerNumber') return [{ v2: row.v2, why: 'the caller has a number of its own for it' }]
+    return row.kind === 'v2Only' ? [row] : []
+  })
+  const shown = compiled.action.reply.flatMap((row) => (row.kind === 'v2Only' ? [] : placesOf(row)))
+  const blank = shown.map((v2) => ({ v2, why: 'blank, which counts as absent' }))
+  const reasons = [...only, ...blank]
+  const rest = left.map((path) => ({ path, row: reasons.find(({ v2 }) => covers(v2, path)) }))
+  return {
+    reply,
+    fields,
+    unused: rest.flatMap(({ path, row }) => (row ? [{ field: path, why: row.why }] : [])),
+    unknown: rest.flatMap(({ path, row }) => (row ? [] : [path])),
+    missing,
+    more,
+  }
+}
+
+/** A message reads the places that its sentences mention, and no other row needs to cover them. */
+function withMentioned({ action }: CompiledAction, explanation: Explanation, unread: readonly string[]): Explanation {
+  const row = action.reply.find((candidate) => candidate.kind === 'message' && candidate.v1 === explanation.to)
+  if (row?.kind !== 'message') return explanation
+  const places = row.sentences.flatMap(({ text, when }) => [
+    ...[...text.matchAll(/\{([^}]+)\}/g)].flatMap(([, paths = '']) => paths.split('|')),
+    ...(when && when.is !== 'several' ? [when.v2] : []),
+  ])
+  // Of a list that is counted, the entries count, not what other rows leave out of each.
+  const lists = row.sentences.flatMap(({ when }) => (when?.is === 'several' ? [when.v2] : []))
+  const isLeftOut = (path: string) => action.reply.some((one) => one.kind === 'v2Only' && covers(one.v2, path))
+  const isMentioned = (path: string) =>
+    places.some((place) => covers(place, path)) || (lists.some((list) => covers(list, path)) && !isLeftOut(path))
+  return { ...explanation, from: unread.filter(isMentioned) }
+}
+
+/** A translated event. */
+export interface ExplainedCallback {
+  /** The flat form. */
+  readonly v1: Readonly<Record<string, string>>
+  readonly fields: readonly Explanation[]
+  /** Changed places that no row of the callback knows. */
+  readonly unknown: readonly string[]
+  /** The number of changed places that were not looked at. */
+  readonly more: number
+}
+
+/** Translates an event with the rows of a delivery, and explains every field. */
+export function explainCallback(
+  { callback, translate }: CompiledCallback,
+  event: ServiceEvent,
+  context: Omit<CallbackContext, 'explanations'>,
+): ExplainedCallback {
+  const fields: Explanation[] = []
+  const v1 = translate(event, { ...context, explanations: fields })
+  const known = ['status', ...callback.fields.flatMap(changedPlaces)]
+  const { data } = event
+  const changed = typeof data === 'object' && data !== null ? Object.keys(data) : []
+  // An object or a list may change as one, and then its parts have rows.
+  const isKnown = (path: string) => known.some((place) => covers(place, path) || covers(path, place))
+  const looked = changed.slice(0, MOST_ROWS)
+  return { v1, fields, unknown: looked.filter((path) => !isKnown(path)), more: changed.length - looked.length }
+}

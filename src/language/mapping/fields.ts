@@ -1,0 +1,134 @@
+import { LONGEST_TYPED, nearest } from '../text/nearest.ts'
+import { isShortened } from '../text/service-text.ts'
+
+/** A version-1 field that cannot be translated, with the reason. */
+export interface Problem {
+  /** The field's documented name. */
+  readonly field: string
+  /** The name of the rule that refused it. */
+  readonly code: string
+  /** A whole sentence without a closing period, beginning with the field. */
+  readonly message: string
+}
+
+/** An object or a list where a single value belongs. */
+export const NOT_FLAT = Symbol('not flat')
+/** A file where text belongs. */
+export const IS_FILE = Symbol('is file')
+/** The value of a field as it was sent; `null` if it was blank. */
+export type FieldValue = string | null | typeof NOT_FLAT | typeof IS_FILE
+export type Entry = readonly [name: string, value: FieldValue]
+
+/** The value of a field for the rows: text, nothing, or a value that is refused already. */
+export type Value = string | undefined | typeof REFUSED
+/** Marks a field that was sent and cannot be used; a problem says why. */
+const REFUSED = Symbol('refused')
+
+/** The fields of an action, each with the slot of its value. */
+export interface FieldIndex {
+  /** The documented names; a field's position is its slot. */
+  readonly names: readonly string[]
+  /** The slots of the documented names, and of their loose forms. */
+  readonly slots: ReadonlyMap<string, number>
+  readonly slotOf: (name: string) => number | undefined
+}
+
+/** A caller's fields, sorted into the slots of an action. */
+export interface Fields {
+  readonly values: readonly Value[]
+  /** The slots of fields that were sent blank. */
+  readonly blank: readonly number[]
+  /** The sent names that the action does not know. */
+  readonly unknown: readonly string[]
+  /** Those of them that were sent with a value, each once. */
+  readonly ignored: readonly string[]
+  readonly problems: readonly Problem[]
+}
+
+const VALUE_LIMIT_BYTES = 4096
+/** UTF-8 takes at most three bytes for each UTF-16 unit; shorter text needs no counting. */
+const SURELY_SHORT_CHARACTERS = VALUE_LIMIT_BYTES / 3
+
+/** Returns one key for all spellings of a field: PHP turns the closing period into `_`, others drop it. */
+export function looseName(name: string): string {
+  return name.toLowerCase().replace(/[._]$/, '')
+}
+
+/** Shorter names begin too many others. */
+const SHORTEST_BEGINNING = 4
+
+/** Returns the documented field that an unknown name may mean: one with a few other letters, or with more or fewer at its end. */
+export function meantField(name: string, fields: readonly string[]): string | undefined {
+  if (name.length > LONGEST_TYPED) return undefined
+  const typed = looseName(name)
+  const near = nearest(typed, fields.map(looseName))
+  const known = near === undefined ? undefined : fields.find((field) => looseName(field) === near)
+  if (known !== undefined || typed.length < SHORTEST_BEGINNING) return known
+  const longer = fields.filter((field) => looseName(field).startsWith(typed))
+  const [shorter] = fields
+    .filter((field) => field.length >= SHORTEST_BEGINNING && typed.startsWith(looseName(field)))
+    .sort((one, other) => other.length - one.length)
+  return shorter ?? (longer.length === 1 ? longer[0] : undefined)
+}
+
+/** The problems of a field before any rule reads it, by code; `docs/wire.md` shows them. */
+export const fieldProblems = {
+  'not-flat': 'must be a single value, not an object or a list',
+  'is-file': 'must be text, not a file',
+  'not-text': 'must not contain a NUL or half a character',
+  'too-long': `must not be longer than ${VALUE_LIMIT_BYTES} bytes`,
+  disagree: 'is sent twice with different values',
+  shortened: 'was shortened by a spreadsheet; send all its digits',
+} as const
+
+/** Indexes documented names. A field is found by its exact name first, then by its loose one. */
+export function indexFields(names: readonly string[]): FieldIndex {
+  const slots = new Map<string, number>()
+  for (const [slot, name] of names.entries()) slots.set(looseName(name), slot)
+  for (const [slot, name] of names.entries()) slots.set(name, slot)
+  return { names, slots, slotOf: (name) => slots.get(name) ?? slots.get(looseName(name)) }
+}
+
+/** Sorts the sent fields into slots, and collects the unknown and the unusable ones. */
+export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields {
+  const values = new Array<Value>(index.names.length).fill(undefined)
+  const blank: number[] = []
+  const unknown: string[] = []
+  const ignored: string[] = []
+  const problems: Problem[] = []
+  const refuse = (slot: number, code: keyof typeof fieldProblems) => {
+    if (values[slot] === REFUSED) return
+    values[slot] = REFUSED
+    const field = index.names[slot] ?? ''
+    problems.push({ field, code, message: `${field} ${fieldProblems[code]}` })
+  }
+  for (const [name, value] of entries) {
+    const slot = index.slots.get(name) ?? index.slots.get(looseName(name))
+    if (slot === undefined) {
+      unknown.push(name)
+      if (value !== null && !ignored.includes(name)) ignored.push(name)
+    } else if (value === null) blank.push(slot)
+    else if (value === NOT_FLAT) refuse(slot, 'not-flat')
+    else if (value === IS_FILE) refuse(slot, 'is-file')
+    else if (value.includes('\0') || !value.isWellFormed()) refuse(slot, 'not-text')
+    else if (value.length > SURELY_SHORT_CHARACTERS && Buffer.byteLength(value) > VALUE_LIMIT_BYTES)
+      refuse(slot, 'too-long')
+    else if (isShortened(value)) refuse(slot, 'shortened')
+    else if (values[slot] === undefined) values[slot] = value
+    else if (values[slot] !== value) refuse(slot, 'disagree')
+  }
+  return { values, blank: blank.filter((slot) => values[slot] === undefined), unknown, ignored, problems }
+}
+
+/** A store and a header cannot hold a NUL or half a surrogate pair. */
+export function isText(value: string): boolean {
+  return !value.includes('\0') && value.isWellFormed()
+}
+
+/** The fields of a body as they were sent. */
+export interface FlatBody {
+  readonly entries: readonly Entry[]
+  readonly format: 'json' | 'form'
+  /** The whole decoded body, without byte order mark and surrounding blanks. */
+  readonly text: string
+}

@@ -1,0 +1,316 @@
+import { type Codec, Failed, LeftOut, type Remark } from './codec.ts'
+import type { FieldIndex, Problem, Value } from './fields.ts'
+import { FALLBACK_KEEPS, keepsTextOf } from './keeps.ts'
+import type { LookupTable } from './lookup.ts'
+import { type Draft, type Place, placeOf, putAt } from './paths.ts'
+import { ASSUMED_FACT, type Fallback, type Row, type Settings } from './row.ts'
+
+/** Compiles a request's rows into steps once; a call then parses no paths. */
+export function compileRequest(rows: readonly Row[], index: FieldIndex, tables: Tables): readonly RequestStep[] {
+  return rows.flatMap((row) => compileRow(row, index, tables) ?? [])
+}
+
+function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | undefined {
+  const slot = (v1: string) => index.slotOf(v1) ?? -1
+  const keeps = keepsTextOf(row)
+  switch (row.kind) {
+    case 'move': {
+      const from = slot(row.v1)
+      const to = placeOf(row.v2)
+      const reason = `no ${row.v1} was sent`
+      const note = compileNotes(row.v1, row.codec)
+      const rule = { name: row.codec.name, remark: row.codec.remark, keeps }
+      const fallBack = compileFallbacks(row.fallbacks, row.v2, reason, slot)
+      return (run) => {
+        const before = run.values[from]
+        const after = before === undefined ? ABSENT : decode(run, row.v1, row.codec, before)
+        if (after === UNDECODED) return
+        if (after === ABSENT) {
+          if (!fallBack(run) && row.required) {
+            run.problems.push({ field: row.v1, code: 'required', message: `${row.v1} is required` })
+          }
+          return
+        }
+        putSent(run, row.v2, to, after)
+        note?.(before, run.notes)
+        if (run.explanations) explain(run, row.v2, [row.v1], before, after, rule)
+      }
+    }
+    case 'split': {
+      const from = slot(row.v1)
+      const targets = Object.entries(row.v2).map(([part, v2]) => ({ part, v2, to: placeOf(v2) }))
+      const note = compileNotes(row.v1, row.codec)
+      const rule = { name: row.codec.name, remark: row.codec.remark, keeps }
+      return (run) => {
+        const before = run.values[from]
+        const parts = before === undefined ? ABSENT : decode(run, row.v1, row.codec, before)
+        if (parts === UNDECODED || parts === ABSENT) return
+        note?.(before, run.notes)
+        for (const { part, v2, to } of targets) {
+          const after = parts[part]
+          if (after === undefined) continue
+          putSent(run, v2, to, after)
+          if (run.explanations) explain(run, v2, [row.v1], before, after, rule)
+        }
+      }
+    }
+    case 'join': {
+      const sources = row.v1.map((v1) => ({ v1, from: slot(v1) }))
+      const rule = { name: row.joiner.name, keeps }
+      const to = placeOf(row.v2)
+      return (run) => {
+        const names: string[] = []
+        const before: string[] = []
+        for (const { v1, from } of sources) {
+          const value = run.values[from]
+          if (typeof value !== 'string') continue
+          names.push(v1)
+          before.push(value)
+        }
+        if (before.length === 0) return
+        const after = row.joiner.join(before)
+        putSent(run, row.v2, to, after)
+        if (run.explanations) explain(run, row.v2, names, before, after, rule)
+      }
+    }
+    case 'lookup': {
+      const table = tables.get(row.table)
+      if (!table) throw new Error(`there is no table ${row.table}`)
+      const sources = row.sources.map((source) => ({ ...source, from: slot(source.v1) }))
+      const to = placeOf(row.v2)
+      const rule = { name: row.table, keeps }
+      const reason = `the table ${row.table} knows none of ${row.sources.map(({ v1 }) => v1).join(', ')}`
+      const fallBack = compileFallbacks(row.fallbacks, row.v2, reason, slot, table)
+      return (run) => {
+        for (const { v1, by, from } of sources) {
+          const before = run.values[from]
+          if (typeof before !== 'string') continue
+          const after = table[by](before)
+          if (after === undefined) continue
+          putSent(run, row.v2, to, after)
+          if (run.explanations) explain(run, row.v2, [v1], before, after, rule)
+          return
+        }
+        fallBack(run)
+      }
+    }
+    case 'fromQuote': {
+      const { onlyWith } = row
+      const reason = 'version 1 has no field for it and no quote is remembered'
+      const fallBack = compileFallbacks(row.fallbacks, row.v2, reason, slot)
+      return (run) => {
+        if (!onlyWith || run.settings[onlyWith]) fallBack(run)
+      }
+    }
+    case 'ref':
+    case 'v1Only':
+    case 'v2Only':
+      return undefined
+    case 'callerNumber':
+    case 'fixed':
+    case 'choose':
+    case 'message':
+      throw new Error(`a ${row.kind} row cannot be used in a request`)
+    default:
+      return row satisfies never
+  }
+}
+
+/** Lookup tables by name. */
+export type Tables = ReadonlyMap<string, LookupTable>
+
+/** The facts of a remembered quote. */
+export type KnownFacts = Readonly<Record<string, string | number>>
+
+/** The source of a value. */
+export type Origin = 'caller' | 'quote' | 'default' | 'fixed' | 'service'
+
+/** The explanation of one leaf of a translated body. */
+export interface Explanation extends Remark {
+  readonly to: string
+  readonly from: readonly string[]
+  readonly before?: unknown
+  readonly after: unknown
+  readonly rule?: string
+  /** The part of the value that the row's round trip keeps. */
+  readonly keeps?: string | undefined
+  readonly origin: Origin
+}
+
+/** One run of an action's request rows over one call. */
+export interface RequestRun {
+  readonly values: readonly Value[]
+  readonly facts: KnownFacts | undefined
+  readonly settings: Settings
+  readonly body: Draft
+  readonly problems: Problem[]
+  readonly notes: Note[]
+  /** The places that the caller's fields fill, each before its value: without what a quote remembers, and without defaults. */
+  readonly sent: unknown[]
+  /** Filled only by an explained run. */
+  readonly explanations: Explanation[] | undefined
+}
+
+/** Puts a value that the caller sent. */
+function putSent({ body, sent }: RequestRun, v2: string, to: Place, after: unknown): void {
+  putAt(body, to, after)
+  sent.push(v2, after)
+}
+
+/** One row of a request, compiled. */
+export type RequestStep = (run: RequestRun) => void
+
+/** Returns the first of these facts that the remembered quote has, and did not only assume. */
+export function factOf({ facts }: RequestRun, names: readonly string[]): string | number | undefined {
+  if (!facts) return undefined
+  for (const name of names) if (facts[name] !== undefined && !isAssumed(facts, name)) return facts[name]
+  return undefined
+}
+
+function isAssumed(facts: KnownFacts | undefined, fact: string): boolean {
+  const assumed = facts?.[ASSUMED_FACT]
+  return typeof assumed === 'string' && assumed.split(' ').includes(fact)
+}
+
+/** The value cannot be used; a problem says why. */
+export const UNDECODED = Symbol('undecoded')
+/** The field was not sent, or its value counts as absent. */
+export const ABSENT = Symbol('absent')
+
+/** Decodes the value of a field, and records the problems of a value that cannot be used. */
+export function decode<T>(
+  run: Pick<RequestRun, 'notes' | 'problems'>,
+  field: string,
+  codec: Codec<T>,
+  before: Exclude<Value, undefined>,
+): T | typeof UNDECODED | typeof ABSENT {
+  if (typeof before !== 'string') return UNDECODED
+  const value = codec.decode(before)
+  if (value instanceof LeftOut) {
+    run.notes.push({ name: field, code: 'lossy' })
+    return ABSENT
+  }
+  if (!(value instanceof Failed)) return value
+  run.problems.push({ field, code: codec.name, message: `${field} ${value.message}` })
+  return UNDECODED
+}
+
+/** A value in place of one that the caller did not send. */
+interface FallbackValue {
+  readonly after: string | number
+  readonly origin: 'quote' | 'default' | 'caller'
+  readonly from: readonly string[]
+  readonly before?: string
+  /** Why it is no more than an assumption. */
+  readonly assumed?: string
+}
+
+/** Finds the value of a fallback; undefined if it has none. */
+type FindFallback = (run: RequestRun) => FallbackValue | undefined
+
+function compileFallback(
+  fallback: Fallback,
+  reason: string,
+  slot: (v1: string) => number,
+  table?: LookupTable,
+): FindFallback {
+  switch (fallback.kind) {
+    case 'quoteFact':
+      return (run) => {
+        const after = factOf(run, fallback.facts)
+        return after === undefined ? undefined : { after, origin: 'quote', from: [] }
+      }
+    case 'setting':
+    case 'assumedAgain': {
+      const { kind, setting } = fallback
+      return ({ facts, settings }) =>
+        kind === 'setting' || isAssumed(facts, setting)
+          ? { after: settings[setting], origin: 'default', from: [], assumed: reason }
+          : undefined
+    }
+    case 'guess': {
+      const sources = fallback.v1.map((v1) => ({ v1, from: slot(v1) }))
+      return ({ values }) => {
+        const sent = sources.flatMap(({ v1, from }) => {
+          const value = values[from]
+          return typeof value === 'string' ? [{ v1, value }] : []
+        })
+        const before = sent.map(({ value }) => value).join(' ')
+        const after = table?.phraseIn(before)
+        if (after === undefined) return undefined
+        const from = sent.map(({ v1 }) => v1)
+        return { after, origin: 'caller', from, before, assumed: `a guess by ${from.join(' and ')}` }
+      }
+    }
+    default:
+      return fallback satisfies never
+  }
+}
+
+/** Compiles the fallbacks of a place: the first that has a value fills it; the result is false if none has. */
+function compileFallbacks(
+  fallbacks: readonly Fallback[],
+  v2: string,
+  reason: string,
+  slot: (v1: string) => number,
+  table?: LookupTable,
+): (run: RequestRun) => boolean {
+  const to = placeOf(v2)
+  const finders = fallbacks.map((fallback) => compileFallback(fallback, reason, slot, table))
+  return (run) => {
+    for (const find of finders) {
+      const found = find(run)
+      if (!found) continue
+      putAt(run.body, to, found.after)
+      if (found.assumed !== undefined) run.notes.push({ name: v2, code: 'assumed' })
+      run.explanations?.push({ to: v2, ...found, keeps: FALLBACK_KEEPS })
+      return true
+    }
+    return false
+  }
+}
+
+/** The rule of a row, as a dry run shows it. */
+export interface Rule {
+  readonly name: string
+  readonly keeps?: string | undefined
+  readonly remark?: ((before: string) => Remark | undefined) | undefined
+}
+
+/** Explains a place that a field of the caller fills. */
+export function explain(
+  run: RequestRun,
+  to: string,
+  from: readonly string[],
+  before: unknown,
+  after: unknown,
+  rule: Rule,
+): void {
+  if (!run.explanations) return
+  const remark = typeof before === 'string' ? rule.remark?.(before) : undefined
+  const { name, keeps } = rule
+  run.explanations.push({ to, from, before, after, rule: name, ...(keeps && { keeps }), origin: 'caller', ...remark })
+}
+
+/** A remark on the translation of a call, without the value that it is about. */
+export interface Note {
+  /** The version-1 field, or the version-2 place where no field was sent. */
+  readonly name: string
+  readonly code: 'lossy' | 'assumed' | 'warning'
+}
+
+/** Adds the notes on a value. */
+export type AddNotes = (before: Value, notes: Note[]) => void
+
+/** Makes the function that adds a codec's remarks on a field as notes; undefined for a codec that makes none. */
+export function compileNotes(field: string, { remark }: Codec): AddNotes | undefined {
+  if (!remark) return undefined
+  const [lossy, assumed, warning] = (['lossy', 'assumed', 'warning'] as const).map((code) => ({ name: field, code }))
+  return (before, notes) => {
+    const remarks = typeof before === 'string' ? remark(before) : undefined
+    if (!remarks) return
+    if (lossy && remarks.loss !== undefined) notes.push(lossy)
+    if (assumed && remarks.assumed !== undefined) notes.push(assumed)
+    if (warning && remarks.warning !== undefined) notes.push(warning)
+  }
+}

@@ -1,0 +1,95 @@
+import { isUtf8 } from 'node:buffer'
+
+/** Decodes the bytes of a body, or of one of its values; never throws. */
+export type Decode = (bytes: Buffer) => string
+
+/** A body without byte order mark, in an encoding that contains ASCII, with its decoder. */
+interface BodyText {
+  readonly bytes: Buffer
+  readonly decode: Decode
+}
+
+const FIRST_HIGH_BYTE = 0x80
+const WINDOWS_1252_80_TO_9F = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ'
+
+// Not TextDecoder: several releases of Node 24 decode these 32 bytes as ISO-8859-1.
+function fromWindows1252(bytes: Buffer): string {
+  return bytes
+    .toString('latin1')
+    .replace(/[\u0080-\u009f]/g, (char) => WINDOWS_1252_80_TO_9F.charAt(char.charCodeAt(0) - FIRST_HIGH_BYTE))
+}
+
+/** Decodes UTF-8, or Windows-1252 if the bytes are not UTF-8. */
+export const decodeUnlabeled: Decode = (bytes) => (isUtf8(bytes) ? bytes.toString('utf8') : fromWindows1252(bytes))
+
+/** Returns the body of a reply as text: UTF-8, or Windows-1252 if it is not UTF-8, without a byte order mark. */
+export function replyText(body: Buffer): string {
+  return decodeUnlabeled(body).replace(/^\ufeff/, '')
+}
+
+/** Finds the encoding of a body: by its byte order mark, its zero bytes, its `charset`, else by trying. */
+export function openText(bytes: Buffer, contentType: string | undefined): BodyText {
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
+    return { bytes: bytes.subarray(3), decode: decodeUnlabeled }
+  }
+  // Every readable body begins with an ASCII character: in UTF-16, one of its first two bytes is zero.
+  const [first, second] = bytes
+  if ((first === 0xff && second === 0xfe) || (first !== 0 && second === 0)) return transcoded(bytes, strict('utf-16le'))
+  if ((first === 0xfe && second === 0xff) || first === 0) return transcoded(bytes, strict('utf-16be'))
+
+  const decode = decoderFor(contentType)
+  return decode === decodeIso2022Jp ? transcoded(bytes, decode) : { bytes, decode }
+}
+
+function transcoded(bytes: Buffer, decode: Decode): BodyText {
+  return { bytes: Buffer.from(decode(bytes), 'utf8'), decode: decodeUnlabeled }
+}
+
+// Its characters consist of ASCII bytes, including `&` and `=`: a form must be decoded before it is split.
+const decodeIso2022Jp = strict('iso-2022-jp')
+
+// The bytes identify these encodings; "ASCII" with high bytes is a wrong label.
+const IGNORED = /^(?:utf-?8|utf-?16(?:le|be)?|(?:us-)?ascii)$/
+
+const CHARSET = /;\s*charset\s*=\s*["']?([^\s;"']+)/i
+
+// Stores known labels only, some 200: callers cannot make it grow.
+const decoders = new Map<string, Decode>([['iso-2022-jp', decodeIso2022Jp]])
+
+/** Returns the decoder of a `Content-Type`'s `charset`. */
+export function decoderFor(contentType: string | undefined): Decode {
+  const label = contentType?.match(CHARSET)?.[1]?.toLowerCase()
+  if (label === undefined || IGNORED.test(label)) return decodeUnlabeled
+  const known = decoders.get(label)
+  if (known !== undefined) return known
+  try {
+    const decode = strict(label)
+    decoders.set(label, decode)
+    return decode
+  } catch {
+    return decodeUnlabeled
+  }
+}
+
+/** Decodes strictly; bytes that are wrong in this encoding are decoded as if it had not been named. */
+function strict(label: string): Decode {
+  const decoder = new TextDecoder(label, { fatal: true })
+  if (decoder.encoding === 'windows-1252') return fromWindows1252
+  return (bytes) => {
+    try {
+      return decoder.decode(bytes)
+    } catch {
+      return decodeUnlabeled(bytes)
+    }
+  }
+}
+
+const ZLIB_METHOD_DEFLATE = 0x0800
+const ZLIB_CHECK_DIVISOR = 31
+
+/** Returns true for a zlib header (RFC 1950, 2.2): method in the low four bits of the first byte, both bytes a multiple of 31. */
+export function hasZlibHeader(bytes: Buffer): boolean {
+  if (bytes.length < 2) return false
+  const header = bytes.readUInt16BE()
+  return (header & 0x0f00) === ZLIB_METHOD_DEFLATE && header % ZLIB_CHECK_DIVISOR === 0
+}

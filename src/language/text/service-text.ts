@@ -1,0 +1,111 @@
+import { scalarText } from './json.ts'
+
+/*
+ * Cleans every string of the service. Each one that goes into a version-1 answer, a header, a log line or a terminal passes
+ * through here. No string makes these functions throw.
+ */
+
+/** The longest id, in UTF-16 units. */
+const ID_LIMIT = 256
+/** The longest `Message` of an answer, in UTF-16 units. */
+export const MESSAGE_LIMIT = 500
+/** The longest other field of an answer, in UTF-16 units. */
+export const FIELD_LIMIT = 4096
+/** The longest value of a header before it is percent-encoded, in UTF-16 units. */
+export const HEADER_LIMIT = 128
+
+/** Latin text without control characters, which most strings are; it is shown unchanged. */
+const PLAIN = /^[\x20-\x7e\u00a1-\u024f]*$/
+/** Control characters, and characters that some readers treat as line ends. */
+const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]+/gu
+/** Invisible characters that reorder the text around them. */
+const DIRECTION = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+/** The first half of a surrogate pair. */
+const HALF = /[\ud800-\udbff]$/
+/** Longer text is cut before it is searched: a reply may have megabytes. */
+const SEARCH_FACTOR = 4
+
+/** Returns a text on one line, without control characters, of bounded length. */
+export function shownText(text: string, limit: number): string {
+  if (text.length <= limit && PLAIN.test(text)) return text
+  const line = text
+    .slice(0, limit * SEARCH_FACTOR)
+    .toWellFormed()
+    .replace(DIRECTION, '')
+    .replace(CONTROL, ' ')
+    .trim()
+  return line.length <= limit ? line : `${line.slice(0, limit - 1).replace(HALF, '')}…`
+}
+
+/** Returns a text as a header value: bounded, and percent-encoded where it is not plain ASCII. */
+export function headerText(text: string): string {
+  // Shown text is well-formed; `encodeURIComponent` throws at an unpaired surrogate.
+  return shownText(text, HEADER_LIMIT).replace(/[^\x21-\x7e]/gu, encodeURIComponent)
+}
+
+/** Returns an id that the service sent as text; undefined for a value that cannot be an id. */
+export function serviceId(value: unknown): string | undefined {
+  if (typeof value !== 'string' && !isInteger(value)) return undefined
+  const id = scalarText(value)?.trim() ?? ''
+  const isUsable = id.length <= ID_LIMIT && id.isWellFormed() && !/\p{Cc}/u.test(id)
+  return isUsable && !/^\.*$/.test(shownText(id, ID_LIMIT)) ? id : undefined
+}
+
+/** An id that may stand in a path; any other could span several segments. */
+const PLAIN_ID = /^(?!\.+$)[A-Za-z0-9._-]{1,64}$/
+
+/** Tells if a value may be asked for as an id. */
+export const isPlainId = (value: string): boolean => PLAIN_ID.test(value)
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Returns true for a value that looks like an id of the service. */
+export const isUuid = (value: string): boolean => UUID.test(value)
+
+/** Returns the one key of a thing whose id callers, events and replies may spell differently: only UUIDs have other spellings. */
+export const thingKey = (id: string): string => (isUuid(id) ? id.toLowerCase() : id)
+
+/** Tells if two ids are of one thing. */
+export const isSameThing = (one: string, other: string): boolean => thingKey(one) === thingKey(other)
+
+function isInteger(value: unknown): boolean {
+  return Number.isInteger(value) || (JSON.isRawJSON(value) && /^-?\d+$/.test(value.rawJSON))
+}
+
+/**
+ * Characters that a terminal or an editor interprets instead of showing: control characters (C0, DEL, C1), line and
+ * paragraph separators, and marks that change the direction of text. Unpaired surrogates cannot be encoded at all.
+ */
+const OBEYED = /[\p{Cc}\p{Cs}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+
+/** Writes a character as JSON does: `\u001b`. */
+export const escapeSequence = (character: string): string =>
+  `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/** Most text, which needs no escapes. */
+const PRINTABLE_ASCII = /^[\x20-\x7e]*$/
+
+/** Returns text that is safe on a terminal: control characters become escape sequences. */
+export const escapeControls = (text: string): string =>
+  PRINTABLE_ASCII.test(text) ? text : text.replace(OBEYED, escapeSequence)
+
+/** Returns lines that are safe on a terminal: of all control characters, only their line ends stay. */
+export const printableLines = (text: string): string => text.split('\n').map(escapeControls).join('\n')
+
+/** Returns JSON that is safe on a terminal. It stays valid and equivalent; only its own line ends stay. */
+export function printableJson(value: unknown, indent?: number): string {
+  // JSON.stringify escapes C0 by itself, so the only remaining line ends are those of the indentation.
+  return printableLines(JSON.stringify(value, null, indent))
+}
+
+/** Words of forms for a value that is not known yet; dashes and question marks say the same. */
+const NOT_KNOWN = /^(?:tb[da]|n\/?a|none|unknown|\?+|[-–—]+)$/i
+
+/** Tells if a text stands for a value that is not known yet. */
+export const isNotKnown = (text: string): boolean => NOT_KNOWN.test(text.trim())
+
+/** A number as spreadsheets show a long one: `2.14555E+09`. */
+const SHORTENED = /^\d+(?:\.\d+e\+?|e\+)\d+$/i
+
+/** Tells if a text is a number whose last digits are lost. */
+export const isShortened = (text: string): boolean => SHORTENED.test(text)

@@ -1,0 +1,93 @@
+import { loadMappings } from '../../../mappings/load.ts'
+import { tenantSettings } from '../../edge/callers/tenants.ts'
+import type { Config } from '../../language/config/config.ts'
+import { readTenants } from '../../language/config/tenants-file.ts'
+import { translationSettings } from '../../language/config/translation-settings.ts'
+import { GatewayError } from '../../language/errors.ts'
+import type { Settings } from '../../language/mapping/row.ts'
+import { type Account, NO_SHIPMENT, openAccount, type Scheme } from '../../outside/service/account.ts'
+import { basicOf } from '../../outside/service/credential.ts'
+import { exchange, NoReply } from '../../outside/service/exchange.ts'
+import type { Upstream } from '../../outside/service/upstream.ts'
+import { CommandFailed } from './failures.ts'
+
+/** A credential of the gateway's own at the service. */
+export interface OwnAccount {
+  readonly tenant: string
+  /** The scheme that the operator chose for it. */
+  readonly scheme: Scheme
+  /** The credential as Basic authentication. */
+  readonly basic: string
+  readonly address: Config['V2_BASE_URL']
+  readonly open: (upstream: Upstream, scheme: Scheme) => Account
+  /** The settings of its translations. */
+  readonly settings: Settings
+  /** More `ActionName`s: name → action. */
+  readonly synonyms: Readonly<Record<string, string>>
+}
+
+/** Returns the configured accounts; none in client mode, where callers bring their own. */
+export async function ownAccounts(config: Config): Promise<readonly OwnAccount[]> {
+  const { V2_CLIENT_ID: id, V2_CLIENT_SECRET: secret, TENANTS_FILE: file } = config
+  const common = { settings: translationSettings(config), synonyms: {} }
+  const account = (
+    tenant: string,
+    basic: string,
+    address: Config['V2_BASE_URL'] = config.V2_BASE_URL,
+    own: Scheme = config.V2_TOKEN,
+    profile: Pick<OwnAccount, 'settings' | 'synonyms'> = common,
+  ): OwnAccount => ({
+    tenant,
+    ...profile,
+    scheme: own,
+    basic,
+    address,
+    open: (upstream, scheme) =>
+      openAccount({ upstream, ...address, basic, pool: tenant, scheme, timeoutMs: config.UPSTREAM_TIMEOUT_MS }),
+  })
+  if (file !== undefined) {
+    const { actions } = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+    return readTenants(file, actions).map((tenant) => {
+      const { name, v2, secret: fetched, actions: synonyms } = tenant
+      const profile = { settings: tenantSettings(tenant, common.settings), synonyms }
+      return account(name, basicOf(v2.client_id, fetched), v2.base_url, v2.token, profile)
+    })
+  }
+  return id === undefined || secret === undefined ? [] : [account(id, basicOf(id, secret))]
+}
+
+/** Returns the account of a tenant, or the only one. */
+export async function chosenAccount(config: Config, tenant: string | undefined): Promise<OwnAccount> {
+  const accounts = await ownAccounts(config)
+  const names = accounts.map((account) => account.tenant).join(', ')
+  const [first, ...others] = tenant === undefined ? accounts : accounts.filter((account) => account.tenant === tenant)
+  if (accounts.length === 0) {
+    throw new CommandFailed(
+      'there is no credential to try with; set V2_CLIENT_ID and V2_CLIENT_SECRET, or TENANTS_FILE',
+    )
+  }
+  if (!first) throw new CommandFailed(`there is no tenant ${tenant}; the tenants are ${names}`)
+  if (others.length > 0) throw new CommandFailed(`choose a tenant with --tenant: ${names}`)
+  return first
+}
+
+/** Tries a credential at the service with a read that finds nothing. */
+export async function attempt(account: Account, upstream: Upstream, timeoutMs: number) {
+  const deadline = performance.now() + timeoutMs
+  try {
+    const { status } = await account.authorized(deadline, (authorization) =>
+      exchange(upstream.line(account), {
+        method: 'GET',
+        path: `${account.prefix}/v2/shipments/${NO_SHIPMENT}`,
+        headers: { accept: 'application/json', 'accept-encoding': 'identity', authorization },
+        deadline,
+      }),
+    )
+    const accepted = status !== 401 && status !== 403 && status < 500
+    return { accepted, outcome: accepted ? 'accepted' : `refused (${status})` }
+  } catch (error) {
+    if (error instanceof GatewayError) return { accepted: false, outcome: `no token (${error.status})` }
+    if (error instanceof NoReply) return { accepted: false, outcome: error.message }
+    throw error
+  }
+}

@@ -1,0 +1,254 @@
+import { randomUUID } from 'node:crypto'
+import { hostname, userInfo } from 'node:os'
+import { loadMappings } from '../../../mappings/load.ts'
+import { type Config, readConfig } from '../../language/config/config.ts'
+import { translationSettings } from '../../language/config/translation-settings.ts'
+import { GatewayError } from '../../language/errors.ts'
+import { scalarText } from '../../language/text/json.ts'
+import { FIELD_LIMIT, isPlainId, shownText } from '../../language/text/service-text.ts'
+import { isSuccess, NoReply, type UpstreamReply } from '../../outside/service/exchange.ts'
+import { idAt, isCanceled, shipmentWithId } from '../../outside/service/proofs.ts'
+import { createService } from '../../outside/service/service.ts'
+import { openUpstream } from '../../outside/service/upstream.ts'
+import { LIST_LIMIT } from '../../outside/store/claim.ts'
+import type { Claim, ClaimState, Store } from '../../outside/store/store.ts'
+import { publicView, searchBookings } from '../../state/bookings/bookings.ts'
+import {
+  type BookedShipment,
+  type HealedBy,
+  healedBy,
+  type Settlement,
+  type SettlementResult,
+  settle as settleClaim,
+  reopen as takeBack,
+} from '../../state/bookings/settlement.ts'
+import { ownAccounts } from './accounts.ts'
+import { CommandFailed, UsageError } from './failures.ts'
+import { timeOf, withExistingStore, withoutService } from './open-store.ts'
+import { print, printError, printJson } from './output.ts'
+
+interface ListOptions {
+  readonly state?: ClaimState
+  readonly tenant?: string
+  readonly reference?: string
+  readonly since?: string
+  readonly after?: string
+  readonly limit?: number
+  readonly json?: boolean
+}
+
+const COLUMNS = ['key', 'state', 'created', 'tenant', 'reference', 'vin', 'shipment'] as const
+
+/** Lists bookings, the oldest first. */
+export function list({ json = false, limit = LIST_LIMIT, ...options }: ListOptions): Promise<number> {
+  const { state, tenant, reference } = options
+  const since = timeOf('--since', options.since, 'past')
+  return withExistingStore(async (store) => {
+    const after = options.after === undefined ? undefined : await claimOf(store, options.after)
+    const filter = { state, tenant, since }
+    const claims: Claim[] = []
+    if (reference === undefined) claims.push(...(await store.listClaims({ ...filter, after, limit: limit + 1 })))
+    else for await (const claim of searchBookings(store, filter, reference)) claims.push(claim)
+    const shown = claims.slice(0, limit)
+    const rows: (readonly string[])[] = []
+    for (const claim of shown) {
+      const healed = await howHealed(store, claim)
+      const view = { ...publicView(claim), ...(healed && { healed }) }
+      if (json) printJson(view)
+      else rows.push([...COLUMNS.map((name) => view[name] || '-'), ...(healed ? [`healed: ${healed}`] : [])])
+    }
+    if (!json && rows.length > 0) print(...aligned([COLUMNS.map((name) => name.toUpperCase()), ...rows]))
+    if (!json) printError(`${shown.length} ${shown.length === 1 ? 'booking' : 'bookings'}`)
+    const last = shown.at(-1)
+    if (last && claims.length > shown.length)
+      printError(
+        reference === undefined ? `There are more: --after ${last.handle}` : 'There are more: --limit shows them',
+      )
+    return 0
+  })
+}
+
+/** Returns rows as lines whose columns begin at the same place. */
+function aligned(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = COLUMNS.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)))
+  return rows.map((row) =>
+    row
+      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
+/** Returns how the gateway found the shipment of a booking that was unknown; undefined for any other booking. */
+async function howHealed(store: Store, { state, handle }: Claim): Promise<HealedBy | undefined> {
+  return state === 'booked' ? healedBy(await store.audit(handle)) : undefined
+}
+
+/** Shows a booking with its audit trail. */
+export function show(handle: string, { json = false }: { readonly json?: boolean }): Promise<number> {
+  return withExistingStore(async (store) => {
+    const trail = await store.audit(handle)
+    const claim = await store.claimByHandle(handle)
+    if (!claim && trail.length === 0) throw noBooking(handle)
+    const healed = claim && (await howHealed(store, claim))
+    // The row of a key that was free belongs to the later booking; only the audit trail remains of the earlier one.
+    const view = claim
+      ? { ...publicView(claim), ...(healed && { healed }) }
+      : { key: handle, state: trail.at(-1)?.to, superseded: true }
+    const audit = trail.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() }))
+    printJson(json ? { ...view, audit } : view, 2)
+    if (!json) print(...audit.map(({ at, from, to, instance, why }) => `${at}  ${from} → ${to}  ${why}  (${instance})`))
+    return 0
+  })
+}
+
+interface SettleOptions {
+  readonly shipmentId?: string
+  readonly number?: string
+  readonly notBooked?: boolean
+  readonly unchecked?: boolean
+}
+
+/** Records the outcome of an unknown booking, of whose shipment the service is asked first. */
+export function settle(handle: string, { unchecked = false, ...options }: SettleOptions): Promise<number> {
+  const settlement = settlementOf(options)
+  return withExistingStore(async (store) => {
+    const claim = await claimOf(store, handle)
+    const isChecked = settlement !== 'not-booked' && !unchecked && claim.state === 'unknown'
+    const config = readConfig(isChecked ? process.env : withoutService())
+    const settled = await settleClaim(claim, isChecked ? await checkShipment(claim, settlement, config) : settlement, {
+      store,
+      catalog: await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE),
+      settings: translationSettings(config),
+      instance: operator(),
+    })
+    const { state, shipment } = changed(settled, handle, 'only unknown bookings can be settled')
+    print(`${handle} is ${state === 'booked' ? `booked as shipment ${shipment}` : 'settled as not booked'}.`)
+    return 0
+  })
+}
+
+function settlementOf({ shipmentId: shipment, number, notBooked }: SettleOptions): Settlement {
+  if (notBooked) return 'not-booked'
+  if (shipment === undefined) throw new UsageError('settle needs either --shipment-id or --not-booked')
+  for (const [option, text] of Object.entries({ '--shipment-id': shipment, '--number': number })) {
+    if (text !== undefined && !isPlainId(text)) {
+      throw new UsageError(`${option} takes up to 64 letters, digits, dots, dashes and underscores`)
+    }
+  }
+  return { shipment, number }
+}
+
+/** Reverts a settlement. */
+export function reopen(handle: string): Promise<number> {
+  return withExistingStore(async (store) => {
+    const reopened = await takeBack(await claimOf(store, handle), { store, instance: operator() })
+    changed(reopened, handle, 'only settled bookings can be reopened')
+    print(`${handle} is unknown again.`)
+    return 0
+  })
+}
+
+function changed(result: SettlementResult, handle: string, rule: string): Claim {
+  switch (result.outcome) {
+    case 'changed':
+      return result.claim
+    case 'wrong-state':
+      throw new CommandFailed(`${handle} is ${result.state}; ${rule}`)
+    case 'taken':
+      throw new CommandFailed(`the booking ${result.by} has this shipment already`)
+    default:
+      return result satisfies never
+  }
+}
+
+async function claimOf(store: Store, handle: string): Promise<Claim> {
+  const claim = await store.claimByHandle(handle)
+  if (claim) return claim
+  const last = (await store.audit(handle)).at(-1)
+  if (!last) throw noBooking(handle)
+  throw new CommandFailed(
+    `${handle} is over (${last.why}), and the same was booked again later; find that booking with transload bookings list`,
+  )
+}
+
+const noBooking = (handle: string) => new CommandFailed(`there is no booking ${handle}`)
+
+/** Returns the user and host, for the audit trail. */
+function operator(): string {
+  return `operator ${userName()} on ${hostname()}`
+}
+
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    // In a container, a user may have a number and no name.
+    return `uid ${process.getuid?.()}`
+  }
+}
+
+/**
+ * Reads the shipment of a booking from the service; throws `CommandFailed` unless it clearly belongs to the booking.
+ */
+async function checkShipment(
+  claim: Claim,
+  { shipment, number }: BookedShipment,
+  config: Config,
+): Promise<BookedShipment> {
+  const reply = await read(claim.tenant, shipment, config)
+  if (reply.status === 404 || reply.status === 410) throw unconfirmed(`the service knows no shipment ${shipment}`)
+  if (!isSuccess(reply.status)) throw unconfirmed(`the service answers ${reply.status} for shipment ${shipment}`)
+  const found = identityIn(reply, shipment)
+  if (!found) throw unconfirmed(`the service answers something else than shipment ${shipment}`)
+  if (found.isCanceled) throw unconfirmed(`shipment ${shipment} is canceled; settle the booking as --not-booked`)
+  if (claim.reference !== '' && found.reference !== '' && found.reference !== claim.reference) {
+    throw unconfirmed(`shipment ${shipment} has the reference ${found.reference}, and the booking ${claim.reference}`)
+  }
+  if (number !== undefined && found.number !== undefined && number !== found.number) {
+    throw unconfirmed(`shipment ${shipment} has the number ${found.number}, not ${number}`)
+  }
+  return { shipment: found.id, number: number ?? found.number }
+}
+
+function unconfirmed(reason: string): CommandFailed {
+  return new CommandFailed(`${reason}. Nothing is settled; --unchecked settles without asking the service`)
+}
+
+async function read(tenant: string, shipment: string, config: Config): Promise<UpstreamReply> {
+  const accounts = await ownAccounts(config)
+  if (accounts.length === 0) {
+    throw unconfirmed('in client mode the gateway has no credential of its own to ask the service with')
+  }
+  const own = accounts.find((account) => account.tenant === tenant)
+  if (!own) throw unconfirmed(`the booking belongs to ${tenant}, for whom the configuration has no credential`)
+  const upstream = openUpstream(config)
+  try {
+    return await createService(config, upstream).send(
+      { method: 'GET', path: `/v2/shipments/${encodeURIComponent(shipment)}`, namesAnId: true },
+      {
+        account: own.open(upstream, own.scheme),
+        requestId: randomUUID(),
+        deadline: performance.now() + config.UPSTREAM_TIMEOUT_MS,
+      },
+    )
+  } catch (error) {
+    if (error instanceof NoReply) throw unconfirmed(`the service does not answer (${error.silence})`)
+    if (error instanceof GatewayError) throw unconfirmed(`the service cannot be asked: ${error.message}`)
+    throw error
+  } finally {
+    await upstream.close()
+  }
+}
+
+/** Returns the identifying fields of a reply; undefined if the reply is not the shipment with this id. */
+function identityIn(reply: UpstreamReply, wanted: string) {
+  try {
+    const { id, body } = shipmentWithId(reply, wanted)
+    const reference = shownText(scalarText(body['external_id']) ?? '', FIELD_LIMIT)
+    return { id, number: idAt(body, 'number'), isCanceled: isCanceled(body), reference }
+  } catch (error) {
+    if (error instanceof GatewayError) return undefined
+    throw error
+  }
+}

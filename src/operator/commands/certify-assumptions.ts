@@ -1,0 +1,283 @@
+import { randomUUID } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { constants } from 'node:os'
+import { z } from 'zod'
+import { type Assumption, assumptions } from '../../labs/certify/assumptions.ts'
+import { type CleanedUp, cleanUp, openJournal } from '../../labs/certify/journal.ts'
+import { type Allowed, forbidden, type Result, result, tryAll, verdicts } from '../../labs/certify/run.ts'
+import { NotAnswered, openTrial, type Trial } from '../../labs/certify/trial.ts'
+import { readConfig } from '../../language/config/config.ts'
+import { serviceAddress } from '../../language/config/values.ts'
+import { suggestion } from '../../language/text/nearest.ts'
+import { basicOf, basicPair } from '../../outside/service/credential.ts'
+import { openUpstream } from '../../outside/service/upstream.ts'
+import { EXIT_CHANGED, EXIT_CONTRADICTED, EXIT_FAILED, EXIT_SIGNALED } from '../exit-codes.ts'
+import { chosenAccount, type OwnAccount } from './accounts.ts'
+import { CommandFailed, UsageError } from './failures.ts'
+import { print, printError, printJson } from './output.ts'
+import { forgettableSignal } from './process.ts'
+
+/** The values of the options. */
+interface AssumptionsOptions {
+  readonly stage?: string | undefined
+  readonly bookings?: boolean | undefined
+  readonly tenant?: string | undefined
+  readonly plan?: boolean | undefined
+  readonly only?: string | undefined
+  readonly save?: string | undefined
+  readonly compare?: string | undefined
+  readonly journal: string
+  readonly cleanUp?: boolean | undefined
+  readonly json?: boolean | undefined
+}
+
+/** Tries the assumptions of the gateway about the service; returns the exit code. */
+export async function certifyAssumptions(asked: AssumptionsOptions): Promise<number> {
+  const config = readConfig()
+  const only = onlyOf(asked.only)
+  const before = asked.compare === undefined ? undefined : earlier(asked.compare)
+  const own = await chosenAccount(config, asked.tenant)
+  const { address } = own
+  const service = address.origin + address.prefix
+  const allowed = allowedBy(asked, service)
+  const wanted = assumptions.filter(({ id }) => only?.has(id) ?? true)
+  if (asked.plan) {
+    if (asked.json) printJson({ service, assumptions: wanted.map((one) => plannedJson(one, allowed)) }, 2)
+    else print(...planLines(wanted, allowed, service))
+    return 0
+  }
+
+  const journal = openJournal(asked.journal, { address: service, tenant: own.tenant })
+  const upstream = openUpstream(config)
+  const stopped = watchSignals()
+  const account = own.open(upstream, own.scheme)
+  const run = Date.now().toString(36)
+  const credentials = { basic: own.basic, wrongCredential: wrongCredentialOf(own) }
+  const trialUntil = (stop?: AbortSignal) =>
+    openTrial({ config, upstream, account, journal, run, stop, ...credentials })
+  try {
+    const cleaning = trialUntil()
+    const earlierLeft = await cleanUp(cleaning, journal)
+    if (asked.cleanUp) {
+      print(...cleanedUpLines(earlierLeft))
+      return earlierLeft.left.length === 0 ? 0 : EXIT_FAILED
+    }
+    if (earlierLeft.canceled + earlierLeft.left.length > 0) printError(...cleanedUpLines(earlierLeft))
+    const trial = trialUntil(stopped.stop)
+    const { results, failure } = await tried(wanted, trial, allowed, asked.json ?? false, stopped.stop)
+    const cleanedUp = await cleanUp(cleaning, journal)
+    report({ asked, service, results, cleanedUp, quotes: trial.quotesMade(), before })
+    const signal = stopped.signal()
+    if (signal !== undefined) return EXIT_SIGNALED + constants.signals[signal]
+    if (failure !== undefined) throw failure
+    if (cleanedUp.left.length > 0) return EXIT_FAILED
+    if (before) return changesSince(before, results).length > 0 ? EXIT_CHANGED : 0
+    return results.some(({ verdict }) => verdict === 'contradicted') ? EXIT_CONTRADICTED : 0
+  } finally {
+    stopped.forget()
+    await upstream.close()
+  }
+}
+
+/** Tries what is allowed. A failure comes after the results before it, for the clean-up has to follow. */
+async function tried(
+  wanted: readonly Assumption[],
+  trial: Trial,
+  allowed: Allowed,
+  isQuiet: boolean,
+  stop: AbortSignal,
+): Promise<{ results: readonly Result[]; failure: unknown }> {
+  const results: Result[] = []
+  let title = ''
+  let failure: unknown
+  try {
+    for await (const [assumption, result] of tryAll(wanted, trial, allowed)) {
+      results.push(result)
+      if (isQuiet) continue
+      if (assumption.area !== title) print('', assumption.area)
+      title = assumption.area
+      print(...resultLines(assumption, result))
+    }
+  } catch (error) {
+    if (error instanceof NotAnswered) failure = new CommandFailed(`the service does not answer: ${error.message}`)
+    else if (error !== stop.reason) failure = error
+  }
+  return { results, failure }
+}
+
+interface Report {
+  readonly asked: AssumptionsOptions
+  readonly service: string
+  readonly results: readonly Result[]
+  readonly cleanedUp: CleanedUp
+  readonly quotes: number
+  readonly before: Results | undefined
+}
+
+function report({ asked, service, results, cleanedUp, quotes, before }: Report): void {
+  const changes = before && changesSince(before, results)
+  const at = new Date().toISOString()
+  if (asked.save !== undefined) writeFileSync(asked.save, `${JSON.stringify({ service, at, results }, null, 2)}\n`)
+  if (asked.json) {
+    printJson({ service, at, results: results.map(resultJson), ...(changes && { changes }), quotes, ...cleanedUp }, 2)
+    return
+  }
+  print('', summaryLine(results), ...cleanedUpLines(cleanedUp))
+  if (quotes > 0) print(`Quotes made: ${quotes}. The service has no way to delete a quote.`)
+  if (before && changes) print('', ...changeLines(before, changes))
+}
+
+/** Notes the first signal, which ends the run after the request under way; a second one ends the process. */
+function watchSignals() {
+  const stop = new AbortController()
+  let signal: NodeJS.Signals | undefined
+  const { promise, forget } = forgettableSignal()
+  void promise.then((received) => {
+    signal = received
+    printError('Stopping: the test bookings are canceled first.')
+    stop.abort()
+  })
+  return { signal: () => signal, stop: stop.signal, forget }
+}
+
+function onlyOf(ids: string | undefined): ReadonlySet<string> | undefined {
+  if (ids === undefined) return undefined
+  const known = assumptions.map(({ id }) => id)
+  const wanted = ids.split(',').map((id) => id.trim())
+  const unknown = wanted.find((id) => !known.includes(id))
+  if (unknown !== undefined) throw new UsageError(`unknown assumption ${unknown}${suggestion(unknown, known)}`)
+  return new Set(wanted)
+}
+
+/** The results of a run, as --save writes them. */
+const saved = z.object({ service: z.string(), at: z.string(), results: z.array(result) })
+type Results = z.infer<typeof saved>
+
+function earlier(path: string): Results {
+  let value: unknown
+  try {
+    value = JSON.parse(readFileSync(path, 'utf8'))
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new CommandFailed(`cannot read ${path}: it is not JSON`)
+    throw error
+  }
+  const { data } = saved.safeParse(value)
+  if (data) return data
+  throw new CommandFailed(`cannot read ${path}: it has no results of transload certify assumptions --save`)
+}
+
+/** A result that differs from the one before; an assumption that the earlier run did not have has no earlier result. */
+interface Change {
+  readonly id: string
+  readonly before: Result | undefined
+  readonly now: Result
+}
+
+/** Compares the results of two runs. An assumption that either of them did not try has not changed. */
+function changesSince({ results }: Results, now: readonly Result[]): readonly Change[] {
+  return now.flatMap((result) => {
+    const before = results.find(({ id }) => id === result.id)
+    if (result.verdict === 'not tried' || before?.verdict === 'not tried') return []
+    const isSame = before?.verdict === result.verdict && before.seen === result.seen
+    return isSame ? [] : [{ id: result.id, before, now: result }]
+  })
+}
+
+/** Returns what the operator allows at an address; throws if the stage that they named is another address. */
+function allowedBy({ stage, bookings = false }: AssumptionsOptions, service: string): Allowed {
+  if (stage === undefined) {
+    if (!bookings) return { bookings, isStage: false }
+    throw new CommandFailed(
+      `--bookings needs --stage: name the address of the service, ${service}, if it is the stage and not production`,
+    )
+  }
+  const named = serviceAddress.safeParse(stage)
+  if (!named.success) throw new CommandFailed(`--stage ${stage} is no address of a service`)
+  const { origin, prefix } = named.data
+  if (origin + prefix !== service) {
+    throw new CommandFailed(
+      `--stage names ${origin + prefix}, but the gateway calls ${service}; set V2_BASE_URL, or base_url of the tenant, to the stage`,
+    )
+  }
+  return { bookings, isStage: true }
+}
+
+/** Returns a credential of the same Client ID with a random secret. */
+function wrongCredentialOf({ basic }: OwnAccount): string {
+  return basicOf(basicPair(basic)?.id ?? 'transload-test', randomUUID())
+}
+
+const VERDICT_CHARACTERS = Math.max(...verdicts.map((verdict) => verdict.length))
+const ID_CHARACTERS = Math.max(...assumptions.map(({ id }) => id.length))
+const INDENT = ' '.repeat(VERDICT_CHARACTERS + ID_CHARACTERS + 6)
+
+/** Returns the lines of one result; one that contradicts says what to do. */
+function resultLines({ id, sentence, otherwise }: Assumption, { verdict, seen }: Result): readonly string[] {
+  const line = `  ${verdict.padEnd(VERDICT_CHARACTERS)}  ${id.padEnd(ID_CHARACTERS)}  ${sentence} (${seen})`
+  return verdict === 'contradicted' ? [line, `${INDENT}→ ${otherwise}`] : [line]
+}
+
+const byId = new Map(assumptions.map((assumption) => [assumption.id, assumption]))
+
+/** Returns a result with its sentence, and what to do if it contradicts. */
+function resultJson({ id, verdict, seen }: Result): object {
+  const { sentence, otherwise } = byId.get(id) ?? {}
+  return { id, sentence, verdict, seen, ...(verdict === 'contradicted' && { otherwise }) }
+}
+
+/** Counts the results by verdict. */
+function summaryLine(results: readonly Result[]): string {
+  const counts = verdicts.map(
+    (verdict) => `${results.filter((result) => result.verdict === verdict).length} ${verdict}`,
+  )
+  return `${results.length} assumptions: ${counts.join(', ')}.`
+}
+
+/** Says what a clean-up did. */
+function cleanedUpLines({ canceled, left }: CleanedUp): readonly string[] {
+  return [
+    `Canceled ${canceled} test ${canceled === 1 ? 'booking' : 'bookings'}.`,
+    ...left.map((line) => `May be left at the service: ${line}`),
+    ...(left.length > 0 ? ['"transload certify assumptions --clean-up" tries again.'] : []),
+  ]
+}
+
+/** Lists what differs from an earlier run. */
+function changeLines({ at }: Results, changes: readonly Change[]): readonly string[] {
+  if (changes.length === 0) return [`Nothing has changed since ${at}.`]
+  return [
+    `Changed since ${at}:`,
+    ...changes.map(({ id, before, now }) => {
+      const was = before === undefined ? 'not known' : `${before.verdict} (${before.seen})`
+      return `  ${id.padEnd(ID_CHARACTERS)}  ${was} → ${now.verdict} (${now.seen})`
+    }),
+  ]
+}
+
+/** Lists what would be tried. */
+function planLines(wanted: readonly Assumption[], allowed: Allowed, service: string): readonly string[] {
+  const tried = wanted.filter((assumption) => forbidden(assumption, allowed) === undefined)
+  const books = tried.filter(({ effect }) => effect === 'bookings').length
+  return [
+    `Would try ${tried.length} of ${wanted.length} assumptions at ${service}; ${books} of them make test bookings. Nothing is sent now.`,
+    ...[...Map.groupBy(wanted, ({ area }) => area)].flatMap(([title, own]) => [
+      '',
+      title,
+      ...own.flatMap((assumption) => plannedLines(assumption, allowed)),
+    ]),
+  ]
+}
+
+function plannedLines(assumption: Assumption, allowed: Allowed): readonly string[] {
+  const { id, how, effect, requests } = assumption
+  const reason = forbidden(assumption, allowed)
+  const what = reason === undefined ? effect : `not tried: ${reason}`
+  return [`  ${id.padEnd(ID_CHARACTERS)}  ${how} (${what})`, `  ${' '.repeat(ID_CHARACTERS)}  ${requests.join(', ')}`]
+}
+
+/** Returns an assumption with what would be done for it. */
+function plannedJson(assumption: Assumption, allowed: Allowed): object {
+  const { id, sentence, how, effect, requests } = assumption
+  const reason = forbidden(assumption, allowed)
+  return { id, sentence, how, effect, requests, isTried: reason === undefined, ...(reason !== undefined && { reason }) }
+}

@@ -1,0 +1,290 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { commonDeprecation } from '../../edge/callers/caller.ts'
+import { tenantDeprecation } from '../../edge/callers/tenants.ts'
+import { type Config, configNames, type EffectiveVariable, effectiveVariables } from '../../language/config/config.ts'
+import { ConfigErrors } from '../../language/config/errors.ts'
+import { pathOf } from '../../language/config/store-address.ts'
+import type { Tenant } from '../../language/config/tenants-file.ts'
+import { type BrownoutWindow, windowsToCome } from '../../language/deprecation.ts'
+import { nearest } from '../../language/text/nearest.ts'
+import { openAccount } from '../../outside/service/account.ts'
+import { basicOf } from '../../outside/service/credential.ts'
+import { openUpstream } from '../../outside/service/upstream.ts'
+import { messageOf } from '../../outside/store/sqlite/connection.ts'
+import { EXIT_FAILED } from '../exit-codes.ts'
+import { attempt, ownAccounts } from './accounts.ts'
+import { mistakeOfMemory } from './last-store.ts'
+import { type LoadedConfig, loadConfig } from './load.ts'
+import { engineOf, modeOf, unusableStore, withExistingStore } from './open-store.ts'
+import { print, printError, printJson } from './output.ts'
+
+interface CheckOptions {
+  readonly json?: boolean
+  readonly all?: boolean
+  readonly connect?: boolean
+}
+
+/**
+ * Checks everything that `serve` checks before it starts, and prints what the gateway would be: mode, addresses, store, the
+ * brownouts to come and what is set, without secrets.
+ */
+export async function check({ json = false, all = false, connect = false }: CheckOptions): Promise<number> {
+  const lacking: string[] = []
+  const loaded = await loadConfig(lacking).catch((error: unknown) => {
+    // A slip may be the cause of an error.
+    printError(...slipsIn(process.env, new Set()).map((slip) => `warning: ${slip}`))
+    throw error
+  })
+  const { config, catalog, tenants = [] } = loaded
+  const variables = effectiveVariables(process.env)
+  const store = await storeState(config)
+  const mistakes = [store.mistake, mistakeOfMemory(config)].filter((mistake) => mistake !== undefined)
+  const service = connect ? await connected(config) : undefined
+  const warnings = [
+    ...lacking,
+    ...slipsIn(process.env, new Set(tenants.flatMap(variablesOf))),
+    ...(await endWarnings(loaded, store, Date.now())),
+  ]
+  const counts = { actions: catalog.actions.size, paths: catalog.endpoints.size, tenants: tenants.length }
+  if (json) {
+    const brownouts = brownoutsToCome(loaded, Date.now()).map(brownoutView)
+    printJson({ ...counts, mode: modeOf(config), store: store.text, service, brownouts, variables, warnings }, 2)
+  } else {
+    const { HOST, PORT, ADMIN_HOST, ADMIN_PORT, V2_BASE_URL, V2_TOKEN } = config
+    print(
+      ...(mistakes.length > 0
+        ? []
+        : [`The configuration is valid: ${counts.actions} actions at ${counts.paths} legacy paths.`]),
+      ...(recordsEventsOnly(config) ? [EVENTS_ONLY] : []),
+      ...brownoutLines(loaded, Date.now()),
+      '',
+      ...aligned([
+        ['mode', modeOf(config) === 'tenants' ? `tenants: ${counts.tenants}` : modeOf(config)],
+        ['callers', `${HOST}:${PORT}`],
+        ['operators', ADMIN_PORT === 0 ? 'no listener' : `${ADMIN_HOST}:${ADMIN_PORT}`],
+        ['service', `${V2_BASE_URL.origin}${V2_BASE_URL.prefix}, ${V2_TOKEN}`],
+        ['store', store.text],
+        ...(service ?? []).map(({ tenant, outcome }) => [tenant, outcome]),
+      ]),
+      '',
+      ...linesOf(all ? variables : variables.filter(({ from }) => from === 'environment')),
+      ...(all ? [] : ['"transload check --all" prints all variables.']),
+    )
+    printError(...warnings.map((warning) => `warning: ${warning}`))
+  }
+  if (mistakes.length > 0) throw new ConfigErrors(mistakes)
+  return service?.some(({ accepted }) => !accepted) ? EXIT_FAILED : 0
+}
+
+const aligned = (rows: readonly (readonly string[])[]) => {
+  const width = Math.max(...rows.map(([name = '']) => name.length))
+  return rows.map(([name = '', value]) => `${name.padEnd(width)}  ${value}`)
+}
+
+interface StoreState {
+  readonly text: string
+  /** Why a gateway could not use it. */
+  readonly mistake?: string
+  /** False where a gateway has yet to make the store, or keeps it in its own memory. */
+  readonly hasCounts: boolean
+}
+
+/** Tries the store; makes none. */
+async function storeState({ STORE_URL }: Config): Promise<StoreState> {
+  const usable = (text: string, hasCounts = false) => ({ text, hasCounts })
+  if (engineOf(STORE_URL) === 'memory') return usable('memory: everything is lost at the end')
+  try {
+    if (engineOf(STORE_URL) === 'postgres') {
+      const { inspectPostgres } = await import('../../outside/store/postgres/postgres.ts')
+      const isMade = (await inspectPostgres(STORE_URL)) !== undefined
+      return usable(`PostgreSQL answers${isMade ? '' : '; the first start makes the schema'}`, isMade)
+    }
+    const path = resolve(pathOf(STORE_URL))
+    if (!existsSync(path)) return usable(`${path}, which the first start makes`)
+    const { openSource } = await import('../../outside/store/sqlite/backup.ts')
+    const { storeVersion } = await import('../../outside/store/sqlite/connection.ts')
+    const db = openSource(path)
+    try {
+      return usable(`${path}, version ${storeVersion(db)}`, true)
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    return { text: `cannot be used: ${messageOf(error)}`, mistake: unusableStore(error), hasCounts: false }
+  }
+}
+
+/**
+ * Tries every credential of the gateway's own at the service in both ways: it is accepted if that of `V2_TOKEN` is. In client
+ * mode, tries if the service answers.
+ */
+async function connected(config: Config) {
+  const upstream = openUpstream(config)
+  const accounts = await ownAccounts(config)
+  const tried = []
+  for (const { tenant, open, scheme } of accounts) {
+    const basic = await attempt(open(upstream, 'basic'), upstream, config.UPSTREAM_TIMEOUT_MS)
+    const oauth2 = await attempt(open(upstream, 'oauth2'), upstream, config.UPSTREAM_TIMEOUT_MS)
+    const accepted = scheme === 'auto' ? basic.accepted || oauth2.accepted : { basic, oauth2 }[scheme].accepted
+    tried.push({ tenant: `as ${tenant}`, accepted, outcome: `basic ${basic.outcome}; oauth2 ${oauth2.outcome}` })
+  }
+  if (accounts.length === 0) {
+    const basic = basicOf('nobody', 'nothing')
+    const { address } = { address: config.V2_BASE_URL }
+    const stranger = openAccount({
+      upstream,
+      ...address,
+      basic,
+      pool: 'check',
+      scheme: 'basic',
+      timeoutMs: config.UPSTREAM_TIMEOUT_MS,
+    })
+    const { outcome } = await attempt(stranger, upstream, config.UPSTREAM_TIMEOUT_MS)
+    const answers = !outcome.startsWith('no ') && !/\(5/.test(outcome)
+    tried.push({ tenant: 'connection', accepted: answers, outcome: answers ? 'the service answers' : outcome })
+  }
+  await upstream.close()
+  return tried
+}
+
+const EVENTS_ONLY =
+  'Events are recorded only: set WEBHOOK_CLIENT_ID and WEBHOOK_CLIENT_SECRET to let the gateway read their shipments.'
+
+/** Returns the warnings on the end of version 1: of dates that do not fit, and of callers that it cuts off. */
+async function endWarnings(loaded: LoadedConfig, store: StoreState, now: number): Promise<readonly string[]> {
+  const ends = deprecationsOf(loaded)
+  const dates = ends.flatMap(({ tenant = 'all callers', sunset, retiredFrom }) => {
+    if (!sunset) return []
+    if (!retiredFrom) {
+      const goOn = `SUNSET of ${tenant} has passed without RETIRED_FROM: version-1 calls go on`
+      return sunset.getTime() <= now ? [goOn] : []
+    }
+    return sunset > retiredFrom ? [`SUNSET of ${tenant} is after RETIRED_FROM: callers are told a later end`] : []
+  })
+  const ending = ends.filter(({ retiredFrom }) => retiredFrom)
+  if (ending.length === 0 || !store.hasCounts) return dates
+  const recent: string[] = []
+  await withExistingStore(async (counts) => {
+    for (let uses = await counts.countedTenants(undefined); uses.length > 0; ) {
+      for (const { tenant, name, lastAt } of uses) {
+        const isEnding = ending.some((end) => end.tenant === undefined || end.tenant === tenant)
+        if (name === 'version-1' && lastAt > now - RECENT_MS && isEnding)
+          recent.push(tenant || 'callers without a name')
+      }
+      uses = await counts.countedTenants(uses.at(-1))
+    }
+    return 0
+  })
+  if (recent.length === 0) return dates
+  const listed = `${recent.slice(0, MOST_LISTED).join(', ')}${recent.length > MOST_LISTED ? ', …' : ''}`
+  return [...dates, `RETIRED_FROM cuts off ${recent.length} of the callers of the last 28 days: ${listed}`]
+}
+
+const RECENT_MS = 28 * 86_400_000
+const MOST_LISTED = 10
+
+/** Returns the deprecation of each tenant; without tenants, that of all callers. */
+function deprecationsOf({ config, tenants }: LoadedConfig) {
+  return tenants === undefined
+    ? [{ tenant: undefined, ...commonDeprecation(config) }]
+    : tenants.map((tenant) => ({ tenant: tenant.name, ...tenantDeprecation(tenant, config) }))
+}
+
+interface Brownout {
+  /** Undefined if it is that of all callers. */
+  readonly tenant: string | undefined
+  readonly window: BrownoutWindow
+  readonly coversBookings: boolean
+}
+
+/** Returns the brownouts to come, the next one first. */
+function brownoutsToCome(loaded: LoadedConfig, now: number): readonly Brownout[] {
+  return deprecationsOf(loaded)
+    .flatMap(({ tenant, windows, coversBookings }) =>
+      windowsToCome(windows, now).map((window) => ({ tenant, window, coversBookings })),
+    )
+    .sort((one, other) => one.window.start - other.window.start)
+}
+
+const brownoutView = ({ tenant, window, coversBookings }: Brownout) => ({
+  ...(tenant !== undefined && { tenant }),
+  start: new Date(window.start).toISOString(),
+  end: new Date(window.end).toISOString(),
+  bookings: coversBookings,
+})
+
+/** Returns the brownouts to come as lines, in the time zone of the operator (`TZ`). */
+function brownoutLines(loaded: LoadedConfig, now: number): readonly string[] {
+  const lines = brownoutsToCome(loaded, now).map(
+    ({ tenant = 'all callers', window, coversBookings }) =>
+      `  ${periodOf(window)}  ${tenant}${coversBookings ? ', bookings too' : ''}`,
+  )
+  // Undefined where TZ names a zone that does not exist; then times are those of UTC.
+  const { timeZone = 'UTC' } = Intl.DateTimeFormat().resolvedOptions()
+  return lines.length === 0 ? [] : [`Brownouts to come, in the time of ${timeZone}:`, ...lines]
+}
+
+function periodOf({ start, end }: BrownoutWindow): string {
+  const format = new Intl.DateTimeFormat('en-GB', {
+    weekday: 'short',
+    day: '2-digit',
+    month: 'short',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+    timeZoneName: 'short',
+  })
+  return `${format.format(start)} to ${format.format(end)}`
+}
+
+/** In client mode, the gateway has no credential but one for events. */
+function recordsEventsOnly(config: Config): boolean {
+  const { WEBHOOK_SECRET: secrets, WEBHOOK_CLIENT_ID: own, V2_CLIENT_ID: fixed, TENANTS_FILE: tenants } = config
+  return secrets !== undefined && [own, fixed, tenants].every((set) => set === undefined)
+}
+
+/** Returns the variables that hold a tenant's secrets. */
+function variablesOf({ v2, webhook_secret, webhook_signing_secret, callback_secrets }: Tenant): readonly string[] {
+  const references = [v2.client_secret, webhook_secret, webhook_signing_secret, ...(callback_secrets ?? [])]
+  return references.flatMap((reference) => (reference && 'env' in reference ? [reference.env] : []))
+}
+
+function linesOf(variables: readonly EffectiveVariable[]): readonly string[] {
+  const width = Math.max(...variables.map(({ name }) => name.length))
+  return variables.map(({ name, value, from }) =>
+    from === 'nowhere'
+      ? `${name.padEnd(width)}  not set`
+      : `${name.padEnd(width)}  ${from.padEnd('environment'.length)}  ${value}`,
+  )
+}
+
+/** Variables with these beginnings are hardly meant for another program. */
+const OWN_PREFIX = /^(V2|UPSTREAM|LEGACY)_/i
+/** Shorter names, such as `HOST`, are near to those of other programs. */
+const SHORTEST_LIKENESS = 6
+
+/** Returns a warning for each variable that looks like a slip; `used` are names that the tenants file mentions. */
+function slipsIn(env: NodeJS.ProcessEnv, used: ReadonlySet<string>): readonly string[] {
+  return Object.keys(env)
+    .filter((name) => !configNames.includes(name) && !used.has(name))
+    .flatMap((name) => {
+      const meant = meantBy(name)
+      if (meant === undefined && !OWN_PREFIX.test(name)) return []
+      return [`${name} is not a variable of the gateway${meant === undefined ? '' : `; did you mean ${meant}?`}`]
+    })
+}
+
+function meantBy(name: string): string | undefined {
+  if (configNames.includes(`${name}S`)) return `${name}S`
+  if (name.length < SHORTEST_LIKENESS || !name.includes('_')) return undefined
+  // Other programs know names such as `SSL_CERT_FILE`.
+  if (!OWN_PREFIX.test(name)) return nearest(name, configNames, 1)
+  const near = nearest(name, configNames)
+  if (near !== undefined) return near
+  // `V2_TIMEOUT` has the word of `UPSTREAM_TIMEOUT_MS`.
+  const words = name.toUpperCase().replace(OWN_PREFIX, '')
+  const [found, ...more] = configNames.filter((known) => `_${known}_`.includes(`_${words}_`))
+  return more.length === 0 ? found : undefined
+}

@@ -1,0 +1,154 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { styleText } from 'node:util'
+import { bookingExample } from '../../../mappings/booking-rows.ts'
+import { loadMappings } from '../../../mappings/load.ts'
+import { quoteExample } from '../../../mappings/quote-rows.ts'
+import { type Gateway, type GatewayParts, openGateway } from '../../gateway.ts'
+import { type Sandbox, startSandbox } from '../../labs/demo/sandbox.ts'
+import { type Config, readConfig } from '../../language/config/config.ts'
+import { escapeControls } from '../../language/text/service-text.ts'
+import { openStore } from '../../outside/store/open.ts'
+import { createLog, type Logger } from '../../runtime/log.ts'
+import { runChaos } from './chaos.ts'
+import { listenFailure } from './failures.ts'
+import { ID, SECRET } from './harness.ts'
+import { runNaiveProxy } from './naive-proxy.ts'
+import { print } from './output.ts'
+import { stopSignal } from './process.ts'
+
+interface DemoOptions {
+  readonly chaos?: boolean
+  readonly seconds?: number
+  /** The address of the service: runs the naive proxy, which the chaos starts. */
+  readonly naive?: string
+}
+
+const CHAOS_SECONDS = 60
+
+/** Runs the gateway in front of a stand-in of the service, prints what to try, and cleans up at Ctrl-C. */
+export async function demo({ chaos = false, seconds = CHAOS_SECONDS, naive }: DemoOptions): Promise<number> {
+  if (naive !== undefined) return runNaiveProxy(naive)
+  if (chaos) return runChaos(seconds)
+  const directory = await mkdtemp(join(tmpdir(), 'transload-demo-'))
+  const sandbox = await startSandbox({ credentials: { [ID]: SECRET } })
+  try {
+    await runDemo(sandbox, directory)
+  } finally {
+    await sandbox.close()
+    await rm(directory, { recursive: true })
+  }
+  print('', 'Stopped.')
+  return 0
+}
+
+async function runDemo(sandbox: Sandbox, directory: string): Promise<void> {
+  const config = readConfig({
+    HOST: '127.0.0.1',
+    EMERGENCY_LOG_FILE: join(directory, 'emergency.ndjson'),
+    STORE_URL: join(directory, 'transload.db'),
+    ...process.env,
+    V2_BASE_URL: sandbox.url,
+  })
+  const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+  const store = await openStore(config.STORE_URL)
+  try {
+    const gateway = await openOnFreePorts(config, { catalog, store, log: createDemoLog(sandbox) })
+    // Signals are handled before the output says that there is something to stop.
+    const stopped = stopSignal()
+    print(...whatToTry(gateway, sandbox.url))
+    await stopped
+    await gateway.close()
+  } finally {
+    await store.close()
+  }
+}
+
+/** Opens the gateway; a port that is in use is replaced by a free one, and the output says so. */
+async function openOnFreePorts(config: Config, parts: GatewayParts): Promise<Gateway> {
+  try {
+    return await openGateway(config, parts)
+  } catch (error) {
+    const isTaken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE' && 'port' in error
+    const isAdmin = isTaken && config.PORT !== error.port
+    if (!isTaken || error.port === (isAdmin ? parts.adminPort : 0)) throw listenFailure(error, config)
+    print(`Port ${error.port} is in use, so the ${isAdmin ? 'admin listener' : 'gateway'} takes a free one.`)
+    return openOnFreePorts(isAdmin ? config : { ...config, PORT: 0 }, isAdmin ? { ...parts, adminPort: 0 } : parts)
+  }
+}
+
+function whatToTry({ url, adminUrl }: Gateway, serviceUrl: string): readonly string[] {
+  const call = (path: string, body: object) =>
+    `curl -s -u ${ID}:${SECRET} ${url}${path} -d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`
+  const reference = { ReferenceNumber: bookingExample.ReferenceNumber }
+  const approval = { ActionName: 'Approve Rate', ShipmentNumber: quoteExample.ShipmentNumber }
+  const read = `${url}/getShipment.php?ReferenceNumber=${reference.ReferenceNumber}`
+  const examples = [
+    ['Ask for a quote, as an old integration does', call('/getShippingQuote.php', quoteExample)],
+    ['Approve it, which books the trip as it was quoted', call('/getShippingQuote.php', approval)],
+    ['Or book a trip with all its details', call('/createShipment.php', bookingExample)],
+    ['Read the shipment', `curl -s -u ${ID}:${SECRET} '${read}'`],
+    ['Change it', call('/updateShipment.php', { ...reference, DeliveryName: 'Sam Example' })],
+    ['Cancel it', call('/deleteShipment.php', reference)],
+    ['See a translation, field by field, without sending it', call('/dry-run/createShipment.php', bookingExample)],
+  ] as const
+  return [
+    `Transload listens on ${url}, in front of a stand-in of the service on ${serviceUrl}.`,
+    ...(adminUrl === undefined ? [] : [`For operators: ${adminUrl}/metrics and ${adminUrl}/bookings`]),
+    '',
+    ...examples.flatMap(([title, command]) => [`# ${title}`, command, '']),
+    'Each call is shown here, with what the gateway sends to the service. Ctrl-C stops it.',
+  ]
+}
+
+/** A request that the service received. */
+interface SentRequest {
+  readonly method: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly body: string
+}
+
+const FIRST_REFUSAL = 400
+const FIRST_FAILURE = 500
+/** A longer body is cut. */
+const SHOWN_CHARACTERS = 400
+
+/** Makes a log that prints a colored line for each call, and below it the requests that the service received for it. */
+function createDemoLog(service: { readonly requests: SentRequest[] }): Logger {
+  return createLog('info', {
+    write: (line) => {
+      const { level, msg, ...entry }: Readonly<Record<string, unknown>> = JSON.parse(line)
+      if (msg === 'call' || msg === 'call failed') printCall(entry, takeRequests(service.requests, entry['id']))
+      else if (level !== 'info') print(line.trimEnd())
+    },
+  })
+}
+
+function printCall(call: Readonly<Record<string, unknown>>, sent: readonly SentRequest[]): void {
+  const { method, path, action, status, ms, error } = call
+  const words = [status, method, path, action, `${ms} ms`, error].filter((word) => word !== undefined)
+  printColored(colorOf(Number(status)), words.join('  '))
+  for (const request of sent) {
+    const body = request.body.length > SHOWN_CHARACTERS ? `${request.body.slice(0, SHOWN_CHARACTERS)}…` : request.body
+    printColored('dim', `     → ${request.method} ${request.path} ${body}`.trimEnd())
+  }
+}
+
+/** Prints a line in color, where standard output shows colors. */
+function printColored(color: 'green' | 'yellow' | 'red' | 'dim', line: string): void {
+  process.stdout.write(`${styleText(color, escapeControls(line), { stream: process.stdout })}\n`)
+}
+
+function colorOf(status: number): 'green' | 'yellow' | 'red' {
+  if (status < FIRST_REFUSAL) return 'green'
+  return status < FIRST_FAILURE ? 'yellow' : 'red'
+}
+
+/** Takes the requests of one call out of those that the service received. */
+function takeRequests(requests: SentRequest[], id: unknown): readonly SentRequest[] {
+  const taken = requests.filter(({ headers }) => headers['x-request-id'] === id)
+  for (const request of taken) requests.splice(requests.indexOf(request), 1)
+  return taken
+}

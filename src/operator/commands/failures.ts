@@ -1,0 +1,133 @@
+import { debuglog, inspect } from 'node:util'
+import { CommanderError } from 'commander'
+import type { Config } from '../../language/config/config.ts'
+import { configurationErrors } from '../../language/config/errors.ts'
+import { StoreDown, StoreTooNew } from '../../outside/store/store.ts'
+import { EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE } from '../exit-codes.ts'
+import { printError } from './output.ts'
+
+/** The command line is invalid in a way that its grammar does not tell. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+/** A failure whose message tells the operator the reason. */
+export class CommandFailed extends Error {
+  override readonly name = 'CommandFailed'
+}
+
+const debug = debuglog('transload')
+
+/** Prints why a command failed, without a stack trace; returns the exit code. */
+export function reportFailure(error: unknown): number {
+  if (debug.enabled) printError(...inspect(error).split('\n'))
+  if (error instanceof UsageError || error instanceof CommanderError) {
+    // A family of commands without one of them has printed its help.
+    if (!('code' in error && error.code === 'commander.help')) printError(`transload: ${mistakeIn(error)}`)
+    return EXIT_USAGE
+  }
+  const lines = configurationErrors(error)
+  if (lines !== undefined) {
+    const count = lines.length === 1 ? '1 configuration error' : `${lines.length} configuration errors`
+    printError(`transload: ${count}`, ...lines.map((line) => `  ${line}`))
+    return EXIT_CONFIG
+  }
+  printError(`transload: ${reasonOf(error)}`)
+  return error instanceof StoreTooNew ? EXIT_CONFIG : EXIT_FAILED
+}
+
+/** Commander writes `error: unknown option '--jsno'`, and its suggestion on a second line. */
+function mistakeIn({ message }: Error): string {
+  return (
+    message
+      .replace(/^error: /, '')
+      // What is too much may be a secret.
+      .replace(/^(too many arguments[^.]*)\..*/s, '$1')
+      .replace(/'([^' ]+)'/g, '$1')
+      .replace(/\n\(D(id you mean [^\n]*\?)\)$/, '; d$1')
+  )
+}
+
+function reasonOf(error: unknown): string {
+  const isPlain = error instanceof CommandFailed || error instanceof StoreDown || error instanceof StoreTooNew
+  if (isPlain) return error.message
+  if (isSystemError(error)) return systemReason(error)
+  if (isAccessDenied(error)) return accessReason(error)
+  return `internal error: ${error instanceof Error ? error.message : String(error)} (NODE_DEBUG=transload shows more)`
+}
+
+/** Tells whether the operating system refused something, such as opening a file. */
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'code' in error
+}
+
+/** Describes an error of the operating system: `cannot open a.csv: no such file or directory`. */
+function systemReason({ message, code, syscall, path }: NodeJS.ErrnoException, file = path): string {
+  // Node writes `ENOENT: no such file or directory, open 'a.csv'`.
+  if (syscall === 'uv_cwd') return 'the current folder does not exist any more; change to another one'
+  const reason = /^[A-Z0-9]+: ([^,]+)/.exec(message)?.[1] ?? code ?? message
+  return `cannot ${syscall}${file === undefined ? '' : ` ${file}`}: ${reason}`
+}
+
+/** Returns an error of the operating system as a failure that names the file, and any other error as it is. */
+export const namingFile = (error: unknown, file: string): unknown =>
+  isSystemError(error) ? new CommandFailed(systemReason(error, file)) : error
+
+/** An access that Node's permission model refuses. */
+interface AccessDenied extends Error {
+  readonly code: 'ERR_ACCESS_DENIED'
+  readonly permission?: string
+  readonly resource?: string
+}
+
+const isAccessDenied = (error: unknown): error is AccessDenied =>
+  error instanceof Error && 'code' in error && error.code === 'ERR_ACCESS_DENIED'
+
+const FLAGS: Readonly<Record<string, string>> = {
+  FileSystemRead: '--allow-fs-read',
+  FileSystemWrite: '--allow-fs-write',
+  WorkerThreads: '--allow-worker',
+}
+
+/** Names the flag that would allow the access. */
+function accessReason({ message, permission = '', resource = '' }: AccessDenied): string {
+  const flag = FLAGS[permission]
+  if (flag === undefined) return message
+  if (!permission.startsWith('FileSystem')) return `Node runs with --permission and needs ${flag} for this`
+  return `Node runs with --permission and without access to ${resource}; add ${flag}=${resource}`
+}
+
+/** The addresses that the gateway listens on. */
+type Listeners = Pick<Config, 'HOST' | 'PORT' | 'ADMIN_HOST' | 'ADMIN_PORT'>
+
+/** Returns an error that names the setting of an address that cannot be used; any other error unchanged. */
+export function listenFailure(error: unknown, config: Listeners): unknown {
+  if (!isSystemError(error) || !/^(listen|bind|getaddrinfo)$/.test(error.syscall ?? '')) return error
+  const { host, port, names } = listenerOf(error, config)
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new CommandFailed(`port ${port} on ${host} is in use; stop what listens there or change ${names.port}`)
+    case 'EACCES':
+      return new CommandFailed(`no permission to listen on port ${port}; change ${names.port} to one above 1023`)
+    case 'EADDRNOTAVAIL':
+      return new CommandFailed(`${names.host} is ${host}, which is not an address of this machine`)
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return new CommandFailed(`${names.host} is ${host}, a name without an address (${error.code})`)
+    default:
+      return new CommandFailed(
+        `cannot listen on port ${port} of ${host} (${error.code}); see ${names.host} and ${names.port}`,
+      )
+  }
+}
+
+/** Node reports the address and the port, or the name alone. */
+function listenerOf(error: NodeJS.ErrnoException, { HOST, PORT, ADMIN_HOST, ADMIN_PORT }: Listeners) {
+  const tried = { address: undefined, hostname: undefined, port: undefined, ...error }
+  const host = tried.hostname ?? tried.address
+  const isAdmin =
+    tried.port === undefined || PORT === ADMIN_PORT ? host === ADMIN_HOST && host !== HOST : tried.port === ADMIN_PORT
+  return isAdmin
+    ? { host: ADMIN_HOST, port: ADMIN_PORT, names: { host: 'ADMIN_HOST', port: 'ADMIN_PORT' } }
+    : { host: HOST, port: PORT, names: { host: 'HOST', port: 'PORT' } }
+}

@@ -1,0 +1,59 @@
+import { existsSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { configTexts } from '../../language/config/config.ts'
+import { CommandFailed } from './failures.ts'
+import { print } from './output.ts'
+
+interface InitOptions {
+  readonly sidecar?: boolean
+}
+
+/** The settings that a gateway of each kind starts with; the other variables stand behind it as comments. */
+const STARTS = {
+  edge: {
+    V2_BASE_URL: 'https://service.example.com',
+    TENANTS_FILE: './tenants.json',
+    STORE_URL: './data/transload.db',
+    EMERGENCY_LOG_FILE: './data/emergency.ndjson',
+    TRUST_PROXY: '127.0.0.1/32',
+    SUPPORT_CONTACT: 'support@example.com',
+  },
+  sidecar: {
+    V2_BASE_URL: 'https://service.example.com',
+    HOST: '127.0.0.1',
+    STORE_URL: './data/transload.db',
+    EMERGENCY_LOG_FILE: './data/emergency.ndjson',
+  },
+} as const
+
+const WIDTH = 110
+
+/** Writes a file with the variables of a gateway, each with its meaning, and on an edge a file of tenants; overwrites nothing. */
+export function init({ sidecar = false }: InitOptions): number {
+  const starts: Readonly<Record<string, string>> = sidecar ? STARTS.sidecar : STARTS.edge
+  const lines = configTexts().flatMap(({ name, text, value }) => {
+    const start = starts[name]
+    return ['', ...commentOf(text), start === undefined ? `#${name}=${value ?? ''}` : `${name}=${start}`]
+  })
+  const first = `# Variables of ${sidecar ? 'a sidecar beside one application' : 'a shared edge'}. "transload check" says if they are right.`
+  write('transload.env', [first, ...lines])
+  if (!sidecar) write('tenants.json', ['{', '  "tenants": []', '}'])
+  print(
+    'transload.env is written; set V2_BASE_URL in it.',
+    ...(sidecar ? [] : ['tenants.json is written; "transload tenants add NAME" adds the first tenant.']),
+    'Start: node --env-file=transload.env node_modules/.bin/transload serve',
+  )
+  return 0
+}
+
+/** Breaks a text without its Markdown into lines of a comment. */
+function commentOf(text: string): readonly string[] {
+  const plain = text.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('`', '')
+  return plain.match(new RegExp(`\\S.{0,${WIDTH}}(?=\\s|$)`, 'g'))?.map((line) => `# ${line}`) ?? []
+}
+
+function write(name: string, lines: readonly string[]): void {
+  const file = resolve(name)
+  if (existsSync(file)) throw new CommandFailed(`${name} exists; init overwrites nothing`)
+  writeFileSync(file, `${lines.join('\n')}\n`, { mode: 0o600, flag: 'wx' })
+}

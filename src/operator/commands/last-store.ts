@@ -1,0 +1,264 @@
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as delay } from 'node:timers/promises'
+import { z } from 'zod'
+import { type Config, DEFAULT_STORE } from '../../language/config/config.ts'
+import { ConfigErrors } from '../../language/config/errors.ts'
+import { pathOf } from '../../language/config/store-address.ts'
+import { MOVED } from '../../outside/store/copy.ts'
+import { messageOf } from '../../outside/store/sqlite/connection.ts'
+import { isBehind, readStamp } from '../../outside/store/sqlite/stamp.ts'
+import type { Store } from '../../outside/store/store.ts'
+import { makeFolder } from '../../runtime/make-folder.ts'
+import { originText } from '../../state/bookings/doubts.ts'
+import { unwritableReason } from '../../state/bookings/record.ts'
+import { engineOf } from './open-store.ts'
+
+/*
+ * A gateway that starts on another store than the one with its bookings would send them again. So an installation keeps a small file
+ * beside the emergency log, its memory: which store it used last, and the newest booking seen in it. A start on a store that lacks that
+ * booking is refused.
+ */
+
+const memory = z.object({
+  /** The address without credentials. */
+  store: z.string(),
+  /** The handle of the newest booking. */
+  newest: z.string().optional(),
+  /** Of the embedded store, as the file beside it has it. */
+  stamp: z.object({ id: z.string(), commits: z.number() }).optional(),
+  /** The store that `--new-store` has declared. A start without that option forgets it. */
+  declared: z.string().optional(),
+})
+type Memory = z.infer<typeof memory>
+
+const KEEP_EVERY_MS = 10_000
+
+type MemoryPlace = Pick<Config, 'STORE_URL' | 'EMERGENCY_LOG_FILE'>
+
+/** Returns the file of the memory; undefined for a gateway that lives without. */
+const fileOf = ({ EMERGENCY_LOG_FILE: log }: MemoryPlace) => log && `${log}.store`
+
+function readMemory(place: MemoryPlace): Memory | undefined {
+  const file = fileOf(place)
+  try {
+    return file === undefined ? undefined : memory.safeParse(JSON.parse(readFileSync(file, 'utf8'))).data
+  } catch {
+    return undefined
+  }
+}
+
+function writeMemory(place: MemoryPlace, known: Memory): void {
+  const file = fileOf(place)
+  const text = `${JSON.stringify(known)}\n`
+  if (file === undefined || text === textOf(file)) return
+  const next = `${file}.${process.pid}`
+  try {
+    writeFileSync(next, text, { mode: 0o600 })
+    renameSync(next, file)
+  } catch (error) {
+    rmSync(next, { force: true })
+    throw error
+  }
+}
+
+const noMemory = (reason: string) =>
+  `EMERGENCY_LOG_FILE cannot be written: ${reason}. A gateway keeps beside it which store it used last: name a file in a folder that it may write, or set it to off to run without both`
+
+/** Returns why the memory cannot be written; undefined if it can, or a gateway needs none. Makes nothing. */
+export function mistakeOfMemory({ EMERGENCY_LOG_FILE: log, STORE_URL }: MemoryPlace): string | undefined {
+  const reason = log === undefined || engineOf(STORE_URL) === 'memory' ? undefined : unwritableReason(log)
+  return reason && noMemory(reason)
+}
+
+/** Makes the folder of the memory; throws `ConfigErrors` where it cannot be written. */
+export function openMemory(config: MemoryPlace): void {
+  const mistake = mistakeOfMemory(config)
+  if (mistake !== undefined) throw new ConfigErrors([mistake])
+  const file = fileOf(config)
+  try {
+    if (file !== undefined && engineOf(config.STORE_URL) !== 'memory') makeFolder(dirname(file))
+  } catch (error) {
+    throw new ConfigErrors([noMemory(messageOf(error))])
+  }
+}
+
+/**
+ * Tells if `--new-store` declares the store of this start. It counts for one store: a unit keeps the option, and may name a third one
+ * by mistake. After a start without it, it counts again.
+ */
+export function declaresStore(config: MemoryPlace, isGiven: boolean): boolean {
+  const last = readMemory(config)
+  if (last?.declared === undefined) return isGiven
+  if (!isGiven) writeMemory(config, { ...last, declared: undefined })
+  return false
+}
+
+/** Returns the address of a store as an operator knows it, without what only a connection needs. */
+export function placeOf(storeUrl: string): string {
+  if (engineOf(storeUrl) === 'file') return resolve(pathOf(storeUrl))
+  return (
+    storeUrl
+      .trim()
+      .replace(/^postgres(ql)?:/i, 'postgres:')
+      .replace(/[?#].*$/s, '')
+      // Up to the last one: a password may have it, too.
+      .replace(/\/\/[^/]*@/, '//')
+  )
+}
+
+const stampOf = (storeUrl: string) => (engineOf(storeUrl) === 'file' ? readStamp(resolve(pathOf(storeUrl))) : undefined)
+
+/** Tells if an embedded store that is not open has such rows; false where there is none. */
+function hasRows(path: string, rows: string): boolean {
+  try {
+    const db = new DatabaseSync(path, { readOnly: true })
+    try {
+      return db.prepare(`SELECT 1 FROM ${rows} LIMIT 1`).get() !== undefined
+    } finally {
+      db.close()
+    }
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Refuses an embedded store whose folder is an older one than that of the last time. This is seen before the store is opened, which
+ * counts on.
+ */
+export function refuseOldFolder(config: MemoryPlace): void {
+  const last = readMemory(config)
+  const { STORE_URL } = config
+  if (!last?.stamp || engineOf(STORE_URL) !== 'file' || last.store !== placeOf(STORE_URL)) return
+  const stamp = stampOf(STORE_URL)
+  if (!stamp || (stamp.id === last.stamp.id && !isBehind(stamp.commits, last.stamp.commits))) return
+  if (hasRows(last.store, `doubts WHERE until = 0 OR until > ${Date.now()}`)) return
+  throw refused('the folder of the store is not the one that this installation used last, or an older copy of it', last)
+}
+
+function refused(why: string, last: Memory | undefined): ConfigErrors {
+  const remedies =
+    last?.declared === undefined
+      ? REMEDIES
+      : `"--new-store" has declared ${last.declared}, and counts for one store: after a start without it, ${REMEDIES}`
+  return new ConfigErrors([`${why}. ${remedies}`])
+}
+
+/** Returns why a gateway must not start on a store; undefined if it may. */
+async function wrongStore(
+  store: Store,
+  { STORE_URL }: MemoryPlace,
+  last: Memory | undefined,
+): Promise<string | undefined> {
+  const from = await store.copiedFrom()
+  if (from?.startsWith(MOVED)) return `the store was copied to ${from.slice(MOVED.length)}, which is used in its place`
+  if (from !== undefined) return `a copy of ${from} into the store has not ended; run it again`
+  // What such a store does not know is not sent.
+  if ((await store.doubt()) !== undefined) return undefined
+  const copied = originText(await store.origin())
+  if (copied !== undefined) return copied
+  const place = placeOf(STORE_URL)
+  if (last?.newest !== undefined) {
+    // A key that is booked again has another handle, and the trail of both.
+    if ((await store.audit(last.newest)).length > 0) return undefined
+    if (last.store === place) return `the store ${place} lacks bookings that it had when this installation used it last`
+    return `the store ${place} lacks bookings of ${last.store}, which this installation used before: "transload store copy" takes them over`
+  }
+  const byDefault = placeOf(DEFAULT_STORE)
+  const isMissed = last?.store !== place && byDefault !== place && (await newestIn(store)) === undefined
+  if (!isMissed || !hasRows(byDefault, 'claims')) return undefined
+  return `the store ${place} is empty, and ${byDefault}, which this installation used before, has bookings: "transload store copy" takes them over`
+}
+
+async function newestIn(store: Pick<Store, 'listClaims'>): Promise<string | undefined> {
+  const [newest] = await store.listClaims({ limit: 1, newest: true })
+  return newest?.handle
+}
+
+/** Keeps what the next start has to know of a store, until it is closed. */
+interface KeptStore {
+  /** Closes the store. */
+  readonly close: () => Promise<void>
+}
+
+interface KeepOptions {
+  /** True if an operator says that the store is the right one. */
+  readonly isMeant: boolean
+  readonly onUnwritable: (error: unknown) => void
+}
+
+/**
+ * Refuses a store that may lack bookings, unless an operator has said that it is meant, or has declared a doubt; then keeps what the
+ * next start has to know. A store that does not answer yet is looked at once it does.
+ */
+export async function keepStore(
+  store: Store,
+  config: MemoryPlace,
+  { isMeant, onUnwritable }: KeepOptions,
+): Promise<KeptStore> {
+  const { STORE_URL } = config
+  if (store.engine === 'memory') return store
+  while (!store.ready()) await delay(READY_EVERY_MS, undefined, { ref: false })
+  const last = readMemory(config)
+  const place = placeOf(STORE_URL)
+  if (isMeant) {
+    // A doubt that an operator has declared stays: trust would end it.
+    if ((await store.doubt()) === undefined && (await store.origin()).kind !== 'own') await store.trust()
+    if ((await store.copiedFrom()) !== undefined) await store.endCopy(await store.turnDay(0))
+  } else {
+    const wrong = await wrongStore(store, config, last)
+    if (wrong !== undefined) throw refused(wrong, last)
+  }
+  let known: Memory = { store: place, newest: last?.newest, declared: isMeant ? place : last?.declared }
+  function write() {
+    known = { ...known, stamp: stampOf(STORE_URL) }
+    writeMemory(config, known)
+  }
+  let isWritable = true
+  function tryWrite() {
+    try {
+      write()
+    } catch (error) {
+      if (isWritable) onUnwritable(error)
+      isWritable = false
+    }
+  }
+  async function look() {
+    // A store that is down has what it had.
+    known = { ...known, newest: await newestIn(store).catch(() => known.newest) }
+  }
+  async function keep() {
+    await look()
+    tryWrite()
+  }
+  await look()
+  try {
+    write()
+  } catch (error) {
+    throw new ConfigErrors([noMemory(messageOf(error))])
+  }
+  const keeping = setInterval(keep, KEEP_EVERY_MS).unref()
+  return {
+    async close() {
+      clearInterval(keeping)
+      await keep()
+      await store.close()
+      // The store has stamped itself.
+      tryWrite()
+    },
+  }
+}
+
+const READY_EVERY_MS = 100
+const REMEDIES =
+  '"transload serve --new-store" starts with it as it is; after "transload store doubt --since TIME" bookings that it does not know are Unknown, and not sent'
+
+function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,199 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { loadMappings } from '../../../mappings/load.ts'
+import { type DryRun, explainPlan, planFromNames } from '../../calls/dry-run.ts'
+import { version1 } from '../../calls/read-request.ts'
+import { readBody } from '../../edge/body/read.ts'
+import { type Case, caseSchema, type Outcome, outcomeOf } from '../../labs/rehearse/case.ts'
+import { readRecord } from '../../labs/rehearse/recording.ts'
+import { type Config, readConfig } from '../../language/config/config.ts'
+import { issueText, readJsonFile } from '../../language/config/json-file.ts'
+import { translationSettings } from '../../language/config/translation-settings.ts'
+import { GatewayError } from '../../language/errors.ts'
+import type { Catalog } from '../../language/mapping/catalog.ts'
+import type { CompiledAction } from '../../language/mapping/compile.ts'
+import type { Problem } from '../../language/mapping/fields.ts'
+import { suggestion } from '../../language/text/nearest.ts'
+import { createService } from '../../outside/service/service.ts'
+import { openUpstream } from '../../outside/service/upstream.ts'
+import { EXIT_FAILED } from '../exit-codes.ts'
+import { type Language, snippet } from '../pages/snippets.ts'
+import { CommandFailed, namingFile, UsageError } from './failures.ts'
+import { withoutService } from './open-store.ts'
+import { print, printJson } from './output.ts'
+
+const STANDARD_INPUT = 0
+
+interface JsonOption {
+  readonly json?: boolean
+}
+
+interface TranslateOptions extends JsonOption {
+  readonly as?: Language
+}
+
+/** Explains the translation of one version-1 request from a file or standard input; sends nothing. */
+export async function translate(
+  name: string,
+  file: string | undefined,
+  { json = false, as }: TranslateOptions,
+): Promise<number> {
+  const config = readConfig(withoutService())
+  const { actions } = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+  const compiled = actions.get(name)
+  if (!compiled) {
+    const known = [...actions.keys()]
+    throw new UsageError(`unknown action ${name}${suggestion(name, known) || `; the actions are ${known.join(', ')}`}`)
+  }
+  const run = explained(compiled, bodyOf(file), config)
+  if (as && run.ok) print(...snippet(as, run.request).trimEnd().split('\n'))
+  else if (json) printJson(run, 2)
+  else print(...explanationOf(run))
+  return run.ok ? 0 : EXIT_FAILED
+}
+
+/** Explains a request. Nothing is sent; the service is only asked how it would write the request. */
+function explained(compiled: CompiledAction, body: ReturnType<typeof readBody>, config: Config): DryRun {
+  return explainPlan(planFromNames(version1(compiled, body), translationSettings(config)), {
+    service: createService(config, openUpstream(config)),
+    address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
+  })
+}
+
+function bodyOf(file: string | undefined): ReturnType<typeof readBody> {
+  try {
+    return readBody(readFileSync(file ?? STANDARD_INPUT), undefined)
+  } catch (error) {
+    if (error instanceof GatewayError) throw new CommandFailed(error.message)
+    throw namingFile(error, file ?? 'standard input')
+  }
+}
+
+type Field = DryRun['fields'][number]
+
+function explanationOf({ action, request, fields, unused, unknown, problems }: DryRun): readonly string[] {
+  const width = Math.max(0, ...fields.map(({ to }) => to.length))
+  const body = request.body ? [JSON.stringify(request.body)] : []
+  return [
+    `${action}: ${request.method} ${request.url}`,
+    ...section(
+      'Fields',
+      fields.map((field) => {
+        const from = field.from.length > 0 ? field.from.join(' + ') : field.origin
+        return `${field.to.padEnd(width)}  ${JSON.stringify(field.after)}  ← ${from}${remarksOf(field)}`
+      }),
+    ),
+    ...section(
+      'Unused',
+      unused.map(({ field, why }) => `${field}: ${why}`),
+    ),
+    ...section('Unknown', unknown),
+    ...section(
+      'Problems',
+      problems.map(({ message }) => message),
+    ),
+    ...section('Body', body),
+  ]
+}
+
+function section(title: string, lines: readonly string[]): readonly string[] {
+  return lines.length > 0 ? ['', title, ...lines.map((line) => `  ${line}`)] : []
+}
+
+function remarksOf({ loss, assumed, warning }: Field): string {
+  const remarks = Object.entries({ lost: loss, assumed, warning })
+  return remarks.map(([kind, remark]) => (remark ? `  (${kind}: ${remark})` : '')).join('')
+}
+
+/** Runs the cases of a folder against the mappings in it. */
+export async function test(
+  directory = process.env['MAPPINGS_DIR']?.trim() || 'mappings',
+  { json = false }: JsonOption,
+): Promise<number> {
+  const { LOOKUPS_FILE } = readConfig(withoutService())
+  const catalog = await loadMappings(directory, LOOKUPS_FILE)
+  const files = caseFilesIn(join(directory, 'cases'))
+  const results = files.map((file) => runCase(file, catalog))
+  const failed = results.filter(({ failures }) => failures.length > 0)
+  for (const { file, failures } of results) {
+    if (json) printJson({ file, passed: failures.length === 0, failures })
+    else print(`${failures.length === 0 ? 'passed' : 'failed'}  ${file}`, ...failures.map((line) => `    ${line}`))
+  }
+  if (files.length === 0) throw new CommandFailed(`there are no cases in ${join(directory, 'cases')}`)
+  if (!json) print(`${results.length - failed.length} passed, ${failed.length} failed`)
+  return failed.length > 0 ? EXIT_FAILED : 0
+}
+
+interface CaseResult {
+  readonly file: string
+  /** A line for each difference; none if the case passes. */
+  readonly failures: readonly string[]
+}
+
+/** Returns the case files of a folder, in its subfolders too. */
+function caseFilesIn(folder: string): readonly string[] {
+  try {
+    if (!statSync(folder).isDirectory()) return [folder]
+    return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.json'))
+      .sort()
+      .map((name) => join(folder, name))
+  } catch (error) {
+    throw namingFile(error, folder)
+  }
+}
+
+/** Runs a case file against the actions. */
+export function runCase(file: string, catalog: Catalog): CaseResult {
+  const read = readJsonFile(file)
+  if ('error' in read) return { file, failures: [read.error] }
+  const parsed = caseSchema.safeParse(read.content)
+  if (!parsed.success) {
+    return {
+      file,
+      failures: parsed.error.issues.map((issue) =>
+        [read.placeOf(issue), issue.path.join('.'), issueText(issue)].filter(Boolean).join(': '),
+      ),
+    }
+  }
+  const call = readRecord(readFileSync(file, 'utf8').replace(/^\ufeff/, ''), file)
+  if (typeof call === 'string' || (!call.request && !call.target?.includes('?') && call.service === undefined))
+    return { file, failures: ['1:1: needs a request or a service'] }
+  const { action } = call
+  const { actions } = catalog
+  if (call.target === undefined && action !== undefined && !actions.has(action))
+    return { file, failures: [`action: there is no action ${action}${suggestion(action, [...actions.keys()])}`] }
+  const config = readConfig({ ...withoutService(), ...parsed.data.settings })
+  return { file, failures: failuresOf(parsed.data, outcomeOf(call, config, catalog)) }
+}
+
+/** Compares what a case expects with what comes of it. */
+function failuresOf(one: Case, { status, ...made }: Outcome): readonly string[] {
+  const isRefused = (one.status ?? 0) >= 400
+  if (status !== undefined) return difference('status', one.status ?? 200, status)
+  const problems = one.problems ?? (isRefused ? undefined : [])
+  return [
+    ...difference('problems', problems, made.problems?.map((problem, i) => asExpected(problem, problems?.[i])) ?? []),
+    ...(made.sends ? difference('sends', one.sends, made.sends) : []),
+    ...(made.unused ? difference('unused', one.unused?.toSorted(), made.unused.toSorted()) : []),
+    ...(made.unknown ? difference('unknown', one.unknown, made.unknown) : []),
+    ...(made.missing && !one.missing ? [`replies: the reply lacks ${made.missing.join(', ')}`] : []),
+    ...difference('missing', one.missing, made.missing ?? []),
+    ...(made.replies ? difference('replies', one.replies, made.replies) : []),
+  ]
+}
+
+/** Shows of a problem what a case expects of it: its field, and more where the case has it. */
+const asExpected = (problem: Problem, expected: string | object = ''): unknown =>
+  typeof expected === 'string'
+    ? problem.field
+    : Object.fromEntries(Object.entries(problem).filter(([key]) => key in expected))
+
+/** Compares values as JSON shows them; an absent expectation is met by anything. */
+function difference(key: string, expected: unknown, actual: unknown): readonly string[] {
+  if (expected === undefined) return []
+  const shown = JSON.stringify(actual)
+  if (isDeepStrictEqual(JSON.parse(JSON.stringify(expected)), JSON.parse(shown))) return []
+  return [`${key}: expected ${JSON.stringify(expected)}`, `${' '.repeat(key.length)}       got ${shown}`]
+}

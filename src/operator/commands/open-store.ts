@@ -1,0 +1,103 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { type Config, readConfig } from '../../language/config/config.ts'
+import { ConfigErrors } from '../../language/config/errors.ts'
+import { pathOf } from '../../language/config/store-address.ts'
+import { day, duration } from '../../language/config/values.ts'
+import { loadEngine, type OpenStore } from '../../outside/store/open.ts'
+import { messageOf, NotAStore } from '../../outside/store/sqlite/connection.ts'
+import type { StoreOptions } from '../../outside/store/state.ts'
+import { type Store, StoreDown } from '../../outside/store/store.ts'
+import { CommandFailed, UsageError } from './failures.ts'
+
+/** A placeholder for the service's address in commands that do not call the service. */
+const NO_SERVICE = 'https://service.example.com'
+
+/** Returns the environment for a command that does not call the service, whose address is otherwise required. */
+export function withoutService(env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
+  return { ...env, V2_BASE_URL: env['V2_BASE_URL']?.trim() || NO_SERVICE }
+}
+
+/** Reads the configuration for a command on the store. */
+export const storeConfig = () => readConfig(withoutService(), { certificates: false })
+
+/** The work of a command on the open store; returns the exit code. */
+type StoreWork = (store: Store, storeUrl: string) => Promise<number>
+
+/** Runs a command on an existing store. A missing store is an error: a new empty one would hide a wrong path. */
+export async function withExistingStore(work: StoreWork): Promise<number> {
+  const { STORE_URL } = storeConfig()
+  if (engineOf(STORE_URL) === 'file') existing(pathOf(STORE_URL))
+  return withStore(work)
+}
+
+/** Opens the configured store for one command, and creates it if it is missing. */
+export async function withStore(work: StoreWork): Promise<number> {
+  const { STORE_URL } = storeConfig()
+  refuseMemory(STORE_URL)
+  let reason = ''
+  const store = await openConfiguredStore(await loadEngine(STORE_URL), {
+    onState: ({ error }) => {
+      reason = error?.message ?? ''
+    },
+  })
+  try {
+    if (!store.ready()) throw new CommandFailed(`the store does not answer; check STORE_URL: ${reason}`)
+    return await work(store, STORE_URL)
+  } finally {
+    await store.close()
+  }
+}
+
+/** Returns the path of the embedded store; fails with the advice where the store is on PostgreSQL. */
+export function embeddedStorePath(onPostgres: string): string {
+  const { STORE_URL } = storeConfig()
+  refuseMemory(STORE_URL)
+  if (engineOf(STORE_URL) === 'postgres') throw new CommandFailed(onPostgres)
+  return resolve(pathOf(STORE_URL))
+}
+
+/** Returns the path of a store that is there. */
+export function existing(path: string): string {
+  if (existsSync(path)) return path
+  throw new CommandFailed(`there is no store at ${path}; set STORE_URL as the gateway has it`)
+}
+
+/** Opens a store; a store that can never be opened is a configuration error. */
+export async function openConfiguredStore(open: OpenStore, options: StoreOptions): Promise<Store> {
+  try {
+    return await open(options)
+  } catch (error) {
+    if (!(error instanceof NotAStore || error instanceof StoreDown)) throw error
+    throw new ConfigErrors([unusableStore(error)])
+  }
+}
+
+export const unusableStore = (error: unknown): string =>
+  `STORE_URL names a store that cannot be used: ${messageOf(error)}`
+
+export function engineOf(storeUrl: string): 'memory' | 'postgres' | 'file' {
+  const [, scheme] = /^(memory|postgres)(?:ql)?:/i.exec(storeUrl.trim()) ?? []
+  return scheme === undefined ? 'file' : scheme.toLowerCase() === 'memory' ? 'memory' : 'postgres'
+}
+
+function refuseMemory(storeUrl: string): void {
+  if (engineOf(storeUrl) !== 'memory') return
+  throw new CommandFailed('STORE_URL is memory:, which only the gateway itself can read')
+}
+
+/** Reads a date, or a duration before now (in the future: from now on), as milliseconds since 1970. */
+export function timeOf(option: string, text: string | undefined, which: 'past' | 'future' | 'any'): number | undefined {
+  if (text === undefined) return undefined
+  const now = Date.now()
+  const { data: span } = duration.safeParse(text)
+  const time = span === undefined ? day.safeParse(text).data?.getTime() : which === 'future' ? now + span : now - span
+  const fits = time !== undefined && (which === 'any' || (which === 'past' ? time <= now : time > now))
+  if (fits) return time
+  const kind = { past: 'a past time', future: 'a time to come', any: 'a time' }[which]
+  throw new UsageError(`${option} takes ${kind} such as 2026-12-31T14:00Z, or a duration such as 2h or 30d`)
+}
+
+/** Says whose credential goes to the service. */
+export const modeOf = ({ TENANTS_FILE: tenants, V2_CLIENT_ID: id }: Config) =>
+  tenants !== undefined ? 'tenants' : id !== undefined ? 'fixed' : 'client'

@@ -1,0 +1,106 @@
+import { escapeControls, printableJson } from '../../language/text/service-text.ts'
+import { EXIT_FAILED } from '../exit-codes.ts'
+
+/*
+ * Writes all terminal output of commands. Only printable text and the commands' own line ends pass, whatever names callers
+ * or the service chose.
+ */
+
+/** Prints lines on standard output; a line break inside one of them is shown as its escape sequence. */
+export function print(...lines: readonly string[]): void {
+  clearStatus()
+  process.stdout.write(joined(lines))
+}
+
+/** Prints lines on standard error, apart from the data on standard output. */
+export function printError(...lines: readonly string[]): void {
+  clearStatus()
+  process.stderr.write(joined(lines))
+}
+
+/** Prints a value as JSON on standard output: on one line, or indented for people. */
+export function printJson(value: unknown, indent?: number): void {
+  process.stdout.write(`${printableJson(value, indent)}\n`)
+}
+
+/** Returns to the start of the line, and erases it. */
+const ERASE_LINE = '\r\u001b[2K'
+/** The width of a terminal that does not tell its own. */
+const PLAIN_COLUMNS = 80
+let hasStatus = false
+
+/** Shows a line on the terminal of standard error that the next output replaces; elsewhere it shows nothing. */
+export function showStatus(line: string): void {
+  if (!process.stderr.isTTY) return
+  process.stderr.write(ERASE_LINE + escapeControls(line).slice(0, (process.stderr.columns || PLAIN_COLUMNS) - 1))
+  hasStatus = true
+}
+
+/** Removes the line of `showStatus`. */
+export function clearStatus(): void {
+  if (hasStatus) process.stderr.write(ERASE_LINE)
+  hasStatus = false
+}
+
+/** Prompts on the terminal, on the same line as the answer. */
+export function prompt(question: string): void {
+  if (process.stdin.isTTY) process.stderr.write(escapeControls(question))
+}
+
+const joined = (lines: readonly string[]): string => lines.map((line) => `${escapeControls(line)}\n`).join('')
+
+/**
+ * Ends the process when standard output takes no more: quietly when its reader has closed it, as in
+ * `transload xref export | head`, else as a failure, such as on a full disk.
+ */
+export function endWhenOutputCloses(): void {
+  process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+    if (code === 'EPIPE') process.exit(0)
+    printError(`transload: cannot write standard output: ${message}`)
+    process.exit(EXIT_FAILED)
+  })
+  // A message that cannot be shown does not change the exit code.
+  process.stderr.on('error', () => {})
+}
+
+const REDRAWN_EVERY_MS = 100
+const FIRST_LINE_AFTER_MS = 5_000
+
+/** Reports the progress of long work. */
+interface Progress {
+  /** Takes the rows so far, and the share of the work that they are, where it is known. */
+  readonly update: (rows: number, share?: number) => void
+  readonly end: () => void
+}
+
+/**
+ * Reports progress: on a terminal as one line that changes, elsewhere as lines at doubling intervals.
+ * `things` are what is counted.
+ */
+export function createProgress(verb: string, things = 'rows'): Progress {
+  const startedAt = performance.now()
+  let nextMs = process.stderr.isTTY ? REDRAWN_EVERY_MS : FIRST_LINE_AFTER_MS
+  return {
+    update(rows, share) {
+      const elapsedMs = performance.now() - startedAt
+      if (elapsedMs < nextMs) return
+      const perSecond = Math.round((rows * 1000) / elapsedMs)
+      const percent = share === undefined ? '' : ` (${Math.floor(100 * share)} %)`
+      const line = `${count(rows)} ${things} ${verb}${percent}, ${count(perSecond)} per second`
+      if (process.stderr.isTTY) {
+        nextMs = elapsedMs + REDRAWN_EVERY_MS
+        showStatus(line)
+      } else {
+        nextMs *= 2
+        printError(line)
+      }
+    },
+    end: clearStatus,
+  }
+}
+
+/** Writes a number with commas between thousands. */
+export const count = (rows: number): string => rows.toLocaleString('en-US')
+
+/** Writes a number with a noun, whose plural has an `s`. */
+export const several = (things: number, noun: string): string => `${count(things)} ${noun}${things === 1 ? '' : 's'}`

@@ -1,0 +1,261 @@
+import { once } from 'node:events'
+import { createWriteStream, existsSync, statSync, writeFileSync } from 'node:fs'
+import { constants } from 'node:os'
+import { resolve } from 'node:path'
+import { finished } from 'node:stream/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { caseOf } from '../../labs/rehearse/case.ts'
+import { compareCall, NotCompared, onlyAsks } from '../../labs/rehearse/compare.ts'
+import { NotARecording, type Reading, readLines, readRecord } from '../../labs/rehearse/recording.ts'
+import {
+  learn,
+  noteCompared,
+  openRehearsal,
+  type Place,
+  type Rehearsal,
+  type Rehearsed,
+  rehearse as rehearseLine,
+} from '../../labs/rehearse/rehearsal.ts'
+import { type Config, readConfig } from '../../language/config/config.ts'
+import { pathOf } from '../../language/config/store-address.ts'
+import { GatewayError } from '../../language/errors.ts'
+import { createService, type Sending } from '../../outside/service/service.ts'
+import { openUpstream } from '../../outside/service/upstream.ts'
+import { loadEngine, openStore } from '../../outside/store/open.ts'
+import type { Store } from '../../outside/store/store.ts'
+import { createMask, keptFields } from '../../runtime/record.ts'
+import { openNames } from '../../state/names/names.ts'
+import { EXIT_FAILED, EXIT_SIGNALED } from '../exit-codes.ts'
+import { lookupsOf, pageOf, reportOf, textOf } from '../reports/rehearsal.ts'
+import { chosenAccount } from './accounts.ts'
+import { CommandFailed, namingFile, UsageError } from './failures.ts'
+import { engineOf, openConfiguredStore, withoutService } from './open-store.ts'
+import { createProgress, print, printError, printJson } from './output.ts'
+import { forgettableSignal } from './process.ts'
+
+/** The options, as they were given. */
+interface RehearseOptions {
+  readonly showValues?: boolean | undefined
+  readonly json?: boolean | undefined
+  readonly html?: string | undefined
+  readonly keep?: number | undefined
+  readonly lookups?: string | undefined
+  readonly learn?: string | undefined
+  readonly minPass?: string | undefined
+  readonly ignore?: string | undefined
+  readonly tenant?: string | undefined
+  readonly against?: string | undefined
+  readonly rate: string
+}
+
+const STANDARD_INPUT = '-'
+const HUNDRED = 100
+
+/** Rehearses recorded calls, and reports what would become of them. */
+export async function rehearse(operands: readonly string[], options: RehearseOptions): Promise<number> {
+  const least = numberOf('--min-pass', options.minPass ?? '0', HUNDRED) / HUNDRED
+  const names = filesOf(operands, options)
+  const ignored = options.ignore?.split(',').map((field) => field.trim()) ?? []
+  const env = options.against === undefined ? withoutService() : process.env
+  const rehearsal = await openRehearsal({
+    env: { ...env },
+    showValues: options.showValues ?? false,
+    ignored,
+    tenant: options.tenant,
+  })
+  const reading: Reading = { files: [], bytesRead: 0, isStopped: false }
+  if (options.keep !== undefined) return keep(names, options.keep, rehearsal, reading, options.showValues)
+  const signal = forgettableSignal()
+  let stopped: NodeJS.Signals | undefined
+  void signal.promise.then((received) => {
+    stopped = received
+    reading.isStopped = true
+    // A read of a pipe that nobody writes to would never end.
+    process.stdin.destroy()
+  })
+  const against = options.against === undefined ? undefined : await openAgainst(readConfig(), options, ignored)
+  const learned = options.learn === undefined ? undefined : createWriteStream(options.learn, { mode: OWNER_ONLY })
+  for (const flag of HEAP_FLAGS) setFlagsFromString(flag)
+  const progress = createProgress('rehearsed', 'lines')
+  const shareRead = shareOf(names, reading)
+  try {
+    for await (const { before, lines } of recordedLines(names, reading)) {
+      const file = reading.files.at(-1)?.name ?? ''
+      for (const [i, text] of lines.entries()) {
+        if (reading.isStopped) break
+        if (text.trim() === '') continue
+        const place = { file, line: before + i + 1 }
+        const call = rehearseLine(rehearsal, text.trim(), place)
+        if (!call) continue
+        if (learned && !learned.write(learn(call))) await once(learned, 'drain')
+        await against?.ask(call, place, rehearsal)
+      }
+      progress.update(rehearsal.tally.lines, shareRead())
+      // Signals have their turn.
+      await new Promise(setImmediate)
+    }
+    progress.end()
+    if (learned) await finished(learned.end())
+    const report = reportOf(rehearsal, reading.files, stopped !== undefined, new Date())
+    if (options.lookups !== undefined) writeFileSync(options.lookups, lookupsOf(rehearsal), { mode: OWNER_ONLY })
+    if (options.html !== undefined) writeFileSync(options.html, pageOf(report))
+    if (options.json) printJson(report, 2)
+    else print(...textOf(report))
+    if (stopped !== undefined) return EXIT_SIGNALED + constants.signals[stopped]
+    if (report.calls.all === 0) printError('transload: no call of version 1 was found')
+    const isEnough = (share: number | null) => share === null || share >= least
+    const isWhole = reading.files.every(({ fault }) => fault === undefined)
+    return report.calls.all > 0 && isWhole && isEnough(report.share) && isEnough(report.equal) ? 0 : EXIT_FAILED
+  } finally {
+    signal.forget()
+    progress.end()
+    await against?.close()
+  }
+}
+
+/** Calls leave nothing behind that is worth a larger young generation; old objects are collected when they have grown by a third. */
+const HEAP_FLAGS = ['--semi-space-growth-factor=1', '--heap-growing-percent=30']
+/** They hold values of callers. */
+const OWNER_ONLY = 0o600
+
+/** Reads lines; a file that is no recording is a failure of the command. */
+async function* recordedLines(names: readonly string[], reading: Reading) {
+  try {
+    yield* readLines(names, process.stdin, reading)
+  } catch (error) {
+    const name = reading.files.at(-1)?.name ?? ''
+    if (error instanceof NotARecording) throw new CommandFailed(`cannot read ${name}: it ${error.message}`)
+    throw namingFile(error, name)
+  }
+}
+
+/** Prints a line of a recording as a test case. */
+async function keep(
+  names: readonly string[],
+  wanted: number,
+  { config, catalog }: Rehearsal,
+  reading: Reading,
+  showValues = false,
+): Promise<number> {
+  if (names.length !== 1) throw new UsageError('--keep takes a line of one file')
+  const mask = showValues ? String : createMask(keptFields({ catalog, LOOKUPS_FILE: config.LOOKUPS_FILE }))
+  for await (const { before, lines } of recordedLines(names, reading)) {
+    const line = lines[wanted - before - 1]
+    if (line === undefined) continue
+    reading.isStopped = true
+    const file = names[0] ?? ''
+    const call = readRecord(line.trim(), file)
+    try {
+      const made =
+        typeof call === 'string' ? undefined : caseOf(call, `line ${wanted} of ${file}`, mask, config, catalog)
+      if (!made) throw new CommandFailed(`line ${wanted} of ${file} is no call of version 1`)
+      printJson(made, 2)
+      return 0
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      throw new CommandFailed(`line ${wanted} of ${file} cannot be kept: ${error.message}`)
+    }
+  }
+  throw new CommandFailed(`${names[0]} has no line ${wanted}`)
+}
+
+/** Returns the files to read; none of them is written. */
+function filesOf(operands: readonly string[], { html, lookups, learn }: RehearseOptions): readonly string[] {
+  const names = operands.length === 0 ? [STANDARD_INPUT] : operands
+  for (const name of names) {
+    if (name === STANDARD_INPUT) continue
+    try {
+      if (statSync(name).isDirectory()) throw new CommandFailed(`cannot read ${name}: it is a folder; name its files`)
+    } catch (error) {
+      throw namingFile(error, name)
+    }
+  }
+  const own = [html, lookups, learn].find(
+    (file) => file !== undefined && names.map((name) => resolve(name)).includes(resolve(file)),
+  )
+  if (own !== undefined) throw new UsageError(`${own} is a recording; it would be overwritten`)
+  return names
+}
+
+function numberOf(option: string, text: string, most: number): number {
+  const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN
+  if (value <= most) return value
+  throw new UsageError(`${option} takes a number up to ${most}`)
+}
+
+/** Returns a function that tells the share of the files that was read; undefined for standard input. */
+function shareOf(names: readonly string[], reading: Reading): () => number | undefined {
+  const sizes = names.map((name) => (name === STANDARD_INPUT ? Number.NaN : statSync(name).size))
+  const size = sizes.reduce((sum, one) => sum + one, 0)
+  return () => (size > 0 ? Math.min(1, reading.bytesRead / size) : undefined)
+}
+
+/** The request id of every request to the service. */
+const REQUEST_ID = 'transload-rehearse'
+const MOST_PER_SECOND = 1_000
+
+/** Asks the service what it answers to calls itself, and compares that with the translated answers. */
+async function openAgainst(config: Config, options: RehearseOptions, ignored: readonly string[]) {
+  const { tenant, against } = options
+  if (against !== 'service') throw new UsageError('--against takes service')
+  const account = await chosenAccount(config, tenant)
+  const pauseMs = 1000 / Math.max(0.01, numberOf('--rate', options.rate, MOST_PER_SECOND))
+  const upstream = openUpstream(config)
+  const service = createService(config, upstream)
+  const opened = account.open(upstream, account.scheme)
+  const store = await storeOf(config)
+  const sending = (): Sending => ({
+    account: opened,
+    requestId: REQUEST_ID,
+    deadline: performance.now() + config.UPSTREAM_TIMEOUT_MS,
+  })
+  const deps = {
+    upstream,
+    rooms: {
+      service,
+      // Nothing is written into the store.
+      names: openNames({ ...store, put: async () => {} }, config.QUOTE_MEMORY),
+      bookings: { freeLater: async () => {} },
+      inspect: () => undefined,
+      onNotServed: () => undefined,
+    },
+    settings: account.settings,
+    tenant: account.tenant,
+    sending,
+    ignored,
+  }
+  return {
+    async ask({ plan: { request }, caller }: Rehearsed, place: Place, { tally }: Rehearsal): Promise<void> {
+      const { action } = request.compiled
+      const skip = (why: string) =>
+        noteCompared(
+          tally.compared,
+          action.name,
+          { field: `(${why})`, verdict: 'noise', native: '', translated: '' },
+          place,
+          caller.name,
+        )
+      if (!onlyAsks(action)) return skip('not sent')
+      try {
+        for (const one of await compareCall(request, deps))
+          noteCompared(tally.compared, action.name, one, place, caller.name)
+      } catch (error) {
+        if (!(error instanceof NotCompared)) throw error
+        skip(`not compared: ${error.message}`)
+      }
+      await sleep(pauseMs)
+    },
+    async close(): Promise<void> {
+      await upstream.close()
+      await store.close()
+    },
+  }
+}
+
+async function storeOf({ STORE_URL: url }: Config): Promise<Store> {
+  const engine = engineOf(url)
+  // A new empty store would be left behind.
+  if (engine === 'memory' || (engine === 'file' && !existsSync(pathOf(url)))) return openStore('memory:')
+  return openConfiguredStore(await loadEngine(url), {})
+}

@@ -1,0 +1,291 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Inspection, NewDoubt } from '../../outside/store/doubt.ts'
+import { loadEngine } from '../../outside/store/open.ts'
+import { PRUNED_TABLES } from '../../outside/store/pruning.ts'
+import { DAY_MS } from '../../outside/store/scoreboard.ts'
+import { backupStore } from '../../outside/store/sqlite/backup.ts'
+import { identityOf, isDamage, isNoDatabase, messageOf, NotAStore } from '../../outside/store/sqlite/connection.ts'
+import {
+  BackupDamaged,
+  backupTime,
+  restoreStore,
+  StoreInUse,
+  StoreUnreadable,
+} from '../../outside/store/sqlite/restore.ts'
+import { StoreTooNew } from '../../outside/store/store.ts'
+import { doubtView, originText } from '../../state/bookings/doubts.ts'
+import { openEmergencyLog } from '../../state/bookings/record.ts'
+import { pruneTable } from '../../state/uses/pruning.ts'
+import { EXIT_FAILED } from '../exit-codes.ts'
+import { copyStore } from './copy-store.ts'
+import { CommandFailed, UsageError } from './failures.ts'
+import { placeOf, refuseOldFolder } from './last-store.ts'
+import {
+  embeddedStorePath,
+  engineOf,
+  existing,
+  openConfiguredStore,
+  storeConfig,
+  timeOf,
+  withExistingStore,
+} from './open-store.ts'
+import { count, createProgress, print, printError, printJson } from './output.ts'
+
+/** Copies the store into a file, while gateways go on. */
+export async function backup(file: string, { force = false }: { readonly force?: boolean }): Promise<number> {
+  const path = existing(
+    embeddedStorePath('the store is on PostgreSQL: use pg_dump --schema=transload, or the backups of the server'),
+  )
+  const target = resolve(file)
+  if (isSameFile(path, target)) throw new CommandFailed(`${file} is the store itself; name another file`)
+  if (existsSync(target) && !force) throw new CommandFailed(`${file} exists; --force overwrites it`)
+  const progress = createProgress('copied', 'pages')
+  const { at, version, bytes } = await backupStore(path, target, { onProgress: progress.update }).catch(
+    (error: unknown) => {
+      throw error instanceof NotAStore ? new CommandFailed(`${path} is not a store: ${error.message}`) : error
+    },
+  )
+  progress.end()
+  print(
+    `${file} has the store as it was at ${new Date(at).toISOString()}: ${count(bytes)} bytes, version ${version} of the schema.`,
+  )
+  return 0
+}
+
+/** Tells if two paths lead to one file. */
+function isSameFile(one: string, other: string): boolean {
+  const [first, second] = [identityOf(one), identityOf(other)]
+  return first !== undefined && first.ino === second?.ino && first.dev === second.dev
+}
+
+interface RestoreOptions {
+  readonly since?: string
+  readonly until?: string
+  readonly complete?: boolean
+  readonly force?: boolean
+}
+
+/** Puts a backup in the place of the store, which no gateway may use meanwhile. */
+export async function restore(file: string, { force = false, ...options }: RestoreOptions): Promise<number> {
+  const since = timeOf('--since', options.since, 'past')
+  const until = timeOf('--until', options.until, 'future') ?? 0
+  const path = embeddedStorePath(
+    'the store is on PostgreSQL: use pg_restore or the tools of the server, and then "transload store doubt"',
+  )
+  const source = resolve(file)
+  if (!existsSync(source)) throw new CommandFailed(`there is no file ${file}`)
+  if (isSameFile(path, source)) throw new CommandFailed(`${file} is the store itself; name a backup`)
+  const progress = createProgress('copied', 'pages')
+  try {
+    const backupAt = backupTime(source)
+    const doubt = options.complete ? undefined : doubtAfter(file, backupAt, since, until)
+    const kept = await restoreStore(path, source, { doubt, isUnreadableReplaced: force, onProgress: progress.update })
+    print(`${path} is restored from ${file}.`)
+    if (kept !== undefined) print(`The store that was there is ${kept}.`)
+    if (doubt) print(...doubtLines(doubt))
+    return 0
+  } catch (error) {
+    throw restoreFailure(error, file)
+  } finally {
+    progress.end()
+  }
+}
+
+/** Returns what the restored store may lack. Without a statement it would be booked again. */
+function doubtAfter(file: string, backupAt: number | undefined, since = backupAt, until: number): NewDoubt {
+  if (since !== undefined) return { since: Math.min(since, backupAt ?? since), until }
+  throw new CommandFailed(
+    `${file} does not say when it was made; add --since TIME, or --complete if nothing was written after it`,
+  )
+}
+
+function restoreFailure(error: unknown, file: string): unknown {
+  if (error instanceof StoreInUse) return new CommandFailed(error.message)
+  if (error instanceof StoreUnreadable)
+    return new CommandFailed(`${error.message}; --force replaces it, if no gateway runs`)
+  if (error instanceof StoreTooNew)
+    return new CommandFailed(`${file} was made by a newer version of the gateway, which has to restore it`)
+  if (error instanceof NotAStore || isNoDatabase(error)) return new CommandFailed(`${file} is not a store`)
+  if (error instanceof BackupDamaged || isDamage(error))
+    return new CommandFailed(`${file} is damaged, nothing is changed: ${messageOf(error)}`)
+  return error
+}
+
+interface DoubtOptions {
+  readonly since: string
+  readonly until?: string
+}
+
+/** Declares that bookings may be missing in the store. Gateways that run know it within seconds. */
+export function doubt(options: DoubtOptions): Promise<number> {
+  const since = timeOf('--since', options.since, 'past') ?? 0
+  const until = timeOf('--until', options.until, 'future') ?? 0
+  return withExistingStore(async (store) => {
+    print(...doubtLines(await store.declareDoubt({ since, until })))
+    return 0
+  })
+}
+
+/** Ends the doubt about a store, and accepts a copied store as that of its place. */
+export function trust(): Promise<number> {
+  return withExistingStore(async (store) => {
+    const changed = await store.trust()
+    print(changed ? 'The store is trusted: bookings that it does not know are sent.' : 'Nothing was in doubt.')
+    return 0
+  })
+}
+
+function doubtLines({ since, until }: NewDoubt): readonly string[] {
+  const end = until === 0 ? 'until "transload store trust"' : `until ${new Date(until).toISOString()}`
+  return [
+    `Bookings since ${new Date(since).toISOString()} may be missing. A booking that the store does not know is answered Unknown, and not sent, ${end}.`,
+    '"transload bookings list --state unknown" shows those that callers have asked for.',
+  ]
+}
+
+/** Verifies the store, or a backup of one; ends with 1 if an operator has to do something about it. */
+export async function verify(file: string | undefined, { json = false }: { readonly json?: boolean }): Promise<number> {
+  const { STORE_URL, EMERGENCY_LOG_FILE } = storeConfig()
+  const isStore = file === undefined
+  const { name, found } =
+    isStore && engineOf(STORE_URL) === 'postgres'
+      ? await inspectServer(STORE_URL)
+      : await inspectFile(file ?? embeddedStorePath(''))
+  const unrecorded = isStore
+    ? openEmergencyLog(EMERGENCY_LOG_FILE)
+        .read()
+        .map(({ booking }) => booking)
+    : []
+  const problems = problemsOf(found, isStore, unrecorded)
+  const { doubt: window, ...rest } = found
+  if (json) printJson({ store: name, ...rest, doubt: window && doubtView(window), unrecorded, problems })
+  else {
+    print(...inspectionLines(name, found, unrecorded))
+    printError(...problems.map((problem) => `problem: ${problem}`))
+  }
+  return problems.length === 0 ? 0 : EXIT_FAILED
+}
+
+interface Inspected {
+  readonly name: string
+  readonly found: Inspection
+}
+
+async function inspectServer(storeUrl: string): Promise<Inspected> {
+  const { inspectPostgres } = await import('../../outside/store/postgres/postgres.ts')
+  const found = await inspectPostgres(storeUrl)
+  if (!found) throw new CommandFailed('there is no store in the database; set STORE_URL as the gateway has it')
+  return { name: 'PostgreSQL', found }
+}
+
+async function inspectFile(file: string): Promise<Inspected> {
+  const path = existing(resolve(file))
+  const { inspectSqlite } = await import('../../outside/store/sqlite/backup.ts')
+  try {
+    return { name: path, found: inspectSqlite(path) }
+  } catch (error) {
+    if (error instanceof NotAStore || isNoDatabase(error)) throw new CommandFailed(`${path} is not a store`)
+    if (isDamage(error)) throw new CommandFailed(`${path} is damaged: ${messageOf(error)}`)
+    throw error
+  }
+}
+
+/** Copies the store into an empty one, which may have the other engine. */
+export function copy({ to: url }: { readonly to: string }): Promise<number> {
+  if (engineOf(url) === 'memory') throw new UsageError('--to takes a path or postgres://…')
+  refuseOldFolder(storeConfig())
+  return withExistingStore(async (store, storeUrl) => {
+    // The other store would not be known for a copy that lacks bookings.
+    const lacking = (await store.doubt()) ? undefined : originText(await store.origin())
+    if (lacking !== undefined) throw new CommandFailed(lacking)
+    if (placeOf(url) === placeOf(storeUrl)) throw new UsageError('--to names the store itself')
+    const target = await openConfiguredStore(await loadEngine(url), {})
+    const progress = createProgress('copied')
+    try {
+      if (!target.ready()) throw new CommandFailed('the other store does not answer; check --to')
+      const counts = await copyStore(store, target, placeOf(storeUrl), placeOf(url), progress.update)
+      progress.end()
+      print(
+        ...[...counts].map(([table, rows]) => `${count(rows).padStart(COUNT_CHARACTERS)}  ${table}`),
+        `The other store has the same rows. Start the gateways with it as STORE_URL.`,
+      )
+      return 0
+    } finally {
+      await target.close()
+    }
+  })
+}
+
+/** Lists the problems that an operator has to solve. A backup is a copy on purpose. */
+function problemsOf({ faults, origin }: Inspection, isStore: boolean, unrecorded: readonly string[]) {
+  const copied = isStore ? originText(origin) : undefined
+  return [
+    ...faults.map((fault) => `damaged: ${fault}`),
+    ...(copied === undefined ? [] : [copied]),
+    ...unrecorded.map((booking) => `${booking} was made and is not recorded; a gateway that starts records it`),
+  ]
+}
+
+function inspectionLines(name: string, found: Inspection, unrecorded: readonly string[]): readonly string[] {
+  const { version, programVersion, faults, rows, claims, namesAlone, id, origin, doubt: window } = found
+  const older = version < programVersion ? `; a gateway that starts makes it ${programVersion}` : ''
+  const integrity = name === 'PostgreSQL' ? 'not checked here (pg_amcheck)' : faults.length === 0 ? 'ok' : 'damaged'
+  const view = window && doubtView(window)
+  const table = Object.entries({
+    store: name,
+    ...(id !== undefined && { id }),
+    ...(origin.kind === 'backup' && { 'backup of': new Date(origin.at).toISOString() }),
+    schema: `version ${version}${older}`,
+    integrity,
+    'in doubt': view ? `since ${view.since}${view.until ? ` until ${view.until}` : ''}` : 'no',
+    'emergency log': `${count(unrecorded.length)} bookings`,
+    ...Object.fromEntries(Object.entries(claims).map(([state, n]) => [`bookings ${state}`, count(n)])),
+    'numbers without data': count(namesAlone),
+    ...Object.fromEntries(Object.entries(rows).map(([rowsOf, n]) => [`rows of ${rowsOf}`, count(n)])),
+  })
+  const width = Math.max(...table.map(([label]) => label.length))
+  return table.map(([label, text]) => `${label.padEnd(width)}  ${text}`)
+}
+
+const COUNT_CHARACTERS = 12
+
+const MEANINGS: Readonly<Record<(typeof PRUNED_TABLES)[number], string>> = {
+  claims: 'finished bookings, with their audit trail',
+  audit: 'audit trails of bookings that were sent again under another key',
+  names: 'numbers',
+  quotes: 'quotes',
+  shipments: 'shipments',
+  instances: 'gateways that are gone',
+}
+
+interface PruneOptions {
+  readonly dryRun?: boolean
+  readonly json?: boolean
+}
+
+/** Deletes the rows that were not needed for `BOOKING_DAYS` days, or says how many would go. */
+export async function prune({ dryRun = false, json = false }: PruneOptions): Promise<number> {
+  const { BOOKING_DAYS: days } = storeConfig()
+  return withExistingStore(async (store) => {
+    const progress = createProgress(dryRun ? 'counted' : 'deleted')
+    const rounds: { readonly table: keyof typeof MEANINGS; readonly pruned: number }[] = []
+    for (const table of PRUNED_TABLES) {
+      // Half of the time belongs to the gateways.
+      const options = { olderThanMs: days * DAY_MS, dryRun, pause: (tookMs: number) => delay(tookMs) }
+      rounds.push({ table, pruned: await pruneTable(store, table, options) })
+      progress.update(rounds.reduce((sum, { pruned }) => sum + pruned, 0))
+    }
+    progress.end()
+    if (json) printJson({ days, dryRun, tables: rounds })
+    else {
+      const rows = count(rounds.reduce((sum, { pruned }) => sum + pruned, 0))
+      print(
+        ...rounds.map(({ table, pruned }) => `${count(pruned).padStart(COUNT_CHARACTERS)}  ${MEANINGS[table]}`),
+        `${rows} rows that nobody has needed for ${days} days (BOOKING_DAYS) ${dryRun ? 'would go; nothing was deleted' : 'were deleted'}.`,
+      )
+    }
+    return 0
+  })
+}

@@ -1,0 +1,291 @@
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { parse } from 'csv-parse/sync'
+import { z } from 'zod'
+import { loadMappings } from '../../../mappings/load.ts'
+import { hashSecret, makeSecret } from '../../edge/callers/tenants.ts'
+import { readConfig } from '../../language/config/config.ts'
+import { ConfigErrors } from '../../language/config/errors.ts'
+import { issueText } from '../../language/config/json-file.ts'
+import { readTenants, type Tenant, tenantsSchema } from '../../language/config/tenants-file.ts'
+import { makeLike } from '../../outside/store/sqlite/backup.ts'
+import { CommandFailed, UsageError } from './failures.ts'
+import { withoutService } from './open-store.ts'
+import { createProgress, print, printError, printJson, prompt } from './output.ts'
+
+/** Reads the secret from standard input, because arguments appear in the shell's history and in the process list. */
+export async function hash(): Promise<number> {
+  prompt('Type the secret, then Enter and Ctrl-D: ')
+  const secret = (await text(process.stdin)).replace(/\r?\n$/, '')
+  if (secret === '') throw new CommandFailed('standard input is empty; send the secret there')
+  print(await hashSecret(secret))
+  return 0
+}
+
+interface FileOption {
+  readonly file?: string
+}
+
+interface AddOptions extends FileOption {
+  readonly id?: string
+  readonly v2ClientId: string
+  readonly v2SecretEnv?: string
+  readonly v2SecretFile?: string
+}
+
+/** Adds a tenant with a secret that the gateway makes, and shows the secret once. */
+export async function add(name: string, { id = name, file, v2ClientId, ...v2 }: AddOptions): Promise<number> {
+  const clientSecret = secretRefOf(v2.v2SecretEnv, v2.v2SecretFile)
+  const secret = makeSecret()
+  const credentials = [{ id, secret_hash: await hashSecret(secret) }]
+  const made = { name, credentials, v2: { client_id: v2ClientId, client_secret: clientSecret } }
+  edit(file, (tenants) => [...tenants, made])
+  show(name, id, secret)
+  return 0
+}
+
+/** Gives a tenant a new secret beside the old ones, or in their place. */
+export async function rotate(
+  name: string,
+  { file, only = false }: FileOption & { readonly only?: boolean },
+): Promise<number> {
+  const secret = makeSecret()
+  const secret_hash = await hashSecret(secret)
+  let id = name
+  edit(
+    file,
+    (tenants) =>
+      tenants.map((tenant) => {
+        if (tenant.name !== name) return tenant
+        const old = tenant.credentials ?? []
+        id = old[0]?.id ?? name
+        return { ...tenant, credentials: [...(only ? old.filter((one) => one.id !== id) : old), { id, secret_hash }] }
+      }),
+    name,
+  )
+  show(name, id, secret)
+  if (!only) print('The old secrets work, too; "transload tenants rotate NAME --only" makes a secret in their place.')
+  return 0
+}
+
+/** Removes a tenant. */
+export function remove(name: string, { file }: FileOption): number {
+  edit(file, (tenants) => tenants.filter((tenant) => tenant.name !== name), name)
+  print(`The tenant ${name} is removed. A gateway that runs reads the file again with SIGHUP.`)
+  return 0
+}
+
+const importedTenant = z.object({
+  name: z.string(),
+  id: z.string(),
+  secret: z.string().min(1),
+  v2_client_id: z.string(),
+  v2_secret_env: z.string().optional(),
+  v2_secret_file: z.string().optional(),
+})
+
+/** Adds tenants with the secrets that they have, from CSV. */
+export async function importTenants(csv: string, { file }: FileOption): Promise<number> {
+  const rows = parse(csv === '-' ? await text(process.stdin) : readFileSync(csv), {
+    columns: true,
+    skip_empty_lines: true,
+    trim: true,
+    bom: true,
+  })
+  const wanted = rows.map((row, at) => {
+    const { data } = importedTenant.safeParse(row)
+    if (!data) throw new CommandFailed(`row ${at + 1} lacks one of name, id, secret and v2_client_id`)
+    return data
+  })
+  const progress = createProgress('hashed')
+  const made: unknown[] = []
+  // Slow hashes run on threads, as many as there are cores.
+  const left = wanted.entries()
+  const work = async () => {
+    for (const [at, { name, id, secret, v2_client_id, ...v2 }] of left) {
+      const credentials = [{ id, secret_hash: await hashSecret(secret) }]
+      const client_secret = secretRefOf(v2.v2_secret_env, v2.v2_secret_file)
+      made[at] = { name, credentials, v2: { client_id: v2_client_id, client_secret } }
+      progress.update(made.length, made.length / wanted.length)
+    }
+  }
+  await Promise.all(Array.from({ length: availableParallelism() }, work))
+  progress.end()
+  edit(file, (tenants) => [...tenants, ...made])
+  print(`${made.length} tenants are added.`)
+  return 0
+}
+
+function secretRefOf(env: string | undefined, file: string | undefined) {
+  if ((env === undefined) === (file === undefined))
+    throw new UsageError('say where its secret at the service is: --v2-secret-env NAME or --v2-secret-file PATH')
+  return env === undefined ? { file } : { env }
+}
+
+function show(name: string, id: string, secret: string): void {
+  print(
+    `${name} calls with the Client ID ${id} and this secret, which is shown only now:`,
+    secret,
+    'A gateway that runs reads the file again with SIGHUP.',
+  )
+}
+
+/** The members of a tenant that an edit reads; the rest stays as it is. */
+interface EditedTenant {
+  readonly name: string
+  readonly credentials?: readonly { readonly id: string; readonly secret_hash: string }[] | undefined
+}
+
+/** Changes the tenants of a file, in one step and one command at a time; the order and what is not changed stay. */
+function edit(
+  given: string | undefined,
+  change: (tenants: readonly EditedTenant[]) => readonly unknown[],
+  mustHave?: string,
+): void {
+  const file = resolve(given ?? process.env['TENANTS_FILE']?.trim() ?? '')
+  if (given === undefined && !process.env['TENANTS_FILE'])
+    throw new UsageError('TENANTS_FILE is not set, and there is no --file')
+  const next = `${file}.next`
+  const descriptor = openAlone(next)
+  try {
+    writeFileSync(descriptor, changed(file, change, mustHave))
+    fsyncSync(descriptor)
+    if (existsSync(file)) {
+      makeLike(next, file)
+      // It holds hashes, and its readers are an operator's choice.
+      chmodSync(next, statSync(file).mode & RIGHTS)
+    }
+    renameSync(next, file)
+  } catch (error) {
+    rmSync(next, { force: true })
+    throw error
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** Reading and writing, of the owner, the group and others. */
+const RIGHTS = 0o666
+
+/** An edit takes milliseconds: a file that is older was left behind by a command that was killed. */
+const LEFT_BEHIND_MS = 60_000
+
+/** Makes the file that takes the place of another; fails while another command does the same. */
+function openAlone(next: string): number {
+  try {
+    if (Date.now() - statSync(next).mtimeMs > LEFT_BEHIND_MS) rmSync(next)
+  } catch {
+    // There is none.
+  }
+  try {
+    return openSync(next, 'wx', 0o600)
+  } catch (error) {
+    if (!isExisting(error)) throw error
+    throw new CommandFailed(`another command changes the tenants just now (${next}); try again`)
+  }
+}
+
+const isExisting = (error: unknown) => error instanceof Error && 'code' in error && error.code === 'EEXIST'
+
+/** Returns the content of a file with its tenants changed. */
+function changed(
+  file: string,
+  change: (tenants: readonly EditedTenant[]) => readonly unknown[],
+  mustHave: string | undefined,
+): string {
+  const before = existsSync(file) ? readFileSync(file, 'utf8') : '{\n  "tenants": []\n}\n'
+  const content = readable.safeParse(jsonOf(before, file))
+  if (!content.success) throw new CommandFailed(`${file} is not a tenants file; "transload tenants check" says why`)
+  const { tenants } = content.data
+  if (mustHave !== undefined && !tenants.some(({ name }) => name === mustHave))
+    throw new CommandFailed(`there is no tenant ${mustHave} in ${file}`)
+  const after = { ...content.data, tenants: change(tenants) }
+  const names = after.tenants.map((tenant) => String(Object(tenant).name))
+  const double = names.find((name, at) => names.indexOf(name) !== at)
+  if (double !== undefined) throw new CommandFailed(`there is a tenant ${double} already`)
+  const [issue] = after.tenants.length === 0 ? [] : (tenantsSchema.safeParse(after).error?.issues ?? [])
+  if (issue)
+    throw new CommandFailed(
+      `tenant ${names[Number(issue.path[1])]}: ${issue.path.slice(2).join('.')} ${issueText(issue)}`,
+    )
+  const indent = /^[ \t]+/m.exec(before)?.[0] ?? '  '
+  return `${JSON.stringify(after, null, indent)}\n`
+}
+
+const readable = z.looseObject({
+  tenants: z.array(
+    z.looseObject({
+      name: z.string(),
+      credentials: z.array(z.looseObject({ id: z.string(), secret_hash: z.string() })).optional(),
+    }),
+  ),
+})
+
+function jsonOf(content: string, file: string): unknown {
+  try {
+    return JSON.parse(content.replace(/^\ufeff/, ''))
+  } catch {
+    throw new CommandFailed(`${file} is not JSON; "transload tenants check" says where`)
+  }
+}
+
+/** Checks a tenants file. */
+export async function check(file: string | undefined): Promise<number> {
+  const { length } = await tenantsIn(file)
+  print(`The tenants file is valid: ${length} ${length === 1 ? 'tenant' : 'tenants'}.`)
+  return 0
+}
+
+/** Lists the tenants of a file. */
+export async function list(file: string | undefined, { json = false }: { readonly json?: boolean }): Promise<number> {
+  const found = await tenantsIn(file)
+  if (json) for (const tenant of found) printJson(publicView(tenant))
+  else print(...found.map(lineOf))
+  return 0
+}
+
+async function tenantsIn(file: string | undefined): Promise<readonly Tenant[]> {
+  // A tenants file can be prepared beside a gateway in fixed mode, which does not allow one.
+  const fixed = { V2_CLIENT_ID: undefined, V2_CLIENT_SECRET: undefined }
+  const config = readConfig({ ...withoutService(), ...fixed, ...(file !== undefined && { TENANTS_FILE: file }) })
+  if (config.TENANTS_FILE === undefined) throw new ConfigErrors(['TENANTS_FILE is not set, and no FILE is given'])
+  const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+  const lacking: string[] = []
+  const tenants = readTenants(config.TENANTS_FILE, new Set(catalog.actions.keys()), process.env, lacking)
+  printError(...lacking.map((secret) => `warning: ${secret}`))
+  return tenants
+}
+
+/** Returns a tenant without its secrets. */
+function publicView({ name, credentials, networks, v2 }: Tenant) {
+  return {
+    name,
+    credentials: credentials.map(({ id }) => id),
+    networks,
+    client_id: v2.client_id,
+    ...(v2.base_url && { base_url: v2.base_url.origin + v2.base_url.prefix }),
+  }
+}
+
+function lineOf(tenant: Tenant): string {
+  const { name, credentials, networks, client_id, base_url = '(V2_BASE_URL)' } = publicView(tenant)
+  return [
+    name,
+    `credentials: ${credentials.join(', ') || '-'}`,
+    `networks: ${networks.join(', ') || '-'}`,
+    `service: ${client_id} at ${base_url}`,
+  ].join('  ')
+}

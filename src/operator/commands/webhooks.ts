@@ -1,0 +1,192 @@
+import { randomUUID } from 'node:crypto'
+import { loadMappings } from '../../../mappings/load.ts'
+import { readConfig } from '../../language/config/config.ts'
+import { ConfigErrors } from '../../language/config/errors.ts'
+import { readTenants } from '../../language/config/tenants-file.ts'
+import { translationSettings } from '../../language/config/translation-settings.ts'
+import { NO_NAMES } from '../../language/mapping/callback.ts'
+import type { CallbackBody, EventFilter, EventState, StoredEvent } from '../../outside/store/events.ts'
+import type { Store } from '../../outside/store/store.ts'
+import {
+  createPost,
+  createResolve,
+  type Endpoint,
+  endpointOf,
+  type Reply,
+  shownUrl,
+} from '../../state/events/callback.ts'
+import { renderEvent } from '../../state/events/delivery.ts'
+import { EXIT_FAILED } from '../exit-codes.ts'
+import { CommandFailed, UsageError } from './failures.ts'
+import { timeOf, withExistingStore, withoutService } from './open-store.ts'
+import { count, createProgress, print, printError, printJson } from './output.ts'
+
+/** How many events are listed, or replayed, in one step. */
+const PAGE = 500
+
+interface JsonOption {
+  readonly json?: boolean
+}
+
+interface RangeOptions extends JsonOption {
+  readonly state?: EventState
+  readonly tenant?: string
+  readonly since?: string
+  readonly until?: string
+}
+
+const filterOf = ({ state, tenant, since, until }: RangeOptions): EventFilter => ({
+  tenant,
+  state,
+  since: timeOf('--since', since, 'any'),
+  until: timeOf('--until', until, 'any'),
+})
+
+/** Lists events and their deliveries. */
+export function list({ json = false, ...range }: RangeOptions): Promise<number> {
+  const filter = filterOf(range)
+  return withExistingStore(async (store) => {
+    let listed = 0
+    for await (const event of eventsOf(store, filter)) {
+      listed += 1
+      if (json) printJson(eventView(event))
+      else print(lineOf(event))
+    }
+    if (json) return 0
+    printError(`${count(listed)} ${listed === 1 ? 'event' : 'events'}`)
+    for (const { tenant, stopped, pausedUntil } of await store.endpoints()) {
+      const why = stopped ? 'has stopped its deliveries' : `pauses until ${new Date(pausedUntil).toISOString()}`
+      printError(`The callback of ${tenant} ${why}.`)
+    }
+    return 0
+  })
+}
+
+/** Yields events page by page. */
+async function* eventsOf(store: Store, filter: EventFilter): AsyncGenerator<StoredEvent> {
+  let after: number | undefined
+  for (;;) {
+    const page = await store.listEvents({ ...filter, after, limit: PAGE })
+    yield* page
+    if (page.length < PAGE) return
+    after = page.at(-1)?.no
+  }
+}
+
+const isoTime = (ms: number): string => new Date(ms).toISOString()
+
+/** Returns the fields of an event that operators see in a list. */
+function eventView(stored: StoredEvent) {
+  const { id, state, tenant, shipment, event, date, failures, outcome, receivedAt, changedAt, retryAt } = stored
+  return {
+    id,
+    state,
+    received: isoTime(receivedAt),
+    tenant,
+    shipment,
+    event,
+    date,
+    failures,
+    outcome,
+    changed: isoTime(changedAt),
+    ...(state === 'due' && { next: isoTime(retryAt) }),
+  }
+}
+
+/** Returns the line of an event in a list. */
+function lineOf(stored: StoredEvent): string {
+  const { id, state, received, tenant, shipment, event, failures, outcome } = eventView(stored)
+  return [id, state.padEnd(9), received, tenant, shipment, event, `failures: ${failures}`, outcome || '-'].join('  ')
+}
+
+/** Shows an event with what was received and delivered. */
+export function show(id: string, { json = false }: JsonOption): Promise<number> {
+  return withExistingStore(async (store) => {
+    const event = await eventAt(store, id)
+    printJson({ ...eventView(event), payload: event.payload, body: event.body?.text }, json ? undefined : 2)
+    return 0
+  })
+}
+
+/** Delivers an event again, or all that fit the options. */
+export function replay(id: string | undefined, { json = false, ...range }: RangeOptions): Promise<number> {
+  if ((id === undefined) === (Object.keys(range).length === 0)) {
+    throw new UsageError('replay needs either an ID or at least one of --state, --tenant, --since, --until')
+  }
+  const filter = filterOf(range)
+  return withExistingStore(async (store) => {
+    const ids: string[] = []
+    if (id === undefined) for await (const event of eventsOf(store, filter)) ids.push(event.id)
+    else ids.push((await eventAt(store, id)).id)
+    const progress = createProgress('replayed', 'events')
+    let replayed = 0
+    for (let from = 0; from < ids.length; from += PAGE) {
+      replayed += await store.replayEvents(ids.slice(from, from + PAGE))
+      progress.update(replayed, from / ids.length)
+    }
+    progress.end()
+    if (json) printJson({ replayed })
+    else if (id !== undefined) print(`${id} is due.`)
+    else print(`${count(replayed)} ${replayed === 1 ? 'event is' : 'events are'} due.`)
+    return 0
+  })
+}
+
+/** Gives an event up. */
+export function skip(id: string, { json = false }: JsonOption): Promise<number> {
+  return withExistingStore(async (store) => {
+    const { state } = await eventAt(store, id)
+    const skipped = await store.skipEvents([id])
+    if (skipped === 0) throw new CommandFailed(`${id} is ${state}; only due and parked events can be skipped`)
+    if (json) printJson({ skipped })
+    else print(`${id} is skipped.`)
+    return 0
+  })
+}
+
+/** Goes on with the deliveries to a tenant. */
+export function resume(tenant: string, { json = false }: JsonOption): Promise<number> {
+  return withExistingStore(async (store) => {
+    const resumed = await store.resumeEndpoint(tenant)
+    if (!resumed) throw new CommandFailed(`the callback of ${tenant} has neither stopped nor paused`)
+    if (json) printJson({ resumed })
+    else print(`Deliveries to ${tenant} go on.`)
+    return 0
+  })
+}
+
+async function eventAt(store: Store, id: string): Promise<StoredEvent> {
+  const event = await store.findEvent(id)
+  if (!event) throw new CommandFailed(`there is no event ${id}`)
+  return event
+}
+
+/** Sends a signed sample event to the callback of a tenant, and shows the reply; stores nothing. */
+export async function test(tenant: string, { json = false }: JsonOption): Promise<number> {
+  const { endpoint, body } = await sampleFor(tenant)
+  const id = `msg_${randomUUID().replaceAll('-', '')}`
+  const reply = await createPost({ resolve: createResolve() })(endpoint, { id, body, at: Date.now() })
+  const isDelivered = reply.kind === 'answered' && reply.status >= 200 && reply.status < 300
+  const result = { tenant, url: shownUrl(endpoint.url), id, signed: endpoint.keys.length > 0, delivered: isDelivered }
+  if (json) printJson({ ...result, outcome: outcomeOf(reply) })
+  else print(`${result.url}: ${outcomeOf(reply)}${result.signed ? '' : ' (not signed: there are no callback_secrets)'}`)
+  if (!isDelivered && !json) throw new CommandFailed('the sample event was not delivered')
+  return isDelivered ? 0 : EXIT_FAILED
+}
+
+async function sampleFor(tenant: string): Promise<{ readonly endpoint: Endpoint; readonly body: CallbackBody }> {
+  const config = readConfig(withoutService(), { certificates: false })
+  if (config.TENANTS_FILE === undefined)
+    throw new ConfigErrors(['TENANTS_FILE is not set; only tenants have callbacks'])
+  const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+  const declared = readTenants(config.TENANTS_FILE, catalog.actions).find(({ name }) => name === tenant)
+  if (!declared) throw new CommandFailed(`the tenants file has no tenant ${tenant}`)
+  const endpoint = endpointOf(declared, translationSettings(config))
+  if (!endpoint) throw new CommandFailed(`${tenant} has no callback_url`)
+  const [callback] = catalog.callbacks
+  const body = callback && renderEvent(callback.callback.example, NO_NAMES, endpoint, catalog)
+  if (!body) throw new CommandFailed('the mappings declare no callback')
+  return { endpoint, body }
+}
+
+const outcomeOf = (reply: Reply): string => (reply.kind === 'answered' ? `answered ${reply.status}` : reply.reason)

@@ -1,0 +1,145 @@
+import { createReadStream, createWriteStream, existsSync, statSync } from 'node:fs'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { printableLines } from '../../language/text/service-text.ts'
+import type { Store } from '../../outside/store/store.ts'
+import { EXIT_FAILED } from '../exit-codes.ts'
+import { FileUnreadable, type Format } from '../transfer/file-records.ts'
+import {
+  checkpointOf,
+  headerOf,
+  type ImportCounts,
+  importRows,
+  isInStore,
+  lastKey,
+  lineOf,
+  noProgress,
+  readRows,
+} from '../transfer/transfer.ts'
+import { CommandFailed, namingFile, UsageError } from './failures.ts'
+import { withExistingStore, withStore } from './open-store.ts'
+import { count, createProgress, print, printError, printJson, several } from './output.ts'
+
+/** Shows the quotes and shipments of a number. */
+export function get(name: string, { tenant }: { readonly tenant: string }): Promise<number> {
+  return withExistingStore(async (store) => {
+    const found = await store.named(tenant, name)
+    for (const { quote, shipment, at, ...one } of found) {
+      // The facts contain a customer's address, so a terminal shows only their names.
+      const remembers = quote?.facts ? { remembers: Object.keys(quote.facts) } : {}
+      const own = shipment?.own || quote?.own
+      const vehicles = shipment && shipment.vehicles.length > 0 ? { vehicles: shipment.vehicles } : {}
+      printJson({ ...one, at: new Date(at).toISOString(), ...(own && { own }), ...vehicles, ...remembers })
+    }
+    if (found.length === 0) throw new CommandFailed(`${tenant} has nothing known as ${name}`)
+    return 0
+  })
+}
+
+interface ImportOptions {
+  readonly tenant?: string
+  readonly format?: Format
+  readonly replace?: boolean
+  readonly restart?: boolean
+  readonly json?: boolean
+}
+
+/** Imports numbers. An import that was interrupted goes on after its last row. */
+export const importNumbers = (file: string, options: ImportOptions): Promise<number> =>
+  withStore((store, storeUrl) => importFile(store, storeUrl, file, options))
+
+async function importFile(store: Store, storeUrl: string, file: string, options: ImportOptions): Promise<number> {
+  const { tenant, format = formatOf(file), replace = false, restart = false, json = false } = options
+  const checkpoint = isRegular(file) ? checkpointOf(file, [storeUrl, tenant, format, replace]) : undefined
+  const kept = restart ? undefined : checkpoint?.read()
+  const from = kept && (await isInStore(store, kept)) ? kept : noProgress
+  if (from.counts.rows > 0) printError(`Going on after row ${count(from.counts.rows)}, where the last import ended.`)
+  const input = file === '-' ? process.stdin : createReadStream(file)
+  const size = isRegular(file) ? statSync(file).size : undefined
+  const progress = createProgress('imported')
+  const rows = readRows(input, format, { tenant }, (columns) =>
+    printError(`Columns that are not used: ${columns.join(', ')}`),
+  )
+  const counts = await named(
+    file,
+    importRows(
+      rows,
+      store,
+      { replace, from },
+      {
+        onConflict: (asked, found) => {
+          const name = `${asked.tenant} ${asked.kind} ${asked.name}`
+          printError(`conflict: ${name} is ${found.id} in the store and ${asked.id} in the file`)
+        },
+        onBadRow: (line, error) => printError(`line ${line} ${error}`),
+        onProgress: (done) => {
+          checkpoint?.write(done)
+          const share = size && 'bytesRead' in input ? input.bytesRead / size : undefined
+          progress.update(done.counts.rows - from.counts.rows, share)
+        },
+      },
+    ),
+  )
+  progress.end()
+  checkpoint?.remove()
+  if (json) printJson(counts)
+  else print(summaryOf(counts))
+  return counts.conflicts + counts.badRows > 0 ? EXIT_FAILED : 0
+}
+
+function summaryOf(counts: ImportCounts): string {
+  const left = counts.conflicts > 0 ? ' left as they were (--replace overwrites)' : ''
+  return `${several(counts.rows, 'row')}: ${count(counts.written)} written, ${count(counts.same)} there already, ${several(counts.conflicts, 'conflict')}${left}, ${several(counts.badRows, 'bad row')}.`
+}
+
+/** Adds the file's name to a read error. */
+async function named<T>(file: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    const name = file === '-' ? 'standard input' : file
+    if (error instanceof FileUnreadable) throw new CommandFailed(`${name} ${error.message}`)
+    throw namingFile(error, name)
+  }
+}
+
+/** Input from a pipe cannot be resumed. */
+const isRegular = (file: string) => file !== '-' && statSync(file).isFile()
+
+/** `numbers.ndjson` and `numbers.jsonl` are NDJSON. */
+const formatOf = (file = ''): Format => (/\.(ndjson|jsonl)$/i.test(file) ? 'ndjson' : 'csv')
+
+interface ExportOptions {
+  readonly tenant?: string
+  readonly format?: Format
+  readonly resume?: boolean
+  readonly force?: boolean
+}
+
+/** Exports numbers in the form of an import. */
+export async function exportNumbers(file: string | undefined, options: ExportOptions): Promise<number> {
+  const { tenant, format = formatOf(file), resume = false, force = false } = options
+  if (resume && file === undefined) throw new UsageError('--resume needs a FILE')
+  if (file !== undefined && !resume && !force && existsSync(file) && statSync(file).isFile()) {
+    throw new CommandFailed(`${file} exists; --force overwrites it, --resume goes on after its last row`)
+  }
+  return withExistingStore(async (store) => {
+    const after =
+      resume && file !== undefined && existsSync(file) ? await named(file, lastKey(file, format)) : undefined
+    const progress = createProgress('exported')
+    let rows = 0
+    async function* lines() {
+      if (!after) yield headerOf(format)
+      for await (const page of store.scan({ ...(tenant !== undefined && { tenant }), ...(after && { after }) })) {
+        yield printableLines(page.map((one) => lineOf(one, format)).join(''))
+        rows += page.length
+        progress.update(rows)
+      }
+    }
+    const output = file === undefined ? process.stdout : createWriteStream(file, { flags: after ? 'a' : 'w' })
+    await pipeline(Readable.from(lines()), output, { end: file !== undefined })
+    progress.end()
+    printError(`${several(rows, 'number')} exported.`)
+    return 0
+  })
+}

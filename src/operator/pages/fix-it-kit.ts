@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto'
+import { html, raw } from 'hono/html'
+import { type Destination, explainPlan, planFromNames } from '../../calls/dry-run.ts'
+import { version1 } from '../../calls/read-request.ts'
+import type { Answer } from '../../language/answer.ts'
+import type { Catalog } from '../../language/mapping/catalog.ts'
+import type { CompiledAction } from '../../language/mapping/compile.ts'
+import type { Settings } from '../../language/mapping/row.ts'
+import { NO_NAME } from '../../state/uses/counts.ts'
+import { plural, type TenantReport } from '../reports/report.ts'
+import { type Html, named, section } from './layout.ts'
+import { type Language, languages, snippet } from './snippets.ts'
+
+/** The parts that a kit is made with. */
+export interface KitDeps {
+  readonly catalog: Catalog
+  readonly destination: Destination
+  readonly settings: Settings
+  readonly sunset: Date | undefined
+}
+
+const STYLE = `body { margin: 2rem auto; padding: 0 1rem; max-width: 52rem; font: 1rem/1.6 system-ui, sans-serif; }
+pre { overflow-x: auto; padding: 1rem; background: #f4f5f7; font: 0.85rem/1.5 ui-monospace, monospace; }
+table { border-collapse: collapse; } caption { text-align: left; } th, td { padding: 0.2rem 1rem 0.2rem 0; text-align: left; }
+summary { cursor: pointer; padding: 0.3rem 0; }`
+
+const HASH = createHash('sha256').update(STYLE).digest('base64')
+
+/** One file for the developers of a tenant: a letter, and the calls that they make as version-2 code. No value of theirs is in it. */
+export async function fixItKit(report: TenantReport, deps: KitDeps): Promise<Answer> {
+  const { tenant, actions, work } = report
+  const name = tenant === NO_NAME ? 'callers without a name' : tenant
+  const used = actions.flatMap(({ action, calls }) => {
+    const compiled = deps.catalog.actions.get(action)
+    return compiled ? [{ compiled, calls }] : []
+  })
+  const end =
+    deps.sunset === undefined
+      ? ''
+      : ` Version 1 ends on ${new Date(deps.sunset).toISOString().slice(0, 'yyyy-mm-dd'.length)}.`
+  const notes = work.filter(({ kind, note }) => kind !== 'action' && note !== '')
+  const body = await html`<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Moving to version 2</title><style>${raw(STYLE)}</style></head>
+<body>
+<h1>Moving ${named(name)} to version 2</h1>
+<p>Dear developers,</p>
+<p>your integration calls version 1 of the vehicle-transport service. A gateway translates its calls for now.${end} Below is each kind
+of call that it made in the last 90 days, as a program that calls version 2, with the fields that it sends and example values. Take
+what is in your language, and try it with the service's test address first.</p>
+<ul>
+<li>The credential stays the same. The address of the service is <code>SERVICE_URL</code> in the programs.</li>
+<li>Version 2 names things by its own ids. Keep the id of each reply; your own numbers are only a reference.</li>
+<li>Any status but 2xx is an error, and its body says why. Do not send a booking again before you know that the first one was not made.</li>
+</ul>
+${used.map(({ compiled, calls }) => actionPart(compiled, calls, report, deps))}
+<h2>Fields that need a decision</h2>
+${section(
+  notes.filter(({ blocks }) => blocks !== undefined),
+  'Fields without an equal, or that lose something',
+  [
+    { title: 'Action', cell: ({ action }) => action },
+    { title: 'Field', cell: ({ name: field }) => named(field || 'others') },
+    { title: 'Version 2', cell: ({ equivalents }) => equivalents.join(', ') },
+    { title: 'Note', cell: ({ note }) => note },
+  ],
+)}
+</body>
+</html>
+`
+  return {
+    status: 200,
+    headers: {
+      'Content-Type': 'text/html; charset=utf-8',
+      'Content-Disposition': 'attachment; filename="version-2.html"',
+      'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${HASH}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+      'Cache-Control': 'no-store',
+      'X-Content-Type-Options': 'nosniff',
+    },
+    body: String(body),
+  }
+}
+
+function actionPart(compiled: CompiledAction, calls: number, report: TenantReport, deps: KitDeps): Html {
+  const { action } = compiled
+  const { request, rest } = exampleOf(compiled, report, deps)
+  return html`<h2>${action.summary}</h2>
+<p>${plural(calls, 'call')} in 90 days. Version 2: <code>${action.service.method} ${action.service.path}</code>.</p>
+${rest.length === 0 ? '' : html`<p>It also sends ${rest.map((field) => html`<code>${named(field)}</code> `)}; the table below says what becomes of them.</p>`}
+${Object.entries(languages).map(
+  ([language, title]) =>
+    html`<details><summary>${title}</summary><pre>${snippet(language as Language, request)}</pre></details>`,
+)}`
+}
+
+/** Makes the call that a tenant makes, of the declared example's values, and tells the fields that the example does not have. */
+function exampleOf(compiled: CompiledAction, { fields }: TenantReport, deps: KitDeps) {
+  const { action } = compiled
+  const sent = new Set(fields.filter((use) => use.action === action.name).map(({ field }) => field))
+  const example = Object.entries(action.example.request)
+  const explained = (some: typeof example) =>
+    explainPlan(
+      planFromNames(version1(compiled, { entries: some, format: 'json', text: '' }), deps.settings),
+      deps.destination,
+    )
+  const own = explained(example.filter(([field]) => sent.has(field)))
+  return {
+    request: (own.ok ? own : explained(example)).request,
+    rest: [...sent].filter((field) => !Object.hasOwn(action.example.request, field)),
+  }
+}

@@ -1,0 +1,336 @@
+import { gzipSync } from 'node:zlib'
+import { z } from 'zod'
+import type { Answer } from '../../language/answer.ts'
+import { programVersion } from '../../language/config/version.ts'
+import type { CompiledCallback } from '../../language/mapping/callback.ts'
+import type { Catalog, Endpoint } from '../../language/mapping/catalog.ts'
+import type { CompiledAction } from '../../language/mapping/compile.ts'
+import type { Row } from '../../language/mapping/row.ts'
+import { fieldsOf, placesOf } from '../../language/mapping/row-parts.ts'
+
+/** A part of an OpenAPI document. */
+type Schema = Readonly<Record<string, unknown>>
+
+const TEXT = { type: 'string' } as const
+
+/**
+ * Makes the answer of `/openapi.json` on the first request. All calls share its bytes: one text for each of a thousand
+ * slow readers would take gigabytes. A caller that accepts gzip gets it compressed.
+ */
+export function openApiAnswer(catalog: Catalog, basePaths: readonly string[]): (acceptEncoding?: string) => Answer {
+  let plain: Answer | undefined
+  let compressed: Answer | undefined
+  return (acceptEncoding) => {
+    plain ??= { status: 200, headers: VARY, body: Buffer.from(`${JSON.stringify(openApi(catalog, basePaths))}\n`) }
+    if (!acceptsGzip(acceptEncoding)) return plain
+    compressed ??= { ...plain, headers: { ...VARY, 'Content-Encoding': 'gzip' }, body: gzipSync(plain.body) }
+    return compressed
+  }
+}
+
+const VARY = { Vary: 'Accept-Encoding' }
+
+/** Tells whether a header accepts gzip by name; `gzip;q=0` refuses it. */
+function acceptsGzip(header = ''): boolean {
+  return header.split(',').some((entry) => /^\s*gzip\s*(;\s*q=(1|0\.0*[1-9])[\d.]*\s*)?$/i.test(entry))
+}
+
+/** Describes the legacy and dry-run paths in OpenAPI 3.1, from the mapping modules. */
+function openApi(catalog: Catalog, basePaths: readonly string[]): Schema {
+  const endpoints = [...catalog.endpoints.values()]
+  const actions = [...catalog.actions.values()]
+  const paths: Record<string, Schema> = {}
+  for (const base of basePaths) {
+    for (const endpoint of endpoints) {
+      paths[base + endpoint.path] = legacyPath(endpoint, base)
+      paths[`/dry-run${base}${endpoint.path}`] = dryRunPath(endpoint, base)
+    }
+  }
+  paths['/dry-run/reply/{action}'] = replyPath(actions)
+  paths['/dry-run/webhook/{event}'] = eventPath(catalog.callbacks, explanation('EventDryRun'))
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Transload: the version-1 interface',
+      version: programVersion(),
+      description: 'The legacy calls of a vehicle-transport service, answered by its version 2.',
+    },
+    servers: [{ url: '/', description: 'The gateway that this document is from.' }],
+    paths,
+    components: {
+      securitySchemes: { basic: { type: 'http', scheme: 'basic' } },
+      schemas: { ...SCHEMAS, ...Object.fromEntries(actions.flatMap(schemasOf)) },
+      parameters: Object.fromEntries(endpoints.filter(isQuery).flatMap(parametersOf)),
+      requestBodies: Object.fromEntries(endpoints.map((endpoint) => [nameOf(endpoint), bodyOf(endpoint)])),
+      responses: Object.fromEntries(endpoints.flatMap(responsesOf).concat(SHARED_RESPONSES)),
+    },
+  }
+}
+
+const ref = (kind: 'schemas' | 'parameters' | 'requestBodies' | 'responses', name: string): Schema => ({
+  $ref: `#/components/${kind}/${name}`,
+})
+
+const json = (schema: Schema) => ({ 'application/json': { schema } })
+
+/** The name of an endpoint's parts, which it shares under every base path. */
+const nameOf = ({ path }: Endpoint): string => componentName(path.replace(/^\//, '').replace(/\.php$/, ''))
+
+/** OpenAPI allows few characters in the name of a component. */
+const componentName = (text: string): string =>
+  text.replace(/[^\w.-]/g, (character) => `-${character.charCodeAt(0).toString(16)}`)
+
+const isQuery = ({ method }: Endpoint): boolean => method === 'GET'
+
+const schemasOf = (compiled: CompiledAction): (readonly [string, Schema])[] => [
+  [requestName(compiled), requestSchema(compiled)],
+  [replyName(compiled), replySchema(compiled)],
+]
+const requestName = ({ action }: CompiledAction) => componentName(action.name)
+const replyName = ({ action }: CompiledAction) => componentName(`${action.name}.reply`)
+
+/** An `operationId` is unique in the document, and the same path is served under every base path. */
+const operationId = (...parts: readonly string[]): string =>
+  parts
+    .flatMap((part) => part.replace(/\.php$/, '').split('/'))
+    .filter(Boolean)
+    .join('-')
+
+const summaryOf = ({ actions }: Endpoint): string => actions.map(({ action }) => action.summary).join(' ')
+
+function legacyPath(endpoint: Endpoint, base: string): Schema {
+  const operation = {
+    operationId: operationId(base, endpoint.path),
+    summary: summaryOf(endpoint),
+    ...input(endpoint, endpoint.method),
+    security: [{ basic: [] }, {}],
+    responses: {
+      200: ref('responses', nameOf(endpoint)),
+      default: ref('responses', endpoint.family === 'quote' ? 'QuoteError' : 'ShipmentError'),
+    },
+  }
+  return { [endpoint.method.toLowerCase()]: operation }
+}
+
+function dryRunPath(endpoint: Endpoint, base: string): Schema {
+  const operation = (...manner: readonly string[]) => ({
+    operationId: operationId('dry-run', base, endpoint.path, ...manner),
+    summary: `Explain, and do not send: ${summaryOf(endpoint)}`,
+    responses: explanation('DryRun'),
+  })
+  return {
+    ...(isQuery(endpoint) && { get: { ...operation('by-query'), ...input(endpoint, 'GET') } }),
+    post: { ...operation(), ...input(endpoint, 'POST') },
+  }
+}
+
+function replyPath(actions: readonly CompiledAction[]): Schema {
+  const names = actions.map(({ action }) => action.name)
+  return {
+    post: {
+      operationId: operationId('dry-run', 'reply'),
+      summary: 'Explain the version-1 form of a version-2 reply.',
+      parameters: [{ name: 'action', in: 'path', required: true, schema: { type: 'string', enum: names } }],
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': {
+            schema: {},
+            examples: Object.fromEntries(actions.map(({ action }) => [action.name, { value: action.example.reply }])),
+          },
+        },
+      },
+      responses: explanation('ReplyDryRun'),
+    },
+  }
+}
+
+const explanation = (name: string): Schema => ({ 200: ref('responses', name), default: ref('responses', 'Problem') })
+
+function responsesOf(endpoint: Endpoint): (readonly [string, Schema])[] {
+  const schema = { anyOf: endpoint.actions.map((compiled) => ref('schemas', replyName(compiled))) }
+  return [[nameOf(endpoint), { description: 'Done.', content: json(schema) }]]
+}
+
+const SHARED_RESPONSES = Object.entries({
+  QuoteError: 'Not done; Message says what to do.',
+  ShipmentError: 'Not done; Message says what to do.',
+  DryRun: 'The translation, explained.',
+  EventDryRun: 'The event, explained.',
+  ReplyDryRun: 'The reply, explained.',
+})
+  .map(([name, description]): readonly [string, Schema] => [name, { description, content: json(ref('schemas', name)) }])
+  .concat([
+    [
+      'Problem',
+      {
+        description: 'The request cannot be read.',
+        content: { 'application/problem+json': { schema: ref('schemas', 'ProblemDetails') } },
+      },
+    ],
+  ])
+
+/** Returns the fields of an endpoint: in the query of a GET, else in the body. */
+function input(endpoint: Endpoint, method: string): Schema {
+  if (method !== 'GET') return { requestBody: ref('requestBodies', nameOf(endpoint)) }
+  return { parameters: parametersOf(endpoint).map(([name]) => ref('parameters', name)) }
+}
+
+function parametersOf(endpoint: Endpoint): (readonly [string, Schema])[] {
+  const fields = Object.entries(Object.assign({}, ...endpoint.actions.map(fieldSchemas)) as Record<string, Schema>)
+  return fields.map(([name, schema]) => [`${nameOf(endpoint)}.${componentName(name)}`, { name, in: 'query', schema }])
+}
+
+function bodyOf({ actions }: Endpoint): Schema {
+  const schema = { anyOf: actions.map((compiled) => ref('schemas', requestName(compiled))) }
+  return {
+    required: true,
+    content: {
+      'application/json': { schema, examples: Object.fromEntries(actions.map(exampleOf)) },
+      'application/x-www-form-urlencoded': { schema },
+    },
+  }
+}
+
+const exampleOf = ({ action }: CompiledAction) => [action.name, { value: action.example.request }] as const
+
+const EVENT_BODY = { type: 'object', properties: { shipment_id: TEXT, event_date: TEXT, data: {} } } as const
+
+/** Describes the dry run of an event. */
+function eventPath(callbacks: readonly CompiledCallback[], responses: Schema): Schema {
+  const parameters = [{ name: 'event', in: 'path', required: true, schema: TEXT }]
+  const examples = Object.fromEntries(
+    callbacks.map(({ callback: { name, example } }) => {
+      const { event: _, ...body } = example
+      return [name, { value: body }]
+    }),
+  )
+  const about = 'the form in which a caller hears of an event'
+  return {
+    get: {
+      operationId: 'dry-run-webhook-example',
+      summary: `Explain ${about}, by its example.`,
+      parameters,
+      responses,
+    },
+    post: {
+      operationId: 'dry-run-webhook',
+      summary: `Explain ${about}.`,
+      parameters,
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: EVENT_BODY, examples } },
+      },
+      responses,
+    },
+  }
+}
+
+/** Returns the schema of an action's version-1 request. */
+function requestSchema(compiled: CompiledAction): Schema {
+  const { action } = compiled
+  const required = action.request.flatMap((row) => (row.kind === 'move' && row.required ? [row.v1] : []))
+  return {
+    type: 'object',
+    title: action.name,
+    description: action.summary,
+    properties: fieldSchemas(compiled),
+    ...(required.length > 0 && { required }),
+  }
+}
+
+/** Returns the schemas of an action's fields, by name. */
+function fieldSchemas({ action, fields }: CompiledAction): Readonly<Record<string, Schema>> {
+  const rows = [...action.request, ...(action.remember ?? [])]
+  const names = action.legacy.actionNames
+  const actionName = names === 'any' ? {} : { enum: names }
+  return Object.fromEntries(
+    fields.names.map((name) => {
+      const row = rows.find((candidate) => fieldsOf(candidate).includes(name))
+      const description = row && describe(row)
+      const more = name === 'ActionName' ? actionName : {}
+      return [name, { type: 'string', ...more, ...(description && { description }) }]
+    }),
+  )
+}
+
+function describe(row: Row): string | undefined {
+  const to = placesOf(row).join(', ')
+  if (row.kind === 'move' || row.kind === 'split') return `${to}: ${row.codec.summary}`
+  if (row.kind === 'join') return `${to}: ${row.joiner.summary}`
+  if (row.kind === 'lookup') return `${to}: looked up in the table ${row.table}.`
+  return 'why' in row ? row.why : undefined
+}
+
+/** Returns the schema of an action's version-1 reply. */
+function replySchema({ action }: CompiledAction): Schema {
+  const properties = Object.fromEntries(action.reply.flatMap(fieldsOf).map((name) => [name, TEXT]))
+  return { type: 'object', title: `${action.name} reply`, properties }
+}
+
+const text = z.string()
+const texts = z.record(text, text)
+const optional = text.optional()
+const anything = z.unknown()
+
+const problem = z.object({ field: text, code: text, message: text })
+const rows = z.array(
+  z.object({
+    to: text,
+    from: z.array(text),
+    before: anything.optional(),
+    after: anything,
+    rule: optional,
+    keeps: optional,
+    origin: z.enum(['caller', 'quote', 'default', 'fixed', 'service']),
+    loss: optional,
+    assumed: optional,
+    warning: optional,
+  }),
+)
+const dryRun = {
+  action: text,
+  ok: z.boolean(),
+  fields: rows,
+  unused: z.array(z.object({ field: text, why: text })),
+  unknown: z.array(text),
+  problems: z.array(problem),
+  truncated: z.boolean().optional(),
+  more: z.int().optional(),
+}
+
+/** The schemas that several paths share. */
+const SCHEMAS: Schema = Object.fromEntries(
+  Object.entries({
+    QuoteError: z.object({ Cost: z.literal(''), ShipmentNumber: text, Message: text }),
+    ShipmentError: z.object({ Message: text, TransportationBooked: z.enum(['No', 'Unknown']) }),
+    DryRun: z.object({
+      ...dryRun,
+      request: z.object({ method: text, url: text, headers: texts, body: anything.optional(), over: optional }),
+      didYouMean: texts.optional(),
+      remembered: rows.optional(),
+      reply: z.object({ example: anything, v1: texts }),
+      curl: optional,
+    }),
+    ReplyDryRun: z.object({ ...dryRun, reply: z.object({ v2: anything, v1: texts }) }),
+    EventDryRun: z.object({
+      callback: text,
+      event: z.object({ shipment_id: text, event: text, event_date: text, data: anything.optional() }),
+      bodies: z.object({ json: texts, form: text }),
+      fields: rows,
+      unknown: z.array(text),
+      truncated: z.boolean().optional(),
+      more: z.int().optional(),
+    }),
+    ProblemDetails: z.object({
+      type: text,
+      title: text,
+      status: z.int(),
+      detail: text,
+      problems: z.array(problem).optional(),
+    }),
+  }).map(([name, schema]) => {
+    const { $schema: _, ...rest } = z.toJSONSchema(schema)
+    return [name, rest]
+  }),
+)

@@ -1,0 +1,330 @@
+import { html, raw } from 'hono/html'
+import { masked } from '../../labs/rehearse/compare.ts'
+import type { RecordedFile } from '../../labs/rehearse/recording.ts'
+import { HIDDEN, OTHERS, type Place, type Rehearsal, type Spot, type Table } from '../../labs/rehearse/rehearsal.ts'
+import { errorTable } from '../../language/errors.ts'
+import { fieldProblems, meantField } from '../../language/mapping/fields.ts'
+import { fieldsOf, placesOf } from '../../language/mapping/row-parts.ts'
+import { style } from '../pages/fixed.ts'
+import { grouped, type Html, shown, table } from '../pages/layout.ts'
+
+/** The findings of a rehearsal, as `--json` prints them. */
+export type Report = ReturnType<typeof reportOf>
+
+const MOST_SHOWN = 1_000
+
+const sum = <Key extends string>(list: readonly Readonly<Record<Key, number>>[], key: Key): number =>
+  list.reduce((all, one) => all + one[key], 0)
+
+/** Returns the rows of a table, most frequent first, with the texts that tell them apart by these names. */
+const rowsOf = <Part extends string>(table: Table, ...names: readonly Part[]) =>
+  [...table.values()]
+    .sort((one, other) => other.count - one.count)
+    .slice(0, MOST_SHOWN)
+    .map(({ parts, callers, ...spot }: Spot) => ({
+      // Each name has its text.
+      ...(Object.fromEntries(names.map((name, i) => [name, parts[i] ?? ''])) as Record<Part, string>),
+      ...spot,
+      /** Most frequent first. */
+      callers: [...callers].map(([caller, count]) => ({ caller, count })).sort((a, b) => b.count - a.count),
+    }))
+
+/** Makes the report of a run. */
+export function reportOf(rehearsal: Rehearsal, files: readonly RecordedFile[], stopped: boolean, now: Date) {
+  const { tally, catalog } = rehearsal
+  const groups = [...tally.calls]
+    .map(([key, outcomes]) => {
+      const [caller = '', action = '', path = ''] = key.split('\t')
+      return { caller, action, path, ...outcomes }
+    })
+    .sort((one, other) => other.refused - one.refused || other.pass + other.lossy - one.pass - one.lossy)
+  const counts = {
+    pass: sum(groups, 'pass'),
+    lossy: sum(groups, 'lossy'),
+    refused: sum(groups, 'refused'),
+    unseen: sum(groups, 'unseen'),
+  }
+  const told = counts.pass + counts.lossy + counts.refused
+  const verdicts = rowsOf(tally.compared, 'action', 'field', 'verdict')
+  const compared = [...Map.groupBy(verdicts, ({ action, field }) => `${action}\t${field}`).values()].map((all) => {
+    const { action = '', field = '' } = all[0] ?? {}
+    const of = (verdict: string) =>
+      sum(
+        all.filter((one) => one.verdict === verdict),
+        'count',
+      )
+    const examples = all.flatMap(({ example }) => example || [])
+    return { action, field, equal: of('equal'), differs: of('differs'), noise: of('noise'), examples }
+  })
+  const [equal, decided] = [sum(compared, 'equal'), sum(compared, 'equal') + sum(compared, 'differs')]
+  return {
+    version: 1 as const,
+    at: now.toISOString(),
+    files,
+    stopped,
+    lines: tally.lines,
+    unreadable: rowsOf(tally.unreadable, 'why'),
+    calls: { all: told + counts.unseen, ...counts, other: tally.other },
+    /** The share of calls that pass, also with a loss; null if none could be told. */
+    share: told === 0 ? null : (counts.pass + counts.lossy) / told,
+    groups,
+    problems: rowsOf(tally.problems, 'kind', 'action', 'field', 'code').map((one) => {
+      const [message, advice] = describe(one, rehearsal)
+      const id = [one.kind, one.action, one.field, one.code].filter(Boolean).join(' ')
+      return { id, ...one, message, advice }
+    }),
+    unknown: rowsOf(tally.unknown, 'action', 'field').map(({ field, ...one }) => {
+      const means = meantField(field, catalog.actions.get(one.action)?.fields.names ?? [])
+      // A name may itself hold a value, where a body was garbled.
+      const name = /^[\w .[\]-]{1,64}$/.test(field) || field === OTHERS ? field : masked(field)
+      return { name, ...one, ...(means !== undefined && { means }) }
+    }),
+    vehicleTypes: rowsOf(tally.vehicles),
+    actionNames: rowsOf(tally.actions, 'path'),
+    /** The share of equal fields among those that are no noise; null if none was compared. */
+    equal: decided === 0 ? null : equal / decided,
+    compared,
+  }
+}
+
+const CALLER = 'Tell the callers below: '
+const NOTES: Readonly<Record<string, string>> = {
+  lossy: 'loses a part',
+  assumed: 'is read with an assumption',
+  warning: 'has a doubtful value, which is sent on',
+}
+
+/** Says a problem in words, and what to do. No advice has a value of a caller: it would be masked, and wrong. */
+function describe(
+  { kind, action: name, field, code }: Readonly<Record<'kind' | 'action' | 'field' | 'code', string>>,
+  { catalog, config }: Rehearsal,
+): readonly [message: string, advice: string] {
+  const action = catalog.actions.get(name)?.action
+  const row = [...(action?.request ?? []), ...(action?.remember ?? [])].find(
+    (one) => fieldsOf(one).includes(field) || placesOf(one).includes(field),
+  )
+  const codec = row && 'codec' in row ? row.codec : undefined
+  const key = kind === 'refused' || (code === 'assumed' && row && 'fallbacks' in row) ? code : kind
+  switch (key) {
+    case 'action-unknown':
+      return [
+        'ActionName is not known on this path',
+        'Add it to LOOKUPS_FILE (--lookups FILE writes it), or to "actions" of the tenant.',
+      ]
+    case 'path-unknown': {
+      const end = field.lastIndexOf('/')
+      const prefix = field.slice(0, end)
+      if (end <= 0 || !catalog.endpoints.has(field.slice(end).toLowerCase()))
+        return [`${field} is no path of version 1`, `${CALLER}no version-1 script has this name.`]
+      const served = [...config.LEGACY_BASE_PATHS, prefix].map((one) => one || '/').join(',')
+      const advice = prefix.includes(HIDDEN) ? 'Add its prefix to LEGACY_BASE_PATHS.' : `LEGACY_BASE_PATHS=${served}`
+      return [`${field} is below a prefix that is not served`, advice]
+    }
+    case 'credential-wrong':
+      return [
+        'no tenant has this client id',
+        'Add it to the credentials of its tenant in TENANTS_FILE, with the hash of transload tenants hash.',
+      ]
+    case 'body-too-large':
+      return ['the body is larger than BODY_LIMIT_BYTES', 'Set a larger one, or tell the callers below.']
+    case 'required':
+      return [
+        `${field} is required, or what stands for it`,
+        `${CALLER}${field} is missing. If it has another name there, a mapping of your own can read it (MAPPINGS_DIR).`,
+      ]
+    case 'assumed': {
+      const setting = row && 'fallbacks' in row ? row.fallbacks.find((one) => one.kind === 'setting') : undefined
+      const named = setting?.kind === 'setting' ? setting.setting : field
+      const defaults = `set "${named}" in "defaults" of the tenant.`
+      if (row?.kind === 'lookup')
+        return [
+          `${field} is assumed: the table ${row.table} knows no value that was sent`,
+          `Add the values below to LOOKUPS_FILE (--lookups FILE writes it), or ${defaults}`,
+        ]
+      if (row && placesOf(row).includes(field))
+        return [`${field} is assumed: no ${fieldsOf(row)[0]} was sent`, `If it is not this, ${defaults}`]
+    }
+  }
+  if (kind === 'refused') {
+    const titles: Readonly<Record<string, { readonly title: string } | undefined>> = errorTable
+    const own: Readonly<Record<string, string | undefined>> = fieldProblems
+    const title = titles[code]?.title ?? code
+    const said = Object.hasOwn(own, code) ? own[code] : (codec?.problem ?? title)
+    const message = field === '' ? title : `${field} ${said}`
+    return [message, `${CALLER}${message}. A mapping of your own can read other values (MAPPINGS_DIR).`]
+  }
+  const advice =
+    kind === 'warning' ? `${CALLER}the value of ${field} is unusual.` : 'Nothing, if the service does not need it.'
+  return [`${field} ${NOTES[kind] ?? kind}${codec ? `: ${codec.summary}` : ''}`, advice]
+}
+
+/** Returns the values that no table knows as a `LOOKUPS_FILE`, most frequent first; each means what is assumed today. */
+export function lookupsOf({ tally, config, catalog }: Rehearsal): string {
+  const partsOf = (table: Table) =>
+    [...table.values()]
+      .filter(({ parts }) => parts[0] !== OTHERS)
+      .sort((one, other) => other.count - one.count)
+      .map(({ parts }) => parts)
+  const actions = partsOf(tally.actions).map(([path = '', name = '']) => [
+    name,
+    catalog.endpoints.get(path.toLowerCase())?.actions[0]?.action.name ?? '',
+  ])
+  const types = partsOf(tally.vehicles).map(([value]) => [value, config.DEFAULT_VEHICLE_TYPE])
+  const lookups = { vehicle_types: Object.fromEntries(types), actions: Object.fromEntries(actions) }
+  return `${JSON.stringify(lookups, null, 2)}\n`
+}
+
+const several = (value: number, noun: string): string => `${grouped(value)} ${noun}${value === 1 ? '' : 's'}`
+const shareText = (share: number | null): string =>
+  share === null ? 'no call could be told' : `${Math.floor(share * 100_000) / 1000} %`
+const at = ({ file, line }: Place): string => `${file}:${line}`
+
+/** A part of a report, for people: a heading and a table. */
+interface Section {
+  readonly title: string
+  readonly head: readonly string[]
+  readonly rows: readonly (readonly string[])[]
+}
+
+/** The headings of columns that are not named as their members. */
+const HEADINGS: Readonly<Record<string, string>> = {
+  count: 'calls',
+  fault: '',
+  lossy: 'with loss',
+  unseen: 'not told',
+  message: 'problem',
+  advice: 'what to do',
+  means: 'may mean',
+  examples: 'native → translated',
+}
+
+/** Writes any value of a report for people. */
+function cellOf(value: unknown): string {
+  if (typeof value === 'number') return grouped(value)
+  if (Array.isArray(value)) {
+    if (typeof value[0] === 'string') return value.slice(0, 3).join(', ')
+    const [most, ...others] = value.flatMap(({ caller }: { readonly caller: string }) => caller || [])
+    return most ? `${most}${others.length > 0 ? ` and ${others.length} more` : ''}` : ''
+  }
+  // The only objects are places.
+  return typeof value === 'object' && value !== null ? at(value as Place) : String(value ?? '')
+}
+
+const PROBLEM_COLUMNS = 'kind count message example first last callers advice'
+
+/** Lays a report out for people, refusals first: the same sections as text and as a page. */
+function sectionsOf(report: Report): readonly Section[] {
+  const problems = report.problems.map(({ action, message, ...one }) => ({
+    ...one,
+    message: action ? `${action}: ${message}` : message,
+  }))
+  const parts: readonly (readonly [
+    title: string,
+    list: readonly Readonly<Record<string, unknown>>[],
+    columns: string,
+  ])[] = [
+    ['Refusals', problems.filter(({ kind }) => kind === 'refused'), PROBLEM_COLUMNS],
+    ['Losses and assumptions', problems.filter(({ kind }) => kind !== 'refused'), PROBLEM_COLUMNS],
+    ['Calls', report.groups, 'caller action path pass lossy refused unseen'],
+    ['Unknown fields', report.unknown, 'action name count first means'],
+    ['Vehicle types that no table knows', report.vehicleTypes, 'example count first'],
+    ['ActionNames that are not known', report.actionNames, 'example count first'],
+    ['Compared replies', report.compared, 'action field equal differs noise examples'],
+    ['Lines that are no calls', report.unreadable, 'why count first'],
+    ['Files', report.files.map(({ name, ...file }) => ({ file: name, ...file })), 'file format fault'],
+  ]
+  return parts.flatMap(([title, list, columns]) => {
+    const keys = columns.split(' ')
+    const head = keys.map((key) => HEADINGS[key] ?? key)
+    const rows = list.map((one) => keys.map((key) => cellOf(one[key])))
+    return rows.length > 0 ? [{ title, head, rows }] : []
+  })
+}
+
+/** Says in a sentence what a report comes to. */
+function verdictOf({ calls, share, equal, lines, stopped }: Report): string {
+  const { all, pass, lossy, refused, unseen, other } = calls
+  const others = other > 0 ? `, ${grouped(other)} others` : ''
+  const untold = unseen > 0 ? `, ${grouped(unseen)} cannot be told without their body` : ''
+  const same = equal === null ? '' : ` Share of compared fields that are equal: ${shareText(equal)}.`
+  return `${stopped ? 'Stopped. ' : ''}${several(lines, 'line')}, ${several(all, 'call')} of version 1${others}: ${grouped(pass)} pass, ${grouped(lossy)} pass with a loss or an assumption, ${grouped(refused)} would be refused${untold}. Share that passes: ${shareText(share)}.${same}`
+}
+
+const ROWS_SHOWN = 20
+
+/** Writes a report as text. A problem takes several lines. */
+export function textOf(report: Report): readonly string[] {
+  const sections = sectionsOf(report).flatMap(({ title, head, rows }) => {
+    const few = rows.slice(0, ROWS_SHOWN)
+    const rest = rows.length > few.length ? [`  … and ${rows.length - few.length} more (--json has all)`] : []
+    const widths = head.map((_, i) => Math.max(...[head, ...few].map((cells) => cells[i]?.length ?? 0)))
+    const lines = head.includes('what to do')
+      ? few.flatMap(([kind, count, problem, example, first, last, callers, advice]) => [
+          `${count} × ${kind}  ${problem}`,
+          `    ${example && `such as ${example}; `}${first} to ${last}${callers && `; ${callers}`}`,
+          `    ${advice}`,
+        ])
+      : [head, ...few].map((cells) =>
+          cells
+            .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+            .join('  ')
+            .trimEnd(),
+        )
+    return ['', title, ...lines.map((line) => `  ${line}`), ...rest]
+  })
+  return [verdictOf(report), ...sections]
+}
+
+/** Writes a report as one page that needs nothing else: refusals first, then what becomes of each caller's calls. */
+export function pageOf(report: Report): string {
+  const [refusals, ...others] = sectionsOf(report).map(({ title, head, rows }) => ({
+    title,
+    content: html`<h2>${title}</h2>${table(
+      title,
+      head.map((name, i) => ({ title: name, cell: (row: readonly string[]) => shown(row[i] ?? '') })),
+      rows,
+    )}`,
+  }))
+  const isRefused = refusals?.title === 'Refusals'
+  return `${html`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"><title>Rehearsal – Transload</title><style>${raw(style.body)}</style></head>
+<body><main><h1>Rehearsal</h1><p>${shown(verdictOf(report))}</p>
+${isRefused ? refusals.content : ''}
+${outcomesByCaller(report)}
+${[...(isRefused ? [] : [refusals]), ...others].map((one) => one?.content)}
+</main></body></html>
+`}`
+}
+
+const MOST_BARS = 30
+const KINDS = [
+  ['refused', 'bad', 'refused'],
+  ['lossy', 'warn', 'with a loss or an assumption'],
+  ['pass', 'good', 'pass'],
+] as const
+
+/** Draws a bar for each caller, most refusals first: the share of its calls that is refused, that loses something, that passes. */
+function outcomesByCaller({ groups }: Report): Html {
+  const callers = [...Map.groupBy(groups, ({ caller }) => caller)]
+    .map(([name, own]) => ({
+      name,
+      refused: sum(own, 'refused'),
+      lossy: sum(own, 'lossy'),
+      pass: sum(own, 'pass'),
+    }))
+    .filter(({ refused, lossy, pass }) => refused + lossy + pass > 0)
+    .sort((one, other) => other.refused - one.refused || other.lossy - one.lossy)
+    .slice(0, MOST_BARS)
+  const bars = callers.map((one) => {
+    const all = one.refused + one.lossy + one.pass
+    let x = 0
+    const parts = KINDS.map(([key, color, words]) => {
+      const width = (100 * one[key]) / all
+      x += width
+      return html`<rect fill="var(--${color})" x="${x - width}" width="${width}" height="10"><title>${grouped(one[key])} ${words}</title></rect>`
+    })
+    const said = `${grouped(one.refused)} of ${grouped(all)} refused`
+    return html`<p>${shown(one.name)}: ${said}<svg viewBox="0 0 100 10" width="100%" height="14" preserveAspectRatio="none" role="img" aria-label="${said}">${parts}</svg></p>`
+  })
+  return html`<h2>Outcomes by caller</h2><p>${KINDS.map(([, color, words]) => html`<svg aria-hidden="true" width="10" height="10"><rect fill="var(--${color})" width="10" height="10"/></svg> ${words} `)}</p>${bars}`
+}

@@ -1,0 +1,267 @@
+import { createHash } from 'node:crypto'
+import { createReadStream, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { parse } from 'csv-parse/sync'
+import { isText } from '../../language/mapping/fields.ts'
+import { isNotKnown, isSameThing, printableJson, serviceId } from '../../language/text/service-text.ts'
+import type { GivenBy, Kind, LoadedName, Name, NameOfId, ScannedName, Store } from '../../outside/store/store.ts'
+import {
+  type Cell,
+  COLUMNS,
+  type Column,
+  csvRecords,
+  FileUnreadable,
+  type Format,
+  fromCell,
+  jsonRecords,
+  toCell,
+} from './file-records.ts'
+
+export interface ImportCounts {
+  /** Rows of the file that are done, imported or not. */
+  rows: number
+  written: number
+  same: number
+  conflicts: number
+  badRows: number
+}
+
+/** The durable progress of an import. */
+interface ImportProgress {
+  readonly counts: Readonly<ImportCounts>
+  /** The last name of these rows; a store without it is not the one that the import wrote to. */
+  readonly last?: NameOfId | undefined
+}
+
+/** Receives the events of an import. */
+interface ImportWatch {
+  readonly onConflict: (asked: LoadedName, found: Name) => void
+  readonly onBadRow: (line: number, error: string) => void
+  /** Called when all rows so far are durable. */
+  readonly onProgress: (progress: ImportProgress) => void
+}
+
+/** The rows of one durable step: enough to be fast, few enough to repeat. */
+const BATCH_ROWS = 5_000
+
+/** Writes rows into the store in durable batches, after those that `from` counts. */
+export async function importRows(
+  rows: AsyncIterable<ImportRow>,
+  store: Pick<Store, 'load'>,
+  options: { readonly replace: boolean; readonly from: ImportProgress },
+  watch: ImportWatch,
+): Promise<ImportCounts> {
+  const counts = { ...options.from.counts }
+  let { last } = options.from
+  let skip = counts.rows
+  let batch: ImportRow[] = []
+  const flush = async () => {
+    if (batch.length === 0) return
+    const names = batch.flatMap((row) => ('names' in row ? row.names : []))
+    const badRows = batch.filter((row) => 'error' in row)
+    const loaded = await store.load(names, { replace: options.replace })
+    for (const { asked, found } of loaded.conflicts) watch.onConflict(asked, found)
+    for (const { line, error } of badRows) watch.onBadRow(line, error)
+    counts.rows += batch.length
+    counts.written += loaded.written
+    counts.same += loaded.same
+    counts.conflicts += loaded.conflicts.length
+    counts.badRows += badRows.length
+    last = names.at(-1) ?? last
+    batch = []
+    watch.onProgress({ counts, last })
+  }
+  for await (const row of rows) {
+    if (skip > 0) {
+      skip -= 1
+      continue
+    }
+    batch.push(row)
+    if (batch.length === BATCH_ROWS) await flush()
+  }
+  await flush()
+  return counts
+}
+
+/** The progress of an import that has not begun. */
+export const noProgress: ImportProgress = { counts: { rows: 0, written: 0, same: 0, conflicts: 0, badRows: 0 } }
+
+/** Keeps the progress of an import, for a second run that continues where the first was interrupted. */
+interface Checkpoint {
+  readonly read: () => ImportProgress | undefined
+  readonly write: (progress: ImportProgress) => void
+  readonly remove: () => void
+}
+
+/** Keeps the checkpoint beside the file. One from before a change of the file, or for another `purpose`, does not count. */
+export function checkpointOf(file: string, purpose: readonly unknown[]): Checkpoint {
+  const path = `${file}.import-progress`
+  const { size, mtimeMs } = statSync(file)
+  // Hashed, because the address of a store may hold a password.
+  const stamp = createHash('sha256')
+    .update(JSON.stringify([size, mtimeMs, ...purpose]))
+    .digest('hex')
+  return {
+    read: () => {
+      try {
+        const kept = JSON.parse(readFileSync(path, 'utf8')) as ImportProgress & { readonly stamp: string }
+        return kept.stamp === stamp ? kept : undefined
+      } catch {
+        // There is none, or it is not ours. Writing rows again does no harm.
+        return undefined
+      }
+    },
+    write: (progress) => {
+      try {
+        // Written beside and renamed: an interruption leaves the old one or the new one, never half of one.
+        writeFileSync(`${path}.new`, JSON.stringify({ stamp, ...progress }))
+        renameSync(`${path}.new`, path)
+      } catch {
+        // If the folder is not writable, an interrupted import starts over.
+      }
+    },
+    remove: () => rmSync(path, { force: true }),
+  }
+}
+
+/** Returns true if the store has the last name of an import's checkpoint; for a quote, it may mean another one by now. */
+export async function isInStore(store: Pick<Store, 'named'>, { last }: ImportProgress): Promise<boolean> {
+  if (!last) return true
+  return (await store.named(last.tenant, last.name)).some(
+    ({ name, kind, givenBy, id }) =>
+      name === last.name &&
+      kind === last.kind &&
+      givenBy === last.givenBy &&
+      (kind === 'quote' || isSameThing(id, last.id)),
+  )
+}
+
+/** Returns the key of the last whole line of an interrupted export, undefined if it has none, and cuts off the rest. */
+export async function lastKey(file: string, format: Format): Promise<NameOfId | undefined> {
+  const header = headerOf(format)
+  const begins = await textBetween(file, 0, header.length)
+  if (!header.startsWith(begins)) throw new FileUnreadable('does not begin like an export; it stays as it is')
+  const { start, end } = await lastLine(file, format)
+  const key = end > header.length ? keyIn(await textBetween(file, start, end), format) : undefined
+  truncateSync(file, end)
+  return key
+}
+
+const NEW_LINE = 0x0a
+const QUOTE = 0x22
+
+/** Reads from the beginning: a quoted cell may hold line ends, and only counting quotes tells which. */
+async function lastLine(file: string, format: Format): Promise<{ readonly start: number; readonly end: number }> {
+  let [start, end, read] = [0, 0, 0]
+  let quotes = 0
+  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+    for (let index = 0; index < chunk.length; index += 1) {
+      if (chunk[index] === QUOTE) quotes += 1
+      else if (chunk[index] === NEW_LINE && (format === 'ndjson' || quotes % 2 === 0)) {
+        start = end
+        end = read + index + 1
+      }
+    }
+    read += chunk.length
+  }
+  return { start, end }
+}
+
+async function textBetween(file: string, start: number, end: number): Promise<string> {
+  if (end <= start) return ''
+  const chunks: Buffer[] = []
+  for await (const chunk of createReadStream(file, { start, end: end - 1 })) chunks.push(chunk)
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** Reads the key as the store has it: blanks that an import would trim belong to it. */
+function keyIn(line: string, format: Format): NameOfId {
+  const { tenant, kind, name, id, given_by: givenBy } = fieldsIn(line, format)
+  const isWhole =
+    [tenant, name, id].every((value) => typeof value === 'string') &&
+    (kind === 'quote' || kind === 'shipment') &&
+    (givenBy === 'caller' || givenBy === 'service')
+  // All of it is checked.
+  if (isWhole) return { tenant, kind, name, id, givenBy } as NameOfId
+  throw new FileUnreadable('does not end like an export; it stays as it is')
+}
+
+function fieldsIn(line: string, format: Format): { readonly [column: string]: unknown } {
+  if (format === 'csv') {
+    return parse<{ readonly [column: string]: string }>(line, { columns: [...COLUMNS], cast: fromCell })[0] ?? {}
+  }
+  try {
+    return JSON.parse(line) ?? {}
+  } catch {
+    return {}
+  }
+}
+
+/** The first line of an export. */
+export const headerOf = (format: Format): string => (format === 'csv' ? `${COLUMNS.join(',')}\n` : '')
+
+/** Writes a name as a line of an export; `readRows` reads it back. */
+export function lineOf(name: ScannedName, format: Format): string {
+  const row = { ...name, at: new Date(name.at).toISOString(), given_by: name.givenBy }
+  if (format === 'csv') return `${COLUMNS.map((column) => toCell(row[column])).join(',')}\n`
+  return `${printableJson(Object.fromEntries(COLUMNS.map((column) => [column, row[column]])))}\n`
+}
+
+/** A row of an import: its names, or the error. */
+type ImportRow =
+  | { readonly line: number; readonly names: readonly LoadedName[] }
+  | { readonly line: number; readonly error: string }
+
+/** The values of a row that leaves them out. */
+interface RowDefaults {
+  readonly tenant: string | undefined
+}
+
+/** Reads the rows of a stream one at a time, which keeps memory flat; `onUnused` gets the columns that have no meaning. */
+export async function* readRows(
+  input: Readable,
+  format: Format,
+  defaults: RowDefaults,
+  onUnused: (columns: readonly string[]) => void = () => {},
+): AsyncGenerator<ImportRow> {
+  const records = format === 'csv' ? csvRecords(input, onUnused) : jsonRecords(input)
+  for await (const { line, record } of records) {
+    yield typeof record === 'string' ? { line, error: record } : rowOf(line, record, defaults)
+  }
+}
+
+function rowOf(line: number, cells: readonly Cell[], defaults: RowDefaults): ImportRow {
+  const names = new Set<string>()
+  const values: { [column in Column]?: string } = {}
+  let implied: Kind = 'shipment'
+  for (const [meaning, cell] of cells) {
+    if (!meaning || cell === '') continue
+    const { column } = meaning
+    if (!isText(cell)) return { line, error: `has a ${column} with a character that cannot be stored` }
+    if (column === 'name') names.add(cell)
+    else if (values[column] === undefined) values[column] = cell
+    else if (values[column] !== cell) return { line, error: `has two different values for ${column}` }
+    if (column === 'id') implied = meaning.kind ?? implied
+  }
+  const { tenant = defaults.tenant, id, kind = implied, vin = '', at: time, given_by: givenBy = 'caller' } = values
+  if (tenant === undefined) return { line, error: 'has no tenant; add the column or --tenant' }
+  if (names.size === 0 || id === undefined) return { line, error: `has no ${names.size === 0 ? 'name' : 'id'}` }
+  // No call could reach it: an id goes into a path, and the service's own ids are checked in the same way.
+  if (serviceId(id) === undefined) return { line, error: NO_ID }
+  if (!isKind(kind)) return { line, error: 'has a kind that is neither quote nor shipment' }
+  if (!isGiver(givenBy)) return { line, error: 'has a given_by that is neither caller nor service' }
+  const at = time === undefined ? undefined : /^\d{4}-\d{2}-\d{2}/.test(time) ? Date.parse(time) : Number.NaN
+  if (Number.isNaN(at)) return { line, error: 'has a date that is not ISO 8601' }
+  const given = { tenant, kind, vin: kind === 'quote' ? '' : vinOf(vin), id, givenBy, at }
+  // A row may have several numbers, such as ShipmentNumber and ReferenceNumber.
+  return { line, names: [...names].map((name) => ({ ...given, name })) }
+}
+
+/** Returns a VIN in the form in which the store has it. */
+const vinOf = (vin: string) => (isNotKnown(vin) ? '' : vin.replace(/\s+/g, '').toUpperCase())
+
+const NO_ID = 'has an id that cannot be one: it is blank, of dots alone, too long, or has a control character'
+
+const isGiver = (text: string): text is GivenBy => text === 'caller' || text === 'service'
+
+const isKind = (text: string): text is Kind => text === 'quote' || text === 'shipment'

@@ -1,0 +1,337 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { CHALLENGE, GatewayError, gatewayError } from '../../language/errors.ts'
+import { serviceSays } from '../../language/messages.ts'
+import { createMask } from './credential.ts'
+import { exchange, NoReply, type UpstreamReply } from './exchange.ts'
+import { serviceMessage } from './failures.ts'
+import { createRetry, type Retry, timeAsked } from './retries.ts'
+import type { Upstream } from './upstream.ts'
+
+/** The authentication scheme for the service. */
+export type Scheme = 'basic' | 'oauth2' | 'auto'
+
+/** The part of a reply that shows if a credential was accepted. */
+export interface Taken {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+}
+
+/** One credential at the service, at one address. */
+export interface Account {
+  readonly origin: string
+  readonly prefix: string
+  readonly scheme: Scheme
+  /** The name of its connections. Until the service has accepted the credential, each request uses a new connection. */
+  readonly pool: string
+  readonly acceptance: Acceptance
+  /**
+   * Makes an attempt with the expected `Authorization`, and repeats it if a refusal proves that another one is right.
+   */
+  readonly authorized: <R extends Taken>(deadline: number, attempt: (authorization: string) => Promise<R>) => Promise<R>
+  /** The expected `Authorization`, for a call that cannot be repeated. */
+  readonly authorization: (deadline: number) => Promise<string>
+  /** Learns from the reply to such a call. */
+  readonly learn: (authorization: string, answer: Taken) => void
+  /** Returns each `Authorization` that a request may have carried: the credential, and the latest tokens for it. */
+  readonly authorizations: () => readonly string[]
+}
+
+export interface AccountOptions {
+  readonly upstream: Upstream
+  readonly origin: string
+  readonly prefix: string
+  /** `Basic …` */
+  readonly basic: string
+  readonly pool: string
+  readonly scheme: Scheme
+  readonly timeoutMs: number
+  /** @default the acceptance of an operator's credential */
+  readonly acceptance?: Acceptance
+}
+
+/** Opens an account with the scheme that the operator chose. */
+export function openAccount(options: AccountOptions): Account {
+  const { origin, prefix, basic, pool, scheme, acceptance = trusted } = options
+  const tokens = createTokens({ ...options, acceptance })
+  /** With `auto`, false until the service asks for a token. */
+  let usesTokens = scheme === 'oauth2'
+
+  const wantsTokens = ({ status, headers }: Taken) =>
+    scheme === 'auto' && status === 401 && challenges(headers).includes('bearer')
+  const learn = (authorization: string, answer: Taken) => {
+    if (authorization !== basic) {
+      if (answer.status === 401) tokens.drop(authorization.slice(BEARER.length))
+    } else if (wantsTokens(answer)) usesTokens = true
+  }
+  const bearer = async (deadline: number) => {
+    try {
+      return BEARER + (await tokens.get(deadline))
+    } catch (error) {
+      // A service can name tokens and have none yet.
+      if (hasNoTokens(error)) usesTokens = scheme === 'oauth2'
+      throw error
+    }
+  }
+
+  async function withToken<R extends Taken>(
+    deadline: number,
+    attempt: (authorization: string) => Promise<R>,
+  ): Promise<R> {
+    for (let first = true; ; first = false) {
+      const authorization = await bearer(deadline)
+      const answer = await attempt(authorization)
+      learn(authorization, answer)
+      // A 401 proves that nothing was done: one more attempt with a new token.
+      if (answer.status !== 401 || !first) return answer
+    }
+  }
+
+  async function withBasic<R extends Taken>(
+    deadline: number,
+    attempt: (authorization: string) => Promise<R>,
+  ): Promise<R> {
+    const answer = await attempt(basic)
+    learn(basic, answer)
+    if (!wantsTokens(answer)) return answer
+    try {
+      return await withToken(deadline, attempt)
+    } catch (error) {
+      // What the service said of the credential stands.
+      if (namesBasic(answer) && hasNoTokens(error)) return answer
+      throw error
+    }
+  }
+
+  return {
+    origin,
+    prefix,
+    scheme,
+    pool,
+    acceptance,
+    learn,
+    authorizations: () => [basic, ...tokens.latest().map((token) => BEARER + token)],
+    authorization: async (deadline) => (usesTokens ? bearer(deadline) : basic),
+    authorized: (deadline, attempt) => {
+      if (scheme === 'basic') return attempt(basic)
+      return usesTokens ? withToken(deadline, attempt) : withBasic(deadline, attempt)
+    },
+  }
+}
+
+const BEARER = 'Bearer '
+const NOT_FOUND = 404
+
+/** Reports whether a token was not given because the service has no token endpoint. */
+const hasNoTokens = (error: unknown): boolean =>
+  error instanceof GatewayError && error.code.startsWith('login-') && error.serviceStatus === NOT_FOUND
+
+const namesBasic = ({ headers }: Taken): boolean => challenges(headers).includes('basic')
+
+/** The schemes of `WWW-Authenticate` (RFC 9110, 11.6.1), in lower case. */
+function challenges(headers: IncomingHttpHeaders): readonly string[] {
+  const value: string | readonly string[] = headers['www-authenticate'] ?? ''
+  const lines = typeof value === 'string' ? [value] : value
+  return lines.flatMap((line) =>
+    [...line.replace(QUOTED, '""').matchAll(SCHEME)].map(([, name = '']) => name.toLowerCase()),
+  )
+}
+
+/** A realm may contain commas and words that look like schemes. */
+const QUOTED = /"(?:[^"\\]|\\.)*"/g
+const SCHEME = /(?:^|,)\s*([a-z][a-z0-9_-]*)(?=\s|,|$)/gi
+
+/** The token endpoint and the credential. */
+interface TokenSource {
+  readonly upstream: Upstream
+  readonly origin: string
+  readonly prefix: string
+  /** `Basic …`, exchanged for a token. */
+  readonly basic: string
+  readonly pool: string
+  readonly timeoutMs: number
+  /** Is told if the token endpoint accepts the credential. */
+  readonly acceptance: Acceptance
+}
+
+/** The token of one credential: cached until shortly before it expires, and fetched once for all waiting calls. */
+interface Tokens {
+  /** Returns a valid token; throws if the service gives none. */
+  readonly get: (deadline: number) => Promise<string>
+  /** Forgets a token that the service refused, if it is still the one that is cached. */
+  readonly drop: (token: string) => void
+  readonly latest: () => readonly string[]
+}
+
+interface Token {
+  readonly text: string
+  /** In milliseconds of `performance.now()`, which a wrong system clock does not affect. */
+  readonly renewAt: number
+  readonly expiresAt: number
+}
+
+/** The lifetime of a token without `expires_in`. */
+const DEFAULT_LIFE_S = 300
+/** A token this close to its expiry may expire on the way. */
+const MARGIN_MS = 5_000
+/** The share of its lifetime after which a token is renewed in the background. */
+const RENEW_AFTER = 0.8
+const LATEST_TOKENS = 3
+/** The pause after a failed renewal while the cached token is valid. */
+const RENEW_PAUSE_MS = 5_000
+
+/** Keeps the token of one credential. */
+function createTokens(source: TokenSource): Tokens {
+  let token: Token | undefined
+  /** A call may still be under way with a token that was renewed or dropped meanwhile. */
+  let latest: readonly string[] = []
+  let fetching: Promise<Token> | undefined
+  let pausedUntil = 0
+  const retry = createRetry()
+
+  const fetchOnce = (): Promise<Token> => {
+    fetching ??= fetchToken(source, retry)
+      .then((fetched) => {
+        token = fetched
+        latest = [fetched.text, ...latest].slice(0, LATEST_TOKENS)
+        pausedUntil = 0
+        return fetched
+      })
+      .finally(() => {
+        fetching = undefined
+      })
+    return fetching
+  }
+
+  return {
+    get: async (deadline) => {
+      const now = performance.now()
+      if (token && now < token.expiresAt) {
+        if (now >= token.renewAt && now >= pausedUntil) {
+          pausedUntil = now + RENEW_PAUSE_MS
+          // The cached token stays in use; a failure matters only once it has expired.
+          fetchOnce().catch(() => undefined)
+        }
+        return token.text
+      }
+      return (await before(deadline, fetchOnce())).text
+    },
+    drop: (refused) => {
+      if (token?.text === refused) token = undefined
+    },
+    latest: () => latest,
+  }
+}
+
+async function fetchToken(source: TokenSource, retry: Retry): Promise<Token> {
+  const deadline = performance.now() + source.timeoutMs
+  let askedAt = 0
+  const ask = () => {
+    askedAt = performance.now()
+    return exchange(source.upstream.line(source), {
+      method: 'POST',
+      operation: 'POST /oauth2/token',
+      path: `${source.prefix}/oauth2/token`,
+      headers: {
+        accept: 'application/json',
+        'accept-encoding': 'identity',
+        authorization: source.basic,
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      body: 'grant_type=client_credentials',
+      deadline,
+    })
+  }
+  const { tokens } = source.upstream
+  const reply = await retry(ask, deadline).catch((error: unknown) => {
+    tokens.add(1, 'failed')
+    throw error instanceof NoReply ? silent(error) : error
+  })
+  if (REFUSALS.has(reply.status)) source.acceptance.refused()
+  if (reply.status < 200 || reply.status > 299) {
+    tokens.add(1, REFUSALS.has(reply.status) ? 'refused' : 'failed')
+    throw notGiven(reply, source.basic)
+  }
+  const { access_token: text, expires_in: life } = bodyOf(reply)
+  if (typeof text !== 'string' || !/^[\x21-\x7e]+$/.test(text)) {
+    tokens.add(1, 'failed')
+    throw unreadable()
+  }
+  tokens.add(1, 'given')
+  source.acceptance.accepted()
+  const seconds = Number(life ?? DEFAULT_LIFE_S)
+  const lifeMs = (Number.isFinite(seconds) && seconds > 0 ? seconds : DEFAULT_LIFE_S) * 1000
+  const usableMs = Math.max(lifeMs - MARGIN_MS, lifeMs / 2)
+  // The lifetime starts no later than the request for the token.
+  return { text, expiresAt: askedAt + usableMs, renewAt: askedAt + usableMs * RENEW_AFTER }
+}
+
+function bodyOf(reply: UpstreamReply): { access_token?: unknown; expires_in?: unknown } {
+  try {
+    const body: unknown = JSON.parse(reply.body.toString('utf8'))
+    return typeof body === 'object' && body !== null ? body : {}
+  } catch {
+    return {}
+  }
+}
+
+const unreadable = () => gatewayError('login-failed/unreadable', {}, { status: 502 })
+
+/** RFC 6749, 5.2: 400 and 401 concern the credential; any other status concerns the endpoint. */
+const REFUSALS = new Set([400, 401, 403])
+
+function notGiven({ status, headers, body }: UpstreamReply, basic: string): GatewayError {
+  const found = status < 500 ? serviceMessage(body) : undefined
+  const said = serviceSays(found && createMask(basic, false).text(found))
+  if (REFUSALS.has(status)) {
+    return gatewayError(
+      'login-refused',
+      { serviceSays: said },
+      { serviceStatus: status, headers: { 'WWW-Authenticate': CHALLENGE } },
+    )
+  }
+  return gatewayError(
+    'login-failed',
+    { serviceSays: said },
+    {
+      status: status === 503 || status === 429 ? 503 : 502,
+      serviceStatus: status,
+      headers: { 'Retry-After': timeAsked(headers) ?? '5' },
+    },
+  )
+}
+
+/** Without a token, the call itself was not sent: its outcome is never unknown. */
+function silent(cause: NoReply): GatewayError {
+  return cause.silence === 'late' ? late(cause) : gatewayError('login-failed/unreachable', {}, { cause })
+}
+
+const late = (cause?: NoReply) => gatewayError('login-failed/silent', {}, { status: 504, cause })
+
+/** Waits for work that calls share, at most until this call's deadline. */
+export async function before<T>(deadline: number, work: Promise<T>, tooLate: () => Error = late): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const over = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(tooLate()), deadline - performance.now())
+  })
+  try {
+    return await Promise.race([work, over])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The knowledge of this process about the service's view of a credential. */
+export interface Acceptance {
+  /** Returns true if the service has accepted the credential recently. */
+  readonly isProven: () => boolean
+  /** Called when the service accepts the credential. */
+  readonly accepted: () => void
+  /** Called when the service refuses the credential. */
+  readonly refused: () => void
+}
+
+/** The acceptance of a credential that the operator gave to the gateway. */
+export const trusted: Acceptance = { isProven: () => true, accepted: () => {}, refused: () => {} }
+
+/** An id that no shipment has: reading it is harmless and shows only if the credential is accepted. */
+export const NO_SHIPMENT = '00000000-0000-4000-8000-000000000000'

@@ -1,0 +1,250 @@
+import { CHALLENGE, type GatewayError, gatewayError, oneLine, perhapsBooked } from '../../language/errors.ts'
+import { type MessageName, serviceSays } from '../../language/messages.ts'
+import { replyText } from '../../language/text/decode.ts'
+import { parseJson } from '../../language/text/json.ts'
+import { NoReply, type Silence, type UpstreamReply } from './exchange.ts'
+import { timeAsked } from './retries.ts'
+
+/** Returns the error of a call without a whole reply. */
+export function noReplyError(error: NoReply): GatewayError {
+  switch (error.silence) {
+    case 'unsent':
+      return gatewayError('service-unreachable', {}, { cause: error })
+    case 'busy':
+      return gatewayError('overloaded/connections', {}, { cause: error, headers: { 'Retry-After': '1' } })
+    case 'withdrawn':
+      return gatewayError('interrupted', {}, { cause: error, headers: { 'Retry-After': '1' } })
+    case 'late':
+      return gatewayError('service-silent', {}, { cause: error })
+    case 'lost':
+      return gatewayError('service-failed/lost', {}, { cause: error })
+    case 'too-large':
+      return gatewayError('service-unreadable/size', {}, { cause: error })
+    default:
+      return error.silence satisfies never
+  }
+}
+
+/**
+ * Awaits the reply to a change that may be sent again. Without a whole reply, the error says that it may have been made: the
+ * caller must not take it for one that was not.
+ */
+export async function replyToChange(sent: Promise<UpstreamReply>): Promise<UpstreamReply> {
+  try {
+    return await sent
+  } catch (cause) {
+    if (!(cause instanceof NoReply)) throw cause
+    switch (cause.silence) {
+      case 'late':
+        throw gatewayError('service-silent/change', {}, { cause })
+      case 'lost':
+        throw gatewayError('service-failed/change', {}, { cause })
+      case 'too-large':
+        throw gatewayError('service-unreadable/size-change', {}, { cause })
+      default:
+        throw noReplyError(cause)
+    }
+  }
+}
+
+/** A version-2 call as the caller wrote it. */
+interface Version2Call {
+  readonly method: string
+  readonly path: string
+  /** True if it creates or cancels a shipment. */
+  readonly mayBook: boolean
+}
+
+/** Returns the error of such a call without a whole reply: nothing prevents that it is sent a second time. */
+export function unansweredError(cause: unknown, { method, path, mayBook }: Version2Call): GatewayError {
+  const silence = cause instanceof NoReply ? cause.silence : 'lost'
+  const name = SAFE_METHODS.has(method) || MAKES_NOTHING.test(path) ? undefined : PERHAPS_DONE.get(silence)
+  // A cancellation may be sent again, unless it would be answered in the same way.
+  if (name === undefined || (method === 'DELETE' && silence !== 'too-large')) {
+    const error = noReplyError(cause instanceof NoReply ? cause : new NoReply(silence, { cause }))
+    // A cancellation that failed must not read like one.
+    return mayBook && method === 'DELETE' ? perhapsBooked(error) : error
+  }
+  return gatewayError(name, {}, { cause, mayHaveBooked: mayBook })
+}
+
+const SAFE_METHODS = new Set(['GET', 'HEAD'])
+/** The messages of requests that left. */
+const PERHAPS_DONE: ReadonlyMap<Silence, PerhapsDone> = new Map([
+  ['late', 'service-silent/perhaps-done'],
+  ['lost', 'service-failed/perhaps-done'],
+  ['too-large', 'service-unreadable/size-perhaps-done'],
+])
+type PerhapsDone = Extract<MessageName, `${string}perhaps-done`>
+/** A new quote, or a token. */
+const MAKES_NOTHING = /^\/(v2\/quote|oauth2\/token)\/?(\?|$)/
+
+/** Returns the error of an unsuccessful reply, with the service's own message, if any, in the caller's fields. */
+export function refusal({ status, headers, body }: UpstreamReply, nameFields?: (text: string) => string): GatewayError {
+  const said = serviceSays(serviceMessage(body, nameFields))
+  const asked = timeAsked(headers)
+  const later = asked === undefined ? {} : { 'Retry-After': asked }
+  if (status === 503) {
+    const retry = { 'Retry-After': String(RETRY_AFTER_SECONDS), ...later }
+    return gatewayError('service-unavailable', { serviceSays: said }, { serviceStatus: status, headers: retry })
+  }
+  if (status >= 400 && status < 500) {
+    const challenged = status === 401 ? { 'WWW-Authenticate': CHALLENGE, ...later } : later
+    return gatewayError(
+      refusalName(status),
+      { serviceSays: said },
+      { status, serviceStatus: status, headers: challenged },
+    )
+  }
+  if (status >= 300 && status < 400) {
+    return gatewayError('service-failed/redirect', { status }, { serviceStatus: status })
+  }
+  return gatewayError('service-failed', { status, serviceSays: said }, { serviceStatus: status })
+}
+
+/** Returns the error of a call with a credential that the service has just refused to another call. */
+export function credentialRefused(): GatewayError {
+  return refusal({ status: 401, headers: {}, body: Buffer.alloc(0) })
+}
+
+const RETRY_AFTER_SECONDS = 5
+
+/** Returns the name of the message for a status with which the service refuses a call. */
+function refusalName(status: number) {
+  switch (status) {
+    case 401:
+      return 'service-refused/401'
+    case 403:
+      return 'service-refused/403'
+    case 404:
+      return 'service-refused/404'
+    case 429:
+      return 'service-refused/429'
+    default:
+      return 'service-refused'
+  }
+}
+
+const MESSAGE_LIMIT_CHARACTERS = 300
+/** The keys of messages in error bodies, most specific first, in lower case and without `_` and `-`. */
+const KEYS = [
+  'message',
+  'errormessage',
+  'defaultmessage',
+  'detail',
+  'errordescription',
+  'description',
+  'reason',
+  'faultstring',
+  'msg',
+  'title',
+]
+/** The keys of nested messages, or of messages by field. */
+const HOLDERS = [
+  'error',
+  'errors',
+  'errormessages',
+  'issues',
+  'messages',
+  'fault',
+  'fields',
+  'violations',
+  'details',
+  'data',
+]
+/** The keys that name the field of an entry. */
+const FIELDS = ['field', 'path', 'propertypath', 'param', 'loc']
+const DEPTH_LIMIT = 4
+
+/**
+ * Returns the service's own message in the body of a refusal, if there is one; HTML is not quoted. `nameFields`
+ * replaces version-2 places by the caller's fields.
+ */
+export function serviceMessage(body: Buffer, nameFields = (text: string) => text): string | undefined {
+  const text = replyText(body).trim()
+  const value = /^[{["]/.test(text) ? parsed(text) : text
+  const known = messagesIn(value)
+  const messages = known.length > 0 ? known : listedWords(value)
+  const line = nameFields(oneLine(withoutRepeats(messages).join('; ')))
+  if (line === '') return undefined
+  return line.length > MESSAGE_LIMIT_CHARACTERS
+    ? `${line.slice(0, MESSAGE_LIMIT_CHARACTERS - 1).replace(HALF, '')}…`
+    : line
+}
+
+/** Longer than any message shows: a refusal may have megabytes. */
+const MOST_TEXTS = 50
+const LONGEST_TEXT = 1_000
+
+/** Drops texts that another text contains: many services repeat the fields of a message in a list. */
+function withoutRepeats(all: readonly string[]): readonly string[] {
+  const texts = all.slice(0, MOST_TEXTS).map((text) => text.slice(0, LONGEST_TEXT))
+  const plain = texts.map((text) =>
+    text
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}]+/gu, ' ')
+      .trim(),
+  )
+  return texts.filter((_, i) => {
+    const own = ` ${plain[i]} `
+    return !plain.some((other, at) => at !== i && ` ${other} `.includes(own) && (other !== plain[i] || at < i))
+  })
+}
+
+/** The first half of a surrogate pair. */
+const HALF = /[\ud800-\udbff]$/
+
+function parsed(text: string): unknown {
+  try {
+    return parseJson(text)
+  } catch {
+    return undefined
+  }
+}
+
+const MARKUP = /^<|<\/?(html|head|body|title|h[1-6]|p|b|br|hr|div|span|pre|center|a|table)\b/i
+
+function messagesIn(value: unknown, depth = 0): string[] {
+  if (typeof value === 'string') return value.trim() === '' || MARKUP.test(value.trim()) ? [] : [value.trim()]
+  if (typeof value !== 'object' || value === null || depth > DEPTH_LIMIT) return []
+  if (Array.isArray(value)) return value.flatMap((entry) => messagesIn(entry, depth + 1))
+  const body = new Map(Object.entries(value).map(([key, entry]) => [key.toLowerCase().replace(/[_-]/g, ''), entry]))
+  const own = KEYS.map((key) => messagesIn(body.get(key), depth + 1)).find((messages) => messages.length > 0) ?? []
+  const field = FIELDS.map((key) => fieldName(body.get(key))).find((name) => name !== undefined)
+  const named = own.map((message) =>
+    field === undefined || message.includes(field) ? message : `${field}: ${message}`,
+  )
+  const held = HOLDERS.flatMap((key) => heldWords(body.get(key), depth + 1))
+  return [...named, ...held]
+}
+
+/** Returns the name of a field: a text, or the steps of a path; what begins with `/` is the path of the request. */
+function fieldName(value: unknown): string | undefined {
+  const steps = Array.isArray(value) ? value.filter((step) => typeof step === 'string' || isIndex(step)) : []
+  const name =
+    typeof value === 'string' ? value : (steps.length > 1 && steps[0] === 'body' ? steps.slice(1) : steps).join('.')
+  return name === '' || name.startsWith('/') ? undefined : name
+}
+
+const isIndex = (step: unknown) => Number.isInteger(step)
+
+/** Returns the texts of `{"zipcode": ["…"]}`, without any key of those above. Only a list marks a text as a message. */
+function listedWords(value: unknown, place = '', depth = 0): string[] {
+  if (typeof value !== 'object' || value === null || depth > DEPTH_LIMIT) return []
+  if (!Array.isArray(value)) {
+    const inner = place === '' ? '' : `${place}.`
+    return Object.entries(value).flatMap(([field, entry]) => listedWords(entry, inner + field, depth + 1))
+  }
+  return value.flatMap((entry) =>
+    typeof entry === 'string' ? messagesIn(entry).map((said) => `${place}: ${said}`) : [],
+  )
+}
+
+/** Returns the texts in a value such as that of `errors`: texts, entries with messages, or lists of texts by field. */
+function heldWords(value: unknown, depth: number): string[] {
+  const messages = messagesIn(value, depth)
+  if (messages.length > 0 || typeof value !== 'object' || value === null || Array.isArray(value)) return messages
+  return Object.entries(value).flatMap(([field, entry]) =>
+    field === 'code' || field === 'status' ? [] : messagesIn(entry, depth + 1).map((said) => `${field}: ${said}`),
+  )
+}

@@ -1,0 +1,332 @@
+import { type GatewayError, gatewayError } from '../../language/errors.ts'
+import type { Draft } from '../../language/mapping/paths.ts'
+import { isObject, isStructure, scalarText } from '../../language/text/json.ts'
+import { serviceId } from '../../language/text/service-text.ts'
+import { isSuccess, type UpstreamReply } from './exchange.ts'
+import { readJson } from './service.ts'
+
+/*
+ * Decides if a successful reply of the service is the reply to the request. Every reply of a translated call is checked
+ * here before the call uses it in any way.
+ */
+
+/** A shipment as the service showed it. */
+export interface Shipment {
+  readonly id: string
+  /** The body of the reply: an object with this id that reports no failure. */
+  readonly body: Readonly<Draft>
+}
+
+const CANCELED = 'canceled'
+
+/** Tells if the service shows a shipment as canceled. */
+export const isCanceled = (shipment: Readonly<Draft>): boolean => statusOf(shipment['status']) === CANCELED
+
+const statusOf = (value: unknown): string =>
+  (scalarText(value) ?? '')
+    .trim()
+    .toLowerCase()
+    .replace(/^cancelled$/, CANCELED)
+
+/** Returns the shipment of a reply; throws unless it is the one with this id. */
+export function shipmentWithId(reply: UpstreamReply, id: string): Shipment {
+  const shipment = shownShipment(reply)
+  if (!isSameId(shipment.id, id)) throw doubtful('it shows a shipment with another id')
+  return shipment
+}
+
+/** Returns the shipment of a read that may have failed; undefined unless it shows the one with this id. */
+export function shipmentIfRead(reply: UpstreamReply, id: string): Shipment | undefined {
+  if (!isSuccess(reply.status)) return undefined
+  try {
+    return shipmentWithId(reply, id)
+  } catch {
+    return undefined
+  }
+}
+
+/** The statuses of a read of a known id whose shipment is not there any more. */
+export const NOT_FOUND: ReadonlySet<number> = new Set([404, 410])
+
+/** Returns true if a reply to a read shows that the shipment is gone: canceled, or not found. */
+export function isGone(reply: UpstreamReply, id: string): boolean {
+  if (NOT_FOUND.has(reply.status)) return true
+  const shipment = shipmentIfRead(reply, id)
+  return shipment !== undefined && isCanceled(shipment.body)
+}
+
+/** Tells if a read shows that a shipment is canceled, or finds nothing. Without an answer, it may live. */
+export async function isShownAsGone(id: string, read: (id: string) => Promise<UpstreamReply>): Promise<boolean> {
+  try {
+    return isGone(await read(id), id)
+  } catch {
+    return false
+  }
+}
+
+/** Returns the shipment of a reply; throws unless its id, number or `external_id` is this name, in any case. */
+export function shipmentNamed(reply: UpstreamReply, name: string): Shipment {
+  const shipment = shownShipment(reply)
+  if (!isNamed(shipment.body, name)) throw doubtful('it shows another shipment')
+  return shipment
+}
+
+const isNamed = (shipment: Readonly<Draft>, name: string) =>
+  ['id', 'number', 'external_id'].some((key) => isSameId(idAt(shipment, key) ?? '', name))
+
+/** Returns the shipment that a booking made; throws if the reply does not show one, or shows a canceled one. */
+export function bookedShipment(reply: UpstreamReply): Shipment {
+  const shipment = shipmentIn(reply)
+  if (isCanceled(shipment.body)) throw doubtful('it shows a canceled shipment')
+  return shipment
+}
+
+/** Returns the shipment that the service says it will make; throws if the reply names none. */
+export function acceptedShipment(reply: UpstreamReply): Shipment {
+  return shipmentIn(reply)
+}
+
+/** Returns the body of a new quote. */
+export function newQuote(reply: UpstreamReply): Readonly<Draft> {
+  return successIn(readJson(reply))
+}
+
+/** Returns the body of a reply to a change; undefined if it is empty. Throws if it denies the change of this thing. */
+export function changeOf(reply: UpstreamReply, kind: keyof typeof ID_KEYS, id: string): Readonly<Draft> | undefined {
+  const parsed = readJson(reply, true)
+  if (parsed === undefined) return undefined
+  const body = successIn(parsed, 'change')
+  if (namesAnother(body, kind, id)) throw doubtful('it names another id', 'change', body)
+  return kind === 'shipment' ? underOwnId(body, id) : body
+}
+
+/** A quote, as far as a reply may name it. */
+interface NamedQuote {
+  readonly id: string
+  /** Every name by which the caller knows it, its id included. */
+  readonly names: readonly string[]
+}
+
+/** Returns the body of a reply to an approval; undefined if it is empty. Throws if it denies that the quote is approved. */
+export function approvalOf(reply: UpstreamReply, quote: NamedQuote): Readonly<Draft> | undefined {
+  const parsed = readJson(reply, true)
+  if (parsed === undefined) return undefined
+  const body = successIn(parsed, 'change')
+  if (namesAnother(body, 'quote', quote.id) && !isShipmentOf(body, quote)) {
+    throw doubtful('it names another id', 'change', body)
+  }
+  if (isNo(body['approved']) || REJECTED.test(statusOf(body['status']))) {
+    throw doubtful('it says that the quote is not approved', 'change', body)
+  }
+  return body
+}
+
+const REJECTED = /^(?:rejected|declined|denied|refused|not approved)$/
+
+/** Returns the shipment that a reply to an approval shows, by itself or in a part; undefined if it shows none. */
+export function shipmentInApproval(body: Readonly<Draft>, quote: NamedQuote): Shipment | undefined {
+  for (const part of [body, body['shipment'], body['data']]) {
+    if (!isObject(part)) continue
+    const ids = ['id', 'shipment_id'].flatMap((key) => idAt(part, key) ?? [])
+    const other = ids.find((id) => !isSameId(id, quote.id))
+    if (other === undefined ? showsShipment(part) : isShipmentOf(part, quote))
+      return { id: other ?? quote.id, body: part }
+  }
+  return undefined
+}
+
+/** Tells if a body with another id than the quote's is the shipment of the quote's approval. */
+const isShipmentOf = (body: Readonly<Draft>, quote: NamedQuote): boolean =>
+  isOfQuote(body, quote) || (isPresent(body['number']) && hasVehicles(body))
+
+/** Tells if a shipment names a quote: by its reference, or by its `quote_id`. */
+export function isOfQuote(body: Readonly<Draft>, { id, names }: NamedQuote): boolean {
+  const reference = idAt(body, 'external_id')
+  return (reference !== undefined && names.includes(reference)) || isSameId(idAt(body, 'quote_id') ?? '', id)
+}
+
+/** The error of an approval that names a shipment of something else. */
+export const foreignShipment = (what: 'reference' | 'VIN'): GatewayError =>
+  doubtful(`the approval named a shipment of another ${what}`)
+
+/** Tells if a reply to a change shows a shipment: its id alone, or a status, may be those of the change. */
+export const showsShipment = (body: unknown): boolean =>
+  isObject(body) && (isPresent(body['number']) || hasVehicles(body))
+
+const hasVehicles = ({ vehicles }: Readonly<Draft>) => Array.isArray(vehicles) && vehicles.length > 0
+
+/** The cause of a doubtful reply to a change: the ids that the reply names. */
+export class NamedIds extends Error {
+  override readonly name = 'NamedIds'
+  readonly ids: readonly string[]
+
+  constructor(body: Readonly<Draft>) {
+    super('The reply names ids.')
+    this.ids = idsNamedIn(body)
+  }
+}
+
+/** Returns the ids of things that a body of any shape names, by itself or in a wrapper. */
+export function idsNamedIn(body: unknown): readonly string[] {
+  const parts = isObject(body) ? [body, body['data'], body['shipment']] : []
+  return parts.flatMap((part) => ['id', 'shipment_id'].flatMap((key) => idAt(part, key) ?? []))
+}
+
+/**
+ * Checks a successful reply to a cancellation, and returns its body: the shipment as canceled, or something that
+ * proves nothing, such as an empty body. Throws if it denies the cancellation. Only a read proves that the shipment is
+ * canceled.
+ */
+export function cancellationOf(reply: UpstreamReply, id: string): Readonly<Draft> | undefined {
+  const parsed = parsedOrNothing(reply)
+  if (!isObject(parsed)) return undefined
+  const body = successIn(parsed, 'cancellation')
+  if (namesAnother(body, 'shipment', id)) throw doubtful('it names another id', 'cancellation')
+  if (showsOther(body)) throw notCanceled()
+  return underOwnId(body, id)
+}
+
+/** Tells if a body shows another status of the shipment than canceled. Some, such as `success`, are those of the call, and prove nothing. */
+function showsOther(body: Readonly<Draft>): boolean {
+  const shown = statusOf(body['status'])
+  return shown !== '' && shown !== CANCELED && !OF_THE_CALL.test(shown)
+}
+
+const OF_THE_CALL = /^(?:success|successful|succeeded|ok|okay|true|done|accepted|deleted|2\d\d)$/
+
+/**
+ * Throws unless a shipment that was read is complete enough to be sent back: the service may clear what an update
+ * omits, and creates a second vehicle for one that is sent without its id.
+ */
+export function requireWhole({ body }: Shipment, changes: Readonly<Draft>, entry: number): void {
+  const { pickup, vehicles } = body
+  if (!isObject(pickup) || !Array.isArray(vehicles) || !vehicles.every(isObject)) {
+    throw doubtful('it does not show the whole shipment')
+  }
+  const vehicle = vehicles[entry]
+  if ('vehicles' in changes && vehicle && idAt(vehicle, 'id') === undefined) {
+    throw doubtful('it shows a vehicle without its id')
+  }
+}
+
+/** Returns the id at a key of a body of any shape, as text; undefined if there is none. */
+export function idAt(body: unknown, key: string): string | undefined {
+  return isObject(body) ? serviceId(body[key]) : undefined
+}
+
+/**
+ * Returns what a successful reply to the cancellation of a shipment by any name of it says: the id of the canceled
+ * shipment, false for a denial, undefined for nothing that proves one or the other.
+ */
+export function saidOfCancellation(reply: UpstreamReply, name: string): string | false | undefined {
+  const parsed = parsedOrNothing(reply)
+  if (!isObject(parsed)) return undefined
+  const id = idAt(parsed, 'id')
+  try {
+    const body = successIn(parsed)
+    if (showsOther(body)) return false
+    // A reply may lack the name that the call used; with another id, it proves nothing about that name.
+    return isCanceled(body) && isNamed(body, name) ? id : undefined
+  } catch {
+    return false
+  }
+}
+
+/** The error of a cancellation after which the service shows the shipment with another status. */
+export function notCanceled(): GatewayError {
+  return doubtful('it does not show the shipment as canceled', 'cancellation')
+}
+
+/** The keys under which a reply to a change may name the thing. The `quote_id` of a shipment is that of its quote. */
+const ID_KEYS = { quote: ['id', 'shipment_id', 'quote_id'], shipment: ['id', 'shipment_id'] } as const
+
+/** Members of which every shipment shows at least one. Without any, the answer would be of blank fields. */
+const SHIPMENT_KEYS = ['number', 'status', 'customer', 'pickup', 'delivery', 'vehicles'] as const
+
+function shownShipment(reply: UpstreamReply): Shipment {
+  const shipment = shipmentIn(reply)
+  if (!SHIPMENT_KEYS.some((key) => isPresent(shipment.body[key]))) throw doubtful('it shows nothing of the shipment')
+  return shipment
+}
+
+function shipmentIn(reply: UpstreamReply): Shipment {
+  const body = successIn(readJson(reply))
+  const id = idAt(body, 'id')
+  // A quote has a `shipment_id` and no `id`.
+  if (id === undefined) throw doubtful('it shows no shipment with an id')
+  return { id, body }
+}
+
+/** Returns a body that is an object and does not deny its success; throws for any other. */
+function successIn(body: unknown, of?: Doubted): Readonly<Draft> {
+  if (!isObject(body)) throw doubtful(body === undefined ? 'it is empty' : 'it is not a JSON object', of)
+  const denial = denialIn(body)
+  if (denial !== undefined) throw doubtful(denial, of, body)
+  return body
+}
+
+function namesAnother(body: Readonly<Draft>, kind: keyof typeof ID_KEYS, id: string): boolean {
+  const given = ID_KEYS[kind].map((key) => body[key]).filter(isPresent)
+  const isOther = (value: unknown) => !isSameId(serviceId(value) ?? '', id)
+  // One id of a shipment proves which one it is: a `shipment_id` may be a number for people, an `id` that of the change.
+  return kind === 'shipment' ? given.length > 0 && given.every(isOther) : given.some(isOther)
+}
+
+/** Returns the reply to a change of a shipment with the shipment's id, where its `id` is that of the change. */
+function underOwnId(body: Readonly<Draft>, id: string): Readonly<Draft> {
+  const isOther = isPresent(body['id']) && !isSameId(serviceId(body['id']) ?? '', id)
+  return isOther ? { ...body, id } : body
+}
+
+/** Compares two ids. The service may write the letters of an id in another case. */
+export const isSameId = (one: string, other: string): boolean => one.toLowerCase() === other.trim().toLowerCase()
+
+/** Returns the body of a reply; undefined if it is not JSON. */
+export function parsedOrNothing(reply: Pick<UpstreamReply, 'body'>): unknown {
+  try {
+    return readJson(reply)
+  } catch {
+    return undefined
+  }
+}
+
+/** The kinds of requests after whose doubtful reply the caller may have to act. */
+type Doubted = 'change' | 'cancellation'
+
+export function doubtful(fault: string, of?: Doubted, body?: Readonly<Draft>): GatewayError {
+  const details = body && of === 'change' ? { cause: new NamedIds(body) } : {}
+  return gatewayError(of ? `reply-doubtful/${of}` : 'reply-doubtful', { fault }, details)
+}
+
+/** Returns how the body of a successful reply denies its success; undefined if it does not. */
+function denialIn({ success, ok, error, errors }: Readonly<Draft>): string | undefined {
+  // Most replies have none of these.
+  if (success === undefined && ok === undefined && error === undefined && errors === undefined) return undefined
+  if (isNo(success) || isNo(ok)) return 'it says that the call failed'
+  if (isError(error) || isError(errors)) return 'it has an error'
+  return undefined
+}
+
+/** Tells if a member of a reply has a value: null and blank texts are none. */
+export const isPresent = (value: unknown) =>
+  value !== undefined && value !== null && !(typeof value === 'string' && value.trim() === '')
+
+/** The forms of `false` in replies: `false`, `"false"`, `0`. */
+const NO = new Set(['false', '0', 'no'])
+
+function isNo(value: unknown): boolean {
+  const text = scalarText(value)
+  return text !== undefined && NO.has(text.trim().toLowerCase())
+}
+
+/** Tells if a value reports an error. Many services fill `error` with nothing, `false` or a code 0. */
+function isError(value: unknown): boolean {
+  if (!isStructure(value)) return isPresent(value) && !isNo(value)
+  // Members of a structure have any type.
+  const { code, message } = value as { readonly code?: unknown; readonly message?: unknown }
+  const saysOk = scalarText(code)?.trim() === '0' && WELL.test(scalarText(message)?.trim() ?? '')
+  return Object.entries(value).some(([key, part]) => isError(part) && !(saysOk && key === 'message'))
+}
+
+/** The message beside a code 0, in words that cannot mean an error. Without such a code, any message is one. */
+const WELL = /^(?:ok|okay|success|successful|no error|none)\.?$/i

@@ -1,0 +1,338 @@
+import type { Config } from '../../language/config/config.ts'
+import { gatewayError } from '../../language/errors.ts'
+import type { Action } from '../../language/mapping/action.ts'
+import type { Draft } from '../../language/mapping/paths.ts'
+import { replyText } from '../../language/text/decode.ts'
+import { parseJson, scalarText } from '../../language/text/json.ts'
+import type { Counter } from '../../runtime/metrics.ts'
+import type { Account } from './account.ts'
+import { createMask } from './credential.ts'
+import { accepts, exchange, isSuccess, NoReply, operationOf, type UpstreamReply } from './exchange.ts'
+import { type Circuit, createCircuit, createRetry, type Retry } from './retries.ts'
+import type { Upstream } from './upstream.ts'
+
+/** A request to version 2, in its declared spelling. */
+export interface ServiceRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** The declared path with its id filled in. */
+  readonly path: string
+  readonly namesAnId: boolean
+  /** A body that was translated, or one that was version 2 already. */
+  readonly body?: Draft | string | undefined
+  /** `If-Match`, for an update that must not overwrite another. */
+  readonly ifMatch?: string | undefined
+}
+
+/** The deadline and the account of a request. */
+export interface Sending {
+  readonly account: Account
+  readonly requestId: string
+  /** In milliseconds of `performance.now()`. */
+  readonly deadline: number
+  /**
+   * Asked right before the request is written; if it returns false, nothing is sent.
+   * @default always
+   */
+  readonly mayWrite?: () => boolean
+}
+
+/** The bytes of a request, without its credential. */
+export interface Outgoing {
+  readonly method: ServiceRequest['method']
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+}
+
+/** The client of the version-2 service. */
+export interface Service {
+  /** Sends a request. Returns any reply of the service, and throws `NoReply` without one. */
+  readonly send: (request: ServiceRequest, sending: Sending) => Promise<UpstreamReply>
+  /** Returns the request that `send` would send now. */
+  readonly outgoing: (request: ServiceRequest, address: Address) => Outgoing
+  /** Returns each address of the service that was called, and if its circuit is open. */
+  readonly circuits: () => readonly (readonly [address: string, isOpen: boolean])[]
+}
+
+/** The address of the service. */
+export type Address = Pick<Account, 'origin' | 'prefix' | 'scheme'>
+
+/** The learned state of a service address. */
+interface LearnedState {
+  readonly retry: Retry
+  /** For unproven credentials: their retries use none of the budget of the others. */
+  readonly retryUnproven: Retry
+  readonly circuit: Circuit
+  /** When the service last accepted a credential, in milliseconds of `performance.now()`. */
+  acceptedAt: number
+  readonly quotes: Spelling<Spelled>
+  readonly shipments: Spelling<Spelled>
+}
+
+/** Makes the client, which uses the spelling that the service understands. */
+export function createService(config: Config, upstream: Upstream, retries?: Pick<Counter, 'add'>): Service {
+  const { V2_QUOTE_METHOD: quoteMethod, V2_SHIPMENT_PATH: shipmentPath } = config
+  const known = new Map<string, LearnedState>()
+  const countRetry = () => retries?.add(1)
+
+  /** Returns what is learned of an address. */
+  function stateOf({ origin, prefix }: Address): LearnedState {
+    const address = origin + prefix
+    let state = known.get(address)
+    if (!state) {
+      state = {
+        retry: createRetry(countRetry),
+        retryUnproven: createRetry(countRetry),
+        circuit: createCircuit(),
+        acceptedAt: Number.NEGATIVE_INFINITY,
+        quotes: spelling(quoteMethod, ['POST', 'GET']),
+        shipments: spelling(shipmentPath, [SHIPMENTS, '/v2/shipment']),
+      }
+      known.set(address, state)
+    }
+    return state
+  }
+
+  /**
+   * Sends a request in one spelling, from the connection to the reply: with the credential that is right, over a connection that
+   * is safe, again where that is harmless and may help, and not at all while the circuit is open.
+   */
+  async function call(
+    { method, path, headers, body }: Outgoing,
+    { account, requestId, deadline, mayWrite }: Sending,
+    state: LearnedState,
+  ): Promise<UpstreamReply> {
+    const { prefix, acceptance } = account
+    // Reads, quotes and cancels are idempotent; updates and bookings are not.
+    const isSafeToRepeat = method === 'GET' || method === 'DELETE' || path === '/v2/quote'
+    // The service may be closing a kept connection, so updates, bookings and retries use a new one.
+    let usesKept = isSafeToRepeat
+    const operation = operationOf(method, path)
+    const ask = (authorization: string) => {
+      const line = upstream.line(account, !usesKept)
+      usesKept = false
+      return exchange(line, {
+        method,
+        operation,
+        path: prefix + path,
+        headers: { ...headers, authorization, 'x-request-id': requestId },
+        body,
+        deadline,
+        mayWrite,
+      })
+    }
+    const isProven = acceptance.isProven()
+    // Calls that are likely to be refused count only if there are no others.
+    const counts = isProven || performance.now() - state.acceptedAt > ACCEPTED_LATELY_MS
+    const attempt = async () => {
+      const isProbe = state.circuit.admit(counts)
+      try {
+        const reply = await account.authorized(deadline, ask)
+        if (counts) state.circuit.note(reply, isProbe)
+        return reply
+      } catch (error) {
+        if (counts && error instanceof NoReply) state.circuit.note(error, isProbe)
+        throw error
+      }
+    }
+    const reply = await (!isSafeToRepeat
+      ? attempt()
+      : isProven
+        ? state.retry(attempt, deadline)
+        : state.retryUnproven(attempt, Math.min(deadline, performance.now() + UNPROVEN_RETRIES_MS)))
+    const isDone = isSuccess(reply.status)
+    if (isDone || accepts(method, path, reply.status)) {
+      state.acceptedAt = performance.now()
+      acceptance.accepted()
+    } else if (reply.status === UNAUTHORIZED) acceptance.refused()
+    // A refusal may quote the credential, which in fixed and tenants mode the caller has never seen.
+    return isDone ? reply : withoutCredential(reply, account)
+  }
+
+  return {
+    /** A 404 to a request with an id means an unknown id, unless no spelling has been confirmed yet. */
+    send: async (request, sending) => {
+      const state = stateOf(sending.account)
+      const spelled = spellingOf(request, state)
+      if (!spelled) return call(written(request), sending, state)
+      const { current, other } = spelled
+      const reply = await call(written(request, current), sending, state)
+      if (!other) return reply
+      if (!UNKNOWN_PATH.has(reply.status)) {
+        noteAnswer(spelled, reply.status)
+        return reply
+      }
+      if (request.namesAnId && spelled.isConfirmed) return reply
+      // A single one after a success is no other spelling, but perhaps a bad deploy of the service.
+      if (spelled.current === current && performance.now() < spelled.trustedUntil) {
+        spelled.trustedUntil = Number.NEGATIVE_INFINITY
+        return reply
+      }
+      const second = await call(written(request, other), sending, state)
+      if (UNKNOWN_PATH.has(second.status)) return reply
+      if (proves(second.status)) {
+        Object.assign(spelled, { current: other, other: current })
+        noteAnswer(spelled, second.status)
+      }
+      return second
+    },
+    outgoing: (request, address) => written(request, spellingOf(request, stateOf(address))?.current),
+    circuits: () => [...known].map(([address, { circuit }]) => [address, circuit.isOpen()]),
+  }
+}
+
+/** After an accepted call, calls of unproven credentials do not count for the circuit for this time. */
+const ACCEPTED_LATELY_MS = 60_000
+/** A call of an unproven credential is not retried after this time, because it may hold one of few connections. */
+const UNPROVEN_RETRIES_MS = 2_000
+const UNAUTHORIZED = 401
+
+/**
+ * Parses the body of a successful reply, keeping all digits; undefined if it is empty, as some are. The error of a reply to a
+ * change says that it may have been made.
+ */
+export function readJson(reply: Pick<UpstreamReply, 'body'>, isOfChange = false): unknown {
+  if (reply.body.length === 0) return undefined
+  try {
+    return parseJson(replyText(reply.body))
+  } catch (cause) {
+    throw gatewayError(isOfChange ? 'service-unreadable/json-change' : 'service-unreadable/json', {}, { cause })
+  }
+}
+
+/** Returns a reply with asterisks in the place of the credential, and, unless it is a success, of the secret in it. */
+export function withoutCredential(reply: UpstreamReply, account: Pick<Account, 'authorizations'>): UpstreamReply {
+  let { headers, body } = reply
+  for (const authorization of account.authorizations()) {
+    const mask = createMask(authorization, isSuccess(reply.status))
+    body = Buffer.concat([mask.bytes(body), mask.rest()])
+    const shown = Object.entries(headers).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? mask.text(value) : value?.map((line) => mask.text(line)),
+    ])
+    headers = Object.fromEntries(shown)
+  }
+  return { ...reply, headers, body }
+}
+
+/** The documented spellings of a request: the method of one for a quote, the path of one about shipments. */
+type Spelled = 'POST' | 'GET' | '/v2/shipments' | '/v2/shipment'
+
+/** The spelling of a request in use, and the other documented one, unless the operator chose. */
+export interface Spelling<T> {
+  current: T
+  other: T | undefined
+  /** True once the service has shown that it knows the current one. */
+  isConfirmed: boolean
+  /** Until then, in milliseconds of `performance.now()`, a single 404 does not change over. */
+  trustedUntil: number
+}
+
+/** How long a success speaks for a spelling. */
+const TRUSTED_MS = 3_600_000
+
+/** Notes a reply to the current spelling that is not 404 or 405. */
+function noteAnswer(spelled: Spelling<Spelled>, status: number): void {
+  spelled.isConfirmed ||= proves(status)
+  if (isSuccess(status)) spelled.trustedUntil = performance.now() + TRUSTED_MS
+}
+
+export function spelling<T>(chosen: T | 'auto', [current, other]: readonly [T, T]): Spelling<T> {
+  return chosen === 'auto'
+    ? { current, other, isConfirmed: false, trustedUntil: Number.NEGATIVE_INFINITY }
+    : { current: chosen, other: undefined, isConfirmed: true, trustedUntil: Number.NEGATIVE_INFINITY }
+}
+
+/** Returns the spelling of a request; undefined for one that is documented once. */
+function spellingOf(
+  { method, path }: ServiceRequest,
+  { quotes, shipments }: LearnedState,
+): Spelling<Spelled> | undefined {
+  if (method === 'POST' && path === '/v2/quote') return quotes
+  return OF_SHIPMENTS.test(path) ? shipments : undefined
+}
+
+const SHIPMENTS = '/v2/shipments'
+const OF_SHIPMENTS = /^\/v2\/shipments(\/|$)/
+
+/** The headers of every request that the gateway writes itself. */
+export const BASE_HEADERS = {
+  accept: 'application/json',
+  // On a short connection, compression only costs time, and a small reply could inflate to a huge one.
+  'accept-encoding': 'identity',
+  'user-agent': 'transload',
+} as const
+
+/** Writes a request in a spelling: a `GET` of a quote has its facts in the query. */
+export function written(request: ServiceRequest, spelled?: Spelled): Outgoing {
+  let { method, path, body } = request
+  if (spelled === 'GET') {
+    method = 'GET'
+    path = `${path}?${queryOf(body)}`
+    body = undefined
+  } else if (spelled === '/v2/shipment') path = spelled + path.slice(SHIPMENTS.length)
+  const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
+  return {
+    method,
+    path,
+    headers: {
+      ...BASE_HEADERS,
+      ...(text !== undefined && { 'content-type': 'application/json' }),
+      ...(request.ifMatch !== undefined && { 'if-match': request.ifMatch }),
+    },
+    body: text,
+  }
+}
+
+/** Returns the single values of a body as a query. */
+function queryOf(body: ServiceRequest['body']): URLSearchParams {
+  const query = new URLSearchParams()
+  const add = (name: string, value: unknown) => {
+    const text = scalarText(value)
+    // Of two members with one name, the last counts.
+    if (text === undefined) query.delete(name)
+    else query.set(name, text)
+  }
+  // Not parsed as a whole: a body may nest deeper than that reads.
+  if (typeof body === 'string') parseJson(body, add)
+  else for (const [name, value] of Object.entries(body ?? {})) add(name, value)
+  return query
+}
+
+const UNKNOWN_PATH = new Set([404, 405])
+
+/** Any other refusal may come from a layer before the path, such as a login or a rate limit. */
+const proves = (status: number) =>
+  (status >= 200 && status < 300) || status === 400 || status === 409 || status === 412 || status === 422
+
+/** Builds the request that an action makes at the service; the id fills the parameter of its path. */
+export function serviceRequest({ service }: Action, body: Draft | string, id: string | undefined): ServiceRequest {
+  const { method } = service
+  const path = id === undefined ? service.path : service.path.replace(PARAMETER, () => pathSegment(id))
+  const namesAnId = id !== undefined
+  return method === 'POST' || method === 'PUT' ? { method, path, namesAnId, body } : { method, path, namesAnId }
+}
+
+/** Shows a placeholder where an id is not known, for a request that is not sent. */
+export function withPlaceholder(request: ServiceRequest, placeholder: string): ServiceRequest {
+  return { ...request, path: request.path.replace(PARAMETER, () => placeholder) }
+}
+
+/** Builds the read of a shipment by its id, or by the service's number. */
+export function shipmentRead(id: string): ServiceRequest {
+  return { method: 'GET', path: `/v2/shipments/${pathSegment(id)}`, namesAnId: true }
+}
+
+/** Builds the read of what a request changes or cancels. */
+export function readOf({ path, namesAnId }: ServiceRequest): ServiceRequest {
+  return { method: 'GET', path, namesAnId }
+}
+
+/** The `{shipment_id}` of a path. */
+const PARAMETER = /\{\w+\}/
+
+/** Encodes an id as one segment of a path. Dots alone are refused, because `../..` climbs even when encoded. */
+function pathSegment(id: string): string {
+  if (/^\.+$/.test(id)) throw gatewayError('number-unknown/dots', {})
+  return encodeURIComponent(id)
+}

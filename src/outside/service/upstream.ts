@@ -1,0 +1,282 @@
+import { ADDRCONFIG, type LookupAddress, lookup } from 'node:dns'
+import { readFileSync } from 'node:fs'
+import type { LookupFunction, Socket } from 'node:net'
+import { rootCertificates, TLSSocket } from 'node:tls'
+import { LRUCache } from 'lru-cache'
+import type { buildConnector as Build } from 'undici'
+import buildConnector from 'undici/lib/core/connect.js'
+import Client from 'undici/lib/dispatcher/client.js'
+import Pool from 'undici/lib/dispatcher/pool.js'
+import type { Config } from '../../language/config/config.ts'
+import { createBoundedCache } from '../../runtime/collections.ts'
+import { createMeters, type Meters } from '../../runtime/metrics.ts'
+import { createDeadlines, type Line } from './exchange.ts'
+
+/** The part of the configuration that connections to the service depend on. */
+type UpstreamConfig = Pick<Config, 'UPSTREAM_CONNECTIONS' | 'UPSTREAM_TIMEOUT_MS' | 'V2_CA_FILE'>
+
+/** The connections to the service. */
+export interface Upstream {
+  /**
+   * Returns the connections of a credential; one for a single request if the service has not accepted the credential, or if
+   * `usesOwn`: the service may be closing a kept one right now, and then it is unknown if it read the request.
+   */
+  readonly line: (credential: ServiceCredential, usesOwn?: boolean) => Line
+  /** Returns the state of the kept connections. */
+  readonly stats: () => UpstreamStats
+  /** Counts the tokens that were asked for, by outcome. */
+  readonly tokens: { readonly add: (by: number, outcome: 'given' | 'refused' | 'failed') => void }
+  readonly close: () => Promise<void>
+}
+
+/** A credential at an address of the service, as far as its connections depend on it. */
+export interface ServiceCredential {
+  readonly origin: string
+  /** Separates its connections and TLS sessions from those of other credentials, once the service has accepted it. */
+  readonly pool: string
+  readonly acceptance: { readonly isProven: () => boolean }
+}
+
+/** The state of the kept connections to the service, of all credentials. */
+interface UpstreamStats {
+  readonly connections: number
+  /** Requests that are sent and not answered. */
+  readonly running: number
+  /** Requests that wait for a connection. */
+  readonly queued: number
+}
+
+/** The connections of one credential, which are replaced together when they are too old. */
+interface AgeingPool {
+  readonly pool: Pool
+  readonly line: Line
+  /** In milliseconds of `performance.now()`. */
+  readonly usedUntil: number
+}
+
+/** Ends a connection that was made for one request. One for all: undici would make an error, and its stack, for each. */
+const REQUEST_OVER = new Error('The request is over.')
+
+const POOLS_KEPT = 1000
+/** The lifetime of a connection, after which a changed address of the name takes effect. */
+const CONNECTION_AGE_MS = 60_000
+
+/** Opens the client of the service as configured; the first call makes the first connection. */
+export function openUpstream(
+  { UPSTREAM_CONNECTIONS: connections, UPSTREAM_TIMEOUT_MS: timeout, V2_CA_FILE: authority }: UpstreamConfig,
+  { serviceSeconds: seconds, tokens }: Pick<Meters, 'serviceSeconds' | 'tokens'> = createMeters(),
+): Upstream {
+  const names = createNames()
+  const ca = authority === undefined ? undefined : [...rootCertificates, readFileSync(authority, 'utf8')]
+  // Deadlines are kept per call below, because undici's own timeouts restart with every byte.
+  const options: Client.Options = {
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    // HTTP/2 may resend a request by itself; HTTP/1.1 sends it once.
+    allowH2: false,
+  }
+  /** The pools of each origin by the name of their credential: one key of both would be made anew for every call. */
+  const pools = new Map<string, LRUCache<string, AgeingPool>>()
+  const allPools = () => [...pools.values()].flatMap((ofOrigin) => [...ofOrigin.values()])
+
+  const newConnector = () => createConnector({ timeout, ...(ca && { ca }), lookup: names.lookup, allowH2: false })
+  const connectors = createBoundedCache<string, Connector>(POOLS_KEPT)
+  /** Returns the connector of a credential, which keeps its TLS session. */
+  const connectorOf = (origin: string, name: string): Connector => {
+    const id = `${origin} ${name}`
+    const known = connectors.get(id)
+    if (known) return known
+    const made = newConnector()
+    connectors.set(id, made)
+    return made
+  }
+
+  const deadlines = createDeadlines()
+  const newPool = (origin: string, name: string): Line => {
+    let ofOrigin = pools.get(origin)
+    if (!ofOrigin) {
+      ofOrigin = new LRUCache<string, AgeingPool>({
+        max: POOLS_KEPT,
+        // Calls under way finish.
+        dispose: ({ pool }) => void pool.close().catch(() => undefined),
+      })
+      pools.set(origin, ofOrigin)
+    }
+    // Not undici's `clientTtl`: it makes every call read the clock once or twice per busy connection.
+    const pool = new Pool(origin, { ...options, connect: connectorOf(origin, name), connections })
+    const isBusy = () => pool.stats.connected >= connections || names.isPending(new URL(origin).hostname)
+    const line = { origin, dispatcher: pool, deadlines, isBusy, seconds }
+    ofOrigin.set(name, { pool, line, usedUntil: performance.now() + CONNECTION_AGE_MS })
+    return line
+  }
+  const line = ({ origin, pool: name, acceptance }: ServiceCredential, usesOwn = false): Line => {
+    const isShared = acceptance.isProven()
+    if (!usesOwn && isShared) {
+      const known = pools.get(origin)?.get(name)
+      return known && performance.now() < known.usedUntil ? known.line : newPool(origin, name)
+    }
+    // A client connects when it gets its request.
+    const client = new Client(origin, { ...options, connect: isShared ? connectorOf(origin, name) : newConnector() })
+    client.once('drain', () => client.destroy(REQUEST_OVER, () => undefined))
+    const isBusy = () => names.isPending(new URL(origin).hostname)
+    return { origin, dispatcher: client, deadlines, isBusy, seconds }
+  }
+
+  return {
+    line,
+    tokens,
+    stats: () => {
+      const total = { connections: 0, running: 0, queued: 0 }
+      for (const { pool } of allPools()) {
+        const { connected, running, queued } = pool.stats
+        total.connections += connected
+        total.running += running
+        total.queued += queued
+      }
+      return total
+    },
+    close: async () => {
+      // The callers of pending calls have hung up, and bookings have connections of their own.
+      await Promise.all(allPools().map(({ pool }) => pool.destroy()))
+    },
+  }
+}
+
+/** Makes a connection to the service. */
+type Connector = Build.connector
+
+/**
+ * Makes the connector of one credential at one address. Its connections resume the last TLS session, which saves a round trip
+ * and most of the work of a handshake, also where each call has a connection of its own. undici would keep the session for
+ * the connections of one client only, and only until the next garbage collection.
+ */
+function createConnector(options: Build.BuildOptions): Connector {
+  const withoutCache = { ...options, maxCachedSessions: 0 }
+  const connectPlainly = buildConnector(withoutCache)
+  let session: Buffer | undefined
+  return (target, answer) => {
+    const callback: typeof answer = (...result) => {
+      if (result[1]) ignoreContinue(result[1])
+      answer(...result)
+    }
+    if (target.protocol !== 'https:') return connectPlainly(target, callback)
+    const connect = buildConnector(session ? { ...withoutCache, session } : withoutCache)
+    connect(target, (...result) => {
+      const [error, socket] = result
+      // A server that fails on a session must get a whole handshake next.
+      if (error) session = undefined
+      else if (socket instanceof TLSSocket) {
+        socket.on('session', (latest) => {
+          session = latest
+        })
+      }
+      callback(...result)
+    })
+  }
+}
+
+/** The start line of an interim reply that tells the client to send its body. */
+const CONTINUE = 'HTTP/1.1 100'
+const END_OF_HEAD = '\r\n\r\n'
+/** A longer head of an interim reply is not waited for. */
+const MOST_HEAD_BYTES = 4_096
+
+/**
+ * Drops each `100 Continue` that a service sends before a reply: a client that did not ask for it ignores it (RFC 9110, 15.2), but
+ * undici destroys the connection, and a booking on it would be unknown.
+ */
+function ignoreContinue(socket: Socket): void {
+  const read = socket.read.bind(socket)
+  const write = socket.write.bind(socket)
+  let held = ''
+  /** Reads from a request until the first bytes of its final reply: later ones are a body, whatever they look like. */
+  const readHead = (size?: number) => {
+    for (;;) {
+      const chunk: Buffer | null = read(size)
+      if (chunk === null) return chunk
+      if (held === '' && !CONTINUE.startsWith(chunk.toString('latin1', 0, CONTINUE.length))) {
+        socket.read = read
+        return chunk
+      }
+      held += chunk.toString('latin1')
+      while (held.startsWith(CONTINUE) && held.includes(END_OF_HEAD)) {
+        held = held.slice(held.indexOf(END_OF_HEAD) + END_OF_HEAD.length)
+      }
+      if (CONTINUE.startsWith(held.slice(0, CONTINUE.length)) && held.length < MOST_HEAD_BYTES) continue
+      const rest = Buffer.from(held, 'latin1')
+      held = ''
+      socket.read = read
+      return rest
+    }
+  }
+  socket.read = readHead
+  socket.write = (data: string | Uint8Array, ...more: unknown[]) => {
+    // undici writes the head of a request as one string, and bodies as bytes.
+    if (typeof data === 'string') socket.read = readHead
+    // The forms of its further arguments stay as they are.
+    return Reflect.apply(write, socket, [data, ...more])
+  }
+}
+
+/** Looks up the addresses of names for many connections at once. */
+interface Names {
+  readonly lookup: LookupFunction
+  /** Returns whether connections wait for the address of this name. */
+  readonly isPending: (hostname: string) => boolean
+}
+
+interface Known {
+  readonly addresses: LookupAddress[]
+  /** In milliseconds of `performance.now()`. */
+  readonly at: number
+}
+
+type Done = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void
+
+/** The time during which an address is used without asking again. */
+const FRESH_MS = 5_000
+/** The time during which an address is used while it is refreshed. */
+const USABLE_MS = 30_000
+
+/**
+ * Asks for each name once for all connections that wait for it, and caches the answer for seconds. Each question to
+ * the system occupies one of libuv's few threads. With one question per connection, calls that will be refused would
+ * delay all other calls.
+ */
+function createNames(): Names {
+  const known = new Map<string, Known>()
+  const waiting = new Map<string, Done[]>()
+
+  function ask(hostname: string, done: Done): void {
+    const others = waiting.get(hostname)
+    if (others) return void others.push(done)
+    const all = [done]
+    waiting.set(hostname, all)
+    // `net` passes this hint.
+    lookup(hostname, { all: true, hints: ADDRCONFIG }, (error, addresses) => {
+      waiting.delete(hostname)
+      if (!error) known.set(hostname, { addresses, at: performance.now() })
+      for (const told of all) told(error, addresses)
+    })
+  }
+
+  return {
+    isPending: (hostname) => waiting.has(hostname),
+    lookup: (hostname, { all, family }, done) => {
+      const tell: Done = (error, addresses) => {
+        if (error) return done(error, '')
+        const version = family === 'IPv4' ? 4 : family === 'IPv6' ? 6 : family
+        const fitting = version === 4 || version === 6 ? addresses.filter((one) => one.family === version) : addresses
+        const [first] = fitting
+        if (!first) return done(Object.assign(new Error(`${hostname} has no such address`), { code: 'ENOTFOUND' }), '')
+        return all ? done(null, fitting) : done(null, first.address, first.family)
+      }
+      const found = known.get(hostname)
+      const ageMs = found ? performance.now() - found.at : Number.POSITIVE_INFINITY
+      if (!found || ageMs > USABLE_MS) return ask(hostname, tell)
+      if (ageMs > FRESH_MS) ask(hostname, () => undefined)
+      // Asynchronous in every case: the callback never runs before `lookup` returns.
+      return process.nextTick(tell, null, found.addresses)
+    },
+  }
+}

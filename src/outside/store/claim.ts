@@ -1,0 +1,323 @@
+import { isSameThing } from '../../language/text/service-text.ts'
+import { demandWhole } from './copy.ts'
+import { isAlive, isRenewed } from './instance.ts'
+import type { LockRows } from './locks.ts'
+import { nameReads, nameWrites } from './names.ts'
+import { CLAIMS } from './schema.ts'
+import type {
+  AuditEntry,
+  Claim,
+  ClaimChange,
+  ClaimReads,
+  ClaimState,
+  Claims,
+  NewClaim,
+  StoredShipment,
+  Vehicle,
+} from './store.ts'
+import { now, sql, TODAY, type Work, type WorkOf } from './work.ts'
+
+const STATES: readonly ClaimState[] = ['sending', 'booked', 'refused', 'unknown', 'freed']
+
+/** Tells if an existing claim may be taken again at this time. */
+export function isFree(claim: Claim, at: number): boolean {
+  switch (claim.state) {
+    case 'refused':
+    case 'freed':
+      return true
+    case 'booked':
+      return claim.expires !== 0 && claim.expires <= at
+    case 'sending':
+    case 'unknown':
+      return false
+    default:
+      return claim.state satisfies never
+  }
+}
+
+/**
+ * Returns the claim of a winner. Its version follows the one before, and a late change by the former owner fails. A booking in
+ * doubt counts as old as the doubt: then its shipment is not taken for one that existed before.
+ */
+export function newlyClaimed(wanted: NewClaim, before: Claim | undefined, at: number): Claim {
+  const { expiresInMs, doubtSince, isOfReference: _, ...given } = wanted
+  const createdAt = doubtSince ?? at
+  return {
+    ...given,
+    state: doubtSince === undefined ? 'sending' : 'unknown',
+    version: (before?.version ?? 0) + 1,
+    shipment: '',
+    reply: '',
+    expires: expiresInMs === undefined ? 0 : createdAt + expiresInMs,
+    createdAt,
+    changedAt: at,
+  }
+}
+
+/**
+ * Returns the claim after a change. Its time begins once it is booked: one that an operator settles later is answered to
+ * the caller's next attempt, too.
+ */
+export function changed(claim: Claim, change: ClaimChange, at: number): Claim {
+  const lastsMs = claim.expires - (claim.state === 'booked' ? claim.changedAt : claim.createdAt)
+  return {
+    ...claim,
+    state: change.state,
+    version: claim.version + 1,
+    instance: change.instance,
+    shipment: change.shipment ?? claim.shipment,
+    reply: change.reply ?? claim.reply,
+    expires: claim.expires === 0 ? 0 : lastsMs + (change.state === 'booked' ? at : claim.createdAt),
+    changedAt: at,
+  }
+}
+
+/** A vehicle as it tells itself apart: what is not told is absent or empty. */
+type ToldVehicle = Partial<Vehicle>
+
+/**
+ * Tells if a wanted booking provably is of another vehicle than a claim: by a VIN that no vehicle of it has or had; or, where one or
+ * both have none, by a year, make, or model that differs. The shipment of a claim knows its vehicles better than the claim.
+ */
+export function isOtherVehicle(
+  wanted: Pick<Claim, 'vin' | 'vehicle'>,
+  claim: Pick<Claim, 'vin' | 'vehicle'>,
+  shipment: Pick<StoredShipment, 'vehicles' | 'formerVins'> | undefined,
+): boolean {
+  const shown = shipment?.vehicles ?? []
+  const known: readonly ToldVehicle[] = shown.length > 0 ? shown : [toldBy(claim)]
+  const vins = new Set([
+    claim.vin,
+    ...shown.map(({ vin }) => vin),
+    ...Object.entries(shipment?.formerVins ?? {}).flat(),
+  ])
+  if (wanted.vin !== '' && vins.has(wanted.vin)) return false
+  const told = toldBy(wanted)
+  const differs = (vehicle: ToldVehicle) => (one: 'vin' | 'year' | 'make' | 'model') =>
+    Boolean(told[one]) && Boolean(vehicle[one]) && told[one] !== vehicle[one]
+  return known.every((vehicle) =>
+    told.vin && vehicle.vin ? differs(vehicle)('vin') : (['year', 'make', 'model'] as const).some(differs(vehicle)),
+  )
+}
+
+/** Returns the vehicle of a claim. Only this program writes its JSON. */
+const toldBy = ({ vin, vehicle }: Pick<Claim, 'vin' | 'vehicle'>): ToldVehicle => ({
+  ...(vehicle === '' ? {} : (JSON.parse(vehicle) as ToldVehicle)),
+  vin,
+})
+
+/** The default number of claims in a list. */
+export const LIST_LIMIT = 1_000
+
+/** Returns the reason of a new claim, for the audit trail. */
+export function claimReason({ doubtSince }: Pick<NewClaim, 'doubtSince'>): string {
+  return doubtSince === undefined ? 'claimed' : 'may have been booked before the store was restored'
+}
+
+const SELECT_CLAIMS = `SELECT ${CLAIMS.names} FROM transload.claims`
+const AT_KEY = 'WHERE tenant = $1 AND key = $2'
+const FIND_CLAIM = `${SELECT_CLAIMS} ${AT_KEY}`
+const LOCK = ' FOR UPDATE'
+const LOCK_CLAIM = `${FIND_CLAIM}${LOCK}`
+/** The claims of a reference, by the keys that begin with that of the first one. */
+const OF_KEY = `${SELECT_CLAIMS} WHERE tenant = $1 AND key >= $2 AND key < $2 || '/' ORDER BY key`
+/** A claim that is there already was taken again, and has the version before. */
+const PUT_CLAIM = `INSERT INTO transload.claims AS old (trail, ${CLAIMS.names}, used_day)
+  VALUES ($1, ${CLAIMS.all.map((_, index) => `$${index + 2}`).join(', ')}, ${TODAY})
+  ON CONFLICT (tenant, key) DO UPDATE SET trail = excluded.trail, used_day = excluded.used_day,
+  ${CLAIMS.all
+    .slice(2)
+    .map(({ name }) => `${name} = excluded.${name}`)
+    .join(', ')}
+  WHERE old.version = excluded.version - 1 RETURNING 1`
+// Only what changes: each further column would be written again in its index.
+const UPDATE_CLAIM = `UPDATE transload.claims SET state = $3, version = $4, instance = $5, shipment = $6, reply = $7,
+  expires = $8, changed_at = $9, trail = trail || ',' || $10, used_day = ${TODAY} ${AT_KEY}`
+
+/** The trail of a claim that is taken again stays as long as others. */
+const KEEP_TRAIL = `INSERT INTO transload.old_trails AS old SELECT handle, trail, ${TODAY} FROM transload.claims ${AT_KEY}
+  ON CONFLICT (handle) DO UPDATE SET trail = old.trail || ',' || excluded.trail`
+
+/** An entry of a trail. */
+type Entry = readonly [at: number, from: AuditEntry['from'], to: ClaimState, instance: string, why: string]
+
+const entryOf = ({ changedAt, state, instance }: Claim, from: AuditEntry['from'], why: string): string =>
+  JSON.stringify([changedAt, from, state, instance, why] satisfies Entry)
+
+const IS_ALIVE = isRenewed('$1::bigint')
+
+export const claimReads: WorkOf<ClaimReads> = {
+  *findClaim(tenant, key) {
+    return (yield sql(FIND_CLAIM, tenant, key)).map(CLAIMS.of)[0]
+  },
+  *claimByHandle(handle) {
+    return (yield sql(`${SELECT_CLAIMS} WHERE handle = $1`, handle)).map(CLAIMS.of)[0]
+  },
+  *claimsOfShipment(tenant, shipment) {
+    const text = `${SELECT_CLAIMS} WHERE tenant = $1 AND lower(shipment) = lower($2) AND shipment <> ''
+      ORDER BY created_at, handle`
+    return (yield sql(text, tenant, shipment)).map(CLAIMS.of).filter((claim) => isSameThing(claim.shipment, shipment))
+  },
+  *claimsOfReference(tenant, reference) {
+    const text = `${SELECT_CLAIMS} WHERE tenant = $1 AND reference = $2 AND reference <> '' ORDER BY created_at, handle`
+    return (yield sql(text, tenant, reference)).map(CLAIMS.of)
+  },
+  /** Reads each state in its order, by one index for all tenants, and one for the open claims of each. */
+  *listClaims({ state, tenant, since, after, limit = LIST_LIMIT, newest = false }) {
+    const order = newest ? 'DESC' : 'ASC'
+    const values: (string | number)[] = [limit]
+    const given = (value: string | number) => `$${values.push(value) + 1}`
+    const where = [
+      ...(tenant === undefined ? [] : [`tenant = ${given(tenant)}`]),
+      ...(since === undefined ? [] : [`created_at >= ${given(since)}`]),
+      ...(after === undefined
+        ? []
+        : [`(created_at, handle) ${newest ? '<' : '>'} (${given(after.createdAt)}, ${given(after.handle)})`]),
+    ].map((condition) => ` AND ${condition}`)
+    const found: Claim[] = []
+    for (const one of state === undefined ? STATES : [state]) {
+      const isOpen = tenant !== undefined && (one === 'sending' || one === 'unknown') ? ` AND ${IS_OPEN}` : ''
+      const text = `${SELECT_CLAIMS} WHERE state = $1${isOpen}${where.join('')}
+        ORDER BY created_at ${order}, handle ${order} LIMIT $2`
+      found.push(...(yield sql(text, one, ...values)).map(CLAIMS.of))
+    }
+    const sign = newest ? -1 : 1
+    return found.sort((one, other) => sign * byAge(one, other)).slice(0, limit)
+  },
+  *audit(handle) {
+    const text = `SELECT trail FROM transload.old_trails WHERE handle = $1
+      UNION ALL SELECT trail FROM transload.claims WHERE handle = $1`
+    const entries: readonly Entry[] = JSON.parse(`[${(yield sql(text, handle)).map(({ trail }) => trail).join()}]`)
+    return entries.map(([at, from, to, instance, why]) => ({ at, from, to, instance, why }))
+  },
+}
+
+/** As the index of open claims has it. */
+const IS_OPEN = `state IN ('sending', 'unknown')`
+
+const byAge = (one: Claim, other: Claim) =>
+  one.createdAt - other.createdAt || Buffer.compare(Buffer.from(one.handle), Buffer.from(other.handle))
+
+export const claimWrites: WorkOf<Omit<Claims, keyof ClaimReads> & LockRows> = {
+  *claim(wanted) {
+    yield* demandWhole()
+    for (;;) {
+      const at = yield* now()
+      const { key, before, holder } = yield* placeOf(wanted, at, LOCK)
+      if (holder) return { won: false, claim: holder }
+      if (before) yield sql(KEEP_TRAIL, wanted.tenant, key)
+      const claim = { ...newlyClaimed(wanted, before, at), key }
+      const entry = entryOf(claim, before?.state ?? 'none', claimReason(wanted))
+      const put = yield sql(PUT_CLAIM, entry, ...CLAIMS.all.map(({ property }) => claim[property]))
+      // Without a row, another gateway has taken the key since.
+      if (put.length > 0) return { won: true, claim }
+    }
+  },
+  *change({ tenant, key, version }, change, names) {
+    if (names) yield* nameWrites.put(names)
+    const before = (yield sql(LOCK_CLAIM, tenant, key)).map(CLAIMS.of)[0]
+    return before?.version === version ? yield* updateClaim(before, change) : undefined
+  },
+  *renewLease(instance, maxAgeMs) {
+    const [lease] = yield sql(
+      'SELECT transload.lease_ms() - beat_ms AS age FROM transload.instances WHERE instance = $1',
+      instance,
+    )
+    yield sql(
+      `INSERT INTO transload.instances VALUES ($1, transload.lease_ms())
+        ON CONFLICT (instance) DO UPDATE SET beat_ms = excluded.beat_ms`,
+      instance,
+    )
+    const age = Number(lease?.['age'])
+    return age >= 0 && age < maxAgeMs
+  },
+  *endLease(instance) {
+    yield sql('DELETE FROM transload.instances WHERE instance = $1', instance)
+  },
+  *orphanClaims(silentForMs, by) {
+    const gone = (yield sql(
+      `${SELECT_CLAIMS} AS claim WHERE state = 'sending' AND NOT EXISTS (SELECT 1 FROM transload.instances AS alive
+        WHERE alive.instance = claim.instance AND ${IS_ALIVE}) ORDER BY tenant, key FOR UPDATE`,
+      Math.round(silentForMs),
+    )).map(CLAIMS.of)
+    const orphaned: Claim[] = []
+    for (const claim of gone) {
+      const why = `gateway ${claim.instance} is gone`
+      orphaned.push(yield* updateClaim(claim, { state: 'unknown', instance: by, why }))
+    }
+    return orphaned.sort(byAge)
+  },
+  *takeLock(key, holder, leaseMs) {
+    // One that lasts longer than a lease was taken before the last start of the machine. By the time of the comparison, not of
+    // the row to insert: another process may take or renew the lock while this statement waits for it.
+    const take = sql(
+      `INSERT INTO transload.locks AS lock VALUES ($1, $2, transload.lease_ms() + $3::bigint)
+        ON CONFLICT (key) DO UPDATE SET holder = excluded.holder, until_ms = excluded.until_ms
+        WHERE lock.holder = excluded.holder OR lock.until_ms <= transload.lease_ms()
+          OR lock.until_ms > transload.lease_ms() + 2 * $3::bigint RETURNING 1`,
+      ...[key, holder, leaseMs],
+    )
+    if ((yield take).length > 0) return true
+    const [lock] = yield sql('SELECT holder FROM transload.locks WHERE key = $1', key)
+    if (!lock || isAlive(String(lock['holder']))) return false
+    yield* claimWrites.dropLock(key, String(lock['holder']))
+    return (yield take).length > 0
+  },
+  *dropLock(key, holder) {
+    yield sql('DELETE FROM transload.locks WHERE key = $1 AND holder = $2', key, holder)
+  },
+}
+
+/** The place of a wanted claim: a claim that holds it, or a key, and the claim that was there before. */
+interface ClaimPlace {
+  readonly key: string
+  readonly before?: Claim | undefined
+  readonly holder?: Claim | undefined
+}
+
+/** Finds the place of a wanted claim, among those that a lock keeps as they are. A later `at` sees more claims as free. */
+export function* placeOf(wanted: NewClaim, at: number, lock: typeof LOCK | '' = ''): Work<ClaimPlace> {
+  const { tenant, key, isOfReference } = wanted
+  if (!isOfReference) {
+    const before = (yield sql(`${FIND_CLAIM}${lock}`, tenant, key)).map(CLAIMS.of)[0]
+    return before && !isFree(before, at) ? { key, holder: before } : { key, before }
+  }
+  let found = yield sql(`${OF_KEY}${lock}`, tenant, key)
+  if (found.length === 0) return { key }
+  // A new statement sees what was claimed while the one before waited for the locks.
+  if (lock !== '') found = yield sql(OF_KEY, tenant, key)
+  const claims = found.map(CLAIMS.of).filter((claim) => claim.key === key || claim.key.startsWith(`${key}.`))
+  const holders: Claim[] = []
+  for (const claim of claims) {
+    if (isFree(claim, at)) continue
+    const shipment = claim.shipment === '' ? undefined : yield* nameReads.shipment(tenant, claim.shipment)
+    if (!isOtherVehicle(wanted, claim, shipment)) holders.push(claim)
+  }
+  const [holder] = holders.sort((one, other) => rankFor(wanted, other) - rankFor(wanted, one) || byAge(other, one))
+  if (holder) return { key, holder }
+  const before = claims.find(
+    (claim) => isFree(claim, at) && claim.vin === wanted.vin && claim.vehicle === wanted.vehicle,
+  )
+  return before ? { key: before.key, before } : { key: freeKey(key, claims) }
+}
+
+/** Of several claims that may be of the wanted vehicle, the caller learns of its own, then of one that is open. */
+const rankFor = ({ body }: NewClaim, claim: Claim): number =>
+  (claim.body === body ? 4 : 0) + (claim.state === 'sending' ? 2 : claim.state === 'unknown' ? 1 : 0)
+
+/** Returns the first key of a reference that no claim has: two gateways that decide at once choose the same one. */
+function freeKey(key: string, claims: readonly Claim[]): string {
+  const taken = new Set(claims.map((claim) => claim.key))
+  for (let nth = 2, free = key; ; nth += 1) {
+    if (!taken.has(free)) return free
+    free = `${key}.${nth}`
+  }
+}
+
+function* updateClaim(before: Claim, change: ClaimChange): Work<Claim> {
+  const claim = changed(before, change, yield* now())
+  const { tenant, key, state, version, instance, shipment, reply, expires, changedAt } = claim
+  const entry = entryOf(claim, before.state, change.why)
+  yield sql(UPDATE_CLAIM, tenant, key, state, version, instance, shipment, reply, expires, changedAt, entry)
+  return claim
+}

@@ -1,0 +1,144 @@
+import { isRenewed, SILENT_FOR_MS } from './instance.ts'
+import { StoreDown } from './store.ts'
+import { type DatabaseRow, item, sql, type Work, type WorkOf } from './work.ts'
+
+/** A value of a table that is copied. */
+type Value = string | number | null
+/** The values of a row, in the order of its columns. */
+type CopiedRow = readonly Value[]
+
+/** Reads whole rows, for a copy from one store to another. */
+export interface CopyReads {
+  /** Returns the tables that a copy takes, as the database has them. */
+  copiedTables(): Promise<readonly CopiedTable[]>
+  /** Returns rows in the order of the key, after one. */
+  rowsAfter(table: CopiedTable, after: CopiedRow | undefined): Promise<readonly CopiedRow[]>
+  /** Returns the gateways that use the store now. */
+  liveInstances(): Promise<readonly string[]>
+  /** Returns the store of which a copy into this one has begun and not ended. */
+  copiedFrom(): Promise<string | undefined>
+}
+
+export interface CopyWrites {
+  /** Adds rows with the columns of a table of the other store. */
+  addRows(table: CopiedTable, rows: readonly CopiedRow[]): Promise<void>
+  /** Marks a store; resolves when every later claim meets the mark, and every earlier one is there to be copied. */
+  beginCopy(from: string): Promise<void>
+  /** Ends a copy; the calendar goes on from this day. */
+  endCopy(day: number): Promise<void>
+}
+
+export interface CopiedTable {
+  readonly name: string
+  readonly columns: readonly { readonly name: string; readonly isText: boolean }[]
+  /** The columns of its key. */
+  readonly key: readonly string[]
+}
+
+/** The tables that belong to one store only. */
+const NOT_COPIED: ReadonlySet<unknown> = new Set(['version', 'calendar', 'instances', 'locks'])
+
+/** The rows of a page. */
+const ROWS_AT_ONCE = 500
+const MARK = 'store copy'
+/** Begins the mark of a store that was copied to another one. */
+export const MOVED = 'moved to '
+
+const rowOf = ({ columns }: CopiedTable, row: DatabaseRow): CopiedRow =>
+  columns.map(({ name, isText }) => {
+    const value = row[name]
+    return value === null || value === undefined ? null : isText ? String(value) : Number(value)
+  })
+
+/** The values of a row's key. */
+const keyOf = ({ columns, key }: CopiedTable, row: CopiedRow): readonly Value[] =>
+  key.map((name) => row[columns.findIndex((column) => column.name === name)] ?? null)
+
+/** Holds, in SQL, in a store that bookings may rely on: no copy into it is unfinished, and it was not copied away. */
+export const IS_WHOLE = `NOT EXISTS (SELECT 1 FROM transload.locks WHERE key = '${MARK}')`
+
+/**
+ * Rejects a claim in a store that is copied. Each claim asks in its own transaction: a gateway that was suspended through the copy does
+ * not know of it.
+ */
+export function* demandWhole(): Work<void> {
+  const mark = yield* copyReads.copiedFrom()
+  if (mark !== undefined)
+    throw new StoreDown(
+      `The store takes no bookings: it is ${mark.startsWith(MOVED) ? mark : `a copy of ${mark} that has not ended`}.`,
+    )
+}
+
+/** Accepts a store that is copied as it is. */
+export function* dropMark(): Work<void> {
+  yield sql('DELETE FROM transload.locks WHERE key = $1', MARK)
+}
+
+export const copyReads: WorkOf<CopyReads> = {
+  *copiedTables() {
+    const rows = yield sql('SELECT * FROM transload.columns ORDER BY of_table, place')
+    return [...Map.groupBy(rows, (row) => row['of_table'])].flatMap(([name, columns]) => {
+      if (NOT_COPIED.has(name)) return []
+      const inKey = columns.filter((column) => Number(column['key_place']) > 0)
+      return {
+        name: String(name),
+        // SQLite has no booleans.
+        columns: columns.map((column) => ({ name: String(column['name']), isText: Boolean(column['is_text']) })),
+        key: inKey
+          .toSorted((one, other) => Number(one['key_place']) - Number(other['key_place']))
+          .map((column) => String(column['name'])),
+      }
+    })
+  },
+  *rowsAfter(table, after) {
+    const key = table.key.join(', ')
+    const where = after ? ` WHERE (${key}) > (${table.key.map((_, index) => `$${index + 1}`).join(', ')})` : ''
+    const columns = table.columns.map((column) => (column.name === 'facts' ? 'facts::text AS facts' : column.name))
+    const text = `SELECT ${columns.join(', ')} FROM transload.${table.name}${where} ORDER BY ${key} LIMIT ${ROWS_AT_ONCE}`
+    return (yield sql(text, ...(after ? keyOf(table, after) : []))).map((row) => rowOf(table, row))
+  },
+  *liveInstances() {
+    const text = `SELECT instance FROM transload.instances WHERE ${isRenewed(String(SILENT_FOR_MS))}`
+    return (yield sql(text)).map(({ instance }) => String(instance))
+  },
+  *copiedFrom() {
+    const [row] = yield sql('SELECT holder FROM transload.locks WHERE key = $1', MARK)
+    return row && String(row['holder'])
+  },
+}
+
+export const copyWrites: WorkOf<CopyWrites> = {
+  *addRows({ name, columns }, rows) {
+    const values = columns.map(({ isText }, index) => item(index, isText ? 'text' : 'bigint'))
+    yield sql(
+      `INSERT INTO transload.${name} (${columns.map((column) => column.name).join(', ')})
+        SELECT ${values.join(', ')} FROM transload.each($1) WHERE 1 = 1 ON CONFLICT DO NOTHING`,
+      JSON.stringify(rows),
+    )
+  },
+  *beginCopy(from) {
+    yield sql(
+      `INSERT INTO transload.locks VALUES ($1, $2, ${Number.MAX_SAFE_INTEGER}) ON CONFLICT DO NOTHING`,
+      MARK,
+      from,
+    )
+  },
+  *endCopy(day) {
+    yield sql('UPDATE transload.calendar SET day = $1', day)
+    yield* dropMark()
+  },
+}
+
+/** Reads pages of so many rows, one after the other. */
+export async function* pages<Row>(
+  rowsAfter: (last: Row | undefined) => Promise<readonly Row[]>,
+  size = ROWS_AT_ONCE,
+): AsyncGenerator<readonly Row[]> {
+  for (let last: Row | undefined; ; ) {
+    const page = await rowsAfter(last)
+    if (page.length > 0) yield page
+    if (page.length < size) return
+    last = page.at(-1)
+    await new Promise(setImmediate)
+  }
+}

@@ -1,0 +1,117 @@
+import { dropMark } from './copy.ts'
+import { BEARER } from './names.ts'
+import { DOUBTS } from './schema.ts'
+import { type DatabaseRow, now, sql, type Work, type WorkOf } from './work.ts'
+
+/**
+ * The doubt about a store that was restored: it lacks what was written after its backup, and a booking that it does not know may
+ * have been made.
+ */
+export interface Doubt {
+  /** Bookings may be missing since then, in milliseconds since 1970. */
+  readonly since: number
+  /** When the doubt was declared. Everything that the store has learnt since then is certain. */
+  readonly declaredAt: number
+  /** When the doubt ends by itself; 0: never. */
+  readonly until: number
+}
+
+/** A doubt that is to be declared. */
+export type NewDoubt = Omit<Doubt, 'declaredAt'>
+
+/**
+ * How a store came to its place: `own` where it was written there; else it is a copy, and bookings that were made after the copy
+ * may be missing.
+ */
+export type Origin =
+  | { readonly kind: 'own' }
+  /** A file of `transload store backup`. */
+  | { readonly kind: 'backup'; readonly at: number }
+  /** Nothing beside it says that it belongs there. */
+  | { readonly kind: 'moved' }
+  /** Another store stood there. */
+  | { readonly kind: 'other' }
+  /** The store that stood there had more commits. */
+  | { readonly kind: 'older' }
+
+/** Keeps the doubt about a store that may lack bookings, and the decision that ends it. */
+export interface Doubts {
+  /** Returns the doubt that is in force; undefined if there is none. */
+  doubt(): Promise<Doubt | undefined>
+  /** Declares a doubt from now on. One that is in force already keeps its beginning, if that is earlier. */
+  declareDoubt(doubt: NewDoubt): Promise<Doubt>
+  /** Ends the doubt, and accepts a copy as the store of its place; returns false if there was neither. */
+  trust(): Promise<boolean>
+  /** Returns how the store came to its place. */
+  origin(): Promise<Origin>
+}
+
+/** The content of a store, as an operator inspects it. */
+export interface Inspection {
+  readonly version: number
+  /** The version that this program creates and reads. */
+  readonly programVersion: number
+  /** The faults in the content of the file; empty if it has none, or if the engine cannot tell. */
+  readonly faults: readonly string[]
+  /** The number of rows, by table. */
+  readonly rows: Readonly<Record<string, number>>
+  /** The number of bookings, by state. */
+  readonly claims: Readonly<Record<string, number>>
+  /** Names of which neither a quote nor a shipment is stored, such as those of an import. */
+  readonly namesAlone: number
+  /** The store's id; undefined where it has none. */
+  readonly id?: string | undefined
+  readonly origin: Origin
+  readonly doubt: Doubt | undefined
+}
+
+/** Returns what is in a store, with a statement that names its tables. */
+export function* contentOf(tables: string): Work<Pick<Inspection, 'rows' | 'claims' | 'namesAlone'>> {
+  const countsOf = (rows: readonly DatabaseRow[]) =>
+    Object.fromEntries(rows.map(({ name, count }) => [String(name), Number(count)]))
+  const rows: DatabaseRow[] = []
+  for (const { name } of yield sql(tables)) {
+    // Names of the schema, which only this program writes.
+    rows.push(...(yield sql(`SELECT '${name}' AS name, count(*) AS count FROM transload.${name}`)))
+  }
+  const claims = yield sql(
+    'SELECT state AS name, count(*) AS count FROM transload.claims GROUP BY state ORDER BY state',
+  )
+  const [names] = yield sql(
+    `SELECT count(*) AS count FROM transload.names AS name WHERE ${['quotes', 'shipments']
+      .map(
+        (table) => `NOT EXISTS (SELECT 1 FROM transload.${table} AS thing WHERE thing.tenant = name.tenant
+      AND thing.key = ${BEARER})`,
+      )
+      .join(' AND ')}`,
+  )
+  return { rows: countsOf(rows), claims: countsOf(claims), namesAlone: Number(names?.['count']) }
+}
+
+function* currentDoubt(): Work<Doubt | undefined> {
+  const text = `SELECT ${DOUBTS.names} FROM transload.doubts WHERE until = 0 OR until > transload.now_ms()`
+  return (yield sql(text)).map(DOUBTS.of)[0]
+}
+
+export const doubtReads: WorkOf<Pick<Doubts, 'doubt'>> = { doubt: currentDoubt }
+
+export const doubtWrites: WorkOf<Pick<Doubts, 'declareDoubt'>> = {
+  *declareDoubt({ since, until }) {
+    // One declaration at a time.
+    yield sql('SELECT day FROM transload.calendar FOR UPDATE')
+    const before = yield* currentDoubt()
+    const doubt = { since: Math.min(since, before?.since ?? since), declaredAt: yield* now(), until }
+    yield sql(
+      `INSERT INTO transload.doubts VALUES (1, $1, $2, $3) ON CONFLICT (one) DO UPDATE
+        SET since = excluded.since, declared_at = excluded.declared_at, until = excluded.until`,
+      ...[doubt.since, doubt.declaredAt, doubt.until],
+    )
+    // Whoever declares it uses the store, even if it was copied to another one.
+    yield* dropMark()
+    return doubt
+  },
+}
+
+export function* dropDoubt(): Work<boolean> {
+  return (yield sql('DELETE FROM transload.doubts RETURNING 1')).length > 0
+}

@@ -1,0 +1,98 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { createKeyedMutex } from '../../runtime/collections.ts'
+import { currentMoment, elapsedSince, type Moment } from '../../runtime/elapsed.ts'
+import { type Locks, LockTimeout } from './store.ts'
+
+/** The time that a lock lasts without a renewal. */
+const LOCK_LEASE_MS = 10_000
+const RENEW_EVERY_MS = LOCK_LEASE_MS / 4
+/** Until then a lock counts as held without another look at the store. */
+const HELD_FOR_MS = LOCK_LEASE_MS / 2
+/** The average pause between two tries of a lock that another process holds. */
+const POLL_MS = 40
+
+/** The locks in an engine; each operation is atomic over all processes that share the store. */
+export interface LockRows {
+  /** Takes or renews a lock for this long; returns false if another holder has it. */
+  takeLock(key: string, holder: string, leaseMs: number): Promise<boolean>
+  dropLock(key: string, holder: string): Promise<void>
+}
+
+interface HeldLock {
+  isHeld(): boolean
+  release(): Promise<void>
+}
+
+/**
+ * Creates the locks of a store. Work of one process queues in memory, and takes at most one lock per key; the lock is a row
+ * with a lease, which needs no connection while the work runs.
+ */
+export function createLocks({ takeLock, dropLock }: LockRows, holder: string): Locks {
+  const mutex = createKeyedMutex()
+
+  async function acquire(key: string, isLate: () => boolean): Promise<HeldLock | undefined> {
+    while (!isLate()) {
+      const asked = currentMoment()
+      if (await takeLock(key, holder, LOCK_LEASE_MS)) return hold(key, asked)
+      // With jitter: in step with another process, this one could always come second.
+      await delay(POLL_MS * (0.5 + Math.random()))
+    }
+    return undefined
+  }
+
+  function hold(key: string, takenAt: Moment): HeldLock {
+    let confirmedAt = takenAt
+    let isLost = false
+    let renewing: Promise<void> | undefined
+    async function renew(): Promise<void> {
+      const asked = currentMoment()
+      if (await takeLock(key, holder, LOCK_LEASE_MS)) confirmedAt = asked
+      else isLost = true
+    }
+    const timer = setInterval(() => {
+      // If the store fails, `isHeld` becomes false in time.
+      renewing ??= renew()
+        .catch(() => undefined)
+        .finally(() => {
+          renewing = undefined
+        })
+    }, RENEW_EVERY_MS)
+    return {
+      isHeld: () => !isLost && elapsedSince(confirmedAt) <= HELD_FOR_MS,
+      async release() {
+        clearInterval(timer)
+        // A renewal after the release would take the lock again.
+        await renewing
+        // A lock that cannot be released ends with its lease.
+        await dropLock(key, holder).catch(() => undefined)
+      },
+    }
+  }
+
+  return {
+    exclusive(key, waitMs, work) {
+      const { promise, resolve, reject } = Promise.withResolvers<Awaited<ReturnType<typeof work>>>()
+      let isLate = false
+      const timer = setTimeout(() => {
+        isLate = true
+        reject(new LockTimeout(`Other work of ${key} did not end within ${Math.round(waitMs)} ms.`))
+      }, waitMs)
+      void mutex(key, async () => {
+        try {
+          const lock = await acquire(key, () => isLate)
+          clearTimeout(timer)
+          if (!lock) return
+          try {
+            if (!isLate) resolve(await work(lock.isHeld))
+          } finally {
+            await lock.release()
+          }
+        } catch (error) {
+          clearTimeout(timer)
+          reject(error)
+        }
+      })
+      return promise
+    },
+  }
+}

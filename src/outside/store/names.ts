@@ -1,0 +1,338 @@
+import { thingKey } from '../../language/text/service-text.ts'
+import { pages } from './copy.ts'
+import type {
+  Facts,
+  LoadedName,
+  Name,
+  Named,
+  NameOfId,
+  NameReads,
+  Names,
+  NameWrites,
+  Quote,
+  QuoteChange,
+  ScannedName,
+  ShipmentChange,
+  StoredShipment,
+  Vehicle,
+} from './store.ts'
+import { type DatabaseRow, item, now, sql, TODAY, type WorkOf } from './work.ts'
+
+/** The first number of a name that the service gave. */
+const SERVICE_KINDS = 2
+
+/** Returns the stored number of a name's kind and giver; their order is that of a scan. */
+const kindNumber = ({ kind, givenBy }: Pick<Name, 'kind' | 'givenBy'>): number =>
+  (kind === 'quote' ? 0 : 1) + (givenBy === 'caller' ? 0 : SERVICE_KINDS)
+
+/** Returns the key of a name, as its row has it. */
+const partsOf = (name: NameOfId) =>
+  [name.tenant, name.name, kindNumber(name), name.kind === 'quote' ? '' : thingKey(name.id)] as const
+
+export const NAME_KEY = 'tenant, name, kind, bearer'
+
+/** Returns one text for the key of a name. */
+export const keyOf = (name: NameOfId): string => JSON.stringify(partsOf(name))
+
+/** A column has no id that is spelled like its key. */
+const spelled = (id: string, key: string) => (id === key ? null : id)
+
+/* Rows of names */
+
+const NAME = `${NAME_KEY}, id, at`
+const SELECT_NAMES = `SELECT ${NAME}, turn FROM transload.names`
+/** A caller may write a name in more cases than can be read. */
+const MOST_IN_OTHER_CASE = 1_000
+
+const inThisCase = (tenant: string, name: string) => `${SELECT_NAMES} WHERE tenant = ${tenant} AND name = ${name}`
+
+/** The rows of a name in another case of its letters. */
+const inOtherCase = (tenant: string, name: string) => `${SELECT_NAMES} WHERE tenant = ${tenant}
+    AND name IN (lower(${name}), upper(${name})) AND name <> ${name}
+    UNION ALL ${SELECT_NAMES} WHERE tenant = ${tenant} AND lower(name) = lower(${name}) AND name <> lower(name) AND name <> upper(name) AND name <> ${name}
+    LIMIT ${MOST_IN_OTHER_CASE}`
+
+/** The rows of a name in any case of its letters. */
+export const inAnyCase = (tenant: string, name: string) =>
+  `${inThisCase(tenant, name)} UNION ALL SELECT * FROM (${inOtherCase(tenant, name)}) AS others`
+
+/** The key of the thing that bears a name. */
+export const BEARER = `coalesce(nullif(name.bearer, ''), transload.thing_key(name.id))`
+
+/** The columns of quotes and shipments that a write may give. Each is null where it is not known. */
+export const QUOTE_PARTS = ['own', 'names', 'facts', 'price', 'approval', 'ids_in_approval']
+export const SHIPMENT_PARTS = ['own', 'vehicles', 'former_vins', 'state', 'quote']
+
+/** Returns the columns of a quote or shipment, each with that before it. Facts take a sixth less as SQLite's JSONB. */
+const columnsOf = (of: string, parts: readonly string[]) =>
+  ['key', 'id', 'at', ...parts]
+    .map((part) => `${of}.${part}${part === 'facts' ? '::text' : ''} AS ${of}_${part}`)
+    .join(', ')
+export const QUOTE = columnsOf('quote', QUOTE_PARTS)
+export const SHIPMENT = columnsOf('shipment', SHIPMENT_PARTS)
+
+const withThings = (names: string) => `SELECT name.*, ${QUOTE}, ${SHIPMENT} FROM (${names}) AS name
+  LEFT JOIN transload.quotes AS quote ON quote.tenant = name.tenant AND quote.key = ${BEARER}
+  LEFT JOIN transload.shipments AS shipment ON shipment.tenant = name.tenant AND shipment.key = ${BEARER}`
+const NAMED = withThings(inThisCase('$1', '$2'))
+const NAMED_IN_OTHER_CASE = withThings(inOtherCase('$1', '$2'))
+const FIND_QUOTE = `SELECT ${QUOTE} FROM transload.quotes AS quote WHERE tenant = $1 AND key = $2`
+const FIND_SHIPMENT = `SELECT ${SHIPMENT} FROM transload.shipments AS shipment WHERE tenant = $1 AND key = $2`
+
+const SHIPMENTS_OF_QUOTE = `SELECT ${SHIPMENT} FROM transload.shipments AS shipment
+  WHERE tenant = $1 AND quote = $2 AND quote <> '' ORDER BY at DESC, key`
+
+/** Returns the name in a row with all its columns. */
+function nameOf(row: DatabaseRow): Name {
+  const kind = Number(row['kind'])
+  return {
+    tenant: String(row['tenant']),
+    kind: kind % SERVICE_KINDS === 0 ? 'quote' : 'shipment',
+    name: String(row['name']),
+    givenBy: kind < SERVICE_KINDS ? 'caller' : 'service',
+    id: String(row['id'] ?? row['bearer']),
+    at: Number(row['at']),
+  }
+}
+
+/** Text that is not known is absent or empty. */
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+/** JSON escapes unstorable text. Only this program writes it. */
+const jsonOf = <T>(value: unknown, absent: T): T => (typeof value === 'string' ? (JSON.parse(value) as T) : absent)
+
+/** Returns the quote in a row with all its columns; undefined if the row has none. */
+export function quoteOf(tenant: string, row: DatabaseRow): Quote | undefined {
+  const key = row['quote_key']
+  if (typeof key !== 'string') return undefined
+  return {
+    tenant,
+    id: String(row['quote_id'] ?? key),
+    own: textOf(row['quote_own']),
+    names: jsonOf<readonly string[]>(row['quote_names'], []),
+    facts: jsonOf<Facts | null>(row['quote_facts'], null),
+    price: textOf(row['quote_price']),
+    approval: textOf(row['quote_approval']) as Quote['approval'],
+    idsInApproval: jsonOf<readonly string[]>(row['quote_ids_in_approval'], []),
+    at: Number(row['quote_at']),
+  }
+}
+
+/** Returns the shipment in a row with all its columns; undefined if the row has none. */
+export function shipmentOf(tenant: string, row: DatabaseRow): StoredShipment | undefined {
+  const key = row['shipment_key']
+  if (typeof key !== 'string') return undefined
+  return {
+    tenant,
+    id: String(row['shipment_id'] ?? key),
+    own: textOf(row['shipment_own']),
+    vehicles: jsonOf<readonly Vehicle[]>(row['shipment_vehicles'], []),
+    formerVins: jsonOf<StoredShipment['formerVins']>(row['shipment_former_vins'], {}),
+    state: (textOf(row['shipment_state']) || 'live') as StoredShipment['state'],
+    quote: textOf(row['shipment_quote']),
+    at: Number(row['shipment_at']),
+  }
+}
+
+/**
+ * Returns the names in rows with what is stored of their bearers: the caller's own first, then the newest first, then the later
+ * write first. Most names have one bearer, for which a database that sorts takes longer than to find it.
+ */
+export function namedIn(rows: readonly DatabaseRow[]): readonly Named[] {
+  const isServices = ({ kind }: DatabaseRow) => (Number(kind) < SERVICE_KINDS ? 0 : 1)
+  const inOrder =
+    rows.length < 2
+      ? rows
+      : rows.toSorted(
+          (one, other) =>
+            isServices(one) - isServices(other) ||
+            Number(other['at']) - Number(one['at']) ||
+            Number(other['turn']) - Number(one['turn']),
+        )
+  return inOrder.map((row) => {
+    const name = nameOf(row)
+    return { ...name, quote: quoteOf(name.tenant, row), shipment: shipmentOf(name.tenant, row) }
+  })
+}
+
+/** The key of a name's row. */
+type Place = readonly [tenant: string, name: string, kind: number, bearer: string]
+
+export const nameReads: WorkOf<NameReads & { namesAfter(place: Place): Promise<readonly ScannedName[]> }> = {
+  *named(tenant, name) {
+    const exact = yield sql(NAMED, tenant, name)
+    const isOfOneCase = name.toLowerCase() === name.toUpperCase()
+    return namedIn(exact.length > 0 || isOfOneCase ? exact : yield sql(NAMED_IN_OTHER_CASE, tenant, name))
+  },
+  *quote(tenant, id) {
+    const [row] = yield sql(FIND_QUOTE, tenant, thingKey(id))
+    return row && quoteOf(tenant, row)
+  },
+  *shipment(tenant, id) {
+    const [row] = yield sql(FIND_SHIPMENT, tenant, thingKey(id))
+    return row && shipmentOf(tenant, row)
+  },
+  *shipmentsOfQuote(tenant, quote) {
+    return (yield sql(SHIPMENTS_OF_QUOTE, tenant, thingKey(quote))).flatMap((row) => shipmentOf(tenant, row) ?? [])
+  },
+  *namesAfter(place) {
+    return (yield sql(NAMES_AFTER, ...place)).map((row) => {
+      const [vehicle, another] = jsonOf<readonly Vehicle[]>(row['vehicles'], [])
+      return { ...nameOf(row), vin: vehicle && !another ? vehicle.vin : '' }
+    })
+  },
+}
+
+/** The names of a page. */
+const NAMES_AT_ONCE = 500
+const NAMES_AFTER = `SELECT name.*, vehicles FROM (SELECT ${NAME} FROM transload.names
+    WHERE (${NAME_KEY}) > ($1, $2, $3, $4) ORDER BY ${NAME_KEY} LIMIT ${NAMES_AT_ONCE}) AS name
+  LEFT JOIN transload.shipments AS shipment ON shipment.tenant = name.tenant AND shipment.key = name.bearer
+  ORDER BY name.tenant, name.name, name.kind, name.bearer`
+
+/** Reads page by page, each by itself, which lets checkpoints and calls run in between. */
+export async function* scan(
+  namesAfter: (place: Place) => Promise<readonly ScannedName[]>,
+  { tenant, after }: Parameters<Names['scan']>[0],
+): AsyncGenerator<readonly ScannedName[]> {
+  const first: Place = after ? partsOf(after) : [tenant ?? '', '', -1, '']
+  for await (const names of pages(
+    (last: ScannedName | undefined) => namesAfter(last ? partsOf(last) : first),
+    NAMES_AT_ONCE,
+  )) {
+    const wanted = tenant === undefined ? names : names.filter((name) => name.tenant === tenant)
+    if (wanted.length > 0) yield wanted
+    if (wanted.at(-1) !== names.at(-1)) return
+  }
+}
+
+/* Writes */
+
+/** The later write of a name has the greater turn; most names have one bearer, whose turn takes no space. */
+const nextTurn = (tenant: string, name: string) =>
+  `(SELECT coalesce(max(turn) + 1, 0) FROM transload.names WHERE tenant = ${tenant} AND name = ${name})`
+
+const PUT_NAME = `INSERT INTO transload.names AS old (${NAME}, turn, used_day)
+  VALUES ($1, $2, $3, $4, $5, $6, ${nextTurn('$1', '$2')}, ${TODAY})
+  ON CONFLICT (${NAME_KEY}) DO UPDATE SET id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,
+  at = CASE WHEN excluded.at > old.at THEN excluded.at ELSE old.at END`
+
+/** Parts that are not given stay. */
+const keeping = (parts: readonly string[]) =>
+  parts.map((part) => `${part} = coalesce(excluded.${part}, old.${part})`).join(', ')
+/** What a quote and a shipment become that are there already, under the name `old`. */
+export const SET_QUOTE = `${keeping(QUOTE_PARTS)}, used_day = excluded.used_day,
+  at = CASE WHEN excluded.facts IS NULL THEN old.at ELSE excluded.at END`
+export const SET_SHIPMENT = `${keeping(SHIPMENT_PARTS)}, used_day = excluded.used_day, at = excluded.at`
+
+const putThing = (table: string, parts: readonly string[], set: string) => {
+  const columns = ['tenant', 'key', 'id', ...parts, 'at']
+  const values = columns.map((column, index) => (column === 'facts' ? `jsonb($${index + 1})` : `$${index + 1}`))
+  return `INSERT INTO transload.${table} AS old (${columns.join(', ')}, used_day)
+    VALUES (${values.join(', ')}, ${TODAY}) ON CONFLICT (tenant, key) DO UPDATE SET ${set}`
+}
+const PUT_QUOTE = putThing('quotes', QUOTE_PARTS, SET_QUOTE)
+const PUT_SHIPMENT = putThing('shipments', SHIPMENT_PARTS, SET_SHIPMENT)
+
+const json = (value: unknown) => (value === undefined ? null : JSON.stringify(value))
+
+/** Returns the columns of a name as they are written, in their order. */
+export function nameRow(name: NameOfId) {
+  const [tenant, text, kind, bearer] = partsOf(name)
+  return { tenant, name: text, kind, bearer, id: spelled(name.id, bearer) }
+}
+
+/** Returns the columns of a quote that are written, in their order; those that stay are null. */
+export function quoteRow({ tenant, id, own, names, facts, price, approval, idsInApproval }: QuoteChange) {
+  const key = thingKey(id)
+  const told = { own: own ?? null, names: json(names), facts: json(facts), price: price ?? null }
+  const approved = { approval: approval ?? null, ids_in_approval: json(idsInApproval) }
+  return { tenant, key, id: spelled(id, key), ...told, ...approved }
+}
+
+/** Returns the columns of a shipment that are written, in their order; those that stay are null. */
+export function shipmentRow({ tenant, id, own, vehicles, formerVins, state, quote }: ShipmentChange) {
+  const key = thingKey(id)
+  const shown = { vehicles: json(vehicles), former_vins: json(formerVins), state: state ?? null }
+  const of = { quote: quote === undefined ? null : thingKey(quote) }
+  return { tenant, key, id: spelled(id, key), own: own ?? null, ...shown, ...of }
+}
+
+/** The items of `$1` as names; each is an array, with its key first. */
+const LOADED_KEY = [item(0), item(1), item(2, 'bigint'), item(3)]
+const loadNames = (conflict: string) => `INSERT INTO transload.names AS old (${NAME}, turn, used_day)
+  SELECT ${LOADED_KEY.join(', ')}, ${item(4)}, coalesce(${item(5, 'bigint')}, transload.now_ms()), ${nextTurn(item(0), item(1))}
+    + ${item(6, 'bigint')}, ${TODAY} FROM transload.each($1) WHERE 1 = 1 ORDER BY 1, 2, 3, 4
+  ON CONFLICT (${NAME_KEY}) DO ${conflict} RETURNING ${NAME}`
+const LOAD_NEW = loadNames('NOTHING')
+const LOAD_OVER = loadNames(`UPDATE SET id = excluded.id, at = excluded.at, turn = excluded.turn,
+  used_day = excluded.used_day WHERE old.id <> excluded.id`)
+const LOAD_FOUND = `SELECT ${NAME} FROM transload.names
+  WHERE (${NAME_KEY}) IN (SELECT ${LOADED_KEY.join(', ')} FROM transload.each($1))`
+const LOAD_VEHICLES = `INSERT INTO transload.shipments AS old (tenant, key, id, vehicles, at, used_day)
+  SELECT ${[0, 1, 2, 3].map((index) => item(index)).join(', ')}, transload.now_ms(), ${TODAY}
+  FROM transload.each($1) WHERE 1 = 1 ORDER BY 1, 2
+  ON CONFLICT (tenant, key) DO UPDATE SET vehicles = excluded.vehicles, used_day = excluded.used_day
+  WHERE coalesce(old.vehicles, '[]') = '[]'`
+
+export const nameWrites: WorkOf<NameWrites> = {
+  *put({ names, quote, shipment }) {
+    const at = yield* now()
+    for (const name of names) {
+      const [tenant, text, kind, bearer] = partsOf(name)
+      yield sql(PUT_NAME, tenant, text, kind, bearer, spelled(name.id, bearer), name.at ?? at)
+    }
+    if (quote) yield sql(PUT_QUOTE, ...Object.values(quoteRow(quote)), at)
+    if (shipment) yield sql(PUT_SHIPMENT, ...Object.values(shipmentRow(shipment)), at)
+  },
+  *unlink(names) {
+    let dropped = 0
+    for (const name of names) dropped += (yield sql(DROP_NAME, ...partsOf(name), thingKey(name.id))).length
+    return dropped
+  },
+  *load(names, { replace }) {
+    // Of several with one key, the one that stays.
+    const chosen = new Map<string, LoadedName>()
+    for (const name of names) if (replace || !chosen.has(keyOf(name))) chosen.set(keyOf(name), name)
+    const written = byKey((yield sql(replace ? LOAD_OVER : LOAD_NEW, rowsOf([...chosen.values()]))).map(nameOf))
+    const others = [...chosen].flatMap(([key, name]) => (written.has(key) ? [] : name))
+    const kept = byKey((yield sql(LOAD_FOUND, rowsOf(others))).map(nameOf))
+    const conflicts: { asked: LoadedName; found: Name }[] = []
+    let same = 0
+    for (const asked of names) {
+      const key = keyOf(asked)
+      if (written.has(key) && chosen.get(key) === asked) continue
+      const found = written.get(key) ?? kept.get(key)
+      if (found && (asked.kind === 'shipment' || found.id === asked.id)) same += 1
+      else if (found && !replace) conflicts.push({ asked, found })
+    }
+    const vehicles = vehiclesOf(names)
+    if (vehicles.length > 0) yield sql(LOAD_VEHICLES, JSON.stringify(vehicles))
+    return { written: names.length - same - conflicts.length, same, conflicts }
+  },
+}
+
+const DROP_NAME = `DELETE FROM transload.names
+  WHERE tenant = $1 AND name = $2 AND kind = $3 AND bearer = $4 AND (bearer <> '' OR transload.thing_key(id) = $5) RETURNING 1`
+
+const byKey = (names: readonly Name[]) => new Map(names.map((name) => [keyOf(name), name]))
+
+const rowsOf = (names: readonly LoadedName[]): string =>
+  JSON.stringify(
+    names.map((name, index) => {
+      const parts = partsOf(name)
+      return [...parts, spelled(name.id, parts[3]), name.at ?? null, index]
+    }),
+  )
+
+/** Returns a row for each shipment of which names tell a VIN, the first of several. */
+function vehiclesOf(names: readonly LoadedName[]) {
+  const rows = new Map<string, readonly (string | null)[]>()
+  for (const { tenant, kind, id, vin } of names) {
+    const key = thingKey(id)
+    const place = JSON.stringify([tenant, key])
+    if (kind !== 'shipment' || vin === '' || rows.has(place)) continue
+    const vehicles: readonly Vehicle[] = [{ vin, year: '', make: '', model: '' }]
+    rows.set(place, [tenant, key, spelled(id, key), JSON.stringify(vehicles)])
+  }
+  return [...rows.values()]
+}

@@ -1,0 +1,42 @@
+import { messageOf } from '../../../language/config/store-address.ts'
+import { StoreDown, StoreTooNew } from '../store.ts'
+
+/** The store works, and refused this write. */
+class WriteRefused extends Error {
+  override readonly name = 'WriteRefused'
+}
+
+/** Tells in which of its classes an error of the server is, by its SQLSTATE. */
+const hasCode = (codes: RegExp) => (error: unknown) =>
+  error instanceof Error && 'code' in error && codes.test(String(error.code))
+
+/** Tells an invalid write from a failure of the server: data exceptions and integrity constraint violations. */
+export const isInvalidWrite = hasCode(/^2[23]/)
+
+/**
+ * Tells if the server has rolled back a statement, and goes on: its rows may be tried one by one. The reason may be one of them,
+ * also a limit of the program, a lock that one of two transactions had to give up, or one that was not to be had in time.
+ */
+export const isRolledBack = hasCode(/^(?:2[23]|54|40001|40P01|55P03)/)
+
+/** Tells if the server takes no writes: a standby, or one that was made read-only. */
+export const isReadOnly = hasCode(/^25006$/)
+
+/** Tells if a statement failed because another session prepared it. Nothing was done. */
+export const isNotPrepared = hasCode(/^(?:26000|42P05)$/)
+
+/** Tells if the address is wrong: unknown user, wrong password, no such database. */
+const isWrongAddress = hasCode(/^(?:28|3D)/)
+
+/** Tells if a retry of the first connection cannot help. */
+export function isPermanent(error: unknown): boolean {
+  return error instanceof StoreTooNew || isWrongAddress(error)
+}
+
+/** Returns the error for the caller: `WriteRefused` for an invalid write, else `StoreDown`. */
+export function asStoreError(error: unknown): Error {
+  if (error instanceof StoreDown || error instanceof StoreTooNew || error instanceof WriteRefused) return error
+  const message = messageOf(error)
+  if (isInvalidWrite(error)) return new WriteRefused(`The store refused a write: ${message}`, { cause: error })
+  return new StoreDown(`PostgreSQL does not answer: ${message}`, { cause: error })
+}

@@ -1,0 +1,224 @@
+import type pg from 'pg'
+import { readAddress } from '../../../language/config/postgres-address.ts'
+import { placeOf } from '../claim.ts'
+import { copyWrites } from '../copy.ts'
+import { contentOf, doubtReads, dropDoubt, type Inspection } from '../doubt.ts'
+import { newInstance } from '../instance.ts'
+import { createLocks } from '../locks.ts'
+import { scan } from '../names.ts'
+import { type StoreSize, tableSizes } from '../pruning.ts'
+import { VERSION } from '../schema.ts'
+import { createReadiness, type StoreOptions } from '../state.ts'
+import { type Store, StoreDown } from '../store.ts'
+import { READS, WRITES } from '../verbs.ts'
+import { bind, type DatabaseRow, sql, type Work } from '../work.ts'
+import { createBatches } from './batches.ts'
+import { asStoreError, isInvalidWrite, isReadOnly } from './errors.ts'
+import { connectTo, createPool, end } from './server.ts'
+import { startSession, stepsOf } from './session.ts'
+
+/** The most connections of a gateway, besides its session. */
+const CONNECTIONS = 10
+/** Thousands of names take longer than other queries may. */
+const LOAD_TIMEOUT_MS = 60_000
+/** All rows are counted. */
+const INSPECTION_TIMEOUT_MS = 3_600_000
+
+/** Options of a store on PostgreSQL. */
+interface PostgresOptions extends StoreOptions {
+  readonly url: string
+}
+
+/** Writes of one statement, which are a transaction by themselves. */
+const SINGLE: ReadonlySet<string> = new Set(['takeLock', 'dropLock', 'endLease', 'keepBody', 'resumeEndpoint'])
+
+/**
+ * Opens a store on PostgreSQL, which several gateways may share. Nothing is cached: what one gateway has written, every other one
+ * reads. It keeps no state of a session, so a pooler may give each transaction another one.
+ */
+export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
+  const { url, onState, onNotice = () => undefined } = options
+  const { connections = CONNECTIONS } = options
+  const { server, notices } = readAddress(url)
+  const readiness = createReadiness(onState)
+  let closed = false
+
+  const { pool, leave } = createPool(server, connections, (error) => session.leave(error))
+  notices.forEach(onNotice)
+
+  const session = startSession({
+    server,
+    onUp: () => readiness.set({ ready: true, server: server.place }),
+    onDown(error) {
+      readiness.set({ ready: false, error })
+      leave()
+    },
+  })
+
+  /** Runs queries; fails at once while the server is down, and converts errors for the contract. */
+  async function ask<T>(work: () => Promise<T>): Promise<T> {
+    if (closed) throw new StoreDown('The store is closed.')
+    if (!readiness.ready()) throw new StoreDown('PostgreSQL does not answer.')
+    try {
+      return await work()
+    } catch (error) {
+      const known = asStoreError(error)
+      if (isReadOnly(error)) session.leave(known)
+      throw known
+    }
+  }
+
+  /** Runs work in a transaction on one connection. */
+  async function inTransaction<T>(work: Work<T>, timeoutMs?: number): Promise<T> {
+    const client = await pool.connect()
+    try {
+      await client.query('BEGIN')
+      const result = await run(client, work, timeoutMs)
+      await client.query('COMMIT')
+      client.release()
+      return result
+    } catch (error) {
+      // The connection ends with the transaction, in any state.
+      client.release(true)
+      throw error
+    }
+  }
+
+  const calls = createBatches(pool)
+  const reader: Queryable = { query: (query) => found<Rows>(pool.query(query), { rows: [] }) }
+  const reads = bind(
+    READS,
+    (_name, work) =>
+      (...args) =>
+        ask(() => run(reader, work(...args))),
+  )
+  const { takeLock, dropLock, ...writes } = bind(WRITES, (name, work) => {
+    if (SINGLE.has(name)) return (...args) => ask(() => run(pool, work(...args)))
+    const timeoutMs = name === 'load' ? LOAD_TIMEOUT_MS : undefined
+    return (...args) => ask(() => inTransaction(work(...args), timeoutMs))
+  })
+  const { exclusive } = createLocks({ takeLock, dropLock }, newInstance())
+
+  async function close(): Promise<void> {
+    await Promise.all([session.close(), pool.end()])
+  }
+
+  try {
+    await session.started
+  } catch (error) {
+    await close()
+    throw error
+  }
+
+  return {
+    engine: 'postgres',
+    ready: readiness.ready,
+    now: session.now,
+    async close() {
+      if (closed) return
+      closed = true
+      readiness.end()
+      await close()
+    },
+    ...reads,
+    ...writes,
+    exclusive,
+    scan: (options) => scan(reads.namesAfter, options),
+    named: (tenant, name) => ask(() => found(calls.named({ tenant, name }), [])),
+    quote: (tenant, id) => ask(() => found(calls.quote({ tenant, id }), undefined)),
+    shipment: (tenant, id) => ask(() => found(calls.shipment({ tenant, id }), undefined)),
+    put: (names) => ask(() => calls.put(names)),
+    async claim(wanted) {
+      const claim = wanted.doubtSince === undefined ? await ask(() => calls.claim(wanted)) : undefined
+      if (claim) return { won: true, claim }
+      // The key exists, most often with a claim that holds it for good.
+      const { holder } = await ask(() => run(pool, placeOf(wanted, Number.POSITIVE_INFINITY)))
+      return holder ? { won: false, claim: holder } : writes.claim(wanted)
+    },
+    change: (claim, change, names) => ask(() => calls.change({ claim, change, names })),
+    beginCopy: (from) => ask(() => inTransaction(beginCopy(from))),
+    async endCopy(day) {
+      await writes.endCopy(day)
+      await ask(() => pool.query(CONTINUE_NUMBERS))
+    },
+    trust: () => ask(() => run(pool, dropDoubt())),
+    // A database has no place of its own, and is never a copy.
+    origin: () => ask(async () => ({ kind: 'own' })),
+    size: () => ask(() => run(pool, sizeOf())),
+  }
+}
+
+interface Rows {
+  readonly rows: readonly DatabaseRow[]
+}
+
+interface Queryable {
+  query(query: pg.QueryConfig): Promise<Rows>
+}
+
+/** A look for text that PostgreSQL refuses, such as NUL, finds nothing. */
+async function found<T>(answer: Promise<T>, nothing: T): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    if (isInvalidWrite(error)) return nothing
+    throw error
+  }
+}
+
+async function run<T>(client: Queryable, work: Work<T>, timeoutMs?: number): Promise<T> {
+  let step = work.next()
+  while (step.done !== true) {
+    const { text, values } = step.value
+    // The driver supports a timeout for each query; its types lack it.
+    const query = { text, values: [...values], ...(timeoutMs !== undefined && { query_timeout: timeoutMs }) }
+    step = work.next((await client.query(query)).rows)
+  }
+  return step.value
+}
+
+/** Waits for the claims that have begun without a look at the mark. */
+function* beginCopy(from: string): Work<void> {
+  yield sql('LOCK TABLE transload.claims IN SHARE ROW EXCLUSIVE MODE')
+  yield* copyWrites.beginCopy(from)
+}
+
+/** Copied rows brought their numbers along. */
+const CONTINUE_NUMBERS = ['events', 'quotes']
+  .map(
+    (table) =>
+      `SELECT setval(pg_get_serial_sequence('transload.${table}', 'no'), (SELECT max(no) FROM transload.${table}))`,
+  )
+  .join('; ')
+
+/** The server's own estimates, which autovacuum renews. */
+const FROM_TABLES = `FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
+  WHERE nspname = 'transload' AND relkind = 'r'`
+const BYTES = `SELECT sum(pg_total_relation_size(pg_class.oid)) AS bytes ${FROM_TABLES}`
+const ROWS = `SELECT relname AS name, greatest(reltuples, 0)::bigint AS rows ${FROM_TABLES}
+  AND relname IN ('claims', 'events', 'names', 'quotes', 'shipments') ORDER BY relname`
+
+function* sizeOf(): Work<StoreSize> {
+  const [size] = yield sql(BYTES)
+  return { bytes: Number(size?.['bytes']), freeBytes: 0, tables: yield* tableSizes(ROWS) }
+}
+
+const TABLES = "SELECT tablename AS name FROM pg_catalog.pg_tables WHERE schemaname = 'transload' ORDER BY tablename"
+
+/** Inspects a store on PostgreSQL as it is at one moment; undefined if there is none. Nothing is written, and gateways go on. */
+export async function inspectPostgres(url: string): Promise<Inspection | undefined> {
+  let client: pg.Client | undefined
+  try {
+    client = await connectTo(readAddress(url).server)
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    const version = await stepsOf(client)
+    if (version === 0) return undefined
+    const content = await run(client, contentOf(TABLES), INSPECTION_TIMEOUT_MS)
+    const doubt = await run(client, doubtReads.doubt())
+    return { version, programVersion: VERSION, faults: [], ...content, origin: { kind: 'own' }, doubt }
+  } catch (error) {
+    throw asStoreError(error)
+  } finally {
+    if (client) end(client)
+  }
+}

@@ -1,0 +1,270 @@
+import { thingKey } from '../../language/text/service-text.ts'
+import { DAY_MS } from './scoreboard.ts'
+import { now, sql, TODAY, type Work, type WorkOf } from './work.ts'
+
+/** The kinds of rows that are pruned, in this order: names, quotes, and shipments stay as long as the claims of their shipments. */
+export const PRUNED_TABLES = ['claims', 'audit', 'names', 'quotes', 'shipments', 'instances'] as const
+export type PrunedTable = (typeof PRUNED_TABLES)[number] | 'facts' | 'events' | 'counts'
+
+/** One step of pruning. */
+interface PruneStep {
+  readonly table: PrunedTable
+  /** Rows that were neither written nor used for this long may go; a part of a day counts as a day. */
+  readonly olderThanMs: number
+  /** Counts all that would go, and deletes nothing. @default false */
+  readonly dryRun?: boolean | undefined
+  /** Where the step before this one ended. @default this is the first step */
+  readonly after?: Place | undefined
+}
+
+export interface PruneStepEnd {
+  /** How many rows went, or would go. */
+  readonly pruned: number
+  /** True if there may be more. */
+  readonly more: boolean
+  /** Where the next step begins, in a table that is looked through. */
+  readonly after?: Place | undefined
+}
+
+/** The key of a row. */
+type Place = readonly (string | number)[]
+
+/** The size of a table; an estimate, because counting would read all of it. */
+interface TableSize {
+  readonly table: 'claims' | 'names' | 'quotes' | 'shipments' | 'events'
+  readonly rows: number
+  /** When its oldest row was written or used, to the day; of finished claims and events only. */
+  readonly oldest: number | undefined
+}
+
+export interface StoreSize {
+  readonly bytes: number
+  /** The part of `bytes` that later rows will use again. */
+  readonly freeBytes: number
+  /** Names and shipments only where the engine has an estimate. */
+  readonly tables: readonly TableSize[]
+}
+
+const OLDEST = `SELECT
+  (SELECT min(used_day) FROM transload.claims WHERE state NOT IN ('sending', 'unknown')) AS claims,
+  (SELECT min(used_day) FROM transload.events WHERE state IN ('recorded', 'delivered', 'skipped')) AS events`
+
+/** Returns the sizes of tables, with a statement that estimates the rows of each. */
+export function* tableSizes(estimate: string): Work<readonly TableSize[]> {
+  const [oldest] = yield sql(OLDEST)
+  return (yield sql(estimate)).map(({ name, rows }) => {
+    // Only these tables are asked for.
+    const table = name as TableSize['table']
+    const day = oldest?.[table] ?? undefined
+    return { table, rows: Number(rows ?? 0), oldest: day === undefined ? undefined : Number(day) * DAY_MS }
+  })
+}
+
+/**
+ * Deletes rows that are not needed any more. Rows have the day on which they were written or used last, by a calendar that the
+ * store itself keeps: a clock that jumps makes no row old. Some rows stay however old they are:
+ *
+ * - claims that are `sending` or `unknown`, with their audit entries;
+ * - names of the shipment of a claim that stays, and of the reference of a claim that is `sending` or `unknown`;
+ * - such shipments, their quotes, and quotes with an approval while an old booking of their tenant is in doubt.
+ */
+export interface Pruning {
+  /** Notes that names, and quotes and shipments with these ids, are used now. */
+  noteUses(tenant: string, names: readonly string[]): Promise<void>
+  /**
+   * Turns the calendar by a day once 24 hours have gone by, by the store's clock and by `goneMs`, the time since this process
+   * looked last on a clock that nobody sets. One call turns it by one day at most. Returns the day, in days since 1970.
+   */
+  turnDay(goneMs: number): Promise<number>
+  /** Deletes a few rows, in a durable step of its own that no call waits for longer than a moment. */
+  prune(step: PruneStep): Promise<PruneStepEnd>
+  /** Costs the same however many rows there are. */
+  size(): Promise<StoreSize>
+}
+
+/** How many rows a step deletes at most, to leave room for other writes in between. */
+const STEP_ROWS = 200
+/** How many rows a step looks through: most of them stay. */
+const STEP_LOOKS = 500
+/** With its indexes, a claim is the work of several other rows. */
+const STEP_CLAIMS = 50
+/** A gateway that has not renewed its lease for this long is gone for good. */
+const INSTANCE_KEPT_MS = DAY_MS
+
+/** A table with an index by use, and its rows that go, with the last day that is old as $1. */
+interface Indexed {
+  readonly table: string
+  readonly key: string
+  readonly where: string
+}
+
+const INDEXED: Readonly<Record<'claims' | 'audit' | 'events', Indexed>> = {
+  claims: {
+    table: 'claims',
+    key: 'tenant, key',
+    where: `used_day <= $1 AND state NOT IN ('sending', 'unknown') AND expires <= transload.now_ms()`,
+  },
+  audit: { table: 'old_trails', key: 'handle', where: 'used_day <= $1' },
+  events: {
+    table: 'events',
+    key: 'no',
+    where: `used_day <= $1 AND state IN ('recorded', 'delivered', 'skipped')`,
+  },
+}
+
+/** Deletes a few old rows. */
+function* pruneRows({ table, key, where }: Indexed, lastDay: number, dryRun: boolean): Work<PruneStepEnd> {
+  if (dryRun) {
+    const [row] = yield sql(`SELECT count(*) AS count FROM transload.${table} WHERE ${where}`, lastDay)
+    return { pruned: Number(row?.['count']), more: false }
+  }
+  const gone = yield sql(
+    `DELETE FROM transload.${table} WHERE (${key}) IN (SELECT ${key} FROM transload.${table} WHERE ${where} ORDER BY used_day
+      LIMIT ${table === 'claims' ? STEP_CLAIMS : STEP_ROWS} FOR UPDATE SKIP LOCKED) RETURNING 1`,
+    lastDay,
+  )
+  return { pruned: gone.length, more: gone.length > 0 }
+}
+
+/** A table without an index by use, which would be large, and what happens to its old rows. */
+interface LookedThrough {
+  readonly table: string
+  readonly key: readonly string[]
+  /** Before every key. */
+  readonly first: Place
+  readonly isOld: string
+  readonly isNeeded: string
+  /** @default they are deleted */
+  readonly set?: string
+}
+
+/** Claims are pruned first: one that is still there stays. */
+const hasClaim = (id: string) => `EXISTS (SELECT 1 FROM transload.claims AS claim
+  WHERE claim.tenant = row.tenant AND lower(claim.shipment) = lower(${id}) AND claim.shipment <> '')`
+const OPEN_CLAIMS = `transload.claims AS claim WHERE claim.state IN ('sending', 'unknown')`
+const QUOTES = { table: 'quotes', key: ['no'], first: [0] }
+
+const LOOKED_THROUGH: Readonly<Record<'names' | 'quotes' | 'shipments' | 'facts', LookedThrough>> = {
+  names: {
+    table: 'names',
+    key: ['tenant', 'name', 'kind', 'bearer'],
+    first: ['', '', -1, ''],
+    isOld: 'used_day <=',
+    isNeeded: `(${hasClaim('coalesce(row.id, row.bearer)')}
+      OR (row.tenant, row.name) IN (SELECT claim.tenant, claim.reference FROM ${OPEN_CLAIMS}))`,
+  },
+  quotes: {
+    ...QUOTES,
+    isOld: 'used_day <=',
+    isNeeded: `(${hasClaim('row.key')} OR coalesce(row.approval, '') <> ''
+      AND row.tenant IN (SELECT claim.tenant FROM ${OPEN_CLAIMS} AND claim.used_day <= $1))`,
+  },
+  shipments: {
+    table: 'shipments',
+    key: ['tenant', 'key'],
+    first: ['', ''],
+    isOld: 'used_day <=',
+    isNeeded: hasClaim('row.key'),
+  },
+  // Their names and the rest of them stay.
+  facts: { ...QUOTES, isOld: 'facts IS NOT NULL AND at <', isNeeded: '1 = 0', set: 'facts = NULL' },
+}
+
+/** Looks at the next rows, and deletes or changes the old ones. */
+function* lookThrough(
+  { table, key, first, isOld, isNeeded, set }: LookedThrough,
+  before: number,
+  dryRun: boolean,
+  after: Place = first,
+): Work<PruneStepEnd> {
+  const keys = key.join(', ')
+  const place = (nth: number) => `(${key.map((_, index) => `$${nth + index}`).join(', ')})`
+  const [last] = yield sql(
+    `SELECT ${keys} FROM transload.${table} WHERE (${keys}) > ${place(1)} ORDER BY ${keys} LIMIT 1 OFFSET ${STEP_LOOKS - 1}`,
+    ...after,
+  )
+  // Only text and numbers are in keys.
+  const end = last && key.map((column) => last[column] as string | number)
+  const old = `SELECT ${keys} FROM transload.${table} WHERE ${isOld} $1 AND (${keys}) > ${place(2)}
+    ${end ? `AND (${keys}) <= ${place(2 + key.length)}` : ''} FOR UPDATE SKIP LOCKED`
+  const rows = `(${keys}) IN (${old}) AND NOT ${isNeeded}`
+  const values = [before, ...after, ...(end ?? [])]
+  const name = `transload.${table} AS row`
+  const change = set ? `UPDATE ${name} SET ${set} WHERE ${rows}` : `DELETE FROM ${name} WHERE ${rows}`
+  const done = yield sql(dryRun ? `SELECT 1 FROM ${name} WHERE ${rows}` : `${change} RETURNING 1`, ...values)
+  return { pruned: done.length, more: end !== undefined, after: end }
+}
+
+/** Drops the counts of old days, and the names that did not occur since. */
+function* dropCounts(day: number): Work<PruneStepEnd> {
+  let pruned = 0
+  for (const { from, before } of [
+    { from: 'call_counts WHERE day < $1', before: day },
+    { from: 'name_counts WHERE last_at < $1', before: day * DAY_MS },
+    { from: 'watched_days WHERE day < $1', before: day },
+    // A batch is sent again within seconds.
+    { from: 'count_batches WHERE at < $1', before: (yield* now()) - DAY_MS },
+  ]) {
+    pruned += (yield sql(`DELETE FROM transload.${from} RETURNING 1`, before)).length
+  }
+  return { pruned, more: false }
+}
+
+/** Drops what processes have left behind that are gone. */
+function* dropInstances(dryRun: boolean): Work<PruneStepEnd> {
+  const gone = `FROM transload.instances WHERE beat_ms < transload.lease_ms() - ${INSTANCE_KEPT_MS}
+    OR beat_ms > transload.lease_ms()`
+  if (dryRun) return { pruned: Number((yield sql(`SELECT count(*) AS count ${gone}`))[0]?.['count']), more: false }
+  yield sql('DELETE FROM transload.locks WHERE until_ms <= transload.lease_ms()')
+  return { pruned: (yield sql(`DELETE ${gone} RETURNING 1`)).length, more: false }
+}
+
+export const pruneWrites: WorkOf<Omit<Pruning, 'size'>> = {
+  *noteUses(tenant, names) {
+    const keys = names.map(thingKey)
+    for (const [table, column, values] of [
+      ['names', 'name', names],
+      ['quotes', 'key', keys],
+      ['shipments', 'key', keys],
+    ] as const) {
+      yield sql(
+        `UPDATE transload.${table} SET used_day = ${TODAY} WHERE tenant = $2
+          AND ${column} IN (SELECT value FROM transload.each($1)) AND used_day < ${TODAY}`,
+        ...[JSON.stringify(values), tenant],
+      )
+    }
+  },
+  *turnDay(goneMs) {
+    const at = yield* now()
+    const [calendar] = yield sql('SELECT day, looked_at, gone_ms FROM transload.calendar FOR UPDATE')
+    const byClock = Math.max(0, at - Number(calendar?.['looked_at']))
+    const gone = Number(calendar?.['gone_ms']) + Math.min(byClock, Math.max(0, Math.round(goneMs)), DAY_MS)
+    const turns = gone >= DAY_MS ? 1 : 0
+    const day = Number(calendar?.['day']) + turns
+    yield sql('UPDATE transload.calendar SET day = $1, looked_at = $2, gone_ms = $3', day, at, gone - turns * DAY_MS)
+    return day
+  },
+  *prune({ table, olderThanMs, dryRun = false, after }) {
+    const [calendar] = yield sql('SELECT day FROM transload.calendar')
+    const day = Number(calendar?.['day'])
+    const keptDays = Math.ceil(olderThanMs / DAY_MS)
+    // Facts and counts have the time of the clock, and the calendar may have begun while that was ahead.
+    const firstKept = Math.min(day, Math.floor((yield* now()) / DAY_MS)) - keptDays
+    // A use may be noted a day late.
+    const lastDay = day - keptDays - 2
+    switch (table) {
+      case 'names':
+      case 'quotes':
+      case 'shipments':
+        return yield* lookThrough(LOOKED_THROUGH[table], lastDay, dryRun, after)
+      case 'facts':
+        return yield* lookThrough(LOOKED_THROUGH[table], firstKept * DAY_MS, dryRun, after)
+      case 'counts':
+        return yield* dropCounts(firstKept)
+      case 'instances':
+        return yield* dropInstances(dryRun)
+      default:
+        return yield* pruneRows(INDEXED[table], lastDay, dryRun)
+    }
+  },
+}

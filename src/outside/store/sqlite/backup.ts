@@ -1,0 +1,190 @@
+import { chownSync, closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { backup, DatabaseSync } from 'node:sqlite'
+import { contentOf, doubtReads, type Inspection } from '../doubt.ts'
+import { isAlive, newInstance } from '../instance.ts'
+import { VERSION } from '../schema.ts'
+import { createPrivate, existingDatabase, isDamage, messageOf, storeVersion } from './connection.ts'
+import { createSession } from './session.ts'
+import { identity, originOf, readStamp } from './stamp.ts'
+
+export interface CopyOptions {
+  /** Called with the share of the work that is done. @default does nothing */
+  readonly onProgress?: ((pages: number, share: number) => void) | undefined
+  /** For tests: called before each step. @default does nothing */
+  readonly onStep?: ((step: string) => void) | undefined
+}
+
+/** A backup that was made. */
+interface Backup {
+  /** The moment of its content, in milliseconds since 1970: it has every write that was acknowledged before. */
+  readonly at: number
+  readonly version: number
+  readonly bytes: number
+}
+
+const BUSY_TIMEOUT_MS = 5_000
+/** One MiB between two reports of the progress. */
+const PAGES_PER_STEP = 256
+
+/**
+ * Copies a store into a file, while gateways go on writing: the file has the content of one moment. It appears under its name once it
+ * is whole and durable.
+ */
+export async function backupStore(
+  path: string,
+  file: string,
+  { onProgress, onStep }: CopyOptions = {},
+): Promise<Backup> {
+  const partial = newPartialFile(file)
+  try {
+    onStep?.('copy')
+    const { at, version } = await copyDatabase(path, partial, onProgress)
+    onStep?.('mark')
+    withDatabase(partial, (db) => {
+      // One file, which can be read where nothing can be written.
+      db.exec('PRAGMA journal_mode = DELETE')
+      db.prepare('UPDATE identity SET backup_at = ?').run(at)
+    })
+    makeLike(partial, path)
+    onStep?.('sync')
+    sync(partial)
+    const { size: bytes } = statSync(partial)
+    onStep?.('rename')
+    renameSync(partial, file)
+    onStep?.('sync folder')
+    sync(dirname(file))
+    return { at, version, bytes }
+  } finally {
+    removeDatabase(partial)
+  }
+}
+
+/** Copies a database as it is at one moment, in which the copy begins; returns the moment and its version. */
+export async function copyDatabase(
+  from: string,
+  to: string,
+  onProgress: CopyOptions['onProgress'],
+): Promise<Pick<Backup, 'at' | 'version'>> {
+  const source = openSource(from)
+  try {
+    const at = Date.now()
+    // Otherwise SQLite would begin again after each write of another process.
+    source.exec('BEGIN')
+    const version = storeVersion(source)
+    createPrivate(to)
+    await backup(source, to, {
+      rate: PAGES_PER_STEP,
+      progress: ({ totalPages, remainingPages }) => {
+        const done = totalPages - remainingPages
+        onProgress?.(done, totalPages === 0 ? 1 : done / totalPages)
+      },
+    })
+    return { at, version }
+  } finally {
+    source.close()
+  }
+}
+
+/** Opens a database to read it. Where it may not write, SQLite opens it for reading only. */
+export function openSource(path: string): DatabaseSync {
+  return new DatabaseSync(existingDatabase(path), { timeout: BUSY_TIMEOUT_MS })
+}
+
+/** Runs work on a database that no other process uses. */
+export function withDatabase<T>(path: string, work: (db: DatabaseSync) => T): T {
+  const db = new DatabaseSync(existingDatabase(path))
+  try {
+    db.exec('PRAGMA synchronous = FULL')
+    return work(db)
+  } finally {
+    db.close()
+  }
+}
+
+/* Inspection */
+
+/** The faults of a damaged file that are listed. */
+const MOST_FAULTS = 10
+
+/** Returns the faults that SQLite finds in the content of a database. */
+export function faultsIn(db: DatabaseSync): readonly string[] {
+  try {
+    const rows = db.prepare(`PRAGMA integrity_check(${MOST_FAULTS})`).all()
+    return rows.map((row) => String(row['integrity_check'])).filter((text) => text !== 'ok')
+  } catch (error) {
+    if (!isDamage(error)) throw error
+    return [messageOf(error)]
+  }
+}
+
+/** Inspects a store or a backup as it is at one moment. Nothing is written, and gateways go on. */
+export function inspectSqlite(path: string): Inspection {
+  const db = openSource(path)
+  try {
+    const session = createSession(db, Date.now())
+    db.exec('BEGIN')
+    const version = storeVersion(db)
+    const faults = faultsIn(db)
+    const found = session.run(identity())
+    const doubt = session.run(doubtReads.doubt())
+    return {
+      version,
+      programVersion: VERSION,
+      faults,
+      id: found.id,
+      origin: originOf(found, readStamp(path)),
+      doubt,
+      // The content of a damaged file cannot be counted.
+      ...(faults.length > 0 ? { rows: {}, claims: {}, namesAlone: 0 } : session.run(contentOf(TABLES))),
+    }
+  } finally {
+    db.close()
+  }
+}
+
+const TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name"
+
+/* Files */
+
+/** Files that SQLite keeps beside a database. */
+const BESIDE = ['-journal', '-wal', '-shm']
+const PARTIAL = '.partial-'
+
+/**
+ * Returns a name for a file that is not whole yet, beside the file that it becomes. The name has the process that writes it: what
+ * processes left behind that have ended is removed.
+ */
+export function newPartialFile(file: string): string {
+  const beginning = basename(file) + PARTIAL
+  for (const name of readdirSync(dirname(file))) {
+    if (!name.startsWith(beginning)) continue
+    const instance = name.slice(beginning.length).replaceAll(',', '/')
+    if (instance.split('/').length === INSTANCE_PARTS && !isAlive(instance)) removeDatabase(join(dirname(file), name))
+  }
+  // No host name has a comma.
+  return file + PARTIAL + newInstance().replaceAll('/', ',')
+}
+
+const INSTANCE_PARTS = 4
+
+/** Removes a database, and what SQLite keeps beside it. */
+export function removeDatabase(path: string): void {
+  for (const end of ['', ...BESIDE]) rmSync(path + end, { force: true })
+}
+
+/** Gives a file the owner of another one, where this process may do so. */
+export function makeLike(file: string, model: string): void {
+  const { uid, gid } = statSync(model)
+  if (process.getuid?.() === 0) chownSync(file, uid, gid)
+}
+
+/** Makes the content of a file or folder durable. */
+export function sync(path: string): void {
+  const descriptor = openSync(path, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}

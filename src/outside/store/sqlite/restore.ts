@@ -1,0 +1,253 @@
+import { copyFileSync, existsSync, linkSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { makeFolder } from '../../../runtime/make-folder.ts'
+import { copyReads } from '../copy.ts'
+import { doubtWrites, type NewDoubt } from '../doubt.ts'
+import { isAlive } from '../instance.ts'
+import { StoreTooNew } from '../store.ts'
+import {
+  type CopyOptions,
+  copyDatabase,
+  faultsIn,
+  makeLike,
+  newPartialFile,
+  openSource,
+  removeDatabase,
+  sync,
+  withDatabase,
+} from './backup.ts'
+import {
+  existingDatabase,
+  identityOf,
+  isBusy,
+  isDamage,
+  isSame,
+  messageOf,
+  migrate,
+  NotAStore,
+  storeVersion,
+} from './connection.ts'
+import { createSession } from './session.ts'
+import { acceptAs, identity, readStamp } from './stamp.ts'
+
+export interface RestoreOptions extends CopyOptions {
+  /** The doubt about the restored store; undefined if it lacks nothing. */
+  readonly doubt: NewDoubt | undefined
+  /**
+   * True to replace a store that cannot be read, of which it is not known if a gateway uses it.
+   * @default false
+   */
+  readonly isUnreadableReplaced?: boolean | undefined
+}
+
+/** The content of the file is damaged. */
+export class BackupDamaged extends Error {
+  override readonly name = 'BackupDamaged'
+}
+
+/** Returns when a backup was made, in milliseconds since 1970; undefined if it does not say. Rejects what is no store. */
+export function backupTime(file: string): number | undefined {
+  const db = openSource(file)
+  try {
+    storeVersion(db)
+    return createSession(db, Date.now()).run(identity()).backupAt || undefined
+  } finally {
+    db.close()
+  }
+}
+
+/**
+ * Puts a backup in the place of a store that no process uses, and keeps the old one under another name, which is returned. The backup
+ * takes the place in one step: before and after it, there is a whole store.
+ */
+export async function restoreStore(path: string, file: string, options: RestoreOptions): Promise<string | undefined> {
+  const { onProgress, onStep } = options
+  makeFolder(dirname(path))
+  removeSecondNames(path)
+  // Again once the copy is made, which can take minutes.
+  takeStore(path, options)?.release()
+  const partial = newPartialFile(path)
+  try {
+    onStep?.('copy')
+    await copyDatabase(file, partial, onProgress)
+    onStep?.('prepare')
+    withDatabase(partial, (db) => prepare(db, path, options.doubt))
+    // Of the user that runs the gateway, if another one restores.
+    makeLike(partial, existsSync(path) ? path : file)
+    onStep?.('sync')
+    sync(partial)
+    const held = takeStore(path, options)
+    try {
+      return replace(path, partial, onStep)
+    } finally {
+      held?.release()
+    }
+  } finally {
+    removeDatabase(partial)
+  }
+}
+
+/** Takes the store for this process alone; undefined if there is none, or it cannot be read and is replaced nevertheless. */
+function takeStore(path: string, { isUnreadableReplaced }: RestoreOptions) {
+  if (!existsSync(path)) return undefined
+  try {
+    return takeSoleUse(path)
+  } catch (error) {
+    if (isUnreadableReplaced && error instanceof StoreUnreadable) return undefined
+    throw error
+  }
+}
+
+/** Checks a copy, and makes it the store of its place. */
+function prepare(db: DatabaseSync, path: string, doubt: NewDoubt | undefined): void {
+  const session = createSession(db, Date.now())
+  try {
+    migrate(db)
+    const [fault] = faultsIn(db)
+    if (fault !== undefined) throw new BackupDamaged(fault)
+  } catch (error) {
+    throw isDamage(error) ? new BackupDamaged(messageOf(error)) : error
+  }
+  db.exec('BEGIN')
+  // They are those of processes that are gone.
+  db.exec('DELETE FROM instances; DELETE FROM locks')
+  session.run(acceptAs(readStamp(path)))
+  if (doubt) session.run(doubtWrites.declareDoubt(doubt))
+  db.exec('COMMIT; PRAGMA journal_mode = DELETE')
+}
+
+/** The files of a store. The index of a WAL is made again where it is needed. */
+const INDEX = '-shm'
+const LOGS = ['-wal', '-journal'] as const
+
+/** Replaces a store, or puts one where there is none; returns the name that the old one has from then on. */
+function replace(path: string, by: string, onStep: CopyOptions['onStep']): string | undefined {
+  const kept = keptName(path)
+  const logs = LOGS.filter((end) => existsSync(path + end))
+  const hadStore = existsSync(path)
+  onStep?.('keep')
+  // A second name: until the last step, the store stays where it is.
+  for (const end of [...(hadStore ? [''] : []), ...logs]) secondName(path + end, kept + end)
+  onStep?.('sync kept')
+  sync(dirname(path))
+  // Only a store that cannot be read still has a log. The new one must not meet it.
+  onStep?.('remove logs')
+  for (const end of [...logs, INDEX]) rmSync(path + end, { force: true })
+  onStep?.('rename')
+  if (hadStore) renameSync(by, path)
+  else placeNew(by, path)
+  onStep?.('sync folder')
+  sync(dirname(path))
+  return hadStore || logs.length > 0 ? kept : undefined
+}
+
+/** Fails if a gateway has made a new store in the meantime. */
+function placeNew(from: string, to: string): void {
+  if (hasSecondName(from, to)) rmSync(from)
+  else if (existsSync(to)) throw new StoreInUse(`A gateway has just made a new store at ${to}. Stop it first.`)
+  else renameSync(from, to)
+}
+
+/** Gives a file a second name, or copies it where files cannot have two. */
+function secondName(file: string, name: string): void {
+  if (hasSecondName(file, name)) return
+  const copy = `${name}.copying`
+  copyFileSync(file, copy)
+  sync(copy)
+  renameSync(copy, name)
+}
+
+/** Tries to give a file a second name; returns false where its file system does not know such names. */
+function hasSecondName(file: string, name: string): boolean {
+  try {
+    linkSync(file, name)
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && NO_SECOND_NAMES.has(String(error.code))) return false
+    throw error
+  }
+}
+
+const NO_SECOND_NAMES: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])
+
+const KEPT = '.before-restore-'
+
+function keptName(path: string): string {
+  const time = new Date().toISOString().replace(/[-:]|\.\d+/g, '')
+  for (let count = 1; ; count += 1) {
+    const name = `${path}${KEPT}${time}${count === 1 ? '' : `-${count}`}`
+    if (!existsSync(name)) return name
+  }
+}
+
+/** Removes second names of the store, which a restore left behind that was cut off. */
+function removeSecondNames(path: string): void {
+  const inPlace = ['', ...LOGS].flatMap((end) => identityOf(path + end) ?? [])
+  const beginning = basename(path) + KEPT
+  for (const name of readdirSync(dirname(path))) {
+    const kept = join(dirname(path), name)
+    const found = name.startsWith(beginning) ? identityOf(kept) : undefined
+    if (inPlace.some((one) => found && isSame(one, found))) rmSync(kept)
+  }
+}
+
+/* Sole use */
+
+/** Another process uses the store. */
+export class StoreInUse extends Error {
+  override readonly name = 'StoreInUse'
+}
+
+/** The store cannot be read, and so it is not known if a process uses it. */
+export class StoreUnreadable extends Error {
+  override readonly name = 'StoreUnreadable'
+}
+
+/**
+ * Takes a store for this process alone; throws `StoreInUse` if a gateway or a command uses it. Every process that has the store open has
+ * a lock of SQLite on it, and no lock of one that has died stays. All of the store is then in one file, without a WAL.
+ *
+ * A gateway that opens the file meanwhile waits. If another file is at its path afterwards, SQLite refuses its first write
+ * (SQLITE_READONLY_DBMOVED), and it opens that one.
+ */
+function takeSoleUse(path: string): { readonly release: () => void } {
+  // Without a timeout: a gateway does not go away in seconds.
+  const db = new DatabaseSync(existingDatabase(path), { timeout: 0 })
+  try {
+    checkProgram(db)
+    const inUse = users(db)
+    if (inUse.length > 0)
+      throw new StoreInUse(
+        `${path} is in use by ${inUse.join(' and ')}. Stop it first; one that was killed is gone after ten seconds.`,
+      )
+    // From here on each lock that this connection gets is kept.
+    db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE')
+    return { release: () => db.close() }
+  } catch (error) {
+    db.close()
+    if (isBusy(error)) throw new StoreInUse(`${path} is in use by another process. Stop gateways and commands first.`)
+    if (isDamage(error) || error instanceof NotAStore) {
+      throw new StoreUnreadable(`${path} cannot be read: ${messageOf(error)}`)
+    }
+    throw error
+  }
+}
+
+/** Rejects a database of another program. A store of a newer version may be replaced: that is how a rollback begins. */
+function checkProgram(db: DatabaseSync): void {
+  try {
+    storeVersion(db)
+  } catch (error) {
+    if (!(error instanceof StoreTooNew)) throw error
+  }
+}
+
+/** Returns the gateways that hold a lease. */
+function users(db: DatabaseSync): readonly string[] {
+  const live = createSession(db, Date.now()).run(copyReads.liveInstances()).filter(isAlive)
+  return live.map((instance) => {
+    const [host, pid] = instance.split('/')
+    return `a gateway (process ${pid} on ${host})`
+  })
+}

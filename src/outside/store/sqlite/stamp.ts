@@ -1,0 +1,97 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import type { Origin } from '../doubt.ts'
+import { sql, type Work } from '../work.ts'
+import type { Session } from './session.ts'
+
+/** The identity of a store, as its database has it. */
+export interface Identity {
+  readonly id: string
+  /** The count of its commits. It begins anywhere, and starts over after 32 bits. */
+  readonly commits: number
+  /** True once a stamp was written beside the store. */
+  readonly isStamped: boolean
+  /** True once the store was found to be an old copy: its commits soon are as many as those of the stamp. */
+  readonly isOlder: boolean
+  /** When this backup was made, in milliseconds since 1970; 0 in a store. */
+  readonly backupAt: number
+}
+
+/**
+ * A small file beside the database, with the store's id and the commits that it had lately. It moves with its folder, has nothing of
+ * the file system in it, and does not go into a copy of the database: the two disagree once another database is in the place.
+ */
+export type Stamp = Pick<Identity, 'id' | 'commits'>
+
+/** Returns the path of a store's stamp. */
+export const stampPath = (path: string): string => `${path}-stamp`
+
+/** Reads the stamp beside a store; undefined if there is none that can be read. */
+export function readStamp(path: string): Stamp | undefined {
+  try {
+    const { id, commits }: Partial<Stamp> = JSON.parse(readFileSync(stampPath(path), 'utf8'))
+    return typeof id === 'string' && typeof commits === 'number' ? { id, commits } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Reads the identity of a store. */
+export function* identity(): Work<Identity> {
+  const [row] = yield sql(
+    'SELECT id, user_version AS commits, is_stamped, is_older, backup_at FROM identity, pragma_user_version',
+  )
+  return {
+    id: String(row?.['id']),
+    commits: Number(row?.['commits']),
+    isStamped: row?.['is_stamped'] === 1,
+    isOlder: row?.['is_older'] === 1,
+    backupAt: Number(row?.['backup_at']),
+  }
+}
+
+/** Compares a store with the stamp beside it. */
+export function originOf({ id, commits, isStamped, isOlder, backupAt }: Identity, stamp: Stamp | undefined): Origin {
+  if (backupAt > 0) return { kind: 'backup', at: backupAt }
+  if (stamp === undefined) return { kind: isStamped ? 'moved' : 'own' }
+  if (stamp.id !== id) return { kind: 'other' }
+  return { kind: isOlder || isBehind(commits, stamp.commits) ? 'older' : 'own' }
+}
+
+/** Tells if one count of commits is behind another. */
+export const isBehind = (one: number, other: number): boolean => ((one - other) | 0) < 0
+
+/**
+ * Writes the stamp of a store, unless the store is a copy that no operator has accepted. The commits in the stamp are durable: after a
+ * crash the database has at least as many.
+ */
+export function keepStamp(session: Session, path: string): void {
+  const found = session.run(identity())
+  const { id, commits, isStamped, isOlder } = found
+  const stamp = readStamp(path)
+  const { kind } = originOf(found, stamp)
+  if (kind === 'older' && !isOlder) session.run(set('is_older = 1'))
+  if (kind !== 'own') return
+  try {
+    if (stamp?.commits !== commits) {
+      const next = `${stampPath(path)}.${process.pid}`
+      writeFileSync(next, `${JSON.stringify({ id, commits } satisfies Stamp)}\n`, { mode: 0o600 })
+      renameSync(next, stampPath(path))
+    }
+    if (!isStamped) session.run(set('is_stamped = 1'))
+  } catch {
+    // The next time. Until then the store counts as one that was never stamped.
+  }
+}
+
+function* set(columns: string): Work<void> {
+  yield sql(`UPDATE identity SET ${columns}`)
+}
+
+/** Makes a database the store of its place: from then on it agrees with the stamp that is there. */
+export function* acceptAs(stamp: Stamp | undefined): Work<void> {
+  const { id, commits } = yield* identity()
+  // More commits than the store that stood there: put back, that one counts as older.
+  const most = stamp && isBehind(commits, stamp.commits) ? stamp.commits : commits
+  yield sql(`PRAGMA user_version = ${(most + 1) | 0}`)
+  yield sql('UPDATE identity SET id = $1, is_stamped = $2, is_older = 0, backup_at = 0', stamp?.id ?? id, stamp ? 1 : 0)
+}

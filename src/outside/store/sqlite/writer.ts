@@ -1,0 +1,233 @@
+import type { Worker } from 'node:worker_threads'
+import { afterGathering } from '../../../runtime/collections.ts'
+import { backoffMs } from '../../../runtime/elapsed.ts'
+import type { StoreState } from '../state.ts'
+import { StoreDown, StoreTooNew } from '../store.ts'
+import { damaged, type FileIdentity, NotAStore } from './connection.ts'
+import type { WriteName } from './session.ts'
+import { takeThread } from './thread.ts'
+
+/** One write, on its way to the thread. */
+export interface WriteCall {
+  readonly no: number
+  readonly name: WriteName
+  readonly args: readonly unknown[]
+  /** The time of the store. */
+  readonly now: number
+}
+
+/** The outcome of one write. */
+export interface WriteResult {
+  readonly no: number
+  readonly result?: unknown
+  /** The error of this one write. */
+  readonly failed?: string
+  /** The error that keeps the store from writing anything now. */
+  readonly down?: string
+}
+
+/*
+ * All messages but the first go as JSON: V8 clones one string many times faster than the objects in it.
+ */
+
+/** A message to the worker. */
+export type WriterRequest =
+  /** `steps` are housekeeping: each is a commit of its own, after the calls, which do not wait for it. */
+  { readonly calls: readonly WriteCall[]; readonly steps: readonly WriteCall[] } | { readonly close: true }
+
+/** A message from the worker. */
+export type WriterReply =
+  /** The results of one commit. */
+  | { readonly results: readonly WriteResult[] }
+  | { readonly ready: true; readonly file: FileIdentity }
+  | { readonly ready: false; readonly error: string; readonly kind: 'down' | 'too-new' | 'not-a-store' | 'lost' }
+
+/** The first message to the worker. */
+export interface WorkerData {
+  readonly path: string
+  /** The file that this process has opened before; undefined at the start. */
+  readonly file?: FileIdentity | undefined
+  /** The time of the store. */
+  readonly now?: number
+  /** For tests: the number of pages that fit on the disk; 0 for no limit. Read when a connection opens. */
+  readonly room?: Int32Array<SharedArrayBuffer> | undefined
+}
+
+/** The events of the writing thread. */
+interface WriterEvents {
+  readonly onState: (state: StoreState) => void
+  /** Called when the files of the store are lost. */
+  readonly onLost: () => void
+}
+
+/** Sends writes to the writing thread. */
+interface Writer {
+  /** Sends a write, or a step of housekeeping: that is done after the writes that wait, in a commit of its own. */
+  call(name: WriteName, args: readonly unknown[], isStep?: boolean): Promise<unknown>
+  /** Resolves when the database is open or known not to open yet; rejects if a retry cannot help. */
+  readonly started: Promise<void>
+  /** Returns why nothing can be read: the database has not been open yet, or its files are lost. */
+  failure(): StoreDown | undefined
+  /** To be called when a read meets content that SQLite did not write: nothing is read or written from then on. */
+  reportDamage(reason: string): void
+  close(): Promise<void>
+}
+
+interface PendingWrite extends Omit<WriteCall, 'no'> {
+  readonly isStep: boolean
+  resolve(result: unknown): void
+  reject(error: Error): void
+}
+
+/** Starts the writing thread, and restarts it if it dies. */
+export function startWriter(data: WorkerData, now: () => number, { onState, onLost }: WriterEvents): Writer {
+  /** The writes at the worker, until they are answered. A `Map` would leak for a while, see `createUnorderedList`. */
+  let sent: (PendingWrite | undefined)[] = []
+  /** The number of the first of them. */
+  let firstNo = 0
+  let answered = 0
+  const started = Promise.withResolvers<void>()
+  let worker: Worker | undefined
+  let restart: NodeJS.Timeout | undefined
+  let deaths = 0
+  let unsent: PendingWrite[] = []
+  /** True while the unsent writes wait for others. */
+  let isGathering = false
+  let opened = false
+  let closed = false
+  /** The file that was opened first; a worker that is started again may open no other. */
+  let file: FileIdentity | undefined
+  let lost: StoreDown | undefined
+  let isDamaged = false
+
+  function start(): void {
+    const thread = takeThread()
+    thread.postMessage({ ...data, now: now(), file } satisfies WorkerData)
+    worker = thread
+    let cause = 'it ended'
+    thread.on('message', receive)
+    thread.on('error', (error) => {
+      cause = error.message
+    })
+    thread.on('exit', () => {
+      worker = undefined
+      rejectAll(`The writing thread of the store has ended: ${cause}`)
+      if (closed) return
+      deaths += 1
+      restart = setTimeout(start, backoffMs(deaths))
+    })
+  }
+
+  function receive(message: string): void {
+    const reply: WriterReply = JSON.parse(message)
+    if ('results' in reply) {
+      for (const result of reply.results) {
+        const place = result.no - firstNo
+        const pending = sent[place]
+        // Of a batch that fails in its middle, some are answered twice.
+        if (!pending) continue
+        sent[place] = undefined
+        answered += 1
+        if (result.down !== undefined) pending.reject(new StoreDown(`The store cannot write: ${result.down}`))
+        else if (result.failed !== undefined) pending.reject(new Error(`The store refused a write: ${result.failed}`))
+        else pending.resolve(result.result)
+      }
+      if (answered === sent.length) forgetSent()
+      gather()
+    } else if (reply.ready) {
+      opened = true
+      file = reply.file
+      deaths = 0
+      started.resolve()
+      if (isDamaged) return
+      lost = undefined
+      onState({ ready: true })
+    } else {
+      const error = reply.kind === 'too-new' ? new StoreTooNew(reply.error) : new StoreDown(reply.error)
+      if (reply.kind === 'lost') lose(new StoreDown(reply.error))
+      if (reply.kind === 'too-new') started.reject(error)
+      if (reply.kind === 'not-a-store') started.reject(new NotAStore(reply.error))
+      started.resolve()
+      onState({ ready: false, error })
+    }
+  }
+
+  function forgetSent(): void {
+    firstNo += sent.length
+    sent = []
+    answered = 0
+  }
+
+  function lose(error: StoreDown): void {
+    lost = error
+    onLost()
+  }
+
+  /** Rejects every write. The dead thread may have committed some of them, but none was acknowledged. */
+  function rejectAll(reason: string): void {
+    for (const write of [...sent, ...unsent]) write?.reject(new StoreDown(reason))
+    forgetSent()
+    unsent = []
+    started.resolve()
+    onState({ ready: false, error: new StoreDown(reason) })
+  }
+
+  /**
+   * Sends the unsent writes once a turn of the event loop adds no other, and the worker takes them. A message costs more than
+   * its content, and so does a commit: writes that arrive one after the other, or during a commit, share both.
+   */
+  function gather(): void {
+    if (isGathering || unsent.length === 0 || sent.length > 0) return
+    isGathering = true
+    afterGathering(unsent, flush)
+  }
+
+  function flush(): void {
+    isGathering = false
+    if (unsent.length === 0) return
+    const calls: WriteCall[] = []
+    const steps: WriteCall[] = []
+    for (const write of unsent) {
+      const { isStep, name, args, now } = write
+      const kind = isStep ? steps : calls
+      kind.push({ no: firstNo + sent.length, name, args, now })
+      sent.push(write)
+    }
+    worker?.postMessage(JSON.stringify({ calls, steps } satisfies WriterRequest))
+    unsent = []
+  }
+
+  function call(name: WriteName, args: readonly unknown[], isStep = false): Promise<unknown> {
+    if (lost) return Promise.reject(lost)
+    if (closed) return Promise.reject(new StoreDown('The store is closed.'))
+    if (!worker) return Promise.reject(new StoreDown('The writing thread of the store is restarting.'))
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    unsent.push({ name, args, now: now(), isStep, resolve, reject })
+    gather()
+    return promise
+  }
+
+  start()
+  return {
+    started: started.promise,
+    failure: () => lost ?? (opened ? undefined : new StoreDown('The store is not open yet.')),
+    reportDamage(reason) {
+      isDamaged = true
+      const error = new StoreDown(damaged(data.path, reason).message)
+      lose(error)
+      onState({ ready: false, error })
+    },
+    call,
+    async close() {
+      if (closed) return
+      closed = true
+      clearTimeout(restart)
+      flush()
+      const thread = worker
+      if (!thread) return
+      const ended = new Promise((resolve) => thread.once('exit', resolve))
+      thread.postMessage(JSON.stringify({ close: true } satisfies WriterRequest))
+      await ended
+    },
+  }
+}

@@ -1,0 +1,238 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Answer } from '../language/answer.ts'
+import type { Config } from '../language/config/config.ts'
+import type { GatewayError } from '../language/errors.ts'
+import type { CompiledAction } from '../language/mapping/compile.ts'
+import type { Fields } from '../language/mapping/fields.ts'
+import type { Note } from '../language/mapping/request.ts'
+import type { Recording } from './record.ts'
+
+/** The resources that a request holds; `callers/limits.ts` limits them. */
+export interface Share extends BodyMemory {
+  readonly source: Source
+  /** Throws if there would be no room for the request even if it were complete. */
+  readonly admit: () => void
+  /** Reserves memory for a body that is passed on while it arrives. */
+  readonly streamBody: (lengthBytes: number) => void
+  /** Counts the call as under way from now on; throws if there are too many. */
+  readonly enter: () => void
+  /** Reserves memory for a long answer until its reader has it or disconnects. */
+  readonly holdAnswer: (bytes: number) => void
+  /** Calls the function when the call ends. */
+  readonly hold: (giveBack: () => void) => void
+  /** Releases everything that the request holds, except its answer. */
+  readonly leave: () => void
+}
+
+/** The origin of a call. */
+export interface Source {
+  readonly address: string
+  /** An IPv4 address, or an IPv6 network. */
+  readonly name: string
+  /** A caller behind a trusted proxy, which owns the connections. */
+  readonly isBehindProxy: boolean
+  /** A trusted proxy that does not name its caller: it may stand for many. */
+  readonly isEverybody: boolean
+}
+
+/** A share without limits. */
+export const unlimitedShare: Share = {
+  source: { address: '', name: '', isBehindProxy: false, isEverybody: false },
+  admit: () => {},
+  expectBody: () => {},
+  takeBody: () => {},
+  returnBody: () => {},
+  streamBody: () => {},
+  enter: () => {},
+  holdAnswer: () => {},
+  hold: () => {},
+  leave: () => {},
+}
+
+/** The known facts of a call, for its log line, its metrics and the shape of its errors. */
+export interface Call {
+  readonly id: string
+  /** In milliseconds of `performance.now()`. */
+  readonly startedAt: number
+  /** The route as the gateway names it, never the path as it was sent. */
+  route: string
+  share: Share
+  /** The caller's own trace headers. */
+  readonly traceHeaders: TraceHeaders | undefined
+  /** Makes the spans of the call, if an SDK of OpenTelemetry is loaded. */
+  trace: CallTrace | undefined
+  /** The record of the call; undefined unless it was chosen for RECORD_FILE. */
+  recording: Recording | undefined
+  /** The caller's own `ShipmentNumber`, which an error on a quote path repeats. */
+  own: string
+  /** The interface that the call uses, once it is known; undefined for the gateway's own pages. */
+  use: 'version-1' | 'version-2' | 'dry-run' | undefined
+  /** The service's verdict on the caller's credential; undefined until the caller is known. */
+  acceptance: { readonly isProven: () => boolean } | undefined
+  /** The sorted fields of a version-1 call, once its action is known. */
+  request: { readonly compiled: CompiledAction; readonly fields: Fields } | undefined
+  /** The notes on the translation. */
+  notes: readonly Note[]
+  /** True if the answer repeats that of an earlier booking. */
+  replayed: boolean
+  /** The header of a booking whose price is another one than that of its quote. */
+  price: string | undefined
+  /** The action, once it is known. */
+  action: string | undefined
+  tenant: string | undefined
+  /** True if errors are answered with status 200; undefined until the caller is known. */
+  errorStatus: Config['ERROR_STATUS'] | undefined
+  /** Whom the caller should ask; undefined until it is known, and where nobody is set. */
+  support: string | undefined
+  /** The headers of a reply on a legacy path; undefined until the caller is known. */
+  legacyHeaders: Answer['headers'] | undefined
+  /** The time at the service, in milliseconds. */
+  serviceMs: number
+  /** The requests that were sent to the service, including repeated ones. */
+  tries: number
+  /** The status of the last whole reply of the service. */
+  serviceStatus: number | undefined
+  /** The time in the store, in milliseconds. */
+  storeMs: number
+  /** The number of fields that no mapping knows. */
+  unknownFields: number
+  /** The code of the error that the call ended with. */
+  error: string | undefined
+  /** True if the credential was missing or refused, even if the answer has another status. */
+  unauthorized: boolean
+  /** The thrown value, if the gateway itself failed. */
+  cause: unknown
+}
+
+const NO_NOTES: readonly Note[] = []
+const HARMLESS_ID = /^[A-Za-z0-9._-]{1,64}$/
+
+/** Returns the id of a request: the caller's own if that is safe. */
+export function requestId(headers: IncomingMessage['headers'] | undefined): string {
+  const sent = headers?.['x-request-id']
+  return typeof sent === 'string' && HARMLESS_ID.test(sent) ? sent : crypto.randomUUID()
+}
+
+/** Begins a call, without limits and a route. */
+export function beginCall(incoming: IncomingMessage): Call {
+  return {
+    id: requestId(incoming.headers),
+    startedAt: performance.now(),
+    route: '',
+    share: unlimitedShare,
+    traceHeaders: incoming.headers['traceparent'] === undefined ? undefined : traceHeadersOf(incoming.headers),
+    trace: undefined,
+    recording: undefined,
+    own: '',
+    use: undefined,
+    acceptance: undefined,
+    request: undefined,
+    notes: NO_NOTES,
+    replayed: false,
+    price: undefined,
+    action: undefined,
+    tenant: undefined,
+    errorStatus: undefined,
+    support: undefined,
+    legacyHeaders: undefined,
+    serviceMs: 0,
+    tries: 0,
+    serviceStatus: undefined,
+    storeMs: 0,
+    unknownFields: 0,
+    error: undefined,
+    unauthorized: false,
+    cause: undefined,
+  }
+}
+
+const UNAUTHORIZED = 401
+
+/** Records the error that a call ends with. */
+export function recordError(call: Call, { code, status, cause }: GatewayError): void {
+  call.error = code
+  call.unauthorized = status === UNAUTHORIZED
+  // The code describes the cause of every other error.
+  call.cause = code === 'gateway-failed' ? cause : undefined
+}
+
+/*
+ * The trace of a call. Without an SDK of OpenTelemetry, it is no more than the caller's own headers, which go on to the
+ * service unchanged; `tracing.ts` does the rest.
+ */
+
+/** The headers that tell the service which trace a request belongs to. */
+type TraceHeaders = Readonly<Record<string, string>>
+
+/** Makes the spans of one call. */
+export interface CallTrace {
+  /** Begins the span of a store operation, and returns the function that ends it. */
+  readonly beginStore: (operation: string) => (error?: unknown) => void
+  /** Begins the span of a request to the service. */
+  readonly beginRequest: (request: TracedRequest, origin: string) => RequestTrace
+}
+
+/** A request to the service, as its span describes it. */
+export interface TracedRequest {
+  readonly method: string
+  readonly path: string
+  /** The name of the operation; undefined for requests that are passed through. */
+  readonly operation?: string | undefined
+}
+
+/** The span of one request to the service. */
+export interface RequestTrace {
+  /** Replace those of the caller. */
+  readonly headers: TraceHeaders
+  /** Dispatches the request while instrumented HTTP clients neither trace it again nor add headers. */
+  readonly dispatch: (work: () => void) => void
+  /** Ends the span; the status is that of a whole reply. */
+  readonly end: (status: number | undefined) => void
+}
+
+/** W3C Trace Context, 3.2: later versions may be longer. */
+const TRACEPARENT = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}(-[\w-]{1,256})?$/
+const TRACESTATE_LIMIT_CHARACTERS = 2_048
+
+/** Returns the caller's own trace headers; undefined if it sent none that can be read. */
+function traceHeadersOf({ traceparent, tracestate }: IncomingHttpHeaders): TraceHeaders | undefined {
+  if (typeof traceparent !== 'string' || !TRACEPARENT.test(traceparent)) return undefined
+  const isState = typeof tracestate === 'string' && tracestate.length <= TRACESTATE_LIMIT_CHARACTERS
+  return isState ? { traceparent, tracestate } : { traceparent }
+}
+
+/** Names of headers that an SDK or a caller sends for traces. */
+const TRACE_NAMES = new Set(['traceparent', 'tracestate'])
+
+/** Returns header lines, names and values in turn, with these trace headers instead of those of the caller. */
+export function withTraceHeaders(lines: readonly string[], headers: TraceHeaders): string[] {
+  const replaced = new Set([...TRACE_NAMES, ...Object.keys(headers)])
+  const kept = lines.filter((_line, i) => !replaced.has((lines[i - (i % 2)] ?? '').toLowerCase()))
+  return [...kept, ...Object.entries(headers).flat()]
+}
+
+/*
+ * The call that the running code works for. Only time is accounted by it, never behavior: the store and the service's
+ * client add what they took to the call that waited for them, without a parameter through every layer between.
+ */
+
+const calls = new AsyncLocalStorage<Call>()
+
+/** Runs the work of a call. */
+export const runCall: typeof calls.run = calls.run.bind(calls)
+
+/** Returns the call that the running code works for; undefined for work of the gateway itself. */
+export const currentCall: typeof calls.getStore = calls.getStore.bind(calls)
+
+/** The memory of one request's body, reserved from the shared limit. */
+export interface BodyMemory {
+  /** Throws if there is no room for this many bytes now. */
+  readonly expectBody: (bytes: number) => void
+  /** Reserves more bytes; throws if there is no room. */
+  readonly takeBody: (bytes: number) => void
+  readonly returnBody: (bytes: number) => void
+}
+
+/** Tells what is known of a call that was answered, once: its line, its metrics, the use that it was, and its span. */
+export type EndCall = (call: Call, incoming: IncomingMessage, status: number) => void

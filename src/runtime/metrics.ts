@@ -1,0 +1,299 @@
+import type { Metric, MetricObjectWithValues, MetricValue, Registry } from 'prom-client'
+
+/*
+ * The metrics of one gateway. prom-client writes them at a scrape; what is counted is counted here, because its own counters
+ * would hash the labels of every call. Labels hold only names that the gateway knows, so callers cannot create series.
+ */
+
+/** The labels of one series of a metric. */
+type Labels = Readonly<Record<string, string>>
+
+interface SeriesValue {
+  readonly labels: Labels
+  readonly value: number
+  /** @default the name of the metric */
+  readonly metricName?: string
+}
+
+/** A metric in the form that `prom-client` reports. */
+export interface CountedMetric {
+  readonly name: string
+  readonly help: string
+  readonly type: 'counter' | 'histogram' | 'gauge'
+  readonly get: () => Promise<object>
+}
+
+/** A metric that is read when it is scraped. */
+export type Gauge = CountedMetric
+
+function metric(
+  about: Omit<CountedMetric, 'get'>,
+  read: () => readonly SeriesValue[] | Promise<readonly SeriesValue[]>,
+): CountedMetric {
+  return { ...about, get: async () => ({ ...about, values: await read() }) }
+}
+
+/** Makes a gauge without labels. */
+export const gauge = (name: string, help: string, read: () => number): Gauge =>
+  labelledGauge(name, help, () => [{ labels: {}, value: read() }])
+
+/** Makes a gauge with labels. */
+export const labelledGauge = (
+  name: string,
+  help: string,
+  read: () => readonly SeriesValue[] | Promise<readonly SeriesValue[]>,
+): Gauge => metric({ name, help, type: 'gauge' }, read)
+
+/** Counts by labels. */
+export interface Counter {
+  /** Adds to the series with these values of its labels, in the order of their names. */
+  readonly add: (by: number, ...labels: readonly string[]) => void
+  readonly metric: CountedMetric
+}
+
+/** Makes a counter with these labels. */
+export function createCounter(name: string, help: string, labels: readonly string[]): Counter {
+  const counts = createSeries(labels, () => ({ value: 0 }))
+  return {
+    add: (by, ...values) => {
+      const series = counts.known.get(values.join(SEPARATOR))?.[1] ?? counts.of(values)
+      series.value += by
+    },
+    metric: metric({ name, help, type: 'counter' }, () =>
+      counts.all().map(([of, { value }]) => ({ labels: of, value })),
+    ),
+  }
+}
+
+/** A counter whose series are there from the start. */
+interface LabeledCounter<Label extends string> {
+  /** Counts one, or more. */
+  readonly count: (labels: Readonly<Record<Label, string>>, more?: number) => void
+  readonly metric: CountedMetric
+}
+
+/** Makes a counter; the series that are named here begin at 0, and have all its labels. */
+export function createLabeledCounter<Label extends string>(
+  name: string,
+  help: string,
+  known: readonly Readonly<Record<Label, string>>[],
+): LabeledCounter<Label> {
+  // The keys of a record of labels are its labels.
+  const names = Object.keys(known[0] ?? {}) as Label[]
+  const counter = createCounter(name, help, names)
+  const count = (labels: Readonly<Record<Label, string>>, more = 1) =>
+    counter.add(more, ...names.map((label) => labels[label]))
+  for (const labels of known) count(labels, 0)
+  return { count, metric: counter.metric }
+}
+
+/** Counts durations by labels. */
+export interface Histogram {
+  /** Adds a duration to the series with these values of its labels, as in `Counter`. */
+  readonly observe: (seconds: number, ...labels: readonly string[]) => void
+  readonly metric: CountedMetric
+}
+
+/** Upper bounds of the histograms of calls. */
+const CALL_BOUNDS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
+/** Upper bounds of the histograms of what usually takes less than a millisecond. */
+const SHORT_BOUNDS_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5]
+
+/** Makes a histogram with these labels and upper bounds in seconds. */
+export function createHistogram(
+  name: string,
+  help: string,
+  labels: readonly string[],
+  bounds: readonly number[] = CALL_BOUNDS_SECONDS,
+): Histogram {
+  /** Durations per bucket: above the previous bound and at most this one; the last bucket has no bound. */
+  const durations = createSeries(labels, () => ({ buckets: Array<number>(bounds.length + 1).fill(0), sum: 0 }))
+  const read = () =>
+    durations.all().flatMap(([of, { buckets, sum }]) => {
+      let count = 0
+      const cumulative = [...bounds, '+Inf'].map((le, i) => {
+        count += buckets[i] ?? 0
+        return { labels: { le: String(le), ...of }, value: count, metricName: `${name}_bucket` }
+      })
+      return [
+        ...cumulative,
+        { labels: of, value: sum, metricName: `${name}_sum` },
+        { labels: of, value: count, metricName: `${name}_count` },
+      ]
+    })
+  return {
+    observe: (seconds, ...values) => {
+      const series = durations.known.get(values.join(SEPARATOR))?.[1] ?? durations.of(values)
+      let bucket = 0
+      while (bucket < bounds.length && seconds > (bounds[bucket] ?? 0)) bucket += 1
+      series.buckets[bucket] = (series.buckets[bucket] ?? 0) + 1
+      series.sum += seconds
+    },
+    metric: metric({ name, help, type: 'histogram' }, read),
+  }
+}
+
+/**
+ * The most series of a metric. Labels hold only names that the gateway knows, so this is never reached; if it were, the
+ * memory of the gateway and of Prometheus would still be bounded.
+ */
+const MAX_SERIES = 5_000
+const OTHER = 'other'
+/** Separates the values of a key; no label has it. */
+const SEPARATOR = '\u0000'
+
+/** Keeps what is counted for each series. The only series of a metric without labels is there from the start. */
+function createSeries<T>(names: readonly string[], make: () => T) {
+  const known = new Map<string, readonly [Labels, T]>()
+  const add = (key: string, values: readonly string[]): T => {
+    const series = make()
+    known.set(key, [Object.fromEntries(names.map((name, i) => [name, values[i] ?? ''])), series])
+    return series
+  }
+  if (names.length === 0) add('', [])
+  return {
+    known,
+    /** Returns the series of values that are not known yet. */
+    of: (values: readonly string[]): T => {
+      const key = values.join(SEPARATOR)
+      if (known.size < MAX_SERIES) return add(key, values)
+      const others = names.map(() => OTHER)
+      return known.get(others.join(SEPARATOR))?.[1] ?? add(others.join(SEPARATOR), others)
+    },
+    all: () => [...known.values()],
+  }
+}
+
+/** The values of all metrics, by metric. */
+export type MetricValues = readonly MetricObjectWithValues<MetricValue<string>>[]
+
+/** The metrics of one gateway. */
+export interface Metrics {
+  /** Returns all metrics in Prometheus' text format. */
+  readonly scrape: () => Promise<{ readonly type: string; readonly text: string }>
+  /** Returns all metrics as they are now. */
+  readonly values: () => Promise<MetricValues>
+}
+
+/** Opens the metrics of one gateway: those that it counts, and those of Node. */
+export function createMetrics(counted: readonly CountedMetric[]): Metrics {
+  let loaded: Promise<Registry> | undefined
+  const registry = () => (loaded ??= openRegistry(counted))
+  return {
+    scrape: async () => {
+      const opened = await registry()
+      return { type: opened.contentType, text: withoutGaps(await opened.metrics()) }
+    },
+    values: async () => (await registry()).getMetricsAsJSON(),
+  }
+}
+
+/** Loads `prom-client` at the first scrape: no call needs it, and loading takes a tenth of the start. */
+async function openRegistry(counted: readonly CountedMetric[]): Promise<Registry> {
+  const { collectDefaultMetrics, Registry } = await import('prom-client')
+  const registry = new Registry()
+  // Its own counters would hash the labels of every call. It uses only these members of a metric.
+  for (const metric of counted) registry.registerMetric(metric as unknown as Metric)
+  collectDefaultMetrics({ register: registry })
+  // Prometheus reserves the ending for counters. Node's gauges of such names have the same values as others by type.
+  for (const { name } of registry.getMetricsAsArray()) {
+    if (/^nodejs_active_\w+_total$/.test(name)) registry.removeSingleMetric(name)
+  }
+  return registry
+}
+
+/** Drops values that are no number: the delay of an event loop that was not measured yet. */
+const withoutGaps = (text: string) => text.replace(/^.* Nan\n/gm, '')
+
+/** What the gateway counts. */
+export type Meters = ReturnType<typeof createMeters>
+
+/** Makes the counters and histograms of one gateway. */
+export function createMeters() {
+  return {
+    calls: createCounter('transload_calls_total', 'Calls by route, action, status, error code and tenant.', [
+      'route',
+      'action',
+      'status',
+      'error',
+      'tenant',
+    ]),
+    unknownFields: createCounter('transload_unknown_fields_total', 'Fields that no mapping knows.', ['action']),
+    callSeconds: createHistogram('transload_call_seconds', 'Duration of calls.', ['action']),
+    gatewaySeconds: createHistogram(
+      'transload_gateway_seconds',
+      'Duration of calls without the time at the service and in the store.',
+      ['action'],
+      SHORT_BOUNDS_SECONDS,
+    ),
+    /** By the class of the status; `none` where there was no whole reply. */
+    serviceSeconds: createHistogram('transload_service_seconds', 'Duration of requests to the service.', [
+      'operation',
+      'status',
+    ]),
+    retries: createCounter('transload_service_retries_total', 'Repeated requests to the service.', []),
+    tokens: createCounter('transload_tokens_total', 'Tokens that the service was asked for, by outcome.', ['outcome']),
+    storeSeconds: createHistogram(
+      'transload_store_seconds',
+      'Duration of store operations.',
+      ['operation'],
+      SHORT_BOUNDS_SECONDS,
+    ),
+    bookings: createCounter('transload_bookings_total', 'Bookings by outcome.', ['outcome']),
+    otherPrices: createCounter(
+      'transload_other_prices_total',
+      'Bookings whose shipment has another price than its quote, by tenant.',
+      ['tenant'],
+    ),
+    loopDelaySeconds: createHistogram(
+      'transload_event_loop_delay_seconds',
+      'Delay of timers on the event loop.',
+      [],
+      SHORT_BOUNDS_SECONDS,
+    ),
+  }
+}
+
+/** The values of the gauges, read when they are scraped. */
+export interface GaugeSources {
+  readonly version: string
+  /** The current usage of all callers. */
+  readonly usage: { readonly connections: number; readonly calls: number; readonly bodyBytes: number }
+  /** The kept connections to the service. */
+  readonly upstream: () => { readonly connections: number; readonly running: number; readonly queued: number }
+  /** Each address of the service that was called, and if its circuit is open. */
+  readonly circuits: () => readonly (readonly [address: string, isOpen: boolean])[]
+}
+
+/** Makes the gauges of a gateway. */
+export function createGauges(sources: GaugeSources): readonly (Gauge | CountedMetric)[] {
+  const { version, usage, upstream, circuits } = sources
+  return [
+    labelledGauge('transload_build_info', 'The version of the gateway and of Node.', () => [
+      { labels: { version, node: process.versions.node }, value: 1 },
+    ]),
+    gauge('transload_connections', 'Connections of callers.', () => usage.connections),
+    gauge('transload_calls_under_way', 'Calls under way.', () => usage.calls),
+    gauge('transload_body_bytes', 'Memory that bodies take.', () => usage.bodyBytes),
+    gauge('transload_service_connections', 'Kept connections to the service.', () => upstream().connections),
+    gauge('transload_service_requests_under_way', 'Requests that the service answers now.', () => upstream().running),
+    gauge('transload_service_requests_queued', 'Requests that wait for a connection.', () => upstream().queued),
+    labelledGauge('transload_circuit_open', 'Whether the service fails and calls are refused.', () =>
+      circuits().map(([service, isOpen]) => ({ labels: { service }, value: isOpen ? 1 : 0 })),
+    ),
+  ]
+}
+
+const EVERY_MS = 100
+const MS_PER_SECOND = 1000
+
+/** Measures how late a timer of the event loop is, ten times a second, until it is stopped. */
+export function measureLoopDelay({ loopDelaySeconds }: Pick<Meters, 'loopDelaySeconds'>): () => void {
+  let dueAt = performance.now() + EVERY_MS
+  const timer = setInterval(() => {
+    const now = performance.now()
+    loopDelaySeconds.observe(Math.max(0, now - dueAt) / MS_PER_SECOND)
+    dueAt = now + EVERY_MS
+  }, EVERY_MS).unref()
+  return () => clearInterval(timer)
+}

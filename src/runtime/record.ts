@@ -1,0 +1,206 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { createWriteStream, openSync, renameSync, statSync, type WriteStream } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { dirname } from 'node:path'
+import { tables } from '../../mappings/index.ts'
+import type { Config } from '../language/config/config.ts'
+import type { Catalog } from '../language/mapping/catalog.ts'
+import type { FlatBody } from '../language/mapping/fields.ts'
+import { looseName } from '../language/mapping/fields.ts'
+import { fieldsOf } from '../language/mapping/row-parts.ts'
+import { parseJson } from '../language/text/json.ts'
+import { isNotKnown, isUuid } from '../language/text/service-text.ts'
+import type { Call } from './call.ts'
+import type { Logger } from './log.ts'
+import { makeFolder } from './make-folder.ts'
+
+/** The record of a call that is under way. */
+export interface Recording {
+  body: FlatBody | undefined
+  reply: string | Buffer | undefined
+}
+
+/** Records a share of the version-1 calls as lines that `transload rehearse` reads. */
+export interface CallRecorder {
+  /** Returns what a call fills in; undefined if the disk does not keep up. */
+  readonly begin: () => Recording | undefined
+  readonly end: (recording: Recording, call: Call, incoming: IncomingMessage, status: number) => void
+  readonly close: () => Promise<void>
+}
+
+/** A full file becomes FILE.1, in the place of the one before. */
+const FILE_LIMIT_BYTES = 128 * 1024 * 1024
+/** Lines that the disk has not taken; beyond it, calls are not recorded. */
+const WAITING_LIMIT_BYTES = 8 * 1024 * 1024
+/** Even masked values tell something of callers. */
+const OWNER_ONLY = 0o600
+
+interface RecorderOptions extends Pick<Config, 'RECORD_FILE' | 'RECORD_VALUES' | 'LOOKUPS_FILE'> {
+  readonly catalog: Catalog
+  readonly log: Pick<Logger, 'warn'>
+  /** @default FILE_LIMIT_BYTES */
+  readonly limitBytes?: number
+}
+
+/** Opens the recorder; undefined if nothing is recorded. */
+export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: RecorderOptions): CallRecorder | undefined {
+  if (RECORD_FILE === undefined) return undefined
+  const path = RECORD_FILE
+  const { log, limitBytes = FILE_LIMIT_BYTES } = options
+  const shown = keptFields(options)
+  let mask: Mask
+  let file: WriteStream | undefined
+  let bytes = 0
+  open()
+
+  /** Begins a file with a key of its own; one that is there already keeps its lines under another name. */
+  function open(): void {
+    bytes = 0
+    mask = RECORD_VALUES === 'plain' ? String : createMask(shown)
+    try {
+      makeFolder(dirname(path))
+      if (statSync(path, { throwIfNoEntry: false })) renameSync(path, `${path}.1`)
+      // Opened at once: the next rotation has to find it.
+      file = createWriteStream(path, { fd: openSync(path, 'a', OWNER_ONLY) })
+      file.on('error', (err) => log.warn({ err }, 'RECORD_FILE cannot be written'))
+    } catch (err) {
+      file = undefined
+      log.warn({ err }, 'RECORD_FILE cannot be opened')
+    }
+  }
+
+  return {
+    begin() {
+      const isWritable = file && !file.destroyed && file.writableLength < WAITING_LIMIT_BYTES
+      return isWritable ? { body: undefined, reply: undefined } : undefined
+    },
+    end({ body, reply }, call, incoming, status) {
+      // Strangers leave nothing behind.
+      if (!body || !call.acceptance?.isProven()) return
+      const line = `${JSON.stringify(lineOf(body, reply, call, incoming, status, mask))}\n`
+      bytes += Buffer.byteLength(line)
+      file?.write(line)
+      if (bytes < limitBytes) return
+      file?.end()
+      open()
+    },
+    close: () => new Promise((resolve) => (file && !file.destroyed ? file.end(resolve) : resolve())),
+  }
+}
+
+/** Replaces the value of a field by one of the same shape. */
+export type Mask = (value: string, field: string) => string
+
+/** Fields of answers that say nothing of a person. */
+const PLAIN_ANSWERS = ['Cost', 'TransportationBooked', 'Status']
+/** Codecs of fields whose values are words of a list, or a year. */
+const LISTED = new Set(['equipmentType', 'state', 'year'])
+
+/** Decides what a mask leaves: fields with values of a list, and in texts that are searched, the words of lookup tables. */
+export function keptFields({ catalog, LOOKUPS_FILE }: Pick<RecorderOptions, 'catalog' | 'LOOKUPS_FILE'>) {
+  const rows = [...catalog.actions.values()].flatMap(({ action }) => action.request)
+  const sources = rows.flatMap((row) => (row.kind === 'lookup' ? row.sources : []))
+  const whole = sources.flatMap(({ v1, by }) => (by === 'wholeValue' ? [v1] : []))
+  const listed = rows.flatMap((row) => (row.kind === 'move' && LISTED.has(row.codec.name) ? fieldsOf(row) : []))
+  const phrases = [...Object.values(tables), LOOKUPS_FILE?.vehicle_types ?? {}].flatMap(Object.keys)
+  return {
+    whole: new Set(['ActionName', ...PLAIN_ANSWERS, ...whole, ...listed].map(looseName)),
+    searched: new Set(sources.flatMap(({ v1, by }) => (by === 'phraseIn' ? [looseName(v1)] : []))),
+    words: new Set(phrases.flatMap((phrase) => phrase.toUpperCase().split(/[^\p{L}\p{Nd}]+/u))),
+  }
+}
+
+/** As in VINs, which have no I, O and Q. */
+const LETTERS = 'ABCDEFGHJKLMNPRSTUVWXYZ'
+const HEX = '0123456789abcdef'
+/** A telephone number may have an extension, whose letters mean something. */
+const PHONE = /^(?=(?:\D*\d){7})(?:[^a-z]*[a-z]){0,4}[^a-z]*$/i
+
+/** Makes a mask with a key of its own. Equal values have equal masks, in any case of their letters: joins stay. */
+export function createMask({ whole, searched, words }: ReturnType<typeof keptFields>): Mask {
+  const key = randomBytes(32)
+  const masked = (value: string): string => {
+    if (isNotKnown(value)) return value
+    const stream = createHash('shake256', { outputLength: value.length })
+      .update(key)
+      .update(value.toLowerCase())
+      .digest()
+    const isId = isUuid(value)
+    const isPhone = PHONE.test(value)
+    return value.replace(/\p{L}|\p{Nd}/gu, (character, at: number) => {
+      const byte = stream[at] ?? 0
+      if (isId) return HEX[byte % HEX.length] ?? ''
+      if (/\p{Nd}/u.test(character)) {
+        // A leading 0 or 1 of a number has a meaning; no other digit becomes one.
+        const isFirst = at === 0 || !/\p{Nd}/u.test(value[at - 1] ?? '')
+        return isFirst ? (/[01]/.test(character) ? character : String(2 + (byte % 8))) : String(byte % 10)
+      }
+      if (isPhone) return character
+      const letter = LETTERS[byte % LETTERS.length] ?? ''
+      return character === character.toUpperCase() ? letter : letter.toLowerCase()
+    })
+  }
+  return (value, field) => {
+    const name = looseName(field)
+    if (whole.has(name)) return value
+    if (!searched.has(name)) return masked(value)
+    return value.replace(/[\p{L}\p{Nd}]+/gu, (word) => (words.has(word.toUpperCase()) ? word : masked(word)))
+  }
+}
+
+/** Writes the fields of a body again, with masked values. */
+export function maskedBody({ entries, format }: FlatBody, mask: Mask): string {
+  const values = entries.map(([name, value]) => [name, typeof value === 'string' ? mask(value, name) : value] as const)
+  if (format === 'form')
+    return String(
+      new URLSearchParams(
+        values.map(([name, value]): [string, string] => [name, typeof value === 'string' ? value : '']),
+      ),
+    )
+  // Written member by member: a name that was sent twice stays so.
+  return `{${values.map(([name, value]) => `${JSON.stringify(name)}:${typeof value === 'symbol' ? '{}' : JSON.stringify(value)}`).join(',')}}`
+}
+
+/** Makes the line of a call; `docs/writing-a-mapping.md` has its schema. */
+function lineOf(
+  body: FlatBody,
+  reply: Recording['reply'],
+  call: Call,
+  incoming: IncomingMessage,
+  status: number,
+  mask: Mask,
+): object {
+  const { method, headers, httpVersion } = incoming
+  const [path = ''] = (incoming.url ?? '').split('?', 1)
+  const isPlain = mask === String
+  const sent = isPlain ? body.text : maskedBody(body, mask)
+  const type = headers['content-type']
+  const key = headers['idempotency-key']
+  const answer = reply === undefined ? undefined : answerOf(String(reply), mask)
+  return {
+    at: new Date().toISOString(),
+    method,
+    path: method === 'GET' && sent !== '' ? `${path}?${sent}` : path,
+    version: `HTTP/${httpVersion}`,
+    client: call.tenant,
+    headers: {
+      // The boundary of a form is not that of the masked one.
+      ...(type !== undefined && { 'content-type': isPlain ? type : (type.split(';', 1)[0] ?? '') }),
+      ...(typeof key === 'string' && { 'idempotency-key': mask(key, '') }),
+    },
+    ...(method !== 'GET' && { request: sent }),
+    status,
+    ...(answer !== undefined && { replies: answer }),
+  }
+}
+
+/** Masks the fields of an answer; one that is no object is left out. */
+function answerOf(text: string, mask: Mask): unknown {
+  try {
+    const answer = parseJson(text)
+    if (mask === String) return answer
+    return Object.fromEntries(Object.entries(Object(answer)).map(([name, value]) => [name, mask(String(value), name)]))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,41 @@
+import { type CountedMetric, type Gauge, labelledGauge } from './metrics.ts'
+
+/** A file that is read again while the gateway runs. */
+type Reloaded = 'tenants' | 'certificate'
+
+/** Keeps how the last reload of each file went. */
+export interface Reloads {
+  readonly taken: (file: Reloaded) => void
+  /** The old content stays in use. */
+  readonly refused: (file: Reloaded, reasons: readonly string[]) => void
+  /** Returns the files whose new content is refused, with the reasons. */
+  readonly refusals: () => readonly { readonly file: Reloaded; readonly reasons: readonly string[] }[]
+  readonly metrics: readonly (Gauge | CountedMetric)[]
+}
+
+const MS_PER_SECOND = 1_000
+
+/** Creates the record of reloads; a file is in it once it was read. */
+export function createReloads(now: () => number): Reloads {
+  const files = new Map<Reloaded, { readonly at: number; readonly reasons: readonly string[] }>()
+  const values = (of: (one: { readonly at: number; readonly reasons: readonly string[] }) => number) => () =>
+    [...files].map(([file, one]) => ({ labels: { file }, value: of(one) }))
+  return {
+    taken: (file) => void files.set(file, { at: now(), reasons: [] }),
+    refused: (file, reasons) => void files.set(file, { at: files.get(file)?.at ?? 0, reasons }),
+    refusals: () =>
+      [...files].filter(([, { reasons }]) => reasons.length > 0).map(([file, { reasons }]) => ({ file, reasons })),
+    metrics: [
+      labelledGauge(
+        'transload_reload_success',
+        '1: the content of a file as it is now is in use; 0: it is refused, and the old one stays.',
+        values(({ reasons }) => (reasons.length === 0 ? 1 : 0)),
+      ),
+      labelledGauge(
+        'transload_reload_last_success_timestamp_seconds',
+        'When a file was read last whose content is in use.',
+        values(({ at }) => at / MS_PER_SECOND),
+      ),
+    ],
+  }
+}

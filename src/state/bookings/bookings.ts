@@ -1,0 +1,488 @@
+import { hash, randomUUID } from 'node:crypto'
+import type { Answer } from '../../language/answer.ts'
+import type { Config } from '../../language/config/config.ts'
+import { type GatewayError, gatewayError } from '../../language/errors.ts'
+import { isFree } from '../../outside/store/claim.ts'
+import type { Doubt } from '../../outside/store/doubt.ts'
+import type {
+  Claim,
+  ClaimFilter,
+  ClaimState,
+  Claims,
+  NamesWrite,
+  NewClaim,
+  ShipmentState,
+  Store,
+  Vehicle,
+} from '../../outside/store/store.ts'
+import { createBoundedCache, createUnorderedList, type Held } from '../../runtime/collections.ts'
+import type { Logger } from '../../runtime/log.ts'
+import { labelledGauge } from '../../runtime/metrics.ts'
+import { createKnownDoubt, inDoubt } from './doubts.ts'
+import { type IsHeld, keepLeases, type Leases } from './leases.ts'
+import { courseOf, NotBooked } from './protocol.ts'
+import { type BookingRecord, createBookingRecord, type FreeKeys, openEmergencyLog, type WriteLater } from './record.ts'
+
+/** A booking to be sent, with the values that identify it. */
+export interface Booking {
+  readonly tenant: string
+  /** The credential that books, where only the service can verify it; it is not stored. */
+  readonly credential: string | undefined
+  readonly reference: string
+  readonly vin: string
+  /** The caller's `Idempotency-Key`, used instead of the reference. */
+  readonly idempotencyKey: string | undefined
+  readonly vehicle: Vehicle
+  /** The caller's fields as values of version 2: two bookings are the same if these are, whatever their spelling. */
+  readonly body: unknown
+  /** When the call times out, in milliseconds of `performance.now()`. */
+  readonly deadline: number
+  /**
+   * Thrown instead of sending the booking; the answer of an earlier call still counts.
+   * @default the booking may be sent
+   */
+  readonly refusal?: Error | undefined
+  /** The age from which a booking's shipment is read before its answer is repeated. */
+  readonly replayCheckAfterMs: number
+  /** Reads a shipment, and frees the key of its booking if it is gone. */
+  readonly look: (shipment: string) => Promise<ShipmentState>
+}
+
+/** A booking that the service has made. */
+export interface MadeBooking {
+  readonly answer: Answer
+  /** The service's id of the shipment. */
+  readonly shipment: string
+  /** Makes the numbers of the shipment resolve. */
+  readonly record: NamesWrite
+}
+
+/** The result of a booking, made by this call or by an earlier one. */
+export interface BookingResult {
+  readonly answer: Answer
+  /**
+   * A shipment that another credential of the tenant booked: this caller gets the answer only if the service lets it
+   * read the shipment.
+   */
+  readonly requiresReadOf?: string
+}
+
+/** A booking that a call has claimed and sends; then the call ends it, with `made` or `failed`. */
+interface ClaimedBooking {
+  readonly claim: Claim
+  /** Asked right before the request is written; if it is false, nothing may be written. */
+  readonly isHeld: IsHeld
+  readonly underWay: Held<CallUnderWay>
+}
+
+/** A call that books or waits, even if its caller has hung up. */
+interface CallUnderWay {
+  readonly over: PromiseWithResolvers<void>
+  /** The booking that it sends; undefined before it has the claim. */
+  sends: string | undefined
+}
+
+/** Sends bookings once: claims them durably, and records their outcome, even if the caller hangs up. */
+export interface Bookings {
+  /** Claims a booking durably, for a call that sends it now, or returns the answer of the call that did. */
+  readonly claim: (booking: Booking) => Promise<ClaimedBooking | BookingResult>
+  /** Records a booking that the service made; then it may be answered. */
+  readonly made: (claimed: ClaimedBooking, made: MadeBooking) => Promise<BookingResult>
+  /**
+   * Records what the error of a booking proves, and returns the error that the call is answered with. `NotBooked` says that the
+   * service made nothing.
+   */
+  readonly failed: (claimed: ClaimedBooking, error: unknown) => Promise<unknown>
+  /** Frees the keys of the bookings whose shipment has one of these ids, in any spelling, and is gone. */
+  readonly free: FreeKeys
+  /** Does the same, and tries again with every heartbeat while the store fails. */
+  readonly freeLater: FreeKeys
+  readonly later: WriteLater
+  /** Returns true if a booking has this shipment. */
+  readonly isBooked: (tenant: string, shipment: string) => Promise<boolean>
+  /** Returns the claims of a tenant's reference, in every state. */
+  readonly underReference: (tenant: string, reference: string) => Promise<readonly Claim[]>
+  readonly ofShipment: (tenant: string, shipment: string) => Promise<readonly Claim[]>
+  /** Starts no more bookings; resolves when none is under way in this gateway. */
+  readonly drain: () => Promise<void>
+}
+
+/** Counts bookings. */
+interface BookingCounter {
+  readonly add: (by: number, outcome: 'made' | 'replayed' | 'refused' | 'unknown' | 'freed') => void
+}
+
+interface BookingsDeps {
+  readonly claims: Claims & Pick<Store, 'now'>
+  readonly record: BookingRecord
+  readonly instance: string
+  /** Resolves when this gateway holds its lease, without which others take its claims for abandoned. */
+  readonly holdLease: () => Promise<IsHeld>
+  /** The time within which two bookings without a reference and with the same body are one. */
+  readonly dedupeWindowMs: number
+  /** Returns the doubt about bookings that the store does not know. */
+  readonly doubt: () => Doubt | undefined
+  /** Called with a claim that was in doubt, and is unknown. */
+  readonly onUnknown: (claim: Claim) => void
+  readonly outcomes: BookingCounter
+  /** @default random */
+  readonly handle?: () => string
+  /** @default setTimeout */
+  readonly wait?: (ms: number) => Promise<void>
+}
+
+/** The pause after which a call that waits for another gateway's booking looks at it again. */
+const LOOK_AGAIN_MS = 200
+
+/** Makes the claims and the records by which a booking is sent once. */
+export function createBookings(deps: BookingsDeps): Bookings {
+  const { claims, record, instance, holdLease, dedupeWindowMs, doubt: doubtNow, onUnknown, outcomes } = deps
+  const { handle = newHandle, wait = waited } = deps
+  const calls = createUnorderedList<CallUnderWay>()
+  const makers = createMakers()
+  let draining = false
+
+  async function claim(booking: Booking): Promise<ClaimedBooking | BookingResult> {
+    const { credential, refusal } = booking
+    const wanted = claimFor(booking, { handle: handle(), instance, dedupeWindowMs })
+    const underWay = calls.add({ over: Promise.withResolvers(), sends: undefined })
+    let isClaimed = false
+    try {
+      for (;;) {
+        const isHeld = await holdLease()
+        if (draining) throw shuttingDown()
+        if (refusal && !(await isTaken(wanted))) throw refusal
+        const doubt = doubtNow()
+        const { won, claim } = await take(doubt ? await inDoubt(wanted, doubt, claims) : wanted)
+        if (won) {
+          if (claim.state === 'unknown') throw announcedUnknown(claim)
+          if (credential !== undefined) makers.note(claim.handle, credential)
+          // The other calls of this gateway wait for this one.
+          underWay.item.sends = idOf(claim)
+          isClaimed = true
+          return { claim, isHeld, underWay }
+        }
+        if (await isGoneByNow(claim, booking)) continue
+        const course = courseOf(claim, wanted.body, record.isUnrecorded(claim.handle))
+        switch (course) {
+          case 'another-booking':
+            throw otherBooking(claim)
+          case 'wait':
+            await waitFor(claim, booking.deadline)
+            break
+          case 'replay':
+            outcomes.add(1, 'replayed')
+            return {
+              answer: replay(claim),
+              ...(credential !== undefined &&
+                !makers.isMaker(claim.handle, credential) && { requiresReadOf: claim.shipment }),
+            }
+          case 'unknown':
+            throw outcomeUnknown(claim.handle)
+          case 'claim-again':
+            break
+          default:
+            return course satisfies never
+        }
+      }
+    } finally {
+      if (!isClaimed) end(underWay)
+    }
+  }
+
+  function end(underWay: Held<CallUnderWay>): void {
+    calls.take(underWay)
+    underWay.item.over.resolve()
+  }
+
+  async function made({ claim, underWay }: ClaimedBooking, result: MadeBooking): Promise<BookingResult> {
+    try {
+      await record.made(claim, result)
+    } catch (error) {
+      outcomes.add(1, 'unknown')
+      throw outcomeUnknown(claim.handle, error)
+    } finally {
+      end(underWay)
+    }
+    outcomes.add(1, 'made')
+    return { answer: result.answer }
+  }
+
+  async function failed({ claim, underWay }: ClaimedBooking, error: unknown): Promise<unknown> {
+    try {
+      const outcome = await record.failed(claim, error)
+      outcomes.add(1, outcome)
+      if (outcome === 'unknown') return outcomeUnknown(claim.handle, error)
+      return error instanceof NotBooked ? error.reason : error
+    } finally {
+      end(underWay)
+    }
+  }
+
+  /** Tells if a late look shows that the shipment of a booking is gone, which frees the key. A look that fails changes nothing. */
+  async function isGoneByNow({ state, changedAt, shipment }: Claim, booking: Booking): Promise<boolean> {
+    if (state !== 'booked' || claims.now() - changedAt <= booking.replayCheckAfterMs) return false
+    const shown = await booking.look(shipment).catch(() => 'live')
+    // Where the store could not free the key, the answer stands.
+    return shown !== 'live' && !(await isBooked(booking.tenant, shipment).catch(() => true))
+  }
+
+  const isBooked = async (tenant: string, shipment: string) =>
+    (await claims.claimsOfShipment(tenant, shipment)).some(({ state }) => state === 'booked')
+
+  /** Returns true if an earlier call has the key: then nothing is sent for this one. */
+  async function isTaken({ tenant, key, isOfReference, reference }: NewClaim): Promise<boolean> {
+    const held = isOfReference
+      ? await claims.claimsOfReference(tenant, reference)
+      : [await claims.findClaim(tenant, key)]
+    return held.some((claim) => claim !== undefined && !isFree(claim, claims.now()))
+  }
+
+  async function take(wanted: NewClaim): ReturnType<Claims['claim']> {
+    try {
+      return await claims.claim(wanted)
+    } catch (error) {
+      // The store may have kept the claim although it failed. Nothing is sent, so the claim must go. One in doubt stays: freed, it
+      // would count as certain.
+      if (wanted.doubtSince === undefined) record.neverSent(wanted.handle)
+      throw error
+    }
+  }
+
+  /** Announces a booking that may have been made before the store was restored. */
+  function announcedUnknown(claim: Claim): GatewayError {
+    outcomes.add(1, 'unknown')
+    onUnknown(claim)
+    return outcomeUnknown(claim.handle)
+  }
+
+  /** Waits until the claim may have changed; throws when the call times out. */
+  async function waitFor(claim: Claim, deadline: number): Promise<void> {
+    const leftMs = deadline - performance.now()
+    if (leftMs <= 0) throw underWayStill(claim)
+    const look = wait(Math.min(LOOK_AGAIN_MS, leftMs))
+    const id = idOf(claim)
+    const sender = calls.items().find(({ sends }) => sends === id)
+    await Promise.race([look, sender?.over.promise ?? look])
+  }
+
+  return {
+    claim,
+    made,
+    failed,
+    free: record.canceled,
+    freeLater: record.canceledLater,
+    later: record.later,
+    isBooked,
+    underReference: (tenant, reference) => claims.claimsOfReference(tenant, reference),
+    ofShipment: (tenant, shipment) => claims.claimsOfShipment(tenant, shipment),
+    drain: async () => {
+      draining = true
+      await Promise.all(calls.items().map(({ over }) => over.promise))
+    },
+  }
+}
+
+const idOf = ({ tenant, key }: Claim) => `${tenant}\n${key}`
+
+const waited = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+
+/** Returns a new handle of a claim: 48 random bits. Node keeps the bits of many UUIDs ready, but not small random bytes. */
+function newHandle(): string {
+  const [first = '', second = ''] = randomUUID().split('-', 2)
+  return `bk_${first}${second}`
+}
+
+/** The values of a claim that the booking does not choose. */
+interface ClaimOrigin {
+  readonly handle: string
+  readonly instance: string
+  /** The time within which two bookings without a reference and with the same body are one. */
+  readonly dedupeWindowMs: number
+}
+
+/** Returns the claim that a booking needs before it is sent. */
+function claimFor(
+  { tenant, reference, vin, vehicle: { year, make, model }, idempotencyKey, body: fields }: Booking,
+  { handle, instance, dedupeWindowMs }: ClaimOrigin,
+): NewClaim {
+  const body = digest(fields)
+  const byBody = reference === '' && idempotencyKey === undefined
+  const key =
+    idempotencyKey !== undefined ? ['key', idempotencyKey] : byBody ? ['body', body] : ['reference', reference]
+  return {
+    tenant,
+    key: digest(key),
+    handle,
+    body,
+    instance,
+    reference,
+    vin,
+    vehicle: JSON.stringify({ year, make, model }),
+    isOfReference: !byBody && idempotencyKey === undefined,
+    expiresInMs: byBody ? dedupeWindowMs : undefined,
+  }
+}
+
+function digest(value: unknown): string {
+  return hash('sha256', JSON.stringify(value), 'base64url')
+}
+
+/** Remembers, in this process only, which credential made which booking. */
+interface Makers {
+  /** Stores the credential that made a booking. */
+  readonly note: (booking: string, credential: string) => void
+  readonly isMaker: (booking: string, credential: string) => boolean
+}
+
+const BOOKINGS_KEPT = 10_000
+
+/** Keeps keyed hashes of credentials. The key exists in this process only, so the hashes are useless elsewhere. */
+function createMakers(): Makers {
+  const key = randomUUID()
+  const made = createBoundedCache<string, string>(BOOKINGS_KEPT)
+  return {
+    note: (booking, credential) => made.set(booking, digest([key, credential])),
+    isMaker: (booking, credential) => made.get(booking) === digest([key, credential]),
+  }
+}
+
+const RETRY_LATER = { headers: { 'Retry-After': '5' } } as const
+
+/** The header of an answer that an earlier call got. */
+export const REPLAYED = 'Idempotent-Replayed'
+
+/** Returns the stored answer of a booking, marked as one that was given before. */
+export function replay(claim: Claim): Answer {
+  // Only the record of bookings and an operator's settlement write it, in the same form.
+  const answer = JSON.parse(claim.reply) as Answer
+  return { ...answer, headers: { ...answer.headers, [REPLAYED]: 'true' } }
+}
+
+/** The error of a call that timed out while it waited for the same booking. */
+export function underWayStill({ handle: key }: Claim): GatewayError {
+  return gatewayError('booking-under-way', { key }, { ...RETRY_LATER, mayHaveBooked: true })
+}
+
+/** The error of a booking whose key another booking holds. */
+function otherBooking({ state, handle: key }: Claim): GatewayError {
+  // `No` would send somebody to book again, and `Yes` would confirm details that nobody booked.
+  const details = { mayHaveBooked: true }
+  return gatewayError(state === 'sending' ? 'booking-conflict/under-way' : 'booking-conflict', { key }, details)
+}
+
+/** The error of a booking that arrives while the gateway shuts down. */
+function shuttingDown(): GatewayError {
+  return gatewayError('draining/booking', {}, RETRY_LATER)
+}
+
+/** The error of a booking that may or may not have been made. */
+export function outcomeUnknown(key: string, cause?: unknown): GatewayError {
+  return gatewayError('outcome-unknown', { key }, { cause })
+}
+
+interface OpenBookingsDeps {
+  readonly store: Store
+  readonly instance: string
+  readonly log: Logger
+  /** Called with each claim that becomes unknown. */
+  readonly onUnknown: (claim: Claim) => void
+  readonly outcomes: BookingCounter
+}
+
+/** Makes the bookings of a gateway with their record, and keeps the gateway's lease. */
+export async function openBookings(
+  config: Pick<Config, 'EMERGENCY_LOG_FILE' | 'BOOKING_REFUSED_STATUSES' | 'DEDUPE_WINDOW'>,
+  { store, instance, log, onUnknown, outcomes }: OpenBookingsDeps,
+): Promise<{ readonly bookings: Bookings; readonly leases: Leases }> {
+  const record = createBookingRecord({
+    claims: store,
+    instance,
+    log,
+    emergencyLog: openEmergencyLog(config.EMERGENCY_LOG_FILE),
+    refusedStatuses: config.BOOKING_REFUSED_STATUSES,
+    onUnknown,
+  })
+  const doubt = createKnownDoubt(store, log)
+  const leases = await keepLeases(instance, {
+    store,
+    log,
+    onRenewed: doubt.refresh,
+    catchUp: record.catchUp,
+    onUnknown,
+  })
+  const bookings = createBookings({
+    claims: store,
+    record,
+    instance,
+    holdLease: leases.hold,
+    dedupeWindowMs: config.DEDUPE_WINDOW,
+    doubt: doubt.current,
+    onUnknown,
+    outcomes,
+  })
+  return { bookings, leases }
+}
+
+/** Returns a claim without the hash of the body. */
+export function publicView({ handle, state, tenant, reference, vin, shipment, createdAt, changedAt, instance }: Claim) {
+  return {
+    key: handle,
+    state,
+    tenant,
+    reference,
+    vin,
+    shipment,
+    created: new Date(createdAt).toISOString(),
+    changed: new Date(changedAt).toISOString(),
+    instance,
+  }
+}
+
+const PENDING_FIRST: readonly ClaimState[] = ['unknown', 'sending', 'booked', 'refused', 'freed']
+
+/** A name in lists of bookings: the reference, VIN, handle or shipment, in any case. */
+const isNamed = (text: string, { reference, vin, handle, shipment }: Claim) =>
+  [reference, vin, handle, shipment].some((name) => name.toLowerCase() === text)
+
+/** Yields bookings state by state, page by page: a long search holds up nobody. The pending ones come first. */
+export async function* searchBookings(
+  store: Pick<Claims, 'listClaims'>,
+  { state, ...filter }: Omit<ClaimFilter, 'limit' | 'after'>,
+  name = '',
+): AsyncGenerator<Claim> {
+  const text = name.trim().toLowerCase()
+  for (const one of state === undefined ? PENDING_FIRST : [state]) {
+    for (let after: Claim | undefined; ; ) {
+      const page = await store.listClaims({ ...filter, state: one, after, limit: SEARCHED_AT_ONCE })
+      yield* text === '' ? page : page.filter((claim) => isNamed(text, claim))
+      after = page.at(-1)
+      if (page.length < SEARCHED_AT_ONCE) break
+      await new Promise(setImmediate)
+    }
+  }
+}
+
+const SEARCHED_AT_ONCE = 500
+
+/** Makes the gauge of bookings without an outcome. */
+export const pendingBookings = (store: Pick<Claims, 'listClaims'>) =>
+  labelledGauge('transload_bookings', 'Bookings under way and of unknown outcome.', () => countClaims(store))
+
+const PENDING: readonly ClaimState[] = ['sending', 'unknown']
+/** A gauge that reads more claims would hold up the event loop. */
+const MOST_CLAIMS = 1_000
+
+/** Counts the bookings of each pending state; none while the store is down. */
+async function countClaims({ listClaims }: Pick<Claims, 'listClaims'>) {
+  try {
+    return await Promise.all(
+      PENDING.map(async (state) => ({
+        labels: { state },
+        value: (await listClaims({ state, limit: MOST_CLAIMS })).length,
+      })),
+    )
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,77 @@
+import type { Doubt, Origin } from '../../outside/store/doubt.ts'
+import type { Claims, NewClaim, Store } from '../../outside/store/store.ts'
+import type { Logger } from '../../runtime/log.ts'
+
+/** The doubt about the store, as far as this gateway knows it. */
+interface KnownDoubt {
+  /** Asks the store; runs with every renewal of the lease, and rejects if the store fails. */
+  readonly refresh: () => Promise<void>
+  /** Returns the doubt that is in force. Costs nothing: no booking relies on a lease that is older than the answer. */
+  readonly current: () => Doubt | undefined
+}
+
+/** Keeps the doubt about a store, and logs it, and what is known of a copied store, once the store answers. */
+export function createKnownDoubt(store: Pick<Store, 'doubt' | 'origin'>, log: Logger): KnownDoubt {
+  let current: Doubt | undefined
+  let isOriginKnown = false
+  return {
+    async refresh() {
+      if (!isOriginKnown) {
+        const text = originText(await store.origin())
+        isOriginKnown = true
+        if (text !== undefined) log.warn({}, text)
+      }
+      const before = current
+      current = await store.doubt()
+      if (current?.declaredAt === before?.declaredAt && current?.until === before?.until) return
+      if (current) log.warn(doubtView(current), 'bookings that the store does not know are in doubt')
+      else log.info('bookings are not in doubt any more')
+    },
+    current: () => current,
+  }
+}
+
+/** Returns a doubt with its times as text. */
+export function doubtView({ since, declaredAt, until }: Doubt) {
+  return {
+    since: new Date(since).toISOString(),
+    declared: new Date(declaredAt).toISOString(),
+    ...(until !== 0 && { until: new Date(until).toISOString() }),
+  }
+}
+
+const REMEDY =
+  'bookings that were made after the copy can be booked again; see “Back up and restore” in docs/operations.md'
+
+/** Says that a store is a copy; undefined for one that is not. */
+export function originText(origin: Origin): string | undefined {
+  switch (origin.kind) {
+    case 'own':
+      return undefined
+    case 'backup':
+      return `the store is a backup of ${new Date(origin.at).toISOString()} that was put in place without "transload store restore": ${REMEDY}`
+    case 'moved':
+      return `the store was copied or moved here without its stamp: if it is a copy, ${REMEDY}`
+    case 'other':
+      return `the store is a copy of another one than the store that stood here: ${REMEDY}`
+    case 'older':
+      return `the store is an old copy of the one that stood here: ${REMEDY}`
+    default:
+      return origin satisfies never
+  }
+}
+
+/**
+ * Returns a claim that is in doubt where the booking may have been made before the store was restored: the store has no claim of
+ * its key, or knows from before only that the key was free. Everything that it has learnt since then is certain.
+ */
+export async function inDoubt(wanted: NewClaim, doubt: Doubt, claims: Claims & Pick<Store, 'now'>): Promise<NewClaim> {
+  const { tenant, key, reference, vin, isOfReference, expiresInMs } = wanted
+  // A booking without a reference is another one once the time of duplicates has passed.
+  if (expiresInMs !== undefined && claims.now() >= doubt.declaredAt + expiresInMs) return wanted
+  const known = isOfReference
+    ? await claims.claimsOfReference(tenant, reference)
+    : [await claims.findClaim(tenant, key)]
+  const isCertain = known.some((claim) => claim && claim.vin === vin && claim.changedAt >= doubt.declaredAt)
+  return isCertain ? wanted : { ...wanted, doubtSince: doubt.since }
+}

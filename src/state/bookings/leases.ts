@@ -1,0 +1,150 @@
+import { isAlive } from '../../outside/store/instance.ts'
+import type { Claim, Claims, Store } from '../../outside/store/store.ts'
+import { currentMoment, elapsedSince, type Moment } from '../../runtime/elapsed.ts'
+import type { Logger } from '../../runtime/log.ts'
+import { HELD_FOR_MS, isHeldSince, isStale, LEASE_MS, type Lease, NO_LEASE, renewed } from './protocol.ts'
+
+/** This gateway's lease among the gateways of one store. */
+export interface Leases {
+  readonly instance: string
+  /**
+   * Resolves when the store has confirmed the lease lately. The returned function tells if claims that are taken from now
+   * on are still this gateway's: false once the lease may have lapsed, even if it was renewed afterwards.
+   */
+  readonly hold: () => Promise<IsHeld>
+  /** Ends the lease; claims that are still under way then belong to no gateway. */
+  readonly end: () => Promise<void>
+}
+
+const HEARTBEAT_EVERY_MS = 2_500
+
+interface LeasesDeps {
+  readonly store: Pick<Claims, 'listClaims' | 'renewLease' | 'endLease' | 'orphanClaims'> & Pick<Store, 'engine'>
+  readonly log: Logger
+  /** Runs with every renewal, before a claim may rely on it. */
+  readonly onRenewed: () => Promise<void>
+  /** Runs with every heartbeat. */
+  readonly catchUp: () => Promise<void>
+  /**
+   * Called with a claim that became unknown because its gateway is gone.
+   * @default does nothing
+   */
+  readonly onUnknown?: (claim: Claim) => void
+  /** @default 10 seconds */
+  readonly silentForMs?: number
+}
+
+/** Keeps this gateway's lease, and turns the claims of gateways that are gone into unknown ones. */
+export async function keepLeases(instance: string, deps: LeasesDeps): Promise<Leases> {
+  const { store, log } = deps
+  const lease = createLease(instance, store, undefined, deps.onRenewed)
+  const heartbeat = createHeartbeat(lease, deps)
+  await endDeadLeases(deps)
+  await heartbeat()
+  let running: Promise<void> | undefined
+  const timer = setInterval(() => {
+    // A store that hangs must not find a queue of heartbeats when it is back.
+    running ??= heartbeat().finally(() => {
+      running = undefined
+    })
+  }, HEARTBEAT_EVERY_MS)
+  return {
+    instance,
+    hold: lease.hold,
+    end: async () => {
+      clearInterval(timer)
+      await running
+      await store.endLease(instance).catch((err: unknown) => log.warn({ err }, 'the lease could not be ended'))
+    },
+  }
+}
+
+/** Makes the work of a heartbeat, which never rejects. */
+export function createHeartbeat(
+  { instance, renew }: Pick<KeptLease, 'instance' | 'renew'>,
+  { store, log, catchUp, onUnknown, silentForMs = LEASE_MS }: Omit<LeasesDeps, 'onRenewed'>,
+): () => Promise<void> {
+  return async () => {
+    try {
+      await renew()
+      for (const claim of await store.orphanClaims(silentForMs, instance)) {
+        const { handle, tenant } = claim
+        onUnknown?.(claim)
+        log.error({ booking: handle, tenant, why: 'its gateway is gone' }, 'the outcome of a booking is not known')
+      }
+      await catchUp()
+    } catch (err) {
+      log.warn({ err }, 'the lease could not be renewed')
+    }
+  }
+}
+
+/**
+ * Ends the leases of gateways that are gone; never rejects. On the embedded store every gateway is a process of this machine,
+ * and a restart knows at once which are.
+ */
+export async function endDeadLeases(
+  { store, log }: Pick<LeasesDeps, 'store' | 'log'>,
+  isRunning: (instance: string) => boolean = isAlive,
+): Promise<void> {
+  if (store.engine !== 'sqlite') return
+  try {
+    const sending = await store.listClaims({ state: 'sending' })
+    const gone = new Set(sending.map(({ instance }) => instance).filter((instance) => !isRunning(instance)))
+    for (const instance of gone) await store.endLease(instance)
+  } catch (err) {
+    log.warn({ err }, 'the leases of earlier runs could not be ended')
+  }
+}
+
+/** Tells if claims of this gateway are still its own. Costs no look at the store. */
+export type IsHeld = () => boolean
+
+/** The lease of one gateway. */
+interface KeptLease {
+  readonly instance: string
+  readonly renew: () => Promise<void>
+  /**
+   * Resolves when the store has confirmed the lease lately. The returned function tells if claims that are taken from now
+   * on are still this gateway's: false once the lease may have lapsed, even if it was renewed afterwards.
+   */
+  readonly hold: () => Promise<IsHeld>
+}
+
+/** The clock and the memory of a lease. */
+interface LeaseState {
+  lease: Lease
+  readonly now: () => Moment
+  readonly elapsedSince: (moment: Moment) => number
+}
+
+/** Creates the lease of a gateway, which the store has not confirmed yet. `onRenewed` runs before a claim may rely on a renewal. */
+export function createLease(
+  instance: string,
+  store: Pick<Claims, 'renewLease'>,
+  state: LeaseState = { lease: NO_LEASE, now: currentMoment, elapsedSince },
+  onRenewed: () => Promise<void> = async () => {},
+): KeptLease {
+  async function renew(): Promise<void> {
+    const asked = state.now()
+    const isUnbroken = await store.renewLease(instance, HELD_FOR_MS)
+    const next = renewed(state.lease, asked, isUnbroken)
+    // A term that is over stays over, even if what follows fails.
+    state.lease = { ...state.lease, term: next.term }
+    await onRenewed()
+    state.lease = { ...state.lease, confirmedAt: next.confirmedAt }
+  }
+  const age = () => {
+    const { confirmedAt } = state.lease
+    return confirmedAt ? state.elapsedSince(confirmedAt) : Number.POSITIVE_INFINITY
+  }
+  return {
+    instance,
+    renew,
+    hold: async () => {
+      if (isStale(age())) await renew()
+      const { term } = state.lease
+      return () => isHeldSince(term, state.lease, age())
+    },
+  }
+}

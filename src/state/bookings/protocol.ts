@@ -1,0 +1,117 @@
+import { toGatewayError } from '../../edge/answers.ts'
+import type { StatusSet } from '../../language/config/values.ts'
+import type { ErrorCode } from '../../language/errors.ts'
+import { NoReply, type Silence } from '../../outside/service/exchange.ts'
+import type { Claim, ClaimChange } from '../../outside/store/store.ts'
+import type { Moment } from '../../runtime/elapsed.ts'
+
+/*
+ * The decisions of the protocol of a booking, without a store, a service or a clock. The rules of a claim's row are in
+ * store/claim.ts, and test/bookings/protocol explores both, with the code that calls them.
+ */
+
+/** Thrown if the service provably made no shipment for a booking; its claim is released. */
+export class NotBooked extends Error {
+  override readonly name = 'NotBooked'
+  /** The error that the call is answered with. */
+  readonly reason: unknown
+
+  constructor(reason: unknown) {
+    super('The service made no shipment.', { cause: reason })
+    this.reason = reason
+  }
+}
+
+/** How a call goes on that did not get the claim of its key. */
+type Course = 'another-booking' | 'wait' | 'unknown' | 'replay' | 'claim-again'
+
+/** Decides how a call goes on that found its key claimed; `isUnrecorded` is about the claim. */
+export function courseOf(claim: Claim, body: string, isUnrecorded: boolean): Course {
+  const { state } = claim
+  if (claim.body !== body && (state === 'sending' || state === 'booked')) return 'another-booking'
+  switch (state) {
+    case 'sending':
+      // If it is unrecorded, the service made it, and the store could not record it yet.
+      return isUnrecorded ? 'unknown' : 'wait'
+    case 'booked':
+      return 'replay'
+    case 'unknown':
+      return 'unknown'
+    case 'refused':
+    case 'freed':
+      // Released since the attempt to claim it.
+      return 'claim-again'
+    default:
+      return state satisfies never
+  }
+}
+
+/** The known facts of a booking that failed. */
+export type Outcome = 'freed' | 'refused' | 'unknown'
+
+/** Errors that prove that nothing was sent, or that the service refused the credential. */
+const NOTHING_DONE: ReadonlySet<ErrorCode> = new Set(['login-refused', 'login-failed', 'circuit-open'])
+
+/** Why a request was provably never sent. */
+const NEVER_SENT: ReadonlySet<Silence> = new Set(['unsent', 'busy', 'withdrawn'])
+
+/** Returns the outcome that a failed attempt proves; `refusedStatuses` prove that nothing was booked. */
+export function proofOf(
+  error: unknown,
+  refusedStatuses: StatusSet,
+): Pick<ClaimChange, 'why'> & { readonly state: Outcome } {
+  if (error instanceof NotBooked) return { state: 'freed', why: 'nothing was booked' }
+  if (error instanceof NoReply) {
+    return NEVER_SENT.has(error.silence)
+      ? { state: 'freed', why: 'never sent' }
+      : { state: 'unknown', why: error.silence }
+  }
+  const { serviceStatus, code } = toGatewayError(error)
+  if (NOTHING_DONE.has(code)) return { state: 'freed', why: code }
+  if (serviceStatus === undefined) return { state: 'unknown', why: code }
+  return { state: refusedStatuses(serviceStatus) ? 'refused' : 'unknown', why: `answered ${serviceStatus}` }
+}
+
+/** Tells if a claim has no outcome yet: then a fact about it that is known late is still recorded. */
+export const isOpen = ({ state }: Claim): boolean => state === 'sending' || state === 'unknown'
+
+/**
+ * Decides about a change by the gateway that sent the booking, after another change came first. Its facts override only
+ * the assumption that this gateway has died.
+ */
+export function afterAnother(current: Claim | undefined, change: ClaimChange): 'told-already' | 'override' | 'lost' {
+  // An event of the service, or an operator, may have told the same before.
+  if (current?.state === 'booked' && current.shipment === change.shipment) return 'told-already'
+  return current?.state === 'unknown' && change.state !== 'unknown' ? 'override' : 'lost'
+}
+
+/** The lease of one gateway, as that gateway knows it. */
+export interface Lease {
+  /** When the last renewal that the store confirmed was asked for. */
+  readonly confirmedAt: Moment | undefined
+  /** Counts the times that the lease may have lapsed: another gateway may have taken the claims of a former term. */
+  readonly term: number
+}
+
+/** A gateway without a heartbeat for this long counts as gone. */
+export const LEASE_MS = 10_000
+/** Until then, nothing that relies on the lease needs to doubt it: half of it has passed. */
+export const HELD_FOR_MS = LEASE_MS / 2
+/** A lease that was confirmed longer ago is renewed before a claim relies on it. */
+const FRESH_FOR_MS = 3_000
+
+/** The lease of a gateway that has just started. */
+export const NO_LEASE: Lease = { confirmedAt: undefined, term: 0 }
+
+/** Returns the lease after a renewal; it is unbroken if the store has seen the one before within `HELD_FOR_MS`. */
+export function renewed({ term }: Lease, confirmedAt: Moment, isUnbroken: boolean): Lease {
+  return { confirmedAt, term: isUnbroken ? term : term + 1 }
+}
+
+/** Tells if a lease must be renewed before a claim relies on it. */
+export const isStale = (ageMs: number): boolean => ageMs > FRESH_FOR_MS
+
+/** Tells if the claims that were taken in a term are still this gateway's. */
+export function isHeldSince(term: number, lease: Lease, ageMs: number): boolean {
+  return lease.term === term && ageMs <= HELD_FOR_MS
+}

@@ -1,0 +1,322 @@
+import { accessSync, appendFileSync, constants, existsSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { Answer } from '../../language/answer.ts'
+import type { StatusSet } from '../../language/config/values.ts'
+import { thingKey } from '../../language/text/service-text.ts'
+import {
+  type Claim,
+  type ClaimChange,
+  type Claims,
+  type NamesWrite,
+  type NameWrites,
+  StoreDown,
+} from '../../outside/store/store.ts'
+import type { Logger } from '../../runtime/log.ts'
+import { makeFolder } from '../../runtime/make-folder.ts'
+import type { MadeBooking } from './bookings.ts'
+import { afterAnother, isOpen, type Outcome, proofOf } from './protocol.ts'
+
+/**
+ * Frees the keys of the bookings whose shipment has one of these ids, in any spelling. `isGone` is asked for the id that a claim
+ * holds, in its own spelling: a service that tells the case of ids apart knows no other.
+ */
+export type FreeKeys = (
+  tenant: string,
+  ids: readonly string[],
+  isGone: (id: string) => Promise<boolean>,
+) => Promise<void>
+
+/**
+ * Writes what bookings rest on, and tries again with every heartbeat while the store fails. A later write of the same name takes
+ * the place of an earlier one. Never rejects.
+ */
+export type WriteLater = (name: string, write: () => Promise<void>) => Promise<void>
+
+/** Records the outcome of claimed bookings; retries later what the store cannot record now. */
+export interface BookingRecord {
+  /** The service made the booking. Rejects if that could not be recorded; then the answer must not report success. */
+  readonly made: (claim: Claim, made: MadeBooking) => Promise<void>
+  /** The booking failed; returns the outcome that the error proves. */
+  readonly failed: (claim: Claim, error: unknown) => Promise<Outcome>
+  /** The claim may or may not be stored, and nothing is sent for it. */
+  readonly neverSent: (handle: string) => void
+  /** Returns true for a booking that was made and is not recorded yet. */
+  readonly isUnrecorded: (handle: string) => boolean
+  readonly canceled: FreeKeys
+  /** Does the same, and tries again with every heartbeat while the store fails. */
+  readonly canceledLater: FreeKeys
+  readonly later: WriteLater
+  /** Records what is left over from now and from before the last start; called periodically. */
+  readonly catchUp: () => Promise<void>
+}
+
+export interface BookingRecordDeps {
+  readonly claims: Claims & Pick<NameWrites, 'put'>
+  readonly instance: string
+  readonly log: Logger
+  readonly emergencyLog: EmergencyLog
+  /** The statuses of the service that prove that nothing was booked. */
+  readonly refusedStatuses: StatusSet
+  /**
+   * Called with a claim whose outcome was recorded as unknown.
+   * @default does nothing
+   */
+  readonly onUnknown?: (claim: Claim) => void
+  /**
+   * The work that is not recorded yet.
+   * @default none yet
+   */
+  readonly backlog?: Backlog
+}
+
+/** Makes the record of bookings. */
+export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
+  const { claims, instance, log, backlog = createBacklog() } = deps
+
+  async function made(claim: Claim, { answer, shipment, record }: MadeBooking): Promise<void> {
+    const entry = { booking: claim.handle, tenant: claim.tenant, answer, shipment, record }
+    try {
+      await recordMade(claim, entry)
+    } catch (err) {
+      deps.emergencyLog.write(entry)
+      backlog.add(claim.handle, { kind: 'made', entry })
+      log.error({ booking: claim.handle, shipment, err }, 'a booking was made and could not be recorded')
+      throw err
+    }
+  }
+
+  async function recordMade(claim: Claim, { answer, shipment, record }: UnrecordedBooking): Promise<void> {
+    const reply = JSON.stringify(answer)
+    const change = { state: 'booked', instance, shipment, reply, why: 'made' } as const
+    // Once the claim says booked, a retry gets the names and may ask for them.
+    if (!(await changeClaim(claim, change, record)))
+      throw new Error(`the claim ${claim.handle} was changed by somebody else`)
+  }
+
+  async function changeClaim(claim: Claim, change: ClaimChange, names?: NamesWrite): Promise<Claim | undefined> {
+    const changed = await claims.change(claim, change, names)
+    if (changed || change.state === 'unknown') return changed
+    const current = await claims.claimByHandle(claim.handle)
+    const course = afterAnother(current, change)
+    if (!current || course === 'lost') return undefined
+    return course === 'override' ? claims.change(current, change) : current
+  }
+
+  async function recordLate(entry: UnrecordedBooking): Promise<void> {
+    const { booking, shipment, record } = entry
+    const claim = await claims.claimByHandle(booking)
+    if (claim && isOpen(claim)) await recordMade(claim, entry)
+    else await claims.put(record)
+    const line = { booking, shipment, was: claim?.state }
+    if (claim && claim.state !== 'freed') log.info(line, 'a booking was recorded late')
+    else log.error(line, 'a booking was made although its key is free: there may be a second one')
+  }
+
+  async function failed(claim: Claim, error: unknown): Promise<Outcome> {
+    const { state, why } = proofOf(error, deps.refusedStatuses)
+    const change = { state, why, instance }
+    try {
+      await recordFailed(claim, change)
+    } catch (err) {
+      log.error({ booking: claim.handle, err }, 'the outcome of a booking could not be recorded yet')
+      backlog.add(claim.handle, { kind: 'failed', claim, change })
+    }
+    if (state === 'unknown') {
+      log.error({ booking: claim.handle, tenant: claim.tenant, why }, 'the outcome of a booking is not known')
+    }
+    return state
+  }
+
+  async function recordFailed(claim: Claim, change: ClaimChange): Promise<void> {
+    const changed = await changeClaim(claim, change)
+    if (changed?.state === 'unknown') deps.onUnknown?.(changed)
+  }
+
+  async function recordNeverSent(handle: string): Promise<void> {
+    const claim = await claims.claimByHandle(handle)
+    if (claim && isOpen(claim)) await changeClaim(claim, { state: 'freed', why: 'never sent', instance })
+  }
+
+  const canceled: FreeKeys = async (tenant, ids, isGone) => {
+    for (const shipment of new Set(ids.map(thingKey))) {
+      for (const claim of await claims.claimsOfShipment(tenant, shipment)) {
+        if (claim.state !== 'booked' || !(await isGone(claim.shipment))) continue
+        await claims.change(claim, { state: 'freed', instance, why: 'canceled' })
+      }
+    }
+  }
+
+  const later: WriteLater = async (booking, write) => {
+    const before = backlog.find(booking)
+    try {
+      await write()
+      if (before) backlog.remove(booking, before)
+    } catch (err) {
+      log.warn({ booking, err }, 'a change of bookings could not be recorded yet')
+      backlog.add(booking, { kind: 'other', write })
+    }
+  }
+
+  const canceledLater: FreeKeys = (tenant, ids, isGone) =>
+    later(`canceled ${[...new Set(ids)].join(' ')}`, () => canceled(tenant, ids, isGone))
+
+  function perform(work: LateWork): Promise<void> {
+    switch (work.kind) {
+      case 'made':
+        return recordLate(work.entry)
+      case 'failed':
+        return recordFailed(work.claim, work.change)
+      case 'never-sent':
+        return recordNeverSent(work.handle)
+      case 'other':
+        return work.write()
+      default:
+        return work satisfies never
+    }
+  }
+
+  async function catchUp(): Promise<void> {
+    for (const entry of deps.emergencyLog.read()) {
+      if (!backlog.find(entry.booking)) backlog.add(entry.booking, { kind: 'made', entry })
+    }
+    for (const [booking, work] of backlog.entries()) {
+      try {
+        await perform(work)
+        backlog.remove(booking, work)
+      } catch (err) {
+        log.warn({ booking, err }, 'a change of a booking could still not be recorded')
+        // If the store is down, the others would fail too; any other error concerns this change alone.
+        if (err instanceof StoreDown) return
+      }
+    }
+    if (backlog.entries().length === 0) deps.emergencyLog.clear()
+  }
+
+  return {
+    made,
+    failed,
+    neverSent: (handle) => backlog.add(handle, { kind: 'never-sent', handle }),
+    isUnrecorded: (handle) => backlog.find(handle)?.kind === 'made',
+    canceled,
+    canceledLater,
+    later,
+    catchUp,
+  }
+}
+
+/** A change of bookings that the store could not record yet. */
+export type LateWork =
+  /** The service made a booking. */
+  | { readonly kind: 'made'; readonly entry: UnrecordedBooking }
+  /** A booking failed. */
+  | { readonly kind: 'failed'; readonly claim: Claim; readonly change: ClaimChange }
+  /** Nothing is sent for a claim that may or may not be stored. */
+  | { readonly kind: 'never-sent'; readonly handle: string }
+  /** A shipment is canceled, or a quote approved. */
+  | { readonly kind: 'other'; readonly write: () => Promise<void> }
+
+/** The work that is tried again with every heartbeat, by its key: a claim's handle, or text about a shipment. */
+export interface Backlog {
+  readonly add: (key: string, work: LateWork) => void
+  readonly find: (key: string) => LateWork | undefined
+  readonly entries: () => readonly (readonly [key: string, work: LateWork])[]
+  /** Removes work that is done, unless there is other work of the key by now. */
+  readonly remove: (key: string, work: LateWork) => void
+}
+
+/** Creates an empty backlog. */
+function createBacklog(): Backlog {
+  const works = new Map<string, LateWork>()
+  return {
+    add: (key, work) => void works.set(key, work),
+    find: (key) => works.get(key),
+    entries: () => [...works],
+    remove: (key, work) => {
+      if (works.get(key) === work) works.delete(key)
+    },
+  }
+}
+
+/** A booking that the service made and the store could not record. */
+export interface UnrecordedBooking {
+  /** The claim's handle. */
+  readonly booking: string
+  readonly tenant: string
+  readonly answer: Answer
+  readonly shipment: string
+  readonly record: NamesWrite
+}
+
+/** A file for bookings that the store cannot record; the gateways of one machine may share it. */
+export interface EmergencyLog {
+  readonly write: (entry: UnrecordedBooking) => void
+  /** Returns the entries of earlier runs, this one and other gateways. */
+  readonly read: () => readonly UnrecordedBooking[]
+  /** Removes the entries that were read, once they are recorded. */
+  readonly clear: () => void
+}
+
+/** The file names vehicles and orders, which other users of the machine must not read. */
+const OWNER_ONLY = 0o600
+
+/** Returns why a file at a path, or one beside it, cannot be written; undefined if they can. It makes nothing. */
+export function unwritableReason(path: string): string | undefined {
+  // Node's own rights come on top; without `--permission` there are none.
+  const { permission }: { readonly permission?: typeof process.permission } = process
+  if (permission?.has('fs.write', path) === false) return `Node needs --allow-fs-write=${path}`
+  try {
+    if (existsSync(path)) accessSync(path, constants.W_OK)
+    let folder = dirname(path)
+    while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder)
+    if (!statSync(folder).isDirectory()) return `${folder} is not a folder`
+    accessSync(folder, constants.W_OK)
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+  return undefined
+}
+
+/** Opens the emergency log at a path; there is no file until it is needed. Without a path, nothing is kept. */
+export function openEmergencyLog(path: string | undefined): EmergencyLog {
+  if (path === undefined) return { write: () => {}, read: () => [], clear: () => {} }
+  let readBytes = 0
+  return {
+    // Synchronous, because the process may end at any moment.
+    write: (entry) => {
+      try {
+        makeFolder(dirname(path))
+        // A crash may have cut off the previous line.
+        appendFileSync(path, `\n${lineOf(entry)}\n`, { flush: true, mode: OWNER_ONLY })
+      } catch {
+        // The log line that the caller writes remains.
+      }
+    },
+    read: () => {
+      try {
+        const bytes = readFileSync(path)
+        readBytes = bytes.length
+        return bytes.toString('utf8').split('\n').flatMap(entryIn)
+      } catch {
+        readBytes = 0
+        return []
+      }
+    },
+    clear: () => {
+      // Lines added since are read the next time.
+      if (readBytes > 0 && statSync(path, { throwIfNoEntry: false })?.size === readBytes) rmSync(path, { force: true })
+      readBytes = 0
+    },
+  }
+}
+
+const lineOf = (entry: UnrecordedBooking): string => JSON.stringify(entry)
+
+/** Returns the entry of a line; an empty list for a line that a crash cut off. */
+function entryIn(line: string): UnrecordedBooking[] {
+  try {
+    const { booking, tenant, answer, shipment, record }: Partial<UnrecordedBooking> = JSON.parse(line) ?? {}
+    return booking && tenant && answer && shipment && record ? [{ booking, tenant, answer, shipment, record }] : []
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,193 @@
+import type { Answer } from '../../language/answer.ts'
+import type { Catalog } from '../../language/mapping/catalog.ts'
+import type { Draft } from '../../language/mapping/paths.ts'
+import type { Settings } from '../../language/mapping/row.ts'
+import { headerText } from '../../language/text/service-text.ts'
+import type { AuditEntry, Claim, ClaimState, NewName, Quote, Store, Vehicle } from '../../outside/store/store.ts'
+import { vehiclesIn } from '../names/vehicles.ts'
+import { priceHeader } from './price.ts'
+
+/** The shipment that a booking made. */
+export interface BookedShipment {
+  readonly shipment: string
+  readonly number: string | undefined
+  /**
+   * The shipment as the service shows it, for an answer with more than its numbers.
+   * @default the numbers alone
+   */
+  readonly body?: Readonly<Draft>
+}
+
+/** The operator's decision on a booking with an unknown outcome. */
+export type Settlement = 'not-booked' | BookedShipment
+
+/** The result of an attempt to settle or reopen a booking. */
+export type SettlementResult =
+  | { readonly outcome: 'changed'; readonly claim: Claim }
+  /** The booking is not in a state that allows it, or was changed in the meantime. */
+  | { readonly outcome: 'wrong-state'; readonly state: ClaimState }
+  /** Another booking has the shipment. */
+  | { readonly outcome: 'taken'; readonly by: string }
+
+export interface SettlementDeps {
+  readonly store: Store
+  readonly catalog: Catalog
+  readonly settings: Settings
+  /** The person or the gateway that settles, for the audit trail. */
+  readonly instance: string
+  /**
+   * How the gateway itself found the shipment.
+   * @default an operator settles
+   */
+  readonly healedBy?: HealedBy
+}
+
+/** How a gateway finds the shipment of a booking with an unknown outcome: by an event of the service, or by a sweep. */
+export const HEALED_BY = ['webhook', 'sweep'] as const
+export type HealedBy = (typeof HEALED_BY)[number]
+
+/** The audit trail's reasons for settlements. A booking can be reopened only if one of them is its last entry. */
+const SETTLED_AS_BOOKED = 'settled: booked'
+const SETTLED_AS_NOT_BOOKED = 'settled: not booked'
+const HEALED = 'healed: '
+const REOPENED = 'reopened'
+
+/** Returns how a gateway found the shipment of a booking, from its audit trail; undefined if none did. */
+export function healedBy(audit: readonly AuditEntry[]): HealedBy | undefined {
+  const last = audit.findLast(({ to }) => to === 'booked')
+  return HEALED_BY.find((how) => last?.why === HEALED + how)
+}
+
+/** Tells if an operator took back the last settlement; then only an operator settles the booking again. */
+export const isReopened = (audit: readonly AuditEntry[]): boolean => audit.at(-1)?.why === REOPENED
+
+/** Settles an unknown booking: the caller's next retry is answered from the settlement. */
+export function settle(claim: Claim, settlement: Settlement, deps: SettlementDeps): Promise<SettlementResult> {
+  const { store, instance, healedBy: how } = deps
+  return alone(claim, store, async () => {
+    if (claim.state !== 'unknown') return { outcome: 'wrong-state', state: claim.state }
+    if (settlement === 'not-booked') {
+      const change = { state: 'freed', instance, why: SETTLED_AS_NOT_BOOKED } as const
+      return resultOf(await store.change(claim, change), claim, store)
+    }
+    const { shipment } = settlement
+    const holder = (await holdersOf(claim.tenant, shipment, store)).find(({ handle }) => handle !== claim.handle)
+    if (holder) return { outcome: 'taken', by: holder.handle }
+    // The names come first: once the claim says booked, a caller may ask for them.
+    const quote = await giveNames(claim, settlement, store)
+    const reply = JSON.stringify(answerOf(settlement, quote?.price, deps))
+    const change = { state: 'booked', instance, shipment, reply, why: how ? HEALED + how : SETTLED_AS_BOOKED } as const
+    const settled = await store.change(claim, change)
+    if (!settled) await takeBackNames(claim, shipment, store)
+    return resultOf(settled, claim, store)
+  })
+}
+
+/**
+ * Takes back a settlement that was wrong: the booking is unknown again, and its names stand for what they stood for before.
+ * No other booking can be reopened.
+ */
+export function reopen(
+  claim: Claim,
+  { store, instance }: Pick<SettlementDeps, 'store' | 'instance'>,
+): Promise<SettlementResult> {
+  return alone(claim, store, async () => {
+    const why = (await store.audit(claim.handle)).at(-1)?.why ?? ''
+    if (why !== SETTLED_AS_BOOKED && why !== SETTLED_AS_NOT_BOOKED && !why.startsWith(HEALED)) {
+      return { outcome: 'wrong-state', state: claim.state }
+    }
+    // The names come first: an interrupted attempt can be repeated.
+    await takeBackNames(claim, claim.shipment, store)
+    const change = { state: 'unknown', instance, shipment: '', reply: '', why: REOPENED } as const
+    return resultOf(await store.change(claim, change), claim, store)
+  })
+}
+
+/** How long a settlement waits for another one of the same booking. */
+const WAIT_MS = 10_000
+
+/** Runs work on a claim that was not changed since it was read, while no other settlement of it runs. */
+function alone(claim: Claim, store: Store, work: () => Promise<SettlementResult>): Promise<SettlementResult> {
+  return store.exclusive(`settlement ${claim.handle}`, WAIT_MS, async () => {
+    const current = await store.claimByHandle(claim.handle)
+    return current?.version === claim.version ? work() : resultOf(undefined, claim, store)
+  })
+}
+
+async function resultOf(changed: Claim | undefined, before: Claim, store: Store): Promise<SettlementResult> {
+  if (changed) return { outcome: 'changed', claim: changed }
+  const current = await store.claimByHandle(before.handle)
+  return { outcome: 'wrong-state', state: current?.state ?? before.state }
+}
+
+/** Returns the bookings that have a shipment. */
+export async function holdersOf(
+  tenant: string,
+  shipment: string,
+  store: Pick<Store, 'claimsOfShipment'>,
+): Promise<readonly Claim[]> {
+  return (await store.claimsOfShipment(tenant, shipment)).filter(({ state }) => state === 'booked')
+}
+
+/** Returns the answer that the booking would have had. */
+function answerOf(
+  { shipment, number, body = { id: shipment, ...(number && { number }) } }: BookedShipment,
+  quotedPrice: string | undefined,
+  { catalog, settings }: SettlementDeps,
+): Answer {
+  const compiled = [...catalog.actions.values()].find(({ action }) => action.verb === 'book')
+  const reply = compiled?.reply(body, { settings, own: undefined }).reply ?? {}
+  return {
+    status: 200,
+    headers: {
+      'Transload-Shipment-Id': headerText(shipment),
+      ...(number && { 'Transload-Shipment-Number': headerText(number) }),
+      ...priceHeader(quotedPrice, body),
+    },
+    body: JSON.stringify(reply),
+  }
+}
+
+type NamesStore = Pick<Store, 'named' | 'put' | 'unlink'>
+
+/**
+ * Gives the reference of a booking, and the number of its shipment, to that shipment, in one durable step. Returns the quote of the
+ * reference.
+ */
+async function giveNames(
+  claim: Claim,
+  { shipment: id, number, body }: Pick<BookedShipment, 'shipment' | 'number' | 'body'>,
+  store: NamesStore,
+): Promise<Quote | undefined> {
+  const { tenant, reference } = claim
+  const quote =
+    reference === '' ? undefined : (await store.named(tenant, reference)).find(({ kind }) => kind === 'quote')
+  const shown = body ? vehiclesIn(body) : []
+  const { year = '', make = '', model = '' }: Partial<Vehicle> = claim.vehicle === '' ? {} : JSON.parse(claim.vehicle)
+  await store.put({
+    names: namesOf(claim, id, number),
+    shipment: {
+      tenant,
+      id,
+      own: quote?.quote?.own ?? '',
+      vehicles: shown.length > 0 ? shown : [{ vin: claim.vin, year, make, model }],
+      state: 'live',
+      quote: quote?.id ?? '',
+    },
+  })
+  return quote?.quote
+}
+
+/** Takes the reference of a booking from the shipment that a settlement gave it to. */
+async function takeBackNames(claim: Claim, id: string, store: NamesStore): Promise<void> {
+  if (id === '') return
+  await store.unlink(namesOf(claim, id, undefined))
+  await store.put({ names: [], shipment: { tenant: claim.tenant, id, quote: '' } })
+}
+
+function namesOf({ tenant, reference }: Claim, id: string, number: string | undefined): readonly NewName[] {
+  const names: NewName[] = []
+  if (reference !== '') names.push({ tenant, kind: 'shipment', name: reference, id, givenBy: 'caller' })
+  if (number !== undefined) names.push({ tenant, kind: 'shipment', name: number, id, givenBy: 'service' })
+  return names
+}

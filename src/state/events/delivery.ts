@@ -1,0 +1,373 @@
+import { eventStatuses } from '../../../mappings/shipment-event.ts'
+import { NO_NAMES, type ServiceEvent, type ShipmentNames, statusTold } from '../../language/mapping/callback.ts'
+import type { Catalog } from '../../language/mapping/catalog.ts'
+import { valueAt } from '../../language/mapping/paths.ts'
+import { parseJson } from '../../language/text/json.ts'
+import type { CallbackBody, StoredEvent, TryOutcome } from '../../outside/store/events.ts'
+import { isAlive } from '../../outside/store/instance.ts'
+import type { Store } from '../../outside/store/store.ts'
+import { currentMoment, elapsedSince } from '../../runtime/elapsed.ts'
+import type { Logger } from '../../runtime/log.ts'
+import { type CountedMetric, createCounter, createHistogram, type Gauge, labelledGauge } from '../../runtime/metrics.ts'
+import type { Leases } from '../bookings/leases.ts'
+import { createPost, type Endpoint, type PostOptions, type Reply, type Resolve, shownUrl } from './callback.ts'
+import { createSweep } from './sweep.ts'
+
+/** Delivers the events of the store to the tenants' endpoints. */
+export interface Delivery {
+  /** Replaces the endpoints. */
+  readonly setEndpoints: (endpoints: readonly Endpoint[]) => void
+  /** To be called when an event of a tenant was stored: it is delivered at once. */
+  readonly wake: (tenant: string) => void
+  /** Begins to look for what others left: retries, events of other processes, and leases of processes that have ended. */
+  readonly start: () => void
+  /** Looks for what is due; resolves when it was woken. */
+  readonly poll: () => Promise<void>
+  /** Resolves when no try is under way. */
+  readonly idle: () => Promise<void>
+  readonly metrics: readonly (CountedMetric | Gauge)[]
+  /** Starts no more tries, and interrupts those that last longer than this. */
+  readonly close: (graceMs: number) => Promise<void>
+}
+
+/** The parts of the delivery that tests replace. */
+export interface DeliveryOptions extends Omit<PostOptions, 'resolve'> {
+  /** @default the name servers of the machine */
+  readonly resolve?: Resolve
+  /**
+   * How often the process looks for what others left: retries, and events of other processes.
+   * @default 1000
+   */
+  readonly pollEveryMs?: number
+  /** How long a lease lasts while its gateway lives. @default 60000 */
+  readonly leaseMs?: number
+  /** The most tries of one tenant at once. @default 8 */
+  readonly slots?: number
+}
+
+export interface DeliveryDeps extends DeliveryOptions {
+  readonly resolve: Resolve
+  readonly store: Store
+  readonly catalog: Pick<Catalog, 'callbackOf'>
+  readonly log: Logger
+  /** Returns the status that the service shows of the shipment of an event; undefined if it shows none. @default none */
+  readonly statusOf?: (event: StoredEvent) => Promise<string | undefined>
+  /** The gateway that has the leases, and its own lease. Without them, leases last for their time. */
+  readonly instance?: string
+  readonly hold?: Leases['hold']
+}
+
+const POLL_EVERY_MS = 1_000
+const LEASE_MS = 60_000
+/** The share of a lease after which a try does not start any more: with its time limit, it could end after the lease. */
+const START_WITHIN = 0.5
+const TENANTS_AT_ONCE = 8
+/** The most tries of one tenant, so that no receiver gets too many at once. */
+const SLOTS = 8
+/** The most tries of all tenants, besides one that every tenant has for itself. */
+const SHARED_SLOTS = 256
+
+/** An event may arrive before the reply of the booking that made its shipment. */
+const WAIT_FOR_NAMES_MS = 10_000
+const LOOK_FOR_NAMES_EVERY_MS = 1_000
+
+const INTERRUPTED: TryOutcome = { state: 'due', outcome: 'interrupted by a shutdown', isFailure: false }
+
+const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3_600, 21_600, 86_400, 259_200]
+
+/** Starts delivering. */
+export function startDelivery(deps: DeliveryDeps): Delivery {
+  const { store, catalog, log, pollEveryMs = POLL_EVERY_MS, leaseMs = LEASE_MS, slots = SLOTS } = deps
+  const { instance, hold = async () => () => true, statusOf = async () => undefined } = deps
+  const post = createPost(deps)
+  const closing = new AbortController()
+  /** The tries that are under way, by tenant. */
+  const tries = new Map<string, Set<Promise<void>>>()
+  /** How many replies in a row have asked for fewer deliveries, by tenant. */
+  const slowReplies = new Map<string, number>()
+  let endpoints: ReadonlyMap<string, Endpoint> = new Map()
+  let closed = false
+  let isStoreDown = false
+
+  const tried = createCounter('transload_delivery_tries_total', 'Tries of deliveries by tenant and outcome.', [
+    'tenant',
+    'outcome',
+  ])
+  const warned = createCounter(
+    'transload_delivery_warnings_total',
+    'Events that have used 50, 70 or 90 % of their tries.',
+    ['tenant', 'percent'],
+  )
+  const seconds = createHistogram(
+    'transload_delivery_seconds',
+    'Time from the event to its delivery.',
+    ['tenant'],
+    SECONDS,
+  )
+  const open = () => store.openEvents().catch(() => [])
+
+  /** How many more tries of a tenant may start now. Every tenant has one that slow receivers of others cannot take. */
+  function freeSlots(tenant: string): number {
+    const taken = tries.get(tenant)?.size ?? 0
+    const shared = [...tries.values()].reduce((sum, { size }) => sum + size - 1, 0)
+    return Math.min(slots - taken, (taken === 0 ? 1 : 0) + Math.max(0, SHARED_SLOTS - shared))
+  }
+
+  const leases = createSweep(TENANTS_AT_ONCE, async (tenant) => {
+    const endpoint = endpoints.get(tenant)
+    const free = freeSlots(tenant)
+    if (closed || !endpoint || free === 0) return
+    try {
+      if ((await store.tenantsWithDue([tenant])).length === 0) return
+      const isHeld = await hold()
+      const leasedAt = currentMoment()
+      const mayStart = () => isHeld() && elapsedSince(leasedAt) <= leaseMs * START_WITHIN
+      for (const event of await store.leaseEvents(tenant, free, leaseMs, instance)) start(event, endpoint, mayStart)
+      isStoreDown = false
+    } catch (error) {
+      noteFailure(error)
+    }
+  })
+
+  function start(event: StoredEvent, endpoint: Endpoint, mayStart: () => boolean): void {
+    const { tenant } = endpoint
+    const underWay = tries.get(tenant) ?? new Set()
+    tries.set(tenant, underWay)
+    const done = deliver(event, endpoint, mayStart)
+      .catch(noteFailure)
+      .finally(() => {
+        underWay.delete(done)
+        if (underWay.size === 0) tries.delete(tenant)
+        leases.wake(tenant)
+      })
+    underWay.add(done)
+  }
+
+  /** An event whose try could not be stored is due again after its lease. */
+  function noteFailure(err: unknown): void {
+    if (!isStoreDown) log.warn({ err }, 'deliveries wait for the store')
+    isStoreDown = true
+  }
+
+  /** Makes one try of a leased event, and stores its end. */
+  async function deliver(event: StoredEvent, endpoint: Endpoint, mayStart: () => boolean): Promise<void> {
+    const body = event.body ?? (await render(event, endpoint))
+    if ('state' in body) return void (await store.finishTry(event, body))
+    if (!event.body && !(await store.keepBody(event, body))) return
+    if (closing.signal.aborted || !mayStart()) return
+    const { signal } = closing
+    const reply = await post(endpoint, { id: event.id, body, at: Date.now(), signal })
+    const isInterrupted = reply.kind === 'failed' && signal.aborted
+    const end = isInterrupted ? INTERRUPTED : verdictOn(event, reply)
+    const isCurrent = await store.finishTry(event, end)
+    tried.add(1, event.tenant, end.state === 'due' ? 'failed' : end.state)
+    if (!isCurrent) return
+    if (end.state === 'delivered') seconds.observe((store.now() - event.receivedAt) / 1_000, event.tenant)
+    if (!isInterrupted) tell(event, end, endpoint)
+  }
+
+  /** Returns the body of every try; or the end of this one, where there is none. */
+  async function render(event: StoredEvent, endpoint: Endpoint): Promise<CallbackBody | TryOutcome> {
+    let names = await namesOf(event)
+    const mayBeNamed = !names && store.now() - event.receivedAt < WAIT_FOR_NAMES_MS
+    if (mayBeNamed && (await hasOpenBooking(event.tenant))) {
+      // Again: the booking may have been recorded since.
+      names = await namesOf(event)
+      const waits = { outcome: event.outcome, isFailure: false, retryInMs: LOOK_FOR_NAMES_EVERY_MS }
+      if (!names) return { state: 'due', ...waits }
+    }
+    try {
+      const told = storedEvent(event)
+      const status = statusTold(told, eventStatuses) === undefined ? await statusOf(event) : undefined
+      const body = renderEvent(told, { ...(names ?? NO_NAMES), status }, endpoint, catalog)
+      return body ?? { state: 'skipped', outcome: 'no callback is declared for this event', isFailure: false }
+    } catch (err) {
+      // It would fail at every try.
+      log.error({ event: event.id, tenant: event.tenant, err }, 'an event cannot be translated, and is parked')
+      return { state: 'parked', outcome: 'cannot be translated' }
+    }
+  }
+
+  /** Returns the caller's names for the shipment of an event; undefined if none is known. */
+  async function namesOf({ tenant, shipment }: StoredEvent): Promise<ShipmentNames | undefined> {
+    const claim = (await store.claimsOfShipment(tenant, shipment)).at(-1)
+    const own = (await store.shipment(tenant, shipment))?.own
+    if (!claim && !own) return undefined
+    return { own: own || undefined, number: claim && numberIn(claim.reply), reference: claim?.reference || undefined }
+  }
+
+  /** Tells if a booking of the tenant may still get the shipment of an event: it is under way, or its outcome is not known. */
+  async function hasOpenBooking(tenant: string): Promise<boolean> {
+    const states = ['sending', 'unknown'] as const
+    const found = await Promise.all(states.map((state) => store.listClaims({ tenant, state, limit: 1 })))
+    return found.some(({ length }) => length > 0)
+  }
+
+  /** Decides what becomes of an event after a try. */
+  function verdictOn({ tenant, failures }: StoredEvent, reply: Reply): TryOutcome {
+    if (reply.kind === 'refused') return { state: 'parked', outcome: reply.reason }
+    if (reply.kind === 'failed') return nextTry(failures + 1, reply.reason, 0)
+    const { status } = reply
+    const outcome = `answered ${status}`
+    const waitMs = retryAfterMs(reply.retryAfter, store.now())
+    if (SLOW_DOWN.has(status)) {
+      const slow = (slowReplies.get(tenant) ?? 0) + 1
+      slowReplies.set(tenant, slow)
+      const growingMs = Math.min(FIRST_SLOWDOWN_MS * 2 ** (slow - 1), LONGEST_SLOWDOWN_MS)
+      return { ...nextTry(failures + 1, outcome, waitMs), endpoint: { pauseMs: Math.max(growingMs, waitMs) } }
+    }
+    slowReplies.delete(tenant)
+    if (status >= 200 && status < 300) return { state: 'delivered', outcome }
+    return status === GONE
+      ? { state: 'due', outcome, endpoint: { stop: true } }
+      : nextTry(failures + 1, outcome, waitMs)
+  }
+
+  function tell({ id, tenant, event, failures: before }: StoredEvent, end: TryOutcome, { url }: Endpoint): void {
+    const failures = before + 1
+    const line = { event: id, kind: event, tenant, url: shownUrl(url), outcome: end.outcome }
+    if (end.state === 'parked') log.error({ ...line, failures }, 'an event is parked')
+    if (end.endpoint && 'stop' in end.endpoint) log.error(line, 'an endpoint has stopped its deliveries')
+    const percent = WARN_AT_PERCENT.find((share) => failures === Math.round((TRIES * share) / 100))
+    if (end.state !== 'due' || percent === undefined) return
+    warned.add(1, tenant, String(percent))
+    log.warn({ ...line, failures, tries: TRIES }, `an event has used ${percent} % of its tries`)
+  }
+
+  async function poll(): Promise<void> {
+    const tenants = [...endpoints.keys()].filter((tenant) => freeSlots(tenant) > 0)
+    if (closed || tenants.length === 0) return
+    try {
+      for (const tenant of await store.tenantsWithDue(tenants)) leases.wake(tenant)
+    } catch (error) {
+      noteFailure(error)
+    }
+  }
+
+  /** On the embedded store every gateway is a process of this machine, and a restart knows at once which have ended. */
+  async function endDeadLeases(): Promise<void> {
+    if (store.engine !== 'sqlite') return
+    for (const holder of await store.leaseholders()) if (!isAlive(holder)) await store.endLease(holder)
+  }
+
+  let polling: Promise<void> | undefined
+  let timer: NodeJS.Timeout | undefined
+
+  async function idle(): Promise<void> {
+    do {
+      await leases.idle()
+      await Promise.all([...tries.values()].flatMap((underWay) => [...underWay]))
+    } while (tries.size > 0)
+    await leases.idle()
+  }
+
+  return {
+    setEndpoints: (list) => {
+      endpoints = new Map(list.map((endpoint) => [endpoint.tenant, endpoint]))
+    },
+    wake: leases.wake,
+    start: () => {
+      const freed = endDeadLeases().catch(noteFailure)
+      timer = setInterval(() => {
+        polling ??= freed.then(poll).finally(() => {
+          polling = undefined
+        })
+      }, pollEveryMs)
+    },
+    poll,
+    idle,
+    metrics: [
+      tried.metric,
+      warned.metric,
+      seconds.metric,
+      labelledGauge('transload_delivery_events', 'Events that are due or parked, by tenant.', async () =>
+        (await open()).map(({ tenant, state, count }) => ({ labels: { tenant, state }, value: count })),
+      ),
+      labelledGauge('transload_delivery_oldest_seconds', 'Age of the oldest event that is due or parked.', async () =>
+        (await open()).map(({ tenant, state, oldest }) => ({
+          labels: { tenant, state },
+          value: Math.max(0, store.now() - oldest) / 1_000,
+        })),
+      ),
+      labelledGauge('transload_delivery_stopped', 'Endpoints that have stopped their deliveries.', async () =>
+        (await store.endpoints().catch(() => []))
+          .filter(({ stopped }) => stopped)
+          .map(({ tenant }) => ({ labels: { tenant }, value: 1 })),
+      ),
+    ],
+    close: async (graceMs) => {
+      closed = true
+      clearInterval(timer)
+      const late = setTimeout(() => closing.abort(), graceMs)
+      await polling
+      await idle()
+      clearTimeout(late)
+    },
+  }
+}
+
+/** Renders an event in a tenant's format; undefined if no callback is declared for it. */
+export function renderEvent(
+  event: ServiceEvent,
+  names: ShipmentNames,
+  { format, settings }: Pick<Endpoint, 'format' | 'settings'>,
+  { callbackOf }: Pick<Catalog, 'callbackOf'>,
+): CallbackBody | undefined {
+  const fields = callbackOf(event.event)?.translate(event, { settings, names, statuses: eventStatuses })
+  if (!fields) return undefined
+  return { format, text: format === 'json' ? JSON.stringify(fields) : String(new URLSearchParams(fields)) }
+}
+
+/** Reads the event in a stored payload. */
+function storedEvent({ payload, shipment, event, date }: StoredEvent): ServiceEvent {
+  // With all digits of numbers.
+  const data = valueAt(parseJson(payload), ['data'])
+  return { shipment_id: shipment, event, event_date: date, ...(data !== undefined && { data }) }
+}
+
+/** Returns the service's number in the stored answer of a booking. */
+function numberIn(reply: string): string | undefined {
+  if (reply === '') return undefined
+  // Only the record of bookings and an operator's settlement write it.
+  const { headers }: { readonly headers?: Readonly<Record<string, string>> } = JSON.parse(reply)
+  return headers?.['Transload-Shipment-Number']
+}
+
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+
+/** The pauses before the second and each later try: 75 hours and 35 minutes in all. After the last try, an event is parked. */
+const PAUSES_MS: readonly number[] = [
+  5 * SECOND_MS,
+  5 * MINUTE_MS,
+  30 * MINUTE_MS,
+  ...[2, 5, 10, 14, 20, 24].map((hours) => hours * HOUR_MS),
+]
+const TRIES = PAUSES_MS.length + 1
+/** Pauses differ by up to this share, to spread out the deliveries of an endpoint that was down. */
+const JITTER = 0.1
+const LONGEST_RETRY_AFTER_MS = 24 * HOUR_MS
+/** The shares of the tries after which operators are warned. */
+const WARN_AT_PERCENT: readonly number[] = [50, 70, 90]
+
+const GONE = 410
+/** Statuses that ask for fewer deliveries: the whole endpoint pauses, longer with every such reply in a row. */
+const SLOW_DOWN: ReadonlySet<number> = new Set([429, 502, 504])
+const FIRST_SLOWDOWN_MS = 5 * SECOND_MS
+const LONGEST_SLOWDOWN_MS = 5 * MINUTE_MS
+
+/** Returns the outcome after so many failures; the endpoint may have asked for a longer pause. */
+function nextTry(failures: number, outcome: string, waitMs: number): TryOutcome {
+  const pauseMs = PAUSES_MS[failures - 1]
+  if (pauseMs === undefined) return { state: 'parked', outcome }
+  const spreadMs = pauseMs * (1 + JITTER * (2 * Math.random() - 1))
+  return { state: 'due', outcome, retryInMs: Math.round(Math.max(spreadMs, waitMs)) }
+}
+
+/** Reads a `Retry-After` header, in seconds or as a date (RFC 9110), of a day at most; 0 if there is none that can be read. */
+function retryAfterMs(header: unknown, now: number): number {
+  if (typeof header !== 'string') return 0
+  const waitMs = /^\d+$/.test(header) ? Number(header) * SECOND_MS : Date.parse(header) - now
+  return waitMs > 0 ? Math.min(waitMs, LONGEST_RETRY_AFTER_MS) : 0
+}

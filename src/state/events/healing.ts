@@ -1,0 +1,372 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Credentials, OwnCaller } from '../../edge/callers/caller.ts'
+import { endOfTurn } from '../../edge/middleware.ts'
+import type { Catalog } from '../../language/mapping/catalog.ts'
+import { isStructure, scalarText } from '../../language/text/json.ts'
+import { isPlainId, thingKey } from '../../language/text/service-text.ts'
+import { isSuccess, type UpstreamReply } from '../../outside/service/exchange.ts'
+import { refusal } from '../../outside/service/failures.ts'
+import {
+  idAt,
+  isCanceled,
+  isGone,
+  isSameId,
+  type Shipment,
+  shipmentNamed,
+  shipmentWithId,
+} from '../../outside/service/proofs.ts'
+import { type Service, shipmentRead } from '../../outside/service/service.ts'
+import type { Claim, Store } from '../../outside/store/store.ts'
+import { createBoundedCache } from '../../runtime/collections.ts'
+import type { Logger } from '../../runtime/log.ts'
+import { type CountedMetric, createLabeledCounter, type Gauge, gauge } from '../../runtime/metrics.ts'
+import { HEALED_BY, type HealedBy, holdersOf, isReopened, settle } from '../bookings/settlement.ts'
+import { vinKey } from '../names/vehicles.ts'
+import { createSweep } from './sweep.ts'
+
+/**
+ * Keeps bookings true by reads of their shipments: an unknown booking is settled by the live shipment that has its reference and
+ * VIN, and a booking whose shipment is gone frees its key. An event only says which shipment to read.
+ */
+export interface Healing {
+  /** Looks at the shipment of a stored event. */
+  readonly onEvent: (tenant: string, shipment: string, event: string) => void
+  /** Looks for the shipment of a booking that became unknown, because its event may have come first. */
+  readonly onUnknown: (claim: Claim) => void
+  readonly metrics: readonly (CountedMetric | Gauge)[]
+  /** Looks for the shipments of all unknown bookings, now and after every interval. */
+  readonly start: () => void
+  /** Resolves when nothing is under way, at the latest after so long: a read may wait for the service. */
+  readonly close: (graceMs: number) => Promise<void>
+}
+
+export interface HealingDeps extends Omit<ProvingDeps, 'onHealed'> {
+  readonly credentials: () => Pick<Credentials, 'ownCaller'>
+  /** @default SWEEP_EVERY_MS */
+  readonly sweepEveryMs?: number | undefined
+}
+
+/** A shipment that is to be read. */
+interface Look {
+  /** Its id, or the reference of a booking. */
+  readonly name: string
+  /** The handle of the unknown booking that has the reference. */
+  readonly booking?: string
+  readonly how: HealedBy
+  /** True if an event has said that it may be canceled. */
+  readonly mayBeCanceled: boolean
+  /** How many reads have failed. */
+  readonly failures: number
+}
+
+/** The events after which a booking's shipment may be canceled; another carrier may take over what one has canceled. */
+const CANCELLATIONS: ReadonlySet<string> = new Set(['shipment.canceled', 'shipment.canceled_by_carrier'])
+
+/** The pause between two searches for the shipments of unknown bookings. */
+const SWEEP_EVERY_MS = 600_000
+const TENANTS_AT_ONCE = 4
+/** Reads of one tenant at a time. */
+const READS_AT_ONCE = 4
+/** Looks that may wait. What has no room is left to the next sweep. */
+const MOST_LOOKS = 10_000
+/** The pauses before a read that failed is made again. After them, only that of a canceled shipment is, after every interval. */
+const PAUSES_MS: readonly number[] = [5_000, 30_000]
+/** A service that fails so often in a row is left alone for a while. */
+const MOST_FAILURES = 3
+/** Shipments that are looked at for one booking: the event of a new shipment comes soon after the booking. */
+const MOST_SHIPMENTS = 1_000
+/** More than the open bookings that a tenant ever has. */
+const ALL = 1_000_000
+const SECOND_MS = 1_000
+
+/** Makes the healing of one gateway. */
+export function createHealing(deps: HealingDeps): Healing {
+  const { store, credentials, sweepEveryMs = SWEEP_EVERY_MS, log } = deps
+  const healed = createLabeledCounter(
+    'transload_bookings_healed_total',
+    'Bookings with an unknown outcome whose shipment was found.',
+    HEALED_BY.map((how) => ({ how })),
+  )
+  const proving = createProving({ ...deps, onHealed: (how) => healed.count({ how }) })
+  const waiting = new Map<string, Map<string, Look>>()
+  const pauses = new Set<NodeJS.Timeout>()
+  /** How many reads in a row have failed, by tenant. */
+  const failures = new Map<string, number>()
+  /** How many looks wait. */
+  let open = 0
+  let isFull = false
+  let isClosed = false
+
+  function add(tenant: string, look: Look): void {
+    if (isClosed) return
+    const looks = waiting.get(tenant) ?? new Map<string, Look>()
+    const key = JSON.stringify([look.name, look.booking])
+    const known = looks.get(key)
+    if (!known && open >= MOST_LOOKS) {
+      if (!isFull) log.warn('too many shipments wait to be read; the next sweep looks at the others')
+      isFull = true
+      return
+    }
+    isFull = false
+    if (!known) open += 1
+    looks.set(key, { ...look, mayBeCanceled: look.mayBeCanceled || known?.mayBeCanceled === true })
+    waiting.set(tenant, looks)
+    reads.wake(tenant)
+  }
+
+  const reads = createSweep(TENANTS_AT_ONCE, async (tenant) => {
+    const looks = waiting.get(tenant)
+    waiting.delete(tenant)
+    if (!looks) return
+    const own = credentials().ownCaller(tenant)
+    // One list serves all these events: the bookings that became unknown before them are in it.
+    const bookings = own && (await proving.unknownBookings(tenant).catch(noteFailure))
+    const next = looks.values()
+    const read = async () => {
+      for (const look of next) {
+        open -= 1
+        if (isClosed || !own) continue
+        const failed = failures.get(tenant) ?? 0
+        if (!bookings || failed >= MOST_FAILURES) {
+          later(tenant, look)
+          continue
+        }
+        try {
+          await proving.lookAt(look, tenant, own, bookings)
+          failures.delete(tenant)
+        } catch (err) {
+          failures.set(tenant, failed + 1)
+          log.warn({ tenant, shipment: look.name, booking: look.booking, err }, 'a shipment could not be looked for')
+          later(tenant, { ...look, failures: look.failures + 1 })
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: READS_AT_ONCE }, read))
+  })
+
+  const noteFailure = (err: unknown) => void log.warn({ err }, 'unknown bookings could not be looked up')
+
+  function later(tenant: string, look: Look): void {
+    const pauseMs = PAUSES_MS[Math.max(0, look.failures - 1)] ?? (look.mayBeCanceled ? sweepEveryMs : undefined)
+    // The next sweep asks for the reference of a booking again.
+    if (pauseMs === undefined || look.booking !== undefined || isClosed) return
+    open += 1
+    const timer = setTimeout(() => {
+      pauses.delete(timer)
+      open -= 1
+      failures.delete(tenant)
+      add(tenant, look)
+    }, pauseMs)
+    pauses.add(timer)
+  }
+
+  /** Looks at the shipments that events told of since a booking was claimed. */
+  async function lookAtEvents(
+    tenant: string,
+    since: number,
+    how: HealedBy,
+    isStranger?: (shipment: string) => boolean,
+  ) {
+    for (const name of await store.shipmentsWithEvents(tenant, since, MOST_SHIPMENTS))
+      if (!isStranger?.(name)) add(tenant, { name, how, mayBeCanceled: false, failures: 0 })
+  }
+
+  /** The last booking that a sweep has looked for; the next sweep continues after it. */
+  let last: string | undefined
+  let sweeping: Promise<void> | undefined
+  let timer: NodeJS.Timeout | undefined
+
+  function sweep(): void {
+    failures.clear()
+    sweeping ??= lookForAll()
+      .catch(noteFailure)
+      .finally(() => {
+        sweeping = undefined
+      })
+  }
+
+  async function lookForAll(): Promise<void> {
+    const unknown = (await store.listClaims({ state: 'unknown', limit: ALL })).filter(
+      (claim) => hasReference(claim) && credentials().ownCaller(claim.tenant) !== undefined,
+    )
+    const wanted = new Set(unknown.map((claim) => claim.tenant + identityKey(claim)))
+    const looked = new Set<string>()
+    const from = unknown.findIndex(({ handle }) => handle === last) + 1
+    for (const claim of [...unknown.slice(from), ...unknown.slice(0, from)]) {
+      // Reads of the embedded store do not wait: callers come first.
+      await endOfTurn()
+      if (isClosed || open >= MOST_LOOKS) return
+      const { handle, tenant, reference, createdAt } = claim
+      last = handle
+      // Bookings of one second share a look: an outage makes thousands of them unknown.
+      const since = Math.floor(createdAt / SECOND_MS) * SECOND_MS
+      if (looked.size < looked.add(`${tenant} ${since}`).size)
+        await lookAtEvents(tenant, since, 'sweep', (shipment) => {
+          const identity = proving.knownIdentity(tenant, shipment)
+          return identity !== undefined && !wanted.has(tenant + identity)
+        })
+      if (isPlainId(reference))
+        add(tenant, { name: reference, booking: handle, how: 'sweep', mayBeCanceled: false, failures: 0 })
+    }
+  }
+
+  return {
+    onEvent: (tenant, name, event) =>
+      add(tenant, { name, how: 'webhook', mayBeCanceled: CANCELLATIONS.has(event), failures: 0 }),
+    onUnknown: ({ tenant, createdAt }) => {
+      if (credentials().ownCaller(tenant)) lookAtEvents(tenant, createdAt, 'webhook').catch(noteFailure)
+    },
+    metrics: [
+      healed.metric,
+      gauge('transload_webhook_reads_waiting', 'Shipments of events that wait to be read.', () => open),
+    ],
+    start: () => {
+      timer = setInterval(sweep, sweepEveryMs)
+      sweep()
+    },
+    close: async (graceMs) => {
+      isClosed = true
+      clearInterval(timer)
+      for (const one of pauses) clearTimeout(one)
+      await Promise.race([Promise.all([reads.close(), sweeping]), pause(graceMs, undefined, { ref: false })])
+    },
+  }
+}
+
+interface ProvingDeps {
+  readonly store: Store
+  readonly service: Pick<Service, 'send'>
+  readonly catalog: Catalog
+  readonly instance: string
+  readonly timeoutMs: number
+  readonly log: Logger
+  readonly onHealed: (how: HealedBy) => void
+}
+
+/** The unknown bookings of a tenant, by what identifies their shipments. */
+type UnknownBookings = ReadonlyMap<string, readonly Claim[]>
+
+const SHIPMENTS_KEPT = 50_000
+/** Statuses of a read that may have no other outcome later. */
+const NOT_THERE = new Set([400, 404, 405, 410, 422])
+/** The identity of a shipment that no unknown booking made. */
+const NO_BOOKING = ''
+
+/** Makes the reads that prove what became of bookings. A booking stays as it is if none does. */
+export function createProving({ store, service, catalog, instance, timeoutMs, log, onHealed }: ProvingDeps) {
+  /** The identities of shipments that were read: a sweep passes over those that no booking waits for. */
+  const identities = createBoundedCache<string, string>(SHIPMENTS_KEPT)
+
+  async function unknownBookings(tenant: string): Promise<UnknownBookings> {
+    const claims = await store.listClaims({ state: 'unknown', tenant, limit: ALL })
+    // A booking without a reference has none at the service, either: its shipment cannot be told.
+    return Map.groupBy(claims.filter(hasReference), identityKey)
+  }
+
+  /** Rejects if the service cannot be asked now. */
+  async function lookAt(look: Look, tenant: string, own: OwnCaller, bookings: UnknownBookings): Promise<void> {
+    const { name, booking, how, mayBeCanceled } = look
+    if (bookings.size === 0 && !mayBeCanceled) return
+    if (booking !== undefined) {
+      if ((await store.claimByHandle(booking))?.state !== 'unknown') return
+      const reply = await readIfThere(name, own)
+      return reply && recognize(shipmentNamed(reply, name), tenant, own, bookings, how)
+    }
+    const holders = await holdersOf(tenant, name, store)
+    if (holders.length > 0) {
+      identities.set(shipmentKey(tenant, name), NO_BOOKING)
+      if (mayBeCanceled) for (const claim of holders) await freeIfGone(claim, own)
+    } else if (bookings.size > 0) {
+      const reply = await readIfThere(name, own)
+      if (reply) await recognize(shipmentWithId(reply, name), tenant, own, bookings, how)
+    }
+  }
+
+  function read(name: string, { account }: OwnCaller): Promise<UpstreamReply> {
+    const deadline = performance.now() + timeoutMs
+    return service.send(shipmentRead(name), { account, requestId: crypto.randomUUID(), deadline })
+  }
+
+  async function readIfThere(name: string, own: OwnCaller): Promise<UpstreamReply | undefined> {
+    const reply = await read(name, own)
+    if (isSuccess(reply.status)) return reply
+    if (NOT_THERE.has(reply.status)) return undefined
+    throw refusal(reply)
+  }
+
+  /** Frees the key of a booking if a read shows that its shipment is gone. */
+  async function freeIfGone(claim: Claim, own: OwnCaller): Promise<void> {
+    const { handle: booking, tenant, shipment } = claim
+    // The event may spell the id in another case than the service knows it by.
+    const reply = await read(shipment, own)
+    if (!isGone(reply, shipment)) {
+      if (isSuccess(reply.status)) return
+      throw refusal(reply)
+    }
+    const freed = await store.change(claim, { state: 'freed', instance, why: 'canceled' })
+    if (freed) log.info({ booking, tenant, shipment }, 'a booking was canceled at the service')
+  }
+
+  /** Settles the booking that a shipment belongs to, if exactly one is waiting for it. */
+  async function recognize(
+    shipment: Shipment,
+    tenant: string,
+    { profile }: OwnCaller,
+    bookings: UnknownBookings,
+    how: HealedBy,
+  ): Promise<void> {
+    const key = identityIn(shipment)
+    identities.set(shipmentKey(tenant, shipment.id), key)
+    const [listed, ...others] = bookings.get(key) ?? []
+    if (!listed) return
+    if (others.length > 0)
+      return log.warn({ tenant, shipment: shipment.id }, 'a shipment may belong to several bookings')
+    const { handle } = listed
+    // As it is before the checks: a booking that changes after them is not settled.
+    const claim = await store.claimByHandle(handle)
+    if (claim?.state !== 'unknown' || isReopened(await store.audit(handle))) return
+    if ((await isOlder(shipment.id, claim)) || (await isSending(claim))) return
+    const found = { shipment: shipment.id, number: idAt(shipment.body, 'number'), body: shipment.body }
+    const settled = await settle(claim, found, { store, catalog, instance, settings: profile.settings, healedBy: how })
+    if (settled.outcome !== 'changed') return
+    onHealed(how)
+    log.info({ booking: handle, tenant, shipment: shipment.id, how }, 'an unknown booking was found')
+  }
+
+  /** Tells if a shipment existed before a booking was claimed: then another booking made it. */
+  async function isOlder(id: string, { tenant, reference, createdAt }: Claim): Promise<boolean> {
+    const bearers = await store.named(tenant, reference)
+    if (bearers.some((one) => one.name === reference && one.at < createdAt && isSameId(one.id, id))) return true
+    return (await store.eventsOfShipment(tenant, thingKey(id))).some(({ receivedAt }) => receivedAt < createdAt)
+  }
+
+  /** Tells if another booking with this identity is under way: the shipment may be its own. */
+  async function isSending({ tenant, reference, vin }: Claim): Promise<boolean> {
+    const sending = await store.listClaims({ state: 'sending', tenant, limit: ALL })
+    return sending.some((other) => other.reference === reference && other.vin === vin)
+  }
+
+  const knownIdentity = (tenant: string, shipment: string) => identities.get(shipmentKey(tenant, shipment))
+
+  return { unknownBookings, lookAt, knownIdentity }
+}
+
+const shipmentKey = (tenant: string, shipment: string) => JSON.stringify([tenant, shipment.toLowerCase()])
+
+const hasReference = ({ reference }: Claim) => reference !== ''
+
+const identityKey = ({ reference, vin }: Pick<Claim, 'reference' | 'vin'>): string => JSON.stringify([reference, vin])
+
+/**
+ * Returns the identity of a shipment as a booking makes it: live, with a reference and one vehicle. Any other proves nothing
+ * about a booking.
+ */
+function identityIn({ body }: Shipment): string {
+  const reference = scalarText(body['external_id'])?.trim() ?? ''
+  const vehicles = body['vehicles']
+  const [vehicle, ...others]: readonly unknown[] = Array.isArray(vehicles) ? vehicles : []
+  if (isCanceled(body) || reference === '' || !isStructure(vehicle) || others.length > 0) return NO_BOOKING
+  const given = 'vin' in vehicle ? (vehicle.vin ?? '') : ''
+  const vin = given === '' ? '' : idAt(vehicle, 'vin')
+  return vin === undefined ? NO_BOOKING : identityKey({ reference, vin: vinKey(vin) })
+}

@@ -1,0 +1,320 @@
+import { isPlainId, isSameThing, isUuid, thingKey } from '../../language/text/service-text.ts'
+import type {
+  Facts,
+  Named,
+  NamesWrite,
+  NewName,
+  Quote,
+  ShipmentState,
+  Store,
+  StoredShipment,
+  Vehicle,
+} from '../../outside/store/store.ts'
+import type { NoteUse } from '../uses/pruning.ts'
+import {
+  type KnownName,
+  type KnownShipment,
+  type OpenBooking,
+  type Reference,
+  type Resolution,
+  resolve,
+  type SentName,
+} from './resolve.ts'
+
+/** A quote as far as the gateway remembers it. */
+export interface RememberedQuote {
+  readonly id: string
+  /** The caller's own `ShipmentNumber` for it. */
+  readonly own: string | undefined
+  /** Every name by which the caller knows it, its id included. */
+  readonly names: readonly string[]
+  /** Undefined once they are older than `QUOTE_MEMORY`. */
+  readonly facts: Facts | undefined
+  /** The price as the caller was told it. */
+  readonly price: string | undefined
+  readonly approval: Quote['approval']
+  /** Other ids that the reply to its approval named: one of them may be that of its shipment. */
+  readonly idsInApproval: readonly string[]
+}
+
+/** A shipment as a read has shown it. */
+export interface SeenShipment {
+  readonly id: string
+  /** Undefined where the service knows no such shipment. */
+  readonly body: Readonly<Record<string, unknown>> | undefined
+  readonly vehicles: readonly Vehicle[]
+  readonly state: ShipmentState
+}
+
+/** Asks the service; a failure rejects, because what it would have said may have disagreed. */
+export interface Look {
+  /** Returns the shipment that the service shows by a value; undefined if it shows none. */
+  readonly ask: (value: string) => Promise<SeenShipment | undefined>
+  readonly read: (id: string) => Promise<SeenShipment>
+}
+
+/** What a call means, and the shipments that it read to find out, by the keys of their ids. */
+export interface CallMeaning {
+  readonly resolution: Resolution
+  readonly seen: ReadonlyMap<string, SeenShipment>
+}
+
+/** A booking or a read whose names are recorded. */
+export interface ShipmentRecord {
+  readonly id: string
+  /** The caller's own names. */
+  readonly names: readonly string[]
+  /** Names that the service shows for it; the caller's own for another shipment come before them. */
+  readonly shownNames: readonly string[]
+  readonly own: string | undefined
+  readonly vehicles: readonly Vehicle[]
+  /** The quote that it was booked or approved from. */
+  readonly quote: string | undefined
+}
+
+/** The durable record of what callers' numbers mean. */
+export interface Names {
+  /** Returns what a call means. Without a look, nothing is asked, and the meaning may be `ask` or `look`. */
+  readonly resolve: (reference: Reference, tenant: string, look?: Look) => Promise<CallMeaning>
+  /** Returns the quote of an id, with what is remembered of it. */
+  readonly quote: (tenant: string, id: string) => Promise<RememberedQuote>
+  /** Returns the quote that a booking refers to by one of these values. */
+  readonly quoteNamed: (tenant: string, values: readonly string[]) => Promise<RememberedQuote | undefined>
+  readonly shipment: (tenant: string, id: string) => Promise<StoredShipment | undefined>
+  /** Returns the ids of the shipments that the service calls so. */
+  readonly idsNamed: (tenant: string, number: string) => Promise<readonly string[]>
+  /** Returns the shipments that were booked or approved from a quote or under one of its names, the newest first. */
+  readonly shipmentsOf: (tenant: string, quote: RememberedQuote) => Promise<readonly string[]>
+  /** Resolves when it is durable; only then may an answer depend on it. */
+  readonly write: (write: NamesWrite) => Promise<void>
+  /** Records what a read or a reply has shown of a shipment, where it is news. */
+  readonly noteShown: (tenant: string, seen: SeenShipment, shownNames: readonly string[]) => Promise<void>
+}
+
+/** The store that names need. */
+type NamesStore = Pick<Store, 'named' | 'quote' | 'shipment' | 'shipmentsOfQuote' | 'put' | 'now' | 'claimsOfReference'>
+
+/** Opens the record on a store. */
+export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: NoteUse = () => {}): Names {
+  /** Returns the bearers of a name, also in another case of its letters if one thing alone is called so. */
+  async function bearersOf(tenant: string, value: string): Promise<readonly Named[]> {
+    const rows = await store.named(tenant, value)
+    const [first] = rows
+    if (!first) return rows
+    const isOne = (['quote', 'shipment'] as const).every((kind) => {
+      const ids = rows.flatMap((row) => (row.kind === kind ? [thingKey(row.id)] : []))
+      return new Set(ids).size <= 1
+    })
+    const isExact = first.name === value || new Set(rows.map(({ name }) => name)).size === 1
+    if (!isOne && !isExact) return []
+    const oldest = Math.min(...rows.map(({ at, quote, shipment }) => Math.min(at, quote?.at ?? at, shipment?.at ?? at)))
+    noteUse(tenant, oldest, () => [...new Set(rows.flatMap(({ name, id }) => [name, id, thingKey(id)]))])
+    return rows
+  }
+
+  function rememberedOf(id: string, quote: Quote | undefined): RememberedQuote {
+    const { own = '', names = [], facts = null, price = '', approval = '', idsInApproval = [], at = 0 } = quote ?? {}
+    return {
+      id,
+      own: own || undefined,
+      names: [...new Set([...names, ...(own === '' ? [] : [own]), id])],
+      facts: facts !== null && store.now() - at <= quoteMemoryMs ? facts : undefined,
+      price: price || undefined,
+      approval,
+      idsInApproval,
+    }
+  }
+
+  async function quoteOf(tenant: string, id: string): Promise<RememberedQuote> {
+    const quote = await store.quote(tenant, id)
+    if (quote) noteUse(tenant, quote.at, () => [quote.id, thingKey(id)])
+    return rememberedOf(quote?.id ?? id, quote)
+  }
+
+  /** Returns what is known of a value, and adds the shipments that it may mean. */
+  async function knownName(
+    tenant: string,
+    value: string,
+    kind: Reference['kind'],
+    shipments: Map<string, KnownShipment>,
+  ): Promise<KnownName> {
+    const rows = await bearersOf(tenant, value)
+    const idsOf = (givenBy: Named['givenBy']) =>
+      rows.flatMap((row) =>
+        row.kind === 'shipment' && row.givenBy === givenBy ? [note(shipments, row.id, row.shipment)] : [],
+      )
+    const named = rows.find((row) => row.kind === 'quote')
+    if (kind === 'quote') {
+      const quote = named ?? (await store.quote(tenant, value)) ?? (isUuid(value) ? { id: value } : undefined)
+      return { ...NOTHING_KNOWN, quote: quote && { id: thingKey(quote.id), shipments: [] } }
+    }
+    const bookedFrom = async (quote: string) =>
+      (await store.shipmentsOfQuote(tenant, quote)).map((shipment) => note(shipments, shipment.id, shipment))
+    const ofCaller = idsOf('caller')
+    if (ofCaller.length > 0) {
+      // The newest quote got the name after these bookings: its shipment bears it as well.
+      const newer = named && named === rows[0] ? await bookedFrom(named.id) : []
+      return { ...NOTHING_KNOWN, ofCaller: [...new Set([...newer, ...ofCaller])] }
+    }
+    const ofService = idsOf('service')
+    const itself = ofService.length === 0 && !named ? await store.shipment(tenant, value) : undefined
+    if (itself) return { ...NOTHING_KNOWN, ofService: [note(shipments, itself.id, itself)] }
+    const quote = named?.quote ?? named ?? (ofService.length === 0 ? await store.quote(tenant, value) : undefined)
+    if (quote) {
+      const booked = await bookedFrom(quote.id)
+      const names = 'names' in quote ? quote.names : []
+      const openBooking = booked.length > 0 ? undefined : await openBookingOf(tenant, [value, ...names])
+      return { ...NOTHING_KNOWN, quote: { id: quote.id, shipments: booked }, openBooking }
+    }
+    if (ofService.length > 0) return { ...NOTHING_KNOWN, ofService }
+    return { ...NOTHING_KNOWN, mayAsk: isPlainId(value), openBooking: await openBookingOf(tenant, [value]) }
+  }
+
+  /** Returns the newest booking under one of these references whose outcome is not known yet. */
+  async function openBookingOf(tenant: string, references: readonly string[]): Promise<OpenBooking | undefined> {
+    for (const reference of new Set(references)) {
+      const claims = await store.claimsOfReference(tenant, reference)
+      const open = claims.findLast(({ state }) => state === 'sending' || state === 'unknown')
+      if (open) return { handle: open.handle, isSending: open.state === 'sending' }
+    }
+    return undefined
+  }
+
+  return {
+    resolve: async (reference, tenant, look) => {
+      const shipments = new Map<string, KnownShipment>()
+      const seen = new Map<string, SeenShipment>()
+      const known = new Map<string, KnownName>()
+      for (const [, value] of reference.names) {
+        if (!known.has(value)) known.set(value, await knownName(tenant, value, reference.kind, shipments))
+      }
+      const noteSeen = async ({ id, vehicles, state, ...one }: SeenShipment) => {
+        // The look has noted what it saw: a VIN that the vehicle no longer has is a former one by now.
+        const stored = await store.shipment(tenant, id)
+        const spelled = [...shipments.keys()].find((known) => isSameThing(known, id)) ?? stored?.id ?? id
+        shipments.set(spelled, {
+          id: spelled,
+          vehicles,
+          formerVins: stored?.formerVins ?? {},
+          isGone: state !== 'live',
+        })
+        seen.set(thingKey(id), { id, vehicles, state, ...one })
+        return spelled
+      }
+      for (;;) {
+        for (const [value, name] of known) {
+          // Nothing that stands is known by the name: it may be that of a booking in doubt.
+          if (name.ofCaller.length > 0 && !name.openBooking && name.ofCaller.every((id) => shipments.get(id)?.isGone))
+            known.set(value, { ...name, openBooking: await openBookingOf(tenant, [value]) })
+        }
+        const resolution = resolve(reference, known, shipments)
+        if (resolution.is === 'no-such-vehicle') {
+          // The VIN may be that of a booking in doubt beside the shipments that are known.
+          const booking = await openBookingOf(tenant, valuesOf(reference.names))
+          return { resolution: booking ? { is: 'in-doubt', booking } : resolution, seen }
+        }
+        if (!look || (resolution.is !== 'ask' && resolution.is !== 'look')) return { resolution, seen }
+        if (resolution.is === 'look') for (const id of resolution.ids) await noteSeen(await look.read(id))
+        else {
+          for (const value of resolution.values) {
+            const shown = await look.ask(value)
+            const asked = shown ? await noteSeen(shown) : null
+            known.set(value, { ...(known.get(value) ?? NOTHING_KNOWN), asked })
+          }
+        }
+      }
+    },
+    quote: quoteOf,
+    quoteNamed: async (tenant, values) => {
+      for (const value of values) {
+        const named = (await bearersOf(tenant, value)).find(({ kind }) => kind === 'quote')
+        if (named) return rememberedOf(named.id, named.quote)
+        const quote = await store.quote(tenant, value)
+        if (quote) return rememberedOf(quote.id, quote)
+      }
+      return undefined
+    },
+    shipment: (tenant, id) => store.shipment(tenant, id),
+    idsNamed: async (tenant, number) =>
+      (await store.named(tenant, number)).flatMap(({ kind, givenBy, id }) =>
+        kind === 'shipment' && givenBy === 'service' ? [id] : [],
+      ),
+    shipmentsOf: async (tenant, quote) => {
+      const ids = new Map<string, string>()
+      for (const name of quote.names) {
+        for (const { kind, givenBy, id } of await bearersOf(tenant, name))
+          if (kind === 'shipment' && givenBy === 'caller') ids.set(thingKey(id), id)
+      }
+      for (const { id } of await store.shipmentsOfQuote(tenant, quote.id)) ids.set(thingKey(id), id)
+      return [...ids.values()]
+    },
+    write: (write) => store.put(write),
+    noteShown: async (tenant, { id, body, vehicles, state }, shownNames) => {
+      const before = await store.shipment(tenant, id)
+      const names: NewName[] = []
+      for (const name of new Set(shownNames)) {
+        const bearers = await store.named(tenant, name)
+        const isKnown = bearers.some(
+          (row) => row.name === name && row.kind === 'shipment' && thingKey(row.id) === thingKey(id),
+        )
+        if (!isKnown) names.push({ tenant, kind: 'shipment', name, id, givenBy: 'service' })
+      }
+      const change = changeOf(before, body === undefined ? undefined : vehicles, state)
+      if (names.length === 0 && !change) return
+      await store.put({ names, shipment: { tenant, id: before?.id ?? id, ...change } })
+    },
+  }
+}
+
+const NOTHING_KNOWN: KnownName = {
+  ofCaller: [],
+  quote: undefined,
+  ofService: [],
+  asked: undefined,
+  mayAsk: false,
+  openBooking: undefined,
+}
+
+/** Adds a shipment, and returns its id in the one spelling that this call compares. */
+function note(shipments: Map<string, KnownShipment>, given: string, stored: StoredShipment | undefined): string {
+  const id = stored?.id ?? given
+  const isGone = stored !== undefined && stored.state !== 'live'
+  if (!shipments.has(id)) shipments.set(id, { id, vehicles: undefined, formerVins: stored?.formerVins ?? {}, isGone })
+  return id
+}
+
+/** Returns what a read changes of a stored shipment; undefined if it shows what is stored. */
+function changeOf(
+  before: StoredShipment | undefined,
+  vehicles: readonly Vehicle[] | undefined,
+  state: ShipmentState,
+): Partial<StoredShipment> | undefined {
+  const isNewState = state !== (before?.state ?? 'live')
+  const isNewVehicles =
+    vehicles !== undefined && vehicles.length > 0 && JSON.stringify(vehicles) !== JSON.stringify(before?.vehicles)
+  if (before && !isNewState && !isNewVehicles) return undefined
+  return {
+    state,
+    ...(isNewVehicles && { vehicles, formerVins: formerVinsAfter(before, vehicles) }),
+  }
+}
+
+/** Returns the former VINs of a shipment whose vehicles are others now. Of a shipment of one vehicle, it is known which vehicle had them. */
+export function formerVinsAfter(
+  before: Pick<StoredShipment, 'vehicles' | 'formerVins'> | undefined,
+  vehicles: readonly Vehicle[],
+): Readonly<Record<string, string>> {
+  const former: Record<string, string> = { ...before?.formerVins }
+  const now = new Set(vehicles.map(({ vin }) => vin))
+  const isOne = (before?.vehicles.length ?? 0) <= 1 && vehicles.length === 1
+  const successor = (isOne && vehicles[0]?.vin) || ''
+  for (const { vin } of before?.vehicles ?? []) if (vin !== '' && !now.has(vin)) former[vin] = successor
+  for (const [vin, heir] of Object.entries(former)) {
+    if (now.has(vin)) delete former[vin]
+    else if (!now.has(heir)) former[vin] = former[heir] ?? successor
+  }
+  return former
+}
+
+/** Returns the values of the fields that name something. */
+export const valuesOf = (names: readonly SentName[]): readonly string[] => names.map(([, value]) => value)

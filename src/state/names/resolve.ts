@@ -1,0 +1,245 @@
+import type { Vehicle } from '../../outside/store/store.ts'
+
+/*
+ * Decides what a version-1 call means by the names and the VIN that it sends. Pure: what is known comes in, and what is still to be
+ * found out comes back as `ask` or `look`; the caller finds it out and calls again. Reads, updates, cancellations, approvals, and
+ * the dry run of each get their meaning here and nowhere else. The laws are in docs/wire.md, and test/names tries them in all small
+ * worlds.
+ */
+
+/** A field that names something, and its value. */
+export type SentName = readonly [field: string, value: string]
+
+/** What a call does to the thing that it names. */
+export type Use = 'read' | 'update' | 'cancel'
+
+/** The part of a call that says what it is about. */
+export interface Reference {
+  /** A quote for quote updates and approvals. */
+  readonly kind: 'quote' | 'shipment'
+  /** Never empty. */
+  readonly names: readonly SentName[]
+  /** Upper case, without blanks; empty if none was sent. */
+  readonly vin: string
+  readonly use: Use
+  /** True if an update sends fields of a vehicle beside the VIN. */
+  readonly changesVehicle: boolean
+}
+
+/** What is known of the value of one field. */
+export interface KnownName {
+  /** Ids of the shipments that the caller calls so, the newest first. */
+  readonly ofCaller: readonly string[]
+  /** The caller's newest quote of that name, and the shipments that were booked or approved from it, the newest first. */
+  readonly quote: { readonly id: string; readonly shipments: readonly string[] } | undefined
+  /** Ids of the shipments that the service calls so, or whose id the value is. */
+  readonly ofService: readonly string[]
+  /** The id of the shipment that the service shows by that name, or null if it shows none; undefined before it is asked. */
+  readonly asked: string | null | undefined
+  /** True if the value may be asked for. */
+  readonly mayAsk: boolean
+  /** The booking under that reference whose outcome is not known yet, where no shipment that stands is known by it. */
+  readonly openBooking: OpenBooking | undefined
+}
+
+/** A booking that is being sent, or whose outcome is not known. */
+export interface OpenBooking {
+  readonly handle: string
+  readonly isSending: boolean
+}
+
+/** What is known of a shipment. */
+export interface KnownShipment {
+  readonly id: string
+  /** As a read of this call has shown them, none where it found nothing; undefined before a read. */
+  readonly vehicles: readonly Vehicle[] | undefined
+  readonly formerVins: Readonly<Record<string, string>>
+  /** True if the service has last shown it as canceled, or as unknown. */
+  readonly isGone: boolean
+}
+
+/** The meaning of a call. */
+export type Resolution =
+  | ShipmentMeant
+  | { readonly is: 'quote'; readonly id: string; readonly field: string; readonly ignored: readonly SentName[] }
+  /** The service has to be asked for these values. */
+  | { readonly is: 'ask'; readonly values: readonly string[] }
+  /** These shipments have to be read. */
+  | { readonly is: 'look'; readonly ids: readonly string[] }
+  /** A booking of that reference is in doubt, and nothing else is known by it. */
+  | { readonly is: 'in-doubt'; readonly booking: OpenBooking }
+  | { readonly is: 'conflict'; readonly meanings: readonly Meaning[] }
+  | { readonly is: 'unknown' }
+  | VinMismatch
+
+/** A shipment is meant. */
+export interface ShipmentMeant {
+  readonly is: 'shipment'
+  readonly id: string
+  /** The field that named it, and whose name that was. */
+  readonly field: string
+  readonly namedBy: NamedBy
+  /** How many shipments bear the name. */
+  readonly bearers: number
+  /** Values that nobody knows. */
+  readonly ignored: readonly SentName[]
+}
+
+/** Whose name a value is: the caller's own for the shipment or for its quote, or the service's. */
+export type NamedBy = 'caller' | 'quote' | 'service'
+
+/** What a field means. */
+export interface Meaning {
+  readonly field: string
+  readonly ids: readonly string[]
+  readonly namedBy: NamedBy
+}
+
+/** The VIN, or the lack of one, chooses no vehicle: `several` is a conflict, `no-such-vehicle` is about something that is not there. */
+export interface VinMismatch {
+  readonly is: 'several' | 'no-such-vehicle'
+  readonly vins: readonly string[]
+}
+
+/** The most shipments of one name that are read to choose among them. */
+export const MOST_LOOKS = 10
+
+/** Returns the meaning of a call. */
+export function resolve(
+  reference: Reference,
+  known: ReadonlyMap<string, KnownName>,
+  shipments: ReadonlyMap<string, KnownShipment>,
+): Resolution {
+  const meanings: Meaning[] = []
+  const ignored: SentName[] = []
+  const unasked: string[] = []
+  let booking: OpenBooking | undefined
+  for (const [field, value] of reference.names) {
+    const name = known.get(value)
+    const meaning = name && meaningOf(name, reference.kind, shipments)
+    if (meaning) meanings.push({ field, ...meaning })
+    else if (reference.kind === 'shipment' && name?.mayAsk && name.asked === undefined) unasked.push(value)
+    else {
+      ignored.push([field, value])
+      booking ??= name?.openBooking
+    }
+  }
+  const [first, ...others] = meanings
+  const common = (first?.ids ?? []).filter((id) => others.every(({ ids }) => ids.includes(id)))
+  if (first && common.length === 0) return { is: 'conflict', meanings }
+  if (unasked.length > 0) return { is: 'ask', values: [...new Set(unasked)] }
+  // A booking in doubt may be the shipment that another field does not mean.
+  if (booking && reference.kind === 'shipment') return { is: 'in-doubt', booking }
+  const [id] = common
+  if (!first || id === undefined) return { is: 'unknown' }
+  const { field, namedBy } = meanings.find(({ namedBy: by }) => by === 'caller') ?? first
+  if (reference.kind === 'quote') return { is: 'quote', id, field, ignored }
+
+  // An update of one shipment chooses the vehicle from its own read, which no other update can outdate.
+  const isChosenLater = common.length === 1 && (reference.vin === '' || reference.use === 'update')
+  const unseen = common.slice(0, MOST_LOOKS).filter((one) => shipments.get(one)?.vehicles === undefined)
+  if (!isChosenLater && unseen.length > 0) return { is: 'look', ids: unseen }
+  const candidates = common.map((one) => shipments.get(one) ?? { ...NEVER_SEEN, id: one })
+  const choice = isChosenLater ? { shipment: { id } } : chooseVehicle(reference, candidates)
+  if ('is' in choice) return choice
+  return { is: 'shipment', id: choice.shipment.id, field, namedBy, bearers: common.length, ignored }
+}
+
+const NEVER_SEEN = { vehicles: undefined, formerVins: {}, isGone: false } as const
+
+/** Returns the things that a name means, in its best sense; undefined if it means nothing that is known. */
+function meaningOf(
+  { ofCaller, quote, ofService, asked, openBooking }: KnownName,
+  kind: Reference['kind'],
+  shipments: ReadonlyMap<string, KnownShipment>,
+): Omit<Meaning, 'field'> | undefined {
+  if (kind === 'quote') return quote && { ids: [quote.id], namedBy: 'quote' }
+  // A caller's own name comes before one that the service happened to give.
+  if (ofCaller.length > 0) return openBooking ? undefined : { ids: standing(ofCaller, shipments), namedBy: 'caller' }
+  if (quote) {
+    if (openBooking) return undefined
+    const ids = quote.shipments.length > 0 ? quote.shipments : [quote.id]
+    return { ids: standing(ids, shipments), namedBy: 'quote' }
+  }
+  if (ofService.length > 0) return { ids: standing(ofService, shipments), namedBy: 'service' }
+  return typeof asked === 'string' ? { ids: [asked], namedBy: 'service' } : undefined
+}
+
+/** Returns the shipments that bear a name: one that is gone does not while another one does. */
+function standing(ids: readonly string[], shipments: ReadonlyMap<string, KnownShipment>): readonly string[] {
+  const live = ids.filter((id) => !shipments.get(id)?.isGone)
+  return live.length > 0 ? live : ids.slice(0, 1)
+}
+
+/** The vehicle that a call means. */
+export interface VehicleChoice {
+  readonly shipment: KnownShipment
+  /** The index of the vehicle in the shipment. */
+  readonly entry: number
+  /**
+   * What the sent VIN is to the vehicle: its own, one that it had before and that is not written back, one that it gets in
+   * place of none or of another one, or none at all.
+   */
+  readonly vin: 'own' | 'former' | 'new' | 'changed' | 'none'
+}
+
+/** Chooses the vehicle of a call among the shipments that bear its name, the newest first; never empty. */
+export function chooseVehicle(
+  { vin, use, changesVehicle }: Pick<Reference, 'vin' | 'use' | 'changesVehicle'>,
+  candidates: readonly KnownShipment[],
+): VehicleChoice | VinMismatch {
+  const mismatch = (is: VinMismatch['is']): VinMismatch => ({ is, vins: candidates.flatMap(vinsOf) })
+  const [newest, ...others] = candidates
+  if (!newest) return mismatch('no-such-vehicle')
+  if (vin === '') {
+    const isAmbiguous = others.length > 0 || (use === 'update' && changesVehicle && vehiclesOf(newest).length > 1)
+    return isAmbiguous && use !== 'read' ? mismatch('several') : { shipment: newest, entry: 0, vin: 'none' }
+  }
+  const [holder, ...more] = holdersOf(vin, candidates)
+  if (holder) return canUse(use, holder, more) ? holder : mismatch('several')
+  // Too many shipments to read them all: one that was not read may have the VIN.
+  const blanks = candidates.every(({ vehicles }) => vehicles) ? candidates.flatMap(blankChoices) : []
+  const [blank] = blanks
+  const isOneShipment = new Set(blanks.map(({ shipment }) => shipment.id)).size === 1
+  if (blank && isOneShipment) {
+    const furtherBlanks = use === 'update' ? blanks.slice(1) : []
+    return canUse(use, blank, furtherBlanks) ? blank : mismatch('several')
+  }
+  const hasOneVehicle = others.length === 0 && vehiclesOf(newest).length === 1
+  if (use === 'update' && hasOneVehicle) return { shipment: newest, entry: 0, vin: 'changed' }
+  return mismatch(use === 'read' ? 'no-such-vehicle' : 'several')
+}
+
+/** Tells if a chosen vehicle can be used so. Version 1 cannot cancel one of several vehicles. */
+const canUse = (use: Use, { shipment }: VehicleChoice, others: readonly VehicleChoice[]): boolean =>
+  use === 'read' || (others.length === 0 && (use !== 'cancel' || vehiclesOf(shipment).length < 2))
+
+/** Returns the vehicles that have a VIN, else those that had it. */
+function holdersOf(vin: string, candidates: readonly KnownShipment[]): readonly VehicleChoice[] {
+  const owners = candidates.flatMap((shipment): readonly VehicleChoice[] => {
+    const entry = vehiclesOf(shipment).findIndex((vehicle) => vehicle.vin === vin)
+    return entry < 0 ? [] : [{ shipment, entry, vin: 'own' }]
+  })
+  if (owners.length > 0) return owners
+  return candidates.flatMap((shipment): readonly VehicleChoice[] => {
+    if (!Object.hasOwn(shipment.formerVins, vin)) return []
+    const vehicles = vehiclesOf(shipment)
+    const now = shipment.formerVins[vin]
+    const entry = vehicles.length === 1 ? 0 : vehicles.findIndex((vehicle) => vehicle.vin !== '' && vehicle.vin === now)
+    return entry < 0 ? [] : [{ shipment, entry, vin: 'former' }]
+  })
+}
+
+/** Returns the vehicles without a VIN; a shipment that shows no vehicles may have one. */
+function blankChoices(shipment: KnownShipment): readonly VehicleChoice[] {
+  const vehicles = vehiclesOf(shipment)
+  if (vehicles.length === 0) return [{ shipment, entry: 0, vin: 'new' }]
+  return vehicles.flatMap(({ vin }, entry) => (vin === '' ? [{ shipment, entry, vin: 'new' as const }] : []))
+}
+
+const vehiclesOf = ({ vehicles }: KnownShipment): readonly Vehicle[] => vehicles ?? []
+
+const vinsOf = (shipment: KnownShipment): readonly string[] => {
+  const vins = vehiclesOf(shipment).map(({ vin }) => vin || '(none)')
+  return vins.length > 0 ? vins : ['(none)']
+}

@@ -1,0 +1,136 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Config } from '../../language/config/config.ts'
+import { sizeGauges } from '../../outside/store/observed.ts'
+import { PRUNED_TABLES, type PrunedTable, type PruneStepEnd, type Pruning } from '../../outside/store/pruning.ts'
+import { COUNTED_DAYS, DAY_MS } from '../../outside/store/scoreboard.ts'
+import type { Store } from '../../outside/store/store.ts'
+import { createBoundedCache } from '../../runtime/collections.ts'
+import type { Logger } from '../../runtime/log.ts'
+import { type CountedMetric, createLabeledCounter, type Gauge } from '../../runtime/metrics.ts'
+
+/** How a table is pruned. */
+interface PruneOptions {
+  readonly olderThanMs: number
+  /** Counts, and deletes nothing. @default false */
+  readonly dryRun?: boolean
+  /** Leaves the store to others for a time between two steps. */
+  readonly pause: (tookMs: number) => Promise<unknown>
+  /** Asked before each step. @default always */
+  readonly mayGoOn?: () => boolean
+}
+
+/** Prunes a table step by step; returns how many rows went. */
+export async function pruneTable(
+  store: Pick<Pruning, 'prune'>,
+  table: PrunedTable,
+  { olderThanMs, dryRun = false, pause, mayGoOn = () => true }: PruneOptions,
+): Promise<number> {
+  let pruned = 0
+  let end: PruneStepEnd | undefined
+  while (end?.more !== false && mayGoOn()) {
+    const begun = performance.now()
+    end = await store.prune({ table, olderThanMs, dryRun, after: end?.after })
+    pruned += end.pruned
+    if (end.more) await pause(performance.now() - begun)
+  }
+  return pruned
+}
+
+/** Notes that old names and ids are still used. `at` is when they were written. */
+export type NoteUse = (tenant: string, at: number, names: () => readonly string[]) => void
+
+/** The pruning of a gateway. */
+interface OpenPruning {
+  readonly noteUse: NoteUse
+  readonly metrics: readonly (Gauge | CountedMetric)[]
+  /** Stops after the step that is under way. */
+  readonly close: () => Promise<void>
+}
+
+interface OpenPruningDeps {
+  readonly config: Pick<Config, 'BOOKING_DAYS' | 'QUOTE_MEMORY'>
+  readonly store: Store
+  readonly log: Logger
+  /** How often a gateway prunes. @default once an hour */
+  readonly lookEveryMs: number | undefined
+}
+
+const LOOK_EVERY_MS = 3_600_000
+const FINISHED_EVENT_DAYS = 30
+/** Between two steps: pruning takes less than a tenth of the store's time. */
+const PAUSE = { leastMs: 20, factor: 10 }
+const ALL_TABLES: readonly PrunedTable[] = [...PRUNED_TABLES, 'facts', 'events', 'counts']
+/** The most names whose use is remembered as noted. */
+const MAX_NOTED = 10_000
+
+/** Deletes what is old, again and again, and notes uses, which keep rows young. */
+export function openPruning({ config, store, log, lookEveryMs = LOOK_EVERY_MS }: OpenPruningDeps): OpenPruning {
+  const counter = createLabeledCounter(
+    'transload_store_pruned_rows_total',
+    'Old rows that this gateway has deleted from the store.',
+    ALL_TABLES.map((table) => ({ table })),
+  )
+  const keptMs = (table: PrunedTable): number => {
+    // Every use of a quote checks its age, too.
+    if (table === 'facts') return config.QUOTE_MEMORY
+    if (table === 'events') return FINISHED_EVENT_DAYS * DAY_MS
+    return (table === 'counts' ? COUNTED_DAYS : config.BOOKING_DAYS) * DAY_MS
+  }
+  let lookedAt = performance.now()
+  let closing = false
+  let running: Promise<void> | undefined
+
+  async function prune(): Promise<void> {
+    const now = performance.now()
+    await store.turnDay(now - lookedAt)
+    lookedAt = now
+    const gone: Partial<Record<PrunedTable, number>> = {}
+    for (const table of ALL_TABLES) {
+      const pruned = await pruneTable(store, table, {
+        olderThanMs: keptMs(table),
+        pause: (tookMs) => delay(Math.max(PAUSE.leastMs, PAUSE.factor * tookMs)),
+        mayGoOn: () => !closing,
+      })
+      counter.count({ table }, pruned)
+      if (pruned > 0) gone[table] = pruned
+    }
+    if (Object.keys(gone).length > 0) log.info({ pruned: gone }, 'old rows were deleted from the store')
+  }
+
+  const look = (): void => {
+    running ??= prune()
+      .catch((err: unknown) => log.warn({ err }, 'old rows could not be deleted from the store'))
+      .finally(() => {
+        running = undefined
+      })
+  }
+  const timer = setInterval(look, lookEveryMs)
+
+  return {
+    noteUse: createNoteUse(store, log),
+    metrics: [counter.metric, ...sizeGauges(store)],
+    async close() {
+      closing = true
+      clearInterval(timer)
+      await running
+    },
+  }
+}
+
+/**
+ * Notes the use of names and ids once a day. No call waits for it, and a note that is lost is made again at the next use after a
+ * restart or a day.
+ */
+function createNoteUse(store: Pick<Store, 'noteUses' | 'now'>, log: Logger): NoteUse {
+  const noted = createBoundedCache<string, true>(MAX_NOTED, { ttl: DAY_MS })
+  return (tenant, at, names) => {
+    // What was written on a clock that was ahead may be old.
+    if (Math.abs(store.now() - at) < DAY_MS) return
+    const fresh = [...new Set(names())].filter((name) => !noted.has(JSON.stringify([tenant, name])))
+    if (fresh.length === 0) return
+    for (const name of fresh) noted.set(JSON.stringify([tenant, name]), true)
+    store
+      .noteUses(tenant, fresh)
+      .catch((err: unknown) => log.warn({ err }, 'the use of old numbers could not be noted'))
+  }
+}

@@ -1,0 +1,104 @@
+/** Promise: nothing that a stranger pastes is explained without a limit (contract, section 11). */
+
+import { gzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import { actions } from '../../mappings/index.ts'
+import { post, startGateway } from '../gateway.ts'
+
+const MIB = 1024 * 1024
+const MOST_ROWS = 1_000
+const MEMBERS = 12_000
+const NOBODY = { authorization: '' }
+const LONG_NAME = 'a'.repeat(250_000)
+
+/** Many members below many levels: their paths together have 864 million characters. */
+const DEEP = deep(MEMBERS)
+
+function deep(members: number): string {
+  const levels = Array.from({ length: 90 }, () => `{"${'n'.repeat(800)}":`)
+  const inner = Array.from({ length: members }, (_, i) => `"m${i}":1`).join(',')
+  return `{"vehicles":[],"x":${levels.join('')}{${inner}}${'}'.repeat(90)}}`
+}
+
+const explanations = [
+  ...[...new Set(actions.flatMap(({ legacy }) => legacy.paths))].map((path) => `/dry-run${path}`),
+  ...actions.map(({ name }) => `/dry-run/reply/${name}`),
+  '/dry-run/webhook/shipment.updated',
+]
+
+describe('an object of 12,000 members below 90 levels', () => {
+  test.each([
+    ['/dry-run/reply/shipment.get', 'gzip'],
+    ['/dry-run/reply/shipment.get', 'plain'],
+    ['/dry-run/createShipment.php', 'plain'],
+  ])('%s (%s) lists no path that is longer than all paths may be, and counts the rows', async (path, encoding) => {
+    const gateway = await startGateway()
+    const isGzip = encoding === 'gzip'
+    const headers = isGzip ? { ...NOBODY, 'content-encoding': 'gzip' } : NOBODY
+    const { status, text, json } = await post(gateway, path, isGzip ? Uint8Array.from(gzipSync(DEEP)) : DEEP, headers)
+    expect(status).toBe(200)
+    expect(json).toMatchObject({ truncated: true, more: MEMBERS })
+    expect(Buffer.byteLength(text)).toBeLessThan(MIB)
+    expect(text).not.toContain(`${'n'.repeat(800)}.`)
+  })
+
+  test('of many leaves with short names, a thousand are listed', async () => {
+    const flat = JSON.stringify(Object.fromEntries(Array.from({ length: MEMBERS }, (_, i) => [`m${i}`, 1])))
+    const gateway = await startGateway()
+    const reply = await post(gateway, '/dry-run/reply/quote.get', flat, NOBODY)
+    expect(reply.json).toMatchObject({ truncated: true, more: MEMBERS - MOST_ROWS })
+    expect(reply.json.unknown).toHaveLength(MOST_ROWS)
+    const event = await post(gateway, '/dry-run/webhook/shipment.updated', `{"data":${flat}}`, NOBODY)
+    expect(event.json).toMatchObject({ truncated: true, more: MEMBERS - MOST_ROWS })
+  })
+})
+
+test.each(explanations)('%s suggests nothing for a name of 250,000 letters', async (path) => {
+  const named = { [LONG_NAME]: '1' }
+  const reply = await post(await startGateway(), path, path.includes('webhook') ? { data: named } : named, NOBODY)
+  expect(reply.status).toBe(200)
+  expect(reply.json.didYouMean).toBeUndefined()
+  expect(Buffer.byteLength(reply.text)).toBeLessThan(MIB)
+})
+
+test.each([
+  ['texts that JSON writes longer', '/dry-run/createShipment.php', { fill: '"', size: 4_000 }],
+  ['one long text', '/dry-run/createShipment.php', { fill: "'", size: 250_000 }],
+  ['one long text of a reply', '/dry-run/reply/shipment.get', { fill: '"', size: 120_000 }],
+])('%s: the answer has 1 MiB at most', async (_, path, { fill, size }) => {
+  const text = fill.repeat(size)
+  const names = actions.find(({ name }) => name === 'shipment.create')?.example.request ?? {}
+  const body = size > 4_000 ? { pickup: { notes: text } } : Object.fromEntries(Object.keys(names).map((n) => [n, text]))
+  const reply = await post(await startGateway(), path, body, NOBODY)
+  expect(reply.status).toBe(200)
+  expect(Buffer.byteLength(reply.text)).toBeLessThan(MIB)
+})
+
+test('an explanation reserves eight times its body: what has no room is too large', async () => {
+  // A source may hold a quarter of it, so an explained body may have a 32nd.
+  const gateway = await startGateway({ env: { BODIES_LIMIT_BYTES: String(4 * MIB) } })
+  const body = JSON.stringify({
+    TempShipFromPostalCode: '10314',
+    TempShipToPostalCode: '33166',
+    Note: 'x'.repeat(150_000),
+  })
+  expect((await post(gateway, '/dry-run/getShippingQuote.php', body)).status).toBe(413)
+  expect((await post(gateway, '/dry-run/reply/quote.get', body)).status).toBe(413)
+  expect((await post(gateway, '/getShippingQuote.php', body)).status).toBe(200)
+})
+
+test('the workbench takes 32 KiB, and shows no page beyond 1 MiB', async () => {
+  const gateway = await startGateway()
+  const paste = (body: string) => post(gateway, '/', body, { ...NOBODY, accept: 'text/html' })
+  expect((await paste(`body=${JSON.stringify({ [LONG_NAME]: 1 })}`)).status).toBe(413)
+  for (const body of [
+    `body=${JSON.stringify({ ['"'.repeat(10_000)]: 1 })}`,
+    `body={"PickupName":"${"'".repeat(4_000)}","DeliveryName":"${"'".repeat(4_000)}","PickupZip":"x"}`,
+    `action=shipment.get&body={}&reply=${deep(10).slice(0, 1)}`,
+    `action=shipment.get&body={}&reply={${Array.from({ length: 3_000 }, (_, i) => `"m${i}":1`).join(',')}}`,
+  ]) {
+    const { status, text } = await paste(body)
+    expect(status).toBe(200)
+    expect(Buffer.byteLength(text)).toBeLessThan(MIB)
+  }
+})
