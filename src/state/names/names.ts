@@ -59,19 +59,6 @@ export interface CallMeaning {
   readonly seen: ReadonlyMap<string, SeenShipment>
 }
 
-/** A booking or a read whose names are recorded. */
-export interface ShipmentRecord {
-  readonly id: string
-  /** The caller's own names. */
-  readonly names: readonly string[]
-  /** Names that the service shows for it; the caller's own for another shipment come before them. */
-  readonly shownNames: readonly string[]
-  readonly own: string | undefined
-  readonly vehicles: readonly Vehicle[]
-  /** The quote that it was booked or approved from. */
-  readonly quote: string | undefined
-}
-
 /** The durable record of what callers' numbers mean. */
 export interface Names {
   /** Returns what a call means. Without a look, nothing is asked, and the meaning may be `ask` or `look`. */
