@@ -16,7 +16,7 @@ import { createUnorderedList, type UnorderedList } from '../runtime/collections.
 import type { Logger } from '../runtime/log.ts'
 import type { Reloads } from '../runtime/reloads.ts'
 import { JSON_TYPE, refusalDetails } from './answers.ts'
-import type { Env, Unavailable } from './middleware.ts'
+import type { Env, Unavailable } from './door.ts'
 
 interface ListenersOptions {
   readonly config: Config

@@ -76,7 +76,7 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
     },
     end({ body, reply }, call, incoming, status) {
       // Strangers leave nothing behind.
-      if (!body || !call.acceptance?.isProven()) return
+      if (!body || !call.caller.acceptance?.isProven()) return
       const line = `${JSON.stringify(lineOf(body, reply, call, incoming, status, mask))}\n`
       bytes += Buffer.byteLength(line)
       file?.write(line)
@@ -182,7 +182,7 @@ function lineOf(
     method,
     path: method === 'GET' && sent !== '' ? `${path}?${sent}` : path,
     version: `HTTP/${httpVersion}`,
-    client: call.tenant,
+    client: call.caller.tenant,
     headers: {
       // The boundary of a form is not that of the masked one.
       ...(type !== undefined && { 'content-type': isPlain ? type : (type.split(';', 1)[0] ?? '') }),

@@ -86,16 +86,20 @@ export interface Vehicle {
 /** What the service last showed of a shipment: `gone` is one that it does not know any more. */
 export type ShipmentState = 'live' | 'canceled' | 'gone'
 
-/** A shipment that a name, a booking, or a read has told of. */
-export interface StoredShipment {
-  readonly tenant: string
-  readonly id: string
-  /** The caller's own `ShipmentNumber` for it; empty if it has none. */
-  readonly own: string
+/** What is known of the vehicles of a shipment. */
+export interface KnownVehicles {
   /** Its vehicles as they were last shown, or as they were booked; empty if neither is known. */
   readonly vehicles: readonly Vehicle[]
   /** VINs that its vehicles had before, each with the VIN that the vehicle has now; empty if it is not known which vehicle had it. */
   readonly formerVins: Readonly<Record<string, string>>
+}
+
+/** A shipment that a name, a booking, or a read has told of. */
+export interface StoredShipment extends KnownVehicles {
+  readonly tenant: string
+  readonly id: string
+  /** The caller's own `ShipmentNumber` for it; empty if it has none. */
+  readonly own: string
   readonly state: ShipmentState
   /** The id of the quote that it was booked or approved from; empty if there is none. */
   readonly quote: string
