@@ -68,7 +68,7 @@ export async function openListeners(options: ListenersOptions): Promise<Listener
 }
 
 /** Makes the request handler of an app whose handlers read `c.env.incoming` and write to `c.env.outgoing`. */
-function createRequestHandler(app: Pick<Hono<Env>, 'fetch'>, answerRefusal: AnswerRefusal): RequestHandler {
+function createRequestHandler(app: Hono<Env>, answerRefusal: AnswerRefusal): RequestHandler {
   let unavailable: Unavailable | undefined
   let received: readonly [IncomingMessage, ServerResponse] | undefined
   const listener = getRequestListener(

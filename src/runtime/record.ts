@@ -35,9 +35,16 @@ const WAITING_LIMIT_BYTES = 8 * 1024 * 1024
 /** Even masked values tell something of callers. */
 const OWNER_ONLY = 0o600
 
-interface RecorderOptions extends Pick<Config, 'RECORD_FILE' | 'RECORD_VALUES' | 'LOOKUPS_FILE'> {
+/** What decides which values a mask leaves. */
+interface KeptBy {
   readonly catalog: Catalog
-  readonly log: Pick<Logger, 'warn'>
+  readonly LOOKUPS_FILE?: Config['LOOKUPS_FILE']
+}
+
+interface RecorderOptions extends KeptBy {
+  readonly RECORD_FILE?: Config['RECORD_FILE']
+  readonly RECORD_VALUES: Config['RECORD_VALUES']
+  readonly log: { readonly warn: Logger['warn'] }
   /** @default FILE_LIMIT_BYTES */
   readonly limitBytes?: number
 }
@@ -97,7 +104,7 @@ const PLAIN_ANSWERS = ['Cost', 'TransportationBooked', 'Status']
 const LISTED = new Set(['equipmentType', 'state', 'year'])
 
 /** Decides what a mask leaves: fields with values of a list, and in texts that are searched, the words of lookup tables. */
-export function keptFields({ catalog, LOOKUPS_FILE }: Pick<RecorderOptions, 'catalog' | 'LOOKUPS_FILE'>) {
+export function keptFields({ catalog, LOOKUPS_FILE }: KeptBy) {
   const rows = [...catalog.actions.values()].flatMap(({ action }) => action.request)
   const sources = rows.flatMap((row) => (row.kind === 'lookup' ? row.sources : []))
   const whole = sources.flatMap(({ v1, by }) => (by === 'wholeValue' ? [v1] : []))

@@ -87,7 +87,7 @@ export interface CallerRooms {
 }
 
 /** The profile of callers without their own. */
-export function commonProfile({ config, settings }: CallerRooms): Profile {
+export function commonProfile({ config, settings }: { readonly config: Config; readonly settings: Settings }): Profile {
   return {
     settings,
     errorStatus: config.ERROR_STATUS,

@@ -214,7 +214,7 @@ const UNAUTHORIZED = 401
  * Parses the body of a successful reply, keeping all digits; undefined if it is empty, as some are. The error of a reply to a
  * change says that it may have been made.
  */
-export function readJson(reply: Pick<UpstreamReply, 'body'>, isOfChange = false): unknown {
+export function readJson(reply: { readonly body: Buffer }, isOfChange = false): unknown {
   if (reply.body.length === 0) return undefined
   try {
     return parseJson(replyText(reply.body))
@@ -224,7 +224,7 @@ export function readJson(reply: Pick<UpstreamReply, 'body'>, isOfChange = false)
 }
 
 /** Returns a reply with asterisks in the place of the credential, and, unless it is a success, of the secret in it. */
-export function withoutCredential(reply: UpstreamReply, account: Pick<Account, 'authorizations'>): UpstreamReply {
+export function withoutCredential(reply: UpstreamReply, account: Account): UpstreamReply {
   let { headers, body } = reply
   for (const authorization of account.authorizations()) {
     const mask = createMask(authorization, isSuccess(reply.status))

@@ -19,7 +19,7 @@ import type {
 import { createBoundedCache, createUnorderedList, type Held } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { labelledGauge } from '../../runtime/metrics.ts'
-import { createKnownDoubt, inDoubt } from './doubts.ts'
+import { type ClaimStore, createKnownDoubt, inDoubt } from './doubts.ts'
 import { createLeases, type IsHeld, type Leases } from './leases.ts'
 import { courseOf, NotBooked } from './protocol.ts'
 import { type BookingRecord, createBookingRecord, type FreeKeys, openEmergencyLog, type WriteLater } from './record.ts'
@@ -121,8 +121,9 @@ interface BookingCounter {
   readonly add: (by: number, outcome: 'made' | 'replayed' | 'refused' | 'unknown' | 'freed') => void
 }
 
-interface BookingsDeps {
-  readonly claims: Claims & Pick<Store, 'now'>
+/** What the bookings of a gateway are made with. */
+interface BookingParts {
+  readonly claims: ClaimStore
   readonly record: BookingRecord
   readonly instance: string
   /** Resolves when this gateway holds its lease, without which others take its claims for abandoned. */
@@ -144,7 +145,7 @@ interface BookingsDeps {
 const LOOK_AGAIN_MS = 200
 
 /** Makes the claims and the records by which a booking is sent once. */
-export function createBookings(deps: BookingsDeps): Bookings {
+export function createBookings(deps: BookingParts): Bookings {
   const { claims, record, instance, holdLease, dedupeWindowMs, doubt: doubtNow, onUnknown, outcomes } = deps
   const { handle = newHandle, wait = waited } = deps
   const calls = createUnorderedList<CallUnderWay>()
@@ -461,6 +462,11 @@ export function publicView({ handle, state, tenant, reference, vin, shipment, cr
   }
 }
 
+/** A store whose bookings are listed. */
+interface ListedClaims {
+  readonly listClaims: Claims['listClaims']
+}
+
 const PENDING_FIRST: readonly ClaimState[] = ['unknown', 'sending', 'booked', 'refused', 'freed']
 
 /** A name in lists of bookings: the reference, VIN, handle or shipment, in any case. */
@@ -469,7 +475,7 @@ const isNamed = (text: string, { reference, vin, handle, shipment }: Claim) =>
 
 /** Yields bookings state by state, page by page: a long search holds up nobody. The pending ones come first. */
 export async function* searchBookings(
-  store: Pick<Claims, 'listClaims'>,
+  store: ListedClaims,
   { state, ...filter }: Omit<ClaimFilter, 'limit' | 'after'>,
   name = '',
 ): AsyncGenerator<Claim> {
@@ -488,7 +494,7 @@ export async function* searchBookings(
 const SEARCHED_AT_ONCE = 500
 
 /** Makes the gauge of bookings without an outcome. */
-export const pendingBookings = (store: Pick<Claims, 'listClaims'>) =>
+export const pendingBookings = (store: ListedClaims) =>
   labelledGauge('transload_bookings', 'Bookings under way and of unknown outcome.', () => countClaims(store))
 
 const PENDING: readonly ClaimState[] = ['sending', 'unknown']
@@ -496,7 +502,7 @@ const PENDING: readonly ClaimState[] = ['sending', 'unknown']
 const MOST_CLAIMS = 1_000
 
 /** Counts the bookings of each pending state; none while the store is down. */
-async function countClaims({ listClaims }: Pick<Claims, 'listClaims'>) {
+async function countClaims({ listClaims }: ListedClaims) {
   try {
     return await Promise.all(
       PENDING.map(async (state) => ({

@@ -21,7 +21,7 @@ interface PruneOptions {
 
 /** Prunes a table step by step; returns how many rows went. */
 export async function pruneTable(
-  store: Pick<Pruning, 'prune'>,
+  store: Pruning,
   table: PrunedTable,
   { olderThanMs, dryRun = false, pause, mayGoOn = () => true }: PruneOptions,
 ): Promise<number> {
