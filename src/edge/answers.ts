@@ -13,7 +13,7 @@ import type { CallerFacts } from '../runtime/call.ts'
 import { commonDeprecation } from './callers/caller.ts'
 import type { Env } from './door.ts'
 import { writeExplanation } from './explanation.ts'
-import type { AnswerRefusal, Refusal } from './listener.ts'
+import type { AnswerRefusal, Refusal } from './refusals.ts'
 import { type Router, WEBHOOK_ROUTE } from './routing.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
