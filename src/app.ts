@@ -1,4 +1,5 @@
 import { type Context, Hono, type NotFoundHandler } from 'hono'
+import { createChecks } from './calls/check.ts'
 import { type DryRunDeps, dryRun, dryRunEvent, dryRunReply } from './calls/dry-run.ts'
 import { legacyCall } from './calls/legacy-call.ts'
 import { type PassThroughDeps, passThrough } from './calls/pass-through.ts'
@@ -66,12 +67,25 @@ export function createApp(deps: AppDeps): Hono<Env> {
   }
 
   // The same calls, explained and not sent.
+  const checks = createChecks(deps)
   for (const endpoint of catalog.endpoints.values()) {
     const methods = endpoint.method === 'GET' ? ['GET', 'POST'] : ['POST']
-    all(`/dry-run${endpoint.path}`, { ...explained, methods }, async (c, body) =>
-      replyExplanation(c, await dryRun(c.env.incoming, body, endpoint, c.env.call, deps)),
-    )
+    all(`/dry-run${endpoint.path}`, { ...explained, methods }, async (c, body) => {
+      const { incoming, call } = c.env
+      const explanation = await dryRun(incoming, body, endpoint, call, deps)
+      checks.remember(incoming, call, explanation)
+      return replyExplanation(c, explanation)
+    })
   }
+  // New code, compared with these.
+  all('/own/check/*', explained, async (c, body) => {
+    const { incoming, call } = c.env
+    const path = c.req.path.slice('/own/check'.length)
+    return reply(
+      c,
+      path === '/last' ? await checks.last(incoming, call) : await checks.check(incoming, path, body, call),
+    )
+  })
   all('/own/dry-run/reply/:action', { ...explained, methods: ['POST'] }, (c, body) => {
     const compiled = catalog.actions.get(c.req.param('action') ?? '')
     if (!compiled) {

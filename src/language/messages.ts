@@ -43,6 +43,8 @@ export const messages = {
   'path-unknown/admin': 'Nothing is served at this path.',
   'path-unknown/booking': 'No booking has this key.',
   'path-unknown/tenant': 'No tenant of this name is known.',
+  'path-unknown/check':
+    'No request of yours was checked in the last 15 minutes. Point your program at /check in place of the service, and run it.',
   'path-unknown/action': 'Unknown action. The actions are {actions}.',
   'path-unknown/event': 'No callback is declared for this event.',
   'path-unknown/version-2': 'No version-2 endpoint matches this path. Call the version-2 API directly.',
