@@ -14,6 +14,7 @@ import type { Config } from './language/config/config.ts'
 import { gatewayError } from './language/errors.ts'
 import { alive, readiness, STYLE_PATH, style, welcome } from './operator/pages/fixed.ts'
 import { SCRIPT_PATH, wantsHtml } from './operator/pages/layout.ts'
+import type { OwnPagesDeps } from './operator/pages/my.ts'
 import { openApiAnswer } from './operator/pages/open-api.ts'
 import { type Call, recordError } from './runtime/call.ts'
 import type { CallRecorder } from './runtime/record.ts'
@@ -29,7 +30,7 @@ const PAGE = { ...CALL, methods: ['GET'] } as const
 const READY_MADE = { methods: 'any', from: 'own pages', admission: 'exempt', explainsBytes: 0 } as const
 
 /** The dependencies of the public app. */
-export interface AppDeps extends CallRooms, DryRunDeps, PassThroughDeps, CallsDeps {
+export interface AppDeps extends CallRooms, DryRunDeps, PassThroughDeps, CallsDeps, OwnPagesDeps {
   readonly config: Config
   /** Decides the route of a request, on its decoded path. */
   readonly route: Router
@@ -98,6 +99,18 @@ export function createApp(deps: AppDeps): Hono<Env> {
     replyExplanation(c, dryRunEvent(body, c.req.param('event') ?? '', deps)),
   )
 
+  // A caller's own migration, for who has its credential.
+  const own = () => import('./operator/pages/my.ts')
+  all('/own/my', PAGE, async (c) => {
+    const { incoming, call } = c.env
+    const answer = await (await own()).ownMigration(incoming, call, deps)
+    call.share.holdAnswer(Buffer.byteLength(answer.body))
+    return reply(c, answer)
+  })
+  all('/own/my/numbers.csv', PAGE, async ({ env: { incoming, outgoing, call } }) =>
+    (await own()).ownNumbers(incoming, outgoing, call, deps),
+  )
+
   // Version-2 calls: everything below /v2/, and the service's token endpoint.
   const passOn =
     (use: Call['use']): Work =>
@@ -137,8 +150,8 @@ export function createApp(deps: AppDeps): Hono<Env> {
     all('/own/reference', PAGE, async (c) => reply(c, await (await workbench()).referencePage(visitors)))
     all('/own/guide', PAGE, async (c) => reply(c, await (await workbench()).guidePage(visitors)))
     all(`/own${SCRIPT_PATH}`, PAGE, async (c) => reply(c, (await workbench()).script))
-    page(`/own${STYLE_PATH}`, READY_MADE, () => style)
   } else page('/own/', READY_MADE, () => welcome)
+  page(`/own${STYLE_PATH}`, READY_MADE, () => style)
   page('/own/openapi.json', READY_MADE, (c) => description(c.req.header('accept-encoding')))
   page('/own/healthz', { ...READY_MADE, from: 'any host' }, () => alive)
   page('/own/readyz', { ...READY_MADE, from: 'any host' }, () => readiness(ready()))

@@ -179,6 +179,7 @@ async function open(
       log.error({ method, path, status }, 'the service does not serve this call; check V2_BASE_URL'),
     receiveEvent: events.receive,
     exclusive: store.exclusive,
+    store,
     approvalBooks: config.APPROVAL_BOOKS,
     names,
     bookings,
