@@ -54,7 +54,12 @@ export function createChecks({ catalog, credentials }: Pick<CallRooms, 'catalog'
   const actions = [...catalog.actions.values()].map(({ action }) => action)
   const rows = actions.flatMap(({ request }) => request)
   const setByService = new Set(rows.flatMap((row) => (row.kind === 'v2Only' && row.setByService ? [row.v2] : [])))
-  const meaning = (name: string) => rows.filter((row) => fieldsOf(row).includes(name)).flatMap(placesOf)[0]
+  /** Returns what version 2 has for a field of version 1; undefined for any other name. */
+  function meaning(name: string): string | undefined {
+    const own = rows.filter((row) => fieldsOf(row).includes(name))
+    const [place] = own.flatMap(placesOf)
+    return place === undefined ? own.flatMap((row) => ('why' in row ? [row.why] : []))[0] : `version 2 has ${place}`
+  }
 
   function keep(owner: string, { planned, verdict }: Kept): void {
     const some = [...planned]
@@ -206,6 +211,7 @@ interface Difference {
 }
 
 const NEEDED = 'version 2 needs it'
+const SENT = 'the gateway sends it'
 const WHOLE = 'PUT replaces the whole shipment: read it, change it, and send all of it, with the ids of its parts'
 const OTHER_VALUE = 'the gateway sends another value'
 
@@ -243,8 +249,8 @@ function createFindings(setByService: ReadonlySet<string>, meaning: (name: strin
         const sent = Object.hasOwn(theirs, name) ? theirs[name] : undefined
         const planned = isObject(ours) ? ours[name] : undefined
         if (sent !== undefined && sent !== null) compare(sent, planned, member, below(path, name), action, open)
-        else if (planned !== undefined || required.includes(name)) {
-          const why = action.verb === 'update' ? WHOLE : NEEDED
+        else if (required.includes(name) || (planned !== undefined && !open.includes(below(path, name)))) {
+          const why = action.verb === 'update' ? WHOLE : required.includes(name) ? NEEDED : SENT
           add(lists.missing, () => ({ path: below(path, name), ours: shown(planned), reason: why }))
         }
       }
@@ -261,8 +267,8 @@ function createFindings(setByService: ReadonlySet<string>, meaning: (name: strin
   function whyUnknown(path: string, name: string, members: object, { target }: Action): string {
     if (setByService.has(below(path, name).replace(/\[\d+\]/g, '[0]'))) return `only the service sets ${shown(name)}`
     if (target && /^(?:id|quote_id|shipment_id)$/.test(name)) return 'the id stands in the path'
-    const place = meaning(name)
-    if (place !== undefined) return `this is a name of version 1; version 2 has ${place}`
+    const old = meaning(name)
+    if (old !== undefined) return `this is a name of version 1: ${old}`
     return `version 2 has no such field here${suggestion(name, Object.keys(members))}`
   }
 

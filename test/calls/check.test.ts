@@ -147,7 +147,8 @@ const mistakes: readonly (readonly [name: string, sent: Sent, place: string, rea
   ],
   ['an unknown field', booking({ colour: 'red' }), 'colour', /no such field/],
   ['a slip of the pen', booking({ pickup: { ...pickup, adress: '1 St' } }), 'pickup.adress', /did you mean address/],
-  ['a name of version 1', booking({ PickupZip: '10314' }), 'PickupZip', /version 2 has pickup\.zipcode/],
+  ['a name of version 1', booking({ PickupZip: '10314' }), 'PickupZip', /version 1: version 2 has pickup\.zipcode/],
+  ['a field that version 2 has not', booking({ CSR: 'Al' }), 'CSR', /does not record the agent/],
   ['a form', { body: new URLSearchParams(QUOTE).toString(), path: '/v2/quote' }, 'body', /no JSON/],
   ['the label of a form', { ...booking({}), type: 'application/x-www-form-urlencoded' }, 'Content-Type', /is JSON/],
   ['an empty body', {}, 'body', /is empty/],
@@ -186,7 +187,7 @@ const mistakes: readonly (readonly [name: string, sent: Sent, place: string, rea
     'a field that was forgotten',
     booking({ delivery: { ...delivery, notes: undefined } }),
     'delivery.notes',
-    /needs it/,
+    /gateway sends it/,
   ],
   [
     'a value that is another one',
@@ -229,6 +230,7 @@ const right: readonly (readonly [name: string, sent: Sent])[] = [
     { body: JSON.stringify(BOOKING).replace('10314', '1.0314e4').replace('2023', '2023.0') },
   ],
   ['what the gateway only assumed, as the caller knows it', booking({ transport_type: 'enclosed' })],
+  ['without what the gateway only assumed', booking({ transport_type: undefined })],
   [
     'more than version 1 had',
     booking({

@@ -49,7 +49,7 @@ export async function ownMigration(incoming: IncomingMessage, call: Call, deps: 
   const first = html`${end('Version 1 is announced to end on', sunset)}
 ${end('Every version-1 call is refused from', retiredFrom)}
 ${brownoutTable([{ tenant, windows }], now)}
-<p><a href="/my/numbers.csv" download>Your numbers</a>, with the ids that version 2 has for them.</p>
+<p><a href="/my/numbers.csv" download>Your numbers</a>, with the ids that version 2 has for them. A call is counted here within ten seconds.</p>
 <h2>Problems</h2>
 ${section(problems, 'Problems of your calls, and what to do about each', PROBLEMS)}`
   return tenantPage(own, report, { show: ownPage, kit: '/my?kit', first })
