@@ -259,7 +259,8 @@ function createFindings(setByService: ReadonlySet<string>, meaning: (name: strin
       // The entries of a list have one shape: the first one that an update has is an old one, with an id.
       const later = shape.of.kind === 'object' ? { ...shape.of, required: [] } : shape.of
       if (theirs.length === 0) note(path, theirs, ours, `${path} is not empty`)
-      for (const [at, entry] of theirs.entries())
+      if (theirs.length > MOST_ROWS) note(path, theirs, ours, `${path} has more entries than are checked`)
+      for (const [at, entry] of theirs.slice(0, MOST_ROWS).entries())
         compare(entry, planned[at], at === 0 ? shape.of : later, `${path}[${at}]`, action, open)
     } else if (ours !== undefined && !open.includes(path)) note(path, theirs, ours, OTHER_VALUE)
   }
