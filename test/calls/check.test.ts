@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { actions } from '../../mappings/index.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
+import { as, named, openEdge } from '../callers/edge.ts'
 import { type Answered, basic, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 
 const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
@@ -311,6 +312,15 @@ describe('a caller sees its own dry runs only', () => {
     expect([none.status, none.headers.get('www-authenticate')]).toEqual([401, expect.stringContaining('Basic')])
     const last = await fetch(`${url}/check/last`, { headers: { authorization: basic() } })
     expect([last.status, last.headers.get('content-type')]).toEqual([404, expect.stringContaining('problem+json')])
+  })
+
+  test('in tenants mode, not with the credential of another tenant, nor with a wrong one', async () => {
+    const edge = await openEdge(named(['one', 'two']))
+    await post(edge, '/dry-run/createShipment.php', bookingExample, as('one'))
+    await post(edge, '/dry-run/createShipment.php', bookingExample, { authorization: 'Basic x' })
+    expect((await check(edge, { ...wrong, ...as('one') })).header).toBe('differs')
+    expect((await check(edge, { ...wrong, ...as('two') })).header).toBe('ready')
+    expect((await check(edge, { ...wrong, authorization: basic('one-legacy', 'wrong') })).status).toBe(401)
   })
 
   test('in fixed mode, pages of other sites are refused', async () => {

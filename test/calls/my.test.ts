@@ -90,7 +90,7 @@ describe('/my', () => {
   })
 
   test.each(['', 'a'.repeat(256), '\ufffd'])(
-    'a name under which several callers are counted shows none: %j',
+    'a name under which several callers are counted shows none: $#',
     async (id) => {
       const gateway = await open({ sandbox: { credentials: 'any' } })
       const { status, text } = await get(gateway, '/my', { authorization: basic(id, 'secret') })
