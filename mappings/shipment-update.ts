@@ -1,4 +1,4 @@
-import { action, ifAbsent, ifPresent, message, ref, v1Only, v2Only } from '../src/language/mapping/declare.ts'
+import { action, ifAbsent, ifPresent, message, v1Only, v2Only } from '../src/language/mapping/declare.ts'
 import { fieldsOf } from '../src/language/mapping/row-parts.ts'
 import { bookedByStatus, bookedRows, nameRows, shipmentExample, shipmentNames } from './booking-rows.ts'
 import { transportTypeRow, vehicleTypeRow } from './kind-rows.ts'

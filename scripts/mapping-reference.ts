@@ -49,11 +49,12 @@ const NOT_SHOWN: Readonly<Record<string, string>> = {
 function describeAction(action: Action, above: Above): string {
   const {
     name,
+    verb,
     summary,
     legacy,
     service,
     target,
-    xrefRecord,
+    givesNames,
     quoteNamedBy,
     requires,
     refuses,
@@ -66,25 +67,10 @@ function describeAction(action: Action, above: Above): string {
   const facts = [
     ['Called as', legacy.paths.map((path) => `\`${legacy.method} ${path}\``).join(', ')],
     ['`ActionName`', names],
-    ['Calls', describeCall(service)],
-    ...(target
-      ? [
-          [
-            `Names the ${target.kind} by`,
-            codes(target.namedBy) +
-              (target.disambiguateBy ? `; \`${target.disambiguateBy}\` chooses among several` : ''),
-          ],
-        ]
-      : []),
+    ['Calls', `\`${service.method} ${service.path}\`; ${AS_A[verb]}`],
+    ...(target ? [[`Names the ${target.kind} by`, codes(target.namedBy)]] : []),
     ...(quoteNamedBy && !target ? [['Names a quote by', codes(quoteNamedBy)]] : []),
-    ...(xrefRecord
-      ? [
-          [
-            'Records',
-            `the reply's \`${xrefRecord.id}\` as a ${xrefRecord.kind}, under ${codes([...xrefRecord.names, ...(xrefRecord.replyNames ?? [])])}`,
-          ],
-        ]
-      : []),
+    ...(givesNames ? [['Gives the names', codes(givesNames)]] : []),
     ...(requires ?? []).map((requirement) => ['Requires', describeRequirement(requirement)]),
     ...(refuses ?? []).map(({ problem }) => ['Refuses', `a field that ${problem}`]),
     ...(NOT_SHOWN[name] === undefined ? [] : [['Rests on [assumptions](migration.md#not-tried)', NOT_SHOWN[name]]]),
@@ -154,13 +140,14 @@ function shortened(
   return found
 }
 
-function describeCall({ method, path, mergeInto, notIdempotent, doneWhenStatus }: Action['service']): string {
-  const remarks = [
-    mergeInto === 'current' && 'merged into what the service has now, which is read first',
-    notIdempotent && 'sent once; a repeated call is answered from the record',
-    doneWhenStatus && `a refusal counts as success when the status is \`${doneWhenStatus}\` already`,
-  ].filter((remark) => typeof remark === 'string')
-  return [`\`${method} ${path}\``, ...remarks].join('; ')
+/** What the gateway does beside the request. */
+const AS_A: Readonly<Record<Action['verb'], string>> = {
+  quote: 'what it was asked with is remembered for a booking',
+  approve: 'not sent where the quote is booked already',
+  book: 'sent once; a repeated call is answered from the record',
+  read: 'the vehicle that `VinNo` chooses is shown',
+  update: 'merged into what the service has now, which is read first',
+  cancel: 'believed after a read; a refusal counts as success when the shipment is canceled already',
 }
 
 function describeRequirement({ anyOf }: Requirement): string {

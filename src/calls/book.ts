@@ -3,7 +3,6 @@ import { toGatewayError } from '../edge/answers.ts'
 import type { Answer } from '../language/answer.ts'
 import { type ErrorCode, gatewayError, perhapsBooked, untranslatable } from '../language/errors.ts'
 import type { Draft } from '../language/mapping/paths.ts'
-import type { Settings } from '../language/mapping/row.ts'
 import { isSameThing } from '../language/text/service-text.ts'
 import { isSuccess } from '../outside/service/exchange.ts'
 import { refusal } from '../outside/service/failures.ts'
@@ -274,15 +273,13 @@ async function beforeSending<T>(known: Promise<T>): Promise<T> {
 
 /** Returns the booking of a plan: the values of its key, its vehicle, and the caller's fields as version 2 has them. */
 export function bookingOf(
-  { request }: Plan,
+  { request, body, filled }: Plan,
   headers: IncomingHttpHeaders,
   { tenant, credential }: { readonly tenant: string; readonly credential: string | undefined },
   deadline: number,
 ): Pick<Booking, 'tenant' | 'credential' | 'reference' | 'vin' | 'vehicle' | 'idempotencyKey' | 'body' | 'deadline'> {
-  const { compiled, fields } = request
+  const { compiled } = request
   const key = headers['idempotency-key']
-  // Without what a quote remembers and what the settings assume: a retry is the same booking whatever became of these.
-  const { body } = compiled.request(fields, { settings: NO_DEFAULTS, facts: undefined })
   const [vehicle = NO_VEHICLE] = vehiclesIn(body)
   return {
     tenant,
@@ -291,12 +288,11 @@ export function bookingOf(
     vin: vinOf(request),
     vehicle,
     idempotencyKey: typeof key === 'string' && key !== '' ? key : undefined,
-    body,
+    body: filled,
     deadline,
   }
 }
 
-const NO_DEFAULTS: Settings = { transport_type: '', vehicle_type: '', send_quote_id: false, shipment_number: 'caller' }
 const NO_VEHICLE: Vehicle = { vin: '', year: '', make: '', model: '' }
 
 /** Returns a booking that the service made: its answer, and what is recorded with it. */

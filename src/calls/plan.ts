@@ -21,6 +21,8 @@ export interface Plan {
   /** Every problem of the call; a call with problems is not sent. */
   readonly problems: readonly Problem[]
   readonly notes: readonly Note[]
+  /** The places that the caller's fields fill, each before its value. */
+  readonly filled: readonly unknown[]
   /** The caller's own number for what it named. */
   readonly own: string | undefined
 }
@@ -39,7 +41,7 @@ export interface Version2Plan {
 export function planCall(request: Version1, subject: Subject, settings: Settings): Plan {
   const { compiled, fields, sent } = request
   const { target, verb } = compiled.action
-  const { body, problems, notes } = compiled.request(fields, contextOf(subject, settings))
+  const { body, problems, notes, sent: filled } = compiled.request(fields, contextOf(subject, settings))
   const unnamed = target && missingName(request)
   const empty = verb === 'update' && !unnamed && problems.length === 0 ? emptyUpdate(request) : NO_PROBLEMS
   const all = unnamed || problems.length > 0 || empty.length > 0
@@ -53,6 +55,7 @@ export function planCall(request: Version1, subject: Subject, settings: Settings
       ? [...(unnamed ? [unnamed] : []), ...problems, ...empty].map((problem) => withSentName(problem, request))
       : NO_PROBLEMS,
     notes,
+    filled,
     own: target?.kind === 'shipment' ? subject.own : (sent('ShipmentNumber') ?? subject.own),
   }
 }

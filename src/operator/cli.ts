@@ -186,6 +186,21 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     examples: ['transload bookings reopen bk_0123456789ab'],
     load: async () => (await import('./commands/bookings.ts')).reopen,
   },
+  'bookings audit <FILE>': {
+    about:
+      'Compares a list of shipments, such as an invoice of the service, with the bookings of the store; changes nothing.',
+    options: [
+      option('--columns <NAMES>', 'Names the columns of the list that have unusual names.'),
+      tenant('Compares only with the bookings of this tenant.'),
+      json('Prints JSON, a line for each anomaly.'),
+    ],
+    notes: [
+      'FILE is CSV whose first line names the columns. NAMES are number=HEADER, and likewise reference, vin, price, status and date.',
+      'Dates without a zone are in that of this machine (TZ). Exit codes: 1 if there is an anomaly, 65 if FILE cannot be read.',
+    ],
+    examples: ["transload bookings audit invoice.csv --columns 'number=Order #,price=Total'"],
+    load: async () => (await import('./commands/audit.ts')).audit,
+  },
   'xref get <NAME>': {
     about: "Shows the quotes and shipments of a caller's number.",
     options: [tenant('The tenant of the number.').env('V2_CLIENT_ID').makeOptionMandatory()],
@@ -420,7 +435,15 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   },
   demo: {
     about: 'Runs the gateway in front of a stand-in of the service, to try it out.',
-    examples: ['PORT=8081 transload demo'],
+    options: [
+      option(
+        '--chaos',
+        'Breaks the gateway and a naive proxy side by side, and counts what each books twice or loses.',
+      ),
+      option('--seconds <COUNT>', 'How long, with --chaos; a minute by default.').argParser(positiveCount),
+      option('--naive <URL>', 'Runs the naive proxy.').hideHelp(),
+    ],
+    examples: ['PORT=8081 transload demo', 'transload demo --chaos'],
     load: async () => (await import('./commands/demo.ts')).demo,
   },
 }

@@ -855,7 +855,7 @@ export const assumptions: readonly Assumption[] = [
       'canceled-is-shown',
       'A canceled shipment has the status `canceled`, or is not found any more.',
       'Books, cancels the shipment, and reads it.',
-      'Cancellations end in a 502. Change `doneWhenStatus` of shipment.cancel in a mapping of your own (MAPPINGS_DIR).',
+      'Cancellations end in a 502 although the service has canceled. Callers have to read the shipment.',
       bookedAnew(async ({ cancel, readAgain }) => {
         done('a cancellation', await cancel())
         const read = await readAgain()

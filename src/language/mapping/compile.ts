@@ -30,6 +30,8 @@ export interface RequestTranslation {
   readonly problems: readonly Problem[]
   /** The lost, assumed and suspicious parts of the translation. */
   readonly notes: readonly Note[]
+  /** The places that the caller's fields fill, each before its value. */
+  readonly sent: readonly unknown[]
 }
 
 /** The context of a reply's translation. */
@@ -107,18 +109,19 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
       const body: Draft = {}
       const problems = [...sorting]
       const notes: Note[] = []
-      const run = { values, facts, settings, body, problems, notes, explanations }
+      const sent: unknown[] = []
+      const run = { values, facts, settings, body, problems, notes, sent, explanations }
       for (const step of requestSteps) step(run)
       for (const { fields: refused, code, problem } of ignored.length > 0 ? (action.refuses ?? []) : [])
         for (const field of ignored) {
           if (refused.test(field)) problems.push({ field, code, message: `${field} ${problem}` })
         }
-      return { body, problems, notes }
+      return { body, problems, notes, sent }
     },
     remember: ({ values }, body, settings, explanations) => {
       const facts: Draft = { ...body }
       const problems: Problem[] = []
-      const run = { values, facts: undefined, settings, body: facts, problems, notes: [], explanations }
+      const run = { values, facts: undefined, settings, body: facts, problems, notes: [], sent: [], explanations }
       for (const step of rememberSteps) step(run)
       // The rows' codecs give strings and integers, and a quote's body is flat.
       return { facts: facts as KnownFacts, problems }

@@ -2,7 +2,7 @@ import { type Codec, Failed, LeftOut, type Remark } from './codec.ts'
 import type { FieldIndex, Problem, Value } from './fields.ts'
 import { FALLBACK_KEEPS, keepsTextOf } from './keeps.ts'
 import type { LookupTable } from './lookup.ts'
-import { type Draft, placeOf, putAt } from './paths.ts'
+import { type Draft, type Place, placeOf, putAt } from './paths.ts'
 import { ASSUMED_FACT, type Fallback, type Row, type Settings } from './row.ts'
 
 /** Compiles a request's rows into steps once; a call then parses no paths. */
@@ -31,7 +31,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
           }
           return
         }
-        putAt(run.body, to, after)
+        putSent(run, row.v2, to, after)
         note?.(before, run.notes)
         if (run.explanations) explain(run, row.v2, [row.v1], before, after, rule)
       }
@@ -49,7 +49,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
         for (const { part, v2, to } of targets) {
           const after = parts[part]
           if (after === undefined) continue
-          putAt(run.body, to, after)
+          putSent(run, v2, to, after)
           if (run.explanations) explain(run, v2, [row.v1], before, after, rule)
         }
       }
@@ -69,7 +69,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
         }
         if (before.length === 0) return
         const after = row.joiner.join(before)
-        putAt(run.body, to, after)
+        putSent(run, row.v2, to, after)
         if (run.explanations) explain(run, row.v2, names, before, after, rule)
       }
     }
@@ -87,7 +87,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
           if (typeof before !== 'string') continue
           const after = table[by](before)
           if (after === undefined) continue
-          putAt(run.body, to, after)
+          putSent(run, row.v2, to, after)
           if (run.explanations) explain(run, row.v2, [v1], before, after, rule)
           return
         }
@@ -145,8 +145,16 @@ export interface RequestRun {
   readonly body: Draft
   readonly problems: Problem[]
   readonly notes: Note[]
+  /** The places that the caller's fields fill, each before its value: without what a quote remembers, and without defaults. */
+  readonly sent: unknown[]
   /** Filled only by an explained run. */
   readonly explanations: Explanation[] | undefined
+}
+
+/** Puts a value that the caller sent. */
+function putSent({ body, sent }: RequestRun, v2: string, to: Place, after: unknown): void {
+  putAt(body, to, after)
+  sent.push(v2, after)
 }
 
 /** One row of a request, compiled. */
