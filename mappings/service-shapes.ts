@@ -13,12 +13,18 @@ import {
 
 /*
  * The replies of the service: the members are those of its interface document, the lists of values those of its public
- * reference. The gateway reads any reply; these shapes only serve to notice what has changed.
+ * reference. The gateway reads any reply; these shapes only serve to notice what has changed, and to check new code.
  */
 
+const zipcode: Shape = { kind: 'number', form: { pattern: /^\d{1,5}$/, says: 'is an integer of five digits at most' } }
+const year: Shape = { kind: 'number', form: { pattern: /^\d{4}$/, says: 'is an integer of four digits' } }
+const phone: Shape = { kind: 'text', form: { pattern: /^\d*$/, says: 'has digits only' } }
+const state: Shape = { kind: 'text', form: { pattern: /^(?:[A-Z]{2})?$/, says: 'is two capital letters' } }
 const parties = choice('AUCTION', 'BUSINESS', 'DEALER', 'PRIVATE', 'REPO_YARD', 'PORT')
-const address = { address: text, city: text, state: text, zipcode: number }
-const contact = { contact_name: text, contact_email: text, contact_phone: text }
+const vehicleType = choice('car', 'suv', 'van', 'truck', 'truck_ext', 'work_van', 'service_body')
+const transportType = choice('open', 'enclosed')
+const address = { address: text, city: text, state, zipcode }
+const contact = { contact_name: text, contact_email: text, contact_phone: phone }
 const place = { location_name: text, location_type: parties, ...address, ...contact, notes: text }
 
 const photo = object({
@@ -30,33 +36,22 @@ const photo = object({
   created_dttm: date,
 })
 
-const vehicle = object(
-  {
-    id: text,
-    vin: text,
-    year: number,
-    make: text,
-    model: text,
-    trim: text,
-    type: choice('car', 'suv', 'van', 'truck', 'truck_ext', 'work_van', 'service_body'),
-    is_modified: flag,
-    is_inoperable: flag,
-    notes: text,
-    weight: number,
-    height: number,
-    width: number,
-    length: number,
-    photos: list(photo),
-  },
-  ['id'],
-)
+/** The members that a request may send. */
+const vehicle: Members = {
+  vin: text,
+  year,
+  make: text,
+  model: text,
+  trim: text,
+  type: vehicleType,
+  is_modified: flag,
+  is_inoperable: flag,
+  notes: text,
+}
 
-const shipment: Members = {
-  id: text,
-  number: text,
-  status: choice('new', 'posted', 'assigned', 'picked_up', 'delivered', 'hold', 'canceled'),
-  price: number,
-  customer: object({ customer_name: text, customer_type: parties, ...address, email: text, phone: text, ...contact }),
+/** The members that a request may send, besides its vehicles. */
+const trip: Members = {
+  customer: object({ customer_name: text, customer_type: parties, ...address, email: text, phone, ...contact }),
   pickup: object({
     ...place,
     available_pickup_dttm: date,
@@ -71,13 +66,26 @@ const shipment: Members = {
     scheduled_delivery_dttm_end: date,
     delivery_dttm: date,
   }),
-  vehicles: list(vehicle),
+  transport_type: transportType,
+  instructions: text,
+  external_id: text,
+}
+
+const shipment: Members = {
+  ...trip,
+  id: text,
+  number: text,
+  status: choice('new', 'posted', 'assigned', 'picked_up', 'delivered', 'hold', 'canceled'),
+  price: number,
+  vehicles: list(
+    object(
+      { ...vehicle, id: text, weight: number, height: number, width: number, length: number, photos: list(photo) },
+      ['id'],
+    ),
+  ),
   distance: number,
   distance_meters: number,
-  transport_type: choice('open', 'enclosed'),
-  instructions: text,
   documents: list(object({ id: text, type: choice('bol'), url: text })),
-  external_id: text,
 }
 
 const quote: Members = { shipment_id: text, price: number }
@@ -97,4 +105,24 @@ export const replyShapes: Readonly<Record<string, Shape>> = {
   'shipment.get': object(shipment, ['id', 'number', 'status', 'price', 'vehicles']),
   'shipment.update': changedShipment,
   'shipment.cancel': changedShipment,
+}
+
+const priced: Members = { pickup: text, delivery: text, vehicle_type: vehicleType, transport_type: transportType }
+
+/** The shape of the body of each request. A shipment without a reference cannot be recognized when it is booked again. */
+export const requestShapes: Readonly<Record<string, Shape>> = {
+  'quote.get': object(priced, ['pickup', 'delivery']),
+  'quote.update': object(priced),
+  'quote.approve': object({}),
+  'shipment.create': object({ ...trip, vehicles: list(object(vehicle)), quote_id: text }, [
+    'customer',
+    'pickup',
+    'delivery',
+    'vehicles',
+    'external_id',
+  ]),
+  'shipment.update': object({ ...trip, vehicles: list(object({ ...vehicle, id: text }, ['id'])) }, [
+    'pickup',
+    'vehicles',
+  ]),
 }

@@ -1,4 +1,5 @@
 import { type Context, Hono, type NotFoundHandler } from 'hono'
+import { createChecks } from './calls/check.ts'
 import { type DryRunRooms, dryRun, dryRunEvent, dryRunReply } from './calls/dry-run.ts'
 import { legacyCall, legacyRefusal } from './calls/legacy-call.ts'
 import { type PassThroughRooms, passThrough } from './calls/pass-through.ts'
@@ -24,7 +25,12 @@ import { EVENT_LIMIT_BYTES, type Reception } from './state/events/receive.ts'
 export interface PageRoute {
   readonly path: string
   readonly demands: Demands<Buffer | undefined, undefined>
-  readonly answer: (request: Env['Bindings']['incoming'], bytes: Buffer | undefined) => Answer | Promise<Answer>
+  /** Undefined once it has answered by itself. */
+  readonly answer: (
+    request: Env['Bindings']['incoming'],
+    bytes: Buffer | undefined,
+    env: Env['Bindings'],
+  ) => Answer | undefined | Promise<Answer | undefined>
 }
 
 /** The rooms that the public listener stands on. */
@@ -86,6 +92,7 @@ export function createApp(rooms: AppRooms): Hono<Env> {
   }
 
   // The same calls, explained and not sent.
+  const checks = createChecks(rooms)
   const explains = { ...PAGE, body: explained(mostBytes.explained, (bytes) => bytes) }
   for (const endpoint of catalog.endpoints.values()) {
     const demands = {
@@ -95,10 +102,22 @@ export function createApp(rooms: AppRooms): Hono<Env> {
       body: explained(mostBytes.explained, readFields),
       who: verifiedCaller(credentials),
     } as const
-    all(`/dry-run${endpoint.path}`, demands, async (c, arrival) =>
-      replyExplanation(c, await dryRun(arrival, endpoint, c.env.call, rooms)),
-    )
+    all(`/dry-run${endpoint.path}`, demands, async (c, arrival) => {
+      const { incoming, call } = c.env
+      const explanation = await dryRun(arrival, endpoint, call, rooms)
+      checks.remember(incoming, call, explanation)
+      return replyExplanation(c, explanation)
+    })
   }
+  // New code, compared with these.
+  all('/own/check/*', { ...explains, methods: 'any' }, async (c, { body }) => {
+    const { incoming, call } = c.env
+    const path = c.req.path.slice('/own/check'.length)
+    return reply(
+      c,
+      path === '/last' ? await checks.last(incoming, call) : await checks.check(incoming, path, body, call),
+    )
+  })
   all('/own/dry-run/reply/:action', { ...explains, methods: ['POST'] }, (c, { body }) => {
     const compiled = catalog.actions.get(c.req.param('action') ?? '')
     if (!compiled) {
@@ -147,7 +166,10 @@ export function createApp(rooms: AppRooms): Hono<Env> {
 
   // Pages, which come from above, and the probes.
   for (const { path, demands, answer } of rooms.pages)
-    all(`/own${path}`, demands, async (c, { body }) => reply(c, await answer(c.env.incoming, body)))
+    all(`/own${path}`, demands, async (c, { body }) => {
+      const answered = await answer(c.env.incoming, body, c.env)
+      return answered && reply(c, answered)
+    })
   const probe = { ...READY_MADE, from: 'any host' } as const
   app.get(
     '/own/healthz',

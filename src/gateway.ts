@@ -5,7 +5,7 @@ import { createErrorAnswers, createRefusalAnswers } from './edge/answers.ts'
 import { mostExplainedBytes } from './edge/body/demands.ts'
 import { createBrowserChecks } from './edge/callers/browsers.ts'
 import { type Callers, openCallers } from './edge/callers/open.ts'
-import { createProve } from './edge/callers/prove.ts'
+import { createProve, type Prove } from './edge/callers/prove.ts'
 import { createShares } from './edge/callers/shares.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './edge/connections.ts'
 import { openListeners } from './edge/listener.ts'
@@ -66,6 +66,7 @@ export interface PageRooms extends DryRunRooms {
   readonly config: Config
   readonly store: Store
   readonly callers: Callers
+  readonly prove: Prove
   readonly metrics: Metrics
   readonly reloads: Reloads
   /** The largest body that a page may take from anybody. */
@@ -158,6 +159,7 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
     address,
     names,
     callers,
+    prove,
     metrics,
     reloads,
     mostExplainedBytes: explainedBytes,

@@ -158,6 +158,9 @@ export interface Destination {
   readonly address: Address
 }
 
+/** The remark on a place that an update changes only together with another one. */
+export const ONLY_IF_SAME = 'changes only where the shipment has the same text in both places, or none here'
+
 /** Explains the plan of a version-1 call. */
 export function explainPlan(plan: Plan, to: Destination): DryRun {
   const { request, toService, body, problems, settings, own } = plan
@@ -173,7 +176,6 @@ export function explainPlan(plan: Plan, to: Destination): DryRun {
   const following = action.request.flatMap((row) =>
     row.kind === 'split' && action.verb === 'update' ? Object.values(row.v2).slice(0, -1) : [],
   )
-  const ifSame = { warning: 'changes only where the shipment has the same text in both places, or none here' }
   return {
     action: action.name,
     ok: problems.length === 0,
@@ -182,7 +184,7 @@ export function explainPlan(plan: Plan, to: Destination): DryRun {
       ...(written.hasBody && { body }),
       ...(action.verb === 'update' && { over: `GET ${written.request.url}` }),
     },
-    fields: fields.map((field) => (following.includes(field.to) ? { ...field, ...ifSame } : field)),
+    fields: fields.map((field) => (following.includes(field.to) ? { ...field, warning: ONLY_IF_SAME } : field)),
     unused,
     unknown,
     ...(meant.length > 0 && { didYouMean: Object.fromEntries(meant) }),

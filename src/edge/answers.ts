@@ -111,15 +111,15 @@ export function createRefusalAnswers(answerError: AnswerError, route: Router): A
 }
 
 /**
- * Tells if an error is answered with problem details: one of a dry run, or of an event. Any other path may be a version-1
- * caller's mistake.
+ * Tells if an error is answered with problem details: one of a dry run, of new code or of an event. Any other path may be a
+ * version-1 caller's mistake.
  */
 function isOwn(error: GatewayError | Refusal, route: string, target: string): boolean {
   if (route === WEBHOOK_ROUTE) return !(error instanceof GatewayError && error.code === 'path-unknown')
-  return DRY_RUN.test(target)
+  return OWN.test(target)
 }
 
-const DRY_RUN = /^\/dry-run(\/|$)/
+const OWN = /^\/(?:(?:dry-run|check)(?:\/|$)|my(?:\/numbers\.csv)?(?:\?|$))/
 
 /** The paths whose errors have one shape: those of quotes, those that book, and those about a shipment that exists. */
 type ErrorShape = 'quote' | 'booking' | 'shipment'

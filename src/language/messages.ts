@@ -42,6 +42,8 @@ export const messages = {
   'path-unknown/admin': 'Unknown path.',
   'path-unknown/booking': 'No booking has this key.',
   'path-unknown/tenant': 'No tenant has this name.',
+  'path-unknown/check':
+    'None of your requests was checked in the last 15 minutes. Point your program at /check instead of the service, and run it.',
   'path-unknown/action': 'Unknown action. The actions are {actions}.',
   'path-unknown/event': 'No callback is declared for this event.',
   'path-unknown/version-2': 'No version-2 endpoint matches this path. Call the version-2 API directly.',

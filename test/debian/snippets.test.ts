@@ -33,18 +33,18 @@ test.each(Object.entries(runners))(
     const post = async (path: string, fields: Readonly<Record<string, string>>, prefix = '') => {
       const reply = await fetch(url + prefix + path, {
         method: 'POST',
-        headers: prefix ? {} : { authorization: basic() },
+        headers: { authorization: basic() },
         body: JSON.stringify(fields),
       })
       expect(reply.status).toBe(200)
       return reply
     }
-    const env = (SERVICE_SECRET: string) => ({
+    const env = (SERVICE_SECRET: string, SERVICE_URL = sandbox.url) => ({
       PATH: process.env['PATH'],
       HOME: folder,
       GOCACHE: join(tmpdir(), 'transload-go'),
       GO111MODULE: 'off',
-      SERVICE_URL: sandbox.url,
+      SERVICE_URL,
       SERVICE_ID: CLIENT.id,
       SERVICE_SECRET,
     })
@@ -57,6 +57,12 @@ test.each(Object.entries(runners))(
     const runs = async (path: string, fields: Readonly<Record<string, string>>, id = '') => {
       const { request } = JSON.parse(await (await post(path, fields, '/dry-run')).text())
       writeFileSync(join(folder, file), snippet(language as Language, request))
+      // New code that is checked is called right, and changes nothing.
+      const sent = sandbox.requests.length
+      await output(program, [...words, join(folder, file), id], { env: env(CLIENT.secret, `${url}/check`) })
+      const checked = await fetch(`${url}/check/last`, { headers: { authorization: basic() } })
+      expect(await checked.json()).toMatchObject({ check: 'ready', comparedWith: 'the last dry run of this request' })
+      expect(sandbox.requests).toHaveLength(sent)
       const printed = await output(program, [...words, join(folder, file), id], { env: env(CLIENT.secret) })
       return { ...received(), printed }
     }
@@ -99,7 +105,7 @@ test.each(Object.entries(runners))(
     const refused = await run(program, [...words, join(folder, file), 'none'], { env: env('wrong') })
     expect(refused.code).not.toBe(0)
     expect(refused.err + refused.out).toMatch(/401/)
-    // Java and Go compile the program at each of its seven runs.
+    // Java and Go compile the program at each of its thirteen runs.
   },
-  180_000,
+  400_000,
 )

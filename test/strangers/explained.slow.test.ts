@@ -46,6 +46,9 @@ const attacks: Readonly<Record<string, Attack>> = {
     body: `action=shipment.get&body={}&reply={${members(3_000)}}`,
     accept: 'text/html',
   },
+  'many vehicles of new code': { path: '/check/v2/shipments', body: `{"vehicles":[${'{},'.repeat(80_000)}{}]}` },
+  'many unknown names of new code': { path: '/check/v2/shipments', body: `{"pickup":{${members(20_000)}}}` },
+  'a deep body of new code': { path: '/check/v2/shipments', body: deep },
   'a curl line of quotes': { path: '/', body: `body=curl ${"'".repeat(30_000)}`, accept: 'text/html' },
 }
 

@@ -5,10 +5,17 @@
 
 /** The shape of a value. */
 export type Shape =
-  | { readonly kind: 'text' | 'number' | 'flag' | 'date' | 'any' }
+  | { readonly kind: 'text' | 'number' | 'flag' | 'date' | 'any'; readonly form?: Form }
   | { readonly kind: 'choice'; readonly values: readonly string[] }
   | { readonly kind: 'object'; readonly members: Members; readonly required: readonly string[] }
   | { readonly kind: 'list'; readonly of: Shape }
+
+/** The form that a value has in a request. The service's replies are read in any form. */
+export interface Form {
+  readonly pattern: RegExp
+  /** Completes a sentence that begins with the member's name. */
+  readonly says: string
+}
 
 /** The members of an object, by name. */
 export type Members = Readonly<Record<string, Shape>>
@@ -113,7 +120,7 @@ function isAbsent(value: object, member: Node, holder: Node): boolean {
 
 /** A service with larger lists shows the same in every entry. */
 const MOST_ENTRIES = 100
-const DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?[+-]\d{4}$/
+export const DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?[+-]\d{4}$/
 
 function inspectValue(node: Node, value: unknown, note: NoteDrift): void {
   switch (node.kind) {

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Fault, type Sandbox, startSandbox } from '../../labs/demo/sandbox.ts'
+import type { Call } from '../../labs/demo/service.ts'
 import { print } from '../commands/output.ts'
 import { forgettableSignal } from '../commands/process.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import { book, countUp, duplicates, end, ID, type LaunchedProgram, launch, SECRET, startCallers } from './harness.ts'
-import type { Call } from '../../labs/demo/service.ts'
 
 const CALLERS = 4
 const PATIENCE_MS = 5_000

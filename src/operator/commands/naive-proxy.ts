@@ -1,6 +1,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { request as send } from 'undici'
+import { loadMappings } from '../../../mappings/load.ts'
+import { answerOf } from '../../calls/legacy-answer.ts'
 import { planCall } from '../../calls/plan.ts'
 import { version1 } from '../../calls/read-request.ts'
 import { NO_SUBJECT } from '../../calls/subject.ts'
@@ -8,9 +10,7 @@ import { readBody } from '../../edge/body/read.ts'
 import { readConfig } from '../../language/config/config.ts'
 import { translationSettings } from '../../language/config/translation-settings.ts'
 import { written } from '../../outside/service/service.ts'
-import { answerOf } from '../../calls/legacy-answer.ts'
 import { stopSignal } from '../commands/process.ts'
-import { loadMappings } from '../../../mappings/load.ts'
 
 const TRIES = 3
 const TRY_MS = 1_000

@@ -44,6 +44,10 @@ export const page = (title: string, content: Html): Promise<Answer> => pageWith(
 export const publicPage = (title: string, content: Html): Promise<Answer> =>
   pageWith(title, content, PUBLIC_PAGES, SCRIPT_PATH)
 
+/** Makes the answer of a page about a caller, for itself. */
+export const ownPage = (title: string, content: Html): Promise<Answer> =>
+  pageWith(title, content, [['/my', 'Your migration']], '')
+
 async function pageWith(
   title: string,
   content: Html,

@@ -272,7 +272,7 @@ const TENANTS: readonly Column<TenantSummary>[] = [
 const MOST_BROWNOUTS = 50
 
 /** Shows the brownouts that are not over, the next one first; nothing without any. */
-function brownoutTable(all: readonly TenantBrownouts[], now: number): Html {
+export function brownoutTable(all: readonly TenantBrownouts[], now: number): Html {
   const brownouts = all
     .flatMap(({ tenant, windows }) => windowsToCome(windows, now).map((window) => ({ tenant, ...window })))
     .sort((one, other) => one.start - other.start)
@@ -293,18 +293,26 @@ ${table<(typeof brownouts)[number]>(
 
 const DATE_CHARACTERS = 10
 
-/** Shows the use that one tenant makes of the gateway, and the work that is left. */
-function tenantPage(tenant: TenantReport, { generatedAt }: MigrationReport): Promise<Answer> {
+/** Shows the use that one tenant makes of the gateway, and the work that is left: to an operator, or to the tenant itself. */
+export function tenantPage(
+  tenant: TenantReport,
+  { generatedAt }: MigrationReport,
+  { show, kit, first }: { show: typeof page; kit: string; first?: Html } = {
+    show: page,
+    kit: addressOf(tenant.tenant, 'kit'),
+  },
+): Promise<Answer> {
   const seen =
     tenant.firstSeen === undefined
       ? 'This tenant has never called.'
       : html`First seen ${moment(tenant.firstSeen)}, last seen ${moment(tenant.lastSeen ?? '')}; last version-1 call: ${tenant.lastVersion1 === undefined ? 'none' : moment(tenant.lastVersion1)}.`
-  return page(
+  return show(
     tenant.tenant || 'Callers without a name',
     html`<h1>${nameOf(tenant.tenant)}</h1>
 <p class="soft">${seen} As of ${moment(generatedAt)}; times are UTC.</p>
 ${verdictBox(tenant.verdict)}
-${tenant.actions.length === 0 ? '' : html`<p><a class="button" href="${addressOf(tenant.tenant, 'kit')}" download>The fix-it kit</a> has this tenant's calls as version-2 code, with a letter to its developers.</p>`}
+${first ?? ''}
+${tenant.actions.length === 0 ? '' : html`<p><a class="button" href="${kit}" download>The fix-it kit</a> has this tenant's calls as version-2 code, with a letter to its developers.</p>`}
 <h2>Work that is left</h2>
 ${section(tenant.work, 'Version-1 use within the quiet days, what blocks first', WORK, 'None: there was no version-1 call within the quiet days.')}
 ${callsByDay(tenant.use, generatedAt)}

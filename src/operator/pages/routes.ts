@@ -11,6 +11,7 @@ import type { Operations } from './operations.ts'
 /* The pages of both listeners, as routes. Each module of pages is loaded when one of its pages is asked for. */
 
 const visitorPages = () => import('./workbench.ts')
+const ownPages = () => import('./my.ts')
 const migrationPages = () => import('./migration.ts')
 
 /** The most that a visitor may paste; a browser writes JSON in twice its length. */
@@ -55,6 +56,24 @@ export function createPages(rooms: PageRooms): Pages {
   return {
     public: [
       openApi,
+      // A caller's own migration, for who has its credential.
+      {
+        path: '/my',
+        demands: PAGE,
+        answer: async (incoming, _bytes, { call }) => {
+          const answer = await (await ownPages()).ownMigration(incoming, call, deps)
+          call.request.share.holdAnswer(Buffer.byteLength(answer.body))
+          return answer
+        },
+      },
+      {
+        path: '/my/numbers.csv',
+        demands: PAGE,
+        answer: async (incoming, _bytes, { call, outgoing }) => {
+          await (await ownPages()).ownNumbers(incoming, outgoing, call, deps)
+          return undefined
+        },
+      },
       ...((config.WORKBENCH === 'on'
         ? [
             {

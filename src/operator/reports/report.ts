@@ -602,6 +602,8 @@ export interface WorkItem {
   readonly name: string
   /** How often it was used since it was first seen. */
   readonly count: number
+  /** When it was used last. */
+  readonly last: string
   /** The version-2 places or requests. */
   readonly equivalents: readonly string[]
   readonly note: string
@@ -632,7 +634,8 @@ function actionsInUse(calls: readonly CallCount[], fromDay: number, catalog: Cat
   const recent = calls.filter(({ use, action, day }) => use === 'version-1' && action !== '' && day >= fromDay)
   return [...Map.groupBy(recent, ({ action }) => action)].map(([name, counts]) => {
     const declared = catalog.actions.get(name)?.action
-    const item = { kind: 'action', action: name, name, count: total(counts, 'calls') } as const
+    const last = dayText(Math.max(...counts.map(({ day }) => day)))
+    const item = { kind: 'action', action: name, name, count: total(counts, 'calls'), last } as const
     if (declared) return { ...item, equivalents: [requestOf(declared)], note: declared.summary, blocks: undefined }
     if (name === VERSION_2_BODY) {
       const note = 'a version-2 body on a version-1 path: only the path is left to change'
@@ -644,25 +647,26 @@ function actionsInUse(calls: readonly CallCount[], fromDay: number, catalog: Cat
 }
 
 function fieldWork(
-  { kind, action, name, count }: NameCount,
+  { kind, action, name, count, lastAt }: NameCount,
   lossyCount: number | undefined,
   equivalent: ReturnType<typeof createEquivalents>,
 ): WorkItem[] {
+  const last = timeText(lastAt)
   switch (kind) {
     case 'used':
     case 'unused': {
       const known = equivalent(action, name)
-      return [{ kind: 'field', action, name, count, ...fieldEquivalent(known, lossyCount) }]
+      return [{ kind: 'field', action, name, count, last, ...fieldEquivalent(known, lossyCount) }]
     }
     case 'assumed': {
       const places = equivalent(action, name)?.places ?? [name]
       const note = 'the gateway assumes a value where the caller sends none, or an incomplete one'
-      return [{ kind, action, name, count, equivalents: places, note, blocks: undefined }]
+      return [{ kind, action, name, count, last, equivalents: places, note, blocks: undefined }]
     }
     case 'unknown': {
       const note =
         name === OTHER_NAMES ? 'further fields that no mapping knows' : 'no mapping knows it; the gateway leaves it out'
-      return [{ kind, action, name, count, equivalents: [], note, blocks: 'no version-2 equal' }]
+      return [{ kind, action, name, count, last, equivalents: [], note, blocks: 'no version-2 equal' }]
     }
     default:
       return []

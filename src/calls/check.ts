@@ -1,0 +1,325 @@
+import { hash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { LRUCache } from 'lru-cache'
+import { requestShapes } from '../../mappings/service-shapes.ts'
+import { legacyCaller } from '../edge/callers/arriving.ts'
+import { missingCredential } from '../edge/callers/caller.ts'
+import { writeExplanation } from '../edge/explanation.ts'
+import type { Answer } from '../language/answer.ts'
+import { gatewayError } from '../language/errors.ts'
+import type { Action } from '../language/mapping/action.ts'
+import { fieldsOf, placesOf } from '../language/mapping/row-parts.ts'
+import { any, DATE, type Shape } from '../language/mapping/shape.ts'
+import { isObject, isStructure, JsonError, parseJson, scalarText } from '../language/text/json.ts'
+import { suggestion } from '../language/text/nearest.ts'
+import type { Call } from '../runtime/call.ts'
+import { type DryRun, ONLY_IF_SAME } from './dry-run.ts'
+import type { CallRooms } from './rooms.ts'
+
+/** Checks version-2 requests of new code against dry runs of the old one. Nothing is sent. */
+interface Checks {
+  /** Keeps the request of a dry run for later checks of the same caller. */
+  readonly remember: (incoming: IncomingMessage, call: Call, dryRun: DryRun) => void
+  /** Answers a request as the service would, with an example; `path` is the one that the service would get. */
+  readonly check: (incoming: IncomingMessage, path: string, bytes: Buffer, call: Call) => Promise<Answer>
+  /** Returns the verdict on the last request of this caller. */
+  readonly last: (incoming: IncomingMessage, call: Call) => Promise<Answer>
+}
+
+/** A request that a dry run has planned. */
+interface Planned {
+  readonly action: string
+  /** Undefined where only the cross-reference or the service knows it. */
+  readonly id: string | undefined
+  /** The body, as JSON. */
+  readonly text: string
+  /** Places whose value the gateway assumed, or may leave as it is: the new code may know better. */
+  readonly open: readonly string[]
+}
+
+interface Kept {
+  readonly planned: readonly Planned[]
+  readonly verdict: string | undefined
+}
+
+const KEPT_MS = 15 * 60_000
+const MOST_CHARACTERS = 16 * 1024 * 1024
+const MOST_OF_CALLER = 512 * 1024
+const MOST_ROWS = 100
+const LONGEST_SHOWN = 256
+const LONGEST_NAME = 64
+
+/** Makes the checks of a gateway. What they remember is bounded, by caller and in all. */
+export function createChecks({ catalog, credentials }: Pick<CallRooms, 'catalog' | 'credentials'>): Checks {
+  const kept = new LRUCache<string, Kept>({ ttl: KEPT_MS, maxSize: MOST_CHARACTERS, sizeCalculation: charactersOf })
+  const actions = [...catalog.actions.values()].map(({ action }) => action)
+  const rows = actions.flatMap(({ request }) => request)
+  const setByService = new Set(rows.flatMap((row) => (row.kind === 'v2Only' && row.setByService ? [row.v2] : [])))
+  /** Returns what version 2 has for a field of version 1; undefined for any other name. */
+  function meaning(name: string): string | undefined {
+    const own = rows.filter((row) => fieldsOf(row).includes(name))
+    const [place] = own.flatMap(placesOf)
+    return place === undefined ? own.flatMap((row) => ('why' in row ? [row.why] : []))[0] : `version 2 has ${place}`
+  }
+
+  function keep(owner: string, { planned, verdict }: Kept): void {
+    const some = [...planned]
+    while (charactersOf({ planned: some, verdict }) > MOST_OF_CALLER) some.pop()
+    kept.set(owner, { planned: some, verdict })
+  }
+
+  /** In client mode nobody has verified a credential: it stands for itself, so that no other one sees what it left. */
+  async function ownerOf(incoming: IncomingMessage, call: Call): Promise<string> {
+    if (credentials.mode === 'client') {
+      if (!incoming.headers.authorization) throw missingCredential(incoming)
+      return hash('sha256', incoming.headers.authorization)
+    }
+    return (await legacyCaller(credentials)(incoming, call)(undefined)).tenant
+  }
+
+  function verdictOn({ method = '', url = '', headers }: IncomingMessage, path: string, bytes: Buffer, owner: string) {
+    const found = createFindings(setByService, meaning)
+    let status = 200
+    const refused = (because: number, place: string, theirs: unknown, ours: unknown, reason: string) => {
+      status = because
+      found.note(place, theirs, ours, reason)
+    }
+    const at = (spelling: string) => actions.filter(({ service }) => idIn(spelling, service.path) !== undefined)
+    let spelled = path
+    let known = at(spelled)
+    if (known.length === 0) {
+      spelled = path.toLowerCase().replace(/\/+/g, '/').replace(/\/$/, '').replace('/quotes', '/quote')
+      known = at(spelled)
+      const all = [...new Set(actions.map(({ service }) => service.path))].join(', ')
+      refused(404, 'path', path, known[0]?.service.path, `version 2 has ${known[0]?.service.path ?? all}`)
+    }
+    const asksByQuery = ({ verb, target }: Action) => method === 'GET' && verb === 'quote' && !target
+    const action = known.find((one) => one.service.method === method || asksByQuery(one))
+    const methods = known.map(({ service }) => service.method).join(', ')
+    if (known.length > 0 && !action) refused(405, 'method', method, methods, `this path takes ${methods}`)
+
+    let theirs: unknown
+    if (action && asksByQuery(action)) theirs = Object.fromEntries(new URLSearchParams(url.split('?')[1]))
+    else if (action && method !== 'GET' && method !== 'DELETE' && !(action.verb === 'approve' && bytes.length === 0)) {
+      const type = headers['content-type'] ?? ''
+      if (!/^application\/json\b/i.test(type)) found.note('Content-Type', type, 'application/json', 'the body is JSON')
+      try {
+        theirs = parseJson(bytes.toString('utf8'))
+      } catch (error) {
+        if (!(error instanceof JsonError)) throw error
+      }
+      if (!isObject(theirs)) {
+        const fault =
+          bytes.length === 0 ? ', and this one is empty' : theirs === undefined ? ', and this is no JSON' : ''
+        const beginning = theirs ?? bytes.toString('utf8', 0, LONGEST_SHOWN)
+        refused(400, 'body', beginning, undefined, `the body is a JSON object${fault}`)
+      }
+    }
+    const id = action && idIn(spelled, action.service.path)
+    const planned = action && (kept.get(owner)?.planned ?? []).find((one) => isSameRequest(one, action, id, theirs))
+    if (action && isObject(theirs)) {
+      const ours = planned && parseJson(planned.text)
+      found.compare(theirs, ours, requestShapes[action.name] ?? any, '', action, planned?.open ?? [])
+    }
+    return { action, id, status, planned, found: found.all() }
+  }
+
+  return {
+    remember(incoming, call, { ok, action, request, fields }) {
+      const { authorization } = incoming.headers
+      const owner = credentials.mode === 'client' ? authorization && hash('sha256', authorization) : call.caller.tenant
+      const declared = catalog.actions.get(action)?.action
+      if (!ok || owner === undefined || !declared) return
+      const [path = '', query] = request.url.slice(request.url.indexOf('/v2/')).split('?')
+      const id = path.includes('{') ? undefined : idIn(path, declared.service.path)
+      const text = JSON.stringify(request.body ?? Object.fromEntries(new URLSearchParams(query)))
+      const open = fields.flatMap(({ to, assumed, warning }) =>
+        assumed !== undefined || warning === ONLY_IF_SAME ? [to] : [],
+      )
+      const before = kept.get(owner)
+      keep(owner, { planned: [{ action, id, text, open }, ...(before?.planned ?? [])], verdict: before?.verdict })
+    },
+
+    async check(incoming, path, bytes, call) {
+      const owner = await ownerOf(incoming, call)
+      call.request.use = 'dry-run'
+      const { action, id, status, planned, found } = verdictOn(incoming, path, bytes, owner)
+      call.outcome.action = action?.name
+      const { more, ...lists } = found
+      const isReady = Object.values(lists).every(({ length }) => length === 0)
+      const check = isReady ? 'ready' : 'differs'
+      const verdict = writeExplanation({
+        check,
+        action: action?.name ?? '',
+        request: { method: incoming.method, path: shown(path) },
+        comparedWith: planned ? 'the last dry run of this request' : 'the declared shapes alone',
+        ...lists,
+        more,
+      })
+      keep(owner, { planned: kept.get(owner)?.planned ?? [], verdict })
+      const [first] = lists.differences
+      const body =
+        status === 200 ? exampleOf(action, id) : { message: `${first?.reason}. Nothing was sent; read /check/last.` }
+      return {
+        status,
+        headers: { 'Transload-Check': check, 'Cache-Control': 'no-store' },
+        body: JSON.stringify(body),
+      }
+    },
+
+    async last(incoming, call) {
+      const verdict = kept.get(await ownerOf(incoming, call))?.verdict
+      if (verdict === undefined) throw gatewayError('path-unknown/check', {})
+      return { status: 200, headers: { 'Cache-Control': 'no-store' }, body: verdict }
+    },
+  }
+}
+
+function charactersOf({ planned, verdict = '' }: Kept): number {
+  return planned.reduce((sum, { text }) => sum + text.length + LONGEST_SHOWN, verdict.length + LONGEST_SHOWN)
+}
+
+/** Returns the id in a path of this template, empty where it has none; undefined for another path. Both spellings of shipments are known. */
+function idIn(path: string, template: string): string | undefined {
+  const pattern = template.replace(/\{\w+\}/, '([^/]+)').replace('/shipments', '/shipments?')
+  const match = RegExp(`^${pattern}$`).exec(path)
+  return match ? (match[1] ?? '') : undefined
+}
+
+function isSameRequest(planned: Planned, action: Action, id: string | undefined, theirs: unknown): boolean {
+  if (planned.action !== action.name || (planned.id ?? id) !== id) return false
+  if (action.verb !== 'book') return true
+  const reference = (body: unknown) => (isObject(body) ? scalarText(body['external_id'])?.trim() : undefined)
+  return reference(parseJson(planned.text)) === reference(theirs)
+}
+
+/** The service's reply in the interface document, with the id that was asked for. */
+function exampleOf(action: Action | undefined, id: string | undefined): unknown {
+  const reply = action?.example.reply
+  if (!isObject(reply)) return {}
+  return { ...reply, ...(id && { ['id' in reply ? 'id' : 'shipment_id']: id }) }
+}
+
+/** A difference; `ours` is the value that the gateway would send. */
+interface Difference {
+  readonly path: string
+  readonly theirs?: unknown
+  readonly ours?: unknown
+  readonly reason: string
+}
+
+const NEEDED = 'version 2 needs it'
+const SENT = 'the gateway sends it'
+const WHOLE = 'PUT replaces the whole shipment: read it, change it, and send all of it, with the ids of its parts'
+const OTHER_VALUE = 'the gateway sends another value'
+
+/** Collects what a request has otherwise than its shape, and than what the gateway would send. */
+function createFindings(setByService: ReadonlySet<string>, meaning: (name: string) => string | undefined) {
+  const lists = { differences: [] as Difference[], unknown: [] as Difference[], missing: [] as Difference[] }
+  let rows = 0
+  /** Beyond the limit, no text is made. */
+  const add = (list: Difference[], row: () => Difference): void => {
+    rows += 1
+    if (rows <= MOST_ROWS) list.push(row())
+  }
+  const note = (path: string, theirs: unknown, ours: unknown, reason: string): void =>
+    add(lists.differences, () => ({ path, theirs: shown(theirs), ours: shown(ours), reason }))
+
+  function compare(
+    theirs: unknown,
+    ours: unknown,
+    shape: Shape,
+    path: string,
+    action: Action,
+    open: readonly string[],
+  ): void {
+    if (isSame(theirs, ours)) return
+    const fault = faultOf(theirs, shape)
+    if (fault !== undefined) note(path, theirs, ours, `${path.split('.').at(-1)} ${fault}`)
+    else if (shape.kind === 'object' && isObject(theirs)) {
+      const { members, required } = shape
+      for (const name in theirs) {
+        if (!Object.hasOwn(members, name)) {
+          add(lists.unknown, () => ({ path: below(path, name), reason: whyUnknown(path, name, members, action) }))
+        }
+      }
+      for (const [name, member] of Object.entries(members)) {
+        const sent = Object.hasOwn(theirs, name) ? theirs[name] : undefined
+        const planned = isObject(ours) ? ours[name] : undefined
+        if (sent !== undefined && sent !== null) compare(sent, planned, member, below(path, name), action, open)
+        else if (required.includes(name) || (planned !== undefined && !open.includes(below(path, name)))) {
+          const why = action.verb === 'update' ? WHOLE : required.includes(name) ? NEEDED : SENT
+          add(lists.missing, () => ({ path: below(path, name), ours: shown(planned), reason: why }))
+        }
+      }
+    } else if (shape.kind === 'list' && Array.isArray(theirs)) {
+      const planned = Array.isArray(ours) ? ours : []
+      // The entries of a list have one shape: the first one that an update has is an old one, with an id.
+      const later = shape.of.kind === 'object' ? { ...shape.of, required: [] } : shape.of
+      if (theirs.length === 0) note(path, theirs, ours, `${path} is not empty`)
+      if (theirs.length > MOST_ROWS) note(path, theirs, ours, `${path} has more entries than are checked`)
+      for (const [at, entry] of theirs.slice(0, MOST_ROWS).entries())
+        compare(entry, planned[at], at === 0 ? shape.of : later, `${path}[${at}]`, action, open)
+    } else if (ours !== undefined && !open.includes(path)) note(path, theirs, ours, OTHER_VALUE)
+  }
+
+  function whyUnknown(path: string, name: string, members: object, { target }: Action): string {
+    if (setByService.has(below(path, name).replace(/\[\d+\]/g, '[0]'))) return `only the service sets ${shown(name)}`
+    if (target && /^(?:id|quote_id|shipment_id)$/.test(name)) return 'the id stands in the path'
+    const old = meaning(name)
+    if (old !== undefined) return `this is a name of version 1: ${old}`
+    return `version 2 has no such field here${suggestion(name, Object.keys(members))}`
+  }
+
+  return { note, compare, all: () => ({ ...lists, more: Math.max(0, rows - MOST_ROWS) }) }
+}
+
+const below = (path: string, name: string): string => {
+  const short = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name
+  return path === '' ? short : `${path}.${short}`
+}
+
+/** Returns a value of a stranger's as far as a verdict shows it. */
+function shown(value: unknown): unknown {
+  if (isStructure(value)) return Array.isArray(value) ? '(a list)' : '(an object)'
+  return typeof value === 'string' && value.length > LONGEST_SHOWN ? `${value.slice(0, LONGEST_SHOWN)}…` : value
+}
+
+/** Tells if two values are one, in whatever spelling of numbers. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (isNumber(one) && isNumber(other)) return Number(scalarText(one)) === Number(scalarText(other))
+  if (typeof one === 'string' && typeof other === 'string') return one.trim() === other.trim()
+  return one === other
+}
+
+const isNumber = (value: unknown) => typeof value === 'number' || JSON.isRawJSON(value)
+
+/** Returns how a value is otherwise than its shape, at the end of a sentence that begins with its name. */
+function faultOf(value: unknown, shape: Shape): string | undefined {
+  switch (shape.kind) {
+    case 'any':
+      return undefined
+    case 'object':
+      return isObject(value) ? undefined : 'is an object'
+    case 'list':
+      return Array.isArray(value) ? undefined : 'is a list'
+    case 'flag':
+      return typeof value === 'boolean' ? undefined : 'is true or false'
+    case 'choice':
+      return value === '' || (typeof value === 'string' && shape.values.includes(value))
+        ? undefined
+        : `is one of ${shape.values.join(', ')}`
+    case 'date':
+      return typeof value === 'string' && (value === '' || DATE.test(value))
+        ? undefined
+        : 'has a time and an offset without a colon: 2026-03-01T08:00:00-0500'
+    case 'text':
+      if (typeof value !== 'string') return shape.form?.says ?? 'is a string'
+      return !shape.form || shape.form.pattern.test(value.trim()) ? undefined : shape.form.says
+    case 'number':
+      if (!isNumber(value)) return shape.form?.says ?? 'is a number'
+      return !shape.form || shape.form.pattern.test(String(Number(scalarText(value)))) ? undefined : shape.form.says
+    default:
+      return shape satisfies never
+  }
+}

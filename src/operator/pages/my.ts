@@ -1,0 +1,134 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { html } from 'hono/html'
+import { legacyCaller } from '../../edge/callers/arriving.ts'
+import type { Caller } from '../../edge/callers/caller.ts'
+import { LISTENER_TIMEOUTS } from '../../edge/connections.ts'
+import type { PageRooms } from '../../gateway.ts'
+import type { Answer } from '../../language/answer.ts'
+import { windowsToCome } from '../../language/deprecation.ts'
+import { type ErrorCode, errorTable, faultOf, gatewayError } from '../../language/errors.ts'
+import { NoReply } from '../../outside/service/exchange.ts'
+import type { Call } from '../../runtime/call.ts'
+import { readReport, type TenantReport } from '../reports/report.ts'
+import { toCell } from '../transfer/file-records.ts'
+import { fixItKit } from './fix-it-kit.ts'
+import { type Column, count, json, moment, named, ownPage, section, wantsHtml } from './layout.ts'
+import { brownoutTable, tenantPage } from './migration.ts'
+
+/** Answers `/my`: the migration page of the caller alone, as a page, as JSON, or its fix-it kit. */
+export async function ownMigration(incoming: IncomingMessage, call: Call, deps: PageRooms): Promise<Answer> {
+  const { tenant, account, profile } = await provenCaller(incoming, call, deps)
+  const { sunset, retiredFrom, windows } = profile.deprecation
+  // Counts under any other name may be those of several callers.
+  if (!OWN_NAME.test(tenant)) throw gatewayError('path-unknown/tenant', {})
+  const report = await readReport({ ...deps, tenants: [tenant] }, tenant)
+  const [own] = report.tenants
+  if (!own) throw gatewayError('path-unknown/tenant', {})
+  if (/\?kit\b/.test(incoming.url ?? '')) {
+    const destination = { service: deps.service, address: account }
+    return fixItKit(own, { ...deps, destination, settings: profile.settings, sunset: retiredFrom ?? sunset })
+  }
+  const problems = problemsOf(own)
+  const now = deps.store.now()
+  const brownouts = windowsToCome(windows, now).map(({ start, end }) => ({
+    from: new Date(start),
+    until: new Date(end),
+  }))
+  if (!wantsHtml(incoming)) {
+    const links = { kit: '/my?kit', numbers: '/my/numbers.csv' }
+    return json({ generatedAt: report.generatedAt, ...own, problems, brownouts, sunset, retiredFrom, ...links })
+  }
+  const end = (what: string, date: Date | undefined) => date && html`<p>${what} ${moment(date.toISOString())}.</p>`
+  const first = html`${end('Version 1 is announced to end on', sunset)}
+${end('Every version-1 call is refused from', retiredFrom)}
+${brownoutTable([{ tenant, windows }], now)}
+<p><a href="/my/numbers.csv" download>Your numbers</a>, with the ids that version 2 has for them. A call is counted here within ten seconds.</p>
+<h2>Problems</h2>
+${section(problems, 'Problems of your calls, and what to do about each', PROBLEMS)}`
+  return tenantPage(own, report, { show: ownPage, kit: '/my?kit', first })
+}
+
+/** Names that are never shortened or replaced where calls are counted. */
+const OWN_NAME = /^[^\ufffd]{1,255}$/
+
+/** Returns the caller, if the gateway knows it or the service accepts its credential. */
+async function provenCaller(incoming: IncomingMessage, call: Call, deps: PageRooms): Promise<Caller> {
+  const caller = await legacyCaller(deps.callers)(incoming, call)(undefined)
+  const deadline = performance.now() + deps.config.UPSTREAM_TIMEOUT_MS
+  try {
+    await deps.prove({ account: caller.account, requestId: call.request.id, deadline })
+  } catch (cause) {
+    if (!(cause instanceof NoReply)) throw cause
+    throw gatewayError('service-unavailable/proof', {}, { cause, headers: { 'Retry-After': '5' } })
+  }
+  return caller
+}
+
+/** Something that keeps a caller from moving, or its calls from working. */
+interface OwnProblem {
+  readonly problem: string
+  readonly count: number
+  readonly last: string
+  readonly todo: string
+}
+
+function problemsOf({ work, errors }: TenantReport): readonly OwnProblem[] {
+  const blocking = work.filter(({ blocks }) => blocks !== undefined)
+  const refused = errors.filter(({ name }) => ['caller', 'nobody'].includes(faultOf(name)))
+  return [
+    ...refused.map(({ name, count, last }) => ({
+      problem: Object.hasOwn(errorTable, name) ? errorTable[name as ErrorCode].title : name,
+      count,
+      last,
+      todo: faultOf(name) === 'nobody' ? MOVE : TRY,
+    })),
+    ...blocking.map(({ action, name, blocks, equivalents, note, count, last }) => ({
+      problem: `${action} ${name || 'other fields'}: ${blocks}`.trimStart(),
+      count,
+      last,
+      todo: equivalents.length > 0 ? `Send ${equivalents.join(', ')}: ${note}` : `Leave it out: ${note}`,
+    })),
+  ]
+}
+
+const MOVE = 'Move these calls to version 2: the fix-it kit has the code.'
+const TRY = 'Send the same call to /dry-run: it names every field that is wrong, and why.'
+
+const PROBLEMS: readonly Column<OwnProblem>[] = [
+  { title: 'Problem', cell: ({ problem }) => named(problem) },
+  count('Count', (problem) => problem.count),
+  { title: 'Last time', cell: ({ last }) => moment(last) },
+  { title: 'What to do', cell: ({ todo }) => named(todo) },
+]
+
+/** Answers `/my/numbers.csv`: the caller's own numbers with the service's ids, a part at a time. */
+export async function ownNumbers(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  call: Call,
+  deps: PageRooms,
+): Promise<void> {
+  const { tenant } = await provenCaller(incoming, call, deps)
+  const parts = deps.store.scan({ tenant })[Symbol.asyncIterator]()
+  // A store that is down is an error, not an empty file.
+  let part = await parts.next()
+  async function* lines() {
+    yield 'name,kind,vin,id,since\n'
+    for (; !part.done; part = await parts.next()) {
+      const rows = part.value.map(({ name, kind, vin, id, at }) => [name, kind, vin, id, new Date(at).toISOString()])
+      yield rows.map((cells) => `${cells.map(toCell).join(',')}\n`).join('')
+    }
+  }
+  outgoing.writeHead(200, {
+    'Content-Type': 'text/csv; charset=utf-8',
+    'Content-Disposition': 'attachment; filename="numbers.csv"',
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    'X-Request-Id': call.request.id,
+  })
+  outgoing.setTimeout(LISTENER_TIMEOUTS.replyMs, () => outgoing.destroy())
+  if (incoming.method === 'HEAD') outgoing.end()
+  else await pipeline(Readable.from(lines()), outgoing)
+}

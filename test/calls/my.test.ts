@@ -1,0 +1,222 @@
+/** Promise: a caller sees its own migration, and nothing of another one (contract, section 12). */
+
+import { get as httpGet } from 'node:http'
+import { describe, expect, test, vi } from 'vitest'
+import { fromCell } from '../../src/operator/transfer/file-records.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import type { ScannedName, Store } from '../../src/outside/store/store.ts'
+import { as, named, openEdge } from '../callers/edge.ts'
+import { basic, get, OWN, startGateway, type TestGatewayOptions } from '../gateway.ts'
+import { fillCounts } from '../pages/sample-counts.ts'
+
+const HTML = { accept: 'text/html' }
+const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
+/** A client id that is an attack where it is taken for more than text. */
+const HOSTILE = `<img src=x onerror=alert(1)>"'&=HYPERLINK("x")|../acme?tenant=acme`
+const CREDENTIALS = { acme: 'acme-secret', [HOSTILE]: 'hostile-secret', gone: 'gone-secret' }
+const ACME = { authorization: basic('acme', 'acme-secret') }
+const STRANGE = { authorization: basic(HOSTILE, 'hostile-secret') }
+
+async function open(options: TestGatewayOptions = {}) {
+  const store = createMemoryStore()
+  await fillCounts(store)
+  return startGateway({ store, sandbox: { credentials: CREDENTIALS }, ...options })
+}
+
+describe('/my', () => {
+  test('has what the page of the operator has, and each problem once, with what to do', async () => {
+    const gateway = await open({
+      env: { SUNSET: '2095-01-01', RETIRED_FROM: '2096-01-01', BROWNOUTS: '2094-01-01T10:00Z/1h' },
+    })
+    const { status, json, headers } = await get(gateway, '/my', ACME)
+    expect([status, headers.get('cache-control')]).toEqual([200, 'no-store'])
+    const [operators] = (await get({ url: gateway.adminUrl }, '/migration/acme')).json.tenants
+    const { generatedAt, problems, brownouts, sunset, retiredFrom, kit, numbers, ...same } = json
+    expect(same).toEqual(operators)
+    expect({ sunset, retiredFrom, kit, numbers }).toEqual({
+      sunset: '2095-01-01T00:00:00.000Z',
+      retiredFrom: '2096-01-01T00:00:00.000Z',
+      kit: '/my?kit',
+      numbers: '/my/numbers.csv',
+    })
+    expect(brownouts).toEqual([{ from: '2094-01-01T10:00:00.000Z', until: '2094-01-01T11:00:00.000Z' }])
+    expect(problems).toContainEqual({
+      problem: 'Some fields cannot be translated',
+      count: 3,
+      last: expect.stringMatching(/^20/),
+      todo: expect.stringContaining('/dry-run'),
+    })
+    expect(problems).toContainEqual({
+      problem: 'quote.get CSR: no version-2 equal',
+      count: 3,
+      last: expect.stringMatching(/^20/),
+      todo: 'Leave it out: version 2 does not record the agent',
+    })
+    const names = problems.map(({ problem }: { problem: string }) => problem)
+    expect(new Set(names).size).toBe(names.length)
+  })
+
+  test('is a page for browsers, with the kit and the numbers, and no way to other pages of the operator', async () => {
+    const gateway = await open({ env: { SUNSET: '2095-01-01', WORKBENCH: 'off' } })
+    const { status, text, headers } = await get(gateway, '/my', { ...ACME, ...HTML })
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    for (const word of ['<bdi>acme</bdi>', 'Calls by day', 'What to do', '/my?kit', '/my/numbers.csv', '2095-01-01']) {
+      expect(text).toContain(word)
+    }
+    const links = [...text.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, link]) => link)
+    expect(links.filter((link) => !/^(?:\/my|#|data:|\/style\.css)/.test(link ?? ''))).toEqual([])
+    expect((await get(gateway, '/style.css')).status).toBe(200)
+    const kit = await get(gateway, '/my?kit', { ...ACME, ...HTML })
+    expect(kit.headers.get('content-disposition')).toContain('attachment')
+    expect(kit.text).toContain('Moving <bdi>acme</bdi>')
+  })
+
+  test('shows nothing of another caller, whatever their names are', async () => {
+    const gateway = await open()
+    for (const path of ['/my', '/my?tenant=acme', '/my?kit&tenant=acme', '/my/numbers.csv?tenant=acme']) {
+      const { status, text } = await get(gateway, path, { ...STRANGE, ...HTML })
+      expect(status, path).toBe(200)
+      expect(text.replaceAll('../acme?tenant=acme', '')).not.toMatch(/acme|CSR|request-17|onerror=alert\(1\)>[^<]*"x"/)
+      expect(text).not.toMatch(/<img|<script/)
+    }
+    const { json } = await get(gateway, '/my', STRANGE)
+    expect(json).toMatchObject({
+      tenant: HOSTILE,
+      verdict: { state: 'never-seen' },
+      actions: [],
+      errors: [],
+      fields: [],
+    })
+  })
+
+  test.each(['', 'a'.repeat(256), '\ufffd'])(
+    'a name under which several callers are counted shows none: $#',
+    async (id) => {
+      const gateway = await open({ sandbox: { credentials: 'any' } })
+      const { status, text } = await get(gateway, '/my', { authorization: basic(id, 'secret') })
+      expect(status).toBeGreaterThanOrEqual(400)
+      expect(text).not.toContain('version-2')
+    },
+  )
+})
+
+describe('the caller is known', () => {
+  const paths = ['/my', '/my?kit', '/my/numbers.csv']
+
+  test.each(paths)('%s asks for a credential that the service accepts', async (path) => {
+    const gateway = await open()
+    const none = await fetch(gateway.url + path)
+    expect([none.status, none.headers.get('www-authenticate')]).toEqual([401, expect.stringMatching(/^Basic /)])
+    const wrong = await get(gateway, path, { authorization: basic('acme', 'wrong') })
+    expect([wrong.status, wrong.headers.get('content-type')]).toEqual([401, expect.stringContaining('problem+json')])
+    expect(wrong.text).not.toContain('quote.get')
+    expect(gateway.sandbox.requests).toHaveLength(1)
+  })
+
+  test.each(paths)('%s is 503 where the service does not tell', async (path) => {
+    const gateway = await open({ proven: false })
+    gateway.sandbox.fail({ kind: 'status', status: 500, times: 'always' })
+    const { status, text } = await get(gateway, path, ACME)
+    expect(status).toBe(503)
+    expect(text).not.toContain('quote.get')
+    const alone = await open({ proven: false, serviceUrl: 'http://127.0.0.1:1' })
+    expect((await get(alone, path, ACME)).status).toBe(503)
+  })
+
+  test('in fixed mode nobody is asked, and web pages of other sites are refused', async () => {
+    const gateway = await startGateway({ env: OWN })
+    for (const path of paths) {
+      expect((await fetch(gateway.url + path)).status).toBe(200)
+      expect((await fetch(gateway.url + path, { headers: { origin: 'https://evil.example' } })).status).toBe(403)
+      expect((await fetch(gateway.url + path, { headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(403)
+      expect((await fetch(gateway.url + path, { method: 'POST' })).status).toBe(405)
+    }
+  })
+
+  test('tenants have their own credential or network, and their own limits and dates', async () => {
+    const own = { networks: ['127.0.0.0/8'], retired_from: '2091-01-01', limits: { per_second: 2 } }
+    const edge = await openEdge((place) => [...named(['one'], own)(place), ...named(['two'])(place)])
+    expect((await get(edge, '/my', as('two'))).json).toMatchObject({ tenant: 'two' })
+    expect((await get(edge, '/my', { authorization: basic('one-legacy', 'wrong') })).status).toBe(401)
+    const reply = await fetch(`${edge.url}/my`)
+    expect(await reply.json()).toMatchObject({ tenant: 'one', retiredFrom: '2091-01-01T00:00:00.000Z' })
+    expect((await fetch(`${edge.url}/my`, { headers: { origin: 'https://evil.example' } })).status).toBe(403)
+    const statuses = await Promise.all(Array.from({ length: 6 }, async () => (await fetch(`${edge.url}/my`)).status))
+    expect(statuses).toContain(429)
+  })
+})
+
+describe('/my/numbers.csv', () => {
+  const NAMES = ['=1+1', '+1', '-1', '@x', "'quoted", '\tx', 'a,b "c"', 'é;=1', 'plain']
+
+  test("has the caller's own numbers with the service's ids, as safe cells", async () => {
+    const store = createMemoryStore()
+    const load = (tenant: string, name: string) =>
+      ({ tenant, name, kind: 'shipment', id: ID, givenBy: 'caller' }) as const
+    await store.load([...NAMES.map((name) => ({ ...load('acme', name), vin: '1FDXE4FN9PDD32477', at: 0 }))], {
+      replace: false,
+    })
+    await store.load(
+      [HOSTILE, 'acme2', 'acm', 'gone'].map((name) => ({ ...load(name, `of ${name}`), vin: '' })),
+      {
+        replace: false,
+      },
+    )
+    const gateway = await startGateway({ store, sandbox: { credentials: CREDENTIALS } })
+    const { status, text, headers } = await get(gateway, '/my/numbers.csv', ACME)
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/csv; charset=utf-8'])
+    const [header, ...lines] = text.trimEnd().split('\n')
+    expect(header).toBe('name,kind,vin,id,since')
+    const rest = `,shipment,1FDXE4FN9PDD32477,${ID},1970-01-01T00:00:00.000Z`
+    for (const line of lines) expect(line).toMatch(new RegExp(`${rest.replaceAll('.', '\\.')}$`))
+    const cells = lines.map((line) => line.slice(0, -rest.length))
+    for (const cell of cells) expect(cell).not.toMatch(/^"?[=+\-@\t]/)
+    const written = cells.map((cell) => fromCell(cell.replace(/^"(.*)"$/, '$1').replaceAll('""', '"')))
+    expect(new Set(written)).toEqual(new Set(NAMES))
+    expect((await get(gateway, '/my/numbers.csv', STRANGE)).text.split('\n')).toHaveLength(3)
+  })
+
+  /** A store with a million numbers; tells how many parts were read. */
+  function large(): { readonly store: Store; readonly parts: () => number } {
+    let parts = 0
+    async function* scan(): AsyncGenerator<readonly ScannedName[]> {
+      for (; parts < 2_000; parts += 1) {
+        yield Array.from({ length: 500 }, (_, i) => {
+          return {
+            tenant: 'acme',
+            name: `R-${parts}-${i}`,
+            kind: 'shipment',
+            id: ID,
+            givenBy: 'caller',
+            vin: '',
+            at: 0,
+          }
+        })
+      }
+    }
+    return { store: { ...createMemoryStore(), scan }, parts: () => parts }
+  }
+
+  test('is read as fast as its reader, who is not waited for forever', async () => {
+    const { store, parts } = large()
+    const gateway = await startGateway({ store, timeouts: { replyMs: 500 }, sandbox: { credentials: CREDENTIALS } })
+    const closed = Promise.withResolvers<void>()
+    const asked = httpGet(`${gateway.url}/my/numbers.csv`, { headers: ACME }, (reply) => {
+      reply.once('data', () => reply.pause())
+      reply.once('close', closed.resolve).on('error', () => {})
+    })
+    asked.on('error', () => closed.resolve())
+    await vi.waitFor(() => expect(parts()).toBeGreaterThan(1))
+    await gateway.logged(/call/)
+    expect(parts()).toBeLessThan(1_000)
+    asked.destroy()
+    await closed.promise
+  })
+
+  test('a store that does not answer is an error', async () => {
+    const memory = createMemoryStore()
+    const gateway = await startGateway({ store: memory, sandbox: { credentials: CREDENTIALS } })
+    await memory.close()
+    expect((await get(gateway, '/my/numbers.csv', ACME)).status).toBe(503)
+  })
+})
