@@ -161,9 +161,10 @@ const shareOf = ({ fields }: CompiledAction, sent: ReadonlySet<string>) =>
 
 function version2Of(outcome: Outcome): Html {
   if (outcome.kind === 'refused') return html`<p class="notice bad">${shown(outcome.message)}</p>`
-  const { request, fields, problems } = outcome.run
+  const { request, fields, problems, remarks = [] } = outcome.run
   const numbers = new Map(fields.map(({ to }, at) => [to, at + 1]))
   return html`${problems.map(({ message }) => html`<p class="notice bad">${shown(message)}</p>`)}
+${remarks.map((remark) => html`<p class="soft">${shown(remark)}</p>`)}
 <p><code><b>${request.method}</b> ${shown(request.url)}</code></p>
 ${request.over ? html`<p class="soft">The shipment is read first; this is laid over it, and the whole is sent.</p>` : ''}
 ${request.body === undefined ? html`<p class="soft">No body.</p>` : html`<pre class="json" tabindex="0">${jsonLines(request.body, numbers, '', '')}</pre>`}`
