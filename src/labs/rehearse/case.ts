@@ -74,7 +74,7 @@ export function outcomeOf(call: Recorded, config: Config, catalog: Catalog): Out
   const plan = request && planFromNames(request, settings)
   const compiled = request?.compiled ?? catalog.actions.get(call.action ?? '')
   const isAnswered = compiled && call.service !== undefined && (plan?.problems.length ?? 0) === 0
-  const answer = isAnswered && explainReplyTranslation(compiled, call.service, settings, plan?.own)
+  const answer = isAnswered ? explainReplyTranslation(compiled, call.service, settings, plan?.own) : undefined
   try {
     // An approval is answered by what its reply shows.
     const replies =
