@@ -73,7 +73,7 @@ export async function dryRun(
     })
   let request: Version1 | Version2
   try {
-    request = classify(body, endpoint, call, deps.catalog, caller?.profile.synonyms ?? {})
+    request = classify(body, endpoint, call, deps.catalog, caller?.profile.synonyms ?? {}, incoming.url)
   } catch (error) {
     const [first] = endpoint.actions
     if (!first || !(error instanceof GatewayError) || error.code !== 'action-unknown') throw error

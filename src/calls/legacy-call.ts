@@ -20,7 +20,7 @@ import { ignoredHeader, unchanged } from './legacy-answer.ts'
 import { planVersion2, type Version2Plan } from './plan.ts'
 import { quote } from './quote.ts'
 import { read } from './read.ts'
-import { classify, readRequest, type Version1 } from './read-request.ts'
+import { classify, noteGeneration, readRequest, type Version1 } from './read-request.ts'
 import type { CallRooms, Verb } from './rooms.ts'
 import { update } from './update.ts'
 import { noteVersion2Reply } from './version2.ts'
@@ -36,6 +36,7 @@ export async function legacyCall(
   try {
     requireMethod(incoming.method, [endpoint.method])
     body = await readRequest(incoming, call, rooms.bodyLimitBytes)
+    noteGeneration(body, call, rooms.catalog)
   } catch (error) {
     if (isOverload(error)) throw error
     // Errors about wrong methods and unreadable bodies follow the caller's ERROR_STATUS, too.
@@ -55,7 +56,7 @@ export async function legacyCall(
     if (!caller.account.acceptance.isProven()) await rooms.prove(sending)
     throw retired
   }
-  const request = classify(body, endpoint, call, rooms.catalog, caller.profile.synonyms)
+  const request = classify(body, endpoint, call, rooms.catalog, caller.profile.synonyms, incoming.url)
   const answer =
     request.generation === 1
       ? await answerVersion1(request, incoming, call, caller, sending, rooms)

@@ -71,12 +71,15 @@ export function toGatewayError(thrown: unknown): GatewayError {
 
 /** The facts of a call that decide the shape of its error, as far as they are known. */
 type ErrorPlace = Pick<Call, 'route' | 'own'> &
-  Partial<Pick<Call, 'errorStatus' | 'support' | 'legacyHeaders'>> & {
+  Partial<Pick<Call, 'errorStatus' | 'support' | 'legacyHeaders' | 'isVersion2'>> & {
     /** The target of the request, as it was sent. */
     readonly target: string
   }
 
-/** Returns an error in the shape that callers of its path read: on legacy paths, and on unknown ones, that of version 1. */
+/**
+ * Returns an error in the shape that its reader knows: for a version-1 body, and on unknown paths, that of version 1; for a
+ * version-2 body or path, problem details.
+ */
 export type AnswerError = (error: GatewayError | Refusal, place: ErrorPlace) => Answer
 
 /** Makes the answers to all errors of the public listener. */
@@ -86,15 +89,20 @@ export function createErrorAnswers(
 ): AnswerError {
   const shapes = new Map([...catalog.endpoints.values()].map((one) => [`/legacy${one.path}`, errorShape(one)]))
   const { headers: deprecation } = commonDeprecation(config)
-  return (error, { route, target, own, errorStatus = config.ERROR_STATUS, support, legacyHeaders = deprecation }) => {
+  return (error, { route, target, own, isVersion2, support, ...caller }) => {
+    const { errorStatus = config.ERROR_STATUS, legacyHeaders = deprecation } = caller
     const contact = support ?? config.SUPPORT_CONTACT
     const shape = shapes.get(route)
+    if (shape && isVersion2 && error instanceof GatewayError) {
+      const { headers, ...answer } = problemDetails(error, contact)
+      return { ...answer, headers: { ...legacyHeaders, ...headers } }
+    }
     if (shape) {
       const { status, headers, body } = legacyError(error, shape, own, contact)
       return { status: errorStatus === 'ok' ? OK : status, headers: { ...legacyHeaders, ...headers }, body }
     }
     if (!isOwn(error, route, target)) return legacyError(error, 'booking', '', contact)
-    return error instanceof GatewayError ? problemDetails(error) : refusalDetails(error)
+    return error instanceof GatewayError ? problemDetails(error, contact) : refusalDetails(error)
   }
 }
 
@@ -109,15 +117,16 @@ export function createRefusalAnswers(answerError: AnswerError, route: Router): A
 }
 
 /**
- * Tells if an error is answered with problem details: one of a dry run, or of an event. Any other path may be a version-1
- * caller's mistake.
+ * Tells if an error is answered with problem details: one of a dry run, of an event, or of a version-2 path. Any other path may be
+ * a version-1 caller's mistake.
  */
 function isOwn(error: GatewayError | Refusal, route: string, target: string): boolean {
   if (route === WEBHOOK_ROUTE) return !(error instanceof GatewayError && error.code === 'path-unknown')
-  return DRY_RUN.test(target)
+  return DRY_RUN.test(target) || route === '/service' || route === '/token' || BELOW_VERSION_2.test(target)
 }
 
 const DRY_RUN = /^\/dry-run(\/|$)/
+const BELOW_VERSION_2 = /^\/(?:v|%76)(?:2|%32)\//i
 
 /** The paths whose errors have one shape: those of quotes, those that book, and those about a shipment that exists. */
 type ErrorShape = 'quote' | 'booking' | 'shipment'
@@ -149,12 +158,12 @@ const NOT_FOUND = 404
 const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 
 /** Returns an error as RFC 9457 problem details, the format of the gateway's own endpoints. */
-export function problemDetails(error: GatewayError): Answer {
+export function problemDetails(error: GatewayError, support: string = SUPPORT): Answer {
   const body = {
     type: `urn:transload:error:${error.code}`,
     title: errorTable[error.code].title,
     status: error.status,
-    detail: oneLine(error.message),
+    detail: oneLine(error.message.replace(SUPPORT, () => support)),
     ...(error.problems.length > 0 && { problems: error.problems }),
   }
   return {

@@ -66,6 +66,8 @@ export interface Call {
   recording: Recording | undefined
   /** The caller's own `ShipmentNumber`, which an error on a quote path repeats. */
   own: string
+  /** True for a body of version 2 on a legacy path, whose errors are problem details. */
+  isVersion2: boolean
   /** The interface that the call uses, once it is known; undefined for the gateway's own pages. */
   use: 'version-1' | 'version-2' | 'dry-run' | undefined
   /** The service's verdict on the caller's credential; undefined until the caller is known. */
@@ -123,6 +125,7 @@ export function beginCall(incoming: IncomingMessage): Call {
     trace: undefined,
     recording: undefined,
     own: '',
+    isVersion2: false,
     use: undefined,
     acceptance: undefined,
     request: undefined,
