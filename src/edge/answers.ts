@@ -126,7 +126,7 @@ function isOwn(error: GatewayError | Refusal, route: string, target: string): bo
 }
 
 const DRY_RUN = /^\/dry-run(\/|$)/
-const BELOW_VERSION_2 = /^\/(?:v|%76)(?:2|%32)\//i
+const BELOW_VERSION_2 = /^\/(?:v|%76)(?:2|%32)\//
 
 /** The paths whose errors have one shape: those of quotes, those that book, and those about a shipment that exists. */
 type ErrorShape = 'quote' | 'booking' | 'shipment'
