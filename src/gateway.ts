@@ -131,7 +131,7 @@ async function open(
   const drift = observeDrift(catalog, log)
   const uses = openUseCounts({ ...parts, everyMs: countsEveryMs })
   opened.defer(uses.close)
-  const { bookings, leases } = await openBookings(config, {
+  const { bookings, leases, isWhole } = await openBookings(config, {
     ...parts,
     onUnknown: events.onUnknown,
     outcomes: meters.bookings,
@@ -163,7 +163,7 @@ async function open(
   const answerError = createErrorAnswers(config, catalog)
   const tracing = await openTracing({ ...config, engine: store.engine })
   let draining = false
-  const ready = () => store.ready() && !draining
+  const ready = () => store.ready() && isWhole() && !draining
   const deps: AppDeps = {
     config,
     catalog,

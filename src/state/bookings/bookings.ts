@@ -440,7 +440,7 @@ interface OpenBookingsDeps {
 export async function openBookings(
   config: Pick<Config, 'EMERGENCY_LOG_FILE' | 'BOOKING_REFUSED_STATUSES' | 'DEDUPE_WINDOW'>,
   { store, instance, log, onUnknown, outcomes }: OpenBookingsDeps,
-): Promise<{ readonly bookings: Bookings; readonly leases: Leases }> {
+): Promise<{ readonly bookings: Bookings; readonly leases: Leases; readonly isWhole: () => boolean }> {
   const record = createBookingRecord({
     claims: store,
     instance,
@@ -467,7 +467,7 @@ export async function openBookings(
     onUnknown,
     outcomes,
   })
-  return { bookings, leases }
+  return { bookings, leases, isWhole: doubt.isWhole }
 }
 
 /** Returns a claim without the hash of the body. */
