@@ -100,7 +100,9 @@ async function approveOnce(plan: Plan, id: string, call: ApprovalCall, rooms: Ca
   } catch (error) {
     // The caller must learn of this error, even if the store fails as well.
     if (isSent) await keepIds(error, id, tenant, names).catch(() => undefined)
-    if (isNew && (!isSent || isRefused(error))) await rooms.bookings.later(`approval of ${id}`, () => record(''))
+    // Where the store fails, the quote counts as perhaps approved, and a booking asks the service. Nothing clears that later: it could
+    // undo an approval that came since.
+    if (isNew && (!isSent || isRefused(error))) await record('').catch(() => undefined)
     throw error
   }
 }
