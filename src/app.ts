@@ -3,7 +3,7 @@ import { createChecks } from './calls/check.ts'
 import { type DryRunRooms, dryRun, dryRunEvent, dryRunReply } from './calls/dry-run.ts'
 import { legacyCall, legacyRefusal } from './calls/legacy-call.ts'
 import { type PassThroughRooms, passThrough } from './calls/pass-through.ts'
-import { readFields } from './calls/read-request.ts'
+import { noteGeneration, readFields } from './calls/read-request.ts'
 import { type AnswerError, reply, replyExplanation, toGatewayError } from './edge/answers.ts'
 import { explained, streamed, whole } from './edge/body/demands.ts'
 import { legacyCaller, passedCaller, verifiedCaller } from './edge/callers/arriving.ts'
@@ -70,7 +70,9 @@ export function createApp(rooms: AppRooms): Hono<Env> {
   // Version-1 calls.
   const readRecorded: typeof readFields = (bytes, incoming, call) => {
     call.request.recording = recorder?.begin()
-    return readFields(bytes, incoming, call)
+    const body = readFields(bytes, incoming, call)
+    noteGeneration(body, call.outcome, catalog)
+    return body
   }
   const { headers: deprecation } = commonDeprecation(config)
   for (const endpoint of catalog.endpoints.values()) {
@@ -104,7 +106,7 @@ export function createApp(rooms: AppRooms): Hono<Env> {
     } as const
     all(`/dry-run${endpoint.path}`, demands, async (c, arrival) => {
       const { incoming, call } = c.env
-      const explanation = await dryRun(arrival, endpoint, call, rooms)
+      const explanation = await dryRun(arrival, incoming, endpoint, call, rooms)
       checks.remember(incoming, call, explanation)
       return replyExplanation(c, explanation)
     })
@@ -196,7 +198,7 @@ export function createApp(rooms: AppRooms): Hono<Env> {
     const { request, outcome, caller } = call
     return reply(
       c,
-      rooms.answerError(error, { route: request.route, target: incoming.url ?? '', own: outcome.own, caller }),
+      rooms.answerError(error, { route: request.route, target: incoming.url ?? '', own: outcome.own, isVersion2: outcome.isVersion2, caller }),
     )
   }
 }

@@ -120,7 +120,7 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
   opened.defer(pruning.close)
   const names = openNames(store, config.QUOTE_MEMORY, pruning.noteUse)
 
-  const { bookings, leases, start: startBookings } = openBookings(base, meters.bookings)
+  const { bookings, leases, isWhole, start: startBookings } = openBookings(base, meters.bookings)
   const events = openEvents({ ...base, ...parts, store, service, credentials: callers, leases })
   opened.defer(events.close)
   const drift = observeDrift(catalog, log)
@@ -153,12 +153,16 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
   const { metrics } = signals
   const tracing = await openTracing(config, store.engine)
   const explainedBytes = Math.min(config.BODY_LIMIT_BYTES, mostExplainedBytes(shares.largestBodyBytes))
+  const answerError = createErrorAnswers(config, catalog)
   const pages = parts.pages({
     ...base,
     service,
     address,
     names,
     callers,
+    credentials: callers,
+    bookings,
+    answerError,
     prove,
     metrics,
     reloads,
@@ -166,9 +170,8 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
   })
 
   const route = createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS)
-  const answerError = createErrorAnswers(config, catalog)
   let draining = false
-  const ready = () => store.ready() && !draining
+  const ready = () => store.ready() && isWhole() && !draining
   const app = createApp({
     ...base,
     service,

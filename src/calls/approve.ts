@@ -1,9 +1,10 @@
 import { toGatewayError } from '../edge/answers.ts'
 import type { Answer } from '../language/answer.ts'
 import { type ErrorCode, type GatewayError, gatewayError, untranslatable } from '../language/errors.ts'
+import type { Draft } from '../language/mapping/paths.ts'
 import { scalarText } from '../language/text/json.ts'
 import { shownText, thingKey } from '../language/text/service-text.ts'
-import { isSuccess } from '../outside/service/exchange.ts'
+import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
 import { replyToChange } from '../outside/service/failures.ts'
 import {
   approvalOf,
@@ -20,7 +21,7 @@ import type { Sending } from '../outside/service/service.ts'
 import type { Store } from '../outside/store/store.ts'
 import { outcomeUnknown, underWayStill } from '../state/bookings/bookings.ts'
 import type { Names, RememberedQuote, SeenShipment } from '../state/names/names.ts'
-import { answerOf } from './legacy-answer.ts'
+import { answerOf, type Version1Answer } from './legacy-answer.ts'
 import { type Plan, planCall } from './plan.ts'
 import type { CallInHand, CallRooms } from './rooms.ts'
 import { ACCEPTED, refusalOf } from './send.ts'
@@ -89,26 +90,58 @@ async function approveOnce(plan: Plan, id: string, call: ApprovalCall, rooms: Ca
     await keepIds(body, id, tenant, names)
     if (body && isCanceled(body)) {
       await record('approved')
-      throw gatewayError('service-refused/canceled', {}, { status: 409 })
+      throw canceledByApproval()
     }
     // Whatever a read says, the quote is approved: without a shipment in sight, a booking asks again.
-    const inReply = body && reply.status !== ACCEPTED ? shipmentInApproval(body, quote) : undefined
     const mayRead = config.APPROVAL_BOOKS !== 'no'
-    const shown = inReply
-      ? seenShipment(inReply)
-      : mayRead && (await shipmentOfApproval(quote, tenant, read, names).catch(() => undefined))
-    if (!shown) {
-      await record('approved')
-      return reply.status === ACCEPTED ? acceptedOnly(plan, body) : notBooked(plan, body)
-    }
-    await recordShipment(quote, shown, call, rooms)
-    return answerOf(plan, { ...shown.body, ...body, price: body?.['price'], shipment_id: shown.id })
+    const shown =
+      shownInApproval(body, quote, reply.status) ??
+      (mayRead ? await shipmentOfApproval(quote, tenant, read, names).catch(() => undefined) : undefined)
+    await (shown ? recordShipment(quote, shown, call, rooms) : record('approved'))
+    return approvalAnswer(plan, body, shown, reply.status)
   } catch (error) {
     // The caller must learn of this error, even if the store fails as well.
     if (isSent) await keepIds(error, id, tenant, names).catch(() => undefined)
-    if (isNew && (!isSent || isRefused(error))) await rooms.bookings.later(`approval of ${id}`, () => record(''))
+    // Where the store fails, the quote counts as perhaps approved, and a booking asks the service. Nothing clears that later: it could
+    // undo an approval that came since.
+    if (isNew && (!isSent || isRefused(error))) await record('').catch(() => undefined)
     throw error
   }
+}
+
+const canceledByApproval = () => gatewayError('service-refused/canceled', {}, { status: 409 })
+
+/** Returns the shipment that the reply to an approval shows by itself. */
+const shownInApproval = (
+  body: Readonly<Draft> | undefined,
+  quote: Pick<RememberedQuote, 'id' | 'names'>,
+  status: number,
+): SeenShipment | undefined => {
+  const shipment = body && status !== ACCEPTED ? shipmentInApproval(body, quote) : undefined
+  return shipment && seenShipment(shipment)
+}
+
+/** Returns the answer to an approval, whose shipment is known or not. */
+function approvalAnswer(
+  plan: Plan,
+  body: Readonly<Draft> | undefined,
+  shown: SeenShipment | undefined,
+  status: number,
+): Version1Answer {
+  if (shown) return answerOf(plan, { ...shown.body, ...body, price: body?.['price'], shipment_id: shown.id })
+  return status === ACCEPTED ? acceptedOnly(plan, body) : notBooked(plan, body)
+}
+
+/** Answers what a reply to an approval says by itself; `isFinal` is false where a read right after it may show a shipment. */
+export function answerToReply(
+  plan: Plan,
+  reply: UpstreamReply,
+  quote: Pick<RememberedQuote, 'id' | 'names'>,
+): { readonly answer: Version1Answer; readonly isFinal: boolean } {
+  const body = approvalOf(reply, quote)
+  if (body && isCanceled(body)) throw canceledByApproval()
+  const shown = shownInApproval(body, quote, reply.status)
+  return { answer: approvalAnswer(plan, body, shown, reply.status), isFinal: shown !== undefined }
 }
 
 /** Records that a quote is approved, and its shipment, which the quote's names stand for from then on. */
@@ -177,7 +210,11 @@ function withoutShipment(plan: Plan, reply: unknown, says: Readonly<Record<strin
 }
 
 /** Throws if a booking under a name of the quote is under way or has an unknown outcome. */
-async function requireNoneOpen({ names }: RememberedQuote, tenant: string, { bookings }: CallRooms): Promise<void> {
+export async function requireNoneOpen(
+  { names }: RememberedQuote,
+  tenant: string,
+  { bookings }: Pick<CallRooms, 'bookings'>,
+): Promise<void> {
   for (const name of names) {
     for (const claim of await bookings.underReference(tenant, name)) {
       if (claim.state === 'sending') throw underWayStill(claim)

@@ -171,14 +171,13 @@ async function makeOfApproved(
   rooms: CallRooms,
 ): Promise<MadeBooking> {
   const { bookings, names } = rooms
-  if (await beforeSending(bookings.isBooked(tenant, quote.id))) {
+  const mergeable = await beforeSending(mergeableShipments(quote, tenant, rooms))
+  if (mergeable.length === 0) {
     const another = withoutQuoteId(plan)
     return madeBooking(another, await sendBooking(another, sending, rooms), tenant)
   }
-  const { idsInApproval } = await beforeSending(names.quote(tenant, quote.id))
   const ids = await beforeSending(names.shipmentsOf(tenant, quote))
-  for (const id of new Set([quote.id, ...idsInApproval, ...ids])) {
-    if (id !== quote.id && (await beforeSending(bookings.isBooked(tenant, id)))) continue
+  for (const id of mergeable) {
     const merged = await mergeIntoApproved(plan, id, quote, tenant, sending, rooms)
     if (merged) return madeBooking(plan, { ...merged.before.body, ...merged.after }, tenant)
   }
@@ -188,8 +187,22 @@ async function makeOfApproved(
   return madeBooking(anew, await sendBooking(anew, sending, rooms), tenant)
 }
 
+/** Returns the ids of the shipments of an approved quote that a booking may be merged into; none where its own is booked. */
+export async function mergeableShipments(
+  quote: RememberedQuote,
+  tenant: string,
+  { bookings, names }: Pick<CallRooms, 'names'> & { readonly bookings: Pick<CallRooms['bookings'], 'isBooked'> },
+): Promise<readonly string[]> {
+  if (await bookings.isBooked(tenant, quote.id)) return []
+  const { idsInApproval } = await names.quote(tenant, quote.id)
+  const mergeable = [quote.id]
+  for (const id of new Set([...idsInApproval, ...(await names.shipmentsOf(tenant, quote))]))
+    if (id !== quote.id && !(await bookings.isBooked(tenant, id))) mergeable.push(id)
+  return mergeable
+}
+
 /** Plans a booking of another vehicle than the one that the quote was approved for. */
-function withoutQuoteId({ request, subject, settings, own }: Plan): Plan {
+export function withoutQuoteId({ request, subject, settings, own }: Plan): Plan {
   return { ...planCall(request, { ...subject, sendsQuoteId: false }, settings), own }
 }
 

@@ -1,9 +1,14 @@
+import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
 import { eventStatuses } from '../../mappings/shipment-event.ts'
+import type { AnswerError } from '../edge/answers.ts'
 import { readJsonValue } from '../edge/body/read.ts'
-import type { Caller } from '../edge/callers/caller.ts'
+import type { Caller, Credentials } from '../edge/callers/caller.ts'
 import type { Arrival } from '../edge/door.ts'
-import { GatewayError, gatewayError } from '../language/errors.ts'
+import type { Answer } from '../language/answer.ts'
+import { GatewayError, gatewayError, untranslatable } from '../language/errors.ts'
+import type { Config } from '../language/config/config.ts'
+import type { VerbName } from '../language/mapping/action.ts'
 import { NO_NAMES, type ServiceEvent } from '../language/mapping/callback.ts'
 import type { Catalog, Endpoint } from '../language/mapping/catalog.ts'
 import type { CompiledAction } from '../language/mapping/compile.ts'
@@ -20,73 +25,186 @@ import type { Explanation } from '../language/mapping/request.ts'
 import type { Settings } from '../language/mapping/row.ts'
 import { replyText } from '../language/text/decode.ts'
 import { isUuid } from '../language/text/service-text.ts'
+import type { UpstreamReply } from '../outside/service/exchange.ts'
+import { bookedShipment, cancellationOf, changeOf, idAt, newQuote, shipmentWithId } from '../outside/service/proofs.ts'
 import { type Address, type Outgoing, type Service, withPlaceholder } from '../outside/service/service.ts'
 import type { Call } from '../runtime/call.ts'
+import type { Bookings } from '../state/bookings/bookings.ts'
 import type { Look, Names } from '../state/names/names.ts'
 import type { Reference, Resolution } from '../state/names/resolve.ts'
-import { quoteOfBooking } from './book.ts'
-import { noteRequest } from './legacy-call.ts'
+import { answerToReply, requireNoneOpen } from './approve.ts'
+import { bookingOf, mergeableShipments, quoteOfBooking, withoutQuoteId } from './book.ts'
+import { answerOf, ignoredHeader } from './legacy-answer.ts'
 import { accountOf, type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
-import { classify, type Version1, type Version2, version1 } from './read-request.ts'
+import { noteRequest } from './legacy-call.ts'
+import { classify, namesIn, type Version1, type Version2, version1 } from './read-request.ts'
 import { NO_SUBJECT, notMeant, referenceOf, shipmentSubject } from './subject.ts'
+import { changesOf, jqSteps } from './update-program.ts'
 
 /** The rooms of dry runs. */
 export interface DryRunRooms extends Destination {
   readonly catalog: Catalog
   readonly names: Names
+  readonly credentials: Credentials
+  readonly bookings: Bookings
+  readonly config: Config
   /** The settings of callers without their own. */
   readonly settings: Settings
+  readonly answerError: AnswerError
 }
 
 /** Classifies and plans a call as the legacy path does, then explains the plan instead of sending it. */
 export async function dryRun(
   { body, caller }: Arrival<FlatBody, Caller | undefined>,
+  incoming: IncomingMessage,
   endpoint: Endpoint,
-  { outcome }: Call,
+  call: Call,
   rooms: DryRunRooms,
 ): Promise<DryRun> {
   const to = { service: rooms.service, address: caller?.account ?? rooms.address }
+  const refusal = (error: GatewayError) =>
+    rooms.answerError(error, {
+      route: `/legacy${endpoint.path}`,
+      target: '',
+      own: call.outcome.own,
+      caller: call.caller,
+    })
   let request: Version1 | Version2
   try {
-    request = classify(body, endpoint, rooms.catalog, caller?.profile.synonyms ?? {})
+    request = classify(body, endpoint, rooms.catalog, caller?.profile.synonyms ?? {}, incoming.url)
   } catch (error) {
     const [first] = endpoint.actions
     if (!first || !(error instanceof GatewayError) || error.code !== 'action-unknown') throw error
     const plan = planFromNames(version1(first, body), rooms.settings)
-    return explainPlan({ ...plan, problems: [{ field: 'ActionName', code: error.code, message: error.message }] }, to)
+    return explainPlan({ ...plan, problems: [problemOf(error, 'ActionName')] }, to, { answer: refusal(error) })
   }
   if (request.generation === 2) return explainVersion2(planVersion2(request, endpoint), to)
-  noteRequest(outcome, request)
-  const plan = caller
-    ? await planFromStore(request, caller.tenant, caller.profile.settings, rooms.names)
-    : planFromNames(request, rooms.settings)
-  return explainPlan(plan, to)
+  noteRequest(call.outcome, request)
+  const { plan, error, ...outlook } = await look(request, incoming, caller, rooms)
+  const refused = error ?? (plan.problems.length > 0 ? untranslatable(plan.problems) : undefined)
+  return explainPlan(plan, to, refused ? { ...outlook, answer: refusal(refused) } : outlook)
 }
 
-/** Plans with the numbers of a verified tenant, up to what only the service can say. */
-async function planFromStore(request: Version1, tenant: string, settings: Settings, names: Names): Promise<Plan> {
+const problemOf = ({ code, message }: GatewayError, field: string): Problem => ({ field, code, message })
+
+/** The view from a plan up to the point where only the service knows how the call goes on. */
+interface Outlook {
+  /** The answer, where it is not that of the example. */
+  readonly answer?: Answer
+  /** Sentences that say what the live call does beside this request, and where only the service decides. */
+  readonly remarks?: readonly string[]
+}
+
+/** An outlook of a call, with the plan, and the error that the gateway has for the call already. */
+interface Prospect extends Outlook {
+  readonly plan: Plan
+  readonly error?: GatewayError
+}
+
+/** Looks ahead for a call, with the numbers of a verified caller. */
+function look(
+  request: Version1,
+  incoming: IncomingMessage,
+  caller: Caller | undefined,
+  rooms: DryRunRooms,
+): Prospect | Promise<Prospect> {
   const reference = referenceOf(request)
-  if (!reference) return planCall(request, (await quoteOfBooking(request, tenant, names)).subject, settings)
+  const settings = caller?.profile.settings ?? rooms.settings
+  const isOwn = caller !== undefined && rooms.credentials.mode !== 'client'
+  if (request.compiled.action.verb === 'book') {
+    if (caller) return lookAtBooking(request, incoming, caller, isOwn, rooms)
+  } else if (reference && isOwn) return lookAtNamed(request, reference, caller, rooms)
+  return { plan: planFromNames(request, settings), remarks: remarksWithoutCaller(request) }
+}
+
+/** Says what a dry run does not look up where nobody has verified its caller. */
+function remarksWithoutCaller(request: Version1): readonly string[] {
+  const reference = referenceOf(request)
+  if (reference) return reference.names.some(([, value]) => isUuid(value)) ? [] : [NOT_RESOLVED]
+  const { verb, quoteNamedBy = [] } = request.compiled.action
+  return verb === 'book' && namesIn(request, quoteNamedBy).length > 0 ? [NOT_CONSULTED] : []
+}
+
+const NOT_CONSULTED =
+  'The remembered quote and earlier bookings were not consulted, because this dry run has no credential that the service has accepted: the live call takes from the quote what this booking lacks.'
+const NOT_RESOLVED = 'The live call looks the number up; a dry run does so only for a caller that the gateway verifies.'
+
+/** Looks at what a booking meets: its quote and, for a caller that the gateway verifies, the bookings that stand. */
+async function lookAtBooking(
+  request: Version1,
+  { headers }: IncomingMessage,
+  caller: Caller,
+  isOwn: boolean,
+  { names, bookings, config }: DryRunRooms,
+): Promise<Prospect> {
+  const { tenant, profile } = caller
+  const { subject, approved } = await quoteOfBooking(request, tenant, names)
+  const plan = planCall(request, subject, profile.settings)
+  if (!isOwn) return { plan, remarks: [STANDING_UNKNOWN] }
+  if (plan.problems.length > 0) return { plan }
+  const met = await bookings.foresee(bookingOf(plan, headers, caller, 0))
+  if (met?.is === 'error') {
+    return { plan: { ...plan, problems: [problemOf(met.error, 'ReferenceNumber')] }, error: met.error }
+  }
+  if (met) {
+    const { handle, shipment } = met.claim
+    const stands = `This booking stands already, as ${handle}: the live call repeats its answer and sends nothing.`
+    const first = `It is older than REPLAY_CHECK_AFTER, so the live call first reads the shipment ${shipment}. If that is canceled or gone, the booking is sent anew.`
+    return { plan, answer: met.answer, remarks: met.ageMs > config.REPLAY_CHECK_AFTER ? [stands, first] : [stands] }
+  }
+  if (!approved || config.APPROVAL_BOOKS === 'no') return { plan }
+  const mergeable = await mergeableShipments(approved.quote, tenant, { names, bookings })
+  if (mergeable.length === 0) return { plan: withoutQuoteId(plan) }
+  return {
+    plan,
+    remarks: [
+      `The quote of this number was approved: the live call first asks for its shipment (${readsOf(mergeable)}). If there is one, these fields are merged into it with a PUT, and no other shipment is made; if there is none, this request is sent; on any other reply, nothing is.`,
+    ],
+  }
+}
+
+const STANDING_UNKNOWN =
+  'Earlier bookings were not consulted: only the service can verify this credential. The live call repeats the answer of a booking that stands.'
+
+/** Looks at the thing that a call names, up to what only the service can say. */
+async function lookAtNamed(
+  request: Version1,
+  reference: Reference,
+  { tenant, profile: { settings } }: Caller,
+  { names, bookings, config }: DryRunRooms,
+): Promise<Prospect> {
   const resolution = await meaningInStore(reference, tenant, names)
   switch (resolution.is) {
     case 'shipment': {
       const stored = await names.shipment(tenant, resolution.id)
-      return planCall(request, shipmentSubject(reference, resolution, stored, undefined), settings)
+      return { plan: planCall(request, shipmentSubject(reference, resolution, stored, undefined), settings) }
     }
     case 'quote': {
       const quote = await names.quote(tenant, resolution.id)
-      return planCall(request, { ...NO_SUBJECT, id: quote.id, own: quote.own, quote }, settings)
+      const plan = planCall(request, { ...NO_SUBJECT, id: quote.id, own: quote.own, quote }, settings)
+      if (request.compiled.action.verb !== 'approve') return { plan }
+      try {
+        await requireNoneOpen(quote, tenant, { bookings })
+      } catch (error) {
+        if (!(error instanceof GatewayError)) throw error
+        return {
+          plan: { ...plan, problems: [problemOf(error, reference.names[0]?.[0] ?? ''), ...plan.problems] },
+          error,
+        }
+      }
+      const earlier = quote.approval === '' || config.APPROVAL_BOOKS === 'no' ? [] : [quote.id, ...quote.idsInApproval]
+      const ids = [...new Set([...(await names.shipmentsOf(tenant, quote)), ...earlier])]
+      return { plan, remarks: ids.length === 0 ? [] : [standsPerhaps(ids)] }
     }
-    // The service decides which of the names counts: an id among them is perhaps none that it knows.
     case 'ask':
+      return { plan: planFromNames(request, settings), remarks: [serviceDecides('what it names', resolution.values)] }
     case 'look':
-      return reference.names.length === 1
-        ? planFromNames(request, settings)
-        : planWithPlaceholder(request, reference.names.map(([, name]) => name).join(' and '), settings)
+      return { plan: planFromNames(request, settings), remarks: [serviceDecides('which one is meant', resolution.ids)] }
     default: {
-      const { code, message } = notMeant(resolution, reference)
+      const error = notMeant(resolution, reference)
       const plan = planFromNames(request, settings)
-      return { ...plan, problems: [{ field: reference.names[0]?.[0] ?? '', code, message }, ...plan.problems] }
+      const problem = problemOf(error, reference.names[0]?.[0] ?? '')
+      return { plan: { ...plan, problems: [problem, ...plan.problems] }, error }
     }
   }
 }
@@ -107,6 +225,15 @@ async function meaningInStore(reference: Reference, tenant: string, names: Names
   const meant = await names.resolve(reference, tenant, look)
   return areKnown ? meant.resolution : resolution
 }
+
+const readsOf = (names: readonly string[]): string =>
+  names.map((name) => `GET /v2/shipments/${encodeURIComponent(name)}`).join(', ')
+
+const standsPerhaps = (ids: readonly string[]): string =>
+  `This quote may have a shipment already: the live call first reads ${readsOf(ids)}. If one stands, the answer is about it, and no approval is sent.`
+
+const serviceDecides = (what: string, names: readonly string[]): string =>
+  `The service decides from here: the live call reads ${readsOf(names)} to learn ${what}.`
 
 /** Plans without look-ups: the caller's name stands for the id, unless the name is an id itself. */
 export function planFromNames(request: Version1, settings: Settings): Plan {
@@ -135,6 +262,8 @@ export interface DryRun {
     readonly body?: unknown
     /** The read whose result the body of an update is merged into. */
     readonly over?: string
+    /** Places that an update changes only where they are absent or the same as another place. */
+    readonly ifSame?: Readonly<Record<string, string>>
   }
   readonly fields: readonly Explanation[]
   readonly unused: readonly Unused[]
@@ -144,7 +273,15 @@ export interface DryRun {
   /** The facts that a later booking gets, such as the parts of `BillToContact`. */
   readonly remembered?: readonly Explanation[]
   readonly problems: readonly Problem[]
-  readonly reply: { readonly example: unknown; readonly v1: Readonly<Record<string, string>> }
+  /** The version-1 answer that this caller gets: to the example of a reply, or without one where nothing is sent. */
+  readonly reply: {
+    readonly example: unknown
+    readonly v1: Readonly<Record<string, string>>
+    readonly status?: number
+    readonly headers?: Readonly<Record<string, string>>
+  }
+  /** What the live call does beside this request, and where only the service decides. */
+  readonly remarks?: readonly string[]
   /** The same request as a line for a shell, unless that is longer than a shell takes. */
   readonly curl?: string
   /** The number of rows that are not listed. */
@@ -162,38 +299,83 @@ export interface Destination {
 export const ONLY_IF_SAME = 'changes only where the shipment has the same text in both places, or none here'
 
 /** Explains the plan of a version-1 call. */
-export function explainPlan(plan: Plan, to: Destination): DryRun {
-  const { request, toService, body, problems, settings, own } = plan
+export function explainPlan(
+  plan: Plan,
+  to: Destination,
+  outlook: Outlook = { remarks: remarksWithoutCaller(plan.request) },
+): DryRun {
+  const { request, toService, body, problems } = plan
   const { action } = request.compiled
+  const isUpdate = action.verb === 'update'
   const { fields, unused, unknown, remembered } = accountOf(plan)
   const meant = unknown.flatMap((name) => {
     const field = meantField(name, request.compiled.fields.names)
     return field === undefined ? [] : [[name, field] as const]
   })
   const written = write(to.service.outgoing(toService, to.address), to.address)
-  const { example } = action
+  const { answer, remarks } = outlook.answer ? { ...outlook, answer: outlook.answer } : answerToExample(plan, outlook)
   // An update changes the last place of a split field, and the others only where they are the same.
-  const following = action.request.flatMap((row) =>
-    row.kind === 'split' && action.verb === 'update' ? Object.values(row.v2).slice(0, -1) : [],
-  )
+  const places = new Set(fields.map(({ to }) => to))
+  const following = action.request.flatMap((row) => {
+    if (row.kind !== 'split' || !isUpdate) return []
+    const all = Object.values(row.v2)
+    return all.slice(0, -1).flatMap((place) => (places.has(place) ? [[place, all.at(-1) ?? place] as const] : []))
+  })
+  const ifSame = Object.fromEntries(following)
   return {
     action: action.name,
     ok: problems.length === 0,
     request: {
       ...written.request,
       ...(written.hasBody && { body }),
-      ...(action.verb === 'update' && { over: `GET ${written.request.url}` }),
+      ...(isUpdate && { over: `GET ${written.request.url}` }),
+      ...(following.length > 0 && { ifSame }),
     },
-    fields: fields.map((field) => (following.includes(field.to) ? { ...field, warning: ONLY_IF_SAME } : field)),
+    fields: fields.map((field) => (ifSame[field.to] ? { ...field, warning: ONLY_IF_SAME } : field)),
     unused,
     unknown,
     ...(meant.length > 0 && { didYouMean: Object.fromEntries(meant) }),
     ...(remembered.length > 0 && { remembered }),
     problems,
-    reply: { example: example.reply, v1: request.compiled.reply(example.reply, { settings, own }).reply },
-    ...written.shell,
+    reply: {
+      example: action.example.reply,
+      v1: JSON.parse(String(answer.body)),
+      status: answer.status,
+      headers: { ...answer.headers, ...ignoredHeader(request) },
+    },
+    ...(remarks && remarks.length > 0 && { remarks }),
+    ...(isUpdate ? { curl: updateLine(written.request, body, ifSame) } : written.shell),
   }
 }
+
+/** Writes an update as a line for a shell: it reads the shipment, changes it with jq, and sends the whole. */
+function updateLine(
+  { method, url, headers }: DryRun['request'],
+  body: unknown,
+  ifSame: Readonly<Record<string, string>>,
+): string {
+  const { 'content-type': _, ...reading } = headers
+  const filter = quoted(jqSteps(changesOf(body, ifSame)).join(' | '))
+  return `${curl('GET', url, reading, undefined)} --fail | jq ${filter} | ${curl(method, url, headers, undefined)} --data-binary @-`
+}
+
+/** Answers the declared example of a reply as the live call does. */
+function answerToExample(plan: Plan, { remarks = [] }: Outlook): Required<Outlook> {
+  const { answer, isFinal } = answerToBody(plan, plan.request.compiled.action.example.reply)
+  return { answer, remarks: isFinal ? remarks : [...remarks, READ_DECIDES] }
+}
+
+/** Answers the body of a successful reply as the live call does, as far as the reply decides. */
+export function answerToBody(plan: Plan, body: unknown): ReturnType<typeof answerToReply> {
+  if (plan.request.compiled.action.verb !== 'approve') return { answer: answerOf(plan, body), isFinal: true }
+  // Without a look-up, the quote is taken to have the id that the reply shows.
+  const id = idAt(body, 'shipment_id') ?? idAt(body, 'id') ?? ''
+  const reply = { status: 200, headers: {}, body: Buffer.from(JSON.stringify(body)) }
+  return answerToReply(plan, reply, { id, names: plan.subject.quote?.names ?? [] })
+}
+
+const READ_DECIDES =
+  'The service decides here: unless APPROVAL_BOOKS=no, the live call reads the shipment of the quote right after this reply. Only if there is one, TransportationBooked is Yes.'
 
 /** Explains the plan of a version-2 body, leaf by leaf; body and reply pass unchanged. */
 function explainVersion2({ compiled: { action }, parse, toService }: Version2Plan, to: Destination): DryRun {
@@ -294,18 +476,66 @@ export interface ReplyDryRun extends Pick<ExplainedReply, 'fields' | 'unused' | 
   readonly ok: boolean
   readonly problems: readonly Problem[]
   readonly reply: { readonly v2: unknown; readonly v1: Readonly<Record<string, string>> }
+  readonly remarks?: readonly string[]
 }
 
 /** Reads a version-2 reply and explains its version-1 form, by the rows that a call uses. */
 export function dryRunReply(bytes: Buffer, compiled: CompiledAction, { settings }: DryRunRooms): ReplyDryRun {
   const v2 = readJsonValue(replyText(bytes))
   const { reply, missing, ...account } = explainReplyTranslation(compiled, v2, settings, undefined)
-  const problems = missing.map((field) => ({ field, code: 'required', message: `${field} is missing from the reply` }))
+  const problems: Problem[] = missing.map((field) => ({
+    field,
+    code: 'required',
+    message: `${field} is missing from the reply`,
+  }))
+  let v1 = reply
+  let remarks: readonly string[] = []
+  try {
+    if (compiled.action.verb === 'approve') {
+      const plan = planFromNames(version1(compiled, { entries: [], format: 'json', text: '' }), settings)
+      const { answer, isFinal } = answerToBody(plan, v2)
+      v1 = answer.reply
+      if (!isFinal) remarks = [READ_DECIDES]
+    } else verifyReply(compiled.action.verb, { status: 200, headers: {}, body: bytes }, v2)
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    problems.push(problemOf(error, ''))
+  }
+  // What the rows say counts only as far as the answer agrees.
+  const fields = account.fields.map((field) => ({ ...field, after: v1[field.to] ?? field.after }))
   return {
     action: compiled.action.name,
-    ok: missing.length === 0,
-    reply: { v2, v1: reply },
+    ok: problems.length === 0,
+    reply: { v2, v1 },
     ...account,
+    fields,
     problems,
+    ...(remarks.length > 0 && { remarks }),
+  }
+}
+
+/** Throws if a live call would not believe a reply. */
+function verifyReply(verb: VerbName, reply: UpstreamReply, v2: unknown): void {
+  const id = idAt(v2, 'id') ?? ''
+  switch (verb) {
+    case 'quote':
+      newQuote(reply)
+      return
+    case 'book':
+      bookedShipment(reply)
+      return
+    case 'read':
+      shipmentWithId(reply, id)
+      return
+    case 'update':
+      changeOf(reply, 'shipment', id)
+      return
+    case 'cancel':
+      cancellationOf(reply, id)
+      return
+    case 'approve':
+      return
+    default:
+      verb satisfies never
   }
 }

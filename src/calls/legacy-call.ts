@@ -33,7 +33,7 @@ type LegacyArrival = Arrival<FlatBody, Caller>
 /** Answers a legacy call that has arrived. This file is its whole life, in order; the dry run shares the steps up to the plan. */
 export async function legacyCall(
   { body, caller }: LegacyArrival,
-  { headers }: IncomingMessage,
+  { headers, url }: IncomingMessage,
   endpoint: Endpoint,
   { request: { id }, outcome }: Call,
   rooms: CallRooms,
@@ -46,7 +46,7 @@ export async function legacyCall(
     if (!caller.account.acceptance.isProven()) await rooms.prove(sending)
     throw retired
   }
-  const request = classify(body, endpoint, rooms.catalog, caller.profile.synonyms)
+  const request = classify(body, endpoint, rooms.catalog, caller.profile.synonyms, url)
   if (request.generation === 2) return answerVersion2(planVersion2(request, endpoint), caller, sending, rooms)
   noteRequest(outcome, request)
   const answer = await answerVersion1(request, headers, outcome, caller, sending, rooms)

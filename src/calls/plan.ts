@@ -6,6 +6,7 @@ import { meantField, type Problem } from '../language/mapping/fields.ts'
 import { type Draft, valueAt } from '../language/mapping/paths.ts'
 import type { Note } from '../language/mapping/request.ts'
 import type { Settings } from '../language/mapping/row.ts'
+import { isObject } from '../language/text/json.ts'
 import { type ServiceRequest, serviceRequest } from '../outside/service/service.ts'
 import { PLAIN_NAME, type Version1, type Version2 } from './read-request.ts'
 import type { Subject } from './subject.ts'
@@ -100,16 +101,23 @@ function contextOf({ sendsQuoteId, quote }: Subject, settings: Settings): Reques
 }
 
 /** Plans a call with a version-2 body, which goes unchanged to the endpoint that its path implies. */
-export function planVersion2({ parse, text }: Version2, endpoint: Endpoint): Version2Plan {
+export function planVersion2({ parse, text, query }: Version2, endpoint: Endpoint): Version2Plan {
   const compiled = endpoint.choose(undefined)
   if (!compiled) throw gatewayError('path-unknown/version-2', {})
   const { action } = compiled
   if (!action.target) return { compiled, parse, toService: serviceRequest(action, text, undefined), id: undefined }
-  const id = valueAt(parse(), ['id'])
+  const body = parse()
+  const inBody = valueAt(body, ['id'])
+  const id = inBody ?? query.find(([name]) => name === 'id')?.[1]
   if (typeof id !== 'string' || id.trim() === '') {
     throw gatewayError('number-missing', { kind: action.target.kind })
   }
-  return { compiled, parse, toService: serviceRequest(action, text, id), id }
+  if (inBody === undefined || !isObject(body)) {
+    return { compiled, parse, toService: serviceRequest(action, text, id), id }
+  }
+  // It stands in the path: the request has no such field.
+  const { id: _, ...rest } = body
+  return { compiled, parse: () => rest, toService: serviceRequest(action, rest, id), id }
 }
 
 /** Returns the problems of an update in which nothing that was sent can change anything. */

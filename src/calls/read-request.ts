@@ -12,6 +12,7 @@ import {
   looseName,
   sortFields,
 } from '../language/mapping/fields.ts'
+import type { CallOutcome } from '../runtime/call.ts'
 import type { SentName } from '../state/names/resolve.ts'
 
 /** A version-1 request, classified. */
@@ -31,6 +32,8 @@ export interface Version2 {
   readonly text: string
   /** Parses the text on demand: the value may take thirty times its memory, and a waiting call does not need it. */
   readonly parse: () => unknown
+  /** The fields of the query, one of which may name the shipment. */
+  readonly query: readonly Entry[]
 }
 
 const LOWER_CASE = 0x61
@@ -62,16 +65,26 @@ export const readFields: ReadBody<FlatBody> = (bytes, incoming, { request, outco
   return body
 }
 
+/** Notes the version of a body, which decides the shape of its errors. A mixed one is answered like version 1. */
+export function noteGeneration(body: FlatBody, outcome: CallOutcome, catalog: Catalog): void {
+  try {
+    outcome.isVersion2 = body.format === 'json' && isVersion2(body, catalog)
+  } catch {
+    // `classify` says what is wrong, once the caller is known.
+  }
+}
+
 /** Decides the version of a request, and the action of a version-1 request. */
 export function classify(
   body: FlatBody,
   endpoint: Endpoint,
   catalog: Catalog,
   synonyms: Readonly<Record<string, string>>,
+  target = '',
 ): Version1 | Version2 {
   if (body.format === 'json' && isVersion2(body, catalog)) {
     const { text } = body
-    return { generation: 2, text, parse: () => readJsonValue(text) }
+    return { generation: 2, text, parse: () => readJsonValue(text), query: readQuery(queryOf(target)).entries }
   }
   const actionName = textOf(body, 'ActionName')
   const compiled = endpoint.choose(actionName, synonyms)

@@ -77,26 +77,35 @@ interface ErrorPlace {
   readonly target: string
   /** The caller's own `ShipmentNumber`. */
   readonly own: string
+  /** True for a body of version 2 on a legacy path. */
+  readonly isVersion2?: boolean
   readonly caller?: CallerFacts
 }
 
-/** Returns an error in the shape that callers of its path read: on legacy paths, and on unknown ones, that of version 1. */
+/**
+ * Returns an error in the shape that its reader knows: for a version-1 body, and on unknown paths, that of version 1; for a
+ * version-2 body or path, problem details.
+ */
 export type AnswerError = (error: GatewayError | Refusal, place: ErrorPlace) => Answer
 
 /** Makes the answers to all errors of the public listener. */
 export function createErrorAnswers(config: Config, catalog: Catalog): AnswerError {
   const shapes = new Map([...catalog.endpoints.values()].map((one) => [`/legacy${one.path}`, errorShape(one)]))
   const { headers: deprecation } = commonDeprecation(config)
-  return (error, { route, target, own, caller }) => {
+  return (error, { route, target, own, isVersion2, caller }) => {
     const { errorStatus = config.ERROR_STATUS, support, legacyHeaders = deprecation } = caller ?? {}
     const contact = support ?? config.SUPPORT_CONTACT
     const shape = shapes.get(route)
+    if (shape && isVersion2 && error instanceof GatewayError) {
+      const { headers, ...answer } = problemDetails(error, contact)
+      return { ...answer, headers: { ...legacyHeaders, ...headers } }
+    }
     if (shape) {
       const { status, headers, body } = legacyError(error, shape, own, contact)
       return { status: errorStatus === 'ok' ? OK : status, headers: { ...legacyHeaders, ...headers }, body }
     }
     if (!isOwn(error, route, target)) return legacyError(error, 'booking', '', contact)
-    return error instanceof GatewayError ? problemDetails(error) : refusalDetails(error)
+    return error instanceof GatewayError ? problemDetails(error, contact) : refusalDetails(error)
   }
 }
 
@@ -111,15 +120,16 @@ export function createRefusalAnswers(answerError: AnswerError, route: Router): A
 }
 
 /**
- * Tells if an error is answered with problem details: one of a dry run, of new code or of an event. Any other path may be a
- * version-1 caller's mistake.
+ * Tells if an error is answered with problem details: one of a dry run, of new code, of an event, or of a version-2 path. Any other
+ * path may be a version-1 caller's mistake.
  */
 function isOwn(error: GatewayError | Refusal, route: string, target: string): boolean {
   if (route === WEBHOOK_ROUTE) return !(error instanceof GatewayError && error.code === 'path-unknown')
-  return OWN.test(target)
+  return OWN.test(target) || route === '/service' || route === '/token' || BELOW_VERSION_2.test(target)
 }
 
 const OWN = /^\/(?:(?:dry-run|check)(?:\/|$)|my(?:\/numbers\.csv)?(?:\?|$))/
+const BELOW_VERSION_2 = /^\/(?:v|%76)(?:2|%32)\//
 
 /** The paths whose errors have one shape: those of quotes, those that book, and those about a shipment that exists. */
 type ErrorShape = 'quote' | 'booking' | 'shipment'
@@ -151,12 +161,12 @@ const NOT_FOUND = 404
 const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 
 /** Returns an error as RFC 9457 problem details, the format of the gateway's own endpoints. */
-export function problemDetails(error: GatewayError): Answer {
+export function problemDetails(error: GatewayError, support: string = SUPPORT): Answer {
   const body = {
     type: `urn:transload:error:${error.code}`,
     title: errorTable[error.code].title,
     status: error.status,
-    detail: oneLine(error.message),
+    detail: oneLine(error.message.replace(SUPPORT, () => support)),
     ...(error.problems.length > 0 && { problems: error.problems }),
   }
   return {

@@ -172,8 +172,12 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     options: [
       option('--shipment-id <ID>', 'The id of the shipment that the service made.'),
       option('--number <NUMBER>', 'The number of that shipment, if callers know it by the number.'),
-      option('--unchecked', 'Settles without asking the service for the shipment.'),
-      option('--not-booked', 'Records that the service made no shipment.').conflicts(['shipmentId', 'number']),
+      option('--unchecked', 'Settles without asking the service.'),
+      option(
+        '--not-booked',
+        'Records that the service made no shipment; asks the service for the reference first.',
+      ).conflicts(['shipmentId', 'number']),
+      option('--yes', 'Answers the question of --not-booked, where nobody can be asked.'),
     ],
     examples: [
       'transload bookings settle bk_0123456789ab --shipment-id 6f1c1f5e-0000-4000-8000-000000000001',

@@ -118,6 +118,8 @@ export interface CallOutcome {
   sorted: { readonly compiled: CompiledAction; readonly fields: Fields } | undefined
   /** The notes on the translation. */
   notes: readonly Note[]
+  /** True for a body of version 2 on a legacy path, whose errors are problem details. */
+  isVersion2: boolean
   /** True if the answer repeats that of an earlier booking. */
   replayed: boolean
   /** The header of a booking whose price is another one than that of its quote. */
@@ -161,6 +163,7 @@ export function beginCall({ headers }: IncomingMessage): Call {
     caller: NOBODY,
     outcome: {
       own: '',
+      isVersion2: false,
       action: undefined,
       sorted: undefined,
       notes: NO_NOTES,

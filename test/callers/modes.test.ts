@@ -123,7 +123,7 @@ test.each(['basic', 'oauth2', 'auto'])(
       for (const headers of [as('acme'), NOBODY, TOKEN, { authorization: basic('nobody', 'x') }]) {
         for (const path of ['/oauth2/token', '/oauth2/%74oken', '/oauth2/token?grant_type=x']) {
           const refused = await post(gateway, path, 'grant_type=client_credentials', headers)
-          expect([path, refused.status, refused.json.Message]).toEqual([
+          expect([path, refused.status, refused.json.detail]).toEqual([
             path,
             403,
             expect.stringMatching(/gives no tokens/),

@@ -245,7 +245,7 @@ describe('a passed-through call', () => {
     const gateway = await openUnproven()
     const big = 'x'.repeat(200_000)
     const refused = await post(gateway, '/v2/documents', big, STRANGER)
-    expect([refused.status, refused.json.Message]).toEqual([401, expect.stringMatching(/does not accept/)])
+    expect([refused.status, refused.json.detail]).toEqual([401, expect.stringMatching(/does not accept/)])
     expect(new Set(paths(gateway))).toEqual(new Set([`GET ${PROOF}`]))
     expect((await post(gateway, '/v2/documents', big, OWNER)).status).toBe(404)
     expect(paths(gateway).at(-1)).toBe('POST /v2/documents')

@@ -86,7 +86,15 @@ describe('the explanation', () => {
       reply: {
         example: expect.objectContaining({ number: 'TL-100001' }),
         v1: { Message: 'Transportation booked: shipment number TL-100001.', TransportationBooked: 'Yes' },
+        status: 200,
+        headers: {
+          'Transload-Shipment-Id': expect.any(String),
+          'Transload-Shipment-Number': 'TL-100001',
+          'Transload-Assumed': 'transport_type=open',
+          'Transload-Ignored': 'Foo',
+        },
       },
+      remarks: [expect.stringContaining('Earlier bookings were not consulted')],
       curl: expect.stringContaining(`curl --request POST '${gateway.sandbox.url}/v2/shipments'`),
     })
     expect(gateway.sandbox.requests).toEqual([])
@@ -234,20 +242,29 @@ describe('numbers that only the cross-reference knows', () => {
       ShipmentNumber: 'WTS-1',
     })
     expect(approved.json.request.url).toBe(`${gateway.sandbox.url}/v2/quote/{quote_id of WTS-1}/approve`)
-    const booked = await post(gateway, '/dry-run/createShipment.php', { ...BOOKING, ReferenceNumber: 'WTS-1' })
-    expect(booked.text).not.toContain('quoted@example.com')
-    expect(booked.json.request.body.transport_type).toBe('open')
+    const booking = { ...BOOKING, ReferenceNumber: 'WTS-1' }
+    const stranger = await post(gateway, '/dry-run/createShipment.php', booking, { authorization: basic('demo', 'x') })
+    expect(stranger.text).not.toContain('quoted@example.com')
+    expect(stranger.json.request.body.transport_type).toBe('open')
+    expect(stranger.json.remarks).toEqual([expect.stringContaining('remembered quote')])
+    const known = await post(gateway, '/dry-run/createShipment.php', booking)
+    expect(known.json.request.body).toMatchObject({
+      transport_type: 'enclosed',
+      customer: { contact_email: 'quoted@example.com' },
+    })
+    expect(known.json.remarks).toEqual([expect.stringContaining('Earlier bookings were not consulted')])
     expect(gateway.sandbox.requests).toEqual([])
   })
 
-  test('are a problem where they stand for several shipments', async () => {
+  test('are read by the live call where they stand for several shipments, or are not known: the dry run says so', async () => {
     const gateway = await withBookings(FIXED)
-    const several = await post(gateway, '/dry-run/deleteShipment.php', { ReferenceNumber: 'REF-1' })
-    expect(several.status).toBe(200)
-    expect(several.json).toMatchObject({
-      ok: false,
-      problems: [{ field: 'ReferenceNumber', code: 'several-matches', message: expect.stringContaining(VIN) }],
-    })
+    const ids = [...gateway.sandbox.shipments.keys()].slice(0, 2)
+    const named = (path: string, fields: object) => post(gateway, `/dry-run${path}`, fields)
+    const vin = await named('/updateShipment.php', { ReferenceNumber: 'REF-1', VinNo: VIN, Make: 'Ford' })
+    const [remark = ''] = vin.json.remarks
+    for (const id of ids) expect(remark).toContain(`GET /v2/shipments/${id}`)
+    const unknown = await named('/getShipment.php', { ReferenceNumber: 'REF-9' })
+    expect(unknown.json.remarks).toEqual([expect.stringContaining('GET /v2/shipments/REF-9 to learn what it names')])
     const one = await post(gateway, '/dry-run/deleteShipment.php', { ReferenceNumber: 'REF-1', VinNo: VIN })
     expect(one.json.ok).toBe(true)
     expect(gateway.sandbox.requests).toEqual([])
@@ -259,6 +276,116 @@ describe('numbers that only the cross-reference knows', () => {
     expect(json.request.url).toBe(`${gateway.sandbox.url}/v2/shipments/{shipment_id of REF-9}`)
     expect(gateway.sandbox.requests).toEqual([])
   })
+})
+
+describe('a booking that stands', () => {
+  const said = (gateway: TestGateway, changes: object = {}) =>
+    post(gateway, '/dry-run/createShipment.php', { ...BOOKING, ReferenceNumber: 'REF-2', ...changes })
+  const live = (gateway: TestGateway, changes: object = {}) =>
+    post(gateway, '/createShipment.php', { ...BOOKING, ReferenceNumber: 'REF-2', ...changes })
+
+  test('is a replay: the reply shown is the answer that the live call repeats', async () => {
+    const gateway = await withBookings(FIXED)
+    const { json } = await said(gateway, { Foo: 'x' })
+    const { status, headers, json: v1 } = await live(gateway, { Foo: 'x' })
+    expect(json).toMatchObject({ ok: true, reply: { v1, status } })
+    expect(json.remarks).toEqual([expect.stringMatching(/stands already, as bk_\w{12}: .* sends nothing/)])
+    const own = ['Idempotent-Replayed', 'Transload-Ignored', 'Transload-Shipment-Number', 'Transload-Assumed']
+    for (const name of own) expect(json.reply.headers[name]).toBe(headers.get(name))
+    expect(gateway.sandbox.requests).toEqual([])
+  })
+
+  test('is read first where it is old', async () => {
+    const gateway = await withBookings({ ...FIXED, REPLAY_CHECK_AFTER: '1ms' })
+    const id = [...gateway.sandbox.shipments.keys()].at(-1)
+    await expect.poll(async () => (await said(gateway)).json.remarks).toHaveLength(2)
+    expect((await said(gateway)).json.remarks[1]).toContain(`reads the shipment ${id}`)
+  })
+
+  test('with other details is a 409 that names it', async () => {
+    const gateway = await withBookings(FIXED)
+    const { json } = await said(gateway, { PickupZip: '10001' })
+    const { status, json: v1 } = await live(gateway, { PickupZip: '10001' })
+    expect(status).toBe(409)
+    expect(json).toMatchObject({ ok: false, reply: { v1, status }, problems: [{ code: 'booking-conflict' }] })
+    expect(json.problems[0].message).toMatch(/bk_\w{12}/)
+    expect((await said(gateway, { VinNo: '2HGFC2F59KH512345' })).json).toMatchObject({ ok: true })
+  })
+
+  test('in doubt is a 503 that names it', async () => {
+    const gateway = await startGateway({ env: { ...FIXED, UPSTREAM_TIMEOUT_MS: '300' } })
+    gateway.sandbox.fail({ kind: 'timeout', on: { method: 'POST', path: '/v2/shipments' } })
+    const { status, json: v1 } = await live(gateway)
+    expect(status).toBe(503)
+    const { json } = await said(gateway)
+    expect(json).toMatchObject({ ok: false, reply: { v1, status }, problems: [{ code: 'outcome-unknown' }] })
+  })
+
+  test('as an approved quote is merged into its shipment', async () => {
+    const gateway = await startGateway({ env: FIXED })
+    await post(gateway, '/getShippingQuote.php', QUOTE)
+    await post(gateway, '/getShippingQuote.php', { ActionName: 'Accept Rate', ShipmentNumber: 'WTS-1' })
+    gateway.sandbox.requests.length = 0
+    const [id] = gateway.sandbox.quotes.keys()
+    const { json } = await said(gateway, { ReferenceNumber: 'WTS-1' })
+    expect(json.remarks).toEqual([expect.stringContaining(`asks for its shipment (GET /v2/shipments/${id})`)])
+    expect(gateway.sandbox.requests).toEqual([])
+    await live(gateway, { ReferenceNumber: 'WTS-1' })
+    expect(gateway.sandbox.requests[0]).toMatchObject({ method: 'GET', path: `/v2/shipments/${id}` })
+  })
+})
+
+describe('an approval', () => {
+  const APPROVAL = { ActionName: 'Accept Rate', ShipmentNumber: 'WTS-1' }
+
+  test.each([
+    ['the ids of the quote alone', { shipment_id: UUID, price: 5 }, 'No'],
+    ['a shipment', { id: UUID, number: 'TL-1', vehicles: [{ vin: VIN }], price: 5 }, 'Yes'],
+  ])('is answered by %s as the live call answers it', async (_what, v2, booked) => {
+    const gateway = await startGateway({ env: { ...FIXED, APPROVAL_BOOKS: 'no' } })
+    await post(gateway, '/getShippingQuote.php', { ...QUOTE })
+    const { json } = await post(gateway, '/dry-run/reply/quote.approve', v2)
+    gateway.sandbox.fail({
+      kind: 'change',
+      change: (answer) => ({ ...answer, body: JSON.stringify(v2).replaceAll(UUID, quoteId) }),
+      process: true,
+      on: { path: '/v2/quote/*' },
+    })
+    const [quoteId = ''] = gateway.sandbox.quotes.keys()
+    const live = await post(gateway, '/getShippingQuote.php', APPROVAL)
+    expect(live.json).toMatchObject({ TransportationBooked: booked })
+    expect(json.reply.v1).toMatchObject({
+      TransportationBooked: booked,
+      Message: live.json.Message.replaceAll(quoteId, UUID),
+    })
+    const rows: readonly { readonly to: string; readonly after: unknown }[] = json.fields
+    expect(rows.find(({ to }) => to === 'TransportationBooked')?.after).toBe(booked)
+    expect(json.remarks).toEqual(booked === 'No' ? [expect.stringContaining('The service decides here')] : undefined)
+  })
+
+  test('predicts no booking where only a read decides, and says what may stand', async () => {
+    const gateway = await startGateway({ env: FIXED })
+    await post(gateway, '/getShippingQuote.php', QUOTE)
+    const said = () => post(gateway, '/dry-run/getShippingQuote.php', APPROVAL)
+    expect((await said()).json).toMatchObject({
+      reply: { v1: { ShipmentNumber: 'WTS-1', TransportationBooked: 'No' } },
+      remarks: [expect.stringContaining('reads the shipment of the quote')],
+    })
+    await post(gateway, '/createShipment.php', { ...BOOKING, ReferenceNumber: 'WTS-1' })
+    expect((await said()).json.remarks[0]).toContain('no approval is sent')
+  })
+
+  test.each(['quote.get', 'shipment.create', 'shipment.get'])(
+    'a reply to %s that denies itself is a problem',
+    async (action) => {
+      const { json } = await post(await startGateway(), `/dry-run/reply/${action}`, {
+        success: false,
+        id: UUID,
+        price: 1,
+      })
+      expect(json).toMatchObject({ ok: false, problems: [{ code: 'reply-doubtful' }] })
+    },
+  )
 })
 
 describe('secrets', () => {
@@ -315,6 +442,21 @@ describe('the line for a shell', () => {
     expect(byHand).toMatchObject({ method: 'POST', path: '/v2/shipments', body: JSON.stringify(json.request.body) })
     expect(byHand?.headers['authorization']).toBe(byGateway?.headers['authorization'])
     expect(byHand?.headers['content-type']).toBe('application/json')
+  })
+
+  test('of an update reads the shipment, changes it, and sends what the gateway sends', async () => {
+    const gateway = await withBookings(FIXED)
+    const changes = { ReferenceNumber: 'REF-2', PickupName: `Sam "\\(1)" O'Example`, PickupZip: '10001', Make: 'Ford' }
+    const { json } = await post(gateway, '/dry-run/updateShipment.php', changes)
+    const [shipment] = [...gateway.sandbox.shipments.values()].slice(-1)
+    const before = structuredClone(shipment)
+    await runLine(json.curl.replaceAll('Basic ***', basic()))
+    const byHand = gateway.sandbox.requests.splice(0)
+    expect(byHand.map(({ method }) => method)).toEqual(['GET', 'PUT'])
+    if (before) gateway.sandbox.shipments.set(before.id, before)
+    await post(gateway, '/updateShipment.php', changes)
+    const byGateway = gateway.sandbox.requests.find(({ method }) => method === 'PUT')
+    expect(JSON.parse(byHand[1]?.body ?? '')).toEqual(JSON.parse(byGateway?.body ?? '""'))
   })
 
   test('asks for a quote by query where the service wants it so', async () => {

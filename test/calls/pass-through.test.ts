@@ -440,7 +440,7 @@ describe('when something breaks', () => {
     const waiting = Array.from({ length: 20 }, () => [get(gateway, '/v2/shipments/x'), quote()]).flat()
     for (const { status, headers, json } of await Promise.all(waiting)) {
       expect({ status, later: headers.get('retry-after') }).toEqual({ status: 503, later: '1' })
-      expect(json.Message).toMatch(/no free connection to the service/)
+      expect(json.detail ?? json.Message).toMatch(/no free connection to the service/)
     }
     expect(service.requests).toHaveLength(1)
     dripping.hangUp()

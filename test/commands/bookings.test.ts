@@ -50,7 +50,7 @@ test('the commands about bookings print what they did', async () => {
     `bookings settle ${handleOf(1)} --not-booked`,
     `bookings settle ${handleOf(2)} --shipment-id shipment-1 --unchecked`,
     `bookings settle ${handleOf(2)} --shipment-id shipment-9 --number TL-9 --unchecked`,
-    `bookings settle ${handleOf(6)} --not-booked`,
+    `bookings settle ${handleOf(6)} --not-booked --unchecked --yes`,
     `bookings reopen ${handleOf(6)}`,
     `bookings reopen ${handleOf(7)}`,
     'bookings reopen bk_none',
@@ -91,6 +91,7 @@ const REPLIES: Readonly<Record<string, readonly [status: number, body: unknown]>
   canceled: [200, shipment('canceled', { status: 'canceled' })],
   theirs: [200, shipment('theirs', { external_id: 'REF-9' })],
   mine: [200, shipment('mine')],
+  'REF-1': [404, ''],
 }
 
 test('a settlement asks the service for the shipment, and is taken back with its names', async () => {
@@ -120,6 +121,7 @@ test('a settlement asks the service for the shipment, and is taken back with its
     `bookings reopen ${KEY}`,
     ...names,
     `bookings settle ${KEY} --not-booked`,
+    `bookings settle ${KEY} --not-booked --yes`,
     `bookings reopen ${KEY}`,
     `bookings settle ${KEY} --shipment-id second --unchecked`,
     `bookings reopen ${KEY}`,
@@ -140,6 +142,29 @@ test('a settlement asks the service for the shipment, and is taken back with its
   writeTenants(TENANTS_FILE, tenant(place, 'zenith'), tenant(place, 'acme'))
   expect(await transcript(place, settle, { V2_BASE_URL, TENANTS_FILE })).toContain('is booked as shipment mine')
   expect(asked).toEqual([atService('acme')])
+})
+
+test('a booking is not settled as not booked while the service has a shipment of its reference, in either spelling', async () => {
+  const place = folder()
+  let found: readonly [status: number, body: unknown] = [200, shipment('mine')]
+  const { url: V2_BASE_URL } = await openService(({ url = '' }, outgoing) => {
+    const [status, body] = url === '/v2/shipment/REF-1' ? found : [404, '']
+    outgoing.writeHead(status).end(JSON.stringify(body))
+  })
+  await fillStore(place, (store) => addBooking(store, 1, 'unknown', 'silent'))
+  const env = { V2_BASE_URL, V2_CLIENT_ID: 'acme', V2_CLIENT_SECRET: 'acme-secret' }
+  const settle = (more = '') => transcript(place, [`bookings settle ${KEY} --not-booked${more}`], env)
+  expect(await settle(' --yes')).toContain('settle with --shipment-id mine')
+  found = [500, '']
+  expect(await settle(' --yes')).toContain('the service answers 500 for REF-1. Nothing is settled')
+  found = [200, shipment('mine', { status: 'canceled' })]
+  expect(await settle()).toMatch(
+    /tenant acme, reference REF-1, VIN VIN-1, sent [\s\S]*--yes answers. Nothing is settled/,
+  )
+  expect(await transcript(place, [`bookings settle ${KEY} --not-booked --yes`], { V2_BASE_URL })).toContain(
+    '--unchecked',
+  )
+  expect(await settle(' --yes')).toContain('is settled as not booked')
 })
 
 test('beside a running gateway, a booking is healed, reopened and settled', { timeout: 60_000 }, async () => {
@@ -169,6 +194,6 @@ test('beside a running gateway, a booking is healed, reopened and settled', { ti
 
   const other = { ReferenceNumber: 'REF-LOST' }
   gateway.sandbox.fail({ kind: 'reset-before', on: ON_CREATION })
-  await bookings('settle', expectUnknown(await book(gateway, other)), '--not-booked')
+  await bookings('settle', expectUnknown(await book(gateway, other)), '--not-booked', '--unchecked', '--yes')
   expectBooked(await book(gateway, { ...other, DeliveryName: 'Somebody Else' }))
 })

@@ -37,7 +37,7 @@ test('translations are explained as they were', async () => {
 
 test('the answer of a dry run is printed for standard input, and nothing is sent', async () => {
   const gateway = await startGateway()
-  const { json } = await post(gateway, '/dry-run/createShipment.php', bookingExample)
+  const { json } = await post(gateway, '/dry-run/createShipment.php', bookingExample, { authorization: '' })
   const env = { V2_BASE_URL: gateway.sandbox.url }
   const { out } = await transload(
     ['translate', '--json', 'shipment.create'],

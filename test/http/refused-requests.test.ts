@@ -82,12 +82,16 @@ describe('a refusal before routing is answered like any other error', () => {
     expect([explained.status, ...endOf(explained)]).toEqual([status, ...NO_ENDS])
   })
 
-  test('of version 2 and of an unknown path it has no sign of version 1 but its shape', async () => {
+  test('of an unknown path it has no sign of version 1 but its shape, of version 2 none at all', async () => {
     const gateway = await open({ ERROR_STATUS: 'ok' })
     for (const target of ['/v2/quote', '/nothing.php', '/%zz']) {
       const reply = await send(gateway, `POST ${target} HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n`)
       expect([reply.status, ...endOf(reply)]).toEqual([400, ...NO_ENDS])
-      expect(reply.json).toEqual({ Message: ONE_HOST, TransportationBooked: 'No' })
+      expect(reply.json).toEqual(
+        target === '/v2/quote'
+          ? { type: 'about:blank', title: 'Bad Request', status: 400, detail: ONE_HOST }
+          : { Message: ONE_HOST, TransportationBooked: 'No' },
+      )
     }
   })
 

@@ -99,7 +99,11 @@ test('events that wait and are parked are shown by tenant', async () => {
 })
 
 test('settings are shown as they apply', async () => {
-  const { json } = await ask(await startGateway(), '/settings')
+  const gateway = await startGateway()
+  const { json } = await ask(gateway, '/settings')
+  // What the gateway was given counts, not what its process has.
+  expect(json.settings).toContainEqual({ name: 'HOST', value: '127.0.0.1', from: 'environment' })
+  expect(json.settings).toContainEqual({ name: 'V2_BASE_URL', value: gateway.sandbox.url, from: 'environment' })
   expect(json.settings).toContainEqual({ name: 'BODY_LIMIT_BYTES', value: expect.any(String), from: 'default' })
   expect((await ask(await startGateway(), '/settings', HTML)).text).toContain('<code>BODY_LIMIT_BYTES</code>')
 })

@@ -17,6 +17,7 @@ test('an update in C#', () => {
     "// PUT /v2/shipments/{shipment_id}. SERVICE_URL is the service's address; SERVICE_TOKEN is from POST /oauth2/token.
     // The first argument is the shipment_id that version 2 gave, not "R-1".
     // PUT replaces the whole shipment: it is read, changed, and sent without what the service sets itself.
+    // Of several vehicles, this changes the first one; take the index of the one that you mean.
     using System.Net.Http.Headers;
     using System.Text;
     using System.Text.Json.Nodes;

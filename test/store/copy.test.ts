@@ -7,6 +7,7 @@ import type { CopiedTable } from '../../src/outside/store/copy.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { newFolder } from '../command.ts'
+import { get, startGateway } from '../gateway.ts'
 import { newEvent } from './event-contract.ts'
 import { openPlaces } from './places.ts'
 import { named, newClaim, quote, scanned, shipment } from './samples.ts'
@@ -81,6 +82,12 @@ test.each(['sqlite', 'postgres'] as const)('from its first row on, a store of %s
   await Promise.all(late)
   expect(await target.listClaims({})).toHaveLength(1)
   await expect(source.claim(newClaim({ key: 'NEXT', handle: 'bk_next' }))).rejects.toThrow('moved to here')
+  // Nor does it tell what holds a key: the store in its place may know more by now.
+  await expect(source.claim(newClaim({}))).rejects.toThrow('moved to here')
+  if (engine === 'sqlite') {
+    const gateway = await startGateway({ store: source })
+    expect((await get(gateway, '/readyz')).status).toBe(503)
+  }
   await source.declareDoubt({ since: 1, until: 0 })
   expect(await source.claim(newClaim({ key: 'NEXT', handle: 'bk_next' }))).toMatchObject({ won: true })
 })

@@ -57,7 +57,7 @@ export interface Credentials {
   readonly tenants: () => readonly string[]
   /** Returns the caller of a legacy call; throws if there is none. The call may hold one of few turns until it ends. */
   readonly identify: (incoming: IncomingMessage, share: Share) => Caller | Promise<Caller>
-  /** Returns the caller if the gateway itself verifies it; a dry run shows such a caller its own numbers. */
+  /** Returns the caller if it is verified without a question: by the gateway itself, or by the service before. */
   readonly verified: (incoming: IncomingMessage, share: Share) => Promise<Caller | undefined>
   /** The same for a call that passes through; `streams` says that its body has not been read yet. */
   readonly passThrough: (

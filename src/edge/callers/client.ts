@@ -108,7 +108,10 @@ export function clientCredentials(rooms: CallerRooms): Credentials {
       const caller = known?.acceptance.isProven() ? known.value.caller : undefined
       return caller ?? arrive(incoming, share, authorization)
     },
-    verified: async () => undefined,
+    verified: async ({ headers: { authorization = '' } }) => {
+      const known = translated.kept.get(authorization)
+      return known?.acceptance.isProven() ? known.value.caller : undefined
+    },
     passThrough: (incoming, streams, share) => {
       const header = incoming.headers.authorization
       if (header === undefined) return { ...config.V2_BASE_URL, ...NO_CREDENTIAL }

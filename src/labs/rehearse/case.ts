@@ -1,11 +1,12 @@
 import { z } from 'zod'
-import { explainPlan, planFromNames } from '../../calls/dry-run.ts'
+import { answerToBody, explainPlan, planFromNames } from '../../calls/dry-run.ts'
 import type { Plan } from '../../calls/plan.ts'
-import { type Version1, version1 } from '../../calls/read-request.ts'
+import { classify, type Version1, version1 } from '../../calls/read-request.ts'
 import type { Config } from '../../language/config/config.ts'
 import { translationSettings } from '../../language/config/translation-settings.ts'
 import { GatewayError, gatewayError } from '../../language/errors.ts'
 import type { Catalog } from '../../language/mapping/catalog.ts'
+import type { CompiledAction } from '../../language/mapping/compile.ts'
 import { explainReplyTranslation } from '../../language/mapping/explain.ts'
 import type { FlatBody, Problem } from '../../language/mapping/fields.ts'
 import { isObject } from '../../language/text/json.ts'
@@ -73,23 +74,44 @@ export function outcomeOf(call: Recorded, config: Config, catalog: Catalog): Out
   const plan = request && planFromNames(request, settings)
   const compiled = request?.compiled ?? catalog.actions.get(call.action ?? '')
   const isAnswered = compiled && call.service !== undefined && (plan?.problems.length ?? 0) === 0
-  const answer = isAnswered && explainReplyTranslation(compiled, call.service, settings, plan?.own)
-  return {
-    ...(plan && sentFor(plan, config)),
-    ...(answer && (answer.missing.length > 0 ? { missing: [...answer.missing] } : { replies: answer.reply })),
+  const answer = isAnswered ? explainReplyTranslation(compiled, call.service, settings, plan?.own) : undefined
+  try {
+    // An approval is answered by what its reply shows.
+    const replies =
+      answer && compiled?.action.verb === 'approve'
+        ? answerToBody(plan ?? planFromNames(version1(compiled, NO_FIELDS), settings), call.service).answer.reply
+        : answer?.reply
+    return {
+      ...(plan && sentFor(plan, config)),
+      ...(answer && (answer.missing.length > 0 ? { missing: [...answer.missing] } : replies && { replies })),
+    }
+  } catch (error) {
+    if (error instanceof GatewayError) return { status: error.status }
+    throw error
   }
 }
+
+const NO_FIELDS = { entries: [], format: 'json', text: '' } as const
 
 /** Reads the request of a case. The action counts that it names, whatever its path would choose. */
 function requestOf(call: Recorded, config: Config, catalog: Catalog): Version1 | undefined {
   const named = catalog.actions.get(call.action ?? '')
   const target = targetOf(call, catalog)
   const { endpoint } = target === undefined ? {} : createRoutes(catalog, config.LEGACY_BASE_PATHS)(target)
-  if (named && (call.target === undefined || !endpoint))
-    return version1(named, fieldsIn(call, call.target === undefined ? '' : named.action.legacy.method))
+  if (named && (call.target === undefined || !endpoint)) {
+    const fields = fieldsIn(call, call.target === undefined ? '' : named.action.legacy.method)
+    requireKnownName(named, fields, catalog)
+    return version1(named, fields)
+  }
   if (!endpoint) throw gatewayError('path-unknown/admin', {})
   const request = classified(call, endpoint, catalog, {})
   return request.generation === 1 ? request : undefined
+}
+
+/** Throws where no path of an action would take a request: its `ActionName` is unknown there, or it mixes both versions. */
+export function requireKnownName({ action }: CompiledAction, fields: FlatBody, catalog: Catalog): void {
+  const endpoint = catalog.endpoints.get((action.legacy.paths[0] ?? '').toLowerCase())
+  if (endpoint) classify(fields, endpoint, catalog, {})
 }
 
 /** Explains a plan. The service's client is only asked how it would write the request. */

@@ -1,5 +1,5 @@
 import { loadMappings } from '../../../mappings/load.ts'
-import { planFromNames } from '../../calls/dry-run.ts'
+import { answerToBody, planFromNames } from '../../calls/dry-run.ts'
 import { type Plan, planCall, planVersion2 } from '../../calls/plan.ts'
 import { classify, namesIn, type Version1, type Version2 } from '../../calls/read-request.ts'
 import { NO_SUBJECT, referenceOf, vinOf } from '../../calls/subject.ts'
@@ -374,19 +374,31 @@ function notePlan(
 
 /** Compares a recorded reply with the translation of the service's. */
 function compareReply(
-  { request, settings, own }: Plan,
+  plan: Plan,
   { replies, service }: Recorded,
   caller: RehearsedCaller,
   place: Place,
   { tally, ignored }: Rehearsal,
 ): void {
   if (service === undefined || replies === undefined) return
+  const { request, settings, own } = plan
   const { action, reply: translate } = request.compiled
   const native = answered(replies)
-  const translated = answered(JSON.stringify(translate(service, { settings, own }).reply))
+  const said = action.verb === 'approve' ? approvalReply(plan, service) : translate(service, { settings, own }).reply
+  const translated = said && answered(JSON.stringify(said))
   if (!native || !translated) return
   for (const one of compareAnswers([native, native], translated, comparisonsOf(action.reply), ignored))
     noteCompared(tally.compared, action.name, one, place, caller.name)
+}
+
+/** Returns the answer to the reply to an approval; undefined where the gateway would not believe it. */
+function approvalReply(plan: Plan, service: unknown) {
+  try {
+    return answerToBody(plan, service).answer.reply
+  } catch (error) {
+    if (error instanceof GatewayError) return undefined
+    throw error
+  }
 }
 
 /** Counts a compared field; differences are told apart by their shapes. */

@@ -281,6 +281,9 @@ const schema = z.object({
 /** The checked configuration, frozen. */
 export type Config = Readonly<z.output<typeof schema>>
 
+/** Keeps, in a configuration and its copies, the variables that it was read from. */
+const GIVEN = Symbol('variables')
+
 /** The variables of a configuration with the texts they are set to. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -306,7 +309,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env, { certificates 
     ...(certificates ? certificateErrors(set) : []),
   ]
   if (!parsed.success || errors.length > 0) throw new ConfigErrors(errors)
-  return Object.freeze(parsed.data)
+  return Object.freeze({ ...parsed.data, [GIVEN]: set })
 }
 
 /** Reads the variables that are valid, even if others are not, in order to check the files that they name, too. */
@@ -335,8 +338,8 @@ export interface EffectiveVariable {
 }
 
 /** Returns every variable of the configuration with its value and where that is from; secrets are masked. */
-export function effectiveVariables(env: NodeJS.ProcessEnv = process.env): readonly EffectiveVariable[] {
-  const set = variablesSet(env)
+export function effectiveVariables(source: Config | NodeJS.ProcessEnv): readonly EffectiveVariable[] {
+  const set = isRead(source) ? source[GIVEN] : variablesSet(source as NodeJS.ProcessEnv)
   return Object.entries(schema.shape).map(([name, type]) => {
     const given = set[name]
     if (given !== undefined) return { name, value: masked(name, given), from: 'environment' }
@@ -344,6 +347,8 @@ export function effectiveVariables(env: NodeJS.ProcessEnv = process.env): readon
     return { name, value, from: value === undefined ? 'nowhere' : 'default' }
   })
 }
+
+const isRead = (source: object): source is { readonly [GIVEN]: Environment } => GIVEN in source
 
 /** Returns every variable with its text and its default. */
 export const configTexts = (): readonly {

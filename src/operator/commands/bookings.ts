@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { hostname, userInfo } from 'node:os'
+import { createInterface } from 'node:readline/promises'
 import { loadMappings } from '../../../mappings/load.ts'
 import { type Config, readConfig } from '../../language/config/config.ts'
 import { translationSettings } from '../../language/config/translation-settings.ts'
@@ -7,7 +8,7 @@ import { GatewayError } from '../../language/errors.ts'
 import { scalarText } from '../../language/text/json.ts'
 import { FIELD_LIMIT, isPlainId, shownText } from '../../language/text/service-text.ts'
 import { isSuccess, NoReply, type UpstreamReply } from '../../outside/service/exchange.ts'
-import { idAt, isCanceled, shipmentWithId } from '../../outside/service/proofs.ts'
+import { idAt, isCanceled, shipmentNamed, shipmentWithId } from '../../outside/service/proofs.ts'
 import { createService } from '../../outside/service/service.ts'
 import { openUpstream } from '../../outside/service/upstream.ts'
 import { LIST_LIMIT } from '../../outside/store/claim.ts'
@@ -107,21 +108,31 @@ interface SettleOptions {
   readonly number?: string
   readonly notBooked?: boolean
   readonly unchecked?: boolean
+  readonly yes?: boolean
 }
 
 /** Records the outcome of an unknown booking, of whose shipment the service is asked first. */
-export function settle(handle: string, { unchecked = false, ...options }: SettleOptions): Promise<number> {
+export function settle(handle: string, { unchecked = false, yes = false, ...options }: SettleOptions): Promise<number> {
   const settlement = settlementOf(options)
   return withExistingStore(async (store) => {
     const claim = await claimOf(store, handle)
-    const isChecked = settlement !== 'not-booked' && !unchecked && claim.state === 'unknown'
+    const isChecked = !unchecked && claim.state === 'unknown'
     const config = readConfig(isChecked ? process.env : withoutService())
-    const settled = await settleClaim(claim, isChecked ? await checkShipment(claim, settlement, config) : settlement, {
-      store,
-      catalog: await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE),
-      settings: translationSettings(config),
-      instance: operator(),
-    })
+    if (settlement === 'not-booked' && claim.state === 'unknown') {
+      if (isChecked) await requireAbsent(claim, config)
+      await requireConfirmed(claim, store.now(), yes)
+    }
+    const isOfShipment = settlement !== 'not-booked' && isChecked
+    const settled = await settleClaim(
+      claim,
+      isOfShipment ? await checkShipment(claim, settlement, config) : settlement,
+      {
+        store,
+        catalog: await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE),
+        settings: translationSettings(config),
+        instance: operator(),
+      },
+    )
     const { state, shipment } = changed(settled, handle, 'only unknown bookings can be settled')
     print(`${handle} is ${state === 'booked' ? `booked as shipment ${shipment}` : 'settled as not booked'}.`)
     return 0
@@ -209,6 +220,51 @@ async function checkShipment(
     throw unconfirmed(`shipment ${shipment} has the number ${found.number}, not ${number}`)
   }
   return { shipment: found.id, number: number ?? found.number }
+}
+
+/** Throws unless the service answers that it knows no shipment by the reference of a booking. */
+async function requireAbsent({ tenant, reference }: Claim, config: Config): Promise<void> {
+  if (!isPlainId(reference)) {
+    throw unconfirmed('the service cannot be asked for this booking: it has no reference that fits into an address')
+  }
+  const reply = await read(tenant, reference, config)
+  if (NOT_THERE.has(reply.status)) return
+  if (!isSuccess(reply.status)) throw unconfirmed(`the service answers ${reply.status} for ${reference}`)
+  let found: ReturnType<typeof shipmentNamed>
+  try {
+    found = shipmentNamed(reply, reference)
+  } catch (error) {
+    if (error instanceof GatewayError) throw unconfirmed(`the service answers something else than ${reference}`)
+    throw error
+  }
+  const id = shownText(found.id, FIELD_LIMIT)
+  if (!isCanceled(found.body)) {
+    throw unconfirmed(`the service has the shipment ${id} under ${reference}; settle with --shipment-id ${id}`)
+  }
+}
+
+/** Statuses that a service may return for a reference that it does not know. */
+const NOT_THERE = new Set([400, 404, 405, 410, 422])
+
+const HOUR_MS = 3_600_000
+
+/** Shows what is at stake, and asks; where nobody can answer, `--yes` has to. */
+async function requireConfirmed(
+  { handle, tenant, reference, vin, createdAt }: Claim,
+  now: number,
+  yes: boolean,
+): Promise<void> {
+  const hours = Math.max(0, Math.floor((now - createdAt) / HOUR_MS))
+  printError(
+    `${handle}: tenant ${tenant}, reference ${reference || '-'}, VIN ${vin || '-'}, sent ${hours} hours ago.`,
+    "If it is settled as not booked, the caller's next attempt is sent to the service. If the service made a shipment, that is a second one.",
+  )
+  if (yes) return
+  if (!process.stdin.isTTY) throw new CommandFailed('nobody can be asked here; --yes answers. Nothing is settled')
+  const questions = createInterface({ input: process.stdin, output: process.stderr })
+  const answer = await questions.question('Settle it as not booked? [y/N] ')
+  questions.close()
+  if (!/^y(es)?$/i.test(answer.trim())) throw new CommandFailed('nothing is settled')
 }
 
 function unconfirmed(reason: string): CommandFailed {

@@ -5,7 +5,7 @@ import { loadMappings } from '../../../mappings/load.ts'
 import { type DryRun, explainPlan, planFromNames } from '../../calls/dry-run.ts'
 import { version1 } from '../../calls/read-request.ts'
 import { readBody } from '../../edge/body/read.ts'
-import { type Case, caseSchema, type Outcome, outcomeOf } from '../../labs/rehearse/case.ts'
+import { type Case, caseSchema, type Outcome, outcomeOf, requireKnownName } from '../../labs/rehearse/case.ts'
 import { readRecord } from '../../labs/rehearse/recording.ts'
 import { type Config, readConfig } from '../../language/config/config.ts'
 import { issueText, readJsonFile } from '../../language/config/json-file.ts'
@@ -13,7 +13,7 @@ import { translationSettings } from '../../language/config/translation-settings.
 import { GatewayError } from '../../language/errors.ts'
 import type { Catalog } from '../../language/mapping/catalog.ts'
 import type { CompiledAction } from '../../language/mapping/compile.ts'
-import type { Problem } from '../../language/mapping/fields.ts'
+import type { FlatBody, Problem } from '../../language/mapping/fields.ts'
 import { suggestion } from '../../language/text/nearest.ts'
 import { createService } from '../../outside/service/service.ts'
 import { openUpstream } from '../../outside/service/upstream.ts'
@@ -40,28 +40,48 @@ export async function translate(
   { json = false, as }: TranslateOptions,
 ): Promise<number> {
   const config = readConfig(withoutService())
-  const { actions } = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+  const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+  const { actions } = catalog
   const compiled = actions.get(name)
   if (!compiled) {
     const known = [...actions.keys()]
     throw new UsageError(`unknown action ${name}${suggestion(name, known) || `; the actions are ${known.join(', ')}`}`)
   }
-  const run = explained(compiled, bodyOf(file), config)
+  const body = bodyOf(file)
+  const run = explained(compiled, body, config, refusalOf(compiled, body, catalog))
   if (as && run.ok) print(...snippet(as, run.request).trimEnd().split('\n'))
   else if (json) printJson(run, 2)
   else print(...explanationOf(run))
   return run.ok ? 0 : EXIT_FAILED
 }
 
-/** Explains a request. Nothing is sent; the service is only asked how it would write the request. */
-function explained(compiled: CompiledAction, body: ReturnType<typeof readBody>, config: Config): DryRun {
-  return explainPlan(planFromNames(version1(compiled, body), translationSettings(config)), {
-    service: createService(config, openUpstream(config)),
-    address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
-  })
+/** Returns the error with which the paths of an action refuse a request, whatever its fields. */
+function refusalOf(compiled: CompiledAction, body: FlatBody, catalog: Catalog): GatewayError | undefined {
+  try {
+    requireKnownName(compiled, body, catalog)
+    return undefined
+  } catch (error) {
+    if (error instanceof GatewayError) return error
+    throw error
+  }
 }
 
-function bodyOf(file: string | undefined): ReturnType<typeof readBody> {
+/** Explains a request. Nothing is sent; the service is only asked how it would write the request. */
+function explained(compiled: CompiledAction, body: FlatBody, config: Config, refusal?: GatewayError): DryRun {
+  const plan = planFromNames(version1(compiled, body), translationSettings(config))
+  const problems = refusal
+    ? [{ field: 'ActionName', code: refusal.code, message: refusal.message }, ...plan.problems]
+    : plan.problems
+  return explainPlan(
+    { ...plan, problems },
+    {
+      service: createService(config, openUpstream(config)),
+      address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
+    },
+  )
+}
+
+function bodyOf(file: string | undefined): FlatBody {
   try {
     return readBody(readFileSync(file ?? STANDARD_INPUT), undefined)
   } catch (error) {
@@ -72,7 +92,15 @@ function bodyOf(file: string | undefined): ReturnType<typeof readBody> {
 
 type Field = DryRun['fields'][number]
 
-function explanationOf({ action, request, fields, unused, unknown, problems }: DryRun): readonly string[] {
+function explanationOf({
+  action,
+  request,
+  fields,
+  unused,
+  unknown,
+  problems,
+  remarks = [],
+}: DryRun): readonly string[] {
   const width = Math.max(0, ...fields.map(({ to }) => to.length))
   const body = request.body ? [JSON.stringify(request.body)] : []
   return [
@@ -94,6 +122,7 @@ function explanationOf({ action, request, fields, unused, unknown, problems }: D
       problems.map(({ message }) => message),
     ),
     ...section('Body', body),
+    ...section('Beyond this', remarks),
   ]
 }
 

@@ -163,6 +163,7 @@ function edit(
   try {
     writeFileSync(descriptor, changed(file, change, mustHave))
     fsyncSync(descriptor)
+    warnOfLacking(next, file)
     if (existsSync(file)) {
       makeLike(next, file)
       // It holds hashes, and its readers are an operator's choice.
@@ -175,6 +176,18 @@ function edit(
   } finally {
     closeSync(descriptor)
   }
+}
+
+/** Says before a file is put in place which secrets this process lacks: a gateway that lacks them, too, refuses the file. */
+function warnOfLacking(next: string, file: string): void {
+  const lacking: string[] = []
+  try {
+    readTenants(next, { has: () => true }, process.env, lacking)
+  } catch (error) {
+    // "transload tenants check" tells every mistake.
+    if (!(error instanceof ConfigErrors)) throw error
+  }
+  printError(...lacking.map((secret) => `warning: ${secret.replace(next, () => file)}`))
 }
 
 /** Reading and writing, of the owner, the group and others. */

@@ -295,6 +295,7 @@ const dryRun = {
   unused: z.array(z.object({ field: text, why: text })),
   unknown: z.array(text),
   problems: z.array(problem),
+  remarks: z.array(text).optional(),
   truncated: z.boolean().optional(),
   more: z.int().optional(),
 }
@@ -306,10 +307,17 @@ const SCHEMAS: Schema = Object.fromEntries(
     ShipmentError: z.object({ Message: text, TransportationBooked: z.enum(['No', 'Unknown']) }),
     DryRun: z.object({
       ...dryRun,
-      request: z.object({ method: text, url: text, headers: texts, body: anything.optional(), over: optional }),
+      request: z.object({
+        method: text,
+        url: text,
+        headers: texts,
+        body: anything.optional(),
+        over: optional,
+        ifSame: texts.optional(),
+      }),
       didYouMean: texts.optional(),
       remembered: rows.optional(),
-      reply: z.object({ example: anything, v1: texts }),
+      reply: z.object({ example: anything, v1: texts, status: z.int(), headers: texts }),
       curl: optional,
     }),
     ReplyDryRun: z.object({ ...dryRun, reply: z.object({ v2: anything, v1: texts }) }),

@@ -134,7 +134,7 @@ export function openOperations({ config, metrics, reloads, store }: OperationsDe
       return wantsHtml(incoming) ? eventsPage(lists) : json(lists)
     },
     async settings(incoming) {
-      const settings = effectiveVariables()
+      const settings = effectiveVariables(config)
       return wantsHtml(incoming) ? settingsPage(settings) : json({ settings })
     },
   }

@@ -1,3 +1,5 @@
+import { type Change, changesOf, jqSteps, SERVER, SERVER_OF_VEHICLE } from '../../calls/update-program.ts'
+
 /*
  * Version-2 calls as programs that a developer takes home. Each runs as printed, without packages where its language has what it
  * takes: it reads the address and the credential from the environment, an id that the gateway does not know from its first argument.
@@ -11,6 +13,8 @@ interface ShownRequest {
   readonly body?: unknown
   /** The read whose result the body is merged into. */
   readonly over?: string
+  /** Places that change only where they are absent or the same as another place. */
+  readonly ifSame?: Readonly<Record<string, string>>
 }
 
 export const languages = {
@@ -33,14 +37,14 @@ interface Parts {
   readonly path: readonly [before: string, after: string | undefined]
   readonly body: unknown
   /** Each value with its place in the shipment that is read first. */
-  readonly changes: readonly (readonly [place: readonly (string | number)[], value: unknown])[] | undefined
+  readonly changes: readonly Change[] | undefined
   readonly bearer: boolean
   readonly notes: readonly string[]
 }
 
 /** Writes the request in a language. */
 export function snippet(language: Language, request: ShownRequest): string {
-  const { method, url, headers, body, over } = request
+  const { method, url, headers, body, over, ifSame } = request
   const path = url.slice(url.indexOf('/v2/'))
   const bearer = headers['authorization']?.startsWith('Bearer') === true
   const [, before, id, name, after] = /^(.*?)\{(\w+) of (.*)\}(.*)$/s.exec(path) ?? []
@@ -52,7 +56,12 @@ export function snippet(language: Language, request: ShownRequest): string {
         ]
       : []),
     ...(over
-      ? ['PUT replaces the whole shipment: it is read, changed, and sent without what the service sets itself.']
+      ? [
+          'PUT replaces the whole shipment: it is read, changed, and sent without what the service sets itself.',
+          ...(JSON.stringify(body ?? '').includes('"vehicles"')
+            ? ['Of several vehicles, this changes the first one; take the index of the one that you mean.']
+            : []),
+        ]
       : []),
     ...(JSON.stringify(body ?? '').includes('_dttm')
       ? ['Dates have a time and an offset without a colon: 2026-03-01T08:00:00-0500.']
@@ -64,7 +73,7 @@ export function snippet(language: Language, request: ShownRequest): string {
         ]
       : []),
   ]
-  const changes = over ? leavesOf(body, []) : undefined
+  const changes = over ? changesOf(body, ifSame) : undefined
   const parts: Parts = {
     method,
     path: id ? [before ?? '', after] : [path, undefined],
@@ -81,18 +90,8 @@ export function snippet(language: Language, request: ShownRequest): string {
 /** Text that cannot end a comment of any language. */
 const plain = (text: string) => JSON.stringify(text).replace(/[^\x20-\x7e]|[*?/\\]/g, '.')
 
-function leavesOf(value: unknown, place: readonly (string | number)[]): readonly (readonly [typeof place, unknown])[] {
-  if (typeof value !== 'object' || value === null) return [[place, value]]
-  return Object.entries(value).flatMap(([name, part]) =>
-    leavesOf(part, [...place, Array.isArray(value) ? Number(name) : name]),
-  )
-}
-
 const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** Fields that only the service sets. */
-const SERVER = ['id', 'number', 'status', 'price', 'distance', 'distance_meters', 'documents']
-const SERVER_OF_VEHICLE = ['weight', 'height', 'width', 'length', 'photos']
 const TIMEOUT_S = 30
 
 const json = (value: unknown, space = 2): string => JSON.stringify(value, null, space)
@@ -158,10 +157,8 @@ const writers: Readonly<Record<Language, (parts: Parts) => readonly string[]>> =
     return [
       ...head,
       `shipment=$(${call('GET')} ${url})`,
-      `changes=$(cat <<'JSON'\n${json(parts.changes)}\nJSON\n)`,
-      `jq --argjson changes "$changes" '`,
-      `  reduce $changes[] as [$place, $value] (.; setpath($place; $value))`,
-      `  | del(${SERVER.map((name) => `.${name}`).join(', ')}, .vehicles[]?[${SERVER_OF_VEHICLE.map((name) => `"${name}"`).join(', ')}])`,
+      `jq '`,
+      ...jqSteps(changes).map((step, at) => `  ${at > 0 ? '| ' : ''}${step.replaceAll("'", "'\\''")}`),
       `' <<<"$shipment" | ${call(method)}${send} ${url}`,
     ]
   },
@@ -195,7 +192,13 @@ const writers: Readonly<Record<Language, (parts: Parts) => readonly string[]>> =
       ...(changes
         ? [
             `$shipment = service('GET', $url);`,
-            ...changes.map(([place, value]) => `$shipment${keys(place, single)} = ${literal(value, PHP)};`),
+            ...changes.map(({ place, value, ifSameAs }) => {
+              const now = `$shipment${keys(place, single)}`
+              const guard = ifSameAs
+                ? `if (in_array(${now} ?? '', ['', $shipment${keys(ifSameAs, single)} ?? ''], true)) `
+                : ''
+              return `${guard}${now} = ${literal(value, PHP)};`
+            }),
             `$shipment = array_diff_key($shipment, array_flip([${SERVER.map(single).join(', ')}]));`,
             `foreach ($shipment['vehicles'] ?? [] as $i => $vehicle)`,
             `    $shipment['vehicles'][$i] = array_diff_key($vehicle, array_flip([${SERVER_OF_VEHICLE.map(single).join(', ')}]));`,
@@ -232,7 +235,11 @@ const writers: Readonly<Record<Language, (parts: Parts) => readonly string[]>> =
       ...(changes
         ? [
             'shipment = service("GET", url)',
-            ...changes.map(([place, value]) => `shipment${keys(place, json)} = ${literal(value, PYTHON)}`),
+            ...changes.flatMap(({ place, value, ifSameAs }) => {
+              const set = `shipment${keys(place, json)} = ${literal(value, PYTHON)}`
+              const read = (at: Change['place']) => `shipment${keys(at.slice(0, -1), json)}.get(${json(at.at(-1))})`
+              return ifSameAs ? [`if ${read(place)} in (None, "", ${read(ifSameAs)}):`, `    ${set}`] : [set]
+            }),
             `for name in ${json(SERVER, 0)}:`,
             '    shipment.pop(name, None)',
             'for vehicle in shipment.get("vehicles", []):',
@@ -268,7 +275,11 @@ const writers: Readonly<Record<Language, (parts: Parts) => readonly string[]>> =
       ...(changes
         ? [
             "const shipment = await service('GET', url)",
-            ...changes.map(([place, value]) => `shipment${keys(place, json)} = ${json(value)}`),
+            ...changes.map(({ place, value, ifSameAs }) => {
+              const now = `shipment${keys(place, json)}`
+              const guard = ifSameAs ? `if (!${now} || ${now} === shipment${keys(ifSameAs, json)}) ` : ''
+              return `${guard}${now} = ${json(value)}`
+            }),
             `for (const name of ${json(SERVER, 0)}) delete shipment[name]`,
             'for (const vehicle of shipment.vehicles ?? [])',
             `  for (const name of ${json(SERVER_OF_VEHICLE, 0)}) delete vehicle[name]`,
@@ -307,10 +318,13 @@ const writers: Readonly<Record<Language, (parts: Parts) => readonly string[]>> =
       ...(changes
         ? [
             `my $shipment = service('GET', $url);`,
-            ...changes.map(
-              ([place, value]) =>
-                `$shipment->${place.map((part) => (typeof part === 'number' ? `[${part}]` : `{${part}}`)).join('')} = ${literal(value, PERL)};`,
-            ),
+            ...changes.map(({ place, value, ifSameAs }) => {
+              const at = (of: Change['place']) =>
+                `$shipment->${of.map((part) => (typeof part === 'number' ? `[${part}]` : `{${part}}`)).join('')}`
+              const now = at(place)
+              const guard = ifSameAs ? ` if (${now} // '') eq '' or ${now} eq (${at(ifSameAs)} // '')` : ''
+              return `${now} = ${literal(value, PERL)}${guard};`
+            }),
             `delete @$shipment{qw(${SERVER.join(' ')})};`,
             `delete @$_{qw(${SERVER_OF_VEHICLE.join(' ')})} for @{ $shipment->{vehicles} // [] };`,
             `print JSON::PP->new->utf8->pretty->encode(service('${method}', $url, $shipment));`,
@@ -376,12 +390,17 @@ const writers: Readonly<Record<Language, (parts: Parts) => readonly string[]>> =
         ? [
             '\tvar shipment map[string]any',
             '\tcheck(json.Unmarshal(service("GET", url, nil), &shipment))',
-            ...changes.map(([place, value]) => {
-              const [first, ...rest] = place
-              const deeper = rest.map((part) =>
-                typeof part === 'number' ? `.([]any)[${part}]` : `.(map[string]any)[${json(part)}]`,
-              )
-              return `\tshipment[${json(first)}]${deeper.join('')} = ${json(value)}`
+            ...changes.map(({ place, value, ifSameAs }) => {
+              const at = ([first, ...rest]: Change['place']) => {
+                const deeper = rest.map((part) =>
+                  typeof part === 'number' ? `.([]any)[${part}]` : `.(map[string]any)[${json(part)}]`,
+                )
+                return `shipment[${json(first)}]${deeper.join('')}`
+              }
+              const set = `${at(place)} = ${json(value)}`
+              if (!ifSameAs) return `\t${set}`
+              const now = at(place)
+              return `\tif ${now} == nil || ${now} == "" || ${now} == ${at(ifSameAs)} {\n\t\t${set}\n\t}`
             }),
             `\tfor _, name := range []string{${SERVER.map((name) => json(name)).join(', ')}} {`,
             '\t\tdelete(shipment, name)',
@@ -447,11 +466,13 @@ const writers: Readonly<Record<Language, (parts: Parts) => readonly string[]>> =
         ? [
             '        ObjectMapper mapper = new ObjectMapper();',
             '        ObjectNode shipment = (ObjectNode) mapper.readTree(service("GET", url, null));',
-            ...changes.map(([place, value]) => {
+            ...changes.map(({ place, value, ifSameAs }) => {
               const owner = place
                 .slice(0, -1)
                 .map((part) => (typeof part === 'number' ? `.get(${part})` : `.get(${json(part)})`))
-              return `        ((ObjectNode) shipment${owner.join('')}).put(${json(place.at(-1))}, ${json(value)});`
+              const now = (of: Change['place']) => `shipment.at(${json(`/${of.join('/')}`)}).asText("")`
+              const guard = ifSameAs ? `if (${now(place)}.isEmpty() || ${now(place)}.equals(${now(ifSameAs)})) ` : ''
+              return `        ${guard}((ObjectNode) shipment${owner.join('')}).put(${json(place.at(-1))}, ${json(value)});`
             }),
             `        shipment.remove(List.of(${SERVER.map((name) => json(name)).join(', ')}));`,
             `        for (JsonNode vehicle : shipment.path("vehicles")) ((ObjectNode) vehicle).remove(List.of(${SERVER_OF_VEHICLE.map((name) => json(name)).join(', ')}));`,
@@ -496,9 +517,13 @@ const writers: Readonly<Record<Language, (parts: Parts) => readonly string[]>> =
       ...(changes
         ? [
             'var shipment = JsonNode.Parse(await Service("GET", url))!.AsObject();',
-            ...changes.map(
-              ([place, value]) => `shipment${place.map((part) => `[${json(part)}]`).join('!')} = ${json(value)};`,
-            ),
+            ...changes.map(({ place, value, ifSameAs }) => {
+              const at = (of: Change['place']) => `shipment${of.map((part) => `[${json(part)}]`).join('!')}`
+              const guard = ifSameAs
+                ? `if (string.IsNullOrEmpty((string?)${at(place)}) || (string?)${at(place)} == (string?)${at(ifSameAs)}) `
+                : ''
+              return `${guard}${at(place)} = ${json(value)};`
+            }),
             `foreach (var name in new[] { ${SERVER.map((name) => json(name)).join(', ')} }) shipment.Remove(name);`,
             'foreach (var vehicle in shipment["vehicles"]?.AsArray() ?? new JsonArray())',
             `    foreach (var name in new[] { ${SERVER_OF_VEHICLE.map((name) => json(name)).join(', ')} }) vehicle!.AsObject().Remove(name);`,

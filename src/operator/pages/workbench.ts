@@ -161,9 +161,10 @@ const shareOf = ({ fields }: CompiledAction, sent: ReadonlySet<string>) =>
 
 function version2Of(outcome: Outcome): Html {
   if (outcome.kind === 'refused') return html`<p class="notice bad">${shown(outcome.message)}</p>`
-  const { request, fields, problems } = outcome.run
+  const { request, fields, problems, remarks = [] } = outcome.run
   const numbers = new Map(fields.map(({ to }, at) => [to, at + 1]))
   return html`${problems.map(({ message }) => html`<p class="notice bad">${shown(message)}</p>`)}
+${remarks.map((remark) => html`<p class="soft">${shown(remark)}</p>`)}
 <p><code><b>${request.method}</b> ${shown(request.url)}</code></p>
 ${request.over ? html`<p class="soft">The shipment is read first; this is laid over it, and the whole is sent.</p>` : ''}
 ${request.body === undefined ? html`<p class="soft">No body.</p>` : html`<pre class="json" tabindex="0">${jsonLines(request.body, numbers, '', '')}</pre>`}`
@@ -432,6 +433,7 @@ export function guidePage({ catalog, sunset, destination }: WorkbenchDeps): Prom
 <li><h2>Keep the ids</h2><p>Version 2 names quotes and shipments by its own ids. Store the <code>shipment_id</code> or <code>id</code> of each reply; your own number goes into <code>external_id</code>.</p></li>
 <li><h2>Handle errors by status</h2><p>Anything but 2xx is an error. A booking is not repeated after a time-out before the service was asked for it.</p></li>
 <li><h2>Test, then switch</h2><p>Use the service's test address first. The gateway takes version-2 bodies and <code>/v2/</code> paths, too, so calls can move one by one.</p></li>
+<li><h2>Stay informed</h2><p>The current version is 2.0.0. The operator's newsletter tells of an update two months before it is released, and is the first to announce deprecations and ends of life.</p></li>
 </ol>`,
   )
 }

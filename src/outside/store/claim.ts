@@ -154,6 +154,9 @@ export const claimReads: WorkOf<ClaimReads> = {
   *claimByHandle(handle) {
     return (yield sql(`${SELECT_CLAIMS} WHERE handle = $1`, handle)).map(CLAIMS.of)[0]
   },
+  *holderOf(wanted) {
+    return (yield* placeOf(wanted, yield* now())).holder
+  },
   *claimsOfShipment(tenant, shipment) {
     const text = `${SELECT_CLAIMS} WHERE tenant = $1 AND lower(shipment) = lower($2) AND shipment <> ''
       ORDER BY created_at, handle`

@@ -274,6 +274,8 @@ export interface ClaimFilter {
 export interface ClaimReads {
   findClaim(tenant: string, key: string): Promise<Claim | undefined>
   claimByHandle(handle: string): Promise<Claim | undefined>
+  /** Returns the claim that a wanted one would meet: it holds the key, or is of the same vehicle. Takes nothing. */
+  holderOf(wanted: NewClaim): Promise<Claim | undefined>
   /** Returns the claims of a reference, oldest first. */
   claimsOfReference(tenant: string, reference: string): Promise<readonly Claim[]>
   /** Returns the claims of a shipment, in whatever case they and the asker spell its UUID. */

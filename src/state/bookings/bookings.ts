@@ -72,6 +72,14 @@ export interface BookingResult {
   readonly requiresReadOf?: string
 }
 
+/** What decides if two bookings are the same. */
+type IdentityOfBooking = 'tenant' | 'reference' | 'vin' | 'vehicle' | 'idempotencyKey' | 'body'
+
+/** What stands in the way of a booking: its answer is repeated, or it is refused. */
+export type Foreseen =
+  | { readonly is: 'replay'; readonly claim: Claim; readonly answer: Answer; readonly ageMs: number }
+  | { readonly is: 'error'; readonly error: GatewayError }
+
 /** A booking that a call has claimed and sends; then the call ends it, with `made` or `failed`. */
 interface ClaimedBooking {
   readonly claim: Claim
@@ -97,6 +105,8 @@ export interface Freeing {
 export interface Bookings extends Freeing {
   /** Claims a booking durably, for a call that sends it now, or returns the answer of the call that did. */
   readonly claim: (booking: Booking) => Promise<ClaimedBooking | BookingResult>
+  /** Tells what a call with this booking meets, by the rules of `claim`, and claims nothing; undefined where it is sent. */
+  readonly foresee: (booking: Pick<Booking, IdentityOfBooking>) => Promise<Foreseen | undefined>
   /** Records a booking that the service made; then it may be answered. */
   readonly made: (claimed: ClaimedBooking, made: MadeBooking) => Promise<BookingResult>
   /**
@@ -200,6 +210,31 @@ export function createBookings(deps: BookingParts): Bookings {
     }
   }
 
+  async function foresee(booking: Pick<Booking, IdentityOfBooking>): Promise<Foreseen | undefined> {
+    const wanted = claimFor(booking, { handle: NEW_KEY, instance, dedupeWindowMs })
+    const held = await claims.holderOf(wanted)
+    if (!held) {
+      const doubt = doubtNow()
+      const isDoubtful = doubt && (await inDoubt(wanted, doubt, claims)).doubtSince !== undefined
+      return isDoubtful ? { is: 'error', error: outcomeUnknown(NEW_KEY) } : undefined
+    }
+    const course = courseOf(held, wanted.body, record.isUnrecorded(held.handle))
+    switch (course) {
+      case 'another-booking':
+        return { is: 'error', error: otherBooking(held) }
+      case 'wait':
+        return { is: 'error', error: underWayStill(held) }
+      case 'unknown':
+        return { is: 'error', error: outcomeUnknown(held.handle) }
+      case 'replay':
+        return { is: 'replay', claim: held, answer: replay(held), ageMs: claims.now() - held.changedAt }
+      case 'claim-again':
+        return undefined
+      default:
+        return course satisfies never
+    }
+  }
+
   function end(underWay: Held<CallUnderWay>): void {
     calls.take(underWay)
     underWay.item.over.resolve()
@@ -278,6 +313,7 @@ export function createBookings(deps: BookingParts): Bookings {
 
   return {
     claim,
+    foresee,
     made,
     failed,
     free: record.canceled,
@@ -292,6 +328,9 @@ export function createBookings(deps: BookingParts): Bookings {
     },
   }
 }
+
+/** Stands for the key that only the call itself makes. */
+const NEW_KEY = 'bk_…'
 
 const idOf = ({ tenant, key }: Claim) => `${tenant}\n${key}`
 
@@ -313,7 +352,14 @@ interface ClaimOrigin {
 
 /** Returns the claim that a booking needs before it is sent. */
 function claimFor(
-  { tenant, reference, vin, vehicle: { year, make, model }, idempotencyKey, body: fields }: Booking,
+  {
+    tenant,
+    reference,
+    vin,
+    vehicle: { year, make, model },
+    idempotencyKey,
+    body: fields,
+  }: Pick<Booking, IdentityOfBooking>,
   { handle, instance, dedupeWindowMs }: ClaimOrigin,
 ): NewClaim {
   const body = digest(fields)
@@ -395,6 +441,8 @@ export function outcomeUnknown(key: string, cause?: unknown): GatewayError {
 interface OpenBookings {
   readonly bookings: Bookings
   readonly leases: Leases
+  /** False for a store that was copied away. */
+  readonly isWhole: () => boolean
   /** Takes the lease, settles what earlier runs left, and tells each claim that becomes unknown from now on. */
   readonly start: (onUnknown: (claim: Claim) => void) => Promise<void>
 }
@@ -440,6 +488,7 @@ export function openBookings({ config, store, log }: BookingRooms, outcomes: Boo
   return {
     bookings,
     leases,
+    isWhole: doubt.isWhole,
     start: (listener) => {
       tell = listener
       return leases.start()

@@ -13,14 +13,18 @@ interface KnownDoubt {
   readonly refresh: () => Promise<void>
   /** Returns the doubt that is in force. Costs nothing: no booking relies on a lease that is older than the answer. */
   readonly current: () => Doubt | undefined
+  /** False in a store that was copied away, or into which a copy has not ended: it takes no bookings. */
+  readonly isWhole: () => boolean
 }
 
 /** Keeps the doubt about a store, and logs it, and what is known of a copied store, once the store answers. */
 export function createKnownDoubt(store: Store, log: Logger): KnownDoubt {
   let current: Doubt | undefined
   let isOriginKnown = false
+  let isWhole = true
   return {
     async refresh() {
+      isWhole = (await store.copiedFrom()) === undefined
       if (!isOriginKnown) {
         const text = originText(await store.origin())
         isOriginKnown = true
@@ -33,6 +37,7 @@ export function createKnownDoubt(store: Store, log: Logger): KnownDoubt {
       else log.info('bookings are not in doubt any more')
     },
     current: () => current,
+    isWhole: () => isWhole,
   }
 }
 

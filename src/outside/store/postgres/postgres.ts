@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { readAddress } from '../../../language/config/postgres-address.ts'
 import { placeOf } from '../claim.ts'
-import { copyWrites } from '../copy.ts'
+import { copyWrites, demandWhole } from '../copy.ts'
 import { contentOf, doubtReads, dropDoubt, type Inspection } from '../doubt.ts'
 import { newInstance } from '../instance.ts'
 import { createLocks } from '../locks.ts'
@@ -9,7 +9,7 @@ import { scan } from '../names.ts'
 import { type StoreSize, tableSizes } from '../pruning.ts'
 import { VERSION } from '../schema.ts'
 import { createReadiness, type StoreOptions } from '../state.ts'
-import { type Store, StoreDown } from '../store.ts'
+import { type Claim, type NewClaim, type Store, StoreDown } from '../store.ts'
 import { READS, WRITES } from '../verbs.ts'
 import { bind, type DatabaseRow, sql, type Work } from '../work.ts'
 import { createBatches } from './batches.ts'
@@ -132,7 +132,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
       const claim = wanted.doubtSince === undefined ? await ask(() => calls.claim(wanted)) : undefined
       if (claim) return { won: true, claim }
       // The key exists, most often with a claim that holds it for good.
-      const { holder } = await ask(() => run(pool, placeOf(wanted, Number.POSITIVE_INFINITY)))
+      const holder = await ask(() => run(pool, heldInWhole(wanted)))
       return holder ? { won: false, claim: holder } : writes.claim(wanted)
     },
     change: (claim, change, names) => ask(() => calls.change({ claim, change, names })),
@@ -146,6 +146,12 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     origin: () => ask(async () => ({ kind: 'own' })),
     size: () => ask(() => run(pool, sizeOf())),
   }
+}
+
+/** Returns the claim that holds a key, where the store may be relied on: one that was copied away knows no later changes. */
+function* heldInWhole(wanted: NewClaim): Work<Claim | undefined> {
+  yield* demandWhole()
+  return (yield* placeOf(wanted, Number.POSITIVE_INFINITY)).holder
 }
 
 interface Rows {

@@ -1,0 +1,48 @@
+/*
+ * An update as a program: read the shipment, lay the changes over it, send the whole without what the service sets itself. Printed
+ * programs of all languages are written from these parts, so that they do what the gateway does.
+ */
+
+type Place = readonly (string | number)[]
+
+/** One change of a shipment that was read. */
+export interface Change {
+  readonly place: Place
+  readonly value: unknown
+  /** The change is made only where the shipment has nothing at its place, or the same text as here. */
+  readonly ifSameAs: Place | undefined
+}
+
+/** Fields that only the service sets. */
+export const SERVER = ['id', 'number', 'status', 'price', 'distance', 'distance_meters', 'documents'] as const
+export const SERVER_OF_VEHICLE = ['weight', 'height', 'width', 'length', 'photos'] as const
+
+/** Returns the changes of an update's body. Those that depend on what stands elsewhere come first, before that changes. */
+export function changesOf(body: unknown, ifSame: Readonly<Record<string, string>> = {}): readonly Change[] {
+  const changes = leavesOf(body, []).map(([place, value]) => ({
+    place,
+    value,
+    ifSameAs: ifSame[place.join('.')]?.split('.'),
+  }))
+  return changes.toSorted((one, other) => Number(!one.ifSameAs) - Number(!other.ifSameAs))
+}
+
+function leavesOf(value: unknown, place: Place): readonly (readonly [Place, unknown])[] {
+  if (typeof value !== 'object' || value === null) return [[place, value]]
+  return Object.entries(value).flatMap(([name, part]) =>
+    leavesOf(part, [...place, Array.isArray(value) ? Number(name) : name]),
+  )
+}
+
+/** Returns the changes as steps of a filter of jq. */
+export function jqSteps(changes: readonly Change[]): readonly string[] {
+  const at = (place: Place) => `.${place.map((part) => `[${JSON.stringify(part)}]`).join('')}`
+  return [
+    ...changes.map(({ place, value, ifSameAs }) => {
+      const set = `${at(place)} = ${JSON.stringify(value)}`
+      if (!ifSameAs) return set
+      return `if (${at(place)} // "") as $now | $now == "" or $now == ${at(ifSameAs)} then ${set} else . end`
+    }),
+    `del(${SERVER.map((name) => `.${name}`).join(', ')}, .vehicles[]?[${SERVER_OF_VEHICLE.map((name) => JSON.stringify(name)).join(', ')}])`,
+  ]
+}
