@@ -89,7 +89,8 @@ export function checkShipments({ shipments, mistakes }: World, report: Report): 
 /** Checks the answer of a call. */
 export function checkAnswer(world: World, handle: string, { word, of, isUnseen }: Answered, report: Report): void {
   const { recorded, shipments } = world
-  if (isUnseen) report({ invariant: 'late replays look', what: `${handle} reads ${word} for ${of}, and has not looked` })
+  if (isUnseen)
+    report({ invariant: 'late replays look', what: `${handle} reads ${word} for ${of}, and has not looked` })
   if (word.startsWith('Yes') && !(recorded.includes(of) && shipments.some(({ id }) => id === of))) {
     report({ invariant: 'acknowledged is recorded', what: `${handle} reads Yes for ${of}, which is not recorded` })
   }

@@ -130,7 +130,7 @@ export const MISTAKES: readonly Mistake[] = [
     'late replays',
     'src/state/bookings/bookings.ts',
     "booking.look(shipment).catch(() => 'live')",
-    "booking.look(shipment).catch(() => record.canceled(booking.tenant, [shipment], async () => true))",
+    'booking.look(shipment).catch(() => record.canceled(booking.tenant, [shipment], async () => true))',
   ],
   [
     'a second spelling of a booking books',

@@ -286,7 +286,9 @@ function backlogOf(instance: string, ports: Ports, write: (key: string) => Promi
   type Backlogged = World['gateways'][number]['backlog']
   const entries = () => {
     const seen = ports.see(({ gateways }) => gateways.find((gateway) => gateway.instance === instance)?.backlog) ?? []
-    return seen.map(([key, work]) => [key, work.kind === 'other' ? { ...work, write: () => write(key) } : work] as const)
+    return seen.map(
+      ([key, work]) => [key, work.kind === 'other' ? { ...work, write: () => write(key) } : work] as const,
+    )
   }
   const change = (changed: (backlog: Backlogged) => Backlogged) =>
     ports.effect(inGateway(instance, (gateway) => ({ ...gateway, backlog: changed(gateway.backlog) })))
