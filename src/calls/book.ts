@@ -4,7 +4,7 @@ import type { Answer } from '../language/answer.ts'
 import { type ErrorCode, gatewayError, perhapsBooked, untranslatable } from '../language/errors.ts'
 import type { Draft } from '../language/mapping/paths.ts'
 import { isSameThing } from '../language/text/service-text.ts'
-import { isSuccess } from '../outside/service/exchange.ts'
+import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
 import { refusal } from '../outside/service/failures.ts'
 import {
   acceptedShipment,
@@ -12,6 +12,7 @@ import {
   idAt,
   isCanceled,
   isGone,
+  type Shipment,
   shipmentIfRead,
   shipmentWithId,
 } from '../outside/service/proofs.ts'
@@ -145,19 +146,25 @@ async function makeOfUnapproved(plan: Plan, tenant: string, sending: Sending, ro
   return madeBooking(plan, await sendBooking(plan, sending, rooms), tenant)
 }
 
-/** Sends a booking, and returns the shipment that the reply shows. What the service accepts for later is believed after a read. */
+/** Sends a booking, and returns the shipment that the service made. */
 async function sendBooking(plan: Plan, sending: Sending, rooms: CallRooms): Promise<Readonly<Draft>> {
+  const { mayWrite: _, ...reading } = sending
   const reply = await sendNew(plan, sending, rooms)
-  let shipment = reply.status === ACCEPTED ? acceptedShipment(reply) : bookedShipment(reply)
-  if (reply.status === ACCEPTED) {
-    const { mayWrite: _, ...reading } = sending
-    const { id } = shipment
-    const shown = shipmentIfRead(await rooms.service.send(shipmentRead(id), reading).catch(() => NO_REPLY), id)
-    if (!shown || isCanceled(shown.body)) throw gatewayError('reply-doubtful/accepted', {})
-    shipment = shown
-  }
-  rooms.inspect(plan.request.compiled.action.name, shipment.body)
-  return shipment.body
+  const { body } = await shipmentMade(reply, (id) => rooms.service.send(shipmentRead(id), reading))
+  rooms.inspect(plan.request.compiled.action.name, body)
+  return body
+}
+
+/** Returns the shipment of a reply to a booking. What the service accepts for later is believed after a read. */
+export async function shipmentMade(
+  reply: UpstreamReply,
+  read: (id: string) => Promise<UpstreamReply>,
+): Promise<Shipment> {
+  if (reply.status !== ACCEPTED) return bookedShipment(reply)
+  const { id } = acceptedShipment(reply)
+  const shown = shipmentIfRead(await read(id).catch(() => NO_REPLY), id)
+  if (!shown || isCanceled(shown.body)) throw gatewayError('reply-doubtful/accepted', {})
+  return shown
 }
 
 const NO_REPLY = { status: 0, headers: {}, body: Buffer.alloc(0) }

@@ -5,6 +5,7 @@ import { isMadePerhaps, type World } from './world.ts'
 /** Everything that must hold, by its name. */
 export const INVARIANTS = {
   'one shipment': 'a key has one shipment that is not canceled, unless an operator said wrongly that there was none',
+  'late replays look': 'a late replay says Yes again only after a look at the shipment',
   'acknowledged is recorded': 'a caller that reads Yes is told a shipment that the store has as booked',
   'sent from its own claim':
     'a request is written only while the claim that it was claimed with is under way, and once',
@@ -34,7 +35,7 @@ export const STEPS: ReadonlySet<string> = new Set([
   'sending → booked: made',
   'sending → refused: answered 422',
   'sending → unknown: late',
-  'sending → unknown: reply-doubtful/accepted',
+  'sending → unknown: reply-doubtful',
   'sending → unknown: gateway is gone',
   'sending → freed: never sent',
   'unknown → booked: made',
@@ -86,8 +87,10 @@ export function checkShipments({ shipments, mistakes }: World, report: Report): 
 }
 
 /** Checks the answer of a call. */
-export function checkAnswer(world: World, handle: string, { word, of }: Answered, report: Report): void {
+export function checkAnswer(world: World, handle: string, { word, of, isUnseen }: Answered, report: Report): void {
   const { recorded, shipments } = world
+  if (isUnseen)
+    report({ invariant: 'late replays look', what: `${handle} reads ${word} for ${of}, and has not looked` })
   if (word.startsWith('Yes') && !(recorded.includes(of) && shipments.some(({ id }) => id === of))) {
     report({ invariant: 'acknowledged is recorded', what: `${handle} reads Yes for ${of}, which is not recorded` })
   }

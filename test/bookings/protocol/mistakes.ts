@@ -116,6 +116,38 @@ export const MISTAKES: readonly Mistake[] = [
     "{ state: 'unknown', instance: by,",
     "{ state: 'refused', instance: by,",
   ],
+  [
+    'a late look is skipped',
+    'late replays look',
+    'late replays',
+    'src/state/bookings/bookings.ts',
+    "if (state !== 'booked' || claims.now()",
+    "if (state === 'booked' || claims.now()",
+  ],
+  [
+    'a late look that fails frees the key',
+    'one shipment',
+    'late replays',
+    'src/state/bookings/bookings.ts',
+    "booking.look(shipment).catch(() => 'live')",
+    'booking.look(shipment).catch(() => record.canceled(booking.tenant, [shipment], async () => true))',
+  ],
+  [
+    'a second spelling of a booking books',
+    'one shipment',
+    'two spellings',
+    'src/outside/store/claim.ts',
+    'if (!isOtherVehicle(wanted, claim, shipment)) holders.push(claim)',
+    'if (wanted.vin === claim.vin && !isOtherVehicle(wanted, claim, shipment)) holders.push(claim)',
+  ],
+  [
+    'what the service accepts for later is believed without a read',
+    'acknowledged is recorded',
+    'accepted',
+    'src/calls/book.ts',
+    'const shown = shipmentIfRead(await read(id).catch(() => NO_REPLY), id)',
+    'const shown = acceptedShipment(reply)',
+  ],
 ]
 
 /** Returns the source of a module, with a mistake if that is in its file. */

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { loadMappings } from '../../../mappings/load.ts'
+import { shipmentMade } from '../../../src/calls/book.ts'
 import { legacyError, toGatewayError } from '../../../src/edge/answers.ts'
 import { commonProfile } from '../../../src/edge/callers/caller.ts'
 import type { Answer } from '../../../src/language/answer.ts'
 import { readConfig } from '../../../src/language/config/config.ts'
 import { translationSettings } from '../../../src/language/config/translation-settings.ts'
-import { gatewayError } from '../../../src/language/errors.ts'
 import type { Account } from '../../../src/outside/service/account.ts'
 import { NoReply } from '../../../src/outside/service/exchange.ts'
 import { refusal } from '../../../src/outside/service/failures.ts'
@@ -57,6 +57,8 @@ export interface Answered {
   readonly word: 'Yes' | 'Yes again' | 'No' | 'Unknown'
   /** The shipment, or the code of the error. */
   readonly of: string
+  /** True for a late replay that has not looked at the shipment. */
+  readonly isUnseen?: boolean
 }
 
 const log = createLog('silent', { write: () => {} })
@@ -98,6 +100,7 @@ export function programOf(job: Job): Program {
 async function book(call: Extract<Job, { kind: 'call' }>, ports: Ports): Promise<Answered> {
   const { instance, handle, vin } = call
   let isTimedOut = false
+  let hasLooked = false
   const bookings = createBookings({
     claims: storeOf(ports),
     record: recordOf(instance, ports),
@@ -122,6 +125,7 @@ async function book(call: Extract<Job, { kind: 'call' }>, ports: Ports): Promise
     body: call.body,
     replayCheckAfterMs: call.isLate ? -1 : Number.POSITIVE_INFINITY,
     look: async (shipment) => {
+      hasLooked = true
       const state = await lookOf(shipment, ports)
       if (state !== 'live') {
         await recordOf(instance, ports).canceledLater(TENANT, [shipment], async (own) => own === shipment)
@@ -135,7 +139,8 @@ async function book(call: Extract<Job, { kind: 'call' }>, ports: Ports): Promise
   try {
     const { answer } = await bookOnce(bookings, booking, handle, ports)
     const { 'Transload-Shipment-Id': id, 'Idempotent-Replayed': replayed } = answer.headers
-    return { word: replayed === undefined ? 'Yes' : 'Yes again', of: String(id) }
+    const isUnseen = call.isLate && replayed !== undefined && !hasLooked
+    return { word: replayed === undefined ? 'Yes' : 'Yes again', of: String(id), ...(isUnseen && { isUnseen }) }
   } catch (thrown) {
     const error = toGatewayError(thrown)
     const { TransportationBooked: word } = JSON.parse(legacyError(error, 'booking', '').body.toString())
@@ -158,18 +163,17 @@ async function send(handle: string, isHeld: IsHeld, ports: Ports): Promise<MadeB
   if ((await ports.ask('connect')) !== 'connected') throw new NoReply('unsent')
   if (!isHeld()) throw new NoReply('withdrawn')
   ports.effect((world) => ({ ...world, requests: [...world.requests, { handle, done: 'nothing' }] }))
-  // The answer of the service, as the calls of `calls/` read it.
   const reply = (await ports.ask('reply', handle)) as
     | { readonly made: string }
     | { readonly accepted: string }
     | 'refused'
     | 'late'
   if (reply === 'late') throw new NoReply('late')
-  if (reply === 'refused') throw refusal({ status: 422, headers: {}, body: Buffer.alloc(0) })
-  // What the service accepts for later is believed after a read.
-  const isBelieved = 'made' in reply || (await lookOf(reply.accepted, ports).catch(() => 'gone')) === 'live'
-  if (!isBelieved) throw gatewayError('reply-doubtful/accepted', {})
-  const id = 'made' in reply ? reply.made : reply.accepted
+  if (reply === 'refused') throw refusal(replyWith(422, {}))
+  const named = 'made' in reply ? replyWith(201, { id: reply.made }) : replyWith(202, { id: reply.accepted })
+  const { id } = await shipmentMade(named, async (one) =>
+    (await lookOf(one, ports)) === 'live' ? replyWith(200, { id: one }) : replyWith(404, {}),
+  )
   const answer: Answer = { status: 200, headers: { 'Transload-Shipment-Id': id }, body: '' }
   const vehicles = [{ vin: VIN, year: '2023', make: 'FORD', model: 'E450' }]
   const record = {
@@ -178,6 +182,8 @@ async function send(handle: string, isHeld: IsHeld, ports: Ports): Promise<MadeB
   } as const
   return { answer, shipment: id, record }
 }
+
+const replyWith = (status: number, body: unknown) => ({ status, headers: {}, body: Buffer.from(JSON.stringify(body)) })
 
 /** Looks at a shipment as a late replay does; a look may fail. */
 async function lookOf(shipment: string, ports: Ports): Promise<'live' | 'canceled'> {
@@ -206,15 +212,17 @@ function heartbeatOf(instance: string, ports: Ports): () => Promise<void> {
 }
 
 function recordOf(instance: string, ports: Ports) {
-  const store = storeOf(ports)
-  return createBookingRecord({
-    claims: store,
+  const record = createBookingRecord({
+    claims: storeOf(ports),
     instance,
     log,
     emergencyLog: emergencyLogOf(ports),
     refusedStatuses: config.BOOKING_REFUSED_STATUSES,
-    backlog: backlogOf(instance, ports),
+    backlog: backlogOf(instance, ports, (key) =>
+      record.canceled(TENANT, [key.replace('canceled ', '')], async () => true),
+    ),
   })
+  return record
 }
 
 async function lookAt(name: string, instance: string, ports: Ports): Promise<void> {
@@ -246,7 +254,7 @@ async function operate(ports: Ports, act: (claim: Claim, deps: SettlementDeps) =
 }
 
 /** The operations of the store that the protocol uses, each asked of the world: those that change nothing, and the others. */
-const READS = ['named', 'findClaim', 'claimByHandle', 'claimsOfShipment', 'listClaims', 'audit'] as const
+const READS = ['named', 'shipment', 'findClaim', 'claimByHandle', 'claimsOfShipment', 'listClaims', 'audit'] as const
 const WRITES = ['put', 'unlink', 'claim', 'change', 'renewLease', 'endLease', 'orphanClaims'] as const
 
 export type StoreOperation = (typeof READS | typeof WRITES)[number]
@@ -270,18 +278,25 @@ function storeOf(ports: Ports): Store {
   }
 }
 
-/** The backlog of the process, as it is in this part of the run. */
-function backlogOf(instance: string, ports: Ports): Backlog {
+/**
+ * The backlog of the process, as it is in this part of the run. A write is a function of the run that added it, so a later run makes
+ * it again, by its key.
+ */
+function backlogOf(instance: string, ports: Ports, write: (key: string) => Promise<void>): Backlog {
   type Backlogged = World['gateways'][number]['backlog']
-  const entries = () =>
-    ports.see(({ gateways }) => gateways.find((gateway) => gateway.instance === instance)?.backlog) ?? []
+  const entries = () => {
+    const seen = ports.see(({ gateways }) => gateways.find((gateway) => gateway.instance === instance)?.backlog) ?? []
+    return seen.map(
+      ([key, work]) => [key, work.kind === 'other' ? { ...work, write: () => write(key) } : work] as const,
+    )
+  }
   const change = (changed: (backlog: Backlogged) => Backlogged) =>
     ports.effect(inGateway(instance, (gateway) => ({ ...gateway, backlog: changed(gateway.backlog) })))
   return {
     entries,
     find: (key) => entries().find(([one]) => one === key)?.[1],
     add: (key, work) => change((backlog) => [...backlog.filter(([other]) => other !== key), [key, work]]),
-    remove: (...done) => change((backlog) => backlog.filter((entry) => !isDeepStrictEqual(entry, done))),
+    remove: (...done) => change((backlog) => backlog.filter((entry) => JSON.stringify(entry) !== JSON.stringify(done))),
   }
 }
 

@@ -104,8 +104,7 @@ export function createTables() {
 
 /** Returns the claim that is not free; else the newest, which nothing but a claim or a reopening changes. */
 export function currentOf(claims: readonly Claim[]): Claim | undefined {
-  const [held, ...others] = claims.filter(({ state }) => state !== 'freed' && state !== 'refused')
-  if (others.length > 0) throw new Error('One vehicle has two bookings under one reference.')
+  const held = claims.find(({ state }) => state !== 'freed' && state !== 'refused')
   return held ?? claims.toSorted((one, other) => one.createdAt - other.createdAt).at(-1)
 }
 
