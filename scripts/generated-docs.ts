@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { renderDocs } from '../bench/compare/report.ts'
+import { tables } from '../mappings/index.ts'
 import { loadMappings } from '../mappings/load.ts'
 import { defaultOf, sections } from '../src/language/config/config.ts'
 import { tenantsSchema } from '../src/language/config/tenants-file.ts'
@@ -18,7 +19,7 @@ export async function generatedDocs(root: string): Promise<ReadonlyMap<string, s
   const catalog = await loadMappings()
   const parts = {
     'docs/writing-a-mapping.md': { reference: mappingReference(catalog) },
-    'docs/migration.md': { assumptions: assumptionsPart() },
+    'docs/certainty.md': { assumptions: assumptionsPart() },
     'docs/wire.md': { messages: messagePart(catalog) },
     'docs/configuration.md': { configuration: configurationTables(), tenants: tenantKeys() },
     'docs/operations.md': { commands: commandTable() },
@@ -29,6 +30,7 @@ export async function generatedDocs(root: string): Promise<ReadonlyMap<string, s
   })
   return new Map([
     ...documents,
+    ['docs/lookups.json', `${json(tables)}\n`],
     ['docs/tenants.schema.json', `${json(z.toJSONSchema(tenantsSchema, { io: 'input' }))}\n`],
     ...renderDocs(),
   ])
@@ -70,5 +72,5 @@ function describedIn(type: z.ZodType): string {
 const commandTable = () =>
   table(
     ['Command', ''],
-    Object.entries(commands).map(([usage, { about }]) => [code(`transload ${usage.replace(/<(\w+)>/g, '$1')}`), about]),
+    Object.entries(commands).map(([usage, { about }]) => [code(usage.replace(/<(\w+)>/g, '$1')), about]),
   )

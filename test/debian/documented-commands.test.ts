@@ -43,7 +43,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 }
 
 /** The lines that certify a service; the next test runs them against a stand-in. */
-const CERTIFYING = shellLines('docs/migration.md').filter((line) => line.startsWith('transload certify'))
+const CERTIFYING = shellLines('docs/certainty.md').filter((line) => line.startsWith('transload certify'))
 
 /** A folder with the files that the pages mention, and `transload` on the path. */
 async function openFolder() {
