@@ -48,7 +48,7 @@ export const serverRows: readonly Row[] = [
   ...setByService(['id', 'distance', 'distance_meters', 'documents'], 'version 1 does not show it'),
   ...setByService(
     ['vehicles[0].weight', 'vehicles[0].height', 'vehicles[0].width', 'vehicles[0].length', 'vehicles[0].photos'],
-    'the service sets it',
+    'the service measures the vehicle',
   ),
 ]
 

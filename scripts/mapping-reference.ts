@@ -15,8 +15,8 @@ export function mappingReference({ actions, callbacks }: Catalog): string {
   return `## Reference
 
 \`npm run docs\` writes this part from the modules in \`mappings/\`. A *fallback* fills a place when its field is absent. \`quote: …\` is a fact of
-the remembered quote. \`DEFAULT_…\` is your default, which a dry run marks as assumed. [Messages](wire.md#messages) lists the values of
-\`Message\`.
+the remembered quote. \`DEFAULT_…\` is your default, which a dry run marks as assumed. [What a number means](wire.md#what-a-number-means)
+describes the fields that name a quote or shipment, and \`VinNo\`. [Messages](wire.md#messages) lists the values of \`Message\`.
 
 ${declared.map((action) => describeAction(action, above)).join('\n')}
 ${callbacks.map(({ callback }) => describeCallback(callback, above)).join('\n')}
@@ -160,12 +160,16 @@ function requestTables(rows: readonly Row[], heading: string, above: Above, targ
     .join('\n')
 }
 
-/** Lists the rows that are not translated, grouped by reason. A long list that stands above is not repeated. */
+/**
+ * Lists the rows that are not translated, grouped by reason. A long list that stands above is not repeated, nor is a field that the
+ * facts of the action name.
+ */
 function onlyList(title: string, rows: readonly Row[], heading: string, above: Above): string {
   const byWhy = new Map<string, string[]>()
   for (const row of rows) {
-    if (row.kind !== 'v1Only' && row.kind !== 'v2Only' && row.kind !== 'ref') continue
+    if (row.kind !== 'v1Only' && row.kind !== 'v2Only') continue
     const name = row.kind === 'v2Only' ? row.v2 : row.v1
+    if (name === 'ActionName') continue
     byWhy.set(row.why, [...(byWhy.get(row.why) ?? []), name])
   }
   if (byWhy.size === 0) return ''

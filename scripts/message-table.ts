@@ -18,6 +18,7 @@ export function messagePart({ actions, callbacks }: Catalog): string {
     rows.flatMap((row) => (row.kind === 'message' ? row.sentences.map(describeSentence) : [])).join('<br>'),
   ])
   const byCode = Map.groupBy(Object.keys(messages).filter(isMessage), codeOf)
+  const byStatus = [...byCode].toSorted(([one], [other]) => errorTable[one].status - errorTable[other].status)
   return `## Messages
 
 Every \`Message\` of a success, by action or event. \`{…}\` is filled in.
@@ -28,17 +29,15 @@ ${table(
 )}
 ## Errors
 
-Every \`Message\` of an error, by the code in the log line. If the service refused the call, the status is the service's own. *The service
-says: …* is the message in the service's reply, if it has one. “Contact support” means \`SUPPORT_CONTACT\`.
+Every \`Message\` of an error, by its code in the log. A refusal by the service keeps the service's status. *The service says: …* is the service's
+own message. Support is \`SUPPORT_CONTACT\`.
 
-| Column | Meaning |
-|---|---|
-| Booked? | If the call booked or changed anything. \`already\`: an earlier booking stands. |
-| Resend? | If you can safely send the same call again. \`later\`: after a wait. \`corrected\`: only a correction helps. |
+- **Booked?** tells if the call booked or changed anything. *already*: an earlier booking stands.
+- **Resend?** tells if the same call can safely be sent again. *later*: after a wait. *corrected*: after a correction.
 
-${table(['Status', 'Code', 'Message', 'Booked?', 'Resend?', 'Do'], [...byCode].flatMap(errorRows))}
-**Fields that cannot be translated.** One \`Message\` (\`untranslatable\`) lists all problems of a call,
-separated by semicolons. If they are too long, it lists each field with its code: \`{count} fields cannot be translated: {field} ({code}), …\`.
+${table(['Status', 'Code', 'Message', 'Booked?', 'Resend?', 'Do'], byStatus.flatMap(errorRows))}
+**Fields that cannot be translated.** One \`Message\` lists all of a call's problems. If they are too long for it, it lists
+fields and codes: \`{count} fields cannot be translated: {field} ({code}), …\`.
 
 ${table(
   ['Code', 'Problem'],

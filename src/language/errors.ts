@@ -59,7 +59,7 @@ type Again = 'yes' | 'later' | 'corrected' | 'no'
 /** What an error means to its caller: was anything booked or changed, is it safe to send the call again, the next step. */
 export type Advice = readonly [done: Done, again: Again, todo: string]
 
-const CREDENTIAL: Advice = ['no', 'corrected', 'Check the Client ID and Client Secret.']
+const CREDENTIAL: Advice = ['no', 'corrected', 'Check the credential.']
 const REQUEST: Advice = ['no', 'corrected', 'Correct the request.']
 const WAIT: Advice = ['no', 'later', 'Wait for `Retry-After`.']
 const AGAIN: Advice = ['unknown', 'yes', 'Send it again.']
@@ -79,12 +79,12 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
   'origin-foreign': ['no', 'corrected', 'Operator: set `ALLOWED_HOSTS`.'],
   'host-unknown': ['no', 'corrected', 'Operator: set `ALLOWED_HOSTS`.'],
   'path-unknown': REQUEST,
-  'number-unknown': ['no', 'corrected', 'Check the number and the VIN.'],
+  'number-unknown': ['no', 'corrected', 'Check the number and VIN.'],
   'method-wrong': REQUEST,
   'numbers-disagree': ['no', 'corrected', 'Send one number.'],
   'several-matches': ['no', 'corrected', 'Add or correct `VinNo`.'],
   'booking-conflict': ['already', 'no', 'Update the shipment.'],
-  'booking-under-way': ['in progress', 'yes', 'Send it again for the result.'],
+  'booking-under-way': ['in progress', 'yes', 'Send it again.'],
   'shipment-changed': ['no', 'yes', 'Send it again.'],
   retired: ['no', 'no', 'Move to version 2.'],
   'body-too-large': REQUEST,
@@ -102,30 +102,26 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
   'reply-doubtful': ['no', 'later', 'Try again later.'],
   'service-unreadable': ['no', 'later', 'Try again later.'],
   'service-unavailable': WAIT,
-  'outcome-unknown': ['unknown', 'no', 'Do not rebook. Contact support with the key.'],
+  'outcome-unknown': ['unknown', 'no', 'Contact support with the key.'],
   brownout: ['no', 'later', 'Move to version 2.'],
   'circuit-open': WAIT,
   overloaded: WAIT,
   draining: WAIT,
   interrupted: ['no', 'yes', 'Send it again.'],
-  'store-down': [
-    'unknown',
-    'later',
-    'Wait for `Retry-After`. A booking was not sent; after an approval, read the quote’s shipment.',
-  ],
+  'store-down': ['unknown', 'later', 'Bookings: wait for `Retry-After`. Approvals: read the shipment first.'],
   'service-silent': ['no', 'later', 'Try again later.'],
 }
 
 /** Messages that mean something else than their code. */
 const messageAdvice: Readonly<Partial<Record<MessageName, Advice>>> = {
-  'booking-conflict/under-way': ['in progress', 'later', 'Wait for that booking’s result.'],
+  'booking-conflict/under-way': ['in progress', 'later', 'Wait for its result.'],
   'booking-conflict/vin': ['already', 'corrected', 'Check the VIN.'],
   'booking-under-way/approval': ['no', 'yes', 'Send it again.'],
   'too-many-calls/secrets': CREDENTIAL,
   'service-refused/not-served': SUPPORT,
   'service-refused/401': CREDENTIAL,
   'service-refused/403': ['no', 'no', 'Ask the service for access.'],
-  'service-refused/404': ['no', 'corrected', 'Check the number and the VIN.'],
+  'service-refused/404': ['no', 'corrected', 'Check the number and VIN.'],
   'service-refused/429': WAIT,
   'service-refused/canceled': ['no', 'no', 'Get a new quote.'],
   'service-failed/lost': ['no', 'yes', 'Send it again.'],

@@ -51,7 +51,7 @@ const XREF_COLUMNS = [
 ]
 
 /** The families of commands. */
-const families: Readonly<Record<string, string>> = {
+export const families: Readonly<Record<string, string>> = {
   bookings: 'Lists, shows, settles and reopens bookings.',
   xref: 'Shows, imports and exports the cross-reference.',
   store: 'Backs up, restores, copies, verifies and prunes the store.',
