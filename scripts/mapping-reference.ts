@@ -23,7 +23,7 @@ ${callbacks.map(({ callback }) => describeCallback(callback, above)).join('\n')}
 ### Rules
 
 A rule is a named codec. It decodes version 1 to version 2 and encodes version 2 to version 1. A round trip keeps the same text (exact), the
-same value in one form (canonical), or all but a part (lossy). Rows without a rule go one way. Placeholders are \`TBD\`, \`N/A\` and similar words.
+same value in one form (canonical), or all but a part (lossy). Rows without a rule go one way.
 
 ${table(['Rule', 'Effect', 'A round trip keeps'], rulesOf(declared))}
 ### vehicle_types

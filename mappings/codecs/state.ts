@@ -21,7 +21,7 @@ const stateSense = (text: string): string => {
 export const state = codec<Scalar>(scalar, {
   name: 'state',
   values: Object.fromEntries(stateCodes),
-  summary: 'A US state, as two letters or its full name. Placeholders count as absent.',
+  summary: 'A US state, as two letters or its full name. TBD and N/A count as absent.',
   problem: 'must be a US state such as TX or Texas',
   keeps: canonical('two uppercase letters', stateSense),
   decode: (text, fail, leaveOut) => {
