@@ -53,7 +53,7 @@ ${table(
   ],
 )}
 **Requests that no route sees.** The listener refuses requests that are incomplete, or that two servers could read differently. The response
-has the shape of the path, if the path is known.
+has its path's shape, if possible.
 
 ${table(
   ['Status', 'Message'],
