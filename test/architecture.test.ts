@@ -64,8 +64,8 @@ const BANDS: readonly string[] = [
   'src/language/',
 ]
 
-/** Runs the gateway in front of the stand-in of the service. */
-const DEMO = 'src/operator/commands/demo.ts'
+/** Run the gateway in front of the stand-in of the service. */
+const DEMO: readonly string[] = ['demo', 'chaos', 'harness'].map((name) => `src/operator/commands/${name}.ts`)
 
 /** Returns the band of a file. */
 function bandOf(path: string): string | undefined {
@@ -167,7 +167,7 @@ const isMapping = (path: string) => inside(path, 'src/language/mapping/')
 /** What loads the declarations is none. */
 const isLoader = (path: string) => inside(path, 'mappings/load.ts', 'mappings/own.ts')
 const isDeclaration = (path: string) => inside(path, 'mappings/') && !isLoader(path)
-const isSandbox = (path: string) => inside(path, 'src/labs/demo/') && path !== DEMO
+const isSandbox = (path: string) => inside(path, 'src/labs/demo/')
 
 const rules: readonly Rule[] = [
   {
@@ -239,7 +239,7 @@ const rules: readonly Rule[] = [
   },
   {
     name: 'only the demo imports the stand-in of the service',
-    breaches: mayNotImport((path) => !isSandbox(path) && path !== DEMO, isSandbox),
+    breaches: mayNotImport((path) => !isSandbox(path) && !DEMO.includes(path), isSandbox),
     broken: [{ path: 'src/gateway-with-toys.ts', text: "import { startSandbox } from './labs/demo/sandbox.ts'" }],
   },
   {
@@ -250,7 +250,8 @@ const rules: readonly Rule[] = [
   {
     name: 'of the commands, only serve and the demo load the gateway',
     breaches: mayNotImport(
-      (path) => inside(path, 'src/operator/commands/') && path !== 'src/operator/commands/serve.ts' && path !== DEMO,
+      (path) =>
+        inside(path, 'src/operator/commands/') && path !== 'src/operator/commands/serve.ts' && !DEMO.includes(path),
       (target) => target === 'src/gateway.ts',
     ),
     broken: [{ path: 'src/operator/commands/heavy.ts', text: "import type { Gateway } from '../../gateway.ts'" }],

@@ -21,6 +21,8 @@ import { replyText } from '../language/text/decode.ts'
 import { isUuid } from '../language/text/service-text.ts'
 import { type Address, type Outgoing, type Service, withPlaceholder } from '../outside/service/service.ts'
 import type { Call } from '../runtime/call.ts'
+import type { Look } from '../state/names/names.ts'
+import type { Reference, Resolution } from '../state/names/resolve.ts'
 import { quoteOfBooking } from './book.ts'
 import { accountOf, type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
 import { classify, readFields, type Version1, type Version2, version1 } from './read-request.ts'
@@ -74,7 +76,7 @@ async function planFromStore(
 ): Promise<Plan> {
   const reference = referenceOf(request)
   if (!reference) return planCall(request, (await quoteOfBooking(request, tenant, { names })).subject, settings)
-  const { resolution } = await names.resolve(reference, tenant)
+  const resolution = await meaningInStore(reference, tenant, names)
   switch (resolution.is) {
     case 'shipment': {
       const stored = await names.shipment(tenant, resolution.id)
@@ -84,10 +86,12 @@ async function planFromStore(
       const quote = await names.quote(tenant, resolution.id)
       return planCall(request, { ...NO_SUBJECT, id: quote.id, own: quote.own, quote }, settings)
     }
-    // The service decides.
+    // The service decides which of the names counts: an id among them is perhaps none that it knows.
     case 'ask':
     case 'look':
-      return planFromNames(request, settings)
+      return reference.names.length === 1
+        ? planFromNames(request, settings)
+        : planWithPlaceholder(request, reference.names.map(([, name]) => name).join(' and '), settings)
     default: {
       const { code, message } = notMeant(resolution, reference)
       const plan = planFromNames(request, settings)
@@ -96,14 +100,35 @@ async function planFromStore(
   }
 }
 
+/** Returns what a call means if the shipments are what the service has last shown. */
+async function meaningInStore(reference: Reference, tenant: string, names: CallRooms['names']): Promise<Resolution> {
+  const { resolution } = await names.resolve(reference, tenant)
+  if (resolution.is !== 'look') return resolution
+  let areKnown = true
+  const look: Look = {
+    ask: async () => undefined,
+    read: async (id) => {
+      const { vehicles = [], state = 'live' } = (await names.shipment(tenant, id)) ?? {}
+      areKnown &&= vehicles.length > 0
+      return { id, body: undefined, vehicles, state }
+    },
+  }
+  const meant = await names.resolve(reference, tenant, look)
+  return areKnown ? meant.resolution : resolution
+}
+
 /** Plans without look-ups: the caller's name stands for the id, unless the name is an id itself. */
 export function planFromNames(request: Version1, settings: Settings): Plan {
   const own = request.sent('ShipmentNumber')
   const names = referenceOf(request)?.names ?? []
   const [, value] = names.find(([, name]) => isUuid(name)) ?? names[0] ?? []
   if (value !== undefined && isUuid(value)) return planCall(request, { ...NO_SUBJECT, id: value, own }, settings)
-  const plan = planCall(request, { ...NO_SUBJECT, own }, settings)
-  if (value === undefined) return plan
+  if (value === undefined) return planCall(request, { ...NO_SUBJECT, own }, settings)
+  return planWithPlaceholder(request, value, settings)
+}
+
+function planWithPlaceholder(request: Version1, value: string, settings: Settings): Plan {
+  const plan = planCall(request, { ...NO_SUBJECT, own: request.sent('ShipmentNumber') }, settings)
   const kind = request.compiled.action.target?.kind
   return { ...plan, toService: withPlaceholder(plan.toService, `{${kind}_id of ${value}}`) }
 }

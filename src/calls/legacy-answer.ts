@@ -5,6 +5,7 @@ import { scalarText } from '../language/text/json.ts'
 import { headerText } from '../language/text/service-text.ts'
 import type { UpstreamReply } from '../outside/service/exchange.ts'
 import { idAt } from '../outside/service/proofs.ts'
+import { priceHeader } from '../state/bookings/price.ts'
 import type { Plan } from './plan.ts'
 import type { Version1 } from './read-request.ts'
 
@@ -23,13 +24,17 @@ export function answerOf(
   body: unknown,
   complete: (reply: Version1Reply) => Version1Reply = (reply) => reply,
 ): Version1Answer {
-  const { settings, own } = plan
+  const { settings, own, subject } = plan
   const { compiled } = plan.request
   const { reply: translated, missing } = compiled.reply(body, { settings, own })
   if (missing.length > 0) throw gatewayError('service-unreadable/places', { places: missing.join(' and ') })
   const { verb } = compiled.action
   const idKey = verb === 'approve' ? 'shipment_id' : verb === 'book' || verb === 'update' ? 'id' : undefined
-  const headers = { ...(idKey && idHeaders(body, idKey)), ...assumedHeader(plan) }
+  const headers = {
+    ...(idKey && idHeaders(body, idKey)),
+    ...(verb === 'book' && priceHeader(subject.quote?.price, body)),
+    ...assumedHeader(plan),
+  }
   const reply = complete(translated)
   return { status: 200, headers, body: JSON.stringify(reply), reply }
 }

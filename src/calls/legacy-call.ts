@@ -13,6 +13,7 @@ import { unansweredError } from '../outside/service/failures.ts'
 import { type Sending, shipmentRead, withoutCredential } from '../outside/service/service.ts'
 import type { Call } from '../runtime/call.ts'
 import { REPLAYED } from '../state/bookings/bookings.ts'
+import { PRICE } from '../state/bookings/price.ts'
 import { approve } from './approve.ts'
 import { book } from './book.ts'
 import { cancel } from './cancel.ts'
@@ -61,6 +62,7 @@ export async function legacyCall(
       ? await answerVersion1(request, incoming, call, caller, sending, rooms)
       : await answerVersion2(planVersion2(request, endpoint), caller, sending, rooms)
   call.replayed = REPLAYED in answer.headers
+  call.price = answer.headers[PRICE]
   return request.generation === 1 ? { ...answer, headers: { ...answer.headers, ...ignoredHeader(request) } } : answer
 }
 

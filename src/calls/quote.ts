@@ -66,6 +66,7 @@ function remembered(
     own: own ?? '',
     names: before ? [...new Set([...before.names.filter((name) => name !== before.id), ...names])] : names,
     facts: { ...before?.facts, ...compiled.remember(fields, body, settings).facts, [ASSUMED_FACT]: assumed },
-    ...(price !== '' && { price }),
+    // Empty after a change whose reply tells none: the price before is not that of the quote any more.
+    price,
   }
 }

@@ -129,6 +129,10 @@ export const seenShipment = ({ id, body }: Shipment): SeenShipment => ({
 
 export const goneShipment = (id: string): SeenShipment => ({ id, body: undefined, vehicles: [], state: 'gone' })
 
+/** Returns the service's names that an answer about a shipment may show. */
+export const namesShownIn = (body: SeenShipment['body']): readonly string[] =>
+  body ? ['number', 'external_id'].flatMap((place) => idAt(body, place) ?? []) : []
+
 /** Records what a read has shown: the names that the answer may show, and a shipment that is gone, which frees its booking's key. */
 export async function noteSeen(
   tenant: string,
@@ -137,9 +141,8 @@ export async function noteSeen(
   asked: readonly string[] = [],
 ): Promise<void> {
   const { id, body, state } = seen
-  const shown = body ? ['number', 'external_id'].flatMap((place) => idAt(body, place) ?? []) : []
   const isKnown = body !== undefined || (await names.shipment(tenant, id)) !== undefined
-  if (isKnown) await names.noteShown(tenant, seen, [...asked, ...shown])
+  if (isKnown) await names.noteShown(tenant, seen, [...asked, ...namesShownIn(body)])
   if (state !== 'live') await bookings.freeLater(tenant, [id], async (own) => own === id)
 }
 

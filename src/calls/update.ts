@@ -43,7 +43,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   const reference = referenceOf(request)
   if (!reference) throw untranslatable(planCall(request, NO_SUBJECT, profile.settings).problems)
   const subject = await shipmentNamedBy(reference, call, rooms)
-  const { id, stored } = subject
+  const { id } = subject
   const plan = planCall(request, subject, profile.settings)
   call.noteTranslation(plan.notes)
   // What cannot be translated may be what a read of the shipment shows.
@@ -53,7 +53,9 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   const choose = async (shipment: Shipment): Promise<VehicleChoice> => {
     const seen = seenShipment(shipment)
     await noteSeen(tenant, seen, rooms)
-    const choice = chooseVehicle(reference, [{ ...seen, formerVins: stored?.formerVins ?? {}, isGone: false }])
+    // A VIN that this read shows as replaced is a former one already.
+    const { formerVins = {} } = (await rooms.names.shipment(tenant, id)) ?? {}
+    const choice = chooseVehicle(reference, [{ ...seen, formerVins, isGone: false }])
     if ('is' in choice) throw vinError(choice, reference.vin, 'update')
     if (choice.vin === 'changed') await requireNewVin(reference.vin, [...valuesOf(reference.names)], tenant, id, rooms)
     return choice

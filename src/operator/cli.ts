@@ -52,7 +52,7 @@ const XREF_COLUMNS = [
 
 /** The families of commands. */
 export const families: Readonly<Record<string, string>> = {
-  bookings: 'Lists, shows, settles and reopens bookings.',
+  bookings: 'Lists, shows, settles, reopens and audits bookings.',
   xref: 'Shows, imports and exports the cross-reference.',
   store: 'Backs up, restores, copies, verifies and prunes the store.',
   webhooks: 'Lists and replays events, and tests callbacks.',
@@ -185,6 +185,20 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     about: 'Undoes a settlement by an operator or the gateway.',
     examples: ['transload bookings reopen bk_0123456789ab'],
     load: async () => (await import('./commands/bookings.ts')).reopen,
+  },
+  'bookings audit <FILE>': {
+    about: "Compares a list of shipments, such as the service's invoice, with the store's bookings. Changes nothing.",
+    options: [
+      option('--columns <NAMES>', 'Maps columns with unusual headers.'),
+      tenant("Compares only with this tenant's bookings."),
+      json('Prints JSON, one line per anomaly.'),
+    ],
+    notes: [
+      'FILE is CSV with column headers in its first line. NAMES are number=HEADER, and likewise reference, vin, price, status and date.',
+      "Dates without a time zone use this machine's (TZ). Exit codes: 1 if there is an anomaly, 65 if FILE cannot be read.",
+    ],
+    examples: ["transload bookings audit invoice.csv --columns 'number=Order #,price=Total'"],
+    load: async () => (await import('./commands/audit.ts')).audit,
   },
   'xref get <NAME>': {
     about: "Shows the quotes and shipments of a caller's number.",
@@ -418,7 +432,15 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   },
   demo: {
     about: 'Runs the gateway with a stand-in of the service, to try it out.',
-    examples: ['PORT=8081 transload demo'],
+    options: [
+      option(
+        '--chaos',
+        'Breaks the gateway and a naive proxy side by side, and counts what each books twice or loses.',
+      ),
+      option('--seconds <COUNT>', 'How long --chaos runs. The default is a minute.').argParser(positiveCount),
+      option('--naive <URL>', 'Runs the naive proxy.').hideHelp(),
+    ],
+    examples: ['PORT=8081 transload demo', 'transload demo --chaos'],
     load: async () => (await import('./commands/demo.ts')).demo,
   },
 }

@@ -4,6 +4,9 @@ export const EXIT_FAILED = 1
 /** EX_USAGE of sysexits.h: the command line has an error. */
 export const EXIT_USAGE = 64
 
+/** EX_DATAERR of sysexits.h: a file that the command reads cannot be read. */
+export const EXIT_UNREADABLE = 65
+
 /** EX_CONFIG of sysexits.h: a start fails until the configuration is corrected. */
 export const EXIT_CONFIG = 78
 

@@ -76,6 +76,8 @@ export interface Call {
   notes: readonly Note[]
   /** True if the answer repeats that of an earlier booking. */
   replayed: boolean
+  /** The header of a booking whose price is another one than that of its quote. */
+  price: string | undefined
   /** The action, once it is known. */
   action: string | undefined
   tenant: string | undefined
@@ -128,6 +130,7 @@ export function beginCall(incoming: IncomingMessage): Call {
     request: undefined,
     notes: NO_NOTES,
     replayed: false,
+    price: undefined,
     action: undefined,
     tenant: undefined,
     errorStatus: undefined,

@@ -240,6 +240,11 @@ export function createMeters() {
       SHORT_BOUNDS_SECONDS,
     ),
     bookings: createCounter('transload_bookings_total', 'Bookings by outcome.', ['outcome']),
+    otherPrices: createCounter(
+      'transload_other_prices_total',
+      'Bookings whose shipment has another price than its quote, by tenant.',
+      ['tenant'],
+    ),
     loopDelaySeconds: createHistogram(
       'transload_event_loop_delay_seconds',
       'Delay of timers on the event loop.',

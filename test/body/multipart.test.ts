@@ -109,7 +109,7 @@ describe('multipart/form-data', () => {
     ['one of its parts has no name', short.replace(/Content-Disposition.*\r\n/, '')],
   ])('is refused because %s', (fault, body) => {
     expect(read(body, labeled('b'))).toBe(
-      `The body is not multipart/form-data: ${fault}. Send a JSON object or name=value pairs.`,
+      `The body is not valid multipart/form-data: ${fault}. Send a JSON object or name=value pairs.`,
     )
   })
 

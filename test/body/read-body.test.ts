@@ -151,7 +151,11 @@ describe('refusals', () => {
     ['prose with = in it', bytes('Fatal error: x=1'), /neither a JSON object/],
     ['a value without a name', bytes('=x'), /neither a JSON object/],
     ['random bytes', bytes([0x1f, 0x8b, 0x08, 0, 0xff]), /neither a JSON object/],
-    ['JSON that ends too early', bytes('{'), /^The body is not JSON: .* Send a JSON object or name=value pairs\.$/],
+    [
+      'JSON that ends too early',
+      bytes('{'),
+      /^The body is not valid JSON: .* Send a JSON object or name=value pairs\.$/,
+    ],
     ['JSON with a trailing comma', bytes('{"a":1,}'), /breaks at character 8\./],
     ['two objects', bytes('{}{}'), /breaks at character 3\./],
     ['deep nesting that is never closed', bytes(`{"a":${'['.repeat(130_000)}`), /not JSON/],

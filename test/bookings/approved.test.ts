@@ -356,9 +356,7 @@ describe('a shipment that an approval named', () => {
   test('may have been made, even if the store cannot keep the id', async () => {
     const store = createMemoryStore()
     const put: Store['put'] = (write) =>
-      write.thing && !write.thing.own && write.links.length === 0
-        ? Promise.reject(new StoreDown('full'))
-        : store.put(write)
+      write.quote?.idsInApproval ? Promise.reject(new StoreDown('full')) : store.put(write)
     const { answer } = await openNamed(undefined, {}, { store: { ...store, put } })
     expect([answer.status, answer.json.Message]).toEqual([502, expect.stringContaining('may have been made')])
   })

@@ -1,10 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import type { Readable } from 'node:stream'
 import { onTestFinished } from 'vitest'
+import { end, launch } from '../../src/operator/commands/harness.ts'
 import { COMPILED_ONCE, ROOT } from '../command.ts'
 
 export interface GatewayProcessOptions {
@@ -33,30 +30,13 @@ export function launchGateway(options: GatewayProcessOptions) {
     ...env,
   }
   const words = [...imports.flatMap((file) => ['--import', join(import.meta.dirname, file)]), join(ROOT, program)]
-  const child = spawn(process.execPath, words, { env: settings, stdio: ['ignore', 'pipe', 'inherit'] })
-  onTestFinished(() => end(child))
-  return { child, url: listening(child.stdout) }
+  const launched = launch(words, settings)
+  onTestFinished(() => end(launched.child))
+  return launched
 }
 
 /** Starts such a gateway, and waits until it listens. */
 export async function startGatewayProcess(options: GatewayProcessOptions) {
   const { child, url } = launchGateway(options)
   return { child, url: await url }
-}
-
-async function listening(stdout: Readable): Promise<string> {
-  for await (const line of createInterface(stdout)) {
-    if (!line.includes('"listening"')) continue
-    stdout.resume()
-    return JSON.parse(line).url
-  }
-  throw new Error('the gateway ended before it listened')
-}
-
-/** Ends a process, and waits until it is gone. */
-export async function end(child: ChildProcess, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const gone = once(child, 'exit')
-  child.kill(signal)
-  await gone
 }

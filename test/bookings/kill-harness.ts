@@ -1,12 +1,8 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { bookingExample } from '../../mappings/booking-rows.ts'
-import { openStore } from '../../src/outside/store/open.ts'
-import type { ClaimState } from '../../src/outside/store/store.ts'
-import { basic } from '../gateway.ts'
-import type { Sandbox } from '../stand-in/stand-in.ts'
+import { book, countUp, duplicates, end, startCallers } from '../../src/operator/commands/harness.ts'
 import { openSandbox, testFolder } from './desk.ts'
-import { end, type GatewayProcessOptions, launchGateway } from './gateway-process.ts'
+import { type GatewayProcessOptions, launchGateway } from './gateway-process.ts'
 
 /** The options of the kills. */
 export interface KillOptions extends Pick<GatewayProcessOptions, 'env' | 'imports'> {
@@ -27,9 +23,7 @@ export interface KillReport extends Awaited<ReturnType<typeof countUp>> {
 }
 
 const CALLERS = 16
-const MOST_PATIENCE_MS = 300_000
 const SERVICE_TAKES_MS = 8
-const RETRY_PAUSE_MS = 20
 /** How many times more kills there may be than wanted. */
 const MOST_TIMES = 4
 /** The share of gateways that are killed while they start. */
@@ -43,12 +37,7 @@ export async function killUnderLoad({ kills, until, env = {}, ...options }: Kill
   const storeUrl = join(testFolder(), 'store.db')
   const sandbox = await openSandbox()
   sandbox.fail({ kind: 'delay', ms: SERVICE_TAKES_MS, times: 'always', on: { method: 'POST' } })
-  const launch = () => {
-    const launched = launchGateway({ ...options, storeUrl, serviceUrl: sandbox.url, env })
-    // It may be killed before it listens.
-    launched.url.catch(() => undefined)
-    return launched
-  }
+  const launch = () => launchGateway({ ...options, storeUrl, serviceUrl: sandbox.url, env })
 
   const acknowledged = new Map<string, string>()
   const unknown = new Set<string>()
@@ -79,81 +68,4 @@ export async function killUnderLoad({ kills, until, env = {}, ...options }: Kill
   await end(gateway.child, 'SIGTERM')
   await sandbox.idle()
   return { kills: killed, references, ...(await countUp(sandbox, storeUrl, { acknowledged, unknown })) }
-}
-
-/**
- * Starts callers that book one reference after another, each again and again until an attempt is answered for good. Returns the
- * function that stops them, and returns the number of references.
- */
-export function startCallers(
-  callers: number,
-  attempt: (reference: string, tries: number) => Promise<boolean>,
-): () => Promise<number> {
-  let references = 0
-  let isOver = false
-  const calling = Array.from({ length: callers }, async () => {
-    while (!isOver) {
-      references += 1
-      const nth = references
-      for (let tries = nth; !(await attempt(`REF-${nth}`, tries)); tries += 1) await pause(RETRY_PAUSE_MS)
-    }
-  })
-  return async () => {
-    isOver = true
-    await Promise.all(calling)
-    return references
-  }
-}
-
-/** Shipments beyond the first of their reference. */
-export function duplicates({ shipments }: Pick<Sandbox, 'shipments'>): number {
-  return shipments.size - new Set([...shipments.values()].map(({ external_id: reference }) => reference)).size
-}
-
-/** The answers to callers, by reference. */
-export interface Told {
-  /** With the id of the shipment. */
-  readonly acknowledged: ReadonlyMap<string, string>
-  readonly unknown: ReadonlySet<string>
-}
-
-/** Compares the answers to callers with the service and the store. */
-export async function countUp(sandbox: Sandbox, storeUrl: string, { acknowledged, unknown }: Told) {
-  const store = await openStore(storeUrl)
-  const claims = await store.listClaims({ limit: Number.MAX_SAFE_INTEGER })
-  const claimed = new Map(claims.map((claim) => [claim.reference, claim]))
-  /** Acknowledged bookings that the service, the store or the cross-reference does not have. */
-  let lost = 0
-  for (const [reference, id] of acknowledged) {
-    const isLinked = (await store.links('demo', reference)).some((link) => link.id === id)
-    const claim = claimed.get(reference)
-    if (!sandbox.shipments.has(id) || !isLinked || claim?.state !== 'booked' || claim.shipment !== id) lost += 1
-  }
-  await store.close()
-  const states: Partial<Record<ClaimState, number>> = {}
-  for (const { state } of claims) states[state] = (states[state] ?? 0) + 1
-  return {
-    acknowledged: acknowledged.size,
-    unknown: unknown.size,
-    shipments: sandbox.shipments.size,
-    duplicates: duplicates(sandbox),
-    lost,
-    states,
-  }
-}
-
-/** One try; undefined where the connection broke, or the answer did not come in time. */
-export async function book(url: string | Promise<string>, reference: string, patienceMs = MOST_PATIENCE_MS) {
-  try {
-    const response = await fetch(`${await url}/createShipment.php`, {
-      method: 'POST',
-      headers: { authorization: basic() },
-      signal: AbortSignal.timeout(patienceMs),
-      body: JSON.stringify({ ...bookingExample, ReferenceNumber: reference }),
-    })
-    const { TransportationBooked: word }: { TransportationBooked?: string } = JSON.parse(await response.text())
-    return { word, id: response.headers.get('transload-shipment-id') ?? '' }
-  } catch {
-    return undefined
-  }
 }

@@ -2,6 +2,7 @@
 
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { end } from '../../src/operator/commands/harness.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { startGateway } from '../gateway.ts'
 import { size } from '../size.ts'
@@ -17,7 +18,7 @@ import {
   statesOf,
   testFolder,
 } from './desk.ts'
-import { end, startGatewayProcess } from './gateway-process.ts'
+import { startGatewayProcess } from './gateway-process.ts'
 import { killUnderLoad } from './kill-harness.ts'
 
 /*

@@ -29,7 +29,7 @@ const SLOW = { kind: 'delay', ms: 300 } as const
 /** Checks that the key has a booking already, which is named. */
 function expectConflict({ status, json }: Answered, message: RegExp): void {
   expect(status).toBe(409)
-  expect(json).toEqual({ Message: expect.stringMatching(message), TransportationBooked: 'No' })
+  expect(json).toEqual({ Message: expect.stringMatching(message), TransportationBooked: 'Unknown' })
   expect(json.Message).toMatch(HANDLE)
 }
 
@@ -44,7 +44,7 @@ describe('a booking under way', () => {
     expect(expectBooked(same, true)).toBe(expectBooked(first))
     expect(same.text).toBe(first.text)
     expect(same.headers.get('transload-shipment-number')).toBe(first.headers.get('transload-shipment-number'))
-    expectConflict(other, /[Aa]nother.*under way/)
+    expectConflict(other, /^Another booking with this reference is in progress/)
     expect(creations(gateway)).toBe(1)
   })
 
@@ -53,7 +53,7 @@ describe('a booking under way', () => {
     const hasty = await startGateway({ env: SHORT, store: gateway.store, serviceUrl: gateway.sandbox.url })
     const { answer } = await begin(gateway, { kind: 'delay', ms: 1_500 })
     const tooLong = await book(hasty)
-    expectConflict(tooLong, /under way.*[Tt]ry again/)
+    expectConflict(tooLong, /already in progress.*[Ss]end it again/)
     expect(tooLong.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
     const waited = book(hasty)
     expect(expectBooked(await waited, true)).toBe(expectBooked(await answer))
@@ -128,17 +128,17 @@ test('a booking is the same if its fields are, in whatever bytes', async () => {
  * The last column stays as it is over versions: gateways of several versions share a store, and another key would book again
  * whatever was booked before.
  */
-test('a key is the client, and its Idempotency-Key, else the reference and VIN, else the body', async () => {
+test('a key is the client, and its Idempotency-Key, else the reference and the vehicle, else the body', async () => {
   const long = 'k'.repeat(400)
   const bookings: readonly (readonly [changes: object, headers: Readonly<Record<string, string>>, key?: string])[] = [
-    [{}, {}, 'ELGIi7ep3gIP4uzRDbQ0Mexes_E-yvBvBTwj_G_Kq8w'],
+    [{}, {}, '6exGeNEMHcAwWQBS45wI7gEyOequM5NA9OVwOLSfJJ4'],
     [{ VinNo: OTHER_VIN }, {}],
-    [{ VinNo: '' }, {}, 'cXvAPHR5qw16ZJB9AHN5IJaRz0JZpDA5zEmDKOoA5pk'],
+    [{ VinNo: '', Model: 'Transit' }, {}],
     [{}, keyed('K-1'), '7lXYlSjBTQHDlYbJj-rZTUnfZhrNgWeK51BEwDxkyQU'],
     [{ VinNo: '' }, keyed(REFERENCE)],
     [{}, keyed(`${long}1`)],
     [{}, keyed(`${long}2`)],
-    [NAMELESS, {}, 'fhaGBS4MSo1jMK3q9cJhVCScxPmzqop9tSl_uY3NrCQ'],
+    [NAMELESS, {}, 'VBoXITh4hbmMpiLDcUprnkoqcAuJfm2TEyk6Kfqys8U'],
     [{ ...NAMELESS, ...OTHER_BODY }, {}],
     [OTHER_BODY, { authorization: basic('other', 'secret') }],
   ]

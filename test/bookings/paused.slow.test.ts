@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createServer as createTlsServer } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { countUp, duplicates, startCallers, book as tryToBook } from '../../src/operator/commands/harness.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { OWN, startGateway } from '../gateway.ts'
 import { size, WHOLE } from '../size.ts'
@@ -24,7 +25,6 @@ import {
   testFolder,
 } from './desk.ts'
 import { startGatewayProcess } from './gateway-process.ts'
-import { countUp, duplicates, startCallers, book as tryToBook } from './kill-harness.ts'
 
 /*
  * Promise: a gateway that stands still between the claim of a booking and its request sends nothing once more than half of its lease

@@ -47,7 +47,7 @@ test('on a full disk the outcome is unknown, the id is in the emergency log, and
   disk.isFull = true
   const key = expectUnknown(await answer)
   const [id] = gateway.sandbox.shipments.keys()
-  const line = { booking: key, tenant: 'demo', answer: { status: 200 }, keepsake: { id } }
+  const line = { booking: key, tenant: 'demo', answer: { status: 200 }, shipment: id }
   expect(JSON.parse(readFileSync(emergency, 'utf8'))).toMatchObject(line)
   expect(statSync(emergency).mode & 0o777).toBe(0o600)
   expect(gateway.lines()).toContainEqual(expect.objectContaining({ level: 'error', booking: key, shipment: id }))
@@ -107,7 +107,7 @@ test.each([
   expect((await claimOf(gateway)).state).toBe(state)
   // Its names are kept, and a possible second shipment is told.
   await beat(async () =>
-    expect((await gateway.store.links('demo', claim.reference)).map((one) => one.id)).toEqual([id]),
+    expect((await gateway.store.named('demo', claim.reference)).map((one) => one.id)).toEqual([id]),
   )
   const told = gateway.lines().filter(({ msg }) => /there may be a second one/.test(String(msg)))
   expect(told).toHaveLength(seconds)
@@ -119,7 +119,11 @@ const lineOf = (booking: string, id: string, tenant = 'demo') =>
     booking,
     tenant,
     answer: { status: 200, headers: { 'Transload-Shipment-Id': id }, body: '{}' },
-    keepsake: { kind: 'shipment', id, names: ['REF'], vin: '' },
+    shipment: id,
+    record: {
+      names: [{ tenant, kind: 'shipment', name: 'REF', id, givenBy: 'caller' }],
+      shipment: { tenant, id, state: 'live' },
+    },
   })
 
 test('the emergency log is taken up once; lines that a crash cut off, or that cannot be recorded, hold up no other', async () => {
@@ -131,7 +135,7 @@ test('the emergency log is taken up once; lines that a crash cut off, or that ca
   const bad = lineOf('bk_bad', 'S-1', 'refused')
   const lines = ['{"booking":"bk_2","ten', 'null', '7', '{"booking":"bk_3"}', bad, lineOf(key, made)]
   const put: Store['put'] = async (write) => {
-    if (write.links.some(({ tenant }) => tenant === 'refused')) throw new Error('The store refused a write.')
+    if (write.names.some(({ tenant }) => tenant === 'refused')) throw new Error('The store refused a write.')
     return first.store.put(write)
   }
   mkdirSync(join(file, '..'))

@@ -4,13 +4,13 @@ import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { book, duplicates, end, startCallers } from '../../src/operator/commands/harness.ts'
 import { inspectSqlite } from '../../src/outside/store/sqlite/backup.ts'
 import { backupTime } from '../../src/outside/store/sqlite/restore.ts'
 import { cleanEnv, output, ROOT, start } from '../command.ts'
 import { size } from '../size.ts'
 import { openSandbox, testFolder } from './desk.ts'
-import { end, startGatewayProcess } from './gateway-process.ts'
-import { book, duplicates, startCallers } from './kill-harness.ts'
+import { startGatewayProcess } from './gateway-process.ts'
 
 /*
  * Backups under load, some of them killed, then the gateway is killed, and the last whole backup is restored: what was acknowledged

@@ -2,9 +2,10 @@
 
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
-import { type ClaimState, type Link, type Store, StoreDown } from '../../src/outside/store/store.ts'
+import { type ClaimState, type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { reopen } from '../../src/state/bookings/settlement.ts'
-import { link, newClaim, thing } from '../store/samples.ts'
+import { openNames } from '../../src/state/names/names.ts'
+import { newClaim } from '../store/samples.ts'
 import { settleAs } from './desk.ts'
 
 const UUID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
@@ -19,7 +20,7 @@ async function open(state: ClaimState = 'unknown', store: Store = createMemorySt
     const change = { state: to, instance: 'gateway-1', why: 'late', shipment }
     return to === 'sending' ? claim : ((await store.change(claim, change)) ?? expect.fail('not changed'))
   }
-  const linked = async (name: string) => (await store.links('acme', name)).map(({ id }) => id)
+  const linked = async (name: string) => (await store.named('acme', name)).map(({ id }) => id)
   return { store, claim: await claimed('REF-1', state), claimed, linked }
 }
 
@@ -70,32 +71,23 @@ test('names are taken back after a settlement that was interrupted, or came afte
   expect(await linked('REF-1')).toEqual([])
 })
 
-interface Given {
-  readonly own?: string
-  readonly kind?: Link['kind']
-  /** Another booking, and its link to the number. */
-  readonly state?: ClaimState
-  readonly other?: Partial<Link>
-}
-
-test.each<[boolean, string, Given]>([
-  [true, 'that is given', {}],
-  [false, 'that its quote does not have', { own: '' }],
-  [false, 'where its reference names no quote', { kind: 'shipment' }],
-  [false, 'where another booking of its VIN has the number', { state: 'booked' }],
-  [true, 'where that booking is canceled', { state: 'freed' }],
-  [true, 'where that booking has another VIN', { state: 'booked', other: { vin: 'OTHER' } }],
-  [true, 'where only the service calls that booking so', { state: 'booked', other: { givenBy: 'service' } }],
-  [true, 'where a quote has the number', { state: 'booked', other: { kind: 'quote' } }],
-])('a settled booking is known (%s) by the number of its quote %s', async (isKnown, _, given) => {
-  const { own = 'Q-1', kind = 'quote', state, other } = given
-  const { store, claim, claimed, linked } = await open()
-  await store.put({ links: [link({ kind, name: 'REF-1', id: 'quote-1' })], thing: thing({ id: 'quote-1', own }) })
-  if (state) {
-    const its = await claimed('REF-2', 'booked')
-    await store.put({ links: [link({ kind: 'shipment', name: 'Q-1', id: its.shipment, vin: VIN, ...other })] })
-    if (state === 'freed') await store.change(its, { state, instance: 'gateway-1', why: 'canceled' })
-  }
+test.each([
+  [true, 'REF-1'],
+  [false, 'REF-2'],
+])('a settled booking is known (%s) by the number of the quote %s', async (isKnown, name) => {
+  const { store, claim } = await open()
+  const names = [name, 'Q-1'].map(
+    (one) => ({ tenant: 'acme', kind: 'quote', name: one, id: 'quote-1', givenBy: 'caller' }) as const,
+  )
+  await store.put({ names, quote: { tenant: 'acme', id: 'quote-1', own: 'Q-1', names: [name, 'Q-1'], facts: null } })
   await settleAs(store, claim, BOOKED)
-  expect((await linked('Q-1')).includes(UUID)).toBe(isKnown)
+  const reference = {
+    kind: 'shipment',
+    names: [['ShipmentNumber', 'Q-1']],
+    vin: '',
+    use: 'read',
+    changesVehicle: false,
+  } as const
+  const { resolution } = await openNames(store, 1_000).resolve(reference, 'acme')
+  expect(resolution).toMatchObject({ is: 'shipment', id: isKnown ? UUID : 'quote-1' })
 })

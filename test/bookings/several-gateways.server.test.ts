@@ -129,8 +129,8 @@ test('the clock of a gateway that is an hour ahead decides nothing', { timeout: 
   expectBooked(await book(ahead, { ReferenceNumber: 'W-1' }))
   expect(one.sandbox.requests.at(-1)?.body).toContain('"transport_type":"enclosed"')
   const { handle, createdAt, changedAt } = await claimOf(one, 'W-1')
-  const links = await one.store.links('demo', 'W-1')
-  const times = [...links, ...(await one.store.audit(handle))].map(({ at }) => at)
+  const names = await one.store.named('demo', 'W-1')
+  const times = [...names, ...(await one.store.audit(handle))].map(({ at }) => at)
   for (const at of [createdAt, changedAt, ...times]) expect(Math.abs(at - Date.now())).toBeLessThan(HOUR_MS / 2)
 })
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import type { Link, Store } from '../../src/outside/store/store.ts'
+import type { Name, Store } from '../../src/outside/store/store.ts'
 import { type Answered, basic, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 
 /** A tenant as an operator declares it. */
@@ -155,8 +155,8 @@ export const exchanges = ({ sandbox }: Pick<TestGateway, 'sandbox'>) =>
   sandbox.requests.filter(({ path }) => path === '/oauth2/token')
 
 /** Everything that the cross-reference of a store has. */
-export async function linksOf(store: Store): Promise<readonly Link[]> {
-  const all: Link[] = []
+export async function linksOf(store: Store): Promise<readonly Name[]> {
+  const all: Name[] = []
   for await (const some of store.scan({})) all.push(...some)
   return all
 }

@@ -4,7 +4,6 @@ import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { CLIENT, post, startGateway, type TestGateway } from '../gateway.ts'
-import { link } from '../store/samples.ts'
 
 const QUOTE = '/getShippingQuote.php'
 const NUMBER = quoteExample.ShipmentNumber
@@ -48,8 +47,9 @@ test('of the shipments of one name, the newest ten are read before a quote is ap
   await post(gateway, QUOTE, quoteExample)
   const ids = Array.from({ length: 12 }, (_, i) => `gone-${i}`)
   for (const [at, id] of ids.entries()) {
-    const shipment = { tenant: CLIENT.id, kind: 'shipment', name: NUMBER, vin: id, id, at } as const
-    await gateway.store.put({ links: [link(shipment)] })
+    await gateway.store.put({
+      names: [{ tenant: CLIENT.id, kind: 'shipment', name: NUMBER, id, at, givenBy: 'caller' }],
+    })
   }
   paths(gateway)
   expect((await approve(gateway)).status).toBe(200)

@@ -35,7 +35,7 @@ describe('in a brownout', () => {
       Cost: '',
       ShipmentNumber: quoteExample.ShipmentNumber,
       Message:
-        'This version-1 interface is being retired. It is switched off until 2027-01-12 16:00 UTC to find the callers that still need it; nothing was sent. It ends on 2027-06-30. Move to version 2: read https://example.com/guide.',
+        'Version 1 is being retired and is switched off until 2027-01-12 16:00 UTC as a test. Nothing was sent. It ends on 2027-06-30. Move to version 2: read https://example.com/guide.',
     })
     clock.now = START + HOUR - 1
     const last = await get(gateway, '/getShipment.php?ReferenceNumber=R-1')
@@ -64,7 +64,7 @@ describe('in a brownout', () => {
     expect([refused.status, refused.json.Cost, refused.json.Message]).toEqual([
       200,
       '',
-      expect.stringMatching(/being retired.*ask the people who run this address how\.$/),
+      expect.stringMatching(/being retired.*ask the operator of this gateway how\.$/),
     ])
   })
 

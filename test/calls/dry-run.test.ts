@@ -114,7 +114,7 @@ describe('the explanation', () => {
       'PickupPhNo.': expect.stringMatching(/^lost: ./),
     })
     expect(await unusedOf('/updateShipment.php', { ReferenceNumber: UUID, PickupZip: '10314' })).toEqual({
-      ReferenceNumber: 'names the shipment, and never changes its reference',
+      ReferenceNumber: 'names the shipment: its id stands in the path',
     })
   })
 

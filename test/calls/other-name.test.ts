@@ -5,7 +5,6 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { creations, expectBooked, shipments } from '../bookings/desk.ts'
 import { CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'
-import { link } from '../store/samples.ts'
 
 /*
  * A quote has two numbers of the caller: `ShipmentNumber` and `OrderRefNumber`. What is booked under one is found under the other.
@@ -81,6 +80,8 @@ interface Known {
   readonly id: string
   readonly kind?: 'quote' | 'shipment'
   readonly givenBy?: 'caller' | 'service'
+  /** The quote that the shipment was booked from. */
+  readonly quote?: string
 }
 
 describe('the shipment of the other number of a quote', () => {
@@ -91,24 +92,30 @@ describe('the shipment of the other number of a quote', () => {
   const SHIPMENT: Known = { name: 'N', id: 'S' }
 
   test.each<[string, readonly Known[], string]>([
-    ['is the booking that was made since', [...OF_QUOTE, SHIPMENT], 'S'],
+    ['is the booking that was made since', [...OF_QUOTE, { ...SHIPMENT, quote: 'Q' }], 'S'],
     ['is not one from before the quote', [SHIPMENT, ...OF_QUOTE], 'Q'],
     ['is not one that the service numbered so', [...OF_QUOTE, { ...SHIPMENT, givenBy: 'service' }], 'Q'],
     [
       'is none where the number means a newer quote',
-      [...OF_QUOTE, { name: 'N', id: 'Q2', kind: 'quote' }, SHIPMENT],
+      [...OF_QUOTE, { name: 'N', id: 'Q2', kind: 'quote' }, { ...SHIPMENT, quote: 'Q2' }],
       'Q',
     ],
-    ['is a booking that has the other number itself', [...OF_QUOTE, SHIPMENT, { name: 'O', id: 'T' }], 'T'],
-    ['may have been booked under the id of the quote', [...OF_QUOTE, { name: 'Q', id: 'S' }], 'S'],
+    [
+      'is a booking that has the other number itself',
+      [...OF_QUOTE, { ...SHIPMENT, quote: 'Q' }, { name: 'O', id: 'T' }],
+      'T',
+    ],
+    ['may have been booked under the id of the quote', [...OF_QUOTE, { name: 'Q', id: 'S', quote: 'Q' }], 'S'],
   ])('%s', async (_, known, id) => {
     const gateway = await startGateway({ env: { V2_SHIPMENT_PATH: '/v2/shipments' } })
     const tenant = CLIENT.id
     for (const [at, one] of known.entries()) {
-      const named = { kind: 'shipment', vin: '', givenBy: 'caller', ...one } as const
-      await gateway.store.put({ links: [link({ tenant, at, ...named })] })
+      const named = { kind: 'shipment', givenBy: 'caller', ...one } as const
+      const { quote, ...name } = named
+      const shipment = quote === undefined ? undefined : { tenant, id: name.id, quote }
+      await gateway.store.put({ names: [{ tenant, at, ...name }], shipment })
     }
-    await gateway.store.put({ links: [], thing: { tenant, id: 'Q', own: 'N', facts: null } })
+    await gateway.store.put({ names: [], quote: { tenant, id: 'Q', own: 'N', facts: null, names: ['N', 'O'] } })
     await read(gateway, { OrderRefNumber: 'O' })
     await post(gateway, '/deleteShipment.php', { OrderRefNumber: 'O' })
     const [get, cancel] = gateway.sandbox.requests.map(({ method, path }) => `${method} ${path}`)

@@ -488,7 +488,7 @@ describe('a body of version 2 on a legacy path', () => {
   test('is known by its keys in their own case only, and only in JSON', async () => {
     const gateway = await startGateway()
     expect(
-      (await post(gateway, BOOKING, { ...bookingExample, Pickup: 'x', VEHICLES: 'y' })).json.TransportationBooked,
+      (await post(gateway, BOOKING, { ...bookingExample, Pickup: 'x', CUSTOMER: 'y' })).json.TransportationBooked,
     ).toBe('Yes')
     const body = form({ ...bookingExample, ReferenceNumber: 'R-2', pickup: 'x', customer: 'y' })
     expect((await post(gateway, BOOKING, body)).json.TransportationBooked).toBe('Yes')

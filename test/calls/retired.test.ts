@@ -32,7 +32,7 @@ describe('from the end of version 1 on', () => {
     expectBooked(await book(gateway))
     const sent = gateway.sandbox.requests.length
     clock.now = END
-    const Message = `This version-1 interface ended on 2027-06-30; nothing was sent. Move to version 2: read ${GUIDE}.`
+    const Message = `Version 1 ended on 2027-06-30, so nothing was sent. Move to version 2: read ${GUIDE}.`
     const Unknown = { Message, TransportationBooked: 'Unknown' }
     const quote = await post(gateway, '/getShippingQuote.php', quoteExample)
     expect(quote.json).toEqual({ Cost: '', ShipmentNumber: quoteExample.ShipmentNumber, Message })

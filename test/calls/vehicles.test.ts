@@ -24,7 +24,7 @@ const named = (VinNo?: string) => ({ ReferenceNumber: REFERENCE, ...(VinNo !== u
 async function found(gateway: TestGateway, vin?: string) {
   const { status, json } = await get(gateway, `/getShipment.php?${new URLSearchParams(named(vin))}`)
   if (status !== 200) return { status, message: json.Message }
-  return gateway.sandbox.requests.at(-1)?.path.split('/').at(-1)
+  return [...gateway.sandbox.shipments.values()].find(({ number }) => number === json.ShipmentNumber)?.id
 }
 
 const cancel = (gateway: TestGateway, vin: string) => post(gateway, '/deleteShipment.php', named(vin))
@@ -67,10 +67,10 @@ describe('a booking without a VIN', () => {
     expect(await found(gateway, VIN.toLowerCase())).toBe(id)
   })
 
-  test('is another one than a booking of the same reference with a VIN', async () => {
+  test('is another one than a booking of the same reference with a VIN and another model', async () => {
     const gateway = await startGateway()
     const plain = await book(gateway, WITHOUT_VIN)
-    const known = await book(gateway)
+    const known = await book(gateway, { Model: 'Transit' })
     expect(known).not.toBe(plain)
     expect(await found(gateway, VIN)).toBe(known)
     // Reading takes the newest, changing does not guess.
@@ -106,12 +106,14 @@ describe('a booking without a VIN', () => {
     expect(gateway.sandbox.shipments.get(id)?.status).toBe('canceled')
   })
 
-  test('sent again with a VIN is a booking of its own, and sent again without one is replayed', async () => {
+  test('sent again is replayed without a VIN, refused with one, and with another model a booking of its own', async () => {
     const gateway = await startGateway()
     const id = await book(gateway, WITHOUT_VIN)
     const again = await post(gateway, '/createShipment.php', { ...bookingExample, ...WITHOUT_VIN })
     expect(again.headers.get('idempotent-replayed')).toBe('true')
-    expect(await book(gateway, { VinNo: OTHER_VIN })).not.toBe(id)
+    const known = await post(gateway, '/createShipment.php', { ...bookingExample, VinNo: OTHER_VIN })
+    expect([known.status, known.json.TransportationBooked]).toEqual([409, 'Unknown'])
+    expect(await book(gateway, { VinNo: OTHER_VIN, Model: 'Transit' })).not.toBe(id)
     expect(gateway.sandbox.shipments.size).toBe(2)
   })
 })

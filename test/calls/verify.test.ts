@@ -24,8 +24,8 @@ const CALLS = {
 
 const FAILED = 'it says that the call failed'
 const ERROR = 'it has an error'
-const ANOTHER = 'it names another id. The change may have been made or not; send it again.'
-const ANOTHER_CANCELED = 'it names another id. The shipment may not be canceled; cancel it again later.'
+const ANOTHER = 'it names another id. It is not known whether the change was made. It is safe to send it again.'
+const ANOTHER_CANCELED = 'it names another id. The shipment may not be canceled. Cancel it again later.'
 const NOT_CANCELED = 'it does not show the shipment as canceled'
 const NOT_WHOLE = 'it does not show the whole shipment'
 const UNKNOWN = 'outcome'
@@ -76,7 +76,11 @@ test.each<Row>([
   ['a changed quote', { id: [ID] }, ANOTHER],
   ['a changed quote', { id: ` ${ID.toUpperCase()} `, shipment_id: null, quote_id: ' ' }],
   ['an update', { id: OTHER, shipment_id: 'id-3' }, ANOTHER],
-  ['an update', { id: ID, error: 'closed' }, `${ERROR}. The change may have been made or not; send it again.`],
+  [
+    'an update',
+    { id: ID, error: 'closed' },
+    `${ERROR}. It is not known whether the change was made. It is safe to send it again.`,
+  ],
   // The number of a shipment, the id of its change, and the id of its quote are no other shipment.
   ['an update', { id: ID, shipment_id: 'T-1' }],
   ['an update', { id: 'change-7', shipment_id: ID.toUpperCase() }],
@@ -94,7 +98,8 @@ test.each<Row>([
   const after = { ...SHIPMENT, status: method === 'DELETE' ? 'canceled' : 'new' }
   const text = body === undefined ? '' : JSON.stringify(body)
   gateway.sandbox.fail(
-    { kind: 'status', status: 200, body: text, on: { method } },
+    // An id that the store does not know is asked for before it is read to update.
+    { kind: 'status', status: 200, body: text, on: { method }, times: call === 'a read to update' ? 2 : 1 },
     { kind: 'status', status: 200, body: after, on: { method: 'GET' }, times: 'always' },
     { kind: 'status', status: 204, times: 'always' },
   )

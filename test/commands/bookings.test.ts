@@ -9,7 +9,7 @@ import { atService, folder, tenant, writeTenants } from '../callers/edge.ts'
 import { SHORT_TIMEOUT, startReceiver, untilState } from '../events/deliver.ts'
 import { basic, post } from '../gateway.ts'
 import { openService } from '../http/service.ts'
-import { link } from '../store/samples.ts'
+import { named } from '../store/samples.ts'
 import { addBooking, fillStore, handleOf, transcript } from './transcript.ts'
 
 test('the commands about bookings print what they did', async () => {
@@ -103,10 +103,13 @@ test('a settlement asks the service for the shipment, and is taken back with its
   })
   await fillStore(place, async (store) => {
     await addBooking(store, 1, 'unknown', 'silent')
-    const named = { kind: 'shipment', name: 'REF-1', vin: 'VIN-1', id: 'older' } as const
-    const ofService = link({ ...named, name: 'TL-7', givenBy: 'service' })
+    const older = named({ kind: 'shipment', name: 'REF-1', id: 'older' })
+    const vehicle = { year: '', make: '', model: '' }
+    const shipment = { tenant: 'acme', id: 'older', vehicles: [{ ...vehicle, vin: 'VIN-1' }] }
+    await store.put({ names: [older, { ...older, name: 'TL-7', givenBy: 'service' }], shipment })
     // The newest of the reference is another vehicle.
-    await store.put({ links: [link(named), ofService, link({ ...named, vin: 'VIN-2', id: 'newest', at: 2_000 })] })
+    const newest = { tenant: 'acme', id: 'newest', vehicles: [{ ...vehicle, vin: 'VIN-2' }] }
+    await store.put({ names: [{ ...older, id: 'newest', at: 2_000 }], shipment: newest })
   })
   const names = ['xref get REF-1 --tenant acme', 'xref get TL-7 --tenant acme']
   const lines = [

@@ -48,3 +48,16 @@ test('the demo prints commands that work, shows each call with what it sends, op
   expect(await demo.ended).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/\nStopped\.\n$/) })
   expect(readdirSync(place)).toEqual([])
 })
+
+test('the chaos shows that a naive proxy books twice and the gateway does not', { timeout: 120_000 }, async () => {
+  const words = [join(ROOT, 'bin/transload.js'), 'demo', '--chaos', '--seconds', '12']
+  const { code, out } = await start(process.execPath, words, { cwd: folder(), env: cleanEnv() }).ended
+  /** The last ledger of a side: asked, made, doubled, lost. */
+  const ledger = (name: string) =>
+    (out.match(new RegExp(`^ +${name} .*$`, 'gm'))?.at(-1) ?? '').trim().split(/ +/).slice(1).map(Number)
+  const [, made, doubled, lost] = ledger('gateway')
+  expect([doubled, lost, code], out).toEqual([0, 0, 0])
+  expect(made, out).toBeGreaterThan(10)
+  expect(ledger('naive')[2], out).toBeGreaterThan(0)
+  expect(out).toContain('The gateway booked 0 twice and lost 0; the naive proxy booked')
+})

@@ -25,7 +25,8 @@ test('the commands about the store print what they did', async () => {
     booking: handleOf(3),
     tenant: 'acme',
     answer: { status: 200, headers: {}, body: '{}' },
-    record: { id: 'id-1', kind: 'shipment', names: [] } as never,
+    shipment: 'id-1',
+    record: { names: [] },
   })
   writeFileSync(file('text.db'), NO_DATABASE)
   cpSync(file('store.db'), file('untimed.db'))

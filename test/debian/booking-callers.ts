@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
-import { book } from '../bookings/kill-harness.ts'
+import { book } from '../../src/operator/commands/harness.ts'
 
 const CALLERS = 12
 const RETRY_PAUSE_MS = 20

@@ -3,7 +3,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openPostgresStore } from '../../src/outside/store/postgres/postgres.ts'
 import type { Store } from '../../src/outside/store/store.ts'
-import { named, newClaim } from '../store/samples.ts'
+import { named, newClaim, newName } from '../store/samples.ts'
 import { listen } from '../store/states.ts'
 import { startMovingAddress } from './moving-address.ts'
 import { addressOf, type DebianServer, openServer, startStandby } from './postgres-servers.ts'
@@ -75,7 +75,7 @@ test('a primary that goes on beside the standby that was promoted is left when a
   const moved = states.next(false).then(() => states.next(true))
   await fresh.promote()
   address.moveTo(fresh.port)
-  await expect(store.put({ links: [link()] })).rejects.toThrow('PostgreSQL does not answer')
+  await expect(store.put({ names: [newName()] })).rejects.toThrow('PostgreSQL does not answer')
   await moved
   expect(address.connectionsTo(old.port)).toBe(0)
   expect(await writesOn(store, old, fresh)).toEqual([fresh.port])

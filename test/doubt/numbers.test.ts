@@ -48,10 +48,10 @@ describe.each(['numbered first', 'named first'])('a reference that is a number o
       expect((await cancel(gateway, { ReferenceNumber: name, VinNo })).status).toBe(200)
       expect(statusOf(gateway, named, numbered)).toEqual(['canceled', 'new'])
     }
-    // It comes before a number of the service that the call names first.
+    // Beside a number of the service that means another shipment, it means neither.
     const ShipmentNumber = gateway.sandbox.shipments.get(named)?.number ?? ''
-    expect((await cancel(gateway, { ShipmentNumber, ReferenceNumber: 'REF-1' })).status).toBe(200)
-    expect(statusOf(gateway, numbered)).toEqual(['canceled'])
+    expect((await cancel(gateway, { ShipmentNumber, ReferenceNumber: 'REF-1' })).status).toBe(409)
+    expect(statusOf(gateway, numbered)).toEqual(['new'])
   })
 
   test('keeps its key when the other is canceled under /v2/ by its number', async () => {

@@ -61,7 +61,7 @@ describe('a delivery', () => {
     const id = await take()
     await pass(0)
     // A later booking does not change what was said.
-    await store.put({ links: [], thing: { tenant: 'acme', id: 's-1', own: 'ANOTHER', facts: null } })
+    await store.put({ names: [], shipment: { tenant: 'acme', id: 's-1', own: 'ANOTHER' } })
     await pass(6_000)
     expect(received.map(({ headers }) => headers['webhook-id'])).toEqual([id, id])
     for (const delivery of received) {
@@ -88,7 +88,16 @@ describe('a delivery', () => {
     ['the same for an id in capitals', shipmentExample.id.toUpperCase()],
   ])('the numbers are %s, and changed fields have their version-1 names', async (_, shipment) => {
     const { store, pass, received } = await openTo()
-    const claim = { tenant: 'acme', key: 'k', handle: 'bk_1', body: '', instance: 'i', vin: '' }
+    const claim = {
+      tenant: 'acme',
+      key: 'k',
+      handle: 'bk_1',
+      body: '',
+      instance: 'i',
+      vin: '',
+      vehicle: '',
+      isOfReference: true,
+    }
     await store.claim({ ...claim, reference: bookingExample.ReferenceNumber })
     const reply = JSON.stringify({ status: 200, headers: { 'Transload-Shipment-Number': 'TL-100001' }, body: '{}' })
     const booked = { state: 'booked', instance: 'i', shipment: shipmentExample.id, reply, why: 'made' } as const
@@ -412,7 +421,17 @@ describe('the order', () => {
     deliver: true,
   }
 
-  const claim = { tenant: 'acme', key: 'k', handle: 'bk_1', body: '', instance: 'i', reference: 'REF-9', vin: '' }
+  const claim = {
+    tenant: 'acme',
+    key: 'k',
+    handle: 'bk_1',
+    body: '',
+    instance: 'i',
+    reference: 'REF-9',
+    vin: '',
+    vehicle: '',
+    isOfReference: true,
+  }
 
   test.each(['sending', 'unknown'] as const)(
     'while a booking is %s, an event of an unnamed shipment waits for it',

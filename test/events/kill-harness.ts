@@ -141,7 +141,7 @@ function outOfOrder(list: readonly number[]): number {
 async function nameShipments(storeUrl: string): Promise<void> {
   const store = await openStore(storeUrl)
   for (let i = 0; i < SHIPMENTS; i += 1) {
-    await store.put({ links: [], thing: { tenant: 'acme', id: `s-${i}`, own: `REF-${i}`, facts: null } })
+    await store.put({ names: [], shipment: { tenant: 'acme', id: `s-${i}`, own: `REF-${i}` } })
   }
   await store.close()
 }

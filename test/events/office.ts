@@ -8,7 +8,6 @@ import type { Store } from '../../src/outside/store/store.ts'
 import { createLog } from '../../src/runtime/log.ts'
 import type { Endpoint, Resolve } from '../../src/state/events/callback.ts'
 import { type Delivery, startDelivery } from '../../src/state/events/delivery.ts'
-import { createXref } from '../../src/state/names/names.ts'
 
 /** The settings of a caller. */
 export const SETTINGS = {
@@ -69,7 +68,6 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
   const lines: Readonly<Record<string, unknown>>[] = []
   const deliveries = startDelivery({
     store,
-    xref: createXref(store, NEVER_MS),
     catalog: options.catalog ?? (await loadMappings()),
     resolve,
     timeoutMs,
@@ -94,7 +92,7 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
         event = 'shipment.delivered',
         date = '2024-08-10T08:00:00+0000',
       } = given
-      await store.put({ links: [], thing: { tenant, id: shipment, own: ownNumber(shipment), facts: null } })
+      await store.put({ names: [], shipment: { tenant, id: shipment, own: ownNumber(shipment) } })
       const payload = JSON.stringify({ shipment_id: shipment, event, event_date: date })
       const { id } = await store.takeEvent({
         tenant,

@@ -29,7 +29,7 @@ test('a booking and an approval that get no lock were not sent, and are to be se
   await approve(gateway)
   isFree = false
   const Message =
-    'Other requests for this shipment or quote are under way; nothing was sent. Send the same request again.'
+    'Other requests for this shipment or quote are in progress, so nothing was sent. Send the same request again.'
   expect(await approve(gateway)).toMatchObject({ status: 409, json: { Message } })
   expect(await book(gateway)).toMatchObject({ status: 409, json: { Message, TransportationBooked: 'No' } })
 })

@@ -53,6 +53,7 @@ const joiner = { name: 'lines', summary: 'Lines.', join: (lines: readonly string
 /** A valid declaration; each test spoils one thing. */
 const valid: Action = {
   name: 'rate.get',
+  verb: 'quote',
   summary: 'Price a trip.',
   family: 'quote',
   legacy: { method: 'POST', paths: ['/getRate.php'], actionNames: ['Get Rate'], byDefault: true },
@@ -170,10 +171,8 @@ describe('mistakes', () => {
 
   test.each<[mistake: string, Partial<Action>]>([
     [unclaimed('Nick'), { ...found, target: { kind: 'quote', namedBy: ['Number', 'Nick'] } }],
-    [unclaimed('Vin'), { ...found, target: { kind: 'quote', namedBy: ['Number'], disambiguateBy: 'Vin' } }],
     [unclaimed('number'), { quoteNamedBy: ['number'] }],
-    [unclaimed('Kept'), { xrefRecord: { kind: 'quote', names: ['Kept'], id: 'id' } }],
-    [unclaimed('VIN'), { xrefRecord: { kind: 'quote', names: ['Number'], disambiguateBy: 'VIN', id: 'id' } }],
+    [unclaimed('Kept'), { givesNames: ['Kept'] }],
     [unclaimed('Via'), { requires: [anyOf('From', ['Via', 'CSR'])] }],
     ['no action remembers the fact credit', { requires: [anyOf(quoteFact('credit'))] }],
     [

@@ -48,7 +48,7 @@ describe('rows of a request', () => {
     const notes: Note[] = []
     const problems: { field: string; code: string; message: string }[] = []
     const explanations: Explanation[] = []
-    const run = { values, facts, settings: SETTINGS, body, problems, notes, explanations }
+    const run = { values, facts, settings: SETTINGS, body, problems, notes, sent: [], explanations }
     for (const step of compileRequest([row], index, new Map())) step(run)
     return { body, notes, problems, explanations }
   }

@@ -30,7 +30,16 @@ const settings = {
 function put(row: Row, fields: Fields): Draft | undefined {
   const index = indexFields(fieldsOf(row))
   const values = index.names.map((name) => fields[name])
-  const run = { values, facts: undefined, settings, body: {}, problems: [], notes: [], explanations: undefined }
+  const run = {
+    values,
+    facts: undefined,
+    settings,
+    body: {},
+    problems: [],
+    notes: [],
+    sent: [],
+    explanations: undefined,
+  }
   for (const step of compileRequest([withoutFallbacks(row)], index, tables)) step(run)
   return run.problems.length === 0 && Object.keys(run.body).length > 0 ? run.body : undefined
 }

@@ -167,6 +167,7 @@ describe('the recorder', () => {
     source: '192.0.2.7',
     request: undefined,
     notes: [],
+    isOtherPrice: false,
   }
 
   describe('a store that fails', () => {

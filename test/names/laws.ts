@@ -30,7 +30,7 @@ export interface Trial {
 /** Writes every world into one store: the title of a world is its tenant. */
 async function storeOfWorlds(): Promise<Store> {
   const store = createMemoryStore()
-  for (const world of worlds()) await writeWorld(world, world.title, store)
+  for (const world of worlds) await writeWorld(world, world.title, store)
   return store
 }
 
@@ -44,7 +44,7 @@ export async function tryWorlds(room: Room, most: number): Promise<Trial> {
   const seen = new Map<string, number>()
   let count = 0
   let turn = 0
-  for (const world of worlds()) {
+  for (const world of worlds) {
     const kept = keptReads(store)
     const names = room.openNames(kept, Number.POSITIVE_INFINITY)
     turn += 1

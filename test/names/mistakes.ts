@@ -60,6 +60,11 @@ export const mistakes: readonly Mistake[] = [
     'false',
   ),
   inNames(
+    'law 2: a shipment of another VIN hides the booking in doubt',
+    "booking ? { is: 'in-doubt', booking } : resolution",
+    'resolution',
+  ),
+  inNames(
     'law 2: two quotes in one call do not disagree',
     'id: thingKey(quote.id), shipments: []',
     "id: '', shipments: []",
@@ -90,11 +95,7 @@ export const mistakes: readonly Mistake[] = [
     'return live.length > 0 ? live : ids.slice(0, 1)',
     'return ids',
   ),
-  inNames(
-    'law 5: a read of this call does not count',
-    "isGone: state !== 'live' })\n        seen",
-    'isGone: false })\n        seen',
-  ),
+  inNames('law 5: a read of this call does not count', "isGone: state !== 'live'", 'isGone: false'),
   inResolve(
     'no VIN, one shipment: the first of several vehicles is changed',
     "(use === 'update' && changesVehicle && vehiclesOf(newest).length > 1)",
@@ -150,7 +151,7 @@ export const mistakes: readonly Mistake[] = [
   inResolve('anything else: a read is told to choose', "use === 'read' ? 'no-such-vehicle' : 'several'", "'several'"),
 ]
 
-const SOURCE = join(import.meta.dirname, '../../src')
+const ROOM = join(import.meta.dirname, '../../src/state/names')
 
 /** Runs work with the room as it would be with a mistake. */
 export async function withMistake<T>(
@@ -160,12 +161,13 @@ export async function withMistake<T>(
   const folder = await mkdtemp(join(tmpdir(), 'transload-mistake-'))
   try {
     for (const name of ['names.ts', 'resolve.ts']) {
-      let source = await readFile(join(SOURCE, 'names', name), 'utf8')
+      let source = await readFile(join(ROOM, name), 'utf8')
       if (name === file) {
         if (source.split(text).length !== 2) throw new Error(`The source has no one place for: ${title}`)
         source = source.replace(text, () => instead)
       }
-      await writeFile(join(folder, name), source.replaceAll("from '../", `from '${pathToFileURL(SOURCE).href}/`))
+      const placed = source.replace(/(?<=from ')\.\.\/[^']+/g, (path) => pathToFileURL(join(ROOM, path)).href)
+      await writeFile(join(folder, name), placed)
     }
     const load = (name: string) => import(/* @vite-ignore */ pathToFileURL(join(folder, name)).href)
     const [{ openNames }, { chooseVehicle }] = await Promise.all([load('names.ts'), load('resolve.ts')])

@@ -89,8 +89,15 @@ const STATES: readonly (readonly [stored: State, now: State])[] = [
   ['live', 'gone'],
 ]
 
-/** Yields every small world. */
-export function* worlds(): Generator<World> {
+/** Prime to the number of worlds: neighbors differ in more than one trait. */
+const STRIDE = 37
+
+/** Every small world. */
+export const worlds: readonly World[] = ((all) => all.map((_, nth) => all[(nth * STRIDE) % all.length] ?? all[0]))([
+  ...everyWorld(),
+] as [World, ...World[]])
+
+function* everyWorld(): Generator<World> {
   let nth = 0
   for (const vins1 of SHAPES_OF_ONE) {
     for (const vins2 of SHAPES_OF_TWO) {
@@ -282,7 +289,7 @@ const ENDINGS = VINS.flatMap((vin) => USES.map(([use, changesVehicle]) => ({ vin
   ...Ending[],
 ]
 /** How many of the endings a set of one, two, and three values gets in one world; the others take their turn in other worlds. */
-const ENDINGS_OF = [ENDINGS.length, 5, 1]
+const ENDINGS_OF = [ENDINGS.length, 3, 1]
 
 /** Yields the calls of a small world: each set of values, in a set of fields and an order that take turns. */
 export function* cases(turn: number): Generator<Case> {
@@ -373,7 +380,9 @@ export function expected(world: World, call: Case): Verdict {
       for (const id of unread) look(id)
       continue
     }
-    return chosen(world, common.toReversed(), call)
+    const choice = chosen(world, common.toReversed(), call)
+    const isInDoubt = choice.is === 'no-such-vehicle' && values.some((value) => world.doubts.has(value))
+    return isInDoubt ? { is: 'in-doubt' } : choice
   }
 }
 
@@ -471,7 +480,13 @@ function chosen(world: World, bearers: readonly string[], { vin, use, changesVeh
     const one = world.shipments.find((shipment) => shipment.id === id)
     return one && one.state !== 'gone'
       ? one
-      : { id, vins: [], storedVins: one?.storedVins ?? [], formerVins: one?.formerVins ?? {}, isGone: true }
+      : {
+          id,
+          vins: [] as readonly string[],
+          storedVins: one?.storedVins ?? [],
+          formerVins: one?.formerVins ?? {},
+          isGone: true,
+        }
   })
   const [newest] = shipments
   if (!newest) throw new Error('Nothing bears the name.')

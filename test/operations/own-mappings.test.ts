@@ -123,7 +123,7 @@ export default ({ actions }: Toolbox) => {
         { actions: { 'Get Rate': 'quote.approve' } },
         '/getShippingQuote.php: the ActionName Get Rate means both quote.get and quote.approve',
       ],
-      [{ vehicle_types: { '---': 'car' } }, 'table vehicle_types: a phrase of a lookup table has no words'],
+      [{ vehicle_types: { '---': 'car' as const } }, 'table vehicle_types: a phrase of a lookup table has no words'],
     ])('%j is an error', async (lookups, mistake) => {
       await expect(loadMappings(undefined, lookups)).rejects.toMatchObject({
         mistakes: expect.arrayContaining([mistake]),

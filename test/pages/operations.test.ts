@@ -5,6 +5,7 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { book } from '../bookings/desk.ts'
 import { get, post, startGateway, type TestGateway } from '../gateway.ts'
+import { newClaim } from '../store/samples.ts'
 import { HOSTILE } from './sample-counts.ts'
 
 const HTML = { accept: 'text/html' }
@@ -74,7 +75,7 @@ test('bookings are on pages of fifty, the newest first', async () => {
   const store = createMemoryStore()
   for (let no = 0; no < 120; no += 1) {
     const handle = `bk_${String(no).padStart(12, '0')}`
-    await store.claim({ tenant: 'acme', key: handle, handle, body: '', instance: 'i', reference: `R-${no}`, vin: '' })
+    await store.claim(newClaim({ key: handle, handle, reference: `R-${no}` }))
   }
   const gateway = await startGateway({ store })
   const keys: string[] = []

@@ -17,11 +17,11 @@ async function start() {
 }
 
 test.each([
-  [400, 'The service refused the call.'],
-  [401, 'The service does not accept the credential. Check the Client ID and the Client Secret.'],
-  [403, 'The service does not permit this call with the credential that was sent.'],
-  [429, 'The service receives too many calls. Try again later.'],
-  [500, 'The service failed with status 500. Try again later.'],
+  [400, 'The service rejected this request.'],
+  [401, 'The service rejected this credential. Check the Client ID and the Client Secret.'],
+  [403, 'This credential is not allowed to do this.'],
+  [429, 'The service is limiting requests). Try again later.'],
+  [500, 'The service failed (status 500). Try again later.'],
 ])('a refusal with %i says what that means, then the words of the service', async (status, means) => {
   const told = await start()
   expect(await told('', status)).toBe(means)
@@ -58,7 +58,7 @@ test('pages are never quoted', async () => {
   const tags = ['html', 'head', 'body', 'title', 'p', 'b', 'hr', 'div', 'span', 'pre', 'center', 'a', 'table', 'H1']
   const pages = ['<!doctype html>', 'Sorry</p>', ...tags.map((tag) => `x <${tag} class="y">`)]
   for (const page of pages) {
-    expect(await told(page)).toBe('The service refused the call.')
+    expect(await told(page)).toBe('The service rejected this request.')
     expect(await told({ message: page, title: 'Failed.' })).toMatch(/says: Failed\.$/)
   }
 })

@@ -32,7 +32,7 @@ export function quote(given: Partial<Quote> = {}): Quote {
 
 /** Returns a shipment with defaults for what a test does not care about; its time is that of the store when it is written. */
 export function shipment(given: Partial<StoredShipment> = {}): StoredShipment {
-  const blank = { own: '', vehicles: [], formerVins: {}, state: 'live' } as const
+  const blank = { own: '', vehicles: [], formerVins: {}, state: 'live', quote: '' } as const
   return { tenant: 'acme', id: 'id-1', ...blank, at: SAMPLE_TIME, ...given }
 }
 

@@ -3,44 +3,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
-import type { Link } from '../../src/outside/store/store.ts'
-import { createXref, type XrefRecord } from '../../src/state/names/names.ts'
 import { basic, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { runs } from '../size.ts'
-import { link } from '../store/samples.ts'
 import { approve, quote } from './program.ts'
-
-/** A shipment under a name and a VIN. */
-const known = (given: Partial<Link> = {}) => link({ kind: 'shipment', name: 'REF-1', vin: 'VIN1', id: 's-1', ...given })
-const TOLD = known({ name: 'TL-1', givenBy: 'service' })
-
-test.each<[string, readonly Link[], Partial<XrefRecord>, readonly string[]]>([
-  ['none that its VIN has', [known(), TOLD], { serviceNames: ['TL-1'], own: 'W-1' }, []],
-  ['those that its VIN does not have', [known()], { names: ['REF-1', 'REF-2'] }, ['REF-2']],
-  ['none of the service that the caller gave', [known()], { names: [], serviceNames: ['REF-1'] }, []],
-  ['one that a quote has', [known({ kind: 'quote' })], {}, ['REF-1']],
-  ['one that the service gave to another', [known({ id: 's-9', givenBy: 'service' })], {}, ['REF-1']],
-])('a shipment that is on record gets %s', async (_, links, given, names) => {
-  const store = createMemoryStore()
-  await store.put({ links })
-  const own = { own: undefined, facts: undefined, isOnRecord: true }
-  const record = { kind: 'shipment', id: 's-1', names: ['REF-1'], vin: 'VIN1', ...own, ...given } as const
-  const rows = await createXref(store, 0).rowsOf('acme', record)
-  expect(rows.links).toMatchObject(names.map((name) => ({ name, kind: 'shipment', vin: 'VIN1', id: 's-1' })))
-})
-
-test('a name that the service gave counts only where the caller gave none of the kind', async () => {
-  const store = createMemoryStore()
-  const xref = createXref(store, 0)
-  const idsOf = async (name: string) => (await xref.matches('acme', name)).map(({ id }) => id)
-  const theirs = known({ name: '1001', id: 'theirs', givenBy: 'service', at: 9 })
-  await store.put({ links: [theirs, { ...theirs, kind: 'quote', id: 'quote', at: 8 }] })
-  expect(await idsOf('1001')).toEqual(['theirs', 'quote'])
-  await store.put({ links: [{ ...theirs, id: 'mine', givenBy: 'caller', at: 1 }] })
-  expect(await idsOf('1001')).toEqual(['mine', 'quote'])
-  expect(await xref.numbered('acme', '1001')).toEqual(['theirs'])
-})
 
 describe('two clients', () => {
   const CLIENTS = ['acme', 'zenith'] as const

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { openStore } from '../../../src/outside/store/open.ts'
-import type { Link } from '../../../src/outside/store/store.ts'
+import type { LoadedName } from '../../../src/outside/store/store.ts'
 import { bookBeforehand } from '../booked.ts'
 import { type Names, nameAt, quote, read, TENANT } from '../calls.ts'
 import { gateway, startGateway, startStub } from '../contenders.ts'
@@ -39,7 +39,7 @@ const loaded = (count: number): Names => ({ prefix: 'OLD', digits: DIGITS, first
 async function fill(file: string, count: number): Promise<void> {
   const store = await openStore(`sqlite:${file}`)
   const names = loaded(count)
-  const linkAt = (index: number): Link => {
+  const linkAt = (index: number): LoadedName => {
     const kind = index % 2 === 0 ? 'shipment' : 'quote'
     const at = 1_760_000_000_000 + index
     return { tenant: TENANT, kind, name: nameAt(names, index), vin: '', id: idOf(index), givenBy: 'caller', at }

@@ -861,7 +861,7 @@ export const assumptions: readonly Assumption[] = [
       'canceled-is-shown',
       'A canceled shipment has the status `canceled`, or is no longer found.',
       'Books, cancels the shipment, and reads it.',
-      'Cancels get 502. Tell the service.',
+      'Cancels get 502 although they were made. Callers must read the shipment.',
       bookedAnew(async ({ cancel, readAgain }) => {
         done('a cancellation', await cancel())
         const read = await readAgain()

@@ -5,8 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Agent } from 'undici'
 import * as z from 'zod'
 import { check, Refusal, readJson, serviceDate } from './bodies.ts'
-import { EVENT_RETRY, sendEvent } from './events.ts'
-import { answer, type Call, openService, type Reply } from './service.ts'
+import { EVENT_RETRY, type EventRetry, sendEvent } from './events.ts'
+import { answer, type Call, openService, type Reply, type Service } from './service.ts'
 
 /** A running stand-in of the service. */
 export interface Sandbox {
@@ -14,6 +14,12 @@ export interface Sandbox {
   readonly url: string
   /** Every request that it received, but for those to its own endpoints. */
   readonly requests: { method: string; path: string; headers: IncomingHttpHeaders; body: string }[]
+  /** By id. */
+  readonly shipments: Service['shipments']
+  /** They can change while it runs. */
+  readonly settings: { webhookUrl: string | null }
+  /** Drops all connections, and listens again after a while; its data stay. */
+  restart(downMs: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -31,6 +37,8 @@ const fault = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('delay'), ms: z.int().nonnegative() }),
 ])
 
+export type Fault = z.infer<typeof fault>
+
 /** The settings that can change while it runs. */
 const changeable = z
   .strictObject({
@@ -44,8 +52,13 @@ const changeable = z
 /** Starts a stand-in of the service on a free port, in memory, to try the gateway with. */
 export async function startSandbox({
   credentials,
+  faultOf = () => undefined,
+  eventRetry = EVENT_RETRY,
 }: {
-  credentials: Readonly<Record<string, string>>
+  readonly credentials: Readonly<Record<string, string>>
+  /** Chooses what becomes of a request for which nobody has asked a failure. @default none */
+  readonly faultOf?: (call: Call) => Fault | undefined
+  readonly eventRetry?: EventRetry
 }): Promise<Sandbox> {
   if (process.env['NODE_ENV'] === 'production') throw new Error('The sandbox does not run in production')
   const settings = {
@@ -56,13 +69,13 @@ export async function startSandbox({
     webhookUrl: null as string | null,
   }
   const requests: Sandbox['requests'] = []
-  const faults: z.infer<typeof fault>[] = []
+  const faults: Fault[] = []
   const closing = new AbortController()
   const dispatcher = new Agent()
   const service = openService(settings, (event, shipment_id, data) => {
     const payload = { shipment_id, event, event_date: serviceDate(settings.clock()), ...(data && { data }) }
     if (settings.webhookUrl !== null)
-      void sendEvent(settings.webhookUrl, payload, EVENT_RETRY, { dispatcher, closing: closing.signal })
+      void sendEvent(settings.webhookUrl, payload, eventRetry, { dispatcher, closing: closing.signal })
   })
 
   const server = createServer(async (request, response) => {
@@ -72,7 +85,7 @@ export async function startSandbox({
     const call = { method, target, headers, body }
     if (target.startsWith('/__sandbox/')) return send(response, control(call))
     requests.push({ method, path: target, headers, body })
-    const fault = faults.shift()
+    const fault = faults.shift() ?? faultOf(call)
     if (fault?.kind === 'reset-before') return void response.socket?.resetAndDestroy()
     if (fault?.kind === 'status') {
       const { status } = fault
@@ -106,18 +119,31 @@ export async function startSandbox({
     }
   }
 
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const listen = async (at: number) => {
+    server.listen(at, '127.0.0.1')
+    await once(server, 'listening')
+  }
+  const stop = async () => {
+    server.closeAllConnections()
+    server.close()
+    await once(server, 'close')
+  }
+  await listen(0)
   // A TCP listener's address is never a path or null.
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
     requests,
+    shipments: service.shipments,
+    settings,
+    async restart(downMs) {
+      await stop()
+      await pause(downMs)
+      await listen(port)
+    },
     async close() {
       closing.abort()
-      server.closeAllConnections()
-      server.close()
-      await Promise.all([once(server, 'close'), dispatcher.destroy()])
+      await Promise.all([stop(), dispatcher.destroy()])
     },
   }
 }

@@ -11,15 +11,26 @@ import { type Config, readConfig } from '../../language/config/config.ts'
 import { escapeControls } from '../../language/text/service-text.ts'
 import { openStore } from '../../outside/store/open.ts'
 import { createLog, type Logger } from '../../runtime/log.ts'
+import { runChaos } from './chaos.ts'
 import { listenFailure } from './failures.ts'
+import { ID, SECRET } from './harness.ts'
+import { runNaiveProxy } from './naive-proxy.ts'
 import { print } from './output.ts'
 import { stopSignal } from './process.ts'
 
-const ID = 'demo'
-const SECRET = 'demo-secret'
+interface DemoOptions {
+  readonly chaos?: boolean
+  readonly seconds?: number
+  /** The address of the service: runs the naive proxy, which the chaos starts. */
+  readonly naive?: string
+}
+
+const CHAOS_SECONDS = 60
 
 /** Runs the gateway in front of a stand-in of the service, prints what to try, and cleans up at Ctrl-C. */
-export async function demo(): Promise<number> {
+export async function demo({ chaos = false, seconds = CHAOS_SECONDS, naive }: DemoOptions): Promise<number> {
+  if (naive !== undefined) return runNaiveProxy(naive)
+  if (chaos) return runChaos(seconds)
   const directory = await mkdtemp(join(tmpdir(), 'transload-demo-'))
   const sandbox = await startSandbox({ credentials: { [ID]: SECRET } })
   try {

@@ -313,6 +313,7 @@ ${callsByDay(tenant.use, generatedAt)}
 ${section(tenant.actions, 'Version-1 calls by action, in 90 days', ACTIONS, 'No version-1 call in 90 days.')}
 <h2>Errors</h2>
 ${section(tenant.errors, 'Errors, with the request id of the last one for the log', ERRORS)}
+${tenant.otherPrices === 0 ? '' : html`<p>${plural(tenant.otherPrices, 'booking')} cost something else than quoted; the log line of each has both prices.</p>`}
 <h2>Fields</h2>
 ${section(tenant.fields, 'Version-1 fields, how often each was sent', FIELDS)}
 <h2>Unknown fields</h2>

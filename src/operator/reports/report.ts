@@ -305,6 +305,8 @@ export interface TenantReport {
   readonly agents: readonly Counted[]
   readonly networks: readonly Counted[]
   readonly errors: readonly CountedError[]
+  /** Bookings at another price than that of their quote. */
+  readonly otherPrices: number
   /** The work that is left, what blocks first. */
   readonly work: readonly WorkItem[]
 }
@@ -337,6 +339,7 @@ function tenantReport(tenant: string, counts: TenantCounts): TenantReport {
     agents: of('agent').map(countedOf),
     networks: of('network').map(countedOf),
     errors: of('error').map((count) => ({ ...countedOf(count), requestId: count.example })),
+    otherPrices: total(of('price'), 'count'),
     work: listWork(calls, names, today - QUIET_DAYS + 1),
   }
 }

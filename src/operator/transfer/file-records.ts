@@ -51,11 +51,10 @@ interface FileRecord {
 /** Limits the length of a row: after an unclosed quote, the rest of the file would be one row. */
 const ROW_LIMIT_CHARACTERS = 64 * 1024
 
-/** Reads the rows of a CSV file. */
-export async function* csvRecords(
-  input: Readable,
-  onUnused: (columns: readonly string[]) => void,
-): AsyncGenerator<FileRecord> {
+/** Reads the rows of a CSV file, the first line with the names of its columns included. */
+export async function* csvRows(
+  texts: AsyncIterable<string>,
+): AsyncGenerator<{ readonly line: number; readonly cells: readonly string[] }> {
   const parser = parse({
     // Files that were joined from several may end their lines in different ways.
     record_delimiter: ['\r\n', '\n', '\r'],
@@ -66,18 +65,30 @@ export async function* csvRecords(
     skip_empty_lines: true,
   })
   // The parser passes on the errors of its input.
-  pipeline(notJson(textOf(input)), parser, () => {})
-  let columns: readonly (Meaning | undefined)[] | undefined
+  pipeline(texts, parser, () => {})
+  let isEmpty = true
   try {
     for await (const { record, info } of parser as AsyncIterable<{ record: string[]; info: { lines: number } }>) {
-      if (columns) yield { line: info.lines, record: cellsOf(record, columns) }
-      else columns = header(record, onUnused)
+      isEmpty = false
+      yield { line: info.lines, cells: record }
     }
   } catch (error) {
     // The parser's messages name the line.
     throw error instanceof CsvError ? new FileUnreadable(`is not CSV: ${error.message}`, { cause: error }) : error
   }
-  if (!columns) throw new FileUnreadable('is empty; its first line must name the columns')
+  if (isEmpty) throw new FileUnreadable('is empty; its first line must name the columns')
+}
+
+/** Reads the records of a CSV file. */
+export async function* csvRecords(
+  input: Readable,
+  onUnused: (columns: readonly string[]) => void,
+): AsyncGenerator<FileRecord> {
+  let columns: readonly (Meaning | undefined)[] | undefined
+  for await (const { line, cells } of csvRows(notJson(textOf(input)))) {
+    if (columns) yield { line, record: cellsOf(cells, columns) }
+    else columns = header(cells, onUnused)
+  }
 }
 
 function header(names: readonly string[], onUnused: (columns: readonly string[]) => void) {
@@ -148,7 +159,7 @@ const NOT_NDJSON = 'does not begin with a JSON object on one line; add --format 
 const scalar = (value: unknown) => (typeof value === 'string' || Number.isSafeInteger(value) ? String(value) : '')
 
 /** Decodes strictly: wrong letters would make names that no caller sends. The byte order mark is dropped. */
-async function* textOf(input: Readable): AsyncGenerator<string> {
+export async function* textOf(input: Readable): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   try {
     for await (const chunk of input) yield decoder.decode(chunk, { stream: true })

@@ -19,9 +19,19 @@ export interface CallCount {
 
 /**
  * The meaning of a name: a version-1 field that was used, unused, lossy or assumed, an unknown field, a user agent, a source
- * network, an error code, or a `Use`.
+ * network, an error code, a `Use`, or a booking at another price than that of its quote.
  */
-export type NameKind = 'used' | 'unused' | 'lossy' | 'assumed' | 'unknown' | 'agent' | 'network' | 'error' | 'use'
+export type NameKind =
+  | 'used'
+  | 'unused'
+  | 'lossy'
+  | 'assumed'
+  | 'unknown'
+  | 'agent'
+  | 'network'
+  | 'error'
+  | 'use'
+  | 'price'
 
 /** How often, and when, a name occurred in the calls of a tenant. */
 export interface NameCount {

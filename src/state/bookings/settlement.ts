@@ -3,8 +3,9 @@ import type { Catalog } from '../../language/mapping/catalog.ts'
 import type { Draft } from '../../language/mapping/paths.ts'
 import type { Settings } from '../../language/mapping/row.ts'
 import { headerText } from '../../language/text/service-text.ts'
-import type { AuditEntry, Claim, ClaimState, NewName, Store, Vehicle } from '../../outside/store/store.ts'
+import type { AuditEntry, Claim, ClaimState, NewName, Quote, Store, Vehicle } from '../../outside/store/store.ts'
 import { vehiclesIn } from '../names/vehicles.ts'
+import { priceHeader } from './price.ts'
 
 /** The shipment that a booking made. */
 export interface BookedShipment {
@@ -73,8 +74,8 @@ export function settle(claim: Claim, settlement: Settlement, deps: SettlementDep
     const holder = (await holdersOf(claim.tenant, shipment, store)).find(({ handle }) => handle !== claim.handle)
     if (holder) return { outcome: 'taken', by: holder.handle }
     // The names come first: once the claim says booked, a caller may ask for them.
-    await giveNames(claim, settlement, store)
-    const reply = JSON.stringify(answerOf(settlement, deps))
+    const quote = await giveNames(claim, settlement, store)
+    const reply = JSON.stringify(answerOf(settlement, quote?.price, deps))
     const change = { state: 'booked', instance, shipment, reply, why: how ? HEALED + how : SETTLED_AS_BOOKED } as const
     const settled = await store.change(claim, change)
     if (!settled) await takeBackNames(claim, shipment, store)
@@ -131,6 +132,7 @@ export async function holdersOf(
 /** Returns the answer that the booking would have had. */
 function answerOf(
   { shipment, number, body = { id: shipment, ...(number && { number }) } }: BookedShipment,
+  quotedPrice: string | undefined,
   { catalog, settings }: SettlementDeps,
 ): Answer {
   const compiled = [...catalog.actions.values()].find(({ action }) => action.verb === 'book')
@@ -140,6 +142,7 @@ function answerOf(
     headers: {
       'Transload-Shipment-Id': headerText(shipment),
       ...(number && { 'Transload-Shipment-Number': headerText(number) }),
+      ...priceHeader(quotedPrice, body),
     },
     body: JSON.stringify(reply),
   }
@@ -147,12 +150,15 @@ function answerOf(
 
 type NamesStore = Pick<Store, 'named' | 'put' | 'unlink'>
 
-/** Gives the reference of a booking, and the number of its shipment, to that shipment, in one durable step. */
+/**
+ * Gives the reference of a booking, and the number of its shipment, to that shipment, in one durable step. Returns the quote of the
+ * reference.
+ */
 async function giveNames(
   claim: Claim,
   { shipment: id, number, body }: Pick<BookedShipment, 'shipment' | 'number' | 'body'>,
   store: NamesStore,
-): Promise<void> {
+): Promise<Quote | undefined> {
   const { tenant, reference } = claim
   const quote =
     reference === '' ? undefined : (await store.named(tenant, reference)).find(({ kind }) => kind === 'quote')
@@ -169,6 +175,7 @@ async function giveNames(
       quote: quote?.id ?? '',
     },
   })
+  return quote?.quote
 }
 
 /** Takes the reference of a booking from the shipment that a settlement gave it to. */

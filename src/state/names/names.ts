@@ -59,19 +59,6 @@ export interface CallMeaning {
   readonly seen: ReadonlyMap<string, SeenShipment>
 }
 
-/** A booking or a read whose names are recorded. */
-export interface ShipmentRecord {
-  readonly id: string
-  /** The caller's own names. */
-  readonly names: readonly string[]
-  /** Names that the service shows for it; the caller's own for another shipment come before them. */
-  readonly shownNames: readonly string[]
-  readonly own: string | undefined
-  readonly vehicles: readonly Vehicle[]
-  /** The quote that it was booked or approved from. */
-  readonly quote: string | undefined
-}
-
 /** The durable record of what callers' numbers mean. */
 export interface Names {
   /** Returns what a call means. Without a look, nothing is asked, and the meaning may be `ask` or `look`. */
@@ -208,6 +195,11 @@ export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: Not
             known.set(value, { ...name, openBooking: await openBookingOf(tenant, [value]) })
         }
         const resolution = resolve(reference, known, shipments)
+        if (resolution.is === 'no-such-vehicle') {
+          // The VIN may be that of a booking in doubt beside the shipments that are known.
+          const booking = await openBookingOf(tenant, valuesOf(reference.names))
+          return { resolution: booking ? { is: 'in-doubt', booking } : resolution, seen }
+        }
         if (!look || (resolution.is !== 'ask' && resolution.is !== 'look')) return { resolution, seen }
         if (resolution.is === 'look') for (const id of resolution.ids) await noteSeen(await look.read(id))
         else {

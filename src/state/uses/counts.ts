@@ -28,6 +28,8 @@ export interface CountedCall {
   /** Of a version-1 call whose action is known. */
   readonly request: { readonly compiled: CompiledAction; readonly fields: Fields } | undefined
   readonly notes: readonly Note[]
+  /** True if it made a booking at another price than that of its quote. */
+  readonly isOtherPrice: boolean
 }
 
 export const DONE = 'done'
@@ -276,6 +278,7 @@ function createTally(mayGrow: () => boolean): Tally {
       if (known) known.calls += 1
       else calls.set(key, { day, use, action, outcome, calls: 1 })
       addName('use', '', use, now)
+      if (call.isOtherPrice) addName('price', action, 'booked', now)
       if (use === 'dry-run') return
       if (outcome !== DONE && outcome !== REPLAYED) addName('error', '', outcome, now, call.requestId)
       addName('agent', '', productOf(call.agent), now)

@@ -11,7 +11,7 @@ import { DONE, REPLAYED, type Recorder, type RecorderDeps, startRecorder, VERSIO
 
 interface EndOfCallDeps extends Pick<Config, 'LOG_ADDRESSES' | 'TENANTS_FILE'> {
   readonly log: Logger
-  readonly meters: Pick<Meters, 'calls' | 'callSeconds' | 'gatewaySeconds' | 'unknownFields'>
+  readonly meters: Pick<Meters, 'calls' | 'callSeconds' | 'gatewaySeconds' | 'unknownFields' | 'otherPrices'>
   /** Counts the use of version 1 and 2. */
   readonly countUse: Recorder['count']
   /** Returns the client id that a call names. */
@@ -41,7 +41,10 @@ export function createEndOfCall(deps: EndOfCallDeps): EndCall {
     const ms = performance.now() - call.startedAt
     // The service and the store may have worked for it at the same time.
     const ownMs = Math.max(0, ms - call.serviceMs - call.storeMs)
-    meters.calls.add(1, call.route, action, String(status), error ?? '', (knowsTenants && call.tenant) || '')
+    const tenant = (knowsTenants && call.tenant) || ''
+    meters.calls.add(1, call.route, action, String(status), error ?? '', tenant)
+    const isOtherPrice = call.price !== undefined && !call.replayed
+    if (isOtherPrice) meters.otherPrices.add(1, tenant)
     meters.callSeconds.observe(ms / MS_PER_SECOND, action)
     meters.gatewaySeconds.observe(ownMs / MS_PER_SECOND, action)
     if (call.unknownFields > 0) meters.unknownFields.add(call.unknownFields, action)
@@ -61,6 +64,7 @@ export function createEndOfCall(deps: EndOfCallDeps): EndCall {
         service_status: call.serviceStatus,
         tries: tries || undefined,
         replayed: call.replayed || undefined,
+        price: call.price,
         tenant: shown(call.tenant),
         unknown_fields: call.unknownFields || undefined,
         // Each note once, as the name and the code: `PickupZip lossy`.
@@ -89,6 +93,7 @@ export function createEndOfCall(deps: EndOfCallDeps): EndCall {
         source: source.name,
         request: call.request,
         notes,
+        isOtherPrice,
       })
     }
     if (call.recording) recorder?.end(call.recording, call, incoming, status)

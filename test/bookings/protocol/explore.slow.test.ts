@@ -20,12 +20,12 @@ const LONG_MS = 120_000
 
 /** Every answer that a call may get, by its word and the code of its error. */
 const ANSWERS = [
-  'No: booking-conflict',
-  'No: booking-under-way',
   'No: interrupted',
   'No: service-refused',
   'No: service-unreachable',
   'No: store-down',
+  'Unknown: booking-conflict',
+  'Unknown: booking-under-way',
   'Unknown: outcome-unknown',
   'Yes',
   'Yes again',

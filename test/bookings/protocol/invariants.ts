@@ -34,6 +34,7 @@ export const STEPS: ReadonlySet<string> = new Set([
   'sending → booked: made',
   'sending → refused: answered 422',
   'sending → unknown: late',
+  'sending → unknown: reply-doubtful/accepted',
   'sending → unknown: gateway is gone',
   'sending → freed: never sent',
   'unknown → booked: made',

@@ -17,8 +17,7 @@ export interface Witness {
  * read, whose version the change that follows them compares.
  */
 const TOGETHER: ReadonlySet<string> = new Set([
-  'links',
-  'thing',
+  'named',
   'put',
   'unlink',
   'audit',

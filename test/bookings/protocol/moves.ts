@@ -1,7 +1,7 @@
 import { type Lease, NO_LEASE } from '../../../src/state/bookings/protocol.ts'
 import { checkShipments } from './invariants.ts'
 import { createJobs, operationAt, type StoreEnd, type Witness, withoutOld } from './jobs.ts'
-import { isRead, type Job } from './programs.ts'
+import { isRead, type Job, VIN } from './programs.ts'
 import { type Budget, CALLS, type Scenario, TICK_MS } from './scenarios.ts'
 import { createTables } from './table.ts'
 import { type Gateway, inGateway, type Progress, type Request, type World } from './world.ts'
@@ -70,7 +70,9 @@ export async function createMoves({ calls, budget }: Scenario, witness: Witness)
       const isTurn = !('after' in call) || world.over.includes(call.after)
       if (!calls.includes(call.name) || call.gateway !== gateway || world.begun.includes(call.name) || !isTurn) continue
       const begun = { ...world, begun: [...world.begun, call.name].sort() }
-      yield* beginnings(begun, call.name, { kind: 'call', instance, handle: call.name, body: call.body })
+      const vin = 'isWithoutVin' in call ? '' : VIN
+      const job = { kind: 'call', instance, handle: call.name, body: call.body, vin, isLate: 'isLate' in call } as const
+      yield* beginnings(begun, call.name, job)
     }
     const beat = `heartbeat ${gateway}`
     const isDue = lease.confirmedAt?.monotonic !== world.time || backlog.length > 0 || world.log.length > 0
@@ -118,11 +120,21 @@ export async function createMoves({ calls, budget }: Scenario, witness: Witness)
   }
 
   function* atService(world: World): Generator<Move> {
-    for (const { handle, done } of world.requests) {
+    for (const { id, isLive } of world.shipments) {
+      if (!isLive || world.left.silentCancellations === 0) continue
+      const shipments = world.shipments.map((one) => (one.id === id ? { ...one, isLive: false } : one))
+      yield { label: `the service cancels ${id}`, go: () => ({ ...spend(world, 'silentCancellations'), shipments }) }
+    }
+    for (const request of world.requests) {
+      const { handle, done, isAccepted } = request
       if (done !== 'nothing') continue
+      if (world.left.accepts > 0 && !isAccepted) {
+        const accepted = withRequest(spend(world, 'accepts'), { ...request, isAccepted: true })
+        yield { label: `the service accepts ${handle}`, go: () => accepted }
+      }
       const id = `s-${handle}`
       const made: World = {
-        ...withRequest(world, { handle, done: { made: id } }),
+        ...withRequest(world, { ...request, done: { made: id } }),
         shipments: [...world.shipments, { id, handle, isLive: true }],
       }
       yield {
@@ -132,7 +144,7 @@ export async function createMoves({ calls, budget }: Scenario, witness: Witness)
           return made
         },
       }
-      yield { label: `the service refuses ${handle}`, go: () => withRequest(world, { handle, done: 'refused' }) }
+      yield { label: `the service refuses ${handle}`, go: () => withRequest(world, { ...request, done: 'refused' }) }
     }
   }
 
@@ -179,7 +191,12 @@ function withRequest(world: World, changed: Request): World {
 function resultsOf(world: World, name: string, [handle]: readonly unknown[]): readonly unknown[] | undefined {
   if (name === 'connect') return ['connected', 'unreachable']
   if (name === 'wait') return ['look again', 'late']
+  if (name === 'look') {
+    const isLive = world.shipments.some(({ id, isLive: lives }) => lives && id === handle)
+    return [isLive ? 'live' : 'canceled', 'fails']
+  }
   if (name !== 'reply') return undefined
-  const done = world.requests.find((request) => request.handle === handle)?.done ?? 'nothing'
+  const { done = 'nothing', isAccepted } = world.requests.find((request) => request.handle === handle) ?? {}
+  if (isAccepted) return [{ accepted: `s-${String(handle)}` }, 'late']
   return done === 'nothing' ? ['late'] : [done, 'late']
 }

@@ -5,25 +5,26 @@ import { commonProfile } from '../../../src/edge/callers/caller.ts'
 import type { Answer } from '../../../src/language/answer.ts'
 import { readConfig } from '../../../src/language/config/config.ts'
 import { translationSettings } from '../../../src/language/config/translation-settings.ts'
+import { gatewayError } from '../../../src/language/errors.ts'
 import type { Account } from '../../../src/outside/service/account.ts'
 import { NoReply } from '../../../src/outside/service/exchange.ts'
 import { refusal } from '../../../src/outside/service/failures.ts'
 import type { Claim, Store } from '../../../src/outside/store/store.ts'
 import { createLog } from '../../../src/runtime/log.ts'
 import {
-  type Booked,
   type Booking,
+  type BookingResult,
   type Bookings,
   createBookings,
-  type Made,
+  type MadeBooking,
 } from '../../../src/state/bookings/bookings.ts'
 import { createHeartbeat, createLease, endDeadLeases, type IsHeld } from '../../../src/state/bookings/leases.ts'
 import { NO_LEASE } from '../../../src/state/bookings/protocol.ts'
 import { type Backlog, createBookingRecord, type EmergencyLog } from '../../../src/state/bookings/record.ts'
 import { reopen, type SettlementDeps, settle } from '../../../src/state/bookings/settlement.ts'
 import { createProving } from '../../../src/state/events/healing.ts'
-import { createXref } from '../../../src/state/names/names.ts'
 import type { Ports, Program } from './replay.ts'
+import { currentOf } from './table.ts'
 import { inGateway, type World } from './world.ts'
 
 /* The gateway's own code, with ports in place of the store, the service, the clock and the memory of its process. */
@@ -36,7 +37,14 @@ export const VIN = '1HGCM82633A004352'
 /** Something that runs in a gateway, or beside it. */
 export type Job =
   /** A call that books; its handle is unique. */
-  | { readonly kind: 'call'; readonly instance: string; readonly handle: string; readonly body: string }
+  | {
+      readonly kind: 'call'
+      readonly instance: string
+      readonly handle: string
+      readonly body: string
+      readonly vin: string
+      readonly isLate: boolean
+    }
   | { readonly kind: 'heartbeat' | 'start'; readonly instance: string }
   /** The service has confirmed that a shipment is canceled, or an event of the service names it. */
   | { readonly kind: 'canceled' | 'event'; readonly instance: string; readonly shipment: string }
@@ -55,7 +63,6 @@ const log = createLog('silent', { write: () => {} })
 const config = readConfig({ V2_BASE_URL: 'http://service.invalid' })
 const settings = translationSettings(config)
 const catalog = await loadMappings()
-const QUOTE_MEMORY_MS = 1_000
 
 /** Returns the program of a job. */
 export function programOf(job: Job): Program {
@@ -88,8 +95,9 @@ export function programOf(job: Job): Program {
   }
 }
 
-async function book({ instance, handle, body }: Extract<Job, { kind: 'call' }>, ports: Ports): Promise<Answered> {
-  let isLate = false
+async function book(call: Extract<Job, { kind: 'call' }>, ports: Ports): Promise<Answered> {
+  const { instance, handle, vin } = call
+  let isTimedOut = false
   const bookings = createBookings({
     claims: storeOf(ports),
     record: recordOf(instance, ports),
@@ -101,18 +109,27 @@ async function book({ instance, handle, body }: Extract<Job, { kind: 'call' }>, 
     outcomes: { add: () => {} },
     handle: () => handle,
     wait: async () => {
-      isLate = (await ports.ask('wait')) === 'late'
+      isTimedOut = (await ports.ask('wait')) === 'late'
     },
   })
   const booking: Booking = {
     tenant: TENANT,
     credential: undefined,
     reference: REFERENCE,
-    vin: VIN,
+    vin,
+    vehicle: { vin, year: '2023', make: 'FORD', model: 'E450' },
     idempotencyKey: undefined,
-    fields: [['body', body]],
+    body: call.body,
+    replayCheckAfterMs: call.isLate ? -1 : Number.POSITIVE_INFINITY,
+    look: async (shipment) => {
+      const state = await lookOf(shipment, ports)
+      if (state !== 'live') {
+        await recordOf(instance, ports).canceledLater(TENANT, [shipment], async (own) => own === shipment)
+      }
+      return state
+    },
     get deadline() {
-      return isLate ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY
+      return isTimedOut ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY
     },
   }
   try {
@@ -127,7 +144,7 @@ async function book({ instance, handle, body }: Extract<Job, { kind: 'call' }>, 
 }
 
 /** Claims, sends and records a booking, as a call does. */
-async function bookOnce(bookings: Bookings, booking: Booking, handle: string, ports: Ports): Promise<Booked> {
+async function bookOnce(bookings: Bookings, booking: Booking, handle: string, ports: Ports): Promise<BookingResult> {
   const claimed = await bookings.claim(booking)
   if ('answer' in claimed) return claimed
   const made = await send(handle, claimed.isHeld, ports).catch(async (error: unknown) => {
@@ -137,18 +154,36 @@ async function bookOnce(bookings: Bookings, booking: Booking, handle: string, po
 }
 
 /** Sends a booking as the service's client does: it looks at the claim once the connection stands. */
-async function send(handle: string, isHeld: IsHeld, ports: Ports): Promise<Made> {
+async function send(handle: string, isHeld: IsHeld, ports: Ports): Promise<MadeBooking> {
   if ((await ports.ask('connect')) !== 'connected') throw new NoReply('unsent')
   if (!isHeld()) throw new NoReply('withdrawn')
   ports.effect((world) => ({ ...world, requests: [...world.requests, { handle, done: 'nothing' }] }))
   // The answer of the service, as the calls of `calls/` read it.
-  const reply = (await ports.ask('reply', handle)) as { readonly made: string } | 'refused' | 'late'
+  const reply = (await ports.ask('reply', handle)) as
+    | { readonly made: string }
+    | { readonly accepted: string }
+    | 'refused'
+    | 'late'
   if (reply === 'late') throw new NoReply('late')
   if (reply === 'refused') throw refusal({ status: 422, headers: {}, body: Buffer.alloc(0) })
-  const id = reply.made
+  // What the service accepts for later is believed after a read.
+  const isBelieved = 'made' in reply || (await lookOf(reply.accepted, ports).catch(() => 'gone')) === 'live'
+  if (!isBelieved) throw gatewayError('reply-doubtful/accepted', {})
+  const id = 'made' in reply ? reply.made : reply.accepted
   const answer: Answer = { status: 200, headers: { 'Transload-Shipment-Id': id }, body: '' }
-  const record = { kind: 'shipment', id, names: [REFERENCE], vin: VIN, own: undefined, facts: undefined } as const
-  return { answer, record }
+  const vehicles = [{ vin: VIN, year: '2023', make: 'FORD', model: 'E450' }]
+  const record = {
+    names: [{ tenant: TENANT, kind: 'shipment', name: REFERENCE, id, givenBy: 'caller' }],
+    shipment: { tenant: TENANT, id, vehicles, state: 'live' },
+  } as const
+  return { answer, shipment: id, record }
+}
+
+/** Looks at a shipment as a late replay does; a look may fail. */
+async function lookOf(shipment: string, ports: Ports): Promise<'live' | 'canceled'> {
+  const state = (await ports.ask('look', shipment)) as 'live' | 'canceled' | 'fails'
+  if (state === 'fails') throw new NoReply('late')
+  return state
 }
 
 function leaseOf(instance: string, ports: Ports) {
@@ -174,7 +209,6 @@ function recordOf(instance: string, ports: Ports) {
   const store = storeOf(ports)
   return createBookingRecord({
     claims: store,
-    xref: createXref(store, QUOTE_MEMORY_MS),
     instance,
     log,
     emergencyLog: emergencyLogOf(ports),
@@ -207,12 +241,12 @@ async function lookAt(name: string, instance: string, ports: Ports): Promise<voi
 /** Settles or reopens as the commands do: with the booking as a list shows it. */
 async function operate(ports: Ports, act: (claim: Claim, deps: SettlementDeps) => Promise<unknown>) {
   const store = storeOf(ports)
-  const [claim] = await store.listClaims({ tenant: TENANT })
+  const claim = currentOf(await store.listClaims({ tenant: TENANT }))
   if (claim) await act(claim, { store, catalog, settings, instance: 'operator' })
 }
 
 /** The operations of the store that the protocol uses, each asked of the world: those that change nothing, and the others. */
-const READS = ['links', 'thing', 'findClaim', 'claimByHandle', 'claimsOfShipment', 'listClaims', 'audit'] as const
+const READS = ['named', 'findClaim', 'claimByHandle', 'claimsOfShipment', 'listClaims', 'audit'] as const
 const WRITES = ['put', 'unlink', 'claim', 'change', 'renewLease', 'endLease', 'orphanClaims'] as const
 
 export type StoreOperation = (typeof READS | typeof WRITES)[number]
@@ -229,6 +263,8 @@ function storeOf(ports: Ports): Store {
   const asked = names.map((name) => [name, (...args: unknown[]) => ports.ask(name, ...args)])
   return {
     engine: 'sqlite',
+    // Later than every booking: a call alone says if it is late.
+    now: () => Number.MAX_SAFE_INTEGER,
     exclusive: (_key: string, _waitMs: number, work: (isHeld: () => boolean) => unknown) => work(() => true),
     ...Object.fromEntries(asked),
   }

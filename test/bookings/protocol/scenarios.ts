@@ -7,7 +7,12 @@ const NOTHING = {
   settlements: 0,
   reopenings: 0,
   events: 0,
+  /** Cancellations that a gateway learns of. */
   cancellations: 0,
+  /** Cancellations that no gateway learns of. */
+  silentCancellations: 0,
+  /** Replies of 202, before the service makes the shipment. */
+  accepts: 0,
   /** Operations of the store that fail, with or without effect. */
   storeFailures: 0,
 }
@@ -16,14 +21,29 @@ export type Budget = Readonly<typeof NOTHING>
 /** Two steps of the clock make a lease doubtful, and three let it lapse; after one it is renewed before a claim. */
 export const TICK_MS = 4_000
 
-/** The calls that book: two callers with one body, one of them twice, and one with another body. */
+/** A call that books. */
+interface BookingCall {
+  readonly name: string
+  readonly gateway: number
+  readonly body: string
+  /** The call that is over before. */
+  readonly after?: string
+  /** True if it comes so late that a replay looks first. */
+  readonly isLate?: boolean
+  readonly isWithoutVin?: boolean
+}
+
+/** The calls that book: two callers with one body, one of them twice and late, one with another body, and one without the VIN. */
 export const CALLS = [
   { name: 'A', gateway: 0, body: 'one' },
   { name: 'B', gateway: 1, body: 'one' },
   { name: 'C', gateway: 0, body: 'another' },
   /** A again, by the other gateway. */
   { name: 'D', gateway: 1, body: 'one', after: 'A' },
-] as const
+  { name: 'L', gateway: 1, body: 'one', after: 'A', isLate: true },
+  { name: 'M', gateway: 0, body: 'one', after: 'A', isLate: true },
+  { name: 'W', gateway: 1, body: 'without', isWithoutVin: true },
+] as const satisfies readonly BookingCall[]
 
 /** The calls of an exploration, how much trouble it allows, and how deep it goes: as a sample, and whole. */
 export interface Scenario {
@@ -38,7 +58,16 @@ export const SCENARIOS = {
   /** Everything at once. */
   everything: {
     calls: ['A', 'B', 'C', 'D'],
-    budget: { ticks: 3, crashes: 1, settlements: 2, reopenings: 1, events: 1, cancellations: 1, storeFailures: 1 },
+    budget: {
+      ...NOTHING,
+      ticks: 3,
+      crashes: 1,
+      settlements: 2,
+      reopenings: 1,
+      events: 1,
+      cancellations: 1,
+      storeFailures: 1,
+    },
     sample: 7,
     whole: 8,
   },
@@ -64,6 +93,27 @@ export const SCENARIOS = {
   settlements: {
     calls: ['A', 'B'],
     budget: { ...NOTHING, settlements: 2, reopenings: 1, events: 1, cancellations: 1 },
+    sample: 18,
+    whole: 60,
+  },
+  /** Two late replays look at a shipment that may be canceled, and looks and the store may fail. */
+  'late replays': {
+    calls: ['A', 'L', 'M'],
+    budget: { ...NOTHING, silentCancellations: 1, storeFailures: 1 },
+    sample: 18,
+    whole: 60,
+  },
+  /** One vehicle is booked with its VIN and without. */
+  'two spellings': {
+    calls: ['A', 'W'],
+    budget: { ...NOTHING, settlements: 1, cancellations: 1, storeFailures: 1 },
+    sample: 18,
+    whole: 60,
+  },
+  /** The service answers 202, and makes the shipment later, or never. */
+  accepted: {
+    calls: ['A', 'D'],
+    budget: { ...NOTHING, accepts: 1, settlements: 1, events: 1 },
     sample: 18,
     whole: 60,
   },

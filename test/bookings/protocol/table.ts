@@ -11,7 +11,7 @@ import { textOf } from './world.ts'
 /** A state of the store, equal for all ways to it. */
 export interface Table {
   readonly id: number
-  /** The one claim, because all bookings have one key. */
+  /** The one claim that is not free, because all bookings are of one vehicle, with its VIN or without. */
   readonly row: Claim | undefined
   /** Why an operator, or a gateway that healed it, made the last change; empty for any other change. */
   readonly settledWhy: string
@@ -68,9 +68,9 @@ export function createTables() {
       (value) => ({ value }),
       (error: unknown) => ({ failure: String(error) }),
     )
-    const { row, audit } = await trailOf(store)
+    const { audits } = await trailOf(store)
     // A new claim has one entry, whatever its handle has done on this way to the state.
-    const entries = audit.slice(row?.handle === earlier.row?.handle ? earlier.audit.length : -1)
+    const entries = [...audits].flatMap(([handle, audit]) => audit.slice(earlier.audits.get(handle)?.length ?? -1))
     const table = isRead(name) ? before : await stateOf(store, before, write)
     const done = { table, result, entries }
     performed.set(key, done)
@@ -82,15 +82,17 @@ export function createTables() {
    * while a claim is under way, and nothing reads an answer but a replay, for its shipment.
    */
   async function stateOf(store: Store, before: Table, write: Write): Promise<Table> {
-    const { row, audit } = await trailOf(store)
+    const { rows, row, audits } = await trailOf(store)
+    const audit = (row && audits.get(row.handle)) ?? []
     const last = audit.at(-1)?.why ?? ''
     const settledWhy = /^(settled|healed|reopened)/.test(last) ? last : ''
-    const links = await store.links(TENANT, REFERENCE)
-    const names = row && (await store.thing(TENANT, `names of ${row.handle}`))
+    const names = (await store.named(TENANT, REFERENCE)).map(({ id, shipment }) => [id, shipment?.state])
     const renewals = renewalsAfter(before.renewals, write)
-    const told = row && [row.handle, row.state, row.version, row.body, row.shipment, row.createdAt]
-    const owner = row?.state === 'sending' ? row.instance : ''
-    const content = JSON.stringify([told, owner, settledWhy, links, names?.own, Object.entries(renewals).sort()])
+    const told = rows.map((one) => {
+      const owner = one.state === 'sending' ? one.instance : ''
+      return [one.handle, one.state, one.version, one.body, one.shipment, one.createdAt, owner]
+    })
+    const content = JSON.stringify([told, settledWhy, names, Object.entries(renewals).sort()])
     const writes = [...before.writes, write]
     const table = known.get(content) ?? { id: known.size + 1, row, settledWhy, renewals, writes }
     known.set(content, table)
@@ -100,9 +102,18 @@ export function createTables() {
   return { empty, perform }
 }
 
+/** Returns the claim that is not free; else the newest, which nothing but a claim or a reopening changes. */
+export function currentOf(claims: readonly Claim[]): Claim | undefined {
+  const [held, ...others] = claims.filter(({ state }) => state !== 'freed' && state !== 'refused')
+  if (others.length > 0) throw new Error('One vehicle has two bookings under one reference.')
+  return held ?? claims.toSorted((one, other) => one.createdAt - other.createdAt).at(-1)
+}
+
 async function trailOf(store: Store) {
-  const [row] = await store.listClaims({})
-  return { row, audit: row ? await store.audit(row.handle) : [] }
+  const rows = await store.listClaims({})
+  const audits = new Map<string, readonly AuditEntry[]>()
+  for (const { handle } of rows) audits.set(handle, await store.audit(handle))
+  return { rows, row: currentOf(rows), audits }
 }
 
 function renewalsAfter(renewals: Table['renewals'], { name, args, time }: Write): Table['renewals'] {

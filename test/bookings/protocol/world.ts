@@ -1,14 +1,15 @@
 import type { Lease } from '../../../src/state/bookings/protocol.ts'
-import type { LateWork, Unrecorded } from '../../../src/state/bookings/record.ts'
+import type { LateWork, UnrecordedBooking } from '../../../src/state/bookings/record.ts'
 import type { Job } from './programs.ts'
 import type { Operation, Part } from './replay.ts'
 import type { Budget } from './scenarios.ts'
 import type { Table } from './table.ts'
 
-/** A request that has left a gateway, and what the service did: nothing yet, refuse, or make a shipment. */
+/** A request that has left a gateway, and what the service did: nothing yet, refuse, or make a shipment; it may answer before, with 202. */
 export interface Request {
   readonly handle: string
   readonly done: 'nothing' | 'refused' | { readonly made: string }
+  readonly isAccepted?: boolean
 }
 
 /** A gateway process, and the memory that its jobs share. */
@@ -32,7 +33,7 @@ export interface World {
   /** In milliseconds. */
   readonly time: number
   readonly table: Table
-  readonly log: readonly Unrecorded[]
+  readonly log: readonly UnrecordedBooking[]
   readonly requests: readonly Request[]
   /** The shipments at the service. */
   readonly shipments: readonly { readonly id: string; readonly handle: string; readonly isLive: boolean }[]

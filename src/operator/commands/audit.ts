@@ -1,0 +1,252 @@
+import { createReadStream, statSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { twoDecimals } from '../../../mappings/codecs/money.ts'
+import { isNotKnown, thingKey } from '../../language/text/service-text.ts'
+import { DAY_MS } from '../../outside/store/scoreboard.ts'
+import type { Store } from '../../outside/store/store.ts'
+import { searchBookings } from '../../state/bookings/bookings.ts'
+import { vinKey } from '../../state/names/vehicles.ts'
+import { EXIT_FAILED, EXIT_UNREADABLE } from '../exit-codes.ts'
+import { csvRows, FileUnreadable, fromCell, textOf } from '../transfer/file-records.ts'
+import { CommandFailed, namingFile, UsageError } from './failures.ts'
+import { withExistingStore } from './open-store.ts'
+import { count, print, printError, printJson, several } from './output.ts'
+
+/** The columns of a list, each with usual names as letters and digits alone, the most certain first. */
+const COLUMNS = {
+  number: 'ordernumber orderno orderid order shipmentnumber shipmentno shipmentid shipment loadnumber number id',
+  reference: 'referencenumber referenceno reference refnumber refno ref externalid ponumber po',
+  vin: 'vinnumber vinno vin',
+  price: 'totalprice totalamount total price amount cost charge',
+  status: 'orderstatus shipmentstatus status',
+  date: 'createddate createdat created bookingdate bookedon orderdate date',
+} as const
+type Column = keyof typeof COLUMNS
+const NAMES = Object.keys(COLUMNS) as readonly Column[]
+
+/*
+ * The list and the store's bookings in a temporary database, which SQLite keeps in a file that goes by itself: both may be larger
+ * than the memory. Numbers and ids have the form that tells things apart.
+ */
+const TABLES = `
+  PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF;
+  CREATE TABLE listed (number TEXT, reference TEXT, vin TEXT, cents INTEGER, stands INTEGER, at INTEGER, until INTEGER);
+  CREATE TABLE claims (handle TEXT PRIMARY KEY, tenant TEXT, state TEXT, reference TEXT, vin TEXT, shipment TEXT, at INTEGER);
+  CREATE TABLE names (name TEXT, tenant TEXT, id TEXT, own INTEGER)`
+/**
+ * A number belongs to the shipment that the service calls so, or an import, or whose booking has the reference and no number. The
+ * reference of a booking is no number, although it may look like one.
+ */
+const SAME_VEHICLE = `c.reference = l.reference AND l.reference <> '' AND (c.vin = l.vin OR c.vin = '' OR l.vin = '')`
+const MATCH = `
+  CREATE INDEX listed_number ON listed (number); CREATE INDEX claims_shipment ON claims (shipment);
+  CREATE INDEX claims_reference ON claims (reference); CREATE INDEX names_name ON names (name); CREATE INDEX names_id ON names (id);
+  CREATE TABLE matches AS
+    SELECT l.number, n.tenant, n.id FROM listed l JOIN names n ON n.name = l.number
+      AND (n.own = 0 OR NOT EXISTS (SELECT 1 FROM claims c WHERE c.reference = n.name))
+    UNION SELECT l.number, c.tenant, c.shipment FROM listed l JOIN claims c ON c.shipment = l.number
+    UNION SELECT l.number, c.tenant, c.shipment FROM listed l JOIN claims c ON ${SAME_VEHICLE} WHERE c.state = 'booked'
+      AND NOT EXISTS (SELECT 1 FROM names n WHERE n.id = c.shipment AND n.own = 0);
+  CREATE INDEX matches_number ON matches (number); CREATE INDEX matches_id ON matches (id);
+  UPDATE listed SET vin = coalesce((SELECT c.vin FROM matches m JOIN claims c ON c.shipment = m.id
+    WHERE m.number = listed.number AND c.vin <> ''), '') WHERE vin = '';
+  CREATE TABLE twice AS SELECT reference, vin FROM listed WHERE stands AND reference <> '' AND vin <> ''
+    GROUP BY reference, vin HAVING count(DISTINCT number) > 1;
+  CREATE INDEX twice_reference ON twice (reference)`
+const TWICE = `SELECT t.reference, t.vin, (SELECT group_concat(number, ' ') FROM (SELECT DISTINCT number FROM listed l
+    WHERE l.stands AND l.reference = t.reference AND l.vin = t.vin ORDER BY number)) AS numbers,
+  (SELECT group_concat(handle || ' made ' || number, ', ') FROM (SELECT DISTINCT c.handle, l.number FROM listed l
+    JOIN matches m ON m.number = l.number JOIN claims c ON c.shipment = m.id
+    WHERE l.stands AND l.reference = t.reference AND l.vin = t.vin ORDER BY l.number)) AS booked FROM twice t`
+/** Older shipments than the first booking are none of the gateway's; the number of an approved or imported one has an own name. */
+const UNMADE = `SELECT l.number, l.reference, l.vin,
+    (SELECT handle FROM claims c WHERE ${SAME_VEHICLE} AND c.state IN ('unknown', 'sending')) AS unknown FROM listed l
+  WHERE l.stands AND (l.until IS NULL OR l.until >= (SELECT coalesce(min(at), 0) FROM claims))
+    AND NOT EXISTS (SELECT 1 FROM matches m WHERE m.number = l.number AND (EXISTS (SELECT 1 FROM claims c WHERE c.shipment = m.id)
+      OR EXISTS (SELECT 1 FROM names n WHERE n.id = m.id AND n.own = 1)))
+    AND NOT EXISTS (SELECT 1 FROM twice t WHERE t.reference = l.reference AND t.vin = l.vin) GROUP BY l.number`
+const LACKED = `SELECT handle, reference, vin, shipment, at FROM claims c WHERE state = 'booked'
+  AND at BETWEEN (SELECT min(at) FROM listed) AND min((SELECT max(until) FROM listed), ?)
+  AND NOT EXISTS (SELECT 1 FROM matches m WHERE m.id = c.shipment) ORDER BY at`
+/** A shipment of several vehicles may have a row for each, with its part of the price or with all of it. */
+const PRICED = `SELECT l.number, l.reference, sum(l.cents) AS total, max(l.cents) AS most, m.tenant, m.id FROM listed l
+  JOIN matches m ON m.number = l.number WHERE l.stands AND l.cents IS NOT NULL GROUP BY l.number, m.tenant, m.id`
+
+interface AuditOptions {
+  readonly columns?: string
+  readonly tenant?: string
+  readonly json?: boolean
+}
+
+/** Compares a list of shipments with the bookings of the store. */
+export async function audit(file: string, { columns = '', tenant, json = false }: AuditOptions): Promise<number> {
+  const chosen = chosenColumns(columns)
+  const audited = new DatabaseSync('')
+  try {
+    audited.exec(TABLES)
+    audited.exec('BEGIN')
+    let rows: number
+    try {
+      rows = await readList(file, chosen, audited)
+    } catch (error) {
+      const reason =
+        error instanceof FileUnreadable ? new CommandFailed(`${file} ${error.message}`) : namingFile(error, file)
+      if (!(reason instanceof CommandFailed)) throw error
+      printError(`transload: ${reason.message}`)
+      return EXIT_UNREADABLE
+    }
+    return await withExistingStore(async (store) => {
+      await copyBookings(store, tenant, audited)
+      audited.exec(`COMMIT; ${MATCH}`)
+      let found = 0
+      for await (const { text, ...anomaly } of anomalies(store, audited, statSync(file).mtimeMs)) {
+        found += 1
+        if (json) printJson({ ...anomaly, text })
+        else print(text)
+      }
+      printError(`${found === 1 ? '1 anomaly' : `${count(found)} anomalies`} in ${several(rows, 'row')}.`)
+      return found > 0 ? EXIT_FAILED : 0
+    })
+  } finally {
+    audited.close()
+  }
+}
+
+function chosenColumns(text: string): ReadonlyMap<string, string> {
+  const pairs = text.split(',').filter((pair) => pair.trim() !== '')
+  return new Map(
+    pairs.map((pair): [string, string] => {
+      const [name = '', header = ''] = pair.split(/=(.*)/s).map((part) => part.trim())
+      if (header !== '' && NAMES.some((known) => known === name)) return [name, header]
+      throw new UsageError(`--columns takes NAME=HEADER, separated by commas; NAME is ${NAMES.join(', ')}`)
+    }),
+  )
+}
+
+/** Finds the place of each column in the first line. */
+function placesOf(header: readonly string[], chosen: ReadonlyMap<string, string>): Readonly<Record<Column, number>> {
+  const plain = header.map((name) =>
+    name
+      .toLowerCase()
+      .replaceAll('#', 'number')
+      .replace(/[^a-z0-9]/g, ''),
+  )
+  const placeOf = (column: Column) => {
+    const own = chosen.get(column)
+    if (own === undefined) return plain.indexOf(COLUMNS[column].split(' ').find((name) => plain.includes(name)) ?? '-')
+    const place = header.findIndex((name) => name.toLowerCase() === own.toLowerCase())
+    if (place < 0) throw new FileUnreadable(`has no column ${own}; its columns are ${header.join(', ')}`)
+    return place
+  }
+  const places = Object.fromEntries(NAMES.map((column) => [column, placeOf(column)])) as Record<Column, number>
+  if (places.number < 0)
+    throw new FileUnreadable(`has no column that is known as the number; name it: --columns number=${header[0]}`)
+  const lacking = NAMES.filter((column) => places[column] < 0)
+  if (lacking.length > 0) printError(`Not compared, because the list has no such columns: ${lacking.join(', ')}.`)
+  return places
+}
+
+/** Reads the list into the database; returns the number of rows. */
+async function readList(file: string, chosen: ReadonlyMap<string, string>, audited: DatabaseSync): Promise<number> {
+  const insert = audited.prepare('INSERT INTO listed VALUES (?, ?, ?, ?, ?, ?, ?)')
+  let header: { readonly places: Readonly<Record<Column, number>>; readonly width: number } | undefined
+  let rows = 0
+  const left = { 'rows without a number': 0, 'prices that are no amount': 0, 'dates that cannot be read': 0 }
+  for await (const { line, cells } of csvRows(textOf(createReadStream(file)))) {
+    if (!header) {
+      header = { places: placesOf(cells, chosen), width: cells.length }
+      continue
+    }
+    // A comma that should have been quoted shifts all later cells into the wrong columns.
+    if (cells.slice(header.width).some((cell) => cell !== ''))
+      throw new FileUnreadable(`has more fields in line ${line} than in the first one`)
+    const { places } = header
+    const [number, reference, vin, price, status, date] = NAMES.map((column) => {
+      const cell = fromCell(cells[places[column]] ?? '')
+      return isNotKnown(cell) ? '' : cell
+    }) as [string, string, string, string, string, string]
+    const cents = centsOf(price)
+    const period = periodOf(date)
+    if (number === '') left['rows without a number'] += 1
+    if (price !== '' && cents === null) left['prices that are no amount'] += 1
+    if (date !== '' && !period) left['dates that cannot be read'] += 1
+    if (number === '') continue
+    const stands = /cancel|void/i.test(status) ? 0 : 1
+    insert.run(thingKey(number), reference, vinKey(vin), cents, stands, period?.at ?? null, period?.until ?? null)
+    rows += 1
+  }
+  for (const [what, many] of Object.entries(left)) if (many > 0) printError(`Not compared: ${what} (${count(many)}).`)
+  return rows
+}
+
+/** Returns an amount such as `$1,234.50` in cents. */
+function centsOf(price: string): number | null {
+  const amount = twoDecimals(price.replace(/usd|\s/gi, ''))
+  return amount === undefined ? null : Number(amount.replace('.', ''))
+}
+
+const YEARS = [2000, 2100] as const
+
+/** Returns the time of a cell, or the whole day, in the zone of this machine where the cell has none. */
+function periodOf(text: string): { readonly at: number; readonly until: number } | undefined {
+  const date = new Date(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00` : text)
+  const at = date.getTime()
+  if (!(date.getFullYear() >= YEARS[0] && date.getFullYear() <= YEARS[1])) return undefined
+  return { at, until: /\d:\d\d/.test(text) ? at : at + DAY_MS - 1 }
+}
+
+/** Copies what bookings and names tell of shipments, page by page. */
+async function copyBookings(store: Store, tenant: string | undefined, audited: DatabaseSync): Promise<void> {
+  const booking = audited.prepare('INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?, ?, ?)')
+  for await (const claim of searchBookings(store, { tenant })) {
+    const { handle, tenant: of, state, reference, vin, shipment, createdAt } = claim
+    booking.run(handle, of, state, reference, vin, thingKey(shipment), createdAt)
+  }
+  const name = audited.prepare('INSERT INTO names VALUES (?, ?, ?, ?)')
+  for await (const page of store.scan({ ...(tenant !== undefined && { tenant }) })) {
+    for (const one of page) {
+      if (one.kind === 'shipment') name.run(one.name, one.tenant, thingKey(one.id), one.givenBy === 'caller' ? 1 : 0)
+    }
+  }
+}
+
+interface Anomaly {
+  readonly kind: 'twice' | 'not-booked-here' | 'not-listed' | 'other-price'
+  /** The line for people. */
+  readonly text: string
+  readonly [more: string]: unknown
+}
+
+/** Finds what the list and the store tell differently. A list that ends at `listedAt` lacks no later booking. */
+async function* anomalies(store: Store, audited: DatabaseSync, listedAt: number): AsyncGenerator<Anomaly> {
+  for (const row of audited.prepare(TWICE).iterate()) {
+    const { reference, vin, numbers, booked } = row
+    const made = booked === null ? 'No booking here made one of them' : `Here ${booked}`
+    const text = `${reference} with VIN ${vin} stands more than once: ${String(numbers).replaceAll(' ', ', ')}. ${made}. Cancel the others at the service.`
+    yield { kind: 'twice', ...row, text }
+  }
+  for (const row of audited.prepare(UNMADE).iterate()) {
+    const { number, reference, vin, unknown } = row
+    const what = `${number} (${[reference, vin].filter(Boolean).join(', ') || 'no reference'}): no booking here made it.`
+    const todo =
+      unknown === null
+        ? 'Ask the service who booked it, and cancel it if nobody did.'
+        : `${unknown} may have: look it up at the service and settle that booking with its id (transload bookings settle ${unknown} --shipment-id ID).`
+    yield { kind: 'not-booked-here', ...row, text: `${what} ${todo}` }
+  }
+  for (const row of audited.prepare(LACKED).iterate(listedAt)) {
+    const at = new Date(Number(row['at'])).toISOString()
+    const text = `${row['handle']} (${row['reference']}) was booked at ${at} as shipment ${row['shipment']}, which the list lacks. Ask the service for that shipment.`
+    yield { kind: 'not-listed', ...row, at, text }
+  }
+  for (const row of audited.prepare(PRICED).iterate()) {
+    const { number, reference, total, most, tenant, id } = row
+    const shipment = await store.shipment(String(tenant), String(id))
+    const quote = shipment?.quote ? await store.quote(String(tenant), shipment.quote) : undefined
+    const quoted = centsOf(quote?.price ?? '')
+    if (quoted === null || quoted === total || quoted === most) continue
+    const [listed, asked] = [total, quoted].map((cents) => (Number(cents) / 100).toFixed(2))
+    const text = `${number} (${reference}) costs ${listed}, and its quote said ${asked}. Ask the service about the difference.`
+    yield { kind: 'other-price', number, reference, quoted: asked, listed, text }
+  }
+}

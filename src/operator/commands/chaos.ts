@@ -1,0 +1,217 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Fault, type Sandbox, startSandbox } from '../../labs/demo/sandbox.ts'
+import { print } from '../commands/output.ts'
+import { forgettableSignal } from '../commands/process.ts'
+import { EXIT_FAILED } from '../exit-codes.ts'
+import { book, countUp, duplicates, end, ID, type LaunchedProgram, launch, SECRET, startCallers } from './harness.ts'
+import type { Call } from '../../labs/demo/service.ts'
+
+const CALLERS = 4
+const PATIENCE_MS = 5_000
+/** How long a caller does something else after a booking. */
+const IDLE_MS = 50
+/** The share of bookings that callers send once more, as after a second click. */
+const REPEATED = 0.1
+/** How often callers ask for a booking in doubt, and how long they do at the end. */
+const ASK_AGAIN_MS = 500
+const HEALED_WITHIN_MS = 20_000
+/** A program is killed so long after it listens, at most; some are killed while they start. */
+const LONGEST_LIFE_MS = 4_000
+const KILLED_EARLY = 0.1
+const SERVICE_UP_MS = 5_000
+const SERVICE_DOWN_MS = 300
+const SHOWN_EVERY_MS = 1_000
+/** A pipe keeps all lines, so it gets fewer. */
+const PIPED_EVERY = 10
+
+/** What becomes of requests that change something, each with its probability. */
+const FAULTS: readonly (readonly [share: number, fault: Fault])[] = [
+  [0.03, { kind: 'reset-after' }],
+  [0.02, { kind: 'reset-before' }],
+  [0.02, { kind: 'timeout' }],
+  [0.1, { kind: 'delay', ms: 400 }],
+]
+
+function faultOf({ method }: Call): Fault | undefined {
+  const chance = Math.random()
+  let below = 0
+  for (const [share, fault] of method === 'POST' ? FAULTS : []) {
+    below += share
+    if (chance < below) return fault
+  }
+  return undefined
+}
+
+/** Breaks the gateway and a naive proxy for so long; the exit code is 1 if the gateway booked something twice or lost it. */
+export async function runChaos(seconds: number): Promise<number> {
+  const directory = await mkdtemp(join(tmpdir(), 'transload-chaos-'))
+  const over = new AbortController()
+  const sandbox = await startSandbox({
+    credentials: { [ID]: SECRET },
+    faultOf: (call) => (over.signal.aborted ? undefined : faultOf(call)),
+    eventRetry: { attempts: 60, delayMs: 500, timeoutMs: 2_000 },
+  })
+  const storeUrl = join(directory, 'transload.db')
+  const startGateway = gatewayStarter(sandbox, storeUrl)
+  const gateway = openSide('gateway', startGateway, sandbox, over.signal)
+  const naive = openSide('naive', () => start(['demo', '--naive', sandbox.url]), sandbox, over.signal)
+  const stop = forgettableSignal()
+  try {
+    print(
+      `For ${seconds} s, replies get lost or late, the service restarts, both programs are killed, and callers repeat.`,
+    )
+    const show = startShowing([gateway, naive], sandbox, over.signal)
+    const restarts = repeat(over.signal, SERVICE_UP_MS, () => sandbox.restart(SERVICE_DOWN_MS))
+    await Promise.race([Promise.all([gateway.listens, naive.listens]).then(() => wait(seconds * 1_000)), stop.promise])
+    over.abort()
+    await Promise.all([restarts, gateway.finish(), naive.finish()])
+    show()
+    const { duplicates: twice, lost } = await countUp({ shipments: gateway.shipments() }, storeUrl, {
+      acknowledged: gateway.acknowledged,
+      unknown: new Set(),
+    })
+    const { asked, made, 'in doubt': doubt } = gateway.ledger()
+    if (doubt > 0 && asked === made + doubt)
+      print('', `The service never got the ${doubt} in doubt: an operator settles them.`)
+    print(
+      '',
+      `The gateway booked ${twice} twice and lost ${lost}; the naive proxy booked ${naive.ledger().doubled} twice.`,
+    )
+    return twice + lost > 0 ? EXIT_FAILED : 0
+  } finally {
+    over.abort()
+    stop.forget()
+    await Promise.all([gateway.end(), naive.end()])
+    await sandbox.close()
+    await rm(directory, { recursive: true })
+  }
+}
+
+/** Starts this program with other words. */
+function start(words: readonly string[], more: NodeJS.ProcessEnv = {}): LaunchedProgram {
+  const { PATH, NODE_COMPILE_CACHE } = process.env
+  return launch([process.argv[1] ?? '', ...words], { PATH, NODE_COMPILE_CACHE, ...more })
+}
+
+/** Returns the function that starts the gateway, on the same port each time: the service sends it events. */
+function gatewayStarter(sandbox: Sandbox, storeUrl: string): () => LaunchedProgram {
+  const secret = 'the-demo-sends-events-here'
+  let PORT = '0'
+  return () => {
+    const launched = start(['serve'], {
+      ...{ HOST: '127.0.0.1', PORT, ADMIN_PORT: '0', STORE_URL: storeUrl, EMERGENCY_LOG_FILE: `${storeUrl}.ndjson` },
+      ...{ V2_BASE_URL: sandbox.url, V2_CLIENT_ID: ID, V2_CLIENT_SECRET: SECRET, WEBHOOK_SECRET: secret },
+      UPSTREAM_TIMEOUT_MS: '1000',
+    })
+    launched.url.then(
+      (url) => {
+        PORT = new URL(url).port
+        sandbox.settings.webhookUrl = `${url}/webhooks/${secret}`
+      },
+      () => undefined,
+    )
+    return launched
+  }
+}
+
+/** Does something again and again, after pauses of up to so long. */
+async function repeat(over: AbortSignal, longestMs: number, act: () => Promise<void>): Promise<void> {
+  while (!over.aborted) {
+    await wait(Math.random() * longestMs, undefined, { signal: over }).catch(() => undefined)
+    if (!over.aborted) await act()
+  }
+}
+
+type Side = ReturnType<typeof openSide>
+
+/** Opens one side of the comparison: a program that is killed again and again, its callers, and its ledger. */
+function openSide(name: string, startProgram: () => LaunchedProgram, { shipments }: Sandbox, over: AbortSignal) {
+  const asked = new Set<string>()
+  const acknowledged = new Map<string, string>()
+  const doubted = new Set<string>()
+  let healed = 0
+  let killed = 0
+  let program = startProgram()
+  const listens = program.url.catch(() => undefined)
+
+  async function ask(reference: string): Promise<string | undefined> {
+    const answer = await book(program.url, reference, PATIENCE_MS)
+    if (answer?.word === 'Yes') {
+      acknowledged.set(reference, answer.id)
+      if (doubted.delete(reference)) healed += 1
+    }
+    if (answer?.word === 'Unknown') doubted.add(reference)
+    return answer?.word
+  }
+
+  const stopCallers = startCallers(CALLERS, async (nth) => {
+    const reference = `${name}-${nth}`
+    asked.add(reference)
+    const word = await ask(reference)
+    if (word === 'Yes' && Math.random() < REPEATED) await ask(reference)
+    if (word === 'Yes') await wait(IDLE_MS)
+    return word === 'Yes' || word === 'Unknown'
+  })
+  const askForDoubted = async () => {
+    for (const reference of doubted) await ask(reference)
+    await wait(ASK_AGAIN_MS)
+  }
+  const restart = async () => {
+    if (Math.random() >= KILLED_EARLY) await program.url.catch(() => undefined)
+    await wait(Math.random() * LONGEST_LIFE_MS, undefined, { signal: over }).catch(() => undefined)
+    await end(program.child)
+    killed += 1
+    program = startProgram()
+  }
+  const asking = repeat(over, 0, askForDoubted)
+  const killing = repeat(over, 0, restart)
+  const own = () => new Map([...shipments].filter(([, { external_id: reference = '' }]) => asked.has(reference)))
+  return {
+    name,
+    listens,
+    acknowledged,
+    shipments: own,
+    ledger: () => ({
+      asked: asked.size,
+      made: own().size,
+      doubled: duplicates({ shipments: own() }),
+      lost: [...acknowledged.values()].filter((id) => !shipments.has(id)).length,
+      'in doubt': doubted.size,
+      healed,
+      killed,
+    }),
+    /** Lets callers have their answers, from a program that lives. */
+    finish: async () => {
+      await Promise.all([asking, killing])
+      await restart()
+      const until = performance.now() + HEALED_WITHIN_MS
+      await Promise.race([stopCallers(), wait(HEALED_WITHIN_MS)])
+      // Those that the service never got stay in doubt: only a person can tell that there is nothing.
+      const canHeal = () => [...own().values()].some(({ external_id: reference = '' }) => doubted.has(reference))
+      while (canHeal() && performance.now() < until) await askForDoubted()
+      await end(program.child, 'SIGTERM')
+    },
+    end: () => end(program.child),
+  }
+}
+
+/** Shows the ledgers from now on; returns the function that shows them for the last time. */
+function startShowing(sides: readonly Side[], sandbox: Sandbox, over: AbortSignal): () => void {
+  let shown = 0
+  const show = () => {
+    const rows = sides.map((side) => [side.name, ...Object.values(side.ledger()).map(String)])
+    const lines = [['', ...Object.keys(sides[0]?.ledger() ?? {})], ...rows]
+    if (process.stdout.isTTY && shown > 0) process.stdout.write(`\u001b[${lines.length}A\u001b[J`)
+    print(...lines.map((cells) => cells.map((cell) => cell.padStart(9)).join('')))
+    shown += 1
+    // The demo would show them; here they only take memory.
+    sandbox.requests.length = 0
+  }
+  const everyMs = process.stdout.isTTY ? SHOWN_EVERY_MS : SHOWN_EVERY_MS * PIPED_EVERY
+  const timer = setInterval(show, everyMs)
+  over.addEventListener('abort', () => clearInterval(timer))
+  return show
+}

@@ -1,0 +1,138 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
+import { request } from 'undici'
+import { bookingExample } from '../../../mappings/booking-rows.ts'
+import type { Shipment } from '../../labs/demo/bodies.ts'
+import { openStore } from '../../outside/store/open.ts'
+import type { ClaimState } from '../../outside/store/store.ts'
+
+/*
+ * Processes that are killed, callers that book until they are answered for good, and the accounts at the end: for the demo that
+ * breaks things, and for the tests that do.
+ */
+
+/** The credential of the callers at the service. */
+export const ID = 'demo'
+export const SECRET = 'demo-secret'
+
+/** A program in a process of its own. */
+export interface LaunchedProgram {
+  readonly child: ChildProcess
+  /** Its address, once it listens. */
+  readonly url: Promise<string>
+}
+
+/** Starts Node with these words. The program writes one line of JSON with `listening` and its address. */
+export function launch(words: readonly string[], env: NodeJS.ProcessEnv): LaunchedProgram {
+  const child = spawn(process.execPath, words, { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const url = listening(child.stdout)
+  // It may be killed before it listens.
+  url.catch(() => undefined)
+  return { child, url }
+}
+
+async function listening(stdout: Readable): Promise<string> {
+  for await (const line of createInterface(stdout)) {
+    if (!line.includes('"listening"')) continue
+    stdout.resume()
+    return JSON.parse(line).url
+  }
+  throw new Error('the program ended before it listened')
+}
+
+/** Ends a process, and waits until it is gone. */
+export async function end(child: ChildProcess, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const gone = once(child, 'exit')
+  child.kill(signal)
+  await gone
+}
+
+const RETRY_PAUSE_MS = 20
+
+/**
+ * Starts callers that book one reference after another, each again and again until an attempt is answered for good. Returns the
+ * function that stops them, and returns the number of references.
+ */
+export function startCallers(
+  callers: number,
+  attempt: (reference: string, tries: number) => Promise<boolean>,
+): () => Promise<number> {
+  let references = 0
+  let isOver = false
+  const calling = Array.from({ length: callers }, async () => {
+    while (!isOver) {
+      references += 1
+      const nth = references
+      for (let tries = nth; !(await attempt(`REF-${nth}`, tries)); tries += 1) await pause(RETRY_PAUSE_MS)
+    }
+  })
+  return async () => {
+    isOver = true
+    await Promise.all(calling)
+    return references
+  }
+}
+
+const MOST_PATIENCE_MS = 300_000
+
+/** One try; undefined where the connection broke, or the answer did not come in time. */
+export async function book(url: string | Promise<string>, reference: string, patienceMs = MOST_PATIENCE_MS) {
+  try {
+    const { headers, body } = await request(`${await url}/createShipment.php`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa(`${ID}:${SECRET}`)}` },
+      signal: AbortSignal.timeout(patienceMs),
+      body: JSON.stringify({ ...bookingExample, ReferenceNumber: reference }),
+    })
+    const { TransportationBooked: word }: { TransportationBooked?: string } = JSON.parse(await body.text())
+    return { word, id: String(headers['transload-shipment-id'] ?? '') }
+  } catch {
+    return undefined
+  }
+}
+
+/** The shipments of the service, by id. */
+export interface ServiceShipments {
+  readonly shipments: ReadonlyMap<string, Pick<Shipment, 'external_id'>>
+}
+
+/** Shipments beyond the first of their reference. */
+export function duplicates({ shipments }: ServiceShipments): number {
+  return shipments.size - new Set([...shipments.values()].map(({ external_id: reference }) => reference)).size
+}
+
+/** The answers to callers, by reference. */
+export interface Told {
+  /** With the id of the shipment. */
+  readonly acknowledged: ReadonlyMap<string, string>
+  readonly unknown: ReadonlySet<string>
+}
+
+/** Compares the answers to callers with the service and the store. */
+export async function countUp(service: ServiceShipments, storeUrl: string, { acknowledged, unknown }: Told) {
+  const store = await openStore(storeUrl)
+  const claims = await store.listClaims({ limit: Number.MAX_SAFE_INTEGER })
+  const claimed = new Map(claims.map((claim) => [claim.reference, claim]))
+  /** Acknowledged bookings that the service, the store or the record of names does not have. */
+  let lost = 0
+  for (const [reference, id] of acknowledged) {
+    const isNamed = (await store.named(ID, reference)).some((name) => name.id === id)
+    const claim = claimed.get(reference)
+    if (!service.shipments.has(id) || !isNamed || claim?.state !== 'booked' || claim.shipment !== id) lost += 1
+  }
+  await store.close()
+  const states: Partial<Record<ClaimState, number>> = {}
+  for (const { state } of claims) states[state] = (states[state] ?? 0) + 1
+  return {
+    acknowledged: acknowledged.size,
+    unknown: unknown.size,
+    shipments: service.shipments.size,
+    duplicates: duplicates(service),
+    lost,
+    states,
+  }
+}

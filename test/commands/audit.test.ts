@@ -1,0 +1,180 @@
+/** Promise: an audit finds what a list of shipments and the bookings tell differently, and nothing else (contract, section 12). */
+
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { openStore } from '../../src/outside/store/open.ts'
+import type { ClaimState, NamesWrite, Store } from '../../src/outside/store/store.ts'
+import { transload } from '../callers/commands.ts'
+import { folder } from '../callers/edge.ts'
+
+const LONG_MS = 120_000
+const BOOKINGS = 10_000
+const DAY_MS = 86_400_000
+const NOW = Date.now()
+
+const TENANT = 'acme'
+const vinOf = (no: number) => `1FDXE4FN9PD${String(no).padStart(6, '0')}`
+const idOf = (no: number) => `6f1c1f5e-0000-4000-8000-${String(no).padStart(12, '0')}`
+const handleOf = (no: number) => `bk_${String(no).padStart(12, '0')}`
+
+/** Writes a shipment as a booking does, from a quote at 1,234.50. */
+const record = (no: number, reference: string): NamesWrite => ({
+  names: [
+    { tenant: TENANT, kind: 'shipment', name: reference, id: idOf(no), givenBy: 'caller' },
+    { tenant: TENANT, kind: 'shipment', name: `TL-${no}`, id: idOf(no), givenBy: 'service' },
+  ],
+  quote: { tenant: TENANT, id: `quote-${no}`, price: '1234.50' },
+  shipment: { tenant: TENANT, id: idOf(no), quote: `quote-${no}` },
+})
+
+async function book(store: Store, no: number, state: ClaimState, more: { reference?: string; since?: number } = {}) {
+  const { reference = `REF-${no}`, since: doubtSince } = more
+  const text = { tenant: TENANT, handle: handleOf(no), body: 'body', instance: 'gateway-1', vehicle: '' }
+  const { claim } = await store.claim({
+    ...text,
+    key: `${no}`,
+    reference,
+    vin: vinOf(no),
+    isOfReference: false,
+    doubtSince,
+  })
+  const outcome = state === 'booked' ? { shipment: idOf(no), reply: '{"status":200,"headers":{},"body":""}' } : {}
+  const names = state === 'booked' ? record(no, reference) : undefined
+  await store.change(claim, { state, instance: 'gateway-1', why: 'made', ...outcome }, names)
+}
+
+/** A day as an American spreadsheet writes it. */
+const day = (days = 0) => {
+  const date = new Date(NOW + days * DAY_MS)
+  const two = (number: number) => String(number).padStart(2, '0')
+  return `${two(date.getMonth() + 1)}/${two(date.getDate())}/${date.getFullYear()}`
+}
+
+/** A line of the list as the service would write it. */
+const line = (no: number, more: Partial<Record<'number' | 'ref' | 'vin' | 'total' | 'status' | 'date', string>> = {}) =>
+  [
+    more.number ?? `TL-${no}`,
+    more.ref ?? `REF-${no}`,
+    more.vin ?? vinOf(no),
+    more.total ?? '"$1,234.50"',
+    more.status ?? 'Delivered',
+    more.date ?? day(),
+  ].join(',')
+const HEADER = 'Order #,Reference No.,VIN #,Total,Status,Date'
+
+async function openFilled(fill: (store: Store) => Promise<void>) {
+  const place = folder()
+  const store = await openStore(join(place, 'store.db'))
+  await fill(store)
+  await store.close()
+  return (lines: readonly string[], ...words: string[]) => {
+    writeFileSync(join(place, 'list.csv'), `${lines.join('\r\n')}\r\n`)
+    return transload(['bookings', 'audit', 'list.csv', ...words], place, { STORE_URL: 'store.db' })
+  }
+}
+
+const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i)
+
+test('twenty anomalies among ten thousand shipments are found, and none is invented', {
+  timeout: LONG_MS,
+}, async () => {
+  const audit = await openFilled(async (store) => {
+    for (let from = 0; from < BOOKINGS; from += 500)
+      await Promise.all(range(from, from + 500).map((no) => book(store, no, 'booked')))
+    // Neither of these is an anomaly, except that the list has the shipment of the unknown one.
+    await book(store, 20_000, 'unknown')
+    await book(store, 20_001, 'refused')
+    await book(store, 20_002, 'freed')
+    await book(store, 20_003, 'booked', { since: NOW - 40 * DAY_MS })
+    await book(store, 20_004, 'booked', { reference: 'REF-1' })
+    // A quote that was approved, and one number of an import.
+    await store.put(record(20_005, 'REF-20005'))
+    const imported = {
+      tenant: TENANT,
+      kind: 'shipment',
+      name: 'TL-20006',
+      id: 'imported',
+      givenBy: 'caller',
+      vin: '',
+    } as const
+    await store.load([imported], { replace: false })
+  })
+  const twice = range(100, 105)
+  const others = range(200, 204)
+  const missing = new Set(range(300, 305))
+  const dearer = range(400, 405)
+  const lines = [
+    HEADER,
+    ...range(0, BOOKINGS)
+      .filter((no) => !missing.has(no) && no !== 500 && no !== 501)
+      .map((no) => line(no, dearer.includes(no) ? { total: '$1310.00' } : {})),
+    ...twice.map((no) => line(no, { number: `TL-99000${no}` })),
+    ...others.map((no) => line(0, { number: `TL-98000${no}`, ref: `WEB-${no}`, vin: vinOf(50_000 + no) })),
+    line(20_000),
+    // A shipment of two vehicles, a part of the price each; one that is canceled there; cells that people write in their own way.
+    line(500, { total: '1000.25' }),
+    line(500, { total: '234.25', vin: vinOf(60_000) }),
+    line(501, { vin: ` ${vinOf(501).toLowerCase()} `, status: 'CANCELLED', total: '' }),
+    line(501, { number: 'TL-70501', status: 'canceled', date: day(1) }),
+    line(0, { number: 'TL-70502', ref: 'WEB-1', status: 'Void' }),
+    line(20_004, { ref: 'REF-1' }),
+    line(20_005),
+    line(20_006, { total: 'n/a' }),
+    `,,,"$12,345,678.00",,`,
+  ]
+  const { code, out, err } = await audit([...lines.slice(0, 1), ...lines.slice(1).reverse()], '--json')
+  const found = out
+    .trim()
+    .split('\n')
+    .map((text) => JSON.parse(text))
+  const of = (kind: string, name: string) => found.flatMap((one) => (one.kind === kind ? [one[name]] : [])).sort()
+  expect(of('twice', 'numbers')).toEqual(twice.map((no) => `TL-${no} TL-99000${no}`))
+  expect(of('not-booked-here', 'number')).toEqual(['TL-20000', ...others.map((no) => `TL-98000${no}`)])
+  expect(of('not-listed', 'handle')).toEqual([...missing].map(handleOf))
+  expect(of('other-price', 'number')).toEqual(dearer.map((no) => `TL-${no}`))
+  expect(err).toContain('20 anomalies in 10,011 rows.')
+  expect([found.length, code]).toEqual([20, 1])
+})
+
+test('each line says what to do', async () => {
+  const audit = await openFilled(async (store) => {
+    await book(store, 1, 'booked')
+    await book(store, 2, 'booked')
+    await book(store, 3, 'unknown')
+  })
+  const list = ['Load;1,Customer,Chassis,Charged', `TL-1,REF-1,${vinOf(1)},1300`, `TL-11,REF-1,${vinOf(1)},1234.5`]
+  const columns = ['--columns', 'number=load;1, reference=Customer,vin=CHASSIS,price=Charged']
+  const { code, out, err } = await audit([...list, `TL-3,REF-3,${vinOf(3)},`], ...columns)
+  expect(out).toBe(
+    [
+      `REF-1 with VIN ${vinOf(1)} stands more than once: TL-1, TL-11. Here ${handleOf(1)} made TL-1. Cancel the others at the service.`,
+      `TL-3 (REF-3, ${vinOf(3)}): no booking here made it. ${handleOf(3)} may have: look it up at the service and settle that booking with its id (transload bookings settle ${handleOf(3)} --shipment-id ID).`,
+      'TL-1 (REF-1) costs 1300.00, and its quote said 1234.50. Ask the service about the difference.',
+      '',
+    ].join('\n'),
+  )
+  expect(err).toBe('Not compared, because the list has no such columns: status, date.\n3 anomalies in 3 rows.\n')
+  expect(code).toBe(1)
+  // Older shipments than the first booking are not the gateway's.
+  expect(await audit([HEADER, line(1), line(2), line(5, { date: '01/31/2020' })])).toMatchObject({ code: 0, out: '' })
+})
+
+test.each([
+  [
+    'a list without a number',
+    ['A,B', '1,2'],
+    [],
+    'has no column that is known as the number; name it: --columns number=A',
+  ],
+  ['a column that is not there', [HEADER], ['--columns', 'price=Sum'], 'has no column Sum; its columns are Order #,'],
+  ['an empty file', [''], [], 'is empty'],
+  ['cells that are shifted', [HEADER, `${line(1)},1`], [], 'has more fields in line 2 than in the first one'],
+  ['a quote that is not closed', [HEADER, '"TL-1,'], [], 'is not CSV'],
+])('%s cannot be read, which is another exit code', async (_name, lines, words, reason) => {
+  const audit = await openFilled(async () => {})
+  const { code, out, err } = await audit(lines, ...words)
+  expect(err).toMatch(/^(Not compared.*\n)?transload: list\.csv .*\n$/)
+  expect(err).toContain(reason)
+  expect([code, out]).toEqual([65, ''])
+})
