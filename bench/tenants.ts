@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { quoteExample } from '../mappings/quote-rows.ts'
-import { hashSecret, makeSecret } from '../src/edge/callers/tenants.ts'
+import { hashSecret, makeSecret } from '../src/edge/callers/hashes.ts'
 import { startSandbox } from '../src/labs/demo/sandbox.ts'
 import { freePort, HOST, startServer } from './compare/processes.ts'
 

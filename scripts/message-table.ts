@@ -1,4 +1,4 @@
-import { refusals } from '../src/edge/listener.ts'
+import { refusals } from '../src/edge/refusals.ts'
 import { adviceFor, errorTable } from '../src/language/errors.ts'
 import type { Catalog } from '../src/language/mapping/catalog.ts'
 import type { Codec } from '../src/language/mapping/codec.ts'

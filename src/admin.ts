@@ -1,24 +1,28 @@
-import { type Context, Hono } from 'hono'
+import { Hono } from 'hono'
 import { problemDetails, reply, toGatewayError } from './edge/answers.ts'
 import type { BrowserChecks } from './edge/callers/browsers.ts'
-import type { Env } from './edge/middleware.ts'
+import type { Env } from './edge/door.ts'
+import { alive, readiness } from './edge/probes.ts'
+import type { Answer } from './language/answer.ts'
 import { gatewayError } from './language/errors.ts'
-import { alive, readiness, STYLE_PATH, style } from './operator/pages/fixed.ts'
-import type { MigrationPagesDeps } from './operator/pages/migration.ts'
-import type { Operations, OperationsDeps } from './operator/pages/operations.ts'
 import type { Metrics } from './runtime/metrics.ts'
 
-/** The dependencies of the admin app. */
-interface AdminDeps extends Omit<MigrationPagesDeps, 'store'>, Pick<OperationsDeps, 'config' | 'reloads'> {
-  readonly store: MigrationPagesDeps['store'] & OperationsDeps['store']
+/** A page of the admin listener. It only reads; the parameter is the last part of a path such as `/bookings/:key`. */
+export interface AdminRoute {
+  readonly path: string
+  readonly answer: (request: Env['Bindings']['incoming'], parameter: string | undefined) => Answer | Promise<Answer>
+}
+
+/** The rooms that the admin listener stands on. */
+interface AdminRooms {
   readonly browserChecks: BrowserChecks
   readonly ready: () => boolean
   readonly metrics: Metrics
+  readonly adminPages: readonly AdminRoute[]
 }
 
 /** Builds the app of the admin listener, which is for operators only. */
-export function createAdmin(deps: AdminDeps): Hono<Env> {
-  const { browserChecks, ready, metrics } = deps
+export function createAdmin({ browserChecks, ready, metrics, adminPages }: AdminRooms): Hono<Env> {
   const app = new Hono<Env>({ getPath: (_request, options) => pathOf(options?.env?.incoming.url ?? '/') })
   app.use((c, next) => {
     browserChecks.demandOwnOrigin(c.env.incoming)
@@ -32,36 +36,15 @@ export function createAdmin(deps: AdminDeps): Hono<Env> {
     const { type, text } = await metrics.scrape()
     return reply(c, { status: 200, headers: { 'Content-Type': type }, body: text })
   })
-
-  // The pages for operators, which are loaded when one of them is asked for. They only read.
-  app.get(STYLE_PATH, (c) => reply(c, style))
-  const migration = async (c: Context<Env>) =>
-    reply(c, await (await pages()).migrationAnswer(c.env.incoming, c.req.param('tenant'), deps))
-  app.get('/migration', migration)
-  app.get('/migration.json', migration)
-  app.get('/migration/:tenant', migration)
-  let opened: Promise<Operations> | undefined
-  const operations = () =>
-    (opened ??= import('./operator/pages/operations.ts').then((module) => module.openOperations(deps)))
-  for (const name of ['home', 'bookings', 'events', 'settings'] as const) {
-    const answer = async (c: Context<Env>) => {
-      if (name === 'home') (await pages()).overviewOf(deps).catch(() => undefined)
-      return reply(c, await (await operations())[name](c.env.incoming))
-    }
-    app.get(name === 'home' ? '/' : `/${name}`, answer)
-    app.get(`/${name}.json`, answer)
+  for (const { path, answer } of adminPages) {
+    const [, parameter] = path.split(':', 2)
+    app.get(path, async (c) => reply(c, await answer(c.env.incoming, parameter && c.req.param(parameter))))
   }
-  app.get('/bookings/:handle', async (c) =>
-    reply(c, await (await operations()).booking(c.env.incoming, c.req.param('handle'))),
-  )
-
   app.notFound((c) => reply(c, problemDetails(gatewayError('path-unknown/admin', {}))))
   app.onError((error, c) => reply(c, problemDetails(toGatewayError(error))))
   return app
 }
 
 const HEALTH = new Set(['/healthz', '/readyz'])
-
-const pages = () => import('./operator/pages/migration.ts')
 
 const pathOf = (target: string) => target.split('?', 1)[0] ?? target

@@ -1,133 +1,162 @@
 import { type Context, Hono, type NotFoundHandler } from 'hono'
-import { type DryRunDeps, dryRun, dryRunEvent, dryRunReply } from './calls/dry-run.ts'
-import { legacyCall } from './calls/legacy-call.ts'
-import { type PassThroughDeps, passThrough } from './calls/pass-through.ts'
-import type { CallRooms } from './calls/rooms.ts'
+import { type DryRunRooms, dryRun, dryRunEvent, dryRunReply } from './calls/dry-run.ts'
+import { legacyCall, legacyRefusal } from './calls/legacy-call.ts'
+import { type PassThroughRooms, passThrough } from './calls/pass-through.ts'
+import { readFields } from './calls/read-request.ts'
 import { type AnswerError, reply, replyExplanation, toGatewayError } from './edge/answers.ts'
+import { explained, streamed, whole } from './edge/body/demands.ts'
+import { legacyCaller, passedCaller, verifiedCaller } from './edge/callers/arriving.ts'
 import type { BrowserChecks } from './edge/callers/browsers.ts'
 import { commonDeprecation } from './edge/callers/caller.ts'
-import { type CallsDeps, createCalls, type Demands, type Env, endOfTurn, type Work } from './edge/middleware.ts'
+import type { Shares } from './edge/callers/shares.ts'
+import { byPath, createDoor, type Demands, type Env, PAGE, READY_MADE, type Work } from './edge/door.ts'
+import { alive, readiness } from './edge/probes.ts'
 import { type Router, WEBHOOK_ROUTE } from './edge/routing.ts'
 import type { Answer } from './language/answer.ts'
-import type { Config } from './language/config/config.ts'
 import { gatewayError } from './language/errors.ts'
-import { alive, readiness, STYLE_PATH, style, welcome } from './operator/pages/fixed.ts'
-import { SCRIPT_PATH, wantsHtml } from './operator/pages/layout.ts'
-import { openApiAnswer } from './operator/pages/open-api.ts'
-import { type Call, recordError } from './runtime/call.ts'
+import { type EndCall, recordError } from './runtime/call.ts'
+import { endOfTurn } from './runtime/end-of-turn.ts'
 import type { CallRecorder } from './runtime/record.ts'
-import type { ReceiveEvent } from './state/events/receive.ts'
+import type { Tracing } from './runtime/tracing.ts'
+import { EVENT_LIMIT_BYTES, type Reception } from './state/events/receive.ts'
 
-/** The most that a visitor may paste; a browser writes JSON in twice its length. */
-const PASTED_BYTES = 32 * 1024
+/** A page of the public listener. The bytes are those of a body, for a page that takes one. */
+export interface PageRoute {
+  readonly path: string
+  readonly demands: Demands<Buffer | undefined, undefined>
+  readonly answer: (request: Env['Bindings']['incoming'], bytes: Buffer | undefined) => Answer | Promise<Answer>
+}
 
-/** Calls that a page of another site may not make where callers need no credential. */
-const CALL = { methods: 'any', from: 'own pages', admission: 'counted', explainsBytes: 0 } as const
-const PAGE = { ...CALL, methods: ['GET'] } as const
-/** Answers that are made before they are asked for. */
-const READY_MADE = { methods: 'any', from: 'own pages', admission: 'exempt', explainsBytes: 0 } as const
-
-/** The dependencies of the public app. */
-export interface AppDeps extends CallRooms, DryRunDeps, PassThroughDeps, CallsDeps {
-  readonly config: Config
+/** The rooms that the public listener stands on. */
+export interface AppRooms extends DryRunRooms, PassThroughRooms {
+  readonly shares: Shares
+  readonly browserChecks: BrowserChecks
+  readonly reception: Reception
+  readonly pages: readonly PageRoute[]
   /** Decides the route of a request, on its decoded path. */
   readonly route: Router
   readonly answerError: AnswerError
+  readonly endCall: EndCall
+  /** Undefined without an SDK of OpenTelemetry. */
+  readonly tracing: Tracing | undefined
   /** Undefined without RECORD_FILE. */
   readonly recorder: CallRecorder | undefined
-  readonly browserChecks: BrowserChecks
   readonly ready: () => boolean
-  readonly receiveEvent: ReceiveEvent
+  /** The largest body of a version-1 call, and of one that is explained. */
+  readonly mostBytes: { readonly ofCall: number; readonly explained: number }
 }
 
 /**
- * Builds the app of the public listener: every route and middleware, in the order in which they apply. Handlers read
- * `c.env.incoming` and write to `c.env.outgoing`.
+ * Builds the app of the public listener: the table of its routes, each with its demands. Handlers read `c.env.incoming` and write to
+ * `c.env.outgoing`.
  */
-export function createApp(deps: AppDeps): Hono<Env> {
-  const { config, catalog, credentials, browserChecks, route, ready, recorder } = deps
+export function createApp(rooms: AppRooms): Hono<Env> {
+  const { config, catalog, credentials, route, ready, reception, recorder, mostBytes } = rooms
   const app = new Hono<Env>({ getPath: (_request, options) => route(options?.env?.incoming.url ?? '/') })
 
   // Where callers need no credential, web pages of other sites are refused.
-  const called = createCalls(deps, credentials.mode === 'fixed' ? browserChecks : undefined, replyError)
+  const browserChecks = credentials.mode === 'fixed' ? rooms.browserChecks : undefined
+  const door = createDoor({ ...rooms, browserChecks, answerError: replyError })
   // Only one handler may match a call: Hono chains several.
-  const all = (path: string, demands: Demands, answer: Work) => app.all(path, called(path, demands, answer))
-  const explained = { ...CALL, explainsBytes: deps.bodyLimitBytes }
+  const all = <Body, Caller>(path: string, demands: Demands<Body, Caller>, answer: Work<Body, Caller>) =>
+    app.all(path, door(path, demands, answer))
 
-  // Version-1 calls. They refuse other methods themselves: the answer to a known caller is its own.
+  // Version-1 calls.
+  const readRecorded: typeof readFields = (bytes, incoming, call) => {
+    call.request.recording = recorder?.begin()
+    return readFields(bytes, incoming, call)
+  }
   const { headers: deprecation } = commonDeprecation(config)
   for (const endpoint of catalog.endpoints.values()) {
-    all(`/legacy${endpoint.path}`, CALL, async (c) => {
-      if (recorder) c.env.call.recording = recorder.begin()
-      const answer = await legacyCall(c.env.incoming, endpoint, c.env.call, deps)
+    const demands = {
+      use: 'version-1',
+      from: 'own pages',
+      admission: 'counted',
+      methods: [endpoint.method],
+      body: whole(mostBytes.ofCall, readRecorded),
+      who: legacyCaller(credentials),
+      refused: (error, incoming, call) => legacyRefusal(error, incoming, call, rooms),
+    } as const satisfies Demands<unknown, unknown>
+    all(`/legacy${endpoint.path}`, demands, async (c, arrival) => {
+      const { incoming, call } = c.env
+      const answer = await legacyCall(arrival, incoming, endpoint, call, rooms)
       await endOfTurn()
-      return reply(c, answer, c.env.call.legacyHeaders ?? deprecation)
+      return reply(c, answer, call.caller.legacyHeaders ?? deprecation)
     })
   }
 
   // The same calls, explained and not sent.
+  const explains = { ...PAGE, body: explained(mostBytes.explained, (bytes) => bytes) }
   for (const endpoint of catalog.endpoints.values()) {
-    const methods = endpoint.method === 'GET' ? ['GET', 'POST'] : ['POST']
-    all(`/dry-run${endpoint.path}`, { ...explained, methods }, async (c, body) =>
-      replyExplanation(c, await dryRun(c.env.incoming, body, endpoint, c.env.call, deps)),
+    const demands = {
+      ...explains,
+      use: 'dry-run',
+      methods: endpoint.method === 'GET' ? ['GET', 'POST'] : ['POST'],
+      body: explained(mostBytes.explained, readFields),
+      who: verifiedCaller(credentials),
+    } as const
+    all(`/dry-run${endpoint.path}`, demands, async (c, arrival) =>
+      replyExplanation(c, await dryRun(arrival, endpoint, c.env.call, rooms)),
     )
   }
-  all('/own/dry-run/reply/:action', { ...explained, methods: ['POST'] }, (c, body) => {
+  all('/own/dry-run/reply/:action', { ...explains, methods: ['POST'] }, (c, { body }) => {
     const compiled = catalog.actions.get(c.req.param('action') ?? '')
     if (!compiled) {
       throw gatewayError('path-unknown/action', { actions: [...catalog.actions.keys()].join(', ') })
     }
-    c.env.call.action = compiled.action.name
-    return replyExplanation(c, dryRunReply(body, compiled, deps))
+    c.env.call.outcome.action = compiled.action.name
+    return replyExplanation(c, dryRunReply(body, compiled, rooms))
   })
-  all('/own/dry-run/webhook/:event', { ...explained, methods: ['GET', 'POST'] }, (c, body) =>
-    replyExplanation(c, dryRunEvent(body, c.req.param('event') ?? '', deps)),
+  all('/own/dry-run/webhook/:event', { ...explains, methods: ['GET', 'POST'] }, (c, { body }) =>
+    replyExplanation(c, dryRunEvent(body, c.req.param('event') ?? '', rooms)),
   )
 
   // Version-2 calls: everything below /v2/, and the service's token endpoint.
-  const passOn =
-    (use: Call['use']): Work =>
-    ({ env: { incoming, outgoing, call } }) => {
-      call.use = use
-      return passThrough(incoming, outgoing, call, deps)
-    }
-  all('/service', CALL, passOn('version-2'))
-  all('/token', { ...CALL, methods: ['POST'] }, passOn(undefined))
+  const passed = {
+    ...PAGE,
+    use: 'version-2',
+    methods: 'any',
+    body: streamed,
+    who: passedCaller(credentials),
+  } as const
+  const passOn: Work<Parameters<typeof passThrough>[0]['body'], Parameters<typeof passThrough>[0]['caller']> = (
+    { env: { incoming, outgoing, call } },
+    arrival,
+  ) => passThrough(arrival, incoming, outgoing, call, rooms)
+  all('/service', passed, passOn)
+  all('/token', { ...passed, use: undefined, methods: ['POST'] }, passOn)
 
   // Events of the service, whose path has a secret that no page knows. A wrong secret is answered like an unknown path.
-  const receive = called(WEBHOOK_ROUTE, { ...CALL, from: 'anywhere' }, async (c) => {
-    const answer = await deps.receiveEvent(c.env.incoming, c.env.call)
-    return answer ? reply(c, answer) : replyError(c, unknownPath())
-  })
+  const event = {
+    use: undefined,
+    from: 'anywhere',
+    admission: 'counted',
+    methods: 'any',
+    body: whole(Math.min(EVENT_LIMIT_BYTES, rooms.shares.largestBodyBytes), (bytes) => bytes),
+    who: byPath((incoming, call) => {
+      const recipient = reception.recipient(incoming, call)
+      if (!recipient) throw unknownPath()
+      return recipient
+    }),
+    refused: reception.refused,
+  } as const satisfies Demands<unknown, unknown>
+  const receive = door(WEBHOOK_ROUTE, event, async (c, arrival) =>
+    reply(c, await reception.take(arrival, c.env.incoming)),
+  )
   app.post(WEBHOOK_ROUTE, receive)
 
-  // The gateway's own pages.
-  const page = (path: string, demands: Demands, answer: (c: Context<Env>) => Answer) =>
-    app.get(
-      path,
-      called(path, demands, (c) => reply(c, answer(c))),
-    )
-  const description = openApiAnswer(catalog, config.LEGACY_BASE_PATHS)
-  if (config.WORKBENCH === 'on') {
-    // The pages for visitors are loaded when one of them is asked for.
-    const workbench = () => import('./operator/pages/workbench.ts')
-    const visitors = { ...deps, destination: deps, sunset: config.RETIRED_FROM ?? config.SUNSET }
-    const pasted = { ...CALL, methods: ['GET', 'POST'], explainsBytes: Math.min(deps.bodyLimitBytes, PASTED_BYTES) }
-    all('/own/', pasted, async (c, body) => {
-      const { incoming } = c.env
-      if (!wantsHtml(incoming)) return reply(c, welcome)
-      const sent = incoming.method === 'POST' ? body.toString('utf8') : (incoming.url ?? '').split('?')[1]
-      const asked = new URLSearchParams(sent)
-      return reply(c, await (await workbench()).workbenchPage(visitors, asked))
-    })
-    all('/own/reference', PAGE, async (c) => reply(c, await (await workbench()).referencePage(visitors)))
-    all('/own/guide', PAGE, async (c) => reply(c, await (await workbench()).guidePage(visitors)))
-    all(`/own${SCRIPT_PATH}`, PAGE, async (c) => reply(c, (await workbench()).script))
-    page(`/own${STYLE_PATH}`, READY_MADE, () => style)
-  } else page('/own/', READY_MADE, () => welcome)
-  page('/own/openapi.json', READY_MADE, (c) => description(c.req.header('accept-encoding')))
-  page('/own/healthz', { ...READY_MADE, from: 'any host' }, () => alive)
-  page('/own/readyz', { ...READY_MADE, from: 'any host' }, () => readiness(ready()))
+  // Pages, which come from above, and the probes.
+  for (const { path, demands, answer } of rooms.pages)
+    all(`/own${path}`, demands, async (c, { body }) => reply(c, await answer(c.env.incoming, body)))
+  const probe = { ...READY_MADE, from: 'any host' } as const
+  app.get(
+    '/own/healthz',
+    door('/own/healthz', probe, (c) => reply(c, alive)),
+  )
+  app.get(
+    '/own/readyz',
+    door('/own/readyz', probe, (c) => reply(c, readiness(ready()))),
+  )
 
   // Unknown and refused paths.
   const paths = config.LEGACY_BASE_PATHS.flatMap((base) =>
@@ -135,13 +164,17 @@ export function createApp(deps: AppDeps): Hono<Env> {
   ).join(', ')
   const unknownPath = () => gatewayError('path-unknown', { paths })
   all('/unreadable', READY_MADE, (c) => replyError(c, gatewayError('path-unreadable', {})))
-  app.notFound(called('/*', READY_MADE, (c) => replyError(c, unknownPath())) as NotFoundHandler<Env>)
+  app.notFound(door('/*', READY_MADE, (c) => replyError(c, unknownPath())) as NotFoundHandler<Env>)
   return app
 
   function replyError(c: Context<Env>, thrown: unknown): Response {
-    const { call } = c.env
+    const { incoming, call } = c.env
     const error = toGatewayError(thrown)
     recordError(call, error)
-    return reply(c, deps.answerError(error, { ...call, target: c.env.incoming.url ?? '' }))
+    const { request, outcome, caller } = call
+    return reply(
+      c,
+      rooms.answerError(error, { route: request.route, target: incoming.url ?? '', own: outcome.own, caller }),
+    )
   }
 }

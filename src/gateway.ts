@@ -1,42 +1,43 @@
-import { createAdmin } from './admin.ts'
-import { type AppDeps, createApp } from './app.ts'
+import { type AdminRoute, createAdmin } from './admin.ts'
+import { type AppRooms, createApp, type PageRoute } from './app.ts'
+import type { DryRunRooms } from './calls/dry-run.ts'
 import { createErrorAnswers, createRefusalAnswers } from './edge/answers.ts'
+import { mostExplainedBytes } from './edge/body/demands.ts'
 import { createBrowserChecks } from './edge/callers/browsers.ts'
-import { createShares } from './edge/callers/limits.ts'
-import { openCredentials } from './edge/callers/open.ts'
+import { type Callers, openCallers } from './edge/callers/open.ts'
 import { createProve } from './edge/callers/prove.ts'
-import { LISTENER_TIMEOUTS, type ListenerTimeouts, openListeners } from './edge/listener.ts'
+import { createShares } from './edge/callers/shares.ts'
+import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './edge/connections.ts'
+import { openListeners } from './edge/listener.ts'
 import { createRouter } from './edge/routing.ts'
 import type { Config } from './language/config/config.ts'
 import { translationSettings } from './language/config/translation-settings.ts'
-import { programVersion } from './language/config/version.ts'
-import type { Catalog } from './language/mapping/catalog.ts'
 import { compileNetworks } from './language/networks.ts'
-import { clientIdOf } from './outside/service/credential.ts'
-import { createService } from './outside/service/service.ts'
-import { openUpstream } from './outside/service/upstream.ts'
-import { newInstance } from './outside/store/instance.ts'
+import { openService } from './outside/service/service.ts'
 import { observeStore } from './outside/store/observed.ts'
 import type { Store } from './outside/store/store.ts'
 import { observeDrift } from './runtime/drift.ts'
 import type { Logger } from './runtime/log.ts'
-import { createMeters } from './runtime/metrics.ts'
+import { createMeters, type Metrics } from './runtime/metrics.ts'
 import { openRecorder } from './runtime/record.ts'
-import { createReloads } from './runtime/reloads.ts'
+import { createReloads, type Reloads } from './runtime/reloads.ts'
 import { openSignals } from './runtime/signals.ts'
 import { openTracing } from './runtime/tracing.ts'
 import { openBookings, pendingBookings } from './state/bookings/bookings.ts'
 import type { DeliveryOptions } from './state/events/delivery.ts'
-import { openServiceEvents } from './state/events/events.ts'
+import { openEvents } from './state/events/events.ts'
 import { openNames } from './state/names/names.ts'
-import { createEndOfCall, openUseCounts } from './state/uses/end-of-call.ts'
+import { openUseCounts } from './state/uses/counts.ts'
+import { createEndOfCall } from './state/uses/end-of-call.ts'
 import { openPruning } from './state/uses/pruning.ts'
 
 /** The dependencies and options of a gateway, besides its configuration. */
 export interface GatewayParts {
-  readonly catalog: Catalog
+  readonly catalog: AppRooms['catalog']
   readonly store: Store
   readonly log: Logger
+  /** Makes the pages, which only read. */
+  readonly pages: (rooms: PageRooms) => Pages
   /**
    * The port of the admin listener; 0 is any free port.
    * @default `ADMIN_PORT`, where 0 turns the listener off
@@ -52,6 +53,23 @@ export interface GatewayParts {
   readonly pruneEveryMs?: number | undefined
   /** How often the gateway searches for the shipments of unknown bookings. @default SWEEP_EVERY_MS */
   readonly sweepEveryMs?: number | undefined
+}
+
+/** The pages of both listeners. */
+export interface Pages {
+  readonly public: readonly PageRoute[]
+  readonly admin: readonly AdminRoute[]
+}
+
+/** The rooms that pages read. */
+export interface PageRooms extends DryRunRooms {
+  readonly config: Config
+  readonly store: Store
+  readonly callers: Callers
+  readonly metrics: Metrics
+  readonly reloads: Reloads
+  /** The largest body that a page may take from anybody. */
+  readonly mostExplainedBytes: number
 }
 
 /** A gateway that is open. */
@@ -75,81 +93,53 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
   }
 }
 
-/** Builds and opens a gateway. Each part is added to those that are opened, which close in the other order. */
-async function open(
-  config: Config,
-  {
-    catalog,
-    store: unobserved,
-    log,
-    adminPort = config.ADMIN_PORT || undefined,
-    timeouts = LISTENER_TIMEOUTS,
-    callbacks,
-    countsEveryMs,
-    pruneEveryMs,
-    sweepEveryMs,
-  }: GatewayParts,
-  opened: AsyncDisposableStack,
-): Promise<Gateway> {
+/**
+ * Opens the rooms of a gateway, each on those that it stands on. They close in the other order, which is the order of draining. Where
+ * two need each other, the later one is told to the earlier one in a second step, before the listeners open.
+ */
+async function open(config: Config, parts: GatewayParts, opened: AsyncDisposableStack): Promise<Gateway> {
+  const { catalog, log, adminPort = config.ADMIN_PORT || undefined, timeouts = LISTENER_TIMEOUTS } = parts
   const meters = createMeters()
-  const { store, pending } = observeStore(unobserved, meters.storeSeconds)
-  const upstream = openUpstream(config, meters)
-  opened.defer(upstream.close)
-  const service = createService(config, upstream, meters.retries)
   const settings = translationSettings(config)
+
+  const { store, pending } = observeStore(parts.store, meters.storeSeconds)
+  const base = { config, catalog, settings, store, log }
+  const reloads = createReloads(store.now)
+
+  const { service, upstream, address } = openService(config, meters)
+  opened.defer(upstream.close)
+
+  const shares = createShares(config, config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
+  const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
   const prove = createProve(service, config.UPSTREAM_TIMEOUT_MS)
-  const pruning = openPruning({ config, store, log, lookEveryMs: pruneEveryMs })
+  const callers = openCallers({ ...base, upstream, prove, browserChecks, reloads })
+  opened.defer(callers.close)
+
+  const pruning = openPruning({ ...base, lookEveryMs: parts.pruneEveryMs })
   opened.defer(pruning.close)
   const names = openNames(store, config.QUOTE_MEMORY, pruning.noteUse)
-  const instance = newInstance()
-  /** The parts that most others need. */
-  const parts = { config, catalog, store, log, upstream, service, settings, prove, names, instance }
-  const shares = createShares(config, config.TRUST_PROXY && compileNetworks(config.TRUST_PROXY))
-  const events = openServiceEvents(config, {
-    ...parts,
-    credentials: () => credentials,
-    hold: () => leases.hold(),
-    bodyLimitBytes: shares.largestBodyBytes,
-    callbacks,
-    sweepEveryMs,
-  })
-  let closing: Promise<void> | undefined
-  const closeEvents = () => (closing ??= events.close(config.SHUTDOWN_GRACE_MS))
-  opened.defer(closeEvents)
-  const browserChecks = createBrowserChecks(config.ALLOWED_HOSTS)
-  const reloads = createReloads(store.now)
-  const credentials = openCredentials({
-    ...parts,
-    reloads,
-    browserChecks,
-    actions: new Set(catalog.actions.keys()),
-    onTenants: events.setTenants,
-  })
-  opened.defer(credentials.close)
-  const recorder = openRecorder({ ...config, catalog, log })
-  opened.defer(async () => recorder?.close())
+
+  const { bookings, leases, start: startBookings } = openBookings(base, meters.bookings)
+  const events = openEvents({ ...base, ...parts, store, service, credentials: callers, leases })
+  opened.defer(events.close)
   const drift = observeDrift(catalog, log)
-  const uses = openUseCounts({ ...parts, everyMs: countsEveryMs })
+  const recorder = openRecorder({ ...base, ...config })
+  opened.defer(async () => recorder?.close())
+  const uses = openUseCounts({ ...base, instance: leases.instance, everyMs: parts.countsEveryMs })
   opened.defer(uses.close)
-  const { bookings, leases } = await openBookings(config, {
-    ...parts,
-    onUnknown: events.onUnknown,
-    outcomes: meters.bookings,
-  })
   opened.defer(leases.end)
   // A booking goes on after its caller has hung up, and beyond the grace: one that is lost in the middle is worse than a late end.
   opened.defer(bookings.drain)
-  const brownouts = () => credentials.deprecations().map(([tenant, { windows }]) => ({ tenant, windows }))
+
   const signals = openSignals({
-    version: programVersion(),
     usage: shares.total,
-    upstream: upstream.stats,
-    circuits: service.circuits,
-    brownouts,
+    upstream,
+    service,
+    callers,
     meters,
     more: [
       pending,
-      pendingBookings(unobserved),
+      pendingBookings(parts.store),
       ...pruning.metrics,
       ...events.metrics,
       drift.metric,
@@ -159,67 +149,56 @@ async function open(
     log,
   })
   opened.defer(signals.stop)
+  const { metrics } = signals
+  const tracing = await openTracing(config, store.engine)
+  const explainedBytes = Math.min(config.BODY_LIMIT_BYTES, mostExplainedBytes(shares.largestBodyBytes))
+  const pages = parts.pages({
+    ...base,
+    service,
+    address,
+    names,
+    callers,
+    metrics,
+    reloads,
+    mostExplainedBytes: explainedBytes,
+  })
+
   const route = createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS)
   const answerError = createErrorAnswers(config, catalog)
-  const tracing = await openTracing({ ...config, engine: store.engine })
   let draining = false
   const ready = () => store.ready() && !draining
-  const deps: AppDeps = {
-    config,
-    catalog,
-    bodyLimitBytes: Math.min(config.BODY_LIMIT_BYTES, shares.largestBodyBytes),
-    settings,
-    credentials,
+  const app = createApp({
+    ...base,
+    service,
+    upstream,
+    address,
+    credentials: callers,
+    shares,
     browserChecks,
     prove,
-    service,
-    address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
+    names,
+    bookings,
+    reception: events.reception,
     inspect: drift.inspect,
     onNotServed: ({ method, path }, status) =>
       log.error({ method, path, status }, 'the service does not serve this call; check V2_BASE_URL'),
-    receiveEvent: events.receive,
-    exclusive: store.exclusive,
-    approvalBooks: config.APPROVAL_BOOKS,
-    names,
-    bookings,
-    replayCheckAfterMs: config.REPLAY_CHECK_AFTER,
-    timeoutMs: config.UPSTREAM_TIMEOUT_MS,
-    now: store.now,
-    upstream,
     readerTimeoutMs: timeouts.replyMs,
+    mostBytes: { ofCall: Math.min(config.BODY_LIMIT_BYTES, shares.largestBodyBytes), explained: explainedBytes },
+    pages: pages.public,
     tracing,
-    endCall: createEndOfCall({
-      ...config,
-      log,
-      meters,
-      countUse: uses.count,
-      clientOf: clientIdOf,
-      tracing,
-      recorder,
-    }),
+    recorder,
+    endCall: createEndOfCall({ config, log, meters, uses, tracing, recorder }),
     ready,
     route,
     answerError,
-    recorder,
-    shares,
-  }
+  })
+
+  callers.tell(events.setTenants)
+  await startBookings(events.onUnknown)
   const { url, adminUrl, close } = await openListeners({
     config,
-    app: createApp(deps),
-    admin: createAdmin({
-      config,
-      browserChecks,
-      ready,
-      store,
-      metrics: signals.metrics,
-      reloads,
-      catalog,
-      tenants: credentials.tenants,
-      brownouts,
-      destination: deps,
-      settings,
-      sunset: config.RETIRED_FROM ?? config.SUNSET,
-    }),
+    app,
+    admin: createAdmin({ browserChecks, ready, metrics, adminPages: pages.admin }),
     adminPort,
     answerRefusal: createRefusalAnswers(answerError, route),
     connect: shares.connect,
@@ -228,7 +207,7 @@ async function open(
     reloads,
   })
   // What hangs at events ends with the grace of the calls, not after it.
-  opened.defer(async () => void (await Promise.all([close(), closeEvents()])))
+  opened.defer(async () => void (await Promise.all([close(), events.close()])))
   events.start()
   return {
     url,

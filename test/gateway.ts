@@ -2,10 +2,11 @@ import { networkInterfaces } from 'node:os'
 import { Client } from 'undici'
 import { onTestFinished } from 'vitest'
 import { loadMappings } from '../mappings/load.ts'
-import { LISTENER_TIMEOUTS, type ListenerTimeouts } from '../src/edge/listener.ts'
+import { LISTENER_TIMEOUTS, type ListenerTimeouts } from '../src/edge/connections.ts'
 import { type Gateway, openGateway } from '../src/gateway.ts'
 import { type Config, readConfig } from '../src/language/config/config.ts'
 import type { Catalog } from '../src/language/mapping/catalog.ts'
+import { createPages } from '../src/operator/pages/routes.ts'
 import { createMemoryStore } from '../src/outside/store/sqlite/sqlite.ts'
 import type { Store } from '../src/outside/store/store.ts'
 import { createLog } from '../src/runtime/log.ts'
@@ -89,7 +90,17 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
   const store = options.store ?? createMemoryStore(options.now && { now: options.now })
   const timeouts = { ...LISTENER_TIMEOUTS, ...options.timeouts }
   const { countsEveryMs, pruneEveryMs, sweepEveryMs } = options
-  const parts = { catalog, store, log, adminPort: 0, timeouts, countsEveryMs, pruneEveryMs, sweepEveryMs }
+  const parts = {
+    catalog,
+    store,
+    log,
+    pages: createPages,
+    adminPort: 0,
+    timeouts,
+    countsEveryMs,
+    pruneEveryMs,
+    sweepEveryMs,
+  }
   const gateway = await openGateway(config, parts)
   const { V2_CLIENT_ID, TENANTS_FILE, V2_TOKEN, TLS_CERT_FILE } = config
   const isPlain = [V2_CLIENT_ID, TENANTS_FILE, TLS_CERT_FILE].every((set) => set === undefined) && V2_TOKEN === 'basic'

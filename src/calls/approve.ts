@@ -17,6 +17,7 @@ import {
   shipmentInApproval,
 } from '../outside/service/proofs.ts'
 import type { Sending } from '../outside/service/service.ts'
+import type { Store } from '../outside/store/store.ts'
 import { outcomeUnknown, underWayStill } from '../state/bookings/bookings.ts'
 import type { Names, RememberedQuote, SeenShipment } from '../state/names/names.ts'
 import { answerOf } from './legacy-answer.ts'
@@ -39,7 +40,7 @@ export async function approve(call: CallInHand, rooms: CallRooms): Promise<Answe
   const plan = planCall(request, subject, profile.settings)
   if (plan.problems.length > 0) throw untranslatable(plan.problems)
   const ignored = ignoredSentence(subject.ignored)
-  const answer = await withQuoteLock(tenant, subject.id, sending, rooms.exclusive, (isHeld) =>
+  const answer = await withQuoteLock(tenant, subject.id, sending, rooms.store, (isHeld) =>
     approveOnce(plan, subject.id, { tenant, sending: { ...sending, mayWrite: isHeld } }, rooms),
   )
   return ignored === '' ? answer : withSentence(answer, ignored)
@@ -57,7 +58,7 @@ interface ApprovalCall {
 
 async function approveOnce(plan: Plan, id: string, call: ApprovalCall, rooms: CallRooms) {
   const { tenant, sending } = call
-  const { names, service, inspect, approvalBooks } = rooms
+  const { names, service, inspect, config } = rooms
   const { mayWrite: _, ...reading } = sending
   const read = readingOnce(tenant, reading, rooms)
   // Read under the lock, from the store: another gateway may have approved it since it was found.
@@ -74,7 +75,8 @@ async function approveOnce(plan: Plan, id: string, call: ApprovalCall, rooms: Ca
       if (isNew) await record('')
       return bookedAlready(plan, booked)
     }
-    const earlier = isNew || approvalBooks === 'no' ? undefined : await shipmentOfApproval(quote, tenant, read, names)
+    const earlier =
+      isNew || config.APPROVAL_BOOKS === 'no' ? undefined : await shipmentOfApproval(quote, tenant, read, names)
     if (earlier) {
       await recordShipment(quote, earlier, call, rooms)
       return bookedAlready(plan, earlier)
@@ -91,7 +93,7 @@ async function approveOnce(plan: Plan, id: string, call: ApprovalCall, rooms: Ca
     }
     // Whatever a read says, the quote is approved: without a shipment in sight, a booking asks again.
     const inReply = body && reply.status !== ACCEPTED ? shipmentInApproval(body, quote) : undefined
-    const mayRead = approvalBooks !== 'no'
+    const mayRead = config.APPROVAL_BOOKS !== 'no'
     const shown = inReply
       ? seenShipment(inReply)
       : mayRead && (await shipmentOfApproval(quote, tenant, read, names).catch(() => undefined))
@@ -133,7 +135,7 @@ async function shipmentOfApproval(
   quote: RememberedQuote,
   tenant: string,
   read: ReadLive,
-  names: Pick<Names, 'quote'>,
+  names: Names,
 ): Promise<SeenShipment | undefined> {
   const { idsInApproval } = await names.quote(tenant, quote.id)
   for (const id of [quote.id, ...idsInApproval]) {
@@ -256,12 +258,7 @@ function isRefused(error: unknown): boolean {
 const MAX_IDS = 4
 
 /** Keeps the ids in a reply to an approval, or in the reply behind an error, that are not the quote's own. */
-export async function keepIds(
-  reply: unknown,
-  quote: string,
-  tenant: string,
-  names: Pick<Names, 'write'>,
-): Promise<void> {
+export async function keepIds(reply: unknown, quote: string, tenant: string, names: Names): Promise<void> {
   const cause = reply instanceof Error ? toGatewayError(reply).cause : undefined
   const named = cause instanceof NamedIds ? cause.ids : idsNamedIn(reply)
   const others = [...new Set(named.filter((id) => !isSameId(id, quote)))].slice(0, MAX_IDS)
@@ -272,11 +269,11 @@ export async function keepIds(
 export function withQuoteLock<T>(
   tenant: string,
   quote: string,
-  { deadline }: Pick<Sending, 'deadline'>,
-  exclusive: CallRooms['exclusive'],
+  { deadline }: Sending,
+  store: Store,
   work: (isHeld: () => boolean) => Promise<T>,
 ): Promise<T> {
-  return exclusive(`quote ${tenant}\n${thingKey(quote)}`, deadline - performance.now(), work)
+  return store.exclusive(`quote ${tenant}\n${thingKey(quote)}`, deadline - performance.now(), work)
 }
 
 /** The error of a call that has to wait for the approval of its quote. */

@@ -16,10 +16,10 @@ import {
   shipmentWithId,
 } from '../outside/service/proofs.ts'
 import { type Sending, shipmentRead } from '../outside/service/service.ts'
-import type { NamesWrite, StoredShipment, Vehicle } from '../outside/store/store.ts'
-import type { Booking, BookingResult, MadeBooking } from '../state/bookings/bookings.ts'
+import type { KnownVehicles, NamesWrite, Vehicle } from '../outside/store/store.ts'
+import type { Booking, BookingResult, IdentifiedBooking, MadeBooking } from '../state/bookings/bookings.ts'
 import { NotBooked } from '../state/bookings/protocol.ts'
-import { formerVinsAfter, type RememberedQuote } from '../state/names/names.ts'
+import { formerVinsAfter, type Names, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle } from '../state/names/resolve.ts'
 import { vehiclesIn } from '../state/names/vehicles.ts'
 import { approvalUnderWay, requireOfQuote, withQuoteLock } from './approve.ts'
@@ -45,7 +45,7 @@ interface ApprovedQuote {
 export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> {
   const { request, caller, sending } = call
   const { tenant, profile } = caller
-  const { subject, approved } = await quoteOfBooking(request, tenant, rooms)
+  const { subject, approved } = await quoteOfBooking(request, tenant, rooms.names)
   const plan = planCall(request, subject, profile.settings)
   call.noteTranslation(plan.notes)
   if (plan.problems.length > 0) throw untranslatable(plan.problems)
@@ -54,13 +54,13 @@ export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> 
   const booking: Booking = {
     ...bookingOf(plan, call.headers, caller, sending.deadline),
     refusal: call.brownout,
-    replayCheckAfterMs: rooms.replayCheckAfterMs,
+    replayCheckAfterMs: rooms.config.REPLAY_CHECK_AFTER,
     // What it shows as gone frees the key.
     look: async (shipment) => (await look.read(shipment)).state,
   }
   // Under the lock, because the second of two bookings of one approved quote must see the first one's shipment.
-  const { answer, requiresReadOf } = await (approved && rooms.approvalBooks === 'auto'
-    ? withQuoteLock(tenant, approved.quote.id, sending, rooms.exclusive, (isLocked) =>
+  const { answer, requiresReadOf } = await (approved && rooms.config.APPROVAL_BOOKS === 'auto'
+    ? withQuoteLock(tenant, approved.quote.id, sending, rooms.store, (isLocked) =>
         bookOnce(plan, booking, { ...sending, mayWrite: isLocked }, rooms, approved),
       )
     : bookOnce(plan, booking, sending, rooms))
@@ -95,7 +95,7 @@ async function bookOnce(
 export async function quoteOfBooking(
   request: Version1,
   tenant: string,
-  { names }: Pick<CallRooms, 'names'>,
+  names: Names,
 ): Promise<{ readonly subject: Subject; readonly approved: ApprovedQuote | undefined }> {
   const values = namesIn(request, request.compiled.action.quoteNamedBy ?? []).map(([, value]) => value)
   const quote = await names.quoteNamed(tenant, values)
@@ -113,7 +113,7 @@ export async function quoteOfBooking(
 async function olderApproval(
   tenant: string,
   quote: RememberedQuote,
-  names: CallRooms['names'],
+  names: Names,
 ): Promise<RememberedQuote | undefined> {
   for (const id of await names.shipmentsOf(tenant, quote)) {
     const of = (await names.shipment(tenant, id))?.quote ?? ''
@@ -124,7 +124,7 @@ async function olderApproval(
 }
 
 /** Throws unless the caller may read the shipment of a booking that was made before. */
-async function requireReadable(id: string, sending: Sending, { service }: Pick<CallRooms, 'service'>): Promise<void> {
+async function requireReadable(id: string, sending: Sending, { service }: CallRooms): Promise<void> {
   try {
     const reply = await service.send(shipmentRead(id), sending)
     if (!isSuccess(reply.status)) throw refusal(reply)
@@ -138,7 +138,7 @@ async function requireReadable(id: string, sending: Sending, { service }: Pick<C
 /** Books, unless an approval of the quote was sent since it was looked up. */
 async function makeOfUnapproved(plan: Plan, tenant: string, sending: Sending, rooms: CallRooms): Promise<MadeBooking> {
   const { quote } = plan.subject
-  if (quote && rooms.approvalBooks === 'auto') {
+  if (quote && rooms.config.APPROVAL_BOOKS === 'auto') {
     const { approval } = await beforeSending(rooms.names.quote(tenant, quote.id))
     if (approval !== '') throw new NotBooked(approvalUnderWay())
   }
@@ -277,7 +277,7 @@ export function bookingOf(
   headers: IncomingHttpHeaders,
   { tenant, credential }: { readonly tenant: string; readonly credential: string | undefined },
   deadline: number,
-): Pick<Booking, 'tenant' | 'credential' | 'reference' | 'vin' | 'vehicle' | 'idempotencyKey' | 'body' | 'deadline'> {
+): IdentifiedBooking {
   const { compiled } = request
   const key = headers['idempotency-key']
   const [vehicle = NO_VEHICLE] = vehiclesIn(body)
@@ -322,10 +322,7 @@ function madeBooking(plan: Plan, shipment: Readonly<Draft>, tenant: string): Mad
 }
 
 /** Returns the vehicles that a reply shows; of one vehicle, what the reply leaves out is as it was booked. */
-function vehiclesOfBooking(
-  shown: readonly Vehicle[],
-  booked: readonly Vehicle[],
-): Pick<StoredShipment, 'vehicles' | 'formerVins'> {
+function vehiclesOfBooking(shown: readonly Vehicle[], booked: readonly Vehicle[]): KnownVehicles {
   const [one, ...others] = shown
   const [sent] = booked
   if (!one || others.length > 0 || !sent) return { vehicles: one ? shown : booked, formerVins: {} }

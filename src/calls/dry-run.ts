@@ -1,10 +1,11 @@
-import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
 import { eventStatuses } from '../../mappings/shipment-event.ts'
 import { readJsonValue } from '../edge/body/read.ts'
+import type { Caller } from '../edge/callers/caller.ts'
+import type { Arrival } from '../edge/door.ts'
 import { GatewayError, gatewayError } from '../language/errors.ts'
 import { NO_NAMES, type ServiceEvent } from '../language/mapping/callback.ts'
-import type { Endpoint } from '../language/mapping/catalog.ts'
+import type { Catalog, Endpoint } from '../language/mapping/catalog.ts'
 import type { CompiledAction } from '../language/mapping/compile.ts'
 import {
   type ExplainedCallback,
@@ -13,7 +14,7 @@ import {
   explainReplyTranslation,
   type Unused,
 } from '../language/mapping/explain.ts'
-import { meantField, type Problem } from '../language/mapping/fields.ts'
+import { type FlatBody, meantField, type Problem } from '../language/mapping/fields.ts'
 import { listLeaves } from '../language/mapping/paths.ts'
 import type { Explanation } from '../language/mapping/request.ts'
 import type { Settings } from '../language/mapping/row.ts'
@@ -21,61 +22,51 @@ import { replyText } from '../language/text/decode.ts'
 import { isUuid } from '../language/text/service-text.ts'
 import { type Address, type Outgoing, type Service, withPlaceholder } from '../outside/service/service.ts'
 import type { Call } from '../runtime/call.ts'
-import type { Look } from '../state/names/names.ts'
+import type { Look, Names } from '../state/names/names.ts'
 import type { Reference, Resolution } from '../state/names/resolve.ts'
 import { quoteOfBooking } from './book.ts'
+import { noteRequest } from './legacy-call.ts'
 import { accountOf, type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
-import { classify, readFields, type Version1, type Version2, version1 } from './read-request.ts'
-import type { CallRooms } from './rooms.ts'
+import { classify, type Version1, type Version2, version1 } from './read-request.ts'
 import { NO_SUBJECT, notMeant, referenceOf, shipmentSubject } from './subject.ts'
 
-/** The dependencies of dry runs. */
-export interface DryRunDeps extends Pick<CallRooms, 'catalog' | 'credentials' | 'service' | 'names'> {
-  /** The service's address for callers without their own. */
-  readonly address: Address
+/** The rooms of dry runs. */
+export interface DryRunRooms extends Destination {
+  readonly catalog: Catalog
+  readonly names: Names
   /** The settings of callers without their own. */
   readonly settings: Settings
 }
 
-/** Reads, classifies and plans a call as the legacy path does, then explains the plan instead of sending it. */
+/** Classifies and plans a call as the legacy path does, then explains the plan instead of sending it. */
 export async function dryRun(
-  incoming: IncomingMessage,
-  bytes: Buffer,
+  { body, caller }: Arrival<FlatBody, Caller | undefined>,
   endpoint: Endpoint,
-  call: Call,
-  deps: DryRunDeps,
+  { outcome }: Call,
+  rooms: DryRunRooms,
 ): Promise<DryRun> {
-  const body = readFields(incoming, bytes, call)
-  const caller = await deps.credentials.verified(incoming, call.share)
-  call.use = 'dry-run'
-  call.tenant = caller?.tenant
-  call.acceptance = caller?.account.acceptance
-  const to = { service: deps.service, address: caller?.account ?? deps.address }
+  const to = { service: rooms.service, address: caller?.account ?? rooms.address }
   let request: Version1 | Version2
   try {
-    request = classify(body, endpoint, call, deps.catalog, caller?.profile.synonyms ?? {})
+    request = classify(body, endpoint, rooms.catalog, caller?.profile.synonyms ?? {})
   } catch (error) {
     const [first] = endpoint.actions
     if (!first || !(error instanceof GatewayError) || error.code !== 'action-unknown') throw error
-    const plan = planFromNames(version1(first, body), deps.settings)
+    const plan = planFromNames(version1(first, body), rooms.settings)
     return explainPlan({ ...plan, problems: [{ field: 'ActionName', code: error.code, message: error.message }] }, to)
   }
   if (request.generation === 2) return explainVersion2(planVersion2(request, endpoint), to)
+  noteRequest(outcome, request)
   const plan = caller
-    ? await planFromStore(request, caller.tenant, caller.profile.settings, deps.names)
-    : planFromNames(request, deps.settings)
+    ? await planFromStore(request, caller.tenant, caller.profile.settings, rooms.names)
+    : planFromNames(request, rooms.settings)
   return explainPlan(plan, to)
 }
 
 /** Plans with the numbers of a verified tenant, up to what only the service can say. */
-async function planFromStore(
-  request: Version1,
-  tenant: string,
-  settings: Settings,
-  names: CallRooms['names'],
-): Promise<Plan> {
+async function planFromStore(request: Version1, tenant: string, settings: Settings, names: Names): Promise<Plan> {
   const reference = referenceOf(request)
-  if (!reference) return planCall(request, (await quoteOfBooking(request, tenant, { names })).subject, settings)
+  if (!reference) return planCall(request, (await quoteOfBooking(request, tenant, names)).subject, settings)
   const resolution = await meaningInStore(reference, tenant, names)
   switch (resolution.is) {
     case 'shipment': {
@@ -101,7 +92,7 @@ async function planFromStore(
 }
 
 /** Returns what a call means if the shipments are what the service has last shown. */
-async function meaningInStore(reference: Reference, tenant: string, names: CallRooms['names']): Promise<Resolution> {
+async function meaningInStore(reference: Reference, tenant: string, names: Names): Promise<Resolution> {
   const { resolution } = await names.resolve(reference, tenant)
   if (resolution.is !== 'look') return resolution
   let areKnown = true
@@ -162,7 +153,8 @@ export interface DryRun {
 
 /** The service that writes the request, and its address. */
 export interface Destination {
-  readonly service: Pick<Service, 'outgoing'>
+  readonly service: Service
+  /** The service's address for callers without their own. */
   readonly address: Address
 }
 
@@ -272,11 +264,7 @@ const eventBody = z.object({
 })
 
 /** Explains the form in which a caller hears of an event: the one that was sent, or the declared example. */
-export function dryRunEvent(
-  bytes: Buffer,
-  name: string,
-  { catalog, settings }: Pick<DryRunDeps, 'catalog' | 'settings'>,
-): EventDryRun {
+export function dryRunEvent(bytes: Buffer, name: string, { catalog, settings }: DryRunRooms): EventDryRun {
   const compiled = catalog.callbackOf(name)
   if (!compiled) throw gatewayError('path-unknown/event', {})
   const { example } = compiled.callback
@@ -307,11 +295,7 @@ export interface ReplyDryRun extends Pick<ExplainedReply, 'fields' | 'unused' | 
 }
 
 /** Reads a version-2 reply and explains its version-1 form, by the rows that a call uses. */
-export function dryRunReply(
-  bytes: Buffer,
-  compiled: CompiledAction,
-  { settings }: Pick<DryRunDeps, 'settings'>,
-): ReplyDryRun {
+export function dryRunReply(bytes: Buffer, compiled: CompiledAction, { settings }: DryRunRooms): ReplyDryRun {
   const v2 = readJsonValue(replyText(bytes))
   const { reply, missing, ...account } = explainReplyTranslation(compiled, v2, settings, undefined)
   const problems = missing.map((field) => ({ field, code: 'required', message: `${field} is missing from the reply` }))

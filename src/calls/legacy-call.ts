@@ -1,6 +1,7 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { noteVerified } from '../edge/callers/arriving.ts'
 import type { Caller } from '../edge/callers/caller.ts'
-import { requireMethod } from '../edge/routing.ts'
+import type { Arrival } from '../edge/door.ts'
 import type { Answer } from '../language/answer.ts'
 import { closureAt, type Deprecation } from '../language/deprecation.ts'
 import { GatewayError, gatewayError } from '../language/errors.ts'
@@ -11,7 +12,7 @@ import { SUPPORT } from '../language/messages.ts'
 import { NoReply, type UpstreamReply } from '../outside/service/exchange.ts'
 import { unansweredError } from '../outside/service/failures.ts'
 import { type Sending, shipmentRead, withoutCredential } from '../outside/service/service.ts'
-import type { Call } from '../runtime/call.ts'
+import type { Call, CallOutcome } from '../runtime/call.ts'
 import { REPLAYED } from '../state/bookings/bookings.ts'
 import { PRICE } from '../state/bookings/price.ts'
 import { approve } from './approve.ts'
@@ -21,63 +22,56 @@ import { ignoredHeader, unchanged } from './legacy-answer.ts'
 import { planVersion2, type Version2Plan } from './plan.ts'
 import { quote } from './quote.ts'
 import { read } from './read.ts'
-import { classify, readRequest, type Version1 } from './read-request.ts'
+import { classify, type Version1 } from './read-request.ts'
 import type { CallRooms, Verb } from './rooms.ts'
 import { update } from './update.ts'
 import { noteVersion2Reply } from './version2.ts'
 
-/** Answers a legacy call. This file is its whole life, in order; the dry run shares the steps up to the plan. */
+/** The arrival of a legacy call. */
+type LegacyArrival = Arrival<FlatBody, Caller>
+
+/** Answers a legacy call that has arrived. This file is its whole life, in order; the dry run shares the steps up to the plan. */
 export async function legacyCall(
-  incoming: IncomingMessage,
+  { body, caller }: LegacyArrival,
+  { headers }: IncomingMessage,
   endpoint: Endpoint,
-  call: Call,
+  { request: { id }, outcome }: Call,
   rooms: CallRooms,
 ): Promise<Answer> {
-  let body: FlatBody
-  try {
-    requireMethod(incoming.method, [endpoint.method])
-    body = await readRequest(incoming, call, rooms.bodyLimitBytes)
-  } catch (error) {
-    if (isOverload(error)) throw error
-    // Errors about wrong methods and unreadable bodies follow the caller's ERROR_STATUS, too.
-    const verified = await rooms.credentials.verified(incoming, call.share).catch(() => undefined)
-    noteCaller(call, verified)
-    throw (verified && retirement(verified, rooms)) ?? error
-  }
-  call.share.enter()
-  const caller = await rooms.credentials.identify(incoming, call.share)
-  noteCaller(call, caller)
-  caller.profile.limits?.enter(call.share)
-  const deadline = performance.now() + rooms.timeoutMs
-  const sending: Sending = { account: caller.account, requestId: call.id, deadline }
+  const deadline = performance.now() + rooms.config.UPSTREAM_TIMEOUT_MS
+  const sending: Sending = { account: caller.account, requestId: id, deadline }
   const retired = retirement(caller, rooms)
   if (retired) {
     // A wrong credential is told so, as before, and only callers with a right one are counted.
     if (!caller.account.acceptance.isProven()) await rooms.prove(sending)
     throw retired
   }
-  const request = classify(body, endpoint, call, rooms.catalog, caller.profile.synonyms)
-  const answer =
-    request.generation === 1
-      ? await answerVersion1(request, incoming, call, caller, sending, rooms)
-      : await answerVersion2(planVersion2(request, endpoint), caller, sending, rooms)
-  call.replayed = REPLAYED in answer.headers
-  call.price = answer.headers[PRICE]
-  return request.generation === 1 ? { ...answer, headers: { ...answer.headers, ...ignoredHeader(request) } } : answer
+  const request = classify(body, endpoint, rooms.catalog, caller.profile.synonyms)
+  if (request.generation === 2) return answerVersion2(planVersion2(request, endpoint), caller, sending, rooms)
+  noteRequest(outcome, request)
+  const answer = await answerVersion1(request, headers, outcome, caller, sending, rooms)
+  outcome.replayed = REPLAYED in answer.headers
+  outcome.price = answer.headers[PRICE]
+  return { ...answer, headers: { ...answer.headers, ...ignoredHeader(request) } }
 }
 
-/** Returns true for an overload error: then nothing more is done for the call, not even a check of its secret. */
-function isOverload(error: unknown): boolean {
-  return error instanceof GatewayError && (error.code === 'overloaded' || error.code === 'too-many-calls')
+/** Notes what a call asks for, for its line and the counts. */
+export function noteRequest(outcome: CallOutcome, request: Version1): void {
+  outcome.action = request.compiled.action.name
+  outcome.sorted = request
 }
 
-function noteCaller(call: Call, caller: Caller | undefined): void {
-  call.use = 'version-1'
-  call.tenant = caller?.tenant
-  call.acceptance = caller?.account.acceptance
-  call.errorStatus = caller?.profile.errorStatus
-  call.support = caller?.profile.support
-  call.legacyHeaders = caller?.profile.deprecation.headers
+/** Returns the error of a call that is refused for its method or its body, which follows the caller's ERROR_STATUS, too. */
+export async function legacyRefusal(
+  error: unknown,
+  incoming: IncomingMessage,
+  call: Call,
+  rooms: CallRooms,
+): Promise<unknown> {
+  // Under overload nothing more is done for a call, not even a check of its secret.
+  if (error instanceof GatewayError && (error.code === 'overloaded' || error.code === 'too-many-calls')) return error
+  const caller = await noteVerified(rooms.credentials, incoming, call)
+  return (caller && retirement(caller, rooms)) ?? error
 }
 
 /** The verbs of version 1, each with its whole life in one file. */
@@ -86,22 +80,22 @@ const verbs: Readonly<Record<Action['verb'], Verb>> = { quote, approve, book, re
 /** Checks that the call may do what its action does, and does it. */
 async function answerVersion1(
   request: Version1,
-  { headers }: IncomingMessage,
-  call: Call,
+  headers: IncomingHttpHeaders,
+  outcome: CallOutcome,
   caller: Caller,
   sending: Sending,
   rooms: CallRooms,
 ): Promise<Answer> {
   const { action } = request.compiled
   const { verb } = action
-  const brownout = brownoutError(verb === 'book' || verb === 'approve', caller.profile.deprecation, rooms.now)
+  const brownout = brownoutError(verb === 'book' || verb === 'approve', caller, rooms)
   // A booking that was made before is answered from its record, whenever it is repeated.
   if (brownout && verb !== 'book') throw brownout
   // Until the service has accepted a credential, nothing is looked up or claimed for it. A new quote proves it by itself.
   const isNewQuote = verb === 'quote' && !action.target
   if (!isNewQuote && !caller.account.acceptance.isProven()) await rooms.prove(sending)
-  const noteTranslation = (notes: Call['notes']) => {
-    call.notes = notes
+  const noteTranslation = (notes: CallOutcome['notes']) => {
+    outcome.notes = notes
   }
   return verbs[verb]({ request, headers, caller, sending, brownout, noteTranslation }, rooms)
 }
@@ -109,14 +103,14 @@ async function answerVersion1(
 /** Passes a version-2 body on, and the service's reply back; a canceled shipment frees the key of its booking. */
 async function answerVersion2(
   { compiled, toService, id }: Version2Plan,
-  { tenant, profile }: Caller,
+  caller: Caller,
   sending: Sending,
   rooms: CallRooms,
 ): Promise<Answer> {
-  const { service, now } = rooms
+  const { service } = rooms
   const { verb } = compiled.action
   const mayBook = verb === 'book'
-  const brownout = brownoutError(mayBook || verb === 'approve', profile.deprecation, now)
+  const brownout = brownoutError(mayBook || verb === 'approve', caller, rooms)
   if (brownout) throw brownout
   const { method, path } = toService
   let reply: UpstreamReply
@@ -126,13 +120,19 @@ async function answerVersion2(
     throw cause instanceof NoReply ? unansweredError(cause, { method, path, mayBook }) : cause
   }
   if (id !== undefined)
-    await noteVersion2Reply({ verb, id }, reply, (name) => service.send(shipmentRead(name), sending), tenant, rooms)
+    await noteVersion2Reply(
+      { verb, id },
+      reply,
+      (name) => service.send(shipmentRead(name), sending),
+      caller.tenant,
+      rooms,
+    )
   return unchanged(withoutCredential(reply, sending.account))
 }
 
 /** Returns the error of all legacy calls of a caller for whom version 1 has ended. A booking may stand that was made before. */
-function retirement({ profile: { deprecation } }: Caller, { now }: Pick<CallRooms, 'now'>): GatewayError | undefined {
-  const closure = closureAt(deprecation, now())
+function retirement({ profile: { deprecation } }: Caller, { store }: CallRooms): GatewayError | undefined {
+  const closure = closureAt(deprecation, store.now())
   if (closure?.kind !== 'retired') return undefined
   return gatewayError(
     'retired',
@@ -142,12 +142,17 @@ function retirement({ profile: { deprecation } }: Caller, { now }: Pick<CallRoom
 }
 
 /** Returns the error of a legacy call in a brownout; undefined outside of one, and for bookings that it spares. */
-function brownoutError(mayBook: boolean, deprecation: Deprecation, now: () => number): GatewayError | undefined {
+function brownoutError(
+  mayBook: boolean,
+  { profile: { deprecation } }: Caller,
+  { store }: CallRooms,
+): GatewayError | undefined {
   const { coversBookings, sunset } = deprecation
-  const closure = closureAt(deprecation, now())
+  const now = store.now()
+  const closure = closureAt(deprecation, now)
   if (closure?.kind !== 'brownout' || (mayBook && !coversBookings)) return undefined
   const { end } = closure.window
-  const seconds = Math.max(1, Math.ceil((end - now()) / 1000))
+  const seconds = Math.max(1, Math.ceil((end - now) / 1000))
   return gatewayError(
     'brownout',
     { until: minuteOf(end), end: sunset ? ` It ends on ${dayOf(sunset)}.` : '', guide: guideIn(deprecation) },

@@ -1,10 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
-import { readBytes } from '../edge/body/bytes.ts'
-import { streamedBody } from '../edge/body/streamed-body.ts'
-import type { Credentials, PassThrough } from '../edge/callers/caller.ts'
+import type { PassThrough } from '../edge/callers/caller.ts'
+import type { Arrival } from '../edge/door.ts'
 import { fullyDecoded } from '../edge/routing.ts'
-import type { Config } from '../language/config/config.ts'
 import { GatewayError } from '../language/errors.ts'
 import type { Taken } from '../outside/service/account.ts'
 import { createMask, type Mask } from '../outside/service/credential.ts'
@@ -23,54 +21,42 @@ import { parsedOrNothing } from '../outside/service/proofs.ts'
 import { BASE_HEADERS } from '../outside/service/service.ts'
 import type { Upstream } from '../outside/service/upstream.ts'
 import type { Approval } from '../outside/store/store.ts'
-import type { Call, Share } from '../runtime/call.ts'
+import type { Call } from '../runtime/call.ts'
 import type { Bookings } from '../state/bookings/bookings.ts'
 import type { Names } from '../state/names/names.ts'
 import { keepIds, refusesApproval } from './approve.ts'
+import type { CallRooms } from './rooms.ts'
 import { noteVersion2Reply } from './version2.ts'
 
-/** The dependencies of calls that are passed through. */
-export interface PassThroughDeps {
-  readonly config: Pick<Config, 'UPSTREAM_TIMEOUT_MS'>
-  readonly credentials: Credentials
+/** The rooms of calls that are passed through. */
+export interface PassThroughRooms extends CallRooms {
   readonly upstream: Upstream
-  readonly bookings: Bookings
-  readonly names: Names
   /** The time that a caller has to read what is ready for it, in milliseconds. */
   readonly readerTimeoutMs: number
 }
 
 /**
- * Passes a version-2 call to the service and the reply back, as streams, unparsed and unchanged: body, gate, credential, there,
- * back. What an approval or a cancel means for bookings is kept before the caller has its reply: it may book at once.
+ * Passes a version-2 call to the service and the reply back, as streams, unparsed and unchanged. What an approval or a cancel means
+ * for bookings is kept before the caller has its reply: it may book at once.
  */
 export async function passThrough(
+  { body, caller: account }: Arrival<Buffer | Readable | null, PassThrough>,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   call: Call,
-  deps: PassThroughDeps,
+  rooms: PassThroughRooms,
 ): Promise<void> {
-  const { credentials, upstream, readerTimeoutMs, names, bookings } = deps
+  const { upstream, readerTimeoutMs, names, bookings } = rooms
   const { method = 'GET', url = '' } = incoming
-  const timeoutMs = deps.config.UPSTREAM_TIMEOUT_MS
+  const { tenant, acceptance, authorized, prefix } = account
+  const { id: requestId } = call.request
+  const timeoutMs = rooms.config.UPSTREAM_TIMEOUT_MS
   const deadline = performance.now() + timeoutMs
   const patience = { deadline, timeoutMs, readerTimeoutMs }
-  const { 'content-length': length, 'content-encoding': coding } = incoming.headers
-  const isSmall = coding === undefined && Number(length) > 0 && Number(length) <= SMALL_BYTES
-  const body = isSmall ? await readBytes(incoming, SMALL_BYTES, call.share) : streamedBodyOf(incoming, call.share)
   const streams = body instanceof Readable
   const meaning = version2Call(method, url)
-  let isAdmitted = false
   let last: StreamedReply | undefined
   try {
-    call.share.enter()
-    const account = await credentials.passThrough(incoming, streams, call.share)
-    const { tenant, acceptance, authorized, prefix } = account
-    call.tenant = tenant
-    if (account.authorization !== undefined) call.acceptance = acceptance
-    account.limits?.enter(call.share)
-    isAdmitted = true
-
     let sent: string | undefined
     const attempt = async (authorization: string | undefined): Promise<Taken> => {
       // Only the last reply goes to the caller.
@@ -82,7 +68,7 @@ export async function passThrough(
         path: prefix + url,
         headers: linesOfAllHops(incoming.rawHeaders, true, [
           'x-request-id',
-          call.id,
+          requestId,
           ...(authorization === undefined ? [] : ['authorization', authorization]),
         ]),
         body,
@@ -98,7 +84,7 @@ export async function passThrough(
       return { status: last.status, headers: last.status === UNAUTHORIZED ? challengesIn(last) : NO_CHALLENGES }
     }
     const approved = meaning?.verb === 'approve' && tenant !== undefined ? { quote: meaning.id, tenant } : undefined
-    const approval = approved && (await noteApproval(approved, acceptance.isProven(), deps))
+    const approval = approved && (await noteApproval(approved, acceptance.isProven(), rooms))
     try {
       // As many attempts as the credential needs; one, with a body that can be read only once or a credential of the caller's own.
       if (authorized && !streams) await authorized(deadline, attempt)
@@ -123,24 +109,21 @@ export async function passThrough(
     ) {
       const read = (name: string) => {
         const path = `${used.collection}/${encodeURIComponent(name)}`
-        return readShipment(path, account, sent, { call, deadline, upstream })
+        return readShipment(path, account, sent, { requestId, deadline, upstream })
       }
       const shown = { status: reply.status, headers: {}, body: (await reply.whole()) ?? EMPTY }
-      await noteVersion2Reply(used, shown, read, used.tenant, deps)
+      await noteVersion2Reply(used, shown, read, used.tenant, rooms)
     }
     // A credential of the caller's own is nothing new to it.
     const mask = authorized && sent !== undefined ? createMask(sent, isSuccess(reply.status)) : undefined
-    outgoing.writeHead(reply.status, linesOfAllHops(reply.lines, false, ['X-Request-Id', call.id], mask))
+    outgoing.writeHead(reply.status, linesOfAllHops(reply.lines, false, ['X-Request-Id', requestId], mask))
     await reply.toReader(mask)
   } catch (cause) {
     last?.drop()
     if (outgoing.headersSent || cause instanceof HungUp) return void outgoing.destroy()
-    if (!isAdmitted || cause instanceof GatewayError) throw cause
+    if (cause instanceof GatewayError) throw cause
     const mayBook = meaning !== undefined && meaning.verb !== 'read'
     throw unansweredError(cause, { method, path: url, mayBook })
-  } finally {
-    // A body without a reader must not go on buffering.
-    if (streams) body.destroy()
   }
 }
 
@@ -150,7 +133,7 @@ const EMPTY = Buffer.alloc(0)
 async function mayFree(
   { id, tenant }: { readonly id: string; readonly tenant: string },
   isProven: boolean,
-  bookings: Pick<Bookings, 'ofShipment'>,
+  bookings: Bookings,
 ): Promise<boolean> {
   if (!isProven) return false
   const claims = await bookings.ofShipment(tenant, id).catch(() => [])
@@ -162,11 +145,15 @@ function readShipment(
   path: string,
   account: PassThrough,
   authorization: string | undefined,
-  { call, deadline, upstream }: { readonly call: Call; readonly deadline: number; readonly upstream: Upstream },
+  {
+    requestId,
+    deadline,
+    upstream,
+  }: { readonly requestId: string; readonly deadline: number; readonly upstream: Upstream },
 ): Promise<UpstreamReply> {
   const headers = {
     ...BASE_HEADERS,
-    'x-request-id': call.id,
+    'x-request-id': requestId,
     ...(authorization !== undefined && { authorization }),
   }
   return exchange(upstream.line(account), { method: 'GET', path: account.prefix + path, headers, deadline })
@@ -181,17 +168,6 @@ function isClosed(failure: unknown): boolean {
   // The request had not begun.
   const error = failure instanceof NoReply && failure.silence === 'unsent' ? failure.cause : failure
   return error instanceof Error && 'code' in error && CLOSED.has(String(error.code))
-}
-
-/** A body up to this size is buffered: that costs less than a stream, and it can be sent again with a new token. */
-const SMALL_BYTES = 64 * 1024
-
-/** Returns a body that is not small as a stream; null if there is none. */
-function streamedBodyOf(incoming: IncomingMessage, share: Share): Readable | null {
-  const { 'transfer-encoding': coding, 'content-length': length } = incoming.headers
-  if (coding === undefined && Number(length ?? 0) === 0) return null
-  share.streamBody(length === undefined ? Number.POSITIVE_INFINITY : Number(length))
-  return streamedBody(incoming)
 }
 
 /** Headers of one connection alone (RFC 9110, 7.6.1), and those that the gateway sets for the next one. */
@@ -242,12 +218,7 @@ function newTreatment(name: string): Treatment {
  * Returns the header lines of a call that go to the service, without the caller's credential, or those of a reply that go to the
  * caller, with a mask over their values; then `more`.
  */
-function linesOfAllHops(
-  lines: readonly string[],
-  isRequest: boolean,
-  more: readonly string[],
-  mask?: Pick<Mask, 'text'>,
-): string[] {
+function linesOfAllHops(lines: readonly string[], isRequest: boolean, more: readonly string[], mask?: Mask): string[] {
   const kept: string[] = []
   /** The headers that `Connection` names, which apply to this hop only, too. */
   let named: string[] | undefined
@@ -289,7 +260,7 @@ interface NotedApproval {
 async function noteApproval(
   { tenant, quote }: { readonly tenant: string; readonly quote: string },
   isProven: boolean,
-  { names, bookings }: Pick<PassThroughDeps, 'names' | 'bookings'>,
+  { names, bookings }: PassThroughRooms,
 ): Promise<NotedApproval> {
   // While the store fails, the note comes later, but it comes: without it the quote could be booked a second time.
   const note = (approval: Approval) =>
@@ -313,7 +284,7 @@ async function noteApproval(
 async function keepIdsOf(
   body: Buffer | undefined,
   { quote, tenant }: { readonly quote: string; readonly tenant: string },
-  names: Pick<Names, 'write'>,
+  names: Names,
 ): Promise<void> {
   const reply = body && parsedOrNothing({ body })
   await keepIds(reply, quote, tenant, names).catch(() => undefined)

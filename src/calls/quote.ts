@@ -55,7 +55,7 @@ async function sendChange(plan: Plan, id: string, { sending }: AskingCall, { ser
 /** Returns what is remembered of a quote. */
 function remembered(
   { request: { compiled, fields }, body, settings, own, subject, notes }: Plan,
-  key: Pick<QuoteChange, 'tenant' | 'id'>,
+  key: { readonly tenant: string; readonly id: string },
   names: readonly string[],
   price: string,
 ): QuoteChange {

@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http'
-import { freePart, readBytes } from '../edge/body/bytes.ts'
+import { freePart } from '../edge/body/bytes.ts'
+import { isQuery, type ReadBody } from '../edge/body/demands.ts'
 import { readBody, readJsonValue, readQuery } from '../edge/body/read.ts'
 import { type GatewayError, gatewayError } from '../language/errors.ts'
 import type { Catalog, Endpoint } from '../language/mapping/catalog.ts'
@@ -12,7 +12,6 @@ import {
   looseName,
   sortFields,
 } from '../language/mapping/fields.ts'
-import type { Call } from '../runtime/call.ts'
 import type { SentName } from '../state/names/resolve.ts'
 
 /** A version-1 request, classified. */
@@ -46,20 +45,8 @@ const VERSION_2_KEYS = new Set([
   'instructions',
 ])
 
-/** Reads the flat fields of a legacy request, from its body or its query. */
-export async function readRequest(incoming: IncomingMessage, call: Call, bodyLimitBytes: number): Promise<FlatBody> {
-  // The body of a `GET` has no meaning and is discarded as it arrives, because Node would keep it for the call.
-  if (!isQuery(incoming)) return readFields(incoming, await readBytes(incoming, bodyLimitBytes, call.share), call)
-  if (!incoming.complete) incoming.resume()
-  return readFields(incoming, NO_BODY, call)
-}
-
-const NO_BODY = Buffer.alloc(0)
-
-const isQuery = ({ method }: IncomingMessage) => method === 'GET' || method === 'HEAD'
-
-/** Reads the flat fields of a request whose body has arrived. */
-export function readFields(incoming: IncomingMessage, bytes: Buffer, call: Call): FlatBody {
+/** Reads the flat fields of a request, from its body or its query. */
+export const readFields: ReadBody<FlatBody> = (bytes, incoming, { request, outcome }) => {
   let body: FlatBody
   if (isQuery(incoming)) body = readQuery(queryOf(incoming.url ?? ''))
   else {
@@ -70,8 +57,8 @@ export function readFields(incoming: IncomingMessage, bytes: Buffer, call: Call)
       freePart(bytes)
     }
   }
-  call.own = textOf(body, 'ShipmentNumber') ?? ''
-  if (call.recording) call.recording.body = body
+  outcome.own = textOf(body, 'ShipmentNumber') ?? ''
+  if (request.recording) request.recording.body = body
   return body
 }
 
@@ -79,7 +66,6 @@ export function readFields(incoming: IncomingMessage, bytes: Buffer, call: Call)
 export function classify(
   body: FlatBody,
   endpoint: Endpoint,
-  call: Pick<Call, 'action' | 'unknownFields' | 'request'>,
   catalog: Catalog,
   synonyms: Readonly<Record<string, string>>,
 ): Version1 | Version2 {
@@ -90,11 +76,7 @@ export function classify(
   const actionName = textOf(body, 'ActionName')
   const compiled = endpoint.choose(actionName, synonyms)
   if (!compiled) throw actionUnknown(actionName ?? '', endpoint, synonyms)
-  const request = version1(compiled, body)
-  call.action = compiled.action.name
-  call.unknownFields = request.fields.unknown.length
-  call.request = request
-  return request
+  return version1(compiled, body)
 }
 
 function actionUnknown(

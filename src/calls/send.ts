@@ -3,13 +3,13 @@ import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
 import { refusal } from '../outside/service/failures.ts'
 import type { Sending } from '../outside/service/service.ts'
 import type { Plan } from './plan.ts'
-import type { CallRooms } from './rooms.ts'
+import type { AskingRooms } from './rooms.ts'
 
 /** Sends a request that names no id: a new quote or a booking. Returns a successful reply; throws the error of any other. */
 export async function sendNew(
   plan: Plan,
   sending: Sending,
-  { service, onNotServed }: Pick<CallRooms, 'service' | 'onNotServed'>,
+  { service, onNotServed }: AskingRooms,
 ): Promise<UpstreamReply> {
   const { toService } = plan
   const reply = await service.send(toService, sending)

@@ -6,11 +6,12 @@ import { refusal } from '../outside/service/failures.ts'
 import { idAt, isCanceled, NOT_FOUND, type Shipment, shipmentNamed, shipmentWithId } from '../outside/service/proofs.ts'
 import { type Sending, shipmentRead } from '../outside/service/service.ts'
 import type { StoredShipment } from '../outside/store/store.ts'
-import type { Look, RememberedQuote, SeenShipment } from '../state/names/names.ts'
+import type { Freeing } from '../state/bookings/bookings.ts'
+import type { Look, Names, RememberedQuote, SeenShipment } from '../state/names/names.ts'
 import type { Reference, Resolution, SentName, ShipmentMeant, Use, VinMismatch } from '../state/names/resolve.ts'
 import { vehiclesIn, vinKey } from '../state/names/vehicles.ts'
 import { namesIn, type Version1 } from './read-request.ts'
-import type { AskingCall, AskingRooms, CallRooms } from './rooms.ts'
+import type { AskingCall, AskingRooms } from './rooms.ts'
 
 /** The quote or shipment that a call is about, as far as it is known. */
 export interface Subject {
@@ -59,8 +60,8 @@ export const vinOf = ({ compiled, sent }: Version1): string =>
 /** Returns the shipment that a call names; throws if it names none, several, or a vehicle that it does not have. */
 export async function shipmentNamedBy(
   reference: Reference,
-  { caller: { tenant }, sending }: Pick<AskingCall, 'caller' | 'sending'>,
-  rooms: LookRooms,
+  { caller: { tenant }, sending }: AskingCall,
+  rooms: AskingRooms,
 ): Promise<ShipmentSubject> {
   const { resolution, seen } = await rooms.names.resolve(reference, tenant, lookFor(tenant, sending, rooms))
   if (resolution.is !== 'shipment') throw notMeant(resolution, reference)
@@ -82,8 +83,8 @@ export function shipmentSubject(
 /** Returns the quote that a call names; throws if it names none, or several. */
 export async function quoteNamedBy(
   reference: Reference,
-  { caller: { tenant } }: Pick<AskingCall, 'caller'>,
-  { names }: Pick<CallRooms, 'names'>,
+  { caller: { tenant } }: AskingCall,
+  { names }: AskingRooms,
 ): Promise<Subject & { readonly id: string; readonly quote: RememberedQuote; readonly ignored: readonly SentName[] }> {
   const { resolution } = await names.resolve(reference, tenant)
   if (resolution.is !== 'quote') throw notMeant(resolution, reference)
@@ -91,10 +92,8 @@ export async function quoteNamedBy(
   return { ...NO_SUBJECT, id: quote.id, own: quote.own, quote, ignored: resolution.ignored }
 }
 
-type LookRooms = Pick<AskingRooms, 'names' | 'service' | 'bookings'>
-
 /** Makes the look at the service for a call. Everything that it shows is noted: every read counts. */
-export function lookFor(tenant: string, sending: Sending, rooms: LookRooms): Look {
+export function lookFor(tenant: string, sending: Sending, rooms: AskingRooms): Look {
   return {
     ask: async (value) => {
       if (!isPlainId(value)) return undefined
@@ -133,11 +132,17 @@ export const goneShipment = (id: string): SeenShipment => ({ id, body: undefined
 export const namesShownIn = (body: SeenShipment['body']): readonly string[] =>
   body ? ['number', 'external_id'].flatMap((place) => idAt(body, place) ?? []) : []
 
+/** The rooms that learn from what the service shows. */
+export interface NotingRooms {
+  readonly names: Names
+  readonly bookings: Freeing
+}
+
 /** Records what a read has shown: the names that the answer may show, and a shipment that is gone, which frees its booking's key. */
 export async function noteSeen(
   tenant: string,
   seen: SeenShipment,
-  { names, bookings }: Pick<LookRooms, 'names' | 'bookings'>,
+  { names, bookings }: NotingRooms,
   asked: readonly string[] = [],
 ): Promise<void> {
   const { id, body, state } = seen

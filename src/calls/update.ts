@@ -16,7 +16,7 @@ import {
   type Shipment,
   shipmentWithId,
 } from '../outside/service/proofs.ts'
-import { type Sending, shipmentRead } from '../outside/service/service.ts'
+import { type Sending, type Service, shipmentRead } from '../outside/service/service.ts'
 import { valuesOf } from '../state/names/names.ts'
 import { chooseVehicle, type VehicleChoice } from '../state/names/resolve.ts'
 import { answerOf } from './legacy-answer.ts'
@@ -145,7 +145,7 @@ interface Merging {
   /** Verifies the read of the shipment; returns undefined if there is none to merge into. */
   readonly verify: (reply: UpstreamReply) => Promise<Shipment | undefined>
   /** Chooses the vehicle. */
-  readonly choose: (shipment: Shipment) => Promise<Pick<VehicleChoice, 'entry' | 'vin'>>
+  readonly choose: (shipment: Shipment) => Promise<{ readonly entry: number; readonly vin: VehicleChoice['vin'] }>
   /** Converts an error of the read into the error of the call. */
   readonly readError?: (error: unknown) => unknown
 }
@@ -164,10 +164,10 @@ export function merge(
   merging: Merging,
   tenant: string,
   sending: Sending,
-  rooms: Pick<CallRooms, 'service' | 'exclusive' | 'inspect'>,
+  rooms: CallRooms,
 ): Promise<MergedShipment | undefined> {
   const { id } = merging
-  return rooms.exclusive(`update ${tenant}\n${thingKey(id)}`, sending.deadline - performance.now(), (isHeld) =>
+  return rooms.store.exclusive(`update ${tenant}\n${thingKey(id)}`, sending.deadline - performance.now(), (isHeld) =>
     mergeIntoCurrent(merging, { ...sending, mayWrite: () => isHeld() && sending.mayWrite?.() !== false }, rooms),
   )
 }
@@ -176,7 +176,7 @@ export function merge(
 async function mergeIntoCurrent(
   merging: Merging,
   sending: Sending,
-  { service, inspect }: Pick<CallRooms, 'service' | 'inspect'>,
+  { service, inspect }: CallRooms,
 ): Promise<MergedShipment | undefined> {
   const { id, compiled } = merging
   for (let tries = 1; ; tries += 1) {
@@ -201,7 +201,7 @@ async function mergeIntoCurrent(
   }
 }
 
-async function readToMerge(merging: Merging, sending: Sending, service: CallRooms['service']) {
+async function readToMerge(merging: Merging, sending: Sending, service: Service) {
   const { id, sent, problems, compiled, textOf, settings, verify, choose, readError } = merging
   try {
     const reply = await service.send(shipmentRead(id), sending)
@@ -226,7 +226,7 @@ async function requireDone(
   fields: Draft,
   entry: number,
   sending: Sending,
-  service: CallRooms['service'],
+  service: Service,
 ): Promise<void> {
   const reply = await replyToChange(service.send(shipmentRead(id), sending))
   const shown = isSuccess(reply.status) && shipmentWithId(reply, id)

@@ -7,8 +7,7 @@ import {
   shipmentIfRead,
   shipmentNamed,
 } from '../outside/service/proofs.ts'
-import type { CallRooms } from './rooms.ts'
-import { noteSeen, seenShipment } from './subject.ts'
+import { type NotingRooms, noteSeen, seenShipment } from './subject.ts'
 
 /** Reads a shipment by its id or number. */
 type ReadShipment = (name: string) => Promise<UpstreamReply>
@@ -28,7 +27,7 @@ export async function noteVersion2Reply(
   reply: UpstreamReply,
   read: ReadShipment,
   tenant: string,
-  rooms: Pick<CallRooms, 'names' | 'bookings'>,
+  rooms: NotingRooms,
 ): Promise<void> {
   if (verb === 'cancel' && isSuccess(reply.status)) return freeCanceled(id, reply, read, tenant, rooms)
   if (verb !== 'read') return
@@ -47,7 +46,7 @@ async function freeCanceled(
   reply: UpstreamReply,
   read: ReadShipment,
   tenant: string,
-  { bookings, names }: Pick<CallRooms, 'names' | 'bookings'>,
+  { bookings, names }: NotingRooms,
 ): Promise<void> {
   const said = saidOfCancellation(reply, name)
   if (said === false) return

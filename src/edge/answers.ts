@@ -9,11 +9,11 @@ import { SUPPORT } from '../language/messages.ts'
 import { NoReply } from '../outside/service/exchange.ts'
 import { noReplyError } from '../outside/service/failures.ts'
 import { LockTimeout, StoreDown } from '../outside/store/store.ts'
-import type { Call } from '../runtime/call.ts'
-import { commonDeprecation, type DeprecationConfig } from './callers/caller.ts'
+import type { CallerFacts } from '../runtime/call.ts'
+import { commonDeprecation } from './callers/caller.ts'
+import type { Env } from './door.ts'
 import { writeExplanation } from './explanation.ts'
-import type { AnswerRefusal, Refusal } from './listener.ts'
-import type { Env } from './middleware.ts'
+import type { AnswerRefusal, Refusal } from './refusals.ts'
 import { type Router, WEBHOOK_ROUTE } from './routing.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
@@ -25,13 +25,14 @@ const BODILESS = new Set([204, 304])
 /** Writes an answer; its own headers win over `more`. An empty body is no JSON, and has only the type that it came with. */
 export function reply(c: Context<Env>, { status, headers, body }: Answer, more?: Answer['headers']): Response {
   const { outgoing, call } = c.env
-  if (call.recording) call.recording.reply = body
+  const { recording, id } = call.request
+  if (recording) recording.reply = body
   const bytes = Buffer.byteLength(body)
   outgoing
     .writeHead(status, {
       ...(bytes > 0 && { 'Content-Type': JSON_TYPE }),
       ...((bytes > 0 || !BODILESS.has(status)) && { 'Content-Length': bytes }),
-      'X-Request-Id': call.id,
+      'X-Request-Id': id,
       ...more,
       ...headers,
     })
@@ -42,7 +43,7 @@ export function reply(c: Context<Env>, { status, headers, body }: Answer, more?:
 /** Writes an explanation. It may be long, and its reader slow. */
 export function replyExplanation(c: Context<Env>, explanation: object): Response {
   const body = writeExplanation(explanation)
-  c.env.call.share.holdAnswer(Buffer.byteLength(body))
+  c.env.call.request.share.holdAnswer(Buffer.byteLength(body))
   return reply(c, { status: 200, headers: {}, body })
 }
 
@@ -70,23 +71,24 @@ export function toGatewayError(thrown: unknown): GatewayError {
 }
 
 /** The facts of a call that decide the shape of its error, as far as they are known. */
-type ErrorPlace = Pick<Call, 'route' | 'own'> &
-  Partial<Pick<Call, 'errorStatus' | 'support' | 'legacyHeaders'>> & {
-    /** The target of the request, as it was sent. */
-    readonly target: string
-  }
+interface ErrorPlace {
+  readonly route: string
+  /** The target of the request, as it was sent. */
+  readonly target: string
+  /** The caller's own `ShipmentNumber`. */
+  readonly own: string
+  readonly caller?: CallerFacts
+}
 
 /** Returns an error in the shape that callers of its path read: on legacy paths, and on unknown ones, that of version 1. */
 export type AnswerError = (error: GatewayError | Refusal, place: ErrorPlace) => Answer
 
 /** Makes the answers to all errors of the public listener. */
-export function createErrorAnswers(
-  config: DeprecationConfig & Pick<Config, 'ERROR_STATUS' | 'SUPPORT_CONTACT'>,
-  catalog: Catalog,
-): AnswerError {
+export function createErrorAnswers(config: Config, catalog: Catalog): AnswerError {
   const shapes = new Map([...catalog.endpoints.values()].map((one) => [`/legacy${one.path}`, errorShape(one)]))
   const { headers: deprecation } = commonDeprecation(config)
-  return (error, { route, target, own, errorStatus = config.ERROR_STATUS, support, legacyHeaders = deprecation }) => {
+  return (error, { route, target, own, caller }) => {
+    const { errorStatus = config.ERROR_STATUS, support, legacyHeaders = deprecation } = caller ?? {}
     const contact = support ?? config.SUPPORT_CONTACT
     const shape = shapes.get(route)
     if (shape) {

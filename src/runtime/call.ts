@@ -8,7 +8,7 @@ import type { Fields } from '../language/mapping/fields.ts'
 import type { Note } from '../language/mapping/request.ts'
 import type { Recording } from './record.ts'
 
-/** The resources that a request holds; `callers/limits.ts` limits them. */
+/** The resources that a request holds; `callers/shares.ts` limits them. */
 export interface Share extends BodyMemory {
   readonly source: Source
   /** Throws if there would be no room for the request even if it were complete. */
@@ -50,43 +50,38 @@ export const unlimitedShare: Share = {
   leave: () => {},
 }
 
-/** The known facts of a call, for its log line, its metrics and the shape of its errors. */
+/** A call, in parts that each have one owner, which alone writes them. The end of the call reads them all. */
 export interface Call {
+  readonly request: CallRequest
+  readonly waits: CallWaits
+  /** Written by the callers, once they know who it is. */
+  caller: CallerFacts
+  readonly outcome: CallOutcome
+}
+
+/** The interface that a call uses. */
+export type Use = 'version-1' | 'version-2' | 'dry-run'
+
+/** The request, which the door writes. */
+export interface CallRequest {
   readonly id: string
   /** In milliseconds of `performance.now()`. */
   readonly startedAt: number
   /** The route as the gateway names it, never the path as it was sent. */
   route: string
+  /** Undefined for the gateway's own pages. */
+  use: Use | undefined
   share: Share
+  /** The record of the call; undefined unless it was chosen for RECORD_FILE. */
+  recording: Recording | undefined
+}
+
+/** The time that a call waited for the service and the store, which these write, and its trace. */
+export interface CallWaits {
   /** The caller's own trace headers. */
   readonly traceHeaders: TraceHeaders | undefined
   /** Makes the spans of the call, if an SDK of OpenTelemetry is loaded. */
   trace: CallTrace | undefined
-  /** The record of the call; undefined unless it was chosen for RECORD_FILE. */
-  recording: Recording | undefined
-  /** The caller's own `ShipmentNumber`, which an error on a quote path repeats. */
-  own: string
-  /** The interface that the call uses, once it is known; undefined for the gateway's own pages. */
-  use: 'version-1' | 'version-2' | 'dry-run' | undefined
-  /** The service's verdict on the caller's credential; undefined until the caller is known. */
-  acceptance: { readonly isProven: () => boolean } | undefined
-  /** The sorted fields of a version-1 call, once its action is known. */
-  request: { readonly compiled: CompiledAction; readonly fields: Fields } | undefined
-  /** The notes on the translation. */
-  notes: readonly Note[]
-  /** True if the answer repeats that of an earlier booking. */
-  replayed: boolean
-  /** The header of a booking whose price is another one than that of its quote. */
-  price: string | undefined
-  /** The action, once it is known. */
-  action: string | undefined
-  tenant: string | undefined
-  /** True if errors are answered with status 200; undefined until the caller is known. */
-  errorStatus: Config['ERROR_STATUS'] | undefined
-  /** Whom the caller should ask; undefined until it is known, and where nobody is set. */
-  support: string | undefined
-  /** The headers of a reply on a legacy path; undefined until the caller is known. */
-  legacyHeaders: Answer['headers'] | undefined
   /** The time at the service, in milliseconds. */
   serviceMs: number
   /** The requests that were sent to the service, including repeated ones. */
@@ -95,8 +90,38 @@ export interface Call {
   serviceStatus: number | undefined
   /** The time in the store, in milliseconds. */
   storeMs: number
-  /** The number of fields that no mapping knows. */
-  unknownFields: number
+}
+
+/** The facts of a caller that decide what is counted, and the shape of errors. */
+export interface CallerFacts {
+  readonly tenant: string | undefined
+  /** The service's verdict on the caller's credential. */
+  readonly acceptance?: { readonly isProven: () => boolean } | undefined
+  /** Decides if errors are answered with status 200. */
+  readonly errorStatus?: Config['ERROR_STATUS'] | undefined
+  /** Whom the caller should ask; undefined where nobody is set. */
+  readonly support?: string | undefined
+  /** The headers of a reply on a legacy path. */
+  readonly legacyHeaders?: Answer['headers'] | undefined
+}
+
+/** A caller that is not known, or not yet. */
+const NOBODY: CallerFacts = { tenant: undefined }
+
+/** The outcome, which the handlers of calls write. */
+export interface CallOutcome {
+  /** The caller's own `ShipmentNumber`, which an error on a quote path repeats. */
+  own: string
+  /** The action, once it is known. */
+  action: string | undefined
+  /** The sorted fields of a version-1 call, once its action is known. */
+  sorted: { readonly compiled: CompiledAction; readonly fields: Fields } | undefined
+  /** The notes on the translation. */
+  notes: readonly Note[]
+  /** True if the answer repeats that of an earlier booking. */
+  replayed: boolean
+  /** The header of a booking whose price is another one than that of its quote. */
+  price: string | undefined
   /** The code of the error that the call ended with. */
   error: string | undefined
   /** True if the credential was missing or refused, even if the answer has another status. */
@@ -115,46 +140,47 @@ export function requestId(headers: IncomingMessage['headers'] | undefined): stri
 }
 
 /** Begins a call, without limits and a route. */
-export function beginCall(incoming: IncomingMessage): Call {
+export function beginCall({ headers }: IncomingMessage): Call {
   return {
-    id: requestId(incoming.headers),
-    startedAt: performance.now(),
-    route: '',
-    share: unlimitedShare,
-    traceHeaders: incoming.headers['traceparent'] === undefined ? undefined : traceHeadersOf(incoming.headers),
-    trace: undefined,
-    recording: undefined,
-    own: '',
-    use: undefined,
-    acceptance: undefined,
-    request: undefined,
-    notes: NO_NOTES,
-    replayed: false,
-    price: undefined,
-    action: undefined,
-    tenant: undefined,
-    errorStatus: undefined,
-    support: undefined,
-    legacyHeaders: undefined,
-    serviceMs: 0,
-    tries: 0,
-    serviceStatus: undefined,
-    storeMs: 0,
-    unknownFields: 0,
-    error: undefined,
-    unauthorized: false,
-    cause: undefined,
+    request: {
+      id: requestId(headers),
+      startedAt: performance.now(),
+      route: '',
+      use: undefined,
+      share: unlimitedShare,
+      recording: undefined,
+    },
+    waits: {
+      traceHeaders: headers['traceparent'] === undefined ? undefined : traceHeadersOf(headers),
+      trace: undefined,
+      serviceMs: 0,
+      tries: 0,
+      serviceStatus: undefined,
+      storeMs: 0,
+    },
+    caller: NOBODY,
+    outcome: {
+      own: '',
+      action: undefined,
+      sorted: undefined,
+      notes: NO_NOTES,
+      replayed: false,
+      price: undefined,
+      error: undefined,
+      unauthorized: false,
+      cause: undefined,
+    },
   }
 }
 
 const UNAUTHORIZED = 401
 
 /** Records the error that a call ends with. */
-export function recordError(call: Call, { code, status, cause }: GatewayError): void {
-  call.error = code
-  call.unauthorized = status === UNAUTHORIZED
+export function recordError({ outcome }: Call, { code, status, cause }: GatewayError): void {
+  outcome.error = code
+  outcome.unauthorized = status === UNAUTHORIZED
   // The code describes the cause of every other error.
-  call.cause = code === 'gateway-failed' ? cause : undefined
+  outcome.cause = code === 'gateway-failed' ? cause : undefined
 }
 
 /*
@@ -217,12 +243,12 @@ export function withTraceHeaders(lines: readonly string[], headers: TraceHeaders
  * client add what they took to the call that waited for them, without a parameter through every layer between.
  */
 
-const calls = new AsyncLocalStorage<Call>()
+const calls = new AsyncLocalStorage<CallWaits>()
 
 /** Runs the work of a call. */
 export const runCall: typeof calls.run = calls.run.bind(calls)
 
-/** Returns the call that the running code works for; undefined for work of the gateway itself. */
+/** Returns the waits of the call that the running code works for; undefined for work of the gateway itself. */
 export const currentCall: typeof calls.getStore = calls.getStore.bind(calls)
 
 /** The memory of one request's body, reserved from the shared limit. */

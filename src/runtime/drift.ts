@@ -18,8 +18,8 @@ interface Drift {
 
 /** Counts every difference, and logs each place where one occurs once in the life of the process. Stores nothing. */
 export function observeDrift(
-  { actions }: Pick<Catalog, 'actions'>,
-  log: Pick<Logger, 'warn'>,
+  { actions }: Catalog,
+  log: Logger,
   shapes: Readonly<Record<string, Shape>> = replyShapes,
 ): Drift {
   const counter = createCounter(

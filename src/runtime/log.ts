@@ -8,7 +8,7 @@ export type { Logger }
 type LogFormat = 'json' | 'lines'
 
 /** Returns the format of the log: by default lines where people look, on a terminal. */
-export const logFormat = ({ LOG_FORMAT: format }: Pick<Config, 'LOG_FORMAT'>): LogFormat =>
+export const logFormat = ({ LOG_FORMAT: format }: Config): LogFormat =>
   format === 'auto' ? (process.stdout.isTTY ? 'lines' : 'json') : format
 
 /** Makes a logger. It writes in the background: call `flush` before the process ends. */

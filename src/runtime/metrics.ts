@@ -1,4 +1,5 @@
 import type { Metric, MetricObjectWithValues, MetricValue, Registry } from 'prom-client'
+import { programVersion } from '../language/config/version.ts'
 
 /*
  * The metrics of one gateway. prom-client writes them at a scrape; what is counted is counted here, because its own counters
@@ -256,18 +257,22 @@ export function createMeters() {
 
 /** The values of the gauges, read when they are scraped. */
 export interface GaugeSources {
-  readonly version: string
   /** The current usage of all callers. */
   readonly usage: { readonly connections: number; readonly calls: number; readonly bodyBytes: number }
-  /** The kept connections to the service. */
-  readonly upstream: () => { readonly connections: number; readonly running: number; readonly queued: number }
-  /** Each address of the service that was called, and if its circuit is open. */
-  readonly circuits: () => readonly (readonly [address: string, isOpen: boolean])[]
+  readonly upstream: {
+    /** Returns the state of the kept connections to the service. */
+    readonly stats: () => { readonly connections: number; readonly running: number; readonly queued: number }
+  }
+  readonly service: {
+    /** Returns each address of the service that was called, and if its circuit is open. */
+    readonly circuits: () => readonly (readonly [address: string, isOpen: boolean])[]
+  }
 }
 
 /** Makes the gauges of a gateway. */
 export function createGauges(sources: GaugeSources): readonly (Gauge | CountedMetric)[] {
-  const { version, usage, upstream, circuits } = sources
+  const { usage, upstream, service: client } = sources
+  const version = programVersion()
   return [
     labelledGauge('transload_build_info', 'The version of the gateway and of Node.', () => [
       { labels: { version, node: process.versions.node }, value: 1 },
@@ -275,11 +280,15 @@ export function createGauges(sources: GaugeSources): readonly (Gauge | CountedMe
     gauge('transload_connections', 'Connections of callers.', () => usage.connections),
     gauge('transload_calls_under_way', 'Calls under way.', () => usage.calls),
     gauge('transload_body_bytes', 'Memory that bodies take.', () => usage.bodyBytes),
-    gauge('transload_service_connections', 'Kept connections to the service.', () => upstream().connections),
-    gauge('transload_service_requests_under_way', 'Requests that the service answers now.', () => upstream().running),
-    gauge('transload_service_requests_queued', 'Requests that wait for a connection.', () => upstream().queued),
+    gauge('transload_service_connections', 'Kept connections to the service.', () => upstream.stats().connections),
+    gauge(
+      'transload_service_requests_under_way',
+      'Requests that the service answers now.',
+      () => upstream.stats().running,
+    ),
+    gauge('transload_service_requests_queued', 'Requests that wait for a connection.', () => upstream.stats().queued),
     labelledGauge('transload_circuit_open', 'Whether the service fails and calls are refused.', () =>
-      circuits().map(([service, isOpen]) => ({ labels: { service }, value: isOpen ? 1 : 0 })),
+      client.circuits().map(([service, isOpen]) => ({ labels: { service }, value: isOpen ? 1 : 0 })),
     ),
   ]
 }
@@ -288,7 +297,7 @@ const EVERY_MS = 100
 const MS_PER_SECOND = 1000
 
 /** Measures how late a timer of the event loop is, ten times a second, until it is stopped. */
-export function measureLoopDelay({ loopDelaySeconds }: Pick<Meters, 'loopDelaySeconds'>): () => void {
+export function measureLoopDelay({ loopDelaySeconds }: Meters): () => void {
   let dueAt = performance.now() + EVERY_MS
   const timer = setInterval(() => {
     const now = performance.now()

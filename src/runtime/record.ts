@@ -35,9 +35,16 @@ const WAITING_LIMIT_BYTES = 8 * 1024 * 1024
 /** Even masked values tell something of callers. */
 const OWNER_ONLY = 0o600
 
-interface RecorderOptions extends Pick<Config, 'RECORD_FILE' | 'RECORD_VALUES' | 'LOOKUPS_FILE'> {
+/** What decides which values a mask leaves. */
+interface KeptBy {
   readonly catalog: Catalog
-  readonly log: Pick<Logger, 'warn'>
+  readonly LOOKUPS_FILE?: Config['LOOKUPS_FILE']
+}
+
+interface RecorderOptions extends KeptBy {
+  readonly RECORD_FILE?: Config['RECORD_FILE']
+  readonly RECORD_VALUES: Config['RECORD_VALUES']
+  readonly log: { readonly warn: Logger['warn'] }
   /** @default FILE_LIMIT_BYTES */
   readonly limitBytes?: number
 }
@@ -76,7 +83,7 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
     },
     end({ body, reply }, call, incoming, status) {
       // Strangers leave nothing behind.
-      if (!body || !call.acceptance?.isProven()) return
+      if (!body || !call.caller.acceptance?.isProven()) return
       const line = `${JSON.stringify(lineOf(body, reply, call, incoming, status, mask))}\n`
       bytes += Buffer.byteLength(line)
       file?.write(line)
@@ -97,7 +104,7 @@ const PLAIN_ANSWERS = ['Cost', 'TransportationBooked', 'Status']
 const LISTED = new Set(['equipmentType', 'state', 'year'])
 
 /** Decides what a mask leaves: fields with values of a list, and in texts that are searched, the words of lookup tables. */
-export function keptFields({ catalog, LOOKUPS_FILE }: Pick<RecorderOptions, 'catalog' | 'LOOKUPS_FILE'>) {
+export function keptFields({ catalog, LOOKUPS_FILE }: KeptBy) {
   const rows = [...catalog.actions.values()].flatMap(({ action }) => action.request)
   const sources = rows.flatMap((row) => (row.kind === 'lookup' ? row.sources : []))
   const whole = sources.flatMap(({ v1, by }) => (by === 'wholeValue' ? [v1] : []))
@@ -182,7 +189,7 @@ function lineOf(
     method,
     path: method === 'GET' && sent !== '' ? `${path}?${sent}` : path,
     version: `HTTP/${httpVersion}`,
-    client: call.tenant,
+    client: call.caller.tenant,
     headers: {
       // The boundary of a form is not that of the masked one.
       ...(type !== undefined && { 'content-type': isPlain ? type : (type.split(';', 1)[0] ?? '') }),

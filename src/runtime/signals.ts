@@ -12,11 +12,12 @@ import {
   measureLoopDelay,
 } from './metrics.ts'
 
-interface SignalsDeps extends GaugeSources {
+/** What the signals read. */
+interface SignalSources extends GaugeSources {
   readonly meters: Meters
   /** Metrics of other parts of the gateway. */
   readonly more: readonly CountedMetric[]
-  readonly brownouts: () => readonly TenantBrownouts[]
+  readonly callers: { readonly brownouts: () => readonly TenantBrownouts[] }
   readonly now: () => number
   readonly log: Logger
 }
@@ -30,16 +31,16 @@ interface Signals {
 const LOOK_FOR_BROWNOUTS_EVERY_MS = 10_000
 
 /** Opens the metrics, measures the event loop and announces brownouts, until it is stopped. */
-export function openSignals(deps: SignalsDeps): Signals {
-  const { meters, more, brownouts: all, now, log } = deps
-  const brownouts = createBrownoutSignals({ all, now, log })
+export function openSignals(sources: SignalSources): Signals {
+  const { meters, more, callers, now, log } = sources
+  const brownouts = createBrownoutSignals(callers.brownouts, now, log)
   brownouts.look()
   const looking = setInterval(brownouts.look, LOOK_FOR_BROWNOUTS_EVERY_MS).unref()
   const stopMeasuring = measureLoopDelay(meters)
   return {
     metrics: createMetrics([
       ...Object.values(meters).map(({ metric }) => metric),
-      ...createGauges(deps),
+      ...createGauges(sources),
       ...brownouts.gauges,
       ...more,
     ]),
@@ -56,13 +57,6 @@ export interface TenantBrownouts {
   readonly windows: readonly BrownoutWindow[]
 }
 
-interface BrownoutSignalsDeps {
-  /** Read each time, because the tenants file may change. */
-  readonly all: () => readonly TenantBrownouts[]
-  readonly now: () => number
-  readonly log: Logger
-}
-
 /** Announces brownouts in the log and in gauges. */
 interface BrownoutSignals {
   /** Logs each brownout a day before, at its start and at its end; called periodically. */
@@ -76,7 +70,12 @@ const NOTICE_MS = 86_400_000
 type Stage = 'announced' | 'active' | 'over'
 
 /** Makes the announcements of brownouts. */
-export function createBrownoutSignals({ all, now, log }: BrownoutSignalsDeps): BrownoutSignals {
+export function createBrownoutSignals(
+  /** Read each time, because the tenants file may change. */
+  all: () => readonly TenantBrownouts[],
+  now: () => number,
+  log: Logger,
+): BrownoutSignals {
   /** The last stage that was logged of each window of each tenant. */
   let logged = new Map<string, Stage>()
 

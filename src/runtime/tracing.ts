@@ -11,10 +11,6 @@ export interface Tracing {
   readonly end: (call: Call, status: number) => void
 }
 
-interface TracingOptions extends Pick<Config, 'LOG_ADDRESSES'> {
-  readonly engine: string
-}
-
 /** Where version 1 of the API keeps the parts that an SDK registers; without an SDK, nothing is there. */
 const REGISTERED = Symbol.for('opentelemetry.js.api.1')
 const NAME = 'transload'
@@ -22,7 +18,7 @@ const NAME = 'transload'
 const SUPPRESS_KEY = 'OpenTelemetry SDK Context Key SUPPRESS_TRACING'
 
 /** Opens tracing; undefined without an SDK, and then the API is not even loaded. */
-export async function openTracing(options: TracingOptions): Promise<Tracing | undefined> {
+export async function openTracing(config: Config, engine: string): Promise<Tracing | undefined> {
   if (!(REGISTERED in globalThis)) return undefined
   const api = await import('@opentelemetry/api')
   const { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } = api
@@ -42,7 +38,7 @@ export async function openTracing(options: TracingOptions): Promise<Tracing | un
     return {
       beginStore: (operation) => {
         const attributes = {
-          'db.system.name': SYSTEMS[options.engine] ?? options.engine,
+          'db.system.name': SYSTEMS[engine] ?? engine,
           'db.operation.name': operation,
         }
         const span = tracer.startSpan(operation, { kind: SpanKind.CLIENT, attributes }, parent)
@@ -83,16 +79,16 @@ export async function openTracing(options: TracingOptions): Promise<Tracing | un
     const isTraced = trace.getSpan(active) !== undefined
     const parent = isTraced ? active : propagation.extract(ROOT_CONTEXT, incoming.headers)
     const kind = isTraced ? SpanKind.INTERNAL : SpanKind.SERVER
-    const attributes = serverAttributes(call, incoming, options)
+    const attributes = serverAttributes(call, incoming, config)
     const method = attributes['http.request.method']
     const span = tracer.startSpan(
-      `${method === OTHER_METHOD ? 'HTTP' : method} ${call.route}`,
+      `${method === OTHER_METHOD ? 'HTTP' : method} ${call.request.route}`,
       { kind, attributes },
       parent,
     )
     const own = trace.setSpan(parent, span)
     spans.set(call, span)
-    call.trace = traceIn(own)
+    call.waits.trace = traceIn(own)
     return own
   }
 
@@ -110,10 +106,11 @@ export async function openTracing(options: TracingOptions): Promise<Tracing | un
     end: (call, status) => {
       const span = spans.get(call)
       if (!span) return
+      const { action, error } = call.outcome
       span.setAttribute('http.response.status_code', status)
-      if (call.action !== undefined) span.setAttribute('transload.action', call.action)
-      if (status >= FIRST_ERROR_OF_SERVERS) fail(span, call.error ?? String(status))
-      else if (call.error !== undefined) span.setAttribute('error.type', call.error)
+      if (action !== undefined) span.setAttribute('transload.action', action)
+      if (status >= FIRST_ERROR_OF_SERVERS) fail(span, error ?? String(status))
+      else if (error !== undefined) span.setAttribute('error.type', error)
       span.end()
     },
   }
@@ -129,16 +126,16 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PAT
 const OTHER_METHOD = '_OTHER'
 
 /** Returns the attributes of a call, by the semantic conventions of HTTP. The query is left out. */
-function serverAttributes(call: Call, incoming: IncomingMessage, options: TracingOptions): Attributes {
+function serverAttributes({ request }: Call, incoming: IncomingMessage, config: Config): Attributes {
   const { method = '', httpVersion, headers, socket } = incoming
   return {
     'http.request.method': METHODS.has(method) ? method : OTHER_METHOD,
-    'http.route': call.route,
+    'http.route': request.route,
     'url.scheme': 'encrypted' in socket ? 'https' : 'http',
     // Any other path may hold a secret.
-    'url.path': KNOWN_PATHS.test(call.route) ? (incoming.url ?? '').split('?', 1)[0] : call.route,
+    'url.path': KNOWN_PATHS.test(request.route) ? (incoming.url ?? '').split('?', 1)[0] : request.route,
     'network.protocol.version': httpVersion,
-    ...(options.LOG_ADDRESSES === 'all' && { 'client.address': call.share.source.address }),
+    ...(config.LOG_ADDRESSES === 'all' && { 'client.address': request.share.source.address }),
     'user_agent.original': headers['user-agent'],
   }
 }

@@ -1,7 +1,7 @@
 /** Promise: sources take turns (contract, section 5). */
 
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { createFairQueue, type Turn } from '../../src/edge/callers/limits.ts'
+import { createFairQueue, type Turn } from '../../src/edge/callers/turns.ts'
 
 /** Half of these may wait, a quarter from one source. */
 const CALLS = 16

@@ -1,7 +1,7 @@
 /** Promise: a slow hash is made once, and not for strangers (contract, section 5). */
 
 import { expect, test, vi } from 'vitest'
-import { matchesHash } from '../../src/edge/callers/tenants.ts'
+import { matchesHash } from '../../src/edge/callers/hashes.ts'
 import { basic } from '../gateway.ts'
 import { connectFrom } from '../strangers/sockets.ts'
 import { as, atOnce, named, openEdge, quote, slowHash, statuses } from './edge.ts'

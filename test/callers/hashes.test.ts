@@ -1,7 +1,7 @@
 /** Promise: honest first calls get their turn at the slow hashes (contract, section 5). */
 
 import { expect, test } from 'vitest'
-import { hashSecret, matchesHash } from '../../src/edge/callers/tenants.ts'
+import { hashSecret, matchesHash } from '../../src/edge/callers/hashes.ts'
 import { parseSecretHash } from '../../src/language/config/tenants-file.ts'
 import { basic, post } from '../gateway.ts'
 import {

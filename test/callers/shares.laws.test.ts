@@ -3,7 +3,7 @@
 import { EventEmitter } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createShares, type Quota, shortage } from '../../src/edge/callers/limits.ts'
+import { createShares, type Quota, shortage } from '../../src/edge/callers/shares.ts'
 import { GatewayError } from '../../src/language/errors.ts'
 import { compileNetworks } from '../../src/language/networks.ts'
 import type { Share } from '../../src/runtime/call.ts'

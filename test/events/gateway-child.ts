@@ -1,5 +1,6 @@
 import { openGateway } from '../../src/gateway.ts'
 import { loadConfig } from '../../src/operator/commands/load.ts'
+import { createPages } from '../../src/operator/pages/routes.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { createLog } from '../../src/runtime/log.ts'
 
@@ -11,5 +12,5 @@ const { config, catalog } = await loadConfig()
 const log = createLog('info', { write: (line) => void process.stdout.write(line) })
 const store = await openStore(config.STORE_URL)
 const callbacks = { timeoutMs: 900, pollEveryMs: 100 }
-const { url } = await openGateway(config, { catalog, store, log, callbacks, sweepEveryMs: 1_000 })
+const { url } = await openGateway(config, { catalog, store, log, pages: createPages, callbacks, sweepEveryMs: 1_000 })
 log.info({ url }, 'listening')

@@ -7,7 +7,7 @@ import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { createReadiness, type StoreState } from '../../src/outside/store/state.ts'
 import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { createLog, lineForPeople } from '../../src/runtime/log.ts'
-import { keepLeases } from '../../src/state/bookings/leases.ts'
+import { createLeases } from '../../src/state/bookings/leases.ts'
 import { book } from '../bookings/desk.ts'
 import { basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 
@@ -180,7 +180,8 @@ describe('causes', () => {
     let now = performance.now()
     const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
     try {
-      const leases = await keepLeases('gateway-1', { store, log, onRenewed: catchUp, catchUp })
+      const leases = createLeases('gateway-1', { store, log, onRenewed: catchUp, catchUp })
+      await leases.start()
       const first = await leases.hold()
       expect(first()).toBe(true)
       // Fresh enough: no renewal.

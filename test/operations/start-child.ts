@@ -3,6 +3,7 @@
 import { loadMappings } from '../../mappings/load.ts'
 import { openGateway } from '../../src/gateway.ts'
 import { readConfig } from '../../src/language/config/config.ts'
+import { createPages } from '../../src/operator/pages/routes.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { createLog } from '../../src/runtime/log.ts'
 
@@ -13,7 +14,7 @@ const config = readConfig({
   TENANTS_FILE: '/nowhere/tenants.json',
 })
 try {
-  await openGateway(config, { catalog: await loadMappings(), store, log: createLog('silent') })
+  await openGateway(config, { catalog: await loadMappings(), store, log: createLog('silent'), pages: createPages })
 } catch (error) {
   process.stdout.write(`${error}\n`)
 }

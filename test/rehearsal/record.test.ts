@@ -92,7 +92,7 @@ test('none is recorded without a file; a file from before is kept beside the new
 test('a full file goes on in another one', async () => {
   const RECORD_FILE = join(folder(), 'calls.ndjson')
   const incoming = new IncomingMessage(new Socket())
-  const call = { ...beginCall(incoming), tenant: 'acme', acceptance: { isProven: () => true } }
+  const call = { ...beginCall(incoming), caller: { tenant: 'acme', acceptance: { isProven: () => true } } }
   const catalog = await loadMappings()
   const setting = { RECORD_FILE, RECORD_VALUES: 'plain', LOOKUPS_FILE: undefined } as const
   const recorder = openRecorder({ ...setting, catalog, log: { warn: () => undefined }, limitBytes: 1 })

@@ -8,27 +8,27 @@ import { registerHooks } from 'node:module'
 /** The function that makes each defense, and what it returns instead. */
 const WITHOUT = {
   /** A booking is claimed and sent before the service has accepted its credential. */
-  proof: { file: '/src/callers/prove.ts', name: 'createProve', instead: '() => undefined' },
+  proof: { file: '/src/edge/callers/prove.ts', name: 'createProve', instead: '() => undefined' },
   /** One source may take everything. */
   shares: {
-    file: '/src/callers/limits.ts',
+    file: '/src/edge/callers/shares.ts',
     name: 'shortage',
     instead: "heldByAll + more > limit ? 'all' : undefined",
   },
   /** Pages of other sites may act. */
   browsers: {
-    file: '/src/callers/browsers.ts',
+    file: '/src/edge/callers/browsers.ts',
     name: 'createBrowserChecks',
     instead: '{ demandOwnOrigin: () => {}, demandOwnHost: () => {} }',
   },
   /** Slow hashes and new credentials run all at once. */
   queue: {
-    file: '/src/callers/limits.ts',
+    file: '/src/edge/callers/turns.ts',
     name: 'createFairQueue',
     instead: '{ enter: () => ({ ready: Promise.resolve(), end: () => {}, settle: () => {} }) }',
   },
   /** Any path that begins with /v2/ is passed through. */
-  paths: { file: '/src/http/routing.ts', name: 'isBelowVersion2', instead: 'true' },
+  paths: { file: '/src/edge/routing.ts', name: 'isBelowVersion2', instead: 'true' },
 } as const
 
 /** A defense that can be removed. */

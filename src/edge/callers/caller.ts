@@ -5,24 +5,22 @@ import { type Deprecation, deprecationOf } from '../../language/deprecation.ts'
 import { CHALLENGE, type GatewayError, gatewayError } from '../../language/errors.ts'
 import type { Settings } from '../../language/mapping/row.ts'
 import type { SigningKey } from '../../language/webhook-signature.ts'
-import { type Account, type AccountOptions, openAccount, type Taken } from '../../outside/service/account.ts'
+import { type Account, type AccountOfCaller, openAccount, type Taken } from '../../outside/service/account.ts'
 import { basicPair } from '../../outside/service/credential.ts'
 import type { ServiceCredential, Upstream } from '../../outside/service/upstream.ts'
 import type { Share } from '../../runtime/call.ts'
 import type { BrowserChecks } from './browsers.ts'
-import type { Limits } from './limits.ts'
 import type { Prove } from './prove.ts'
+import type { Limits } from './rates.ts'
 
 /** A caller, and its account at the service. */
-export interface Caller {
+export interface Caller extends OwnCaller {
   /** Scopes cross-references, limits and connections. */
   readonly tenant: string
   /**
    * The caller's own credential if only the service can verify it; undefined if the gateway has verified the caller.
    */
   readonly credential: string | undefined
-  readonly account: Account
-  readonly profile: Profile
 }
 
 /** The settings that a tenant may override. */
@@ -39,7 +37,8 @@ interface Profile {
 }
 
 /** The address and credential of a passed-through call. */
-export interface PassThrough extends ServiceCredential, Pick<Account, 'prefix'> {
+export interface PassThrough extends ServiceCredential {
+  readonly prefix: string
   /** Undefined where the call names no client. */
   readonly tenant?: string | undefined
   /** The caller's own header, or the function that returns the one for the service; undefined sends none. */
@@ -47,7 +46,7 @@ export interface PassThrough extends ServiceCredential, Pick<Account, 'prefix'> 
   /** Undefined where the call's own credential is all there is. */
   readonly authorized?: Account['authorized']
   /** Learns from the reply to a call with that authorization. */
-  readonly learn?: (authorization: string, answer: Taken, request: Pick<IncomingMessage, 'method' | 'url'>) => void
+  readonly learn?: (authorization: string, answer: Taken, request: IncomingMessage) => void
   readonly limits: Limits | undefined
 }
 
@@ -73,9 +72,13 @@ export interface Credentials {
 }
 
 /** A tenant for which the gateway can ask the service by itself. */
-export type OwnCaller = Pick<Caller, 'account' | 'profile'>
+export interface OwnCaller {
+  readonly account: Account
+  readonly profile: Profile
+}
 
-export interface CredentialsDeps {
+/** The rooms that callers stand on. */
+export interface CallerRooms {
   readonly config: Config
   readonly settings: Settings
   readonly upstream: Upstream
@@ -84,7 +87,7 @@ export interface CredentialsDeps {
 }
 
 /** The profile of callers without their own. */
-export function commonProfile({ config, settings }: Pick<CredentialsDeps, 'config' | 'settings'>): Profile {
+export function commonProfile({ config, settings }: { readonly config: Config; readonly settings: Settings }): Profile {
   return {
     settings,
     errorStatus: config.ERROR_STATUS,
@@ -96,7 +99,7 @@ export function commonProfile({ config, settings }: Pick<CredentialsDeps, 'confi
 }
 
 /** Returns the deprecation of callers that have none of their own. */
-export function commonDeprecation(config: DeprecationConfig): Deprecation {
+export function commonDeprecation(config: Config): Deprecation {
   return deprecationOf({
     sunset: config.SUNSET,
     retiredFrom: config.RETIRED_FROM,
@@ -106,17 +109,11 @@ export function commonDeprecation(config: DeprecationConfig): Deprecation {
   })
 }
 
-/** The variables that say how version 1 ends. */
-export type DeprecationConfig = Pick<
-  Config,
-  'SUNSET' | 'RETIRED_FROM' | 'MIGRATION_GUIDE_URL' | 'BROWNOUTS' | 'BROWNOUT_BOOKINGS'
->
-
 /** Opens an account at an address of the service. */
 export function accountAt(
-  { config, upstream }: Pick<CredentialsDeps, 'config' | 'upstream'>,
+  { config, upstream }: CallerRooms,
   address: Config['V2_BASE_URL'],
-  options: Pick<AccountOptions, 'basic' | 'pool' | 'scheme' | 'acceptance'>,
+  options: AccountOfCaller,
 ): Account {
   return openAccount({ upstream, ...address, ...options, timeoutMs: config.UPSTREAM_TIMEOUT_MS })
 }

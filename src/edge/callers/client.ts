@@ -10,15 +10,15 @@ import {
   accountAt,
   asksForToken,
   type Caller,
+  type CallerRooms,
   type Credentials,
-  type CredentialsDeps,
   commonProfile,
   missingCredential,
   type OwnCaller,
   type PassThrough,
   recipientsOf,
 } from './caller.ts'
-import { createTurns, type Turns } from './limits.ts'
+import { createTurns, type Turns } from './turns.ts'
 
 /** A credential that callers bring, at the service. */
 interface Known {
@@ -30,9 +30,9 @@ interface Known {
 }
 
 /** Sends the caller's own credential to the service, which verifies it (docs/architecture.md). */
-export function clientCredentials(deps: CredentialsDeps): Credentials {
-  const { config, prove } = deps
-  const profile = commonProfile(deps)
+export function clientCredentials(rooms: CallerRooms): Credentials {
+  const { config, prove } = rooms
+  const profile = commonProfile(rooms)
   const translated = credentialsOf(config.V2_TOKEN, (turns, header, isAccepted) =>
     turns.decide(header, isAccepted ? undefined : credentialRefused(), isAccepted),
   )
@@ -50,7 +50,7 @@ export function clientCredentials(deps: CredentialsDeps): Credentials {
       calls: config.MAX_IN_FLIGHT,
     })
     const make = (header: string) => (acceptance: Acceptance) => {
-      const account = accountAt(deps, config.V2_BASE_URL, { basic: header, pool: header, scheme, acceptance })
+      const account = accountAt(rooms, config.V2_BASE_URL, { basic: header, pool: header, scheme, acceptance })
       const pair = readablePair(header)
       const credential = pair && basicOf(pair.client, pair.secret)
       const caller = pair && { tenant: pair.client, credential, account, profile }
@@ -95,7 +95,7 @@ export function clientCredentials(deps: CredentialsDeps): Credentials {
   }
 
   const { WEBHOOK_CLIENT_ID: ownId, WEBHOOK_SECRET: secrets, WEBHOOK_SIGNING_SECRET: signingKeys } = config
-  const own = ownCallerOf(deps)
+  const own = ownCallerOf(rooms)
   const recipients = recipientsOf(ownId ?? NO_CLIENT, { secrets, signingKeys })
 
   return {
@@ -130,11 +130,14 @@ function readablePair(header: string): BasicPair | undefined {
 const NO_CLIENT = ''
 
 /** Returns the credential with which the gateway reads the shipments of events; undefined without one. */
-function ownCallerOf(deps: CredentialsDeps): OwnCaller | undefined {
-  const { WEBHOOK_CLIENT_ID: id, WEBHOOK_CLIENT_SECRET: secret, V2_BASE_URL: address, V2_TOKEN: scheme } = deps.config
+function ownCallerOf(rooms: CallerRooms): OwnCaller | undefined {
+  const { WEBHOOK_CLIENT_ID: id, WEBHOOK_CLIENT_SECRET: secret, V2_BASE_URL: address, V2_TOKEN: scheme } = rooms.config
   if (id === undefined || secret === undefined) return undefined
   const basic = basicOf(id, secret)
-  return { account: accountAt(deps, address, { basic, pool: `events ${basic}`, scheme }), profile: commonProfile(deps) }
+  return {
+    account: accountAt(rooms, address, { basic, pool: `events ${basic}`, scheme }),
+    profile: commonProfile(rooms),
+  }
 }
 
 /** Calls without a credential share their connections. */

@@ -3,16 +3,16 @@ import { type Account, before, NO_SHIPMENT } from '../../outside/service/account
 import { NoReply, type UpstreamReply } from '../../outside/service/exchange.ts'
 import { refusal } from '../../outside/service/failures.ts'
 import { timeAsked } from '../../outside/service/retries.ts'
-import type { Sending, Service } from '../../outside/service/service.ts'
+import type { Sender, Sending } from '../../outside/service/service.ts'
 
 /**
  * Asks the service if it accepts a credential, with a harmless read; throws if the service refuses it or gives no
  * verdict. Undefined if the service has accepted it already.
  */
-export type Prove = (sending: Pick<Sending, 'account' | 'deadline' | 'requestId'>) => Promise<void> | undefined
+export type Prove = (sending: Sending) => Promise<void> | undefined
 
 /** Proves credentials; concurrent calls of one credential share one proof, and each waits for it until its own deadline. */
-export function createProve(service: Pick<Service, 'send'>, timeoutMs: number): Prove {
+export function createProve(service: Sender, timeoutMs: number): Prove {
   const underWay = new WeakMap<Account, Promise<void>>()
   const ask = async (sending: Parameters<Prove>[0]): Promise<void> => {
     const { account } = sending

@@ -59,7 +59,7 @@ interface Asking {
   readonly makes?: readonly [reference: string, id?: string]
 }
 
-interface TrialDeps {
+interface TrialRooms {
   readonly config: Config
   readonly upstream: Upstream
   readonly account: Account
@@ -78,7 +78,7 @@ interface TrialDeps {
 export type Trial = ReturnType<typeof openTrial>
 
 /** Opens a trial of the service. */
-export function openTrial({ config, upstream, account, journal, run, stop, ...credentials }: TrialDeps) {
+export function openTrial({ config, upstream, account, journal, run, stop, ...credentials }: TrialRooms) {
   const quotes = spelling<'POST' | 'GET'>(config.V2_QUOTE_METHOD, ['POST', 'GET'])
   const shipments = spelling<string>(config.V2_SHIPMENT_PATH, ['/v2/shipments', '/v2/shipment'])
   let references = 0

@@ -42,9 +42,10 @@ export interface ComparedField extends Shapes {
 /** The field that stands for the call itself: it was answered or refused. */
 const WHOLE_ANSWER = '(answer)'
 
-interface CompareDeps {
+/** What a comparison stands on. */
+interface CompareRooms {
   readonly rooms: AskingRooms
-  readonly upstream: Pick<Upstream, 'line'>
+  readonly upstream: Upstream
   readonly settings: Settings
   readonly tenant: string
   readonly sending: () => Sending
@@ -57,7 +58,7 @@ export const onlyAsks = ({ verb, target }: Action): boolean =>
   verb === 'read' || (verb === 'quote' && target === undefined)
 
 /** Compares the answers to a call that only asks. A difference counts if a second comparison shows it, too. */
-export async function compareCall(request: Version1, deps: CompareDeps): Promise<readonly ComparedField[]> {
+export async function compareCall(request: Version1, deps: CompareRooms): Promise<readonly ComparedField[]> {
   const fields = await compareOnce(request, deps)
   return fields.some(({ verdict }) => verdict === 'differs')
     ? confirmed(fields, await compareOnce(request, deps))
@@ -68,7 +69,7 @@ export async function compareCall(request: Version1, deps: CompareDeps): Promise
  * Asks for the translated answer between the native ones: a price that moves meanwhile makes them differ from each other,
  * which is noise.
  */
-async function compareOnce(request: Version1, deps: CompareDeps): Promise<readonly ComparedField[]> {
+async function compareOnce(request: Version1, deps: CompareRooms): Promise<readonly ComparedField[]> {
   const { action } = request.compiled
   // The service is asked by the caller's own name where nothing is known by it: its version-1 handling may know it.
   const id = await idNamed(request, deps).catch(() => undefined)
@@ -80,14 +81,14 @@ async function compareOnce(request: Version1, deps: CompareDeps): Promise<readon
   return compareAnswers([first, again], translated, comparisonsOf(action.reply), new Set([...numbers, ...deps.ignored]))
 }
 
-const callOf = (request: Version1, { tenant, settings, sending }: CompareDeps) => ({
+const callOf = (request: Version1, { tenant, settings, sending }: CompareRooms) => ({
   request,
   caller: { tenant, profile: { settings } },
   sending: sending(),
   noteTranslation: () => undefined,
 })
 
-async function idNamed(request: Version1, deps: CompareDeps): Promise<string | undefined> {
+async function idNamed(request: Version1, deps: CompareRooms): Promise<string | undefined> {
   const reference = referenceOf(request)
   return reference && (await shipmentNamedBy(reference, callOf(request, deps), deps.rooms)).id
 }
@@ -99,7 +100,7 @@ const NO_VERDICT = new Set([401, 403, 405, 408, 425, 429])
 async function askNatively(
   request: Version1,
   id: string | undefined,
-  { upstream, sending }: CompareDeps,
+  { upstream, sending }: CompareRooms,
 ): Promise<Answer> {
   const { action } = request.compiled
   const toService = nativeRequest(request, id)
@@ -154,7 +155,7 @@ function nativeRequest({ compiled, fields }: Version1, id: string | undefined): 
 const means = (sent: string) => (name: string) => actionKey(name) === actionKey(sent)
 
 /** Makes the call as the gateway does. */
-async function askTranslated(request: Version1, deps: CompareDeps): Promise<Answer> {
+async function askTranslated(request: Version1, deps: CompareRooms): Promise<Answer> {
   const ask = request.compiled.action.verb === 'read' ? read : quote
   try {
     const fields = answered((await ask(callOf(request, deps), deps.rooms)).body)

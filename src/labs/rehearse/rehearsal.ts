@@ -231,9 +231,6 @@ export function fieldsIn({ request = EMPTY, contentType, target = '' }: Recorded
 
 const EMPTY = Buffer.alloc(0)
 
-/** Takes the facts that reading a call tells to its log line. */
-const NO_CALL: Parameters<typeof classify>[2] = { action: undefined, unknownFields: 0, request: undefined }
-
 /** Reads and classifies a call at its endpoint. */
 export function classified(
   call: Recorded,
@@ -242,7 +239,7 @@ export function classified(
   synonyms: RehearsedCaller['synonyms'],
 ): Version1 | Version2 {
   requireMethod(call.method ?? endpoint.method, [endpoint.method])
-  return classify(fieldsIn(call, endpoint.method), endpoint, NO_CALL, catalog, synonyms)
+  return classify(fieldsIn(call, endpoint.method), endpoint, catalog, synonyms)
 }
 
 /** A rehearsed call of version 1. */

@@ -132,7 +132,7 @@ function noticeOf(
 
 /** Returns the status that an event tells, or implies by its name. */
 export function statusTold(
-  { event, data }: Pick<ServiceEvent, 'event' | 'data'>,
+  { event, data }: { readonly event: string; readonly data?: unknown },
   statuses: Readonly<Record<string, string>>,
 ): string | undefined {
   const told = newValueAt(data, 'status')

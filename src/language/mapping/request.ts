@@ -179,7 +179,7 @@ export const ABSENT = Symbol('absent')
 
 /** Decodes the value of a field, and records the problems of a value that cannot be used. */
 export function decode<T>(
-  run: Pick<RequestRun, 'notes' | 'problems'>,
+  run: { readonly notes: Note[]; readonly problems: Problem[] },
   field: string,
   codec: Codec<T>,
   before: Exclude<Value, undefined>,

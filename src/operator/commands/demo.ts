@@ -11,6 +11,7 @@ import { type Config, readConfig } from '../../language/config/config.ts'
 import { escapeControls } from '../../language/text/service-text.ts'
 import { openStore } from '../../outside/store/open.ts'
 import { createLog, type Logger } from '../../runtime/log.ts'
+import { createPages } from '../pages/routes.ts'
 import { runChaos } from './chaos.ts'
 import { listenFailure } from './failures.ts'
 import { ID, SECRET } from './harness.ts'
@@ -54,7 +55,12 @@ async function runDemo(sandbox: Sandbox, directory: string): Promise<void> {
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
   const store = await openStore(config.STORE_URL)
   try {
-    const gateway = await openOnFreePorts(config, { catalog, store, log: createDemoLog(sandbox) })
+    const gateway = await openOnFreePorts(config, {
+      catalog,
+      store,
+      log: createDemoLog(sandbox),
+      pages: createPages,
+    })
     // Signals are handled before the output says that there is something to stop.
     const stopped = stopSignal()
     print(...whatToTry(gateway, sandbox.url))

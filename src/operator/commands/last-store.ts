@@ -172,7 +172,7 @@ async function wrongStore(
   return `the store ${place} is empty, and ${byDefault}, which this installation used before, has bookings: "transload store copy" takes them over`
 }
 
-async function newestIn(store: Pick<Store, 'listClaims'>): Promise<string | undefined> {
+async function newestIn(store: Store): Promise<string | undefined> {
   const [newest] = await store.listClaims({ limit: 1, newest: true })
   return newest?.handle
 }

@@ -42,13 +42,14 @@ export async function serve({ newStore = false }: ServeOptions = {}): Promise<ne
   if (!isMeant) refuseOldFolder(config)
   const openStore = await loadEngine(config.STORE_URL)
   // The store opens in its own thread while this one loads the gateway.
-  const [store, { openGateway }] = await Promise.all([
+  const [store, { openGateway }, { createPages }] = await Promise.all([
     openConfiguredStore(openStore, {
       onState: ({ ready, error, server }) =>
         ready ? log.info({ server }, 'store ready') : log.error({ err: error }, 'store not ready'),
       onNotice: (notice) => log.warn({ notice }, 'notice of the store'),
     }),
     import('../../gateway.ts'),
+    import('../pages/routes.ts'),
   ])
   // A store that does not answer yet is looked at once it does.
   const isLate = !store.ready()
@@ -67,6 +68,7 @@ export async function serve({ newStore = false }: ServeOptions = {}): Promise<ne
     catalog,
     store: isLate ? untilLooked(store, watching) : store,
     log,
+    pages: createPages,
   }).catch(async (error: unknown) => {
     await store.close()
     throw listenFailure(error, config)

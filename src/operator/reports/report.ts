@@ -142,7 +142,7 @@ function headlineOf(
     'never-seen': unseen = 0,
   }: Overview['states'],
   { state }: Verdict,
-  { watched }: Pick<Evidence, 'watched'>,
+  { watched }: { readonly watched: Evidence['watched'] },
 ): string {
   const users = late + failing + calling + moving
   const all = plural(users + quiet + safe + unseen, 'caller')

@@ -47,7 +47,7 @@ const BATCH_ROWS = 5_000
 /** Writes rows into the store in durable batches, after those that `from` counts. */
 export async function importRows(
   rows: AsyncIterable<ImportRow>,
-  store: Pick<Store, 'load'>,
+  store: Store,
   options: { readonly replace: boolean; readonly from: ImportProgress },
   watch: ImportWatch,
 ): Promise<ImportCounts> {
@@ -125,7 +125,7 @@ export function checkpointOf(file: string, purpose: readonly unknown[]): Checkpo
 }
 
 /** Returns true if the store has the last name of an import's checkpoint; for a quote, it may mean another one by now. */
-export async function isInStore(store: Pick<Store, 'named'>, { last }: ImportProgress): Promise<boolean> {
+export async function isInStore(store: Store, { last }: ImportProgress): Promise<boolean> {
   if (!last) return true
   return (await store.named(last.tenant, last.name)).some(
     ({ name, kind, givenBy, id }) =>

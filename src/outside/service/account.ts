@@ -36,21 +36,25 @@ export interface Account {
   readonly authorizations: () => readonly string[]
 }
 
-export interface AccountOptions {
-  readonly upstream: Upstream
-  readonly origin: string
-  readonly prefix: string
+/** What an account is to a caller. */
+export interface AccountOfCaller {
   /** `Basic …` */
   readonly basic: string
   readonly pool: string
   readonly scheme: Scheme
-  readonly timeoutMs: number
   /** @default the acceptance of an operator's credential */
   readonly acceptance?: Acceptance
 }
 
+interface NewAccount extends AccountOfCaller {
+  readonly upstream: Upstream
+  readonly origin: string
+  readonly prefix: string
+  readonly timeoutMs: number
+}
+
 /** Opens an account with the scheme that the operator chose. */
-export function openAccount(options: AccountOptions): Account {
+export function openAccount(options: NewAccount): Account {
   const { origin, prefix, basic, pool, scheme, acceptance = trusted } = options
   const tokens = createTokens({ ...options, acceptance })
   /** With `auto`, false until the service asks for a token. */

@@ -33,8 +33,7 @@ const textOf = (bytes: Buffer) => bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin
 export const hasControlCharacter = (id: string) => /(?![\u0080-\u009f])\p{Cc}/u.test(id)
 
 /** Returns the client that a call names. */
-export const clientIdOf = ({ headers }: Pick<IncomingMessage, 'headers'>): string | undefined =>
-  basicPair(headers.authorization)?.client
+export const clientIdOf = ({ headers }: IncomingMessage): string | undefined => basicPair(headers.authorization)?.client
 
 const withoutPadding = (base64: string) => base64.replace(/=+$/, '')
 

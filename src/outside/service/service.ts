@@ -4,12 +4,12 @@ import type { Action } from '../../language/mapping/action.ts'
 import type { Draft } from '../../language/mapping/paths.ts'
 import { replyText } from '../../language/text/decode.ts'
 import { parseJson, scalarText } from '../../language/text/json.ts'
-import type { Counter } from '../../runtime/metrics.ts'
-import type { Account } from './account.ts'
+import type { Counter, Meters } from '../../runtime/metrics.ts'
+import type { Account, Scheme } from './account.ts'
 import { createMask } from './credential.ts'
 import { accepts, exchange, isSuccess, NoReply, operationOf, type UpstreamReply } from './exchange.ts'
 import { type Circuit, createCircuit, createRetry, type Retry } from './retries.ts'
-import type { Upstream } from './upstream.ts'
+import { openUpstream, type Upstream } from './upstream.ts'
 
 /** A request to version 2, in its declared spelling. */
 export interface ServiceRequest {
@@ -44,10 +44,14 @@ export interface Outgoing {
   readonly body: string | undefined
 }
 
-/** The client of the version-2 service. */
-export interface Service {
-  /** Sends a request. Returns any reply of the service, and throws `NoReply` without one. */
+/** Sends requests to the version-2 service. */
+export interface Sender {
+  /** Returns any reply of the service, and throws `NoReply` without one. */
   readonly send: (request: ServiceRequest, sending: Sending) => Promise<UpstreamReply>
+}
+
+/** The client of the version-2 service. */
+export interface Service extends Sender {
   /** Returns the request that `send` would send now. */
   readonly outgoing: (request: ServiceRequest, address: Address) => Outgoing
   /** Returns each address of the service that was called, and if its circuit is open. */
@@ -55,7 +59,11 @@ export interface Service {
 }
 
 /** The address of the service. */
-export type Address = Pick<Account, 'origin' | 'prefix' | 'scheme'>
+export interface Address {
+  readonly origin: string
+  readonly prefix: string
+  readonly scheme: Scheme
+}
 
 /** The learned state of a service address. */
 interface LearnedState {
@@ -69,8 +77,23 @@ interface LearnedState {
   readonly shipments: Spelling<Spelled>
 }
 
+/** The service, with the connections to it. */
+interface OpenService {
+  readonly service: Service
+  readonly upstream: Upstream
+  /** The service's address for callers without their own. */
+  readonly address: Address
+}
+
+/** Opens the client of the service as configured; the first call makes the first connection. */
+export function openService(config: Config, meters: Meters): OpenService {
+  const upstream = openUpstream(config, meters)
+  const service = createService(config, upstream, meters.retries)
+  return { service, upstream, address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN } }
+}
+
 /** Makes the client, which uses the spelling that the service understands. */
-export function createService(config: Config, upstream: Upstream, retries?: Pick<Counter, 'add'>): Service {
+export function createService(config: Config, upstream: Upstream, retries?: Counter): Service {
   const { V2_QUOTE_METHOD: quoteMethod, V2_SHIPMENT_PATH: shipmentPath } = config
   const known = new Map<string, LearnedState>()
   const countRetry = () => retries?.add(1)
@@ -191,7 +214,7 @@ const UNAUTHORIZED = 401
  * Parses the body of a successful reply, keeping all digits; undefined if it is empty, as some are. The error of a reply to a
  * change says that it may have been made.
  */
-export function readJson(reply: Pick<UpstreamReply, 'body'>, isOfChange = false): unknown {
+export function readJson(reply: { readonly body: Buffer }, isOfChange = false): unknown {
   if (reply.body.length === 0) return undefined
   try {
     return parseJson(replyText(reply.body))
@@ -201,7 +224,7 @@ export function readJson(reply: Pick<UpstreamReply, 'body'>, isOfChange = false)
 }
 
 /** Returns a reply with asterisks in the place of the credential, and, unless it is a success, of the secret in it. */
-export function withoutCredential(reply: UpstreamReply, account: Pick<Account, 'authorizations'>): UpstreamReply {
+export function withoutCredential(reply: UpstreamReply, account: Account): UpstreamReply {
   let { headers, body } = reply
   for (const authorization of account.authorizations()) {
     const mask = createMask(authorization, isSuccess(reply.status))

@@ -13,7 +13,6 @@ import { createMeters, type Meters } from '../../runtime/metrics.ts'
 import { createDeadlines, type Line } from './exchange.ts'
 
 /** The part of the configuration that connections to the service depend on. */
-type UpstreamConfig = Pick<Config, 'UPSTREAM_CONNECTIONS' | 'UPSTREAM_TIMEOUT_MS' | 'V2_CA_FILE'>
 
 /** The connections to the service. */
 export interface Upstream {
@@ -63,8 +62,8 @@ const CONNECTION_AGE_MS = 60_000
 
 /** Opens the client of the service as configured; the first call makes the first connection. */
 export function openUpstream(
-  { UPSTREAM_CONNECTIONS: connections, UPSTREAM_TIMEOUT_MS: timeout, V2_CA_FILE: authority }: UpstreamConfig,
-  { serviceSeconds: seconds, tokens }: Pick<Meters, 'serviceSeconds' | 'tokens'> = createMeters(),
+  { UPSTREAM_CONNECTIONS: connections, UPSTREAM_TIMEOUT_MS: timeout, V2_CA_FILE: authority }: Config,
+  { serviceSeconds: seconds, tokens }: Meters = createMeters(),
 ): Upstream {
   const names = createNames()
   const ca = authority === undefined ? undefined : [...rootCertificates, readFileSync(authority, 'utf8')]

@@ -6,13 +6,14 @@ import { nameReads, nameWrites } from './names.ts'
 import { CLAIMS } from './schema.ts'
 import type {
   AuditEntry,
+  BookedVehicle,
   Claim,
   ClaimChange,
   ClaimReads,
   ClaimState,
   Claims,
+  KnownVehicles,
   NewClaim,
-  StoredShipment,
   Vehicle,
 } from './store.ts'
 import { now, sql, TODAY, type Work, type WorkOf } from './work.ts'
@@ -80,9 +81,9 @@ type ToldVehicle = Partial<Vehicle>
  * both have none, by a year, make, or model that differs. The shipment of a claim knows its vehicles better than the claim.
  */
 export function isOtherVehicle(
-  wanted: Pick<Claim, 'vin' | 'vehicle'>,
-  claim: Pick<Claim, 'vin' | 'vehicle'>,
-  shipment: Pick<StoredShipment, 'vehicles' | 'formerVins'> | undefined,
+  wanted: BookedVehicle,
+  claim: BookedVehicle,
+  shipment: KnownVehicles | undefined,
 ): boolean {
   const shown = shipment?.vehicles ?? []
   const known: readonly ToldVehicle[] = shown.length > 0 ? shown : [toldBy(claim)]
@@ -101,7 +102,7 @@ export function isOtherVehicle(
 }
 
 /** Returns the vehicle of a claim. Only this program writes its JSON. */
-const toldBy = ({ vin, vehicle }: Pick<Claim, 'vin' | 'vehicle'>): ToldVehicle => ({
+const toldBy = ({ vin, vehicle }: BookedVehicle): ToldVehicle => ({
   ...(vehicle === '' ? {} : (JSON.parse(vehicle) as ToldVehicle)),
   vin,
 })
@@ -110,7 +111,7 @@ const toldBy = ({ vin, vehicle }: Pick<Claim, 'vin' | 'vehicle'>): ToldVehicle =
 export const LIST_LIMIT = 1_000
 
 /** Returns the reason of a new claim, for the audit trail. */
-export function claimReason({ doubtSince }: Pick<NewClaim, 'doubtSince'>): string {
+export function claimReason({ doubtSince }: NewClaim): string {
   return doubtSince === undefined ? 'claimed' : 'may have been booked before the store was restored'
 }
 

@@ -83,7 +83,7 @@ const SAMPLED_EVERY_MS = 60_000
 const MS_PER_SECOND = 1_000
 
 /** Makes the gauges of the store's size; without values while the store is down. */
-export function sizeGauges(store: Pick<Store, 'size' | 'now'>): readonly Gauge[] {
+export function sizeGauges(store: Store): readonly Gauge[] {
   let sampledAt = Number.NEGATIVE_INFINITY
   let sample: Promise<StoreSize | undefined> = Promise.resolve(undefined)
   const read = (): Promise<StoreSize | undefined> => {

@@ -65,7 +65,7 @@ export interface Scoreboard {
   /** Adds a batch in one durable step; a batch that was added before changes nothing. */
   addCounts(batch: CountBatch): Promise<void>
   /** Returns up to `USES_AT_ONCE` counts of the kind `use`, by tenant and name, after one of them. */
-  countedTenants(after?: Pick<NameCount, 'tenant' | 'name'>): Promise<readonly NameCount[]>
+  countedTenants(after?: { readonly tenant: string; readonly name: string }): Promise<readonly NameCount[]>
   /** Returns the counts of tenants from a day on, by tenant and day. */
   callCounts(tenants: readonly string[], fromDay: number): Promise<readonly CallCount[]>
   nameCounts(tenant: string): Promise<readonly NameCount[]>

@@ -86,16 +86,20 @@ export interface Vehicle {
 /** What the service last showed of a shipment: `gone` is one that it does not know any more. */
 export type ShipmentState = 'live' | 'canceled' | 'gone'
 
-/** A shipment that a name, a booking, or a read has told of. */
-export interface StoredShipment {
-  readonly tenant: string
-  readonly id: string
-  /** The caller's own `ShipmentNumber` for it; empty if it has none. */
-  readonly own: string
+/** What is known of the vehicles of a shipment. */
+export interface KnownVehicles {
   /** Its vehicles as they were last shown, or as they were booked; empty if neither is known. */
   readonly vehicles: readonly Vehicle[]
   /** VINs that its vehicles had before, each with the VIN that the vehicle has now; empty if it is not known which vehicle had it. */
   readonly formerVins: Readonly<Record<string, string>>
+}
+
+/** A shipment that a name, a booking, or a read has told of. */
+export interface StoredShipment extends KnownVehicles {
+  readonly tenant: string
+  readonly id: string
+  /** The caller's own `ShipmentNumber` for it; empty if it has none. */
+  readonly own: string
   readonly state: ShipmentState
   /** The id of the quote that it was booked or approved from; empty if there is none. */
   readonly quote: string
@@ -163,7 +167,7 @@ export type LoadedName = NewName & {
 }
 
 /** A name as an export has it. */
-export type ScannedName = Name & Pick<LoadedName, 'vin'>
+export type ScannedName = Name & { readonly vin: string }
 
 interface LoadResult {
   readonly written: number
@@ -176,23 +180,31 @@ interface LoadResult {
 /** The states of a booking's key. A `freed` key was canceled or settled as not booked; like `refused`, it may be claimed again. */
 export type ClaimState = 'sending' | 'booked' | 'refused' | 'unknown' | 'freed'
 
-/** One booking that is, was or may have been sent. */
-export interface Claim {
+/** A claim as it was read: a change compares its version. */
+export interface ClaimVersion {
   readonly tenant: string
   readonly key: string
+  /** Grows by one with every change; compare-and-set compares it. */
+  readonly version: number
+}
+
+/** The vehicle of a booking. */
+export interface BookedVehicle {
+  readonly vin: string
+  /** The vehicle as the booking tells of it: JSON of its `year`, `make`, and `model`, in the form that tells vehicles apart. */
+  readonly vehicle: string
+}
+
+/** One booking that is, was or may have been sent. */
+export interface Claim extends ClaimVersion, BookedVehicle {
   /** `bk_` and twelve hex digits; unique, and what people see. */
   readonly handle: string
   readonly state: ClaimState
-  /** Grows by one with every change; compare-and-set compares it. */
-  readonly version: number
   /** A hash of the fields, to tell a retry from a different booking. */
   readonly body: string
   /** The gateway instance that made the last change. */
   readonly instance: string
   readonly reference: string
-  readonly vin: string
-  /** The vehicle as the booking tells of it: JSON of its `year`, `make`, and `model`, in the form that tells vehicles apart. */
-  readonly vehicle: string
   /** The service's id; empty until booked. */
   readonly shipment: string
   /** The answer of a replay, as JSON; empty until booked. */
@@ -226,11 +238,14 @@ export type NewClaim = Omit<
 }
 
 /** The fields that a change of a claim sets. */
-export type ClaimChange = Pick<Claim, 'state' | 'instance'> &
-  Partial<Pick<Claim, 'shipment' | 'reply'>> & {
-    /** The reason, for the audit trail: `answered 201`, `settled by operator`. */
-    readonly why: string
-  }
+export interface ClaimChange {
+  readonly state: ClaimState
+  readonly instance: string
+  readonly shipment?: string
+  readonly reply?: string
+  /** The reason, for the audit trail: `answered 201`, `settled by operator`. */
+  readonly why: string
+}
 
 /** One change of a claim. */
 export interface AuditEntry {
@@ -248,7 +263,7 @@ export interface ClaimFilter {
   /** Made at this time or later, in milliseconds since 1970. */
   readonly since?: number | undefined
   /** Those that follow this one in the list: for the next page. */
-  readonly after?: Pick<Claim, 'createdAt' | 'handle'> | undefined
+  readonly after?: { readonly createdAt: number; readonly handle: string } | undefined
   /** @default 1,000 */
   readonly limit?: number
   /** The newest first. @default false */
@@ -280,11 +295,7 @@ export interface Claims extends ClaimReads {
    * Changes a claim if it still has this version; else returns undefined. In either case it has written `names` before, as
    * `put` does: nobody who sees the change misses them.
    */
-  change(
-    claim: Pick<Claim, 'tenant' | 'key' | 'version'>,
-    change: ClaimChange,
-    names?: NamesWrite,
-  ): Promise<Claim | undefined>
+  change(claim: ClaimVersion, change: ClaimChange, names?: NamesWrite): Promise<Claim | undefined>
   /**
    * Renews the lease of an instance. Returns true if the renewal before is younger than this: between the two, no other
    * instance can have taken the claims of this one for abandoned.

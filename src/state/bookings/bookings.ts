@@ -4,6 +4,7 @@ import type { Config } from '../../language/config/config.ts'
 import { type GatewayError, gatewayError } from '../../language/errors.ts'
 import { isFree } from '../../outside/store/claim.ts'
 import type { Doubt } from '../../outside/store/doubt.ts'
+import { newInstance } from '../../outside/store/instance.ts'
 import type {
   Claim,
   ClaimFilter,
@@ -18,13 +19,13 @@ import type {
 import { createBoundedCache, createUnorderedList, type Held } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { labelledGauge } from '../../runtime/metrics.ts'
-import { createKnownDoubt, inDoubt } from './doubts.ts'
-import { type IsHeld, keepLeases, type Leases } from './leases.ts'
+import { type ClaimStore, createKnownDoubt, inDoubt } from './doubts.ts'
+import { createLeases, type IsHeld, type Leases } from './leases.ts'
 import { courseOf, NotBooked } from './protocol.ts'
 import { type BookingRecord, createBookingRecord, type FreeKeys, openEmergencyLog, type WriteLater } from './record.ts'
 
-/** A booking to be sent, with the values that identify it. */
-export interface Booking {
+/** The values that identify a booking. */
+export interface IdentifiedBooking {
   readonly tenant: string
   /** The credential that books, where only the service can verify it; it is not stored. */
   readonly credential: string | undefined
@@ -37,6 +38,10 @@ export interface Booking {
   readonly body: unknown
   /** When the call times out, in milliseconds of `performance.now()`. */
   readonly deadline: number
+}
+
+/** A booking to be sent. */
+export interface Booking extends IdentifiedBooking {
   /**
    * Thrown instead of sending the booking; the answer of an earlier call still counts.
    * @default the booking may be sent
@@ -82,8 +87,14 @@ interface CallUnderWay {
   sends: string | undefined
 }
 
+/** Frees the keys of bookings whose shipments are gone. */
+export interface Freeing {
+  /** Frees the keys of the bookings whose shipment has one of these ids, in any spelling, and is gone; tries again while the store fails. */
+  readonly freeLater: FreeKeys
+}
+
 /** Sends bookings once: claims them durably, and records their outcome, even if the caller hangs up. */
-export interface Bookings {
+export interface Bookings extends Freeing {
   /** Claims a booking durably, for a call that sends it now, or returns the answer of the call that did. */
   readonly claim: (booking: Booking) => Promise<ClaimedBooking | BookingResult>
   /** Records a booking that the service made; then it may be answered. */
@@ -95,8 +106,6 @@ export interface Bookings {
   readonly failed: (claimed: ClaimedBooking, error: unknown) => Promise<unknown>
   /** Frees the keys of the bookings whose shipment has one of these ids, in any spelling, and is gone. */
   readonly free: FreeKeys
-  /** Does the same, and tries again with every heartbeat while the store fails. */
-  readonly freeLater: FreeKeys
   readonly later: WriteLater
   /** Returns true if a booking has this shipment. */
   readonly isBooked: (tenant: string, shipment: string) => Promise<boolean>
@@ -112,8 +121,9 @@ interface BookingCounter {
   readonly add: (by: number, outcome: 'made' | 'replayed' | 'refused' | 'unknown' | 'freed') => void
 }
 
-interface BookingsDeps {
-  readonly claims: Claims & Pick<Store, 'now'>
+/** What the bookings of a gateway are made with. */
+interface BookingParts {
+  readonly claims: ClaimStore
   readonly record: BookingRecord
   readonly instance: string
   /** Resolves when this gateway holds its lease, without which others take its claims for abandoned. */
@@ -135,7 +145,7 @@ interface BookingsDeps {
 const LOOK_AGAIN_MS = 200
 
 /** Makes the claims and the records by which a booking is sent once. */
-export function createBookings(deps: BookingsDeps): Bookings {
+export function createBookings(deps: BookingParts): Bookings {
   const { claims, record, instance, holdLease, dedupeWindowMs, doubt: doubtNow, onUnknown, outcomes } = deps
   const { handle = newHandle, wait = waited } = deps
   const calls = createUnorderedList<CallUnderWay>()
@@ -381,20 +391,26 @@ export function outcomeUnknown(key: string, cause?: unknown): GatewayError {
   return gatewayError('outcome-unknown', { key }, { cause })
 }
 
-interface OpenBookingsDeps {
-  readonly store: Store
-  readonly instance: string
-  readonly log: Logger
-  /** Called with each claim that becomes unknown. */
-  readonly onUnknown: (claim: Claim) => void
-  readonly outcomes: BookingCounter
+/** The bookings of a gateway, with the lease on which their claims rest. */
+interface OpenBookings {
+  readonly bookings: Bookings
+  readonly leases: Leases
+  /** Takes the lease, settles what earlier runs left, and tells each claim that becomes unknown from now on. */
+  readonly start: (onUnknown: (claim: Claim) => void) => Promise<void>
 }
 
-/** Makes the bookings of a gateway with their record, and keeps the gateway's lease. */
-export async function openBookings(
-  config: Pick<Config, 'EMERGENCY_LOG_FILE' | 'BOOKING_REFUSED_STATUSES' | 'DEDUPE_WINDOW'>,
-  { store, instance, log, onUnknown, outcomes }: OpenBookingsDeps,
-): Promise<{ readonly bookings: Bookings; readonly leases: Leases }> {
+/** What the bookings of a gateway stand on. */
+interface BookingRooms {
+  readonly config: Config
+  readonly store: Store
+  readonly log: Logger
+}
+
+/** Makes the bookings of a gateway with their record. Nothing is claimed before they start. */
+export function openBookings({ config, store, log }: BookingRooms, outcomes: BookingCounter): OpenBookings {
+  const instance = newInstance()
+  let tell = (_claim: Claim) => {}
+  const onUnknown = (claim: Claim) => tell(claim)
   const record = createBookingRecord({
     claims: store,
     instance,
@@ -404,7 +420,7 @@ export async function openBookings(
     onUnknown,
   })
   const doubt = createKnownDoubt(store, log)
-  const leases = await keepLeases(instance, {
+  const leases = createLeases(instance, {
     store,
     log,
     onRenewed: doubt.refresh,
@@ -421,7 +437,14 @@ export async function openBookings(
     onUnknown,
     outcomes,
   })
-  return { bookings, leases }
+  return {
+    bookings,
+    leases,
+    start: (listener) => {
+      tell = listener
+      return leases.start()
+    },
+  }
 }
 
 /** Returns a claim without the hash of the body. */
@@ -439,6 +462,11 @@ export function publicView({ handle, state, tenant, reference, vin, shipment, cr
   }
 }
 
+/** A store whose bookings are listed. */
+interface ListedClaims {
+  readonly listClaims: Claims['listClaims']
+}
+
 const PENDING_FIRST: readonly ClaimState[] = ['unknown', 'sending', 'booked', 'refused', 'freed']
 
 /** A name in lists of bookings: the reference, VIN, handle or shipment, in any case. */
@@ -447,7 +475,7 @@ const isNamed = (text: string, { reference, vin, handle, shipment }: Claim) =>
 
 /** Yields bookings state by state, page by page: a long search holds up nobody. The pending ones come first. */
 export async function* searchBookings(
-  store: Pick<Claims, 'listClaims'>,
+  store: ListedClaims,
   { state, ...filter }: Omit<ClaimFilter, 'limit' | 'after'>,
   name = '',
 ): AsyncGenerator<Claim> {
@@ -466,7 +494,7 @@ export async function* searchBookings(
 const SEARCHED_AT_ONCE = 500
 
 /** Makes the gauge of bookings without an outcome. */
-export const pendingBookings = (store: Pick<Claims, 'listClaims'>) =>
+export const pendingBookings = (store: ListedClaims) =>
   labelledGauge('transload_bookings', 'Bookings under way and of unknown outcome.', () => countClaims(store))
 
 const PENDING: readonly ClaimState[] = ['sending', 'unknown']
@@ -474,7 +502,7 @@ const PENDING: readonly ClaimState[] = ['sending', 'unknown']
 const MOST_CLAIMS = 1_000
 
 /** Counts the bookings of each pending state; none while the store is down. */
-async function countClaims({ listClaims }: Pick<Claims, 'listClaims'>) {
+async function countClaims({ listClaims }: ListedClaims) {
   try {
     return await Promise.all(
       PENDING.map(async (state) => ({

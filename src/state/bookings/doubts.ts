@@ -2,6 +2,11 @@ import type { Doubt, Origin } from '../../outside/store/doubt.ts'
 import type { Claims, NewClaim, Store } from '../../outside/store/store.ts'
 import type { Logger } from '../../runtime/log.ts'
 
+/** The record of bookings, with the clock of its store. */
+export interface ClaimStore extends Claims {
+  readonly now: () => number
+}
+
 /** The doubt about the store, as far as this gateway knows it. */
 interface KnownDoubt {
   /** Asks the store; runs with every renewal of the lease, and rejects if the store fails. */
@@ -11,7 +16,7 @@ interface KnownDoubt {
 }
 
 /** Keeps the doubt about a store, and logs it, and what is known of a copied store, once the store answers. */
-export function createKnownDoubt(store: Pick<Store, 'doubt' | 'origin'>, log: Logger): KnownDoubt {
+export function createKnownDoubt(store: Store, log: Logger): KnownDoubt {
   let current: Doubt | undefined
   let isOriginKnown = false
   return {
@@ -64,7 +69,7 @@ export function originText(origin: Origin): string | undefined {
  * Returns a claim that is in doubt where the booking may have been made before the store was restored: the store has no claim of
  * its key, or knows from before only that the key was free. Everything that it has learnt since then is certain.
  */
-export async function inDoubt(wanted: NewClaim, doubt: Doubt, claims: Claims & Pick<Store, 'now'>): Promise<NewClaim> {
+export async function inDoubt(wanted: NewClaim, doubt: Doubt, claims: ClaimStore): Promise<NewClaim> {
   const { tenant, key, reference, vin, isOfReference, expiresInMs } = wanted
   // A booking without a reference is another one once the time of duplicates has passed.
   if (expiresInMs !== undefined && claims.now() >= doubt.declaredAt + expiresInMs) return wanted

@@ -12,17 +12,27 @@ export interface Leases {
    * on are still this gateway's: false once the lease may have lapsed, even if it was renewed afterwards.
    */
   readonly hold: () => Promise<IsHeld>
+  /** Ends the leases of earlier runs, takes this one, and renews it from now on. */
+  readonly start: () => Promise<void>
   /** Ends the lease; claims that are still under way then belong to no gateway. */
   readonly end: () => Promise<void>
 }
 
-const HEARTBEAT_EVERY_MS = 2_500
-
-interface LeasesDeps {
-  readonly store: Pick<Claims, 'listClaims' | 'renewLease' | 'endLease' | 'orphanClaims'> & Pick<Store, 'engine'>
-  readonly log: Logger
+/** What leases stand on. */
+interface LeaseRooms extends HeartbeatRooms {
   /** Runs with every renewal, before a claim may rely on it. */
   readonly onRenewed: () => Promise<void>
+}
+
+/** The store of leases. */
+type LeaseStore = Claims & { readonly engine: Store['engine'] }
+
+const HEARTBEAT_EVERY_MS = 2_500
+
+/** What a heartbeat stands on. */
+interface HeartbeatRooms {
+  readonly store: LeaseStore
+  readonly log: Logger
   /** Runs with every heartbeat. */
   readonly catchUp: () => Promise<void>
   /**
@@ -35,22 +45,25 @@ interface LeasesDeps {
 }
 
 /** Keeps this gateway's lease, and turns the claims of gateways that are gone into unknown ones. */
-export async function keepLeases(instance: string, deps: LeasesDeps): Promise<Leases> {
-  const { store, log } = deps
-  const lease = createLease(instance, store, undefined, deps.onRenewed)
-  const heartbeat = createHeartbeat(lease, deps)
-  await endDeadLeases(deps)
-  await heartbeat()
+export function createLeases(instance: string, rooms: LeaseRooms): Leases {
+  const { store, log } = rooms
+  const lease = createLease(instance, store, undefined, rooms.onRenewed)
+  const heartbeat = createHeartbeat(lease, rooms)
   let running: Promise<void> | undefined
-  const timer = setInterval(() => {
-    // A store that hangs must not find a queue of heartbeats when it is back.
-    running ??= heartbeat().finally(() => {
-      running = undefined
-    })
-  }, HEARTBEAT_EVERY_MS)
+  let timer: NodeJS.Timeout | undefined
   return {
     instance,
     hold: lease.hold,
+    start: async () => {
+      await endDeadLeases(rooms)
+      await heartbeat()
+      timer = setInterval(() => {
+        // A store that hangs must not find a queue of heartbeats when it is back.
+        running ??= heartbeat().finally(() => {
+          running = undefined
+        })
+      }, HEARTBEAT_EVERY_MS)
+    },
     end: async () => {
       clearInterval(timer)
       await running
@@ -61,8 +74,8 @@ export async function keepLeases(instance: string, deps: LeasesDeps): Promise<Le
 
 /** Makes the work of a heartbeat, which never rejects. */
 export function createHeartbeat(
-  { instance, renew }: Pick<KeptLease, 'instance' | 'renew'>,
-  { store, log, catchUp, onUnknown, silentForMs = LEASE_MS }: Omit<LeasesDeps, 'onRenewed'>,
+  { instance, renew }: KeptLease,
+  { store, log, catchUp, onUnknown, silentForMs = LEASE_MS }: HeartbeatRooms,
 ): () => Promise<void> {
   return async () => {
     try {
@@ -84,7 +97,7 @@ export function createHeartbeat(
  * and a restart knows at once which are.
  */
 export async function endDeadLeases(
-  { store, log }: Pick<LeasesDeps, 'store' | 'log'>,
+  { store, log }: { readonly store: LeaseStore; readonly log: Logger },
   isRunning: (instance: string) => boolean = isAlive,
 ): Promise<void> {
   if (store.engine !== 'sqlite') return
@@ -121,7 +134,7 @@ interface LeaseState {
 /** Creates the lease of a gateway, which the store has not confirmed yet. `onRenewed` runs before a claim may rely on a renewal. */
 export function createLease(
   instance: string,
-  store: Pick<Claims, 'renewLease'>,
+  store: Claims,
   state: LeaseState = { lease: NO_LEASE, now: currentMoment, elapsedSince },
   onRenewed: () => Promise<void> = async () => {},
 ): KeptLease {

@@ -56,10 +56,7 @@ const NOTHING_DONE: ReadonlySet<ErrorCode> = new Set(['login-refused', 'login-fa
 const NEVER_SENT: ReadonlySet<Silence> = new Set(['unsent', 'busy', 'withdrawn'])
 
 /** Returns the outcome that a failed attempt proves; `refusedStatuses` prove that nothing was booked. */
-export function proofOf(
-  error: unknown,
-  refusedStatuses: StatusSet,
-): Pick<ClaimChange, 'why'> & { readonly state: Outcome } {
+export function proofOf(error: unknown, refusedStatuses: StatusSet): { readonly state: Outcome; readonly why: string } {
   if (error instanceof NotBooked) return { state: 'freed', why: 'nothing was booked' }
   if (error instanceof NoReply) {
     return NEVER_SENT.has(error.silence)

@@ -50,8 +50,9 @@ export interface BookingRecord {
   readonly catchUp: () => Promise<void>
 }
 
-export interface BookingRecordDeps {
-  readonly claims: Claims & Pick<NameWrites, 'put'>
+/** What the record of bookings stands on. */
+export interface RecordRooms {
+  readonly claims: Claims & NameWrites
   readonly instance: string
   readonly log: Logger
   readonly emergencyLog: EmergencyLog
@@ -70,7 +71,7 @@ export interface BookingRecordDeps {
 }
 
 /** Makes the record of bookings. */
-export function createBookingRecord(deps: BookingRecordDeps): BookingRecord {
+export function createBookingRecord(deps: RecordRooms): BookingRecord {
   const { claims, instance, log, backlog = createBacklog() } = deps
 
   async function made(claim: Claim, { answer, shipment, record }: MadeBooking): Promise<void> {

@@ -29,6 +29,7 @@ export type SettlementResult =
   /** Another booking has the shipment. */
   | { readonly outcome: 'taken'; readonly by: string }
 
+/** What a settlement stands on. */
 export interface SettlementDeps {
   readonly store: Store
   readonly catalog: Catalog
@@ -89,7 +90,7 @@ export function settle(claim: Claim, settlement: Settlement, deps: SettlementDep
  */
 export function reopen(
   claim: Claim,
-  { store, instance }: Pick<SettlementDeps, 'store' | 'instance'>,
+  { store, instance }: { readonly store: Store; readonly instance: string },
 ): Promise<SettlementResult> {
   return alone(claim, store, async () => {
     const why = (await store.audit(claim.handle)).at(-1)?.why ?? ''
@@ -121,11 +122,7 @@ async function resultOf(changed: Claim | undefined, before: Claim, store: Store)
 }
 
 /** Returns the bookings that have a shipment. */
-export async function holdersOf(
-  tenant: string,
-  shipment: string,
-  store: Pick<Store, 'claimsOfShipment'>,
-): Promise<readonly Claim[]> {
+export async function holdersOf(tenant: string, shipment: string, store: Store): Promise<readonly Claim[]> {
   return (await store.claimsOfShipment(tenant, shipment)).filter(({ state }) => state === 'booked')
 }
 
@@ -148,16 +145,14 @@ function answerOf(
   }
 }
 
-type NamesStore = Pick<Store, 'named' | 'put' | 'unlink'>
-
 /**
  * Gives the reference of a booking, and the number of its shipment, to that shipment, in one durable step. Returns the quote of the
  * reference.
  */
 async function giveNames(
   claim: Claim,
-  { shipment: id, number, body }: Pick<BookedShipment, 'shipment' | 'number' | 'body'>,
-  store: NamesStore,
+  { shipment: id, number, body }: BookedShipment,
+  store: Store,
 ): Promise<Quote | undefined> {
   const { tenant, reference } = claim
   const quote =
@@ -179,7 +174,7 @@ async function giveNames(
 }
 
 /** Takes the reference of a booking from the shipment that a settlement gave it to. */
-async function takeBackNames(claim: Claim, id: string, store: NamesStore): Promise<void> {
+async function takeBackNames(claim: Claim, id: string, store: Store): Promise<void> {
   if (id === '') return
   await store.unlink(namesOf(claim, id, undefined))
   await store.put({ names: [], shipment: { tenant: claim.tenant, id, quote: '' } })

@@ -10,7 +10,7 @@ import { currentMoment, elapsedSince } from '../../runtime/elapsed.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { type CountedMetric, createCounter, createHistogram, type Gauge, labelledGauge } from '../../runtime/metrics.ts'
 import type { Leases } from '../bookings/leases.ts'
-import { createPost, type Endpoint, type PostOptions, type Reply, type Resolve, shownUrl } from './callback.ts'
+import { createPost, type Endpoint, type Reply, type Resolve, shownUrl } from './callback.ts'
 import { createSweep } from './sweep.ts'
 
 /** Delivers the events of the store to the tenants' endpoints. */
@@ -31,7 +31,9 @@ export interface Delivery {
 }
 
 /** The parts of the delivery that tests replace. */
-export interface DeliveryOptions extends Omit<PostOptions, 'resolve'> {
+export interface DeliveryOptions {
+  /** How long a try may take in all. @default 20000 */
+  readonly timeoutMs?: number | undefined
   /** @default the name servers of the machine */
   readonly resolve?: Resolve
   /**
@@ -45,10 +47,16 @@ export interface DeliveryOptions extends Omit<PostOptions, 'resolve'> {
   readonly slots?: number
 }
 
-export interface DeliveryDeps extends DeliveryOptions {
+/** The declared callbacks. */
+interface Callbacks {
+  readonly callbackOf: Catalog['callbackOf']
+}
+
+/** What the delivery stands on. */
+interface DeliveryRooms extends DeliveryOptions {
   readonly resolve: Resolve
   readonly store: Store
-  readonly catalog: Pick<Catalog, 'callbackOf'>
+  readonly catalog: Callbacks
   readonly log: Logger
   /** Returns the status that the service shows of the shipment of an event; undefined if it shows none. @default none */
   readonly statusOf?: (event: StoredEvent) => Promise<string | undefined>
@@ -76,7 +84,7 @@ const INTERRUPTED: TryOutcome = { state: 'due', outcome: 'interrupted by a shutd
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3_600, 21_600, 86_400, 259_200]
 
 /** Starts delivering. */
-export function startDelivery(deps: DeliveryDeps): Delivery {
+export function startDelivery(deps: DeliveryRooms): Delivery {
   const { store, catalog, log, pollEveryMs = POLL_EVERY_MS, leaseMs = LEASE_MS, slots = SLOTS } = deps
   const { instance, hold = async () => () => true, statusOf = async () => undefined } = deps
   const post = createPost(deps)
@@ -310,8 +318,8 @@ export function startDelivery(deps: DeliveryDeps): Delivery {
 export function renderEvent(
   event: ServiceEvent,
   names: ShipmentNames,
-  { format, settings }: Pick<Endpoint, 'format' | 'settings'>,
-  { callbackOf }: Pick<Catalog, 'callbackOf'>,
+  { format, settings }: Endpoint,
+  { callbackOf }: Callbacks,
 ): CallbackBody | undefined {
   const fields = callbackOf(event.event)?.translate(event, { settings, names, statuses: eventStatuses })
   if (!fields) return undefined

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Credentials, OwnCaller } from '../../edge/callers/caller.ts'
-import { endOfTurn } from '../../edge/middleware.ts'
+import type { Config } from '../../language/config/config.ts'
 import type { Catalog } from '../../language/mapping/catalog.ts'
 import { isStructure, scalarText } from '../../language/text/json.ts'
 import { isPlainId, thingKey } from '../../language/text/service-text.ts'
@@ -15,11 +15,13 @@ import {
   shipmentNamed,
   shipmentWithId,
 } from '../../outside/service/proofs.ts'
-import { type Service, shipmentRead } from '../../outside/service/service.ts'
+import { type Sender, type Service, shipmentRead } from '../../outside/service/service.ts'
 import type { Claim, Store } from '../../outside/store/store.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
+import { endOfTurn } from '../../runtime/end-of-turn.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { type CountedMetric, createLabeledCounter, type Gauge, gauge } from '../../runtime/metrics.ts'
+import type { Leases } from '../bookings/leases.ts'
 import { HEALED_BY, type HealedBy, holdersOf, isReopened, settle } from '../bookings/settlement.ts'
 import { vinKey } from '../names/vehicles.ts'
 import { createSweep } from './sweep.ts'
@@ -40,8 +42,15 @@ export interface Healing {
   readonly close: (graceMs: number) => Promise<void>
 }
 
-export interface HealingDeps extends Omit<ProvingDeps, 'onHealed'> {
-  readonly credentials: () => Pick<Credentials, 'ownCaller'>
+/** What healing stands on. */
+interface HealingRooms {
+  readonly config: Config
+  readonly catalog: Catalog
+  readonly store: Store
+  readonly service: Service
+  readonly credentials: Credentials
+  readonly leases: Leases
+  readonly log: Logger
   /** @default SWEEP_EVERY_MS */
   readonly sweepEveryMs?: number | undefined
 }
@@ -80,14 +89,19 @@ const ALL = 1_000_000
 const SECOND_MS = 1_000
 
 /** Makes the healing of one gateway. */
-export function createHealing(deps: HealingDeps): Healing {
-  const { store, credentials, sweepEveryMs = SWEEP_EVERY_MS, log } = deps
+export function createHealing(rooms: HealingRooms): Healing {
+  const { store, credentials, sweepEveryMs = SWEEP_EVERY_MS, log } = rooms
   const healed = createLabeledCounter(
     'transload_bookings_healed_total',
     'Bookings with an unknown outcome whose shipment was found.',
     HEALED_BY.map((how) => ({ how })),
   )
-  const proving = createProving({ ...deps, onHealed: (how) => healed.count({ how }) })
+  const proving = createProving({
+    ...rooms,
+    instance: rooms.leases.instance,
+    timeoutMs: rooms.config.UPSTREAM_TIMEOUT_MS,
+    onHealed: (how) => healed.count({ how }),
+  })
   const waiting = new Map<string, Map<string, Look>>()
   const pauses = new Set<NodeJS.Timeout>()
   /** How many reads in a row have failed, by tenant. */
@@ -118,7 +132,7 @@ export function createHealing(deps: HealingDeps): Healing {
     const looks = waiting.get(tenant)
     waiting.delete(tenant)
     if (!looks) return
-    const own = credentials().ownCaller(tenant)
+    const own = credentials.ownCaller(tenant)
     // One list serves all these events: the bookings that became unknown before them are in it.
     const bookings = own && (await proving.unknownBookings(tenant).catch(noteFailure))
     const next = looks.values()
@@ -187,7 +201,7 @@ export function createHealing(deps: HealingDeps): Healing {
 
   async function lookForAll(): Promise<void> {
     const unknown = (await store.listClaims({ state: 'unknown', limit: ALL })).filter(
-      (claim) => hasReference(claim) && credentials().ownCaller(claim.tenant) !== undefined,
+      (claim) => hasReference(claim) && credentials.ownCaller(claim.tenant) !== undefined,
     )
     const wanted = new Set(unknown.map((claim) => claim.tenant + identityKey(claim)))
     const looked = new Set<string>()
@@ -214,7 +228,7 @@ export function createHealing(deps: HealingDeps): Healing {
     onEvent: (tenant, name, event) =>
       add(tenant, { name, how: 'webhook', mayBeCanceled: CANCELLATIONS.has(event), failures: 0 }),
     onUnknown: ({ tenant, createdAt }) => {
-      if (credentials().ownCaller(tenant)) lookAtEvents(tenant, createdAt, 'webhook').catch(noteFailure)
+      if (credentials.ownCaller(tenant)) lookAtEvents(tenant, createdAt, 'webhook').catch(noteFailure)
     },
     metrics: [
       healed.metric,
@@ -233,9 +247,10 @@ export function createHealing(deps: HealingDeps): Healing {
   }
 }
 
-interface ProvingDeps {
+/** What the reads stand on. */
+interface ProvingRooms {
   readonly store: Store
-  readonly service: Pick<Service, 'send'>
+  readonly service: Sender
   readonly catalog: Catalog
   readonly instance: string
   readonly timeoutMs: number
@@ -253,7 +268,7 @@ const NOT_THERE = new Set([400, 404, 405, 410, 422])
 const NO_BOOKING = ''
 
 /** Makes the reads that prove what became of bookings. A booking stays as it is if none does. */
-export function createProving({ store, service, catalog, instance, timeoutMs, log, onHealed }: ProvingDeps) {
+export function createProving({ store, service, catalog, instance, timeoutMs, log, onHealed }: ProvingRooms) {
   /** The identities of shipments that were read: a sweep passes over those that no booking waits for. */
   const identities = createBoundedCache<string, string>(SHIPMENTS_KEPT)
 
@@ -355,7 +370,8 @@ const shipmentKey = (tenant: string, shipment: string) => JSON.stringify([tenant
 
 const hasReference = ({ reference }: Claim) => reference !== ''
 
-const identityKey = ({ reference, vin }: Pick<Claim, 'reference' | 'vin'>): string => JSON.stringify([reference, vin])
+const identityKey = ({ reference, vin }: { readonly reference: string; readonly vin: string }): string =>
+  JSON.stringify([reference, vin])
 
 /**
  * Returns the identity of a shipment as a booking makes it: live, with a reference and one vehicle. Any other proves nothing

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { toGatewayError } from '../../edge/answers.ts'
-import { readBytes } from '../../edge/body/bytes.ts'
 import { type Credentials, type EventRecipient, recipientOf } from '../../edge/callers/caller.ts'
+import { createSourceLimits } from '../../edge/callers/rates.ts'
+import type { Arrival } from '../../edge/door.ts'
 import { webhookSecret } from '../../edge/routing.ts'
 import type { Answer } from '../../language/answer.ts'
 import { gatewayError } from '../../language/errors.ts'
@@ -10,8 +11,9 @@ import { openText } from '../../language/text/decode.ts'
 import { canonicalJson, isStructure, JsonError, parseJson, scalarText } from '../../language/text/json.ts'
 import { isPlainId, serviceId, thingKey } from '../../language/text/service-text.ts'
 import { verifySignature } from '../../language/webhook-signature.ts'
-import type { Events, NewEvent } from '../../outside/store/events.ts'
-import type { Call, Source } from '../../runtime/call.ts'
+import type { NewEvent } from '../../outside/store/events.ts'
+import type { Store } from '../../outside/store/store.ts'
+import type { Call } from '../../runtime/call.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { type CountedMetric, createLabeledCounter } from '../../runtime/metrics.ts'
 
@@ -35,45 +37,54 @@ type Receipt = (typeof RECEIPTS)[number]
 /** The longest event, as it arrives and as it is stored. */
 export const EVENT_LIMIT_BYTES = 65_536
 
-/** Receives a delivery of the service; returns undefined for a wrong secret, without reading the body. */
-export type ReceiveEvent = (incoming: IncomingMessage, call: Call) => Promise<Answer | undefined>
-
-export interface ReceiveDeps {
-  readonly credentials: () => Pick<Credentials, 'eventRecipients'>
-  readonly store: Pick<Events, 'takeEvent'>
-  readonly bodyLimitBytes: number
-  /** Throws if a source sends too many events. */
-  readonly limitSource: (source: Source) => void
-  /** Called with an event that is durable. */
-  readonly onStored: (recipient: EventRecipient, event: ReceivedEvent) => void
-  readonly log: Logger
+/** Receives the deliveries of the service. */
+export interface Reception {
+  /** Returns whom a delivery is for; undefined for a wrong secret. Throws if the source sends too many. */
+  readonly recipient: (incoming: IncomingMessage, call: Call) => EventRecipient | undefined
+  /** Stores a delivery. It answers 2xx once the event is durable, and not before. */
+  readonly take: (arrival: Arrival<Buffer, EventRecipient>, incoming: IncomingMessage) => Promise<Answer>
+  /** Counts a delivery whose body was refused. */
+  readonly refused: (error: unknown) => unknown
+  readonly metrics: readonly CountedMetric[]
 }
 
-/** Makes the receiver of events. It answers 2xx once the event is durable, and not before. */
-export function createReceiveEvent(deps: ReceiveDeps): {
-  readonly receive: ReceiveEvent
-  readonly metric: CountedMetric
-} {
-  const { credentials, store, limitSource, onStored, log } = deps
-  const bodyLimitBytes = Math.min(EVENT_LIMIT_BYTES, deps.bodyLimitBytes)
+/** What the reception stands on. */
+export interface ReceptionRooms {
+  readonly credentials: Credentials
+  readonly store: Store
+  readonly log: Logger
+  /** Called with an event that is durable. */
+  readonly onStored: (recipient: EventRecipient, event: ReceivedEvent) => void
+}
+
+/**
+ * The events that one source may send. The service sends some for each shipment; more than this is a flood.
+ */
+const EVENTS_PER_SECOND = 1_000
+
+/** Opens the reception of events. */
+export function openReception({ credentials, store, onStored, log }: ReceptionRooms): Reception {
+  const limitSource = createSourceLimits(EVENTS_PER_SECOND)
   const events = createLabeledCounter(
     'transload_webhook_events_total',
     'Deliveries of the service by event and result.',
     RECEIPTS.map((result) => ({ event: '', result })),
   )
 
-  async function take(recipient: EventRecipient, incoming: IncomingMessage, call: Call): Promise<Answer> {
-    limitSource(call.share.source)
-    const body = await readBytes(incoming, bodyLimitBytes, call.share)
-    call.share.enter()
-    requireSignature(recipient, incoming, body)
+  const refused = (error: unknown) => {
+    events.count({ event: '', result: receiptOf(error) })
+    return error
+  }
+
+  async function stored({ body, caller }: Arrival<Buffer, EventRecipient>, incoming: IncomingMessage): Promise<Answer> {
+    requireSignature(caller, incoming, body)
     const received = readEvent(body)
     const { spelled: _, ...event } = received
-    const { tenant, hasCallback: deliver } = recipient
+    const { tenant, hasCallback: deliver } = caller
     const { taken, id } = await store.takeEvent({ ...event, tenant, deliver })
     const known = EVENT_NAMES.includes(event.event) ? event.event : 'other'
     events.count({ event: known, result: taken ? 'stored' : 'duplicate' })
-    onStored(recipient, received)
+    onStored(caller, received)
     return { status: 200, headers: {}, body: JSON.stringify({ id, duplicate: !taken }) }
   }
 
@@ -86,21 +97,31 @@ export function createReceiveEvent(deps: ReceiveDeps): {
     throw gatewayError('signature-wrong', { fault })
   }
 
-  const receive: ReceiveEvent = async (incoming, call) => {
-    const recipient = recipientOf(webhookSecret(incoming.url ?? '') ?? '', credentials().eventRecipients())
-    if (!recipient) {
-      events.count({ event: '', result: 'wrong-secret' })
-      return undefined
-    }
-    call.tenant = recipient.tenant
-    try {
-      return await take(recipient, incoming, call)
-    } catch (error) {
-      events.count({ event: '', result: receiptOf(error) })
-      throw error
-    }
+  return {
+    recipient: (incoming, call) => {
+      const recipient = recipientOf(webhookSecret(incoming.url ?? '') ?? '', credentials.eventRecipients())
+      if (!recipient) {
+        events.count({ event: '', result: 'wrong-secret' })
+        return undefined
+      }
+      call.caller = { tenant: recipient.tenant }
+      try {
+        limitSource(call.request.share.source)
+      } catch (error) {
+        throw refused(error)
+      }
+      return recipient
+    },
+    take: async (arrival, incoming) => {
+      try {
+        return await stored(arrival, incoming)
+      } catch (error) {
+        throw refused(error)
+      }
+    },
+    refused,
+    metrics: [events.metric],
   }
-  return { receive, metric: events.metric }
 }
 
 function receiptOf(error: unknown): Receipt {

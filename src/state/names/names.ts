@@ -1,6 +1,7 @@
 import { isPlainId, isSameThing, isUuid, thingKey } from '../../language/text/service-text.ts'
 import type {
   Facts,
+  KnownVehicles,
   Named,
   NamesWrite,
   NewName,
@@ -288,7 +289,7 @@ function changeOf(
 
 /** Returns the former VINs of a shipment whose vehicles are others now. Of a shipment of one vehicle, it is known which vehicle had them. */
 export function formerVinsAfter(
-  before: Pick<StoredShipment, 'vehicles' | 'formerVins'> | undefined,
+  before: KnownVehicles | undefined,
   vehicles: readonly Vehicle[],
 ): Readonly<Record<string, string>> {
   const former: Record<string, string> = { ...before?.formerVins }

@@ -13,17 +13,21 @@ export type SentName = readonly [field: string, value: string]
 /** What a call does to the thing that it names. */
 export type Use = 'read' | 'update' | 'cancel'
 
-/** The part of a call that says what it is about. */
-export interface Reference {
-  /** A quote for quote updates and approvals. */
-  readonly kind: 'quote' | 'shipment'
-  /** Never empty. */
-  readonly names: readonly SentName[]
+/** The vehicle that a call is about. */
+interface VehicleReference {
   /** Upper case, without blanks; empty if none was sent. */
   readonly vin: string
   readonly use: Use
   /** True if an update sends fields of a vehicle beside the VIN. */
   readonly changesVehicle: boolean
+}
+
+/** The part of a call that says what it is about. */
+export interface Reference extends VehicleReference {
+  /** A quote for quote updates and approvals. */
+  readonly kind: 'quote' | 'shipment'
+  /** Never empty. */
+  readonly names: readonly SentName[]
 }
 
 /** What is known of the value of one field. */
@@ -185,7 +189,7 @@ export interface VehicleChoice {
 
 /** Chooses the vehicle of a call among the shipments that bear its name, the newest first; never empty. */
 export function chooseVehicle(
-  { vin, use, changesVehicle }: Pick<Reference, 'vin' | 'use' | 'changesVehicle'>,
+  { vin, use, changesVehicle }: VehicleReference,
   candidates: readonly KnownShipment[],
 ): VehicleChoice | VinMismatch {
   const mismatch = (is: VinMismatch['is']): VinMismatch => ({ is, vins: candidates.flatMap(vinsOf) })

@@ -9,10 +9,10 @@ import {
   type NameCount,
   type NameKind,
   OTHER_NAMES,
-  type Scoreboard,
   type Use,
 } from '../../outside/store/scoreboard.ts'
-import { StoreDown } from '../../outside/store/store.ts'
+import { type Store, StoreDown } from '../../outside/store/store.ts'
+import type { Logger } from '../../runtime/log.ts'
 
 /** The facts of an answered call that are counted. */
 export interface CountedCall {
@@ -39,18 +39,18 @@ export const REPLAYED = 'replayed'
 export const VERSION_2_BODY = 'version-2 body'
 
 /** Counts calls and stores the counts. */
-export interface Recorder {
+export interface UseCounts {
   readonly count: (tenant: string, call: CountedCall) => void
   /** Stores the last counts. */
   readonly close: () => Promise<void>
 }
 
-export interface RecorderDeps {
-  readonly store: Scoreboard & { readonly now: () => number }
+/** What the counts stand on. */
+interface UseRooms {
+  readonly store: Store
+  readonly log: Logger
   /** The name of this process among those that share the store. */
   readonly instance: string
-  /** Called with the first failure in a row. Counts are kept while the store is down; a batch that it refuses is lost. */
-  readonly onError: (error: unknown) => void
   /** @default 10000 */
   readonly everyMs?: number | undefined
 }
@@ -63,8 +63,7 @@ const MANY_TENANTS = 1_000
 const LAST_WAIT_MS = 5_000
 
 /** Starts to count calls. */
-export function startRecorder(deps: RecorderDeps): Recorder {
-  const { store, instance, onError, everyMs = STORE_EVERY_MS } = deps
+export function openUseCounts({ store, log, instance, everyMs = STORE_EVERY_MS }: UseRooms): UseCounts {
   const counts = createCounts(store.now, () => {
     if (!isFailing) void storeOnce()
   })
@@ -107,7 +106,8 @@ export function startRecorder(deps: RecorderDeps): Recorder {
           isFailing = false
         },
         (error: unknown) => {
-          if (!isFailing) onError(error)
+          // The first in a row. Counts are kept while the store is down; a batch that it refuses is lost.
+          if (!isFailing) log.warn({ err: error }, 'the counts of calls could not be stored')
           isFailing = true
         },
       )

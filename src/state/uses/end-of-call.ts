@@ -1,21 +1,21 @@
-import type { IncomingMessage } from 'node:http'
 import pino, { type DestinationStream } from 'pino'
 import type { Config } from '../../language/config/config.ts'
 import { escapeControls } from '../../language/text/service-text.ts'
+import { clientIdOf } from '../../outside/service/credential.ts'
 import type { EndCall } from '../../runtime/call.ts'
 import { CALL_LINE_END, type Logger, NAME } from '../../runtime/log.ts'
 import type { Meters } from '../../runtime/metrics.ts'
 import type { CallRecorder } from '../../runtime/record.ts'
 import type { Tracing } from '../../runtime/tracing.ts'
-import { DONE, REPLAYED, type Recorder, type RecorderDeps, startRecorder, VERSION_2_BODY } from './counts.ts'
+import { DONE, REPLAYED, type UseCounts, VERSION_2_BODY } from './counts.ts'
 
-interface EndOfCallDeps extends Pick<Config, 'LOG_ADDRESSES' | 'TENANTS_FILE'> {
+/** What reads the record of a call at its end. */
+interface EndOfCallRooms {
+  readonly config: Config
   readonly log: Logger
-  readonly meters: Pick<Meters, 'calls' | 'callSeconds' | 'gatewaySeconds' | 'unknownFields' | 'otherPrices'>
+  readonly meters: Meters
   /** Counts the use of version 1 and 2. */
-  readonly countUse: Recorder['count']
-  /** Returns the client id that a call names. */
-  readonly clientOf: (incoming: IncomingMessage) => string | undefined
+  readonly uses: UseCounts
   /** Undefined without an SDK of OpenTelemetry. */
   readonly tracing: Tracing | undefined
   /** Undefined without RECORD_FILE. */
@@ -27,51 +27,55 @@ interface EndOfCallDeps extends Pick<Config, 'LOG_ADDRESSES' | 'TENANTS_FILE'> {
  * its span. The line has nothing that may contain a secret: no body, credential or query; only that of a refused credential has
  * the client id.
  */
-export function createEndOfCall(deps: EndOfCallDeps): EndCall {
-  const { log, meters, countUse, clientOf, tracing, recorder, LOG_ADDRESSES: addresses } = deps
+export function createEndOfCall({ config, log, meters, uses, tracing, recorder }: EndOfCallRooms): EndCall {
+  const { LOG_ADDRESSES: addresses } = config
   // Tenants have series of their own only where the gateway verifies them.
-  const knowsTenants = deps.TENANTS_FILE !== undefined
+  const knowsTenants = config.TENANTS_FILE !== undefined
   // A logger of pino keeps its destination under a symbol.
   const destination = Reflect.get(log, pino.symbols.streamSym) as DestinationStream
   const isEnabled = log.isLevelEnabled('info')
   return (call, incoming, status) => {
-    const { tries, error, cause, notes, use, acceptance, action = '' } = call
-    const { source } = call.share
+    const { request, waits, outcome } = call
+    const { tenant, acceptance } = call.caller
+    const { error, cause, notes, sorted, replayed, action = '' } = outcome
+    const { use, route } = request
+    const { source } = request.share
+    const { tries, serviceMs, storeMs } = waits
+    const unknownFields = sorted?.fields.unknown.length ?? 0
     const agent = incoming.headers['user-agent']
-    const ms = performance.now() - call.startedAt
+    const ms = performance.now() - request.startedAt
     // The service and the store may have worked for it at the same time.
-    const ownMs = Math.max(0, ms - call.serviceMs - call.storeMs)
-    const tenant = (knowsTenants && call.tenant) || ''
-    meters.calls.add(1, call.route, action, String(status), error ?? '', tenant)
-    const isOtherPrice = call.price !== undefined && !call.replayed
-    if (isOtherPrice) meters.otherPrices.add(1, tenant)
+    const ownMs = Math.max(0, ms - serviceMs - storeMs)
+    meters.calls.add(1, route, action, String(status), error ?? '', (knowsTenants && tenant) || '')
+    const isOtherPrice = outcome.price !== undefined && !replayed
+      if (isOtherPrice) meters.otherPrices.add(1, (knowsTenants && tenant) || '')
     meters.callSeconds.observe(ms / MS_PER_SECOND, action)
     meters.gatewaySeconds.observe(ownMs / MS_PER_SECOND, action)
-    if (call.unknownFields > 0) meters.unknownFields.add(call.unknownFields, action)
+    if (unknownFields > 0) meters.unknownFields.add(unknownFields, action)
     if (isEnabled || cause !== undefined) {
-      const isRefused = call.unauthorized || status === UNAUTHORIZED
+      const isRefused = outcome.unauthorized || status === UNAUTHORIZED
       // Undefined fields are left out.
       const line = {
-        id: call.id,
+        id: request.id,
         method: incoming.method,
-        path: call.route,
-        action: call.action,
+        path: route,
+        action: outcome.action,
         status,
         ms: rounded(ms),
         gateway_ms: rounded(ownMs),
-        store_ms: call.storeMs > 0 ? rounded(call.storeMs) || undefined : undefined,
-        service_ms: tries > 0 ? rounded(call.serviceMs) : undefined,
-        service_status: call.serviceStatus,
+        store_ms: storeMs > 0 ? rounded(storeMs) || undefined : undefined,
+        service_ms: tries > 0 ? rounded(serviceMs) : undefined,
+        service_status: waits.serviceStatus,
         tries: tries || undefined,
-        replayed: call.replayed || undefined,
-        price: call.price,
-        tenant: shown(call.tenant),
-        unknown_fields: call.unknownFields || undefined,
+        replayed: replayed || undefined,
+        price: outcome.price,
+        tenant: shown(tenant),
+        unknown_fields: unknownFields || undefined,
         // Each note once, as the name and the code: `PickupZip lossy`.
         notes: notes.length > 0 ? [...new Set(notes.map(({ name, code }) => `${name} ${code}`))] : undefined,
         error,
         source: addresses === 'all' || (isRefused && addresses === 'refused') ? source.address : undefined,
-        client: isRefused ? shown(clientOf(incoming)) : undefined,
+        client: isRefused ? shown(clientIdOf(incoming)) : undefined,
         user_agent: shown(agent),
       }
       if (cause !== undefined && !isRefused) log.error({ ...line, err: cause }, 'call failed')
@@ -83,27 +87,22 @@ export function createEndOfCall(deps: EndOfCallDeps): EndCall {
     }
     // Nothing is stored for strangers, and what the gateway itself asks the service is no call.
     if (use !== undefined && acceptance?.isProven()) {
-      countUse(call.tenant ?? '', {
+      uses.count(tenant ?? '', {
         use,
-        action: call.action ?? (use === 'version-1' && error === undefined ? VERSION_2_BODY : ''),
+        action: outcome.action ?? (use === 'version-1' && error === undefined ? VERSION_2_BODY : ''),
         // A passed-through error has the service's status.
-        outcome: error ?? (status >= FIRST_ERROR_STATUS ? `service-${status}` : call.replayed ? REPLAYED : DONE),
-        requestId: call.id,
+        outcome: error ?? (status >= FIRST_ERROR_STATUS ? `service-${status}` : replayed ? REPLAYED : DONE),
+        requestId: request.id,
         agent: agent ?? '',
         source: source.name,
-        request: call.request,
+        request: sorted,
         notes,
         isOtherPrice,
       })
     }
-    if (call.recording) recorder?.end(call.recording, call, incoming, status)
+    if (request.recording) recorder?.end(request.recording, call, incoming, status)
     tracing?.end(call, status)
   }
-}
-
-/** Starts to store the counts of use. */
-export function openUseCounts({ log, ...deps }: Omit<RecorderDeps, 'onError'> & Pick<EndOfCallDeps, 'log'>): Recorder {
-  return startRecorder({ ...deps, onError: (err) => log.warn({ err }, 'the counts of calls could not be stored') })
 }
 
 const MS_PER_SECOND = 1000

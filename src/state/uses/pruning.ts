@@ -21,7 +21,7 @@ interface PruneOptions {
 
 /** Prunes a table step by step; returns how many rows went. */
 export async function pruneTable(
-  store: Pick<Pruning, 'prune'>,
+  store: Pruning,
   table: PrunedTable,
   { olderThanMs, dryRun = false, pause, mayGoOn = () => true }: PruneOptions,
 ): Promise<number> {
@@ -47,8 +47,9 @@ interface OpenPruning {
   readonly close: () => Promise<void>
 }
 
-interface OpenPruningDeps {
-  readonly config: Pick<Config, 'BOOKING_DAYS' | 'QUOTE_MEMORY'>
+/** What pruning stands on. */
+interface PruningRooms {
+  readonly config: Config
   readonly store: Store
   readonly log: Logger
   /** How often a gateway prunes. @default once an hour */
@@ -64,7 +65,7 @@ const ALL_TABLES: readonly PrunedTable[] = [...PRUNED_TABLES, 'facts', 'events',
 const MAX_NOTED = 10_000
 
 /** Deletes what is old, again and again, and notes uses, which keep rows young. */
-export function openPruning({ config, store, log, lookEveryMs = LOOK_EVERY_MS }: OpenPruningDeps): OpenPruning {
+export function openPruning({ config, store, log, lookEveryMs = LOOK_EVERY_MS }: PruningRooms): OpenPruning {
   const counter = createLabeledCounter(
     'transload_store_pruned_rows_total',
     'Old rows that this gateway has deleted from the store.',
@@ -121,7 +122,7 @@ export function openPruning({ config, store, log, lookEveryMs = LOOK_EVERY_MS }:
  * Notes the use of names and ids once a day. No call waits for it, and a note that is lost is made again at the next use after a
  * restart or a day.
  */
-function createNoteUse(store: Pick<Store, 'noteUses' | 'now'>, log: Logger): NoteUse {
+function createNoteUse(store: Store, log: Logger): NoteUse {
   const noted = createBoundedCache<string, true>(MAX_NOTED, { ttl: DAY_MS })
   return (tenant, at, names) => {
     // What was written on a clock that was ahead may be old.

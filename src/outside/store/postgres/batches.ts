@@ -22,7 +22,18 @@ import {
   shipmentRow,
 } from '../names.ts'
 import { CLAIMS } from '../schema.ts'
-import type { Claim, ClaimChange, Name, Named, NamesWrite, NewClaim, NewName, Quote, StoredShipment } from '../store.ts'
+import type {
+  Claim,
+  ClaimChange,
+  ClaimVersion,
+  Name,
+  Named,
+  NamesWrite,
+  NewClaim,
+  NewName,
+  Quote,
+  StoredShipment,
+} from '../store.ts'
 import { type DatabaseRow, TODAY } from '../work.ts'
 import { isNotPrepared, isRolledBack } from './errors.ts'
 
@@ -249,12 +260,12 @@ const CHANGE = `WITH ${CLOCK}, ${PATIENCE},
 
 /** A change of a claim that still has a version, with names that are written. */
 interface WantedChange {
-  readonly claim: Pick<Claim, 'tenant' | 'key' | 'version'>
+  readonly claim: ClaimVersion
   readonly change: ClaimChange
   readonly names: NamesWrite | undefined
 }
 
-const claimKey = ({ tenant, key }: Pick<Claim, 'tenant' | 'key'>) => `${tenant}\n${key}`
+const claimKey = ({ tenant, key }: { readonly tenant: string; readonly key: string }) => `${tenant}\n${key}`
 
 /** Returns the verbs of calls on a pool of connections. */
 export const createBatches = (pool: pg.Pool) => ({

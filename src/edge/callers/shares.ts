@@ -1,10 +1,8 @@
-import type { IncomingMessage } from 'node:http'
-import { isIP, type Socket, SocketAddress } from 'node:net'
-import type { Config } from '../../language/config/config.ts'
 import { type GatewayError, gatewayError } from '../../language/errors.ts'
 import type { Networks } from '../../language/networks.ts'
 import type { Share, Source } from '../../runtime/call.ts'
-import { createBoundedCache, createUnorderedList, type Held } from '../../runtime/collections.ts'
+import { createUnorderedList, type Held } from '../../runtime/collections.ts'
+import { type Arriving, addressOf, type Connection, plainAddress, sourceOf } from './sources.ts'
 
 /*
  * The shares of callers. Whatever a call takes is given back when it ends (`Share.leave`).
@@ -20,8 +18,15 @@ import { createBoundedCache, createUnorderedList, type Held } from '../../runtim
  * | events, a second            |                       | 1,000                         | 429                                |
  */
 
-type ShareConfig = Pick<Config, 'MAX_CONNECTIONS' | 'SOURCE_CONNECTIONS' | 'MAX_IN_FLIGHT' | 'BODIES_LIMIT_BYTES'> &
-  Partial<Pick<Config, 'SOURCE_IN_FLIGHT'>>
+/** The settings of the shares. */
+interface ShareConfig {
+  readonly MAX_CONNECTIONS: number
+  readonly SOURCE_CONNECTIONS: number
+  readonly MAX_IN_FLIGHT: number
+  readonly BODIES_LIMIT_BYTES: number
+  /** @default a quarter of all calls */
+  readonly SOURCE_IN_FLIGHT?: number | undefined
+}
 
 /** Divides the gateway's connections, calls and memory among sources. */
 export interface Shares {
@@ -34,11 +39,6 @@ export interface Shares {
   /** The current usage of all sources together. */
   readonly total: Readonly<Usage>
 }
-
-/** A connection of a caller, or of a proxy. */
-type Connection = Pick<Socket, 'remoteAddress'>
-/** The parts of a request that tell where it comes from. */
-type Arriving = Pick<IncomingMessage, 'headers'> & { readonly socket: Connection }
 
 const QUARTER = 4
 const FEW_CONNECTIONS = 8
@@ -101,46 +101,6 @@ export function createShares(config: ShareConfig, trusted?: Networks): Shares {
     largestBodyBytes: quotas.bodyBytes.perSource,
     total,
   }
-}
-
-/** Returns the address of a caller that trusted proxies report, nearest proxy first. */
-function addressOf({ socket, headers }: Arriving, trusted: Networks): string {
-  let address = plainAddress(socket.remoteAddress)
-  const forwarded = String(headers['x-forwarded-for'] ?? '').split(',')
-  for (const hop of forwarded.reverse()) {
-    const next = plainAddress(withoutPort(hop.trim()))
-    if (!trusted.has(address) || isIP(next) === 0) break
-    address = next
-  }
-  return address
-}
-
-/**
- * Returns the part of an address that identifies one caller: an IPv6 caller has a whole network (RFC 6177), and could
- * use another address of it for each call.
- */
-function sourceOf(address: string): string {
-  if (!address.includes(':')) return address
-  const [unzoned = ''] = address.split('%')
-  if (isIP(unzoned) !== 6) return address
-  const spelled = plainAddress(new SocketAddress({ address: unzoned, family: 'ipv6' }).address)
-  if (!spelled.includes(':')) return spelled
-  const [head = [], tail = []] = spelled.split('::').map((side) => side.split(':').filter(Boolean))
-  const zeros = Array<string>(Math.max(0, IPV6_GROUPS - head.length - tail.length)).fill('0')
-  return `${[...head, ...zeros, ...tail].slice(0, SOURCE_GROUPS).join(':')}::/64`
-}
-
-const IPV6_GROUPS = 8
-const SOURCE_GROUPS = 4
-
-/** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
-function withoutPort(hop: string): string {
-  return hop.replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1').replace(/^\[([^\]]+)\](:\d+)?$/, '$1')
-}
-
-/** A dual-stack server reports IPv4 addresses as IPv4-mapped IPv6. */
-function plainAddress(address = ''): string {
-  return address.startsWith('::') ? address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '') : address
 }
 
 /** The part of a response that shows if work for it remains. */
@@ -343,249 +303,3 @@ export function shortage(
   const reserve = Math.min(limit / RESERVE, limit - perSource)
   return left < reserve && wanted > Math.max(little, left / PART_OF_REST) ? 'all' : undefined
 }
-
-/** The limits of one tenant. */
-export interface Limits {
-  /** Admits a call until it ends, or throws `too-many-calls`. */
-  readonly enter: (share: Pick<Share, 'hold'>) => void
-}
-
-interface LimitOptions {
-  readonly perSecond?: number | undefined
-  readonly concurrent?: number | undefined
-}
-
-/** Limits calls per second, with a burst of one second's worth, and concurrent calls. */
-export function createLimits({ perSecond, concurrent = Number.POSITIVE_INFINITY }: LimitOptions): Limits {
-  let inside = 0
-  const spend = perSecond === undefined ? () => {} : createRate(perSecond)
-  const leave = () => {
-    inside -= 1
-  }
-  return {
-    enter: (share) => {
-      if (inside >= concurrent) throw tooMany(1)
-      spend()
-      inside += 1
-      share.hold(leave)
-    },
-  }
-}
-
-/** Makes the function that counts a call, and throws `too-many-calls` if it is one too many in its second. */
-function createRate(perSecond: number): () => void {
-  const most = Math.max(perSecond, 1)
-  let left = most
-  let filledAt = performance.now()
-  return () => {
-    const now = performance.now()
-    left = Math.min(most, left + ((now - filledAt) / 1000) * perSecond)
-    filledAt = now
-    if (left < 1) throw tooMany(Math.ceil((1 - left) / perSecond))
-    left -= 1
-  }
-}
-
-function tooMany(seconds: number): GatewayError {
-  return gatewayError('too-many-calls', { seconds }, { headers: { 'Retry-After': String(seconds) } })
-}
-
-/** Limits the calls per second of each source; throws `too-many-calls`. */
-export function createSourceLimits(perSecond: number): (source: Source) => void {
-  const sources = createBoundedCache<string, () => void>(SOURCES_KEPT)
-  return ({ name }) => {
-    const spend = sources.get(name) ?? createRate(perSecond)
-    sources.set(name, spend)
-    spend()
-  }
-}
-
-/** The turns of calls in groups: one credential is decided for all calls that carry it. */
-export interface Turns<T> {
-  /** Waits for a turn, until the group is decided, or until the caller hangs up. A group shares the result of `make`. */
-  readonly enter: (incoming: IncomingMessage, source: string, group: string, make: () => T) => Promise<Entered<T>>
-  /** Ends the wait of a group: its calls go on, or throw. With `endsAll`, those that go on need no turn any more. */
-  readonly decide: (group: string, refusal?: Error, endsAll?: boolean) => void
-}
-
-/** Called when a call of a group is over, however often. */
-interface Entered<T> {
-  readonly shared: T
-  readonly leave: () => void
-}
-
-/** Makes turns, few at a time, which are served round robin by source. */
-export function createTurns<T>(options: FairQueueOptions): Turns<T> {
-  const queue = createFairQueue(options)
-  const groups = new Map<string, { readonly shared: T; readonly turns: Set<Turn> }>()
-  return {
-    enter: async ({ socket }, source, name, make) => {
-      const group = groups.get(name) ?? { shared: make(), turns: new Set() }
-      groups.set(name, group)
-      const turn = queue.enter(source)
-      group.turns.add(turn)
-      const leave = () => {
-        turn.end()
-        group.turns.delete(turn)
-        if (group.turns.size === 0 && groups.get(name) === group) groups.delete(name)
-      }
-      const hungUp = () => turn.settle(gatewayError('caller-gone', {}))
-      if (socket.destroyed) hungUp()
-      // Any number of pipelined calls may wait on a connection.
-      socket.setMaxListeners(0).once('close', hungUp)
-      try {
-        await turn.ready
-      } catch (error) {
-        leave()
-        throw error
-      } finally {
-        socket.off('close', hungUp)
-      }
-      return { shared: group.shared, leave }
-    },
-    decide: (name, refusal, endsAll = false) => {
-      for (const turn of groups.get(name)?.turns ?? []) {
-        turn.settle(refusal)
-        if (endsAll) turn.end()
-      }
-    },
-  }
-}
-
-/** A place in the queue. */
-export interface Turn {
-  /** Resolves when the work may begin; rejects when it may not. */
-  readonly ready: Promise<void>
-  /** Ends the turn, or leaves the queue. */
-  readonly end: () => void
-  /** Ends the wait at once, if it still lasts: `ready` resolves, or rejects with the error. No turn is used. */
-  readonly settle: (error?: Error) => void
-}
-
-/** Limits concurrent work, and serves sources round robin, regardless of how many calls each has waiting. */
-interface FairQueue {
-  readonly enter: (source: string) => Turn
-}
-
-interface FairQueueOptions {
-  readonly atOnce: number
-  /** The concurrent work of one source. */
-  readonly atOnceOfSource: number
-  /** The most calls under way in the gateway; only a share of them may wait here. */
-  readonly calls: number
-  /**
-   * Sources with a lower number come first.
-   * @default all are equal
-   */
-  readonly rankOf?: (source: string) => number
-  /** How long a turn is waited for. @default 10 s */
-  readonly waitMs?: number
-}
-
-const WAITING_SHARE = 1 / 2
-const WAITING_SHARE_OF_SOURCE = 1 / 4
-const WAIT_MS = 10_000
-
-/** The calls of one source, in a queue. */
-interface Line {
-  readonly name: string
-  running: number
-  readonly waiting: Waiting[]
-}
-
-interface Waiting extends Turn {
-  readonly begin: () => void
-}
-
-/** Makes a queue that one source cannot fill: if it is full, a new entry displaces the last entry of the longest line. */
-export function createFairQueue(options: FairQueueOptions): FairQueue {
-  const { atOnce, atOnceOfSource, calls, rankOf = () => 0, waitMs = WAIT_MS } = options
-  const mostWaiting = Math.ceil(calls * WAITING_SHARE)
-  const mostWaitingOfSource = Math.ceil(calls * WAITING_SHARE_OF_SOURCE)
-  /** In the order of their turns. */
-  const lines = new Map<string, Line>()
-  let running = 0
-  let waiting = 0
-
-  /** Counts work of a line, which comes last then; an empty line is forgotten. */
-  function run(line: Line, more: number): void {
-    running += more
-    line.running += more
-    lines.delete(line.name)
-    if (line.running + line.waiting.length > 0) lines.set(line.name, line)
-  }
-
-  function startNext(): void {
-    while (running < atOnce && waiting > 0) {
-      let next: Line | undefined
-      let best = Number.POSITIVE_INFINITY
-      for (const line of lines.values()) {
-        if (line.waiting.length === 0 || line.running >= atOnceOfSource) continue
-        const rank = rankOf(line.name)
-        if (rank < best) [next, best] = [line, rank]
-      }
-      if (!next) return
-      next.waiting[0]?.begin()
-    }
-  }
-
-  /** Refuses the last of the longest line, where all together are too many: another source's, if it is as long. */
-  function refuseLast(own: Line): void {
-    let longest = own
-    let length = own.waiting.length - 1
-    for (const line of lines.values()) {
-      if (line !== own && line.waiting.length > length) [longest, length] = [line, line.waiting.length]
-    }
-    longest.waiting.at(-1)?.settle(overloaded())
-  }
-
-  return {
-    enter: (name) => {
-      const line = lines.get(name) ?? { name, running: 0, waiting: [] }
-      lines.set(name, line)
-      const { promise: ready, resolve, reject } = Promise.withResolvers<void>()
-      let timer: NodeJS.Timeout | undefined
-      let isRunning = false
-      const stopWaiting = () => {
-        line.waiting.splice(line.waiting.indexOf(turn), 1)
-        waiting -= 1
-        clearTimeout(timer)
-      }
-      const turn: Waiting = {
-        ready,
-        begin: () => {
-          stopWaiting()
-          isRunning = true
-          run(line, 1)
-          resolve()
-        },
-        settle: (error) => {
-          if (!line.waiting.includes(turn)) return
-          stopWaiting()
-          if (line.running + line.waiting.length === 0) lines.delete(name)
-          if (error) reject(error)
-          else resolve()
-        },
-        end: () => {
-          if (!isRunning) return turn.settle()
-          isRunning = false
-          run(line, -1)
-          startNext()
-        },
-      }
-      line.waiting.push(turn)
-      waiting += 1
-      startNext()
-      if (isRunning) return turn
-      timer = setTimeout(() => turn.settle(overloaded()), waitMs)
-      if (line.waiting.length > mostWaitingOfSource) turn.settle(tooManyWait())
-      else if (waiting > mostWaiting) refuseLast(line)
-      return turn
-    },
-  }
-}
-
-const LATER = { headers: { 'Retry-After': '5' } } as const
-
-const overloaded = () => gatewayError('overloaded/credentials', {}, LATER)
-const tooManyWait = () => gatewayError('too-many-calls/credentials', {}, LATER)

@@ -1,0 +1,56 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { isIP, SocketAddress } from 'node:net'
+import type { Networks } from '../../language/networks.ts'
+
+/* Where a call comes from: its address, also behind proxies, and the source that shares are divided by. */
+
+/** A connection of a caller, or of a proxy. */
+export interface Connection {
+  readonly remoteAddress?: string | undefined
+}
+
+/** The parts of a request that tell where it comes from. */
+export interface Arriving {
+  readonly headers: IncomingHttpHeaders
+  readonly socket: Connection
+}
+
+/** Returns the address of a caller that trusted proxies report, nearest proxy first. */
+export function addressOf({ socket, headers }: Arriving, trusted: Networks): string {
+  let address = plainAddress(socket.remoteAddress)
+  const forwarded = String(headers['x-forwarded-for'] ?? '').split(',')
+  for (const hop of forwarded.reverse()) {
+    const next = plainAddress(withoutPort(hop.trim()))
+    if (!trusted.has(address) || isIP(next) === 0) break
+    address = next
+  }
+  return address
+}
+
+/**
+ * Returns the part of an address that identifies one caller: an IPv6 caller has a whole network (RFC 6177), and could
+ * use another address of it for each call.
+ */
+export function sourceOf(address: string): string {
+  if (!address.includes(':')) return address
+  const [unzoned = ''] = address.split('%')
+  if (isIP(unzoned) !== 6) return address
+  const spelled = plainAddress(new SocketAddress({ address: unzoned, family: 'ipv6' }).address)
+  if (!spelled.includes(':')) return spelled
+  const [head = [], tail = []] = spelled.split('::').map((side) => side.split(':').filter(Boolean))
+  const zeros = Array<string>(Math.max(0, IPV6_GROUPS - head.length - tail.length)).fill('0')
+  return `${[...head, ...zeros, ...tail].slice(0, SOURCE_GROUPS).join(':')}::/64`
+}
+
+const IPV6_GROUPS = 8
+const SOURCE_GROUPS = 4
+
+/** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+function withoutPort(hop: string): string {
+  return hop.replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1').replace(/^\[([^\]]+)\](:\d+)?$/, '$1')
+}
+
+/** A dual-stack server reports IPv4 addresses as IPv4-mapped IPv6. */
+export function plainAddress(address = ''): string {
+  return address.startsWith('::') ? address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '') : address
+}

@@ -1,0 +1,194 @@
+import type { IncomingMessage } from 'node:http'
+import { gatewayError } from '../../language/errors.ts'
+
+/* Turns for what costs much, such as a slow hash or the check of a credential: few at a time, round robin by source. */
+
+/** The turns of calls in groups: one credential is decided for all calls that carry it. */
+export interface Turns<T> {
+  /** Waits for a turn, until the group is decided, or until the caller hangs up. A group shares the result of `make`. */
+  readonly enter: (incoming: IncomingMessage, source: string, group: string, make: () => T) => Promise<Entered<T>>
+  /** Ends the wait of a group: its calls go on, or throw. With `endsAll`, those that go on need no turn any more. */
+  readonly decide: (group: string, refusal?: Error, endsAll?: boolean) => void
+}
+
+/** Called when a call of a group is over, however often. */
+interface Entered<T> {
+  readonly shared: T
+  readonly leave: () => void
+}
+
+/** Makes turns, few at a time, which are served round robin by source. */
+export function createTurns<T>(options: FairQueueOptions): Turns<T> {
+  const queue = createFairQueue(options)
+  const groups = new Map<string, { readonly shared: T; readonly turns: Set<Turn> }>()
+  return {
+    enter: async ({ socket }, source, name, make) => {
+      const group = groups.get(name) ?? { shared: make(), turns: new Set() }
+      groups.set(name, group)
+      const turn = queue.enter(source)
+      group.turns.add(turn)
+      const leave = () => {
+        turn.end()
+        group.turns.delete(turn)
+        if (group.turns.size === 0 && groups.get(name) === group) groups.delete(name)
+      }
+      const hungUp = () => turn.settle(gatewayError('caller-gone', {}))
+      if (socket.destroyed) hungUp()
+      // Any number of pipelined calls may wait on a connection.
+      socket.setMaxListeners(0).once('close', hungUp)
+      try {
+        await turn.ready
+      } catch (error) {
+        leave()
+        throw error
+      } finally {
+        socket.off('close', hungUp)
+      }
+      return { shared: group.shared, leave }
+    },
+    decide: (name, refusal, endsAll = false) => {
+      for (const turn of groups.get(name)?.turns ?? []) {
+        turn.settle(refusal)
+        if (endsAll) turn.end()
+      }
+    },
+  }
+}
+
+/** A place in the queue. */
+export interface Turn {
+  /** Resolves when the work may begin; rejects when it may not. */
+  readonly ready: Promise<void>
+  /** Ends the turn, or leaves the queue. */
+  readonly end: () => void
+  /** Ends the wait at once, if it still lasts: `ready` resolves, or rejects with the error. No turn is used. */
+  readonly settle: (error?: Error) => void
+}
+
+/** Limits concurrent work, and serves sources round robin, regardless of how many calls each has waiting. */
+interface FairQueue {
+  readonly enter: (source: string) => Turn
+}
+
+interface FairQueueOptions {
+  readonly atOnce: number
+  /** The concurrent work of one source. */
+  readonly atOnceOfSource: number
+  /** The most calls under way in the gateway; only a share of them may wait here. */
+  readonly calls: number
+  /**
+   * Sources with a lower number come first.
+   * @default all are equal
+   */
+  readonly rankOf?: (source: string) => number
+  /** How long a turn is waited for. @default 10 s */
+  readonly waitMs?: number
+}
+
+const WAITING_SHARE = 1 / 2
+const WAITING_SHARE_OF_SOURCE = 1 / 4
+const WAIT_MS = 10_000
+
+/** The calls of one source, in a queue. */
+interface Line {
+  readonly name: string
+  running: number
+  readonly waiting: Waiting[]
+}
+
+interface Waiting extends Turn {
+  readonly begin: () => void
+}
+
+/** Makes a queue that one source cannot fill: if it is full, a new entry displaces the last entry of the longest line. */
+export function createFairQueue(options: FairQueueOptions): FairQueue {
+  const { atOnce, atOnceOfSource, calls, rankOf = () => 0, waitMs = WAIT_MS } = options
+  const mostWaiting = Math.ceil(calls * WAITING_SHARE)
+  const mostWaitingOfSource = Math.ceil(calls * WAITING_SHARE_OF_SOURCE)
+  /** In the order of their turns. */
+  const lines = new Map<string, Line>()
+  let running = 0
+  let waiting = 0
+
+  /** Counts work of a line, which comes last then; an empty line is forgotten. */
+  function run(line: Line, more: number): void {
+    running += more
+    line.running += more
+    lines.delete(line.name)
+    if (line.running + line.waiting.length > 0) lines.set(line.name, line)
+  }
+
+  function startNext(): void {
+    while (running < atOnce && waiting > 0) {
+      let next: Line | undefined
+      let best = Number.POSITIVE_INFINITY
+      for (const line of lines.values()) {
+        if (line.waiting.length === 0 || line.running >= atOnceOfSource) continue
+        const rank = rankOf(line.name)
+        if (rank < best) [next, best] = [line, rank]
+      }
+      if (!next) return
+      next.waiting[0]?.begin()
+    }
+  }
+
+  /** Refuses the last of the longest line, where all together are too many: another source's, if it is as long. */
+  function refuseLast(own: Line): void {
+    let longest = own
+    let length = own.waiting.length - 1
+    for (const line of lines.values()) {
+      if (line !== own && line.waiting.length > length) [longest, length] = [line, line.waiting.length]
+    }
+    longest.waiting.at(-1)?.settle(overloaded())
+  }
+
+  return {
+    enter: (name) => {
+      const line = lines.get(name) ?? { name, running: 0, waiting: [] }
+      lines.set(name, line)
+      const { promise: ready, resolve, reject } = Promise.withResolvers<void>()
+      let timer: NodeJS.Timeout | undefined
+      let isRunning = false
+      const stopWaiting = () => {
+        line.waiting.splice(line.waiting.indexOf(turn), 1)
+        waiting -= 1
+        clearTimeout(timer)
+      }
+      const turn: Waiting = {
+        ready,
+        begin: () => {
+          stopWaiting()
+          isRunning = true
+          run(line, 1)
+          resolve()
+        },
+        settle: (error) => {
+          if (!line.waiting.includes(turn)) return
+          stopWaiting()
+          if (line.running + line.waiting.length === 0) lines.delete(name)
+          if (error) reject(error)
+          else resolve()
+        },
+        end: () => {
+          if (!isRunning) return turn.settle()
+          isRunning = false
+          run(line, -1)
+          startNext()
+        },
+      }
+      line.waiting.push(turn)
+      waiting += 1
+      startNext()
+      if (isRunning) return turn
+      timer = setTimeout(() => turn.settle(overloaded()), waitMs)
+      if (line.waiting.length > mostWaitingOfSource) turn.settle(tooManyWait())
+      else if (waiting > mostWaiting) refuseLast(line)
+      return turn
+    },
+  }
+}
+
+const LATER = { headers: { 'Retry-After': '5' } } as const
+
+const overloaded = () => gatewayError('overloaded/credentials', {}, LATER)
+const tooManyWait = () => gatewayError('too-many-calls/credentials', {}, LATER)

@@ -1,0 +1,86 @@
+import { explained } from '../../edge/body/demands.ts'
+import { PAGE, READY_MADE } from '../../edge/door.ts'
+import { welcome } from '../../edge/probes.ts'
+import type { PageRooms, Pages } from '../../gateway.ts'
+import type { Answer } from '../../language/answer.ts'
+import { STYLE_PATH, style } from './fixed.ts'
+import { SCRIPT_PATH, wantsHtml } from './layout.ts'
+import { openApiAnswer } from './open-api.ts'
+import type { Operations } from './operations.ts'
+
+/* The pages of both listeners, as routes. Each module of pages is loaded when one of its pages is asked for. */
+
+const visitorPages = () => import('./workbench.ts')
+const migrationPages = () => import('./migration.ts')
+
+/** The most that a visitor may paste; a browser writes JSON in twice its length. */
+const PASTED_BYTES = 32 * 1024
+
+/** Makes the pages of a gateway. */
+export function createPages(rooms: PageRooms): Pages {
+  const { config, catalog, callers, mostExplainedBytes } = rooms
+  const deps = {
+    ...rooms,
+    destination: rooms,
+    sunset: config.RETIRED_FROM ?? config.SUNSET,
+    tenants: callers.tenants,
+    brownouts: callers.brownouts,
+  }
+  const description = openApiAnswer(catalog, config.LEGACY_BASE_PATHS)
+  const openApi = {
+    path: '/openapi.json',
+    demands: READY_MADE,
+    answer: ({ headers }) => description(headers['accept-encoding']?.toString()),
+  } as const satisfies Pages['public'][number]
+  const pasted = {
+    ...PAGE,
+    methods: ['GET', 'POST'],
+    body: explained(Math.min(mostExplainedBytes, PASTED_BYTES), (bytes) => bytes),
+  } as const
+
+  let opened: Promise<Operations> | undefined
+  const operations = () => (opened ??= import('./operations.ts').then((module) => module.openOperations(deps)))
+  const migration = (path: string): Pages['admin'][number] => ({
+    path,
+    answer: async (incoming, tenant) => (await migrationPages()).migrationAnswer(incoming, tenant, deps),
+  })
+  const operating = (name: 'home' | 'bookings' | 'events' | 'settings'): Pages['admin'] => {
+    const answer: Pages['admin'][number]['answer'] = async (incoming) => {
+      if (name === 'home') (await migrationPages()).overviewOf(deps).catch(() => undefined)
+      return (await operations())[name](incoming)
+    }
+    return [name === 'home' ? '/' : `/${name}`, `/${name}.json`].map((path) => ({ path, answer }))
+  }
+
+  return {
+    public: [
+      openApi,
+      ...((config.WORKBENCH === 'on'
+        ? [
+            {
+              path: '/',
+              demands: pasted,
+              answer: async (incoming, bytes) => {
+                if (!wantsHtml(incoming)) return welcome
+                const sent = incoming.method === 'POST' ? String(bytes) : (incoming.url ?? '').split('?')[1]
+                return (await visitorPages()).workbenchPage(deps, new URLSearchParams(sent))
+              },
+            },
+            { path: '/reference', demands: PAGE, answer: async () => (await visitorPages()).referencePage(deps) },
+            { path: '/guide', demands: PAGE, answer: async () => (await visitorPages()).guidePage(deps) },
+            { path: SCRIPT_PATH, demands: PAGE, answer: async () => (await visitorPages()).script },
+            { path: STYLE_PATH, demands: READY_MADE, answer: () => style },
+          ]
+        : [{ path: '/', demands: READY_MADE, answer: () => welcome }]) satisfies Pages['public']),
+    ],
+    admin: [
+      { path: STYLE_PATH, answer: (): Answer => style },
+      ...['/migration', '/migration.json', '/migration/:tenant'].map(migration),
+      ...(['home', 'bookings', 'events', 'settings'] as const).flatMap(operating),
+      {
+        path: '/bookings/:handle',
+        answer: async (incoming, handle = '') => (await operations()).booking(incoming, handle),
+      },
+    ],
+  }
+}
