@@ -1,6 +1,6 @@
 /** Promise: every documented command works as printed (contract, section 11). */
 
-import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
@@ -53,7 +53,8 @@ async function openFolder() {
   symlinkSync(join(ROOT, 'bin/transload.js'), join(folder, 'transload'))
   writeFileSync(join(folder, 'body.json'), JSON.stringify(bookingExample))
   const recorded = { path: '/getShippingQuote.php', body: quoteExample }
-  writeFileSync(join(folder, 'recording.ndjson'), JSON.stringify(recorded))
+  writeFileSync(join(folder, 'recording.ndjson'), `${JSON.stringify(recorded)}\n`.repeat(17))
+  mkdirSync(join(folder, 'my-mappings/cases'), { recursive: true })
   for (const secret of ['tenants.json', 'acme-secret.txt']) writeFileSync(join(folder, secret), '{}')
   // A store that can be backed up.
   await (await openStore(join(folder, 'data/transload.db'))).close()
@@ -99,7 +100,6 @@ test('the lines of the page about mappings run one after the other', async () =>
   const { folder, env } = await openFolder()
   const page = 'docs/writing-a-mapping.md'
   const [, code = ''] = /^```js\n([\s\S]*?)^```$/m.exec(read(page)) ?? []
-  await output('mkdir', ['my-mappings'], { cwd: folder, env })
   writeFileSync(join(folder, 'my-mappings/shipment-status.mjs'), code)
   const lines = shellLines(page)
   expect(lines.at(-1)).toBe('transload serve')
