@@ -52,7 +52,7 @@ async function openFolder() {
   onTestFinished(() => rmSync(folder, { recursive: true }))
   symlinkSync(join(ROOT, 'bin/transload.js'), join(folder, 'transload'))
   writeFileSync(join(folder, 'body.json'), JSON.stringify(bookingExample))
-  const recorded = { path: '/getShippingQuote.php', body: quoteExample }
+  const recorded = { path: '/getShippingQuote.php', request: quoteExample }
   writeFileSync(join(folder, 'recording.ndjson'), `${JSON.stringify(recorded)}\n`.repeat(17))
   mkdirSync(join(folder, 'my-mappings/cases'), { recursive: true })
   for (const secret of ['tenants.json', 'acme-secret.txt']) writeFileSync(join(folder, secret), '{}')
