@@ -25,7 +25,7 @@ RUN node scripts/sbom.ts > sbom.cdx.json
 FROM ${NODE_IMAGE}
 ARG NODE_IMAGE
 LABEL org.opencontainers.image.title="Transload" \
-      org.opencontainers.image.description="A gateway that lets version-1 integrations of a vehicle-transport service go on working against version 2." \
+      org.opencontainers.image.description="A gateway that keeps version-1 integrations of a vehicle-transport service working with version 2." \
       org.opencontainers.image.version="0.1.0" \
       org.opencontainers.image.licenses="MIT" \
       org.opencontainers.image.base.name="${NODE_IMAGE}"

@@ -17,14 +17,14 @@ export const shipmentNames = [
 
 /** The fields that only name the shipment. */
 export const nameRows: readonly Row[] = shipmentNames.map((name) =>
-  ref(name, 'names the shipment: its id stands in the path'),
+  ref(name, 'identifies the shipment; its id is in the path'),
 )
 
 /** The fields of a call that needs only the name of a shipment. */
 export const namingRows = (why: string): readonly Row[] => [
   ...nameRows,
-  ref('VinNo', 'chooses among several shipments of one name'),
-  ...v1Only(['ActionName'], 'the path decides the action'),
+  ref('VinNo', 'selects one of several shipments with the same number'),
+  ...v1Only(['ActionName'], 'the path determines the action'),
   ...v1Only(
     bookingRows.flatMap(fieldsOf).filter((v1) => v1 !== 'ReferenceNumber' && v1 !== 'VinNo'),
     why,
@@ -33,8 +33,8 @@ export const namingRows = (why: string): readonly Row[] => [
 
 const locationName = codec<Parts>(z.record(z.string(), z.string()), {
   name: 'locationName',
-  summary: 'The name of the place and of the person; back, the person comes first.',
-  keeps: lossy('the name of the place, where the person has another'),
+  summary: "The names of the place and the person. In a reply, the person's name wins.",
+  keeps: lossy("the place's name, if the person has another"),
   decode: (name) => ({ location_name: name, contact_name: name }),
   encode: (parts) => parts['contact_name'] ?? parts['location_name'] ?? '',
 })

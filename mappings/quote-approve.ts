@@ -13,7 +13,7 @@ import { fieldsOf } from '../src/language/mapping/row-parts.ts'
 import { money } from './codecs.ts'
 import { customerFacts, quoteNames, quoteOnlyRows, tripRows } from './quote-rows.ts'
 
-const namesIt = 'names the quote: its id stands in the path'
+const namesIt = 'identifies the quote; its id is in the path'
 const otherFields = [...tripRows({ update: true }), ...quoteOnlyRows, ...customerFacts]
   .flatMap(fieldsOf)
   .filter((v1) => !quoteNames.some((name) => name === v1) && v1 !== 'ActionName')
@@ -22,7 +22,7 @@ const otherFields = [...tripRows({ update: true }), ...quoteOnlyRows, ...custome
 export const quoteApprove = action({
   name: 'quote.approve',
   verb: 'approve',
-  summary: 'Accept a quote: the trip is booked if the service shows a shipment of it; else the answer says `No`.',
+  summary: 'Accept a quote. The trip is booked if the service shows its shipment; otherwise, the response says `No`.',
   family: 'quote',
   legacy: {
     method: 'POST',
@@ -32,10 +32,10 @@ export const quoteApprove = action({
   service: { method: 'POST', path: '/v2/quote/{quote_id}/approve' },
   target: { kind: 'quote', namedBy: quoteNames },
   request: [
-    ...v1Only(['ActionName'], 'chooses the action; version 2 has a path for each'),
+    ...v1Only(['ActionName'], 'selects the action; version 2 has a path for each'),
     ref('ShipmentNumber', namesIt),
     ref('OrderRefNumber', namesIt),
-    ...v1Only(otherFields, 'an approval takes the quote as it is'),
+    ...v1Only(otherFields, 'an approval does not change the quote'),
   ],
   reply: [
     move('Cost', 'price', money),

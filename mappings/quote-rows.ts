@@ -18,8 +18,8 @@ import { transportTypeRow, vehicleTypeRow } from './kind-rows.ts'
 /** The names that a caller gives a quote. */
 export const quoteNames = ['ShipmentNumber', 'OrderRefNumber'] as const
 
-const notPriced = 'version 2 prices a trip by its two postal codes only'
-const namesIt = 'names the quote in the cross-reference; version 2 has no place for it'
+const notPriced = 'version 2 prices a trip by its two postal codes'
+const namesIt = 'identifies the quote; version 2 has no field for it'
 
 /** The fields that price a trip. In an update, absent fields come from the remembered quote. */
 export const tripRows = ({ update }: { readonly update: boolean }): readonly Row[] => {
@@ -44,7 +44,7 @@ export const tripRows = ({ update }: { readonly update: boolean }): readonly Row
 
 /** The fields of a quote request that version 2 has no place for. */
 export const quoteOnlyRows: readonly Row[] = [
-  ...v1Only(['ActionName'], 'chooses the action; version 2 has a path for each'),
+  ...v1Only(['ActionName'], 'selects the action; version 2 has a path for each'),
   ref('ShipmentNumber', namesIt),
   ref('OrderRefNumber', namesIt),
   ...v1Only(
@@ -57,10 +57,10 @@ export const quoteOnlyRows: readonly Row[] = [
 
 const streetLines: Joiner = {
   name: 'streetLines',
-  summary: 'Joins two lines of a street with a comma.',
+  summary: 'Joins two street lines with a comma.',
   join: joinStreet,
   split: splitStreet,
-  keeps: lossy('the end of the first line, if it has a comma itself'),
+  keeps: lossy('the end of a first line that contains a comma'),
 }
 
 /** Facts for a later booking: the customer's address and contact, which a version-1 booking has no fields for. */
@@ -75,7 +75,7 @@ export const customerFacts: readonly Row[] = [
   move('BillToCity', 'city', text),
   move('BillToState', 'state', state),
   move('BillToPostalCode', 'zipcode', zipcode),
-  ...v1Only(['BillToCountry'], 'a version-2 customer has no country'),
+  ...v1Only(['BillToCountry'], 'version 2 has no customer country'),
 ]
 
 /** A quote request as legacy callers send it. */

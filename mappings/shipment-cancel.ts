@@ -5,7 +5,7 @@ import { wholeShipmentRows } from './shipment-rows.ts'
 export const shipmentCancel = action({
   name: 'shipment.cancel',
   verb: 'cancel',
-  summary: 'Cancel a shipment; canceling it again succeeds.',
+  summary: 'Cancel a shipment. Canceling it again succeeds.',
   family: 'shipment',
   legacy: { method: 'POST', paths: ['/deleteShipment.php'], actionNames: 'any' },
   service: { method: 'DELETE', path: '/v2/shipments/{shipment_id}' },
@@ -17,7 +17,7 @@ export const shipmentCancel = action({
       ifAbsent('number', 'The shipment is canceled.'),
     ]),
     fixed('TransportationBooked', 'No'),
-    ...wholeShipmentRows('version 1 answers a cancellation with a message only'),
+    ...wholeShipmentRows('the response has only a message'),
   ],
   example: {
     request: { ReferenceNumber: 'WTS20250216191244' },

@@ -63,7 +63,7 @@ export const shipmentCreate = action({
     fromQuote('customer.contact_email', 'contact_email'),
     fromQuote('customer.contact_phone', 'contact_phone'),
     fromQuote('quote_id', 'quote_id', { onlyWith: 'send_quote_id' }),
-    ...v1Only(['ActionName'], 'chooses the action; version 2 has a path for each'),
+    ...v1Only(['ActionName'], 'selects the action; version 2 has a path for each'),
     ...shipmentOnlyRows,
   ],
   reply: [
@@ -73,7 +73,7 @@ export const shipmentCreate = action({
     ]),
     fixed('TransportationBooked', 'Yes'),
     ...wholeShipmentRows(
-      'version 1 answers with a message only; Transload-Shipment-Id and Transload-Shipment-Number carry the ids',
+      'the response has only a message; Transload-Shipment-Id and Transload-Shipment-Number have the ids',
     ),
   ],
   example: { request: bookingExample, reply: shipmentExample },

@@ -4,7 +4,7 @@ import { type Row, setByService, v2Only } from '../src/language/mapping/declare.
 export const shipmentOnlyRows: readonly Row[] = [
   ...v2Only(
     ['customer.customer_type', 'pickup.location_type', 'delivery.location_type'],
-    'version 1 has no kinds of parties',
+    'version 1 has no party types',
   ),
   ...v2Only(
     [
@@ -17,13 +17,13 @@ export const shipmentOnlyRows: readonly Row[] = [
       'delivery.scheduled_delivery_dttm_end',
       'delivery.delivery_dttm',
     ],
-    'a version-1 booking has no dates',
+    'version-1 bookings have no dates',
   ),
   ...v2Only(
     ['vehicles[0].trim', 'vehicles[0].is_modified', 'vehicles[0].is_inoperable', 'vehicles[0].notes'],
-    'a version-1 booking describes a vehicle by year, make, model and VIN only',
+    'version 1 describes a vehicle only by year, make, model and VIN',
   ),
-  ...v2Only(['instructions'], 'version 1 has instructions for the pickup and the delivery, not for the whole shipment'),
+  ...v2Only(['instructions'], 'version 1 has instructions only for pickup and delivery'),
 ]
 
 /** Places of a shipment that only the remembered quote can fill. */
@@ -37,21 +37,18 @@ export const quoteOnlyPlaces: readonly Row[] = v2Only(
     'customer.contact_email',
     'customer.contact_phone',
   ],
-  'a version-1 booking has no field for it',
+  'version 1 has no field for it',
 )
 
 /** Places that a caller may send and a read does not show. */
-export const unshownKinds: readonly Row[] = v2Only(
-  ['vehicles[0].type'],
-  'a version-1 booking has codes and words for it, which it cannot be turned back into',
-)
+export const unshownKinds: readonly Row[] = v2Only(['vehicles[0].type'], 'version 1 has several codes for it')
 
 /** Places that only the service sets and no version-1 reply shows. */
 export const serverRows: readonly Row[] = [
-  ...setByService(['id', 'distance', 'distance_meters', 'documents'], 'a version-1 reply has no field for it'),
+  ...setByService(['id', 'distance', 'distance_meters', 'documents'], 'version 1 does not show it'),
   ...setByService(
     ['vehicles[0].weight', 'vehicles[0].height', 'vehicles[0].width', 'vehicles[0].length', 'vehicles[0].photos'],
-    'the service measures and photographs the vehicle',
+    'the service measures the vehicle',
   ),
 ]
 
@@ -59,7 +56,7 @@ export const serverRows: readonly Row[] = [
 export const shownServerRows: readonly Row[] = setByService(['number', 'status', 'price'], 'the service sets it')
 
 /** The ids of a shipment's parts: an update must send them back, and version 1 never sees them. */
-export const partIdRows: readonly Row[] = v2Only(['vehicles[0].id'], 'the gateway sends it back for the caller')
+export const partIdRows: readonly Row[] = v2Only(['vehicles[0].id'], 'the gateway keeps it for the caller')
 
 /** The whole shipment, where the version-1 reply is a message only. */
 export const wholeShipmentRows = (why: string): readonly Row[] =>

@@ -1,40 +1,31 @@
 import { type Assumption, assumptions } from '../src/labs/certify/assumptions.ts'
 import { table } from './table.ts'
 
-const NEEDS: Readonly<Record<Assumption['effect'], string>> = {
-  reads: 'reads',
-  quotes: 'quotes',
-  bookings: 'bookings',
-}
-
-/** The assumptions that cannot be tried from outside, each with the reason: the operator has to ask the service. */
-const untriable: readonly (readonly [assumption: string, why: string])[] = [
+/** The assumptions that cannot be tested from outside, each with the reason: the operator has to ask the service. */
+const untestable: readonly (readonly [assumption: string, why: string])[] = [
   [
-    'Callers update and approve quotes with `Update Rate`, `Approve Rate`, `Accept Rate` and the like as `ActionName`.',
-    'It is about callers: the document shows `Get Rate` and `MakeBooking` alone.',
+    'Callers update and approve quotes with `ActionName`s such as `Update Rate`, `Approve Rate` and `Accept Rate`.',
+    'About callers: the document shows only `Get Rate` and `MakeBooking`.',
   ],
   [
-    'Reads, updates and cancels of callers have the fields of a booking, and name the shipment by one of them.',
-    'It is about callers: the document shows no such request.',
+    'Reads, updates and cancels use the fields of a booking, and name the shipment with one of them.',
+    'About callers: the document shows no such request.',
   ],
-  ['The `ReferenceNumber` of a booking may be the number of its quote.', 'It is about callers.'],
-  ['`BillTo…` of a quote is the customer of its booking.', 'It is about callers.'],
-  ['The commodity codes are English names of kinds and models of vehicles.', 'It is about callers: no list is shown.'],
+  ["A booking's `ReferenceNumber` may be its quote's number.", 'About callers.'],
+  ["`BillTo…` of a quote is the booking's customer.", 'About callers.'],
+  ['The commodity codes are English names of vehicle types and models.', 'About callers: no list is shown.'],
   [
-    'Events come as the service describes them, and are sent again until they are answered.',
+    'Events arrive as documented, and are sent again until they are answered.',
     'The interface has no way to register a receiver.',
   ],
-  ['A credential does not see the shipments of another client.', 'It takes a second credential.'],
+  ["A credential does not see another client's shipments.", 'It takes a second credential.'],
   ['A 429 has a `Retry-After`.', 'Provoking one would disturb others.'],
-  ['A 503 says that nothing was booked.', 'The service cannot be made unavailable.'],
+  ['A 503 means that nothing was booked.', 'The service cannot be made unavailable.'],
+  ['A reply arrives within UPSTREAM_TIMEOUT_MS.', 'A few calls prove nothing; `transload_service_seconds` shows it.'],
+  ['A quote is valid for as long as QUOTE_MEMORY.', 'It takes days.'],
   [
-    'A reply comes within UPSTREAM_TIMEOUT_MS.',
-    'A few calls prove nothing; the metric `transload_service_seconds` shows it.',
-  ],
-  ['A quote is valid for as long as QUOTE_MEMORY remembers it.', 'It takes days.'],
-  [
-    'The status of a shipment moves from `new` to `delivered` through the known values.',
-    'It takes a carrier. The log tells further values, once each.',
+    "A shipment's status moves from `new` to `delivered` through the known values.",
+    'It takes a carrier. The log shows other values, once each.',
   ],
 ]
 
@@ -42,24 +33,20 @@ const untriable: readonly (readonly [assumption: string, why: string])[] = [
 export function assumptionsPart(): string {
   const count = (effect: Assumption['effect']) =>
     assumptions.filter((assumption) => assumption.effect === effect).length
-  return `\`npm run docs\` writes this part from the code. There are ${assumptions.length} assumptions: ${count('reads')} need no more than reads,
-${count('quotes')} ask for quotes, and ${count('bookings')} need test bookings. \`transload certify assumptions --plan\` prints how each one is tried.
+  return `\`npm run docs\` writes this part from the code. Of ${assumptions.length} assumptions, ${count('reads')} need only reads, ${count('quotes')} ask for
+quotes, and ${count('bookings')} need test bookings. \`transload certify assumptions --plan\` prints how each one is tested.
 
-${[...Map.groupBy(assumptions, ({ area }) => area)]
-  .map(
-    ([title, all]) =>
-      `### ${title}\n\n${table(
-        ['Assumption', '', 'Needs', 'If the service contradicts it'],
-        all.map(({ id, sentence, otherwise, effect, stageOnly }) => [
-          `\`${id}\``,
-          sentence,
-          `${NEEDS[effect]}${stageOnly ? ', stage' : ''}`,
-          otherwise,
-        ]),
-      )}`,
-  )
-  .join('\n')}
-### Not tried
+${[...Map.groupBy(assumptions, ({ area }) => area)].map(([title, all]) => `### ${title}\n\n${areaTable(all)}`).join('\n')}
+### Not tested
 
-${table(['Assumption', 'Why it is not tried'], untriable)}`
+${table(['Assumption', 'Why it is not tested'], untestable)}`
+}
+
+/** The table of an area. Where all of it needs the same, the heading says so once. */
+function areaTable(all: readonly Assumption[]): string {
+  const needs = (one: Assumption) => `${one.effect}${one.stageOnly ? ', stage' : ''}`
+  const shared = new Set(all.map(needs)).size === 1
+  const rows = all.map((one) => [`\`${one.id}\``, one.sentence, ...(shared ? [] : [needs(one)]), one.otherwise])
+  const head = ['Name', 'Assumption', ...(shared ? [] : ['Needs']), 'If it is wrong']
+  return `${shared && all[0] ? `Needs ${needs(all[0])}.\n\n` : ''}${table(head, rows)}`
 }

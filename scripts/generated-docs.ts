@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { renderDocs } from '../bench/compare/report.ts'
+import { tables } from '../mappings/index.ts'
 import { loadMappings } from '../mappings/load.ts'
 import { defaultOf, sections } from '../src/language/config/config.ts'
 import { tenantsSchema } from '../src/language/config/tenants-file.ts'
-import { commands } from '../src/operator/cli.ts'
+import { commands, families } from '../src/operator/cli.ts'
 import { assumptionsPart } from './assumptions-page.ts'
 import { json } from './json.ts'
 import { mappingReference } from './mapping-reference.ts'
@@ -18,7 +19,7 @@ export async function generatedDocs(root: string): Promise<ReadonlyMap<string, s
   const catalog = await loadMappings()
   const parts = {
     'docs/writing-a-mapping.md': { reference: mappingReference(catalog) },
-    'docs/migration.md': { assumptions: assumptionsPart() },
+    'docs/certainty.md': { assumptions: assumptionsPart() },
     'docs/wire.md': { messages: messagePart(catalog) },
     'docs/configuration.md': { configuration: configurationTables(), tenants: tenantKeys() },
     'docs/operations.md': { commands: commandTable() },
@@ -29,6 +30,7 @@ export async function generatedDocs(root: string): Promise<ReadonlyMap<string, s
   })
   return new Map([
     ...documents,
+    ['docs/lookups.json', `${json(tables)}\n`],
     ['docs/tenants.schema.json', `${json(z.toJSONSchema(tenantsSchema, { io: 'input' }))}\n`],
     ...renderDocs(),
   ])
@@ -67,8 +69,18 @@ function describedIn(type: z.ZodType): string {
   return type.description
 }
 
-const commandTable = () =>
-  table(
-    ['Command', ''],
-    Object.entries(commands).map(([usage, { about }]) => [code(`transload ${usage.replace(/<(\w+)>/g, '$1')}`), about]),
-  )
+/** The commands, a row for each family: `--help` describes its members. */
+function commandTable(): string {
+  const byFamily = Map.groupBy(Object.entries(commands), ([usage]) => /^[a-z]+/.exec(usage)?.[0] ?? '')
+  const rows = [...byFamily].map(([family, members]) => {
+    const words = members.map(([usage]) =>
+      usage
+        .slice(family.length)
+        .trim()
+        .replace(/<(\w+)>/g, '$1'),
+    )
+    const about = families[family] ?? members[0]?.[1].about ?? ''
+    return [code(family), words.filter(Boolean).map(code).join(', '), about]
+  })
+  return table(['Command', 'Verbs and operands', 'Effect'], rows)
+}

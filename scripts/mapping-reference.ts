@@ -1,4 +1,3 @@
-import { tables } from '../mappings/index.ts'
 import { eventStatuses } from '../mappings/shipment-event.ts'
 import { actionKey, type Catalog } from '../src/language/mapping/catalog.ts'
 import type { Action, Callback, Requirement, Row } from '../src/language/mapping/declare.ts'
@@ -15,91 +14,85 @@ export function mappingReference({ actions, callbacks }: Catalog): string {
   const above: Above = new Map()
   return `## Reference
 
-\`npm run docs\` writes this part from the modules in \`mappings/\`. In a request's table, *Fallback* fills a place when its field is absent: \`quote: …\` is a
-fact of the remembered quote, \`DEFAULT_…\` is the operator's default, which a dry run marks as assumed.
+\`npm run docs\` writes this part from the modules in \`mappings/\`. A *fallback* fills a place when its field is absent. \`quote: …\` is a fact of
+the remembered quote. \`DEFAULT_…\` is your default, which a dry run marks as assumed. [What a number means](wire.md#what-a-number-means)
+describes the fields that name a quote or shipment, and \`VinNo\`. [Messages](wire.md#messages) lists the values of \`Message\`.
 
 ${declared.map((action) => describeAction(action, above)).join('\n')}
 ${callbacks.map(({ callback }) => describeCallback(callback, above)).join('\n')}
 ### Rules
 
-A rule is a named codec: it decodes version 1 to version 2 and encodes version 2 to version 1. Laws check what a round trip keeps: the same text (exact), the same
-value in one form (canonical), or all but a part (lossy). Rows without a rule go one way.
+A rule is a named codec. It decodes version 1 to version 2 and encodes version 2 to version 1. A round trip keeps the same text (exact), the
+same value in one form (canonical), or all but a part (lossy). Rows without a rule go one way.
 
-${table(['Rule', 'What it does', 'A round trip keeps'], rulesOf(declared))}
-### Lookup tables
+${table(['Rule', 'Effect', 'A round trip keeps'], rulesOf(declared))}
+### vehicle_types
 
-\`LOOKUPS_FILE\` extends these tables (see [Lookups](#lookups)).
-
-${Object.entries(tables).map(lookupTable).join('\n')}`
+[lookups.json](lookups.json) has every built-in phrase, in the format of [\`LOOKUPS_FILE\`](configuration.md#lookups).
+`
 }
 
 const anchor = (heading: string) => heading.toLowerCase().replaceAll('.', '').replaceAll(' ', '-')
 
-/** Parts of the calls of an action that the interface document never shows. */
+/** Parts of an action's calls that the interface document never shows. */
 const NOT_SHOWN: Readonly<Record<string, string>> = {
-  'quote.get': 'the words of the commodity codes; `BillTo…` as the customer of the booking',
-  'quote.update': 'the words of `ActionName`, and all fields of the request',
-  'quote.approve': 'the words of `ActionName`, and all fields of the request and the answer',
-  'shipment.create': '`ReferenceNumber` as the number of a quote; `EquipmentType`, commodity codes and `LoadReference`',
-  'shipment.get': 'all fields of the request and the answer',
-  'shipment.update': 'all fields of the request and the answer',
-  'shipment.cancel': 'all fields of the request and the answer',
+  'quote.get': "the commodity codes; `BillTo…` as the booking's customer",
+  'quote.update': 'the values of `ActionName`, and all fields of the request',
+  'quote.approve': 'the values of `ActionName`, and all fields',
+  'shipment.create': "`ReferenceNumber` as a quote's number; `EquipmentType`, commodity codes and `LoadReference`",
+  'shipment.get': 'all fields',
+  'shipment.update': 'all fields',
+  'shipment.cancel': 'all fields',
 }
 
 function describeAction(action: Action, above: Above): string {
-  const {
-    name,
-    verb,
-    summary,
-    legacy,
-    service,
-    target,
-    givesNames,
-    quoteNamedBy,
-    requires,
-    refuses,
-    request,
-    remember,
-    reply,
-  } = action
+  const { name, verb, summary, legacy, service, target, givesNames, quoteNamedBy, requires = [], refuses = [] } = action
+  const { request, remember, reply } = action
   const names =
     legacy.actionNames === 'any' ? 'any' : codes(legacy.actionNames) + (legacy.byDefault ? ', or absent' : '')
+  const named = target?.namedBy ?? quoteNamedBy
   const facts = [
     ['Called as', legacy.paths.map((path) => `\`${legacy.method} ${path}\``).join(', ')],
     ['`ActionName`', names],
-    ['Calls', `\`${service.method} ${service.path}\`; ${AS_A[verb]}`],
-    ...(target ? [[`Names the ${target.kind} by`, codes(target.namedBy)]] : []),
-    ...(quoteNamedBy && !target ? [['Names a quote by', codes(quoteNamedBy)]] : []),
-    ...(givesNames ? [['Gives the names', codes(givesNames)]] : []),
-    ...(requires ?? []).map((requirement) => ['Requires', describeRequirement(requirement)]),
-    ...(refuses ?? []).map(({ problem }) => ['Refuses', `a field that ${problem}`]),
-    ...(NOT_SHOWN[name] === undefined ? [] : [['Rests on [assumptions](migration.md#not-tried)', NOT_SHOWN[name]]]),
+    ['Calls', `\`${service.method} ${service.path}\`${VERB_REMARKS[verb] ?? ''}`],
+    ...(named ? [[`Names the ${target?.kind ?? 'quote'} by`, codes(named)]] : []),
+    ...(givesNames ? [['Remembers it by', codes(givesNames)]] : []),
+    ...requires.map((requirement) => ['Requires', describeRequirement(requirement)]),
+    ...refuses.map(({ problem }) => ['Refuses', `a field that ${problem}`]),
+    ...(NOT_SHOWN[name] === undefined ? [] : [['Rests on [assumptions](certainty.md#not-tested)', NOT_SHOWN[name]]]),
   ]
-  const tableNamed = (heading: string, ...tables: readonly string[]) =>
-    `#### ${heading}\n\n${tables.filter(Boolean).join('\n')}`
   const asked = `Request of ${name}`
   const answered = `Reply of ${name}`
   return `### ${name}
 
 ${summary}
 
-${table(['', ''], facts)}
-${tableNamed(asked, ...requestTables(request, asked, above))}
-${remember ? `Remembered for a later booking:\n\n${requestTables(remember, asked, above, 'Fact').filter(Boolean).join('\n')}\n` : ''}
-${tableNamed(
-  answered,
-  table(['Version 1', 'From version 2', 'Rule'], shortened(reply.flatMap(replyRow), answered, above)),
-  onlyTable('Not shown to version 1', reply, answered, above),
-)}`
+${facts.map(([fact, text]) => `- ${fact}: ${text}`).join('\n')}
+
+#### ${asked}
+
+${requestTables(request, asked, above)}
+${remember ? `Remembered for a later booking:\n\n${requestTables(remember, asked, above, 'Fact')}\n` : ''}
+#### ${answered}
+
+${table(['Version 1', 'From version 2', 'Rule'], shortened(reply.flatMap(replyRow), answered, above))}
+${onlyList('Not shown to version 1', reply, answered, above)}`
+}
+
+/** What an action does besides its one request. */
+const VERB_REMARKS: Readonly<Partial<Record<Action['verb'], string>>> = {
+  book: ', once; a repeated call is answered from the record',
+  update: '; the gateway reads the shipment first, and sends all of it with the changes',
+  cancel: '; it succeeds if the shipment is canceled already',
 }
 
 function describeCallback({ name, summary, events, fields }: Callback, above: Above): string {
   const statuses = Object.entries(eventStatuses).map(([event, status]) => `${code(status)} for ${code(event)}`)
   return `### ${name}
 
-${summary} It is for ${events === 'any' ? 'every event that no other callback names' : codes(events)}. The numbers are the caller's own where the
-gateway knows them, \`number\` is else the id of the service. A field of \`changes\` is sent only where the event says that it has
-changed; \`status\` is the changed status, else that of the event: ${statuses.join(', ')}.
+${summary} It is used for ${events === 'any' ? 'every event without a callback of its own' : codes(events)}. Numbers are the caller's own if the
+gateway knows them; otherwise \`number\` is the service's id. A field of \`changes\` is sent only if the event says that it changed. \`status\` is
+the changed status, or the event's: ${statuses.join(', ')}.
 
 ${table(['Version 1', 'From the event', 'Rule'], shortened(fields.flatMap(replyRow), name, above))}`
 }
@@ -127,7 +120,7 @@ function shortened(
       const below = first[1]?.startsWith('`changes.') ? ', below `changes`' : ''
       found.push([
         `${first[0]} to ${last[0]}`,
-        `as in the table [${place}](#${anchor(place)})${below}`,
+        `as in [${place}](#${anchor(place)})${below}`,
         ...first.slice(2).map((_, i) => (i === 1 ? 'none' : '')),
       ])
       at = end
@@ -140,16 +133,6 @@ function shortened(
   return found
 }
 
-/** What the gateway does beside the request. */
-const AS_A: Readonly<Record<Action['verb'], string>> = {
-  quote: 'what it was asked with is remembered for a booking',
-  approve: 'not sent where the quote is booked already',
-  book: 'sent once; a repeated call is answered from the record',
-  read: 'the vehicle that `VinNo` chooses is shown',
-  update: 'merged into what the service has now, which is read first',
-  cancel: 'believed after a read; a refusal counts as success when the shipment is canceled already',
-}
-
 function describeRequirement({ anyOf }: Requirement): string {
   return anyOf
     .map((alternative) =>
@@ -160,20 +143,33 @@ function describeRequirement({ anyOf }: Requirement): string {
     .join(', or ')
 }
 
-function requestTables(rows: readonly Row[], heading: string, above: Above, target = 'Version 2'): readonly string[] {
+function requestTables(rows: readonly Row[], heading: string, above: Above, target = 'Version 2'): string {
   const sent = shortened(rows.flatMap(requestRow), heading, above)
+  const hasFallback = sent.some(([, , , fallback]) => fallback !== '' && fallback !== 'none')
+  const columns = ['Version 1', target, 'Rule', ...(hasFallback ? ['Fallback'] : [])]
   return [
-    sent.length > 0 ? table(['Version 1', target, 'Rule', 'Fallback'], sent) : '',
-    onlyTable('Left out', rows, heading, above),
+    sent.length > 0
+      ? table(
+          columns,
+          sent.map((cells) => cells.slice(0, columns.length)),
+        )
+      : '',
+    onlyList('Left out', rows, heading, above),
   ]
+    .filter(Boolean)
+    .join('\n')
 }
 
-/** Lists the rows that are not translated, grouped by reason. A long list that stands above is not repeated. */
-function onlyTable(title: string, rows: readonly Row[], heading: string, above: Above): string {
+/**
+ * Lists the rows that are not translated, grouped by reason. A long list that stands above is not repeated, nor is a field that the
+ * facts of the action name.
+ */
+function onlyList(title: string, rows: readonly Row[], heading: string, above: Above): string {
   const byWhy = new Map<string, string[]>()
   for (const row of rows) {
-    if (row.kind !== 'v1Only' && row.kind !== 'v2Only' && row.kind !== 'ref') continue
+    if (row.kind !== 'v1Only' && row.kind !== 'v2Only') continue
     const name = row.kind === 'v2Only' ? row.v2 : row.v1
+    if (name === 'ActionName') continue
     byWhy.set(row.why, [...(byWhy.get(row.why) ?? []), name])
   }
   if (byWhy.size === 0) return ''
@@ -182,12 +178,10 @@ function onlyTable(title: string, rows: readonly Row[], heading: string, above: 
     const place = above.get(all)
     if (place === undefined) above.set(all, heading)
     const isLong = names.length >= REPEATED && place !== undefined
-    return [
-      isLong ? `${code(names[0] ?? '')} to ${code(names.at(-1) ?? '')}, as in [${place}](#${anchor(place)})` : all,
-      why,
-    ]
+    const listed = isLong ? `${code(names[0] ?? '')} to ${code(names.at(-1) ?? '')} ([list](#${anchor(place)}))` : all
+    return `- ${listed}: ${why}`
   })
-  return table([title, 'Why'], lines)
+  return `${title}:\n\n${lines.join('\n')}\n`
 }
 
 function rulesOf(actions: readonly Action[]): readonly (readonly string[])[] {
@@ -203,9 +197,3 @@ function rulesOf(actions: readonly Action[]): readonly (readonly string[])[] {
 }
 
 const toldBy = (keeps: Keeps | undefined) => (keeps ? keepsText(keeps) : '')
-
-function lookupTable([name, phrases]: readonly [string, Readonly<Record<string, string>>]): string {
-  const byValue = Map.groupBy(Object.entries(phrases), ([, value]) => value)
-  const rows = [...byValue].map(([value, entries]) => [code(value), entries.map(([phrase]) => phrase).join(', ')])
-  return `### ${name}\n\n${table(['Version 2', 'Words of version 1'], rows)}`
-}

@@ -21,21 +21,14 @@ export function requestRow(row: Row): Lines {
       return [[row.v1.map(code).join(' and '), code(row.v2), rule(row.joiner.name), '']]
     case 'lookup': {
       const sources = row.sources.map(({ v1, by }) => (by === 'phraseIn' ? `a phrase in ${code(v1)}` : code(v1)))
-      return [
-        [
-          sources.join(', else '),
-          code(row.v2),
-          `the table [${row.table}](#${row.table})`,
-          describeFallbacks(row.fallbacks),
-        ],
-      ]
+      return [[sources.join(', or '), code(row.v2), `[${row.table}](#${row.table})`, describeFallbacks(row.fallbacks)]]
     }
     case 'fromQuote':
       return [
         [
           '',
           code(row.v2),
-          row.onlyWith ? `with ${code(row.onlyWith.toUpperCase())}, or after an approval` : '',
+          row.onlyWith ? `if ${code(row.onlyWith.toUpperCase())}, or after an approval` : '',
           describeFallbacks(row.fallbacks),
         ],
       ]
@@ -62,15 +55,15 @@ export function replyRow(row: Row): Lines {
     case 'join':
       return [[row.v1.map(code).join(' and '), code(row.v2), rule(row.joiner.name)]]
     case 'callerNumber':
-      return [[code(row.v1), code(row.v2), "the caller's own number, else this"]]
+      return [[code(row.v1), code(row.v2), "the caller's own number, or this"]]
     case 'fixed':
       return [[code(row.v1), '', `always ${code(row.value)}`]]
     case 'choose': {
       const cases = Object.entries(row.cases).map(([value, answer]) => `${code(answer)} for ${code(value)}`)
-      return [[code(row.v1), code(row.v2), `${cases.join(', ')}, else ${code(row.default)}`]]
+      return [[code(row.v1), code(row.v2), `${cases.join(', ')}, otherwise ${code(row.default)}`]]
     }
     case 'message':
-      return [[code(row.v1), '', row.sentences.map(describeSentence).join('<br>')]]
+      return [[code(row.v1), '', '[messages](wire.md#messages)']]
     case 'v1Only':
     case 'v2Only':
     case 'ref':
@@ -99,12 +92,12 @@ function describeFallback(fallback: Fallback): string {
     case 'assumedAgain':
       return `${code(`DEFAULT_${fallback.setting.toUpperCase()}`)} if the quote assumed it`
     case 'guess':
-      return `a guess by ${fallback.v1.map(code).join(' and ')}`
+      return `a guess from ${fallback.v1.map(code).join(' and ')}`
     default:
       return fallback satisfies never
   }
 }
 
-const describeFallbacks = (fallbacks: readonly Fallback[]): string => fallbacks.map(describeFallback).join(', else ')
+const describeFallbacks = (fallbacks: readonly Fallback[]): string => fallbacks.map(describeFallback).join(', or ')
 
 const rule = (name: string) => `[${name}](#rules)`

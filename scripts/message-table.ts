@@ -1,10 +1,10 @@
 import { refusals } from '../src/edge/refusals.ts'
-import { errorTable } from '../src/language/errors.ts'
+import { adviceFor, errorTable } from '../src/language/errors.ts'
 import type { Catalog } from '../src/language/mapping/catalog.ts'
 import type { Codec } from '../src/language/mapping/codec.ts'
 import type { CompiledAction } from '../src/language/mapping/compile.ts'
 import { fieldProblems } from '../src/language/mapping/fields.ts'
-import { messages } from '../src/language/messages.ts'
+import { type MessageName, messages } from '../src/language/messages.ts'
 import { describeSentence } from './mapping-rows.ts'
 import { table } from './table.ts'
 
@@ -17,11 +17,11 @@ export function messagePart({ actions, callbacks }: Catalog): string {
     `\`${name}\``,
     rows.flatMap((row) => (row.kind === 'message' ? row.sentences.map(describeSentence) : [])).join('<br>'),
   ])
-  const byCode = Map.groupBy(Object.entries(messages), ([name]) => codeOf(name))
+  const byCode = Map.groupBy(Object.keys(messages).filter(isMessage), codeOf)
+  const byStatus = [...byCode].toSorted(([one], [other]) => errorTable[one].status - errorTable[other].status)
   return `## Messages
 
-Every \`Message\` that a version-1 caller can get: one line of at most 500 characters. \`npm run docs\` writes this part from the code. Words in
-braces are filled in; *The service says: …* follows where the service's reply has a message of its own.
+Every \`Message\` of a success, by action or event. \`{…}\` is filled in.
 
 ${table(
   ['Action or event', 'Message'],
@@ -29,18 +29,15 @@ ${table(
 )}
 ## Errors
 
-The code stands in the log line of the call. Where the service refused a call, the status is the service's own.
+Every \`Message\` of an error, by its code in the log. A refusal by the service keeps the service's status. *The service says: …* is the service's
+own message. Support is \`SUPPORT_CONTACT\`.
 
-${table(
-  ['Status', 'Code', 'Message'],
-  [...byCode].map(([code, texts]) => [
-    String(errorTable[code].status),
-    `\`${code}\``,
-    texts.map(([, text]) => shown(text)).join('<br>'),
-  ]),
-)}
-**Fields that cannot be translated.** All problems of a call stand in one \`Message\` (\`untranslatable\`), separated by semicolons. Where they are too
-long for that, it lists each field with the code: \`{count} fields cannot be translated: {field} ({code}), …\`.
+- **Booked?** tells if the call booked or changed anything. *already*: an earlier booking stands.
+- **Resend?** tells if the same call can safely be sent again. *later*: after a wait. *corrected*: after a correction.
+
+${table(['Status', 'Code', 'Message', 'Booked?', 'Resend?', 'Do'], byStatus.flatMap(errorRows))}
+**Fields that cannot be translated.** One \`Message\` lists all of a call's problems. If they are too long for it, it lists
+fields and codes: \`{count} fields cannot be translated: {field} ({code}), …\`.
 
 ${table(
   ['Code', 'Problem'],
@@ -55,8 +52,8 @@ ${table(
     ),
   ],
 )}
-**Requests that no route sees.** The listener refuses requests that servers could read differently, and those that do not arrive whole, in the shape of
-their path where it is known.
+**Requests that no route sees.** The listener refuses requests that are incomplete, or that two servers could read differently. The response
+has its path's shape, if possible.
 
 ${table(
   ['Status', 'Message'],
@@ -75,9 +72,20 @@ function codecsOf(actions: Iterable<CompiledAction>): readonly Codec[] {
   return [...codecs.values()].sort((one, other) => one.name.localeCompare(other.name, 'en'))
 }
 
+/** Returns the lines of a code: one for messages that mean the same to the caller. */
+function errorRows([code, names]: readonly [keyof typeof errorTable, readonly MessageName[]]) {
+  return [...Map.groupBy(names, (name) => adviceFor(name).join()).values()].map((alike) => [
+    String(errorTable[code].status),
+    `\`${code}\``,
+    alike.map((name) => shown(messages[name])).join('<br>'),
+    ...alike.slice(0, 1).flatMap(adviceFor),
+  ])
+}
+
+const isMessage = (name: string): name is MessageName => Object.hasOwn(messages, name)
 const isCode = (name: string): name is keyof typeof errorTable => Object.hasOwn(errorTable, name)
 
-function codeOf(name: string): keyof typeof errorTable {
+function codeOf(name: MessageName): keyof typeof errorTable {
   const [code = ''] = name.split('/')
   if (!isCode(code)) throw new Error(`the message ${name} has no error code`)
   return code

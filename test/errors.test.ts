@@ -1,8 +1,8 @@
 /** Promise: every error has its code, status and message (contract, section 9). */
 
 import { describe, expect, test } from 'vitest'
-import { errorTable, oneLine } from '../src/language/errors.ts'
-import { messages, messageText } from '../src/language/messages.ts'
+import { adviceFor, errorTable, oneLine } from '../src/language/errors.ts'
+import { type MessageName, messages, messageText } from '../src/language/messages.ts'
 
 const names = Object.entries(messages)
 
@@ -29,4 +29,16 @@ describe('the table of messages', () => {
 test('a message is filled in with values unchanged', () => {
   const text = messageText('booking-under-way', { key: '{bytes} $& {key}' })
   expect(text).toBe('The same booking is under way ({bytes} $& {key}). Try again in a few seconds.')
+})
+
+test('no advice contradicts its message', () => {
+  const isWrong = (name: MessageName) => {
+    const [done] = adviceFor(name)
+    const text = messages[name]
+    return (
+      (done === 'unknown' && /nothing was (sent|changed|booked|done|canceled)|not sent/i.test(text)) ||
+      (done === 'no' && /may have|may not be|not known whether/i.test(text))
+    )
+  }
+  expect(names.map(([name]) => name as MessageName).filter(isWrong)).toEqual([])
 })

@@ -9,8 +9,7 @@ import { DASHBOARD, expressionsOf, MONITORING, scrapeOfBusy } from './monitoring
 
 const alerts = readFileSync(join(MONITORING, 'alerts.yml'), 'utf8')
 const alertTests = readFileSync(join(MONITORING, 'alerts.test.yml'), 'utf8')
-const runbook =
-  readFileSync(join(ROOT, 'docs/operations.md'), 'utf8').split('\n## Runbook\n')[1]?.split('\n## ')[0] ?? ''
+const runbook = readFileSync(join(ROOT, 'docs/runbook.md'), 'utf8').split('\n## Alerts\n')[1]?.split('\n## ')[0] ?? ''
 const alertNames = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name]) => name ?? '')
 
 /** Returns the names of metrics of the gateway in expressions. */
@@ -54,7 +53,7 @@ test('the alerts ask for errors that exist', () => {
 describe.each(alertNames)('the alert %s', (name) => {
   test('has an entry in the runbook, to which it leads, and a test', () => {
     const rule = alerts.split(`- alert: ${name}\n`)[1]?.split('- alert:')[0]
-    expect(rule).toContain(`runbook_url: https://runbooks.example.com/transload/operations.md#${name.toLowerCase()}\n`)
+    expect(rule).toContain(`runbook_url: https://runbooks.example.com/transload/runbook.md#${name.toLowerCase()}\n`)
     const entry = runbook.split(`\n### ${name}\n`)[1]?.split('\n#')[0] ?? ''
     expect(entry.match(/^- \*\*\w+\*\*: \S/gm)?.map((part) => part.split('**')[1])).toEqual(['Meaning', 'Look', 'Do'])
     expect(alertTests).toMatch(new RegExp(`alertname: ${name}\\n\\s+eval_time: \\w+\\n\\s+exp_alerts:`))

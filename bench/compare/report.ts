@@ -9,11 +9,10 @@ import { sections } from './sections.ts'
 const ROOT = join(import.meta.dirname, '../..')
 const PAGE = 'bench/README.md'
 
-const how = `Every figure is the median of interleaved rounds: a busy machine slows all contenders down alike. A warm-up before the
-rounds does not count. A ratio compares calls a second with those of the contender in bold type in the same round. The
-contender has a core of its own; the load and a stub of the service share another, or have one each on a machine with more
-than two. The figures of the stub alone are the limit of the measurement. A run with a failed call is refused, and so is a
-contender that asks or answers differently from Transload.`
+const how = `Every figure is the median of interleaved rounds, so a busy machine slows all contenders down alike. A warm-up does not count. A
+ratio compares calls per second with those of the contender in bold in the same round. The contender has its own core. The
+load and the service's stub share another, or have one each on a machine with more than two. The stub's figures are the
+limit of the measurement. A run with a failed call is rejected, and so is a contender that translates differently.`
 
 /** Returns the page and its chart, by path, made from the newest results. */
 export function renderDocs(): ReadonlyMap<string, string> {

@@ -75,8 +75,8 @@ export const contactParts = codec<ContactParts>(
   z.object({ contact_name: string, contact_phone: string, contact_email: string }),
   {
     name: 'contactParts',
-    summary: 'Parts joined by ~: the name first, then the parts that look like a phone number and an e-mail address.',
-    keeps: lossy('parts that have no role', contactSense),
+    summary: 'Parts joined by ~: the name first, then what looks like a phone number and an email address.',
+    keeps: lossy('other parts', contactSense),
     decode: (text) => {
       const { name, phone, email } = readParts(text)
       const digits = phone === undefined ? '' : readPhone(phone).digits

@@ -56,9 +56,9 @@ export function twoDecimals(value: number | string): string | undefined {
 /** A price: a number in version 2, text with two decimals in version 1. A value that is no amount is not answered. */
 export const money = codec<number | string>(z.union([z.number(), z.string()]), {
   name: 'money',
-  summary: 'An amount: a number in version 2; in version 1, text with exactly two decimals, rounded half up.',
+  summary: 'An amount. Version 1 has exactly two decimals, rounded half up.',
   problem: 'must be an amount such as 1234.50',
-  keeps: lossy('fractions of a cent, and digits beyond those of a double', (text) =>
+  keeps: lossy("fractions of a cent, and digits beyond a double's", (text) =>
     String(Number(text.replace(/[$,\s]/g, ''))),
   ),
   decode: (text, fail) => readAmount(text)?.near ?? fail(),

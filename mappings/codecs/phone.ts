@@ -95,8 +95,8 @@ export const phoneSense = (text: string): string =>
 export const phone = codec<Scalar>(scalar, {
   name: 'phone',
   summary:
-    'A phone number as digits: the 1 of the United States is dropped, letters are those of the keypad, an extension and a second number are lost. Text without digits counts as absent.',
-  keeps: lossy('an extension, a second number, and all that is no digit', phoneSense),
+    'A phone number as digits. A leading 1 is dropped, letters are read as on a keypad, and an extension or a second number is lost. Text without digits counts as absent.',
+  keeps: lossy('an extension, a second number, and other characters', phoneSense),
   // Forms send TBD or N/A for an unknown number.
   decode: (text, _fail, leaveOut) => readPhone(text).digits || leaveOut('a phone number without any digit'),
   encode: String,

@@ -21,9 +21,9 @@ const stateSense = (text: string): string => {
 export const state = codec<Scalar>(scalar, {
   name: 'state',
   values: Object.fromEntries(stateCodes),
-  summary: 'A US state: two upper-case letters, or its full name. TBD, N/A and the like count as absent.',
+  summary: 'A US state, as two letters or its full name. TBD and N/A count as absent.',
   problem: 'must be a US state such as TX or Texas',
-  keeps: canonical('two upper-case letters', stateSense),
+  keeps: canonical('two uppercase letters', stateSense),
   decode: (text, fail, leaveOut) => {
     leftOutIfNotKnown(text, leaveOut)
     return readState(text) ?? fail()

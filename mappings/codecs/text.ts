@@ -26,7 +26,7 @@ export function leftOutIfNotKnown(text: string, leaveOut: LeaveOut): void {
 /** An e-mail address, unchanged. */
 export const email = codec<Scalar>(scalar, {
   name: 'email',
-  summary: 'Text, unchanged; TBD, N/A and the like count as absent.',
+  summary: 'Text, unchanged. TBD and N/A count as absent.',
   keeps: exact,
   decode: (value, _fail, leaveOut) => {
     leftOutIfNotKnown(value, leaveOut)

@@ -32,7 +32,7 @@ const hasSeveral = (text: string): boolean =>
 /** A model year as an integer. */
 export const year = codec<Scalar>(scalar, {
   name: 'year',
-  summary: 'A model year of four digits, from 1886 to the year after next. TBD, N/A and the like count as absent.',
+  summary: 'A model year of four digits, from 1886 to the year after next. TBD and N/A count as absent.',
   problem: 'must be a year of four digits, from 1886 to the year after next',
   keeps: canonical('four digits', (text) => text.replace(/\.0+$/, '')),
   decode: (text, fail, leaveOut) => {
@@ -47,9 +47,9 @@ export const year = codec<Scalar>(scalar, {
 export const vin = codec<Scalar>(scalar, {
   name: 'vin',
   summary:
-    'A VIN in upper case without blanks. One that is not 17 characters of the VIN alphabet is sent all the same; several are refused; TBD, N/A and the like count as absent.',
+    'A VIN in uppercase without spaces. An unusual VIN is sent anyway; several are refused. TBD and N/A count as absent.',
   problem: 'has several VINs: send one booking for each vehicle',
-  keeps: canonical('upper case without blanks'),
+  keeps: canonical('uppercase without spaces'),
   decode: (text, fail, leaveOut) => {
     leftOutIfNotKnown(text, leaveOut)
     return hasSeveral(text) ? fail() : withoutBlanks(text)

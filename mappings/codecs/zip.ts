@@ -38,9 +38,9 @@ const zipText = (value: number | string): string => (/^\d{1,4}$/.test(String(val
 export const zipcode = codec<number | string>(z.union([z.number(), z.string()]), {
   name: 'zipcode',
   summary:
-    'A US ZIP: an integer in version 2, five digits in version 1; the extension of a ZIP+4 and words around it are lost. TBD, N/A and the like count as absent.',
+    'A US ZIP: an integer in version 2, five digits in version 1. A ZIP+4 extension and surrounding words are lost. TBD and N/A count as absent.',
   problem: 'must be a US ZIP code such as 75201 or 75201-1234',
-  keeps: lossy('the extension of a ZIP+4, and words around the ZIP', zipSense),
+  keeps: lossy('a ZIP+4 extension, and words around the ZIP', zipSense),
   decode: (sent, fail, leaveOut) => {
     leftOutIfNotKnown(sent, leaveOut)
     const text = withoutFraction(sent)
@@ -62,8 +62,8 @@ export const zipcode = codec<number | string>(z.union([z.number(), z.string()]),
 export const quoteZip = codec<number | string>(z.union([z.number(), z.string()]), {
   name: 'quoteZip',
   summary:
-    'A postal code, passed on as it is; a US ZIP of three or four digits gets its leading zeros back, words around one are lost. TBD, N/A and the like count as absent.',
-  keeps: canonical('a US ZIP has all its zeros, a plain dash before its extension, and no words around it', zipSense),
+    'A postal code, unchanged. A US ZIP regains lost leading zeros and loses surrounding words. TBD and N/A count as absent.',
+  keeps: canonical('a US ZIP with all its zeros, a plain dash, and no words', zipSense),
   decode: (sent, _fail, leaveOut) => {
     leftOutIfNotKnown(sent, leaveOut)
     const text = zipAmongWords(sent)?.[0] ?? withoutFraction(sent)

@@ -50,6 +50,102 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable
 
+/** True if the call may have booked or changed something; a change in no doubt is told by a success. */
+type Done = 'no' | 'unknown' | 'already' | 'in progress'
+
+/** Sending the same call again: safe, safe after a wait, of use after a correction, or not safe. */
+type Again = 'yes' | 'later' | 'corrected' | 'no'
+
+/** What an error means to its caller: was anything booked or changed, is it safe to send the call again, the next step. */
+export type Advice = readonly [done: Done, again: Again, todo: string]
+
+const CREDENTIAL: Advice = ['no', 'corrected', 'Check the credential.']
+const REQUEST: Advice = ['no', 'corrected', 'Correct the request.']
+const WAIT: Advice = ['no', 'later', 'Wait for `Retry-After`.']
+const AGAIN: Advice = ['unknown', 'yes', 'Send it again.']
+const SUPPORT: Advice = ['no', 'no', 'Contact support.']
+const READ_FIRST: Advice = ['unknown', 'no', 'Read the record first.']
+
+const advice: Readonly<Record<ErrorCode, Advice>> = {
+  'path-unreadable': REQUEST,
+  'body-unreadable': REQUEST,
+  'event-unreadable': REQUEST,
+  'caller-gone': ['no', 'yes', 'Keep the connection open.'],
+  'credential-missing': CREDENTIAL,
+  'credential-wrong': CREDENTIAL,
+  'login-refused': CREDENTIAL,
+  'signature-wrong': ['no', 'corrected', 'Sign the event.'],
+  'token-not-given': ['no', 'corrected', 'Call without a token.'],
+  'origin-foreign': ['no', 'corrected', 'Operator: set `ALLOWED_HOSTS`.'],
+  'host-unknown': ['no', 'corrected', 'Operator: set `ALLOWED_HOSTS`.'],
+  'path-unknown': REQUEST,
+  'number-unknown': ['no', 'corrected', 'Check the number and VIN.'],
+  'method-wrong': REQUEST,
+  'numbers-disagree': ['no', 'corrected', 'Send one number.'],
+  'several-matches': ['no', 'corrected', 'Add or correct `VinNo`.'],
+  'booking-conflict': ['already', 'no', 'Update the shipment.'],
+  'booking-under-way': ['in progress', 'yes', 'Send it again.'],
+  'shipment-changed': ['no', 'yes', 'Send it again.'],
+  retired: ['no', 'no', 'Move to version 2.'],
+  'body-too-large': REQUEST,
+  'too-many-fields': REQUEST,
+  'action-unknown': REQUEST,
+  'generations-mixed': REQUEST,
+  'number-missing': REQUEST,
+  untranslatable: REQUEST,
+  'too-many-calls': WAIT,
+  'gateway-failed': ['unknown', 'no', 'Contact support with `X-Request-Id`.'],
+  'login-failed': ['no', 'later', 'Try again later.'],
+  'service-refused': REQUEST,
+  'service-failed': READ_FIRST,
+  'service-unreachable': ['no', 'later', 'Try again later.'],
+  'reply-doubtful': ['no', 'later', 'Try again later.'],
+  'service-unreadable': ['no', 'later', 'Try again later.'],
+  'service-unavailable': WAIT,
+  'outcome-unknown': ['unknown', 'no', 'Contact support with the key.'],
+  brownout: ['no', 'later', 'Move to version 2.'],
+  'circuit-open': WAIT,
+  overloaded: WAIT,
+  draining: WAIT,
+  interrupted: ['no', 'yes', 'Send it again.'],
+  'store-down': ['unknown', 'later', 'Bookings: wait for `Retry-After`. Approvals: read the shipment first.'],
+  'service-silent': ['no', 'later', 'Try again later.'],
+}
+
+/** Messages that mean something else than their code. */
+const messageAdvice: Readonly<Partial<Record<MessageName, Advice>>> = {
+  'booking-conflict/under-way': ['in progress', 'later', 'Wait for its result.'],
+  'booking-conflict/vin': ['already', 'corrected', 'Check the VIN.'],
+  'booking-under-way/approval': ['no', 'yes', 'Send it again.'],
+  'too-many-calls/secrets': CREDENTIAL,
+  'service-refused/not-served': SUPPORT,
+  'service-refused/401': CREDENTIAL,
+  'service-refused/403': ['no', 'no', 'Ask the service for access.'],
+  'service-refused/404': ['no', 'corrected', 'Check the number and VIN.'],
+  'service-refused/429': WAIT,
+  'service-refused/canceled': ['no', 'no', 'Get a new quote.'],
+  'service-failed/lost': ['no', 'yes', 'Send it again.'],
+  'service-failed/change': AGAIN,
+  'service-unreadable/json-change': AGAIN,
+  'service-unreadable/size': SUPPORT,
+  'service-unreadable/size-change': ['unknown', 'no', 'Contact support.'],
+  'service-unreadable/size-perhaps-done': READ_FIRST,
+  'reply-doubtful/change': AGAIN,
+  'reply-doubtful/cancellation': AGAIN,
+  'reply-doubtful/accepted': READ_FIRST,
+  'outcome-unknown/under-way': ['in progress', 'yes', 'Send it again.'],
+  'outcome-unknown/approved': ['already', 'yes', 'Send the same booking again.'],
+  'service-silent/change': AGAIN,
+  'service-silent/perhaps-done': READ_FIRST,
+}
+
+/** Returns what a message means to its caller; `docs/wire.md` shows it. */
+export function adviceFor(name: MessageName): Advice {
+  const [code = name] = name.split('/')
+  // As in `gatewayError`.
+  return messageAdvice[name] ?? advice[code as ErrorCode]
+}
+
 /** Errors of the gateway itself. A brownout and the end of version 1 are the operator's decision. */
 const OWN_FAULTS: ReadonlySet<string> = new Set<ErrorCode>([
   'gateway-failed',

@@ -23,51 +23,51 @@ const since = (about: string) => option('--since <TIME>', about)
 const until = (about: string) => option('--until <TIME>', about)
 
 function positiveCount(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It takes a whole number from 1 on.')
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1.')
   return Number(text)
 }
 
-const TIMES = ['TIME is a date, with or without a time of day, or a duration before now such as 2h or 30d.']
+const TIMES = ['TIME is a date, with or without a time of day, or a duration before now, such as 2h or 30d.']
 const EVENT_RANGE = [
-  option('--state <STATE>', 'Takes only events in this state.').choices([
+  option('--state <STATE>', 'Selects events in this state.').choices([
     'recorded',
     'due',
     'delivered',
     'parked',
     'skipped',
   ]),
-  tenant('Takes only events of this tenant.'),
-  since('Takes only events that came at this time or later.'),
-  until('Takes only events that came before this time.'),
+  tenant("Selects this tenant's events."),
+  since('Selects events received at this time or later.'),
+  until('Selects events received before this time.'),
 ]
-const TENANTS_OPTION = option('--file <FILE>', 'The tenants file; by default that of TENANTS_FILE.')
-const XREF_FORMAT = option('--format <FORMAT>', 'The form of the file; by default that of its name.').choices([
+const TENANTS_OPTION = option('--file <FILE>', 'The tenants file. The default is TENANTS_FILE.')
+const XREF_FORMAT = option('--format <FORMAT>', "The file's format. The default is taken from its name.").choices([
   'csv',
   'ndjson',
 ])
 const XREF_COLUMNS = [
   'Columns: tenant, kind (quote or shipment), name, vin, id, at, given_by (caller or service). Only name and id are required.',
-  'ShipmentNumber, ReferenceNumber, OrderRefNumber and number are names too; shipment_id, quote_id and uuid are ids.',
+  'name can also be ShipmentNumber, ReferenceNumber, OrderRefNumber or number; id can be shipment_id, quote_id or uuid.',
 ]
 
 /** The families of commands. */
-const families: Readonly<Record<string, string>> = {
-  bookings: 'Lists, shows, settles and reopens bookings.',
+export const families: Readonly<Record<string, string>> = {
+  bookings: 'Lists, shows, settles, reopens and audits bookings.',
   xref: 'Shows, imports and exports the cross-reference.',
   store: 'Backs up, restores, copies, verifies and prunes the store.',
   webhooks: 'Lists and replays events, and tests callbacks.',
-  migration: 'Reports who still uses version 1, and what keeps them.',
+  migration: 'Reports who still uses version 1 and what blocks them.',
   tenants: 'Adds, removes, imports, checks and lists tenants.',
   mapping: 'Tests mapping modules.',
-  certify: 'Checks that the service is what the gateway takes it for.',
+  certify: "Checks the gateway's assumptions about the service.",
 }
 
 /** Every command by the words that run it, with its operands. The help and the documentation are made of this table. */
 export const commands: Readonly<Record<string, CommandEntry>> = {
   serve: {
-    about: 'Runs the gateway; the environment configures it. It is what runs without a command.',
+    about: 'Runs the gateway, configured by the environment. This is the default command.',
     options: [
-      option('--new-store', 'Starts on a store that lacks bookings of this installation, which is else refused.'),
+      option('--new-store', "Starts on a store that lacks this installation's bookings, which is otherwise refused."),
     ],
     examples: ['V2_BASE_URL=https://service.example.com PORT=80 transload serve'],
     load: async () => {
@@ -78,27 +78,27 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   },
   init: {
     about:
-      'Writes transload.env with every variable and its meaning, and tenants.json for a shared edge; overwrites nothing.',
-    options: [option('--sidecar', 'For one application beside the gateway, whose own credential is passed on.')],
+      'Writes transload.env with every variable explained, and tenants.json for a gateway with several tenants. Overwrites nothing.',
+    options: [option('--sidecar', 'For a gateway beside one application, whose credential is passed on.')],
     examples: ['transload init', 'transload init --sidecar'],
     load: async () => (await import('./commands/init.ts')).init,
   },
   check: {
     about:
-      'Checks the configuration, the lookups, the mappings and the tenants file, tries the store, and prints what is in effect without secrets; starts nothing.',
+      'Checks the configuration, lookups, mappings, tenants file and store. Prints the settings in effect without secrets. Starts nothing.',
     options: [
-      option('--all', 'Prints all variables, also those that are not set.'),
-      option('--connect', 'Tries each credential of the gateway at the service, with Basic and with a token.'),
+      option('--all', 'Prints all variables, including those that are not set.'),
+      option('--connect', "Tries each of the gateway's credentials at the service, with Basic and with a token."),
       json(),
     ],
     examples: ['V2_BASE_URL=https://service.example.com transload check --json'],
     load: async () => (await import('./commands/check.ts')).check,
   },
   'translate <ACTION> [FILE]': {
-    about: 'Explains the translation of a version-1 request from a file or standard input; sends nothing.',
+    about: 'Explains the translation of a version-1 request from a file or standard input. Sends nothing.',
     options: [
-      json('Prints the explanation as JSON, as /dry-run answers it.'),
-      option('--as <LANGUAGE>', 'Prints the version-2 call as a program that runs.')
+      json('Prints the explanation as JSON, as /dry-run does.'),
+      option('--as <LANGUAGE>', 'Prints the version-2 call as a complete program.')
         .choices(['curl', 'php', 'python', 'csharp', 'java', 'javascript', 'go', 'perl'])
         .conflicts('json'),
     ],
@@ -110,28 +110,28 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/mapping.ts')).translate,
   },
   'rehearse [FILES...]': {
-    about: 'Reports what would become of recorded version-1 calls; sends nothing.',
+    about: 'Reports how recorded version-1 calls would be handled. Sends nothing.',
     options: [
-      option('--show-values', 'Shows values in examples; otherwise only their shapes.'),
-      option('--min-pass <PERCENT>', 'The least share of calls that pass, such as 99.9; below it the exit code is 1.'),
+      option('--show-values', 'Shows values in examples instead of their shapes.'),
+      option('--min-pass <PERCENT>', 'Exits with 1 if less than this percentage of calls pass, such as 99.9.'),
       json('Prints the report as JSON.'),
-      option('--html <FILE>', 'Writes the report as one page.'),
-      option('--keep <LINE>', 'Prints this line, or entry of a HAR, masked, as a case for "mapping test".').argParser(
+      option('--html <FILE>', 'Writes the report as a web page.'),
+      option('--keep <LINE>', 'Prints this line or HAR entry, masked, as a case for "mapping test".').argParser(
         positiveCount,
       ),
-      option('--lookups <FILE>', 'Writes the values that no table knows as a LOOKUPS_FILE to edit.'),
-      option('--learn <FILE>', 'Writes the numbers that the recording tells, for "xref import --format ndjson".'),
-      tenant('The tenant of calls whose caller the recording does not tell.'),
-      option('--ignore <FIELDS>', 'Does not compare these fields of replies, separated by commas.'),
+      option('--lookups <FILE>', 'Writes values that no table knows to a LOOKUPS_FILE for you to edit.'),
+      option('--learn <FILE>', 'Writes the numbers in the recording, for "xref import --format ndjson".'),
+      tenant('The tenant of calls without a caller.'),
+      option('--ignore <FIELDS>', 'Ignores these fields when comparing replies; separate them with commas.'),
       option(
         '--against <SERVICE>',
-        'With the word service: asks it natively and translated, and compares; quotes and reads only.',
+        'With the word service: sends quotes and reads natively and translated, and compares.',
       ),
-      option('--rate <CALLS>', 'The most calls a second with --against.').default('5'),
+      option('--rate <CALLS>', 'Maximum calls per second with --against.').default('5'),
     ],
     notes: [
-      'FILES are JSON lines, as RECORD_FILE writes them, cases of "mapping test", or HARs, plain or as gzip or zstd;',
-      'without FILES, or as -, it reads standard input.',
+      'FILES are JSON lines as RECORD_FILE writes them, cases of "mapping test", or HARs, plain or compressed with gzip or zstd.',
+      'Without FILES, or with -, the command reads standard input.',
     ],
     examples: [
       'transload rehearse recording.ndjson.gz --min-pass 99.9',
@@ -141,7 +141,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/rehearse.ts')).rehearse,
   },
   'bookings list': {
-    about: 'Lists bookings, the oldest first; those to settle are unknown.',
+    about: 'Lists bookings, oldest first. Settle the unknown ones.',
     options: [
       option('--state <STATE>', 'Lists only bookings in this state.').choices([
         'sending',
@@ -153,9 +153,9 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       tenant('Lists only bookings of this tenant.'),
       option('--reference <NAME>', 'Lists only bookings with this reference, VIN, key or shipment.'),
       since('Lists only bookings made at this time or later.'),
-      option('--limit <COUNT>', 'Lists at most so many; 1,000 by default.').argParser(positiveCount),
-      option('--after <KEY>', 'Lists those that follow this booking: the next page.').conflicts('reference'),
-      json('Prints JSON, a line for each booking.'),
+      option('--limit <COUNT>', 'Lists at most this many. The default is 1,000.').argParser(positiveCount),
+      option('--after <KEY>', 'Lists the bookings after this one: the next page.').conflicts('reference'),
+      json('Prints JSON, one line per booking.'),
     ],
     notes: TIMES,
     examples: ['transload bookings list --state unknown', 'transload bookings list --reference REF-1'],
@@ -168,16 +168,16 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/bookings.ts')).show,
   },
   'bookings settle <KEY>': {
-    about: 'Records that an unknown booking was made, or that it was not.',
+    about: 'Records whether an unknown booking was made.',
     options: [
-      option('--shipment-id <ID>', 'The id of the shipment that the service made.'),
-      option('--number <NUMBER>', 'The number of that shipment, if callers know it by the number.'),
+      option('--shipment-id <ID>', "The id of the service's shipment."),
+      option('--number <NUMBER>', "That shipment's number, if callers use it."),
       option('--unchecked', 'Settles without asking the service.'),
       option(
         '--not-booked',
-        'Records that the service made no shipment; asks the service for the reference first.',
+        'Records that the service made no shipment. Asks the service for the reference first.',
       ).conflicts(['shipmentId', 'number']),
-      option('--yes', 'Answers the question of --not-booked, where nobody can be asked.'),
+      option('--yes', 'Confirms --not-booked where nobody can be asked.'),
     ],
     examples: [
       'transload bookings settle bk_0123456789ab --shipment-id 6f1c1f5e-0000-4000-8000-000000000001',
@@ -186,21 +186,20 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/bookings.ts')).settle,
   },
   'bookings reopen <KEY>': {
-    about: 'Reverts a settlement, of an operator or of the gateway itself.',
+    about: 'Undoes a settlement by an operator or the gateway.',
     examples: ['transload bookings reopen bk_0123456789ab'],
     load: async () => (await import('./commands/bookings.ts')).reopen,
   },
   'bookings audit <FILE>': {
-    about:
-      'Compares a list of shipments, such as an invoice of the service, with the bookings of the store; changes nothing.',
+    about: "Compares a list of shipments, such as the service's invoice, with the store's bookings. Changes nothing.",
     options: [
-      option('--columns <NAMES>', 'Names the columns of the list that have unusual names.'),
-      tenant('Compares only with the bookings of this tenant.'),
-      json('Prints JSON, a line for each anomaly.'),
+      option('--columns <NAMES>', 'Maps columns with unusual headers.'),
+      tenant("Compares only with this tenant's bookings."),
+      json('Prints JSON, one line per anomaly.'),
     ],
     notes: [
-      'FILE is CSV whose first line names the columns. NAMES are number=HEADER, and likewise reference, vin, price, status and date.',
-      'Dates without a zone are in that of this machine (TZ). Exit codes: 1 if there is an anomaly, 65 if FILE cannot be read.',
+      'FILE is CSV with column headers in its first line. NAMES are number=HEADER, and likewise reference, vin, price, status and date.',
+      "Dates without a time zone use this machine's (TZ). Exit codes: 1 if there is an anomaly, 65 if FILE cannot be read.",
     ],
     examples: ["transload bookings audit invoice.csv --columns 'number=Order #,price=Total'"],
     load: async () => (await import('./commands/audit.ts')).audit,
@@ -212,12 +211,12 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/xref.ts')).get,
   },
   'xref import <FILE>': {
-    about: 'Imports numbers from CSV or NDJSON, such as those of the version-1 host; - is standard input.',
+    about: 'Imports numbers from CSV or NDJSON, such as those of the version-1 host. Use - for standard input.',
     options: [
       tenant('The tenant of rows without one.').env('V2_CLIENT_ID'),
       XREF_FORMAT,
-      option('--replace', 'Overwrites what the store says otherwise.'),
-      option('--restart', 'Starts at the first row, although an interrupted import could go on.'),
+      option('--replace', 'Overwrites entries that differ.'),
+      option('--restart', 'Starts at the first row instead of resuming an interrupted import.'),
       json('Prints the counts as JSON.'),
     ],
     notes: XREF_COLUMNS,
@@ -228,11 +227,11 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/xref.ts')).importNumbers,
   },
   'xref export [FILE]': {
-    about: 'Exports numbers in the form of an import, to a file or standard output.',
+    about: 'Exports numbers in import format, to a file or standard output.',
     options: [
-      tenant('Exports the numbers of this tenant only.'),
+      tenant("Exports only this tenant's numbers."),
       XREF_FORMAT,
-      option('--resume', 'Goes on after the last row of FILE.').conflicts('force'),
+      option('--resume', 'Resumes after the last row of FILE.').conflicts('force'),
       option('--force', 'Overwrites FILE.'),
     ],
     notes: XREF_COLUMNS,
@@ -240,34 +239,31 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/xref.ts')).exportNumbers,
   },
   'store backup <FILE>': {
-    about: 'Copies the embedded store into a file, while gateways go on.',
+    about: 'Copies the embedded store to a file while gateways run.',
     options: [option('--force', 'Overwrites FILE.')],
     examples: ['transload store backup /backups/transload.db'],
     load: async () => (await import('./commands/store.ts')).backup,
   },
   'store copy': {
-    about: 'Copies the store into an empty one, which may have the other engine; no gateway may run.',
+    about: 'Copies the store to an empty one, such as SQLite to PostgreSQL. Stop all gateways first.',
     options: [
-      option(
-        '--to <URL>',
-        'The other store: a path, or postgres://…; a copy that was interrupted goes on.',
-      ).makeOptionMandatory(),
+      option('--to <URL>', 'The new store: a path or postgres://…. An interrupted copy resumes.').makeOptionMandatory(),
     ],
     examples: ['transload store copy --to postgres://transload@db.example.com/transload'],
     load: async () => (await import('./commands/store.ts')).copy,
   },
   'store restore <FILE>': {
-    about: 'Puts a backup in the place of the store, and records what bookings it may lack.',
+    about: 'Restores a backup, and marks bookings made after it as in doubt.',
     options: [
-      since('Bookings may be missing since then; by default since the backup.'),
-      option('--until <TIME>', 'The doubt ends then; by default with "store trust".'),
-      option('--complete', 'Nothing was written after the backup: no booking is in doubt.').conflicts([
+      since("Bookings may be missing since this time. The default is the backup's time."),
+      option('--until <TIME>', 'Ends the doubt at this time. The default is until "store trust".'),
+      option('--complete', 'Declares that nothing was written after the backup, so no booking is in doubt.').conflicts([
         'since',
         'until',
       ]),
       option('--force', 'Replaces a store that cannot be read.'),
     ],
-    notes: [...TIMES, 'For --until it is a date to come, or a duration from now on.'],
+    notes: [...TIMES, 'For --until, TIME is a future date, or a duration from now.'],
     examples: [
       'transload store restore /backups/transload.db',
       'transload store restore /backups/transload.db --since 2026-12-31T14:00Z --until 24h',
@@ -276,83 +272,83 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   },
   'store verify [FILE]': {
     about:
-      'Checks the store or a backup: integrity, rows, bookings by state, copies, doubts. It ends with 1 if something has to be done.',
+      'Checks the store or a backup: integrity, rows, bookings by state, copies, doubts. Exits with 1 if you need to act.',
     options: [json()],
     examples: ['transload store verify /backups/transload.db'],
     load: async () => (await import('./commands/store.ts')).verify,
   },
   'store prune': {
-    about: 'Deletes rows that were not needed for BOOKING_DAYS, beside running gateways.',
-    options: [option('--dry-run', 'Counts what would go, and deletes nothing.'), json()],
+    about: 'Deletes rows unused for BOOKING_DAYS. Safe while gateways run.',
+    options: [option('--dry-run', 'Counts the rows without deleting them.'), json()],
     examples: ['transload store prune --dry-run'],
     load: async () => (await import('./commands/store.ts')).prune,
   },
   'store doubt': {
-    about: 'Declares that bookings may be missing in the store.',
+    about: 'Declares that the store may lack bookings.',
     options: [
-      since('Bookings may be missing since then.').makeOptionMandatory(),
-      option('--until <TIME>', 'The doubt ends then; by default with "store trust".'),
+      since('Bookings may be missing since this time.').makeOptionMandatory(),
+      option('--until <TIME>', 'Ends the doubt at this time. The default is until "store trust".'),
     ],
-    notes: [...TIMES, 'For --until it is a date to come, or a duration from now on.'],
+    notes: [...TIMES, 'For --until, TIME is a future date, or a duration from now.'],
     examples: ['transload store doubt --since 2h'],
     load: async () => (await import('./commands/store.ts')).doubt,
   },
   'store trust': {
-    about: 'Ends the doubt about a store, and accepts a copied store as that of its place.',
+    about: 'Ends the doubt about a store, and accepts a copied store.',
     examples: ['transload store trust'],
     load: async () => (await import('./commands/store.ts')).trust,
   },
   'webhooks list': {
     about: 'Lists events and their deliveries.',
-    options: [...EVENT_RANGE, json('Prints JSON, a line for each event.')],
+    options: [...EVENT_RANGE, json('Prints JSON, one line per event.')],
     notes: TIMES,
     examples: ['transload webhooks list --state parked --since 2h'],
     load: async () => (await import('./commands/webhooks.ts')).list,
   },
   'webhooks show <ID>': {
-    about: 'Shows an event with what was received and delivered.',
+    about: 'Shows an event as received, and its deliveries.',
     options: [json()],
     examples: ['transload webhooks show msg_0123456789abcdef'],
     load: async () => (await import('./commands/webhooks.ts')).show,
   },
   'webhooks replay [ID]': {
-    about: 'Delivers an event again, or all that fit the options.',
+    about: 'Delivers an event again, or all selected ones.',
     options: [...EVENT_RANGE, json()],
     notes: TIMES,
     examples: ['transload webhooks replay --state parked --tenant acme'],
     load: async () => (await import('./commands/webhooks.ts')).replay,
   },
   'webhooks skip <ID>': {
-    about: 'Gives an event up, and lets the next one of its shipment go out.',
+    about: "Skips an event so that the shipment's next event can be delivered.",
     options: [json()],
     examples: ['transload webhooks skip msg_0123456789abcdef'],
     load: async () => (await import('./commands/webhooks.ts')).skip,
   },
   'webhooks resume <TENANT>': {
-    about: 'Goes on with deliveries that a callback has stopped with 410.',
+    about: 'Resumes deliveries to a callback that answered 410.',
     options: [json()],
     examples: ['transload webhooks resume acme'],
     load: async () => (await import('./commands/webhooks.ts')).resume,
   },
   'webhooks test <TENANT>': {
-    about: 'Sends a signed sample event to the callback of a tenant, and shows the reply.',
+    about: "Sends a signed sample event to a tenant's callback, and shows the response.",
     options: [json()],
     examples: ['transload webhooks test acme'],
     load: async () => (await import('./commands/webhooks.ts')).test,
   },
   'migration report': {
-    about: 'Reports who still uses version 1, and what keeps them.',
+    about: 'Reports who still uses version 1 and what blocks them.',
     options: [
-      tenant('Reports on this tenant only.'),
-      option('--format <FORMAT>', 'The form of the report: Markdown or JSON.').choices(['md', 'json']).default('md'),
+      tenant('Reports only on this tenant.'),
+      option('--format <FORMAT>', "The report's format: Markdown or JSON.").choices(['md', 'json']).default('md'),
     ],
     examples: ['transload migration report --tenant acme --format json'],
     load: async () => (await import('./commands/migration.ts')).report,
   },
   'tenants add <NAME>': {
-    about: 'Adds a tenant with a secret that the gateway makes, and shows the secret once.',
+    about: 'Adds a tenant with a generated secret, and shows the secret once.',
     options: [
-      option('--id <ID>', 'The Client ID of its callers; the name by default.'),
+      option('--id <ID>', "Its callers' Client ID. The default is the tenant's name."),
       option('--v2-client-id <ID>', 'Its Client ID at the service.').makeOptionMandatory(),
       option('--v2-secret-env <NAME>', 'The variable with its secret at the service.'),
       option('--v2-secret-file <PATH>', 'The file with its secret at the service.').conflicts('v2SecretEnv'),
@@ -362,8 +358,8 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/tenants.ts')).add,
   },
   'tenants rotate <NAME>': {
-    about: 'Gives a tenant a new secret, and shows it once; the old ones go on.',
-    options: [option('--only', 'Ends the old ones.'), TENANTS_OPTION],
+    about: 'Gives a tenant a new secret, and shows it once. Old secrets keep working.',
+    options: [option('--only', 'Removes the old secrets.'), TENANTS_OPTION],
     examples: ['transload tenants rotate acme --file tenants.json'],
     load: async () => (await import('./commands/tenants.ts')).rotate,
   },
@@ -374,7 +370,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/tenants.ts')).remove,
   },
   'tenants import <CSV>': {
-    about: 'Adds tenants with the secrets that they have, from a file or standard input (-).',
+    about: 'Adds tenants with their existing secrets, from a file or standard input (-).',
     options: [TENANTS_OPTION],
     notes: ['Columns: name, id, secret, v2_client_id, and v2_secret_env or v2_secret_file.'],
     examples: ['transload tenants import old.csv --file tenants.json'],
@@ -386,41 +382,41 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/tenants.ts')).hash,
   },
   'tenants check [FILE]': {
-    about: 'Checks a tenants file, or the one that TENANTS_FILE names.',
+    about: 'Checks a tenants file. The default is TENANTS_FILE.',
     examples: ['transload tenants check tenants.json'],
     load: async () => (await import('./commands/tenants.ts')).check,
   },
   'tenants list [FILE]': {
-    about: 'Lists the tenants of a file, without secrets.',
-    options: [json('Prints JSON, a line for each tenant.')],
+    about: "Lists a file's tenants, without secrets.",
+    options: [json('Prints JSON, one line per tenant.')],
     examples: ['transload tenants list tenants.json --json'],
     load: async () => (await import('./commands/tenants.ts')).list,
   },
   'mapping test [DIR]': {
-    about: 'Runs the cases of DIR/cases against the modules of DIR.',
-    options: [json('Prints JSON, a line for each case.')],
-    notes: ['DIR is MAPPINGS_DIR by default, or else the folder mappings.'],
+    about: 'Runs the cases in DIR/cases against the modules in DIR.',
+    options: [json('Prints JSON, one line per case.')],
+    notes: ['The default of DIR is MAPPINGS_DIR, or the folder mappings.'],
     examples: ['transload mapping test my-mappings'],
     load: async () => (await import('./commands/mapping.ts')).test,
   },
   'certify assumptions': {
-    about: 'Tries what the gateway assumes about the service.',
+    about: "Tests the gateway's assumptions about the service.",
     options: [
       option(
         '--stage <URL>',
-        'Names the address of the service as the stage; it must be that of V2_BASE_URL or of the tenant.',
+        "Confirms that the service's address is the stage. It must match V2_BASE_URL or the tenant's address.",
       ),
-      option('--bookings', 'Allows test bookings, which are canceled at the end; needs --stage.'),
-      option('--plan', 'Prints what would be tried, and sends nothing.'),
-      option('--only <IDS>', 'Tries only these assumptions, separated by commas.'),
-      tenant('Uses the credential of this tenant.'),
-      option('--save <FILE>', 'Keeps the results in this file.'),
+      option('--bookings', 'Allows test bookings, which are canceled at the end. Requires --stage.'),
+      option('--plan', 'Prints every test, and sends nothing.'),
+      option('--only <IDS>', 'Tests only these assumptions; separate them with commas.'),
+      tenant("Uses this tenant's credential."),
+      option('--save <FILE>', 'Saves the results to this file.'),
       option(
         '--compare <FILE>',
-        'Prints what differs from the results in this file; the exit code is 3 if something does.',
+        'Prints the differences from the results in this file. Exits with 3 if there are any.',
       ),
       option('--journal <FILE>', 'Records test bookings in this file.').default('transload-test-bookings.ndjson'),
-      option('--clean-up', 'Cancels the test bookings that an earlier run has left, and tries nothing.'),
+      option('--clean-up', 'Only cancels test bookings left by an earlier run.'),
       json(),
     ],
     examples: [
@@ -433,18 +429,19 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/certify-assumptions.ts')).certifyAssumptions,
   },
   healthcheck: {
-    about: 'Checks that the running gateway answers, for containers: on the admin listener, else on the public one.',
+    about:
+      'Checks that the gateway answers, for containers: on the admin listener, or on the public one if there is none.',
     examples: ['ADMIN_PORT=9902 transload healthcheck'],
     load: async () => (await import('./commands/healthcheck.ts')).healthcheck,
   },
   demo: {
-    about: 'Runs the gateway in front of a stand-in of the service, to try it out.',
+    about: 'Runs the gateway with a stand-in of the service, to try it out.',
     options: [
       option(
         '--chaos',
         'Breaks the gateway and a naive proxy side by side, and counts what each books twice or loses.',
       ),
-      option('--seconds <COUNT>', 'How long, with --chaos; a minute by default.').argParser(positiveCount),
+      option('--seconds <COUNT>', 'How long --chaos runs. The default is a minute.').argParser(positiveCount),
       option('--naive <URL>', 'Runs the naive proxy.').hideHelp(),
     ],
     examples: ['PORT=8081 transload demo', 'transload demo --chaos'],
@@ -486,10 +483,10 @@ function endAsStuck(): void {
 /** Builds the command line of the table. */
 function createProgram(onEnd: (exitCode: number) => void): Command {
   const program = new Command('transload')
-    .description('A gateway that lets version-1 integrations go on working against version 2.')
+    .description('A gateway that keeps version-1 integrations working with version 2.')
     .version(`transload ${programVersion()}`, '-v, --version', 'Prints the version.')
-    .helpOption('-h, --help', 'Prints this.')
-    .helpCommand('help [COMMAND]', 'Prints the help of a command.')
+    .helpOption('-h, --help', 'Prints this help.')
+    .helpCommand('help [COMMAND]', "Prints a command's help.")
     .exitOverride()
     // `reportFailure` prints the mistakes, in one line.
     .configureOutput({ outputError: () => {} })

@@ -1,6 +1,6 @@
 /** Promise: every documented command works as printed (contract, section 11). */
 
-import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
@@ -44,7 +44,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 }
 
 /** The lines that certify a service; the next test runs them against a stand-in. */
-const CERTIFYING = shellLines('docs/migration.md').filter((line) => line.startsWith('transload certify'))
+const CERTIFYING = shellLines('docs/certainty.md').filter((line) => line.startsWith('transload certify'))
 
 /** A folder with the files that the pages mention, and `transload` on the path. */
 async function openFolder() {
@@ -52,8 +52,9 @@ async function openFolder() {
   onTestFinished(() => rmSync(folder, { recursive: true }))
   symlinkSync(join(ROOT, 'bin/transload.js'), join(folder, 'transload'))
   writeFileSync(join(folder, 'body.json'), JSON.stringify(bookingExample))
-  const recorded = { path: '/getShippingQuote.php', body: quoteExample }
-  writeFileSync(join(folder, 'recording.ndjson'), JSON.stringify(recorded))
+  const recorded = { path: '/getShippingQuote.php', request: quoteExample }
+  writeFileSync(join(folder, 'recording.ndjson'), `${JSON.stringify(recorded)}\n`.repeat(17))
+  mkdirSync(join(folder, 'my-mappings/cases'), { recursive: true })
   for (const secret of ['tenants.json', 'acme-secret.txt']) writeFileSync(join(folder, secret), '{}')
   // A store that can be backed up.
   await (await openStore(join(folder, 'data/transload.db'))).close()
@@ -99,7 +100,6 @@ test('the lines of the page about mappings run one after the other', async () =>
   const { folder, env } = await openFolder()
   const page = 'docs/writing-a-mapping.md'
   const [, code = ''] = /^```js\n([\s\S]*?)^```$/m.exec(read(page)) ?? []
-  await output('mkdir', ['my-mappings'], { cwd: folder, env })
   writeFileSync(join(folder, 'my-mappings/shipment-status.mjs'), code)
   const lines = shellLines(page)
   expect(lines.at(-1)).toBe('transload serve')

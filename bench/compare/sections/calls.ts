@@ -37,11 +37,10 @@ type Data = Readonly<Record<string, readonly Line[]>>
 export const calls: Section<Data> = {
   title: 'Bookings, reads and replays',
   about:
-    'Over 32 connections. Transload stores a claim, sends the booking over a connection of its own, and stores the result ' +
-    'before it answers. The other contenders ask and answer exactly the same, but they only translate: they store neither ' +
-    'claims nor the caller’s numbers, and they do not prevent a second booking. The parts of Transload alone store a claim and its ' +
-    'result, too, and have a connection for each booking, but nothing else. nginx and HAProxy are measured only with quotes and ' +
-    'with calls that pass through.',
+    'Over 32 connections. Transload stores a claim, sends the booking over its own connection, and stores the result before it ' +
+    'responds. The other contenders translate the same way, but they store neither claims nor numbers, and do not prevent a ' +
+    'second booking. The parts of Transload alone store a claim and its result, and use one connection per booking. nginx and ' +
+    'HAProxy are measured only with quotes and passed-through calls.',
   inRounds: true,
   measure: async (bench) => {
     tell('checking that all of them do the same')

@@ -11,11 +11,11 @@ const CONNECTIONS = [1, 32]
 export const durableQuotes: Section<readonly Line[]> = {
   title: 'Quotes, with the same promise',
   about:
-    'Every contender answers a quote only once it is on the disk. nginx stores it in Redis (`appendfsync always`, two `SET`s in a ' +
-    'pipeline over a Unix socket), fastify in `node:sqlite` (`synchronous=FULL`, a transaction for each quote), express in PostgreSQL ' +
-    '(a transaction for each quote over a pool of 16). Transload has its default settings. Redis and PostgreSQL share the core ' +
-    'of the contender. The parts of Transload alone are Hono, undici’s lowest call and `node:sqlite` in a thread that commits in ' +
-    'groups: nothing identifies callers, checks, retries, logs or counts. No gateway of these parts can be faster.',
+    'Every contender responds only once the quote is on disk. nginx stores it in Redis (`appendfsync always`, two `SET`s in a ' +
+    'pipeline). fastify stores it in `node:sqlite` (`synchronous=FULL`). express stores it in PostgreSQL over a pool of 16. ' +
+    'Both use a transaction per quote. Redis and PostgreSQL share the contender’s core. Transload has its default settings. The parts of ' +
+    'Transload alone are Hono, undici’s lowest call and `node:sqlite` in a thread that commits in groups. They do not identify ' +
+    'callers, check, retry, log or count. No gateway of these parts can be faster.',
   inRounds: true,
   measure: (bench) =>
     bench.using(async (keep) => {

@@ -25,7 +25,7 @@ interface Data {
 /** Memory of the gateway under a long load. */
 export const memory: Section<Data> = {
   title: 'Memory under load',
-  about: 'The memory of the gateway’s process during quotes over 32 connections without a pause.',
+  about: 'The gateway’s memory during constant quotes over 32 connections.',
   inRounds: false,
   measure: (bench) =>
     bench.using(async (keep) => {

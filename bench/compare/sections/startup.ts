@@ -112,8 +112,7 @@ function startupTable(figures: readonly Startups[]): string {
 /** From the start of the process to the first answer. */
 export const startup: Section<readonly Startups[]> = {
   title: 'Start',
-  about:
-    'From the start of the process to the first answered quote, and from SIGTERM to its end; nothing is pinned to a core.',
+  about: 'From the start of the process to the first quote, and from SIGTERM to its end. Nothing is pinned to a core.',
   inRounds: false,
   measure: ({ sizes }) => measureStartups(placed(shippedCommand()), sizes.starts),
   markdown: startupTable,

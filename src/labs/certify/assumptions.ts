@@ -186,7 +186,7 @@ const comesBack = (id: string, sentence: string, otherwise: string, path: Place,
   { field: String(path.at(-1)) },
 ]
 
-const OWN_MAPPING = 'Change its codec in a mapping of your own (MAPPINGS_DIR).'
+const OWN_MAPPING = 'Change its codec in your own mapping.'
 
 /** Assumes something of a date that comes back. */
 const datedBack = (
@@ -234,23 +234,23 @@ export const assumptions: readonly Assumption[] = [
     ],
     [
       'wrong-secret-401',
-      'A wrong secret is answered with 401.',
+      'A wrong secret gets 401.',
       'Reads a shipment that does not exist, with a wrong secret.',
-      'In client mode, a caller with a wrong secret gets the status of the service instead of 401; set TENANTS_FILE if callers must tell them apart.',
+      "In client mode, a wrong secret gets the service's status instead of 401. If callers need a 401, set TENANTS_FILE.",
       replies(readWithWrongSecret, is(401)),
     ],
     [
       'wrong-secret-before-404',
-      'A wrong secret is refused before the service looks for a shipment: no 404 to a stranger.',
+      'A wrong secret is rejected before the service looks for a shipment.',
       'Reads a shipment that does not exist, with a wrong secret.',
-      'In client mode, a 404 or 410 to a read counts as the proof of a credential, so a stranger would be accepted. Use V2_CLIENT_ID or TENANTS_FILE.',
+      'In client mode, a stranger would be accepted, because 404 and 410 count as proof. Set V2_CLIENT_ID or TENANTS_FILE.',
       replies(readWithWrongSecret, (reply) => !isUnknown(reply) && !isDone(reply)),
     ],
     [
       'challenge',
-      'A 401 names the scheme that the service wants, in `WWW-Authenticate`.',
+      'A 401 names the required scheme in `WWW-Authenticate`.',
       'Reads a shipment that does not exist, with a wrong secret.',
-      'V2_TOKEN=auto cannot notice when the service wants tokens. Set V2_TOKEN=basic or oauth2.',
+      'V2_TOKEN=auto does not work. Set V2_TOKEN=basic or oauth2.',
       given(readWithWrongSecret)((reply) => {
         if (reply.status !== 401) throw new CannotTell(`a wrong secret is answered ${described(reply)}`)
         return [reply.headers['www-authenticate'] !== undefined, '401 with a challenge', '401 without a challenge']
@@ -258,9 +258,9 @@ export const assumptions: readonly Assumption[] = [
     ],
     [
       'token-given',
-      'The token endpoint, if there is one, gives an `access_token`.',
+      'The token endpoint, if there is one, returns an `access_token`.',
       'Asks POST /oauth2/token for a token with the `client_credentials` grant. The token is not kept.',
-      'Keep V2_TOKEN=basic: the gateway cannot read the reply.',
+      'Keep V2_TOKEN=basic.',
       async (trial) => {
         const token = member((await askToken(trial)).body, 'access_token')
         return [typeof token === 'string' && /^[\x21-\x7e]+$/.test(token), `access_token: ${typeName(token)}`]
@@ -269,7 +269,7 @@ export const assumptions: readonly Assumption[] = [
     ],
     [
       'token-accepted',
-      'The service accepts the tokens that it gives.',
+      'The service accepts its own tokens.',
       'Asks for a token, and reads a shipment that does not exist with it.',
       'Keep V2_TOKEN=basic.',
       replies(async (trial) => {
@@ -281,9 +281,9 @@ export const assumptions: readonly Assumption[] = [
     ],
     [
       'token-wrong-secret',
-      'The token endpoint refuses a wrong secret with 400, 401 or 403.',
+      'The token endpoint rejects a wrong secret with 400, 401 or 403.',
       'Asks for a token with a wrong secret.',
-      'A caller with a wrong secret is told that the service failed. Keep V2_TOKEN=basic, or set TENANTS_FILE.',
+      'A wrong secret looks like a failure of the service. Keep V2_TOKEN=basic, or set TENANTS_FILE.',
       replies((trial) => askToken(trial, trial.wrongCredential), is(400, 401, 403)),
       [TOKEN],
     ],
@@ -293,31 +293,31 @@ export const assumptions: readonly Assumption[] = [
     [READ],
     [
       'unknown-shipment-404',
-      'A read of an unknown id is answered with 404 or 410.',
+      'A read of an unknown id gets 404 or 410.',
       'Reads a shipment with an unknown UUID.',
-      'In client mode no new credential is proven, and bookings wait: use V2_CLIENT_ID or TENANTS_FILE.',
+      'In client mode, no new credential is accepted. Set V2_CLIENT_ID or TENANTS_FILE.',
       replies(readNone, isUnknown),
     ],
     [
       'unknown-number-404',
-      'A read of an unknown number that is no UUID is answered with 404 or 410.',
+      'A read of an unknown number that is not a UUID gets 404 or 410.',
       'Reads a shipment by the name `transload-no-such-number`.',
-      'Callers get the refusal of the service for a number that they mistype. Import known numbers with xref import.',
+      "A mistyped number gets the service's error. Import known numbers with xref import.",
       replies((trial) => trial.ask('GET', '/v2/shipments/transload-no-such-number'), isUnknown),
     ],
     [
       'unknown-path-404',
-      'A path that does not exist is answered with 404 or 405.',
+      'An unknown path gets 404 or 405.',
       'Reads /v2/transload-no-such-path.',
-      'The gateway cannot find the right spelling by itself. Set V2_QUOTE_METHOD and V2_SHIPMENT_PATH.',
+      'Set V2_QUOTE_METHOD and V2_SHIPMENT_PATH.',
       replies((trial) => trial.ask('GET', '/v2/transload-no-such-path'), is(404, 405)),
       ['GET /v2/transload-no-such-path'],
     ],
     [
       'invalid-quote-4xx',
-      'A quote with an invalid field is refused with a 4xx status.',
+      'A quote with an invalid field gets a 4xx status.',
       'Asks for a quote with an empty `pickup`.',
-      'Callers get a price for a trip that they did not ask for, or a 502. Tell the service.',
+      'Callers get a price for a different trip, or 502. Tell the service.',
       asks({ pickup: '' }, isRefused),
       ASK,
     ],
@@ -327,25 +327,25 @@ export const assumptions: readonly Assumption[] = [
     ASK,
     [
       'quote-by-post',
-      'POST /v2/quote with a JSON body gives a quote.',
+      'POST /v2/quote with a JSON body returns a quote.',
       'Asks for a quote by POST.',
-      'Set V2_QUOTE_METHOD=GET; auto finds out by itself.',
+      'Set V2_QUOTE_METHOD=GET, or auto.',
       replies((trial) => trial.ask('POST', '/v2/quote', { body: TRIP }), isQuote),
       ['POST /v2/quote'],
     ],
     [
       'quote-by-get',
-      'GET /v2/quote with a query gives a quote.',
+      'GET /v2/quote with a query returns a quote.',
       'Asks for a quote by GET.',
-      'Set V2_QUOTE_METHOD=POST; auto finds out by itself.',
+      'Set V2_QUOTE_METHOD=POST, or auto.',
       replies((trial) => trial.ask('GET', `/v2/quote?${new URLSearchParams(TRIP)}`), isQuote),
       ['GET /v2/quote'],
     ],
     [
       'quote-is-object',
-      'The reply to a quote is the quote itself, as a JSON object with `price`.',
+      'The reply to a quote is a JSON object with `price`.',
       'Asks for a quote.',
-      'Every quote ends in a 502. Change the places of quote.get in a mapping of your own (MAPPINGS_DIR).',
+      'Every quote gets 502. Change the places of quote.get in your own mapping.',
       async (trial) => {
         const reply = done('a quote', await trial.askQuote())
         return [isQuote(reply), namesIn(reply)]
@@ -355,14 +355,14 @@ export const assumptions: readonly Assumption[] = [
       'quote-returns-shipment-id',
       'A quote returns its id as `shipment_id`.',
       'Asks for a quote.',
-      'No number resolves after a quote. Change the id of quote.get in a mapping of your own (MAPPINGS_DIR).',
+      'Quotes cannot be found by number. Tell the service.',
       quoted(({ reply }) => [textIn(reply, 'shipment_id') !== '', namesIn(reply)]),
     ],
     [
       'quote-id-is-uuid',
-      'The id of a quote is a UUID.',
+      "A quote's id is a UUID.",
       'Asks for a quote.',
-      'A caller that uses it as a number is understood only while the cross-reference knows it. Raise QUOTE_MEMORY.',
+      'Callers can use it as a number only while the gateway remembers it. Raise QUOTE_MEMORY.',
       quoted(({ reply }) => {
         const id = textIn(reply, 'shipment_id')
         return [isUuid(id), 'a UUID', id === '' ? 'no id' : 'another form']
@@ -370,9 +370,9 @@ export const assumptions: readonly Assumption[] = [
     ],
     [
       'price-is-number',
-      'The price of a quote is a JSON number.',
+      "A quote's price is a JSON number.",
       'Asks for a quote.',
-      'Nothing, if it is a string of digits; else change the codec of `price` in a mapping of your own (MAPPINGS_DIR).',
+      'A string of digits works. Otherwise, change the codec of `price` in your own mapping.',
       quoted(({ reply }) => {
         const type = typeName(member(reply.body, 'price'))
         return [type === 'a number', type]
@@ -380,9 +380,9 @@ export const assumptions: readonly Assumption[] = [
     ],
     [
       'quote-repeats',
-      'The same quote may be asked for again.',
+      'The same quote can be requested again.',
       'Asks for the same quote twice.',
-      'The gateway repeats a quote after a lost connection or a 503, which the service would refuse. Tell the service.',
+      'Retries of quotes are refused. Tell the service.',
       async (trial) => {
         const both = [await trial.askQuote(), await trial.askQuote()]
         return [both.every(isQuote), both.map(described).join(', then ')]
@@ -390,37 +390,37 @@ export const assumptions: readonly Assumption[] = [
     ],
     takesEach(
       'vehicle-types-known',
-      'A quote takes each of the seven vehicle types.',
-      'Map the codes of callers to the types that are taken: `vehicle_types` in LOOKUPS_FILE, and DEFAULT_VEHICLE_TYPE.',
+      'A quote accepts all seven vehicle types.',
+      'Map codes to accepted types: `vehicle_types` in LOOKUPS_FILE, and DEFAULT_VEHICLE_TYPE.',
       'vehicle_type',
       ['car', 'suv', 'van', 'truck', 'truck_ext', 'work_van', 'service_body'],
     ),
     takesEach(
       'transport-types-known',
-      'A quote takes both transport types.',
-      'Set DEFAULT_TRANSPORT_TYPE to one that is taken, and change the choice in a mapping of your own (MAPPINGS_DIR).',
+      'A quote accepts both transport types.',
+      'Set DEFAULT_TRANSPORT_TYPE, and map the other type in your own mapping.',
       'transport_type',
       ['open', 'enclosed'],
     ),
     [
       'quote-zip-leading-zero',
-      'A quote takes a postal code with a leading zero, as a string.',
+      'A quote accepts a postal code with a leading zero, as a string.',
       'Asks for a quote to `02134`.',
-      'Trips in New England have no price. Change the codec of `delivery` in a mapping of your own (MAPPINGS_DIR).',
+      'Trips to New England get no price. Change the codec of `delivery` in your own mapping.',
       asks({ delivery: '02134' }),
     ],
     [
       'quote-zip-plus-four',
-      'A quote takes a postal code with its extension.',
+      'A quote accepts a ZIP+4.',
       'Asks for a quote to `33166-1234`.',
-      'Callers must leave the extension out, or a mapping of your own cuts it (MAPPINGS_DIR).',
+      'Callers must omit the extension, or cut it in your own mapping.',
       asks({ delivery: '33166-1234' }),
     ],
     [
       'quote-unknown-field',
-      'A quote with a field that the service does not know is not refused.',
+      'A quote with an unknown field is accepted.',
       'Asks for a quote with a further field, `transload_test`.',
-      'A mapping of your own must not send fields that version 2 lacks.',
+      'Your own mappings must not send unknown fields.',
       asks({ transload_test: 'x' }),
     ],
   ),
@@ -429,23 +429,23 @@ export const assumptions: readonly Assumption[] = [
     [...ASK, CHANGE],
     [
       'quote-id-updates',
-      'The id that a quote returns is the id that an update takes.',
+      'An update accepts the id that the quote returned.',
       'Asks for a quote, and updates it with the same facts and `enclosed`.',
-      'Updates of quotes end in a 404. Change the id of quote.get in a mapping of your own (MAPPINGS_DIR).',
+      'Updates of quotes get 404. Tell the service.',
       quotedAnew(({ change }) => change()),
     ],
     [
       'quote-update-keeps-id',
-      'An update keeps the id of a quote.',
+      "An update keeps the quote's id.",
       'Updates a quote, and compares the id in the reply, if there is one.',
-      'Updates of quotes end in a 502. Change the places of quote.update in a mapping of your own (MAPPINGS_DIR).',
+      'Updates of quotes get 502. Tell the service.',
       quotedAnew(async ({ id, change }) => sameId(textIn(done('an update', await change()), 'shipment_id'), id)),
     ],
     [
       'quote-update-twice',
-      'A quote may be updated more than once.',
+      'A quote can be updated more than once.',
       'Updates a quote twice.',
-      'The second update of callers ends in the refusal of the service. Tell the callers.',
+      'Second updates are refused. Tell the callers.',
       quotedAnew(async ({ change }) => {
         const first = done('an update', await change())
         const second = await change()
@@ -458,9 +458,9 @@ export const assumptions: readonly Assumption[] = [
     [BOOK, READ],
     [
       'body-256-kib',
-      'A body of nearly 256 KiB is not refused for its size.',
+      'A body of nearly 256 KiB is accepted.',
       `Sends invalid quotes of ${BODY_SIZES_KIB.join(', ')} KiB, one each, up to the first that is refused for its size.`,
-      'Set BODY_LIMIT_BYTES to the largest size that was taken: callers then get a clear 413.',
+      'Set BODY_LIMIT_BYTES to the largest accepted size.',
       async (trial) => {
         const invalid = { ...TRIP, pickup: '', transload_test: '' }
         let largest = 0
@@ -479,9 +479,9 @@ export const assumptions: readonly Assumption[] = [
     ],
     [
       'value-4-kib',
-      'A text of 4,096 characters is taken in a booking.',
+      'A booking accepts a text of 4,096 characters.',
       'Books with `instructions` of 4,096 characters, and reads the shipment.',
-      'Long instructions of callers are refused or cut. Limit the field in a mapping of your own (MAPPINGS_DIR).',
+      'Long instructions are refused or cut. Limit the field in your own mapping.',
       async (trial) => {
         const reply = await trial.book({ instructions: 'x'.repeat(VALUE_CHARACTERS) })
         if (!isDone(reply)) return reply
@@ -493,7 +493,7 @@ export const assumptions: readonly Assumption[] = [
       'reads-in-a-row',
       `${READS_IN_A_ROW} reads in a row are not limited.`,
       `Reads a shipment that does not exist ${READS_IN_A_ROW} times, one after the other, up to the first 429.`,
-      'Set the `limits` of tenants in TENANTS_FILE below the rate that the service takes.',
+      "Set tenants' `limits` below the service's rate.",
       async (trial) => {
         for (let no = 1; no <= READS_IN_A_ROW; no += 1) {
           if ((await readNone(trial)).status === 429) return [false, `429 at read ${no}`]
@@ -511,22 +511,22 @@ export const assumptions: readonly Assumption[] = [
       'shipments-plural',
       'POST /v2/shipments makes a shipment.',
       'Books with the path /v2/shipments.',
-      'Set V2_SHIPMENT_PATH=/v2/shipment; auto finds out by itself.',
+      'Set V2_SHIPMENT_PATH=/v2/shipment, or auto.',
       booksAt('/v2/shipments'),
     ],
     [
       'shipment-singular',
-      'POST /v2/shipment makes a shipment, too.',
+      'POST /v2/shipment also makes a shipment.',
       'Books with the path /v2/shipment.',
-      'Set V2_SHIPMENT_PATH=/v2/shipments; auto finds out by itself.',
+      'Set V2_SHIPMENT_PATH=/v2/shipments, or auto.',
       booksAt('/v2/shipment'),
       ['POST /v2/shipment'],
     ],
     [
       'booking-returns-id',
-      'The reply to a booking is the shipment, with an `id` that is a UUID.',
+      'The reply to a booking is the shipment, with a UUID as `id`.',
       'Books.',
-      'Without an `id`, every booking is unknown until someone settles it. Change the id of shipment.create in a mapping of your own (MAPPINGS_DIR).',
+      'Without an `id`, every booking is unknown. Tell the service.',
       async (trial) => {
         const reply = done('a booking', await trial.book())
         const id = textIn(reply, 'id')
@@ -535,9 +535,9 @@ export const assumptions: readonly Assumption[] = [
     ],
     [
       'minimal-booking',
-      'A booking needs no more than what version 1 requires.',
+      'A booking needs no more fields than version 1 requires.',
       'Books with a `customer_name`, two ZIP codes, a VIN and a transport type, and nothing else.',
-      'Require the further fields in a mapping of your own (MAPPINGS_DIR), or callers get the refusal of the service.',
+      'Require the missing fields in your own mapping.',
       books({
         customer: { customer_name: 'Transload Test' },
         pickup: { zipcode: 75234 },
@@ -548,16 +548,16 @@ export const assumptions: readonly Assumption[] = [
     ],
     [
       'booking-unknown-field',
-      'A booking with a field that the service does not know is not refused.',
+      'A booking with an unknown field is accepted.',
       'Books with a further field, `transload_test`.',
-      'A mapping of your own must not send fields that version 2 lacks.',
+      'Your own mappings must not send unknown fields.',
       books({ transload_test: 'x' }),
     ],
     [
       'external-id-twice',
-      'An `external_id` may come twice: one reference often covers several vehicles.',
+      'Two bookings can have the same `external_id`: one reference often covers several vehicles.',
       'Books two vehicles under one `external_id`, and compares the ids.',
-      'The second vehicle of a reference is refused or lost. Send the VIN with the reference, by a mapping of your own (MAPPINGS_DIR).',
+      'The second vehicle is refused or lost. Add the VIN to the reference in your own mapping.',
       bookedAnew(async ({ id, reference }, trial) => {
         const second = await trial.book({ external_id: reference, vehicles: [{ vin: OTHER_VIN }] })
         if (!isDone(second)) return [false, `the second one is answered ${described(second)}`]
@@ -568,9 +568,9 @@ export const assumptions: readonly Assumption[] = [
     ],
     [
       'refused-makes-nothing',
-      'A booking that is refused with a 4xx status has made nothing.',
+      'A booking that gets a 4xx status was not made.',
       'Books without a customer, and looks for a shipment with its `external_id`, if reads find those.',
-      'Callers that repeat a refused booking book twice. Leave that status out of BOOKING_REFUSED_STATUSES.',
+      'Retries book twice. Remove that status from BOOKING_REFUSED_STATUSES.',
       bookedAnew(async ({ reference }, trial) => {
         if (!isDone(await trial.readShipment(reference))) throw new CannotTell('reads do not find an `external_id`')
         const refused = await trial.book({ customer: undefined })
@@ -582,9 +582,9 @@ export const assumptions: readonly Assumption[] = [
     ],
     [
       'external-id-kept',
-      'A shipment shows the `external_id` that it was booked with.',
+      'A shipment shows the `external_id` of its booking.',
       'Books, reads the shipment, and compares `external_id`.',
-      'Events cannot settle unknown bookings: settle them with bookings settle.',
+      'Events cannot settle unknown bookings. Use bookings settle.',
       booked(({ read, reference }) => {
         const value = member(read.body, 'external_id')
         return [value === reference, 'unchanged', value === undefined ? 'missing' : 'changed']
@@ -606,12 +606,18 @@ export const assumptions: readonly Assumption[] = [
     comesBack('year-is-integer', 'A year comes back as an integer.', OWN_MAPPING, ['vehicles', 0, 'year'], 2023),
     comesBack(
       'phone-is-digits',
-      'A telephone number comes back as digits.',
+      'A phone number comes back as digits.',
       OWN_MAPPING,
       ['pickup', 'contact_phone'],
       '2145550101',
     ),
-    comesBack('state-unchanged', 'A state comes back as two capital letters.', OWN_MAPPING, ['pickup', 'state'], 'TX'),
+    comesBack(
+      'state-unchanged',
+      'A state comes back as two uppercase letters.',
+      OWN_MAPPING,
+      ['pickup', 'state'],
+      'TX',
+    ),
     comesBack(
       'vin-unchanged',
       'A VIN comes back as it was sent.',
@@ -629,14 +635,14 @@ export const assumptions: readonly Assumption[] = [
     comesBack(
       'text-is-utf-8',
       'Text outside ASCII comes back unchanged.',
-      'Names and addresses of callers are damaged. Tell the service.',
+      'Names and addresses are damaged. Tell the service.',
       ['instructions'],
       INSTRUCTIONS,
     ),
     comesBack(
       'customer-shown',
       'A shipment shows its customer.',
-      'An update would clear the customer. Tell the service, and do not let callers update.',
+      'An update clears the customer. Tell the service, and do not let callers update.',
       ['customer', 'customer_name'],
       'Transload Test',
     ),
@@ -647,21 +653,21 @@ export const assumptions: readonly Assumption[] = [
     datedBack(
       'date-form',
       'A date-time comes back as `2024-08-10T08:00:00+0000`, with or without milliseconds.',
-      'Events and fields of callers show the other form. A mapping of your own can convert it (MAPPINGS_DIR).',
+      'Callers see the other form. Convert it in your own mapping.',
       '2030-08-10T08:00:00+0000',
       (value) => [/^0000-00-00T00:00:00(\.000)?[+-]0000$/.test(formOf(value)), formOf(value)],
     ),
     datedBack(
       'date-offset-obeyed',
       'A date-time with an offset comes back as the same moment.',
-      'An update moves the dates of a shipment. Tell the service.',
+      "An update moves the shipment's dates. Tell the service.",
       '2030-08-10T08:00:00-0500',
       isMoment('2030-08-10T13:00:00Z'),
     ),
     datedBack(
       'date-without-offset-is-utc',
       'A date-time without an offset is UTC.',
-      'A mapping of your own that sends dates must send an offset (MAPPINGS_DIR).',
+      'If your own mapping sends dates, include an offset.',
       '2030-08-10T08:00:00',
       isMoment('2030-08-10T08:00:00Z'),
     ),
@@ -671,9 +677,9 @@ export const assumptions: readonly Assumption[] = [
     [BOOK, READ],
     [
       'read-is-shipment',
-      'A read answers the shipment itself, with the `id` that was asked for.',
+      'A read returns the shipment, with the requested `id`.',
       'Books, and reads the shipment.',
-      'Every read, update and cancellation ends in a 502. Tell the service: this cannot be set.',
+      'Every read, update and cancel gets 502. Tell the service.',
       booked(({ read, id }) => {
         const shown = textIn(read, 'id')
         return [
@@ -687,7 +693,7 @@ export const assumptions: readonly Assumption[] = [
       'read-by-number',
       "A read by the service's own number finds the shipment.",
       'Books, and reads the shipment by its `number`.',
-      'Callers cannot use numbers that the cross-reference does not know. Import them with xref import.',
+      'Callers can use only numbers that the gateway knows. Import others with xref import.',
       booked(async ({ read }, trial) => {
         const number = textIn(read, 'number')
         if (number === '') throw new CannotTell('the shipment has no number')
@@ -696,9 +702,9 @@ export const assumptions: readonly Assumption[] = [
     ],
     [
       'read-by-reference-is-no-other',
-      'A read by an `external_id` finds nothing, or a shipment that has it.',
+      'A read by `external_id` finds nothing, or a shipment that has it.',
       'Books, reads by the `external_id`, and compares.',
-      'Callers with numbers that the cross-reference does not know get a 502. Import them with xref import.',
+      'Numbers that the gateway does not know get 502. Import them with xref import.',
       booked(async ({ reference }, trial) => {
         const reply = await trial.readShipment(reference)
         if (!isDone(reply)) return [isUnknown(reply), reply]
@@ -707,9 +713,9 @@ export const assumptions: readonly Assumption[] = [
     ],
     [
       'vehicles-have-ids',
-      'Every vehicle of a shipment has an id.',
+      'Every vehicle has an id.',
       'Books, and reads the shipment.',
-      'Updates that change the vehicle end in a 502, because the service would add a second one. Tell the service.',
+      'Updates that change a vehicle get 502. Tell the service.',
       booked(({ read }) => {
         const id = member(read.body, 'vehicles', 0, 'id')
         return [textOf(id) !== '', `id: ${typeName(id)}`]
@@ -717,9 +723,9 @@ export const assumptions: readonly Assumption[] = [
     ],
     [
       'vehicles-in-order',
-      'The vehicles of a shipment come back in the order in which they were sent.',
+      'Vehicles come back in the order in which they were sent.',
       'Books two vehicles, and compares the VIN of the first one.',
-      'Callers that read a shipment of several vehicles see another one first. Let them send `VinNo`.',
+      'Reads show another vehicle first. Let callers send `VinNo`.',
       async (trial) => {
         const vehicles = [VIN, OTHER_VIN].map((vin) => ({ vin, type: 'van' }))
         const { read } = await trial.newShipment({ vehicles })
@@ -732,9 +738,9 @@ export const assumptions: readonly Assumption[] = [
     [BOOK, READ, UPDATE],
     [
       'update-takes-whole',
-      'An update takes a shipment as it was read, without what only the service sets.',
+      'An update accepts a shipment as read, without fields that only the service sets.',
       'Books, reads the shipment, and sends it back with other `instructions`.',
-      'Updates are refused. Mark the refused places as set by the service in a mapping of your own (MAPPINGS_DIR).',
+      'Updates are refused. Mark the refused places with `setByService` in your own mapping.',
       bookedAnew(async ({ update, readAgain }) => {
         const reply = await update(CHANGED)
         if (!isDone(reply)) return reply
@@ -744,9 +750,9 @@ export const assumptions: readonly Assumption[] = [
     ],
     [
       'vehicle-with-id-stays',
-      'A vehicle that is sent with its id stays one vehicle.',
+      'A vehicle sent with its id is not added again.',
       'Books, sends the shipment back, and counts the vehicles.',
-      'Updates double vehicles. Do not let callers update, and tell the service.',
+      'Updates duplicate vehicles. Do not let callers update, and tell the service.',
       bookedAnew(async ({ update, readAgain }) => {
         done('an update', await update())
         const vehicles = member((await readAgain()).body, 'vehicles')
@@ -756,16 +762,16 @@ export const assumptions: readonly Assumption[] = [
     ],
     [
       'update-names-shipment',
-      'The reply to an update names no other shipment.',
+      'The reply to an update has no other id.',
       'Books, sends the shipment back, and compares the id in the reply, if there is one.',
-      'Updates end in a 502 although they were carried out. Tell the service.',
+      'Updates get 502 although they were made. Tell the service.',
       bookedAnew(async ({ id, update }) => sameId(textIn(done('an update', await update()), 'id'), id)),
     ],
     [
       'if-match-obeyed',
-      'Where a read shows an `ETag`, an update with an outdated one is refused with 412.',
+      'If a read shows an `ETag`, an update with an old one gets 412.',
       'Books, sends the shipment back, and sends it again with the `ETag` of before as `If-Match`.',
-      'An update can overwrite a change that was made elsewhere. Tell the service.',
+      'An update can overwrite another change. Tell the service.',
       bookedAnew(async ({ read, update }) => {
         const etag = read.headers['etag']
         if (typeof etag !== 'string') throw new CannotTell('a read shows no ETag')
@@ -780,24 +786,24 @@ export const assumptions: readonly Assumption[] = [
     [...ASK, APPROVE],
     [
       'approve-takes-empty-object',
-      'An approval takes an empty object as its body.',
+      'An approval accepts an empty object as its body.',
       'Approves a quote, with `{}`.',
-      'Approvals are refused. Change the request of quote.approve in a mapping of your own (MAPPINGS_DIR).',
+      'Approvals are refused. Change quote.approve in your own mapping.',
       quotedAnew(({ approve }) => approve()),
     ],
     [
       'approved-quote-is-shipment',
-      "An approved quote becomes a shipment, and the quote's id is the shipment's.",
+      "An approved quote becomes a shipment with the quote's id.",
       'Approves a quote, and reads a shipment with the id of the quote.',
-      'Set APPROVAL_BOOKS=no if an approval makes no shipment. If it makes one with another id, bookings can double: tell the service.',
+      'If an approval makes no shipment, set APPROVAL_BOOKS=no. If the id differs, bookings can double: tell the service.',
       approved(({ id }, trial) => trial.readShipment(id)),
       [...ASK, APPROVE, READ],
     ],
     [
       'approve-names-quote',
-      "The reply to an approval names no other id than the quote's.",
+      "The reply to an approval has no id but the quote's.",
       'Approves a quote, and compares the ids in the reply.',
-      'Approvals end in a 502 although the quote is approved. Change the reply of quote.approve in a mapping of your own (MAPPINGS_DIR).',
+      'Approvals get 502 although they were made. Change quote.approve in your own mapping.',
       approved(({ id, reply }) => {
         const others = ['id', 'shipment_id', 'quote_id'].filter((key) => !['', id].includes(textIn(reply, key)))
         return [others.length === 0, 'no other id', `another id as ${others.join(', ')}`]
@@ -807,7 +813,7 @@ export const assumptions: readonly Assumption[] = [
       'approve-twice-makes-one',
       'A second approval makes no second shipment.',
       'Approves a quote twice, and compares the ids in both replies.',
-      'An approval that is repeated before the service shows its shipment, or under another id, books twice. Tell the service.',
+      'A repeated approval can book twice. Tell the service.',
       approved(async ({ id, approve }) => {
         const again = await approve()
         const isSame = !isDone(again) || ['', id].includes(textIn(again, 'shipment_id'))
@@ -816,9 +822,9 @@ export const assumptions: readonly Assumption[] = [
     ],
     [
       'approved-takes-booking',
-      'The shipment of an approved quote takes the fields of a booking as an update.',
+      "An approved quote's shipment accepts a booking's fields as an update.",
       'Approves a quote, reads its shipment, and updates it with a booking and the ids of its vehicles.',
-      'Bookings of approved quotes end in an error. Set APPROVAL_BOOKS=no, and cancel the shipments of approvals at the service.',
+      'Bookings of approved quotes fail. Set APPROVAL_BOOKS=no, and cancel the shipments that approvals make.',
       approved(async ({ id }, trial) => {
         const known = done('a read of its shipment', await trial.readShipment(id)).body
         const reference = trial.nextReference()
@@ -829,9 +835,9 @@ export const assumptions: readonly Assumption[] = [
     ],
     [
       'quote-id-books',
-      "A booking takes the `quote_id` of a quote, and gets the quote's price.",
+      "A booking accepts a `quote_id`, and gets the quote's price.",
       'Asks for a quote, and books with its id.',
-      'Set SEND_QUOTE_ID=false, which is the default, and APPROVAL_BOOKS=no if approvals make no shipment.',
+      'Keep SEND_QUOTE_ID=false. If approvals make no shipment, set APPROVAL_BOOKS=no.',
       quotedAnew(async ({ id, reply: quote }, trial) => {
         const reply = await trial.book({ quote_id: id, vehicles: [{ vin: OTHER_VIN, type: 'car' }] })
         if (!isDone(reply)) return reply
@@ -848,14 +854,14 @@ export const assumptions: readonly Assumption[] = [
       'delete-cancels',
       'DELETE of a new shipment succeeds.',
       'Books, and cancels the shipment.',
-      'Callers cannot cancel. Tell the service, and cancel the test bookings there.',
+      'Callers cannot cancel. Tell the service, and have it cancel the test bookings.',
       bookedAnew(({ cancel }) => cancel()),
     ],
     [
       'canceled-is-shown',
-      'A canceled shipment has the status `canceled`, or is not found any more.',
+      'A canceled shipment has the status `canceled`, or is no longer found.',
       'Books, cancels the shipment, and reads it.',
-      'Cancellations end in a 502 although the service has canceled. Callers have to read the shipment.',
+      'Cancels get 502 although they were made. Callers must read the shipment.',
       bookedAnew(async ({ cancel, readAgain }) => {
         done('a cancellation', await cancel())
         const read = await readAgain()
@@ -866,9 +872,9 @@ export const assumptions: readonly Assumption[] = [
     ],
     [
       'cancel-again',
-      'A second DELETE of a shipment succeeds, or is refused with 400, 404, 409, 410 or 422.',
+      'A second DELETE succeeds, or gets 400, 404, 409, 410 or 422.',
       'Books, and cancels the shipment twice.',
-      'Callers that cancel twice get an error for what is done. Tell the service.',
+      'A second cancel gets an error. Tell the service.',
       bookedAnew(async ({ cancel }) => {
         done('a cancellation', await cancel())
         const second = await cancel()
@@ -877,9 +883,9 @@ export const assumptions: readonly Assumption[] = [
     ],
     [
       'reference-free-after-cancel',
-      'The `external_id` of a canceled shipment may be booked again.',
+      "A canceled shipment's `external_id` can be booked again.",
       'Books, cancels the shipment, and books again with its `external_id`.',
-      'A caller that cancels a booking cannot book again under its reference. Tell the callers.',
+      'Callers cannot reuse the reference of a canceled booking. Tell them.',
       bookedAnew(async ({ id, reference, cancel }, trial) => {
         done('a cancellation', await cancel())
         const reply = await trial.book({ external_id: reference })

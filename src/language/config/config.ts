@@ -39,230 +39,216 @@ export const sections = {
       .string('is required: set it to the address of the service')
       .pipe(serviceAddress)
       .describe(
-        'Required. The production or stage address of the service; a path prefix is kept; a `/v2` at the end makes no difference.',
+        "Required. The service's production or stage address. A path prefix is kept; a `/v2` at the end makes no difference.",
       ),
     V2_QUOTE_METHOD: word('auto', 'POST', 'GET')
       .default('auto')
       .describe(
-        'The method for quotes: `POST` with a body, `GET` with a query, or `auto`: `POST` until the service accepts only `GET`.',
+        'The method for quotes: `POST`, `GET`, or `auto`, which uses `POST` until the service accepts only `GET`.',
       ),
     V2_SHIPMENT_PATH: word('auto', '/v2/shipments', '/v2/shipment')
       .default('auto')
       .describe(
-        'The path of shipments: `/v2/shipments`, `/v2/shipment`, or `auto`: the first until the service accepts only the second.',
+        'The path for shipments: `/v2/shipments`, `/v2/shipment`, or `auto`, which uses the first until the service accepts only the second.',
       ),
     V2_CLIENT_ID: z
       .string()
       .optional()
       .describe(
-        'With `V2_CLIENT_SECRET`: the credential for all calls to the service; credentials of callers are ignored (fixed mode, for a sidecar).',
+        "With `V2_CLIENT_SECRET`, the credential for all calls to the service (fixed mode, for a sidecar). Callers' credentials are ignored.",
       ),
     V2_CLIENT_SECRET: z.string().optional().describe('The secret of `V2_CLIENT_ID`.'),
     V2_TOKEN: word('basic', 'oauth2', 'auto')
       .default('basic')
       .describe(
-        'The authentication at the service: `basic`; `oauth2`: it exchanges the credential for a token; `auto`: `basic` until the service asks for a token.',
+        'How the gateway authenticates to the service: `basic`, `oauth2` with a token, or `auto`, which uses `basic` until the service asks for a token.',
       ),
-    V2_CA_FILE: file.optional().describe('More certificate authorities to trust for the service, in PEM.'),
+    V2_CA_FILE: file.optional().describe('A PEM file of additional certificate authorities to trust for the service.'),
     UPSTREAM_TIMEOUT_MS: milliseconds
       .prefault('15000')
-      .describe('The time limit of a call, with all its requests to the service.'),
+      .describe('The timeout of a call, including all its requests to the service.'),
     UPSTREAM_CONNECTIONS: wholeNumber(1, 65_535)
       .prefault('128')
-      .describe('The most connections to the service, for each credential.'),
+      .describe('Maximum number of connections to the service per credential.'),
   },
   'The callers': {
     TENANTS_FILE: z
       .string()
       .optional()
       .describe(
-        'A JSON file of the callers and their credentials at the service (tenants mode); see [below](#tenants). Not with `V2_CLIENT_ID`.',
+        'A JSON file of callers and their credentials at the service ([tenants mode](#tenants)). Not with `V2_CLIENT_ID`.',
       ),
     TRUST_PROXY: networks
       .prefault('off')
-      .describe(
-        'The networks of proxies whose `X-Forwarded-For` is trusted, such as `10.0.0.0/8,192.0.2.7`; `off`: none.',
-      ),
+      .describe('Networks of proxies whose `X-Forwarded-For` is trusted, such as `10.0.0.0/8,192.0.2.7`, or `off`.'),
   },
   'The listeners': {
     HOST: host.default('0.0.0.0').describe('The address of the public listener.'),
-    PORT: port.prefault('8080').describe('The port of the public listener; 0 is any free port.'),
+    PORT: port.prefault('8080').describe('The port of the public listener; 0 picks a free port.'),
     ADMIN_HOST: host.default('127.0.0.1').describe('The address of the admin listener.'),
-    ADMIN_PORT: port
-      .prefault('9901')
-      .describe('The port of the admin listener, different from `PORT`; 0 turns it off.'),
+    ADMIN_PORT: port.prefault('9901').describe('The port of the admin listener; 0 turns it off.'),
     TLS_CERT_FILE: file
       .optional()
       .describe(
-        'With `TLS_KEY_FILE`: the certificate of the public listener, in PEM; read again when it changes. Without it: plain HTTP.',
+        "With `TLS_KEY_FILE`, the public listener's certificate in PEM, reloaded when it changes. Without it, the listener uses plain HTTP.",
       ),
-    TLS_KEY_FILE: file.optional().describe('The key of that certificate, in PEM, without a passphrase.'),
+    TLS_KEY_FILE: file.optional().describe("That certificate's key in PEM, without a passphrase."),
     TLS_MIN_VERSION: word('1.0', '1.1', '1.2', '1.3')
       .default('1.2')
-      .describe('The oldest accepted version of TLS; `1.0` and `1.1` are for old callers, and are insecure.'),
+      .describe('The oldest accepted TLS version. `1.0` and `1.1` are insecure; use them only for old callers.'),
     MAX_CONNECTIONS: wholeNumber(1, 1_000_000)
       .prefault('10000')
-      .describe('The most connections of callers; one more is closed at once.'),
+      .describe("Maximum number of callers' connections. More are closed at once."),
     SOURCE_CONNECTIONS: wholeNumber(1, 1_000_000)
       .prefault('256')
       .describe(
-        'The most connections of one address (of IPv6: one /64 network). Name proxies in `TRUST_PROXY`: the limit then applies to the concurrent requests of each of their callers.',
+        "Maximum number of connections from one address (IPv6: one /64 network). Behind a proxy in `TRUST_PROXY`, it limits each caller's concurrent requests.",
       ),
     MAX_IN_FLIGHT: wholeNumber(1, 1_000_000)
       .prefault('1024')
-      .describe(
-        'The most calls under way; one more is answered 503 at once. A call is under way once its body has arrived.',
-      ),
+      .describe('Maximum number of calls in progress; more get 503. A call counts once its body has arrived.'),
     SOURCE_IN_FLIGHT: wholeNumber(1, 1_000_000)
       .optional()
       .describe(
-        'The most calls under way of one address (of IPv6: one /64 network); one more is 429. Without it: a quarter of `MAX_IN_FLIGHT`.',
+        'Maximum number of calls in progress from one address (IPv6: one /64 network); more get 429. The default is a quarter of `MAX_IN_FLIGHT`.',
       ),
     BODIES_LIMIT_BYTES: wholeNumber(1, 1_099_511_627_776)
       .prefault('67108864')
       .describe(
-        'The most memory for all bodies that are being received or processed, at least `BODY_LIMIT_BYTES`; more is 503. One address may use a quarter of it; more is 429.',
+        'Maximum memory for all bodies in progress, at least `BODY_LIMIT_BYTES`; more get 503. One address can use a quarter; more get 429.',
       ),
     ALLOWED_HOSTS: allowedHosts
       .optional()
       .describe(
-        'More host names under which callers may reach the admin listener, or a gateway that requires no credential, such as `gateway.internal`. For browsers behind a proxy that terminates TLS: whole origins such as `https://gateway.example.com`.',
+        'Additional host names for the admin listener, or for a gateway that requires no credential, such as `gateway.internal`. Behind a proxy that terminates TLS, use an origin such as `https://gateway.example.com`.',
       ),
     SHUTDOWN_GRACE_MS: milliseconds
       .prefault('30000')
-      .describe('The time in which calls under way may finish after SIGTERM.'),
+      .describe('How long calls in progress can take to finish after SIGTERM.'),
     LOG_FORMAT: word('auto', 'json', 'lines')
       .default('auto')
-      .describe('`json`, `lines` for people, or `auto`: lines on a terminal, else JSON.'),
+      .describe('`json`, `lines` for people, or `auto`: lines on a terminal, otherwise JSON.'),
     LOG_LEVEL: word('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent')
       .default('info')
-      .describe(
-        'The lowest level that is logged: `trace`, `debug`, `info`, `warn`, `error`, `fatal`, or `silent` for none.',
-      ),
+      .describe('The lowest level to log: `trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`.'),
     RECORD_FILE: newFile
       .optional()
       .describe(
-        'A file for version-1 calls and their replies, as [JSON lines](migration.md#rehearse-recorded-traffic); at 128 MiB it becomes `FILE.1`. Without it, nothing is recorded.',
+        'Records version-1 calls and their replies to this file, as [JSON lines](migration.md#rehearse-recorded-traffic). At 128 MiB it is renamed to `FILE.1`.',
       ),
     RECORD_VALUES: word('masked', 'plain')
       .default('masked')
       .describe(
-        '`masked` records values of the same shape instead of those that were sent, equal ones for equal ones within a file; `plain` records them as they are.',
+        '`masked` replaces values with ones of the same shape; equal values stay equal within a file. `plain` records real values.',
       ),
     LOG_ADDRESSES: word('all', 'refused', 'none')
       .default('all')
-      .describe(
-        'Which lines have the source address of the call: `all`, `refused` (only those of a missing or refused credential), or `none`.',
-      ),
+      .describe("Log lines with the caller's address: `all`, `refused` (missing or wrong credentials only) or `none`."),
   },
   'The legacy calls': {
     LEGACY_BASE_PATHS: basePaths
       .prefault('/,/quotes')
-      .describe('The prefixes under which the legacy paths are served; not `/v2` or `/dry-run`, nor below these.'),
+      .describe('Prefixes of the legacy paths. Not `/v2`, `/dry-run`, or paths below them.'),
     BODY_LIMIT_BYTES: wholeNumber(1, 1_073_741_824)
       .prefault('262144')
-      .describe('The largest body that is read, after inflation; a larger one is 413.'),
+      .describe('Maximum body size after decompression; larger bodies get 413.'),
     ERROR_STATUS: word('ok', 'as-is')
       .default('as-is')
-      .describe('`ok` sends every error on a legacy path with status 200, for callers that read no other replies.'),
+      .describe('`ok` sends every error on a legacy path with status 200, for callers that read nothing else.'),
     SUPPORT_CONTACT: supportContact
       .optional()
-      .describe('Whom a caller should ask, such as `help@example.com`; stands in the messages that ask for a person.'),
-    SUNSET: sunset
-      .optional()
-      .describe('The ISO 8601 date on which the legacy paths end, sent as a `Sunset` header (RFC 8594).'),
+      .describe('Your contact for callers, such as `help@example.com`. Messages name it.'),
+    SUNSET: sunset.optional().describe('The date on which version 1 ends, sent as a `Sunset` header (RFC 8594).'),
     RETIRED_FROM: sunset
       .optional()
       .describe(
-        'The ISO 8601 date or time from which every call on a legacy path is 410; see [The end](migration.md#the-end).',
+        'The date or time from which every call on a legacy path gets 410; see [The end](migration.md#the-end).',
       ),
     WORKBENCH: word('on', 'off')
       .default('on')
-      .describe('`off` takes away the pages for visitors: the workbench at `/`, `/reference` and `/guide`.'),
+      .describe('`off` disables the workbench at `/`, `/reference` and `/guide`.'),
     MIGRATION_GUIDE_URL: webAddress
       .optional()
       .describe(
-        'The address of a migration guide for callers, sent as a `Link` header. The gateway has one at `/guide`, but does not know its own public address.',
+        "The address of your migration guide, sent as a `Link` header. You can use the gateway's own `/guide`.",
       ),
     BROWNOUTS: brownouts
       .optional()
       .describe(
-        'When legacy calls are refused as a rehearsal: windows such as `2027-01-12T15:00Z/1h` and ladders such as `2027-01-12T09:00[America/New_York]/ladder`, separated by commas; see [Brownouts](migration.md#brownouts).',
+        'When legacy calls are refused as a test: windows such as `2027-01-12T15:00Z/1h`, or ladders such as `2027-01-12T09:00[America/New_York]/ladder`. See [Brownouts](migration.md#brownouts).',
       ),
     BROWNOUT_BOOKINGS: yesOrNo
       .prefault('false')
-      .describe('`true` refuses new bookings and approvals in a brownout, too.'),
+      .describe('`true` also refuses new bookings and approvals in a brownout.'),
   },
   'The translation': {
-    DEFAULT_TRANSPORT_TYPE: version2Word.default('open').describe('The transport type of calls that state none.'),
-    DEFAULT_VEHICLE_TYPE: version2Word.default('car').describe('The vehicle type of quotes that state no known one.'),
+    DEFAULT_TRANSPORT_TYPE: version2Word.default('open').describe('The transport type for calls without one.'),
+    DEFAULT_VEHICLE_TYPE: version2Word.default('car').describe('The vehicle type for quotes without a known one.'),
     SHIPMENT_NUMBER: word('caller', 'service')
       .default('caller')
-      .describe("The number in replies. `caller`: the caller's own, if it sent one; `service`: always the service's."),
+      .describe("The number in responses: `caller` for the caller's own, if it sent one, or `service`."),
     SEND_QUOTE_ID: yesOrNo
       .prefault('false')
-      .describe('`true` sends the id of the remembered quote with every booking; after an approval it is always sent.'),
+      .describe("`true` sends the remembered quote's id with every booking. After an approval, it is always sent."),
     APPROVAL_BOOKS: word('auto', 'no')
       .default('auto')
       .describe(
-        'For services that make a shipment of an approved quote. `auto`: before it books such a quote, the gateway asks the service for that shipment; `no`: it never asks.',
+        'For services that turn an approved quote into a shipment. With `auto`, the gateway looks for that shipment before it books; with `no`, it never looks.',
       ),
     LOOKUPS_FILE: lookupsFile
       .optional()
-      .describe('A JSON file with more vehicle types and `ActionName`s; see [below](#lookups).'),
+      .describe('A JSON file with more vehicle types and `ActionName`s; see [Lookups](#lookups).'),
     MAPPINGS_DIR: z
       .string()
       .optional()
-      .describe('A folder of mapping modules of your own; see [Writing a mapping](writing-a-mapping.md).'),
+      .describe('A folder with your own mapping modules; see [Writing a mapping](writing-a-mapping.md).'),
   },
   'The store': {
     STORE_URL: storeAddress
       .prefault('sqlite:./data/transload.db')
       .describe(
-        'A path for the embedded store, `postgres://…` for several gateways, or `memory:` for tests (one process; everything is lost at its end); see [below](#address-of-the-store).',
+        'A path for the embedded store, `postgres://…` for several gateways, or `memory:` for tests; see [Store address](#store-address).',
       ),
-    QUOTE_MEMORY: duration
-      .prefault('90d')
-      .describe('The time in which the facts of a quote are used for a later booking.'),
+    QUOTE_MEMORY: duration.prefault('90d').describe("How long a quote's facts are used for a later booking."),
     DEDUPE_WINDOW: duration
       .prefault('10m')
-      .describe('The time in which two bookings without a reference and with equal fields count as one.'),
+      .describe('How long two bookings with equal fields and no reference count as one.'),
     REPLAY_CHECK_AFTER: duration
       .prefault('10m')
       .describe(
-        'How old a booking may be before its shipment is read when the booking is repeated; one that is canceled is then booked again.',
+        'When a booking older than this is repeated, the gateway reads its shipment first. If it was canceled, it is booked again.',
       ),
     BOOKING_DAYS: days(3_650)
       .prefault('400')
       .describe(
-        'How many days finished bookings and unused numbers are kept; see [Old data](operations.md#old-data). At least as long as `QUOTE_MEMORY`.',
+        'How many days finished bookings and unused numbers are kept, at least `QUOTE_MEMORY`; see [Old data](data.md#old-data).',
       ),
     BOOKING_REFUSED_STATUSES: statuses
       .prefault('4xx,503')
-      .describe('Statuses of the service that prove that nothing was booked: the booking may be sent again.'),
+      .describe('Statuses of the service that prove that nothing was booked. Such a booking can be sent again.'),
     EMERGENCY_LOG_FILE: newFile
       .transform((path) => (path === 'off' ? undefined : path))
       .default('./data/emergency.ndjson')
       .describe(
-        'A file for bookings that were made while the store could not record them; the gateway reads it back by itself. Beside it, a gateway keeps which store it used last; see [A changed store](operations.md#a-changed-store). `off`: neither.',
+        'Keeps bookings that the store could not record, until it can. The file beside it says which store was used last; see [A changed store](data.md#a-changed-store). `off` turns off both.',
       ),
   },
   'Events of the service': {
     WEBHOOK_SECRET: pathSecrets
       .optional()
       .describe(
-        'Opens `POST /webhooks/<secret>` for the events of the service, in client and fixed mode: 16 to 256 letters, digits, dots, dashes, underscores or tildes. Several, separated by commas, allow a change-over. With `TENANTS_FILE`, each tenant has its own.',
+        'Accepts service events at `POST /webhooks/<secret>`, in client and fixed mode. Use 16 to 256 letters, digits, dots, dashes, underscores or tildes. To rotate it, set two, separated by a comma. With `TENANTS_FILE`, each tenant has its own.',
       ),
     WEBHOOK_SIGNING_SECRET: signingKeys
       .optional()
       .describe(
-        'The `whsec_…` secret with which the service signs its events (Standard Webhooks); events without a valid signature are then refused. Several, separated by commas, allow a change-over.',
+        'The `whsec_…` secret with which the service signs events (Standard Webhooks). Events without a valid signature are rejected. To rotate it, set two, separated by a comma.',
       ),
     WEBHOOK_CLIENT_ID: z
       .string()
       .optional()
       .describe(
-        'With `WEBHOOK_CLIENT_SECRET`, in client mode: the credential with which the gateway reads the shipments of events and of unknown bookings. Without it, events are recorded only.',
+        'With `WEBHOOK_CLIENT_SECRET`, in client mode, the credential for reading the shipments of events and unknown bookings. Without it, events are only stored.',
       ),
     WEBHOOK_CLIENT_SECRET: z.string().optional().describe('The secret of `WEBHOOK_CLIENT_ID`.'),
   },

@@ -95,18 +95,18 @@ const tenant = z
     name: z
       .string()
       .regex(/^[\w.-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores')
-      .describe('Required; separates the cross-references, and appears in the log.'),
+      .describe('Required. Appears in the log; each tenant has its own numbers.'),
     credentials: z
       .array(credential)
       .default([])
       .describe(
-        'The HTTP Basic credentials of its callers, several during a rotation: an id, and the hash of its secret. `transload tenants add NAME` makes a secret of 256 random bits and writes the entry; `tenants hash` hashes one that you have.',
+        "Its callers' HTTP Basic credentials: an `id` and a `secret_hash`; two during a rotation. `transload tenants add NAME` makes a secret and writes the entry; `transload tenants hash` hashes an existing one.",
       ),
     networks: z
       .array(network)
       .default([])
       .describe(
-        'The networks of its callers that send no credential, such as 192.0.2.0/24; the narrowest one counts. `credentials` or `networks` is required.',
+        'Networks of callers that send no credential, such as 192.0.2.0/24; the narrowest one counts. Set `credentials` or `networks`.',
       ),
     v2: z
       .strictObject({
@@ -116,32 +116,27 @@ const tenant = z
         token: z.enum(['basic', 'oauth2', 'auto']).optional().describe('Instead of V2_TOKEN.'),
       })
       .describe(
-        'Required: its credential at the service: `client_id`, and where its `client_secret` is (`env` or `file`); optional `base_url` and `token`.',
+        'Required. Its credential at the service: `client_id`, and `client_secret` as `env` or `file`. Optional: `base_url` and `token`.',
       ),
     webhook_secret: secretRef
       .optional()
       .describe(
-        'Where the last segment of the path /webhooks/… of its events is (`env` or `file`), 16 characters or more; see [Events](operations.md#events-of-the-service).',
+        'The secret in the path of its [events](operations.md#service-events), as `env` or `file`; 16 characters or more.',
       ),
     webhook_signing_secret: secretRef
       .optional()
-      .describe('The `whsec_…` secret with which the service signs its events; unsigned ones are then refused.'),
-    callback_url: webAddress.optional().describe('The address to which its events are delivered, over `https`.'),
-    callback_format: z
-      .enum(['json', 'form'])
-      .default('json')
-      .describe('The body of a delivery: `json`, or `form` fields.'),
+      .describe('The `whsec_…` secret with which the service signs its events. Unsigned ones are rejected.'),
+    callback_url: webAddress.optional().describe('The `https` address for its events.'),
+    callback_format: z.enum(['json', 'form']).default('json').describe('The body of a delivery: `json` or `form`.'),
     callback_secrets: z
       .array(secretRef)
       .default([])
-      .describe(
-        'The `whsec_…` secrets that sign its deliveries, several during a change-over; without them, they are not signed.',
-      ),
-    callback_allow_http: z.boolean().default(false).describe('`true` lets `callback_url` be plain HTTP.'),
+      .describe('The `whsec_…` secrets that sign its deliveries; two during a rotation.'),
+    callback_allow_http: z.boolean().default(false).describe('`true` allows plain HTTP for `callback_url`.'),
     callback_networks: z
       .array(network)
       .default([])
-      .describe('Networks that are not public to which `callback_url` may lead, such as 10.0.0.0/8.'),
+      .describe('Private networks that `callback_url` may reach, such as 10.0.0.0/8.'),
     defaults: z
       .strictObject({ transport_type: version2Word.optional(), vehicle_type: version2Word.optional() })
       .default({})
@@ -161,11 +156,11 @@ const tenant = z
     actions: z.record(z.string(), z.string()).default({}).describe('More `ActionName`s, each with its action.'),
     limits: z
       .strictObject({
-        per_second: z.number().positive().optional().describe('Calls per second; up to that many may come at once.'),
-        concurrent: z.int().positive().optional().describe('Calls under way at the same time.'),
+        per_second: z.number().positive().optional().describe('Calls per second; up to that many can arrive at once.'),
+        concurrent: z.int().positive().optional().describe('Calls in progress at the same time.'),
       })
       .default({})
-      .describe('Calls `per_second`, and `concurrent` calls; more are 429.'),
+      .describe('Calls `per_second`, and `concurrent` calls; more get 429.'),
   })
   .meta({ anyOf: [{ required: ['credentials'] }, { required: ['networks'] }] })
 

@@ -70,11 +70,11 @@ export function keepsOf(row: Row): Keeps | undefined {
     case 'join':
       return row.joiner.keeps
     case 'lookup':
-      return oneWay('several words of the table mean one value')
+      return oneWay('several phrases mean one value')
     case 'fromQuote':
       return FROM_ELSEWHERE
     case 'ref':
-      return oneWay('the name of the thing stands in no body')
+      return oneWay('names are not part of a body')
     case 'v1Only':
     case 'v2Only':
       return lossy('all of it')
@@ -83,7 +83,7 @@ export function keepsOf(row: Row): Keeps | undefined {
     case 'fixed':
       return oneWay('the same for every reply')
     case 'choose':
-      return oneWay('several values have one answer')
+      return oneWay('several values have one result')
     case 'message':
       return oneWay('a sentence for people')
     default:

@@ -50,8 +50,7 @@ export function doubtView({ since, declaredAt, until }: Doubt) {
   }
 }
 
-const REMEDY =
-  'bookings that were made after the copy can be booked again; see “Back up and restore” in docs/operations.md'
+const REMEDY = 'bookings that were made after the copy can be booked again; see “Restore” in docs/data.md'
 
 /** Says that a store is a copy; undefined for one that is not. */
 export function originText(origin: Origin): string | undefined {
