@@ -71,6 +71,8 @@ export interface PageRooms extends DryRunRooms {
   readonly reloads: Reloads
   /** The largest body that a page may take from anybody. */
   readonly mostExplainedBytes: number
+  /** How long a reader that takes nothing is waited for. */
+  readonly readerTimeoutMs: number
 }
 
 /** A gateway that is open. */
@@ -167,6 +169,7 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
     metrics,
     reloads,
     mostExplainedBytes: explainedBytes,
+    readerTimeoutMs: timeouts.replyMs,
   })
 
   const route = createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS)

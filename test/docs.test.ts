@@ -71,11 +71,14 @@ test('every file and folder that a page names exists', () => {
   // The page about the folders names those in src/ without it.
   const page = read('docs/architecture.md')
   const tree = page.split('```')[1] ?? ''
-  const folders = [...`${tree}${page}`.matchAll(/(?:^|[\s`])([a-z]+\/)(?=[\s`])/g)].map(([, folder = '']) => folder)
-  const isThere = (folder: string) =>
-    ['.', 'src', 'src/outside/store'].some((place) => existsSync(join(ROOT, place, folder)))
+  const folders = [...`${tree}${page}`.matchAll(/(?:^|[\s`])((?:[a-z]+\/)+)(?=[\s`])/g)].map(
+    ([, folder = '']) => folder,
+  )
+  const files = [...page.matchAll(/`((?:[a-z]+\/)+[a-z\d-]+\.ts)`/g)].map(([, file = '']) => file)
+  const isThere = (path: string) => ['.', 'src'].some((place) => existsSync(join(ROOT, place, path)))
   expect(folders.length).toBeGreaterThan(20)
-  expect(folders.filter((folder) => !isThere(folder))).toEqual([])
+  expect(files.length).toBeGreaterThan(10)
+  expect([...folders, ...files].filter((path) => !isThere(path))).toEqual([])
   const rooms = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
   expect(rooms.filter(({ name }) => !tree.includes(`${name}/`)).map(({ name }) => name)).toEqual([])
 })

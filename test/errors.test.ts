@@ -28,7 +28,9 @@ describe('the table of messages', () => {
 
 test('a message is filled in with values unchanged', () => {
   const text = messageText('booking-under-way', { key: '{bytes} $& {key}' })
-  expect(text).toBe('The same booking is under way ({bytes} $& {key}). Try again in a few seconds.')
+  expect(text).toBe(
+    'This booking is already in progress ({bytes} $& {key}). Send it again in a few seconds to get the result.',
+  )
 })
 
 test('no advice contradicts its message', () => {

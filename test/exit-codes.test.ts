@@ -9,6 +9,7 @@ test('the exit codes are those that scripts and service managers rely on', () =>
     EXIT_CONTRADICTED: 2,
     EXIT_CHANGED: 3,
     EXIT_USAGE: 64,
+    EXIT_UNREADABLE: 65,
     EXIT_CONFIG: 78,
     EXIT_SIGNALED: 128,
   })

@@ -6,8 +6,8 @@ import { readJsonValue } from '../edge/body/read.ts'
 import type { Caller, Credentials } from '../edge/callers/caller.ts'
 import type { Arrival } from '../edge/door.ts'
 import type { Answer } from '../language/answer.ts'
-import { GatewayError, gatewayError, untranslatable } from '../language/errors.ts'
 import type { Config } from '../language/config/config.ts'
+import { GatewayError, gatewayError, untranslatable } from '../language/errors.ts'
 import type { VerbName } from '../language/mapping/action.ts'
 import { NO_NAMES, type ServiceEvent } from '../language/mapping/callback.ts'
 import type { Catalog, Endpoint } from '../language/mapping/catalog.ts'
@@ -35,8 +35,8 @@ import type { Reference, Resolution } from '../state/names/resolve.ts'
 import { answerToReply, requireNoneOpen } from './approve.ts'
 import { bookingOf, mergeableShipments, quoteOfBooking, withoutQuoteId } from './book.ts'
 import { answerOf, ignoredHeader } from './legacy-answer.ts'
-import { accountOf, type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
 import { noteRequest } from './legacy-call.ts'
+import { accountOf, type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
 import { classify, namesIn, type Version1, type Version2, version1 } from './read-request.ts'
 import { NO_SUBJECT, notMeant, referenceOf, shipmentSubject } from './subject.ts'
 import { changesOf, jqSteps } from './update-program.ts'
@@ -197,9 +197,15 @@ async function lookAtNamed(
       return { plan, remarks: ids.length === 0 ? [] : [standsPerhaps(ids)] }
     }
     case 'ask':
-      return { plan: planFromNames(request, settings), remarks: [serviceDecides('what it names', resolution.values)] }
+      return {
+        plan: planOfNames(request, reference, settings),
+        remarks: [serviceDecides('what it names', resolution.values)],
+      }
     case 'look':
-      return { plan: planFromNames(request, settings), remarks: [serviceDecides('which one is meant', resolution.ids)] }
+      return {
+        plan: planOfNames(request, reference, settings),
+        remarks: [serviceDecides('which one is meant', resolution.ids)],
+      }
     default: {
       const error = notMeant(resolution, reference)
       const plan = planFromNames(request, settings)
@@ -243,6 +249,12 @@ export function planFromNames(request: Version1, settings: Settings): Plan {
   if (value !== undefined && isUuid(value)) return planCall(request, { ...NO_SUBJECT, id: value, own }, settings)
   if (value === undefined) return planCall(request, { ...NO_SUBJECT, own }, settings)
   return planWithPlaceholder(request, value, settings)
+}
+
+/** Plans where the service decides which of the names counts: an id among several is perhaps none that it knows. */
+function planOfNames(request: Version1, { names }: Reference, settings: Settings): Plan {
+  if (names.length === 1) return planFromNames(request, settings)
+  return planWithPlaceholder(request, names.map(([, name]) => name).join(' and '), settings)
 }
 
 function planWithPlaceholder(request: Version1, value: string, settings: Settings): Plan {
@@ -369,7 +381,7 @@ function answerToExample(plan: Plan, { remarks = [] }: Outlook): Required<Outloo
 export function answerToBody(plan: Plan, body: unknown): ReturnType<typeof answerToReply> {
   if (plan.request.compiled.action.verb !== 'approve') return { answer: answerOf(plan, body), isFinal: true }
   // Without a look-up, the quote is taken to have the id that the reply shows.
-  const id = idAt(body, 'shipment_id') ?? idAt(body, 'id') ?? ''
+  const id = idAt(body, 'quote_id') ?? idAt(body, 'shipment_id') ?? idAt(body, 'id') ?? ''
   const reply = { status: 200, headers: {}, body: Buffer.from(JSON.stringify(body)) }
   return answerToReply(plan, reply, { id, names: plan.subject.quote?.names ?? [] })
 }

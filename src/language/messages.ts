@@ -32,7 +32,8 @@ export const messages = {
   'credential-missing/control-character':
     'The Client ID contains a control character, such as a line break. Send the Client ID exactly as you received it.',
   'credential-wrong': 'The Client ID or the Client Secret is wrong. Check both.',
-  'login-refused': 'The service rejected this credential. Check the Client ID and the Client Secret.{serviceSays}',
+  'login-refused':
+    'The service rejected this credential. Nothing was sent. Check the Client ID and the Client Secret.{serviceSays}',
   'signature-wrong': "The event's signature is {fault}. Sign it as Standard Webhooks does.",
   'token-not-given': 'This gateway does not issue tokens. Call it without one; it authenticates to the service itself.',
   'origin-foreign':
@@ -59,9 +60,9 @@ export const messages = {
   'several-matches/cancel':
     'VinNo {vin} is not that of a shipment with one vehicle, so nothing was canceled. The vehicles under this number are {vins}. To cancel a shipment of several vehicles, send its number without a VinNo.',
   'booking-conflict':
-    'This reference is already booked with different details, so nothing was sent. To change the shipment, call /updateShipment.php. (Booking {key})',
+    'This reference is already booked with different details, so nothing was sent. To change the shipment, call /updateShipment.php (booking {key}).',
   'booking-conflict/under-way':
-    'Another booking with this reference is in progress, so this one was not sent. Wait for its result before you use another reference. (Booking {key})',
+    'Another booking with this reference is in progress, so this one was not sent. Wait for its result before you use another reference (booking {key}).',
   'booking-conflict/vin':
     'A vehicle with VinNo {vin} was booked under this reference before ({key}), so nothing was changed. Check the VIN.',
   'booking-under-way': 'This booking is already in progress ({key}). Send it again in a few seconds to get the result.',

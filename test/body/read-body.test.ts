@@ -158,7 +158,7 @@ describe('refusals', () => {
     ],
     ['JSON with a trailing comma', bytes('{"a":1,}'), /breaks at character 8\./],
     ['two objects', bytes('{}{}'), /breaks at character 3\./],
-    ['deep nesting that is never closed', bytes(`{"a":${'['.repeat(130_000)}`), /not JSON/],
+    ['deep nesting that is never closed', bytes(`{"a":${'['.repeat(130_000)}`), /not valid JSON/],
   ])('%s', (_, body, message) => {
     expect(refusalOf(() => readBody(body, FORM))).toMatchObject({
       code: 'body-unreadable',

@@ -199,7 +199,10 @@ test.each<[Fault, number, object]>([
   ].map((fault): [Fault, number, object] => [
     fault,
     503,
-    { Message: expect.stringMatching(/again.*not booked twice/), TransportationBooked: 'Unknown' },
+    {
+      Message: expect.stringMatching(/Send the same booking again.*it will not be booked twice/),
+      TransportationBooked: 'Unknown',
+    },
   ]),
   [
     { kind: 'status', status: 422, body: { message: 'No such dealer' }, on: PUT },
@@ -223,7 +226,7 @@ describe('an approval', () => {
   ] as const)('whose reply is lost (%s) may have been made; it is answered from what it made', async (kind, status) => {
     const { gateway, id } = await openQuoted(true, { env: SHORT })
     gateway.sandbox.fail({ kind, on: OF_QUOTE })
-    const message = expect.stringMatching(/may have been made or not/)
+    const message = expect.stringMatching(/It is not known whether the change was made\. It is safe to send it again/)
     expect(await approve(gateway)).toMatchObject({ status, json: { Message: message } })
     // While the service does not show it, it is not sent again.
     gateway.sandbox.fail({ kind: 'status', status: 500, on: { path: '/v2/shipments/*' } })
@@ -358,7 +361,10 @@ describe('a shipment that an approval named', () => {
     const put: Store['put'] = (write) =>
       write.quote?.idsInApproval ? Promise.reject(new StoreDown('full')) : store.put(write)
     const { answer } = await openNamed(undefined, {}, { store: { ...store, put } })
-    expect([answer.status, answer.json.Message]).toEqual([502, expect.stringContaining('may have been made')])
+    expect([answer.status, answer.json.Message]).toEqual([
+      502,
+      expect.stringContaining('It is not known whether the change was made.'),
+    ])
   })
 
   test('answers a second approval until it is canceled', async () => {

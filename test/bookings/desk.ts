@@ -113,7 +113,7 @@ export function expectBooked(answer: Answered, replayed = false): string {
 /** Checks that the outcome is unknown; returns the key. */
 export function expectUnknown(answer: Answered): string {
   expect(answer.json).toEqual({ Message: expect.stringMatching(HANDLE), TransportationBooked: 'Unknown' })
-  expect(answer.json.Message).toMatch(/not known, and it is not sent again/)
+  expect(answer.json.Message).toMatch(/not known whether this booking was made\. It will not be sent again/)
   expect(answer.status).toBe(503)
   return handleIn(answer)
 }

@@ -4,6 +4,8 @@ import { onTestFinished } from 'vitest'
 import { end, launch } from '../../src/operator/commands/harness.ts'
 import { COMPILED_ONCE, ROOT } from '../command.ts'
 
+export { end }
+
 export interface GatewayProcessOptions {
   readonly storeUrl: string
   readonly serviceUrl: string

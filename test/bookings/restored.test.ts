@@ -132,6 +132,6 @@ test('a store that is a copy says so once, with the remedy', async () => {
   const origin = async () => ({ kind: 'backup', at: Date.UTC(2026, 0, 2) }) as const
   const gateway = await startGateway({ env: OWN, store: { ...createMemoryStore(), origin } })
   expectBooked(await book(gateway))
-  const said = /is a backup of 2026-01-02T00:00:00\.000Z that was put in place without.*“Back up and restore” in docs\//
+  const said = /is a backup of 2026-01-02T00:00:00\.000Z that was put in place without.*see “Restore” in docs\/data\.md/
   expect(gateway.lines().filter(({ level, msg }) => level === 'warn' && said.test(String(msg)))).toHaveLength(1)
 })

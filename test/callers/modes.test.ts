@@ -59,10 +59,10 @@ async function expectRefused(gateway: TestGateway, authorization: string, says: 
 
 type Useless = readonly (readonly [what: string, authorization: string, says: RegExp])[]
 
-const OTHER_SCHEME = /^The Authorization header is not one of HTTP Basic/
-const NO_PAIR = /^The Authorization header says Basic, but what follows is not/
+const OTHER_SCHEME = /^The Authorization header must use HTTP Basic: /
+const NO_PAIR = /^The Basic credential is not valid Base64 of ClientID:ClientSecret\./
 const UNREADABLE: Useless = [
-  ['none', '', /^No credential was sent\. Send the Client ID/],
+  ['none', '', /^No credential was sent\. Use HTTP Basic authentication with your Client ID/],
   ['a token', 'Bearer abc', OTHER_SCHEME],
   ['another scheme', `Digest ${encoded('a:b')}`, OTHER_SCHEME],
   ['Basic without a value', 'Basic', NO_PAIR],
@@ -126,7 +126,7 @@ test.each(['basic', 'oauth2', 'auto'])(
           expect([path, refused.status, refused.json.detail]).toEqual([
             path,
             403,
-            expect.stringMatching(/gives no tokens/),
+            expect.stringMatching(/does not issue tokens/),
           ])
         }
       }

@@ -115,7 +115,9 @@ async function checkCall(gateway: TestGateway, one: Case, action: string, sent: 
 
   expect(answer.status).toBe(one.status ?? (one.problems ? 422 : one.missing ? 502 : 200))
   const words = [...(one.says ?? []), ...(one.missing ?? []), ...(one.problems ?? []).map(({ field }) => field)]
-  for (const word of words) expect(answer.json.Message).toContain(word)
+  // A version-2 body is answered with problem details.
+  const said = answer.json.Message ?? answer.json.detail
+  for (const word of words) expect(said).toContain(word)
   // The shipment of an update may show such a value: it is read.
   if (one.problems || (one.status && !one.service))
     expect(received.filter(({ method }) => method !== 'GET')).toEqual([])

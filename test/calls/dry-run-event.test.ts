@@ -29,7 +29,7 @@ test('GET explains the declared example, by the rows of a delivery', async () =>
     before: 2134,
     after: '02134',
     rule: 'zipcode',
-    keeps: 'lossy: the extension of a ZIP+4, and words around the ZIP',
+    keeps: 'lossy: a ZIP+4 extension, and words around the ZIP',
     origin: 'service',
   })
 })

@@ -48,7 +48,7 @@ describe('the explanation', () => {
     const text = { rule: 'text', keeps: 'exact', origin: 'caller' }
     const zipcode = {
       rule: 'zipcode',
-      keeps: 'lossy: the extension of a ZIP+4, and words around the ZIP',
+      keeps: 'lossy: a ZIP+4 extension, and words around the ZIP',
       origin: 'caller',
     }
     expect(json).toEqual({
@@ -70,7 +70,7 @@ describe('the explanation', () => {
         { to: 'delivery.zipcode', from: ['DeliveryZip'], before: '33166', after: 33166, ...zipcode },
         {
           ...{ to: 'vehicles[0].vin', from: ['VinNo'], before: VIN, after: VIN, rule: 'vin', origin: 'caller' },
-          keeps: 'canonical: upper case without blanks',
+          keeps: 'canonical: uppercase without spaces',
         },
         {
           ...{ to: 'transport_type', from: [], after: 'open', origin: 'default', assumed: expect.any(String) },
@@ -113,7 +113,7 @@ describe('the explanation', () => {
       BillToCity: 'Dallas',
     }
     expect(await unusedOf('/getShippingQuote.php', { ...QUOTE, ...trip })).toEqual({
-      ShipmentNumber: 'names the quote in the cross-reference; version 2 has no place for it',
+      ShipmentNumber: 'identifies the quote; version 2 has no field for it',
       DeliveryCommodityCode: 'an earlier field decided, or the lookup table does not know the value',
       CSR: 'version 2 does not record the agent',
       BillToCity: 'remembered for a later booking; this call does not send it',
@@ -256,13 +256,13 @@ describe('numbers that only the cross-reference knows', () => {
     expect(gateway.sandbox.requests).toEqual([])
   })
 
-  test('are read by the live call where they stand for several shipments, or are not known: the dry run says so', async () => {
+  test('mean the shipment of the VIN where they stand for several, and are read by the live call where they are not known: the dry run says so', async () => {
     const gateway = await withBookings(FIXED)
     const ids = [...gateway.sandbox.shipments.keys()].slice(0, 2)
     const named = (path: string, fields: object) => post(gateway, `/dry-run${path}`, fields)
     const vin = await named('/updateShipment.php', { ReferenceNumber: 'REF-1', VinNo: VIN, Make: 'Ford' })
-    const [remark = ''] = vin.json.remarks
-    for (const id of ids) expect(remark).toContain(`GET /v2/shipments/${id}`)
+    // The vehicles of both are known: the VIN says which one is meant.
+    expect(vin.json).toMatchObject({ ok: true, request: { url: `${gateway.sandbox.url}/v2/shipments/${ids[0]}` } })
     const unknown = await named('/getShipment.php', { ReferenceNumber: 'REF-9' })
     expect(unknown.json.remarks).toEqual([expect.stringContaining('GET /v2/shipments/REF-9 to learn what it names')])
     const one = await post(gateway, '/dry-run/deleteShipment.php', { ReferenceNumber: 'REF-1', VinNo: VIN })
@@ -497,7 +497,7 @@ describe('a reply of version 2', () => {
       fields: [
         {
           ...{ to: 'Cost', from: ['price'], before: 1.005, after: '1.01', rule: 'money', origin: 'service' },
-          keeps: 'lossy: fractions of a cent, and digits beyond those of a double',
+          keeps: "lossy: fractions of a cent, and digits beyond a double's",
         },
         {
           ...{
@@ -588,8 +588,9 @@ describe('errors are problem details', () => {
 describe('a body that is version 2 already', () => {
   test('is passed on unchanged, leaf by leaf', async () => {
     const gateway = await startGateway()
-    const body = { id: UUID, pickup: { zipcode: 2134 }, vehicles: [{ vin: VIN }] }
-    const { json } = await post(gateway, '/dry-run/updateShipment.php', body)
+    // The id stands in the path alone.
+    const body = { pickup: { zipcode: 2134 }, vehicles: [{ vin: VIN }] }
+    const { json } = await post(gateway, '/dry-run/updateShipment.php', { id: UUID, ...body })
     expect(json).toMatchObject({
       action: 'shipment.update',
       ok: true,
@@ -600,7 +601,6 @@ describe('a body that is version 2 already', () => {
     })
     expect(json.fields).toEqual(
       [
-        ['id', UUID],
         ['pickup.zipcode', 2134],
         ['vehicles[0].vin', VIN],
       ].map(([to, value]) => ({

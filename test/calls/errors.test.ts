@@ -221,7 +221,7 @@ describe("the service's own words", () => {
     { error: { error: { error: { error: { error: { error: { message: 'Oops' } } } } } } },
   ])('are not looked for in %j', async (body) => {
     const answer = await failing('quote.get', status(422, body))
-    expectError(answer, 422, ofQuote(), /refused/)
+    expectError(answer, 422, ofQuote(), /^The service rejected this request\./)
     expect(answer.json.Message).not.toContain('Oops')
   })
 

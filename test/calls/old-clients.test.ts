@@ -59,17 +59,20 @@ test.each(['data', 'json', 'BODY'])('a body in the one field %s of a form is rea
 })
 
 test.each([
-  ['Bearer abc', 'is not one of HTTP Basic authentication'],
-  [`Basic ${Buffer.from('no colon').toString('base64')}`, 'says Basic, but what follows is not the Base64'],
-  ['Basic', 'says Basic, but'],
+  ['Bearer abc', 'must use HTTP Basic: "Basic " followed by'],
+  [
+    `Basic ${Buffer.from('no colon').toString('base64')}`,
+    'The Basic credential is not valid Base64 of ClientID:ClientSecret',
+  ],
+  ['Basic', 'The Basic credential is not valid Base64'],
 ])('the credential %s is told what is wrong with it', async (authorization, says) => {
   const answer = await post(await startGateway(), QUOTE, quoteExample, { authorization })
   expect(answer).toMatchObject({ status: 401, json: { Message: expect.stringContaining(says) } })
 })
 
-test('an empty body with a query is told that the query is not read', async () => {
+test('an empty body with a query is told that in the body, not in the URL', async () => {
   const { json } = await post(await startGateway(), `${QUOTE}?ShipmentNumber=1`, '')
-  expect(json.Message).toContain('the query is not read')
+  expect(json.Message).toContain('in the body, not in the URL')
 })
 
 test('a message that asks for a person names whom to ask', async () => {
@@ -78,14 +81,14 @@ test('a message that asks for a person names whom to ask', async () => {
     gateway.sandbox.fail({ kind: 'status', status: 500, on: { method: 'POST' } })
     return (await post(gateway, CREATE, bookingExample)).json.Message
   }
-  expect(await doubtful({})).toMatch(/give bk_[0-9a-f]{12} \.$/)
+  expect(await doubtful({})).toMatch(/; contact the operator of this gateway and give them bk_[0-9a-f]{12}\.$/)
   expect(await doubtful({ SUPPORT_CONTACT: 'help@example.com' })).toMatch(
-    / to help@example\.com: they can settle it\.$/,
+    /; contact help@example\.com and give them bk_[0-9a-f]{12}\.$/,
   )
   const tooLarge = await startGateway({ env: { ...OWN, SUPPORT_CONTACT: 'the help desk ($&)' } })
   tooLarge.sandbox.fail({ kind: 'huge', megabytes: 9 })
   const { json } = await post(tooLarge, QUOTE, quoteExample)
-  expect(json.Message).toBe("The service's reply is too large. Tell the help desk ($&).")
+  expect(json.Message).toBe("The service's reply is too large. Contact the help desk ($&).")
 })
 
 test('a dry run of an unknown ActionName, and one with wrong names of fields, says what was meant', async () => {

@@ -413,7 +413,8 @@ describe('a body of version 2 on a legacy path', () => {
     expect(gateway.sandbox.requests.at(-1)).toMatchObject({
       method: 'PUT',
       path: `/v2/shipments/${made.id}`,
-      body: JSON.stringify(body),
+      // The id stands in the path alone.
+      body: JSON.stringify({ instructions: body.instructions }),
     })
     expect(status).toBe(200)
     expect(text).toBe('{"note":"the very reply"}')
@@ -450,7 +451,11 @@ describe('a body of version 2 on a legacy path', () => {
     for (const id of [undefined, '', '  ', 7, { a: 1 }]) {
       const { status, json } = await refused({ id, instructions: 'x' }, {}, path)
       expect(status).toBe(422)
-      expect(json.Message).toMatch(/id/)
+      expect(json).toMatchObject({
+        type: 'urn:transload:error:number-missing',
+        status,
+        detail: expect.stringMatching(/^The body has no id\./),
+      })
     }
   })
 

@@ -45,7 +45,9 @@ describe('from the end of version 1 on', () => {
       await post(gateway, '/deleteShipment.php', { ReferenceNumber: REFERENCE }),
       await get(gateway, `/getShipment.php?ReferenceNumber=${REFERENCE}`),
     ]
-    expect(others.map(({ json }) => json)).toEqual(others.map(() => Unknown))
+    // A version-2 body is answered with problem details.
+    const gone = { type: 'urn:transload:error:retired', title: 'Version 1 has ended', status: 410, detail: Message }
+    expect(others.map(({ json }) => json)).toEqual(others.map((_, i) => (i === 1 ? gone : Unknown)))
     expect([quote, ...others].map(({ status }) => status)).toEqual(Array(others.length + 1).fill(410))
     expect(quote.headers.get('deprecation')).toMatch(/^@/)
     expect(gateway.sandbox.requests).toHaveLength(sent)
@@ -84,7 +86,7 @@ describe('from the end of version 1 on', () => {
     expect([status, json.Cost, json.Message]).toEqual([
       200,
       '',
-      expect.stringContaining('ended on 2027-06-30 12:00 UTC;'),
+      expect.stringContaining('ended on 2027-06-30 12:00 UTC, so nothing was sent'),
     ])
   })
 })

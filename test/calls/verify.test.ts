@@ -28,7 +28,7 @@ const ANOTHER = 'it names another id. It is not known whether the change was mad
 const ANOTHER_CANCELED = 'it names another id. The shipment may not be canceled. Cancel it again later.'
 const NOT_CANCELED = 'it does not show the shipment as canceled'
 const NOT_WHOLE = 'it does not show the whole shipment'
-const UNKNOWN = 'outcome'
+const UNKNOWN = 'It is not known whether this booking was made'
 
 type Row = [call: keyof typeof CALLS, body: unknown, says?: string | undefined]
 

@@ -24,9 +24,9 @@ const asked =
     return { status, json: JSON.parse(text) }
   }
 
-const CHANGE = /The change may have been made or not/
-const PASSED = /may have done what was asked: look before you send this again/
-const ASKED = /^(?!.*may have)/
+const CHANGE = /It is not known whether the change was made\./
+const PASSED = /It may have completed the request\. Read the record before you send this again/
+const ASKED = /^(?!.*(?:may have|not known whether))/
 const AGAIN = /Try again/
 
 /** The calls, what a caller is told of each, and if the transportation is booked. */
@@ -34,7 +34,11 @@ const CALLS: Readonly<Record<string, readonly [(gateway: TestGateway) => Promise
   'a new quote': [(gateway) => post(gateway, QUOTE, quoteExample), ASKED],
   'an update of a quote': [(gateway) => post(gateway, QUOTE, { ...named, ActionName: 'Update Rate' }), CHANGE],
   'an approval': [(gateway) => post(gateway, QUOTE, { ...named, ActionName: 'Approve Rate' }), CHANGE],
-  'a booking': [(gateway) => book(gateway, { ReferenceNumber: 'REF-2' }), /outcome.* not known/, 'Unknown'],
+  'a booking': [
+    (gateway) => book(gateway, { ReferenceNumber: 'REF-2' }),
+    /^It is not known whether this booking was made\./,
+    'Unknown',
+  ],
   'a read': [(gateway) => get(gateway, '/getShipment.php?ReferenceNumber=REF-1'), ASKED, 'Unknown'],
   'an update': [
     (gateway) => post(gateway, '/updateShipment.php', { ReferenceNumber: 'REF-1', PickupName: 'Robin' }),
@@ -101,7 +105,7 @@ test.each([404, 405])(
   async (status) => {
     const gateway = await startGateway()
     gateway.sandbox.fail({ kind: 'status', status, times: 'always' })
-    const message = expect.stringContaining('does not serve this call')
+    const message = expect.stringContaining('does not support this operation')
     expect(await post(gateway, QUOTE, quoteExample)).toMatchObject({ status: 502, json: { Message: message } })
     // Nothing was booked: the same reference is sent again.
     for (const answer of [await book(gateway), await book(gateway)]) {

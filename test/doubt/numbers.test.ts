@@ -101,7 +101,7 @@ test.each<[number, object]>([
   const answer = await read(gateway, { number: 'ABC-1' })
   expect(answer.status).toBe(status)
   if (status === 200) return
-  const message = expect.stringMatching(/not what was asked for/)
+  const message = expect.stringMatching(/does not match the request/)
   expect(answer.json).toEqual({ Message: message, TransportationBooked: 'Unknown' })
   // Nothing is recorded.
   expect((await read(gateway, { number: 'ABC-1' })).status).toBe(404)

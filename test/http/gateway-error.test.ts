@@ -7,8 +7,14 @@ import { startGateway } from '../gateway.ts'
 import { approve, book, quote, update } from '../service/calls.ts'
 
 test.each([
-  ['a store that is down', new StoreDown('down'), 503, '5', /cannot reach its store/],
-  ['a lock that is not given', new LockTimeout('late'), 409, '5', /^Other requests .* are under way; nothing was sent/],
+  ['a store that is down', new StoreDown('down'), 503, '5', /^The gateway's database is unavailable/],
+  [
+    'a lock that is not given',
+    new LockTimeout('late'),
+    409,
+    '5',
+    /^Other requests .* are in progress, so nothing was sent/,
+  ],
   ['a bug', new TypeError('a bug'), 500, null, /^(?!.*bug)/],
 ])('%s', async (_, error, status, retryAfter, message) => {
   const store = createMemoryStore()

@@ -9,13 +9,14 @@ import { sortFields } from '../../src/language/mapping/fields.ts'
 import { DAY_MS, type NameKind } from '../../src/outside/store/scoreboard.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { type Store, StoreDown } from '../../src/outside/store/store.ts'
+import { createLog } from '../../src/runtime/log.ts'
 import {
   type CountedCall,
   createCounts,
   DONE,
   networkOf,
+  openUseCounts,
   productOf,
-  startRecorder,
   storableName,
   storableTenant,
 } from '../../src/state/uses/counts.ts'
@@ -71,11 +72,12 @@ describe('calls of a known mix', () => {
         { pickup: '10314', delivery: '33166', vehicle_type: 'car', transport_type: 'open' },
         ACME,
       )
-      // None of these is a use of a caller.
+      await get(gateway, '/createShipment.php', ACME)
+      // Counted apart, because the service has accepted its credential.
       await post(gateway, '/dry-run/createShipment.php', bookingExample, ACME)
+      // None of these is a use of a caller.
       await quoteOf(gateway, { authorization: basic('acme', 'wrong') })
       await quoteOf(gateway, { authorization: basic('stranger', 'wrong') })
-      await get(gateway, '/createShipment.php', ACME)
       await get(gateway, '/healthz')
       await get(gateway, '/openapi.json')
     }
@@ -84,6 +86,8 @@ describe('calls of a known mix', () => {
     expect(other.calls).toEqual({ 'version-1 quote.get done': rounds, 'version-1 shipment.get number-unknown': 1 })
     const acme = await countsOf(gateway, 'acme')
     expect(acme.calls).toEqual({
+      'dry-run shipment.create done': rounds,
+      'version-1  method-wrong': rounds,
       'version-1 quote.get done': 2 * rounds,
       'version-1 shipment.create done': rounds,
       'version-1 shipment.create replayed': rounds,
@@ -99,11 +103,12 @@ describe('calls of a known mix', () => {
       transport_type: expect.any(Number),
       'vehicles[0].type': expect.any(Number),
     })
-    expect(acme.names('agent')).toMatchObject({ 'OldShop/3': 8 * rounds })
-    expect(acme.names('network')).toEqual({ '127.0.0.0/24': 8 * rounds + 1 })
-    expect(acme.names('use')).toEqual({ 'version-1': 7 * rounds + 1, 'version-2': rounds })
+    expect(acme.names('agent')).toMatchObject({ 'OldShop/3': 9 * rounds })
+    expect(acme.names('network')).toEqual({ '127.0.0.0/24': 9 * rounds + 1 })
+    expect(acme.names('use')).toEqual({ 'dry-run': rounds, 'version-1': 8 * rounds + 1, 'version-2': rounds })
     expect(acme.names('error')).toEqual({
       untranslatable: rounds,
+      'method-wrong': rounds,
       'number-unknown': rounds + 1,
       'service-404': rounds,
     })
@@ -114,6 +119,7 @@ describe('calls of a known mix', () => {
     })
     expect(acme.names('unused')).toMatchObject({ CSR: 2 * rounds })
     expect((await gateway.store.countedTenants()).map(({ tenant, name }) => [tenant, name])).toEqual([
+      ['acme', 'dry-run'],
       ['acme', 'version-1'],
       ['acme', 'version-2'],
       ['other', 'version-1'],
@@ -174,18 +180,21 @@ describe('the recorder', () => {
     /** A recorder whose store answers its first batches like this; `failed` resolves at the first error that it tells. */
     function recorderOn(failures: number, fail: (add: () => Promise<void>) => Promise<void>, everyMs = 1) {
       const store = createMemoryStore({ now: () => NOON })
-      const errors: unknown[] = []
+      const errors: string[] = []
       const { promise: failed, resolve } = Promise.withResolvers<void>()
       let left = failures
       const addCounts: Store['addCounts'] = async (batch) => {
         left -= 1
         return left >= 0 ? fail(() => store.addCounts(batch)) : store.addCounts(batch)
       }
-      const onError = (error: unknown) => {
-        errors.push(error)
-        resolve()
-      }
-      const recorder = startRecorder({ store: { ...store, addCounts }, instance: 'test', everyMs, onError })
+      const log = createLog('warn', {
+        write: (line) => {
+          const { msg, err } = JSON.parse(line)
+          errors.push(`${msg}: ${err.message}`)
+          resolve()
+        },
+      })
+      const recorder = openUseCounts({ store: { ...store, addCounts }, log, instance: 'test', everyMs })
       return { store, errors, failed, recorder }
     }
 
@@ -201,7 +210,7 @@ describe('the recorder', () => {
       await failed
       recorder.count('acme', call)
       for (let i = 0; i < 3; i += 1) await recorder.close()
-      expect(errors).toHaveLength(1)
+      expect(errors).toEqual(['the counts of calls could not be stored: The connection was lost.'])
       expect(await store.callCounts(['acme'], 0)).toMatchObject([{ calls: 6 }])
     })
 

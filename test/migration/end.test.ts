@@ -157,11 +157,11 @@ describe('announcements', () => {
         lines.push(`${level} ${msg} ${start}${rest.tenant === undefined ? '' : ` ${rest.tenant}`}`)
       },
     })
-    const { look, gauges } = createBrownoutSignals({
-      all: () => [{ tenant, windows: WINDOWS }],
-      now: () => clock.now,
+    const { look, gauges } = createBrownoutSignals(
+      () => [{ tenant, windows: WINDOWS }],
+      () => clock.now,
       log,
-    })
+    )
     const at = (now: number) => {
       clock.now = now
       lines.length = 0

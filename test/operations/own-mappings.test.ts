@@ -109,7 +109,7 @@ export default ({ actions }: Toolbox) => {
       expect(await action('/ConfirmBooking', 'BOOK IT')).toBe('shipment.create')
       const refused = await post(gateway, '/getShippingQuote.php', { ActionName: 'Book It' })
       expect(refused.status).toBe(422)
-      const [, accepted] = refused.json.Message.split('Send one of these:')
+      const [, accepted] = refused.json.Message.split('/getShippingQuote.php accepts ')
       expect(accepted).toContain('Refresh Rate')
       expect(accepted).not.toContain('Book It')
     })

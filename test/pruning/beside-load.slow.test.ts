@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../src/outside/store/open.ts'
+import type { Pruning } from '../../src/outside/store/pruning.ts'
 import type { Store } from '../../src/outside/store/store.ts'
 import { pruneTable } from '../../src/state/uses/pruning.ts'
 import { newFolder } from '../command.ts'
@@ -44,7 +45,8 @@ describe.each([
   test('a step deletes few rows, and calls go on between two of them', { timeout: 120_000 }, async () => {
     const store = await oldStore(await newUrl())
     const steps: number[] = []
-    const counting: Pick<Store, 'prune'> = {
+    const counting: Pruning = {
+      ...store,
       prune: async (step) => {
         const end = await store.prune(step)
         steps.push(end.pruned)

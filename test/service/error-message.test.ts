@@ -20,7 +20,7 @@ test.each([
   [400, 'The service rejected this request.'],
   [401, 'The service rejected this credential. Check the Client ID and the Client Secret.'],
   [403, 'This credential is not allowed to do this.'],
-  [429, 'The service is limiting requests). Try again later.'],
+  [429, 'The service is limiting requests. Try again later.'],
   [500, 'The service failed (status 500). Try again later.'],
 ])('a refusal with %i says what that means, then the words of the service', async (status, means) => {
   const told = await start()
@@ -69,5 +69,5 @@ test('a reply that cannot be read is told as such; a change may have been made',
   gateway.sandbox.fail({ kind: 'not-json' })
   expect((await read(gateway)).json.Message).toMatch(/Try again later\.$/)
   gateway.sandbox.fail({ kind: 'not-json', on: { method: 'PUT' } })
-  expect((await update(gateway)).json.Message).toMatch(/may have been made or not/)
+  expect((await update(gateway)).json.Message).toMatch(/It is not known whether the change was made\./)
 })

@@ -133,5 +133,8 @@ test('an attempt that did not leave does not hide one that did', async () => {
   sandbox.fail({ kind: 'reset-after' })
   // By the time of the second try, there is no service.
   const [answer] = await Promise.all([cancel(gateway), sandbox.next().then(sandbox.close)])
-  expect(answer).toMatchObject({ status: 502, json: { Message: expect.stringMatching(/may have been made or not/) } })
+  expect(answer).toMatchObject({
+    status: 502,
+    json: { Message: expect.stringMatching(/It is not known whether the change was made\./) },
+  })
 })

@@ -226,17 +226,18 @@ describe('a token endpoint', () => {
       const gateway = await openWithTokens()
       gateway.sandbox.fail({ on: AT_TOKEN, times: 'always', ...fault } as Parameters<typeof gateway.sandbox.fail>[0])
       const answer = await quote(gateway, CALLER)
+      const says = status === 401 ? /^The service rejected this credential\. .* The service says: \w+_client$/ : /token/
       expect(answer.status).toBe(status)
       expect(answer.json).toEqual({
         Cost: '',
         ShipmentNumber: expect.any(String),
-        Message: expect.stringMatching(/token/),
+        Message: expect.stringMatching(says),
       })
       if (status === 503) expect(answer.headers.get('retry-after')).toBe('60')
       if (status === 401) expect(answer.headers.get('www-authenticate')).toMatch(/^Basic /)
       const refused = await book(gateway, 'R-1', CALLER)
       expect(refused.status).toBe(status)
-      expect(refused.json).toEqual({ Message: expect.stringMatching(/token/), TransportationBooked: 'No' })
+      expect(refused.json).toEqual({ Message: expect.stringMatching(says), TransportationBooked: 'No' })
       expect(gateway.sandbox.requests.every(({ path }) => path === '/oauth2/token')).toBe(true)
 
       gateway.sandbox.clearFaults()

@@ -31,7 +31,7 @@ test.each([
   ['mysql://localhost/x', 'mysql:'],
   ['sqlite:', 'names no file'],
   ['./data/', 'names no file'],
-  ['postgres://host:port/x', 'PostgreSQL address'],
+  ['postgres://host:port/x', 'STORE_URL cannot be used: Invalid URL'],
 ])('%s is refused in one line', async (url, reason) => {
   const error: unknown = await openStore(url).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(Error)

@@ -114,7 +114,7 @@ describe('with default settings', () => {
     const gateway = await startGateway()
     // Explained leaf by leaf, and larger than the system's buffers.
     const body = `{"pickup":"10314","delivery":"33166","vehicles":[${'{"a":1},'.repeat(30_000)}{}]}`
-    const strangers = await atOnce(8, async () => {
+    const strangers = await atOnce(24, async () => {
       const one = await connectFrom(gateway, '127.0.1.1')
       one.socket.pause()
       one.write(head(`/dry-run${PATH}`, body.length) + body)
@@ -150,9 +150,12 @@ describe('BODIES_LIMIT_BYTES', () => {
     const gateway = await startGateway({ env })
     await atOnce(3, (i) => begin(gateway, `127.0.1.${i + 1}`, 100_000))
     await held(gateway, ({ bodyBytes }) => bodyBytes >= 3 * 99_999)
-    for (const path of [PATH, '/v2/quote', '/dry-run/createShipment.php']) {
+    for (const path of [PATH, '/v2/quote']) {
       await expectRefused(await sent(gateway, '127.0.1.4', head(path, 60_000)), 503)
     }
+    // What is explained takes eight times its size: so large, it has no room at any time.
+    const explained = await sent(gateway, '127.0.1.4', head('/dry-run/createShipment.php', 60_000))
+    expect((await explained.reply)?.status).toBe(413)
     await expectHonestServed(gateway)
   })
 

@@ -4,7 +4,6 @@ import { pipeline } from 'node:stream/promises'
 import { html } from 'hono/html'
 import { legacyCaller } from '../../edge/callers/arriving.ts'
 import type { Caller } from '../../edge/callers/caller.ts'
-import { LISTENER_TIMEOUTS } from '../../edge/connections.ts'
 import type { PageRooms } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
 import { windowsToCome } from '../../language/deprecation.ts'
@@ -128,7 +127,7 @@ export async function ownNumbers(
     'X-Content-Type-Options': 'nosniff',
     'X-Request-Id': call.request.id,
   })
-  outgoing.setTimeout(LISTENER_TIMEOUTS.replyMs, () => outgoing.destroy())
+  outgoing.setTimeout(deps.readerTimeoutMs, () => outgoing.destroy())
   if (incoming.method === 'HEAD') outgoing.end()
   else await pipeline(Readable.from(lines()), outgoing)
 }

@@ -56,6 +56,7 @@ export function createPages(rooms: PageRooms): Pages {
   return {
     public: [
       openApi,
+      { path: STYLE_PATH, demands: READY_MADE, answer: () => style },
       // A caller's own migration, for who has its credential.
       {
         path: '/my',
@@ -88,7 +89,6 @@ export function createPages(rooms: PageRooms): Pages {
             { path: '/reference', demands: PAGE, answer: async () => (await visitorPages()).referencePage(deps) },
             { path: '/guide', demands: PAGE, answer: async () => (await visitorPages()).guidePage(deps) },
             { path: SCRIPT_PATH, demands: PAGE, answer: async () => (await visitorPages()).script },
-            { path: STYLE_PATH, demands: READY_MADE, answer: () => style },
           ]
         : [{ path: '/', demands: READY_MADE, answer: () => welcome }]) satisfies Pages['public']),
     ],
