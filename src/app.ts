@@ -198,7 +198,13 @@ export function createApp(rooms: AppRooms): Hono<Env> {
     const { request, outcome, caller } = call
     return reply(
       c,
-      rooms.answerError(error, { route: request.route, target: incoming.url ?? '', own: outcome.own, isVersion2: outcome.isVersion2, caller }),
+      rooms.answerError(error, {
+        route: request.route,
+        target: incoming.url ?? '',
+        own: outcome.own,
+        isVersion2: outcome.isVersion2,
+        caller,
+      }),
     )
   }
 }

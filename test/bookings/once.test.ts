@@ -138,7 +138,7 @@ test('a key is the client, and its Idempotency-Key, else the reference and the v
     [{ VinNo: '' }, keyed(REFERENCE)],
     [{}, keyed(`${long}1`)],
     [{}, keyed(`${long}2`)],
-    [NAMELESS, {}, 'VBoXITh4hbmMpiLDcUprnkoqcAuJfm2TEyk6Kfqys8U'],
+    [NAMELESS, {}, 'YlW8sMh7NrUM8OA-R_C55lm2KGEi6daFeomcSSPmIPo'],
     [{ ...NAMELESS, ...OTHER_BODY }, {}],
     [OTHER_BODY, { authorization: basic('other', 'secret') }],
   ]

@@ -122,7 +122,7 @@ describe('the explanation', () => {
       'PickupPhNo.': expect.stringMatching(/^lost: ./),
     })
     expect(await unusedOf('/updateShipment.php', { ReferenceNumber: UUID, PickupZip: '10314' })).toEqual({
-      ReferenceNumber: 'names the shipment: its id stands in the path',
+      ReferenceNumber: 'identifies the shipment; its id is in the path',
     })
   })
 

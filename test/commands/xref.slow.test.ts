@@ -61,7 +61,7 @@ test('the numbers of an import resolve at once through a gateway that is running
   for (const [i, vin] of vins.entries()) {
     const { json } = await read({ ReferenceNumber: 'OLD REF', VinNo: vin.toLowerCase() })
     expect(json.VinNo).toBe(vin)
-    expect(gateway.sandbox.requests.at(-1)?.path).toBe(`/v2/shipments/${ids[i]}`)
+    expect(gateway.sandbox.requests.map(({ path }) => path)).toContain(`/v2/shipments/${ids[i]}`)
   }
   expect((await post(gateway, '/deleteShipment.php', { ReferenceNumber: 'OLD REF' })).status).toBe(409)
 })

@@ -40,7 +40,7 @@ async function check(path: string, acknowledged: readonly string[]): Promise<voi
   for (const line of acknowledged) {
     const [what, name = ''] = line.split(' ')
     if (what === 'link') {
-      expect(await store.named('acme', name)).toMatchObject([{ id: name, thing: { own: name } }])
+      expect(await store.named('acme', name)).toMatchObject([{ id: name, quote: { own: name } }])
     } else {
       const again = await store.claim(newClaim({ key: name, handle: 'bk_again' }))
       expect(again).toMatchObject({ won: false, claim: { state: 'sending', version: 1 } })

@@ -114,7 +114,7 @@ describe('with default settings', () => {
     const gateway = await startGateway()
     // Explained leaf by leaf, and larger than the system's buffers.
     const body = `{"pickup":"10314","delivery":"33166","vehicles":[${'{"a":1},'.repeat(30_000)}{}]}`
-    const strangers = await atOnce(24, async () => {
+    const strangers = await atOnce(60, async () => {
       const one = await connectFrom(gateway, '127.0.1.1')
       one.socket.pause()
       one.write(head(`/dry-run${PATH}`, body.length) + body)

@@ -35,7 +35,7 @@ function expectNotNow({ status, headers, json }: Answered, body: object): void {
 async function expectWithoutStore(gateway: Target, requests: readonly unknown[]): Promise<void> {
   expect((await get(gateway, '/readyz')).status).toBe(503)
   expect((await get(gateway, '/healthz')).status).toBe(200)
-  const Message = expect.stringContaining('store')
+  const Message = expect.stringContaining('database is unavailable')
   expectNotNow(await quote(gateway, 'W-DOWN'), { Cost: '', ShipmentNumber: 'W-DOWN', Message })
   const sent = requests.length
   const booking = { ...bookingExample, ReferenceNumber: 'REF-DOWN' }
@@ -109,7 +109,7 @@ function callersOf(gateway: Target, prefix: string) {
       const answer = await quote(gateway, number)
       if (answer.status === 200) given.push(number)
       else {
-        expectNotNow(answer, { Cost: '', ShipmentNumber: number, Message: expect.stringContaining('store') })
+        expectNotNow(answer, { Cost: '', ShipmentNumber: number, Message: expect.stringContaining('database is unavailable') })
         refused += 1
       }
     }
