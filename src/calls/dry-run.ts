@@ -28,6 +28,7 @@ import { isUuid } from '../language/text/service-text.ts'
 import type { UpstreamReply } from '../outside/service/exchange.ts'
 import { bookedShipment, cancellationOf, changeOf, idAt, newQuote, shipmentWithId } from '../outside/service/proofs.ts'
 import { type Address, type Outgoing, type Service, withPlaceholder } from '../outside/service/service.ts'
+import { StoreDown } from '../outside/store/store.ts'
 import type { Call } from '../runtime/call.ts'
 import type { Bookings } from '../state/bookings/bookings.ts'
 import type { Look, Names } from '../state/names/names.ts'
@@ -102,20 +103,28 @@ interface Prospect extends Outlook {
 }
 
 /** Looks ahead for a call, with the numbers of a verified caller. */
-function look(
+async function look(
   request: Version1,
   incoming: IncomingMessage,
   caller: Caller | undefined,
   rooms: DryRunRooms,
-): Prospect | Promise<Prospect> {
+): Promise<Prospect> {
   const reference = referenceOf(request)
   const settings = caller?.profile.settings ?? rooms.settings
   const isOwn = caller !== undefined && rooms.credentials.mode !== 'client'
-  if (request.compiled.action.verb === 'book') {
-    if (caller) return lookAtBooking(request, incoming, caller, isOwn, rooms)
-  } else if (reference && isOwn) return lookAtNamed(request, reference, caller, rooms)
+  try {
+    if (request.compiled.action.verb === 'book') {
+      if (caller) return await lookAtBooking(request, incoming, caller, isOwn, rooms)
+    } else if (reference && isOwn) return await lookAtNamed(request, reference, caller, rooms)
+  } catch (error) {
+    if (!(error instanceof StoreDown)) throw error
+    return { plan: planFromNames(request, settings), remarks: [STORE_DOWN] }
+  }
   return { plan: planFromNames(request, settings), remarks: remarksWithoutCaller(request) }
 }
+
+const STORE_DOWN =
+  "The gateway's database is unavailable, so what it knows was not consulted: the live call is refused until it is back."
 
 /** Says what a dry run does not look up where nobody has verified its caller. */
 function remarksWithoutCaller(request: Version1): readonly string[] {

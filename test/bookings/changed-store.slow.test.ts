@@ -217,7 +217,7 @@ test.each(['an old copy is moved in place', 'the log is deleted'])('while it run
     for (const ReferenceNumber of ['AFTER', 'ONE']) {
       const { status, json } = await book(gateway, { ReferenceNumber })
       expect(status).toBe(503)
-      expect(json).toEqual({ Message: expect.stringContaining('store'), TransportationBooked: 'No' })
+      expect(json).toEqual({ Message: expect.stringContaining('database is unavailable'), TransportationBooked: 'No' })
     }
     await vi.waitFor(async () => expect((await get(gateway, '/readyz')).status).toBe(503), { timeout: 20_000 })
     expect((await get(gateway, '/healthz')).status).toBe(200)

@@ -112,7 +112,7 @@ describe('with default settings', () => {
 
   test('unread long answers take a share of the memory, too', async () => {
     const gateway = await startGateway()
-    // Explained leaf by leaf, and larger than the system's buffers.
+    // Explained leaf by leaf; what is long is cut, so that many readers fit in the share of one address.
     const body = `{"pickup":"10314","delivery":"33166","vehicles":[${'{"a":1},'.repeat(30_000)}{}]}`
     const strangers = await atOnce(60, async () => {
       const one = await connectFrom(gateway, '127.0.1.1')
@@ -122,8 +122,8 @@ describe('with default settings', () => {
     })
     const told = () => gateway.lines().flatMap(({ msg, status }) => (msg === 'call' ? [status] : []))
     const { bodyBytes } = await held(gateway, () => told().length === strangers.length)
-    expect(new Set(told())).toEqual(new Set([200, 429]))
-    expect(bodyBytes).toBeGreaterThan(4 * MIB)
+    expect(new Set(told())).toEqual(new Set([200]))
+    expect(bodyBytes).toBeGreaterThan(MIB)
     expect(bodyBytes).toBeLessThanOrEqual(16 * MIB)
     // The answer to a disconnected reader takes no memory.
     for (const { socket } of strangers) socket.resetAndDestroy()

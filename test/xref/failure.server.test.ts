@@ -109,7 +109,11 @@ function callersOf(gateway: Target, prefix: string) {
       const answer = await quote(gateway, number)
       if (answer.status === 200) given.push(number)
       else {
-        expectNotNow(answer, { Cost: '', ShipmentNumber: number, Message: expect.stringContaining('database is unavailable') })
+        expectNotNow(answer, {
+          Cost: '',
+          ShipmentNumber: number,
+          Message: expect.stringContaining('database is unavailable'),
+        })
         refused += 1
       }
     }
