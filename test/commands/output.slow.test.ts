@@ -121,16 +121,17 @@ test.each(['csv', 'ndjson'])('an export as %s is obeyed by nothing, and read bac
 })
 
 test('the log of a gateway has nothing that a terminal obeys', async () => {
-  const script = `import { createLog } from '${ROOT}/src/observe/log.ts'
-    import { createEndOfCall } from '${ROOT}/src/observe/end-of-call.ts'
-    import { beginCall } from '${ROOT}/src/observe/call.ts'
-    import { createMeters } from '${ROOT}/src/observe/metrics.ts'
+  const script = `import { createLog } from '${ROOT}/src/runtime/log.ts'
+    import { createEndOfCall } from '${ROOT}/src/state/uses/end-of-call.ts'
+    import { beginCall } from '${ROOT}/src/runtime/call.ts'
+    import { createMeters } from '${ROOT}/src/runtime/metrics.ts'
     const log = createLog('info')
     const nasty = ${JSON.stringify(NASTY)}
     log.warn({ err: new Error(nasty) }, 'warned')
-    const options = { log, LOG_ADDRESSES: 'all', clientOf: () => undefined, meters: createMeters() }
+    const rooms = { log, config: { LOG_ADDRESSES: 'all' }, uses: { add() {} }, meters: createMeters() }
     const incoming = { method: 'GET', headers: { 'user-agent': nasty } }
-    createEndOfCall(options)({ ...beginCall(incoming), tenant: nasty }, incoming, 200)`
+    const call = beginCall(incoming)
+    createEndOfCall(rooms)({ ...call, caller: { ...call.caller, tenant: nasty } }, incoming, 200)`
   const ended = await run(process.execPath, ['--input-type=module', '--eval', script])
   expect({ code: ended.code, obeyed: obeyed(ended) }).toEqual({ code: 0, obeyed: null })
   const [warned, called] = ended.out.split('\n', 2).map((line) => JSON.parse(line))

@@ -51,7 +51,7 @@ async function openFolder() {
   const folder = newFolder('documented')
   onTestFinished(() => rmSync(folder, { recursive: true }))
   symlinkSync(join(ROOT, 'bin/transload.js'), join(folder, 'transload'))
-  writeFileSync(join(folder, 'body.json'), JSON.stringify(bookingExample))
+  for (const body of ['body.json', 'old.json']) writeFileSync(join(folder, body), JSON.stringify(bookingExample))
   const recorded = { path: '/getShippingQuote.php', request: quoteExample }
   writeFileSync(join(folder, 'recording.ndjson'), `${JSON.stringify(recorded)}\n`.repeat(17))
   mkdirSync(join(folder, 'my-mappings/cases'), { recursive: true })
