@@ -39,6 +39,8 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'npm install --global transload': 'test/debian/install.test.ts, in a project',
   'systemctl enable --now transload': 'test/debian/deploy.test.ts runs the command of the unit',
   'NODE_OPTIONS=--import=/etc/transload/tracing.mjs transload serve': 'test/operations/tracing-import.test.ts',
+  "curl -si -u ID:SECRET https://gateway.example.com/check/v2/shipments -H 'Content-Type: application/json' --data-binary @new.json":
+    'test/calls/check.test.ts',
   'npm run bench': 'takes an hour',
   'npm run bench -- --only quotes,pass-through --seconds 5 --rounds 3': 'takes minutes',
 }
