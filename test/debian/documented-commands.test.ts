@@ -41,6 +41,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'NODE_OPTIONS=--import=/etc/transload/tracing.mjs transload serve': 'test/operations/tracing-import.test.ts',
   "curl -si -u ID:SECRET https://gateway.example.com/check/v2/shipments -H 'Content-Type: application/json' --data-binary @new.json":
     'test/calls/check.test.ts',
+  'curl -s -u ID:SECRET https://gateway.example.com/check/last': 'test/calls/check.test.ts',
   'npm run bench': 'takes an hour',
   'npm run bench -- --only quotes,pass-through --seconds 5 --rounds 3': 'takes minutes',
 }
