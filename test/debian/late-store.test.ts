@@ -25,7 +25,7 @@ test('a wrong store that answers late is refused, and gets no booking of the eme
     log,
     `${JSON.stringify({ booking: 'bk_1', tenant: 't', answer: { status: 200, headers: {}, body: '{}' }, record })}\n`,
   )
-  writeFileSync(`${log}.store`, JSON.stringify({ store: 'postgres://other/db', hasBookings: true }))
+  writeFileSync(`${log}.store`, JSON.stringify({ store: 'postgres://other/db', newest: 'bk_earlier' }))
   const listeners = { V2_BASE_URL: 'http://127.0.0.1:9', HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0' }
   const env = cleanEnv({ ...listeners, STORE_URL: addressOf(address), EMERGENCY_LOG_FILE: log })
   const gateway = start(process.execPath, [join(ROOT, 'src/main.ts'), 'serve'], { cwd, env })

@@ -78,17 +78,19 @@ export function startCallers(
 }
 
 const MOST_PATIENCE_MS = 300_000
+const IN_PROGRESS = 409
 
-/** One try; undefined where the connection broke, or the answer did not come in time. */
+/** One try; undefined where it has to be made again: no answer came, or the same booking was still in progress. */
 export async function book(url: string | Promise<string>, reference: string, patienceMs = MOST_PATIENCE_MS) {
   try {
-    const { headers, body } = await request(`${await url}/createShipment.php`, {
+    const { statusCode, headers, body } = await request(`${await url}/createShipment.php`, {
       method: 'POST',
       headers: { authorization: `Basic ${btoa(`${ID}:${SECRET}`)}` },
       signal: AbortSignal.timeout(patienceMs),
       body: JSON.stringify({ ...bookingExample, ReferenceNumber: reference }),
     })
     const { TransportationBooked: word }: { TransportationBooked?: string } = JSON.parse(await body.text())
+    if (statusCode === IN_PROGRESS) return undefined
     return { word, id: String(headers['transload-shipment-id'] ?? '') }
   } catch {
     return undefined
