@@ -68,11 +68,11 @@ export const SCENARIOS = {
       cancellations: 1,
       storeFailures: 1,
     },
-    sample: 7,
+    sample: 6,
     whole: 8,
   },
   /** One call, whose gateway is paused for longer than its lease. */
-  'one pause': { calls: ['A'], budget: { ...NOTHING, ticks: 3, settlements: 1 }, sample: 13, whole: 14 },
+  'one pause': { calls: ['A'], budget: { ...NOTHING, ticks: 3, settlements: 1 }, sample: 12, whole: 14 },
   /** One call, and almost everything that can go wrong with it. */
   'one call': {
     calls: ['A'],
@@ -81,7 +81,7 @@ export const SCENARIOS = {
     whole: 14,
   },
   /** A gateway is paused for longer than its lease and goes on. */
-  pauses: { calls: ['A', 'B'], budget: { ...NOTHING, ticks: 3, settlements: 1 }, sample: 11, whole: 12 },
+  pauses: { calls: ['A', 'B'], budget: { ...NOTHING, ticks: 3, settlements: 1 }, sample: 10, whole: 12 },
   /** A gateway dies at any step and starts again. */
   crashes: {
     calls: ['A', 'B', 'D'],
