@@ -211,8 +211,7 @@ async function readToMerge(merging: Merging, sending: Sending, service: Service)
     // A VIN that the vehicle had before names it, and is not written back.
     const fields = vin === 'former' ? withoutVin(sent) : sent
     const changes = compiled.compare(shipment.body, fields, entry, textOf, settings)
-    // A vehicle without its id stays as it is, unless it is to be changed.
-    requireWhole(shipment, changes.places, entry)
+    requireWhole(shipment)
     return { shipment, entry, fields, changes, etag: reply.headers['etag'] }
   } catch (error) {
     if (problems.length > 0) throw untranslatable(problems)
