@@ -134,6 +134,7 @@ const messageAdvice: Readonly<Partial<Record<MessageName, Advice>>> = {
   'reply-doubtful/cancellation': AGAIN,
   'reply-doubtful/accepted': READ_FIRST,
   'outcome-unknown/under-way': ['in progress', 'yes', 'Send it again.'],
+  'outcome-unknown/vehicle': ['no', 'later', 'Contact support with the key.'],
   'outcome-unknown/approved': ['already', 'yes', 'Send the same booking again.'],
   'service-silent/change': AGAIN,
   'service-silent/perhaps-done': READ_FIRST,

@@ -134,6 +134,8 @@ export const messages = {
     'It is not known whether this booking was made. It will not be sent again. Do not rebook it; contact the operator of this gateway and give them {key}.',
   'outcome-unknown/under-way':
     'A booking with this reference is being sent, and its outcome is not known yet ({key}). Nothing was done. Send this again in a few seconds.',
+  'outcome-unknown/vehicle':
+    'The booking of this shipment is not settled yet, so its vehicle cannot be changed. Nothing was changed. Contact the operator of this gateway and give them {key}.',
   'outcome-unknown/approved':
     'The shipment is booked, but some details may be missing. Send the same booking again to add them; it will not be booked twice.',
   brownout:
