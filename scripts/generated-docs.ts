@@ -6,7 +6,7 @@ import { tables } from '../mappings/index.ts'
 import { loadMappings } from '../mappings/load.ts'
 import { defaultOf, sections } from '../src/language/config/config.ts'
 import { tenantsSchema } from '../src/language/config/tenants-file.ts'
-import { commands, families } from '../src/operator/cli.ts'
+import { commands, families, groups } from '../src/operator/cli.ts'
 import { assumptionsPart } from './assumptions-page.ts'
 import { json } from './json.ts'
 import { mappingReference } from './mapping-reference.ts'
@@ -69,10 +69,11 @@ function describedIn(type: z.ZodType): string {
   return type.description
 }
 
-/** The commands, a row for each family: `--help` describes its members. */
+/** The commands by the groups of the help, a row for each family: `--help` describes its members. */
 function commandTable(): string {
   const byFamily = Map.groupBy(Object.entries(commands), ([usage]) => /^[a-z]+/.exec(usage)?.[0] ?? '')
-  const rows = [...byFamily].map(([family, members]) => {
+  const rowOf = (family: string) => {
+    const members = byFamily.get(family) ?? []
     const words = members.map(([usage]) =>
       usage
         .slice(family.length)
@@ -81,6 +82,7 @@ function commandTable(): string {
     )
     const about = families[family] ?? members[0]?.[1].about ?? ''
     return [code(family), words.filter(Boolean).map(code).join(', '), about]
-  })
+  }
+  const rows = Object.entries(groups).flatMap(([group, names]) => [[`**${group}**`, '', ''], ...names.map(rowOf)])
   return table(['Command', 'Verbs and operands', 'Effect'], rows)
 }

@@ -179,7 +179,7 @@ async function claimOf(store: Store, handle: string): Promise<Claim> {
   const last = (await store.audit(handle)).at(-1)
   if (!last) throw noBooking(handle)
   throw new CommandFailed(
-    `${handle} is over (${last.why}), and the same was booked again later; find that booking with transload bookings list`,
+    `${handle} is over (${last.why}), and the same was booked again later; see "transload bookings list"`,
   )
 }
 

@@ -123,7 +123,7 @@ function describe(
     case 'credential-wrong':
       return [
         'no tenant has this client id',
-        'Add it to the credentials of its tenant in TENANTS_FILE, with the hash of transload tenants hash.',
+        'Add it to the credentials of its tenant in TENANTS_FILE, with the hash that "transload tenants hash" prints.',
       ]
     case 'body-too-large':
       return ['the body is larger than BODY_LIMIT_BYTES', 'Set a larger one, or tell the callers below.']
