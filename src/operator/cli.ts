@@ -171,7 +171,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/bookings.ts')).list,
   },
   'bookings show <KEY>': {
-    about: 'Shows a booking with its audit trail.',
+    about: 'Shows a booking: what it is, what became of it, and what you can do.',
     options: [json()],
     examples: ['transload bookings show bk_0123456789ab'],
     load: async () => (await import('./commands/bookings.ts')).show,

@@ -17,7 +17,7 @@ import { attempt, ownAccounts } from './accounts.ts'
 import { mistakeOfMemory } from './last-store.ts'
 import { type LoadedConfig, loadConfig } from './load.ts'
 import { engineOf, modeOf, unusableStore, withExistingStore } from './open-store.ts'
-import { print, printError, printJson } from './output.ts'
+import { aligned, print, printError, printJson } from './output.ts'
 
 interface CheckOptions {
   readonly json?: boolean
@@ -75,11 +75,6 @@ export async function check({ json = false, all = false, connect = false }: Chec
   }
   if (mistakes.length > 0) throw new ConfigErrors(mistakes)
   return service?.some(({ accepted }) => !accepted) ? EXIT_FAILED : 0
-}
-
-const aligned = (rows: readonly (readonly string[])[]) => {
-  const width = Math.max(...rows.map(([name = '']) => name.length))
-  return rows.map(([name = '', value]) => `${name.padEnd(width)}  ${value}`)
 }
 
 interface StoreState {
@@ -251,14 +246,8 @@ function variablesOf({ v2, webhook_secret, webhook_signing_secret, callback_secr
   return references.flatMap((reference) => (reference && 'env' in reference ? [reference.env] : []))
 }
 
-function linesOf(variables: readonly EffectiveVariable[]): readonly string[] {
-  const width = Math.max(...variables.map(({ name }) => name.length))
-  return variables.map(({ name, value, from }) =>
-    from === 'nowhere'
-      ? `${name.padEnd(width)}  not set`
-      : `${name.padEnd(width)}  ${from.padEnd('environment'.length)}  ${value}`,
-  )
-}
+const linesOf = (variables: readonly EffectiveVariable[]): readonly string[] =>
+  aligned(variables.map(({ name, value = '', from }) => [name, from === 'nowhere' ? 'not set' : from, value]))
 
 /** Variables with these beginnings are hardly meant for another program. */
 const OWN_PREFIX = /^(V2|UPSTREAM|LEGACY)_/i
