@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { renderDocs } from '../bench/compare/report.ts'
 import { tables } from '../mappings/index.ts'
 import { loadMappings } from '../mappings/load.ts'
-import { defaultOf, sections } from '../src/language/config/config.ts'
+import { configTexts } from '../src/language/config/config.ts'
 import { tenantsSchema } from '../src/language/config/tenants-file.ts'
 import { commands, families, groups } from '../src/operator/cli.ts'
 import { assumptionsPart } from './assumptions-page.ts'
@@ -36,25 +36,14 @@ export async function generatedDocs(root: string): Promise<ReadonlyMap<string, s
   ])
 }
 
-/** The settings that nearly every gateway sets, or looks at. */
-const START_HERE = [
-  ...['V2_BASE_URL', 'V2_CLIENT_ID', 'V2_CLIENT_SECRET', 'TENANTS_FILE', 'TRUST_PROXY', 'HOST', 'PORT'],
-  ...['STORE_URL', 'EMERGENCY_LOG_FILE', 'SUPPORT_CONTACT'],
-]
-
 function configurationTables(): string {
-  const all = Object.values(sections).flatMap((variables) => Object.entries(variables))
-  const rowOf = ([name, type]: (typeof all)[number]) => {
-    const value = defaultOf(type)
-    return [code(name), value === undefined ? '' : code(value), type.description ?? '']
-  }
-  const first = START_HERE.flatMap((wanted) => all.filter(([name]) => name === wanted).map(rowOf))
-  const others = Object.entries(sections).flatMap(([title, variables]) => {
-    const rows = Object.entries(variables).filter(([name]) => !START_HERE.includes(name))
-    return rows.length === 0 ? [] : [[`**${title}**`, '', ''], ...rows.map(rowOf)]
+  const [[start = '', first = []] = [], ...others] = [...configTexts()].map(([title, variables]) => {
+    const rows = variables.map(({ name, text, value }) => [code(name), value === undefined ? '' : code(value), text])
+    return [title, rows] as const
   })
+  const rest = others.flatMap(([title, rows]) => [[`**${title}**`, '', ''], ...rows])
   const head = ['Name', 'Default', '']
-  return `### Start here\n\n${table(head, first)}\n### Rarely needed\n\n${table(head, others)}`
+  return `### ${start}\n\n${table(head, first)}\n### Rarely needed\n\n${table(head, rest)}`
 }
 
 /** The keys of a tenant, as its schema tells them. */
