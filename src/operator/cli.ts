@@ -1,8 +1,8 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { configurationErrors } from '../language/config/errors.ts'
 import { programVersion } from '../language/config/version.ts'
 import { CommandFailed, reportFailure, UsageError } from './commands/failures.ts'
 import { endWhenOutputCloses, printError } from './commands/output.ts'
-import { EXIT_CONFIG } from './exit-codes.ts'
 
 /** Runs with the operands of the command line and an object of its options; returns the exit code. */
 type Run = (...args: never[]) => number | Promise<number>
@@ -476,7 +476,8 @@ export async function run(args: readonly string[]): Promise<number> {
     // The help and the version end with 0.
     if (error instanceof CommanderError && error.exitCode === 0) return 0
     const failed = reportFailure(error, helpFor(program, args))
-    if (args.length === 0 && failed === EXIT_CONFIG && !process.env['V2_BASE_URL']?.trim()) printError(FIRST_STEPS)
+    const lacksService = configurationErrors(error)?.some((line) => line.startsWith('V2_BASE_URL is required'))
+    if (args.length === 0 && lacksService) printError(FIRST_STEPS)
     return failed
   } finally {
     process.off('beforeExit', endAsStuck)
