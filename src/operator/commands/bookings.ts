@@ -155,7 +155,6 @@ const REASONS: Readonly<Record<string, string>> = {
   'too-large': 'Sent; the answer was too large to read.',
   'never sent': 'Nothing was sent.',
   'nothing was booked': 'The service booked nothing.',
-  'may have been booked before the store was restored': 'It may have been booked before the store was restored.',
   [CANCELED]: 'The shipment is canceled or gone.',
   'healed: webhook': "The service's event shows the shipment.",
   'healed: sweep': 'A lookup at the service found the shipment.',
