@@ -25,6 +25,8 @@ export interface MigrationReport {
   readonly watchedSince: string | undefined
   readonly watchedDays: number
   readonly quietDays: number
+  /** The answer to the question whether version 1 can be switched off; undefined in a report on one tenant. */
+  readonly headline: string | undefined
   /** On the tenant that the report is about, else on all together. */
   readonly verdict: Verdict
   readonly tenants: readonly TenantReport[]
@@ -183,6 +185,7 @@ export async function readReport(deps: ReportDeps, only?: string): Promise<Migra
     watchedSince: watchedSince(watched),
     watchedDays: watched.length,
     quietDays: QUIET_DAYS,
+    headline: overview?.headline,
     verdict: overview?.verdict ?? tenants[0]?.verdict ?? neverSeen(watched),
     tenants,
   }
