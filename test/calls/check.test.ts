@@ -105,6 +105,12 @@ const mistakes: readonly (readonly [name: string, sent: Sent, place: string, rea
     /replaces the whole/,
   ],
   ['no external_id', booking({ external_id: undefined }), 'external_id', /needs it/],
+  [
+    'a customer without a name, which no dry run has explained',
+    booking({ external_id: 'OTHER-3', customer: { phone: '2145550000' } }),
+    'customer.customer_name',
+    /needs it/,
+  ],
   ['vehicles as an object', booking({ vehicles: vehicle }), 'vehicles', /is a list/],
   ['no vehicle', booking({ vehicles: [] }), 'vehicles', /not empty/],
   ['a year as text', booking({ vehicles: [{ ...vehicle, year: '2023' }] }), 'vehicles[0].year', /is an integer/],

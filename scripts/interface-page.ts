@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { assumptions } from '../src/labs/certify/assumptions.ts'
+import { type Proof, type Section, type Statement, sections } from '../test/interface/statements.ts'
+import { code, table } from './table.ts'
+
+/**
+ * Returns the page about the interface document: each statement with the tests that prove it, or with our choice. Throws
+ * if a test, a case, an assumption or a page is not there.
+ */
+export function interfacePage(root: string, all: readonly Section[] = sections): string {
+  const missing: string[] = []
+  const read = (path: string) => {
+    try {
+      return readFileSync(join(root, path), 'utf8')
+    } catch {
+      return ''
+    }
+  }
+  const proven = (proof: Proof): string => {
+    const shown = linkTo(proof, read)
+    if (shown === undefined) missing.push(proof)
+    return shown ?? ''
+  }
+  const rowOf = ({ states, chosen, proofs }: Statement): readonly string[] => {
+    if (proofs.length === 0) missing.push(`a proof of “${states}”`)
+    return [
+      states,
+      [chosen === undefined ? '' : `*We chose:* ${chosen}`, ...proofs.map(proven)].filter(Boolean).join('<br>'),
+    ]
+  }
+  const tables = all.map(({ title, statements }) => `## ${title}\n\n${table(HEAD, statements.map(rowOf))}`)
+  if (missing.length > 0) throw new Error(`test/interface/statements.ts names what is not there: ${missing.join('; ')}`)
+  const rows = all.flatMap(({ statements }) => statements)
+  const choices = rows.filter(({ chosen }) => chosen !== undefined).length
+  return `# The interface document, statement by statement
+
+\`npm run docs\` writes this page from \`test/interface/statements.ts\`, and fails if a test is not there. It has the ${rows.length} statements of
+the service's interface document in its order. Beside each are the tests that prove that the gateway heeds it. In ${choices} of them the
+document shows nothing, or leaves a choice: our choice stands there. A name in the last line leads to an
+[assumption](certainty.md), which one command checks at the service itself.
+
+${tables.join('\n')}`
+}
+
+const HEAD = ['The document states', 'Proven by']
+
+/** Returns a proof as a link with its words; undefined if it is not there. */
+function linkTo(proof: Proof, read: (path: string) => string): string | undefined {
+  const [place = '', words, row] = proof.split(' > ')
+  if (words === undefined) {
+    const [, action = '', name = ''] = place.split('/')
+    if (read(`test/${place}.json`) === '') return undefined
+    return `[cases/${action}](../test/${place}.json): ${name.replaceAll('-', ' ')}`
+  }
+  if (place === 'assumption') {
+    const area = assumptions.find(({ id }) => id === words)?.area
+    return area && `[${code(words)}](certainty.md#${area.toLowerCase().replaceAll(' ', '-')})`
+  }
+  if (place.startsWith('docs/')) {
+    const page = place.slice('docs/'.length)
+    return read(place).replace(/\s+/g, ' ').includes(words) ? `[${page}](${page}): “${words}”` : undefined
+  }
+  const source = read(`test/${place}.test.ts`)
+  const title = titleIn(source, words)
+  if (title === undefined || !source.includes(row ?? '')) return undefined
+  return `[${place}](../test/${place}.test.ts): ${title}${row === undefined ? '' : ` (${row})`}`
+}
+
+/** The title of a test, of a table of tests or of a group, outside comments. No test of the project is skipped. */
+const TITLE = /^(?!\s*(?:\/\/|\*)).*?(?:\b(?:test|describe)|\))\(\s*(?:'((?:\\.|[^'\\])+)'|"((?:\\.|[^"\\])+)"),/gm
+
+/** Returns the one title that is these words, or has them as a part. */
+function titleIn(source: string, words: string): string | undefined {
+  const titles = [...source.matchAll(TITLE)].map(([, single, double]) =>
+    (single ?? double ?? '').replace(/\\(.)/g, '$1'),
+  )
+  if (titles.includes(words)) return words
+  const having = titles.filter((title) => title.includes(words))
+  return having.length === 1 ? having[0] : undefined
+}
