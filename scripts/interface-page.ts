@@ -37,8 +37,8 @@ export function interfacePage(root: string, all: readonly Section[] = sections):
 
 \`npm run docs\` writes this page from \`test/interface/statements.ts\`, and fails if a test is not there. It has the ${rows.length} statements of
 the service's interface document in its order. Beside each are the tests that prove that the gateway heeds it. In ${choices} of them the
-document shows nothing, or leaves a choice: our choice stands there. A name in the last line leads to an
-[assumption](certainty.md), which one command checks at the service itself.
+document shows nothing, or leaves a choice: our choice stands there. A name such as \`basic-accepted\` leads to an assumption, which
+[one command](certainty.md) checks at the service itself.
 
 ${tables.join('\n')}`
 }
@@ -63,19 +63,26 @@ function linkTo(proof: Proof, read: (path: string) => string): string | undefine
   }
   const source = read(`test/${place}.test.ts`)
   const title = titleIn(source, words)
-  if (title === undefined || !source.includes(row ?? '')) return undefined
+  if (title === undefined || (row !== undefined && !hasRow(source, row))) return undefined
   return `[${place}](../test/${place}.test.ts): ${title}${row === undefined ? '' : ` (${row})`}`
 }
 
 /** The title of a test, of a table of tests or of a group, outside comments. No test of the project is skipped. */
-const TITLE = /^(?!\s*(?:\/\/|\*)).*?(?:\b(?:test|describe)|\))\(\s*(?:'((?:\\.|[^'\\])+)'|"((?:\\.|[^"\\])+)"),/gm
+const TITLE = /^(?! *(?:\/\/|\*))( *).*?(?:\b(?:test|describe)|\))\(\s*(?:'((?:\\.|[^'\\])+)'|"((?:\\.|[^"\\])+)"),/gm
 
-/** Returns the one title that is these words, or has them as a part. */
+/** Returns the one title that is these words, or has them as a part, after that of its group. */
 function titleIn(source: string, words: string): string | undefined {
-  const titles = [...source.matchAll(TITLE)].map(([, single, double]) =>
-    (single ?? double ?? '').replace(/\\(.)/g, '$1'),
-  )
-  if (titles.includes(words)) return words
-  const having = titles.filter((title) => title.includes(words))
-  return having.length === 1 ? having[0] : undefined
+  let group = ''
+  const titles = [...source.matchAll(TITLE)].map(([, indent, single, double]) => {
+    const title = (single ?? double ?? '').replace(/\\(.)/g, '$1')
+    if (indent === '') group = title
+    return { title, whole: indent === '' ? title : `${group} › ${title}` }
+  })
+  const same = titles.filter(({ title }) => title === words)
+  const found = same.length > 0 ? same : titles.filter(({ title }) => title.includes(words))
+  return found.length === 1 ? found[0]?.whole : undefined
 }
+
+/** Reports whether a table of tests has a row with these words, which are a string or begin a line. */
+const hasRow = (source: string, words: string) =>
+  source.split('\n').some((line) => line.startsWith(`${words} `) || line.includes(`'${words}'`))

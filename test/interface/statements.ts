@@ -90,7 +90,7 @@ export const sections: readonly Section[] = [
     ),
     chose(
       'Other fields of a quote: not shown.',
-      'Read past, and told in the log.',
+      'Ignored. The log names each once.',
       'cases/quote.get/reply-with-more-than-is-known',
       NEWS,
     ),
@@ -119,7 +119,12 @@ export const sections: readonly Section[] = [
       SET_BY_SERVICE,
       'mapping/laws > every id of a part stays, and every place that only the service sets goes',
     ),
-    shown('`id`: a UUID, in responses only.', REPLIES, SET_BY_SERVICE, 'assumption > booking-returns-id'),
+    shown(
+      '`id`: a UUID, in responses only.',
+      `${REPLIES} > an id of dots`,
+      SET_BY_SERVICE,
+      'assumption > booking-returns-id',
+    ),
     shown(
       '`number`: text for people, in responses only.',
       'cases/shipment.create/reply-names-the-services-number',
@@ -271,7 +276,7 @@ export const sections: readonly Section[] = [
     'Gaps in the resources',
     chose(
       'Required fields: not shown.',
-      'Both places, a customer, and a VIN or year, make and model. All that lacks is told at once.',
+      'Both places, a customer, and a VIN or year, make and model. One answer lists all that is missing.',
       'cases/shipment.create/the-least-that-books',
       'cases/shipment.create/every-problem-at-once',
       'assumption > minimal-booking',
@@ -284,7 +289,7 @@ export const sections: readonly Section[] = [
     ),
     chose(
       'Meaning and constraints of the date-times: not shown.',
-      'None is made, changed or compared.',
+      'The gateway sets, changes and compares none.',
       BACK,
       'assumption > date-offset-obeyed',
     ),
@@ -378,7 +383,7 @@ export const sections: readonly Section[] = [
   ),
   section(
     'States',
-    shown('A new shipment has the status `new`.', 'calls/flow > a trip is quoted', REPLIES),
+    shown('A new shipment has the status `new`.', 'calls/flow > a trip is quoted', `${REPLIES} > status canceled`),
     chose(
       'Other transitions: not shown.',
       'No transition is expected. Only `canceled` means more: `TransportationBooked` is `No`.',
@@ -424,7 +429,7 @@ export const sections: readonly Section[] = [
     ),
     chose(
       '`PUT /v2/quote/{quote_id}`; its body and reply: not shown.',
-      'The whole trip, as changed. A reply without a price says so.',
+      'The whole trip, as changed. If the reply has no price, `Message` says so.',
       'cases/quote.update/what-is-sent-over-what-the-quote-was-made-with',
       'cases/quote.update/reply-without-a-body-says-so',
       'assumption > quote-update-keeps-id',
@@ -443,29 +448,30 @@ export const sections: readonly Section[] = [
       'calls/flow > stays one segment of a path where the service itself gave such an id',
     ),
     shown(
-      '`POST /v2/shipments` creates a shipment and answers with all of it.',
+      '`POST /v2/shipments` creates a shipment and answers with all of it. (The public reference adds `quote_id`.)',
       BOOKING,
-      REPLIES,
+      'cases/shipment.create/a-quote-id-only-where-the-operator-wants-it',
+      `${REPLIES} > no id`,
       'service/drift > a quote of two members',
     ),
     chose(
       '`GET /v2/shipments/{shipment_id}`; its reply: not shown.',
       'A shipment as at its creation, with the id that was asked for.',
       READING,
-      REPLIES,
+      `${REPLIES} > another id`,
       'assumption > read-is-shipment',
     ),
     chose(
       '`PUT /v2/shipments/{shipment_id}`; its body and reply: not shown.',
       'The shipment as read, with the changes. Any reply that does not deny it.',
       'cases/shipment.update/one-field-changes-one-place',
-      REPLIES,
+      `${REPLIES} > success: false`,
       'assumption > update-takes-whole',
     ),
     chose(
       '`DELETE /v2/shipments/{shipment_id}`; its reply and the status: not shown.',
       'A read after it has to show `canceled`, or no shipment.',
-      REPLIES,
+      `${REPLIES} > status in_transit`,
       'cases/shipment.cancel/reply-without-a-body',
       'assumption > canceled-is-shown',
     ),
@@ -564,14 +570,14 @@ export const sections: readonly Section[] = [
       'events/received > an event of another shape is kept',
     ),
     chose(
-      'Registration, delivery and retries: not shown.',
-      'The operator registers the address. An event is answered once it is durable; a copy is told as one.',
+      'Registration, delivery and retries: not shown. (The public reference: five retries, a minute apart.)',
+      'The operator registers the address. An event is answered once it is durable, and a copy is recognized.',
       'events/received > an event is answered once it is durable',
       'events/received > a copy is a duplicate',
     ),
     chose(
       'What emits which event: not shown.',
-      'No event is waited for. One that proves a booking or its end settles it, after a read.',
+      'The gateway waits for none. One that proves a booking or its cancellation settles it, after a read.',
       'events/healed > a booking that times out, whose event comes first, is healed',
       'events/healed > what cannot be decided stays unknown',
     ),
@@ -591,8 +597,9 @@ export const sections: readonly Section[] = [
     ),
     chose(
       'Invalid credentials: not shown.',
-      '401 and 403 refuse; anything else proves nothing.',
+      'A read that gets 2xx, 404 or 410 accepts one, 401 and 403 refuse it, and anything else proves nothing.',
       'callers/proof > is accepted by an answer %i to that read',
+      'callers/proof > that is forbidden gets 403',
       'callers/proof > claims, finds and sends nothing: %s',
       'assumption > wrong-secret-401',
     ),
@@ -634,7 +641,7 @@ export const sections: readonly Section[] = [
     ),
     chose(
       'Page sizes: not shown.',
-      'No list is asked for. A request names one thing.',
+      'The gateway asks for no lists.',
       'service/spelling > each request is counted by its operation',
     ),
   ),
