@@ -36,7 +36,7 @@ export function interfacePage(root: string, all: readonly Section[] = sections):
   return `# The interface document, statement by statement
 
 \`npm run docs\` writes this page from \`test/interface/statements.ts\`, and fails if a test is not there. It has the ${rows.length} statements of
-the service's interface document in its order. Beside each are the tests that prove that the gateway heeds it. In ${choices} of them the
+the service's interface document in its order. Beside each are the tests that prove that the gateway follows it. In ${choices} of them the
 document shows nothing, or leaves a choice: our choice stands there. A name such as \`basic-accepted\` leads to an assumption, which
 [one command](certainty.md) checks at the service itself.
 

@@ -1,6 +1,6 @@
 /*
  * Every statement of the service's interface document, in the order of the document, with the tests that prove that the
- * gateway heeds it. `npm run docs` makes docs/interface.md of it, and fails if a test or a page is not there.
+ * gateway follows it. `npm run docs` makes docs/interface.md of it, and fails if a test or a page is not there.
  */
 
 /**
@@ -336,8 +336,9 @@ export const sections: readonly Section[] = [
     ),
     shown(
       '`BillToCompany`, which may be empty, and `BillTo…` of the address.',
-      'cases/shipment.create/a-remembered-quote-fills-what-a-booking-lacks',
+      'cases/shipment.create/a-remembered-company-is-the-customer',
       'cases/shipment.create/a-quote-without-a-customer-names-none',
+      'cases/shipment.create/a-remembered-quote-fills-what-a-booking-lacks',
     ),
     shown(
       '`BillToContact`: parts joined by `~`, some of them empty.',
@@ -612,7 +613,7 @@ export const sections: readonly Section[] = [
     ),
     chose(
       'Unknown identifiers: not shown.',
-      '404 and 410, once the spelling of the path is confirmed.',
+      '404 and 410, once the spelling of the path is confirmed; 400, 405 and 422 for a number that is no UUID, too.',
       'service/spelling > means the id once a spelling is confirmed: %s',
       'calls/find > is unknown to a service that answers %i',
       'assumption > unknown-shipment-404',
