@@ -176,7 +176,7 @@ test('the reference has every field and error, and the guide every call', async 
   expect(guide).toContain('2093-01-01')
 })
 
-test('the guide has each step of a move: credential, address, calls, bodies, errors, stage, and news of the service', async () => {
+test('the guide has each step of a move: credential, address, calls, ids, errors, stage, and news of the service', async () => {
   const gateway = await startGateway()
   const guide = (await get(gateway, '/guide', HTML)).text
   const titles = [...guide.matchAll(/<li><h2>([^<]+)<\/h2>/g)].map(([, title]) => title)
