@@ -8,6 +8,7 @@ import { configTexts } from '../src/language/config/config.ts'
 import { tenantsSchema } from '../src/language/config/tenants-file.ts'
 import { commands, families, groups } from '../src/operator/cli.ts'
 import { assumptionsPart } from './assumptions-page.ts'
+import { interfacePage } from './interface-page.ts'
 import { json } from './json.ts'
 import { mappingReference } from './mapping-reference.ts'
 import { messagePart } from './message-table.ts'
@@ -30,6 +31,7 @@ export async function generatedDocs(root: string): Promise<ReadonlyMap<string, s
   })
   return new Map([
     ...documents,
+    ['docs/interface.md', interfacePage(root)],
     ['docs/lookups.json', `${json(tables)}\n`],
     ['docs/tenants.schema.json', `${json(z.toJSONSchema(tenantsSchema, { io: 'input' }))}\n`],
     ...renderDocs(),

@@ -175,3 +175,15 @@ test('the reference has every field and error, and the guide every call', async 
   for (const { action } of actions.values()) expect(guide).toContain(action.service.path)
   expect(guide).toContain('2093-01-01')
 })
+
+test('the guide has each step of a move: credential, address, calls, ids, errors, stage, and news of the service', async () => {
+  const gateway = await startGateway()
+  const guide = (await get(gateway, '/guide', HTML)).text
+  const titles = [...guide.matchAll(/<li><h2>([^<]+)<\/h2>/g)].map(([, title]) => title)
+  expect(titles).toEqual([
+    ...['Get a credential', "Call the service's address", 'Replace each call', 'Keep the ids'],
+    ...['Handle errors by status', 'Test, then switch', 'Stay informed'],
+  ])
+  for (const text of ['Authorization: Basic', gateway.sandbox.url, 'test address', '2.0.0', 'two months before'])
+    expect(guide).toContain(text)
+})
