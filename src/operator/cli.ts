@@ -102,8 +102,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
         .choices(['curl', 'php', 'python', 'csharp', 'java', 'javascript', 'go', 'perl'])
         .conflicts('json'),
     ],
+    notes: ['ACTION is an action, or a legacy path, where ActionName chooses the action as in a call.'],
     examples: [
       'transload translate shipment.create body.json',
+      'transload translate /createShipment.php body.json',
       `echo '{"ReferenceNumber":"REF-1"}' | transload translate shipment.get --json`,
       'transload translate quote.get body.json --as php',
     ],
