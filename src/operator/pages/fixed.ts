@@ -1,10 +1,5 @@
 import type { Answer } from '../../language/answer.ts'
-
-/** A number ties a field to its place: pointing at one marks the other. */
-const TIES = Array.from(
-  { length: 40 },
-  (_, at) => `main:has([data-n="${at + 1}"]:is(:hover, :focus)) [data-n="${at + 1}"]`,
-).join(',\n')
+import { VISITOR_STYLE } from './visitor-style.ts'
 
 const STYLE = `:root {
   color-scheme: light dark;
@@ -78,10 +73,7 @@ summary { cursor: pointer; padding: 0.3rem 0; color: var(--link); }
 .tabs span { color: var(--soft); } .tabs a[aria-current] { color: var(--text); font-weight: 650; text-decoration: none; }
 .block { display: flex; gap: 0.6rem; align-items: center; margin: 0 0 0.6rem; color: var(--soft); font-size: 0.92rem; }
 .notice { border-left: 0.25rem solid currentColor; padding: 0.2rem 0.8rem; }
-.json { min-height: 12rem; }
 .n { display: inline-block; min-width: 1.5rem; padding: 0 0.3rem; border-radius: 1rem; background: var(--line); color: var(--text); font: 600 0.75rem/1.5 system-ui, sans-serif; text-align: center; text-decoration: none; }
-[data-n] { border-radius: 0.25rem; }
-${TIES} { background: var(--link); color: var(--paper); }
 button.plain { background: none; color: var(--link); border-color: var(--line); font-weight: 400; }
 .steps { padding-left: 1.2rem; } .steps h2 { margin-top: 1.5rem; }
 td p { margin: 0 0 0.4rem; }
@@ -111,5 +103,5 @@ export const style: Answer = {
     'Cache-Control': 'no-cache',
     'X-Content-Type-Options': 'nosniff',
   },
-  body: STYLE,
+  body: STYLE + VISITOR_STYLE,
 }

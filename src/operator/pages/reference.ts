@@ -1,0 +1,247 @@
+import { html } from 'hono/html'
+import { type DryRunRooms, explainCall } from '../../calls/dry-run.ts'
+import type { Answer } from '../../language/answer.ts'
+import { adviceFor, anchorOf, type ErrorCode, errorTable } from '../../language/errors.ts'
+import type { Action, Alternative } from '../../language/mapping/action.ts'
+import type { Catalog, Endpoint } from '../../language/mapping/catalog.ts'
+import type { CompiledAction } from '../../language/mapping/compile.ts'
+import type { Row } from '../../language/mapping/row.ts'
+import { fieldsOf } from '../../language/mapping/row-parts.ts'
+import { type MessageName, messages } from '../../language/messages.ts'
+import { createEquivalents } from '../reports/report.ts'
+import { type Html, named, publicPage, table } from './layout.ts'
+
+/** The rooms of the pages for visitors. */
+export interface VisitorRooms extends DryRunRooms {
+  readonly sunset: Date | undefined
+}
+
+/** Shows text of a declaration, whose backticks mean code. */
+export const prose = (text: string): Html =>
+  html`${text.split('`').map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : part))}`
+
+/** `Book a shipment`: the title in an action's summary. */
+export const titleOf = ({ summary }: Action): string => summary.split(/[.:]/, 1)[0] ?? ''
+
+/** The endpoint of an action's first path. */
+export function endpointOf({ legacy }: Action, { endpoints }: Catalog): Endpoint {
+  const endpoint = endpoints.get((legacy.paths[0] ?? '').toLowerCase())
+  if (!endpoint) throw new Error(`${legacy.paths[0]} has no endpoint`)
+  return endpoint
+}
+
+const INDENT = 2
+
+/** Writes an action's example as the request that one would send. */
+export function exampleRequest({ legacy: { method, paths }, example: { request } }: Action): string {
+  if (method === 'GET') return `GET ${paths[0]}?${new URLSearchParams(request)}`
+  return `${method} ${paths[0]}\n\n${JSON.stringify(request, null, INDENT)}`
+}
+
+/** The values that a row may have, with the texts of version 1 that mean each. */
+interface ValueTable {
+  readonly name: string
+  readonly about: string
+  readonly meanings: Readonly<Record<string, string>>
+}
+
+/** Returns the table of values that a row uses, if it has one. */
+function valuesOf(row: Row | undefined, { tables }: Catalog): ValueTable | undefined {
+  if (row?.kind === 'move') {
+    const { name, summary, values } = row.codec
+    return values && { name, about: summary, meanings: values }
+  }
+  const phrases = row?.kind === 'lookup' ? tables.get(row.table)?.phrases : undefined
+  if (row?.kind !== 'lookup' || !phrases) return undefined
+  return { name: row.table, about: 'The longest of these phrases in a field decides, in any case.', meanings: phrases }
+}
+
+/** Every action, field, value and error of version 1, from the declarations. */
+export function referencePage(rooms: VisitorRooms): Promise<Answer> {
+  const { catalog } = rooms
+  const valueTables = new Map<string, ValueTable>()
+  const actions = [...catalog.actions.values()]
+  const equivalent = createEquivalents(catalog)
+  const entries = actions.map((compiled) => entryOf(compiled, rooms, equivalent, valueTables))
+  const link = (id: string, text: string) => html`<li><a href="#${id}">${text}</a></li>`
+  return publicPage(
+    'Reference',
+    html`<div class="reference">
+<nav class="rail" aria-label="Contents"><p id="find"></p>
+<ul>${actions.map(({ action }) => link(action.name, titleOf(action)))}</ul>
+<ul>${[...valueTables.keys()].map((name) => link(`values-${name}`, `Values: ${name}`))}</ul>
+<ul>${link('errors', 'Errors')}<li><a href="/openapi.json">OpenAPI</a></li></ul></nav>
+<div>
+<h1>Version-1 reference</h1>
+<p class="lead">Every call, field, value and error that this gateway understands, and what becomes of it in version 2.</p>
+<p id="none" role="status"></p>
+${entries}
+${[...valueTables.values()].map(
+  ({ name, about, meanings }) => html`<section class="entry" id="values-${name}"><h2>Values: ${name}</h2>
+<p>${prose(about)}</p>
+${table<readonly [string, readonly (readonly [string, string])[]]>(
+  `Values of ${name}`,
+  [
+    { title: 'Version 2', cell: ([value]) => html`<code>${value}</code>` },
+    { title: 'Version 1', cell: ([, texts]) => named(texts.map(([text]) => text).join(', ')) },
+  ],
+  [...Map.groupBy(Object.entries(meanings), ([, value]) => value)],
+)}</section>`,
+)}
+${errorsPart()}
+</div></div>`,
+  )
+}
+
+/** An action: its paths, its fields, and an example with its answer. */
+function entryOf(
+  { action, fields }: CompiledAction,
+  rooms: VisitorRooms,
+  equivalent: ReturnType<typeof createEquivalents>,
+  valueTables: Map<string, ValueTable>,
+): Html {
+  const { catalog } = rooms
+  const { legacy, service, example } = action
+  const endpoint = endpointOf(action, catalog)
+  const known = fields.names.map((field) => ({ field, places: [], note: '', ...equivalent(action.name, field) }))
+  const request = { entries: Object.entries(example.request), format: 'json', text: '' } as const
+  const { run } = explainCall(request, endpoint, rooms)
+  const ruleOf = (field: string, note: string) => {
+    const row = action.request.find((one) => fieldsOf(one).includes(field))
+    const values = valuesOf(row, catalog)
+    if (values) valueTables.set(values.name, values)
+    const hasDefault = row && 'fallbacks' in row && row.fallbacks.some(({ kind }) => kind === 'setting')
+    return html`${prose(note)}${values ? html` <a href="#values-${values.name}">Values</a>` : ''}${hasDefault ? html` If absent, a default is <b class="warn">assumed</b>.` : ''}`
+  }
+  const without = Map.groupBy(
+    known.filter(({ places }) => places.length === 0),
+    ({ note }) => note,
+  )
+  return html`<section class="entry" id="${action.name}"><h2>${titleOf(action)} — <code>${legacy.method} ${legacy.paths[0]}</code></h2>
+<p>${prose(action.summary)} ${legacy.paths.length > 1 ? html`Also at ${codes(legacy.paths.slice(1), ', ')}.` : ''}
+${legacy.actionNames === 'any' ? '' : html`<code>ActionName</code> is ${codes(legacy.actionNames, ', ')}${legacy.byDefault ? ', or absent' : ''}.`}
+Version 2: <code>${service.method} ${service.path}</code>. <a href="/?example=${action.name}">Try it in the workbench</a></p>
+<div class="beside"><div>
+${table<(typeof known)[number]>(
+  `Fields: ${titleOf(action)}`,
+  [
+    { title: 'Field', cell: ({ field }) => html`<code>${field}</code>` },
+    { title: 'Required', cell: ({ field }) => requiredOf(field, action) },
+    { title: 'Example', cell: ({ field }) => example.request[field] ?? '' },
+    { title: 'Version 2', cell: ({ places }) => codes(places, ' ') },
+    { title: 'Rule', cell: ({ field, note }) => ruleOf(field, note) },
+  ],
+  known.filter(({ places }) => places.length > 0),
+)}
+${[...without].map(
+  ([why, all]) =>
+    html`<p class="without">Not used: ${codes(
+      all.map(({ field }) => field),
+      ', ',
+    )} <span class="soft">(${prose(why)})</span></p>`,
+)}
+</div><div class="sample"><h3>Request</h3><pre tabindex="0">${exampleRequest(action)}</pre>
+<h3>Response</h3><pre tabindex="0">${JSON.stringify(run.reply.v1, null, INDENT)}</pre></div></div></section>`
+}
+
+const codes = (texts: readonly string[], between: string): Html =>
+  html`${texts.map((text, at) => html`${at > 0 ? between : ''}<code>${text}</code>`)}`
+
+/** Says whether a call must have a field, or which other fields may stand for it. */
+function requiredOf(field: string, { request, requires = [], target }: Action): Html | string {
+  if (request.some((row) => row.kind === 'move' && row.v1 === field && row.required)) return 'yes'
+  const named = target && { anyOf: target.namedBy.map((name): Alternative => [name]) }
+  const group = [...(named ? [named] : []), ...requires].find(({ anyOf }) =>
+    anyOf.some((one) => !isFact(one) && one.includes(field)),
+  )
+  if (!group) return ''
+  if (group.anyOf.length === 1) return 'yes'
+  return html`${group.anyOf.map((one, at) => html`${at > 0 ? ' or ' : ''}${isFact(one) ? 'a quote' : html`<code>${one.join(' + ')}</code>`}`)}`
+}
+
+const isFact = (one: Alternative): one is Exclude<Alternative, readonly string[]> => 'kind' in one
+
+const BOOKED = { no: 'No', unknown: 'Not known', already: 'Yes, before', 'in progress': 'In progress' } as const
+const AGAIN = { yes: 'Yes', later: 'Yes, after a wait', corrected: 'After a correction', no: 'No' } as const
+
+/** Messages that only the admin listener answers with. */
+const FOR_OPERATORS: ReadonlySet<string> = new Set([
+  'path-unknown/admin',
+  'path-unknown/booking',
+  'path-unknown/tenant',
+])
+
+/** Every error as a caller meets it: a row for each message, with an anchor that the error's answer links to. */
+function errorsPart(): Html {
+  const names = (Object.keys(messages) as MessageName[])
+    .filter((name) => !FOR_OPERATORS.has(name))
+    // As the type of `messages` requires.
+    .map((name) => ({ name, code: name.split('/')[0] as ErrorCode }))
+  const withAnchor = new Set<string>(names.map(({ name }) => name))
+  return html`<section class="entry" id="errors"><h2>Errors</h2>
+<p>The <code>Message</code> of an error says what to do. Its <code>Link</code> header leads to its row here. Words in <var>italics</var> differ from call to call.</p>
+${table<(typeof names)[number]>(
+  'Errors, with the messages that callers get',
+  [
+    {
+      title: 'Error',
+      cell: ({ name, code }) => {
+        const isFirst = !withAnchor.has(code) && withAnchor.add(code)
+        return html`<span id="${anchorOf(name)}">${errorTable[code].status}</span> <code${isFirst ? html` id="${code}"` : ''}>${code}</code>`
+      },
+    },
+    { title: 'Message', cell: ({ name }) => messageOf(messages[name]) },
+    { title: 'Anything booked?', cell: ({ name }) => BOOKED[adviceFor(name)[0]] },
+    { title: 'Safe to resend?', cell: ({ name }) => AGAIN[adviceFor(name)[1]] },
+    { title: 'What to do', cell: ({ name }) => prose(adviceFor(name)[2]) },
+  ],
+  names.toSorted((one, other) => errorTable[one.code].status - errorTable[other.code].status),
+)}</section>`
+}
+
+const PLACEHOLDERS: Readonly<Record<string, string>> = {
+  serviceSays: " The service's own message follows.",
+  problems: 'each field, and what is wrong with it',
+}
+
+const messageOf = (message: string): Html =>
+  html`${message.split(/\{(\w+)\}/).map((part, at) => (at % 2 === 1 ? html`<var>${PLACEHOLDERS[part] ?? part}</var>` : part))}`
+
+/** The credential of the service that a caller needs; only in `client` mode it has one already. */
+const CREDENTIAL = {
+  client: 'Your Client ID and Client Secret stay the same.',
+  fixed:
+    'This gateway calls the service with its own credential. Ask the service for a Client ID and a Client Secret of your own.',
+  tenants:
+    'Your credential for this gateway may not work at the service. Ask the service for a Client ID and a Client Secret of your own.',
+} as const
+
+/** How a developer moves to version 2. */
+export function guidePage({ catalog, sunset, address, credentials }: VisitorRooms): Promise<Answer> {
+  const calls: readonly CompiledAction[] = [...catalog.actions.values()]
+  return publicPage(
+    'Guide',
+    html`<h1>Moving to version 2</h1>
+<p class="lead">This gateway answers version-1 calls ${sunset ? html`until <b>${sunset.toISOString().slice(0, 'yyyy-mm-dd'.length)}</b>` : 'for now'}. To move, change the address, path, body and reply of one call at a time.</p>
+<ol class="steps">
+<li><h2>Get a credential</h2><p>${CREDENTIAL[credentials.mode]} Send it as <code>Authorization: Basic</code>.</p></li>
+<li><h2>Call the service's address</h2><p>Use <code>${address.origin}${address.prefix}</code> instead of the old host.</p></li>
+<li><h2>Replace each call</h2>${table<CompiledAction>(
+      'Calls',
+      [
+        { title: 'Version 1', cell: ({ action }) => html`<code>${action.legacy.paths[0]}</code>` },
+        {
+          title: 'Version 2',
+          cell: ({ action }) => html`<code>${action.service.method} ${action.service.path}</code>`,
+        },
+        { title: 'Try it', cell: ({ action }) => html`<a href="/?example=${action.name}">${titleOf(action)}</a>` },
+      ],
+      calls,
+    )}<p>Paste your own request into the <a href="/">workbench</a>. It shows the new body field by field, and the code in eight languages. The <a href="/reference">reference</a> lists every field.</p></li>
+<li><h2>Keep the ids</h2><p>Version 2 names quotes and shipments by its own ids. Store the <code>shipment_id</code> or <code>id</code> of each reply. Your own number goes into <code>external_id</code>.</p></li>
+<li><h2>Handle errors by status</h2><p>Any status but 2xx is an error. After a timeout, look the booking up at the service before you send it again.</p></li>
+<li><h2>Test, then switch</h2><p>Use the service's test address first. The gateway also takes version-2 bodies and <code>/v2/</code> paths, so you can move one call at a time.</p></li>
+<li><h2>Stay informed</h2><p>The current version is 2.0.0. The service's newsletter announces updates two months before release, and deprecations first.</p></li>
+</ol>`,
+  )
+}
