@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http'
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Context } from 'hono'
 import type { Answer } from '../language/answer.ts'
@@ -108,6 +108,9 @@ export function createErrorAnswers(config: Config, catalog: Catalog): AnswerErro
     return error instanceof GatewayError ? problemDetails(error, contact) : refusalDetails(error)
   }
 }
+
+/** Returns the page of an error for a browser; undefined for a program, and for a path that is no page. */
+export type ErrorPage = (incoming: IncomingMessage, error: GatewayError) => Promise<Answer> | undefined
 
 const OK = 200
 
