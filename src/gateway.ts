@@ -1,7 +1,7 @@
 import { type AdminRoute, createAdmin } from './admin.ts'
 import { type AppRooms, createApp, type PageRoute } from './app.ts'
 import type { DryRunRooms } from './calls/dry-run.ts'
-import { createErrorAnswers, createRefusalAnswers } from './edge/answers.ts'
+import { createErrorAnswers, createRefusalAnswers, type ErrorPage } from './edge/answers.ts'
 import { mostExplainedBytes } from './edge/body/demands.ts'
 import { createBrowserChecks } from './edge/callers/browsers.ts'
 import { type Callers, openCallers } from './edge/callers/open.ts'
@@ -59,6 +59,8 @@ export interface GatewayParts {
 export interface Pages {
   readonly public: readonly PageRoute[]
   readonly admin: readonly AdminRoute[]
+  readonly publicError: ErrorPage
+  readonly adminError: ErrorPage
 }
 
 /** The rooms that pages read. */
@@ -193,6 +195,7 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
     readerTimeoutMs: timeouts.replyMs,
     mostBytes: { ofCall: Math.min(config.BODY_LIMIT_BYTES, shares.largestBodyBytes), explained: explainedBytes },
     pages: pages.public,
+    errorPage: pages.publicError,
     tracing,
     recorder,
     endCall: createEndOfCall({ config, log, meters, uses, tracing, recorder }),
@@ -206,7 +209,7 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
   const { url, adminUrl, close } = await openListeners({
     config,
     app,
-    admin: createAdmin({ browserChecks, ready, metrics, adminPages: pages.admin }),
+    admin: createAdmin({ browserChecks, ready, metrics, adminPages: pages.admin, errorPage: pages.adminError }),
     adminPort,
     answerRefusal: createRefusalAnswers(answerError, route),
     connect: shares.connect,

@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http'
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Context } from 'hono'
 import type { Answer } from '../language/answer.ts'
@@ -117,6 +117,9 @@ function withHelp({ headers, ...answer }: Answer, error: GatewayError | Refusal)
   const help = `</reference#${anchorOf(error.about)}>; rel="help"`
   return { ...answer, headers: { ...headers, Link: headers['Link'] ? `${headers['Link']}, ${help}` : help } }
 }
+
+/** Returns the page of an error for a browser; undefined for a program, and for a path that is no page. */
+export type ErrorPage = (incoming: IncomingMessage, error: GatewayError) => Promise<Answer> | undefined
 
 const OK = 200
 

@@ -40,7 +40,7 @@ import {
   minuteOf,
   moment,
   named,
-  page,
+  type Shell,
   section,
   table,
   wantsHtml,
@@ -52,6 +52,7 @@ export interface MigrationPagesDeps extends Omit<ReportDeps, 'tenants' | 'store'
   /** Returns the tenants that the gateway knows by name. */
   readonly tenants: () => readonly string[]
   readonly brownouts: () => readonly TenantBrownouts[]
+  readonly show: Shell
 }
 
 /** Answers `/migration` and `/migration/<tenant>`, as a page or as JSON. */
@@ -73,7 +74,7 @@ async function allTenants(
   const overview = await overviewOf(deps)
   const listing = listingOf(query)
   if (!wantsHtml(incoming)) return json({ ...overview, ...listed(overview, listing) })
-  return migrationPage(overview, listing, deps.brownouts(), deps.store.now())
+  return migrationPage(overview, listing, deps)
 }
 
 interface Kept {
@@ -126,7 +127,9 @@ async function oneTenant(
   const [tenant] = report.tenants
   if (!tenant) throw gatewayError('path-unknown/tenant', {})
   if (wantsKit) return fixItKit(tenant, deps)
-  return isExact && wantsHtml(incoming) ? tenantPage(tenant, report) : json(report)
+  return isExact && wantsHtml(incoming)
+    ? tenantPage(tenant, report, { show: deps.show, kit: addressOf(tenant.tenant, 'kit') })
+    : json(report)
 }
 
 /** A part of the list of tenants, as a request asks for it. */
@@ -205,19 +208,18 @@ function listed({ tenants }: Overview, { search, state, sort, page }: Listing): 
 function migrationPage(
   overview: Overview,
   listing: Listing,
-  brownouts: readonly TenantBrownouts[],
-  now: number,
+  { brownouts, store, show }: MigrationPagesDeps,
 ): Promise<Answer> {
   const { headline, verdict, watchedSince, watchedDays, generatedAt } = overview
   const watched =
     watchedSince === undefined ? '' : `Gateways have watched since ${watchedSince}, on ${plural(watchedDays, 'day')}.`
-  return page(
+  return show(
     'Migration',
     html`<p class="soft">Can version 1 be switched off?</p>
 <h1 class="answer ${verdict.state}">${headline}</h1>
 ${verdict.reasons.map((reason) => html`<p>${named(reason)}</p>`)}
 <p class="soft">${watched} As of ${moment(generatedAt)}; times are UTC. Also as <a href="/migration.json">JSON</a>.</p>
-${brownoutTable(brownouts, now)}
+${brownoutTable(brownouts(), store.now())}
 ${callsByDay(overview.days, generatedAt)}
 <h2 id="tenants">Tenants</h2>
 ${overview.tenants.length === 0 ? html`<p>No tenant is known.</p>` : tenantList(overview, listing)}`,
@@ -228,7 +230,14 @@ ${overview.tenants.length === 0 ? html`<p>No tenant is known.</p>` : tenantList(
 function callsByDay(days: readonly ShownDay[], generatedAt: string): Html {
   const all = everyDay(days, generatedAt)
   return html`<h2>Calls by day</h2>
-${chart(all, 'Calls by day, of version 1 and of version 2')}
+${chart(
+  all.map(({ date, version1, version2 }) => ({ label: date, parts: [version1, version2] })),
+  [
+    ['version1', 'version 1'],
+    ['version2', 'version 2'],
+  ],
+  'Calls by day, of version 1 and of version 2',
+)}
 ${dayTable(all)}`
 }
 
@@ -297,10 +306,7 @@ const DATE_CHARACTERS = 10
 export function tenantPage(
   tenant: TenantReport,
   { generatedAt }: MigrationReport,
-  { show, kit, first }: { show: typeof page; kit: string; first?: Html } = {
-    show: page,
-    kit: addressOf(tenant.tenant, 'kit'),
-  },
+  { show, kit, first }: { show: Shell; kit: string; first?: Html },
 ): Promise<Answer> {
   const seen =
     tenant.firstSeen === undefined
@@ -387,7 +393,8 @@ const counted = (title: string): readonly Column<Counted>[] => [
   { title: 'Last seen', cell: ({ last }) => moment(last) },
 ]
 
-const nameOf = (tenant: string): Html => (tenant === NO_NAME ? html`<em>callers without a name</em>` : named(tenant))
+const nameOf = (tenant: string): Html | string =>
+  tenant === NO_NAME ? html`<em>callers without a name</em>` : named(tenant)
 
 const PLAIN_TENANT = /^(?!\.+$)[\w.~-]+$/
 

@@ -9,11 +9,23 @@ import type { Claim, ClaimState, Claims, Store } from '../../outside/store/store
 import type { Metrics, MetricValues } from '../../runtime/metrics.ts'
 import type { Reloads } from '../../runtime/reloads.ts'
 import { publicView, searchBookings } from '../../state/bookings/bookings.ts'
-import { type Column, count, grouped, type Html, json, moment, named, page, section, wantsHtml } from './layout.ts'
+import {
+  type Column,
+  count,
+  grouped,
+  type Html,
+  json,
+  moment,
+  named,
+  type Shell,
+  section,
+  wantsHtml,
+} from './layout.ts'
 
 /** The dependencies of the pages about the running gateway. */
 export interface OperationsDeps {
   readonly config: Config
+  readonly show: Shell
   readonly metrics: Pick<Metrics, 'values'>
   readonly reloads: Pick<Reloads, 'refusals'>
   readonly store: Pick<Claims, 'listClaims' | 'claimByHandle' | 'audit'> &
@@ -46,7 +58,7 @@ export interface Operations {
 }
 
 /** Opens the pages about one gateway. Nothing is sampled until somebody looks. */
-export function openOperations({ config, metrics, reloads, store }: OperationsDeps): Operations {
+export function openOperations({ config, metrics, reloads, store, show }: OperationsDeps): Operations {
   const startedAt = Date.now() - process.uptime() * MS
   const began: Sample = {
     at: startedAt,
@@ -111,12 +123,12 @@ export function openOperations({ config, metrics, reloads, store }: OperationsDe
   return {
     async home(incoming) {
       const now = await state()
-      return wantsHtml(incoming) ? homePage(now) : json(now)
+      return wantsHtml(incoming) ? homePage(show, now) : json(now)
     },
     async bookings(incoming) {
       const query = new URLSearchParams(incoming.url?.split('?')[1])
       const lists = await listBookings(store, query)
-      return wantsHtml(incoming) ? bookingsPage(lists, store.now()) : json(lists)
+      return wantsHtml(incoming) ? bookingsPage(show, lists, store.now()) : json(lists)
     },
     async booking(incoming, handle) {
       const claim = await store.claimByHandle(handle)
@@ -125,17 +137,17 @@ export function openOperations({ config, metrics, reloads, store }: OperationsDe
       const history = trail.map(({ at, ...entry }) => ({ at: new Date(at).toISOString(), ...entry }))
       const booking = claim && withCommands(claim)
       if (!wantsHtml(incoming)) return json({ booking, history })
-      return bookingPage(handle, booking, history)
+      return bookingPage(show, handle, booking, history)
     },
     async events(incoming) {
       const parked = await store.listEvents({ state: 'parked', limit: MOST_EVENTS })
       const due = await store.listEvents({ state: 'due', limit: MOST_EVENTS })
       const lists = { open: await store.openEvents(), endpoints: await store.endpoints(), parked, due }
-      return wantsHtml(incoming) ? eventsPage(lists) : json(lists)
+      return wantsHtml(incoming) ? eventsPage(show, lists) : json(lists)
     },
     async settings(incoming) {
       const settings = effectiveVariables(config)
-      return wantsHtml(incoming) ? settingsPage(settings) : json({ settings })
+      return wantsHtml(incoming) ? settingsPage(show, settings) : json({ settings })
     },
   }
 }
@@ -224,24 +236,17 @@ interface Card {
 const cards = (all: readonly Card[]): Html =>
   html`<ul class="cards">${all.map(({ title, figure, note, isBad }) => html`<li>${title}<span class="figure${isBad ? ' bad' : ''}">${figure}</span><span class="soft">${note}</span></li>`)}</ul>`
 
-function homePage({
-  version,
-  mode,
-  since,
-  service,
-  store,
-  circuits,
-  tokens,
-  calls,
-  ...rest
-}: HomeState): Promise<Answer> {
+function homePage(
+  show: Shell,
+  { version, mode, since, service, store, circuits, tokens, calls, ...rest }: HomeState,
+): Promise<Answer> {
   const { unknownBookings: unknown, events, refusedReloads } = rest
   const open = circuits.filter((one) => one.open)
   const minutes = Math.max(1, Math.round(calls.seconds / SECONDS_PER_MINUTE))
   const { callers, gateway, service: services } = calls.errors
   const share = (errors: number) => (calls.count === 0 ? 'no calls' : `${grouped(errors)} of ${grouped(calls.count)}`)
   const oldest = (time: string | undefined) => (time === undefined ? '' : html`The oldest is of ${moment(time)}. `)
-  return page(
+  return show(
     'Home',
     html`<h1>${store.ready && open.length + refusedReloads.length === 0 ? 'The gateway is well.' : 'The gateway needs a look.'}</h1>
 <p class="soft">Transload ${version}, ${mode} mode, since ${moment(since)} UTC. It calls ${named(service)}. Also as <a href="/home.json">JSON</a>.</p>
@@ -358,10 +363,10 @@ async function listBookings(store: OperationsDeps['store'], query: URLSearchPara
   return { search, state, bookings: found.map(withCommands), next }
 }
 
-function bookingsPage({ search, state, bookings, next }: BookingLists, now: number): Promise<Answer> {
+function bookingsPage(show: Shell, { search, state, bookings, next }: BookingLists, now: number): Promise<Answer> {
   const option = (value: string, title: string, chosen: boolean) =>
     html`<option value="${value}"${chosen ? html` selected` : ''}>${title}</option>`
-  return page(
+  return show(
     'Bookings',
     html`<h1>Bookings</h1>
 <p class="soft">Times are UTC. Also as <a href="/bookings.json">JSON</a>.</p>
@@ -411,6 +416,7 @@ interface HistoryEntry {
 }
 
 function bookingPage(
+  show: Shell,
   handle: string,
   booking: ShownBooking | undefined,
   history: readonly HistoryEntry[],
@@ -425,7 +431,7 @@ function bookingPage(
         ['Made', moment(booking.created)],
       ]
     : [['State', 'Its key belongs to a later booking; only the history remains.']]
-  return page(
+  return show(
     handle,
     html`<h1><code>${named(handle)}</code></h1>
 ${section(facts, 'The booking', [
@@ -465,8 +471,8 @@ const EVENTS: readonly Column<StoredEvent>[] = [
   { title: 'Id', cell: ({ id }) => html`<code>${named(id)}</code>` },
 ]
 
-function eventsPage({ open, endpoints, parked, due }: EventLists): Promise<Answer> {
-  return page(
+function eventsPage(show: Shell, { open, endpoints, parked, due }: EventLists): Promise<Answer> {
+  return show(
     'Events',
     html`<h1>Events of the service</h1>
 <p class="soft">Times are UTC. Also as <a href="/events.json">JSON</a>.</p>
@@ -502,8 +508,8 @@ ${section(due, `Events that are delivered next, the oldest ${MOST_EVENTS}`, EVEN
   )
 }
 
-function settingsPage(settings: ReturnType<typeof effectiveVariables>): Promise<Answer> {
-  return page(
+function settingsPage(show: Shell, settings: ReturnType<typeof effectiveVariables>): Promise<Answer> {
+  return show(
     'Settings',
     html`<h1>Settings</h1>
 <p class="soft">As they apply to this process; secrets are hidden. Also as <a href="/settings.json">JSON</a>.</p>

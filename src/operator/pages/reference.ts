@@ -9,7 +9,7 @@ import type { Row } from '../../language/mapping/row.ts'
 import { fieldsOf } from '../../language/mapping/row-parts.ts'
 import { type MessageName, messages } from '../../language/messages.ts'
 import { createEquivalents } from '../reports/report.ts'
-import { type Html, named, publicPage, table } from './layout.ts'
+import { code, type Html, named, publicPage, table } from './layout.ts'
 
 /** The rooms of the pages for visitors. */
 export interface VisitorRooms extends DryRunRooms {
@@ -140,8 +140,8 @@ ${[...without].map(
       ', ',
     )} <span class="soft">(${prose(why)})</span></p>`,
 )}
-</div><div class="sample"><h3>Request</h3><pre tabindex="0">${exampleRequest(action)}</pre>
-<h3>Response</h3><pre tabindex="0">${JSON.stringify(run.reply.v1, null, INDENT)}</pre></div></div></section>`
+</div><div class="sample"><h3>Request</h3>${code(exampleRequest(action))}
+<h3>Response</h3>${code(JSON.stringify(run.reply.v1, null, INDENT))}</div></div></section>`
 }
 
 const codes = (texts: readonly string[], between: string): Html =>

@@ -3,8 +3,8 @@ import { PAGE, READY_MADE } from '../../edge/door.ts'
 import { welcome } from '../../edge/probes.ts'
 import type { PageRooms, Pages } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
-import { STYLE_PATH, style } from './fixed.ts'
-import { SCRIPT_PATH, wantsHtml } from './layout.ts'
+import { COPY_PATH, copyScript, STYLE_PATH, style } from './fixed.ts'
+import { adminShell, errorPage, publicPage, SCRIPT_PATH, wantsHtml } from './layout.ts'
 import { openApiAnswer } from './open-api.ts'
 import type { Operations } from './operations.ts'
 
@@ -27,6 +27,7 @@ export function createPages(rooms: PageRooms): Pages {
     sunset: config.RETIRED_FROM ?? config.SUNSET,
     tenants: callers.tenants,
     brownouts: callers.brownouts,
+    show: adminShell(config.V2_BASE_URL.origin),
   }
   const description = openApiAnswer(catalog, config.LEGACY_BASE_PATHS)
   const openApi = {
@@ -58,6 +59,7 @@ export function createPages(rooms: PageRooms): Pages {
     public: [
       openApi,
       { path: STYLE_PATH, demands: READY_MADE, answer: () => style },
+      { path: COPY_PATH, demands: READY_MADE, answer: () => copyScript },
       // A caller's own migration, for who has its credential.
       {
         path: '/my',
@@ -95,6 +97,7 @@ export function createPages(rooms: PageRooms): Pages {
     ],
     admin: [
       { path: STYLE_PATH, answer: (): Answer => style },
+      { path: COPY_PATH, answer: (): Answer => copyScript },
       ...['/migration', '/migration.json', '/migration/:tenant'].map(migration),
       ...(['home', 'bookings', 'events', 'settings'] as const).flatMap(operating),
       {
@@ -102,5 +105,13 @@ export function createPages(rooms: PageRooms): Pages {
         answer: async (incoming, handle = '') => (await operations()).booking(incoming, handle),
       },
     ],
+    publicError: (incoming, error) => {
+      const path = (incoming.url ?? '').split('?', 1)[0] ?? ''
+      // A version-1 caller may accept HTML, too: it gets the shape that it knows.
+      const isOfPage = path === '/my' || (error.code === 'path-unknown' && !/\.php/i.test(path))
+      if (!isOfPage || incoming.method !== 'GET' || !wantsHtml(incoming)) return undefined
+      return errorPage(publicPage, error)
+    },
+    adminError: (incoming, error) => (wantsHtml(incoming) ? errorPage(deps.show, error) : undefined),
   }
 }

@@ -1,5 +1,9 @@
 /** The styles of the workbench and the reference. */
 export const VISITOR_STYLE = `
+.pair { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 2rem; } .pair h2 { margin-top: 1rem; } .pair > section { min-width: 0; }
+.block { display: flex; gap: 0.6rem; align-items: center; height: 2.3rem; margin: 0 0 0.6rem; color: var(--soft); }
+.n { display: inline-block; min-width: 1.5rem; padding: 0 0.3rem; border-radius: 1rem; background: var(--line); color: var(--text); font: 600 var(--tiny)/1.5 system-ui, sans-serif; text-align: center; text-decoration: none; }
+.steps { padding-left: 1.2rem; } .steps h2 { margin-top: 1.5rem; }
 .pane { max-height: 38rem; overflow: auto; }
 .pair > section > .pane, .pair .editor { margin: 0 0 0.75rem; }
 .verdict h2 { margin: 0.5rem 0 0.25rem; overflow-wrap: anywhere; } .verdict h2 code { font-size: 1em; } .verdict p { max-width: none; margin: 0 0 0.5rem; }
@@ -15,16 +19,14 @@ export const VISITOR_STYLE = `
 a.n.lit, .n.lit { background: var(--link); color: var(--paper); }
 main:has(.reference) { max-width: 100rem; }
 .reference { display: grid; grid-template-columns: 11rem minmax(0, 1fr); gap: 2rem; }
-.rail { position: sticky; top: 0; align-self: start; max-height: 100vh; overflow-y: auto; padding: 2rem 0; background: none; border: 0; font-size: 0.9rem; }
-.rail ul { display: block; padding: 0; margin: 0 0 1rem; } .rail li { padding: 0.15rem 0; } nav.rail li:first-child a { font-weight: 400; color: var(--soft); }
+.rail { position: sticky; top: 0; align-self: start; max-height: 100vh; overflow-y: auto; padding: 2rem 0; font-size: var(--small); }
+.rail ul { list-style: none; padding: 0; margin: 0 0 1rem; } .rail li { padding: 0.15rem 0; } .rail a { color: var(--soft); text-decoration: none; } .rail a:hover { color: var(--text); }
 .rail input { width: 100%; } .rail label { color: var(--soft); } .rail p { margin: 0 0 1rem; }
 .entry { border-top: 1px solid var(--line); scroll-margin-top: 1rem; } .entry table { font-size: 0.875rem; }
 .entry h2 code { font-size: 0.85em; font-weight: 400; }
 .beside { display: grid; grid-template-columns: minmax(0, 1fr) 20rem; gap: 2rem; }
 .sample { position: sticky; top: 1rem; align-self: start; } .sample h3 { margin: 0.75rem 0 0.25rem; } .sample pre { max-height: 40vh; overflow: auto; margin: 0; font-size: 0.78rem; }
 .without { font-size: 0.875rem; max-width: none; } th, .entry td { overflow-wrap: break-word; } .entry td:first-child { overflow-wrap: anywhere; }
-[hidden] { display: none !important; }
-.copy { float: right; font-size: 0.8rem; padding: 0.1rem 0.6rem; margin-top: -0.2rem; }
 @media (max-width: 75rem) { .beside { grid-template-columns: minmax(0, 1fr); } .sample { position: static; order: -1; } }
-@media (max-width: 48rem) { .reference { grid-template-columns: minmax(0, 1fr); gap: 0; } .rail { position: static; max-height: none; padding: 1rem 0 0; } .rail ul { columns: 2; } .editor > * { min-height: 14rem; } }
+@media (max-width: 48rem) { .pair, .reference { grid-template-columns: minmax(0, 1fr); gap: 0; } .rail { position: static; max-height: none; padding: 1rem 0 0; } .rail ul { columns: 2; } .editor > * { min-height: 14rem; } }
 `

@@ -1,7 +1,7 @@
 /*
  * Runs in the browser of a visitor, and is served as it stands: it sends the form of the workbench while one types and puts the
  * parts of the answer in their places, lights up a field together with its place, carries an example in the fragment of a link,
- * copies code, and searches the reference. The pages work without it.
+ * and searches the reference. The pages work without it.
  */
 
 const TYPING_MS = 200
@@ -41,6 +41,8 @@ function workbench(form) {
   }
 
   form.addEventListener('input', ({ target }) => {
+    // The answer to an older request does not fit any more.
+    asked += 1
     if (target === field('body')) document.getElementById('marks')?.replaceChildren(`${field('body')?.value}\n`)
     clearTimeout(timer)
     timer = window.setTimeout(translate, TYPING_MS)
@@ -137,25 +139,6 @@ function lightUp(within) {
   })
   within.addEventListener('focusin', ({ target }) => light(target instanceof Element ? target : undefined))
 }
-
-document.addEventListener(
-  'toggle',
-  ({ target }) => {
-    const code =
-      target instanceof HTMLDetailsElement && target.name === 'code' ? target.querySelector('pre') : undefined
-    if (!code || code.previousElementSibling?.className === 'plain copy') return
-    const copy = document.createElement('button')
-    copy.type = 'button'
-    copy.className = 'plain copy'
-    copy.textContent = 'Copy'
-    copy.addEventListener('click', async () => {
-      await navigator.clipboard.writeText(code.textContent)
-      copy.textContent = 'Copied'
-    })
-    code.before(copy)
-  },
-  true,
-)
 
 /** @param {HTMLElement} place */
 function search(place) {

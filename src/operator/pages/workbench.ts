@@ -8,7 +8,7 @@ import { actionKey, type Catalog, type Endpoint } from '../../language/mapping/c
 import { ACTION_NAME, type CompiledAction } from '../../language/mapping/compile.ts'
 import { type FlatBody, looseName } from '../../language/mapping/fields.ts'
 import { createEquivalents } from '../reports/report.ts'
-import { type Column, type Html, named, publicPage, shown, table } from './layout.ts'
+import { type Column, code, type Html, named, publicPage, shown, table } from './layout.ts'
 import { endpointOf, exampleRequest, prose, type VisitorRooms } from './reference.ts'
 import { type Language, languages, snippet } from './snippets.ts'
 
@@ -259,10 +259,10 @@ const ORIGINS = {
 /** Says first what would happen. */
 function verdictOf(outcome: Outcome, rows: readonly FieldRow[]): Html {
   if (outcome.kind === 'passed')
-    return html`<div class="verdict safe"><h2>Would be passed on unchanged: <code>${shown(outcome.request)}</code></h2></div>`
+    return html`<div class="verdict good"><h2>Would be passed on unchanged: <code>${shown(outcome.request)}</code></h2></div>`
   if (outcome.kind === 'refused' || !outcome.run.ok) {
     const status = outcome.kind === 'refused' ? outcome.answer.status : outcome.run.reply.status
-    return html`<div class="verdict failing"><h2>Would be refused: ${status}</h2><p>Nothing would be sent to the service.</p></div>`
+    return html`<div class="verdict bad"><h2>Would be refused: ${status}</h2><p>Nothing would be sent to the service.</p></div>`
   }
   const { request, remarks = [] } = outcome.run
   const found = [
@@ -271,7 +271,7 @@ function verdictOf(outcome: Outcome, rows: readonly FieldRow[]): Html {
     [outcome.run.fields.filter(({ loss }) => loss !== undefined).length, 'lost in part'],
   ] as const
   const counts = found.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`)
-  return html`<div class="verdict safe"><h2>Would be sent${outcome.plan ? '' : ' unchanged'}: <code>${request.method} ${shown(pathOf(request.url).split('?', 1)[0] ?? '')}</code></h2>
+  return html`<div class="verdict good"><h2>Would be sent${outcome.plan ? '' : ' unchanged'}: <code>${request.method} ${shown(pathOf(request.url).split('?', 1)[0] ?? '')}</code></h2>
 <p>${counts.length === 0 ? '' : html`<b class="warn">${counts.join(', ')}</b>. `}${request.over ? 'The gateway reads the shipment first, changes these fields, and sends the whole back. ' : ''}${remarks.map((remark) => html`<span class="soft">${shown(remark)}</span> `)}</p></div>`
 }
 
@@ -300,7 +300,7 @@ ${
 function refusedPart(v1: unknown, headers: Answer['headers']): Html {
   const [, help] = /<(\/reference#[\w-]+)>/.exec(headers['Link'] ?? '') ?? []
   return html`<h2>The caller gets</h2>
-<pre class="pane" tabindex="0">${linesOf(JSON.stringify(v1, null, 2))}</pre>
+${code(JSON.stringify(v1, null, 2))}
 ${help ? html`<p><a href="${help}">What this error means</a></p>` : ''}`
 }
 
@@ -417,7 +417,7 @@ function answerOf(given: string, compiled: CompiledAction, plan: ExplainedCall['
     const { problems, reply, unused, unknown, remarks = [] } = dryRunReply(Buffer.from(given), compiled, rooms, plan)
     const left = [...unused, ...unknown.map((field) => ({ field, why: 'unknown' }))]
     return html`${problems.map(({ message }) => html`<p class="notice bad">${shown(message)}</p>`)}
-${problems.length > 0 ? '' : html`<pre class="pane" tabindex="0">${linesOf(JSON.stringify(reply.v1, null, 2))}</pre>`}
+${problems.length > 0 ? '' : html`${code(JSON.stringify(reply.v1, null, 2))}`}
 ${remarks.map((remark) => html`<p class="soft">${shown(remark)}</p>`)}
 ${left.length === 0 ? '' : html`<details><summary>Not in the answer (${left.length})</summary><ul>${left.map(({ field, why }) => html`<li><code>${named(field)}</code> ${prose(why)}</li>`)}</ul></details>`}`
   } catch (error) {
@@ -436,7 +436,7 @@ function codeOf({ request, curl }: DryRun): Html {
 <p class="soft">Each runs as it is printed.</p>
 ${Object.entries(languages).map(
   ([language, title]) =>
-    html`<details name="code"><summary>${title}</summary><pre tabindex="0">${snippet(language as Language, request)}</pre></details>`,
+    html`<details name="code"><summary>${title}</summary>${code(snippet(language as Language, request).trimEnd())}</details>`,
 )}`
 }
 
