@@ -152,17 +152,20 @@ export function table<Row>(
   rows: readonly Row[],
   form: Form = 'cards',
 ): Html {
-  const classOf = ({ isNumber, line }: Column<Row>) => `${isNumber ? 'number' : 'text'}${line ? ` line${line}` : ''}`
+  const classOf = ({ isNumber, line }: Column<Row>) =>
+    [isNumber ? 'number' : '', line ? `line${line}` : ''].join(' ').trim()
   return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table role="table" class="${form}">
 <caption>${caption}</caption>
-<thead role="rowgroup"><tr role="row">${columns.map((column) => html`<th role="columnheader" scope="col" class="${classOf(column)}">${column.title}</th>`)}</tr></thead>
+<thead role="rowgroup"><tr role="row">${columns.map((column) => html`<th role="columnheader" scope="col"${attribute(classOf(column))}>${column.title}</th>`)}</tr></thead>
 <tbody role="rowgroup">${rows.map((row) => html`<tr role="row">${columns.map((column) => cellOf(column, row, classOf(column)))}</tr>\n`)}</tbody>
 </table></div>`
 }
 
+const attribute = (kind: string): Html | '' => (kind === '' ? '' : html` class="${kind}"`)
+
 /** Narrow screens show a row as a card: each cell with its title, and nothing of empty cells. */
 const cellOf = <Row>({ title, cell }: Column<Row>, row: Row, kind: string): Html =>
-  html`<td role="cell" class="${kind}" data-title="${title}"><div>${cell(row)}</div></td>`
+  html`<td role="cell"${attribute(kind)} data-title="${title}"><div>${cell(row)}</div></td>`
 
 /** A column of numbers. */
 export const count = <Row>(title: string, cell: (row: Row) => string | number): Column<Row> => ({

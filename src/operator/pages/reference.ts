@@ -9,7 +9,7 @@ import type { Row } from '../../language/mapping/row.ts'
 import { fieldsOf } from '../../language/mapping/row-parts.ts'
 import { type MessageName, messages } from '../../language/messages.ts'
 import { createEquivalents } from '../reports/report.ts'
-import { code, type Html, named, publicPage, table } from './layout.ts'
+import { code, facts, type Html, named, publicPage, table } from './layout.ts'
 
 /** The rooms of the pages for visitors. */
 export interface VisitorRooms extends DryRunRooms {
@@ -60,9 +60,10 @@ function valuesOf(row: Row | undefined, { tables }: Catalog): ValueTable | undef
 export function referencePage(rooms: VisitorRooms): Promise<Answer> {
   const { catalog } = rooms
   const valueTables = new Map<string, ValueTable>()
+  const rules = new Map<string, number>()
   const actions = [...catalog.actions.values()]
   const equivalent = createEquivalents(catalog)
-  const entries = actions.map((compiled) => entryOf(compiled, rooms, equivalent, valueTables))
+  const entries = actions.map((compiled) => entryOf(compiled, rooms, equivalent, valueTables, rules))
   const link = (id: string, text: string) => html`<li><a href="#${id}">${text}</a></li>`
   return publicPage(
     'Reference',
@@ -70,23 +71,19 @@ export function referencePage(rooms: VisitorRooms): Promise<Answer> {
 <nav class="rail" aria-label="Contents"><p id="find"></p>
 <ul>${actions.map(({ action }) => link(action.name, titleOf(action)))}</ul>
 <ul>${[...valueTables.keys()].map((name) => link(`values-${name}`, `Values: ${name}`))}</ul>
-<ul>${link('errors', 'Errors')}<li><a href="/openapi.json">OpenAPI</a></li></ul></nav>
+<ul>${link('rules', 'Rules')}${link('errors', 'Errors')}<li><a href="/openapi.json">OpenAPI</a></li></ul></nav>
 <div>
 <h1>Version-1 reference</h1>
 <p class="lead">Every call, field, value and error that this gateway understands, and what becomes of it in version 2.</p>
 <p id="none" role="status"></p>
 ${entries}
+<section class="entry" id="rules"><h2>Rules</h2>
+<p>The tables above show the first sentence of each.</p>
+${[...rules].map(([rule, at]) => html`<p class="without" id="rule-${at}">${prose(rule)}</p>`)}</section>
 ${[...valueTables.values()].map(
   ({ name, about, meanings }) => html`<section class="entry" id="values-${name}"><h2>Values: ${name}</h2>
 <p>${prose(about)}</p>
-${table<readonly [string, readonly (readonly [string, string])[]]>(
-  `Values of ${name}`,
-  [
-    { title: 'Version 2', cell: ([value]) => html`<code>${value}</code>` },
-    { title: 'Version 1', cell: ([, texts]) => named(texts.map(([text]) => text).join(', ')) },
-  ],
-  [...Map.groupBy(Object.entries(meanings), ([, value]) => value)],
-)}</section>`,
+${facts([...Map.groupBy(Object.entries(meanings), ([, value]) => value)].map(([value, texts]) => [value, named(texts.map(([one]) => one).join(', '))]))}</section>`,
 )}
 ${errorsPart()}
 </div></div>`,
@@ -99,6 +96,7 @@ function entryOf(
   rooms: VisitorRooms,
   equivalent: ReturnType<typeof createEquivalents>,
   valueTables: Map<string, ValueTable>,
+  rules: Map<string, number>,
 ): Html {
   const { catalog } = rooms
   const { legacy, service, example } = action
@@ -111,14 +109,22 @@ function entryOf(
     const values = valuesOf(row, catalog)
     if (values) valueTables.set(values.name, values)
     const hasDefault = row && 'fallbacks' in row && row.fallbacks.some(({ kind }) => kind === 'setting')
-    return html`${prose(note)}${values ? html` <a href="#values-${values.name}">Values</a>` : ''}${hasDefault ? html` If absent, a default is <b class="warn">assumed</b>.` : ''}`
+    return html`${ruleText(values ? '' : note)}${values ? html`<a href="#values-${values.name}">One of ${Object.keys(values.meanings).length} values</a>` : ''}${hasDefault ? html` If absent, a default is <b class="warn">assumed</b>.` : ''}`
+  }
+  /** Only the first sentence of a rule stands in a table: many fields share one. */
+  const ruleText = (rule: string) => {
+    const [first = '', ...more] = rule.split(/(?<=\.) /)
+    if (more.length === 0) return prose(rule)
+    const at = rules.get(rule) ?? rules.size
+    rules.set(rule, at)
+    return html`${prose(first)} <a href="#rule-${at}" aria-label="The whole rule: ${first}">More</a>`
   }
   const without = Map.groupBy(
     known.filter(({ places }) => places.length === 0),
     ({ note }) => note,
   )
   return html`<section class="entry" id="${action.name}"><h2>${titleOf(action)} — <code>${legacy.method} ${legacy.paths[0]}</code></h2>
-<p>${prose(action.summary)} ${legacy.paths.length > 1 ? html`Also at ${codes(legacy.paths.slice(1), ', ')}.` : ''}
+<p>${prose(action.summary.slice(titleOf(action).length + 1).trim())} ${legacy.paths.length > 1 ? html`Also at ${codes(legacy.paths.slice(1), ', ')}.` : ''}
 ${legacy.actionNames === 'any' ? '' : html`<code>ActionName</code> is ${codes(legacy.actionNames, ', ')}${legacy.byDefault ? ', or absent' : ''}.`}
 Version 2: <code>${service.method} ${service.path}</code>. <a href="/?example=${action.name}">Try it in the workbench</a></p>
 <div class="beside"><div>
@@ -128,7 +134,7 @@ ${table<(typeof known)[number]>(
     { title: 'Field', cell: ({ field }) => html`<code>${field}</code>` },
     { title: 'Required', cell: ({ field }) => requiredOf(field, action) },
     { title: 'Example', cell: ({ field }) => example.request[field] ?? '' },
-    { title: 'Version 2', cell: ({ places }) => codes(places, ' ') },
+    { title: 'Version 2', cell: ({ places }) => placesOf(places) },
     { title: 'Rule', cell: ({ field, note }) => ruleOf(field, note) },
   ],
   known.filter(({ places }) => places.length > 0),
@@ -147,13 +153,15 @@ ${[...without].map(
 const codes = (texts: readonly string[], between: string): Html =>
   html`${texts.map((text, at) => html`${at > 0 ? between : ''}<code>${text}</code>`)}`
 
+/** Shows places, which may break after a dot. */
+const placesOf = (places: readonly string[]): Html =>
+  html`${places.map((place) => html`<code>${place.split(/(?<=\.)/).map((part, at) => html`${at > 0 ? html`<wbr>` : ''}${part}`)}</code> `)}`
+
 /** Says whether a call must have a field, or which other fields may stand for it. */
 function requiredOf(field: string, { request, requires = [], target }: Action): Html | string {
   if (request.some((row) => row.kind === 'move' && row.v1 === field && row.required)) return 'yes'
-  const named = target && { anyOf: target.namedBy.map((name): Alternative => [name]) }
-  const group = [...(named ? [named] : []), ...requires].find(({ anyOf }) =>
-    anyOf.some((one) => !isFact(one) && one.includes(field)),
-  )
+  if (target?.namedBy.includes(field)) return target.namedBy.length === 1 ? 'yes' : 'one of these'
+  const group = requires.find(({ anyOf }) => anyOf.some((one) => !isFact(one) && one.includes(field)))
   if (!group) return ''
   if (group.anyOf.length === 1) return 'yes'
   return html`${group.anyOf.map((one, at) => html`${at > 0 ? ' or ' : ''}${isFact(one) ? 'a quote' : html`<code>${one.join(' + ')}</code>`}`)}`
@@ -177,35 +185,30 @@ function errorsPart(): Html {
     .filter((name) => !FOR_OPERATORS.has(name))
     // As the type of `messages` requires.
     .map((name) => ({ name, code: name.split('/')[0] as ErrorCode }))
-  const withAnchor = new Set<string>(names.map(({ name }) => name))
+  const anchors = new Set<string>(names.map(({ name }) => name))
+  const cell = (content: Html | string) => html`<td role="cell">${content}</td>`
+  const rowOf = ({ name, code }: (typeof names)[number]) => {
+    const [booked, again, todo] = adviceFor(name)
+    // A code without a message of its own leads to the first of its messages.
+    const isFirst = !anchors.has(code) && anchors.add(code)
+    return html`<tr role="row">${cell(html`<code id="${anchorOf(name)}">${code}</code> <small${isFirst ? html` id="${code}"` : ''}>${errorTable[code].status}</small>`)}${cell(messageOf(messages[name]))}${cell(BOOKED[booked])}${cell(AGAIN[again])}${cell(prose(todo))}</tr>\n`
+  }
+  // Without the titles that a narrow screen shows in other tables: they would be a third of the page.
   return html`<section class="entry" id="errors"><h2>Errors</h2>
-<p>The <code>Message</code> of an error says what to do. Its <code>Link</code> header leads to its row here. Words in <var>italics</var> differ from call to call.</p>
-${table<(typeof names)[number]>(
-  'Errors, with the messages that callers get',
-  [
-    {
-      title: 'Error',
-      cell: ({ name, code }) => {
-        const isFirst = !withAnchor.has(code) && withAnchor.add(code)
-        return html`<span id="${anchorOf(name)}">${errorTable[code].status}</span> <code${isFirst ? html` id="${code}"` : ''}>${code}</code>`
-      },
-    },
-    { title: 'Message', cell: ({ name }) => messageOf(messages[name]) },
-    { title: 'Anything booked?', cell: ({ name }) => BOOKED[adviceFor(name)[0]] },
-    { title: 'Safe to resend?', cell: ({ name }) => AGAIN[adviceFor(name)[1]] },
-    { title: 'What to do', cell: ({ name }) => prose(adviceFor(name)[2]) },
-  ],
-  names.toSorted((one, other) => errorTable[one.code].status - errorTable[other.code].status),
-)}</section>`
+<p>The <code>Message</code> of an error says what to do, and its <code>Link</code> header leads to its row here. Words in <var>italics</var> differ from call to call.</p>
+<div class="scroll" role="region" aria-label="Errors" tabindex="0"><table role="table"><caption>Errors, with the messages that callers get</caption>
+<thead role="rowgroup"><tr role="row">${['Error', 'Message', 'Booked?', 'Safe to resend?', 'What to do'].map((title) => html`<th role="columnheader" scope="col">${title}</th>`)}</tr></thead>
+<tbody role="rowgroup">${names.toSorted((one, other) => errorTable[one.code].status - errorTable[other.code].status).map(rowOf)}</tbody></table></div></section>`
 }
 
 const PLACEHOLDERS: Readonly<Record<string, string>> = {
   serviceSays: " The service's own message follows.",
+  end: ' Version 1 ends on a date that follows.',
   problems: 'each field, and what is wrong with it',
 }
 
 const messageOf = (message: string): Html =>
-  html`${message.split(/\{(\w+)\}/).map((part, at) => (at % 2 === 1 ? html`<var>${PLACEHOLDERS[part] ?? part}</var>` : part))}`
+  html`${message.split(/\{(\w+)\}/).map((part, at, all) => (at % 2 === 0 ? part : html`${/\w$/.test(all[at - 1] ?? '') ? ' ' : ''}<var>${PLACEHOLDERS[part] ?? part}</var>`))}`
 
 /** The credential of the service that a caller needs; only in `client` mode it has one already. */
 const CREDENTIAL = {

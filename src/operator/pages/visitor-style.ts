@@ -4,8 +4,10 @@ export const VISITOR_STYLE = `
 .block { display: flex; gap: 0.6rem; align-items: center; height: 2.3rem; margin: 0 0 0.6rem; color: var(--soft); }
 .n { display: inline-block; min-width: 1.5rem; padding: 0 0.3rem; border-radius: 1rem; background: var(--line); color: var(--text); font: 600 var(--tiny)/1.5 system-ui, sans-serif; text-align: center; text-decoration: none; }
 .steps { padding-left: 1.2rem; } .steps h2 { margin-top: 1.5rem; }
-.pane { max-height: 38rem; overflow: auto; }
+.pane { max-height: min(38rem, 60vh); overflow: auto; }
 .pair > section > .pane, .pair .editor { margin: 0 0 0.75rem; }
+#version2 .code pre, #answer .code pre { white-space: pre-wrap; }
+#account caption { display: none; }
 .verdict h2 { margin: 0.5rem 0 0.25rem; overflow-wrap: anywhere; } .verdict h2 code { font-size: 1em; } .verdict p { max-width: none; margin: 0 0 0.5rem; }
 .editor { display: grid; border: 1px solid var(--soft); border-radius: 0.6rem; }
 .editor:focus-within { outline: 3px solid var(--link); outline-offset: 2px; }
@@ -15,7 +17,7 @@ export const VISITOR_STYLE = `
 .is-problem { background: color-mix(in srgb, var(--bad) 25%, transparent); box-shadow: 0 0.15rem 0 var(--bad); }
 .is-unknown, .is-noted { background: color-mix(in srgb, var(--warn) 20%, transparent); }
 [data-n] { border-radius: 0.25rem; }
-.lit, :target { background: color-mix(in srgb, var(--link) 35%, transparent); }
+.lit, tr:has(:target) td, p:target { background: color-mix(in srgb, var(--link) 35%, transparent); }
 a.n.lit, .n.lit { background: var(--link); color: var(--paper); }
 main:has(.reference) { max-width: 100rem; }
 .reference { display: grid; grid-template-columns: 11rem minmax(0, 1fr); gap: 2rem; }
@@ -24,9 +26,10 @@ main:has(.reference) { max-width: 100rem; }
 .rail input { width: 100%; } .rail label { color: var(--soft); } .rail p { margin: 0 0 1rem; }
 .entry { border-top: 1px solid var(--line); scroll-margin-top: 1rem; } .entry table { font-size: 0.875rem; }
 .entry h2 code { font-size: 0.85em; font-weight: 400; }
-.beside { display: grid; grid-template-columns: minmax(0, 1fr) 20rem; gap: 2rem; }
+.beside { display: grid; grid-template-columns: minmax(0, 1fr) 18rem; gap: 2rem; }
 .sample { position: sticky; top: 1rem; align-self: start; } .sample h3 { margin: 0.75rem 0 0.25rem; } .sample pre { max-height: 40vh; overflow: auto; margin: 0; font-size: 0.78rem; }
-.without { font-size: 0.875rem; max-width: none; } th, .entry td { overflow-wrap: break-word; } .entry td:first-child { overflow-wrap: anywhere; }
-@media (max-width: 75rem) { .beside { grid-template-columns: minmax(0, 1fr); } .sample { position: static; order: -1; } }
-@media (max-width: 48rem) { .pair, .reference { grid-template-columns: minmax(0, 1fr); gap: 0; } .rail { position: static; max-height: none; padding: 1rem 0 0; } .rail ul { columns: 2; } .editor > * { min-height: 14rem; } }
+.without { font-size: 0.875rem; max-width: none; } th, .entry td { overflow-wrap: break-word; } .entry td { padding-right: 0.8rem; } .entry td:first-child { min-width: 9.5rem; } .entry td:nth-child(3), .entry td:nth-child(4), .entry td:first-child { overflow-wrap: anywhere; } #errors td { overflow-wrap: break-word; } #errors small { display: block; }
+@media (max-width: 75rem) { .beside { grid-template-columns: minmax(0, 1fr); } .sample { position: static; order: -1; } .sample pre { max-height: 16rem; } }
+@media (max-width: 48rem) { .pair, .reference { grid-template-columns: minmax(0, 1fr); gap: 0; } .rail { position: static; max-height: none; padding: 1rem 0 0; } .rail ul { columns: 2; } .editor > * { min-height: 14rem; } .beside > *, .beside { display: block; }
+  #errors td { display: block; } #errors td:nth-child(3)::before { content: "Booked? "; } #errors td:nth-child(4)::before { content: "Safe to resend? "; } }
 `

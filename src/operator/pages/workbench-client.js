@@ -153,7 +153,7 @@ function search(place) {
     let isFound = false
     for (const entry of document.querySelectorAll('.entry')) {
       /** @type {NodeListOf<HTMLElement>} */
-      const parts = entry.querySelectorAll('tbody tr, .without')
+      const parts = entry.querySelectorAll('tbody tr, .without, .facts > div')
       for (const part of parts) part.hidden = !part.textContent.toLowerCase().includes(word)
       const isEmpty = [...parts].every(({ hidden }) => hidden)
       isFound ||= !isEmpty

@@ -224,7 +224,7 @@ function rowsOf({ run, body, compiled, plan }: Explained, catalog: Catalog): rea
     ...run.fields.map(({ from, before, after, to, loss, assumed, warning, origin }) => {
       const isNoted = (loss ?? assumed ?? warning) !== undefined
       const shownBefore = text(before ?? sent.get(from[0] ?? ''))
-      const isChanged = plan && from.length > 0 && assumed === undefined && shownBefore !== text(after)
+      const isChanged = plan && from.length > 0 && !isNoted && shownBefore !== text(after)
       const rule = isChanged ? (equivalent(action.name, from[0] ?? '')?.note ?? '') : ''
       return {
         kind: isNoted ? ('noted' as const) : ('used' as const),
@@ -283,7 +283,7 @@ function version2Of(outcome: Outcome, rows: readonly FieldRow[]): Html {
   if (outcome.kind === 'refused') return refusedPart(outcome.answer.v1, outcome.answer.headers)
   const { request, ok, reply } = outcome.run
   if (!ok) return refusedPart(reply.v1, reply.headers ?? {})
-  const numbers = new Map(rows.map(({ to, number }) => [to, number]))
+  const numbers = new Map(rows.flatMap(({ to, number }) => (to === '' ? [] : [[to, number] as const])))
   const query = [...new URLSearchParams(request.url.split('?')[1] ?? '')]
   const place = (lines: Html) => html`<pre class="json pane" tabindex="0">${lines}</pre>`
   return html`<h2>Version 2</h2>
@@ -398,6 +398,8 @@ const COLUMNS: readonly Column<FieldRow>[] = [
   { title: 'Why', cell: ({ said }) => said },
 ]
 
+const MOST_REPLY_ROWS = 18
+
 /** The way back: a version-2 reply, and the version-1 answer. A refused call has none, but keeps the reply. */
 function backOf(outcome: Outcome, { reply, replyTo }: Input, rooms: VisitorRooms): Html | string {
   if (outcome.kind !== 'explained' || !outcome.run.ok)
@@ -407,7 +409,7 @@ function backOf(outcome: Outcome, { reply, replyTo }: Input, rooms: VisitorRooms
   const { name, example } = compiled.action
   const given = replyTo === name && reply.trim() !== '' ? reply : JSON.stringify(example.reply, null, 2)
   return html`<section><h2>If the service replies</h2><input type="hidden" name="replyTo" value="${name}">
-<textarea name="reply" rows="14" spellcheck="false" aria-label="A version-2 reply">
+<textarea name="reply" rows="${Math.min(given.split('\n').length + 1, MOST_REPLY_ROWS)}" spellcheck="false" aria-label="A version-2 reply">
 ${linesOf(given)}</textarea></section>
 <section id="answer" aria-live="polite"><h2>The caller gets</h2>${answerOf(given, compiled, plan, rooms)}</section>`
 }
