@@ -25,7 +25,7 @@ import { openSignals } from './runtime/signals.ts'
 import { openTracing } from './runtime/tracing.ts'
 import { openBookings, pendingBookings } from './state/bookings/bookings.ts'
 import type { DeliveryOptions } from './state/events/delivery.ts'
-import { openEvents } from './state/events/events.ts'
+import { openEvents, type ServiceEvents } from './state/events/events.ts'
 import { openNames } from './state/names/names.ts'
 import { openUseCounts } from './state/uses/counts.ts'
 import { createEndOfCall } from './state/uses/end-of-call.ts'
@@ -61,6 +61,7 @@ export interface Pages {
   readonly admin: readonly AdminRoute[]
   readonly publicError: ErrorPage
   readonly adminError: ErrorPage
+  readonly close: () => void
 }
 
 /** The rooms that pages read. */
@@ -71,6 +72,7 @@ export interface PageRooms extends DryRunRooms {
   readonly prove: Prove
   readonly metrics: Metrics
   readonly reloads: Reloads
+  readonly events: Pick<ServiceEvents, 'callbacks'>
   /** The largest body that a page may take from anybody. */
   readonly mostExplainedBytes: number
   /** How long a reader that takes nothing is waited for. */
@@ -170,9 +172,11 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
     prove,
     metrics,
     reloads,
+    events,
     mostExplainedBytes: explainedBytes,
     readerTimeoutMs: timeouts.replyMs,
   })
+  opened.defer(pages.close)
 
   const route = createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS)
   let draining = false

@@ -443,6 +443,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
         '--chaos',
         'Breaks the gateway and a naive proxy side by side, and counts what each books twice or loses.',
       ),
+      option('--with-history', 'Fills the pages: seven tenants, 90 days of counts, bookings, doubts, and events.'),
       option('--seconds <COUNT>', 'How long --chaos runs. The default is a minute.').argParser(positiveCount),
       option('--naive <URL>', 'Runs the naive proxy.').hideHelp(),
     ],

@@ -120,7 +120,7 @@ ${content}
 
 /** Makes the page of an error, for people. */
 export async function errorPage(show: Shell, error: GatewayError): Promise<Answer> {
-  const { title } = errorTable[error.code]
+  const title = error.code === 'path-unknown' ? 'Not found' : errorTable[error.code].title
   const content = html`<h1>${title}</h1><p>${shown(error.message)}</p><p><a href="/">Go to the first page</a></p>`
   const answer = await show(title, content, error)
   return { ...answer, headers: { ...error.headers, ...answer.headers } }

@@ -6,7 +6,7 @@ import type { Answer } from '../../language/answer.ts'
 import { COPY_PATH, copyScript, STYLE_PATH, style } from './fixed.ts'
 import { adminShell, errorPage, publicPage, SCRIPT_PATH, wantsHtml } from './layout.ts'
 import { openApiAnswer } from './open-api.ts'
-import type { Operations } from './operations.ts'
+import { openWatch } from './watch.ts'
 
 /* The pages of both listeners, as routes. Each module of pages is loaded when one of its pages is asked for. */
 
@@ -14,6 +14,9 @@ const workbench = () => import('./workbench.ts')
 const reference = () => import('./reference.ts')
 const ownPages = () => import('./my.ts')
 const migrationPages = () => import('./migration.ts')
+const homePages = () => import('./home.ts')
+const bookingPages = () => import('./bookings.ts')
+const eventPages = () => import('./events.ts')
 
 /** The most that a visitor may paste; a browser writes JSON in twice its length. */
 const PASTED_BYTES = 32 * 1024
@@ -28,6 +31,7 @@ export function createPages(rooms: PageRooms): Pages {
     tenants: callers.tenants,
     brownouts: callers.brownouts,
     show: adminShell(config.V2_BASE_URL.origin),
+    watch: openWatch(rooms.metrics, rooms.store.now),
   }
   const description = openApiAnswer(catalog, config.LEGACY_BASE_PATHS)
   const openApi = {
@@ -41,19 +45,15 @@ export function createPages(rooms: PageRooms): Pages {
     body: explained(Math.min(mostExplainedBytes, PASTED_BYTES), (bytes) => bytes),
   } as const
 
-  let opened: Promise<Operations> | undefined
-  const operations = () => (opened ??= import('./operations.ts').then((module) => module.openOperations(deps)))
   const migration = (path: string): Pages['admin'][number] => ({
     path,
     answer: async (incoming, tenant) => (await migrationPages()).migrationAnswer(incoming, tenant, deps),
   })
-  const operating = (name: 'home' | 'bookings' | 'events' | 'settings'): Pages['admin'] => {
-    const answer: Pages['admin'][number]['answer'] = async (incoming) => {
-      if (name === 'home') (await migrationPages()).overviewOf(deps).catch(() => undefined)
-      return (await operations())[name](incoming)
-    }
-    return [name === 'home' ? '/' : `/${name}`, `/${name}.json`].map((path) => ({ path, answer }))
-  }
+  /** A page is at its path, and as JSON at the same with an ending. */
+  const both = (path: string, json: string, answer: Pages['admin'][number]['answer']): Pages['admin'] => [
+    { path, answer },
+    { path: json, answer },
+  ]
 
   return {
     public: [
@@ -99,11 +99,19 @@ export function createPages(rooms: PageRooms): Pages {
       { path: STYLE_PATH, answer: (): Answer => style },
       { path: COPY_PATH, answer: (): Answer => copyScript },
       ...['/migration', '/migration.json', '/migration/:tenant'].map(migration),
-      ...(['home', 'bookings', 'events', 'settings'] as const).flatMap(operating),
+      ...both('/', '/home.json', async (incoming) => {
+        // The first view of the migration page finds it.
+        ;(await migrationPages()).overviewOf(deps).catch(() => undefined)
+        return (await homePages()).home(incoming, deps)
+      }),
+      ...both('/settings', '/settings.json', async (incoming) => (await homePages()).settings(incoming, deps)),
+      ...both('/bookings', '/bookings.json', async (incoming) => (await bookingPages()).bookings(incoming, deps)),
       {
         path: '/bookings/:handle',
-        answer: async (incoming, handle = '') => (await operations()).booking(incoming, handle),
+        answer: async (incoming, handle = '') => (await bookingPages()).booking(incoming, handle, deps),
       },
+      ...both('/events', '/events.json', async (incoming) => (await eventPages()).events(incoming, deps)),
+      { path: '/events/:id', answer: async (incoming, id = '') => (await eventPages()).event(incoming, id, deps) },
     ],
     publicError: (incoming, error) => {
       const path = (incoming.url ?? '').split('?', 1)[0] ?? ''
@@ -112,6 +120,7 @@ export function createPages(rooms: PageRooms): Pages {
       if (!isOfPage || incoming.method !== 'GET' || !wantsHtml(incoming)) return undefined
       return errorPage(publicPage, error)
     },
+    close: deps.watch.close,
     adminError: (incoming, error) => (wantsHtml(incoming) ? errorPage(deps.show, error) : undefined),
   }
 }
