@@ -117,7 +117,7 @@ function entryOf(
     if (more.length === 0) return prose(rule)
     const at = rules.get(rule) ?? rules.size
     rules.set(rule, at)
-    return html`${prose(first)} <a href="#rule-${at}" aria-label="The whole rule: ${first}">More</a>`
+    return html`<a href="#rule-${at}">${prose(first)}</a>`
   }
   const without = Map.groupBy(
     known.filter(({ places }) => places.length === 0),
