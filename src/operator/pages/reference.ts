@@ -112,7 +112,8 @@ function entryOf(
     return html`${ruleText(values ? '' : note)}${values ? html`<a href="#values-${values.name}">One of ${Object.keys(values.meanings).length} values</a>` : ''}${hasDefault ? html` If absent, a default is <b class="warn">assumed</b>.` : ''}`
   }
   /** Only the first sentence of a rule stands in a table: many fields share one. */
-  const ruleText = (rule: string) => {
+  const ruleText = (note: string) => {
+    const rule = note.charAt(0).toUpperCase() + note.slice(1)
     const [first = '', ...more] = rule.split(/(?<=\.) /)
     if (more.length === 0) return prose(rule)
     const at = rules.get(rule) ?? rules.size

@@ -19,7 +19,7 @@ export const VISITOR_STYLE = `
 [data-n] { border-radius: 0.25rem; }
 .lit, tr:has(:target) td, p:target { background: color-mix(in srgb, var(--link) 35%, transparent); }
 a.n.lit, .n.lit { background: var(--link); color: var(--paper); }
-main:has(.reference) { max-width: 100rem; }
+body:has(.reference) > :is(header, main) { max-width: 96rem; }
 .reference { display: grid; grid-template-columns: 11rem minmax(0, 1fr); gap: 2rem; }
 .rail { position: sticky; top: 0; align-self: start; max-height: 100vh; overflow-y: auto; padding: 2rem 0; font-size: var(--small); }
 .rail ul { list-style: none; padding: 0; margin: 0 0 1rem; } .rail li { padding: 0.15rem 0; } .rail a { color: var(--soft); text-decoration: none; } .rail a:hover { color: var(--text); }
@@ -30,6 +30,8 @@ main:has(.reference) { max-width: 100rem; }
 .sample { position: sticky; top: 1rem; align-self: start; } .sample h3 { margin: 0.75rem 0 0.25rem; } .sample pre { max-height: 40vh; overflow: auto; margin: 0; font-size: 0.78rem; }
 .entry td a { color: inherit; text-decoration-color: var(--link); }
 .without { font-size: 0.875rem; max-width: none; } th, .entry td { overflow-wrap: break-word; } .entry td { padding-right: 0.8rem; } .entry td:first-child { min-width: 9.5rem; } .entry td:nth-child(3), .entry td:nth-child(4), .entry td:first-child { overflow-wrap: anywhere; } #errors td { overflow-wrap: break-word; } #errors small { display: block; }
+@media (min-width: 60rem) { #account td:nth-child(2) { min-width: 12rem; } #account td:nth-child(4) { min-width: 16rem; } #account td:last-child { width: 40%; } }
+@media (min-width: 90rem) { .entry td:first-child { min-width: 15rem; } .beside { grid-template-columns: minmax(0, 1fr) 24rem; } }
 @media (max-width: 75rem) { .beside { grid-template-columns: minmax(0, 1fr); } .sample { position: static; order: -1; } .sample pre { max-height: 16rem; } }
 @media (max-width: 48rem) { .pair, .reference { grid-template-columns: minmax(0, 1fr); gap: 0; } .rail { position: static; max-height: none; padding: 1rem 0 0; } .rail ul { columns: 2; } .editor > * { min-height: 14rem; } .beside > *, .beside { display: block; }
   #errors td { display: block; } #errors td:nth-child(3)::before { content: "Booked? "; } #errors td:nth-child(4)::before { content: "Safe to resend? "; } }

@@ -434,8 +434,8 @@ const MOST_CODE_CHARACTERS = 8 * 1024
 function codeOf({ request, curl }: DryRun): Html {
   if ((curl?.length ?? 0) > MOST_CODE_CHARACTERS)
     return html`<p class="soft">The request is too long to show as code.</p>`
-  return html`<h2>Take the code home</h2>
-<p class="soft">Each runs as it is printed.</p>
+  return html`<h2>The version-2 call as code</h2>
+<p class="soft">Each program runs as printed.</p>
 ${Object.entries(languages).map(
   ([language, title]) =>
     html`<details name="code"><summary>${title}</summary>${code(snippet(language as Language, request).trimEnd())}</details>`,

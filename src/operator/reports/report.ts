@@ -721,7 +721,7 @@ function equivalentOf(row: Row, { target, service }: Action): Equivalent {
   if (row.kind === 'v1Only') return { places: [], note: row.why }
   if (row.kind === 'ref' && target) return { places: [service.path], note: "the path has the service's own id" }
   if (row.kind === 'ref') return { places: ['shipment_id'], note: "keep the service's own id from the reply" }
-  if (row.kind === 'lookup') return { places: [row.v2], note: `a word of version 2 instead of a code of ${row.table}` }
+  if (row.kind === 'lookup') return { places: [row.v2], note: `looked up in the table ${row.table}` }
   const rule = 'codec' in row ? row.codec.summary : row.kind === 'join' ? row.joiner.summary : ''
   return { places: placesOf(row), note: rule }
 }
