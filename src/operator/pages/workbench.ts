@@ -408,36 +408,6 @@ ${table<Assumption>(
   )
 }
 
-/** How a developer moves to version 2. */
-export function guidePage({ catalog, sunset, destination }: WorkbenchDeps): Promise<Answer> {
-  const { origin, prefix } = destination.address
-  return publicPage(
-    'Guide',
-    html`<h1>Moving to version 2</h1>
-<p class="lead">This gateway answers version-1 calls ${sunset ? html`until <b>${sunset.toISOString().slice(0, 'yyyy-mm-dd'.length)}</b>` : 'for now'}. Moving is a change of address, path, body and answer, one call at a time.</p>
-<ol class="steps">
-<li><h2>Get a credential</h2><p>Client ID and Client Secret stay those of version 1, as <code>Authorization: Basic</code>. Whoever has none asks the operator of the service.</p></li>
-<li><h2>Call the service's address</h2><p><code>${origin}${prefix}</code> instead of the old host.</p></li>
-<li><h2>Replace each call</h2>${table<CompiledAction>(
-      'Calls',
-      [
-        { title: 'Version 1', cell: ({ action }) => html`<code>${action.legacy.paths[0]}</code>` },
-        {
-          title: 'Version 2',
-          cell: ({ action }) => html`<code>${action.service.method} ${action.service.path}</code>`,
-        },
-        { title: 'Try it', cell: ({ action }) => html`<a href="/?example=${action.name}">${action.name}</a>` },
-      ],
-      [...catalog.actions.values()],
-    )}<p>Paste your own request into the <a href="/">workbench</a>: it shows the new body field by field, and the code in eight languages. The <a href="/reference">reference</a> has every field.</p></li>
-<li><h2>Keep the ids</h2><p>Version 2 names quotes and shipments by its own ids. Store the <code>shipment_id</code> or <code>id</code> of each reply; your own number goes into <code>external_id</code>.</p></li>
-<li><h2>Handle errors by status</h2><p>Anything but 2xx is an error. A booking is not repeated after a time-out before the service was asked for it.</p></li>
-<li><h2>Test, then switch</h2><p>Use the service's test address first. The gateway takes version-2 bodies and <code>/v2/</code> paths, too, so calls can move one by one.</p></li>
-<li><h2>Stay informed</h2><p>The current version is 2.0.0. The operator's newsletter tells of an update two months before it is released, and is the first to announce deprecations and ends of life.</p></li>
-</ol>`,
-  )
-}
-
 /** The script of the pages; the build puts it beside the program. */
 export const script: Answer = {
   status: 200,
