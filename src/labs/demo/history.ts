@@ -81,7 +81,7 @@ export async function addCounts(store: Store): Promise<void> {
         else {
           call('quote.get', 0.6)
           call('shipment.create', 0.25)
-          call('shipment.read', 0.1)
+          call('shipment.get', 0.1)
           if (left % 9 === 0) call('quote.get', 0.03, 'untranslatable')
           if (tenant === 'bay-auctions' && left < 7) call('shipment.create', 0.1, 'service-failed')
           for (const [kind, action, field] of FIELDS) name({ tenant, kind, action, name: field, count }, day)

@@ -72,6 +72,7 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; wh
 table.list td { white-space: nowrap; vertical-align: middle; } table.list th { white-space: nowrap; }
 table.list a { text-decoration: none; } table.list a:hover { text-decoration: underline; }
 table.list bdi { display: inline-block; max-width: 18rem; overflow: hidden; text-overflow: ellipsis; vertical-align: bottom; }
+td time { white-space: nowrap; }
 td p { margin: 0 0 0.4rem; }
 code, pre, textarea { font: 0.82rem/1.6 var(--mono); }
 pre { overflow-x: auto; background: var(--panel); border: 1px solid var(--line); border-radius: 0.6rem; padding: 0.75rem 1rem; margin: 0.5rem 0; }
@@ -133,7 +134,8 @@ ${TIES} { background: var(--link); color: var(--paper); }
   table.cards td::before { content: attr(data-title); color: var(--soft); }
   table.cards td:has(> div:empty) { display: none; }
   table.list tr { display: flex; flex-wrap: wrap; gap: 0.1rem 0.75rem; border-width: 0 0 1px; border-radius: 0; margin: 0; padding: 0.5rem 0; }
-  table.list td { display: none; width: auto; padding: 0; }
+  .tabs { flex-wrap: nowrap; overflow-x: auto; } .tabs a { white-space: nowrap; }
+  table.list td { display: none; width: auto; padding: 0; border: 0; }
   table.list td.line1, table.list td.line2 { display: block; min-width: 0; } table.list td:empty { display: none; }
   table.list td.line2 { order: 2; color: var(--soft); } table.list tr::after { content: ""; flex-basis: 100%; order: 1; }
   table.list a { text-decoration: none; } table.list a:hover { text-decoration: underline; }

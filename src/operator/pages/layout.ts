@@ -96,7 +96,7 @@ ${script === undefined ? '' : html`<script type="module" src="${script}"></scrip
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
-<header><a class="mark" href="${pages[0]?.[0] ?? '/'}" aria-label="Transload"><svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true">${raw(MARK)}</svg><b>Transload</b></a>
+<header><a class="mark" href="${pages[0]?.[0] ?? '/'}" aria-label="Transload: ${pages[0]?.[1] ?? ''}"${pages[0]?.[1] === at ? html` aria-current="page"` : ''}><svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true">${raw(MARK)}</svg><b>Transload</b></a>
 <nav aria-label="Pages"><ul>${pages.map(([path, name]) => link(path, name, name === at))}</ul></nav>
 ${environment === undefined ? '' : html`<span class="pill ${BADGES[environment as keyof typeof BADGES] ?? ''}" title="The environment of the service">${environment}</span>`}</header>
 <main id="content">

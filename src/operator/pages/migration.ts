@@ -415,18 +415,23 @@ interface Problem {
 export function problemsOf({ work, errors }: TenantReport): readonly Problem[] {
   const blocking = work.filter(({ blocks }) => blocks !== undefined)
   const refused = errors.filter(({ name }) => ['caller', 'nobody'].includes(faultOf(name)))
+  const alike = Map.groupBy(blocking, (item) => [item.action, item.blocks, todoFor(item)].join('\n'))
   return [
-    ...blocking.map(({ action, name, blocks, equivalents, note, count: times, last, didYouMean }) => ({
-      problem: `${action} ${name || 'other fields'}: ${blocks}`.trimStart(),
-      count: times,
-      last,
-      todo:
-        didYouMean !== undefined
-          ? `Did you mean ${didYouMean}? ${note}`
-          : equivalents.length > 0
-            ? `Send ${equivalents.join(', ')}: ${note}`
-            : `Leave it out: ${note}`,
-    })),
+    ...[...alike.values()].flatMap((some) => {
+      const [first] = some
+      if (!first) return []
+      const names = some.map(({ name }) => name || 'other fields').join(', ')
+      return {
+        problem: `${first.action} ${names}: ${first.blocks}`.trimStart(),
+        count: Math.max(...some.map((item) => item.count)),
+        last:
+          some
+            .map(({ last }) => last)
+            .sort()
+            .at(-1) ?? first.last,
+        todo: todoFor(first),
+      }
+    }),
     ...refused.map(({ name, count: times, last }) => ({
       problem: Object.hasOwn(errorTable, name) ? errorTable[name as ErrorCode].title : name,
       count: times,
@@ -434,6 +439,11 @@ export function problemsOf({ work, errors }: TenantReport): readonly Problem[] {
       todo: faultOf(name) === 'nobody' ? MOVE : TRY,
     })),
   ]
+}
+
+function todoFor({ equivalents, note, didYouMean }: WorkItem): string {
+  if (didYouMean !== undefined) return `Did you mean ${didYouMean}? ${note}`
+  return equivalents.length > 0 ? `Send ${equivalents.join(', ')}: ${note}` : `Leave it out: ${note}`
 }
 
 const MOVE = 'Move these calls to version 2: the fix-it kit has the code.'

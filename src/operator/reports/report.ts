@@ -689,7 +689,8 @@ function fieldWork(
     case 'unknown': {
       const note =
         name === OTHER_NAMES ? 'further fields that no mapping knows' : 'no mapping knows it; the gateway leaves it out'
-      const meant = meantField(name, known)
+      // Another action may know it.
+      const meant = known.includes(name) ? undefined : meantField(name, known)
       const didYouMean = meant === undefined ? {} : { didYouMean: meant }
       return [{ kind, action, name, count, last, equivalents: [], note, ...didYouMean, blocks: 'no version-2 equal' }]
     }
