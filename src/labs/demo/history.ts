@@ -32,9 +32,11 @@ export const HISTORY_TENANTS = Object.keys(STORIES)
 
 /** Returns the tenants file; all have one secret, and their callbacks go wrong in different ways. */
 export function historyTenants(secret: string, secretFile: string, callbackUrl: string): object {
-  const salt = Buffer.alloc(12, 'salt')
   const part = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')
-  const hash = `$scrypt$ln=10,r=8,p=1$${part(salt)}$${part(scryptSync(secret, salt, 32, { N: 1024, r: 8, p: 1 }))}`
+  const hashFor = (name: string) => {
+    const salt = Buffer.alloc(12, name)
+    return `$scrypt$ln=10,r=8,p=1$${part(salt)}$${part(scryptSync(secret, salt, 32, { N: 1024, r: 8, p: 1 }))}`
+  }
   const local = { callback_allow_http: true, callback_networks: ['127.0.0.0/8'] }
   const more: Readonly<Record<string, object>> = {
     'acme-motors': { callback_url: callbackUrl, ...local },
@@ -45,7 +47,7 @@ export function historyTenants(secret: string, secretFile: string, callbackUrl: 
   return {
     tenants: HISTORY_TENANTS.map((name) => ({
       name,
-      credentials: [{ id: name, secret_hash: hash }],
+      credentials: [{ id: name, secret_hash: hashFor(name) }],
       v2: { client_id: name, client_secret: { file: secretFile } },
       ...more[name],
     })),
@@ -79,7 +81,7 @@ export async function addCounts(store: Store): Promise<void> {
         else {
           call('quote.get', 0.6)
           call('shipment.create', 0.25)
-          call('shipment.read', 0.1)
+          call('shipment.get', 0.1)
           if (left % 9 === 0) call('quote.get', 0.03, 'untranslatable')
           if (tenant === 'bay-auctions' && left < 7) call('shipment.create', 0.1, 'service-failed')
           for (const [kind, action, field] of FIELDS) name({ tenant, kind, action, name: field, count }, day)
@@ -148,7 +150,7 @@ async function makeCall(url: string, secret: string, no: number): Promise<void> 
   const [, acme = '', bay = '', , , elm = ''] = HISTORY_TENANTS
   const tenant = [acme, bay, bay, elm][no % 4] ?? acme
   const isLost = no % LOST_EVERY === LOST_EVERY - 1
-  const reference = `${tenant.slice(0, 4).toUpperCase()}-${9000 + no}${isLost ? '-LOST' : ''}`
+  const reference = `${tenant.split('-', 1)[0]?.toUpperCase()}-${9000 + no}${isLost ? '-LOST' : ''}`
   const vin = `1FTEW1EP${String(no % 10)}KFA${String(10_000 + no).slice(0, 5)}`
   const booking = { ...bookingExample, ReferenceNumber: reference, ShipmentNumber: '', VinNo: vin }
   const quote = { ...quoteExample, ShipmentNumber: `Q-${no}` }

@@ -159,7 +159,11 @@ const columnsAt = (now: number): readonly Column<ShownBooking>[] => [
   { title: 'VIN', cell: ({ vin }) => (vin === '' ? '' : html`<code>${shown(vin)}</code>`) },
   { title: 'Tenant', cell: ({ tenant }) => named(tenant), line: 2 },
   { title: 'Shipment', cell: ({ shipment }) => shortId(shipment) },
-  { title: 'Changed', cell: ({ changed, created }) => (changed === created ? '' : html`${age(changed, now)} ago`) },
+  {
+    title: 'Changed',
+    cell: ({ changed, created }) =>
+      Date.parse(changed) - Date.parse(created) < 60_000 ? '' : html`${age(changed, now)} ago`,
+  },
 ]
 
 /** Answers `/bookings/<key>`: a booking as a case to resolve. */

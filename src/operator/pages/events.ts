@@ -122,12 +122,12 @@ const endpointColumns = (now: number): readonly Column<Endpoint>[] => [
   },
   {
     title: 'State',
-    cell: ({ stopped, pausedUntil, parked, url }) =>
+    cell: ({ stopped, pausedUntil, parked, url, last }) =>
       stopped
         ? pill('stopped', 'bad')
         : pausedUntil > now
           ? pill(`pauses ${durationOf(pausedUntil - now)}`, 'warn')
-          : parked > 0 || url === undefined
+          : parked > 0 || url === undefined || (last !== undefined && !/^answered 2/.test(last.outcome))
             ? pill('failing', 'bad')
             : pill('working', 'good'),
   },

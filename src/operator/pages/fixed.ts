@@ -24,6 +24,8 @@ h1 { font-size: var(--huge); line-height: 1.2; letter-spacing: -0.015em; margin:
 h2 { font-size: var(--large); line-height: 1.3; margin: 2rem 0 0.5rem; }
 h3 { font-size: var(--body); margin: 1.25rem 0 0.5rem; }
 p { max-width: 46rem; margin: 0.5rem 0; }
+p.soft:has(+ h1) { margin: 1.75rem 0 0; } p.soft + h1 { margin-top: 0; }
+h1 .pill { vertical-align: middle; }
 .soft, small, caption, th, dt { color: var(--soft); }
 .lead { font-size: var(--large); color: var(--soft); max-width: 48rem; }
 small, caption, th, dt, .filter label, .values, .dates, .key { font-size: var(--small); }
@@ -55,6 +57,7 @@ dd { margin: 0; } .strip dd { font-weight: 600; }
 .timeline { list-style: none; margin: 1rem 0; padding: 0; border-left: 2px solid var(--line); }
 .timeline li { padding: 0.15rem 0 0.15rem 1rem; } .timeline time { font: var(--small) var(--mono); margin-right: 0.75rem; }
 .case { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1.3fr); gap: 0 2.5rem; }
+.case > section > h2:first-child { margin-top: 1rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: var(--small); }
 caption { text-align: left; padding: 0.3rem 0; }
@@ -62,11 +65,13 @@ th { font-weight: 600; }
 th, td { text-align: left; vertical-align: top; padding: 0.4rem 1.2rem 0.4rem 0; border-bottom: 1px solid var(--line); }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 table.list td { white-space: nowrap; vertical-align: middle; } table.list th { white-space: nowrap; }
+table.list a { text-decoration: none; } table.list a:hover { text-decoration: underline; }
 table.list bdi { display: inline-block; max-width: 18rem; overflow: hidden; text-overflow: ellipsis; vertical-align: bottom; }
+td time { white-space: nowrap; }
 td p { margin: 0 0 0.4rem; }
 code, pre, textarea { font: 0.82rem/1.6 var(--mono); }
 pre { overflow-x: auto; background: var(--panel); border: 1px solid var(--line); border-radius: 0.6rem; padding: 0.75rem 1rem; margin: 0.5rem 0; }
-.code { position: relative; } .code .copy { position: absolute; top: 0.45rem; right: 0.45rem; }
+.code { position: relative; } .scripted .code pre { padding-right: 4.5rem; } .case .code pre { white-space: pre-wrap; overflow-wrap: anywhere; } .code .copy { position: absolute; top: 0.45rem; right: 0.45rem; }
 .copy { display: none; font-size: var(--tiny); padding: 0.1rem 0.5rem; background: var(--paper); color: var(--link); border-color: var(--line); font-weight: 400; }
 .scripted .copy { display: inline-block; } td .copy { opacity: 0; } tr:hover .copy, .copy:focus { opacity: 1; }
 .notice { border-left: 0.25rem solid currentColor; padding: 0.2rem 0.8rem; }
@@ -82,8 +87,8 @@ button.plain, .button.plain { background: none; color: var(--link); border-color
 .filter { display: flex; flex-wrap: wrap; gap: 0.5rem 1rem; align-items: end; margin: 1rem 0; }
 .filter input, .filter select, .filter button { height: 2.3rem; }
 .filter label { display: grid; gap: 0.2rem; color: var(--soft); }
-.tabs { display: flex; flex-wrap: wrap; gap: 0.4rem 1rem; margin: 1.25rem 0 0; } .tabs span { color: var(--soft); }
-.tabs a[aria-current] { color: var(--text); font-weight: 650; text-decoration: none; }
+.tabs { display: flex; flex-wrap: wrap; gap: 0 1.25rem; margin: 1rem 0; border-bottom: 1px solid var(--line); } .tabs span { color: var(--soft); font-variant-numeric: tabular-nums; }
+.tabs a { padding: 0.3rem 0; text-decoration: none; } .tabs a[aria-current] { color: var(--text); font-weight: 650; box-shadow: 0 2px var(--link); }
 .pages { display: flex; gap: 1.5rem; }
 summary { cursor: pointer; padding: 0.3rem 0; color: var(--link); }
 
@@ -96,7 +101,8 @@ summary { cursor: pointer; padding: 0.3rem 0; color: var(--link); }
 svg .version1 { fill: var(--version1); } svg .version2 { fill: var(--version2); } svg .bad { fill: var(--bad); } svg .calls { fill: var(--link); }
 svg .axis { stroke: var(--line); fill: none; vector-effect: non-scaling-stroke; }
 svg .trend { stroke: var(--version2); stroke-width: 2; fill: none; vector-effect: non-scaling-stroke; }
-.share { display: block; width: 7rem; height: 0.5rem; background: var(--version1); border-radius: 0.25rem; } .share rect { fill: var(--version2); }
+.of { white-space: nowrap; } .of svg { display: inline-block; vertical-align: middle; }
+.share { width: 6rem; height: 0.5rem; background: var(--version1); border-radius: 0.25rem; } .share rect { fill: var(--version2); }
 .trendline { display: block; width: 5rem; height: 1.2rem; }
 
 @media (max-width: 48rem) {
@@ -106,18 +112,21 @@ svg .trend { stroke: var(--version2); stroke-width: 2; fill: none; vector-effect
   h1 { font-size: 1.4rem; margin-top: 1.25rem; }
   .strip > div { flex-basis: 50%; border-bottom: 1px solid var(--line); }
   .facts { gap: 0.3rem 1rem; }
-  table, caption, tbody, tr, td { display: block; width: 100%; }
-  thead { position: absolute; left: -100rem; }
-  tr { border: 1px solid var(--line); border-radius: 0.6rem; margin: 0 0 0.5rem; padding: 0.4rem 0.9rem; }
-  td, td.number { display: grid; grid-template-columns: 8rem minmax(0, 1fr); gap: 0.5rem; border: 0; padding: 0.15rem 0; text-align: left; white-space: normal; }
-  td::before { content: attr(data-title); color: var(--soft); }
-  td:has(> div:empty) { display: none; }
+  table:not(.plain), :not(.plain) > :is(caption, tbody), :not(.plain) > tbody > tr { display: block; width: 100%; }
+  :not(.plain) > thead { position: absolute; left: -100rem; }
+  table.cards tr { border: 1px solid var(--line); border-radius: 0.6rem; margin: 0 0 0.5rem; padding: 0.4rem 0.9rem; }
+  table.cards td { display: grid; grid-template-columns: 8rem minmax(0, 1fr); gap: 0.5rem; border: 0; padding: 0.15rem 0; text-align: left; white-space: normal; }
+  table.cards td::before { content: attr(data-title); color: var(--soft); }
+  table.cards td:has(> div:empty) { display: none; }
   table.list tr { display: flex; flex-wrap: wrap; gap: 0.1rem 0.75rem; border-width: 0 0 1px; border-radius: 0; margin: 0; padding: 0.5rem 0; }
-  table.list td { display: none; width: auto; padding: 0; } table.list td::before { content: none; }
-  table.list td.line1, table.list td.line2 { display: block; min-width: 0; } table.list td:has(> div:empty) { display: none; }
+  .tabs { flex-wrap: nowrap; overflow-x: auto; } .tabs a { white-space: nowrap; }
+  table.list td { display: none; width: auto; padding: 0; border: 0; }
+  table.list td.line1, table.list td.line2 { display: block; min-width: 0; } table.list td:empty { display: none; }
   table.list td.line2 { order: 2; color: var(--soft); } table.list tr::after { content: ""; flex-basis: 100%; order: 1; }
-  table.list bdi { max-width: 45vw; } td .copy { opacity: 1; }
-  .filter label, .filter input, .filter select { width: 100%; }
+  table.list a { text-decoration: none; } table.list a:hover { text-decoration: underline; }
+table.list bdi { max-width: 45vw; } td .copy { opacity: 1; }
+  .filter { display: grid; grid-template-columns: 1fr 1fr; } .filter label:first-of-type { grid-column: 1 / -1; } .filter :is(input, select) { width: 100%; min-width: 0; }
+  header li:first-child { display: none; } header li a { font-size: var(--small); padding: 0.25rem 0.35rem; } header ul { gap: 0; }
   .rows > li { grid-template-columns: minmax(2rem, max-content) 1fr; } .rows > li > :last-child:not(span) { grid-column: 2; justify-self: start; }
 }
 @media print { body > header, .skip, form { display: none; } details > * { display: block; } }

@@ -26,7 +26,7 @@ import {
   table,
   wantsHtml,
 } from './layout.ts'
-import { type Minute, summed, type Watch } from './watch.ts'
+import { MINUTE_MS, MINUTES, type Minute, summed, type Watch } from './watch.ts'
 
 /** The rooms that the pages of operators read. */
 export interface OperatorRooms extends PageRooms {
@@ -128,7 +128,7 @@ function itemsOf(state: HomeState, now: number): readonly Item[] {
       ...counted(unknown.count, 'booking'),
       what: unknown.count === 1 ? 'booking with an unknown outcome' : 'bookings with an unknown outcome',
       detail: since(unknown.oldest),
-      action: ['/bookings?state=unknown', 'Settle'],
+      action: [ITEM_OF_BOOKINGS, 'Resolve'],
     }),
     ...some(events.parked.count > 0, {
       ...counted(events.parked.count, 'event'),
@@ -153,7 +153,7 @@ function itemsOf(state: HomeState, now: number): readonly Item[] {
       headline: `${plural(service, 'call')} failed at the service in the last hour.`,
       figure: grouped(service),
       what: `${service === 1 ? 'call' : 'calls'} failed at the service in the last hour`,
-      detail: `of ${grouped(lastHour.calls)}`,
+      detail: `of ${plural(lastHour.calls, 'call')}`,
       action: ['#errors', 'See errors'],
     }),
     ...some(gateway > 0, {
@@ -172,6 +172,16 @@ function itemsOf(state: HomeState, now: number): readonly Item[] {
   ]
 }
 
+/** Says in a sentence if all is well. Bookings and events are one sentence. */
+function headlineOf({ unknownBookings, events }: HomeState, [first]: readonly Item[]): string {
+  const [bookings, parked] = [unknownBookings.count, events.parked.count]
+  const isOfBookings = first?.action?.[0] === ITEM_OF_BOOKINGS
+  if (!isOfBookings || parked === 0) return first?.headline ?? 'Everything is working.'
+  const more = bookings >= MOST_COUNTED ? '+' : ''
+  return `${grouped(bookings)}${more} ${bookings === 1 ? 'booking' : 'bookings'} and ${plural(parked, 'event')} need attention.`
+}
+
+const ITEM_OF_BOOKINGS = '/bookings?state=unknown'
 const MOST_ERRORS = 8
 const secondsOf = (ms: number | null) =>
   ms === null ? '–' : Number.isFinite(ms) ? `${ms < 1_000 ? `${ms} ms` : `${ms / 1_000} s`}` : 'over 15 s'
@@ -186,10 +196,10 @@ function homePage(
   const { lastHour: hour, circuits, refusedReloads } = state
   const open = circuits.filter((one) => one.open)
   const labelOf = ({ at }: Minute) => new Date(at).toISOString().slice(11, 16)
-  const { workbench } = { workbench: config.WORKBENCH === 'on' }
+  const hourOf = allOf(minutes)
   return show(
     'Home',
-    html`<h1>${items[0]?.headline ?? 'Everything is working.'}</h1>
+    html`<h1>${headlineOf(state, items)}</h1>
 <p class="soft">As of ${moment(state.asOf)} UTC; this page refreshes itself. <a href="/home.json">JSON</a></p>
 ${items.length === 0 ? '' : html`<ul class="rows">${items.map(({ figure, what, detail, action }) => html`<li><b class="bad">${figure}</b><span>${what}<small>${detail}</small></span>${action === undefined ? '' : html`<a class="button plain" href="${action[0]}">${action[1]}</a>`}</li>`)}</ul>`}
 ${facts(
@@ -220,10 +230,10 @@ ${facts(
 <h2>The last hour</h2>
 ${
   hour.calls === 0
-    ? html`<div class="empty">No calls in the last hour.${workbench ? ' Try one in the workbench, on the address of the gateway itself.' : ''}</div>`
+    ? html`<div class="empty">No calls in the last hour.${config.WORKBENCH === 'on' ? ' Try one in the workbench, on the address of the gateway itself.' : ''}</div>`
     : html`<p>${plural(hour.calls, 'call')}, ${grouped(hour.underWay)} under way. Median ${secondsOf(hour.p50Ms)} · p99 ${secondsOf(hour.p99Ms)} · ${plural(hour.errors.callers, 'caller error')}</p>
 <div class="pair"><section>${chart(
-        minutes.map((minute) => {
+        hourOf.map((minute) => {
           const { caller, gateway, service, nobody } = minute.faults
           return { label: labelOf(minute), parts: [nobody, caller, gateway + service] }
         }),
@@ -235,7 +245,7 @@ ${
         'Calls by minute: answered, refused for an error of the caller, failed',
       )}</section>
 <section>${chart(
-        minutes.map((minute) => ({ label: labelOf(minute), parts: [Math.min(summed([minute]).p99Ms ?? 0, 15_000)] })),
+        hourOf.map((minute) => ({ label: labelOf(minute), parts: [Math.min(summed([minute]).p99Ms ?? 0, 15_000)] })),
         [['version2', 'p99 by minute']],
         'The time within which 99 of 100 calls ended, by minute',
         ' ms',
@@ -264,6 +274,17 @@ ${
 }`,
     { refreshSeconds: REFRESH_SECONDS },
   )
+}
+
+/** Returns a whole hour, with empty minutes before those that were watched. */
+function allOf(minutes: readonly Minute[]): readonly Minute[] {
+  const [first] = minutes
+  if (!first) return []
+  const faults = { caller: 0, gateway: 0, service: 0, nobody: 0 }
+  const before = Array.from({ length: MINUTES - minutes.length }, (_, i) => {
+    return { at: first.at - (MINUTES - minutes.length - i) * MINUTE_MS, faults, errors: [], within: [] }
+  })
+  return [...before, ...minutes]
 }
 
 const FAULTS = { caller: 'the caller', gateway: 'the gateway', service: 'the service', nobody: 'nobody' }

@@ -96,7 +96,7 @@ ${script === undefined ? '' : html`<script type="module" src="${script}"></scrip
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
-<header><a class="mark" href="${pages[0]?.[0] ?? '/'}" aria-label="Transload"><svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true">${raw(MARK)}</svg><b>Transload</b></a>
+<header><a class="mark" href="${pages[0]?.[0] ?? '/'}" aria-label="Transload: ${pages[0]?.[1] ?? ''}"${pages[0]?.[1] === at ? html` aria-current="page"` : ''}><svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true">${raw(MARK)}</svg><b>Transload</b></a>
 <nav aria-label="Pages"><ul>${pages.map(([path, name]) => link(path, name, name === at))}</ul></nav>
 ${environment === undefined ? '' : html`<span class="pill ${BADGES[environment as keyof typeof BADGES] ?? ''}" title="The environment of the service">${environment}</span>`}</header>
 <main id="content">
@@ -142,8 +142,8 @@ export interface Column<Row> {
   readonly line?: 1 | 2
 }
 
-/** Rows that are lines, with two on a telephone; or rows of prose, which are cards there. */
-type Form = 'list' | 'cards'
+/** Rows that are lines, with two on a telephone; rows of prose, which are cards there; or of figures, which scroll. */
+type Form = 'list' | 'cards' | 'plain'
 
 /** Shows rows as a table. Its roles are explicit because browsers forget them where the style shows no table. */
 export function table<Row>(
@@ -152,20 +152,21 @@ export function table<Row>(
   rows: readonly Row[],
   form: Form = 'cards',
 ): Html {
-  const classOf = ({ isNumber, line }: Column<Row>) =>
-    [isNumber ? 'number' : '', line ? `line${line}` : ''].join(' ').trim()
+  const classOf = ({ isNumber, line }: Column<Row>) => {
+    const names = [...(isNumber ? ['number'] : []), ...(line && form === 'list' ? [`line${line}`] : [])]
+    return names.length === 0 ? '' : html` class="${names.join(' ')}"`
+  }
+  /** A card has each cell with its title, and nothing of empty cells. */
+  const cellOf = (column: Column<Row>, row: Row): Html =>
+    form === 'cards'
+      ? html`<td role="cell"${classOf(column)} data-title="${column.title}"><div>${column.cell(row)}</div></td>`
+      : html`<td role="cell"${classOf(column)}>${column.cell(row)}</td>`
   return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table role="table" class="${form}">
 <caption>${caption}</caption>
-<thead role="rowgroup"><tr role="row">${columns.map((column) => html`<th role="columnheader" scope="col"${attribute(classOf(column))}>${column.title}</th>`)}</tr></thead>
-<tbody role="rowgroup">${rows.map((row) => html`<tr role="row">${columns.map((column) => cellOf(column, row, classOf(column)))}</tr>\n`)}</tbody>
+<thead role="rowgroup"><tr role="row">${columns.map((column) => html`<th role="columnheader" scope="col"${classOf(column)}>${column.title}</th>`)}</tr></thead>
+<tbody role="rowgroup">${rows.map((row) => html`<tr role="row">${columns.map((column) => cellOf(column, row))}</tr>\n`)}</tbody>
 </table></div>`
 }
-
-const attribute = (kind: string): Html | '' => (kind === '' ? '' : html` class="${kind}"`)
-
-/** Narrow screens show a row as a card: each cell with its title, and nothing of empty cells. */
-const cellOf = <Row>({ title, cell }: Column<Row>, row: Row, kind: string): Html =>
-  html`<td role="cell"${attribute(kind)} data-title="${title}"><div>${cell(row)}</div></td>`
 
 /** A column of numbers. */
 export const count = <Row>(title: string, cell: (row: Row) => string | number): Column<Row> => ({

@@ -11,11 +11,6 @@ import { type MessageName, messages } from '../../language/messages.ts'
 import { createEquivalents } from '../reports/report.ts'
 import { code, facts, type Html, named, publicPage, table } from './layout.ts'
 
-/** The rooms of the pages for visitors. */
-export interface VisitorRooms extends DryRunRooms {
-  readonly sunset: Date | undefined
-}
-
 /** Shows text of a declaration, whose backticks mean code. */
 export const prose = (text: string): Html =>
   html`${text.split('`').map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : part))}`
@@ -57,7 +52,7 @@ function valuesOf(row: Row | undefined, { tables }: Catalog): ValueTable | undef
 }
 
 /** Every action, field, value and error of version 1, from the declarations. */
-export function referencePage(rooms: VisitorRooms): Promise<Answer> {
+export function referencePage(rooms: DryRunRooms): Promise<Answer> {
   const { catalog } = rooms
   const valueTables = new Map<string, ValueTable>()
   const rules = new Map<string, number>()
@@ -93,7 +88,7 @@ ${errorsPart()}
 /** An action: its paths, its fields, and an example with its answer. */
 function entryOf(
   { action, fields }: CompiledAction,
-  rooms: VisitorRooms,
+  rooms: DryRunRooms,
   equivalent: ReturnType<typeof createEquivalents>,
   valueTables: Map<string, ValueTable>,
   rules: Map<string, number>,
@@ -210,42 +205,3 @@ const PLACEHOLDERS: Readonly<Record<string, string>> = {
 
 const messageOf = (message: string): Html =>
   html`${message.split(/\{(\w+)\}/).map((part, at, all) => (at % 2 === 0 ? part : html`${/\w$/.test(all[at - 1] ?? '') ? ' ' : ''}<var>${PLACEHOLDERS[part] ?? part}</var>`))}`
-
-/** The credential of the service that a caller needs; only in `client` mode it has one already. */
-const CREDENTIAL = {
-  client: 'Your Client ID and Client Secret stay the same.',
-  fixed:
-    'This gateway calls the service with its own credential. Ask the service for a Client ID and a Client Secret of your own.',
-  tenants:
-    'Your credential for this gateway may not work at the service. Ask the service for a Client ID and a Client Secret of your own.',
-} as const
-
-/** How a developer moves to version 2. */
-export function guidePage({ catalog, sunset, address, credentials }: VisitorRooms): Promise<Answer> {
-  const calls: readonly CompiledAction[] = [...catalog.actions.values()]
-  return publicPage(
-    'Guide',
-    html`<h1>Moving to version 2</h1>
-<p class="lead">This gateway answers version-1 calls ${sunset ? html`until <b>${sunset.toISOString().slice(0, 'yyyy-mm-dd'.length)}</b>` : 'for now'}. To move, change the address, path, body and reply of one call at a time.</p>
-<ol class="steps">
-<li><h2>Get a credential</h2><p>${CREDENTIAL[credentials.mode]} Send it as <code>Authorization: Basic</code>.</p></li>
-<li><h2>Call the service's address</h2><p>Use <code>${address.origin}${address.prefix}</code> instead of the old host.</p></li>
-<li><h2>Replace each call</h2>${table<CompiledAction>(
-      'Calls',
-      [
-        { title: 'Version 1', cell: ({ action }) => html`<code>${action.legacy.paths[0]}</code>` },
-        {
-          title: 'Version 2',
-          cell: ({ action }) => html`<code>${action.service.method} ${action.service.path}</code>`,
-        },
-        { title: 'Try it', cell: ({ action }) => html`<a href="/?example=${action.name}">${titleOf(action)}</a>` },
-      ],
-      calls,
-    )}<p>Paste your own request into the <a href="/">workbench</a>. It shows the new body field by field, and the code in eight languages. The <a href="/reference">reference</a> lists every field.</p></li>
-<li><h2>Keep the ids</h2><p>Version 2 names quotes and shipments by its own ids. Store the <code>shipment_id</code> or <code>id</code> of each reply. Your own number goes into <code>external_id</code>.</p></li>
-<li><h2>Handle errors by status</h2><p>Any status but 2xx is an error. After a timeout, look the booking up at the service before you send it again.</p></li>
-<li><h2>Test, then switch</h2><p>Use the service's test address first. The gateway also takes version-2 bodies and <code>/v2/</code> paths, so you can move one call at a time.</p></li>
-<li><h2>Stay informed</h2><p>The current version is 2.0.0. The service's newsletter announces updates two months before release, and deprecations first.</p></li>
-</ol>`,
-  )
-}

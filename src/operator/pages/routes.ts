@@ -29,6 +29,8 @@ export function createPages(rooms: PageRooms): Pages {
     destination: rooms,
     sunset: config.RETIRED_FROM ?? config.SUNSET,
     tenants: callers.tenants,
+    mode: callers.mode,
+    support: config.SUPPORT_CONTACT,
     brownouts: callers.brownouts,
     show: adminShell(config.V2_BASE_URL.origin),
     watch: openWatch(rooms.metrics, rooms.store.now),
@@ -90,7 +92,7 @@ export function createPages(rooms: PageRooms): Pages {
               },
             },
             { path: '/reference', demands: PAGE, answer: async () => (await reference()).referencePage(deps) },
-            { path: '/guide', demands: PAGE, answer: async () => (await reference()).guidePage(deps) },
+            { path: '/guide', demands: PAGE, answer: async () => (await import('./guide.ts')).guidePage(deps) },
             { path: SCRIPT_PATH, demands: PAGE, answer: async () => (await workbench()).script },
           ]
         : [{ path: '/', demands: READY_MADE, answer: () => welcome }]) satisfies Pages['public']),

@@ -21,8 +21,8 @@ export interface Watch {
   readonly close: () => void
 }
 
-const MINUTE_MS = 60_000
-const MINUTES = 60
+export const MINUTE_MS = 60_000
+export const MINUTES = 60
 
 /** Begins to watch: it reads two counters once a minute. */
 export function openWatch({ valuesOf }: Pick<Metrics, 'valuesOf'>, now: () => number): Watch {

@@ -1,6 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { html } from 'hono/html'
-import { type DryRun, dryRunReply, type ExplainedCall, explainCall, refusalAt } from '../../calls/dry-run.ts'
+import {
+  type DryRun,
+  type DryRunRooms,
+  dryRunReply,
+  type ExplainedCall,
+  explainCall,
+  refusalAt,
+} from '../../calls/dry-run.ts'
 import { readBody, readQuery } from '../../edge/body/read.ts'
 import type { Answer } from '../../language/answer.ts'
 import { GatewayError, gatewayError } from '../../language/errors.ts'
@@ -9,7 +16,7 @@ import { ACTION_NAME, type CompiledAction } from '../../language/mapping/compile
 import { type FlatBody, looseName } from '../../language/mapping/fields.ts'
 import { createEquivalents } from '../reports/report.ts'
 import { type Column, code, type Html, named, publicPage, shown, table } from './layout.ts'
-import { endpointOf, exampleRequest, prose, type VisitorRooms } from './reference.ts'
+import { endpointOf, exampleRequest, prose } from './reference.ts'
 import { type Language, languages, snippet } from './snippets.ts'
 
 /** The input of a visitor. */
@@ -35,7 +42,7 @@ type Outcome =
   | { readonly kind: 'passed'; readonly request: string }
 
 /** Shows the workbench with a declared example, or with what a form has sent. Nothing of it is kept. */
-export function workbenchPage(rooms: VisitorRooms, form: URLSearchParams): Promise<Answer> {
+export function workbenchPage(rooms: DryRunRooms, form: URLSearchParams): Promise<Answer> {
   const { actions, endpoints } = rooms.catalog
   const example = actions.get(form.get('example') ?? '') ?? actions.values().next().value
   const of = (name: keyof Input) => form.get(name) ?? ''
@@ -77,7 +84,7 @@ ${linesOf(body)}</textarea></div>
 const linesOf = (text: string) => text.split(/\r?\n/).map(shown).join('\n')
 
 /** Explains the request as its path would take it. */
-function outcomeOf(input: Input, rooms: VisitorRooms): Outcome {
+function outcomeOf(input: Input, rooms: DryRunRooms): Outcome {
   const { catalog, config } = rooms
   const pasted = pastedRequest(input.body)
   const path = pasted.path ?? input.path
@@ -401,7 +408,7 @@ const COLUMNS: readonly Column<FieldRow>[] = [
 const MOST_REPLY_ROWS = 18
 
 /** The way back: a version-2 reply, and the version-1 answer. A refused call has none, but keeps the reply. */
-function backOf(outcome: Outcome, { reply, replyTo }: Input, rooms: VisitorRooms): Html | string {
+function backOf(outcome: Outcome, { reply, replyTo }: Input, rooms: DryRunRooms): Html | string {
   if (outcome.kind !== 'explained' || !outcome.run.ok)
     return html`<input type="hidden" name="replyTo" value="${replyTo}"><input type="hidden" name="reply" value="${linesOf(reply)}">`
   const { compiled, plan } = outcome
@@ -414,7 +421,7 @@ ${linesOf(given)}</textarea></section>
 <section id="answer" aria-live="polite"><h2>The caller gets</h2>${answerOf(given, compiled, plan, rooms)}</section>`
 }
 
-function answerOf(given: string, compiled: CompiledAction, plan: ExplainedCall['plan'], rooms: VisitorRooms): Html {
+function answerOf(given: string, compiled: CompiledAction, plan: ExplainedCall['plan'], rooms: DryRunRooms): Html {
   try {
     const { problems, reply, unused, unknown, remarks = [] } = dryRunReply(Buffer.from(given), compiled, rooms, plan)
     const left = [...unused, ...unknown.map((field) => ({ field, why: 'unknown' }))]
