@@ -280,7 +280,7 @@ test('the reference has every field and error, and the guide every call', async 
   // Each error is told once, for callers: its row has an anchor, and so has its code.
   for (const name of [...Object.keys(messages), ...Object.keys(errorTable)]) {
     const count = reference.split(` id="${anchorOf(name)}"`).length - 1
-    expect(count, name).toBe(/^path-unknown\/(admin|booking|tenant)$/.test(name) ? 0 : 1)
+    expect(count, name).toBe(/^path-unknown\/(admin|booking|stored-event|tenant)$/.test(name) ? 0 : 1)
   }
   expect(reference).toMatch(
     /outcome-unknown<\/code> <small>503<\/small><\/td>.*?>Not known<\/td><td role="cell">No<\/td>/,
