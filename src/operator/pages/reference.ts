@@ -169,11 +169,9 @@ const BOOKED = { no: 'No', unknown: 'Not known', already: 'Yes, before', 'in pro
 const AGAIN = { yes: 'Yes', later: 'Yes, after a wait', corrected: 'After a correction', no: 'No' } as const
 
 /** Messages that only the admin listener answers with. */
-const FOR_OPERATORS: ReadonlySet<string> = new Set([
-  'path-unknown/admin',
-  'path-unknown/booking',
-  'path-unknown/tenant',
-])
+const FOR_OPERATORS: ReadonlySet<string> = new Set(
+  ['admin', 'booking', 'stored-event', 'tenant'].map((word) => `path-unknown/${word}`),
+)
 
 /** Every error as a caller meets it: a row for each message, with an anchor that the error's answer links to. */
 function errorsPart(): Html {

@@ -4,6 +4,7 @@ export const VISITOR_STYLE = `
 .block { display: flex; gap: 0.6rem; align-items: center; height: 2.3rem; margin: 0 0 0.6rem; color: var(--soft); }
 .n { display: inline-block; min-width: 1.5rem; padding: 0 0.3rem; border-radius: 1rem; background: var(--line); color: var(--text); font: 600 var(--tiny)/1.5 system-ui, sans-serif; text-align: center; text-decoration: none; }
 .steps { padding-left: 1.2rem; } .steps h2 { margin-top: 1.5rem; }
+#examples { align-items: baseline; }
 .pane { max-height: min(38rem, 60vh); overflow: auto; }
 .pair > section > .pane, .pair .editor { margin: 0 0 0.75rem; }
 #version2 .code pre, #answer .code pre { white-space: pre-wrap; }

@@ -14,7 +14,7 @@ import { GatewayError, gatewayError } from '../../language/errors.ts'
 import { actionKey, type Catalog, type Endpoint } from '../../language/mapping/catalog.ts'
 import { ACTION_NAME, type CompiledAction } from '../../language/mapping/compile.ts'
 import { type FlatBody, looseName } from '../../language/mapping/fields.ts'
-import { createEquivalents } from '../reports/report.ts'
+import { createEquivalents, plural } from '../reports/report.ts'
 import { type Column, code, type Html, named, publicPage, shown, table } from './layout.ts'
 import { endpointOf, exampleRequest, prose } from './reference.ts'
 import { type Language, languages, snippet } from './snippets.ts'
@@ -273,11 +273,11 @@ function verdictOf(outcome: Outcome, rows: readonly FieldRow[]): Html {
   }
   const { request, remarks = [] } = outcome.run
   const found = [
-    [rows.filter(({ kind }) => kind === 'unknown').length, 'unknown'],
-    [outcome.run.fields.filter(({ assumed }) => assumed !== undefined).length, 'assumed'],
-    [outcome.run.fields.filter(({ loss }) => loss !== undefined).length, 'lost in part'],
+    [rows.filter(({ kind }) => kind === 'unknown').length, 'unknown field'],
+    [outcome.run.fields.filter(({ assumed }) => assumed !== undefined).length, 'assumed value'],
+    [outcome.run.fields.filter(({ loss }) => loss !== undefined).length, 'shortened value'],
   ] as const
-  const counts = found.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`)
+  const counts = found.filter(([count]) => count > 0).map(([count, what]) => plural(count, what))
   return html`<div class="verdict good"><h2>Would be sent${outcome.plan ? '' : ' unchanged'}: <code>${request.method} ${shown(pathOf(request.url).split('?', 1)[0] ?? '')}</code></h2>
 <p>${counts.length === 0 ? '' : html`<b class="warn">${counts.join(', ')}</b>. `}${request.over ? 'The gateway reads the shipment first, changes these fields, and sends the whole back. ' : ''}${remarks.map((remark) => html`<span class="soft">${shown(remark)}</span> `)}</p></div>`
 }
