@@ -318,7 +318,10 @@ export function bookingOf(
 /** Returns where the vehicle of a booking goes from and to: `Staten Island NY 10314`. */
 const routeOf = ({ body }: Plan): readonly string[] =>
   ['pickup', 'delivery'].map((end) =>
-    ['city', 'state', 'zipcode'].map((part) => scalarText(valueAt(body, [end, part])) ?? '').join(' ').trim(),
+    ['city', 'state', 'zipcode']
+      .map((part) => scalarText(valueAt(body, [end, part])) ?? '')
+      .join(' ')
+      .trim(),
   )
 
 const NO_VEHICLE: Vehicle = { vin: '', year: '', make: '', model: '' }

@@ -9,6 +9,13 @@ import { bookingExample } from '../../../mappings/booking-rows.ts'
 import { loadMappings } from '../../../mappings/load.ts'
 import { quoteExample } from '../../../mappings/quote-rows.ts'
 import { type Gateway, type GatewayParts, openGateway } from '../../gateway.ts'
+import { type Sandbox, startSandbox } from '../../labs/demo/sandbox.ts'
+import { type Config, readConfig } from '../../language/config/config.ts'
+import { escapeControls } from '../../language/text/service-text.ts'
+import { openStore } from '../../outside/store/open.ts'
+import { createLog, type Logger } from '../../runtime/log.ts'
+import { createPages } from '../pages/routes.ts'
+import { runChaos } from './chaos.ts'
 import {
   addCounts,
   type Clock,
@@ -17,14 +24,7 @@ import {
   historyTenants,
   keepCalling,
   makeHistory,
-} from '../../labs/demo/history.ts'
-import { type Sandbox, startSandbox } from '../../labs/demo/sandbox.ts'
-import { type Config, readConfig } from '../../language/config/config.ts'
-import { escapeControls } from '../../language/text/service-text.ts'
-import { openStore } from '../../outside/store/open.ts'
-import { createLog, type Logger } from '../../runtime/log.ts'
-import { createPages } from '../pages/routes.ts'
-import { runChaos } from './chaos.ts'
+} from './demo-history.ts'
 import { listenFailure } from './failures.ts'
 import { ID, SECRET } from './harness.ts'
 import { runNaiveProxy } from './naive-proxy.ts'

@@ -1,11 +1,12 @@
 import { scryptSync } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
+import { request } from 'undici'
 import { bookingExample } from '../../../mappings/booking-rows.ts'
 import { quoteExample } from '../../../mappings/quote-rows.ts'
+import type { Fault } from '../../labs/demo/sandbox.ts'
+import type { Call } from '../../labs/demo/service.ts'
 import { type CallCount, DAY_MS, type NameCount, type Use } from '../../outside/store/scoreboard.ts'
 import type { Store } from '../../outside/store/store.ts'
-import type { Fault } from './sandbox.ts'
-import type { Call } from './service.ts'
 
 /*
  * A past for the demo, so that its pages have something to show: seven tenants, ninety days of counts, and bookings, doubts and events
@@ -156,9 +157,11 @@ async function makeCall(url: string, secret: string, no: number): Promise<void> 
   const quote = { ...quoteExample, ShipmentNumber: `Q-${no}` }
   const isBooking = isLost || no % 5 === 0
   const wrong = no % 22 === 1 ? { TempShipFromPostalCode: '59999' } : no % 17 === 2 ? { EquipmentType: 'ZEPPELIN' } : {}
-  await fetch(`${url}/${isBooking ? 'createShipment.php' : 'getShippingQuote.php'}`, {
+  const path = isBooking ? 'createShipment.php' : 'getShippingQuote.php'
+  const { body } = await request(`${url}/${path}`, {
     method: 'POST',
     headers: { authorization: `Basic ${btoa(`${tenant}:${secret}`)}`, 'user-agent': 'OldShop/3.2 (libcurl)' },
     body: JSON.stringify(isBooking ? booking : { ...quote, ...wrong }),
-  }).then((reply) => reply.arrayBuffer())
+  })
+  await body.dump()
 }
