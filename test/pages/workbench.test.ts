@@ -247,6 +247,7 @@ test('what is pasted is shown as text, and kept nowhere', async () => {
     `{"a":${'['.repeat(5_000)}`,
     `{"PickupName":"${'x'.repeat(10 * 1024)}"}`,
     `curl ${"'".repeat(10_000)}`,
+    `VinNo=${'\\"'.repeat(4_000)}`,
     '',
   ]
   for (const body of hostile) {

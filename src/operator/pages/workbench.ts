@@ -340,8 +340,9 @@ function jsonLines(
 const badge = (number: number, to: 'from' | 'to') =>
   html`<a class="n" data-n="${number}" href="#${to}-${number}" aria-label="${to === 'to' ? `Field ${number}: to its place` : `Place ${number}: to its field`}">${number}</a>`
 
-/** A field with its value, in JSON or a form, wherever it stands in what was pasted. */
-const FIELD = /"((?:\\.|[^"\\])*)"\s*:\s*(?:"(?:\\.|[^"\\])*"|[^\s,}\]]+)|(?<=^|[?&\s'"])([^\s&='"?{}:,]+)=[^&'"\s]*/g
+/** A field with its value, in JSON or a form, wherever it stands in what was pasted. Bounded, so that no text takes long. */
+const FIELD =
+  /"((?:\\.|[^"\\]){0,200})"\s{0,20}:\s{0,20}(?:"(?:\\.|[^"\\]){0,4096}"|[^\s,}\]]+)|(?<=^|[?&\s'"])([^\s&='"?{}:,]{1,200})=[^&'"\s]*/g
 
 /** Repeats the request with its fields marked; it lies under the request that one edits. */
 function marked(pasted: string, outcome: Outcome, rows: readonly FieldRow[]): Html {
