@@ -79,11 +79,24 @@ async function allTenants(
   query: URLSearchParams,
   deps: MigrationPagesDeps,
 ): Promise<Answer> {
-  const overview = await overviewOf(deps)
+  const reading = overviewOf(deps)
   const listing = listingOf(query)
-  if (!wantsHtml(incoming)) return json({ ...overview, ...listed(overview, listing) })
-  return migrationPage(overview, listing, deps)
+  if (!wantsHtml(incoming)) {
+    const overview = await reading
+    return json({ ...overview, ...listed(overview, listing) })
+  }
+  if (!overviews.get(deps.store)?.last && (await deps.store.countedTenants()).length > MANY_USES) {
+    // The next view tells of a failure.
+    reading.catch(() => undefined)
+    return deps.show('Migration', html`<h1>Reading the counts…</h1><p>This page shows them in a moment.</p>`, {
+      refreshSeconds: 1,
+    })
+  }
+  return migrationPage(await reading, listing, deps)
 }
+
+/** The counts of more tenants, each with a use or two, take longer to read than somebody waits for. */
+const MANY_USES = 100
 
 interface Kept {
   /** The last overview that was read, when, and what it took. */
@@ -217,7 +230,7 @@ async function migrationPage(overview: Overview, listing: Listing, deps: Migrati
   const { headline, verdict, watchedSince, watchedDays, generatedAt } = overview
   const shown = listed(overview, listing)
   const blockers = await countBlockers(
-    { ...deps, tenants: [] },
+    deps,
     shown.tenants.map(({ tenant }) => tenant),
   )
   const watched = watchedSince === undefined ? '' : `Watched since ${watchedSince}, on ${plural(watchedDays, 'day')}. `

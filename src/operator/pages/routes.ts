@@ -21,6 +21,9 @@ const eventPages = () => import('./events.ts')
 /** The most that a visitor may paste; a browser writes JSON in twice its length. */
 const PASTED_BYTES = 32 * 1024
 
+/** What a later page needs is read once the answer is on its way. */
+const AFTER_ANSWER_MS = 50
+
 /** Makes the pages of a gateway. */
 export function createPages(rooms: PageRooms): Pages {
   const { config, catalog, callers, mostExplainedBytes } = rooms
@@ -102,9 +105,13 @@ export function createPages(rooms: PageRooms): Pages {
       { path: COPY_PATH, answer: (): Answer => copyScript },
       ...['/migration', '/migration.json', '/migration/:tenant'].map(migration),
       ...both('/', '/home.json', async (incoming) => {
+        const answer = await (await homePages()).home(incoming, deps)
         // The first view of the migration page finds it.
-        ;(await migrationPages()).overviewOf(deps).catch(() => undefined)
-        return (await homePages()).home(incoming, deps)
+        setTimeout(
+          async () => (await migrationPages()).overviewOf(deps).catch(() => undefined),
+          AFTER_ANSWER_MS,
+        ).unref()
+        return answer
       }),
       ...both('/settings', '/settings.json', async (incoming) => (await homePages()).settings(incoming, deps)),
       ...both('/bookings', '/bookings.json', async (incoming) => (await bookingPages()).bookings(incoming, deps)),

@@ -73,7 +73,7 @@ export interface TenantSummary {
 /** So many watched days without a version-1 call make it safe to switch version 1 off. */
 const QUIET_DAYS = 30
 /** So many tenants are read at once: reads of the embedded store run on the event loop. */
-const TENANTS_AT_ONCE = 20
+const TENANTS_AT_ONCE = 5
 
 /** Reads what is known of all tenants together, a few at a time. */
 export async function readOverview({ store, tenants: named }: Omit<ReportDeps, 'catalog'>): Promise<Overview> {
@@ -192,17 +192,16 @@ export async function readReport(deps: ReportDeps, only?: string): Promise<Migra
   }
 }
 
-/** Counts what blocks each of these tenants. */
+/** Counts the fields that block each of these tenants. */
 export async function countBlockers(
-  { store, catalog }: ReportDeps,
+  { store, catalog }: Pick<ReportDeps, 'store' | 'catalog'>,
   tenants: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
   const fromDay = Math.floor(store.now() / DAY_MS) - QUIET_DAYS + 1
-  const listWork = createListWork(catalog)
-  const calls = Map.groupBy(await store.callCounts(tenants, fromDay), ({ tenant }) => tenant)
+  const listWork = createListWork(catalog, [])
   const counts = new Map<string, number>()
   for (const tenant of tenants) {
-    const work = listWork(calls.get(tenant) ?? [], await store.nameCounts(tenant), fromDay)
+    const work = listWork([], await store.nameCounts(tenant), fromDay)
     counts.set(tenant, work.filter(({ blocks }) => blocks !== undefined).length)
   }
   return counts
@@ -636,10 +635,12 @@ export interface WorkItem {
 /** Lists the work that the recent version-1 calls of a tenant leave, what blocks first. */
 type ListWork = (calls: readonly CallCount[], names: readonly NameCount[], fromDay: number) => readonly WorkItem[]
 
-/** Makes the function that lists the work of a tenant, with the equivalents of these declarations. */
-function createListWork(catalog: Catalog): ListWork {
+/** Makes the function that lists the work of a tenant; unknown fields may stand for the known ones. @default those of these declarations */
+function createListWork(
+  catalog: Catalog,
+  known = [...new Set([...catalog.actions.values()].flatMap(({ fields }) => fields.names))],
+): ListWork {
   const equivalent = createEquivalents(catalog)
-  const known = [...new Set([...catalog.actions.values()].flatMap(({ fields }) => fields.names))]
   return (calls, names, fromDay) => {
     const recent = names.filter(({ lastAt }) => lastAt >= fromDay * DAY_MS)
     const lossy = new Map(recent.filter(({ kind }) => kind === 'lossy').map((count) => [keyOf(count), count.count]))
