@@ -65,8 +65,8 @@ export function referencePage(rooms: DryRunRooms): Promise<Answer> {
     html`<div class="reference">
 <nav class="rail" aria-label="Contents"><p id="find"></p>
 <ul>${actions.map(({ action }) => link(action.name, titleOf(action)))}</ul>
-<ul>${[...valueTables.keys()].map((name) => link(`values-${name}`, `Values: ${name}`))}</ul>
-<ul>${link('rules', 'Rules')}${link('errors', 'Errors')}<li><a href="/openapi.json">OpenAPI</a></li></ul></nav>
+<ul>${link('rules', 'Rules')}${[...valueTables.keys()].map((name) => link(`values-${name}`, `Values: ${name}`))}</ul>
+<ul>${link('errors', 'Errors')}<li><a href="/openapi.json">OpenAPI</a></li></ul></nav>
 <div>
 <h1>Version-1 reference</h1>
 <p class="lead">Every call, field, value and error that this gateway understands, and what becomes of it in version 2.</p>

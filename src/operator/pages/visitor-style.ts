@@ -30,10 +30,11 @@ body:has(.reference) > :is(header, main) { max-width: 96rem; }
 .beside { display: grid; grid-template-columns: minmax(0, 1fr) 18rem; gap: 2rem; }
 .sample { position: sticky; top: 1rem; align-self: start; } .sample h3 { margin: 0.75rem 0 0.25rem; } .sample pre { max-height: 40vh; overflow: auto; margin: 0; font-size: 0.78rem; }
 .entry td a { color: inherit; text-decoration-color: var(--link); }
-.without { font-size: 0.875rem; max-width: none; } th, .entry td { overflow-wrap: break-word; } .entry td { padding-right: 0.8rem; } .entry td:first-child { min-width: 9.5rem; } .entry td:nth-child(3), .entry td:nth-child(4), .entry td:first-child { overflow-wrap: anywhere; } #errors td { overflow-wrap: break-word; } #errors small { display: block; }
+.without { font-size: 0.875rem; max-width: none; } th, .entry td { overflow-wrap: break-word; } .entry dd { font-size: var(--small); } .entry td { padding-right: 0.8rem; } .entry td:first-child { min-width: 9.5rem; } .entry td:nth-child(3), .entry td:nth-child(4), .entry td:first-child { overflow-wrap: anywhere; } #errors td { overflow-wrap: break-word; } #errors small { display: block; }
 @media (min-width: 60rem) { #account td:nth-child(2) { min-width: 12rem; } #account td:nth-child(4) { min-width: 16rem; } #account td:last-child { width: 40%; } }
 @media (min-width: 90rem) { .entry td:first-child { min-width: 15rem; } .beside { grid-template-columns: minmax(0, 1fr) 24rem; } }
 @media (max-width: 75rem) { .beside { grid-template-columns: minmax(0, 1fr); } .sample { position: static; order: -1; } .sample pre { max-height: 16rem; } }
 @media (max-width: 48rem) { .pair, .reference { grid-template-columns: minmax(0, 1fr); gap: 0; } .rail { position: static; max-height: none; padding: 1rem 0 0; } .rail ul { columns: 2; } .editor > * { min-height: 14rem; } .beside > *, .beside { display: block; }
+  #account tr { position: relative; } #account td:first-child { display: block; position: absolute; right: 0.9rem; width: auto; } #account td:first-child::before { content: none; }
   #errors td { display: block; } #errors td:nth-child(3)::before { content: "Booked? "; } #errors td:nth-child(4)::before { content: "Safe to resend? "; } }
 `
