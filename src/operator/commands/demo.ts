@@ -10,7 +10,7 @@ import { loadMappings } from '../../../mappings/load.ts'
 import { quoteExample } from '../../../mappings/quote-rows.ts'
 import { type Gateway, type GatewayParts, openGateway } from '../../gateway.ts'
 import { type Sandbox, startSandbox } from '../../labs/demo/sandbox.ts'
-import { type Config, readConfig } from '../../language/config/config.ts'
+import { readConfig } from '../../language/config/config.ts'
 import { escapeControls } from '../../language/text/service-text.ts'
 import { openStore } from '../../outside/store/open.ts'
 import { createLog, type Logger } from '../../runtime/log.ts'
@@ -69,14 +69,15 @@ export async function demo({
 async function runDemo(sandbox: Sandbox, directory: string, withHistory: boolean): Promise<void> {
   const clock: Clock = { behindMs: 0 }
   const receiver = createServer((_request, response) => response.writeHead(204).end())
-  const config = readConfig({
+  const env = {
     HOST: '127.0.0.1',
     EMERGENCY_LOG_FILE: join(directory, 'emergency.ndjson'),
     STORE_URL: join(directory, 'transload.db'),
     ...process.env,
     V2_BASE_URL: sandbox.url,
     ...(withHistory && { TENANTS_FILE: await writeTenants(directory, receiver) }),
-  })
+  }
+  const config = readConfig(env)
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
   const store = await openStore(config.STORE_URL, { now: () => Date.now() - clock.behindMs })
   // With a history, the calls of others are not shown.
@@ -84,7 +85,7 @@ async function runDemo(sandbox: Sandbox, directory: string, withHistory: boolean
   const over = new AbortController()
   try {
     if (withHistory) await addCounts(store)
-    const gateway = await openOnFreePorts(config, {
+    const gateway = await openOnFreePorts(env, {
       catalog,
       store,
       log: createDemoLog(sandbox, shown),
@@ -120,7 +121,8 @@ async function writeTenants(directory: string, receiver: Server): Promise<string
 }
 
 /** Opens the gateway; a port that is in use is replaced by a free one, and the output says so. */
-async function openOnFreePorts(config: Config, parts: GatewayParts): Promise<Gateway> {
+async function openOnFreePorts(env: NodeJS.ProcessEnv, parts: GatewayParts): Promise<Gateway> {
+  const config = readConfig(env)
   try {
     return await openGateway(config, parts)
   } catch (error) {
@@ -128,7 +130,7 @@ async function openOnFreePorts(config: Config, parts: GatewayParts): Promise<Gat
     const isAdmin = isTaken && config.PORT !== error.port
     if (!isTaken || error.port === (isAdmin ? parts.adminPort : 0)) throw listenFailure(error, config)
     print(`Port ${error.port} is in use, so the ${isAdmin ? 'admin listener' : 'gateway'} takes a free one.`)
-    return openOnFreePorts(isAdmin ? config : { ...config, PORT: 0 }, isAdmin ? { ...parts, adminPort: 0 } : parts)
+    return openOnFreePorts(isAdmin ? env : { ...env, PORT: '0' }, isAdmin ? { ...parts, adminPort: 0 } : parts)
   }
 }
 

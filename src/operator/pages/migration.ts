@@ -455,7 +455,7 @@ export function problemsOf({ work, errors }: TenantReport): readonly Problem[] {
 }
 
 function todoFor({ equivalents, note, didYouMean }: WorkItem): string {
-  if (didYouMean !== undefined) return `Did you mean ${didYouMean}? ${note}`
+  if (didYouMean !== undefined) return `Did you mean ${didYouMean}? The gateway leaves this field out.`
   return equivalents.length > 0 ? `Send ${equivalents.join(', ')}: ${note}` : `Leave it out: ${note}`
 }
 
