@@ -80,9 +80,7 @@ pre { overflow-x: auto; background: var(--panel); border: 1px solid var(--line);
 .copy { display: none; font-size: var(--tiny); padding: 0.1rem 0.5rem; background: var(--paper); color: var(--link); border-color: var(--line); font-weight: 400; }
 .scripted .copy { display: inline-block; } td .copy { opacity: 0; } tr:hover .copy, .copy:focus { opacity: 1; }
 .notice { border-left: 0.25rem solid currentColor; padding: 0.2rem 0.8rem; }
-.verdict { border-left: 0.25rem solid currentColor; padding: 0.1rem 1rem; margin: 1rem 0; } .verdict > * { color: var(--text); }
 .empty { border: 1px dashed var(--line); border-radius: 0.6rem; padding: 1.25rem; margin: 1rem 0; color: var(--soft); }
-.state { font-weight: 600; white-space: nowrap; }
 
 /* Forms */
 input, select, textarea, button, .button { font: inherit; color: var(--text); background: var(--paper); border: 1px solid var(--soft); border-radius: 0.4rem; padding: 0.35rem 0.7rem; }
