@@ -121,7 +121,7 @@ ${TIES} { background: var(--link); color: var(--paper); }
 @media (max-width: 48rem) {
   .pair, .case { grid-template-columns: minmax(0, 1fr); gap: 0 0.5rem; }
   body > header, main { padding: 0 1rem; } main { padding-bottom: 3rem; }
-  body > header { gap: 0.6rem; } .mark b { display: none; }
+  body > header { gap: 0.4rem; } .mark b { display: none; }
   h1 { font-size: 1.4rem; margin-top: 1.25rem; }
   .strip > div { flex-basis: 50%; border-bottom: 1px solid var(--line); }
   .facts { gap: 0.3rem 1rem; }
@@ -139,7 +139,7 @@ ${TIES} { background: var(--link); color: var(--paper); }
   table.list a { text-decoration: none; } table.list a:hover { text-decoration: underline; }
 table.list bdi { max-width: 45vw; } td .copy { opacity: 1; }
   .filter { display: grid; grid-template-columns: 1fr 1fr; } .filter label:first-of-type { grid-column: 1 / -1; } .filter :is(input, select) { width: 100%; min-width: 0; }
-  header li:first-child { display: none; } header li a { font-size: var(--small); padding: 0.25rem 0.35rem; } header ul { gap: 0; }
+  header li:first-child { display: none; } header li a { font-size: var(--small); padding: 0.25rem 0.3rem; } header ul { gap: 0; }
   .rows > li { grid-template-columns: minmax(2rem, max-content) 1fr; } .rows > li > :last-child:not(span) { grid-column: 2; justify-self: start; }
 }
 @media print { body > header, .skip, form { display: none; } details > * { display: block; } }
