@@ -12,8 +12,9 @@ import {
 } from '../src/language/mapping/shape.ts'
 
 /*
- * The replies of the service: the members are those of its interface document, the lists of values those of its public
- * reference. The gateway reads any reply; these shapes only serve to notice what has changed, and to check new code.
+ * The replies of the service: the members are those of its interface document, and the lists of values those of its public
+ * reference. The reference has no list of document types: `bol` is the one that the interface document shows. The gateway
+ * reads any reply; these shapes only serve to notice what has changed, and to check new code.
  */
 
 const zipcode: Shape = { kind: 'number', form: { pattern: /^\d{1,5}$/, says: 'is an integer of five digits at most' } }
@@ -49,9 +50,11 @@ const vehicle: Members = {
   notes: text,
 }
 
+const customer: Members = { customer_name: text, customer_type: parties, ...address, email: text, phone, ...contact }
+
 /** The members that a request may send, besides its vehicles. */
 const trip: Members = {
-  customer: object({ customer_name: text, customer_type: parties, ...address, email: text, phone, ...contact }),
+  customer: object(customer),
   pickup: object({
     ...place,
     available_pickup_dttm: date,
@@ -109,18 +112,24 @@ export const replyShapes: Readonly<Record<string, Shape>> = {
 
 const priced: Members = { pickup: text, delivery: text, vehicle_type: vehicleType, transport_type: transportType }
 
-/** The shape of the body of each request. A shipment without a reference cannot be recognized when it is booked again. */
+/**
+ * The shape of the body of each request. For a new shipment, the public reference requires `customer` with its name, and
+ * `pickup`, and knows `quote_id`. The rest of what is required is ours: a trip ends somewhere and carries something, and a
+ * shipment without a reference cannot be recognized when it is booked again.
+ */
 export const requestShapes: Readonly<Record<string, Shape>> = {
   'quote.get': object(priced, ['pickup', 'delivery']),
   'quote.update': object(priced),
   'quote.approve': object({}),
-  'shipment.create': object({ ...trip, vehicles: list(object(vehicle)), quote_id: text }, [
-    'customer',
-    'pickup',
-    'delivery',
-    'vehicles',
-    'external_id',
-  ]),
+  'shipment.create': object(
+    {
+      ...trip,
+      customer: object(customer, ['customer_name']),
+      vehicles: list(object(vehicle)),
+      quote_id: text,
+    },
+    ['customer', 'pickup', 'delivery', 'vehicles', 'external_id'],
+  ),
   'shipment.update': object({ ...trip, vehicles: list(object({ ...vehicle, id: text }, ['id'])) }, [
     'pickup',
     'vehicles',

@@ -4,10 +4,11 @@ import { z } from 'zod'
 import { renderDocs } from '../bench/compare/report.ts'
 import { tables } from '../mappings/index.ts'
 import { loadMappings } from '../mappings/load.ts'
-import { defaultOf, sections } from '../src/language/config/config.ts'
+import { configTexts } from '../src/language/config/config.ts'
 import { tenantsSchema } from '../src/language/config/tenants-file.ts'
-import { commands, families } from '../src/operator/cli.ts'
+import { commands, families, groups } from '../src/operator/cli.ts'
 import { assumptionsPart } from './assumptions-page.ts'
+import { interfacePage } from './interface-page.ts'
 import { json } from './json.ts'
 import { mappingReference } from './mapping-reference.ts'
 import { messagePart } from './message-table.ts'
@@ -30,31 +31,21 @@ export async function generatedDocs(root: string): Promise<ReadonlyMap<string, s
   })
   return new Map([
     ...documents,
+    ['docs/interface.md', interfacePage(root)],
     ['docs/lookups.json', `${json(tables)}\n`],
     ['docs/tenants.schema.json', `${json(z.toJSONSchema(tenantsSchema, { io: 'input' }))}\n`],
     ...renderDocs(),
   ])
 }
 
-/** The settings that nearly every gateway sets, or looks at. */
-const START_HERE = [
-  ...['V2_BASE_URL', 'V2_CLIENT_ID', 'V2_CLIENT_SECRET', 'TENANTS_FILE', 'TRUST_PROXY', 'HOST', 'PORT'],
-  ...['STORE_URL', 'EMERGENCY_LOG_FILE', 'SUPPORT_CONTACT'],
-]
-
 function configurationTables(): string {
-  const all = Object.values(sections).flatMap((variables) => Object.entries(variables))
-  const rowOf = ([name, type]: (typeof all)[number]) => {
-    const value = defaultOf(type)
-    return [code(name), value === undefined ? '' : code(value), type.description ?? '']
-  }
-  const first = START_HERE.flatMap((wanted) => all.filter(([name]) => name === wanted).map(rowOf))
-  const others = Object.entries(sections).flatMap(([title, variables]) => {
-    const rows = Object.entries(variables).filter(([name]) => !START_HERE.includes(name))
-    return rows.length === 0 ? [] : [[`**${title}**`, '', ''], ...rows.map(rowOf)]
+  const [[start = '', first = []] = [], ...others] = [...configTexts()].map(([title, variables]) => {
+    const rows = variables.map(({ name, text, value }) => [code(name), value === undefined ? '' : code(value), text])
+    return [title, rows] as const
   })
+  const rest = others.flatMap(([title, rows]) => [[`**${title}**`, '', ''], ...rows])
   const head = ['Name', 'Default', '']
-  return `### Start here\n\n${table(head, first)}\n### Rarely needed\n\n${table(head, others)}`
+  return `### ${start}\n\n${table(head, first)}\n### Rarely needed\n\n${table(head, rest)}`
 }
 
 /** The keys of a tenant, as its schema tells them. */
@@ -69,10 +60,11 @@ function describedIn(type: z.ZodType): string {
   return type.description
 }
 
-/** The commands, a row for each family: `--help` describes its members. */
+/** The commands by the groups of the help, a row for each family: `--help` describes its members. */
 function commandTable(): string {
   const byFamily = Map.groupBy(Object.entries(commands), ([usage]) => /^[a-z]+/.exec(usage)?.[0] ?? '')
-  const rows = [...byFamily].map(([family, members]) => {
+  const rowOf = (family: string) => {
+    const members = byFamily.get(family) ?? []
     const words = members.map(([usage]) =>
       usage
         .slice(family.length)
@@ -81,6 +73,7 @@ function commandTable(): string {
     )
     const about = families[family] ?? members[0]?.[1].about ?? ''
     return [code(family), words.filter(Boolean).map(code).join(', '), about]
-  })
+  }
+  const rows = Object.entries(groups).flatMap(([group, names]) => [[`**${group}**`, '', ''], ...names.map(rowOf)])
   return table(['Command', 'Verbs and operands', 'Effect'], rows)
 }

@@ -15,21 +15,35 @@ test('the version is printed, also after a command', async () => {
 })
 
 test('a mistake is one line, with what is near to it', async () => {
-  const wrong = [['bokings'], ['--hepl'], ['fly'], ['check', '--', '--version'], ['constructor'], ['bookings', 'shwo']]
-  expect(await told(wrong)).toEqual(
+  const wrong = [
+    [['bokings'], 'unknown command bokings; did you mean bookings? See "transload --help".'],
+    [['--hepl'], 'unknown option --hepl; did you mean --help? See "transload --help".'],
+    [['fly'], 'unknown command fly. See "transload --help".'],
+    [['check', '--', '--version'], 'too many arguments for check. See "transload check --help".'],
+    [['constructor'], 'unknown command constructor. See "transload --help".'],
+    [['booking', 'shwo'], 'unknown command shwo; did you mean show? See "transload bookings --help".'],
+    [['bookings', 'show'], 'missing required argument KEY. See "transload bookings show --help".'],
+    [['store', 'doubt'], 'required option --since <TIME> not specified. See "transload store doubt --help".'],
     [
-      'unknown command bokings; did you mean bookings?',
-      'unknown option --hepl; did you mean --help?',
-      'unknown command fly',
-      'too many arguments for check',
-      'unknown command constructor',
-      'unknown command shwo; did you mean show?',
-    ].map((line) => `transload: ${line}\n(exit code 64)\n\n`),
+      ['bookings', 'list', '--state', 'x y'],
+      `option --state <STATE> argument "x y" is invalid. Allowed choices are sending, booked, refused, unknown, freed. See "transload bookings list --help".`,
+    ],
+  ] as const
+  expect(await told(wrong.map(([words]) => words))).toEqual(
+    wrong.map(([, line]) => `transload: ${line}\n(exit code 64)\n\n`),
   )
 })
 
-test('without arguments the gateway is run', async () => {
-  const [text = ''] = await told([[]], { V2_BASE_URL: undefined })
-  expect(text).toContain('transload: 1 configuration error\n  V2_BASE_URL ')
-  expect(text).toContain('(exit code 78)')
+const DEMO = 'To try the gateway without a service, run "transload demo".'
+
+test('without arguments the gateway is run; without a configuration, its demo is named', async () => {
+  const [bare = '', serve = ''] = await told([[], ['serve']], { V2_BASE_URL: undefined })
+  expect(bare).toContain(
+    `transload: 1 configuration error\n  V2_BASE_URL is required: set it to the address of the service\n${DEMO}`,
+  )
+  expect(bare).toContain('(exit code 78)')
+  expect(serve).not.toContain(DEMO)
+  const [wrong = ''] = await told([[]], { V2_BASE_URL: 'nonsense' })
+  expect(wrong).toContain('V2_BASE_URL')
+  expect(wrong).not.toContain(DEMO)
 })

@@ -208,7 +208,7 @@ interface Difference {
   readonly reason: string
 }
 
-const NEEDED = 'version 2 needs it'
+const NEEDED = 'the gateway always sends it'
 const SENT = 'the gateway sends it'
 const WHOLE = 'PUT replaces the whole shipment: read it, change it, and send all of it, with the ids of its parts'
 const OTHER_VALUE = 'the gateway sends another value'

@@ -11,13 +11,14 @@ import { refusal, replyToChange } from '../outside/service/failures.ts'
 import {
   changeOf,
   doubtful,
+  idAt,
   NOT_FOUND,
   requireWhole,
   type Shipment,
   shipmentWithId,
 } from '../outside/service/proofs.ts'
 import { type Sending, type Service, shipmentRead } from '../outside/service/service.ts'
-import { valuesOf } from '../state/names/names.ts'
+import { type SeenShipment, valuesOf } from '../state/names/names.ts'
 import { chooseVehicle, type VehicleChoice } from '../state/names/resolve.ts'
 import { answerOf } from './legacy-answer.ts'
 import { changingFields, notUnderstood, planCall } from './plan.ts'
@@ -58,6 +59,9 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     const choice = chooseVehicle(reference, [{ ...seen, formerVins, isGone: false }])
     if ('is' in choice) throw vinError(choice, reference.vin, 'update')
     if (choice.vin === 'changed') await requireNewVin(reference.vin, [...valuesOf(reference.names)], tenant, id, rooms)
+    if (reference.changesVehicle || choice.vin === 'changed' || choice.vin === 'new') {
+      await requireSettled(seen, tenant, rooms)
+    }
     return choice
   }
   const verify = async (reply: UpstreamReply) => {
@@ -122,6 +126,24 @@ async function requireNewVin(
     const claim = (await bookings.underReference(tenant, reference)).find((one) => one.vin === vin)
     if (claim) throw gatewayError('booking-conflict/vin', { vin, key: claim.handle })
   }
+}
+
+/**
+ * Throws if a booking in doubt may have made the shipment: nothing else says yet which vehicle it booked, so with the change the same
+ * vehicle could be booked again.
+ */
+async function requireSettled(
+  { body, vehicles }: SeenShipment,
+  tenant: string,
+  { bookings }: CallRooms,
+): Promise<void> {
+  const reference = body && idAt(body, 'external_id')
+  if (reference === undefined) return
+  const isOfIt = (vin: string) => vin === '' || vehicles.some((vehicle) => vehicle.vin === '' || vehicle.vin === vin)
+  const open = (await bookings.underReference(tenant, reference)).find(
+    ({ state, vin }) => (state === 'sending' || state === 'unknown') && isOfIt(vin),
+  )
+  if (open) throw gatewayError('outcome-unknown/vehicle', { key: open.handle })
 }
 
 const nothingChanged = (stands: boolean) =>
@@ -211,8 +233,7 @@ async function readToMerge(merging: Merging, sending: Sending, service: Service)
     // A VIN that the vehicle had before names it, and is not written back.
     const fields = vin === 'former' ? withoutVin(sent) : sent
     const changes = compiled.compare(shipment.body, fields, entry, textOf, settings)
-    // A vehicle without its id stays as it is, unless it is to be changed.
-    requireWhole(shipment, changes.places, entry)
+    requireWhole(shipment)
     return { shipment, entry, fields, changes, etag: reply.headers['etag'] }
   } catch (error) {
     if (problems.length > 0) throw untranslatable(problems)

@@ -134,12 +134,16 @@ const messageAdvice: Readonly<Partial<Record<MessageName, Advice>>> = {
   'reply-doubtful/cancellation': AGAIN,
   'reply-doubtful/accepted': READ_FIRST,
   'outcome-unknown/under-way': ['in progress', 'yes', 'Send it again.'],
+  'outcome-unknown/vehicle': ['no', 'later', 'Contact support with the key.'],
   'outcome-unknown/approved': ['already', 'yes', 'Send the same booking again.'],
   'service-silent/change': AGAIN,
   'service-silent/perhaps-done': READ_FIRST,
 }
 
-/** Returns what a message means to its caller; `docs/wire.md` shows it. */
+/** Returns the anchor of a message in the reference of the errors. */
+export const anchorOf = (name: string): string => name.replace('/', '-')
+
+/** Returns what a message means to its caller; `docs/wire.md` and the reference show it. */
 export function adviceFor(name: MessageName): Advice {
   const [code = name] = name.split('/')
   // As in `gatewayError`.
@@ -167,6 +171,8 @@ export function faultOf(code: string): 'caller' | 'gateway' | 'service' | 'nobod
 export const CHALLENGE = 'Basic realm="transload", charset="UTF-8"'
 
 interface ErrorDetails extends ErrorOptions {
+  /** The name of the message. @default the code */
+  readonly about?: string
   /** The service's own status, where it is passed on instead of the table's. */
   readonly status?: number
   /** The status of the service's reply, where that is the cause. */
@@ -184,6 +190,8 @@ interface ErrorDetails extends ErrorOptions {
 export class GatewayError extends Error {
   override readonly name = 'GatewayError'
   readonly code: ErrorCode
+  /** The name of the message, which leads to its explanation. */
+  readonly about: string
   readonly status: number
   readonly serviceStatus: number | undefined
   readonly headers: Readonly<Record<string, string>>
@@ -191,9 +199,10 @@ export class GatewayError extends Error {
   readonly mayHaveBooked: boolean
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    const { status, serviceStatus, headers = {}, problems = [], mayHaveBooked, ...options } = details
+    const { about = code, status, serviceStatus, headers = {}, problems = [], mayHaveBooked, ...options } = details
     super(message, options)
     this.code = code
+    this.about = about
     this.status = status ?? errorTable[code].status
     this.serviceStatus = serviceStatus
     this.headers = headers
@@ -210,13 +219,13 @@ export function gatewayError<Name extends MessageName>(
 ): GatewayError {
   const [code = name] = name.split('/')
   // The part of a name before its slash is a code, as the type of `messages` requires.
-  return new GatewayError(code as ErrorCode, messageText(name, values), details)
+  return new GatewayError(code as ErrorCode, messageText(name, values), { about: name, ...details })
 }
 
 /** Returns an error of a call whose booking the service may have made, for this call or an earlier one. */
 export function perhapsBooked(error: GatewayError): GatewayError {
-  const { code, message, status, serviceStatus, headers, problems } = error
-  const details = { status, headers, problems, cause: error, mayHaveBooked: true }
+  const { code, about, message, status, serviceStatus, headers, problems } = error
+  const details = { about, status, headers, problems, cause: error, mayHaveBooked: true }
   return new GatewayError(code, message, serviceStatus === undefined ? details : { ...details, serviceStatus })
 }
 

@@ -22,7 +22,7 @@ export const messages = {
   'body-unreadable/chunks': 'The body arrives in chunks that are too small. Send larger ones.',
   'body-unreadable/event': 'The body is not an event. Send a JSON object with shipment_id, event_date, and data.',
   'body-unreadable/reply': 'The body is not JSON. Send a version-2 reply.',
-  'event-unreadable': 'The event {fault}. Send a JSON object with shipment_id, event, and event_date.',
+  'event-unreadable': 'The event {fault}. Send a JSON object.',
   'caller-gone': 'The caller closed the connection, so nothing was sent.',
   'credential-missing': 'No credential was sent. Use HTTP Basic authentication with your Client ID and Client Secret.',
   'credential-missing/unreadable':
@@ -135,6 +135,8 @@ export const messages = {
     'It is not known whether this booking was made. It will not be sent again. Do not rebook it; contact the operator of this gateway and give them {key}.',
   'outcome-unknown/under-way':
     'A booking with this reference is being sent, and its outcome is not known yet ({key}). Nothing was done. Send this again in a few seconds.',
+  'outcome-unknown/vehicle':
+    'The booking of this shipment is not settled yet, so its vehicle cannot be changed. Nothing was changed. Contact the operator of this gateway and give them {key}.',
   'outcome-unknown/approved':
     'The shipment is booked, but some details may be missing. Send the same booking again to add them; it will not be booked twice.',
   brownout:

@@ -1,7 +1,8 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { configurationErrors } from '../language/config/errors.ts'
 import { programVersion } from '../language/config/version.ts'
 import { CommandFailed, reportFailure, UsageError } from './commands/failures.ts'
-import { endWhenOutputCloses } from './commands/output.ts'
+import { endWhenOutputCloses, printError } from './commands/output.ts'
 
 /** Runs with the operands of the command line and an object of its options; returns the exit code. */
 type Run = (...args: never[]) => number | Promise<number>
@@ -62,6 +63,14 @@ export const families: Readonly<Record<string, string>> = {
   certify: "Checks the gateway's assumptions about the service.",
 }
 
+/** The groups of the help and the documentation, with their commands and families. */
+export const groups: Readonly<Record<string, readonly string[]>> = {
+  Start: ['demo', 'init', 'check', 'serve'],
+  Operate: ['bookings', 'webhooks', 'tenants', 'healthcheck'],
+  Migrate: ['translate', 'rehearse', 'migration', 'mapping', 'certify'],
+  Store: ['store', 'xref'],
+}
+
 /** Every command by the words that run it, with its operands. The help and the documentation are made of this table. */
 export const commands: Readonly<Record<string, CommandEntry>> = {
   serve: {
@@ -102,8 +111,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
         .choices(['curl', 'php', 'python', 'csharp', 'java', 'javascript', 'go', 'perl'])
         .conflicts('json'),
     ],
+    notes: ['ACTION is an action, or a legacy path, where ActionName chooses the action as in a call.'],
     examples: [
       'transload translate shipment.create body.json',
+      'transload translate /createShipment.php body.json',
       `echo '{"ReferenceNumber":"REF-1"}' | transload translate shipment.get --json`,
       'transload translate quote.get body.json --as php',
     ],
@@ -162,7 +173,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/bookings.ts')).list,
   },
   'bookings show <KEY>': {
-    about: 'Shows a booking with its audit trail.',
+    about: 'Shows a booking: what it is, what became of it, and what you can do.',
     options: [json()],
     examples: ['transload bookings show bk_0123456789ab'],
     load: async () => (await import('./commands/bookings.ts')).show,
@@ -201,7 +212,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       'FILE is CSV with column headers in its first line. NAMES are number=HEADER, and likewise reference, vin, price, status and date.',
       "Dates without a time zone use this machine's (TZ). Exit codes: 1 if there is an anomaly, 65 if FILE cannot be read.",
     ],
-    examples: ["transload bookings audit invoice.csv --columns 'number=Order #,price=Total'"],
+    examples: ['transload bookings audit invoice.csv --columns "number=Order #,price=Total"'],
     load: async () => (await import('./commands/audit.ts')).audit,
   },
   'xref get <NAME>': {
@@ -458,19 +469,25 @@ export async function run(args: readonly string[]): Promise<number> {
   if (name !== 'serve') process.on('uncaughtException', endAsFailed)
   process.on('beforeExit', endAsStuck)
   let exitCode = 0
+  const program = createProgram((code) => {
+    exitCode = code
+  })
   try {
-    const program = createProgram((code) => {
-      exitCode = code
-    })
     await program.parseAsync(withHelp(program, [name, ...more]), { from: 'user' })
     return exitCode
   } catch (error) {
     // The help and the version end with 0.
-    return error instanceof CommanderError && error.exitCode === 0 ? 0 : reportFailure(error)
+    if (error instanceof CommanderError && error.exitCode === 0) return 0
+    const failed = reportFailure(error, helpFor(program, args))
+    const lacksService = configurationErrors(error)?.some((line) => line.startsWith('V2_BASE_URL is required'))
+    if (args.length === 0 && lacksService) printError(FIRST_STEPS)
+    return failed
   } finally {
     process.off('beforeExit', endAsStuck)
   }
 }
+
+const FIRST_STEPS = 'To try the gateway without a service, run "transload demo". To set one up, run "transload init".'
 
 function endAsFailed(error: unknown): void {
   process.exit(reportFailure(error))
@@ -485,31 +502,58 @@ function endAsStuck(): void {
 function createProgram(onEnd: (exitCode: number) => void): Command {
   const program = new Command('transload')
     .description('A gateway that keeps version-1 integrations working with version 2.')
-    .version(`transload ${programVersion()}`, '-v, --version', 'Prints the version.')
-    .helpOption('-h, --help', 'Prints this help.')
-    .helpCommand('help [COMMAND]', "Prints a command's help.")
+    .version(`transload ${programVersion()}`, '-v, --version', 'Show the version.')
+    .helpOption('-h, --help', 'Show help.')
+    .commandsGroup('Start:')
+    .helpCommand(...HELP_COMMAND)
     .exitOverride()
     // `reportFailure` prints the mistakes, in one line.
     .configureOutput({ outputError: () => {} })
-  for (const [usage, { about, options = [], notes = [], examples, load }] of Object.entries(commands)) {
-    const [first = ''] = usage.split(' ')
-    const family = families[first]
-    const command = (family === undefined ? program : familyOf(program, first, family))
-      .command(family === undefined ? usage : usage.slice(first.length + 1))
-      .description(about)
-      .addHelpText(
-        'after',
-        `\n${[...notes, ...(notes.length > 0 ? [''] : []), 'Examples:', ...examples.map((line) => `  ${line}`)].join('\n')}`,
-      )
-      .action(async (...args: unknown[]) => {
-        refuseEmpty(command)
-        const start = await load()
-        // The last argument is the command itself. The compiler cannot see that the others are what the table says.
-        onEnd(await start(...(args.slice(0, -1) as never[])))
-      })
-    for (const one of options) command.addOption(one)
+  const entries = Map.groupBy(Object.entries(commands), ([usage]) => usage.split(' ', 1)[0] ?? '')
+  for (const [group, names] of Object.entries(groups)) {
+    program.commandsGroup(`${group}:`)
+    for (const name of names) for (const entry of entries.get(name) ?? []) addCommand(program, entry, onEnd)
   }
   return program
+}
+
+const HELP_COMMAND = ['help [COMMAND]', "Show a command's help."] as const
+
+/** Adds a command of the table. */
+function addCommand(
+  program: Command,
+  [usage, { about, options = [], notes = [], examples, load }]: readonly [string, CommandEntry],
+  onEnd: (exitCode: number) => void,
+): void {
+  const [first = ''] = usage.split(' ')
+  const family = families[first]
+  const command = (family === undefined ? program : familyOf(program, first, family))
+    .command(family === undefined ? usage : usage.slice(first.length + 1))
+    .description(about)
+    .addHelpText(
+      'after',
+      `\n${[...notes, ...(notes.length > 0 ? [''] : []), 'Examples:', ...examples.map((line) => `  ${line}`)].join('\n')}`,
+    )
+    .action(async (...args: unknown[]) => {
+      refuseEmpty(command)
+      const start = await load()
+      // The last argument is the command itself. The compiler cannot see that the others are what the table says.
+      onEnd(await start(...(args.slice(0, -1) as never[])))
+    })
+  for (const one of options) command.addOption(one)
+}
+
+/** Returns the command line that shows the help for arguments: that of the command which they name. */
+function helpFor(program: Command, args: readonly string[]): string {
+  let command = program
+  const words: string[] = ['transload']
+  for (const word of args) {
+    const named = commandOf(command, word)
+    if (!named) break
+    command = named
+    words.push(named.name())
+  }
+  return `${words.join(' ')} --help`
 }
 
 /**
@@ -541,7 +585,10 @@ const commandOf = (program: Command, name: string): Command | undefined =>
 function familyOf(program: Command, name: string, about: string): Command {
   const known = commandOf(program, name)
   if (known) return known
-  const family = program.command(name).description(about)
+  const family = program
+    .command(name)
+    .description(about)
+    .helpCommand(...HELP_COMMAND)
   return name.endsWith('s') ? family.alias(name.slice(0, -1)) : family
 }
 

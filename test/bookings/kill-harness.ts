@@ -10,7 +10,8 @@ export interface KillOptions extends Pick<GatewayProcessOptions, 'env' | 'import
   readonly kills: number
   /**
    * `duplicate`: kills no more once the service has booked a reference twice. `unknown`: kills further, up to four times as often,
-   * until a call was cut short: on a busy machine each kill may come between two.
+   * until a call was cut short and more bookings than kills were accepted: on a busy machine each kill may come between two calls,
+   * or before the first.
    */
   readonly until: 'duplicate' | 'unknown'
 }
@@ -51,7 +52,8 @@ export async function killUnderLoad({ kills, until, env = {}, ...options }: Kill
   let killed = 0
   const isEnough = () => {
     if (until === 'duplicate') return killed >= kills || duplicates(sandbox) > 0
-    return killed >= kills && (unknown.size > 0 || killed >= kills * MOST_TIMES)
+    const hasSeenBoth = unknown.size > 0 && acknowledged.size > kills
+    return killed >= kills && (hasSeenBoth || killed >= kills * MOST_TIMES)
   }
   while (!isEnough()) {
     if (Math.random() < KILLED_EARLY) {

@@ -161,7 +161,7 @@ test('a tenant has its own brownouts, bookings, sunset and guide', async () => {
   const { headers } = await quote(edge, as('late'))
   expect(headers.get('sunset')).toBe('Fri, 31 Dec 2027 00:00:00 GMT')
   expect(headers.get('link')).toBe(
-    '<https://example.com/late>; rel="deprecation"; type="text/html", <https://example.com/late>; rel="sunset"; type="text/html"',
+    '<https://example.com/late>; rel="deprecation"; type="text/html", <https://example.com/late>; rel="sunset"; type="text/html", </reference#brownout>; rel="help"',
   )
   expect((await quote(edge, as('acme'))).headers.get('sunset')).toBe('Wed, 30 Jun 2027 00:00:00 GMT')
   const page = await (await fetch(`${edge.adminUrl}/migration`, { headers: { accept: 'text/html' } })).text()

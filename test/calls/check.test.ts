@@ -104,7 +104,13 @@ const mistakes: readonly (readonly [name: string, sent: Sent, place: string, rea
     'pickup',
     /replaces the whole/,
   ],
-  ['no external_id', booking({ external_id: undefined }), 'external_id', /needs it/],
+  ['no external_id', booking({ external_id: undefined }), 'external_id', /always sends it/],
+  [
+    'a customer without a name, which no dry run has explained',
+    booking({ external_id: 'OTHER-3', customer: { phone: '2145550000' } }),
+    'customer.customer_name',
+    /always sends it/,
+  ],
   ['vehicles as an object', booking({ vehicles: vehicle }), 'vehicles', /is a list/],
   ['no vehicle', booking({ vehicles: [] }), 'vehicles', /not empty/],
   ['a year as text', booking({ vehicles: [{ ...vehicle, year: '2023' }] }), 'vehicles[0].year', /is an integer/],
@@ -223,6 +229,34 @@ const reversed = (value: unknown): unknown =>
         )
       : value
 
+const DATE = '2026-03-01T08:00:00-0500'
+/** A booking that no dry run has explained, with all that a request may have. */
+const EVERY_MEMBER = {
+  external_id: 'OTHER-2',
+  customer: {
+    ...{
+      ...BOOKING.customer,
+      customer_type: 'DEALER',
+      address: '1 Test Dr',
+      city: 'Dallas',
+      state: 'TX',
+      zipcode: 75234,
+    },
+    ...{ contact_name: 'Pat Example', contact_email: 'pat@example.com', contact_phone: '2145550000' },
+  },
+  pickup: {
+    ...{ ...pickup, location_type: 'AUCTION', available_pickup_dttm: DATE, scheduled_pickup_dttm: DATE },
+    ...{ scheduled_pickup_dttm_end: DATE, pickup_dttm: '2026-03-01T08:00:00.000-0500' },
+  },
+  delivery: {
+    ...{ ...delivery, location_type: 'PRIVATE', preferred_delivery_dttm: DATE, scheduled_delivery_dttm: DATE },
+    ...{ scheduled_delivery_dttm_end: DATE, delivery_dttm: DATE },
+  },
+  vehicles: [{ ...vehicle, trim: 'XLT', is_modified: false, is_inoperable: true, notes: 'Low' }],
+  transport_type: 'enclosed',
+  instructions: 'Ring twice',
+}
+
 const right: readonly (readonly [name: string, sent: Sent])[] = [
   ['a booking', booking({})],
   ['keys in another order', { body: reversed(BOOKING) as object }],
@@ -252,6 +286,7 @@ const right: readonly (readonly [name: string, sent: Sent])[] = [
   ['a change', changing(CHANGED)],
   ['a change with one vehicle more', changing({ ...CHANGED, vehicles: [...CHANGED.vehicles, vehicle] })],
   ['a cancellation', { method: 'DELETE', path: `/v2/shipments/${ID}`, type: '' }],
+  ['every member that the interface document shows in a request', { body: EVERY_MEMBER }],
   ['a booking that no dry run has explained', booking({ external_id: 'OTHER-1', pickup: { zipcode: 2134 } })],
 ]
 
@@ -261,6 +296,21 @@ test.each(right)('%s is right', async (_, sent) => {
   expect(verdict).toMatchObject({ check: 'ready', differences: [], unknown: [], missing: [] })
   expect({ status, header }).toEqual({ status: 200, header: 'ready' })
   expect(gateway.sandbox.requests).toEqual([])
+})
+
+const SET_BY_SERVICE: readonly (readonly [place: string, part: object])[] = [
+  ...['id', 'number', 'status', 'price', 'distance', 'distance_meters', 'documents'].map(
+    (name) => [name, { [name]: 1 }] as const,
+  ),
+  ...['id', 'weight', 'height', 'width', 'length', 'photos'].map(
+    (name) => [`vehicles[0].${name}`, { vehicles: [{ ...vehicle, [name]: 1 }] }] as const,
+  ),
+]
+
+test.each(SET_BY_SERVICE)('a booking with %s, which only the service sets, is wrong', async (place, part) => {
+  const { header, verdict } = await check(await explained(), booking(part))
+  expect(header).toBe('differs')
+  expect([...verdict.differences, ...verdict.unknown]).toMatchObject([{ path: place }])
 })
 
 test('the answer is an example of what the service says, with ids', async () => {

@@ -86,6 +86,19 @@ describe('a request', () => {
     },
   )
 
+  test('with a body of version 1 is the business of the service, and so is its reply of version 1', async () => {
+    const received: string[] = []
+    const reply = '{"Cost": "1234.50", "ShipmentNumber": "WTS20250216191244"}'
+    const service = await openService(async (incoming, outgoing) => {
+      received.push(String(await bytesOf(incoming)))
+      outgoing.writeHead(200, { 'content-type': 'application/json' }).end(reply)
+    })
+    const gateway = await startGateway({ serviceUrl: service.url })
+    const { status, text, headers } = await post(gateway, '/v2/quote', quoteExample)
+    expect([status, text, headers.get('deprecation')]).toEqual([200, reply, null])
+    expect(received).toEqual([JSON.stringify(quoteExample)])
+  })
+
   test('keeps its headers: their order, their spelling, their repetition and their bytes', async () => {
     const { gateway, service } = await gatewayBeforeRecorder()
     const kept = [

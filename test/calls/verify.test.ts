@@ -18,6 +18,11 @@ const CALLS = {
   'a read': { path: '/getShipment.php', fields: { id: ID }, method: 'GET' },
   'a read by number': { path: '/getShipment.php', fields: { number: 'N-1' }, method: 'GET' },
   'a read to update': { path: '/updateShipment.php', fields: { id: ID, Make: 'Ford' }, method: 'GET' },
+  'a read to update a place': {
+    path: '/updateShipment.php',
+    fields: { id: ID, PickupCity: 'Dallas' },
+    method: 'GET',
+  },
   'an update': { path: '/updateShipment.php', fields: { id: ID, Make: 'Ford' }, method: 'PUT' },
   'a cancellation': { path: '/deleteShipment.php', fields: { id: ID }, method: 'DELETE' },
 } as const
@@ -68,6 +73,7 @@ test.each<Row>([
   ['a read to update', { id: ID, pickup: {} }, NOT_WHOLE],
   ['a read to update', { ...SHIPMENT, vehicles: ['VIN'] }, NOT_WHOLE],
   ['a read to update', { ...SHIPMENT, vehicles: [{}] }, 'it shows a vehicle without its id'],
+  ['a read to update a place', { ...SHIPMENT, vehicles: [{}] }, 'it shows a vehicle without its id'],
   ['a booking', { ...SHIPMENT, status: 'Cancelled' }, UNKNOWN],
   ['a changed quote', { id: OTHER }, ANOTHER],
   ['a changed quote', { shipment_id: OTHER }, ANOTHER],
@@ -99,7 +105,7 @@ test.each<Row>([
   const text = body === undefined ? '' : JSON.stringify(body)
   gateway.sandbox.fail(
     // An id that the store does not know is asked for before it is read to update.
-    { kind: 'status', status: 200, body: text, on: { method }, times: call === 'a read to update' ? 2 : 1 },
+    { kind: 'status', status: 200, body: text, on: { method }, times: call.startsWith('a read to update') ? 2 : 1 },
     { kind: 'status', status: 200, body: after, on: { method: 'GET' }, times: 'always' },
     { kind: 'status', status: 204, times: 'always' },
   )

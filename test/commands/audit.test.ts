@@ -149,7 +149,7 @@ test('each line says what to do', async () => {
   expect(out).toBe(
     [
       `REF-1 with VIN ${vinOf(1)} stands more than once: TL-1, TL-11. Here ${handleOf(1)} made TL-1. Cancel the others at the service.`,
-      `TL-3 (REF-3, ${vinOf(3)}): no booking here made it. ${handleOf(3)} may have: look it up at the service and settle that booking with its id (transload bookings settle ${handleOf(3)} --shipment-id ID).`,
+      `TL-3 (REF-3, ${vinOf(3)}): no booking here made it. ${handleOf(3)} may have: look it up at the service and settle that booking with its id: "transload bookings settle ${handleOf(3)} --shipment-id ID".`,
       'TL-1 (REF-1) costs 1300.00, and its quote said 1234.50. Ask the service about the difference.',
       '',
     ].join('\n'),

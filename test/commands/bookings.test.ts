@@ -2,6 +2,7 @@
 
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { span } from '../../src/operator/commands/output.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { book, expectBooked, expectUnknown, ON_CREATION } from '../bookings/desk.ts'
 import { transload } from '../callers/commands.ts'
@@ -25,6 +26,10 @@ test('the commands about bookings print what they did', async () => {
     // The same was booked again later.
     await addBooking(store, 8, 'freed', 'never sent')
     await addBooking(store, 9, 'unknown', 'timeout', { key: 'key-8' })
+    const vehicle = JSON.stringify({ year: '2023', make: 'FORD', model: 'E-450' })
+    await addBooking(store, 10, 'unknown', 'late', { vehicle })
+    await addBooking(store, 11, 'unknown', 'gateway gateway-1 is gone')
+    await addBooking(store, 12, 'freed', 'canceled')
   })
   const text = await transcript(place, [
     'bookings list',
@@ -40,6 +45,7 @@ test('the commands about bookings print what they did', async () => {
     'bookings list --state unkown',
     'bookings list --state nothing',
     `bookings show ${handleOf(5)}`,
+    `bookings show ${handleOf(5)} --json`,
     `bookings show ${handleOf(2)} --json`,
     'bookings show bk_none',
     `bookings settle ${handleOf(2)}`,
@@ -64,6 +70,11 @@ test('the commands about bookings print what they did', async () => {
     `bookings settle ${handleOf(8)} --shipment-id shipment-9 --unchecked`,
     `bookings reopen ${handleOf(8)}`,
     `bookings show ${handleOf(9)}`,
+    `bookings show ${handleOf(10)}`,
+    `bookings show ${handleOf(11)}`,
+    `bookings show ${handleOf(12)}`,
+    `bookings show ${handleOf(3)}`,
+    `bookings show ${handleOf(7)}`,
   ])
   await expect(text).toMatchFileSnapshot('output/bookings.txt')
 })
@@ -177,7 +188,7 @@ test('beside a running gateway, a booking is healed, reopened and settled', { ti
   gateway.sandbox.fail({ kind: 'timeout', on: ON_CREATION })
   const key = expectUnknown(await book(gateway))
   const { shipment } = await untilState(gateway.store, key, 'booked')
-  expect(await bookings('show', key)).toMatch(/"healed": "webhook"[\s\S]*unknown → booked {2}healed: webhook/)
+  expect(await bookings('show', key)).toMatch(/The service's event shows the shipment\./)
   expect(await bookings('reopen', key)).toBe(`${key} is unknown again.\n`)
   // It is not healed again.
   gateway.sandbox.advance(shipment, 'assigned')
@@ -196,4 +207,10 @@ test('beside a running gateway, a booking is healed, reopened and settled', { ti
   gateway.sandbox.fail({ kind: 'reset-before', on: ON_CREATION })
   await bookings('settle', expectUnknown(await book(gateway, other)), '--not-booked', '--unchecked', '--yes')
   expectBooked(await book(gateway, { ...other, DeliveryName: 'Somebody Else' }))
+})
+
+test('an age is written in its largest unit', () => {
+  const [second, hour, day] = [1_000, 3_600_000, 86_400_000]
+  const ages = [-second, 59 * second, 60 * second, hour - 1, hour, 2 * day - 1, 2 * day, 1_500 * day]
+  expect(ages.map(span)).toEqual(['0 s', '59 s', '1 min', '59 min', '1 h', '47 h', '2 days', '1,500 days'])
 })

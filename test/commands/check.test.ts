@@ -1,6 +1,6 @@
 /** Promise: `check` says what the gateway would be, and every slip and mistake, without secrets (contract, section 11). */
 
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { transload } from '../callers/commands.ts'
@@ -59,6 +59,20 @@ test('every mistake of a configuration is told at once', async () => {
     await transcript(place, ['check'], { ...SERVICE, MAPPINGS_DIR: 'tenants.json' }),
   ].join('')
   await expect(text).toMatchFileSnapshot('output/check-wrong.txt')
+})
+
+test.each([
+  ['is no store', 'text.db', 'file is not a database'],
+  ['stands below a file', 'text.db/new/store.db', 'FOLDER/text.db is not a folder'],
+  ['is on a server that does not answer', 'postgres://127.0.0.1:1/x', 'PostgreSQL does not answer'],
+])('a store that %s is a mistake', async (_, STORE_URL, reason) => {
+  const place = folder()
+  writeFileSync(join(place, 'text.db'), 'no database, but long enough to be read as one'.repeat(20))
+  const text = await transcript(place, ['check', 'check --json'], { ...SERVICE, STORE_URL })
+  expect(text).not.toContain('The configuration is valid')
+  expect(text.split(`STORE_URL names a store that cannot be used: ${reason}`)).toHaveLength(3)
+  expect(text.match(/^\(exit code 78\)$/gm)).toHaveLength(2)
+  expect(existsSync(join(place, 'data'))).toBe(false)
 })
 
 test('the service is tried in both ways with each credential of the gateway, or without one', async () => {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { configNames } from '../../src/language/config/config.ts'
 import { folder, tenant, writeTenants } from '../callers/edge.ts'
+import { ROOT } from '../command.ts'
 import { transcript } from './transcript.ts'
 
 test('the commands about tenants print what they did', async () => {
@@ -77,6 +78,14 @@ test('init writes files that the gateway accepts, and overwrites nothing', async
     const env = Object.fromEntries(
       [...written.matchAll(/^([A-Z]\w*)=(.*)$/gm)].map(([, name = '', value]) => [name, value]),
     )
+    // The groups and their order are those of the documentation.
+    const documented = readFileSync(join(ROOT, 'docs/configuration.md'), 'utf8').split(
+      '<!-- end of configuration -->',
+    )[0]
+    const order = [...(documented ?? '').matchAll(/^### (Start here)$|^\| (?:\*\*(.+)\*\*|`(\w+)`) \|/gm)]
+    expect(
+      [...written.matchAll(/^# =+\n# (.+)\n# =+$|^#?([A-Z]\w*)=/gm)].map(([, title, name]) => title ?? name),
+    ).toEqual(order.map(([, start, title, name]) => start ?? title ?? name))
     for (const name of configNames) expect(written).toMatch(new RegExp(`^#?${name}=`, 'm'))
     const { TENANTS_FILE: _, ...rest } = env
     expect(await transcript(place, ['check'], rest)).toContain('The configuration is valid')

@@ -1,10 +1,12 @@
-/** Promise: a secret that the process lacks is said before a tenants file is put in place (contract, section 11). */
+/** Promise: a secret that the process lacks is said, and no mistake of a command beside the gateway (contract, section 11). */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { transload } from '../callers/commands.ts'
+import { known, tenant, writeTenants } from '../callers/edge.ts'
 import { newFolder } from '../command.ts'
+import { startSandbox } from '../stand-in/stand-in.ts'
 
 test('adding and rotating a tenant warn of variables that are not set, and of none that are', async () => {
   const place = newFolder('tenants')
@@ -18,4 +20,23 @@ test('adding and rotating a tenant warn of variables that are not set, and of no
   expect(readFileSync(TENANTS_FILE, 'utf8')).toContain('ACME_SECRET')
   expect((await transload(['tenants', 'rotate', 'acme'], place, env)).err).toContain('ACME_SECRET is not set')
   expect((await transload(['tenants', 'rotate', 'acme'], place, { ...env, ACME_SECRET: 'x' })).err).toBe('')
+})
+
+test('checks and lists warn of a secret of the service that is not there, and try the others', async () => {
+  const sandbox = await startSandbox({ credentials: known('acme') })
+  onTestFinished(() => sandbox.close())
+  const place = newFolder('tenants')
+  const env = { TENANTS_FILE: join(place, 'tenants.json'), V2_BASE_URL: sandbox.url }
+  const away = { v2: { client_secret: { env: 'AWAY_SECRET' } } }
+  writeTenants(env.TENANTS_FILE, tenant(place, 'acme'), tenant(place, 'away', away))
+  const warning = `warning: ${env.TENANTS_FILE}: away: v2.client_secret: the environment variable AWAY_SECRET is not set\n`
+  for (const line of ['check', 'check --connect', 'tenants check', 'tenants list']) {
+    const { code, err } = await transload(line.split(' '), place, env)
+    expect([line, code, err]).toEqual([line, 0, warning])
+  }
+  const { out } = await transload(['check', '--connect', '--json'], place, env)
+  expect(JSON.parse(out).service).toMatchObject([
+    { tenant: 'as acme', accepted: true },
+    { tenant: 'as away', outcome: 'not tried: its secret is not here' },
+  ])
 })

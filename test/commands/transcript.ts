@@ -33,6 +33,7 @@ export async function transcript(
       .replace(/(\.json:1):\d+:/g, '$1:COLUMN:')
       .replace(/127\.0\.0\.1:\d+/g, 'ADDRESS')
       .replace(/[\d,]+ bytes/g, 'BYTES bytes')
+      .replace(/\b\d+ (?:s|min)(?= ago|$)/gm, 'SPAN')
       .replace(RANDOM_IDS, (id) => {
         // Those that a test has chosen.
         if (/-0000-4000-8000-|bk_0000/.test(id)) return id

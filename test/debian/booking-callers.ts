@@ -51,8 +51,8 @@ export function startCallers(urlOf: (nth: number) => string | Promise<string>) {
         for (let next = again.pop(); next; next = again.pop()) {
           const [reference, id] = next
           let answer = await book(await urlOf(again.length), reference)
-          // A call that found no time or no store was not answered for good.
-          while (answer?.word !== 'Yes' && answer?.word !== 'Unknown') {
+          // A call that found no time or no store was not answered for good. One that is in progress again stays so: its end was lost.
+          while (answer?.word !== 'Yes' && answer?.word !== 'Unknown' && answer?.word !== 'in progress') {
             await pause(RETRY_PAUSE_MS)
             answer = await book(await urlOf(again.length), reference)
           }

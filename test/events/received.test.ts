@@ -74,31 +74,16 @@ describe('over HTTP', () => {
     })
   })
 
-  const malformed: readonly (readonly [name: string, body: string | object, words: RegExp])[] = [
+  const malformed: readonly (readonly [name: string, body: string, words: RegExp])[] = [
     ['nothing', '', /is not JSON/],
     ['half of it', JSON.stringify(EVENT).slice(0, 40), /is not JSON: it ends too early/],
     ['a form', 'event=shipment.created', /is not JSON/],
-    ['a list', [EVENT], /is not a JSON object/],
     ['a text', '"shipment.created"', /is not a JSON object/],
     ['null', 'null', /is not a JSON object/],
     ['a hundred levels and one', `{"data":${'['.repeat(101)}${']'.repeat(101)}}`, /is not JSON: it nests deeper/],
-    ['no shipment', { ...EVENT, shipment_id: undefined }, /has no usable shipment_id/],
-    ['a blank shipment', { ...EVENT, shipment_id: ' ' }, /has no usable shipment_id/],
-    ['a shipment of dots', { ...EVENT, shipment_id: '..' }, /has no usable shipment_id/],
-    ['a shipment with a control character', { ...EVENT, shipment_id: 'a\u001bb' }, /has no usable shipment_id/],
-    ['a shipment that is an object', { ...EVENT, shipment_id: { id: 'x' } }, /has no usable shipment_id/],
-    ['a shipment that is a fraction', { ...EVENT, shipment_id: 1.5 }, /has no usable shipment_id/],
-    ['a long shipment', { ...EVENT, shipment_id: 'x'.repeat(129) }, /has no usable shipment_id/],
-    ['no event', { ...EVENT, event: null }, /has no usable event\./],
-    ['an event with a line end', { ...EVENT, event: 'shipment.created\n' }, /has no usable event\./],
-    ['an event with markup', { ...EVENT, event: '<b>created</b>' }, /has no usable event\./],
-    ['a long event', { ...EVENT, event: 'e'.repeat(65) }, /has no usable event\./],
-    ['no date', { ...EVENT, event_date: '' }, /has no usable event_date/],
-    ['a long date', { ...EVENT, event_date: '2'.repeat(65) }, /has no usable event_date/],
-    ['data that is a text', { ...EVENT, data: 'price' }, /has data that is not an object/],
   ]
 
-  test('a malformed event is refused with a clear line', async () => {
+  test('what is no JSON object is refused with a clear line', async () => {
     const gateway = await startReceiver()
     for (const [name, body, words] of malformed) {
       const answer = await deliver(gateway, body)
@@ -113,6 +98,45 @@ describe('over HTTP', () => {
     expect(await metric(gateway, 'transload_webhook_events_total')).toMatchObject({
       'event="",result="malformed"': malformed.length,
     })
+  })
+
+  const { shipment_id: SHIPMENT, event: NAME, event_date: DATE } = EVENT
+  const otherShapes: readonly (readonly [name: string, body: object, fault: string, kept?: object])[] = [
+    ['another shape', { type: 'shipment.created', object: { id: 'S-1' } }, 'shipment_id, event, event_date'],
+    ['a list', [EVENT], 'shipment_id, event, event_date'],
+    ['no shipment', { ...EVENT, shipment_id: undefined }, 'shipment_id', { event: NAME, date: DATE }],
+    ['a blank shipment', { ...EVENT, shipment_id: ' ' }, 'shipment_id'],
+    ['a shipment of dots', { ...EVENT, shipment_id: '..' }, 'shipment_id'],
+    ['a shipment with a control character', { ...EVENT, shipment_id: 'a\u001bb' }, 'shipment_id'],
+    ['a shipment that is an object', { ...EVENT, shipment_id: { id: 'x' } }, 'shipment_id'],
+    ['a shipment that is a fraction', { ...EVENT, shipment_id: 1.5 }, 'shipment_id'],
+    ['a long shipment', { ...EVENT, shipment_id: 'x'.repeat(129) }, 'shipment_id'],
+    ['no event', { ...EVENT, event: null }, 'event', { shipment: SHIPMENT, event: 'unnamed' }],
+    ['an event with a line end', { ...EVENT, event: 'shipment.created\n' }, 'event'],
+    ['an event with markup', { ...EVENT, event: '<b>created</b>' }, 'event'],
+    ['a long event', { ...EVENT, event: 'e'.repeat(65) }, 'event'],
+    ['no date', { ...EVENT, event_date: '' }, 'event_date', { shipment: SHIPMENT, event: NAME, date: '' }],
+    ['a long date', { ...EVENT, event_date: '2'.repeat(65) }, 'event_date'],
+    ['data that is a text', { ...EVENT, data: 'price' }, 'data', { shipment: SHIPMENT, event: NAME, date: DATE }],
+  ]
+
+  test('an event of another shape is kept as it came, and parked for the operator', async () => {
+    const callback = { callback_url: 'https://acme.example.com/' }
+    const gateway = await openEdge((place) => [withHook(place, 'acme', SECRET, callback)])
+    for (const [name, body, fault, kept = {}] of otherShapes) {
+      const answer = await deliver(gateway, body)
+      expect([answer.status, answer.json.duplicate], name).toEqual([200, false])
+      expect((await deliver(gateway, body)).json, name).toEqual({ id: answer.json.id, duplicate: true })
+      const stored = await gateway.store.findEvent(answer.json.id)
+      const outcome = `another shape: no usable ${fault}`
+      expect(stored, name).toMatchObject({ state: 'parked', outcome, ...kept })
+      expect(JSON.parse(stored?.payload ?? ''), name).toEqual(JSON.parse(JSON.stringify(body)))
+      const told = { level: 'error', event: answer.json.id, tenant: 'acme', fault: outcome }
+      expect(gateway.lines()).toContainEqual(expect.objectContaining(told))
+    }
+    expect(await gateway.store.openEvents()).toMatchObject([
+      { tenant: 'acme', state: 'parked', count: otherShapes.length },
+    ])
   })
 
   test('an event of more than 64 KiB is too large, also where few bytes inflate to it', async () => {
@@ -307,8 +331,8 @@ describe('laws', () => {
     }
   }
 
-  function expectStorable({ payload, ...texts }: ReceivedEvent): void {
-    for (const text of [...Object.values(texts), payload]) expect(isText(text)).toBe(true)
+  function expectStorable({ payload, fault = '', ...texts }: ReceivedEvent): void {
+    for (const text of [...Object.values(texts), payload, fault]) expect(isText(text)).toBe(true)
     expect(Object.values(texts).join('')).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}]/u)
     expect(Buffer.byteLength(payload)).toBeLessThanOrEqual(EVENT_LIMIT_BYTES)
     expect(JSON.parse(payload)).toBeTypeOf('object')

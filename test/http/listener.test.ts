@@ -87,11 +87,15 @@ describe('TLS', () => {
   test('has a new certificate when the files have changed, and the old one until then', async () => {
     const { gateway, put, files } = await openTls()
     const old = await openLine(gateway, await shaken(gateway))
+    const metrics = async () => (await fetch(`${gateway.adminUrl}/metrics`)).text()
+    expect(await metrics()).toContain('transload_reload_success{file="certificate"} 1')
     writeFileSync(files.TLS_CERT_FILE, 'no certificate')
     expect(await gateway.logged(/new certificate is refused/)).toMatchObject({ level: 'error' })
+    expect(await metrics()).toContain('transload_reload_success{file="certificate"} 0')
     expect((await ask(gateway)).subject).toBe('first.example')
     put('renewed')
     await gateway.logged(/read again/)
+    expect(await metrics()).toContain('transload_reload_success{file="certificate"} 1')
     expect((await ask(gateway)).subject).toBe('second.example')
     // Earlier connections stay open.
     old.write(ASK)

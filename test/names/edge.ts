@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import type { Store } from '../../src/outside/store/store.ts'
+import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { as, folder, known, tenant, writeTenants } from '../callers/edge.ts'
 import { type Answered, CLIENT, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import type { Shipment } from '../stand-in/stand-in.ts'
@@ -237,6 +237,23 @@ export function edgeTests(openStore: () => Promise<Store>): void {
       expect(await at.booked()).not.toBe(id)
     })
 
+    test('not before the store has freed its key, and until then nothing is sent or confirmed', async () => {
+      const store = await openStore()
+      let isDown = false
+      const change: typeof store.change = async (...args) => {
+        if (isDown) throw new StoreDown('The disk is full.')
+        return store.change(...args)
+      }
+      const at = await open({ env: { REPLAY_CHECK_AFTER: '1ms' }, store: { ...store, change } })
+      const id = await at.booked()
+      at.cancelAtService(id)
+      isDown = true
+      const { status, json } = await at.book()
+      expect([status, json.TransportationBooked, at.creations()]).toEqual([503, 'No', 1])
+      isDown = false
+      expect(await at.booked()).not.toBe(id)
+    })
+
     test('not early: within the time, nothing is asked', async () => {
       const at = await open()
       const id = await at.booked()
@@ -266,6 +283,18 @@ export function edgeTests(openStore: () => Promise<Store>): void {
         const answer = await at[use]({ ...name, PickupName: 'T' })
         expect([answer.status, answer.json.TransportationBooked, keyIn(answer)]).toEqual([503, 'Unknown', key])
       }
+    })
+
+    test('keeps the vehicle of its shipment, which nothing else would know as booked', async () => {
+      const at = await open({ env: { ...OWN, UPSTREAM_TIMEOUT_MS: '300' } })
+      at.gateway.sandbox.fail({ kind: 'timeout', on: { method: 'POST' } })
+      const key = keyIn(await at.book())
+      const [{ id = '' } = {}] = at.gateway.sandbox.shipments.values()
+      for (const change of [{ VinNo: OTHER_VIN }, { Model: 'T' }]) {
+        const answer = await at.update({ shipment_id: id, ...change })
+        expect([answer.status, answer.json.TransportationBooked, keyIn(answer)]).toEqual([503, 'Unknown', key])
+      }
+      expect((await at.update({ shipment_id: id, PickupName: 'T' })).status).toBe(200)
     })
 
     test('is not hidden by a canceled shipment of its reference', async () => {

@@ -136,6 +136,10 @@ const DEVIATIONS = {
     before: ({ headers, kind }) =>
       kind !== 'token' && headers.authorization?.startsWith('Bearer') ? refusal(401, 'No tokens here') : undefined,
   },
+  'second-token-keeps-first': {
+    on: ['token'],
+    before: ({ service }) => void service.tokens.clear(),
+  },
   'token-wrong-secret': { on: ['token'], after: instead(401, 500) },
 
   'unknown-shipment-404': {
@@ -323,6 +327,7 @@ const DEVIATIONS = {
   },
 
   'delete-cancels': { on: ['cancellation'], before: () => refusal(405, 'Use POST') },
+  'changes-at-once': { on: ['cancellation'], after: (reply) => (isDone(reply) ? { ...reply, status: 202 } : reply) },
   'canceled-is-shown': shown((body) =>
     body['status'] === 'canceled' ? { ...body, status: 'canceled_by_client' } : body,
   ),

@@ -280,6 +280,18 @@ export const assumptions: readonly Assumption[] = [
       [TOKEN, READ],
     ],
     [
+      'second-token-keeps-first',
+      'A second token leaves the first one valid.',
+      'Asks for two tokens, and reads a shipment that does not exist with the first one.',
+      'Gateways that share a credential end the tokens of one another. Run one gateway, or keep V2_TOKEN=basic.',
+      replies(async (trial) => {
+        const [first] = [await askToken(trial), await askToken(trial)].map(({ body }) => member(body, 'access_token'))
+        if (typeof first !== 'string') throw new CannotTell('no token is given')
+        return readNone(trial, `Bearer ${first}`)
+      }, isLetIn),
+      [TOKEN, READ],
+    ],
+    [
       'token-wrong-secret',
       'The token endpoint rejects a wrong secret with 400, 401 or 403.',
       'Asks for a token with a wrong secret.',
@@ -715,7 +727,7 @@ export const assumptions: readonly Assumption[] = [
       'vehicles-have-ids',
       'Every vehicle has an id.',
       'Books, and reads the shipment.',
-      'Updates that change a vehicle get 502. Tell the service.',
+      'Updates get 502. Tell the service.',
       booked(({ read }) => {
         const id = member(read.body, 'vehicles', 0, 'id')
         return [textOf(id) !== '', `id: ${typeName(id)}`]
@@ -856,6 +868,18 @@ export const assumptions: readonly Assumption[] = [
       'Books, and cancels the shipment.',
       'Callers cannot cancel. Tell the service, and have it cancel the test bookings.',
       bookedAnew(({ cancel }) => cancel()),
+    ],
+    [
+      'changes-at-once',
+      'A booking, an update and a cancellation are done when they are answered: none gets 202.',
+      'Books, sends the shipment back, cancels it, and looks at the statuses.',
+      'Bookings stay unknown until a read shows them, and updates get 502 before they are done. Register for events.',
+      bookedAnew(async ({ created, update, cancel }) => {
+        const replies = [created, done('an update', await update()), done('a cancellation', await cancel())]
+        const statuses = replies.map(({ status }) => status)
+        return [!statuses.includes(202), statuses.join(', ')]
+      }),
+      [BOOK, READ, UPDATE, CANCEL],
     ],
     [
       'canceled-is-shown',

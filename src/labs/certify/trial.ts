@@ -176,6 +176,7 @@ export function openTrial({ config, upstream, account, journal, run, stop, ...cr
     return {
       id,
       reference,
+      created,
       read,
       readAgain: () => readShipment(id),
       /** Sends the shipment back, with changes. */

@@ -33,7 +33,7 @@ import {
 export const DEFAULT_STORE = 'sqlite:./data/transload.db'
 
 /** Every variable by the heading under which the documentation has it, with its default as an operator writes it. */
-export const sections = {
+const sections = {
   'The service': {
     V2_BASE_URL: z
       .string('is required: set it to the address of the service')
@@ -336,16 +336,34 @@ export function effectiveVariables(source: Config | NodeJS.ProcessEnv): readonly
 
 const isRead = (source: object): source is { readonly [GIVEN]: Environment } => GIVEN in source
 
-/** Returns every variable with its text and its default. */
-export const configTexts = (): readonly {
+/** The settings that nearly every gateway sets, or looks at. */
+const START_HERE = [
+  ...['V2_BASE_URL', 'V2_CLIENT_ID', 'V2_CLIENT_SECRET', 'TENANTS_FILE', 'TRUST_PROXY', 'HOST', 'PORT'],
+  ...['STORE_URL', 'EMERGENCY_LOG_FILE', 'SUPPORT_CONTACT'],
+]
+
+/** A variable for people. */
+interface VariableText {
   readonly name: string
   readonly text: string
+  /** The default. */
   readonly value: string | undefined
-}[] =>
-  Object.entries(schema.shape).map(([name, type]) => ({ name, text: type.description ?? '', value: defaultOf(type) }))
+}
+
+/** Returns every variable with its text and its default, by headings: what to start with, and then what is rarely needed. */
+export function configTexts(): ReadonlyMap<string, readonly VariableText[]> {
+  const all = Object.entries(sections).flatMap(([title, variables]) =>
+    Object.entries(variables).map(([name, type]: [string, z.ZodType]) => {
+      const isFirst = START_HERE.includes(name)
+      return { title: isFirst ? 'Start here' : title, name, text: type.description ?? '', value: defaultOf(type) }
+    }),
+  )
+  const first = START_HERE.flatMap((name) => all.filter((one) => one.name === name))
+  return Map.groupBy([...first, ...all.filter(({ name }) => !START_HERE.includes(name))], ({ title }) => title)
+}
 
 /** Returns the default of a variable, as an operator writes it. */
-export function defaultOf(type: z.ZodType): string | undefined {
+function defaultOf(type: z.ZodType): string | undefined {
   return type instanceof z.ZodDefault || type instanceof z.ZodPrefault ? String(type.def.defaultValue) : undefined
 }
 

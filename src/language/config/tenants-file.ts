@@ -83,7 +83,7 @@ const credential = z.strictObject({
     .string()
     .refine(
       (text) => FAST_HASH.test(text) || parseSecretHash(text) !== undefined,
-      'must be a hash made by `transload tenants hash`',
+      'must be a hash made by "transload tenants hash"',
     )
     .describe('The hash of the secret, made by `transload tenants hash`.'),
 })
@@ -167,7 +167,7 @@ const tenant = z
 /** The shape of the tenants file; `docs/tenants.schema.json` is generated from it. */
 export const tenantsSchema = z.strictObject({
   $schema: z.string().optional().describe('For editors; the gateway ignores it.'),
-  tenants: z.array(tenant).min(1, 'must have at least one tenant: transload tenants add NAME makes one'),
+  tenants: z.array(tenant).min(1, 'must have at least one tenant: "transload tenants add NAME" makes one'),
 })
 
 /** The readable parts of a tenant with errors: one error must not hide the others. */

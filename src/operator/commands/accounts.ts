@@ -18,6 +18,8 @@ export interface OwnAccount {
   readonly scheme: Scheme
   /** The credential as Basic authentication. */
   readonly basic: string
+  /** False where a command beside the gateway lacks its secret. */
+  readonly hasSecret: boolean
   readonly address: Config['V2_BASE_URL']
   readonly open: (upstream: Upstream, scheme: Scheme) => Account
   /** The settings of its translations. */
@@ -26,34 +28,38 @@ export interface OwnAccount {
   readonly synonyms: Readonly<Record<string, string>>
 }
 
-/** Returns the configured accounts; none in client mode, where callers bring their own. */
-export async function ownAccounts(config: Config): Promise<readonly OwnAccount[]> {
+/** Returns the configured accounts; none in client mode, where callers bring their own. See `readTenants` for `lacking`. */
+export async function ownAccounts(config: Config, lacking?: string[]): Promise<readonly OwnAccount[]> {
   const { V2_CLIENT_ID: id, V2_CLIENT_SECRET: secret, TENANTS_FILE: file } = config
   const common = { settings: translationSettings(config), synonyms: {} }
   const account = (
     tenant: string,
-    basic: string,
+    [clientId, clientSecret]: readonly [id: string, secret: string],
     address: Config['V2_BASE_URL'] = config.V2_BASE_URL,
     own: Scheme = config.V2_TOKEN,
     profile: Pick<OwnAccount, 'settings' | 'synonyms'> = common,
-  ): OwnAccount => ({
-    tenant,
-    ...profile,
-    scheme: own,
-    basic,
-    address,
-    open: (upstream, scheme) =>
-      openAccount({ upstream, ...address, basic, pool: tenant, scheme, timeoutMs: config.UPSTREAM_TIMEOUT_MS }),
-  })
+  ): OwnAccount => {
+    const basic = basicOf(clientId, clientSecret)
+    return {
+      tenant,
+      ...profile,
+      scheme: own,
+      basic,
+      hasSecret: clientSecret !== '',
+      address,
+      open: (upstream, scheme) =>
+        openAccount({ upstream, ...address, basic, pool: tenant, scheme, timeoutMs: config.UPSTREAM_TIMEOUT_MS }),
+    }
+  }
   if (file !== undefined) {
     const { actions } = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
-    return readTenants(file, actions).map((tenant) => {
+    return readTenants(file, actions, process.env, lacking).map((tenant) => {
       const { name, v2, secret: fetched, actions: synonyms } = tenant
       const profile = { settings: tenantSettings(tenant, common.settings), synonyms }
-      return account(name, basicOf(v2.client_id, fetched), v2.base_url, v2.token, profile)
+      return account(name, [v2.client_id, fetched], v2.base_url, v2.token, profile)
     })
   }
-  return id === undefined || secret === undefined ? [] : [account(id, basicOf(id, secret))]
+  return id === undefined || secret === undefined ? [] : [account(id, [id, secret])]
 }
 
 /** Returns the account of a tenant, or the only one. */

@@ -231,7 +231,7 @@ async function* anomalies(store: Store, audited: DatabaseSync, listedAt: number)
     const todo =
       unknown === null
         ? 'Ask the service who booked it, and cancel it if nobody did.'
-        : `${unknown} may have: look it up at the service and settle that booking with its id (transload bookings settle ${unknown} --shipment-id ID).`
+        : `${unknown} may have: look it up at the service and settle that booking with its id: "transload bookings settle ${unknown} --shipment-id ID".`
     yield { kind: 'not-booked-here', ...row, text: `${what} ${todo}` }
   }
   for (const row of audited.prepare(LACKED).iterate(listedAt)) {

@@ -11,8 +11,8 @@ import { isSuccess, NoReply, type UpstreamReply } from '../../outside/service/ex
 import { idAt, isCanceled, shipmentNamed, shipmentWithId } from '../../outside/service/proofs.ts'
 import { createService } from '../../outside/service/service.ts'
 import { openUpstream } from '../../outside/service/upstream.ts'
-import { LIST_LIMIT } from '../../outside/store/claim.ts'
-import type { Claim, ClaimState, Store } from '../../outside/store/store.ts'
+import { LIST_LIMIT, toldBy } from '../../outside/store/claim.ts'
+import type { AuditEntry, Claim, ClaimState, Store } from '../../outside/store/store.ts'
 import { publicView } from '../../state/bookings/bookings.ts'
 import {
   type BookedShipment,
@@ -26,7 +26,7 @@ import {
 import { ownAccounts } from './accounts.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { timeOf, withExistingStore, withoutService } from './open-store.ts'
-import { print, printError, printJson } from './output.ts'
+import { aligned, print, printError, printJson, span } from './output.ts'
 
 interface ListOptions {
   readonly state?: ClaimState
@@ -75,17 +75,6 @@ export function list({ json = false, limit = LIST_LIMIT, ...options }: ListOptio
   })
 }
 
-/** Returns rows as lines whose columns begin at the same place. */
-function aligned(rows: readonly (readonly string[])[]): readonly string[] {
-  const widths = COLUMNS.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)))
-  return rows.map((row) =>
-    row
-      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
-}
-
 /** Returns how the gateway found the shipment of a booking that was unknown; undefined for any other booking. */
 async function howHealed(store: Store, { state, handle }: Claim): Promise<HealedBy | undefined> {
   return state === 'booked' ? healedBy(await store.audit(handle)) : undefined
@@ -102,11 +91,92 @@ export function show(handle: string, { json = false }: { readonly json?: boolean
     const view = claim
       ? { ...publicView(claim), ...(healed && { healed }) }
       : { key: handle, state: trail.at(-1)?.to, superseded: true }
-    const audit = trail.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() }))
-    printJson(json ? { ...view, audit } : view, 2)
-    if (!json) print(...audit.map(({ at, from, to, instance, why }) => `${at}  ${from} → ${to}  ${why}  (${instance})`))
+    if (json)
+      printJson({ ...view, audit: trail.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() })) }, 2)
+    else print(...cardOf(handle, claim, trail, store.now()))
     return 0
   })
+}
+
+const STATES: Readonly<Record<ClaimState, string>> = {
+  sending: 'being sent',
+  booked: 'booked',
+  refused: 'refused by the service',
+  unknown: 'outcome unknown',
+  freed: 'not booked',
+}
+
+/** Returns a booking for people: what it is, what became of it, and what to do. */
+function cardOf(
+  handle: string,
+  claim: Claim | undefined,
+  trail: readonly AuditEntry[],
+  now: number,
+): readonly string[] {
+  const last = trail.at(-1)
+  const state = claim?.state ?? last?.to ?? 'freed'
+  const isOpen = state === 'unknown' || state === 'sending'
+  const title = [
+    handle,
+    state === 'freed' && last?.why === CANCELED ? CANCELED : STATES[state],
+    ...(claim && isOpen ? [span(now - claim.createdAt)] : []),
+    ...(claim ? [] : ['the same was booked again later']),
+  ].join(' · ')
+  const { tenant = '', reference, vin, shipment } = claim ?? {}
+  const { year, make, model } = claim ? toldBy(claim) : {}
+  const vehicle = [year, make, model].filter(Boolean).join(' ')
+  const facts = Object.entries({
+    Tenant: tenant,
+    Reference: reference,
+    VIN: vin,
+    Vehicle: vehicle,
+    Shipment: shipment,
+  }).flatMap(([name, value]) => (value ? [[name, value]] : []))
+  const settle = `transload bookings settle ${handle}`
+  const choices = [
+    '',
+    "If the service has the shipment, the caller's next attempt gets it as its answer:",
+    `  ${settle} --shipment-id ID`,
+    "If the service has none, the caller's next attempt is sent to it:",
+    `  ${settle} --not-booked`,
+  ]
+  return [
+    title,
+    '',
+    ...(claim ? [...aligned(facts), ''] : []),
+    ...aligned(trail.map(({ at, instance, ...entry }) => [secondOf(at), sentenceOf(entry), `(${instance})`])),
+    ...(claim && state === 'unknown' ? choices : []),
+  ]
+}
+
+/** Writes a time to the second. */
+const secondOf = (at: number): string => `${new Date(at).toISOString().slice(0, 'yyyy-mm-ddThh:mm:ss'.length)}Z`
+
+const CANCELED = 'canceled'
+const REASONS: Readonly<Record<string, string>> = {
+  claimed: 'Accepted for sending.',
+  made: 'The service made the shipment.',
+  late: 'Sent; no answer came in time.',
+  lost: 'Sent; the connection broke before the answer.',
+  'too-large': 'Sent; the answer was too large to read.',
+  'never sent': 'Nothing was sent.',
+  'nothing was booked': 'The service booked nothing.',
+  [CANCELED]: 'The shipment is canceled or gone.',
+  'healed: webhook': "The service's event shows the shipment.",
+  'healed: sweep': 'A lookup at the service found the shipment.',
+  'settled: booked': 'Settled as booked.',
+  'settled: not booked': 'Settled as not booked.',
+  reopened: 'Reopened: the outcome is unknown again.',
+}
+
+/** Returns an entry of the audit trail as a sentence. */
+function sentenceOf({ to, why }: Pick<AuditEntry, 'to' | 'why'>): string {
+  const [, status] = /^answered (\d+)$/.exec(why) ?? []
+  if (status !== undefined)
+    return `The service answered ${status}${to === 'refused' ? ': nothing is booked' : ', which proves nothing'}.`
+  const [, gone] = /^gateway (.+) is gone$/s.exec(why) ?? []
+  if (gone !== undefined) return `Gateway ${gone} ended before it had the answer.`
+  return REASONS[why] ?? `Now ${to}: ${why}.`
 }
 
 interface SettleOptions {
@@ -185,7 +255,7 @@ async function claimOf(store: Store, handle: string): Promise<Claim> {
   const last = (await store.audit(handle)).at(-1)
   if (!last) throw noBooking(handle)
   throw new CommandFailed(
-    `${handle} is over (${last.why}), and the same was booked again later; find that booking with transload bookings list`,
+    `${handle} is over (${last.why}), and the same was booked again later; see "transload bookings list"`,
   )
 }
 
@@ -252,17 +322,14 @@ async function requireAbsent({ tenant, reference }: Claim, config: Config): Prom
 /** Statuses that a service may return for a reference that it does not know. */
 const NOT_THERE = new Set([400, 404, 405, 410, 422])
 
-const HOUR_MS = 3_600_000
-
 /** Shows what is at stake, and asks; where nobody can answer, `--yes` has to. */
 async function requireConfirmed(
   { handle, tenant, reference, vin, createdAt }: Claim,
   now: number,
   yes: boolean,
 ): Promise<void> {
-  const hours = Math.max(0, Math.floor((now - createdAt) / HOUR_MS))
   printError(
-    `${handle}: tenant ${tenant}, reference ${reference || '-'}, VIN ${vin || '-'}, sent ${hours} hours ago.`,
+    `${handle}: tenant ${tenant}, reference ${reference || '-'}, VIN ${vin || '-'}, sent ${span(now - createdAt)} ago.`,
     "If it is settled as not booked, the caller's next attempt is sent to the service. If the service made a shipment, that is a second one.",
   )
   if (yes) return

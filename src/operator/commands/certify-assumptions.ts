@@ -163,7 +163,7 @@ function earlier(path: string): Results {
   }
   const { data } = saved.safeParse(value)
   if (data) return data
-  throw new CommandFailed(`cannot read ${path}: it has no results of transload certify assumptions --save`)
+  throw new CommandFailed(`cannot read ${path}: it has no results of "transload certify assumptions --save"`)
 }
 
 /** A result that differs from the one before; an assumption that the earlier run did not have has no earlier result. */

@@ -12,12 +12,13 @@ import { openAccount } from '../../outside/service/account.ts'
 import { basicOf } from '../../outside/service/credential.ts'
 import { openUpstream } from '../../outside/service/upstream.ts'
 import { messageOf } from '../../outside/store/sqlite/connection.ts'
+import { unwritableReason } from '../../state/bookings/record.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import { attempt, ownAccounts } from './accounts.ts'
 import { mistakeOfMemory } from './last-store.ts'
 import { type LoadedConfig, loadConfig } from './load.ts'
 import { engineOf, modeOf, unusableStore, withExistingStore } from './open-store.ts'
-import { print, printError, printJson } from './output.ts'
+import { aligned, print, printError, printJson } from './output.ts'
 
 interface CheckOptions {
   readonly json?: boolean
@@ -74,12 +75,7 @@ export async function check({ json = false, all = false, connect = false }: Chec
     printError(...warnings.map((warning) => `warning: ${warning}`))
   }
   if (mistakes.length > 0) throw new ConfigErrors(mistakes)
-  return service?.some(({ accepted }) => !accepted) ? EXIT_FAILED : 0
-}
-
-const aligned = (rows: readonly (readonly string[])[]) => {
-  const width = Math.max(...rows.map(([name = '']) => name.length))
-  return rows.map(([name = '', value]) => `${name.padEnd(width)}  ${value}`)
+  return service?.some(({ accepted }) => accepted === false) ? EXIT_FAILED : 0
 }
 
 interface StoreState {
@@ -93,6 +89,11 @@ interface StoreState {
 /** Tries the store; makes none. */
 async function storeState({ STORE_URL }: Config): Promise<StoreState> {
   const usable = (text: string, hasCounts = false) => ({ text, hasCounts })
+  const unusable = (error: unknown) => ({
+    text: `cannot be used: ${messageOf(error)}`,
+    mistake: unusableStore(error),
+    hasCounts: false,
+  })
   if (engineOf(STORE_URL) === 'memory') return usable('memory: everything is lost at the end')
   try {
     if (engineOf(STORE_URL) === 'postgres') {
@@ -101,6 +102,8 @@ async function storeState({ STORE_URL }: Config): Promise<StoreState> {
       return usable(`PostgreSQL answers${isMade ? '' : '; the first start makes the schema'}`, isMade)
     }
     const path = resolve(pathOf(STORE_URL))
+    const reason = unwritableReason(path)
+    if (reason !== undefined) return unusable(new Error(reason))
     if (!existsSync(path)) return usable(`${path}, which the first start makes`)
     const { openSource } = await import('../../outside/store/sqlite/backup.ts')
     const { storeVersion } = await import('../../outside/store/sqlite/connection.ts')
@@ -111,7 +114,7 @@ async function storeState({ STORE_URL }: Config): Promise<StoreState> {
       db.close()
     }
   } catch (error) {
-    return { text: `cannot be used: ${messageOf(error)}`, mistake: unusableStore(error), hasCounts: false }
+    return unusable(error)
   }
 }
 
@@ -121,9 +124,14 @@ async function storeState({ STORE_URL }: Config): Promise<StoreState> {
  */
 async function connected(config: Config) {
   const upstream = openUpstream(config)
-  const accounts = await ownAccounts(config)
-  const tried = []
-  for (const { tenant, open, scheme } of accounts) {
+  // The warnings name the secrets that are not here.
+  const accounts = await ownAccounts(config, [])
+  const tried: { tenant: string; accepted: boolean | undefined; outcome: string }[] = []
+  for (const { tenant, open, scheme, hasSecret } of accounts) {
+    if (!hasSecret) {
+      tried.push({ tenant: `as ${tenant}`, accepted: undefined, outcome: 'not tried: its secret is not here' })
+      continue
+    }
     const basic = await attempt(open(upstream, 'basic'), upstream, config.UPSTREAM_TIMEOUT_MS)
     const oauth2 = await attempt(open(upstream, 'oauth2'), upstream, config.UPSTREAM_TIMEOUT_MS)
     const accepted = scheme === 'auto' ? basic.accepted || oauth2.accepted : { basic, oauth2 }[scheme].accepted
@@ -251,14 +259,8 @@ function variablesOf({ v2, webhook_secret, webhook_signing_secret, callback_secr
   return references.flatMap((reference) => (reference && 'env' in reference ? [reference.env] : []))
 }
 
-function linesOf(variables: readonly EffectiveVariable[]): readonly string[] {
-  const width = Math.max(...variables.map(({ name }) => name.length))
-  return variables.map(({ name, value, from }) =>
-    from === 'nowhere'
-      ? `${name.padEnd(width)}  not set`
-      : `${name.padEnd(width)}  ${from.padEnd('environment'.length)}  ${value}`,
-  )
-}
+const linesOf = (variables: readonly EffectiveVariable[]): readonly string[] =>
+  aligned(variables.map(({ name, value = '', from }) => [name, from === 'nowhere' ? 'not set' : from, value]))
 
 /** Variables with these beginnings are hardly meant for another program. */
 const OWN_PREFIX = /^(V2|UPSTREAM|LEGACY)_/i

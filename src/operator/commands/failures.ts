@@ -18,12 +18,16 @@ export class CommandFailed extends Error {
 
 const debug = debuglog('transload')
 
-/** Prints why a command failed, without a stack trace; returns the exit code. */
-export function reportFailure(error: unknown): number {
+/**
+ * Prints why a command failed, without a stack trace; returns the exit code. `help` is the command line that explains the
+ * arguments.
+ */
+export function reportFailure(error: unknown, help = 'transload --help'): number {
   if (debug.enabled) printError(...inspect(error).split('\n'))
   if (error instanceof UsageError || error instanceof CommanderError) {
     // A family of commands without one of them has printed its help.
-    if (!('code' in error && error.code === 'commander.help')) printError(`transload: ${mistakeIn(error)}`)
+    if (!('code' in error && error.code === 'commander.help'))
+      printError(`transload: ${mistakeIn(error)} See "${help}".`)
     return EXIT_USAGE
   }
   const lines = configurationErrors(error)
@@ -36,16 +40,16 @@ export function reportFailure(error: unknown): number {
   return error instanceof StoreTooNew ? EXIT_CONFIG : EXIT_FAILED
 }
 
-/** Commander writes `error: unknown option '--jsno'`, and its suggestion on a second line. */
+/** Returns a mistake as a sentence. Commander writes `error: unknown option '--jsno'`, and its suggestion on a second line. */
 function mistakeIn({ message }: Error): string {
-  return (
-    message
-      .replace(/^error: /, '')
-      // What is too much may be a secret.
-      .replace(/^(too many arguments[^.]*)\..*/s, '$1')
-      .replace(/'([^' ]+)'/g, '$1')
-      .replace(/\n\(D(id you mean [^\n]*\?)\)$/, '; d$1')
-  )
+  const mistake = message
+    .replace(/^error: /, '')
+    // What is too much may be a secret.
+    .replace(/^(too many arguments[^.]*)\..*/s, '$1')
+    .replace(/'(--[a-z\d-]+ <[A-Z]+>|[^' ]+)'/g, '$1')
+    .replace(/'([^']+)'/g, '"$1"')
+    .replace(/\n\(D(id you mean [^\n]*\?)\)$/, '; d$1')
+  return /[.?]$/.test(mistake) ? mistake : `${mistake}.`
 }
 
 function reasonOf(error: unknown): string {

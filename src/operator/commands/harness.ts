@@ -80,7 +80,7 @@ export function startCallers(
 const MOST_PATIENCE_MS = 300_000
 const IN_PROGRESS = 409
 
-/** One try; undefined where it has to be made again: no answer came, or the same booking was still in progress. */
+/** One try; undefined where no answer came. */
 export async function book(url: string | Promise<string>, reference: string, patienceMs = MOST_PATIENCE_MS) {
   try {
     const { statusCode, headers, body } = await request(`${await url}/createShipment.php`, {
@@ -90,7 +90,7 @@ export async function book(url: string | Promise<string>, reference: string, pat
       body: JSON.stringify({ ...bookingExample, ReferenceNumber: reference }),
     })
     const { TransportationBooked: word }: { TransportationBooked?: string } = JSON.parse(await body.text())
-    if (statusCode === IN_PROGRESS) return undefined
+    if (statusCode === IN_PROGRESS) return { word: 'in progress', id: '' }
     return { word, id: String(headers['transload-shipment-id'] ?? '') }
   } catch {
     return undefined

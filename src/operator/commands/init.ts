@@ -8,7 +8,7 @@ interface InitOptions {
   readonly sidecar?: boolean
 }
 
-/** The settings that a gateway of each kind starts with; the other variables stand behind it as comments. */
+/** The settings that a gateway of each kind starts with; the other variables are comments. */
 const STARTS = {
   edge: {
     V2_BASE_URL: 'https://service.example.com',
@@ -28,13 +28,16 @@ const STARTS = {
 
 const WIDTH = 110
 
-/** Writes a file with the variables of a gateway, each with its meaning, and on an edge a file of tenants; overwrites nothing. */
+/** Writes a file with the variables of a gateway, each with its meaning, grouped like the documentation, and on an edge a file of tenants; overwrites nothing. */
 export function init({ sidecar = false }: InitOptions): number {
   const starts: Readonly<Record<string, string>> = sidecar ? STARTS.sidecar : STARTS.edge
-  const lines = configTexts().flatMap(({ name, text, value }) => {
-    const start = starts[name]
-    return ['', ...commentOf(text), start === undefined ? `#${name}=${value ?? ''}` : `${name}=${start}`]
-  })
+  const lines = [...configTexts()].flatMap(([title, variables]) => [
+    ...['', '', `# ${'='.repeat(WIDTH)}`, `# ${title}`, `# ${'='.repeat(WIDTH)}`],
+    ...variables.flatMap(({ name, text, value }) => {
+      const start = starts[name]
+      return ['', ...commentOf(text), start === undefined ? `#${name}=${value ?? ''}` : `${name}=${start}`]
+    }),
+  ])
   const first = `# Variables of ${sidecar ? 'a sidecar beside one application' : 'a shared edge'}. "transload check" says if they are right.`
   write('transload.env', [first, ...lines])
   if (!sidecar) write('tenants.json', ['{', '  "tenants": []', '}'])

@@ -44,7 +44,7 @@ function namesOf({ TENANTS_FILE: file, V2_CLIENT_ID: id }: ReturnType<typeof rea
 
 /** Writes a report as lines of Markdown. */
 export function markdownOf(report: MigrationReport): readonly string[] {
-  const { generatedAt, watchedSince, watchedDays, verdict, tenants } = report
+  const { generatedAt, watchedSince, watchedDays, headline, verdict, tenants } = report
   const watched =
     watchedSince === undefined
       ? 'No gateway has counted a call yet.'
@@ -52,6 +52,7 @@ export function markdownOf(report: MigrationReport): readonly string[] {
   return [
     '# Can version 1 be switched off?',
     '',
+    ...(headline === undefined ? [] : [`**${text(headline)}**`, '']),
     `${watched} As of ${generatedAt}.`,
     '',
     ...verdictLines(verdict),
@@ -146,8 +147,8 @@ function table(head: readonly string[], rows: readonly (readonly (string | numbe
   return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line), '']
 }
 
-/** Characters that Markdown, or the HTML in it, would obey. */
-const MARKUP = /[\\`*_{}[\]<>()#|~&!]/g
+/** What Markdown, or the HTML in it, would obey. Braces, and a `_` within a word, are plain text. */
+const MARKUP = /[\\`*[\]<>#|~&]|(?<!\w)_|_(?!\w)/g
 const ENTITIES: Readonly<Record<string, string>> = { '<': '&lt;', '>': '&gt;', '&': '&amp;' }
 
 /** Returns text as Markdown shows it. */

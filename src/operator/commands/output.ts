@@ -63,6 +63,18 @@ export function endWhenOutputCloses(): void {
   process.stderr.on('error', () => {})
 }
 
+/** Returns rows as lines whose columns begin at the same place. */
+export function aligned(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths: number[] = []
+  for (const row of rows) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length)
+  return rows.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
 const REDRAWN_EVERY_MS = 100
 const FIRST_LINE_AFTER_MS = 5_000
 
@@ -101,6 +113,22 @@ export function createProgress(verb: string, things = 'rows'): Progress {
 
 /** Writes a number with commas between thousands. */
 export const count = (rows: number): string => rows.toLocaleString('en-US')
+
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+
+/** Writes a span of time in its largest unit: `40 s`, `12 min`, `5 h`; in days from the second one on. */
+export function span(ms: number): string {
+  const units = [
+    [2 * DAY_MS, DAY_MS, 'days'],
+    [HOUR_MS, HOUR_MS, 'h'],
+    [MINUTE_MS, MINUTE_MS, 'min'],
+  ] as const
+  const [, unit, name] = units.find(([from]) => ms >= from) ?? [0, SECOND_MS, 's']
+  return `${count(Math.max(0, Math.floor(ms / unit)))} ${name}`
+}
 
 /** Writes a number with a noun, whose plural has an `s`. */
 export const several = (things: number, noun: string): string => `${count(things)} ${noun}${things === 1 ? '' : 's'}`

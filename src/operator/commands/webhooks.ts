@@ -19,7 +19,7 @@ import { renderEvent } from '../../state/events/delivery.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { timeOf, withExistingStore, withoutService } from './open-store.ts'
-import { count, createProgress, print, printError, printJson } from './output.ts'
+import { aligned, count, createProgress, print, printError, printJson } from './output.ts'
 
 /** How many events are listed, or replayed, in one step. */
 const PAGE = 500
@@ -47,10 +47,11 @@ export function list({ json = false, ...range }: RangeOptions): Promise<number> 
   const filter = filterOf(range)
   return withExistingStore(async (store) => {
     let listed = 0
-    for await (const event of eventsOf(store, filter)) {
-      listed += 1
-      if (json) printJson(eventView(event))
-      else print(lineOf(event))
+    for await (const page of pagesOf(store, filter)) {
+      if (json) for (const event of page) printJson(eventView(event))
+      // Every page is as wide as the heading, which stands above the first one.
+      else if (page.length > 0) print(...aligned([HEADING, ...page.map(cellsOf)]).slice(listed === 0 ? 0 : 1))
+      listed += page.length
     }
     if (json) return 0
     printError(`${count(listed)} ${listed === 1 ? 'event' : 'events'}`)
@@ -62,12 +63,11 @@ export function list({ json = false, ...range }: RangeOptions): Promise<number> 
   })
 }
 
-/** Yields events page by page. */
-async function* eventsOf(store: Store, filter: EventFilter): AsyncGenerator<StoredEvent> {
+async function* pagesOf(store: Store, filter: EventFilter): AsyncGenerator<readonly StoredEvent[]> {
   let after: number | undefined
   for (;;) {
     const page = await store.listEvents({ ...filter, after, limit: PAGE })
-    yield* page
+    yield page
     if (page.length < PAGE) return
     after = page.at(-1)?.no
   }
@@ -93,10 +93,12 @@ function eventView(stored: StoredEvent) {
   }
 }
 
-/** Returns the line of an event in a list. */
-function lineOf(stored: StoredEvent): string {
+const HEADING = ['ID', 'STATE', 'RECEIVED', 'TENANT', 'SHIPMENT', 'EVENT', 'FAILURES', 'OUTCOME']
+
+/** Returns the row of an event in a list. */
+function cellsOf(stored: StoredEvent): readonly string[] {
   const { id, state, received, tenant, shipment, event, failures, outcome } = eventView(stored)
-  return [id, state.padEnd(9), received, tenant, shipment, event, `failures: ${failures}`, outcome || '-'].join('  ')
+  return [id, state, received, tenant, shipment, event, count(failures), outcome || '-']
 }
 
 /** Shows an event with what was received and delivered. */
@@ -116,7 +118,7 @@ export function replay(id: string | undefined, { json = false, ...range }: Range
   const filter = filterOf(range)
   return withExistingStore(async (store) => {
     const ids: string[] = []
-    if (id === undefined) for await (const event of eventsOf(store, filter)) ids.push(event.id)
+    if (id === undefined) for await (const page of pagesOf(store, filter)) ids.push(...page.map((event) => event.id))
     else ids.push((await eventAt(store, id)).id)
     const progress = createProgress('replayed', 'events')
     let replayed = 0

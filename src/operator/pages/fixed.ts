@@ -1,10 +1,5 @@
 import type { Answer } from '../../language/answer.ts'
-
-/** A number ties a field to its place: pointing at one marks the other. */
-const TIES = Array.from(
-  { length: 40 },
-  (_, at) => `main:has([data-n="${at + 1}"]:is(:hover, :focus)) [data-n="${at + 1}"]`,
-).join(',\n')
+import { VISITOR_STYLE } from './visitor-style.ts'
 
 const STYLE = `:root {
   color-scheme: light dark;
@@ -108,18 +103,8 @@ svg .trend { stroke: var(--version2); stroke-width: 2; fill: none; vector-effect
 .share { width: 6rem; height: 0.5rem; background: var(--version1); border-radius: 0.25rem; } .share rect { fill: var(--version2); }
 .trendline { display: block; width: 5rem; height: 1.2rem; }
 
-/* Workbench and reference */
-.pair { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 2rem; }
-.pair h2 { margin-top: 1.25rem; } .pair > section { min-width: 0; }
-.block { display: flex; gap: 0.6rem; align-items: center; margin: 0 0 0.6rem; color: var(--soft); }
-.json { min-height: 12rem; }
-.n { display: inline-block; min-width: 1.5rem; padding: 0 0.3rem; border-radius: 1rem; background: var(--line); color: var(--text); font: 600 var(--tiny)/1.5 system-ui, sans-serif; text-align: center; text-decoration: none; }
-[data-n] { border-radius: 0.25rem; }
-${TIES} { background: var(--link); color: var(--paper); }
-.steps { padding-left: 1.2rem; } .steps h2 { margin-top: 1.5rem; }
-
 @media (max-width: 48rem) {
-  .pair, .case { grid-template-columns: minmax(0, 1fr); gap: 0 0.5rem; }
+  .case { grid-template-columns: minmax(0, 1fr); gap: 0 0.5rem; }
   body > header, main { padding: 0 1rem; } main { padding-bottom: 3rem; }
   body > header { gap: 0.4rem; } .mark b { display: none; }
   h1 { font-size: 1.4rem; margin-top: 1.25rem; }
@@ -180,7 +165,7 @@ const fixed = (type: string, body: string): Answer => ({
 export const STYLE_PATH = '/style.css'
 
 /** The style sheet of the pages. */
-export const style = fixed('text/css', STYLE)
+export const style = fixed('text/css', STYLE + VISITOR_STYLE)
 
 /** The address of the script of all pages. */
 export const COPY_PATH = '/pages.js'

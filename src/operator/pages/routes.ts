@@ -10,7 +10,8 @@ import { openWatch } from './watch.ts'
 
 /* The pages of both listeners, as routes. Each module of pages is loaded when one of its pages is asked for. */
 
-const visitorPages = () => import('./workbench.ts')
+const workbench = () => import('./workbench.ts')
+const reference = () => import('./reference.ts')
 const ownPages = () => import('./my.ts')
 const migrationPages = () => import('./migration.ts')
 const homePages = () => import('./home.ts')
@@ -90,12 +91,12 @@ export function createPages(rooms: PageRooms): Pages {
               answer: async (incoming, bytes) => {
                 if (!wantsHtml(incoming)) return welcome
                 const sent = incoming.method === 'POST' ? String(bytes) : (incoming.url ?? '').split('?')[1]
-                return (await visitorPages()).workbenchPage(deps, new URLSearchParams(sent))
+                return (await workbench()).workbenchPage(deps, new URLSearchParams(sent))
               },
             },
-            { path: '/reference', demands: PAGE, answer: async () => (await visitorPages()).referencePage(deps) },
+            { path: '/reference', demands: PAGE, answer: async () => (await reference()).referencePage(deps) },
             { path: '/guide', demands: PAGE, answer: async () => (await import('./guide.ts')).guidePage(deps) },
-            { path: SCRIPT_PATH, demands: PAGE, answer: async () => (await visitorPages()).script },
+            { path: SCRIPT_PATH, demands: PAGE, answer: async () => (await workbench()).script },
           ]
         : [{ path: '/', demands: READY_MADE, answer: () => welcome }]) satisfies Pages['public']),
     ],

@@ -7,6 +7,7 @@ import { fieldProblems, meantField } from '../../language/mapping/fields.ts'
 import { fieldsOf, placesOf } from '../../language/mapping/row-parts.ts'
 import { style } from '../pages/fixed.ts'
 import { grouped, type Html, shown, table } from '../pages/layout.ts'
+import { percent } from './report.ts'
 
 /** The findings of a rehearsal, as `--json` prints them. */
 export type Report = ReturnType<typeof reportOf>
@@ -87,7 +88,7 @@ export function reportOf(rehearsal: Rehearsal, files: readonly RecordedFile[], s
   }
 }
 
-const CALLER = 'Tell the callers below: '
+const CALLER = 'Tell the callers: '
 const NOTES: Readonly<Record<string, string>> = {
   lossy: 'loses a part',
   assumed: 'is read with an assumption',
@@ -109,7 +110,7 @@ function describe(
     case 'action-unknown':
       return [
         'ActionName is not known on this path',
-        'Add it to LOOKUPS_FILE (--lookups FILE writes it), or to "actions" of the tenant.',
+        'Add it to LOOKUPS_FILE (--lookups FILE writes it there for you to edit), or to "actions" of the tenant.',
       ]
     case 'path-unknown': {
       const end = field.lastIndexOf('/')
@@ -123,10 +124,10 @@ function describe(
     case 'credential-wrong':
       return [
         'no tenant has this client id',
-        'Add it to the credentials of its tenant in TENANTS_FILE, with the hash of transload tenants hash.',
+        'Add it to the credentials of its tenant in TENANTS_FILE, with the hash that "transload tenants hash" prints.',
       ]
     case 'body-too-large':
-      return ['the body is larger than BODY_LIMIT_BYTES', 'Set a larger one, or tell the callers below.']
+      return ['the body is larger than BODY_LIMIT_BYTES', 'Set a larger one, or tell the callers.']
     case 'required':
       return [
         `${field} is required, or what stands for it`,
@@ -139,7 +140,7 @@ function describe(
       if (row?.kind === 'lookup')
         return [
           `${field} is assumed: the table ${row.table} knows no value that was sent`,
-          `Add the values below to LOOKUPS_FILE (--lookups FILE writes it), or ${defaults}`,
+          `Add its values to LOOKUPS_FILE (--lookups FILE writes them there for you to edit), or ${defaults}`,
         ]
       if (row && placesOf(row).includes(field))
         return [`${field} is assumed: no ${fieldsOf(row)[0]} was sent`, `If it is not this, ${defaults}`]
@@ -287,13 +288,19 @@ export function pageOf(report: Report): string {
   }))
   const isRefused = refusals?.title === 'Refusals'
   return `${html`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"><title>Rehearsal – Transload</title><style>${raw(style.body)}</style></head>
-<body><main><h1>Rehearsal</h1><p>${shown(verdictOf(report))}</p>
+<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Rehearsal – Transload</title><style>${raw(style.body)} caption { display: none; }</style></head>
+<body><main><h1>${headlineOf(report)}</h1><p>${shown(verdictOf(report))}</p>
 ${isRefused ? refusals.content : ''}
 ${outcomesByCaller(report)}
 ${[...(isRefused ? [] : [refusals]), ...others].map((one) => one?.content)}
 </main></body></html>
 `}`
+}
+
+function headlineOf({ calls: { all, refused } }: Report): string {
+  if (all === 0) return 'No call of version 1 was found'
+  if (refused === 0) return 'No call would be refused'
+  return `${grouped(refused)} of ${several(all, 'call')} would be refused`
 }
 
 const MOST_BARS = 30
@@ -314,8 +321,7 @@ function outcomesByCaller({ groups }: Report): Html {
     }))
     .filter(({ refused, lossy, pass }) => refused + lossy + pass > 0)
     .sort((one, other) => other.refused - one.refused || other.lossy - one.lossy)
-    .slice(0, MOST_BARS)
-  const bars = callers.map((one) => {
+  const bars = callers.slice(0, MOST_BARS).map((one) => {
     const all = one.refused + one.lossy + one.pass
     let x = 0
     const parts = KINDS.map(([key, color, words]) => {
@@ -323,8 +329,8 @@ function outcomesByCaller({ groups }: Report): Html {
       x += width
       return html`<rect fill="var(--${color})" x="${x - width}" width="${width}" height="10"><title>${grouped(one[key])} ${words}</title></rect>`
     })
-    const said = `${grouped(one.refused)} of ${grouped(all)} refused`
-    return html`<p>${shown(one.name)}: ${said}<svg viewBox="0 0 100 10" width="100%" height="14" preserveAspectRatio="none" role="img" aria-label="${said}">${parts}</svg></p>`
+    const said = `${shown(one.name)}: ${grouped(one.refused)} of ${several(all, 'call')} would be refused (${percent(one.refused / all)}), ${grouped(one.lossy)} pass with a loss or an assumption, ${grouped(one.pass)} pass`
+    return html`<p>${said}<svg viewBox="0 0 100 10" width="100%" height="14" preserveAspectRatio="none" role="img" aria-label="${said}">${parts}</svg></p>`
   })
-  return html`<h2>Outcomes by caller</h2><p>${KINDS.map(([, color, words]) => html`<svg aria-hidden="true" width="10" height="10"><rect fill="var(--${color})" width="10" height="10"/></svg> ${words} `)}</p>${bars}`
+  return html`<h2>Outcomes by caller</h2><p>${KINDS.map(([, color, words]) => html`<svg aria-hidden="true" width="10" height="10"><rect fill="var(--${color})" width="10" height="10"/></svg> ${words} `)}</p>${bars}${callers.length > bars.length ? html`<p class="soft">${several(callers.length - bars.length, 'caller')} with fewer refusals not shown.</p>` : ''}`
 }

@@ -26,6 +26,8 @@ export interface MigrationReport {
   readonly watchedSince: string | undefined
   readonly watchedDays: number
   readonly quietDays: number
+  /** The answer to the question whether version 1 can be switched off; undefined in a report on one tenant. */
+  readonly headline: string | undefined
   /** On the tenant that the report is about, else on all together. */
   readonly verdict: Verdict
   readonly tenants: readonly TenantReport[]
@@ -187,6 +189,7 @@ export async function readReport(deps: ReportDeps, only?: string): Promise<Migra
     watchedSince: watchedSince(watched),
     watchedDays: watched.length,
     quietDays: QUIET_DAYS,
+    headline: overview?.headline,
     verdict: overview?.verdict ?? tenants[0]?.verdict ?? neverSeen(watched),
     tenants,
   }
@@ -752,7 +755,7 @@ function equivalentOf(row: Row, { target, service }: Action): Equivalent {
   if (row.kind === 'v1Only') return { places: [], note: row.why }
   if (row.kind === 'ref' && target) return { places: [service.path], note: "the path has the service's own id" }
   if (row.kind === 'ref') return { places: ['shipment_id'], note: "keep the service's own id from the reply" }
-  if (row.kind === 'lookup') return { places: [row.v2], note: `a word of version 2 instead of a code of ${row.table}` }
+  if (row.kind === 'lookup') return { places: [row.v2], note: `looked up in the table ${row.table}` }
   const rule = 'codec' in row ? row.codec.summary : row.kind === 'join' ? row.joiner.summary : ''
   return { places: placesOf(row), note: rule }
 }

@@ -198,15 +198,12 @@ const OF_THE_CALL = /^(?:success|successful|succeeded|ok|okay|true|done|accepted
  * Throws unless a shipment that was read is complete enough to be sent back: the service may clear what an update
  * omits, and creates a second vehicle for one that is sent without its id.
  */
-export function requireWhole({ body }: Shipment, changes: Readonly<Draft>, entry: number): void {
+export function requireWhole({ body }: Shipment): void {
   const { pickup, vehicles } = body
   if (!isObject(pickup) || !Array.isArray(vehicles) || !vehicles.every(isObject)) {
     throw doubtful('it does not show the whole shipment')
   }
-  const vehicle = vehicles[entry]
-  if ('vehicles' in changes && vehicle && idAt(vehicle, 'id') === undefined) {
-    throw doubtful('it shows a vehicle without its id')
-  }
+  if (vehicles.some((vehicle) => idAt(vehicle, 'id') === undefined)) throw doubtful('it shows a vehicle without its id')
 }
 
 /** Returns the id at a key of a body of any shape, as text; undefined if there is none. */

@@ -102,7 +102,7 @@ export function isOtherVehicle(
 }
 
 /** Returns the vehicle of a claim. Only this program writes its JSON. */
-const toldBy = ({ vin, vehicle }: BookedVehicle): ToldVehicle => ({
+export const toldBy = ({ vin, vehicle }: BookedVehicle): ToldVehicle => ({
   ...(vehicle === '' ? {} : (JSON.parse(vehicle) as ToldVehicle)),
   vin,
 })

@@ -6,6 +6,7 @@ import { type DatabaseRow, sql, TODAY, type Work, type WorkOf } from './work.ts'
 /** An event of the service that is to be stored. */
 export interface NewEvent {
   readonly tenant: string
+  /** Empty for an event that names none. */
   readonly shipment: string
   /** As the service named it; may be unknown. */
   readonly event: string
@@ -17,6 +18,11 @@ export interface NewEvent {
   readonly payload: string
   /** True if the tenant has a callback: the event is queued for delivery in the same durable step. */
   readonly deliver: boolean
+  /**
+   * The fault of an event in another shape than the gateway knows: it is parked at once, for an operator to read.
+   * @default none
+   */
+  readonly fault?: string | undefined
 }
 
 /**
@@ -35,7 +41,7 @@ export interface CallbackBody {
 }
 
 /** An event, and how far its delivery has come. */
-export interface StoredEvent extends Omit<NewEvent, 'deliver'> {
+export interface StoredEvent extends Omit<NewEvent, 'deliver' | 'fault'> {
   /** `msg_` and 32 hex digits; the same for every copy of the event. */
   readonly id: string
   /** Grows with every event of the store. */
@@ -203,7 +209,7 @@ export const eventReads: WorkOf<EventReads> = {
   *shipmentsWithEvents(tenant, since, limit = EVENT_LIST_LIMIT) {
     // The inner limit bounds the work: a tenant may have a million events since a time.
     const text = `SELECT shipment FROM (SELECT shipment, no FROM transload.events WHERE tenant = $1
-      AND received_at >= $2 ORDER BY received_at, no LIMIT $3) AS first GROUP BY shipment ORDER BY min(no) LIMIT $4`
+      AND shipment <> '' AND received_at >= $2 ORDER BY received_at, no LIMIT $3) AS first GROUP BY shipment ORDER BY min(no) LIMIT $4`
     const rows = yield sql(text, tenant, since, limit * EVENTS_PER_SHIPMENT, limit)
     return rows.map((row) => String(row['shipment']))
   },
@@ -256,13 +262,15 @@ export const eventReads: WorkOf<EventReads> = {
 export const eventWrites: WorkOf<EventWrites> = {
   *takeEvent(event) {
     const id = eventId(event)
-    const { tenant, shipment, date, digest, payload, deliver } = event
+    const { tenant, shipment, date, digest, payload, fault } = event
+    const deliver = event.deliver && fault === undefined
+    const state = fault === undefined ? (deliver ? 'due' : 'recorded') : 'parked'
     const taken = yield sql(
       `INSERT INTO transload.events (id, tenant, shipment, event, date, digest, payload, state,
         received_at, retry_at, changed_at, version, failures, outcome, used_day)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ${NOW}, ${NOW}, ${NOW}, 1, 0, '', ${TODAY})
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ${NOW}, ${NOW}, ${NOW}, 1, 0, $9, ${TODAY})
         ON CONFLICT (id) DO NOTHING RETURNING 1`,
-      ...[id, tenant, shipment, event.event, date, digest, payload, deliver ? 'due' : 'recorded'],
+      ...[id, tenant, shipment, event.event, date, digest, payload, state, fault ?? ''],
     )
     // The row of the queue is locked, so no try that ends meanwhile misses the event.
     if (taken.length > 0 && deliver)

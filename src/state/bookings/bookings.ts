@@ -5,16 +5,17 @@ import { type GatewayError, gatewayError } from '../../language/errors.ts'
 import { isFree } from '../../outside/store/claim.ts'
 import type { Doubt } from '../../outside/store/doubt.ts'
 import { newInstance } from '../../outside/store/instance.ts'
-import type {
-  Claim,
-  ClaimFilter,
-  ClaimState,
-  Claims,
-  NamesWrite,
-  NewClaim,
-  ShipmentState,
-  Store,
-  Vehicle,
+import {
+  type Claim,
+  type ClaimFilter,
+  type ClaimState,
+  type Claims,
+  type NamesWrite,
+  type NewClaim,
+  type ShipmentState,
+  type Store,
+  StoreDown,
+  type Vehicle,
 } from '../../outside/store/store.ts'
 import { createBoundedCache, createUnorderedList, type Held } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
@@ -277,8 +278,10 @@ export function createBookings(deps: BookingParts): Bookings {
   async function isGoneByNow({ state, changedAt, shipment }: Claim, booking: Booking): Promise<boolean> {
     if (state !== 'booked' || claims.now() - changedAt <= booking.replayCheckAfterMs) return false
     const shown = await booking.look(shipment).catch(() => 'live')
-    // Where the store could not free the key, the answer stands.
-    return shown !== 'live' && !(await isBooked(booking.tenant, shipment).catch(() => true))
+    if (shown === 'live') return false
+    // The look frees the key. Until the store could do so, neither the old answer is true nor a new booking safe.
+    if (await isBooked(booking.tenant, shipment)) throw new StoreDown('the key of a canceled booking is not freed yet')
+    return true
   }
 
   const isBooked = async (tenant: string, shipment: string) =>

@@ -73,9 +73,9 @@ export function openEvents(rooms: EventRooms): ServiceEvents {
   const delivery = startDelivery({ ...rooms, instance, hold, statusOf, resolve: createResolve(), ...callbacks })
   const reception = openReception({
     ...rooms,
-    onStored: ({ tenant, hasCallback }, { spelled, event }) => {
-      if (hasCallback) delivery.wake(tenant)
-      if (credentials.ownCaller(tenant)) healing.onEvent(tenant, spelled, event)
+    onStored: ({ tenant, hasCallback }, { spelled, event, fault }) => {
+      if (hasCallback && !fault) delivery.wake(tenant)
+      if (spelled !== '' && credentials.ownCaller(tenant)) healing.onEvent(tenant, spelled, event)
     },
   })
   let closing: Promise<unknown> | undefined

@@ -31,7 +31,7 @@ const EVENT_NAMES: readonly string[] = [
 ]
 
 /** The ends of a delivery, for the metrics. */
-const RECEIPTS = ['stored', 'duplicate', 'wrong-secret', 'wrong-signature', 'malformed', 'failed'] as const
+const RECEIPTS = ['stored', 'parked', 'duplicate', 'wrong-secret', 'wrong-signature', 'malformed', 'failed'] as const
 type Receipt = (typeof RECEIPTS)[number]
 
 /** The longest event, as it arrives and as it is stored. */
@@ -83,7 +83,9 @@ export function openReception({ credentials, store, onStored, log }: ReceptionRo
     const { tenant, hasCallback: deliver } = caller
     const { taken, id } = await store.takeEvent({ ...event, tenant, deliver })
     const known = EVENT_NAMES.includes(event.event) ? event.event : 'other'
-    events.count({ event: known, result: taken ? 'stored' : 'duplicate' })
+    const { fault } = event
+    if (taken && fault) log.error({ event: id, tenant, fault }, 'an event has a shape that is not known, and is parked')
+    events.count({ event: known, result: !taken ? 'duplicate' : fault ? 'parked' : 'stored' })
     onStored(caller, received)
     return { status: 200, headers: {}, body: JSON.stringify({ id, duplicate: !taken }) }
   }
@@ -139,34 +141,45 @@ function receiptOf(error: unknown): Receipt {
 
 /** An event as it was received. */
 export interface ReceivedEvent extends Omit<NewEvent, 'tenant' | 'deliver'> {
-  /** The id of the shipment as the event spells it; `shipment` is the one key of all spellings. */
+  /** The id of the shipment as the event spells it; `shipment` is the one key of all spellings. Empty where it names none. */
   readonly spelled: string
 }
+
+/** The name of an event that has none which can be used. */
+const UNNAMED = 'unnamed'
 
 const NAME = /^[A-Za-z0-9._:-]{1,64}$/
 const DATE = /^[\x21-\x7e](?:[\x20-\x7e]{0,62}[\x21-\x7e])?$/
 
-/** Reads the body of a delivery; throws an error that says what is wrong with it, without quoting it. */
+/**
+ * Reads the body of a delivery. The service does not document its events: a JSON object or list of another shape is kept whole, with
+ * its fault. Throws where it is no JSON, without quoting it.
+ */
 export function readEvent(bytes: Buffer): ReceivedEvent {
-  const body = objectIn(bytes)
-  const spelled = serviceId(body['shipment_id'])
+  const body = structureIn(bytes)
+  const { shipment_id, event: name, event_date, data = null }: Readonly<Record<string, unknown>> = { ...body }
+  const id = serviceId(shipment_id)
   // It becomes a part of a path, with the gateway's credential.
-  if (spelled === undefined || !isPlainId(spelled)) throw unreadable('has no usable shipment_id')
-  const event = body['event']
-  if (typeof event !== 'string' || !NAME.test(event)) throw unreadable('has no usable event')
-  const date = scalarText(body['event_date'])?.trim() ?? ''
-  if (!DATE.test(date)) throw unreadable('has no usable event_date')
-  const data = body['data'] ?? undefined
-  if (data !== undefined && !isStructure(data)) throw unreadable('has data that is not an object')
+  const spelled = id !== undefined && isPlainId(id) ? id : ''
+  const event = typeof name === 'string' && NAME.test(name) ? name : UNNAMED
+  const date = scalarText(event_date)?.trim() ?? ''
+  const hasDate = DATE.test(date)
+  const faults = [
+    spelled === '' && 'shipment_id',
+    event === UNNAMED && 'event',
+    !hasDate && 'event_date',
+    data !== null && !isStructure(data) && 'data',
+  ].filter((field) => field !== false)
   const payload = canonicalJson(body)
   if (Buffer.byteLength(payload) > EVENT_LIMIT_BYTES) throw gatewayError('body-too-large', { bytes: EVENT_LIMIT_BYTES })
-  const digest = createHash('sha256')
-    .update(data === undefined ? '' : canonicalJson(data))
-    .digest('hex')
-  return { shipment: thingKey(spelled), spelled, event, date, digest, payload }
+  const isKnown = faults.length === 0
+  const told = isKnown ? (data === null ? '' : canonicalJson(data)) : payload
+  const digest = createHash('sha256').update(told).digest('hex')
+  const fault = isKnown ? undefined : `another shape: no usable ${faults.join(', ')}`
+  return { shipment: spelled && thingKey(spelled), spelled, event, date: hasDate ? date : '', digest, payload, fault }
 }
 
-function objectIn(bytes: Buffer): Readonly<Record<string, unknown>> {
+function structureIn(bytes: Buffer): object {
   const text = openText(bytes, undefined)
   let value: unknown
   try {
@@ -175,8 +188,8 @@ function objectIn(bytes: Buffer): Readonly<Record<string, unknown>> {
     if (!(error instanceof JsonError)) throw error
     throw unreadable(`is not JSON: ${error.message}`)
   }
-  if (!isStructure(value) || Array.isArray(value)) throw unreadable('is not a JSON object')
-  return { ...value }
+  if (!isStructure(value)) throw unreadable('is not a JSON object')
+  return value
 }
 
 const unreadable = (fault: string) => gatewayError('event-unreadable', { fault })
