@@ -307,14 +307,19 @@ export async function settings(incoming: IncomingMessage, { config, show }: Oper
     all.filter(({ from }) => from === 'environment'),
     all.filter(({ from }) => from !== 'environment'),
   ]
+  const value = ({ from, value: text = '' }: (typeof all)[number]) =>
+    from === 'nowhere' ? html`<span class="soft">not set</span>` : html`<code>${shown(text)}</code>`
   const list = (some: typeof all, caption: string) =>
-    section(some, caption, [
-      { title: 'Name', cell: ({ name }) => html`<code>${name}</code>` },
-      {
-        title: 'Value',
-        cell: ({ from, value }) => (from === 'nowhere' ? html`<span class="soft">not set</span>` : named(value ?? '')),
-      },
-    ])
+    section(
+      some,
+      caption,
+      [
+        { title: 'Name', cell: ({ name }) => html`<code>${name}</code>`, line: 1 },
+        { title: 'Value', cell: value, line: 2 },
+      ],
+      'None: all have their defaults.',
+      'list',
+    )
   return show(
     'Settings',
     html`<h1>Settings</h1>
