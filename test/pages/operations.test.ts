@@ -75,6 +75,13 @@ test('the headline is true: all is well only where nothing waits', async () => {
   expect(await headlineOf(gateway)).toBe('1 booking and 1 event need attention.')
 })
 
+test('a store that is down is the headline', async () => {
+  const store = createMemoryStore()
+  const gateway = await startGateway({ store })
+  await store.close()
+  expect(await headlineOf(gateway)).toBe('The store is not ready.')
+})
+
 test.each([
   ['https://api.stage.example.com', 'test'],
   ['https://api.example.com', 'production'],

@@ -75,9 +75,7 @@ pre { overflow-x: auto; background: var(--panel); border: 1px solid var(--line);
 .copy { display: none; font-size: var(--tiny); padding: 0.1rem 0.5rem; background: var(--paper); color: var(--link); border-color: var(--line); font-weight: 400; }
 .scripted .copy { display: inline-block; } td .copy { opacity: 0; } tr:hover .copy, .copy:focus { opacity: 1; }
 .notice { border-left: 0.25rem solid currentColor; padding: 0.2rem 0.8rem; }
-.verdict { border-left: 0.25rem solid currentColor; padding: 0.1rem 1rem; margin: 1rem 0; } .verdict > * { color: var(--text); }
 .empty { border: 1px dashed var(--line); border-radius: 0.6rem; padding: 1.25rem; margin: 1rem 0; color: var(--soft); }
-.state { font-weight: 600; white-space: nowrap; }
 
 /* Forms */
 input, select, textarea, button, .button { font: inherit; color: var(--text); background: var(--paper); border: 1px solid var(--soft); border-radius: 0.4rem; padding: 0.35rem 0.7rem; }
@@ -108,7 +106,7 @@ svg .trend { stroke: var(--version2); stroke-width: 2; fill: none; vector-effect
 @media (max-width: 48rem) {
   .case { grid-template-columns: minmax(0, 1fr); gap: 0 0.5rem; }
   body > header, main { padding: 0 1rem; } main { padding-bottom: 3rem; }
-  body > header { gap: 0.6rem; } .mark b { display: none; }
+  body > header { gap: 0.4rem; } .mark b { display: none; }
   h1 { font-size: 1.4rem; margin-top: 1.25rem; }
   .strip > div { flex-basis: 50%; border-bottom: 1px solid var(--line); }
   .facts { gap: 0.3rem 1rem; }
@@ -118,15 +116,15 @@ svg .trend { stroke: var(--version2); stroke-width: 2; fill: none; vector-effect
   table.cards td { display: grid; grid-template-columns: 8rem minmax(0, 1fr); gap: 0.5rem; border: 0; padding: 0.15rem 0; text-align: left; white-space: normal; }
   table.cards td::before { content: attr(data-title); color: var(--soft); }
   table.cards td:has(> div:empty) { display: none; }
-  table.list tr { display: flex; flex-wrap: wrap; gap: 0.1rem 0.75rem; border-width: 0 0 1px; border-radius: 0; margin: 0; padding: 0.5rem 0; }
+  table.list tr { display: flex; flex-wrap: wrap; gap: 0.1rem 0.75rem; border-bottom: 1px solid var(--line); padding: 0.5rem 0; }
   .tabs { flex-wrap: nowrap; overflow-x: auto; } .tabs a { white-space: nowrap; }
   table.list td { display: none; width: auto; padding: 0; border: 0; }
   table.list td.line1, table.list td.line2 { display: block; min-width: 0; } table.list td:empty { display: none; }
   table.list td.line2 { order: 2; color: var(--soft); } table.list tr::after { content: ""; flex-basis: 100%; order: 1; }
   table.list a { text-decoration: none; } table.list a:hover { text-decoration: underline; }
-table.list bdi { max-width: 45vw; } td .copy { opacity: 1; }
+  table.list td.line2 { white-space: normal; overflow-wrap: anywhere; } table.list bdi { max-width: 45vw; } table.list td.line2 bdi { max-width: 100%; white-space: normal; } td .copy { opacity: 1; }
   .filter { display: grid; grid-template-columns: 1fr 1fr; } .filter label:first-of-type { grid-column: 1 / -1; } .filter :is(input, select) { width: 100%; min-width: 0; }
-  header li:first-child { display: none; } header li a { font-size: var(--small); padding: 0.25rem 0.35rem; } header ul { gap: 0; }
+  header li:first-child { display: none; } header li a { font-size: var(--small); padding: 0.25rem 0.3rem; } header ul { gap: 0; }
   .rows > li { grid-template-columns: minmax(2rem, max-content) 1fr; } .rows > li > :last-child:not(span) { grid-column: 2; justify-self: start; }
 }
 @media print { body > header, .skip, form { display: none; } details > * { display: block; } }

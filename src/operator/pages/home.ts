@@ -23,6 +23,7 @@ import {
   pill,
   type Shell,
   section,
+  shown,
   table,
   wantsHtml,
 } from './layout.ts'
@@ -46,8 +47,8 @@ type HomeState = Omit<Awaited<ReturnType<typeof stateOf>>, 'minutes'>
 
 async function stateOf({ config, metrics, reloads, store, watch }: OperatorRooms) {
   const minutes = await watch.minutes()
-  const [oldest] = await store.listClaims({ state: 'unknown', limit: 1 })
-  const open = await store.openEvents()
+  // A store that is down is what the page is for.
+  const stored = await storedState(store).catch(() => NOTHING_STORED)
   const [underWay] = await metrics.valuesOf('transload_calls_under_way')
   return {
     version: programVersion(),
@@ -55,7 +56,7 @@ async function stateOf({ config, metrics, reloads, store, watch }: OperatorRooms
     environment: environmentOf(new URL(config.V2_BASE_URL.origin)),
     since: new Date(Date.now() - process.uptime() * 1_000).toISOString(),
     service: config.V2_BASE_URL.origin,
-    store: { engine: store.engine, ready: store.ready() },
+    store: { engine: store.engine, ready: store.ready() && stored !== NOTHING_STORED },
     refusedReloads: reloads.refusals(),
     circuits: (await metrics.valuesOf('transload_circuit_open')).map(({ labels, value }) => ({
       service: String(labels['service']),
@@ -65,15 +66,30 @@ async function stateOf({ config, metrics, reloads, store, watch }: OperatorRooms
       (await metrics.valuesOf('transload_tokens_total')).map(({ labels, value }) => [String(labels['outcome']), value]),
     ),
     lastHour: { ...summed(minutes), underWay: underWay?.value ?? 0 },
+    ...stored,
+    asOf: new Date(store.now()).toISOString(),
+    minutes,
+  }
+}
+
+async function storedState(store: OperatorRooms['store']) {
+  const [oldest] = await store.listClaims({ state: 'unknown', limit: 1 })
+  const open = await store.openEvents()
+  return {
     unknownBookings: {
       count: (await store.countClaims(MOST_COUNTED)).unknown ?? 0,
       oldest: oldest && new Date(oldest.createdAt).toISOString(),
     },
     events: { waiting: eventsIn(open, 'due'), parked: eventsIn(open, 'parked') },
     stoppedCallbacks: (await store.endpoints()).filter(({ stopped }) => stopped).map(({ tenant }) => tenant),
-    asOf: new Date(store.now()).toISOString(),
-    minutes,
   }
+}
+
+const NONE = { count: 0, oldest: undefined }
+const NOTHING_STORED: Awaited<ReturnType<typeof storedState>> = {
+  unknownBookings: NONE,
+  events: { waiting: NONE, parked: NONE },
+  stoppedCallbacks: [],
 }
 
 const modeOf = ({ TENANTS_FILE: tenants, V2_CLIENT_ID: id }: Config) =>
@@ -90,8 +106,7 @@ const eventsIn = (open: readonly OpenEvents[], state: OpenEvents['state']) => {
 
 /** Something that an operator should do. */
 interface Item {
-  /** The whole of a headline, if nothing comes before it. */
-  readonly headline: string
+  /** How many; `!` for what is one thing. */
   readonly figure: string
   readonly what: string
   readonly detail: Html | string
@@ -101,86 +116,80 @@ interface Item {
 /** Lists what needs attention, the worst first. */
 function itemsOf(state: HomeState, now: number): readonly Item[] {
   const { store, unknownBookings: unknown, events, refusedReloads, stoppedCallbacks, lastHour, tokens } = state
-  const since = (oldest: string | undefined) =>
-    oldest === undefined ? '' : html`The oldest is ${age(oldest, now)} old.`
-  const some = (isThere: boolean, item: Item) => (isThere ? [item] : [])
-  const counted = (number: number, noun: string) => {
-    const figure = `${grouped(number)}${number >= MOST_COUNTED ? '+' : ''}`
-    return { figure, headline: `${figure} ${number === 1 ? `${noun} needs` : `${noun}s need`} attention.` }
-  }
-  const open = state.circuits.filter((one) => one.open)
   const { gateway, service } = lastHour.errors
   const failed = tokens['failed'] ?? 0
+  const some = (count: number, one: string, several: string, more: Pick<Item, 'detail' | 'action'>): Item[] =>
+    count === 0 ? [] : [{ figure: countOf(count), what: count === 1 ? one : several, ...more }]
+  const since = (oldest: string | undefined) =>
+    oldest === undefined ? '' : html`The oldest is ${age(oldest, now)} old.`
+  const errors = ['#errors', 'See errors'] as const
   return [
-    ...some(!store.ready, {
-      headline: 'The store is not ready.',
-      figure: '!',
-      what: 'The store is not ready',
-      detail: 'Bookings are refused until it is. The log says why.',
-    }),
-    ...open.map((one) => ({
-      headline: 'The service keeps failing.',
-      figure: '!',
-      what: 'The service keeps failing',
-      detail: html`Calls to ${named(one.service)} are refused; one in a while is tried.`,
-    })),
-    ...some(unknown.count > 0, {
-      ...counted(unknown.count, 'booking'),
-      what: unknown.count === 1 ? 'booking with an unknown outcome' : 'bookings with an unknown outcome',
+    ...(store.ready
+      ? []
+      : [
+          {
+            figure: '!',
+            what: 'The store is not ready',
+            detail: 'Bookings are refused until it is. The log says why.',
+          },
+        ]),
+    ...state.circuits
+      .filter((one) => one.open)
+      .map((one) => ({
+        figure: '!',
+        what: 'The service keeps failing',
+        detail: html`Calls to ${named(one.service)} are refused; one in a while is tried.`,
+      })),
+    ...some(unknown.count, 'booking with an unknown outcome', 'bookings with an unknown outcome', {
       detail: since(unknown.oldest),
       action: [ITEM_OF_BOOKINGS, 'Resolve'],
     }),
-    ...some(events.parked.count > 0, {
-      ...counted(events.parked.count, 'event'),
-      what: events.parked.count === 1 ? 'parked event' : 'parked events',
+    ...some(events.parked.count, 'parked event', 'parked events', {
       detail: since(events.parked.oldest),
-      action: ['/events', 'See why'],
+      action: [ITEM_OF_EVENTS, 'See why'],
     }),
     ...stoppedCallbacks.map((tenant) => ({
-      headline: `The callback of ${tenant} is stopped.`,
       figure: '!',
-      what: `The callback of ${tenant} is stopped`,
+      what: `The callback of ${shown(tenant)} is stopped`,
       detail: 'It answered 410. Its events wait.',
       action: [`/events?${new URLSearchParams({ tenant })}`, 'See'] as const,
     })),
     ...refusedReloads.map(({ file, reasons }) => ({
-      headline: `The new ${file} file is refused.`,
       figure: '!',
       what: `The new ${file === 'tenants' ? 'tenants file' : 'certificate'} is refused; the old one stays in use`,
-      detail: reasons.join('; '),
+      detail: shown(reasons.join('; ')),
     })),
-    ...some(service > 0, {
-      headline: `${plural(service, 'call')} failed at the service in the last hour.`,
-      figure: grouped(service),
-      what: `${service === 1 ? 'call' : 'calls'} failed at the service in the last hour`,
+    ...some(service, 'call failed at the service in the last hour', 'calls failed at the service in the last hour', {
       detail: `of ${plural(lastHour.calls, 'call')}`,
-      action: ['#errors', 'See errors'],
+      action: errors,
     }),
-    ...some(gateway > 0, {
-      headline: `${plural(gateway, 'call')} failed in the gateway in the last hour.`,
-      figure: grouped(gateway),
-      what: `${gateway === 1 ? 'call' : 'calls'} failed in the gateway in the last hour`,
+    ...some(gateway, 'call failed in the gateway in the last hour', 'calls failed in the gateway in the last hour', {
       detail: 'The log says why.',
-      action: ['#errors', 'See errors'],
+      action: errors,
     }),
-    ...some(failed > 0, {
-      headline: 'Token requests failed.',
-      figure: grouped(failed),
-      what: 'token requests failed since the start',
+    ...some(failed, 'token request failed since the start', 'token requests failed since the start', {
       detail: `${grouped(tokens['refused'] ?? 0)} more were refused.`,
     }),
   ]
 }
 
+/** Writes a count that ends at `MOST_COUNTED`. */
+const countOf = (count: number) => `${grouped(count)}${count >= MOST_COUNTED ? '+' : ''}`
+
 /** Says in a sentence if all is well. Bookings and events are one sentence. */
 function headlineOf({ unknownBookings, events }: HomeState, [first]: readonly Item[]): string {
+  if (!first) return 'Everything is working.'
+  if (first.figure === '!') return `${first.what}.`
   const [bookings, parked] = [unknownBookings.count, events.parked.count]
-  const isOfBookings = first?.action?.[0] === ITEM_OF_BOOKINGS
-  if (!isOfBookings || parked === 0) return first?.headline ?? 'Everything is working.'
-  const more = bookings >= MOST_COUNTED ? '+' : ''
-  return `${grouped(bookings)}${more} ${bookings === 1 ? 'booking' : 'bookings'} and ${plural(parked, 'event')} need attention.`
+  if (bookings + parked === 0) return `${first.figure} ${first.what}.`
+  const parts = [
+    ...(bookings > 0 ? [`${countOf(bookings)} booking${bookings === 1 ? '' : 's'}`] : []),
+    ...(parked > 0 ? [plural(parked, 'event')] : []),
+  ]
+  return `${parts.join(' and ')} ${bookings + parked === 1 ? 'needs' : 'need'} attention.`
 }
 
+const ITEM_OF_EVENTS = '/events'
 const ITEM_OF_BOOKINGS = '/bookings?state=unknown'
 const MOST_ERRORS = 8
 const secondsOf = (ms: number | null) =>
@@ -298,14 +307,19 @@ export async function settings(incoming: IncomingMessage, { config, show }: Oper
     all.filter(({ from }) => from === 'environment'),
     all.filter(({ from }) => from !== 'environment'),
   ]
+  const value = ({ from, value: text = '' }: (typeof all)[number]) =>
+    from === 'nowhere' ? html`<span class="soft">not set</span>` : html`<code>${shown(text)}</code>`
   const list = (some: typeof all, caption: string) =>
-    section(some, caption, [
-      { title: 'Name', cell: ({ name }) => html`<code>${name}</code>` },
-      {
-        title: 'Value',
-        cell: ({ from, value }) => (from === 'nowhere' ? html`<span class="soft">not set</span>` : named(value ?? '')),
-      },
-    ])
+    section(
+      some,
+      caption,
+      [
+        { title: 'Name', cell: ({ name }) => html`<code>${name}</code>`, line: 1 },
+        { title: 'Value', cell: value, line: 2 },
+      ],
+      'None: all have their defaults.',
+      'list',
+    )
   return show(
     'Settings',
     html`<h1>Settings</h1>

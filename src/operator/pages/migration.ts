@@ -237,7 +237,7 @@ async function migrationPage(overview: Overview, listing: Listing, deps: Migrati
   return deps.show(
     'Migration',
     html`<p class="soft">Can version 1 be switched off?</p>
-<h1 class="answer">${headline}</h1>
+<h1>${headline}</h1>
 ${verdict.reasons.map((reason) => html`<p>${named(reason)}</p>`)}
 <p class="soft">${watched}As of ${moment(generatedAt)}; times are UTC. <a href="/migration.json">JSON</a></p>
 ${brownoutTable(deps.brownouts(), deps.store.now())}

@@ -713,7 +713,11 @@ function fieldEquivalent(
   }
   const { places: equivalents, note } = known
   if (lossyCount === undefined) return { equivalents, note, blocks: undefined }
-  return { equivalents, note: `lost a part ${lossyCount.toLocaleString('en')} times. ${note}`, blocks: 'loses something' }
+  return {
+    equivalents,
+    note: `lost a part ${lossyCount.toLocaleString('en')} times. ${note}`,
+    blocks: 'loses something',
+  }
 }
 
 /** The version-2 equivalent of a version-1 field. */
