@@ -193,8 +193,8 @@ test('a booking of unknown outcome is a case with all that it takes to resolve i
     answer.json.Message,
     answer.headers.get('x-request-id') ?? expect.fail('no id'),
     'Staten Island NY 10314 → Miami FL 33166',
-    'Sent to the service.',
-    'The connection broke after the request was sent.',
+    'Accepted for sending.',
+    'Sent; the connection broke before the answer.',
     // A reference cannot end the word of a shell.
     `&#39;${gateway.sandbox.url}/v2/shipments/ACM-9001%27%3B%20rm&#39;`,
     'that is a second one',

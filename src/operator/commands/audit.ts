@@ -8,9 +8,10 @@ import { allBookings } from '../../state/bookings/bookings.ts'
 import { vinKey } from '../../state/names/vehicles.ts'
 import { EXIT_FAILED, EXIT_UNREADABLE } from '../exit-codes.ts'
 import { csvRows, FileUnreadable, fromCell, textOf } from '../transfer/file-records.ts'
+import { grouped, plural } from '../words.ts'
 import { CommandFailed, namingFile, UsageError } from './failures.ts'
 import { withExistingStore } from './open-store.ts'
-import { count, print, printError, printJson, several } from './output.ts'
+import { print, printError, printJson } from './output.ts'
 
 /** The columns of a list, each with usual names as letters and digits alone, the most certain first. */
 const COLUMNS = {
@@ -51,7 +52,7 @@ const MATCH = `
   UPDATE listed SET vin = coalesce((SELECT c.vin FROM matches m JOIN claims c ON c.shipment = m.id
     WHERE m.number = listed.number AND c.vin <> ''), '') WHERE vin = '';
   CREATE TABLE twice AS SELECT reference, vin FROM listed WHERE stands AND reference <> '' AND vin <> ''
-    GROUP BY reference, vin HAVING count(DISTINCT number) > 1;
+    GROUP BY reference, vin HAVING grouped(DISTINCT number) > 1;
   CREATE INDEX twice_reference ON twice (reference)`
 const TWICE = `SELECT t.reference, t.vin, (SELECT group_concat(number, ' ') FROM (SELECT DISTINCT number FROM listed l
     WHERE l.stands AND l.reference = t.reference AND l.vin = t.vin ORDER BY number)) AS numbers,
@@ -104,7 +105,7 @@ export async function audit(file: string, { columns = '', tenant, json = false }
         if (json) printJson({ ...anomaly, text })
         else print(text)
       }
-      printError(`${found === 1 ? '1 anomaly' : `${count(found)} anomalies`} in ${several(rows, 'row')}.`)
+      printError(`${found === 1 ? '1 anomaly' : `${grouped(found)} anomalies`} in ${plural(rows, 'row')}.`)
       return found > 0 ? EXIT_FAILED : 0
     })
   } finally {
@@ -175,7 +176,7 @@ async function readList(file: string, chosen: ReadonlyMap<string, string>, audit
     insert.run(thingKey(number), reference, vinKey(vin), cents, stands, period?.at ?? null, period?.until ?? null)
     rows += 1
   }
-  for (const [what, many] of Object.entries(left)) if (many > 0) printError(`Not compared: ${what} (${count(many)}).`)
+  for (const [what, many] of Object.entries(left)) if (many > 0) printError(`Not compared: ${what} (${grouped(many)}).`)
   return rows
 }
 

@@ -23,10 +23,11 @@ import {
   settle as settleClaim,
   reopen as takeBack,
 } from '../../state/bookings/settlement.ts'
+import { durationOf, STATES, sentenceOf, stateOf } from '../words.ts'
 import { ownAccounts } from './accounts.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { timeOf, withExistingStore, withoutService } from './open-store.ts'
-import { aligned, print, printError, printJson, span } from './output.ts'
+import { aligned, print, printError, printJson } from './output.ts'
 
 interface ListOptions {
   readonly state?: ClaimState
@@ -98,14 +99,6 @@ export function show(handle: string, { json = false }: { readonly json?: boolean
   })
 }
 
-const STATES: Readonly<Record<ClaimState, string>> = {
-  sending: 'being sent',
-  booked: 'booked',
-  refused: 'refused by the service',
-  unknown: 'outcome unknown',
-  freed: 'not booked',
-}
-
 /** Returns a booking for people: what it is, what became of it, and what to do. */
 function cardOf(
   handle: string,
@@ -118,8 +111,8 @@ function cardOf(
   const isOpen = state === 'unknown' || state === 'sending'
   const title = [
     handle,
-    state === 'freed' && last?.why === CANCELED ? CANCELED : STATES[state],
-    ...(claim && isOpen ? [span(now - claim.createdAt)] : []),
+    (claim ? stateOf(claim) : STATES[state]).toLowerCase(),
+    ...(claim && isOpen ? [durationOf(now - claim.createdAt)] : []),
     ...(claim ? [] : ['the same was booked again later']),
   ].join(' · ')
   const { tenant = '', reference, vin, shipment } = claim ?? {}
@@ -151,33 +144,6 @@ function cardOf(
 
 /** Writes a time to the second. */
 const secondOf = (at: number): string => `${new Date(at).toISOString().slice(0, 'yyyy-mm-ddThh:mm:ss'.length)}Z`
-
-const CANCELED = 'canceled'
-const REASONS: Readonly<Record<string, string>> = {
-  claimed: 'Accepted for sending.',
-  made: 'The service made the shipment.',
-  late: 'Sent; no answer came in time.',
-  lost: 'Sent; the connection broke before the answer.',
-  'too-large': 'Sent; the answer was too large to read.',
-  'never sent': 'Nothing was sent.',
-  'nothing was booked': 'The service booked nothing.',
-  [CANCELED]: 'The shipment is canceled or gone.',
-  'healed: webhook': "The service's event shows the shipment.",
-  'healed: sweep': 'A lookup at the service found the shipment.',
-  'settled: booked': 'Settled as booked.',
-  'settled: not booked': 'Settled as not booked.',
-  reopened: 'Reopened: the outcome is unknown again.',
-}
-
-/** Returns an entry of the audit trail as a sentence. */
-function sentenceOf({ to, why }: Pick<AuditEntry, 'to' | 'why'>): string {
-  const [, status] = /^answered (\d+)$/.exec(why) ?? []
-  if (status !== undefined)
-    return `The service answered ${status}${to === 'refused' ? ': nothing is booked' : ', which proves nothing'}.`
-  const [, gone] = /^gateway (.+) is gone$/s.exec(why) ?? []
-  if (gone !== undefined) return `Gateway ${gone} ended before it had the answer.`
-  return REASONS[why] ?? `Now ${to}: ${why}.`
-}
 
 interface SettleOptions {
   readonly shipmentId?: string
@@ -329,7 +295,7 @@ async function requireConfirmed(
   yes: boolean,
 ): Promise<void> {
   printError(
-    `${handle}: tenant ${tenant}, reference ${reference || '-'}, VIN ${vin || '-'}, sent ${span(now - createdAt)} ago.`,
+    `${handle}: tenant ${tenant}, reference ${reference || '-'}, VIN ${vin || '-'}, sent ${durationOf(now - createdAt)} ago.`,
     "If it is settled as not booked, the caller's next attempt is sent to the service. If the service made a shipment, that is a second one.",
   )
   if (yes) return

@@ -7,13 +7,13 @@ import {
   DAYS_SHOWN,
   type MigrationReport,
   percent,
-  plural,
   readReport,
   type TenantReport,
   total,
   type Verdict,
   verdictStates,
 } from '../reports/report.ts'
+import { plural } from '../words.ts'
 import { CommandFailed } from './failures.ts'
 import { withExistingStore, withoutService } from './open-store.ts'
 import { print, printJson } from './output.ts'

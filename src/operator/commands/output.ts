@@ -1,5 +1,6 @@
 import { escapeControls, printableJson } from '../../language/text/service-text.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
+import { grouped } from '../words.ts'
 
 /*
  * Writes all terminal output of commands. Only printable text and the commands' own line ends pass, whatever names callers
@@ -98,7 +99,7 @@ export function createProgress(verb: string, things = 'rows'): Progress {
       if (elapsedMs < nextMs) return
       const perSecond = Math.round((rows * 1000) / elapsedMs)
       const percent = share === undefined ? '' : ` (${Math.floor(100 * share)} %)`
-      const line = `${count(rows)} ${things} ${verb}${percent}, ${count(perSecond)} per second`
+      const line = `${grouped(rows)} ${things} ${verb}${percent}, ${grouped(perSecond)} per second`
       if (process.stderr.isTTY) {
         nextMs = elapsedMs + REDRAWN_EVERY_MS
         showStatus(line)
@@ -110,25 +111,3 @@ export function createProgress(verb: string, things = 'rows'): Progress {
     end: clearStatus,
   }
 }
-
-/** Writes a number with commas between thousands. */
-export const count = (rows: number): string => rows.toLocaleString('en-US')
-
-const SECOND_MS = 1_000
-const MINUTE_MS = 60 * SECOND_MS
-const HOUR_MS = 60 * MINUTE_MS
-const DAY_MS = 24 * HOUR_MS
-
-/** Writes a span of time in its largest unit: `40 s`, `12 min`, `5 h`; in days from the second one on. */
-export function span(ms: number): string {
-  const units = [
-    [2 * DAY_MS, DAY_MS, 'days'],
-    [HOUR_MS, HOUR_MS, 'h'],
-    [MINUTE_MS, MINUTE_MS, 'min'],
-  ] as const
-  const [, unit, name] = units.find(([from]) => ms >= from) ?? [0, SECOND_MS, 's']
-  return `${count(Math.max(0, Math.floor(ms / unit)))} ${name}`
-}
-
-/** Writes a number with a noun, whose plural has an `s`. */
-export const several = (things: number, noun: string): string => `${count(things)} ${noun}${things === 1 ? '' : 's'}`

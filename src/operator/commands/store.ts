@@ -19,6 +19,7 @@ import { doubtView, originText } from '../../state/bookings/doubts.ts'
 import { openEmergencyLog } from '../../state/bookings/record.ts'
 import { pruneTable } from '../../state/uses/pruning.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
+import { grouped } from '../words.ts'
 import { copyStore } from './copy-store.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { placeOf, refuseOldFolder } from './last-store.ts'
@@ -31,7 +32,7 @@ import {
   timeOf,
   withExistingStore,
 } from './open-store.ts'
-import { count, createProgress, print, printError, printJson } from './output.ts'
+import { createProgress, print, printError, printJson } from './output.ts'
 
 /** Copies the store into a file, while gateways go on. */
 export async function backup(file: string, { force = false }: { readonly force?: boolean }): Promise<number> {
@@ -49,7 +50,7 @@ export async function backup(file: string, { force = false }: { readonly force?:
   )
   progress.end()
   print(
-    `${file} has the store as it was at ${new Date(at).toISOString()}: ${count(bytes)} bytes, version ${version} of the schema.`,
+    `${file} has the store as it was at ${new Date(at).toISOString()}: ${grouped(bytes)} bytes, version ${version} of the schema.`,
   )
   return 0
 }
@@ -208,7 +209,7 @@ export function copy({ to: url }: { readonly to: string }): Promise<number> {
       const counts = await copyStore(store, target, placeOf(storeUrl), placeOf(url), progress.update)
       progress.end()
       print(
-        ...[...counts].map(([table, rows]) => `${count(rows).padStart(COUNT_CHARACTERS)}  ${table}`),
+        ...[...counts].map(([table, rows]) => `${grouped(rows).padStart(COUNT_CHARACTERS)}  ${table}`),
         `The other store has the same rows. Start the gateways with it as STORE_URL.`,
       )
       return 0
@@ -240,10 +241,10 @@ function inspectionLines(name: string, found: Inspection, unrecorded: readonly s
     schema: `version ${version}${older}`,
     integrity,
     'in doubt': view ? `since ${view.since}${view.until ? ` until ${view.until}` : ''}` : 'no',
-    'emergency log': `${count(unrecorded.length)} bookings`,
-    ...Object.fromEntries(Object.entries(claims).map(([state, n]) => [`bookings ${state}`, count(n)])),
-    'numbers without data': count(namesAlone),
-    ...Object.fromEntries(Object.entries(rows).map(([rowsOf, n]) => [`rows of ${rowsOf}`, count(n)])),
+    'emergency log': `${grouped(unrecorded.length)} bookings`,
+    ...Object.fromEntries(Object.entries(claims).map(([state, n]) => [`bookings ${state}`, grouped(n)])),
+    'numbers without data': grouped(namesAlone),
+    ...Object.fromEntries(Object.entries(rows).map(([rowsOf, n]) => [`rows of ${rowsOf}`, grouped(n)])),
   })
   const width = Math.max(...table.map(([label]) => label.length))
   return table.map(([label, text]) => `${label.padEnd(width)}  ${text}`)
@@ -280,9 +281,9 @@ export async function prune({ dryRun = false, json = false }: PruneOptions): Pro
     progress.end()
     if (json) printJson({ days, dryRun, tables: rounds })
     else {
-      const rows = count(rounds.reduce((sum, { pruned }) => sum + pruned, 0))
+      const rows = grouped(rounds.reduce((sum, { pruned }) => sum + pruned, 0))
       print(
-        ...rounds.map(({ table, pruned }) => `${count(pruned).padStart(COUNT_CHARACTERS)}  ${MEANINGS[table]}`),
+        ...rounds.map(({ table, pruned }) => `${grouped(pruned).padStart(COUNT_CHARACTERS)}  ${MEANINGS[table]}`),
         `${rows} rows that nobody has needed for ${days} days (BOOKING_DAYS) ${dryRun ? 'would go; nothing was deleted' : 'were deleted'}.`,
       )
     }

@@ -17,9 +17,10 @@ import {
 } from '../../state/events/callback.ts'
 import { renderEvent } from '../../state/events/delivery.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
+import { grouped } from '../words.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { timeOf, withExistingStore, withoutService } from './open-store.ts'
-import { aligned, count, createProgress, print, printError, printJson } from './output.ts'
+import { aligned, createProgress, print, printError, printJson } from './output.ts'
 
 /** How many events are listed, or replayed, in one step. */
 const PAGE = 500
@@ -54,7 +55,7 @@ export function list({ json = false, ...range }: RangeOptions): Promise<number> 
       listed += page.length
     }
     if (json) return 0
-    printError(`${count(listed)} ${listed === 1 ? 'event' : 'events'}`)
+    printError(`${grouped(listed)} ${listed === 1 ? 'event' : 'events'}`)
     for (const { tenant, stopped, pausedUntil } of await store.endpoints()) {
       const why = stopped ? 'has stopped its deliveries' : `pauses until ${new Date(pausedUntil).toISOString()}`
       printError(`The callback of ${tenant} ${why}.`)
@@ -98,7 +99,7 @@ const HEADING = ['ID', 'STATE', 'RECEIVED', 'TENANT', 'SHIPMENT', 'EVENT', 'FAIL
 /** Returns the row of an event in a list. */
 function cellsOf(stored: StoredEvent): readonly string[] {
   const { id, state, received, tenant, shipment, event, failures, outcome } = eventView(stored)
-  return [id, state, received, tenant, shipment, event, count(failures), outcome || '-']
+  return [id, state, received, tenant, shipment, event, grouped(failures), outcome || '-']
 }
 
 /** Shows an event with what was received and delivered. */
@@ -129,7 +130,7 @@ export function replay(id: string | undefined, { json = false, ...range }: Range
     progress.end()
     if (json) printJson({ replayed })
     else if (id !== undefined) print(`${id} is due.`)
-    else print(`${count(replayed)} ${replayed === 1 ? 'event is' : 'events are'} due.`)
+    else print(`${grouped(replayed)} ${replayed === 1 ? 'event is' : 'events are'} due.`)
     return 0
   })
 }

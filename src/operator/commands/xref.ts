@@ -16,9 +16,10 @@ import {
   noProgress,
   readRows,
 } from '../transfer/transfer.ts'
+import { grouped, plural } from '../words.ts'
 import { CommandFailed, namingFile, UsageError } from './failures.ts'
 import { withExistingStore, withStore } from './open-store.ts'
-import { count, createProgress, print, printError, printJson, several } from './output.ts'
+import { createProgress, print, printError, printJson } from './output.ts'
 
 /** Shows the quotes and shipments of a number. */
 export function get(name: string, { tenant }: { readonly tenant: string }): Promise<number> {
@@ -53,7 +54,7 @@ async function importFile(store: Store, storeUrl: string, file: string, options:
   const checkpoint = isRegular(file) ? checkpointOf(file, [storeUrl, tenant, format, replace]) : undefined
   const kept = restart ? undefined : checkpoint?.read()
   const from = kept && (await isInStore(store, kept)) ? kept : noProgress
-  if (from.counts.rows > 0) printError(`Going on after row ${count(from.counts.rows)}, where the last import ended.`)
+  if (from.counts.rows > 0) printError(`Going on after row ${grouped(from.counts.rows)}, where the last import ended.`)
   const input = file === '-' ? process.stdin : createReadStream(file)
   const size = isRegular(file) ? statSync(file).size : undefined
   const progress = createProgress('imported')
@@ -89,7 +90,7 @@ async function importFile(store: Store, storeUrl: string, file: string, options:
 
 function summaryOf(counts: ImportCounts): string {
   const left = counts.conflicts > 0 ? ' left as they were (--replace overwrites)' : ''
-  return `${several(counts.rows, 'row')}: ${count(counts.written)} written, ${count(counts.same)} there already, ${several(counts.conflicts, 'conflict')}${left}, ${several(counts.badRows, 'bad row')}.`
+  return `${plural(counts.rows, 'row')}: ${grouped(counts.written)} written, ${grouped(counts.same)} there already, ${plural(counts.conflicts, 'conflict')}${left}, ${plural(counts.badRows, 'bad row')}.`
 }
 
 /** Adds the file's name to a read error. */
@@ -139,7 +140,7 @@ export async function exportNumbers(file: string | undefined, options: ExportOpt
     const output = file === undefined ? process.stdout : createWriteStream(file, { flags: after ? 'a' : 'w' })
     await pipeline(Readable.from(lines()), output, { end: file !== undefined })
     progress.end()
-    printError(`${several(rows, 'number')} exported.`)
+    printError(`${plural(rows, 'number')} exported.`)
     return 0
   })
 }

@@ -6,15 +6,14 @@ import { gatewayError } from '../../language/errors.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import type { AuditEntry, Claim, ClaimState } from '../../outside/store/store.ts'
 import { type BookingRequest, MOST_COUNTED, outcomeUnknown, publicView } from '../../state/bookings/bookings.ts'
+import { durationOf, grouped, STATES, sentenceOf, stateOf } from '../words.ts'
 import type { OperatorRooms } from './home.ts'
 import {
   age,
   type Column,
   code,
-  durationOf,
   empty,
   facts,
-  grouped,
   type Html,
   json,
   moment,
@@ -26,19 +25,16 @@ import {
   wantsHtml,
 } from './layout.ts'
 
-/** The states as people call them, what needs somebody first. */
-const STATES: Readonly<Record<ClaimState, readonly [words: string, kind: 'good' | 'bad' | 'warn' | 'soft']>> = {
-  unknown: ['Outcome unknown', 'bad'],
-  sending: ['Sending', 'warn'],
-  booked: ['Booked', 'good'],
-  refused: ['Refused', 'soft'],
-  freed: ['Canceled or not booked', 'soft'],
+const KINDS: Readonly<Record<ClaimState, 'good' | 'bad' | 'warn' | 'soft'>> = {
+  unknown: 'bad',
+  sending: 'warn',
+  booked: 'good',
+  refused: 'soft',
+  freed: 'soft',
 }
 
-const statePill = ({ state, shipment }: { readonly state: ClaimState; readonly shipment: string }): Html => {
-  const [words, kind] = STATES[state]
-  return pill(state !== 'freed' ? words : shipment === '' ? 'Not booked' : 'Canceled', kind)
-}
+const statePill = (booking: { readonly state: ClaimState; readonly shipment: string }): Html =>
+  pill(stateOf(booking), KINDS[booking.state])
 
 /** A booking as a page shows it. */
 type ShownBooking = ReturnType<typeof viewOf>
@@ -126,7 +122,7 @@ function listPage(
   return show(
     'Bookings',
     html`<h1>Bookings</h1>
-<nav class="tabs" aria-label="States">${(Object.keys(STATES) as ClaimState[]).map((one) => tab(one, STATES[one][0], numberOf(one)))}${tab('', 'All', '')}</nav>
+<nav class="tabs" aria-label="States">${(Object.keys(STATES) as ClaimState[]).map((one) => tab(one, STATES[one], numberOf(one)))}${tab('', 'All', '')}</nav>
 <form action="/bookings" method="get" class="filter" role="search">
 ${state === undefined ? '' : html`<input type="hidden" name="state" value="${state}">`}
 <label>Reference, key, VIN, or shipment <input type="search" name="q" value="${filter.q}" maxlength="100"></label>
@@ -183,8 +179,8 @@ function casePage(claim: Claim, trail: readonly AuditEntry[], rooms: OperatorRoo
   const { reference, state } = view
   const own = callers.ownCaller(claim.tenant)
   const now = store.now()
-  const [words] = STATES[state]
-  const title = `${reference || view.key} · ${words.toLowerCase()} · ${durationOf(now - claim.createdAt)}`
+  const words = STATES[state].toLowerCase()
+  const title = `${reference || view.key} · ${words} · ${durationOf(now - claim.createdAt)}`
   const canAsk = own !== undefined
   const { origin, prefix } = own?.account ?? address
   const subject = view.shipment || reference
@@ -194,7 +190,7 @@ function casePage(claim: Claim, trail: readonly AuditEntry[], rooms: OperatorRoo
   const { Message: message }: { Message?: string } = JSON.parse(String(told.body))
   return rooms.show(
     title,
-    html`<h1>${named(reference || view.key)} <span class="soft">· ${words.toLowerCase()} · ${durationOf(now - claim.createdAt)}</span></h1>
+    html`<h1>${named(reference || view.key)} <span class="soft">· ${words} · ${durationOf(now - claim.createdAt)}</span></h1>
 <div class="case"><section>
 ${facts([
   ['State', statePill(view)],
@@ -209,7 +205,7 @@ ${facts([
   ['X-Request-Id', view.requestId === '' ? '' : html`<code>${shown(view.requestId)}</code>`],
 ])}
 <h2>What happened</h2>
-${timeline(trail, config.UPSTREAM_TIMEOUT_MS)}
+${timeline(trail)}
 ${state === 'unknown' ? html`<h2>What the caller was told</h2><p class="notice">${shown(message ?? '')}</p><p class="soft">Each further attempt gets the same answer, and nothing is sent.</p>` : ''}
 </section><section>
 ${
@@ -237,15 +233,15 @@ ${code(view.settle.notBooked)}
   )
 }
 
-const pastPage = (handle: string, trail: readonly AuditEntry[], { show, config }: OperatorRooms) =>
+const pastPage = (handle: string, trail: readonly AuditEntry[], { show }: OperatorRooms) =>
   show(
     handle,
-    html`<h1>${named(handle)}</h1><p>Its key belongs to a later booking; only the history is left.</p>${timeline(trail, config.UPSTREAM_TIMEOUT_MS)}`,
+    html`<h1>${named(handle)}</h1><p>Its key belongs to a later booking; only the history is left.</p>${timeline(trail)}`,
     { at: 'Bookings' },
   )
 
 /** Tells the history of a booking in sentences, the oldest first. */
-function timeline(trail: readonly AuditEntry[], timeoutMs: number): Html {
+function timeline(trail: readonly AuditEntry[]): Html {
   const SECONDS = 19
   const DATE = 11
   const rows = trail.map((entry, at) => {
@@ -256,35 +252,7 @@ function timeline(trail: readonly AuditEntry[], timeoutMs: number): Html {
       .slice(0, SECONDS)
       .replace('T', ' ')
       .slice(isSameDay ? DATE : 0)
-    return html`<li><time datetime="${time}">${text}</time><span title="By ${shown(entry.instance)}">${shown(sentenceOf(entry, timeoutMs))}</span></li>`
+    return html`<li><time datetime="${time}">${text}</time><span title="By ${shown(entry.instance)}">${shown(sentenceOf(entry))}</span></li>`
   })
   return html`<ol class="timeline">${rows}</ol>`
-}
-
-function sentenceOf({ to, why }: AuditEntry, timeoutMs: number): string {
-  if (Object.hasOwn(SENTENCES, why)) return SENTENCES[why] ?? why
-  const status = /^answered (\d+)$/.exec(why)?.[1]
-  if (why === 'late') return `No answer within ${timeoutMs / 1_000} s.`
-  if (why.startsWith('gateway ')) return 'The gateway that sent it stopped before the answer came.'
-  if (status)
-    return to === 'refused'
-      ? `The service refused it: ${status}.`
-      : `The service answered ${status}, which proves nothing.`
-  return `${STATES[to][0]}: ${why}.`
-}
-
-const SENTENCES: Readonly<Record<string, string>> = {
-  claimed: 'Sent to the service.',
-  'may have been booked before the store was restored': 'It may have been booked before the store was restored.',
-  lost: 'The connection broke after the request was sent.',
-  'too-large': 'The answer was larger than the limit.',
-  made: 'The service made the shipment.',
-  'settled: booked': 'An operator settled it as booked.',
-  'settled: not booked': 'An operator settled it as not booked.',
-  'healed: webhook': 'An event of the service showed the shipment.',
-  'healed: sweep': 'The gateway found the shipment at the service.',
-  reopened: 'An operator took the settlement back.',
-  canceled: 'The shipment was canceled.',
-  'never sent': 'Nothing was sent.',
-  'nothing was booked': 'Nothing was booked.',
 }

@@ -3,14 +3,14 @@ import { html } from 'hono/html'
 import type { Answer } from '../../language/answer.ts'
 import { gatewayError } from '../../language/errors.ts'
 import type { OpenEvents, StoredEvent } from '../../outside/store/events.ts'
-import { percent, plural } from '../reports/report.ts'
+import { percent } from '../reports/report.ts'
+import { durationOf, plural } from '../words.ts'
 import type { OperatorRooms } from './home.ts'
 import {
   age,
   type Column,
   code,
   count,
-  durationOf,
   facts,
   type Html,
   json,

@@ -7,15 +7,14 @@ import { programVersion } from '../../language/config/version.ts'
 import { type ErrorCode, errorTable, faultOf } from '../../language/errors.ts'
 import type { OpenEvents } from '../../outside/store/events.ts'
 import { MOST_COUNTED } from '../../state/bookings/bookings.ts'
-import { plural } from '../reports/report.ts'
+import { durationOf, grouped, plural } from '../words.ts'
+
 import {
   age,
   chart,
   count,
-  durationOf,
   environmentOf,
   facts,
-  grouped,
   type Html,
   json,
   moment,

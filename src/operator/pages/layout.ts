@@ -3,6 +3,7 @@ import { html, raw } from 'hono/html'
 import type { Answer } from '../../language/answer.ts'
 import { errorTable, type GatewayError } from '../../language/errors.ts'
 import { escapeControls, printableJson } from '../../language/text/service-text.ts'
+import { durationOf, grouped } from '../words.ts'
 import { COPY_PATH, ICON, MARK, STYLE_PATH } from './fixed.ts'
 
 /** HTML whose texts are escaped. */
@@ -212,17 +213,6 @@ export const shortId = (id: string): Html | '' =>
     ? named(id)
     : html`<code title="${shown(id)}">${shown(id.slice(0, ID_SHOWN))}…</code> <button class="copy" type="button" aria-label="Copy the id ${shown(id)}">Copy</button>`
 
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
-const DAY_MS = 24 * HOUR_MS
-
-/** Writes a duration in its largest unit: `12 min`. */
-export function durationOf(ms: number): string {
-  if (ms < MINUTE_MS) return `${Math.max(0, Math.floor(ms / 1_000))} s`
-  if (ms < 2 * HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`
-  return ms < 2 * DAY_MS ? `${Math.floor(ms / HOUR_MS)} h` : `${grouped(Math.floor(ms / DAY_MS))} days`
-}
-
 /** Shows how long ago a time (ISO 8601, UTC) was; the time itself is in its title. */
 export const age = (time: string, now: number): Html =>
   html`<time datetime="${time}" title="${time.slice(0, 19).replace('T', ' ')} UTC">${durationOf(now - Date.parse(time))}</time>`
@@ -262,9 +252,6 @@ const WIDTH = 900
 const HEIGHT = 160
 const GAP = 0.2
 const DIGITS = 2
-
-/** Writes a number with separators: `12,345`. */
-export const grouped = (value: number): string => value.toLocaleString('en')
 
 /** Draws bars. A table beside it, or the text above, has the figures. */
 export function chart(bars: readonly Bar[], keys: readonly Key[], about: string, unit = ''): Html {

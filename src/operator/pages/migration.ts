@@ -17,7 +17,6 @@ import {
   type MigrationReport,
   type Overview,
   percent,
-  plural,
   type ReportDeps,
   readOverview,
   readReport,
@@ -30,6 +29,7 @@ import {
   verdictStates,
   type WorkItem,
 } from '../reports/report.ts'
+import { grouped, plural } from '../words.ts'
 import { fixItKit, type KitDeps } from './fix-it-kit.ts'
 import {
   type Column,
@@ -37,7 +37,6 @@ import {
   count,
   empty,
   facts,
-  grouped,
   type Html,
   JSON_SUFFIX,
   json,

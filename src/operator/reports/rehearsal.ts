@@ -6,7 +6,8 @@ import { errorTable } from '../../language/errors.ts'
 import { fieldProblems, meantField } from '../../language/mapping/fields.ts'
 import { fieldsOf, placesOf } from '../../language/mapping/row-parts.ts'
 import { style } from '../pages/fixed.ts'
-import { grouped, type Html, shown, table } from '../pages/layout.ts'
+import { type Html, shown, table } from '../pages/layout.ts'
+import { grouped, plural } from '../words.ts'
 import { percent } from './report.ts'
 
 /** The findings of a rehearsal, as `--json` prints them. */
@@ -175,7 +176,6 @@ export function lookupsOf({ tally, config, catalog }: Rehearsal): string {
   return `${JSON.stringify(lookups, null, 2)}\n`
 }
 
-const several = (value: number, noun: string): string => `${grouped(value)} ${noun}${value === 1 ? '' : 's'}`
 const shareText = (share: number | null): string =>
   share === null ? 'no call could be told' : `${Math.floor(share * 100_000) / 1000} %`
 const at = ({ file, line }: Place): string => `${file}:${line}`
@@ -248,7 +248,7 @@ function verdictOf({ calls, share, equal, lines, stopped }: Report): string {
   const others = other > 0 ? `, ${grouped(other)} others` : ''
   const untold = unseen > 0 ? `, ${grouped(unseen)} cannot be told without their body` : ''
   const same = equal === null ? '' : ` Share of compared fields that are equal: ${shareText(equal)}.`
-  return `${stopped ? 'Stopped. ' : ''}${several(lines, 'line')}, ${several(all, 'call')} of version 1${others}: ${grouped(pass)} pass, ${grouped(lossy)} pass with a loss or an assumption, ${grouped(refused)} would be refused${untold}. Share that passes: ${shareText(share)}.${same}`
+  return `${stopped ? 'Stopped. ' : ''}${plural(lines, 'line')}, ${plural(all, 'call')} of version 1${others}: ${grouped(pass)} pass, ${grouped(lossy)} pass with a loss or an assumption, ${grouped(refused)} would be refused${untold}. Share that passes: ${shareText(share)}.${same}`
 }
 
 const ROWS_SHOWN = 20
@@ -300,7 +300,7 @@ ${[...(isRefused ? [] : [refusals]), ...others].map((one) => one?.content)}
 function headlineOf({ calls: { all, refused } }: Report): string {
   if (all === 0) return 'No call of version 1 was found'
   if (refused === 0) return 'No call would be refused'
-  return `${grouped(refused)} of ${several(all, 'call')} would be refused`
+  return `${grouped(refused)} of ${plural(all, 'call')} would be refused`
 }
 
 const MOST_BARS = 30
@@ -329,8 +329,8 @@ function outcomesByCaller({ groups }: Report): Html {
       x += width
       return html`<rect fill="var(--${color})" x="${x - width}" width="${width}" height="10"><title>${grouped(one[key])} ${words}</title></rect>`
     })
-    const said = `${shown(one.name)}: ${grouped(one.refused)} of ${several(all, 'call')} would be refused (${percent(one.refused / all)}), ${grouped(one.lossy)} pass with a loss or an assumption, ${grouped(one.pass)} pass`
+    const said = `${shown(one.name)}: ${grouped(one.refused)} of ${plural(all, 'call')} would be refused (${percent(one.refused / all)}), ${grouped(one.lossy)} pass with a loss or an assumption, ${grouped(one.pass)} pass`
     return html`<p>${said}<svg viewBox="0 0 100 10" width="100%" height="14" preserveAspectRatio="none" role="img" aria-label="${said}">${parts}</svg></p>`
   })
-  return html`<h2>Outcomes by caller</h2><p>${KINDS.map(([, color, words]) => html`<svg aria-hidden="true" width="10" height="10"><rect fill="var(--${color})" width="10" height="10"/></svg> ${words} `)}</p>${bars}${callers.length > bars.length ? html`<p class="soft">${several(callers.length - bars.length, 'caller')} with fewer refusals not shown.</p>` : ''}`
+  return html`<h2>Outcomes by caller</h2><p>${KINDS.map(([, color, words]) => html`<svg aria-hidden="true" width="10" height="10"><rect fill="var(--${color})" width="10" height="10"/></svg> ${words} `)}</p>${bars}${callers.length > bars.length ? html`<p class="soft">${plural(callers.length - bars.length, 'caller')} with fewer refusals not shown.</p>` : ''}`
 }

@@ -15,6 +15,7 @@ import {
   type Use,
 } from '../../outside/store/scoreboard.ts'
 import { DONE, REPLAYED, VERSION_2_BODY } from '../../state/uses/counts.ts'
+import { plural } from '../words.ts'
 
 /** How many days the pictures and the tables of a report show. */
 export const DAYS_SHOWN = 90
@@ -773,10 +774,6 @@ function placesOfFacts(actions: readonly Action[]): ReadonlyMap<string, string> 
 
 /** Returns a day since 1970 as `2026-11-22`. */
 export const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 'yyyy-mm-dd'.length)
-
-/** Returns `1 call`, `12,345 calls`. */
-export const plural = (count: number, noun: string): string =>
-  `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`
 
 const ONE_DECIMAL = 10
 const HUNDRED = 100

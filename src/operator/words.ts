@@ -1,0 +1,65 @@
+import type { AuditEntry, ClaimState } from '../outside/store/store.ts'
+
+/* Words of pages, commands and reports. */
+
+/** Writes a number with commas between thousands. */
+export const grouped = (value: number): string => value.toLocaleString('en-US')
+
+/** Writes a number with a noun, whose plural has an `s`. */
+export const plural = (value: number, noun: string): string => `${grouped(value)} ${noun}${value === 1 ? '' : 's'}`
+
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+
+/** Writes a duration in its largest unit: `40 s`, `12 min`, `5 h`; in days from the second one on. */
+export function durationOf(ms: number): string {
+  const units = [
+    [2 * DAY_MS, DAY_MS, 'days'],
+    [HOUR_MS, HOUR_MS, 'h'],
+    [MINUTE_MS, MINUTE_MS, 'min'],
+  ] as const
+  const [, unit, name] = units.find(([from]) => ms >= from) ?? [0, SECOND_MS, 's']
+  return `${grouped(Math.max(0, Math.floor(ms / unit)))} ${name}`
+}
+
+/** The states of a booking as people call them. */
+export const STATES: Readonly<Record<ClaimState, string>> = {
+  unknown: 'Outcome unknown',
+  sending: 'Sending',
+  booked: 'Booked',
+  refused: 'Refused',
+  freed: 'Canceled or not booked',
+}
+
+/** Returns the state of one booking: a key is free because its shipment was canceled, or because there was none. */
+export const stateOf = ({ state, shipment }: { readonly state: ClaimState; readonly shipment: string }): string =>
+  state !== 'freed' ? STATES[state] : shipment === '' ? 'Not booked' : 'Canceled'
+
+const REASONS: Readonly<Record<string, string>> = {
+  claimed: 'Accepted for sending.',
+  made: 'The service made the shipment.',
+  late: 'Sent; no answer came in time.',
+  lost: 'Sent; the connection broke before the answer.',
+  'too-large': 'Sent; the answer was too large to read.',
+  'never sent': 'Nothing was sent.',
+  'nothing was booked': 'The service booked nothing.',
+  canceled: 'The shipment is canceled or gone.',
+  'may have been booked before the store was restored': 'It may have been booked before the store was restored.',
+  'healed: webhook': "The service's event shows the shipment.",
+  'healed: sweep': 'A lookup at the service found the shipment.',
+  'settled: booked': 'An operator settled it as booked.',
+  'settled: not booked': 'An operator settled it as not booked.',
+  reopened: 'An operator took the settlement back.',
+}
+
+/** Tells an entry in the history of a booking as a sentence. */
+export function sentenceOf({ to, why }: Pick<AuditEntry, 'to' | 'why'>): string {
+  const [, status] = /^answered (\d+)$/.exec(why) ?? []
+  if (status !== undefined)
+    return `The service answered ${status}${to === 'refused' ? ': nothing is booked' : ', which proves nothing'}.`
+  const [, gone] = /^gateway (.+) is gone$/s.exec(why) ?? []
+  if (gone !== undefined) return `Gateway ${gone} ended before it had the answer.`
+  return Object.hasOwn(REASONS, why) ? (REASONS[why] ?? why) : `${STATES[to]}: ${why}.`
+}
