@@ -6,7 +6,7 @@ import { customerFacts, quoteExample, quoteNames, quoteOnlyRows, tripRows } from
 export const quoteGet = action({
   name: 'quote.get',
   verb: 'quote',
-  summary: 'Get a price for a trip between two postal codes.',
+  summary: 'Get a quote. It prices a trip between two postal codes.',
   family: 'quote',
   legacy: {
     method: 'POST',

@@ -6,7 +6,7 @@ import { customerFacts, quoteNames, quoteOnlyRows, tripRows } from './quote-rows
 export const quoteUpdate = action({
   name: 'quote.update',
   verb: 'quote',
-  summary: 'Change a quote and get a new price.',
+  summary: 'Change a quote. It gets a new price.',
   family: 'quote',
   legacy: {
     method: 'POST',

@@ -20,7 +20,7 @@ import { shipmentOnlyRows, wholeShipmentRows } from './shipment-rows.ts'
 export const shipmentCreate = action({
   name: 'shipment.create',
   verb: 'book',
-  summary: 'Book the transport of a vehicle.',
+  summary: 'Book a shipment. One call books one vehicle.',
   family: 'shipment',
   legacy: {
     method: 'POST',

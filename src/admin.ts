@@ -1,10 +1,10 @@
-import { Hono } from 'hono'
-import { problemDetails, reply, toGatewayError } from './edge/answers.ts'
+import { type Context, Hono } from 'hono'
+import { type ErrorPage, problemDetails, reply, toGatewayError } from './edge/answers.ts'
 import type { BrowserChecks } from './edge/callers/browsers.ts'
 import type { Env } from './edge/door.ts'
 import { alive, readiness } from './edge/probes.ts'
 import type { Answer } from './language/answer.ts'
-import { gatewayError } from './language/errors.ts'
+import { type GatewayError, gatewayError } from './language/errors.ts'
 import type { Metrics } from './runtime/metrics.ts'
 
 /** A page of the admin listener. It only reads; the parameter is the last part of a path such as `/bookings/:key`. */
@@ -19,10 +19,11 @@ interface AdminRooms {
   readonly ready: () => boolean
   readonly metrics: Metrics
   readonly adminPages: readonly AdminRoute[]
+  readonly errorPage: ErrorPage
 }
 
 /** Builds the app of the admin listener, which is for operators only. */
-export function createAdmin({ browserChecks, ready, metrics, adminPages }: AdminRooms): Hono<Env> {
+export function createAdmin({ browserChecks, ready, metrics, adminPages, errorPage }: AdminRooms): Hono<Env> {
   const app = new Hono<Env>({ getPath: (_request, options) => pathOf(options?.env?.incoming.url ?? '/') })
   app.use((c, next) => {
     browserChecks.demandOwnOrigin(c.env.incoming)
@@ -40,8 +41,10 @@ export function createAdmin({ browserChecks, ready, metrics, adminPages }: Admin
     const [, parameter] = path.split(':', 2)
     app.get(path, async (c) => reply(c, await answer(c.env.incoming, parameter && c.req.param(parameter))))
   }
-  app.notFound((c) => reply(c, problemDetails(gatewayError('path-unknown/admin', {}))))
-  app.onError((error, c) => reply(c, problemDetails(toGatewayError(error))))
+  const replyError = async (c: Context<Env>, error: GatewayError) =>
+    reply(c, (await errorPage(c.env.incoming, error)) ?? problemDetails(error))
+  app.notFound((c) => replyError(c, gatewayError('path-unknown/admin', {})))
+  app.onError((error, c) => replyError(c, toGatewayError(error)))
   return app
 }
 

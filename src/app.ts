@@ -4,7 +4,7 @@ import { type DryRunRooms, dryRun, dryRunEvent, dryRunReply } from './calls/dry-
 import { legacyCall, legacyRefusal } from './calls/legacy-call.ts'
 import { type PassThroughRooms, passThrough } from './calls/pass-through.ts'
 import { noteGeneration, readFields } from './calls/read-request.ts'
-import { type AnswerError, reply, replyExplanation, toGatewayError } from './edge/answers.ts'
+import { type AnswerError, type ErrorPage, reply, replyExplanation, toGatewayError } from './edge/answers.ts'
 import { explained, streamed, whole } from './edge/body/demands.ts'
 import { legacyCaller, passedCaller, verifiedCaller } from './edge/callers/arriving.ts'
 import type { BrowserChecks } from './edge/callers/browsers.ts'
@@ -42,6 +42,7 @@ export interface AppRooms extends DryRunRooms, PassThroughRooms {
   /** Decides the route of a request, on its decoded path. */
   readonly route: Router
   readonly answerError: AnswerError
+  readonly errorPage: ErrorPage
   readonly endCall: EndCall
   /** Undefined without an SDK of OpenTelemetry. */
   readonly tracing: Tracing | undefined
@@ -191,11 +192,13 @@ export function createApp(rooms: AppRooms): Hono<Env> {
   app.notFound(door('/*', READY_MADE, (c) => replyError(c, unknownPath())) as NotFoundHandler<Env>)
   return app
 
-  function replyError(c: Context<Env>, thrown: unknown): Response {
+  async function replyError(c: Context<Env>, thrown: unknown): Promise<Response> {
     const { incoming, call } = c.env
     const error = toGatewayError(thrown)
     recordError(call, error)
     const { request, outcome, caller } = call
+    const page = rooms.errorPage(incoming, error)
+    if (page) return reply(c, await page)
     return reply(
       c,
       rooms.answerError(error, {

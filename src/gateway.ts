@@ -1,7 +1,7 @@
 import { type AdminRoute, createAdmin } from './admin.ts'
 import { type AppRooms, createApp, type PageRoute } from './app.ts'
 import type { DryRunRooms } from './calls/dry-run.ts'
-import { createErrorAnswers, createRefusalAnswers } from './edge/answers.ts'
+import { createErrorAnswers, createRefusalAnswers, type ErrorPage } from './edge/answers.ts'
 import { mostExplainedBytes } from './edge/body/demands.ts'
 import { createBrowserChecks } from './edge/callers/browsers.ts'
 import { type Callers, openCallers } from './edge/callers/open.ts'
@@ -25,7 +25,7 @@ import { openSignals } from './runtime/signals.ts'
 import { openTracing } from './runtime/tracing.ts'
 import { openBookings, pendingBookings } from './state/bookings/bookings.ts'
 import type { DeliveryOptions } from './state/events/delivery.ts'
-import { openEvents } from './state/events/events.ts'
+import { openEvents, type ServiceEvents } from './state/events/events.ts'
 import { openNames } from './state/names/names.ts'
 import { openUseCounts } from './state/uses/counts.ts'
 import { createEndOfCall } from './state/uses/end-of-call.ts'
@@ -59,6 +59,9 @@ export interface GatewayParts {
 export interface Pages {
   readonly public: readonly PageRoute[]
   readonly admin: readonly AdminRoute[]
+  readonly publicError: ErrorPage
+  readonly adminError: ErrorPage
+  readonly close: () => void
 }
 
 /** The rooms that pages read. */
@@ -69,6 +72,7 @@ export interface PageRooms extends DryRunRooms {
   readonly prove: Prove
   readonly metrics: Metrics
   readonly reloads: Reloads
+  readonly events: Pick<ServiceEvents, 'callbacks'>
   /** The largest body that a page may take from anybody. */
   readonly mostExplainedBytes: number
   /** How long a reader that takes nothing is waited for. */
@@ -168,9 +172,11 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
     prove,
     metrics,
     reloads,
+    events,
     mostExplainedBytes: explainedBytes,
     readerTimeoutMs: timeouts.replyMs,
   })
+  opened.defer(pages.close)
 
   const route = createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS)
   let draining = false
@@ -193,6 +199,7 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
     readerTimeoutMs: timeouts.replyMs,
     mostBytes: { ofCall: Math.min(config.BODY_LIMIT_BYTES, shares.largestBodyBytes), explained: explainedBytes },
     pages: pages.public,
+    errorPage: pages.publicError,
     tracing,
     recorder,
     endCall: createEndOfCall({ config, log, meters, uses, tracing, recorder }),
@@ -206,7 +213,7 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
   const { url, adminUrl, close } = await openListeners({
     config,
     app,
-    admin: createAdmin({ browserChecks, ready, metrics, adminPages: pages.admin }),
+    admin: createAdmin({ browserChecks, ready, metrics, adminPages: pages.admin, errorPage: pages.adminError }),
     adminPort,
     answerRefusal: createRefusalAnswers(answerError, route),
     connect: shares.connect,

@@ -65,7 +65,9 @@ const BANDS: readonly string[] = [
 ]
 
 /** Run the gateway in front of the stand-in of the service. */
-const DEMO: readonly string[] = ['demo', 'chaos', 'harness'].map((name) => `src/operator/commands/${name}.ts`)
+const DEMO: readonly string[] = ['demo', 'demo-history', 'chaos', 'harness'].map(
+  (name) => `src/operator/commands/${name}.ts`,
+)
 
 /** Returns the band of a file. */
 function bandOf(path: string): string | undefined {

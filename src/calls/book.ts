@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { toGatewayError } from '../edge/answers.ts'
 import type { Answer } from '../language/answer.ts'
 import { type ErrorCode, gatewayError, perhapsBooked, untranslatable } from '../language/errors.ts'
-import type { Draft } from '../language/mapping/paths.ts'
+import { type Draft, valueAt } from '../language/mapping/paths.ts'
+import { scalarText } from '../language/text/json.ts'
 import { isSameThing } from '../language/text/service-text.ts'
 import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
 import { refusal } from '../outside/service/failures.ts'
@@ -55,6 +56,7 @@ export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> 
   const booking: Booking = {
     ...bookingOf(plan, call.headers, caller, sending.deadline),
     refusal: call.brownout,
+    request: { id: sending.requestId, route: routeOf(plan) },
     replayCheckAfterMs: rooms.config.REPLAY_CHECK_AFTER,
     // What it shows as gone frees the key.
     look: async (shipment) => (await look.read(shipment)).state,
@@ -312,6 +314,15 @@ export function bookingOf(
     deadline,
   }
 }
+
+/** Returns where the vehicle of a booking goes from and to: `Staten Island NY 10314`. */
+const routeOf = ({ body }: Plan): readonly string[] =>
+  ['pickup', 'delivery'].map((end) =>
+    ['city', 'state', 'zipcode']
+      .map((part) => scalarText(valueAt(body, [end, part])) ?? '')
+      .join(' ')
+      .trim(),
+  )
 
 const NO_VEHICLE: Vehicle = { vin: '', year: '', make: '', model: '' }
 

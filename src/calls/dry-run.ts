@@ -63,27 +63,78 @@ export async function dryRun(
   rooms: DryRunRooms,
 ): Promise<DryRun> {
   const to = { service: rooms.service, address: caller?.account ?? rooms.address }
-  const refusal = (error: GatewayError) =>
-    rooms.answerError(error, {
-      route: `/legacy${endpoint.path}`,
-      target: '',
-      own: call.outcome.own,
-      caller: call.caller,
-    })
-  let request: Version1 | Version2
-  try {
-    request = classify(body, endpoint, rooms.catalog, caller?.profile.synonyms ?? {}, incoming.url)
-  } catch (error) {
-    const [first] = endpoint.actions
-    if (!first || !(error instanceof GatewayError) || error.code !== 'action-unknown') throw error
-    const plan = planFromNames(version1(first, body), rooms.settings)
-    return explainPlan({ ...plan, problems: [problemOf(error, 'ActionName')] }, to, { answer: refusal(error) })
-  }
+  const synonyms = caller?.profile.synonyms ?? {}
+  const refusal = (error: GatewayError) => refusalAt(endpoint, error, call.outcome.own, rooms, call.caller)
+  const { request, unknownName } = classifyAnyName(body, endpoint, rooms.catalog, synonyms, incoming.url)
   if (request.generation === 2) return explainVersion2(planVersion2(request, endpoint), to)
+  if (unknownName) return explainUnknownName(request, unknownName, { ...rooms, ...to }, refusal(unknownName)).run
   noteRequest(call.outcome, request)
   const { plan, error, ...outlook } = await look(request, incoming, caller, rooms)
   const refused = error ?? (plan.problems.length > 0 ? untranslatable(plan.problems) : undefined)
   return explainPlan(plan, to, refused ? { ...outlook, answer: refusal(refused) } : outlook)
+}
+
+/** A call as its path takes it, planned without its caller and explained. */
+export interface ExplainedCall {
+  readonly run: DryRun
+  /** Undefined for a version-2 body. */
+  readonly plan: Plan | undefined
+}
+
+/**
+ * Explains a call as its path takes it, without its caller: what the workbench and `translate` show. Throws the error of a call
+ * that its path refuses before it has a plan. `as` is read in place of the action that the path chooses.
+ */
+export function explainCall(
+  body: FlatBody,
+  endpoint: Endpoint,
+  rooms: Pick<DryRunRooms, keyof Destination | 'catalog' | 'settings' | 'answerError'>,
+  as?: CompiledAction,
+): ExplainedCall {
+  const { request, unknownName } = classifyAnyName(body, endpoint, rooms.catalog, {})
+  if (request.generation === 2) return { run: explainVersion2(planVersion2(request, endpoint), rooms), plan: undefined }
+  const meant = as ? version1(as, body) : request
+  const refusal = (error: GatewayError) => refusalAt(endpoint, error, meant.textOf('ShipmentNumber') ?? '', rooms)
+  if (unknownName) return explainUnknownName(meant, unknownName, rooms, refusal(unknownName))
+  const plan = planFromNames(meant, rooms.settings)
+  if (plan.problems.length === 0) return { run: explainPlan(plan, rooms), plan }
+  return { run: explainPlan(plan, rooms, { answer: refusal(untranslatable(plan.problems)) }), plan }
+}
+
+/** Returns the answer of a path to an error. */
+export const refusalAt = (
+  { path }: Pick<Endpoint, 'path'>,
+  error: GatewayError,
+  own: string,
+  { answerError }: Pick<DryRunRooms, 'answerError'>,
+  caller?: Call['caller'],
+): Answer => answerError(error, { route: `/legacy${path}`, target: '', own, ...(caller && { caller }) })
+
+/** Classifies a request. With an `ActionName` that its path does not know, it is read as the path's first action. */
+function classifyAnyName(
+  body: FlatBody,
+  endpoint: Endpoint,
+  catalog: Catalog,
+  synonyms: Readonly<Record<string, string>>,
+  target?: string,
+): { readonly request: Version1 | Version2; readonly unknownName?: GatewayError } {
+  try {
+    return { request: classify(body, endpoint, catalog, synonyms, target) }
+  } catch (error) {
+    const [first] = endpoint.actions
+    if (!first || !(error instanceof GatewayError) || error.code !== 'action-unknown') throw error
+    return { request: version1(first, body), unknownName: error }
+  }
+}
+
+function explainUnknownName(
+  request: Version1,
+  error: GatewayError,
+  rooms: Destination & Pick<DryRunRooms, 'settings'>,
+  answer: Answer,
+): ExplainedCall & { readonly plan: Plan } {
+  const plan = { ...planFromNames(request, rooms.settings), problems: [problemOf(error, 'ActionName')] }
+  return { run: explainPlan(plan, rooms, { answer }), plan }
 }
 
 const problemOf = ({ code, message }: GatewayError, field: string): Problem => ({ field, code, message })
@@ -500,10 +551,15 @@ export interface ReplyDryRun extends Pick<ExplainedReply, 'fields' | 'unused' | 
   readonly remarks?: readonly string[]
 }
 
-/** Reads a version-2 reply and explains its version-1 form, by the rows that a call uses. */
-export function dryRunReply(bytes: Buffer, compiled: CompiledAction, { settings }: DryRunRooms): ReplyDryRun {
+/** Reads a version-2 reply and explains its version-1 form, by the rows that a call uses: the planned one, else one without fields. */
+export function dryRunReply(
+  bytes: Buffer,
+  compiled: CompiledAction,
+  { settings }: Pick<DryRunRooms, 'settings'>,
+  planned?: Plan,
+): ReplyDryRun {
   const v2 = readJsonValue(replyText(bytes))
-  const { reply, missing, ...account } = explainReplyTranslation(compiled, v2, settings, undefined)
+  const { reply, missing, ...account } = explainReplyTranslation(compiled, v2, settings, planned?.own)
   const problems: Problem[] = missing.map((field) => ({
     field,
     code: 'required',
@@ -513,7 +569,7 @@ export function dryRunReply(bytes: Buffer, compiled: CompiledAction, { settings 
   let remarks: readonly string[] = []
   try {
     if (compiled.action.verb === 'approve') {
-      const plan = planFromNames(version1(compiled, { entries: [], format: 'json', text: '' }), settings)
+      const plan = planned ?? planFromNames(version1(compiled, { entries: [], format: 'json', text: '' }), settings)
       const { answer, isFinal } = answerToBody(plan, v2)
       v1 = answer.reply
       if (!isFinal) remarks = [READ_DECIDES]

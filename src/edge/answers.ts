@@ -1,9 +1,9 @@
-import { STATUS_CODES } from 'node:http'
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Context } from 'hono'
 import type { Answer } from '../language/answer.ts'
 import type { Config } from '../language/config/config.ts'
-import { errorTable, GatewayError, gatewayError, oneLine } from '../language/errors.ts'
+import { anchorOf, errorTable, GatewayError, gatewayError, oneLine } from '../language/errors.ts'
 import type { Catalog, Endpoint } from '../language/mapping/catalog.ts'
 import { SUPPORT } from '../language/messages.ts'
 import { NoReply } from '../outside/service/exchange.ts'
@@ -92,7 +92,7 @@ export type AnswerError = (error: GatewayError | Refusal, place: ErrorPlace) => 
 export function createErrorAnswers(config: Config, catalog: Catalog): AnswerError {
   const shapes = new Map([...catalog.endpoints.values()].map((one) => [`/legacy${one.path}`, errorShape(one)]))
   const { headers: deprecation } = commonDeprecation(config)
-  return (error, { route, target, own, isVersion2, caller }) => {
+  const answerError: AnswerError = (error, { route, target, own, isVersion2, caller }) => {
     const { errorStatus = config.ERROR_STATUS, support, legacyHeaders = deprecation } = caller ?? {}
     const contact = support ?? config.SUPPORT_CONTACT
     const shape = shapes.get(route)
@@ -107,7 +107,19 @@ export function createErrorAnswers(config: Config, catalog: Catalog): AnswerErro
     if (!isOwn(error, route, target)) return legacyError(error, 'booking', '', contact)
     return error instanceof GatewayError ? problemDetails(error, contact) : refusalDetails(error)
   }
+  if (config.WORKBENCH === 'off') return answerError
+  return (error, place) => withHelp(answerError(error, place), error)
 }
+
+/** Adds a link to the explanation in the reference. It is relative: a gateway does not know the name that callers use for it. */
+function withHelp({ headers, ...answer }: Answer, error: GatewayError | Refusal): Answer {
+  if (!(error instanceof GatewayError)) return { ...answer, headers }
+  const help = `</reference#${anchorOf(error.about)}>; rel="help"`
+  return { ...answer, headers: { ...headers, Link: headers['Link'] ? `${headers['Link']}, ${help}` : help } }
+}
+
+/** Returns the page of an error for a browser; undefined for a program, and for a path that is no page. */
+export type ErrorPage = (incoming: IncomingMessage, error: GatewayError) => Promise<Answer> | undefined
 
 const OK = 200
 

@@ -108,7 +108,7 @@ interface DoorRooms {
   readonly endCall: EndCall
   /** Undefined without an SDK of OpenTelemetry. */
   readonly tracing: Tracing | undefined
-  readonly answerError: (c: Context<Env>, error: unknown) => void
+  readonly answerError: (c: Context<Env>, error: unknown) => Promise<unknown>
 }
 
 /**
@@ -152,7 +152,7 @@ export function createDoor({ shares, browserChecks, endCall, tracing, answerErro
         await answer(c, await arrive(c.env, demands))
       } catch (error) {
         try {
-          answerError(c, error)
+          await answerError(c, error)
         } catch {
           // If even the error reply fails, the connection closes.
           outgoing.destroy()

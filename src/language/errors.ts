@@ -140,7 +140,10 @@ const messageAdvice: Readonly<Partial<Record<MessageName, Advice>>> = {
   'service-silent/perhaps-done': READ_FIRST,
 }
 
-/** Returns what a message means to its caller; `docs/wire.md` shows it. */
+/** Returns the anchor of a message in the reference of the errors. */
+export const anchorOf = (name: string): string => name.replace('/', '-')
+
+/** Returns what a message means to its caller; `docs/wire.md` and the reference show it. */
 export function adviceFor(name: MessageName): Advice {
   const [code = name] = name.split('/')
   // As in `gatewayError`.
@@ -168,6 +171,8 @@ export function faultOf(code: string): 'caller' | 'gateway' | 'service' | 'nobod
 export const CHALLENGE = 'Basic realm="transload", charset="UTF-8"'
 
 interface ErrorDetails extends ErrorOptions {
+  /** The name of the message. @default the code */
+  readonly about?: string
   /** The service's own status, where it is passed on instead of the table's. */
   readonly status?: number
   /** The status of the service's reply, where that is the cause. */
@@ -185,6 +190,8 @@ interface ErrorDetails extends ErrorOptions {
 export class GatewayError extends Error {
   override readonly name = 'GatewayError'
   readonly code: ErrorCode
+  /** The name of the message, which leads to its explanation. */
+  readonly about: string
   readonly status: number
   readonly serviceStatus: number | undefined
   readonly headers: Readonly<Record<string, string>>
@@ -192,9 +199,10 @@ export class GatewayError extends Error {
   readonly mayHaveBooked: boolean
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    const { status, serviceStatus, headers = {}, problems = [], mayHaveBooked, ...options } = details
+    const { about = code, status, serviceStatus, headers = {}, problems = [], mayHaveBooked, ...options } = details
     super(message, options)
     this.code = code
+    this.about = about
     this.status = status ?? errorTable[code].status
     this.serviceStatus = serviceStatus
     this.headers = headers
@@ -211,13 +219,13 @@ export function gatewayError<Name extends MessageName>(
 ): GatewayError {
   const [code = name] = name.split('/')
   // The part of a name before its slash is a code, as the type of `messages` requires.
-  return new GatewayError(code as ErrorCode, messageText(name, values), details)
+  return new GatewayError(code as ErrorCode, messageText(name, values), { about: name, ...details })
 }
 
 /** Returns an error of a call whose booking the service may have made, for this call or an earlier one. */
 export function perhapsBooked(error: GatewayError): GatewayError {
-  const { code, message, status, serviceStatus, headers, problems } = error
-  const details = { status, headers, problems, cause: error, mayHaveBooked: true }
+  const { code, about, message, status, serviceStatus, headers, problems } = error
+  const details = { about, status, headers, problems, cause: error, mayHaveBooked: true }
   return new GatewayError(code, message, serviceStatus === undefined ? details : { ...details, serviceStatus })
 }
 

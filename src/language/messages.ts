@@ -42,6 +42,7 @@ export const messages = {
   'path-unknown': 'Unknown path. The legacy paths are {paths}.',
   'path-unknown/admin': 'Unknown path.',
   'path-unknown/booking': 'No booking has this key.',
+  'path-unknown/stored-event': 'No event has this id.',
   'path-unknown/tenant': 'No tenant has this name.',
   'path-unknown/check':
     'None of your requests was checked in the last 15 minutes. Point your program at /check instead of the service, and run it.',

@@ -111,8 +111,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
         .choices(['curl', 'php', 'python', 'csharp', 'java', 'javascript', 'go', 'perl'])
         .conflicts('json'),
     ],
+    notes: ['ACTION is an action, or a legacy path, where ActionName chooses the action as in a call.'],
     examples: [
       'transload translate shipment.create body.json',
+      'transload translate /createShipment.php body.json',
       `echo '{"ReferenceNumber":"REF-1"}' | transload translate shipment.get --json`,
       'transload translate quote.get body.json --as php',
     ],
@@ -450,6 +452,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
         '--chaos',
         'Breaks the gateway and a naive proxy side by side, and counts what each books twice or loses.',
       ),
+      option('--with-history', 'Fills the pages: seven tenants, 90 days of counts, bookings, doubts, and events.'),
       option('--seconds <COUNT>', 'How long --chaos runs. The default is a minute.').argParser(positiveCount),
       option('--naive <URL>', 'Runs the naive proxy.').hideHelp(),
     ],

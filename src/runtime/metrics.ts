@@ -1,4 +1,4 @@
-import type { Metric, MetricObjectWithValues, MetricValue, Registry } from 'prom-client'
+import type { Metric, Registry } from 'prom-client'
 import { programVersion } from '../language/config/version.ts'
 
 /*
@@ -9,7 +9,7 @@ import { programVersion } from '../language/config/version.ts'
 /** The labels of one series of a metric. */
 type Labels = Readonly<Record<string, string>>
 
-interface SeriesValue {
+export interface SeriesValue {
   readonly labels: Labels
   readonly value: number
   /** @default the name of the metric */
@@ -21,7 +21,7 @@ export interface CountedMetric {
   readonly name: string
   readonly help: string
   readonly type: 'counter' | 'histogram' | 'gauge'
-  readonly get: () => Promise<object>
+  readonly get: () => Promise<{ readonly values: readonly SeriesValue[] }>
 }
 
 /** A metric that is read when it is scraped. */
@@ -165,15 +165,12 @@ function createSeries<T>(names: readonly string[], make: () => T) {
   }
 }
 
-/** The values of all metrics, by metric. */
-export type MetricValues = readonly MetricObjectWithValues<MetricValue<string>>[]
-
 /** The metrics of one gateway. */
 export interface Metrics {
   /** Returns all metrics in Prometheus' text format. */
   readonly scrape: () => Promise<{ readonly type: string; readonly text: string }>
-  /** Returns all metrics as they are now. */
-  readonly values: () => Promise<MetricValues>
+  /** Returns one of the gateway's own metrics as it is now; no values for an unknown name. */
+  readonly valuesOf: (name: string) => Promise<readonly SeriesValue[]>
 }
 
 /** Opens the metrics of one gateway: those that it counts, and those of Node. */
@@ -185,7 +182,7 @@ export function createMetrics(counted: readonly CountedMetric[]): Metrics {
       const opened = await registry()
       return { type: opened.contentType, text: withoutGaps(await opened.metrics()) }
     },
-    values: async () => (await registry()).getMetricsAsJSON(),
+    valuesOf: async (name) => (await counted.find((metric) => metric.name === name)?.get())?.values ?? [],
   }
 }
 

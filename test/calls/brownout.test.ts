@@ -161,11 +161,11 @@ test('a tenant has its own brownouts, bookings, sunset and guide', async () => {
   const { headers } = await quote(edge, as('late'))
   expect(headers.get('sunset')).toBe('Fri, 31 Dec 2027 00:00:00 GMT')
   expect(headers.get('link')).toBe(
-    '<https://example.com/late>; rel="deprecation"; type="text/html", <https://example.com/late>; rel="sunset"; type="text/html"',
+    '<https://example.com/late>; rel="deprecation"; type="text/html", <https://example.com/late>; rel="sunset"; type="text/html", </reference#brownout>; rel="help"',
   )
   expect((await quote(edge, as('acme'))).headers.get('sunset')).toBe('Wed, 30 Jun 2027 00:00:00 GMT')
   const page = await (await fetch(`${edge.adminUrl}/migration`, { headers: { accept: 'text/html' } })).text()
-  expect(page).toMatch(/<bdi>late<\/bdi>[\s\S]*2027-01-12 16:00[\s\S]*2027-01-12 17:00[\s\S]*active/)
+  expect(page).toMatch(/2027-01-12 16:00[\s\S]*2027-01-12 17:00[\s\S]*<bdi>late<\/bdi>[\s\S]*active/)
   const metrics = await (await fetch(`${edge.adminUrl}/metrics`)).text()
   expect(metrics).toContain('transload_brownout_active{tenant="late"} 1')
   expect(metrics).toContain('transload_brownout_active{tenant="acme"} 0')

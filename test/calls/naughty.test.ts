@@ -49,6 +49,7 @@ const REPLY_HEADERS = new Set([
     'date',
     'deprecation',
     'keep-alive',
+    'link',
   ],
   ...[
     'idempotent-replayed',

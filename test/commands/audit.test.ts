@@ -30,7 +30,7 @@ const record = (no: number, reference: string): NamesWrite => ({
 
 async function book(store: Store, no: number, state: ClaimState, more: { reference?: string; since?: number } = {}) {
   const { reference = `REF-${no}`, since: doubtSince } = more
-  const text = { tenant: TENANT, handle: handleOf(no), body: 'body', instance: 'gateway-1', vehicle: '' }
+  const text = { tenant: TENANT, handle: handleOf(no), body: 'body', instance: 'gateway-1', vehicle: '', request: '' }
   const { claim } = await store.claim({
     ...text,
     key: `${no}`,

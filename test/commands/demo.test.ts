@@ -2,7 +2,7 @@
 
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { folder } from '../callers/edge.ts'
 import { cleanEnv, ROOT, start } from '../command.ts'
 import { takenPort } from './taken-port.ts'
@@ -23,8 +23,8 @@ test('the demo prints commands that work, shows each call with what it sends, op
   const said = await demo.says(/Ctrl-C stops it\.\n/)
   expect(said).toContain(`Port ${port} is in use, so the gateway takes a free one.\n`)
   expect(said).toContain(`Port ${adminPort} is in use, so the admin listener takes a free one.\n`)
-  const [, url = ''] = /^Transload listens on (\S+),/m.exec(said) ?? []
-  const [, admin = ''] = /^For operators: (\S+)\/metrics/m.exec(said) ?? []
+  const [, url = ''] = /^ {2}Workbench +(\S+)\/$/m.exec(said) ?? []
+  const [, admin = ''] = /^ {2}Operators +(\S+)\/$/m.exec(said) ?? []
   expect([url, admin]).not.toContain(`http://127.0.0.1:${port}`)
   expect(await (await fetch(`${admin}/metrics`)).text()).toContain('transload_calls_total')
 
@@ -47,6 +47,27 @@ test('the demo prints commands that work, shows each call with what it sends, op
   demo.signal('SIGINT')
   expect(await demo.ended).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/\nStopped\.\n$/) })
   expect(readdirSync(place)).toEqual([])
+})
+
+test('a demo with a history fills the pages of operators', { timeout: 120_000 }, async () => {
+  const words = [join(ROOT, 'bin/transload.js'), 'demo', '--with-history']
+  const demo = start(process.execPath, words, {
+    cwd: folder(),
+    env: cleanEnv({ PORT: '0', ADMIN_PORT: `${await takenPort()}` }),
+  })
+  const said = await demo.says(/Ctrl-C stops it\.\n/)
+  const [, admin = ''] = /^ {2}Operators +(\S+)\/$/m.exec(said) ?? []
+  const read = async (path: string) => (await fetch(admin + path)).json()
+  // The callbacks are tried within some seconds.
+  await vi.waitFor(
+    async () => expect(await read('/home.json')).toMatchObject({ events: { parked: { count: 3 } } }),
+    10_000,
+  )
+  expect(await read('/home.json')).toMatchObject({ mode: 'tenants', unknownBookings: { count: 6 } })
+  expect(await read('/migration.json')).toMatchObject({ found: 7, watchedDays: 90 })
+  expect(await read('/events.json')).toMatchObject({ endpoints: [{}, {}, {}] })
+  demo.signal('SIGINT')
+  expect((await demo.ended).code).toBe(0)
 })
 
 test('the chaos shows that a naive proxy books twice and the gateway does not', { timeout: 120_000 }, async () => {

@@ -16,6 +16,9 @@ test('translations are explained as they were', async () => {
     'booking.json': booking,
     'quote.txt': 'TempShipFromPostalCode=10314&TempShipToPostalCode=33166&EquipmentType=ENCLOSED+AUTO',
     'wrong.txt': 'TempShipFromPostalCode=10314&TempShipToCity=Miami&EquipmentType=BOAT',
+    'update.json':
+      '{"ActionName":"Update Rate","ShipmentNumber":"REF-1","TempShipToPostalCode":"33166","EquipmntType":"OPEN"}',
+    'slip.json': JSON.stringify({ ...bookingExample, ActionName: 'MakeBoking' }),
     'broken.json': '{"a":',
     'quote.xml': '<xml/>',
   }
@@ -28,6 +31,11 @@ test('translations are explained as they were', async () => {
     'translate shipment.get booking.json',
     'translate shipment.update booking.json --as python',
     ...['broken.json', 'quote.xml', 'none.json', '.'].map((name) => `translate quote.get ${name}`),
+    // By its path, where `ActionName` chooses; a name that the path does not know is refused, as on the wire.
+    'translate /CreateShipment.php/ booking.json',
+    'translate /getShippingQuote.php update.json',
+    'translate /createShipment.php slip.json',
+    'translate /createShipmnt.php booking.json',
     'translate quote.gte booking.json',
     'translate nothing',
     'translate quote.get',

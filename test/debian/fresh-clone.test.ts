@@ -30,7 +30,7 @@ test("a fresh clone in a clean folder, with an empty npm cache, comes up with th
   const demo = start('bash', ['-c', DEMO], { cwd: clone, env: cleanEnv(cache) })
   const said = await demo.says(/Ctrl-C stops it\.\n/)
   expect(said).toMatch(/^added \d+ packages in \S+\n/m)
-  expect(said).toMatch(/^Transload listens on http:\/\/127\.0\.0\.1:\d+, /m)
+  expect(said).toMatch(/^ {2}Workbench +http:\/\/127\.0\.0\.1:\d+\/$/m)
   const replies: unknown[] = []
   for (const line of said.split('\n').filter((words) => words.startsWith('curl '))) {
     replies.push(JSON.parse(await output('bash', ['-c', `${line} --fail`], { cwd: clone })))

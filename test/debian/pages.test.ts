@@ -12,6 +12,8 @@ import { fillCounts, HOSTILE } from '../pages/sample-counts.ts'
 
 const LONG_MS = 120_000
 
+const MOST_BYTES = 120 * 1024
+
 const FLAGS = [
   '--headless',
   '--no-sandbox',
@@ -109,6 +111,7 @@ async function checkPages(
     })
     const overflow = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
     expect(overflow, url).toBeLessThanOrEqual(0)
+    expect(Buffer.byteLength(await page.content()), url).toBeLessThan(MOST_BYTES)
     await check(page, url)
     // After the complaints of the page itself: the tester may load things that the policy forbids.
     expect(complaints, url).toEqual([])
@@ -117,13 +120,20 @@ async function checkPages(
 }
 
 test.each(LOOKS)('the pages are sound on a $device, $scheme', { timeout: LONG_MS }, async (look) => {
-  const { adminUrl } = await openFilled()
-  const urls = PATHS.map((path) => adminUrl + path)
+  const { adminUrl, store } = await openFilled()
+  const [unknown] = await store.listClaims({ state: 'unknown' })
+  const event = { tenant: 'acme', shipment: 'S-1', event: '<b>hostile</b>', date: '2026-03-01T10:00:00Z', digest: 'd' }
+  const { id } = await store.takeEvent({ ...event, payload: '{"event":"<b>hostile</b>"}', deliver: true })
+  const urls = [...PATHS, `/bookings/${unknown?.handle}`, `/events/${id}`].map((path) => adminUrl + path)
   await checkPages(look, urls, async (page, url) => {
     // A foreign element or attribute would come from a hostile name.
-    const foreign = page.locator('img, script, iframe, object, b, [style]:not([style=""]), [onerror]')
+    const foreign = page.locator(
+      'img, script:not([src="/pages.js"]), iframe, object, b:text-is("hostile"), [style]:not([style=""]), [onerror]',
+    )
     expect(await foreign.count(), url).toBe(0)
     const background = await page.evaluate('getComputedStyle(document.body).backgroundColor')
+    const height = await page.evaluate('document.documentElement.scrollHeight')
+    if (look.device === 'desktop') expect(height, url).toBeLessThan(6_000)
     expect(background, url).toBe(look.scheme === 'light' ? 'rgb(255, 255, 255)' : 'rgb(16, 19, 23)')
   })
 })
@@ -132,7 +142,9 @@ test.each(LOOKS)('the pages for visitors are sound on a $device, $scheme', { tim
   const { url } = await startGateway({ serviceUrl: 'https://service.example.com' })
   await checkPages(
     look,
-    ['/', '/?example=shipment.create', '/reference', '/guide'].map((path) => url + path),
+    ['/', '/?example=shipment.create', '/?body=POST+/createShipment.php%0A%0AYear%3Dx', '/reference', '/guide'].map(
+      (path) => url + path,
+    ),
   )
 })
 
@@ -150,7 +162,7 @@ test('the pages work without scripts, and by keyboard alone', { timeout: LONG_MS
   await link.focus()
   await page.keyboard.press('Enter')
   await page.waitForURL(/\/migration\/acme$/)
-  expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('acme')
+  expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('acme moving')
   const figures = page.getByText('The same as a table')
   await figures.focus()
   await page.keyboard.press('Enter')
@@ -178,9 +190,16 @@ test('the workbench translates while one types, and a link carries an example', 
   await page.getByText('neither a JSON object').waitFor()
   await body.fill('{"ActionName":"Get Rate","TempShipFromPostalCode":"60601","TempShipToPostalCode":"33166"}')
   await page.getByText('"60601"').first().waitFor()
-  await page.getByRole('combobox', { name: 'Action' }).selectOption('shipment.cancel')
-  await page.getByText('canceled').first().waitFor()
-  await page.getByRole('combobox', { name: 'Action' }).selectOption('quote.get')
+  await page.getByRole('combobox', { name: 'Path' }).selectOption('/deleteShipment.php')
+  await page.getByText('Would be refused: 422').waitFor()
+  await page.getByRole('combobox', { name: 'Path' }).selectOption('as in the request')
+  // What the path or ActionName of a pasted call says is shown, and nothing of the call before.
+  await body.fill(`curl http://localhost/createShipment.php -d '{"PickupZip":"x"}'`)
+  await page.getByText('Would be refused: 422').waitFor()
+  expect(await page.locator('#marks .is-problem').textContent()).toBe('"PickupZip":"x"')
+  expect(await page.locator('[aria-current=true]').textContent()).toBe('shipment.create')
+  expect(await page.getByText('Transportation booked').count()).toBe(0)
+  await body.fill('{"ActionName":"Get Rate","TempShipFromPostalCode":"60601","TempShipToPostalCode":"33166"}')
   await page.getByText('"60601"').first().waitFor()
   await page.getByRole('button', { name: 'Copy a link' }).click()
   expect(page.url()).toContain('#try=')
@@ -190,8 +209,39 @@ test('the workbench translates while one types, and a link carries an example', 
   await other.goto(`${url}/reference`)
   await other.getByRole('searchbox').fill('TempShipFromPostalCode')
   await other.getByRole('cell', { name: 'PickupZip' }).first().waitFor({ state: 'hidden' })
+  await other.getByRole('heading', { name: 'Book a shipment' }).waitFor({ state: 'hidden' })
+  await other.getByRole('searchbox').fill('no such field')
+  await other.getByText('No fields match.').waitFor()
+  await other.getByRole('searchbox').fill('')
+  await other.getByRole('heading', { name: 'Book a shipment' }).waitFor()
   expect(complaints).toEqual([])
   expect(sandbox.requests).toEqual([])
+})
+
+test('a field and its place light up together, both on the screen', { timeout: LONG_MS }, async () => {
+  const { url } = await startGateway()
+  const browser = await openBrowser({ ...DEVICES['desktop'] })
+  const page = await browser.newPage()
+  await page.goto(`${url}/?example=shipment.create`)
+  await page.evaluate('document.getElementById("version2").scrollIntoView()')
+  const places = page.locator('#version2 a[data-n]')
+  const count = await places.count()
+  expect(count).toBeGreaterThan(20)
+  for (let at = 0; at < count; at += 1) {
+    await places.nth(at).hover()
+    const number = await places.nth(at).getAttribute('data-n')
+    const lit = `[...document.querySelectorAll('#version2 .lit, #marks .lit')].map((one) => {
+      const { top, bottom } = one.getBoundingClientRect()
+      return [one.closest('#marks') ? 'field' : 'place', top >= 0 && bottom <= innerHeight]
+    })`
+    const field = page.locator(`#marks [data-n~="${number}"]`)
+    // The default has no field.
+    const expected = (await field.count()) === 0 ? [] : [['field', true]]
+    expect(await page.evaluate(lit)).toEqual([...expected, ['place', true], ['place', true]])
+  }
+  // A row, too.
+  await page.getByRole('cell', { name: 'VinNo' }).hover()
+  expect(await page.locator('#marks .lit').textContent()).toContain('"VinNo"')
 })
 
 test('the workbench works without scripts, and by keyboard alone', { timeout: LONG_MS }, async () => {
@@ -206,7 +256,7 @@ test('the workbench works without scripts, and by keyboard alone', { timeout: LO
   const body = page.getByRole('textbox', { name: 'A version-1 request' })
   await body.focus()
   await page.keyboard.press('Control+A')
-  await page.keyboard.type('ReferenceNumber=R-77')
+  await page.keyboard.type('POST /deleteShipment.php\n\nReferenceNumber=R-77')
   await page.keyboard.press('Tab')
   await page.keyboard.press('Enter')
   await page.getByText('{shipment_id of R-77}').first().waitFor()

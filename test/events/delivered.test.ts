@@ -96,6 +96,7 @@ describe('a delivery', () => {
       instance: 'i',
       vin: '',
       vehicle: '',
+      request: '',
       isOfReference: true,
     }
     await store.claim({ ...claim, reference: bookingExample.ReferenceNumber })
@@ -430,6 +431,7 @@ describe('the order', () => {
     reference: 'REF-9',
     vin: '',
     vehicle: '',
+    request: '',
     isOfReference: true,
   }
 

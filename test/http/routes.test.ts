@@ -210,6 +210,28 @@ describe('the headers of a reply', () => {
     }
   })
 
+  test('every error links to its explanation in the reference, by a path', async () => {
+    const gateway = await startGateway()
+    const off = await startGateway({ env: { WORKBENCH: 'off' } })
+    const { text: reference } = await get(gateway, '/reference', { accept: 'text/html' })
+    gateway.sandbox.fail({ kind: 'reset-after', on: { method: 'POST', path: '/v2/shipments' } })
+    const errors: readonly (readonly [string, (to: TestGateway) => ReturnType<typeof get>])[] = [
+      ['body-unreadable-form', (to) => post(to, '/createShipment.php', 'nonsense')],
+      ['untranslatable', (to) => post(to, '/createShipment.php', { PickupZip: 'x' })],
+      ['credential-missing', (to) => post(to, '/updateShipment.php', {}, { authorization: '' })],
+      ['method-wrong', (to) => get(to, '/deleteShipment.php')],
+      ['path-unknown', (to) => get(to, '/nothing.php')],
+      ['path-unknown-action', (to) => post(to, '/dry-run/reply/nothing', {})],
+      ['outcome-unknown', (to) => post(to, '/createShipment.php', bookingExample)],
+    ]
+    for (const [anchor, ask] of errors) {
+      expect((await ask(gateway)).headers.get('link')).toBe(`</reference#${anchor}>; rel="help"`)
+      expect(reference).toContain(`id="${anchor}"`)
+      if (anchor !== 'outcome-unknown') expect((await ask(off)).headers.get('link')).toBeNull()
+    }
+    expect((await post(gateway, '/getShippingQuote.php', quoteExample)).headers.get('link')).toBeNull()
+  })
+
   test('Deprecation is on every reply of a legacy path, Sunset and Link where they are set', async () => {
     const guide = 'https://example.com/migrate?from=1'
     const plain = await startGateway()
@@ -229,7 +251,9 @@ describe('the headers of a reply', () => {
         expect(headers.get('deprecation')).toBe('@1767225600')
         expect(headers.get('sunset')).toBe(gateway === told ? 'Wed, 30 Jun 2027 00:00:00 GMT' : null)
         const link = ['deprecation', 'sunset'].map((rel) => `<${guide}>; rel="${rel}"; type="text/html"`).join(', ')
-        expect(headers.get('link')).toBe(gateway === told ? link : null)
+        expect(headers.get('link')?.replace(/(?:, )?<\/reference#[\w-]+>; rel="help"$/, '') || null).toBe(
+          gateway === told ? link : null,
+        )
       }
     }
     for (const path of ['/healthz', '/nothing']) expect((await get(told, path)).headers.get('deprecation')).toBeNull()

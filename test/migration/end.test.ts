@@ -15,7 +15,9 @@ const HOUR_MS = 3_600_000
 test('callers are told of a guide before the end of version 1 is known', async () => {
   const gateway = await startGateway({ env: { MIGRATION_GUIDE_URL: 'https://example.com/guide' } })
   const { headers } = await post(gateway, '/createShipment.php', {})
-  expect(headers.get('link')).toBe('<https://example.com/guide>; rel="deprecation"; type="text/html"')
+  expect(headers.get('link')).toBe(
+    '<https://example.com/guide>; rel="deprecation"; type="text/html", </reference#untranslatable>; rel="help"',
+  )
 })
 
 describe('brownouts', () => {

@@ -238,6 +238,7 @@ export async function writeWorld(
       reference,
       vin: '',
       vehicle: '',
+      request: '',
       isOfReference: false,
     }
     const { claim: taken } = await store.claim(claim)

@@ -86,8 +86,8 @@ test('bookings are counted by outcome, and those that are pending are shown', as
 })
 
 test('a store that is down has no bookings to count', async () => {
-  const listClaims = () => Promise.reject(new StoreDown('the disk is full'))
-  const gateway = await startGateway({ store: { ...createMemoryStore(), listClaims } })
+  const countClaims = () => Promise.reject(new StoreDown('the disk is full'))
+  const gateway = await startGateway({ store: { ...createMemoryStore(), countClaims } })
   expect((await scrape(gateway)).filter((line) => line.startsWith('transload_bookings{'))).toEqual([])
 })
 

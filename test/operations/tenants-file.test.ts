@@ -307,7 +307,9 @@ test('a new secret in its file is taken by itself; a refused file is a metric, a
     refusedReloads: [{ file: 'tenants', reasons: [expect.stringContaining('NOT_THERE is not set')] }],
   })
   const page = await fetch(edge.adminUrl, { headers: { accept: 'text/html' } })
-  expect(await page.text()).toMatch(/The gateway needs a look[\s\S]*Tenants file[\s\S]*NOT_THERE is not set/)
+  expect(await page.text()).toMatch(
+    /<h1>The new tenants file is refused; the old one stays in use\.<\/h1>[\s\S]*NOT_THERE is not set/,
+  )
 })
 
 test('a check and a list beside a gateway warn of a secret that only the gateway has', async () => {

@@ -1,13 +1,15 @@
 /** Promise: the migration page says who still uses version 1, and what is left (contract, section 1). */
 
 import { describe, expect, test } from 'vitest'
+import { DAY_MS } from '../../src/outside/store/scoreboard.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import { named, openEdge, tenant } from '../callers/edge.ts'
 import { get, OWN, startGateway, type TestGateway } from '../gateway.ts'
 import { fillCounts, fillTenants, HOSTILE } from './sample-counts.ts'
 
 const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 const CSP =
-  "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+  "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 const HEADLINE = 'No: 3 of 6 callers still use version 1.'
 
@@ -102,8 +104,12 @@ describe('/migration', () => {
     const store = createMemoryStore()
     await fillTenants(store, 10_000)
     const gateway = await startGateway({ store })
-    const { text } = await ask(gateway, '/migration?sort=name&page=3', HTML)
-    expect(text).toContain('No: 10000 of 10000 callers still use version 1; 3334 fail.')
+    const page = async () => (await ask(gateway, '/migration?sort=name&page=3', HTML)).text
+    // Nobody waits for so many.
+    expect(await page()).toContain('Reading the counts…')
+    await ask(gateway, '/migration')
+    const text = await page()
+    expect(text).toContain('No: 10,000 of 10,000 callers still use version 1; 3,334 fail.')
     expect(text).toContain('Page 3 of 200')
     expect(text).toContain('>tenant 00100<')
     expect(Buffer.byteLength(text)).toBeLessThan(60 * 1024)
@@ -139,6 +145,67 @@ describe('/migration', () => {
     expect((await ask(gateway, '/migration/nobody?kit')).status).toBe(404)
   })
 
+  test('shows first what blocks a tenant, with the field that an unknown one may stand for, and folds the rest', async () => {
+    const store = createMemoryStore()
+    await fillCounts(store)
+    const day = Math.floor(store.now() / DAY_MS)
+    const unknown = {
+      tenant: 'acme',
+      kind: 'unknown',
+      action: '',
+      name: 'PickUpZipCode',
+      count: 1,
+      example: '',
+    } as const
+    const at = { firstAt: day * DAY_MS, lastAt: day * DAY_MS }
+    await store.addCounts({ instance: 'typo', no: 1, days: [day], calls: [], names: [{ ...unknown, ...at }] })
+    const gateway = await startGateway({ store })
+    const { text } = await ask(gateway, '/migration/acme', HTML)
+    const [before = '', after = ''] = text.split('<h2>Details</h2>')
+    expect(before).toMatch(/<h2>Blocks migration \(\d+\)<\/h2>/)
+    expect(before).toContain('Did you mean PickupZip?')
+    expect(before).toContain('version 2 does not record the agent')
+    expect(after.match(/<details><summary>[^<]+<\/summary>/g)?.length).toBeGreaterThan(4)
+    const { text: list } = await ask(gateway, '/migration', HTML)
+    expect(list).toContain('class="share"')
+    expect(list).toMatch(/>Blockers<\/th>/)
+  })
+
+  test('brownouts of all tenants but one are one row', async () => {
+    const names = ['one', 'two', 'three', 'four', 'five']
+    const edge = await openEdge(
+      (place) => names.map((name) => tenant(place, name, name === 'two' ? { brownouts: 'none' } : {})),
+      {
+        env: { BROWNOUTS: '2094-01-01T10:00Z/1h' },
+      },
+    )
+    const { text } = await ask(edge, '/migration', HTML)
+    expect(text.match(/2094-01-01 10:00/g)).toHaveLength(1)
+    expect(text).toContain('all except two')
+  })
+
+  test.each([
+    ['client', {}, 'stay those of version 1'],
+    ['fixed', OWN, 'a credential of its own'],
+  ])('the guide and the kit say in %s mode which credential is good where', async (_mode, env, words) => {
+    const store = createMemoryStore()
+    await fillCounts(store)
+    const gateway = await startGateway({ store, env })
+    expect((await get(gateway, '/guide', HTML)).text).toContain(words)
+    expect((await ask(gateway, '/migration/acme?kit')).text).toContain(words)
+  })
+
+  test("in tenants mode, the guide and the kit do not promise that a tenant's secret is good at the service", async () => {
+    const store = createMemoryStore()
+    await fillCounts(store)
+    const edge = await openEdge(named(['acme', 'two']), { store, env: { SUPPORT_CONTACT: 'help@example.com' } })
+    for (const text of [(await get(edge, '/guide', HTML)).text, (await ask(edge, '/migration/acme?kit')).text]) {
+      expect(text).toContain('good at this gateway only')
+      expect(text).toContain('help@example.com')
+      expect(text).not.toContain('stays the same')
+    }
+  })
+
   test('shows hostile names as text', async () => {
     const gateway = await openFilled()
     const pages = ['/migration', '/migration/acme', `/migration?tenant=${encodeURIComponent(HOSTILE)}`]
@@ -149,7 +216,10 @@ describe('/migration', () => {
       for (const obeyed of ['<img', ...OBEYED]) expect(text).not.toContain(obeyed)
       // No other attribute holds code or style.
       expect(text).not.toMatch(/<[^>]+\s(on\w+|style)=/)
-      expect(text).not.toMatch(/<(script|iframe|object)/i)
+      // The page's own script, and no other.
+      expect(text.replace('<script type="module" src="/pages.js"></script>', '')).not.toMatch(
+        /<(script|iframe|object)/i,
+      )
       const json = (await ask(gateway, path)).text
       for (const obeyed of OBEYED) expect(json).not.toContain(obeyed)
     }
@@ -161,7 +231,8 @@ describe('/migration', () => {
     expect(json.tenants).toMatchObject([{ tenant: 'demo', verdict: { state: 'never-seen' } }])
     expect(json.verdict.state).toBe('never-seen')
     for (const path of ['/migration/nobody', '/migration/nobody.json', '/migration?tenant=', '/migration/%ff']) {
-      const { status, json: problem } = await ask(gateway, path, HTML)
+      expect((await ask(gateway, path, HTML)).status, path).toBe(404)
+      const { status, json: problem } = await ask(gateway, path)
       expect(status, path).toBe(404)
       expect(problem).toMatchObject({ status: 404 })
     }
@@ -188,7 +259,7 @@ test('a tenant whose name ends like that of a JSON document has a page', async (
   const gateway = await startGateway({ env: { ...OWN, V2_CLIENT_ID: 'shop.json' } })
   const page = async (path: string) => {
     const { status, text } = await ask(gateway, path, HTML)
-    return [status, /<h1>(.*)<\/h1>/.exec(text)?.[1]]
+    return [status, /<h1>(<bdi>.*<\/bdi>)/.exec(text)?.[1]]
   }
   expect(await page('/migration?tenant=shop.json')).toEqual([200, '<bdi>shop.json</bdi>'])
   expect(await page('/migration/shop.json.json')).toEqual([200, undefined])

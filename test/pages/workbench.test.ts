@@ -1,12 +1,14 @@
 /** Promise: what a visitor pastes is explained as by the dry run, and kept nowhere (contract, section 8). */
 
-import { rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 import { expect, onTestFinished, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
 import { loadMappings } from '../../mappings/load.ts'
-import { errorTable } from '../../src/language/errors.ts'
+import { anchorOf, errorTable } from '../../src/language/errors.ts'
+import { messages } from '../../src/language/messages.ts'
 import { newFolder } from '../command.ts'
 import { get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { HOSTILE } from './sample-counts.ts'
@@ -30,8 +32,8 @@ const decoded = (html: string) =>
 
 /** The version-2 body that a page shows, without its numbers. */
 function bodyIn(page: string): unknown {
-  const [, json] = /<pre class="json"[^>]*>(.*?)<\/pre>/s.exec(page) ?? []
-  return json === undefined
+  const [, json] = /<pre class="json[^>]*>(.*?)<\/pre>/s.exec(page) ?? []
+  return json?.startsWith('{') !== true
     ? undefined
     : JSON.parse(decoded(json.replace(/<a [^>]*>\d+<\/a>/g, '').replace(/<[^>]*>/g, '')))
 }
@@ -50,16 +52,18 @@ test.each([...actions.values()])(
       method === 'GET'
         ? (await get(gateway, `/dry-run${target}`)).json
         : (await post(gateway, `/dry-run${target}`, request, { authorization: '' })).json
-    for (const [body, chosen] of [
-      [json, action.name],
-      [form, action.name],
+    for (const [body, path] of [
+      [json, paths[0] ?? ''],
+      [form, paths[0] ?? ''],
       [`curl -u id:secret 'https://old.example.com/quotes${target}' \\\n ${data}`, ''],
       [`${method} ${target} HTTP/1.1\r\nHost: old.example.com\r\n\r\n${method === 'GET' ? '' : form}`, ''],
     ] as const) {
-      const { status, text, sent } = await send(gateway, { body, action: chosen })
+      const { status, text, sent } = await send(gateway, { body, path })
       expect(status, body).toBe(200)
       expect(sent, body).toEqual(explained.request.body)
-      expect(text).toContain(`<b>${explained.request.method}</b>`)
+      expect(text).toContain(`Would be sent: <code>${explained.request.method} /v2/`)
+      expect(text).toContain(`aria-current="true">${action.name}</a>`)
+      expect(text).toContain(`id="back" data-action="${action.name}"`)
     }
   },
 )
@@ -115,19 +119,123 @@ test('a link to an example has no credential', async () => {
   expect(withoutSecrets(plain)).toBe(plain)
 })
 
-test('assumed, lost, unused, unknown and wrong fields stand in words', async () => {
-  const body = JSON.stringify({ PickupZip: '02134-1234', Foo: '1', ActionName: 'MakeBooking', DeliveryZip: 'x' })
-  const { text } = await send(await startGateway(), { body, action: 'shipment.create' })
-  for (const word of ['assumed', 'lost', 'not used', 'unknown', 'problem'])
-    expect(text).toMatch(new RegExp(`<b[^>]*>${word}</b>`))
+/** The answer that a page shows for a refused call. */
+function answerIn(page: string): unknown {
+  const [, json = ''] = /<h2>The caller gets<\/h2>\s*<div class="code"><pre[^>]*>(.*?)<\/pre>/s.exec(page) ?? []
+  return JSON.parse(decoded(json))
+}
+
+test('a request that the wire refuses is refused with the very answer of the wire', async () => {
+  const gateway = await startGateway()
+  const slip = { ...bookingExample, ActionName: 'MakeBoking' }
+  const refused: readonly (readonly [path: string, body: string, status: number])[] = [
+    ['/createShipment.php', JSON.stringify(slip), 422],
+    ['/createShipment.php', JSON.stringify({ ...bookingExample, PickupZip: 'x', DeliveryZip: '', VinNo: 'y' }), 422],
+    ['/getShippingQuote.php', '{"ShipmentNumber":"R-1","TempShipFromPostalCode":"10314"}', 422],
+    ['/updateShipment.php', '{"PickupCity":"Reno"}', 422],
+    ['/createShipment.php', '{"pickup":{},"PickupZip":"10314"}', 422],
+    ['/createShipment.php', '{"PickupZip":', 400],
+    ['/createShipment.php', '', 400],
+    ['/getShipment.php', '{"ReferenceNumber":"R-1"}', 405],
+    ['/createShipmnt.php', '{"ReferenceNumber":"R-1"}', 404],
+  ]
+  for (const [path, body, status] of refused) {
+    const wire = await post(gateway, path, body)
+    expect(wire.status, body).toBe(status)
+    const { text } = await send(gateway, { body: `POST ${path} HTTP/1.1\r\nHost: old.example.com\r\n\r\n${body}` })
+    expect(text).toContain(`Would be refused: ${status}`)
+    expect(answerIn(text), body).toEqual(wire.json)
+    expect(text).not.toMatch(/Transportation booked|Would be sent|class="json/)
+    const [, help] = /<(\/reference#[\w-]+)>/.exec(wire.headers.get('link') ?? '') ?? []
+    expect(text).toContain(`href="${help}"`)
+  }
+  // Without a path, the fields tell it.
+  expect((await send(gateway, { body: JSON.stringify(slip) })).text).toContain('Unknown ActionName (MakeBoking).')
+  expect(gateway.sandbox.requests).toEqual([])
 })
 
-test('the way back shows what the version-1 caller gets', async () => {
+test('the calls of the README say their own action, whatever was shown before', async () => {
   const gateway = await startGateway()
-  const body = '{"ActionName":"Get Rate","TempShipFromPostalCode":"10314","TempShipToPostalCode":"33166"}'
-  const { text } = await send(gateway, { body, action: '', reply: '{"shipment_id":"s-1","price":12.5}' })
-  expect(decoded(text)).toContain('"Cost": "12.50"')
-  expect((await send(gateway, { body, action: '', reply: '{' })).text).toContain('The reply is not JSON.')
+  const lines = readFileSync('README.md', 'utf8').match(/^curl .*\.php.*$/gm) ?? []
+  expect(lines).toHaveLength(3)
+  for (const [at, name] of ['quote.get', 'shipment.create', 'shipment.get'].entries()) {
+    const { text } = await send(gateway, { body: lines[at] ?? '', reply: '{"price":1}', replyTo: 'quote.update' })
+    expect(text).toContain(`aria-current="true">${name}</a>`)
+    expect(text).toContain(`name="replyTo" value="${name}"`)
+    expect(decoded(text)).not.toContain('{"price":1}')
+  }
+})
+
+test('version-2 bodies and paths pass unchanged', async () => {
+  const gateway = await startGateway()
+  const { text, sent } = await send(gateway, {
+    body: 'POST /getShippingQuote.php\n\n{"pickup":"10314","delivery":"33166"}',
+  })
+  expect(text).toContain('Would be sent unchanged: <code>POST /v2/quote</code>')
+  expect(sent).toEqual({ pickup: '10314', delivery: '33166' })
+  const passed = await send(gateway, { body: 'curl https://gateway.example.com/v2/shipments/S-1' })
+  expect(passed.text).toContain('Would be passed on unchanged: <code>GET /v2/shipments/S-1</code>')
+})
+
+test('rows stand in the order of what needs attention, each field once, and its text is marked', async () => {
+  const fields = {
+    ActionName: 'MakeBooking',
+    Year: '23',
+    PickupZip: '02134-1234',
+    PikupCity: 'Boston',
+    DeliveryZip: '33166',
+    BillToName: 'Pat Example',
+    BillToPhNo: '(214) 555-0000',
+    DeliveryName: '',
+  }
+  const { text } = await send(await startGateway(), { body: `POST /createShipment.php\n\n${JSON.stringify(fields)}` })
+  const [, account = ''] = /<div id="account">(.*?)<div class="pair" id="back"/s.exec(text) ?? []
+  const [rows = '', folded = ''] = account.split('<details>')
+  const kinds = [...rows.matchAll(/<tr role="row"><td.*?<\/tr>/gs)].map(
+    ([row]) => /<b[^>]*>(\w+)<\/b>/.exec(row)?.[1] ?? 'used',
+  )
+  expect(kinds).toEqual(['problem', 'problem', 'unknown', 'lost', 'assumed', 'used', 'used', 'used'])
+  expect(account.match(/four digits/g)).toHaveLength(1)
+  expect(rows).toContain('Did you mean <code>PickupCity</code>?')
+  // A rule stands in words where it changed a value, and nowhere else.
+  expect(rows).toMatch(/\(214\) 555-0000.*?customer\.phone = 2145550000.*?A phone number as digits\./s)
+  expect(rows).toMatch(/customer\.customer_name = Pat Example<\/bdi><\/code><\/div><\/td><td[^>]*><div><\/div>/)
+  expect(account).not.toMatch(/zipcode<\/|`|null/)
+  expect(folded).toMatch(/<summary>Not used \(2\)<\/summary>.*blank, which counts as not sent/s)
+  const marks = decoded(/<pre id="marks"[^>]*>(.*?)<\/pre>/s.exec(text)?.[1] ?? '')
+  expect(marks).toContain('<span class="is-problem" data-n="1">"Year":"23"</span>')
+  expect(marks).toContain('<span class="is-unknown" data-n="3">"PikupCity":"Boston"</span>')
+  expect(marks).toMatch(/<span class="is-noted" data-n="4">"PickupZip":"02134-1234"<\/span>/)
+  expect(marks).toMatch(/<span class="is-used" data-n="\d+">"BillToPhNo":"\(214\) 555-0000"<\/span>/)
+  expect(marks.replace(/<[^>]*>/g, '').trim()).toBe(`POST /createShipment.php\n\n${JSON.stringify(fields)}`)
+})
+
+test('a form is marked, too, and the query of a GET is shown as rows', async () => {
+  const gateway = await startGateway({ env: { V2_QUOTE_METHOD: 'GET' } })
+  const { text } = await send(gateway, { body: 'TempShipFromPostalCode=10314&TempShipToPostalCode=33166' })
+  expect(text).toContain('<span class="is-used" data-n="3">TempShipFromPostalCode=10314</span>&amp;')
+  expect(text).toContain('Would be sent: <code>GET /v2/quote</code>')
+  expect(decoded(text)).toMatch(/pickup = <span data-n="3" id="to-3">"10314"<\/span>/)
+})
+
+test('the way back shows what the version-1 caller gets, with its own number', async () => {
+  const gateway = await startGateway()
+  const body =
+    '{"ActionName":"Get Rate","ShipmentNumber":"R-7","TempShipFromPostalCode":"10314","TempShipToPostalCode":"33166"}'
+  const back = { body, replyTo: 'quote.get' }
+  const { text } = await send(gateway, { ...back, reply: '{"shipment_id":"s-1","price":12.5}' })
+  expect(decoded(text)).toMatch(/"Cost": "12\.50",\n\s*"ShipmentNumber": "R-7"/)
+  expect((await send(gateway, { ...back, reply: '{' })).text).toContain('The reply is not JSON.')
+  const lacking = await send(gateway, { ...back, reply: '{}' })
+  expect(lacking.text).toContain('is missing from the reply')
+  expect(lacking.text).not.toContain('Cost')
+  // A refused call has no reply, but the one that was written is not lost.
+  const refused = await send(gateway, {
+    body: '{"ActionName":"Get Rate"}',
+    replyTo: 'quote.get',
+    reply: '{"price":77}',
+  })
+  expect(decoded(refused.text)).toContain('<input type="hidden" name="reply" value="{"price":77}">')
 })
 
 test('what is pasted is shown as text, and kept nowhere', async () => {
@@ -139,10 +247,11 @@ test('what is pasted is shown as text, and kept nowhere', async () => {
     `{"a":${'['.repeat(5_000)}`,
     `{"PickupName":"${'x'.repeat(10 * 1024)}"}`,
     `curl ${"'".repeat(10_000)}`,
+    `VinNo=${'\\"'.repeat(4_000)}`,
     '',
   ]
   for (const body of hostile) {
-    const { status, text } = await send(gateway, { body, action: '' })
+    const { status, text } = await send(gateway, { body })
     expect(status).toBe(200)
     expect(text).not.toMatch(/<script>|<img|\u202e|\0/)
   }
@@ -165,12 +274,26 @@ test('the reference has every field and error, and the guide every call', async 
     expect(reference).toContain(`href="/?example=${action.name}"`)
   }
   // Each value table, an operator's phrase too, and each mark of an assumption leads to its row.
-  for (const text of ['ALABAMA', 'OPEN AUTO', 'CREW CAB', 'SPACE SHIP', 'vehicle-types-known'])
-    expect(reference).toContain(text)
+  for (const text of ['ALABAMA', 'OPEN AUTO', 'CREW CAB', 'SPACE SHIP']) expect(reference).toContain(text)
   const anchors = [...reference.matchAll(/href="#([\w.-]+)"/g)].map(([, id]) => `id="${id}"`)
-  for (const id of ['id="values-state"', 'id="zip-is-integer"', 'id="external-id-twice"']) expect(anchors).toContain(id)
+  for (const id of ['id="values-state"', 'id="shipment.create"', 'id="errors"']) expect(anchors).toContain(id)
   for (const id of anchors) expect(reference).toContain(id)
-  for (const code of Object.keys(errorTable)) expect(reference).toContain(`<code>${code}</code>`)
+  // Each error is told once, for callers: its row has an anchor, and so has its code.
+  for (const name of [...Object.keys(messages), ...Object.keys(errorTable)]) {
+    const count = reference.split(` id="${anchorOf(name)}"`).length - 1
+    expect(count, name).toBe(/^path-unknown\/(admin|booking|stored-event|tenant)$/.test(name) ? 0 : 1)
+  }
+  expect(reference).toMatch(
+    /outcome-unknown<\/code> <small>503<\/small><\/td>.*?>Not known<\/td><td role="cell">No<\/td>/,
+  )
+  expect(reference).not.toMatch(/`|ssumptions/)
+  expect(reference.slice(reference.indexOf('id="errors"'))).not.toMatch(/\{\w+\}/)
+  // A booking has its title, what it requires, an example and its answer.
+  const [, booking = ''] = /<section class="entry" id="shipment.create">(.*?)<\/section>/s.exec(reference) ?? []
+  expect(booking).toContain('<h2>Book a shipment — <code>POST /createShipment.php</code></h2>')
+  expect(booking).toContain('<code>VinNo</code> or <code>Year + Make + Model</code>')
+  expect(decoded(booking)).toContain('"TransportationBooked": "Yes"')
+  expect(Buffer.byteLength(reference)).toBeLessThan(120 * 1024)
   const guide = (await get(gateway, '/guide', HTML)).text
   for (const { action } of actions.values()) expect(guide).toContain(action.service.path)
   expect(guide).toContain('2093-01-01')

@@ -499,11 +499,39 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
         [{ after: first }, ['K-2', 'K-1', 'K-0']],
         [{ after: second, newest: true }, ['K-3']],
         [{ since: second.createdAt + 1, tenant: 'acme' }, ['K-0']],
+        [{ until: second.createdAt }, ['K-3']],
       ]
       for (const [filter, keys] of listed) expect(keysOf(await other.listClaims(filter))).toEqual(keys)
       expect(keysOf(await other.claimsOfShipment('acme', 'S-0'))).toEqual(['K-0'])
       expect(keysOf(await other.claimsOfShipment('other', 'S-0'))).toEqual(['K-3'])
       expect(await other.claimsOfShipment('acme', '')).toEqual([])
+    })
+
+    test('are counted by state, up to a number', async () => {
+      for (const [index, tenant] of ['acme', 'acme', 'acme', 'other'].entries()) {
+        const { claim } = await store.claim(newClaim({ tenant, key: `K-${index}` }))
+        if (index > 0) await store.change(claim, { state: 'unknown', instance: 'g', why: 'test' })
+      }
+      const none = { booked: 0, refused: 0, freed: 0 }
+      expect(await other.countClaims(10)).toEqual({ ...none, sending: 1, unknown: 3 })
+      expect(await other.countClaims(10, 'acme')).toEqual({ ...none, sending: 1, unknown: 2 })
+      expect(await other.countClaims(2)).toMatchObject({ unknown: 2 })
+    })
+
+    test('are found by each name, in any case, of any tenant, the newest first', async () => {
+      await place.setClock(10)
+      const vin = '1FDXE4FN9PDD32477'
+      const { claim } = await store.claim(newClaim({ key: 'Ref-1', handle: 'bk_0123456789ab', vin }))
+      await store.change(claim, { state: 'booked', instance: 'g', why: 'made', shipment: 'Ship-1' })
+      await place.setClock(20)
+      await store.claim(newClaim({ key: 'REF-1', tenant: 'other' }))
+      const found = async (name: string, limit = 5) =>
+        (await other.claimsNamed(name, limit)).map((one) => `${one.tenant} ${one.key}`)
+      expect(await found('rEf-1')).toEqual(['other REF-1', 'acme Ref-1'])
+      expect(await found('ref-1', 1)).toEqual(['other REF-1'])
+      for (const name of ['BK_0123456789AB', vin.toLowerCase(), 'SHIP-1'])
+        expect(await found(name), name).toEqual(['acme Ref-1'])
+      for (const name of ['', 'ref', '%']) expect(await found(name), name).toEqual([])
     })
 
     test('keep their gateway as long as its lease is renewed in time', async () => {

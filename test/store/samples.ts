@@ -48,6 +48,7 @@ export function newClaim(given: Partial<NewClaim> = {}): NewClaim {
     reference: key,
     vin: '',
     vehicle: '',
+    request: '',
     isOfReference: false,
     ...given,
   }

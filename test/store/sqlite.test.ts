@@ -100,6 +100,9 @@ test('no read of a call looks at a whole table, or at all rows of a tenant', asy
     placeOf(newClaim({ isOfReference: true }), 0),
     READS.claimsOfReference('acme', 'REF-1'),
     READS.listClaims({ tenant: 'acme', state: 'unknown', limit: 5 }),
+    READS.listClaims({ tenant: 'acme', newest: true, limit: 5 }),
+    READS.countClaims(5, 'acme'),
+    READS.claimsNamed('REF-1', 5),
     READS.findClaim('acme', 'REF-1'),
     READS.claimByHandle('bk_1'),
     READS.claimsOfShipment('acme', 'id-1'),
@@ -111,9 +114,7 @@ test('no read of a call looks at a whole table, or at all rows of a tenant', asy
       const { text, values } = step.value
       const plan = db.prepare(`EXPLAIN QUERY PLAN ${inSqlite(text)}`).all(...values)
       for (const { detail } of plan)
-        expect(detail, text).not.toMatch(
-          /^SCAN (names|quotes|shipments|claims|old_trails|events)\b|(?<!claims_open )\(tenant=\?\)$/,
-        )
+        expect(detail, text).not.toMatch(/^SCAN (names|quotes|shipments|claims|old_trails|events)\b|\(tenant=\?\)$/)
     }
   }
 })

@@ -109,7 +109,7 @@ function requestOf(call: Recorded, config: Config, catalog: Catalog): Version1 |
 }
 
 /** Throws where no path of an action would take a request: its `ActionName` is unknown there, or it mixes both versions. */
-export function requireKnownName({ action }: CompiledAction, fields: FlatBody, catalog: Catalog): void {
+function requireKnownName({ action }: CompiledAction, fields: FlatBody, catalog: Catalog): void {
   const endpoint = catalog.endpoints.get((action.legacy.paths[0] ?? '').toLowerCase())
   if (endpoint) classify(fields, endpoint, catalog, {})
 }

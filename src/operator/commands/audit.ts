@@ -4,7 +4,7 @@ import { twoDecimals } from '../../../mappings/codecs/money.ts'
 import { isNotKnown, thingKey } from '../../language/text/service-text.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import type { Store } from '../../outside/store/store.ts'
-import { searchBookings } from '../../state/bookings/bookings.ts'
+import { allBookings } from '../../state/bookings/bookings.ts'
 import { vinKey } from '../../state/names/vehicles.ts'
 import { EXIT_FAILED, EXIT_UNREADABLE } from '../exit-codes.ts'
 import { csvRows, FileUnreadable, fromCell, textOf } from '../transfer/file-records.ts'
@@ -198,7 +198,7 @@ function periodOf(text: string): { readonly at: number; readonly until: number }
 /** Copies what bookings and names tell of shipments, page by page. */
 async function copyBookings(store: Store, tenant: string | undefined, audited: DatabaseSync): Promise<void> {
   const booking = audited.prepare('INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?, ?, ?)')
-  for await (const claim of searchBookings(store, { tenant })) {
+  for await (const claim of allBookings(store, { tenant })) {
     const { handle, tenant: of, state, reference, vin, shipment, createdAt } = claim
     booking.run(handle, of, state, reference, vin, thingKey(shipment), createdAt)
   }

@@ -13,7 +13,7 @@ import { createService } from '../../outside/service/service.ts'
 import { openUpstream } from '../../outside/service/upstream.ts'
 import { LIST_LIMIT, toldBy } from '../../outside/store/claim.ts'
 import type { AuditEntry, Claim, ClaimState, Store } from '../../outside/store/store.ts'
-import { publicView, searchBookings } from '../../state/bookings/bookings.ts'
+import { publicView } from '../../state/bookings/bookings.ts'
 import {
   type BookedShipment,
   type HealedBy,
@@ -47,9 +47,15 @@ export function list({ json = false, limit = LIST_LIMIT, ...options }: ListOptio
   return withExistingStore(async (store) => {
     const after = options.after === undefined ? undefined : await claimOf(store, options.after)
     const filter = { state, tenant, since }
-    const claims: Claim[] = []
-    if (reference === undefined) claims.push(...(await store.listClaims({ ...filter, after, limit: limit + 1 })))
-    else for await (const claim of searchBookings(store, filter, reference)) claims.push(claim)
+    const claims =
+      reference === undefined
+        ? await store.listClaims({ ...filter, after, limit: limit + 1 })
+        : (await store.claimsNamed(reference, LIST_LIMIT)).filter(
+            (claim) =>
+              (state === undefined || claim.state === state) &&
+              (tenant === undefined || claim.tenant === tenant) &&
+              (since === undefined || claim.createdAt >= since),
+          )
     const shown = claims.slice(0, limit)
     const rows: (readonly string[])[] = []
     for (const claim of shown) {

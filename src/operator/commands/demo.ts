@@ -1,4 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { styleText } from 'node:util'
@@ -7,12 +10,21 @@ import { loadMappings } from '../../../mappings/load.ts'
 import { quoteExample } from '../../../mappings/quote-rows.ts'
 import { type Gateway, type GatewayParts, openGateway } from '../../gateway.ts'
 import { type Sandbox, startSandbox } from '../../labs/demo/sandbox.ts'
-import { type Config, readConfig } from '../../language/config/config.ts'
+import { readConfig } from '../../language/config/config.ts'
 import { escapeControls } from '../../language/text/service-text.ts'
 import { openStore } from '../../outside/store/open.ts'
 import { createLog, type Logger } from '../../runtime/log.ts'
 import { createPages } from '../pages/routes.ts'
 import { runChaos } from './chaos.ts'
+import {
+  addCounts,
+  type Clock,
+  HISTORY_TENANTS,
+  historyFault,
+  historyTenants,
+  keepCalling,
+  makeHistory,
+} from './demo-history.ts'
 import { listenFailure } from './failures.ts'
 import { ID, SECRET } from './harness.ts'
 import { runNaiveProxy } from './naive-proxy.ts'
@@ -24,18 +36,28 @@ interface DemoOptions {
   readonly seconds?: number
   /** The address of the service: runs the naive proxy, which the chaos starts. */
   readonly naive?: string
+  readonly withHistory?: boolean
 }
 
 const CHAOS_SECONDS = 60
 
 /** Runs the gateway in front of a stand-in of the service, prints what to try, and cleans up at Ctrl-C. */
-export async function demo({ chaos = false, seconds = CHAOS_SECONDS, naive }: DemoOptions): Promise<number> {
+export async function demo({
+  chaos = false,
+  seconds = CHAOS_SECONDS,
+  naive,
+  withHistory = false,
+}: DemoOptions): Promise<number> {
   if (naive !== undefined) return runNaiveProxy(naive)
   if (chaos) return runChaos(seconds)
   const directory = await mkdtemp(join(tmpdir(), 'transload-demo-'))
-  const sandbox = await startSandbox({ credentials: { [ID]: SECRET } })
+  const names = withHistory ? HISTORY_TENANTS : [ID]
+  const sandbox = await startSandbox({
+    credentials: Object.fromEntries(names.map((name) => [name, SECRET])),
+    ...(withHistory && { faultOf: historyFault }),
+  })
   try {
-    await runDemo(sandbox, directory)
+    await runDemo(sandbox, directory, withHistory)
   } finally {
     await sandbox.close()
     await rm(directory, { recursive: true })
@@ -44,35 +66,63 @@ export async function demo({ chaos = false, seconds = CHAOS_SECONDS, naive }: De
   return 0
 }
 
-async function runDemo(sandbox: Sandbox, directory: string): Promise<void> {
-  const config = readConfig({
+async function runDemo(sandbox: Sandbox, directory: string, withHistory: boolean): Promise<void> {
+  const clock: Clock = { behindMs: 0 }
+  const receiver = createServer((_request, response) => response.writeHead(204).end())
+  const env = {
     HOST: '127.0.0.1',
     EMERGENCY_LOG_FILE: join(directory, 'emergency.ndjson'),
     STORE_URL: join(directory, 'transload.db'),
     ...process.env,
     V2_BASE_URL: sandbox.url,
-  })
+    ...(withHistory && { TENANTS_FILE: await writeTenants(directory, receiver) }),
+  }
+  const config = readConfig(env)
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
-  const store = await openStore(config.STORE_URL)
+  const store = await openStore(config.STORE_URL, { now: () => Date.now() - clock.behindMs })
+  // With a history, the calls of others are not shown.
+  const shown = withHistory ? ID : undefined
+  const over = new AbortController()
   try {
-    const gateway = await openOnFreePorts(config, {
+    if (withHistory) await addCounts(store)
+    const gateway = await openOnFreePorts(env, {
       catalog,
       store,
-      log: createDemoLog(sandbox),
+      log: createDemoLog(sandbox, shown),
       pages: createPages,
     })
     // Signals are handled before the output says that there is something to stop.
     const stopped = stopSignal()
+    if (withHistory) {
+      await makeHistory(gateway.url, SECRET, store, clock)
+      void keepCalling(gateway.url, SECRET, CALL_EVERY_MS, over.signal)
+    }
     print(...whatToTry(gateway, sandbox.url))
     await stopped
+    over.abort()
     await gateway.close()
   } finally {
+    receiver.close()
     await store.close()
   }
 }
 
+const CALL_EVERY_MS = 3_000
+
+/** Writes the tenants file of a demo with a history. */
+async function writeTenants(directory: string, receiver: Server): Promise<string> {
+  await once(receiver.listen(0, '127.0.0.1'), 'listening')
+  // A TCP listener's address is never a path or null.
+  const { port } = receiver.address() as AddressInfo
+  const [secret, file] = [join(directory, 'secret'), join(directory, 'tenants.json')]
+  await writeFile(secret, SECRET)
+  await writeFile(file, JSON.stringify(historyTenants(SECRET, secret, `http://127.0.0.1:${port}/`)))
+  return file
+}
+
 /** Opens the gateway; a port that is in use is replaced by a free one, and the output says so. */
-async function openOnFreePorts(config: Config, parts: GatewayParts): Promise<Gateway> {
+async function openOnFreePorts(env: NodeJS.ProcessEnv, parts: GatewayParts): Promise<Gateway> {
+  const config = readConfig(env)
   try {
     return await openGateway(config, parts)
   } catch (error) {
@@ -80,7 +130,7 @@ async function openOnFreePorts(config: Config, parts: GatewayParts): Promise<Gat
     const isAdmin = isTaken && config.PORT !== error.port
     if (!isTaken || error.port === (isAdmin ? parts.adminPort : 0)) throw listenFailure(error, config)
     print(`Port ${error.port} is in use, so the ${isAdmin ? 'admin listener' : 'gateway'} takes a free one.`)
-    return openOnFreePorts(isAdmin ? config : { ...config, PORT: 0 }, isAdmin ? { ...parts, adminPort: 0 } : parts)
+    return openOnFreePorts(isAdmin ? env : { ...env, PORT: '0' }, isAdmin ? { ...parts, adminPort: 0 } : parts)
   }
 }
 
@@ -100,8 +150,12 @@ function whatToTry({ url, adminUrl }: Gateway, serviceUrl: string): readonly str
     ['See a translation, field by field, without sending it', call('/dry-run/createShipment.php', bookingExample)],
   ] as const
   return [
-    `Transload listens on ${url}, in front of a stand-in of the service on ${serviceUrl}.`,
-    ...(adminUrl === undefined ? [] : [`For operators: ${adminUrl}/metrics and ${adminUrl}/bookings`]),
+    'Open in a browser:',
+    `  Workbench     ${url}/`,
+    ...(adminUrl === undefined ? [] : [`  Operators     ${adminUrl}/`]),
+    `  The service   ${serviceUrl}, a stand-in; its data are gone when the demo stops`,
+    '',
+    `Transload answers version-1 calls on ${url}. Try these, in another terminal:`,
     '',
     ...examples.flatMap(([title, command]) => [`# ${title}`, command, '']),
     'Each call is shown here, with what the gateway sends to the service. Ctrl-C stops it.',
@@ -121,13 +175,15 @@ const FIRST_FAILURE = 500
 /** A longer body is cut. */
 const SHOWN_CHARACTERS = 400
 
-/** Makes a log that prints a colored line for each call, and below it the requests that the service received for it. */
-function createDemoLog(service: { readonly requests: SentRequest[] }): Logger {
+/** Makes a log that prints a colored line for each call, of one tenant or of all, and below it the requests that the service received. */
+function createDemoLog(service: { readonly requests: SentRequest[] }, tenant?: string): Logger {
   return createLog('info', {
     write: (line) => {
       const { level, msg, ...entry }: Readonly<Record<string, unknown>> = JSON.parse(line)
-      if (msg === 'call' || msg === 'call failed') printCall(entry, takeRequests(service.requests, entry['id']))
-      else if (level !== 'info') print(line.trimEnd())
+      if (msg === 'call' || msg === 'call failed') {
+        const sent = takeRequests(service.requests, entry['id'])
+        if (tenant === undefined || entry['tenant'] === tenant) printCall(entry, sent)
+      } else if (level !== 'info' && tenant === undefined) print(line.trimEnd())
     },
   })
 }

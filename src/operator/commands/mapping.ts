@@ -2,16 +2,16 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { loadMappings } from '../../../mappings/load.ts'
-import { type DryRun, explainPlan, planFromNames } from '../../calls/dry-run.ts'
-import { version1 } from '../../calls/read-request.ts'
+import { type DryRun, type ExplainedCall, explainCall } from '../../calls/dry-run.ts'
+import { createErrorAnswers } from '../../edge/answers.ts'
 import { readBody } from '../../edge/body/read.ts'
-import { type Case, caseSchema, type Outcome, outcomeOf, requireKnownName } from '../../labs/rehearse/case.ts'
+import { type Case, caseSchema, type Outcome, outcomeOf } from '../../labs/rehearse/case.ts'
 import { readRecord } from '../../labs/rehearse/recording.ts'
 import { type Config, readConfig } from '../../language/config/config.ts'
 import { issueText, readJsonFile } from '../../language/config/json-file.ts'
 import { translationSettings } from '../../language/config/translation-settings.ts'
 import { GatewayError } from '../../language/errors.ts'
-import type { Catalog } from '../../language/mapping/catalog.ts'
+import type { Catalog, Endpoint } from '../../language/mapping/catalog.ts'
 import type { CompiledAction } from '../../language/mapping/compile.ts'
 import type { FlatBody, Problem } from '../../language/mapping/fields.ts'
 import { suggestion } from '../../language/text/nearest.ts'
@@ -41,44 +41,44 @@ export async function translate(
 ): Promise<number> {
   const config = readConfig(withoutService())
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
-  const { actions } = catalog
-  const compiled = actions.get(name)
-  if (!compiled) {
-    const known = [...actions.keys()]
-    throw new UsageError(`unknown action ${name}${suggestion(name, known) || `; the actions are ${known.join(', ')}`}`)
-  }
-  const body = bodyOf(file)
-  const run = explained(compiled, body, config, refusalOf(compiled, body, catalog))
+  const named = catalog.actions.get(name)
+  const endpoint = catalog.endpoints.get((named?.action.legacy.paths[0] ?? name).replace(/\/$/, '').toLowerCase())
+  if (!endpoint) throw unknownName(name, catalog)
+  const { run } = explained(bodyOf(file), endpoint, named, config, catalog)
   if (as && run.ok) print(...snippet(as, run.request).trimEnd().split('\n'))
   else if (json) printJson(run, 2)
   else print(...explanationOf(run))
   return run.ok ? 0 : EXIT_FAILED
 }
 
-/** Returns the error with which the paths of an action refuse a request, whatever its fields. */
-function refusalOf(compiled: CompiledAction, body: FlatBody, catalog: Catalog): GatewayError | undefined {
-  try {
-    requireKnownName(compiled, body, catalog)
-    return undefined
-  } catch (error) {
-    if (error instanceof GatewayError) return error
-    throw error
-  }
+function unknownName(name: string, { actions, endpoints }: Catalog): UsageError {
+  const [kind, names] = name.startsWith('/')
+    ? ['path', [...endpoints.values()].map(({ path }) => path)]
+    : ['action', [...actions.keys()]]
+  return new UsageError(`unknown ${kind} ${name}${suggestion(name, names) || `; the ${kind}s are ${names.join(', ')}`}`)
 }
 
 /** Explains a request. Nothing is sent; the service is only asked how it would write the request. */
-function explained(compiled: CompiledAction, body: FlatBody, config: Config, refusal?: GatewayError): DryRun {
-  const plan = planFromNames(version1(compiled, body), translationSettings(config))
-  const problems = refusal
-    ? [{ field: 'ActionName', code: refusal.code, message: refusal.message }, ...plan.problems]
-    : plan.problems
-  return explainPlan(
-    { ...plan, problems },
-    {
-      service: createService(config, openUpstream(config)),
-      address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
-    },
-  )
+function explained(
+  body: FlatBody,
+  endpoint: Endpoint,
+  as: CompiledAction | undefined,
+  config: Config,
+  catalog: Catalog,
+): ExplainedCall {
+  const rooms = {
+    catalog,
+    settings: translationSettings(config),
+    answerError: createErrorAnswers(config, catalog),
+    service: createService(config, openUpstream(config)),
+    address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
+  }
+  try {
+    return explainCall(body, endpoint, rooms, as)
+  } catch (error) {
+    if (error instanceof GatewayError) throw new CommandFailed(error.message)
+    throw error
+  }
 }
 
 function bodyOf(file: string | undefined): FlatBody {
@@ -92,19 +92,21 @@ function bodyOf(file: string | undefined): FlatBody {
 
 type Field = DryRun['fields'][number]
 
-function explanationOf({
-  action,
-  request,
-  fields,
-  unused,
-  unknown,
-  problems,
-  remarks = [],
-}: DryRun): readonly string[] {
+/** Writes an explanation, what needs attention first. */
+function explanationOf(run: DryRun): readonly string[] {
+  const { action, ok, request, reply, fields, unused, unknown, didYouMean = {}, problems, remarks = [] } = run
   const width = Math.max(0, ...fields.map(({ to }) => to.length))
-  const body = request.body ? [JSON.stringify(request.body)] : []
+  const refused = new Set(problems.map(({ field }) => field))
   return [
-    `${action}: ${request.method} ${request.url}`,
+    `${action}: ${ok ? `${request.method} ${request.url}` : `refused with ${reply.status}, nothing would be sent`}`,
+    ...section(
+      'Problems',
+      problems.map(({ message }) => message),
+    ),
+    ...section(
+      'Unknown',
+      unknown.map((name) => (didYouMean[name] ? `${name}; did you mean ${didYouMean[name]}?` : name)),
+    ),
     ...section(
       'Fields',
       fields.map((field) => {
@@ -114,15 +116,12 @@ function explanationOf({
     ),
     ...section(
       'Unused',
-      unused.map(({ field, why }) => `${field}: ${why}`),
+      unused.filter(({ field }) => !refused.has(field)).map(({ field, why }) => `${field}: ${why}`),
     ),
-    ...section('Unknown', unknown),
-    ...section(
-      'Problems',
-      problems.map(({ message }) => message),
-    ),
-    ...section('Body', body),
-    ...section('Beyond this', remarks),
+    ...(ok
+      ? section('Body', request.body ? [JSON.stringify(request.body)] : [])
+      : section('Answer', [JSON.stringify(reply.v1)])),
+    ...section('Beyond this', ok ? remarks : []),
   ]
 }
 

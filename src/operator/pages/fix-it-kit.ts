@@ -8,6 +8,7 @@ import type { CompiledAction } from '../../language/mapping/compile.ts'
 import type { Settings } from '../../language/mapping/row.ts'
 import { NO_NAME } from '../../state/uses/counts.ts'
 import { plural, type TenantReport } from '../reports/report.ts'
+import { credentialAdvice } from './guide.ts'
 import { type Html, named, section } from './layout.ts'
 import { type Language, languages, snippet } from './snippets.ts'
 
@@ -17,6 +18,10 @@ export interface KitDeps {
   readonly destination: Destination
   readonly settings: Settings
   readonly sunset: Date | undefined
+  /** How the gateway knows its callers: their credential may be good there only. */
+  readonly mode: Parameters<typeof credentialAdvice>[0]
+  /** Whom a caller should ask. */
+  readonly support: string | undefined
 }
 
 const STYLE = `body { margin: 2rem auto; padding: 0 1rem; max-width: 52rem; font: 1rem/1.6 system-ui, sans-serif; }
@@ -48,9 +53,10 @@ export async function fixItKit(report: TenantReport, deps: KitDeps): Promise<Ans
 <p>Dear developers,</p>
 <p>your integration calls version 1 of the vehicle-transport service. A gateway translates its calls for now.${end} Below is each kind
 of call that it made in the last 90 days, as a program that calls version 2, with the fields that it sends and example values. Take
-what is in your language, and try it with the service's test address first.</p>
+the code in your language, and try it with the service's test address first.</p>
 <ul>
-<li>The credential stays the same. The address of the service is <code>SERVICE_URL</code> in the programs.</li>
+<li>${credentialAdvice(deps.mode, deps.support)}</li>
+<li>In the programs, <code>SERVICE_URL</code> is the address of the service, ${deps.destination.address.origin}${deps.destination.address.prefix}.</li>
 <li>Version 2 names things by its own ids. Keep the id of each reply; your own numbers are only a reference.</li>
 <li>Any status but 2xx is an error, and its body says why. Do not send a booking again before you know that the first one was not made.</li>
 </ul>
@@ -86,7 +92,7 @@ function actionPart(compiled: CompiledAction, calls: number, report: TenantRepor
   const { action } = compiled
   const { request, rest } = exampleOf(compiled, report, deps)
   return html`<h2>${action.summary}</h2>
-<p>${plural(calls, 'call')} in 90 days. Version 2: <code>${action.service.method} ${action.service.path}</code>.</p>
+<p>${plural(calls, 'call')} in 90 days. Version 2: <code>${request.method} ${action.service.path}</code>.</p>
 ${rest.length === 0 ? '' : html`<p>It also sends ${rest.map((field) => html`<code>${named(field)}</code> `)}; the table below says what becomes of them.</p>`}
 ${Object.entries(languages).map(
   ([language, title]) =>

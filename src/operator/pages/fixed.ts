@@ -1,115 +1,174 @@
 import type { Answer } from '../../language/answer.ts'
-
-/** A number ties a field to its place: pointing at one marks the other. */
-const TIES = Array.from(
-  { length: 40 },
-  (_, at) => `main:has([data-n="${at + 1}"]:is(:hover, :focus)) [data-n="${at + 1}"]`,
-).join(',\n')
+import { VISITOR_STYLE } from './visitor-style.ts'
 
 const STYLE = `:root {
   color-scheme: light dark;
-  --text: #1a1d21; --soft: #5b6470; --paper: #ffffff; --panel: #f6f7f9; --line: #dfe3e8; --link: #0b5cad;
-  --version1: #b4530a; --version2: #0f766e; --bad: #b42318; --good: #1a7f37; --warn: #9a6700;
+  --text: light-dark(#1a1d21, #e7eaee); --soft: light-dark(#5b6470, #a2abb6); --paper: light-dark(#fff, #101317);
+  --panel: light-dark(#f6f7f9, #181c22); --line: light-dark(#dfe3e8, #313842); --link: light-dark(#0b5cad, #7ab8ff);
+  --version1: light-dark(#b4530a, #f2a45c); --version2: light-dark(#0f766e, #4fd1c5);
+  --bad: light-dark(#b42318, #ff9b92); --good: light-dark(#166b2e, #6fdc8c); --warn: light-dark(#855900, #e3b341);
   --mono: ui-monospace, "SF Mono", Menlo, Consolas, monospace;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --text: #e7eaee; --soft: #a2abb6; --paper: #101317; --panel: #181c22; --line: #313842; --link: #7ab8ff;
-    --version1: #f2a45c; --version2: #4fd1c5; --bad: #ff9b92; --good: #6fdc8c; --warn: #e3b341;
-  }
+  --tiny: 0.75rem; --small: 0.84rem; --body: 0.94rem; --large: 1.12rem; --huge: 1.65rem;
 }
 * { box-sizing: border-box; }
-body { margin: 0; background: var(--paper); color: var(--text); font: 1rem/1.55 system-ui, "Segoe UI", Roboto, sans-serif; overflow-wrap: break-word; }
-main, nav ul { max-width: 80rem; margin: 0 auto; padding: 0 1.5rem; }
+[hidden] { display: none !important; }
+body { margin: 0; background: var(--paper); color: var(--text); font: var(--body)/1.5 system-ui, "Segoe UI", Roboto, sans-serif; overflow-wrap: break-word; }
+body > header, main { max-width: 78rem; margin: 0 auto; padding: 0 1.5rem; }
 main { padding-bottom: 4rem; }
 bdi { overflow-wrap: anywhere; }
 a { color: var(--link); text-underline-offset: 0.15em; }
 :focus-visible { outline: 3px solid var(--link); outline-offset: 2px; border-radius: 2px; }
 .skip { position: absolute; left: -100rem; }
-.skip:focus { left: 1rem; top: 1rem; background: var(--paper); padding: 0.5rem; }
-nav { border-bottom: 1px solid var(--line); background: var(--panel); }
-nav ul { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; list-style: none; padding-top: 0.9rem; padding-bottom: 0.9rem; }
-nav a { color: var(--soft); text-decoration: none; }
-nav a:hover, nav a[aria-current] { color: var(--text); }
-nav li:first-child a { color: var(--text); font-weight: 650; }
-h1 { font-size: 2rem; line-height: 1.2; letter-spacing: -0.015em; margin: 2rem 0 0.75rem; }
-h2 { font-size: 1.25rem; line-height: 1.3; margin: 2.5rem 0 0.75rem; }
-h3 { font-size: 1rem; margin: 1.5rem 0 0.5rem; }
-p { max-width: 46rem; }
-p.soft:has(+ h1) { margin: 2rem 0 0; } p.soft + h1 { margin-top: 0; }
-.soft { color: var(--soft); }
-.verdict { border-left: 0.25rem solid var(--line); padding: 0.1rem 1rem; margin: 1rem 0; }
-.verdict.safe { border-color: var(--good); } .verdict.failing, .verdict.after-end { border-color: var(--bad); }
-.verdict.calling, .verdict.moving { border-color: var(--version1); }
-.state { font-weight: 600; white-space: nowrap; }
-.state.safe, .answer.safe, .good { color: var(--good); }
-.state.failing, .state.after-end, .blocks, .bad { color: var(--bad); font-weight: 600; }
-.warn { color: var(--warn); font-weight: 600; }
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(13rem, 1fr)); gap: 1rem; margin: 1.5rem 0; padding: 0; list-style: none; }
-.cards > li { border: 1px solid var(--line); border-radius: 0.6rem; padding: 1rem 1.2rem; }
-.cards .figure { display: block; font-size: 1.7rem; line-height: 1.3; font-weight: 650; font-variant-numeric: tabular-nums; }
+.skip:focus { left: 1rem; top: 1rem; background: var(--paper); padding: 0.5rem; z-index: 2; }
+h1 { font-size: var(--huge); line-height: 1.2; letter-spacing: -0.015em; margin: 1.75rem 0 0.5rem; }
+h2 { font-size: var(--large); line-height: 1.3; margin: 2rem 0 0.5rem; }
+h3 { font-size: var(--body); margin: 1.25rem 0 0.5rem; }
+p { max-width: 46rem; margin: 0.5rem 0; }
+p.soft:has(+ h1) { margin: 1.75rem 0 0; } p.soft + h1 { margin-top: 0; }
+h1 .pill { vertical-align: middle; }
+.soft, small, caption, th, dt { color: var(--soft); }
+.lead { font-size: var(--large); color: var(--soft); max-width: 48rem; }
+small, caption, th, dt, .filter label, .values, .dates, .key { font-size: var(--small); }
+.good { color: var(--good); } .bad { color: var(--bad); } .warn { color: var(--warn); }
+b.bad, b.warn { font-weight: 600; }
+
+/* The shell */
+body > header { display: flex; align-items: center; gap: 1.5rem; height: 3.25rem; }
+body::before { content: ""; position: absolute; inset: 0 0 auto; height: 3.25rem; background: var(--panel); border-bottom: 1px solid var(--line); z-index: -1; }
+.mark { display: flex; gap: 0.5rem; align-items: center; color: var(--text); font-weight: 650; text-decoration: none; }
+header nav { flex: 1; min-width: 0; overflow-x: auto; scrollbar-width: none; }
+header ul { display: flex; gap: 0.25rem; list-style: none; margin: 0; padding: 0.25rem 0; }
+header li a { display: block; padding: 0.25rem 0.6rem; border-radius: 0.4rem; color: var(--soft); text-decoration: none; white-space: nowrap; }
+header li a:hover, header li a[aria-current] { color: var(--text); background: var(--line); }
+
+/* Parts: pill, strip, rows, facts, timeline, list, code, notice, empty state */
+.pill { display: inline-block; padding: 0 0.5rem; border-radius: 1rem; font-size: var(--small); font-weight: 600; white-space: nowrap; background: color-mix(in srgb, currentColor 8%, transparent); }
+.strip { display: flex; flex-wrap: wrap; margin: 1rem 0; border: 1px solid var(--line); border-radius: 0.6rem; }
+.strip > div { flex: 1 1 auto; padding: 0.6rem 1.1rem; border-right: 1px solid var(--line); }
+.strip > div:last-child { border: 0; }
+dd { margin: 0; } .strip dd { font-weight: 600; }
+.rows { list-style: none; margin: 1rem 0; padding: 0; border: 1px solid var(--line); border-radius: 0.6rem; }
+.rows > li { display: grid; grid-template-columns: minmax(3rem, max-content) 1fr auto; gap: 0.1rem 1rem; align-items: center; padding: 0.6rem 1.1rem; }
+.rows > li + li { border-top: 1px solid var(--line); }
+.rows > li > b { font-size: var(--large); font-variant-numeric: tabular-nums; }
+.rows small { display: block; }
+.facts { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 0.3rem 1.5rem; margin: 1rem 0; }
+.facts > div { display: contents; }
+.timeline { list-style: none; margin: 1rem 0; padding: 0; border-left: 2px solid var(--line); }
+.timeline li { padding: 0.15rem 0 0.15rem 1rem; } .timeline time { font: var(--small) var(--mono); margin-right: 0.75rem; }
+.case { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1.3fr); gap: 0 2.5rem; }
+.case > section > h2:first-child { margin-top: 1rem; }
 .scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-size: 0.94rem; }
-caption { text-align: left; color: var(--soft); padding: 0.3rem 0; }
-th { font-weight: 600; color: var(--soft); font-size: 0.86rem; }
-th, td { text-align: left; vertical-align: top; padding: 0.5rem 1.2rem 0.5rem 0; border-bottom: 1px solid var(--line); min-width: 4rem; }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-code, pre, textarea { font: 0.875rem/1.6 var(--mono); }
-pre { overflow-x: auto; background: var(--panel); border: 1px solid var(--line); border-radius: 0.6rem; padding: 1rem; margin: 0.5rem 0; }
-input, select, textarea, button, .button { font: inherit; color: var(--text); background: var(--paper); border: 1px solid var(--soft); border-radius: 0.4rem; padding: 0.4rem 0.7rem; }
-textarea { font: 0.875rem/1.6 var(--mono); width: 100%; resize: vertical; }
-button, .button { background: var(--link); border-color: var(--link); color: var(--paper); font-weight: 600; cursor: pointer; text-decoration: none; display: inline-block; }
-.filter { display: flex; flex-wrap: wrap; gap: 0.75rem 1rem; align-items: end; margin: 1rem 0; }
-.filter input, .filter select, .filter button { height: 2.5rem; }
-.filter label { display: grid; gap: 0.2rem; color: var(--soft); font-size: 0.86rem; }
-.pages { display: flex; gap: 1.5rem; }
-.chart { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 0.35rem 0.75rem; margin: 1rem 0; }
-.chart .key { grid-column: 2; } .key span { white-space: nowrap; margin-right: 1.2rem; } .key svg { display: inline; }
-.chart > svg { width: 100%; height: 11rem; display: block; }
-.values, .dates { display: flex; justify-content: space-between; color: var(--soft); font-size: 0.8rem; font-variant-numeric: tabular-nums; }
-.values { flex-direction: column; text-align: right; margin: -0.6rem 0; } .dates { grid-column: 2; }
-svg .version1 { fill: var(--version1); } svg .version2 { fill: var(--version2); }
-svg .axis { stroke: var(--line); fill: none; vector-effect: non-scaling-stroke; }
-summary { cursor: pointer; padding: 0.3rem 0; color: var(--link); }
-.lead { font-size: 1.1rem; color: var(--soft); max-width: 48rem; }
-.pair { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 2rem; }
-.pair h2 { margin-top: 1.25rem; } .pair > section { min-width: 0; }
-.tabs { display: flex; flex-wrap: wrap; gap: 0.4rem 1rem; margin: 1.25rem 0 0; font-size: 0.92rem; background: none; border: 0; }
-.tabs span { color: var(--soft); } .tabs a[aria-current] { color: var(--text); font-weight: 650; text-decoration: none; }
-.block { display: flex; gap: 0.6rem; align-items: center; margin: 0 0 0.6rem; color: var(--soft); font-size: 0.92rem; }
-.notice { border-left: 0.25rem solid currentColor; padding: 0.2rem 0.8rem; }
-.json { min-height: 12rem; }
-.n { display: inline-block; min-width: 1.5rem; padding: 0 0.3rem; border-radius: 1rem; background: var(--line); color: var(--text); font: 600 0.75rem/1.5 system-ui, sans-serif; text-align: center; text-decoration: none; }
-[data-n] { border-radius: 0.25rem; }
-${TIES} { background: var(--link); color: var(--paper); }
-button.plain { background: none; color: var(--link); border-color: var(--line); font-weight: 400; }
-.steps { padding-left: 1.2rem; } .steps h2 { margin-top: 1.5rem; }
+table { border-collapse: collapse; width: 100%; font-size: var(--small); }
+caption { text-align: left; padding: 0.3rem 0; }
+th { font-weight: 600; }
+th, td { text-align: left; vertical-align: top; padding: 0.4rem 1.2rem 0.4rem 0; border-bottom: 1px solid var(--line); }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+table.list td { white-space: nowrap; vertical-align: middle; } table.list th { white-space: nowrap; }
+table.list a { text-decoration: none; } table.list a:hover { text-decoration: underline; }
+table.list bdi { display: inline-block; max-width: 18rem; overflow: hidden; text-overflow: ellipsis; vertical-align: bottom; }
+td time { white-space: nowrap; }
 td p { margin: 0 0 0.4rem; }
+code, pre, textarea { font: 0.82rem/1.6 var(--mono); }
+pre { overflow-x: auto; background: var(--panel); border: 1px solid var(--line); border-radius: 0.6rem; padding: 0.75rem 1rem; margin: 0.5rem 0; }
+.code { position: relative; } .scripted .code pre { padding-right: 4.5rem; } .case .code pre { white-space: pre-wrap; overflow-wrap: anywhere; } .code .copy { position: absolute; top: 0.45rem; right: 0.45rem; }
+.copy { display: none; font-size: var(--tiny); padding: 0.1rem 0.5rem; background: var(--paper); color: var(--link); border-color: var(--line); font-weight: 400; }
+.scripted .copy { display: inline-block; } td .copy { opacity: 0; } tr:hover .copy, .copy:focus { opacity: 1; }
+.notice { border-left: 0.25rem solid currentColor; padding: 0.2rem 0.8rem; }
+.empty { border: 1px dashed var(--line); border-radius: 0.6rem; padding: 1.25rem; margin: 1rem 0; color: var(--soft); }
+
+/* Forms */
+input, select, textarea, button, .button { font: inherit; color: var(--text); background: var(--paper); border: 1px solid var(--soft); border-radius: 0.4rem; padding: 0.35rem 0.7rem; }
+textarea { font: 0.82rem/1.6 var(--mono); width: 100%; resize: vertical; }
+button, .button { background: var(--link); border-color: var(--link); color: var(--paper); font-weight: 600; cursor: pointer; text-decoration: none; display: inline-block; }
+button.plain, .button.plain { background: none; color: var(--link); border-color: var(--line); font-weight: 400; }
+.filter { display: flex; flex-wrap: wrap; gap: 0.5rem 1rem; align-items: end; margin: 1rem 0; }
+.filter input, .filter select, .filter button { height: 2.3rem; }
+.filter label { display: grid; gap: 0.2rem; color: var(--soft); }
+.tabs { display: flex; flex-wrap: wrap; gap: 0 1.25rem; margin: 1rem 0; border-bottom: 1px solid var(--line); } .tabs span { color: var(--soft); font-variant-numeric: tabular-nums; }
+.tabs a { padding: 0.3rem 0; text-decoration: none; } .tabs a[aria-current] { color: var(--text); font-weight: 650; box-shadow: 0 2px var(--link); }
+.pages { display: flex; gap: 1.5rem; }
+summary { cursor: pointer; padding: 0.3rem 0; color: var(--link); }
+
+/* Charts */
+.chart { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 0.35rem 0.75rem; margin: 1rem 0; }
+.chart .key { grid-column: 2; color: var(--soft); } .key span { white-space: nowrap; margin-right: 1.2rem; } .key svg { display: inline; }
+.chart > svg { width: 100%; height: 9rem; display: block; }
+.values, .dates { display: flex; justify-content: space-between; color: var(--soft); font-variant-numeric: tabular-nums; }
+.values { flex-direction: column; text-align: right; margin: -0.6rem 0; } .dates { grid-column: 2; }
+svg .version1 { fill: var(--version1); } svg .version2 { fill: var(--version2); } svg .bad { fill: var(--bad); } svg .calls { fill: var(--link); }
+svg .axis { stroke: var(--line); fill: none; vector-effect: non-scaling-stroke; }
+svg .trend { stroke: var(--version2); stroke-width: 2; fill: none; vector-effect: non-scaling-stroke; }
+.of { white-space: nowrap; } .of svg { display: inline-block; vertical-align: middle; }
+.share { width: 6rem; height: 0.5rem; background: var(--version1); border-radius: 0.25rem; } .share rect { fill: var(--version2); }
+.trendline { display: block; width: 5rem; height: 1.2rem; }
+
 @media (max-width: 48rem) {
-  .pair { grid-template-columns: minmax(0, 1fr); gap: 0.5rem; }
-  main, nav ul { padding-left: 1rem; padding-right: 1rem; }
-  h1 { font-size: 1.6rem; }
-  table, caption, tbody, tr, td { display: block; width: 100%; }
-  thead { position: absolute; left: -100rem; }
-  tr { border: 1px solid var(--line); border-radius: 0.6rem; margin: 0 0 0.75rem; padding: 0.4rem 0.9rem; }
-  td, td.number { display: grid; grid-template-columns: 9rem minmax(0, 1fr); gap: 0.5rem; border: 0; padding: 0.2rem 0; text-align: left; }
-  td::before { content: attr(data-title); color: var(--soft); }
-  td:has(> div:empty) { display: none; }
-  .filter label, .filter input, .filter select { width: 100%; }
+  .case { grid-template-columns: minmax(0, 1fr); gap: 0 0.5rem; }
+  body > header, main { padding: 0 1rem; } main { padding-bottom: 3rem; }
+  body > header { gap: 0.4rem; } .mark b { display: none; }
+  h1 { font-size: 1.4rem; margin-top: 1.25rem; }
+  .strip > div { flex-basis: 50%; border-bottom: 1px solid var(--line); }
+  .facts { gap: 0.3rem 1rem; }
+  table:not(.plain), :not(.plain) > :is(caption, tbody), :not(.plain) > tbody > tr { display: block; width: 100%; }
+  :not(.plain) > thead { position: absolute; left: -100rem; }
+  table.cards tr { border: 1px solid var(--line); border-radius: 0.6rem; margin: 0 0 0.5rem; padding: 0.4rem 0.9rem; }
+  table.cards td { display: grid; grid-template-columns: 8rem minmax(0, 1fr); gap: 0.5rem; border: 0; padding: 0.15rem 0; text-align: left; white-space: normal; }
+  table.cards td::before { content: attr(data-title); color: var(--soft); }
+  table.cards td:has(> div:empty) { display: none; }
+  table.list tr { display: flex; flex-wrap: wrap; gap: 0.1rem 0.75rem; border-bottom: 1px solid var(--line); padding: 0.5rem 0; }
+  .tabs { flex-wrap: nowrap; overflow-x: auto; } .tabs a { white-space: nowrap; }
+  table.list td { display: none; width: auto; padding: 0; border: 0; }
+  table.list td.line1, table.list td.line2 { display: block; min-width: 0; } table.list td:empty { display: none; }
+  table.list td.line2 { order: 2; color: var(--soft); } table.list tr::after { content: ""; flex-basis: 100%; order: 1; }
+  table.list a { text-decoration: none; } table.list a:hover { text-decoration: underline; }
+  table.list td.line2 { white-space: normal; overflow-wrap: anywhere; } table.list bdi { max-width: 45vw; } table.list td.line2 bdi { max-width: 100%; white-space: normal; } td .copy { opacity: 1; }
+  .filter { display: grid; grid-template-columns: 1fr 1fr; } .filter label:first-of-type { grid-column: 1 / -1; } .filter :is(input, select) { width: 100%; min-width: 0; }
+  header li:first-child { display: none; } header li a { font-size: var(--small); padding: 0.25rem 0.3rem; } header ul { gap: 0; }
+  .rows > li { grid-template-columns: minmax(2rem, max-content) 1fr; } .rows > li > :last-child:not(span) { grid-column: 2; justify-self: start; }
 }
-@media print { nav, .skip, form { display: none; } details > * { display: block; } }
+@media print { body > header, .skip, form { display: none; } details > * { display: block; } }
 `
+
+/** The word mark's picture, which is the icon, too. */
+export const MARK =
+  '<rect width="24" height="24" rx="6" fill="#0b5cad"/><path d="M5 9h12l-3-3M19 15H7l3 3" fill="none" stroke="#fff" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"/>'
+
+/** The icon of all pages, as an address. */
+export const ICON = `data:image/svg+xml,${encodeURIComponent(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24">${MARK}</svg>`)}`
+
+/** Makes the copy buttons work; without scripts they are not shown. A button copies the element before it. */
+const COPY = `document.documentElement.classList.add('scripted')
+document.addEventListener('click', async ({ target }) => {
+  if (!(target instanceof HTMLButtonElement) || !target.matches('.copy')) return
+  const from = target.previousElementSibling
+  try {
+    await navigator.clipboard.writeText(from.title || from.textContent)
+    target.textContent = 'Copied'
+  } catch {
+    getSelection().selectAllChildren(from)
+  }
+})
+`
+
+const fixed = (type: string, body: string): Answer => ({
+  status: 200,
+  headers: {
+    'Content-Type': `${type}; charset=utf-8`,
+    'Cache-Control': 'no-cache',
+    'X-Content-Type-Options': 'nosniff',
+  },
+  body,
+})
 
 /** The address of the style sheet; the pages allow no other style. */
 export const STYLE_PATH = '/style.css'
 
 /** The style sheet of the pages. */
-export const style: Answer = {
-  status: 200,
-  headers: {
-    'Content-Type': 'text/css; charset=utf-8',
-    'Cache-Control': 'no-cache',
-    'X-Content-Type-Options': 'nosniff',
-  },
-  body: STYLE,
-}
+export const style = fixed('text/css', STYLE + VISITOR_STYLE)
+
+/** The address of the script of all pages. */
+export const COPY_PATH = '/pages.js'
+
+/** The script of all pages. */
+export const copyScript = fixed('text/javascript', COPY)

@@ -1,94 +1,136 @@
 import type { IncomingMessage } from 'node:http'
-import { html } from 'hono/html'
+import { html, raw } from 'hono/html'
 import type { Answer } from '../../language/answer.ts'
+import { errorTable, type GatewayError } from '../../language/errors.ts'
 import { escapeControls, printableJson } from '../../language/text/service-text.ts'
-import { STYLE_PATH } from './fixed.ts'
+import { COPY_PATH, ICON, MARK, STYLE_PATH } from './fixed.ts'
 
 /** HTML whose texts are escaped. */
 export type Html = ReturnType<typeof html>
 
-/** No frames and no foreign addresses; one style sheet, and one script for visitors. */
-const policy = (script: string) =>
-  [
-    "default-src 'none'",
-    ...(script === '' ? [] : [`script-src 'self'`, `connect-src 'self'`]),
-    "style-src 'self'",
-    "img-src 'self' data:",
-    "base-uri 'none'",
-    "form-action 'self'",
-    "frame-ancestors 'none'",
-  ].join('; ')
+/** No frames and no foreign addresses; one style sheet, and scripts of the gateway's own. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "connect-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join('; ')
 
-const ADMIN_PAGES = [
-  ['/', 'Transload'],
-  ['/bookings', 'Bookings'],
-  ['/events', 'Events'],
-  ['/migration', 'Migration'],
-  ['/settings', 'Settings'],
-] as const
+/** The frame of a page: its navigation, and what stands in it. */
+interface Frame {
+  readonly pages: readonly (readonly [path: string, name: string])[]
+  /** Of the pages for visitors. */
+  readonly script?: string
+  /** The service's environment, for a badge. */
+  readonly environment?: string
+}
 
-const PUBLIC_PAGES = [
-  ['/', 'Transload'],
-  ['/reference', 'Reference'],
-  ['/guide', 'Guide'],
-  ['/openapi.json', 'OpenAPI'],
-] as const
+interface PageOptions {
+  /** The name of the page in the navigation that this one belongs to. @default its title */
+  readonly at?: string
+  /** The browser loads the page again after this time. */
+  readonly refreshSeconds?: number
+  /** @default 200 */
+  readonly status?: number
+}
+
+/** Makes the answer of a page. */
+export type Shell = (title: string, content: Html, options?: PageOptions) => Promise<Answer>
 
 /** The address of the script of the pages for visitors. */
 export const SCRIPT_PATH = '/workbench.js'
 
-/** Makes the answer of a page for operators. */
-export const page = (title: string, content: Html): Promise<Answer> => pageWith(title, content, ADMIN_PAGES, '')
+/** Makes the answers of the pages for operators. */
+export const adminShell = (service: string): Shell =>
+  shellOf({
+    pages: [
+      ['/', 'Home'],
+      ['/bookings', 'Bookings'],
+      ['/events', 'Events'],
+      ['/migration', 'Migration'],
+      ['/settings', 'Settings'],
+    ],
+    environment: environmentOf(new URL(service)),
+  })
 
 /** Makes the answer of a page for visitors. */
-export const publicPage = (title: string, content: Html): Promise<Answer> =>
-  pageWith(title, content, PUBLIC_PAGES, SCRIPT_PATH)
+export const publicPage = shellOf({
+  pages: [
+    ['/', 'Workbench'],
+    ['/reference', 'Reference'],
+    ['/guide', 'Guide'],
+    ['/openapi.json', 'OpenAPI'],
+  ],
+  script: SCRIPT_PATH,
+})
 
 /** Makes the answer of a page about a caller, for itself. */
-export const ownPage = (title: string, content: Html): Promise<Answer> =>
-  pageWith(title, content, [['/my', 'Your migration']], '')
+export const ownPage = shellOf({ pages: [['/my', 'Your migration']] })
 
-async function pageWith(
-  title: string,
-  content: Html,
-  pages: readonly (readonly [path: string, name: string])[],
-  script: string,
-): Promise<Answer> {
-  const body = await html`<!doctype html>
+/** Returns the environment that an address of the service is of, as far as its name tells. */
+export function environmentOf({ hostname }: URL): 'local' | 'test' | 'production' {
+  if (/^(localhost|127\.|\[::1\])/.test(hostname)) return 'local'
+  return /(^|[.-])(stage|staging|test|sandbox|uat|dev|demo)\d*([.-]|$)/.test(hostname) ? 'test' : 'production'
+}
+
+const BADGES = { local: 'soft', test: 'warn', production: 'good' }
+
+function shellOf({ pages, script, environment }: Frame): Shell {
+  const link = (path: string, name: string, current: boolean) =>
+    html`<li><a href="${path}"${current ? html` aria-current="page"` : ''}>${name}</a></li>`
+  return async (title, content, { at = title, refreshSeconds, status = 200 } = {}) => {
+    const body = await html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${shown(title)} – Transload</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="${ICON}">
 <link rel="stylesheet" href="${STYLE_PATH}">
-${script === '' ? '' : html`<script type="module" src="${script}"></script>`}
+<script type="module" src="${COPY_PATH}"></script>
+${script === undefined ? '' : html`<script type="module" src="${script}"></script>`}
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
-<nav aria-label="Pages"><ul>${pages.map(([path, name]) => html`<li><a href="${path}">${name}</a></li>`)}</ul></nav>
+<header><a class="mark" href="${pages[0]?.[0] ?? '/'}" aria-label="Transload: ${pages[0]?.[1] ?? ''}"${pages[0]?.[1] === at ? html` aria-current="page"` : ''}><svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true">${raw(MARK)}</svg><b>Transload</b></a>
+<nav aria-label="Pages"><ul>${pages.map(([path, name]) => link(path, name, name === at))}</ul></nav>
+${environment === undefined ? '' : html`<span class="pill ${BADGES[environment as keyof typeof BADGES] ?? ''}" title="The environment of the service">${environment}</span>`}</header>
 <main id="content">
 ${content}
 </main>
 </body>
 </html>
 `
-  const headers = {
-    'Content-Type': 'text/html; charset=utf-8',
-    'Content-Security-Policy': policy(script),
-    'Cache-Control': 'no-store',
-    'Referrer-Policy': 'no-referrer',
-    'X-Content-Type-Options': 'nosniff',
-    Vary: 'Accept',
+    const headers = {
+      'Content-Type': 'text/html; charset=utf-8',
+      'Content-Security-Policy': POLICY,
+      'Cache-Control': 'no-store',
+      'Referrer-Policy': 'no-referrer',
+      'X-Content-Type-Options': 'nosniff',
+      Vary: 'Accept',
+      ...(refreshSeconds && { Refresh: String(refreshSeconds) }),
+    }
+    return { status, headers, body: String(body) }
   }
-  return { status: 200, headers, body: String(body) }
+}
+
+/** Makes the page of an error, for people. */
+export async function errorPage(show: Shell, error: GatewayError): Promise<Answer> {
+  const title = error.code === 'path-unknown' ? 'Not found' : errorTable[error.code].title
+  const content = html`<h1>${title}</h1><p>${shown(error.message)}</p><p><a href="/">Go to the first page</a></p>`
+  const answer = await show(title, content, error)
+  return { ...answer, headers: { ...error.headers, ...answer.headers } }
 }
 
 /** Returns text that a caller or the service chose without characters that a browser obeys. */
 export const shown = (text: string): string => escapeControls(text)
 
-/** Shows a name that a caller chose, in its own direction of writing. */
-export const named = (text: string): Html => html`<bdi>${shown(text)}</bdi>`
+/** Shows a name that a caller chose, in its own direction of writing; nothing for an empty one. */
+export const named = (text: string): Html | '' => (text === '' ? '' : html`<bdi>${shown(text)}</bdi>`)
 
 /** A column of a table. */
 export interface Column<Row> {
@@ -96,36 +138,94 @@ export interface Column<Row> {
   readonly cell: (row: Row) => Html | string | number
   /** Counts stand to the right. */
   readonly isNumber?: boolean
+  /** The line of a list's row that has it on a telephone; a column without one is not shown there. */
+  readonly line?: 1 | 2
 }
+
+/** Rows that are lines, with two on a telephone; rows of prose, which are cards there; or of figures, which scroll. */
+type Form = 'list' | 'cards' | 'plain'
 
 /** Shows rows as a table. Its roles are explicit because browsers forget them where the style shows no table. */
-export function table<Row>(caption: string, columns: readonly Column<Row>[], rows: readonly Row[]): Html {
-  const classOf = ({ isNumber = false }: Column<Row>) => (isNumber ? 'number' : 'text')
-  return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table role="table">
+export function table<Row>(
+  caption: string,
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  form: Form = 'cards',
+): Html {
+  const classOf = ({ isNumber, line }: Column<Row>) => {
+    const names = [...(isNumber ? ['number'] : []), ...(line && form === 'list' ? [`line${line}`] : [])]
+    return names.length === 0 ? '' : html` class="${names.join(' ')}"`
+  }
+  /** A card has each cell with its title, and nothing of empty cells. */
+  const cellOf = (column: Column<Row>, row: Row): Html =>
+    form === 'cards'
+      ? html`<td role="cell"${classOf(column)} data-title="${column.title}"><div>${column.cell(row)}</div></td>`
+      : html`<td role="cell"${classOf(column)}>${column.cell(row)}</td>`
+  return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table role="table" class="${form}">
 <caption>${caption}</caption>
-<thead role="rowgroup"><tr role="row">${columns.map((column) => html`<th role="columnheader" scope="col" class="${classOf(column)}">${column.title}</th>`)}</tr></thead>
-<tbody role="rowgroup">${rows.map((row) => html`<tr role="row">${columns.map((column) => cellOf(column, row, classOf(column)))}</tr>\n`)}</tbody>
+<thead role="rowgroup"><tr role="row">${columns.map((column) => html`<th role="columnheader" scope="col"${classOf(column)}>${column.title}</th>`)}</tr></thead>
+<tbody role="rowgroup">${rows.map((row) => html`<tr role="row">${columns.map((column) => cellOf(column, row))}</tr>\n`)}</tbody>
 </table></div>`
 }
-
-/** Narrow screens show a row as a card: each cell with its title, and nothing of empty cells. */
-const cellOf = <Row>({ title, cell }: Column<Row>, row: Row, kind: string): Html =>
-  html`<td role="cell" class="${kind}" data-title="${title}"><div>${cell(row)}</div></td>`
 
 /** A column of numbers. */
 export const count = <Row>(title: string, cell: (row: Row) => string | number): Column<Row> => ({
   title,
-  cell,
+  cell: (row) => {
+    const value = cell(row)
+    return typeof value === 'number' ? grouped(value) : value
+  },
   isNumber: true,
 })
+
+/** Says that there is nothing, and the next step. */
+export const empty = (words: Html | string): Html => html`<div class="empty">${words}</div>`
 
 /** Shows rows as a table, or words where there are none. */
 export const section = <Row>(
   rows: readonly Row[],
   caption: string,
   columns: readonly Column<Row>[],
-  none = 'None.',
-): Html => (rows.length === 0 ? html`<p class="soft">${none}</p>` : table(caption, columns, rows))
+  none: Html | string = 'None.',
+  form: Form = 'cards',
+): Html => (rows.length === 0 ? empty(none) : table(caption, columns, rows, form))
+
+/** A state in a word, with its color. */
+export const pill = (words: string, kind: 'good' | 'bad' | 'warn' | 'soft' = 'soft'): Html =>
+  html`<span class="pill ${kind}">${words}</span>`
+
+type Fact = readonly [name: string, value: Html | string | number]
+
+/** Shows facts below each other, or as one strip. Facts that are empty are left out. */
+export const facts = (all: readonly Fact[], form: 'facts' | 'strip' = 'facts'): Html =>
+  html`<dl class="${form}">${all.map(([name, value]) => (value === '' ? '' : html`<div><dt>${name}</dt><dd>${value}</dd></div>`))}</dl>`
+
+/** A pane of code, with a button that copies it. */
+export const code = (text: string): Html =>
+  html`<div class="code"><pre tabindex="0">${text.split('\n').map(shown).join('\n')}</pre><button class="copy" type="button">Copy</button></div>`
+
+const ID_SHOWN = 8
+
+/** Shows an id by its beginning; the whole is in its title, and is what the button copies. */
+export const shortId = (id: string): Html | '' =>
+  id.length <= ID_SHOWN + 1
+    ? named(id)
+    : html`<code title="${shown(id)}">${shown(id.slice(0, ID_SHOWN))}…</code> <button class="copy" type="button" aria-label="Copy the id ${shown(id)}">Copy</button>`
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+
+/** Writes a duration in its largest unit: `12 min`. */
+export function durationOf(ms: number): string {
+  if (ms < MINUTE_MS) return `${Math.max(0, Math.floor(ms / 1_000))} s`
+  if (ms < 2 * HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`
+  return ms < 2 * DAY_MS ? `${Math.floor(ms / HOUR_MS)} h` : `${grouped(Math.floor(ms / DAY_MS))} days`
+}
+
+/** Shows how long ago a time (ISO 8601, UTC) was; the time itself is in its title. */
+export const age = (time: string, now: number): Html =>
+  html`<time datetime="${time}" title="${time.slice(0, 19).replace('T', ' ')} UTC">${durationOf(now - Date.parse(time))}</time>`
 
 const MINUTE_CHARACTERS = 16
 
@@ -149,12 +249,14 @@ export function json(value: object): Answer {
   return { status: 200, headers, body: `${printableJson(value, INDENT)}\n` }
 }
 
-/** The calls of a day. */
-interface Bar {
-  readonly date: string
-  readonly version1: number
-  readonly version2: number
+/** A bar of a chart: its parts from the bottom up, in the order of the chart's keys. */
+export interface Bar {
+  readonly label: string
+  readonly parts: readonly number[]
 }
+
+/** What a part of a bar is, with the name of its color. */
+export type Key = readonly [color: 'version1' | 'version2' | 'calls' | 'bad', words: string]
 
 const WIDTH = 900
 const HEIGHT = 160
@@ -164,27 +266,28 @@ const DIGITS = 2
 /** Writes a number with separators: `12,345`. */
 export const grouped = (value: number): string => value.toLocaleString('en')
 
-/** Draws calls by day: version 1 at the bottom, version 2 on top. A table beside it has the figures. */
-export function chart(days: readonly Bar[], about: string): Html {
-  const most = roundUp(Math.max(1, ...days.map(({ version1, version2 }) => version1 + version2)))
-  const step = WIDTH / Math.max(1, days.length)
-  const bars = (value: (day: Bar) => number, below: (day: Bar) => number): string =>
-    days
-      .map((day, i) => {
-        if (value(day) === 0) return ''
-        const bottom = HEIGHT - (below(day) / most) * HEIGHT
-        const top = bottom - (value(day) / most) * HEIGHT
+/** Draws bars. A table beside it, or the text above, has the figures. */
+export function chart(bars: readonly Bar[], keys: readonly Key[], about: string, unit = ''): Html {
+  const sums = bars.map(({ parts }) => parts.reduce((sum, part) => sum + part, 0))
+  const most = roundUp(Math.max(1, ...sums))
+  const step = WIDTH / Math.max(1, bars.length)
+  const pathOf = (at: number) =>
+    bars
+      .map(({ parts }, i) => {
+        const below = parts.slice(0, at).reduce((sum, part) => sum + part, 0)
+        const [bottom, top] = [below, below + (parts[at] ?? 0)].map((value) => HEIGHT - (value / most) * HEIGHT)
+        if (top === undefined || bottom === undefined || top === bottom) return ''
         return `M${short(i * step)} ${short(top)}h${short(step * (1 - GAP))}V${short(bottom)}H${short(i * step)}z`
       })
       .join('')
-  const dates = [days[0], days[Math.floor(days.length / 2)], days.at(-1)]
+  const labels = [bars[0], bars[Math.floor(bars.length / 2)], bars.at(-1)]
   return html`<figure class="chart">
-<figcaption class="key soft"><span>${swatch('version1')} version 1</span> <span>${swatch('version2')} version 2</span> <span>calls a day</span></figcaption>
-<div class="values" aria-hidden="true">${[most, most / 2, 0].map((value) => html`<span>${grouped(value)}</span>`)}</div>
+<figcaption class="key">${keys.map(([color, words]) => html`<span>${swatch(color)} ${words}</span> `)}</figcaption>
+<div class="values" aria-hidden="true">${[most, most / 2, 0].map((value) => html`<span>${grouped(value)}${unit}</span>`)}</div>
 <svg role="img" aria-label="${about}" preserveAspectRatio="none" viewBox="0 0 ${WIDTH} ${HEIGHT}">
 <path class="axis" d="M0 0h${WIDTH}M0 ${HEIGHT / 2}h${WIDTH}M0 ${HEIGHT}h${WIDTH}"/>
-<path class="version1" d="${bars(version1Of, none)}"/><path class="version2" d="${bars(version2Of, version1Of)}"/></svg>
-<div class="dates" aria-hidden="true">${dates.map((day) => html`<span>${day?.date ?? ''}</span>`)}</div>
+${keys.map(([color], at) => html`<path class="${color}" d="${pathOf(at)}"/>`)}</svg>
+<div class="dates" aria-hidden="true">${labels.map((bar) => html`<span>${bar?.label ?? ''}</span>`)}</div>
 </figure>`
 }
 
@@ -194,11 +297,19 @@ function roundUp(value: number): number {
   return Math.max(2, ([1, 2, 4, 6].find((factor) => factor * power >= value) ?? 10) * power)
 }
 
-const version1Of = ({ version1 }: Bar) => version1
-const version2Of = ({ version2 }: Bar) => version2
-const none = () => 0
-
 const short = (value: number) => value.toFixed(DIGITS)
 
 const swatch = (kind: string): Html =>
   html`<svg aria-hidden="true" viewBox="0 0 10 10" width="10" height="10"><rect class="${kind}" width="10" height="10"/></svg>`
+
+/** Draws a share of version 2 as a bar. */
+export const shareBar = (share: number): Html =>
+  html`<svg class="share" aria-hidden="true" preserveAspectRatio="none" viewBox="0 0 100 1"><rect width="${short(100 * share)}" height="1"/></svg>`
+
+/** Draws shares as a line; null where there were no calls. */
+export function trendline(shares: readonly (number | null)[]): Html {
+  const points = shares.flatMap((share, at) =>
+    share === null ? [] : [`${short((at / Math.max(1, shares.length - 1)) * 100)} ${short(18 - 16 * share)}`],
+  )
+  return html`<svg class="trendline" aria-hidden="true" preserveAspectRatio="none" viewBox="0 0 100 20"><path class="trend" d="${points.length > 1 ? `M${points.join('L')}` : ''}"/></svg>`
+}

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { html } from 'hono/html'
 import type { Answer } from '../../language/answer.ts'
 import { windowsToCome } from '../../language/deprecation.ts'
-import { gatewayError } from '../../language/errors.ts'
+import { type ErrorCode, errorTable, faultOf, gatewayError } from '../../language/errors.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import type { TenantBrownouts } from '../../runtime/signals.ts'
 import { NO_NAME } from '../../state/uses/counts.ts'
@@ -10,6 +10,7 @@ import {
   type ActionUse,
   type Counted,
   type CountedError,
+  countBlockers,
   DAYS_SHOWN,
   dayText,
   type FieldUse,
@@ -23,6 +24,7 @@ import {
   type ShownDay,
   type TenantReport,
   type TenantSummary,
+  total,
   type Verdict,
   type VerdictState,
   verdictStates,
@@ -33,6 +35,8 @@ import {
   type Column,
   chart,
   count,
+  empty,
+  facts,
   grouped,
   type Html,
   JSON_SUFFIX,
@@ -40,9 +44,13 @@ import {
   minuteOf,
   moment,
   named,
-  page,
+  ownPage,
+  pill,
+  type Shell,
   section,
+  shareBar,
   table,
+  trendline,
   wantsHtml,
 } from './layout.ts'
 
@@ -52,6 +60,7 @@ export interface MigrationPagesDeps extends Omit<ReportDeps, 'tenants' | 'store'
   /** Returns the tenants that the gateway knows by name. */
   readonly tenants: () => readonly string[]
   readonly brownouts: () => readonly TenantBrownouts[]
+  readonly show: Shell
 }
 
 /** Answers `/migration` and `/migration/<tenant>`, as a page or as JSON. */
@@ -70,11 +79,24 @@ async function allTenants(
   query: URLSearchParams,
   deps: MigrationPagesDeps,
 ): Promise<Answer> {
-  const overview = await overviewOf(deps)
+  const reading = overviewOf(deps)
   const listing = listingOf(query)
-  if (!wantsHtml(incoming)) return json({ ...overview, ...listed(overview, listing) })
-  return migrationPage(overview, listing, deps.brownouts(), deps.store.now())
+  if (!wantsHtml(incoming)) {
+    const overview = await reading
+    return json({ ...overview, ...listed(overview, listing) })
+  }
+  if (!overviews.get(deps.store)?.last && (await deps.store.countedTenants()).length > MANY_USES) {
+    // The next view tells of a failure.
+    reading.catch(() => undefined)
+    return deps.show('Migration', html`<h1>Reading the counts…</h1><p>This page shows them in a moment.</p>`, {
+      refreshSeconds: 1,
+    })
+  }
+  return migrationPage(await reading, listing, deps)
 }
+
+/** The counts of more tenants, each with a use or two, take longer to read than somebody waits for. */
+const MANY_USES = 100
 
 interface Kept {
   /** The last overview that was read, when, and what it took. */
@@ -126,7 +148,9 @@ async function oneTenant(
   const [tenant] = report.tenants
   if (!tenant) throw gatewayError('path-unknown/tenant', {})
   if (wantsKit) return fixItKit(tenant, deps)
-  return isExact && wantsHtml(incoming) ? tenantPage(tenant, report) : json(report)
+  return isExact && wantsHtml(incoming)
+    ? tenantPage(tenant, report, { show: deps.show, kit: addressOf(tenant.tenant, 'kit') })
+    : json(report)
 }
 
 /** A part of the list of tenants, as a request asks for it. */
@@ -202,25 +226,24 @@ function listed({ tenants }: Overview, { search, state, sort, page }: Listing): 
 }
 
 /** Shows who still uses version 1. */
-function migrationPage(
-  overview: Overview,
-  listing: Listing,
-  brownouts: readonly TenantBrownouts[],
-  now: number,
-): Promise<Answer> {
+async function migrationPage(overview: Overview, listing: Listing, deps: MigrationPagesDeps): Promise<Answer> {
   const { headline, verdict, watchedSince, watchedDays, generatedAt } = overview
-  const watched =
-    watchedSince === undefined ? '' : `Gateways have watched since ${watchedSince}, on ${plural(watchedDays, 'day')}.`
-  return page(
+  const shown = listed(overview, listing)
+  const blockers = await countBlockers(
+    deps,
+    shown.tenants.map(({ tenant }) => tenant),
+  )
+  const watched = watchedSince === undefined ? '' : `Watched since ${watchedSince}, on ${plural(watchedDays, 'day')}. `
+  return deps.show(
     'Migration',
     html`<p class="soft">Can version 1 be switched off?</p>
-<h1 class="answer ${verdict.state}">${headline}</h1>
+<h1>${headline}</h1>
 ${verdict.reasons.map((reason) => html`<p>${named(reason)}</p>`)}
-<p class="soft">${watched} As of ${moment(generatedAt)}; times are UTC. Also as <a href="/migration.json">JSON</a>.</p>
-${brownoutTable(brownouts, now)}
+<p class="soft">${watched}As of ${moment(generatedAt)}; times are UTC. <a href="/migration.json">JSON</a></p>
+${brownoutTable(deps.brownouts(), deps.store.now())}
 ${callsByDay(overview.days, generatedAt)}
 <h2 id="tenants">Tenants</h2>
-${overview.tenants.length === 0 ? html`<p>No tenant is known.</p>` : tenantList(overview, listing)}`,
+${overview.tenants.length === 0 ? empty(html`No calls yet. Tenants show here once they call, or once a tenants file names them.`) : tenantList(overview, listing, shown, blockers)}`,
   )
 }
 
@@ -228,13 +251,23 @@ ${overview.tenants.length === 0 ? html`<p>No tenant is known.</p>` : tenantList(
 function callsByDay(days: readonly ShownDay[], generatedAt: string): Html {
   const all = everyDay(days, generatedAt)
   return html`<h2>Calls by day</h2>
-${chart(all, 'Calls by day, of version 1 and of version 2')}
+${chart(
+  all.map(({ date, version1, version2 }) => ({ label: date, parts: [version1, version2] })),
+  [
+    ['version1', 'version 1'],
+    ['version2', 'version 2'],
+  ],
+  'Calls by day, of version 1 and of version 2',
+)}
 ${dayTable(all)}`
 }
 
-function tenantList(overview: Overview, listing: Listing): Html {
-  const { tenants, found, page: at, pages } = listed(overview, listing)
-  const { search, state, sort } = listing
+function tenantList(
+  overview: Overview,
+  { search, state, sort }: Listing,
+  { tenants, found, page: at, pages }: Listed,
+  blockers: ReadonlyMap<string, number>,
+): Html {
   const option = (value: string, title: string, chosen: boolean) =>
     html`<option value="${value}"${chosen ? html` selected` : ''}>${title}</option>`
   const states = Object.entries(verdictStates).filter(([name]) => overview.states[name as VerdictState])
@@ -244,93 +277,197 @@ function tenantList(overview: Overview, listing: Listing): Html {
   }
   return html`<form action="/migration" method="get" class="filter" role="search">
 <label>Name <input type="search" name="q" value="${search}" maxlength="${SEARCH_CHARACTERS}"></label>
-<label>Verdict <select name="state">${option('', `all (${overview.tenants.length})`, state === undefined)}
-${states.map(([name, title]) => option(name, `${title} (${overview.states[name as VerdictState]})`, name === state))}</select></label>
+<label>Verdict <select name="state">${option('', `all (${grouped(overview.tenants.length)})`, state === undefined)}
+${states.map(([name, title]) => option(name, `${title} (${grouped(overview.states[name as VerdictState] ?? 0)})`, name === state))}</select></label>
 <label>Order <select name="sort">${Object.entries(SORTS).map(([name, { title }]) => option(name, title, name === sort))}</select></label>
 <button>Show</button>
 </form>
-${section(tenants, `${plural(found, 'tenant')} found; calls of ${DAYS_SHOWN} days`, TENANTS, 'No tenant is like this.')}
-${pages === 1 ? '' : html`<p class="pages">${at > 1 ? toPage(at - 1, '← Before') : ''} Page ${at} of ${pages} ${at < pages ? toPage(at + 1, 'Next →') : ''}</p>`}`
+${section(tenants, `${plural(found, 'tenant')} found; calls of ${DAYS_SHOWN} days`, tenantColumns(blockers), html`No tenants match. <a href="/migration#tenants">Show all tenants</a>`, 'list')}
+${pages === 1 ? '' : html`<p class="pages">${at > 1 ? toPage(at - 1, '← Before') : ''} Page ${grouped(at)} of ${grouped(pages)} ${at < pages ? toPage(at + 1, 'Next →') : ''}</p>`}`
 }
 
-const TENANTS: readonly Column<TenantSummary>[] = [
-  { title: 'Tenant', cell: ({ tenant }) => html`<a href="${addressOf(tenant)}">${nameOf(tenant)}</a>` },
+const VERDICT_KINDS: Readonly<Record<VerdictState, 'good' | 'bad' | 'warn' | 'soft'>> = {
+  'after-end': 'bad',
+  failing: 'bad',
+  calling: 'warn',
+  moving: 'warn',
+  quiet: 'soft',
+  'never-seen': 'soft',
+  safe: 'good',
+}
+
+const verdictPill = ({ state }: Verdict): Html => pill(verdictStates[state], VERDICT_KINDS[state])
+
+/** Shows the share of version 2; nothing without calls. */
+const shareOf = ({ version1, version2 }: Pick<TenantSummary, 'version1' | 'version2'>): Html | '' =>
+  version1 + version2 === 0
+    ? ''
+    : html`<span class="of">${shareBar(version2 / (version1 + version2))} ${percent(version2 / (version1 + version2))}</span>`
+
+const tenantColumns = (blockers: ReadonlyMap<string, number>): readonly Column<TenantSummary>[] => [
+  { title: 'Tenant', cell: ({ tenant }) => html`<a href="${addressOf(tenant)}">${nameOf(tenant)}</a>`, line: 1 },
+  { title: 'Verdict', cell: ({ verdict }) => verdictPill(verdict), line: 1 },
+  { title: 'Share of version 2', cell: shareOf, line: 2 },
   {
-    title: 'Verdict',
-    cell: ({ verdict: { state } }) => html`<span class="state ${state}">${verdictStates[state]}</span>`,
+    title: 'Four weeks',
+    cell: ({ weeklyShares }) => (weeklyShares.every((share) => share === null) ? '' : trendline(weeklyShares)),
+  },
+  {
+    ...count<TenantSummary>('Blockers', ({ tenant }) => blockers.get(tenant) ?? 0),
   },
   { title: 'Last version-1 call', cell: ({ lastVersion1 }) => lastVersion1?.slice(0, DATE_CHARACTERS) ?? 'none' },
-  count('Version 1', ({ version1 }) => grouped(version1)),
-  count('Version 2', ({ version2 }) => grouped(version2)),
-  count('Share of version 2', ({ version1, version2 }) =>
-    version1 + version2 === 0 ? '–' : percent(version2 / (version1 + version2)),
-  ),
-  count('Failed', ({ failed }) => grouped(failed)),
+  count('Version 1', ({ version1 }) => version1),
+  count('Version 2', ({ version2 }) => version2),
+  count('Failed', ({ failed }) => failed),
 ]
 
 /** The most brownouts that a page shows; `transload check` prints all. */
-const MOST_BROWNOUTS = 50
+const MOST_BROWNOUTS = 20
+/** So many names are told apart from all others. */
+const FEW = 3
 
-/** Shows the brownouts that are not over, the next one first; nothing without any. */
+/** Shows the brownouts that are not over, the next one first, each once; nothing without any. */
 export function brownoutTable(all: readonly TenantBrownouts[], now: number): Html {
-  const brownouts = all
-    .flatMap(({ tenant, windows }) => windowsToCome(windows, now).map((window) => ({ tenant, ...window })))
+  const windows = all.flatMap(({ tenant, windows: own }) =>
+    windowsToCome(own, now).map((window) => ({ tenant, ...window })),
+  )
+  if (windows.length === 0) return html``
+  const names = all.map(({ tenant }) => tenant)
+  const brownouts = [...Map.groupBy(windows, ({ start, end }) => `${start} ${end}`).values()]
+    .flatMap((some) => {
+      const [first] = some
+      return first
+        ? [{ start: first.start, end: first.end, who: whoOf(new Set(some.map(({ tenant }) => tenant)), names) }]
+        : []
+    })
     .sort((one, other) => one.start - other.start)
-  if (brownouts.length === 0) return html``
   return html`<h2>Brownouts</h2>
 <p>In these times legacy calls are refused.</p>
 ${table<(typeof brownouts)[number]>(
   'Brownouts, the next one first',
   [
-    { title: 'Callers', cell: ({ tenant }) => (tenant === '' ? 'all' : named(tenant)) },
-    { title: 'From', cell: ({ start }) => minuteOf(new Date(start).toISOString()) },
-    { title: 'Until', cell: ({ end }) => minuteOf(new Date(end).toISOString()) },
-    { title: 'Now', cell: ({ start }) => (start <= now ? 'active' : 'to come') },
+    { title: 'From', cell: ({ start }) => minuteOf(new Date(start).toISOString()), line: 1 },
+    { title: 'Until', cell: ({ end }) => minuteOf(new Date(end).toISOString()), line: 1 },
+    { title: 'Callers', cell: ({ who }) => named(who), line: 2 },
+    { title: 'State', cell: ({ start }) => (start <= now ? pill('active', 'bad') : 'to come'), line: 2 },
   ],
   brownouts.slice(0, MOST_BROWNOUTS),
+  'list',
 )}`
+}
+
+/** Names some of all callers in the fewest words. */
+function whoOf(some: ReadonlySet<string>, all: readonly string[]): string {
+  const others = all.filter((name) => !some.has(name))
+  if (others.length === 0) return all.length === 1 && all[0] !== '' ? (all[0] ?? '') : 'all'
+  if (some.size <= FEW) return [...some].join(', ')
+  return others.length <= FEW ? `all except ${others.join(', ')}` : plural(some.size, 'tenant')
 }
 
 const DATE_CHARACTERS = 10
 
+/** The parts of a tenant's page that depend on who looks. */
+interface Look {
+  readonly show: Shell
+  /** The address of the fix-it kit. */
+  readonly kit: string
+  readonly first?: Html
+}
+
 /** Shows the use that one tenant makes of the gateway, and the work that is left: to an operator, or to the tenant itself. */
-export function tenantPage(
-  tenant: TenantReport,
-  { generatedAt }: MigrationReport,
-  { show, kit, first }: { show: typeof page; kit: string; first?: Html } = {
-    show: page,
-    kit: addressOf(tenant.tenant, 'kit'),
-  },
-): Promise<Answer> {
-  const seen =
-    tenant.firstSeen === undefined
-      ? 'This tenant has never called.'
-      : html`First seen ${moment(tenant.firstSeen)}, last seen ${moment(tenant.lastSeen ?? '')}; last version-1 call: ${tenant.lastVersion1 === undefined ? 'none' : moment(tenant.lastVersion1)}.`
-  return show(
+export function tenantPage(tenant: TenantReport, { generatedAt }: MigrationReport, look: Look): Promise<Answer> {
+  const { verdict, actions, work, errors, fields, unknownFields, agents, networks, use } = tenant
+  const problems = problemsOf(tenant)
+  const rest = work.filter(({ blocks }) => blocks === undefined)
+  const sums = { version1: total(use, 'version1'), version2: total(use, 'version2') }
+  const folded = (title: string, many: number, content: Html) =>
+    many === 0 ? '' : html`<details><summary>${title} (${grouped(many)})</summary>${content}</details>`
+  return look.show(
     tenant.tenant || 'Callers without a name',
-    html`<h1>${nameOf(tenant.tenant)}</h1>
-<p class="soft">${seen} As of ${moment(generatedAt)}; times are UTC.</p>
-${verdictBox(tenant.verdict)}
-${first ?? ''}
-${tenant.actions.length === 0 ? '' : html`<p><a class="button" href="${kit}" download>The fix-it kit</a> has this tenant's calls as version-2 code, with a letter to its developers.</p>`}
-<h2>Work that is left</h2>
-${section(tenant.work, 'Version-1 use within the quiet days, what blocks first', WORK, 'None: there was no version-1 call within the quiet days.')}
-${callsByDay(tenant.use, generatedAt)}
-<p>Share of version 2 in each of the last four weeks: ${tenant.weeklyShares.map((share) => (share === null ? 'no calls' : percent(share))).join(', ')}.</p>
-<h2>Actions</h2>
-${section(tenant.actions, 'Version-1 calls by action, in 90 days', ACTIONS, 'No version-1 call in 90 days.')}
-<h2>Errors</h2>
-${section(tenant.errors, 'Errors, with the request id of the last one for the log', ERRORS)}
-${tenant.otherPrices === 0 ? '' : html`<p>${plural(tenant.otherPrices, 'booking')} cost something else than quoted; the log line of each has both prices.</p>`}
-<h2>Fields</h2>
-${section(tenant.fields, 'Version-1 fields, how often each was sent', FIELDS)}
-<h2>Unknown fields</h2>
-${section(tenant.unknownFields, 'Fields that no mapping knows', counted('Field'))}
-<h2>Callers</h2>
-${section(tenant.agents, 'User agents', counted('User agent'))}
-${section(tenant.networks, 'Source networks', counted('Network'))}`,
+    html`<h1>${nameOf(tenant.tenant)} ${verdictPill(verdict)}</h1>
+<p class="soft">As of ${moment(generatedAt)}; times are UTC.</p>
+${verdict.reasons.map((reason) => html`<p>${named(reason)}</p>`)}
+${facts(
+  [
+    ['Version 1', grouped(sums.version1)],
+    ['Version 2', grouped(sums.version2)],
+    ['Share of version 2', shareOf(sums)],
+    ['Last four weeks', tenant.weeklyShares.map((share) => (share === null ? '–' : percent(share))).join(' · ')],
+    ['Last version-1 call', tenant.lastVersion1 === undefined ? 'none' : moment(tenant.lastVersion1)],
+    ['Last call', tenant.lastSeen === undefined ? 'never' : moment(tenant.lastSeen)],
+  ],
+  'strip',
+)}
+${look.first ?? ''}
+<h2>Blocks migration (${grouped(problems.length)})</h2>
+${section(problems, 'Each problem once, and what to do about it', PROBLEMS, actions.length === 0 ? 'No version-1 call in 90 days.' : 'Nothing: the rest is a change of spelling.')}
+${actions.length === 0 ? '' : html`<p><a class="button" href="${look.kit}" download>Download the fix-it kit</a> These calls as version-2 code, with a letter to the developers.</p>`}
+${callsByDay(use, generatedAt)}
+<h2>Details</h2>
+${folded('Other changes', rest.length, table('What changes its spelling only', WORK, rest))}
+${folded('Actions', actions.length, table('Version-1 calls by action, in 90 days', ACTIONS, actions, 'plain'))}
+${folded('Errors', errors.length, table('Errors, with the request id of the last one for the log', ERRORS, errors))}
+${folded('Fields', fields.length, table('Version-1 fields, how often each was sent', FIELDS, fields, 'plain'))}
+${folded('Unknown fields', unknownFields.length, table('Fields that no mapping knows', counted('Field'), unknownFields, 'plain'))}
+${folded('User agents', agents.length, table('User agents', counted('User agent'), agents, 'plain'))}
+${folded('Networks', networks.length, table('Source networks', counted('Network'), networks, 'plain'))}
+${tenant.otherPrices === 0 ? '' : html`<p>${plural(tenant.otherPrices, 'booking')} cost something else than quoted; the log line of each has both prices.</p>`}`,
+    { at: look.show === ownPage ? 'Your migration' : 'Migration' },
   )
 }
+
+/** Something that keeps a caller from moving, or its calls from working. */
+interface Problem {
+  readonly problem: string
+  readonly count: number
+  readonly last: string
+  readonly todo: string
+}
+
+/** Lists each problem of a tenant once. */
+export function problemsOf({ work, errors }: TenantReport): readonly Problem[] {
+  const blocking = work.filter(({ blocks }) => blocks !== undefined)
+  const refused = errors.filter(({ name }) => ['caller', 'nobody'].includes(faultOf(name)))
+  const alike = Map.groupBy(blocking, (item) => [item.action, item.blocks, todoFor(item)].join('\n'))
+  return [
+    ...[...alike.values()].flatMap((some) => {
+      const [first] = some
+      if (!first) return []
+      const names = some.map(({ name }) => name || 'other fields').join(', ')
+      return {
+        problem: `${first.action} ${names}: ${first.blocks}`.trimStart(),
+        count: Math.max(...some.map((item) => item.count)),
+        last:
+          some
+            .map(({ last }) => last)
+            .sort()
+            .at(-1) ?? first.last,
+        todo: todoFor(first),
+      }
+    }),
+    ...refused.map(({ name, count: times, last }) => ({
+      problem: Object.hasOwn(errorTable, name) ? errorTable[name as ErrorCode].title : name,
+      count: times,
+      last,
+      todo: faultOf(name) === 'nobody' ? MOVE : TRY,
+    })),
+  ]
+}
+
+function todoFor({ equivalents, note, didYouMean }: WorkItem): string {
+  if (didYouMean !== undefined) return `Did you mean ${didYouMean}? The gateway leaves this field out.`
+  return equivalents.length > 0 ? `Send ${equivalents.join(', ')}: ${note}` : `Leave it out: ${note}`
+}
+
+const MOVE = 'Move these calls to version 2: the fix-it kit has the code.'
+const TRY = 'Send the same call to /dry-run: it names every field that is wrong, and why.'
+
+const PROBLEMS: readonly Column<Problem>[] = [
+  { title: 'Problem', cell: ({ problem }) => named(problem) },
+  count('Count', (problem) => problem.count),
+  { title: 'Last time', cell: ({ last }) => moment(last) },
+  { title: 'What to do', cell: ({ todo }) => named(todo) },
+]
 
 /** Shows a name that may stand for all further names. */
 const nameOrRest = (name: string): Html => (name === '' ? html`<em>all others</em>` : html`<code>${named(name)}</code>`)
@@ -346,12 +483,10 @@ const WORK: readonly Column<WorkItem>[] = [
   { title: 'Kind', cell: ({ kind }) => KINDS[kind] },
   { title: 'Action', cell: ({ action }) => action },
   { title: 'Name', cell: ({ name }) => nameOrRest(name) },
-  { title: 'Blocks', cell: ({ blocks }) => (blocks === undefined ? '' : html`<span class="blocks">${blocks}</span>`) },
   { title: 'Version 2', cell: ({ equivalents }) => html`${equivalents.map((place) => html`<code>${place}</code> `)}` },
   { title: 'Note', cell: ({ note }) => note },
   count('Count', (item) => item.count),
 ]
-
 const ACTIONS: readonly Column<ActionUse>[] = [
   {
     title: 'Action',
@@ -360,7 +495,7 @@ const ACTIONS: readonly Column<ActionUse>[] = [
   count('Calls', ({ calls }) => calls),
   count('Replayed bookings', ({ replayed }) => replayed),
   count('Failed', ({ failed }) => failed),
-  count("Callers' mistakes", ({ mistakes }) => mistakes),
+  count('Caller errors', ({ mistakes }) => mistakes),
 ]
 
 const FIELDS: readonly Column<FieldUse>[] = [
@@ -387,7 +522,8 @@ const counted = (title: string): readonly Column<Counted>[] => [
   { title: 'Last seen', cell: ({ last }) => moment(last) },
 ]
 
-const nameOf = (tenant: string): Html => (tenant === NO_NAME ? html`<em>callers without a name</em>` : named(tenant))
+const nameOf = (tenant: string): Html | string =>
+  tenant === NO_NAME ? html`<em>callers without a name</em>` : named(tenant)
 
 const PLAIN_TENANT = /^(?!\.+$)[\w.~-]+$/
 
@@ -396,13 +532,6 @@ function addressOf(tenant: string, part?: 'kit'): string {
   const name = encodeURIComponent(tenant.toWellFormed())
   if (PLAIN_TENANT.test(tenant)) return `/migration/${name}${part ? `?${part}` : ''}`
   return `/migration?tenant=${name}${part ? `&${part}` : ''}`
-}
-
-function verdictBox({ state, since, reasons }: Verdict): Html {
-  return html`<div class="verdict ${state}">
-<p><span class="state ${state}">${verdictStates[state]}</span>${since === undefined ? '' : ` since ${since}`}</p>
-${reasons.map((reason) => html`<p>${named(reason)}</p>`)}
-</div>`
 }
 
 /** Returns the days that a report shows, those without calls included, the oldest first. */
@@ -437,9 +566,10 @@ function dayTable(days: readonly ShownDay[]): Html {
       count('Version 1', ({ version1 }) => version1),
       count('Version 2', ({ version2 }) => version2),
       count('Failed', ({ failed }) => failed),
-      count("Callers' mistakes", ({ mistakes }) => mistakes),
+      count('Caller errors', ({ mistakes }) => mistakes),
       count('Dry runs', ({ dryRuns }) => dryRuns),
     ],
     withCalls,
+    'plain',
   )}</details>`
 }

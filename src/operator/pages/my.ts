@@ -7,14 +7,14 @@ import type { Caller } from '../../edge/callers/caller.ts'
 import type { PageRooms } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
 import { windowsToCome } from '../../language/deprecation.ts'
-import { type ErrorCode, errorTable, faultOf, gatewayError } from '../../language/errors.ts'
+import { gatewayError } from '../../language/errors.ts'
 import { NoReply } from '../../outside/service/exchange.ts'
 import type { Call } from '../../runtime/call.ts'
-import { readReport, type TenantReport } from '../reports/report.ts'
+import { readReport } from '../reports/report.ts'
 import { toCell } from '../transfer/file-records.ts'
 import { fixItKit } from './fix-it-kit.ts'
-import { type Column, count, json, moment, named, ownPage, section, wantsHtml } from './layout.ts'
-import { brownoutTable, tenantPage } from './migration.ts'
+import { json, moment, ownPage, wantsHtml } from './layout.ts'
+import { brownoutTable, problemsOf, tenantPage } from './migration.ts'
 
 /** Answers `/my`: the migration page of the caller alone, as a page, as JSON, or its fix-it kit. */
 export async function ownMigration(incoming: IncomingMessage, call: Call, deps: PageRooms): Promise<Answer> {
@@ -27,7 +27,14 @@ export async function ownMigration(incoming: IncomingMessage, call: Call, deps: 
   if (!own) throw gatewayError('path-unknown/tenant', {})
   if (/\?kit\b/.test(incoming.url ?? '')) {
     const destination = { service: deps.service, address: account }
-    return fixItKit(own, { ...deps, destination, settings: profile.settings, sunset: retiredFrom ?? sunset })
+    return fixItKit(own, {
+      ...deps,
+      destination,
+      settings: profile.settings,
+      sunset: retiredFrom ?? sunset,
+      mode: deps.callers.mode,
+      support: profile.support ?? deps.config.SUPPORT_CONTACT,
+    })
   }
   const problems = problemsOf(own)
   const now = deps.store.now()
@@ -44,8 +51,7 @@ export async function ownMigration(incoming: IncomingMessage, call: Call, deps: 
 ${end('Every version-1 call is refused from', retiredFrom)}
 ${brownoutTable([{ tenant, windows }], now)}
 <p><a href="/my/numbers.csv" download>Your numbers</a>, with the ids that version 2 has for them. A call is counted here within ten seconds.</p>
-<h2>Problems</h2>
-${section(problems, 'Problems of your calls, and what to do about each', PROBLEMS)}`
+`
   return tenantPage(own, report, { show: ownPage, kit: '/my?kit', first })
 }
 
@@ -64,43 +70,6 @@ async function provenCaller(incoming: IncomingMessage, call: Call, deps: PageRoo
   }
   return caller
 }
-
-/** Something that keeps a caller from moving, or its calls from working. */
-interface OwnProblem {
-  readonly problem: string
-  readonly count: number
-  readonly last: string
-  readonly todo: string
-}
-
-function problemsOf({ work, errors }: TenantReport): readonly OwnProblem[] {
-  const blocking = work.filter(({ blocks }) => blocks !== undefined)
-  const refused = errors.filter(({ name }) => ['caller', 'nobody'].includes(faultOf(name)))
-  return [
-    ...refused.map(({ name, count, last }) => ({
-      problem: Object.hasOwn(errorTable, name) ? errorTable[name as ErrorCode].title : name,
-      count,
-      last,
-      todo: faultOf(name) === 'nobody' ? MOVE : TRY,
-    })),
-    ...blocking.map(({ action, name, blocks, equivalents, note, count, last }) => ({
-      problem: `${action} ${name || 'other fields'}: ${blocks}`.trimStart(),
-      count,
-      last,
-      todo: equivalents.length > 0 ? `Send ${equivalents.join(', ')}: ${note}` : `Leave it out: ${note}`,
-    })),
-  ]
-}
-
-const MOVE = 'Move these calls to version 2: the fix-it kit has the code.'
-const TRY = 'Send the same call to /dry-run: it names every field that is wrong, and why.'
-
-const PROBLEMS: readonly Column<OwnProblem>[] = [
-  { title: 'Problem', cell: ({ problem }) => named(problem) },
-  count('Count', (problem) => problem.count),
-  { title: 'Last time', cell: ({ last }) => moment(last) },
-  { title: 'What to do', cell: ({ todo }) => named(todo) },
-]
 
 /** Answers `/my/numbers.csv`: the caller's own numbers with the service's ids, a part at a time. */
 export async function ownNumbers(

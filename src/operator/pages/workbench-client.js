@@ -1,7 +1,7 @@
 /*
  * Runs in the browser of a visitor, and is served as it stands: it sends the form of the workbench while one types and puts the
- * parts of the answer in their places, carries an example in the fragment of a link, and searches the reference. The pages work
- * without it.
+ * parts of the answer in their places, lights up a field together with its place, carries an example in the fragment of a link,
+ * and searches the reference. The pages work without it.
  */
 
 const TYPING_MS = 200
@@ -18,11 +18,7 @@ function workbench(form) {
   /** @type {number | undefined} */
   let timer
 
-  /**
-   * With another action, the reply is that of its example.
-   * @param {'answer' | 'back'} back
-   */
-  async function translate(back) {
+  async function translate() {
     asked += 1
     const mine = asked
     const given = [...new FormData(form)].map(([name, value]) => [name, String(value)])
@@ -33,31 +29,36 @@ function workbench(form) {
     })
     const page = new DOMParser().parseFromString(await reply.text(), 'text/html')
     if (mine !== asked) return
-    for (const id of ['version2', 'account', back, 'code']) {
-      const now = document.getElementById(id)
+    // The reply that is being edited stays, unless it is one to another action.
+    const back = document.getElementById('back')?.dataset['action']
+    const isSame = back === page.getElementById('back')?.dataset['action'] && back !== ''
+    for (const id of ['examples', 'verdict', 'marks', 'version2', 'account', isSame ? 'answer' : 'back', 'code']) {
       const next = page.getElementById(id)
-      if (now && next) now.replaceWith(next)
-      else now?.replaceChildren()
+      if (next) document.getElementById(id)?.replaceChildren(...next.childNodes)
     }
+    const next = page.getElementById('back')?.dataset['action'] ?? ''
+    document.getElementById('back')?.setAttribute('data-action', next)
   }
 
   form.addEventListener('input', ({ target }) => {
-    const isOther = target === field('action')
-    if (isOther) set('reply', '')
+    // The answer to an older request does not fit any more.
+    asked += 1
+    if (target === field('body')) document.getElementById('marks')?.replaceChildren(`${field('body')?.value}\n`)
     clearTimeout(timer)
-    timer = window.setTimeout(translate, TYPING_MS, isOther ? 'back' : 'answer')
+    timer = window.setTimeout(translate, TYPING_MS)
   })
   form.addEventListener('submit', (event) => {
     event.preventDefault()
-    translate('answer')
+    translate()
   })
+  lightUp(form)
 
   const copy = document.createElement('button')
   copy.type = 'button'
   copy.className = 'plain'
   copy.textContent = 'Copy a link to this example'
   copy.addEventListener('click', async () => {
-    const example = JSON.stringify({ body: withoutSecrets(field('body')?.value ?? ''), action: field('action')?.value })
+    const example = JSON.stringify({ body: withoutSecrets(field('body')?.value ?? ''), path: field('path')?.value })
     location.hash = `try=${encodeURIComponent(example)}`
     try {
       await navigator.clipboard.writeText(location.href)
@@ -71,11 +72,11 @@ function workbench(form) {
   const [, linked] = location.hash.split('#try=')
   if (linked === undefined) return
   try {
-    const { body, action = '' } = JSON.parse(decodeURIComponent(linked))
+    const { body, path = '' } = JSON.parse(decodeURIComponent(linked))
     set('body', String(body))
-    set('action', String(action))
+    set('path', String(path))
     set('reply', '')
-    translate('back')
+    translate()
   } catch {
     // The link was cut off: the page shows its own example.
   }
@@ -109,6 +110,36 @@ function withoutSecrets(text) {
     .replaceAll(/:\/\/[^\s/@'"]+@/g, '://')
 }
 
+/**
+ * Lights up all that has the number at which one points, or that has the focus.
+ * @param {HTMLElement} within
+ */
+function lightUp(within) {
+  /** @param {Element | null | undefined} at */
+  const light = (at) => {
+    const number = at?.closest('[data-n]') ?? at?.closest('tr')?.querySelector('[data-n]')
+    const numbers = number?.getAttribute('data-n')?.split(' ') ?? []
+    for (const lit of within.querySelectorAll('.lit')) lit.classList.remove('lit')
+    for (const tied of within.querySelectorAll(numbers.map((one) => `[data-n~="${one}"]`).join() || 'no-number')) {
+      tied.classList.add('lit')
+      const pane = tied.closest('.pane')
+      if (!pane || tied.contains(number ?? null)) continue
+      const [outer, inner] = [pane.getBoundingClientRect(), tied.getBoundingClientRect()]
+      if (inner.top < outer.top || inner.bottom > outer.bottom)
+        pane.scrollTop += inner.top - outer.top - outer.height / 2
+    }
+  }
+  within.addEventListener('pointermove', ({ target, clientX, clientY }) => {
+    const isEditor = target instanceof HTMLTextAreaElement && target.name === 'body'
+    // The marks lie under the text.
+    const under = isEditor
+      ? document.elementsFromPoint(clientX, clientY).find((one) => one.closest('#marks [data-n]'))
+      : target
+    light(under instanceof Element ? under : undefined)
+  })
+  within.addEventListener('focusin', ({ target }) => light(target instanceof Element ? target : undefined))
+}
+
 /** @param {HTMLElement} place */
 function search(place) {
   const label = document.createElement('label')
@@ -116,10 +147,20 @@ function search(place) {
   input.type = 'search'
   label.append('Search ', input)
   place.append(label)
+  const none = document.getElementById('none')
   input.addEventListener('input', () => {
-    const word = input.value.toLowerCase()
-    for (const row of document.querySelectorAll('tbody tr')) {
-      if (row instanceof HTMLElement) row.hidden = !row.textContent.toLowerCase().includes(word)
+    const word = input.value.trim().toLowerCase()
+    let isFound = false
+    for (const entry of document.querySelectorAll('.entry')) {
+      /** @type {NodeListOf<HTMLElement>} */
+      const parts = entry.querySelectorAll('tbody tr, .without, .facts > div')
+      for (const part of parts) part.hidden = !part.textContent.toLowerCase().includes(word)
+      const isEmpty = [...parts].every(({ hidden }) => hidden)
+      isFound ||= !isEmpty
+      entry.toggleAttribute('hidden', isEmpty)
+      entry.querySelector('.scroll')?.toggleAttribute('hidden', !entry.querySelector('tbody tr:not([hidden])'))
+      document.querySelector(`.rail a[href="#${entry.id}"]`)?.parentElement?.toggleAttribute('hidden', isEmpty)
     }
+    none?.replaceChildren(isFound ? '' : 'No fields match.')
   })
 }

@@ -1,114 +1,133 @@
 import { readFileSync } from 'node:fs'
 import { html } from 'hono/html'
-import { type Destination, type DryRun, explainPlan, planFromNames } from '../../calls/dry-run.ts'
-import { version1 } from '../../calls/read-request.ts'
-import { readBody, readJsonValue, readQuery } from '../../edge/body/read.ts'
-import { type Assumption, assumptions } from '../../labs/certify/assumptions.ts'
+import {
+  type DryRun,
+  type DryRunRooms,
+  dryRunReply,
+  type ExplainedCall,
+  explainCall,
+  refusalAt,
+} from '../../calls/dry-run.ts'
+import { readBody, readQuery } from '../../edge/body/read.ts'
 import type { Answer } from '../../language/answer.ts'
-import { errorTable, GatewayError } from '../../language/errors.ts'
-import type { Action } from '../../language/mapping/action.ts'
-import type { Catalog } from '../../language/mapping/catalog.ts'
-import type { CompiledAction } from '../../language/mapping/compile.ts'
-import { type ExplainedReply, explainReplyTranslation } from '../../language/mapping/explain.ts'
-import type { FlatBody } from '../../language/mapping/fields.ts'
-import type { Row, Settings } from '../../language/mapping/row.ts'
-import { fieldsOf, placesOf } from '../../language/mapping/row-parts.ts'
-import { messages } from '../../language/messages.ts'
-import { createEquivalents } from '../reports/report.ts'
-import { type Column, type Html, named, publicPage, shown, table } from './layout.ts'
+import { GatewayError, gatewayError } from '../../language/errors.ts'
+import { actionKey, type Catalog, type Endpoint } from '../../language/mapping/catalog.ts'
+import { ACTION_NAME, type CompiledAction } from '../../language/mapping/compile.ts'
+import { type FlatBody, looseName } from '../../language/mapping/fields.ts'
+import { createEquivalents, plural } from '../reports/report.ts'
+import { type Column, code, type Html, named, publicPage, shown, table } from './layout.ts'
+import { endpointOf, exampleRequest, prose } from './reference.ts'
 import { type Language, languages, snippet } from './snippets.ts'
-
-/** The parts that the pages for visitors are made of. */
-interface WorkbenchDeps {
-  readonly catalog: Catalog
-  readonly destination: Destination
-  readonly settings: Settings
-  readonly sunset: Date | undefined
-}
 
 /** The input of a visitor. */
 interface Input {
   readonly body: string
-  /** The name of an action; empty if the request tells it. */
-  readonly action: string
-  /** A version-2 reply; empty for the declared example. */
+  /** A legacy path; empty if the request tells it. */
+  readonly path: string
+  /** A version-2 reply to an action; empty for the declared example. */
   readonly reply: string
+  readonly replyTo: string
 }
 
-/** The result. */
+/** A call that has been explained. */
+interface Explained extends ExplainedCall {
+  readonly kind: 'explained'
+  readonly compiled: CompiledAction
+  readonly body: FlatBody
+}
+
 type Outcome =
-  | { readonly kind: 'translated'; readonly compiled: CompiledAction; readonly run: DryRun; readonly fields: FlatBody }
-  | { readonly kind: 'refused'; readonly message: string }
+  | Explained
+  | { readonly kind: 'refused'; readonly answer: Pick<Answer, 'status' | 'headers'> & { readonly v1: unknown } }
+  | { readonly kind: 'passed'; readonly request: string }
 
 /** Shows the workbench with a declared example, or with what a form has sent. Nothing of it is kept. */
-export function workbenchPage(deps: WorkbenchDeps, form: URLSearchParams): Promise<Answer> {
-  const chosen = form.get('example') ?? form.get('action') ?? ''
-  const example = deps.catalog.actions.get(chosen) ?? deps.catalog.actions.values().next().value
-  const isExample = form.has('example') || !form.has('body')
-  const input: Input = isExample
-    ? {
-        body: JSON.stringify(example?.action.example.request ?? {}, null, 2),
-        action: example?.action.name ?? '',
-        reply: '',
-      }
-    : { body: form.get('body') ?? '', action: form.get('action') ?? '', reply: form.get('reply') ?? '' }
-  const outcome = translated(input, deps)
+export function workbenchPage(rooms: DryRunRooms, form: URLSearchParams): Promise<Answer> {
+  const { actions, endpoints } = rooms.catalog
+  const example = actions.get(form.get('example') ?? '') ?? actions.values().next().value
+  const of = (name: keyof Input) => form.get(name) ?? ''
+  const body = form.has('body') ? of('body') : example ? exampleRequest(example.action) : ''
+  const input: Input = { body, path: of('path'), reply: of('reply'), replyTo: of('replyTo') }
+  const outcome = outcomeOf(input, rooms)
+  const rows = outcome.kind === 'explained' ? rowsOf(outcome, rooms.catalog) : []
+  const action = outcome.kind === 'explained' ? outcome.run.action : ''
   return publicPage(
     'Workbench',
-    html`<h1>From version 1 to version 2, field by field</h1>
-<p class="lead">Paste a version-1 request of the vehicle-transport service: a body, a whole <code>curl</code> line, or a raw HTTP request.
-Nothing that you paste is stored or logged.</p>
-<nav class="tabs" aria-label="Examples"><span>Examples</span>${[...deps.catalog.actions.values()].map(
-      ({ action }) =>
-        html`<a href="/?example=${action.name}"${action.name === input.action ? html` aria-current="true"` : ''}>${action.name}</a>`,
+    html`<h1>Test a version-1 request</h1>
+<p class="lead">Paste a body, a whole <code>curl</code> line, or a raw HTTP request. You see what the gateway would do with it. Nothing is sent, stored or logged.</p>
+<nav class="tabs" aria-label="Examples" id="examples"><span>Examples</span>${[...actions.keys()].map(
+      (name) => html`<a href="/?example=${name}"${name === action ? html` aria-current="true"` : ''}>${name}</a>`,
     )}</nav>
 <form method="post" action="/" id="workbench">
+<div id="verdict" aria-live="polite">${verdictOf(outcome, rows)}</div>
 <div class="pair">
 <section><h2>Version 1</h2>
-<label class="block">Action <select name="action"><option value="">told by the request</option>${[
-      ...deps.catalog.actions.keys(),
-    ].map((name) => html`<option${name === input.action ? html` selected` : ''}>${name}</option>`)}</select></label>
-<textarea name="body" rows="22" spellcheck="false" aria-label="A version-1 request">
-${linesOf(input.body)}</textarea>
+<label class="block">Path <select name="path"><option value="">as in the request</option>${[...endpoints.values()].map(
+      ({ method, path }) =>
+        html`<option value="${path}"${path === input.path ? html` selected` : ''}>${method} ${path}</option>`,
+    )}</select></label>
+<div class="editor pane"><pre id="marks" aria-hidden="true">${marked(body, outcome, rows)}
+</pre><textarea name="body" spellcheck="false" aria-label="A version-1 request">
+${linesOf(body)}</textarea></div>
 <p><button>Translate</button> <span id="link"></span></p>
 </section>
-<section id="version2" aria-live="polite"><h2>Version 2</h2>${version2Of(outcome)}</section>
+<section id="version2">${version2Of(outcome, rows)}</section>
 </div>
-<div id="account">${outcome.kind === 'translated' ? accountOf(outcome) : ''}</div>
-<div class="pair" id="back">${outcome.kind === 'translated' ? backOf(outcome.compiled, input.reply, deps) : ''}</div>
+<div id="account">${accountOf(rows)}</div>
+<div class="pair" id="back" data-action="${action}">${backOf(outcome, input, rooms)}</div>
 </form>
-<div id="code">${outcome.kind === 'translated' && outcome.run.ok ? codeOf(outcome.run) : ''}</div>`,
+<div id="code">${outcome.kind === 'explained' && outcome.run.ok ? codeOf(outcome.run) : ''}</div>`,
   )
 }
 
 /** Text of several lines, without characters that a browser obeys. */
 const linesOf = (text: string) => text.split(/\r?\n/).map(shown).join('\n')
 
-function translated({ body, action }: Input, { catalog, destination, settings }: WorkbenchDeps): Outcome {
+/** Explains the request as its path would take it. */
+function outcomeOf(input: Input, rooms: DryRunRooms): Outcome {
+  const { catalog, config } = rooms
+  const pasted = pastedRequest(input.body)
+  const path = pasted.path ?? input.path
+  let endpoint = catalog.endpoints.get(`/${path.split('/').findLast((part) => part !== '') ?? ''}`.toLowerCase())
   try {
-    const pasted = pastedRequest(body)
-    const fields = pasted.isQuery ? readQuery(pasted.body) : readBody(Buffer.from(pasted.body), undefined)
-    const compiled = actionOf(action, pasted.path, fields, catalog)
-    const run = explainPlan(planFromNames(version1(compiled, fields), settings), destination)
-    return { kind: 'translated', compiled, run, fields }
+    if (pasted.path?.includes('/v2/'))
+      return { kind: 'passed', request: `${pasted.method} ${path.slice(path.indexOf('/v2/'))}` }
+    if (pasted.path !== undefined && !endpoint) {
+      const paths = config.LEGACY_BASE_PATHS.flatMap((base) =>
+        [...catalog.endpoints.values()].map((one) => base + one.path),
+      )
+      throw gatewayError('path-unknown', { paths: paths.join(', ') })
+    }
+    const isDryRun = path.startsWith('/dry-run/')
+    if (endpoint && pasted.method !== undefined && pasted.method !== endpoint.method && !isDryRun)
+      throw gatewayError('method-wrong', { methods: endpoint.method })
+    const body = pasted.method === 'GET' ? readQuery(pasted.query) : readBody(Buffer.from(pasted.body), undefined)
+    endpoint ??= meantEndpoint(body, catalog)
+    const call = explainCall(body, endpoint, rooms)
+    const compiled = catalog.actions.get(call.run.action)
+    if (!compiled) throw new Error(`there is no action ${call.run.action}`)
+    return { kind: 'explained', compiled, body, ...call }
   } catch (error) {
-    if (error instanceof GatewayError) return { kind: 'refused', message: error.message }
-    throw error
+    if (!(error instanceof GatewayError)) throw error
+    const { status, headers, body } = refusalAt(endpoint ?? { path }, error, '', rooms)
+    return { kind: 'refused', answer: { status, headers, v1: JSON.parse(String(body)) } }
   }
 }
 
 /** A word of a shell: in single quotes, in double quotes, or plain. */
 const WORD = /'((?:[^']|'\\'')*)'|"((?:\\.|[^"\\])*)"|((?:\\.|[^\s'"\\])+)/gs
-const REQUEST_LINE = /^(?:GET|POST|PUT|DELETE) (\S+)(?: HTTP\/[\d.]+)?\r?\n/
+const REQUEST_LINE = /^([A-Z]{3,7}) (\/\S*|https?:\/\/\S+)(?: HTTP\/[\d.]+)?(?=\r?\n|$)/
 const DATA = /^(?:-d|--data(?:-raw|-binary|-ascii|-urlencode)?)$/
 
 interface Pasted {
+  /** Undefined where a body alone was pasted. */
+  readonly method: string | undefined
   readonly path: string | undefined
+  readonly query: string
   readonly body: string
-  readonly isQuery: boolean
 }
 
-/** Finds the body in what was pasted. */
+/** Finds the path and the body in what was pasted. */
 function pastedRequest(pasted: string): Pasted {
   const text = pasted.trim()
   if (/^curl\s/.test(text)) {
@@ -119,55 +138,177 @@ function pastedRequest(pasted: string): Pasted {
         plain?.replaceAll(/\\(.)/g, '$1') ??
         '',
     )
-    const data = words.filter((_, at) => DATA.test(words[at - 1] ?? ''))
+    const after = (option: RegExp) => words.filter((_, at) => option.test(words[at - 1] ?? ''))
+    const data = after(DATA).join('&')
+    const isGet = words.some((word) => /^(?:-G|--get)$/.test(word))
+    const method = isGet ? 'GET' : (after(/^(?:-X|--request)$/)[0] ?? (data === '' ? 'GET' : 'POST'))
+    const target = words.find((word) => /^https?:\/\/|^[\w.-]+(:\d+)?\//.test(word)) ?? ''
     return requestTo(
-      words.find((word) => /^https?:\/\/|^[\w.-]+(:\d+)?\//.test(word)),
-      data.join('&'),
+      method,
+      isGet && data !== '' ? `${target}${target.includes('?') ? '&' : '?'}${data}` : target,
+      data,
     )
   }
-  const [line, target] = REQUEST_LINE.exec(text) ?? []
-  if (line === undefined) return { path: undefined, body: text, isQuery: false }
+  const [, method, target = ''] = REQUEST_LINE.exec(text) ?? []
+  if (method === undefined) return { method, path: undefined, query: '', body: text }
   const end = /\r?\n\r?\n/.exec(text)
-  return requestTo(target, end ? text.slice(end.index + end[0].length) : '')
+  return requestTo(method, target, end ? text.slice(end.index + end[0].length) : '')
 }
 
-function requestTo(target: string | undefined, body: string): Pasted {
-  const [path = '', query = ''] = (target ?? '').split('?', 2)
-  return body === '' ? { path, body: query, isQuery: true } : { path, body, isQuery: false }
+function requestTo(method: string, target: string, body: string): Pasted {
+  const [path = '', query = ''] = target.replace(/^https?:\/\/[^/?]*/, '').split('?', 2)
+  return { method, path, query, body }
 }
 
-/** Finds the action that a request means: as chosen, by its path, by its `ActionName`, else by its fields. */
-function actionOf(chosen: string, path: string | undefined, { entries }: FlatBody, catalog: Catalog): CompiledAction {
-  const known = catalog.actions.get(chosen)
-  const sent = new Set(entries.map(([name]) => name))
-  const [, name] = entries.find(([field]) => field.toLowerCase() === 'actionname') ?? []
-  const actionName = typeof name === 'string' ? name : undefined
-  const endpoint = catalog.endpoints.get(`/${path?.split('/').findLast((part) => part !== '') ?? ''}`.toLowerCase())
-  const named = endpoint?.choose(actionName) ?? (actionName === undefined ? undefined : byName(actionName, catalog))
-  const fits = [...catalog.actions.values()].toSorted((one, other) => shareOf(other, sent) - shareOf(one, sent))
-  const found = (path === undefined ? undefined : endpoint?.choose(actionName)) ?? known ?? named ?? fits[0]
-  if (!found) throw new Error('There are no actions.')
-  return found
+/** Finds the path that a body without one means: by its `ActionName`, else by its fields. */
+function meantEndpoint({ entries }: FlatBody, catalog: Catalog): Endpoint {
+  const [, name] = entries.find(([field]) => looseName(field) === looseName(ACTION_NAME)) ?? []
+  const key = typeof name === 'string' ? actionKey(name) : undefined
+  const named = [...catalog.endpoints.values()].find(({ accepted }) => accepted.some((one) => actionKey(one) === key))
+  const sent = new Set(entries.map(([field]) => field))
+  const [fitting] = [...catalog.actions.values()].toSorted((one, other) => shareOf(other, sent) - shareOf(one, sent))
+  if (!fitting) throw new Error('There are no actions.')
+  return named ?? endpointOf(fitting.action, catalog)
 }
-
-const byName = (name: string, catalog: Catalog) =>
-  [...catalog.endpoints.values()]
-    .filter(({ accepted }) => accepted.some((one) => one.toLowerCase() === name.toLowerCase()))
-    .map((endpoint) => endpoint.choose(name))[0]
 
 /** The part of the fields that an action knows. */
 const shareOf = ({ fields }: CompiledAction, sent: ReadonlySet<string>) =>
   [...sent].filter((name) => fields.slotOf(name) !== undefined).length + 1 / (fields.names.length + 1)
 
-function version2Of(outcome: Outcome): Html {
-  if (outcome.kind === 'refused') return html`<p class="notice bad">${shown(outcome.message)}</p>`
-  const { request, fields, problems, remarks = [] } = outcome.run
-  const numbers = new Map(fields.map(({ to }, at) => [to, at + 1]))
-  return html`${problems.map(({ message }) => html`<p class="notice bad">${shown(message)}</p>`)}
-${remarks.map((remark) => html`<p class="soft">${shown(remark)}</p>`)}
-<p><code><b>${request.method}</b> ${shown(request.url)}</code></p>
-${request.over ? html`<p class="soft">The shipment is read first; this is laid over it, and the whole is sent.</p>` : ''}
-${request.body === undefined ? html`<p class="soft">No body.</p>` : html`<pre class="json" tabindex="0">${jsonLines(request.body, numbers, '', '')}</pre>`}`
+/** The order of the rows: what needs attention first. */
+const KINDS = ['problem', 'unknown', 'noted', 'used', 'unused'] as const
+
+/** A field with what becomes of it. Its number ties it to its text in the request, and to its place. */
+interface FieldRow {
+  readonly kind: (typeof KINDS)[number]
+  readonly number: number
+  /** The fields as the request and the declarations call them. */
+  readonly names: readonly string[]
+  readonly from: string
+  readonly sent: string
+  /** Empty if nothing of it is sent. */
+  readonly to: string
+  readonly after: unknown
+  readonly said: Html | string
+}
+
+const text = (value: unknown) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
+
+/** Lists every field once. */
+function rowsOf({ run, body, compiled, plan }: Explained, catalog: Catalog): readonly FieldRow[] {
+  const { fields: index, action } = compiled
+  const sent = new Map(
+    body.entries.map(([name, value]) => {
+      const known = index.names[index.slotOf(name) ?? -1] ?? name
+      return [known, typeof value === 'string' ? value : value === null ? '' : 'not a single value']
+    }),
+  )
+  const equivalent = createEquivalents(catalog)
+  const refused = new Set(run.problems.map(({ field }) => field))
+  const label = (kind: string, words: string | undefined) =>
+    words === undefined ? '' : html`<b class="warn">${kind}</b> ${shown(words)} `
+  const field = (kind: FieldRow['kind'], name: string, said: Html | string, to = ''): Omit<FieldRow, 'number'> => ({
+    kind,
+    names: [name],
+    from: name,
+    sent: sent.get(name) ?? '',
+    to,
+    after: undefined,
+    said,
+  })
+  const rows = [
+    ...run.problems.map((problem) =>
+      field('problem', problem.field, html`<b class="bad">problem</b> ${shown(problem.message)}`),
+    ),
+    ...run.unknown.map((name) => {
+      const meant = run.didYouMean?.[name]
+      return field(
+        'unknown',
+        name,
+        html`<b class="warn">unknown</b> ${meant ? html`Did you mean <code>${meant}</code>?` : 'The gateway leaves it out.'}`,
+      )
+    }),
+    ...run.fields.map(({ from, before, after, to, loss, assumed, warning, origin }) => {
+      const isNoted = (loss ?? assumed ?? warning) !== undefined
+      const shownBefore = text(before ?? sent.get(from[0] ?? ''))
+      const isChanged = plan && from.length > 0 && !isNoted && shownBefore !== text(after)
+      const rule = isChanged ? (equivalent(action.name, from[0] ?? '')?.note ?? '') : ''
+      return {
+        kind: isNoted ? ('noted' as const) : ('used' as const),
+        names: from,
+        from: from.join(' + ') || ORIGINS[origin],
+        sent: from.length > 0 ? shownBefore : '',
+        to,
+        after,
+        said: html`${label('assumed', assumed)}${label('lost', loss)}${label('note', warning)}${prose(rule)}`,
+      }
+    }),
+    ...run.unused
+      .filter((one) => !refused.has(one.field))
+      .map(({ field: name, why }) =>
+        action.target?.namedBy.includes(name)
+          ? field('used', name, prose(why), 'the path')
+          : field('unused', name, html`<b>not used</b> ${prose(shown(why))}`),
+      ),
+  ]
+  const ordered = rows.toSorted((one, other) => KINDS.indexOf(one.kind) - KINDS.indexOf(other.kind))
+  return ordered.map((row, at) => ({ ...row, number: at + 1 }))
+}
+
+const ORIGINS = {
+  caller: '',
+  quote: 'the remembered quote',
+  default: 'default',
+  fixed: 'always the same',
+  service: 'the service',
+}
+
+/** Says first what would happen. */
+function verdictOf(outcome: Outcome, rows: readonly FieldRow[]): Html {
+  if (outcome.kind === 'passed')
+    return html`<div class="verdict good"><h2>Would be passed on unchanged: <code>${shown(outcome.request)}</code></h2></div>`
+  if (outcome.kind === 'refused' || !outcome.run.ok) {
+    const status = outcome.kind === 'refused' ? outcome.answer.status : outcome.run.reply.status
+    return html`<div class="verdict bad"><h2>Would be refused: ${status}</h2><p>Nothing would be sent to the service.</p></div>`
+  }
+  const { request, remarks = [] } = outcome.run
+  const found = [
+    [rows.filter(({ kind }) => kind === 'unknown').length, 'unknown field'],
+    [outcome.run.fields.filter(({ assumed }) => assumed !== undefined).length, 'assumed value'],
+    [outcome.run.fields.filter(({ loss }) => loss !== undefined).length, 'shortened value'],
+  ] as const
+  const counts = found.filter(([count]) => count > 0).map(([count, what]) => plural(count, what))
+  return html`<div class="verdict good"><h2>Would be sent${outcome.plan ? '' : ' unchanged'}: <code>${request.method} ${shown(pathOf(request.url).split('?', 1)[0] ?? '')}</code></h2>
+<p>${counts.length === 0 ? '' : html`<b class="warn">${counts.join(', ')}</b>. `}${request.over ? 'The gateway reads the shipment first, changes these fields, and sends the whole back. ' : ''}${remarks.map((remark) => html`<span class="soft">${shown(remark)}</span> `)}</p></div>`
+}
+
+const pathOf = (url: string) => url.slice(Math.max(0, url.indexOf('/v2/')))
+
+/** Shows the request to the service, or the answer that the caller gets in its place. */
+function version2Of(outcome: Outcome, rows: readonly FieldRow[]): Html {
+  if (outcome.kind === 'passed') return html`<h2>Version 2</h2><p class="soft">The request is version 2 already.</p>`
+  if (outcome.kind === 'refused') return refusedPart(outcome.answer.v1, outcome.answer.headers)
+  const { request, ok, reply } = outcome.run
+  if (!ok) return refusedPart(reply.v1, reply.headers ?? {})
+  const numbers = new Map(rows.flatMap(({ to, number }) => (to === '' ? [] : [[to, number] as const])))
+  const query = [...new URLSearchParams(request.url.split('?')[1] ?? '')]
+  const place = (lines: Html) => html`<pre class="json pane" tabindex="0">${lines}</pre>`
+  return html`<h2>Version 2</h2>
+<p class="block"><code>${shown(request.url.split('?', 1)[0] ?? '')}</code></p>
+${
+  request.body !== undefined
+    ? place(jsonLines(request.body, numbers, '', ''))
+    : query.length > 0
+      ? place(html`${query.map(([name, value]) => html`${shown(name)} = ${jsonLines(value, numbers, name, '')}\n`)}`)
+      : html`<p class="soft">No body.</p>`
+}`
+}
+
+function refusedPart(v1: unknown, headers: Answer['headers']): Html {
+  const [, help] = /<(\/reference#[\w-]+)>/.exec(headers['Link'] ?? '') ?? []
+  return html`<h2>The caller gets</h2>
+${code(JSON.stringify(v1, null, 2))}
+${help ? html`<p><a href="${help}">What this error means</a></p>` : ''}`
 }
 
 /** Writes JSON, each leaf with the number of its origin. */
@@ -199,48 +340,46 @@ function jsonLines(
 const badge = (number: number, to: 'from' | 'to') =>
   html`<a class="n" data-n="${number}" href="#${to}-${number}" aria-label="${to === 'to' ? `Field ${number}: to its place` : `Place ${number}: to its field`}">${number}</a>`
 
-interface FieldRow {
-  readonly number: number | undefined
-  readonly from: string
-  readonly before: string
-  readonly to: string
-  readonly said: Html | string
+/** A field with its value, in JSON or a form, wherever it stands in what was pasted. Bounded, so that no text takes long. */
+const FIELD =
+  /"((?:\\.|[^"\\]){0,200})"\s{0,20}:\s{0,20}(?:"(?:\\.|[^"\\]){0,4096}"|[^\s,}\]]+)|(?<=^|[?&\s'"])([^\s&='"?{}:,]{1,200})=[^&'"\s]*/g
+
+/** Repeats the request with its fields marked; it lies under the request that one edits. */
+function marked(pasted: string, outcome: Outcome, rows: readonly FieldRow[]): Html {
+  if (outcome.kind !== 'explained') return html`${linesOf(pasted)}`
+  const { fields } = outcome.compiled
+  let end = 0
+  const parts = [...pasted.matchAll(FIELD)].map(({ 0: found, 1: json, 2: form, index }) => {
+    const before = pasted.slice(end, index)
+    end = index + found.length
+    const name =
+      json === undefined
+        ? unescaped(() => decodeURIComponent(form?.replaceAll('+', ' ') ?? ''), form)
+        : unescaped(() => JSON.parse(`"${json}"`), json)
+    const known = fields.names[fields.slotOf(name) ?? -1] ?? name
+    const own = rows.filter(({ names }) => names.includes(known) || names.includes(name))
+    if (own.length === 0) return html`${linesOf(before)}${linesOf(found)}`
+    return html`${linesOf(before)}<span class="is-${own[0]?.kind}" data-n="${own.map(({ number }) => number).join(' ')}">${linesOf(found)}</span>`
+  })
+  return html`${parts}${linesOf(pasted.slice(end))}`
 }
 
-const text = (value: unknown) => (value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value))
+function unescaped(read: () => unknown, otherwise = ''): string {
+  try {
+    return String(read())
+  } catch {
+    return otherwise
+  }
+}
 
-function accountOf({ run, fields }: Extract<Outcome, { kind: 'translated' }>): Html {
-  const sent = new Map(fields.entries.map(([name, value]) => [name, typeof value === 'string' ? value : text(value)]))
-  const said = (kind: string, words: string | undefined) =>
-    words === undefined ? '' : html`<b class="warn">${kind}</b> ${shown(words)} `
-  const rows: readonly FieldRow[] = [
-    ...run.fields.map(({ from, before, after, to, rule, loss, assumed, warning, origin }, at) => ({
-      number: at + 1,
-      from: from.join(' + ') || origin,
-      before: from.length > 0 ? text(before ?? sent.get(from[0] ?? '')) : '',
-      to: `${to} = ${text(after)}`,
-      said: html`${said('assumed', assumed)}${said('lost', loss)}${said('note', warning)}<span class="soft">${rule ?? ''}</span>`,
-    })),
-    ...run.problems.map(({ field, message }) => ({
-      ...NOWHERE,
-      from: field,
-      before: sent.get(field) ?? '',
-      said: html`<b class="bad">problem</b> ${shown(message)}`,
-    })),
-    ...run.unused.map(({ field, why }) => ({
-      ...NOWHERE,
-      from: field,
-      before: sent.get(field) ?? '',
-      said: html`<b>not used</b> ${shown(why)}`,
-    })),
-    ...run.unknown.map((field) => ({
-      ...NOWHERE,
-      from: field,
-      before: sent.get(field) ?? '',
-      said: html`<b class="warn">unknown</b> ${run.didYouMean?.[field] ? html`did you mean <code>${run.didYouMean[field]}</code>?` : 'no mapping knows it'}`,
-    })),
+function accountOf(rows: readonly FieldRow[]): Html | string {
+  if (rows.length === 0) return ''
+  const [shownRows, unused] = [
+    rows.filter(({ kind }) => kind !== 'unused'),
+    rows.filter(({ kind }) => kind === 'unused'),
   ]
-  return html`<h2>Every field, and what became of it</h2>${table('The fields of the request', ROWS, rows)}`
+  return html`<h2>Field by field</h2>${shownRows.length === 0 ? '' : table('The fields of the request', COLUMNS, shownRows)}
+${unused.length === 0 ? '' : html`<details><summary>Not used (${unused.length})</summary>${table('Fields that are not used', COLUMNS, unused)}</details>`}`
 }
 
 /** The most characters of a cell: the text stands beside the table, too. */
@@ -249,46 +388,52 @@ const MOST_CELL_CHARACTERS = 120
 const cut = (words: string) =>
   words.length <= MOST_CELL_CHARACTERS ? words : `${words.slice(0, MOST_CELL_CHARACTERS)}…`
 
-const NOWHERE = { number: undefined, to: '' } as const
-
-const ROWS: readonly Column<FieldRow>[] = [
+const COLUMNS: readonly Column<FieldRow>[] = [
   {
     title: 'No.',
-    cell: ({ number }) => (number === undefined ? '' : html`<span id="from-${number}">${badge(number, 'to')}</span>`),
+    cell: ({ number, to }) =>
+      html`<span id="from-${number}">${to === '' ? html`<span class="n" data-n="${number}">${number}</span>` : badge(number, 'to')}</span>`,
   },
+  { title: 'Version 1', cell: ({ number, from }) => html`<code data-n="${number}">${named(cut(from))}</code>` },
+  { title: 'Sent', cell: ({ sent }) => (sent === '' ? '' : named(cut(sent))) },
   {
-    title: 'Version 1',
-    cell: ({ number, from }) =>
-      html`<code${number === undefined ? '' : html` data-n="${number}"`}>${named(cut(from))}</code>`,
+    title: 'Version 2',
+    cell: ({ number, to, after }) =>
+      to === ''
+        ? ''
+        : html`<code data-n="${number}">${named(cut(after === undefined ? to : `${to} = ${text(after)}`))}</code>`,
   },
-  { title: 'Sent', cell: ({ before }) => named(cut(before)) },
-  { title: 'Version 2', cell: ({ to }) => (to === '' ? '' : html`<code>${named(cut(to))}</code>`) },
   { title: 'Why', cell: ({ said }) => said },
 ]
 
-/** The way back: a version-2 reply, and the version-1 answer. */
-function backOf(compiled: CompiledAction, reply: string, { settings }: WorkbenchDeps): Html {
-  const given = reply.trim() === '' ? JSON.stringify(compiled.action.example.reply, null, 2) : reply
-  return html`<section><h2>A version-2 reply</h2>
-<textarea name="reply" rows="14" spellcheck="false" aria-label="A version-2 reply">
+const MOST_REPLY_ROWS = 18
+
+/** The way back: a version-2 reply, and the version-1 answer. A refused call has none, but keeps the reply. */
+function backOf(outcome: Outcome, { reply, replyTo }: Input, rooms: DryRunRooms): Html | string {
+  if (outcome.kind !== 'explained' || !outcome.run.ok)
+    return html`<input type="hidden" name="replyTo" value="${replyTo}"><input type="hidden" name="reply" value="${linesOf(reply)}">`
+  const { compiled, plan } = outcome
+  if (!plan) return html`<p class="soft">The service's reply comes back unchanged.</p>`
+  const { name, example } = compiled.action
+  const given = replyTo === name && reply.trim() !== '' ? reply : JSON.stringify(example.reply, null, 2)
+  return html`<section><h2>If the service replies</h2><input type="hidden" name="replyTo" value="${name}">
+<textarea name="reply" rows="${Math.min(given.split('\n').length + 1, MOST_REPLY_ROWS)}" spellcheck="false" aria-label="A version-2 reply">
 ${linesOf(given)}</textarea></section>
-<section id="answer" aria-live="polite"><h2>What the version-1 caller gets</h2>${answerOf(explainedReply(compiled, given, settings))}</section>`
+<section id="answer" aria-live="polite"><h2>The caller gets</h2>${answerOf(given, compiled, plan, rooms)}</section>`
 }
 
-function explainedReply(compiled: CompiledAction, reply: string, settings: Settings): ExplainedReply | undefined {
+function answerOf(given: string, compiled: CompiledAction, plan: ExplainedCall['plan'], rooms: DryRunRooms): Html {
   try {
-    return explainReplyTranslation(compiled, readJsonValue(reply), settings, undefined)
-  } catch {
-    return undefined
+    const { problems, reply, unused, unknown, remarks = [] } = dryRunReply(Buffer.from(given), compiled, rooms, plan)
+    const left = [...unused, ...unknown.map((field) => ({ field, why: 'unknown' }))]
+    return html`${problems.map(({ message }) => html`<p class="notice bad">${shown(message)}</p>`)}
+${problems.length > 0 ? '' : html`${code(JSON.stringify(reply.v1, null, 2))}`}
+${remarks.map((remark) => html`<p class="soft">${shown(remark)}</p>`)}
+${left.length === 0 ? '' : html`<details><summary>Not in the answer (${left.length})</summary><ul>${left.map(({ field, why }) => html`<li><code>${named(field)}</code> ${prose(why)}</li>`)}</ul></details>`}`
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    return html`<p class="notice bad">The reply is not JSON.</p>`
   }
-}
-
-function answerOf(found: ExplainedReply | undefined): Html {
-  if (!found) return html`<p class="notice bad">The reply is not JSON.</p>`
-  const { reply, unused, unknown, missing } = found
-  return html`${missing.map((field) => html`<p class="notice bad">${shown(field)} is missing from the reply.</p>`)}
-<pre tabindex="0">${linesOf(JSON.stringify(reply, null, 2))}</pre>
-${unused.length + unknown.length === 0 ? '' : html`<details><summary>What version 1 does not show</summary><ul>${unused.map(({ field, why }) => html`<li><code>${named(field)}</code> ${why}</li>`)}${unknown.map((field) => html`<li><code>${named(field)}</code> unknown</li>`)}</ul></details>`}`
 }
 
 /** A larger body is not printed in every language. */
@@ -297,145 +442,12 @@ const MOST_CODE_CHARACTERS = 8 * 1024
 function codeOf({ request, curl }: DryRun): Html {
   if ((curl?.length ?? 0) > MOST_CODE_CHARACTERS)
     return html`<p class="soft">The request is too long to show as code.</p>`
-  return html`<h2>Take the code home</h2>
-<p class="soft">Each runs as it is printed.</p>
+  return html`<h2>The version-2 call as code</h2>
+<p class="soft">Each program runs as printed.</p>
 ${Object.entries(languages).map(
   ([language, title]) =>
-    html`<details name="code"><summary>${title}</summary><pre tabindex="0">${snippet(language as Language, request)}</pre></details>`,
+    html`<details name="code"><summary>${title}</summary>${code(snippet(language as Language, request).trimEnd())}</details>`,
 )}`
-}
-
-/** The values that a row may have, with the texts of version 1 that mean each. */
-interface ValueTable {
-  readonly name: string
-  readonly about: string
-  readonly meanings: Readonly<Record<string, string>>
-}
-
-/** Returns the table of values that a row uses, if it has one. */
-function valuesOf(row: Row | undefined, { tables }: Catalog): ValueTable | undefined {
-  if (row?.kind === 'move') {
-    const { name, summary, values } = row.codec
-    return values && { name, about: summary, meanings: values }
-  }
-  const phrases = row?.kind === 'lookup' ? tables.get(row.table)?.phrases : undefined
-  if (row?.kind !== 'lookup' || !phrases) return undefined
-  return { name: row.table, about: 'The longest of these phrases in a field decides, in any case.', meanings: phrases }
-}
-
-const assumedFields = Map.groupBy(
-  assumptions.filter(({ field }) => field !== undefined),
-  ({ field }) => field ?? '',
-)
-
-/** Every action, field, value and error of version 1, from the declarations, with the assumptions that they rest on. */
-export function referencePage({ catalog }: WorkbenchDeps): Promise<Answer> {
-  const equivalent = createEquivalents(catalog)
-  const valueTables = new Map<string, ValueTable>()
-  const shownAssumptions = new Set<Assumption>()
-  const ruleOf = (action: Action, field: string) => {
-    const row = action.request.find((one) => fieldsOf(one).includes(field))
-    const values = valuesOf(row, catalog)
-    if (values) valueTables.set(values.name, values)
-    const names = new Set((row ? placesOf(row) : []).map((place) => place.split('.').at(-1) ?? ''))
-    const rests = [...names].flatMap((name) => assumedFields.get(name) ?? [])
-    for (const one of rests) shownAssumptions.add(one)
-    const hasDefault = row && 'fallbacks' in row && row.fallbacks.some(({ kind }) => kind === 'setting')
-    return html`${equivalent(action.name, field)?.note ?? ''}${values ? html` <a href="#values-${values.name}">values</a>` : ''}${hasDefault ? html` <b class="warn">assumed</b> if absent` : ''}${rests.length === 0 ? '' : html` <span class="soft">rests on ${rests.map(({ id }, at) => html`${at > 0 ? ', ' : ''}<a href="#${id}">${id}</a>`)}</span>`}`
-  }
-  const actions = [...catalog.actions.values()].map(
-    ({ action, fields }) => html`<h2 id="${action.name}">${action.summary}</h2>
-<p><code>${action.legacy.method} ${action.legacy.paths.join(', ')}</code>${action.legacy.actionNames === 'any' ? '' : html` with <code>ActionName</code> ${action.legacy.actionNames.join(', ')}`}
-becomes <code>${action.service.method} ${action.service.path}</code>. <a href="/?example=${action.name}">Open in the workbench</a></p>
-${table<string>(
-  `Fields of ${action.name}`,
-  [
-    { title: 'Field', cell: (field) => html`<code>${field}</code>` },
-    {
-      title: 'Version 2',
-      cell: (field) =>
-        html`${(equivalent(action.name, field)?.places ?? []).map((place) => html`<code>${place}</code> `)}`,
-    },
-    { title: 'Rule', cell: (field) => ruleOf(action, field) },
-  ],
-  fields.names,
-)}`,
-  )
-  return publicPage(
-    'Reference',
-    html`<h1>Version 1, and where it went</h1>
-<p class="lead">Every action, field, value and error, as the gateway's declarations have them. <a href="/openapi.json">OpenAPI description</a></p>
-<p id="find"></p>
-<nav class="tabs" aria-label="Parts"><span>Parts</span>${[...catalog.actions.keys(), ...[...valueTables.keys()].map((name) => `values-${name}`), 'errors', 'assumptions'].map((name) => html`<a href="#${name}">${name.replace(/^values-/, '')}</a>`)}</nav>
-${actions}
-${[...valueTables.values()].map(
-  ({ name, about, meanings }) => html`<h2 id="values-${name}">Values: ${name}</h2>
-<p>${about}</p>
-${table<readonly [string, readonly (readonly [string, string])[]]>(
-  `Values of ${name}`,
-  [
-    { title: 'Version 2', cell: ([value]) => html`<code>${value}</code>` },
-    { title: 'Version 1', cell: ([, texts]) => named(texts.map(([text]) => text).join(', ')) },
-  ],
-  [...Map.groupBy(Object.entries(meanings), ([, value]) => value)],
-)}`,
-)}
-<h2 id="errors">Errors</h2>
-${table<readonly [string, { readonly status: number; readonly title: string }]>(
-  'Errors, with the messages that callers see',
-  [
-    { title: 'Status', cell: ([, { status }]) => status },
-    { title: 'Code', cell: ([code]) => html`<code>${code}</code>` },
-    {
-      title: 'Message',
-      cell: ([code]) =>
-        html`${Object.entries(messages).map(([name, message]) => (name.split('/')[0] === code ? html`<p>${message}</p>` : ''))}`,
-    },
-  ],
-  Object.entries(errorTable),
-)}
-<h2 id="assumptions">Assumptions</h2>
-<p>What the fields above rest on, and the service's document does not say. <code>transload certify assumptions</code> tries it.</p>
-${table<Assumption>(
-  'Assumptions about the service',
-  [
-    { title: 'Name', cell: ({ id }) => html`<code id="${id}">${id}</code>` },
-    { title: 'Assumption', cell: ({ sentence }) => sentence },
-    { title: 'Tried by', cell: ({ how }) => how },
-  ],
-  [...shownAssumptions],
-)}`,
-  )
-}
-
-/** How a developer moves to version 2. */
-export function guidePage({ catalog, sunset, destination }: WorkbenchDeps): Promise<Answer> {
-  const { origin, prefix } = destination.address
-  return publicPage(
-    'Guide',
-    html`<h1>Moving to version 2</h1>
-<p class="lead">This gateway answers version-1 calls ${sunset ? html`until <b>${sunset.toISOString().slice(0, 'yyyy-mm-dd'.length)}</b>` : 'for now'}. Moving is a change of address, path, body and answer, one call at a time.</p>
-<ol class="steps">
-<li><h2>Get a credential</h2><p>Client ID and Client Secret stay those of version 1, as <code>Authorization: Basic</code>. Whoever has none asks the operator of the service.</p></li>
-<li><h2>Call the service's address</h2><p><code>${origin}${prefix}</code> instead of the old host.</p></li>
-<li><h2>Replace each call</h2>${table<CompiledAction>(
-      'Calls',
-      [
-        { title: 'Version 1', cell: ({ action }) => html`<code>${action.legacy.paths[0]}</code>` },
-        {
-          title: 'Version 2',
-          cell: ({ action }) => html`<code>${action.service.method} ${action.service.path}</code>`,
-        },
-        { title: 'Try it', cell: ({ action }) => html`<a href="/?example=${action.name}">${action.name}</a>` },
-      ],
-      [...catalog.actions.values()],
-    )}<p>Paste your own request into the <a href="/">workbench</a>: it shows the new body field by field, and the code in eight languages. The <a href="/reference">reference</a> has every field.</p></li>
-<li><h2>Keep the ids</h2><p>Version 2 names quotes and shipments by its own ids. Store the <code>shipment_id</code> or <code>id</code> of each reply; your own number goes into <code>external_id</code>.</p></li>
-<li><h2>Handle errors by status</h2><p>Anything but 2xx is an error. A booking is not repeated after a time-out before the service was asked for it.</p></li>
-<li><h2>Test, then switch</h2><p>Use the service's test address first. The gateway takes version-2 bodies and <code>/v2/</code> paths, too, so calls can move one by one.</p></li>
-<li><h2>Stay informed</h2><p>The current version is 2.0.0. The operator's newsletter tells of an update two months before it is released, and is the first to announce deprecations and ends of life.</p></li>
-</ol>`,
-  )
 }
 
 /** The script of the pages; the build puts it beside the program. */

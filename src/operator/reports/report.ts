@@ -2,6 +2,7 @@ import { type ErrorCode, faultOf } from '../../language/errors.ts'
 import type { Action } from '../../language/mapping/action.ts'
 import type { Catalog } from '../../language/mapping/catalog.ts'
 import { ACTION_NAME } from '../../language/mapping/compile.ts'
+import { meantField } from '../../language/mapping/fields.ts'
 import type { Row } from '../../language/mapping/row.ts'
 import { fieldsOf, placesOf } from '../../language/mapping/row-parts.ts'
 import {
@@ -67,12 +68,14 @@ export interface TenantSummary {
   readonly version2: number
   /** Calls that the gateway or the service failed. */
   readonly failed: number
+  /** The share of version 2 in each of the last four weeks, the oldest first; null for a week without calls. */
+  readonly weeklyShares: readonly (number | null)[]
 }
 
 /** So many watched days without a version-1 call make it safe to switch version 1 off. */
 const QUIET_DAYS = 30
 /** So many tenants are read at once: reads of the embedded store run on the event loop. */
-const TENANTS_AT_ONCE = 20
+const TENANTS_AT_ONCE = 5
 
 /** Reads what is known of all tenants together, a few at a time. */
 export async function readOverview({ store, tenants: named }: Omit<ReportDeps, 'catalog'>): Promise<Overview> {
@@ -97,6 +100,7 @@ export async function readOverview({ store, tenants: named }: Omit<ReportDeps, '
         version1: total(days, 'version1'),
         version2: total(days, 'version2'),
         failed: total(days, 'failed'),
+        weeklyShares: weeklyShares(today, days).map((share) => share ?? null),
       })
     }
     await new Promise(setImmediate)
@@ -150,9 +154,9 @@ function headlineOf(
   const all = plural(users + quiet + safe + unseen, 'caller')
   const verb = users === 1 ? 'uses' : 'use'
   if (users > 0) {
-    const failures = failing > 0 ? `; ${failing} ${failing === 1 ? 'fails' : 'fail'}` : ''
+    const failures = failing > 0 ? `; ${failing.toLocaleString('en')} ${failing === 1 ? 'fails' : 'fail'}` : ''
     const ended = late > 0 ? `; ${late} after the end` : ''
-    return `No: ${users} of ${all} still ${verb} version 1${failures}${ended}.`
+    return `No: ${users.toLocaleString('en')} of ${all} still ${verb} version 1${failures}${ended}.`
   }
   if (watched.length === 0) return 'Nobody knows yet: no gateway has counted a call.'
   if (state === 'safe') return `Yes: none of ${all} has used version 1 for ${plural(QUIET_DAYS, 'watched day')}.`
@@ -160,7 +164,7 @@ function headlineOf(
     ...(quiet > 0 ? [`${quiet} of ${all} stopped less than ${plural(QUIET_DAYS, 'watched day')} ago`] : []),
     ...(unseen > 0 ? [`${unseen} never called`] : []),
   ]
-  return `Not yet: nobody uses version 1 now${reasons.length > 0 ? `, but ${reasons.join(', and ')}` : ''}.`
+  return `Not yet: no tenant uses version 1 now${reasons.length > 0 ? `, but ${reasons.join(', and ')}` : ''}.`
 }
 
 /** Reads a report on one tenant or on all. A report on a tenant that is neither known nor counted has no tenants. */
@@ -189,6 +193,21 @@ export async function readReport(deps: ReportDeps, only?: string): Promise<Migra
     verdict: overview?.verdict ?? tenants[0]?.verdict ?? neverSeen(watched),
     tenants,
   }
+}
+
+/** Counts the fields that block each of these tenants. */
+export async function countBlockers(
+  { store, catalog }: Pick<ReportDeps, 'store' | 'catalog'>,
+  tenants: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const fromDay = Math.floor(store.now() / DAY_MS) - QUIET_DAYS + 1
+  const listWork = createListWork(catalog, [])
+  const counts = new Map<string, number>()
+  for (const tenant of tenants) {
+    const work = listWork([], await store.nameCounts(tenant), fromDay)
+    counts.set(tenant, work.filter(({ blocks }) => blocks !== undefined).length)
+  }
+  return counts
 }
 
 async function readUses(store: Scoreboard): Promise<readonly NameCount[]> {
@@ -610,6 +629,8 @@ export interface WorkItem {
   /** The version-2 places or requests. */
   readonly equivalents: readonly string[]
   readonly note: string
+  /** The known field that an unknown one may stand for. */
+  readonly didYouMean?: string
   /** Why the change is more than another spelling. */
   readonly blocks: 'no version-2 equal' | 'loses something' | undefined
 }
@@ -617,15 +638,18 @@ export interface WorkItem {
 /** Lists the work that the recent version-1 calls of a tenant leave, what blocks first. */
 type ListWork = (calls: readonly CallCount[], names: readonly NameCount[], fromDay: number) => readonly WorkItem[]
 
-/** Makes the function that lists the work of a tenant, with the equivalents of these declarations. */
-function createListWork(catalog: Catalog): ListWork {
+/** Makes the function that lists the work of a tenant; unknown fields may stand for the known ones. @default those of these declarations */
+function createListWork(
+  catalog: Catalog,
+  known = [...new Set([...catalog.actions.values()].flatMap(({ fields }) => fields.names))],
+): ListWork {
   const equivalent = createEquivalents(catalog)
   return (calls, names, fromDay) => {
     const recent = names.filter(({ lastAt }) => lastAt >= fromDay * DAY_MS)
     const lossy = new Map(recent.filter(({ kind }) => kind === 'lossy').map((count) => [keyOf(count), count.count]))
     const items = [
       ...actionsInUse(calls, fromDay, catalog),
-      ...recent.flatMap((count) => fieldWork(count, lossy.get(keyOf(count)), equivalent)),
+      ...recent.flatMap((count) => fieldWork(count, lossy.get(keyOf(count)), equivalent, known)),
     ]
     return items.sort((one, other) => Number(other.blocks !== undefined) - Number(one.blocks !== undefined))
   }
@@ -653,13 +677,13 @@ function fieldWork(
   { kind, action, name, count, lastAt }: NameCount,
   lossyCount: number | undefined,
   equivalent: ReturnType<typeof createEquivalents>,
+  known: readonly string[],
 ): WorkItem[] {
   const last = timeText(lastAt)
   switch (kind) {
     case 'used':
     case 'unused': {
-      const known = equivalent(action, name)
-      return [{ kind: 'field', action, name, count, last, ...fieldEquivalent(known, lossyCount) }]
+      return [{ kind: 'field', action, name, count, last, ...fieldEquivalent(equivalent(action, name), lossyCount) }]
     }
     case 'assumed': {
       const places = equivalent(action, name)?.places ?? [name]
@@ -669,7 +693,10 @@ function fieldWork(
     case 'unknown': {
       const note =
         name === OTHER_NAMES ? 'further fields that no mapping knows' : 'no mapping knows it; the gateway leaves it out'
-      return [{ kind, action, name, count, last, equivalents: [], note, blocks: 'no version-2 equal' }]
+      // Another action may know it.
+      const meant = known.includes(name) ? undefined : meantField(name, known)
+      const didYouMean = meant === undefined ? {} : { didYouMean: meant }
+      return [{ kind, action, name, count, last, equivalents: [], note, ...didYouMean, blocks: 'no version-2 equal' }]
     }
     default:
       return []
@@ -686,7 +713,11 @@ function fieldEquivalent(
   }
   const { places: equivalents, note } = known
   if (lossyCount === undefined) return { equivalents, note, blocks: undefined }
-  return { equivalents, note: `lost a part ${lossyCount} times. ${note}`, blocks: 'loses something' }
+  return {
+    equivalents,
+    note: `lost a part ${lossyCount.toLocaleString('en')} times. ${note}`,
+    blocks: 'loses something',
+  }
 }
 
 /** The version-2 equivalent of a version-1 field. */
@@ -724,7 +755,7 @@ function equivalentOf(row: Row, { target, service }: Action): Equivalent {
   if (row.kind === 'v1Only') return { places: [], note: row.why }
   if (row.kind === 'ref' && target) return { places: [service.path], note: "the path has the service's own id" }
   if (row.kind === 'ref') return { places: ['shipment_id'], note: "keep the service's own id from the reply" }
-  if (row.kind === 'lookup') return { places: [row.v2], note: `a word of version 2 instead of a code of ${row.table}` }
+  if (row.kind === 'lookup') return { places: [row.v2], note: `looked up in the table ${row.table}` }
   const rule = 'codec' in row ? row.codec.summary : row.kind === 'join' ? row.joiner.summary : ''
   return { places: placesOf(row), note: rule }
 }
@@ -743,8 +774,9 @@ function placesOfFacts(actions: readonly Action[]): ReadonlyMap<string, string> 
 /** Returns a day since 1970 as `2026-11-22`. */
 export const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 'yyyy-mm-dd'.length)
 
-/** Returns `1 call`, `2 calls`. */
-export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+/** Returns `1 call`, `12,345 calls`. */
+export const plural = (count: number, noun: string): string =>
+  `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`
 
 const ONE_DECIMAL = 10
 const HUNDRED = 100

@@ -163,30 +163,49 @@ export const claimReads: WorkOf<ClaimReads> = {
     return (yield sql(text, tenant, shipment)).map(CLAIMS.of).filter((claim) => isSameThing(claim.shipment, shipment))
   },
   *claimsOfReference(tenant, reference) {
-    const text = `${SELECT_CLAIMS} WHERE tenant = $1 AND reference = $2 AND reference <> '' ORDER BY created_at, handle`
+    const text = `${SELECT_CLAIMS} WHERE lower(reference) = lower($2) AND tenant = $1 AND reference = $2
+      AND reference <> '' ORDER BY created_at, handle`
     return (yield sql(text, tenant, reference)).map(CLAIMS.of)
   },
-  /** Reads each state in its order, by one index for all tenants, and one for the open claims of each. */
-  *listClaims({ state, tenant, since, after, limit = LIST_LIMIT, newest = false }) {
+  /** Reads each state in its order, by one index for all tenants, and one for each. */
+  *listClaims({ state, tenant, since, until, after, limit = LIST_LIMIT, newest = false }) {
     const order = newest ? 'DESC' : 'ASC'
     const values: (string | number)[] = [limit]
     const given = (value: string | number) => `$${values.push(value) + 1}`
     const where = [
       ...(tenant === undefined ? [] : [`tenant = ${given(tenant)}`]),
       ...(since === undefined ? [] : [`created_at >= ${given(since)}`]),
+      ...(until === undefined ? [] : [`created_at < ${given(until)}`]),
       ...(after === undefined
         ? []
         : [`(created_at, handle) ${newest ? '<' : '>'} (${given(after.createdAt)}, ${given(after.handle)})`]),
     ].map((condition) => ` AND ${condition}`)
     const found: Claim[] = []
     for (const one of state === undefined ? STATES : [state]) {
-      const isOpen = tenant !== undefined && (one === 'sending' || one === 'unknown') ? ` AND ${IS_OPEN}` : ''
-      const text = `${SELECT_CLAIMS} WHERE state = $1${isOpen}${where.join('')}
+      const text = `${SELECT_CLAIMS} WHERE state = $1${where.join('')}
         ORDER BY created_at ${order}, handle ${order} LIMIT $2`
       found.push(...(yield sql(text, one, ...values)).map(CLAIMS.of))
     }
     const sign = newest ? -1 : 1
     return found.sort((one, other) => sign * byAge(one, other)).slice(0, limit)
+  },
+  *countClaims(most, tenant) {
+    const counts: Partial<Record<ClaimState, number>> = {}
+    for (const state of STATES) {
+      const of = tenant === undefined ? '' : ' AND tenant = $3'
+      const text = `SELECT count(*) AS count FROM (SELECT 1 FROM transload.claims WHERE state = $1${of} LIMIT $2) AS found`
+      const [row] = yield sql(text, state, most, ...(tenant === undefined ? [] : [tenant]))
+      counts[state] = Number(row?.['count'])
+    }
+    return counts
+  },
+  *claimsNamed(name, limit) {
+    const found = new Map<string, Claim>()
+    for (const test of NAMED_BY) {
+      const text = `${SELECT_CLAIMS} WHERE ${test} ORDER BY created_at DESC, handle DESC LIMIT $2`
+      for (const claim of (yield sql(text, name, limit)).map(CLAIMS.of)) found.set(claim.handle, claim)
+    }
+    return [...found.values()].sort((one, other) => byAge(other, one)).slice(0, limit)
   },
   *audit(handle) {
     const text = `SELECT trail FROM transload.old_trails WHERE handle = $1
@@ -196,8 +215,13 @@ export const claimReads: WorkOf<ClaimReads> = {
   },
 }
 
-/** As the index of open claims has it. */
-const IS_OPEN = `state IN ('sending', 'unknown')`
+/** The tests for the names of a claim, each with an index. A name is given in any case, as people type it. */
+const NAMED_BY = [
+  'handle = lower($1)',
+  "lower(reference) = lower($1) AND reference <> ''",
+  "vin = upper($1) AND vin <> ''",
+  "lower(shipment) = lower($1) AND shipment <> ''",
+]
 
 const byAge = (one: Claim, other: Claim) =>
   one.createdAt - other.createdAt || Buffer.compare(Buffer.from(one.handle), Buffer.from(other.handle))

@@ -56,6 +56,7 @@ export const CLAIMS = columns<Claim>({
   reference: 'TEXT',
   vin: 'TEXT',
   vehicle: 'TEXT',
+  request: 'TEXT',
   shipment: 'TEXT',
   reply: 'TEXT',
   expires: 'INTEGER',
@@ -147,13 +148,14 @@ export const STEPS: readonly SchemaStep[] = [
   CREATE TABLE transload.claims (
     tenant TEXT NOT NULL, key TEXT NOT NULL, handle TEXT NOT NULL, state TEXT NOT NULL, version INTEGER NOT NULL,
     body TEXT NOT NULL, instance TEXT NOT NULL, reference TEXT NOT NULL, vin TEXT NOT NULL, vehicle TEXT NOT NULL,
-    shipment TEXT NOT NULL, reply TEXT NOT NULL, expires INTEGER NOT NULL, created_at INTEGER NOT NULL,
+    request TEXT NOT NULL, shipment TEXT NOT NULL, reply TEXT NOT NULL, expires INTEGER NOT NULL, created_at INTEGER NOT NULL,
     changed_at INTEGER NOT NULL, used_day INTEGER NOT NULL, trail TEXT NOT NULL, PRIMARY KEY (tenant, key), UNIQUE (handle)
   );
   CREATE INDEX claims_by_state ON transload.claims (state, created_at, handle);
-  CREATE INDEX claims_open ON transload.claims (tenant, created_at, handle) WHERE state IN ('sending', 'unknown');
-  CREATE INDEX claims_by_reference ON transload.claims (tenant, reference) WHERE reference <> '';
-  CREATE INDEX claims_by_shipment ON transload.claims (tenant, lower(shipment)) WHERE shipment <> '';
+  CREATE INDEX claims_by_tenant ON transload.claims (tenant, state, created_at, handle);
+  CREATE INDEX claims_by_reference ON transload.claims (lower(reference), tenant) WHERE reference <> '';
+  CREATE INDEX claims_by_vin ON transload.claims (vin) WHERE vin <> '';
+  CREATE INDEX claims_by_shipment ON transload.claims (lower(shipment), tenant) WHERE shipment <> '';
   CREATE INDEX claims_by_use ON transload.claims (used_day) WHERE state NOT IN ('sending', 'unknown');
 
   CREATE TABLE transload.old_trails (

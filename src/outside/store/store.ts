@@ -205,6 +205,8 @@ export interface Claim extends ClaimVersion, BookedVehicle {
   /** The gateway instance that made the last change. */
   readonly instance: string
   readonly reference: string
+  /** The call that made the claim, for people: JSON of its request id, and of where its vehicle goes; empty if it is not known. */
+  readonly request: string
   /** The service's id; empty until booked. */
   readonly shipment: string
   /** The answer of a replay, as JSON; empty until booked. */
@@ -262,6 +264,8 @@ export interface ClaimFilter {
   readonly tenant?: string | undefined
   /** Made at this time or later, in milliseconds since 1970. */
   readonly since?: number | undefined
+  /** Made before this time. */
+  readonly until?: number | undefined
   /** Those that follow this one in the list: for the next page. */
   readonly after?: { readonly createdAt: number; readonly handle: string } | undefined
   /** @default 1,000 */
@@ -282,6 +286,10 @@ export interface ClaimReads {
   claimsOfShipment(tenant: string, shipment: string): Promise<readonly Claim[]>
   /** Returns claims, oldest first unless `newest`, at most `limit` (1,000 by default). */
   listClaims(options: ClaimFilter): Promise<readonly Claim[]>
+  /** Counts the claims of each state, of one tenant or of all; counts none beyond `most`. */
+  countClaims(most: number, tenant?: string): Promise<Readonly<Partial<Record<ClaimState, number>>>>
+  /** Returns the newest claims with a handle, reference, VIN, or shipment of this name, in any case of its letters. */
+  claimsNamed(name: string, limit: number): Promise<readonly Claim[]>
   audit(handle: string): Promise<readonly AuditEntry[]>
 }
 

@@ -41,8 +41,16 @@ export interface IdentifiedBooking {
   readonly deadline: number
 }
 
+/** The call of a booking, as its page shows it. */
+export interface BookingRequest {
+  readonly id: string
+  /** The places that the vehicle goes from and to. */
+  readonly route: readonly string[]
+}
+
 /** A booking to be sent. */
 export interface Booking extends IdentifiedBooking {
+  readonly request: BookingRequest
   /**
    * Thrown instead of sending the booking; the answer of an earlier call still counts.
    * @default the booking may be sent
@@ -165,7 +173,8 @@ export function createBookings(deps: BookingParts): Bookings {
 
   async function claim(booking: Booking): Promise<ClaimedBooking | BookingResult> {
     const { credential, refusal } = booking
-    const wanted = claimFor(booking, { handle: handle(), instance, dedupeWindowMs })
+    const request = JSON.stringify(booking.request)
+    const wanted = { ...claimFor(booking, { handle: handle(), instance, dedupeWindowMs }), request }
     const underWay = calls.add({ over: Promise.withResolvers(), sends: undefined })
     let isClaimed = false
     try {
@@ -378,6 +387,7 @@ function claimFor(
     reference,
     vin,
     vehicle: JSON.stringify({ year, make, model }),
+    request: '',
     isOfReference: !byBody && idempotencyKey === undefined,
     expiresInMs: byBody ? dedupeWindowMs : undefined,
   }
@@ -514,55 +524,33 @@ export function publicView({ handle, state, tenant, reference, vin, shipment, cr
   }
 }
 
-/** A store whose bookings are listed. */
-interface ListedClaims {
-  readonly listClaims: Claims['listClaims']
-}
-
 const PENDING_FIRST: readonly ClaimState[] = ['unknown', 'sending', 'booked', 'refused', 'freed']
 
-/** A name in lists of bookings: the reference, VIN, handle or shipment, in any case. */
-const isNamed = (text: string, { reference, vin, handle, shipment }: Claim) =>
-  [reference, vin, handle, shipment].some((name) => name.toLowerCase() === text)
-
-/** Yields bookings state by state, page by page: a long search holds up nobody. The pending ones come first. */
-export async function* searchBookings(
-  store: ListedClaims,
-  { state, ...filter }: Omit<ClaimFilter, 'limit' | 'after'>,
-  name = '',
+/** Yields bookings state by state, page by page: a long list holds up nobody. The pending ones come first. */
+export async function* allBookings(
+  store: Pick<Claims, 'listClaims'>,
+  filter: Pick<ClaimFilter, 'tenant'>,
 ): AsyncGenerator<Claim> {
-  const text = name.trim().toLowerCase()
-  for (const one of state === undefined ? PENDING_FIRST : [state]) {
+  for (const one of PENDING_FIRST) {
     for (let after: Claim | undefined; ; ) {
-      const page = await store.listClaims({ ...filter, state: one, after, limit: SEARCHED_AT_ONCE })
-      yield* text === '' ? page : page.filter((claim) => isNamed(text, claim))
+      const page = await store.listClaims({ ...filter, state: one, after, limit: READ_AT_ONCE })
+      yield* page
       after = page.at(-1)
-      if (page.length < SEARCHED_AT_ONCE) break
+      if (page.length < READ_AT_ONCE) break
       await new Promise(setImmediate)
     }
   }
 }
 
-const SEARCHED_AT_ONCE = 500
+const READ_AT_ONCE = 500
 
-/** Makes the gauge of bookings without an outcome. */
-export const pendingBookings = (store: ListedClaims) =>
-  labelledGauge('transload_bookings', 'Bookings under way and of unknown outcome.', () => countClaims(store))
+/** Makes the gauge of bookings without an outcome; without values while the store is down. */
+export const pendingBookings = ({ countClaims }: Pick<Claims, 'countClaims'>) =>
+  labelledGauge('transload_bookings', 'Bookings under way and of unknown outcome.', async () => {
+    const counts = await countClaims(MOST_COUNTED).catch(() => undefined)
+    return counts ? PENDING.map((state) => ({ labels: { state }, value: counts[state] ?? 0 })) : []
+  })
 
 const PENDING: readonly ClaimState[] = ['sending', 'unknown']
-/** A gauge that reads more claims would hold up the event loop. */
-const MOST_CLAIMS = 1_000
-
-/** Counts the bookings of each pending state; none while the store is down. */
-async function countClaims({ listClaims }: ListedClaims) {
-  try {
-    return await Promise.all(
-      PENDING.map(async (state) => ({
-        labels: { state },
-        value: (await listClaims({ state, limit: MOST_CLAIMS })).length,
-      })),
-    )
-  } catch {
-    return []
-  }
-}
+/** Counting more claims would hold up the event loop. */
+export const MOST_COUNTED = 1_000

@@ -25,9 +25,22 @@ export interface Delivery {
   readonly poll: () => Promise<void>
   /** Resolves when no try is under way. */
   readonly idle: () => Promise<void>
+  /** Returns the endpoints, with how their deliveries went since the start. */
+  readonly callbacks: () => readonly CallbackState[]
   readonly metrics: readonly (CountedMetric | Gauge)[]
   /** Starts no more tries, and interrupts those that last longer than this. */
   readonly close: (graceMs: number) => Promise<void>
+}
+
+/** An endpoint, with how its deliveries went since the start of this gateway. */
+export interface CallbackState {
+  readonly tenant: string
+  /** For people. */
+  readonly url: string
+  readonly tries: number
+  readonly delivered: number
+  /** The last answer or failure, and when it came; undefined before a try. */
+  readonly last: { readonly outcome: string; readonly at: number } | undefined
 }
 
 /** The parts of the delivery that tests replace. */
@@ -79,6 +92,7 @@ const SHARED_SLOTS = 256
 const WAIT_FOR_NAMES_MS = 10_000
 const LOOK_FOR_NAMES_EVERY_MS = 1_000
 
+const NO_TRIES = { tries: 0, delivered: 0, last: undefined } as const
 const INTERRUPTED: TryOutcome = { state: 'due', outcome: 'interrupted by a shutdown', isFailure: false }
 
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3_600, 21_600, 86_400, 259_200]
@@ -93,6 +107,7 @@ export function startDelivery(deps: DeliveryRooms): Delivery {
   const tries = new Map<string, Set<Promise<void>>>()
   /** How many replies in a row have asked for fewer deliveries, by tenant. */
   const slowReplies = new Map<string, number>()
+  const records = new Map<string, Pick<CallbackState, 'tries' | 'delivered' | 'last'>>()
   let endpoints: ReadonlyMap<string, Endpoint> = new Map()
   let closed = false
   let isStoreDown = false
@@ -168,6 +183,12 @@ export function startDelivery(deps: DeliveryRooms): Delivery {
     const isInterrupted = reply.kind === 'failed' && signal.aborted
     const end = isInterrupted ? INTERRUPTED : verdictOn(event, reply)
     const isCurrent = await store.finishTry(event, end)
+    const { tries: made, delivered } = records.get(event.tenant) ?? NO_TRIES
+    records.set(event.tenant, {
+      tries: made + 1,
+      delivered: delivered + Number(end.state === 'delivered'),
+      last: { outcome: end.outcome, at: store.now() },
+    })
     tried.add(1, event.tenant, end.state === 'due' ? 'failed' : end.state)
     if (!isCurrent) return
     if (end.state === 'delivered') seconds.observe((store.now() - event.receivedAt) / 1_000, event.tenant)
@@ -284,6 +305,12 @@ export function startDelivery(deps: DeliveryRooms): Delivery {
     },
     poll,
     idle,
+    callbacks: () =>
+      [...endpoints.values()].map(({ tenant, url }) => ({
+        tenant,
+        url: shownUrl(url),
+        ...(records.get(tenant) ?? NO_TRIES),
+      })),
     metrics: [
       tried.metric,
       warned.metric,

@@ -13,7 +13,7 @@ import type { Logger } from '../../runtime/log.ts'
 import type { CountedMetric, Gauge } from '../../runtime/metrics.ts'
 import type { Leases } from '../bookings/leases.ts'
 import { createResolve, endpointOf } from './callback.ts'
-import { type DeliveryOptions, startDelivery } from './delivery.ts'
+import { type CallbackState, type DeliveryOptions, startDelivery } from './delivery.ts'
 import { createHealing } from './healing.ts'
 import { openReception, type Reception } from './receive.ts'
 
@@ -31,6 +31,7 @@ export interface ServiceEvents {
   readonly onUnknown: (claim: Claim) => void
   /** To be called with the tenants of the file whenever they are read. */
   readonly setTenants: (tenants: readonly Tenant[]) => void
+  readonly callbacks: () => readonly CallbackState[]
   readonly metrics: readonly (CountedMetric | Gauge)[]
   /** Resolves when nothing is under way, at the latest after the grace of a shutdown. */
   readonly close: () => Promise<void>
@@ -88,6 +89,7 @@ export function openEvents(rooms: EventRooms): ServiceEvents {
         if (keys.length === 0) log.warn({ tenant }, 'deliveries are not signed: the tenant has no callback_secrets')
       delivery.setEndpoints(endpoints)
     },
+    callbacks: delivery.callbacks,
     metrics: [...reception.metrics, ...healing.metrics, ...delivery.metrics],
     start: () => {
       healing.start()

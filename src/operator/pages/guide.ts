@@ -1,0 +1,53 @@
+import { html } from 'hono/html'
+import type { PageRooms } from '../../gateway.ts'
+import type { Answer } from '../../language/answer.ts'
+import type { CompiledAction } from '../../language/mapping/compile.ts'
+import { type Html, publicPage, table } from './layout.ts'
+
+type Mode = PageRooms['callers']['mode']
+
+/** Says which credential new code uses at the service: what a caller has may be good at the gateway only. */
+export function credentialAdvice(mode: Mode, contact: string | undefined): Html {
+  const ask = contact === undefined ? 'the operator of this gateway' : contact
+  switch (mode) {
+    case 'client':
+      return html`Client ID and Client Secret stay those of version 1, as <code>Authorization: Basic</code>. If you have none, ask the operator of the service.`
+    case 'tenants':
+      return html`Your version-1 credential is good at this gateway only: the service does not know it. Ask ${ask} for a Client ID and a Client Secret of the service. Until you have them, send version-2 calls to the <code>/v2/</code> paths of this gateway with the credential that you use now.`
+    case 'fixed':
+      return html`This gateway uses a credential of its own for all callers. Ask ${ask} for a Client ID and a Client Secret of the service. Until you have them, send version-2 calls to the <code>/v2/</code> paths of this gateway, without a credential.`
+    default:
+      return mode satisfies never
+  }
+}
+
+/** Answers `/guide`: how a developer moves to version 2. */
+export function guidePage({ catalog, config, address, callers }: PageRooms): Promise<Answer> {
+  const { origin, prefix } = address
+  const end = config.RETIRED_FROM ?? config.SUNSET
+  return publicPage(
+    'Guide',
+    html`<h1>Moving to version 2</h1>
+<p class="lead">This gateway answers version-1 calls ${end ? html`until <b>${end.toISOString().slice(0, 'yyyy-mm-dd'.length)}</b>` : 'for now'}. Moving is a change of address, path, body, and answer, one call at a time.</p>
+<ol class="steps">
+<li><h2>Get a credential</h2><p>${credentialAdvice(callers.mode, config.SUPPORT_CONTACT)}</p></li>
+<li><h2>Call the service's address</h2><p><code>${origin}${prefix}</code> instead of the old host.</p></li>
+<li><h2>Replace each call</h2>${table<CompiledAction>(
+      'Calls',
+      [
+        { title: 'Version 1', cell: ({ action }) => html`<code>${action.legacy.paths[0]}</code>` },
+        {
+          title: 'Version 2',
+          cell: ({ action }) => html`<code>${action.service.method} ${action.service.path}</code>`,
+        },
+        { title: 'Try it', cell: ({ action }) => html`<a href="/?example=${action.name}">${action.summary}</a>` },
+      ],
+      [...catalog.actions.values()],
+    )}<p>Paste your own request into the <a href="/">workbench</a>: it shows the new body field by field, and the code in eight languages. The <a href="/reference">reference</a> has every field.</p></li>
+<li><h2>Keep the ids</h2><p>Version 2 names quotes and shipments by its own ids. Store the <code>shipment_id</code> or <code>id</code> of each reply; your own number goes into <code>external_id</code>.</p></li>
+<li><h2>Handle errors by status</h2><p>Anything but 2xx is an error. After a timeout, ask the service before you book again.</p></li>
+<li><h2>Test, then switch</h2><p>Use the service's test address first. The gateway takes version-2 bodies and <code>/v2/</code> paths, too, so calls can move one by one.</p></li>
+<li><h2>Stay informed</h2><p>The current version is 2.0.0. The operator's newsletter announces an update two months before it is released, and deprecations and ends of life first.</p></li>
+</ol>`,
+  )
+}

@@ -1,0 +1,205 @@
+import { html } from 'hono/html'
+import { type DryRunRooms, explainCall } from '../../calls/dry-run.ts'
+import type { Answer } from '../../language/answer.ts'
+import { adviceFor, anchorOf, type ErrorCode, errorTable } from '../../language/errors.ts'
+import type { Action, Alternative } from '../../language/mapping/action.ts'
+import type { Catalog, Endpoint } from '../../language/mapping/catalog.ts'
+import type { CompiledAction } from '../../language/mapping/compile.ts'
+import type { Row } from '../../language/mapping/row.ts'
+import { fieldsOf } from '../../language/mapping/row-parts.ts'
+import { type MessageName, messages } from '../../language/messages.ts'
+import { createEquivalents } from '../reports/report.ts'
+import { code, facts, type Html, named, publicPage, table } from './layout.ts'
+
+/** Shows text of a declaration, whose backticks mean code. */
+export const prose = (text: string): Html =>
+  html`${text.split('`').map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : part))}`
+
+/** `Book a shipment`: the title in an action's summary. */
+export const titleOf = ({ summary }: Action): string => summary.split(/[.:]/, 1)[0] ?? ''
+
+/** The endpoint of an action's first path. */
+export function endpointOf({ legacy }: Action, { endpoints }: Catalog): Endpoint {
+  const endpoint = endpoints.get((legacy.paths[0] ?? '').toLowerCase())
+  if (!endpoint) throw new Error(`${legacy.paths[0]} has no endpoint`)
+  return endpoint
+}
+
+const INDENT = 2
+
+/** Writes an action's example as the request that one would send. */
+export function exampleRequest({ legacy: { method, paths }, example: { request } }: Action): string {
+  if (method === 'GET') return `GET ${paths[0]}?${new URLSearchParams(request)}`
+  return `${method} ${paths[0]}\n\n${JSON.stringify(request, null, INDENT)}`
+}
+
+/** The values that a row may have, with the texts of version 1 that mean each. */
+interface ValueTable {
+  readonly name: string
+  readonly about: string
+  readonly meanings: Readonly<Record<string, string>>
+}
+
+/** Returns the table of values that a row uses, if it has one. */
+function valuesOf(row: Row | undefined, { tables }: Catalog): ValueTable | undefined {
+  if (row?.kind === 'move') {
+    const { name, summary, values } = row.codec
+    return values && { name, about: summary, meanings: values }
+  }
+  const phrases = row?.kind === 'lookup' ? tables.get(row.table)?.phrases : undefined
+  if (row?.kind !== 'lookup' || !phrases) return undefined
+  return { name: row.table, about: 'The longest of these phrases in a field decides, in any case.', meanings: phrases }
+}
+
+/** Every action, field, value and error of version 1, from the declarations. */
+export function referencePage(rooms: DryRunRooms): Promise<Answer> {
+  const { catalog } = rooms
+  const valueTables = new Map<string, ValueTable>()
+  const rules = new Map<string, number>()
+  const actions = [...catalog.actions.values()]
+  const equivalent = createEquivalents(catalog)
+  const entries = actions.map((compiled) => entryOf(compiled, rooms, equivalent, valueTables, rules))
+  const link = (id: string, text: string) => html`<li><a href="#${id}">${text}</a></li>`
+  return publicPage(
+    'Reference',
+    html`<div class="reference">
+<nav class="rail" aria-label="Contents"><p id="find"></p>
+<ul>${actions.map(({ action }) => link(action.name, titleOf(action)))}</ul>
+<ul>${link('rules', 'Rules')}${[...valueTables.keys()].map((name) => link(`values-${name}`, `Values: ${name}`))}</ul>
+<ul>${link('errors', 'Errors')}<li><a href="/openapi.json">OpenAPI</a></li></ul></nav>
+<div>
+<h1>Version-1 reference</h1>
+<p class="lead">Every call, field, value and error that this gateway understands, and what becomes of it in version 2.</p>
+<p id="none" role="status"></p>
+${entries}
+<section class="entry" id="rules"><h2>Rules</h2>
+<p>The tables above show the first sentence of each.</p>
+${[...rules].map(([rule, at]) => html`<p class="without" id="rule-${at}">${prose(rule)}</p>`)}</section>
+${[...valueTables.values()].map(
+  ({ name, about, meanings }) => html`<section class="entry" id="values-${name}"><h2>Values: ${name}</h2>
+<p>${prose(about)}</p>
+${facts([...Map.groupBy(Object.entries(meanings), ([, value]) => value)].map(([value, texts]) => [value, named(texts.map(([one]) => one).join(', '))]))}</section>`,
+)}
+${errorsPart()}
+</div></div>`,
+  )
+}
+
+/** An action: its paths, its fields, and an example with its answer. */
+function entryOf(
+  { action, fields }: CompiledAction,
+  rooms: DryRunRooms,
+  equivalent: ReturnType<typeof createEquivalents>,
+  valueTables: Map<string, ValueTable>,
+  rules: Map<string, number>,
+): Html {
+  const { catalog } = rooms
+  const { legacy, service, example } = action
+  const endpoint = endpointOf(action, catalog)
+  const known = fields.names.map((field) => ({ field, places: [], note: '', ...equivalent(action.name, field) }))
+  const request = { entries: Object.entries(example.request), format: 'json', text: '' } as const
+  const { run } = explainCall(request, endpoint, rooms)
+  const ruleOf = (field: string, note: string) => {
+    const row = action.request.find((one) => fieldsOf(one).includes(field))
+    const values = valuesOf(row, catalog)
+    if (values) valueTables.set(values.name, values)
+    const hasDefault = row && 'fallbacks' in row && row.fallbacks.some(({ kind }) => kind === 'setting')
+    return html`${ruleText(values ? '' : note)}${values ? html`<a href="#values-${values.name}">One of ${Object.keys(values.meanings).length} values</a>` : ''}${hasDefault ? html` If absent, a default is <b class="warn">assumed</b>.` : ''}`
+  }
+  /** Only the first sentence of a rule stands in a table: many fields share one. */
+  const ruleText = (note: string) => {
+    const rule = note.charAt(0).toUpperCase() + note.slice(1)
+    const [first = '', ...more] = rule.split(/(?<=\.) /)
+    if (more.length === 0) return prose(rule)
+    const at = rules.get(rule) ?? rules.size
+    rules.set(rule, at)
+    return html`<a href="#rule-${at}">${prose(first)}</a>`
+  }
+  const without = Map.groupBy(
+    known.filter(({ places }) => places.length === 0),
+    ({ note }) => note,
+  )
+  return html`<section class="entry" id="${action.name}"><h2>${titleOf(action)} — <code>${legacy.method} ${legacy.paths[0]}</code></h2>
+<p>${prose(action.summary.slice(titleOf(action).length + 1).trim())} ${legacy.paths.length > 1 ? html`Also at ${codes(legacy.paths.slice(1), ', ')}.` : ''}
+${legacy.actionNames === 'any' ? '' : html`<code>ActionName</code> is ${codes(legacy.actionNames, ', ')}${legacy.byDefault ? ', or absent' : ''}.`}
+Version 2: <code>${service.method} ${service.path}</code>. <a href="/?example=${action.name}">Try it in the workbench</a></p>
+<div class="beside"><div>
+${table<(typeof known)[number]>(
+  `Fields: ${titleOf(action)}`,
+  [
+    { title: 'Field', cell: ({ field }) => html`<code>${field}</code>` },
+    { title: 'Required', cell: ({ field }) => requiredOf(field, action) },
+    { title: 'Example', cell: ({ field }) => example.request[field] ?? '' },
+    { title: 'Version 2', cell: ({ places }) => placesOf(places) },
+    { title: 'Rule', cell: ({ field, note }) => ruleOf(field, note) },
+  ],
+  known.filter(({ places }) => places.length > 0),
+)}
+${[...without].map(
+  ([why, all]) =>
+    html`<p class="without">Not used: ${codes(
+      all.map(({ field }) => field),
+      ', ',
+    )} <span class="soft">(${prose(why)})</span></p>`,
+)}
+</div><div class="sample"><h3>Request</h3>${code(exampleRequest(action))}
+<h3>Response</h3>${code(JSON.stringify(run.reply.v1, null, INDENT))}</div></div></section>`
+}
+
+const codes = (texts: readonly string[], between: string): Html =>
+  html`${texts.map((text, at) => html`${at > 0 ? between : ''}<code>${text}</code>`)}`
+
+/** Shows places, which may break after a dot. */
+const placesOf = (places: readonly string[]): Html =>
+  html`${places.map((place) => html`<code>${place.split(/(?<=\.)/).map((part, at) => html`${at > 0 ? html`<wbr>` : ''}${part}`)}</code> `)}`
+
+/** Says whether a call must have a field, or which other fields may stand for it. */
+function requiredOf(field: string, { request, requires = [], target }: Action): Html | string {
+  if (request.some((row) => row.kind === 'move' && row.v1 === field && row.required)) return 'yes'
+  if (target?.namedBy.includes(field)) return target.namedBy.length === 1 ? 'yes' : 'one of these'
+  const group = requires.find(({ anyOf }) => anyOf.some((one) => !isFact(one) && one.includes(field)))
+  if (!group) return ''
+  if (group.anyOf.length === 1) return 'yes'
+  return html`${group.anyOf.map((one, at) => html`${at > 0 ? ' or ' : ''}${isFact(one) ? 'a quote' : html`<code>${one.join(' + ')}</code>`}`)}`
+}
+
+const isFact = (one: Alternative): one is Exclude<Alternative, readonly string[]> => 'kind' in one
+
+const BOOKED = { no: 'No', unknown: 'Not known', already: 'Yes, before', 'in progress': 'In progress' } as const
+const AGAIN = { yes: 'Yes', later: 'Yes, after a wait', corrected: 'After a correction', no: 'No' } as const
+
+/** Messages that only the admin listener answers with. */
+const FOR_OPERATORS: ReadonlySet<string> = new Set(
+  ['admin', 'booking', 'stored-event', 'tenant'].map((word) => `path-unknown/${word}`),
+)
+
+/** Every error as a caller meets it: a row for each message, with an anchor that the error's answer links to. */
+function errorsPart(): Html {
+  const names = (Object.keys(messages) as MessageName[])
+    .filter((name) => !FOR_OPERATORS.has(name))
+    // As the type of `messages` requires.
+    .map((name) => ({ name, code: name.split('/')[0] as ErrorCode }))
+  const anchors = new Set<string>(names.map(({ name }) => name))
+  const cell = (content: Html | string) => html`<td role="cell">${content}</td>`
+  const rowOf = ({ name, code }: (typeof names)[number]) => {
+    const [booked, again, todo] = adviceFor(name)
+    // A code without a message of its own leads to the first of its messages.
+    const isFirst = !anchors.has(code) && anchors.add(code)
+    return html`<tr role="row">${cell(html`<code id="${anchorOf(name)}">${code}</code> <small${isFirst ? html` id="${code}"` : ''}>${errorTable[code].status}</small>`)}${cell(messageOf(messages[name]))}${cell(BOOKED[booked])}${cell(AGAIN[again])}${cell(prose(todo))}</tr>\n`
+  }
+  // Without the titles that a narrow screen shows in other tables: they would be a third of the page.
+  return html`<section class="entry" id="errors"><h2>Errors</h2>
+<p>The <code>Message</code> of an error says what to do, and its <code>Link</code> header leads to its row here. Words in <var>italics</var> differ from call to call.</p>
+<div class="scroll" role="region" aria-label="Errors" tabindex="0"><table role="table"><caption>Errors, with the messages that callers get</caption>
+<thead role="rowgroup"><tr role="row">${['Error', 'Message', 'Booked?', 'Safe to resend?', 'What to do'].map((title) => html`<th role="columnheader" scope="col">${title}</th>`)}</tr></thead>
+<tbody role="rowgroup">${names.toSorted((one, other) => errorTable[one.code].status - errorTable[other.code].status).map(rowOf)}</tbody></table></div></section>`
+}
+
+const PLACEHOLDERS: Readonly<Record<string, string>> = {
+  serviceSays: " The service's own message follows.",
+  end: ' Version 1 ends on a date that follows.',
+  problems: 'each field, and what is wrong with it',
+}
+
+const messageOf = (message: string): Html =>
+  html`${message.split(/\{(\w+)\}/).map((part, at, all) => (at % 2 === 0 ? part : html`${/\w$/.test(all[at - 1] ?? '') ? ' ' : ''}<var>${PLACEHOLDERS[part] ?? part}</var>`))}`
