@@ -15,8 +15,8 @@ export function mappingReference({ actions, callbacks }: Catalog): string {
   return `## Reference
 
 \`npm run docs\` writes this part from the modules in \`mappings/\`. A *fallback* fills a place when its field is absent. \`quote: …\` is a fact of
-the remembered quote. \`DEFAULT_…\` is your default, which a dry run marks as assumed. [What a number means](wire.md#what-a-number-means)
-describes the fields that name a quote or shipment, and \`VinNo\`. [Messages](wire.md#messages) lists the values of \`Message\`.
+the remembered quote. \`DEFAULT_…\` is your default, which a dry run marks as assumed. See [What a number means](wire.md#what-a-number-means)
+for \`VinNo\` and the fields that name a quote or shipment, and [Messages](wire.md#messages) for \`Message\`.
 
 ${declared.map((action) => describeAction(action, above)).join('\n')}
 ${callbacks.map(({ callback }) => describeCallback(callback, above)).join('\n')}

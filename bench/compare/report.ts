@@ -9,10 +9,10 @@ import { sections } from './sections.ts'
 const ROOT = join(import.meta.dirname, '../..')
 const PAGE = 'bench/README.md'
 
-const how = `Every figure is the median of interleaved rounds, so a busy machine slows all contenders down alike. A warm-up does not count. A
-ratio compares calls per second with those of the contender in bold in the same round. The contender has its own core. The
-load and the service's stub share another, or have one each on a machine with more than two. The stub's figures are the
-limit of the measurement. A run with a failed call is rejected, and so is a contender that translates differently.`
+const how = `Every figure is the median of interleaved rounds after a warm-up, so a busy machine slows all contenders down alike. A ratio
+compares calls per second with those of the contender in bold in the same round. The contender has its own core. The load and
+the service's stub share another, or have one each on a machine with more than two. The stub's figures are the limit of the
+measurement. A run with a failed call is rejected, and so is a contender that translates differently.`
 
 /** Returns the page and its chart, by path, made from the newest results. */
 export function renderDocs(): ReadonlyMap<string, string> {
@@ -40,7 +40,7 @@ function page(results: Results, hasChart: boolean): string {
     '### How it was measured',
     how,
     machines(results),
-    versionTable(results),
+    versionList(results),
     missing(results),
   ]
     .filter((part) => part !== '')
@@ -65,15 +65,14 @@ function machines(results: Results): string {
   return table(['Machine', 'Sections'], rows).replace('---:', '---')
 }
 
-function versionTable(results: Results): string {
+function versionList(results: Results): string {
   const found = new Map<string, Set<string>>()
   for (const [, { versions }] of inOrder(results)) {
     for (const [name, version] of Object.entries(versions)) {
       found.set(name, (found.get(name) ?? new Set()).add(version))
     }
   }
-  const rows = [...found].map(([name, all]) => [name, [...all].join(', ')])
-  return table(['Program', 'Version'], rows).replace('---:', '---')
+  return `Programs: ${[...found].map(([name, all]) => `${name} ${[...all].join(' and ')}`).join(', ')}.`
 }
 
 function missing(results: Results): string {

@@ -38,9 +38,7 @@ export const calls: Section<Data> = {
   title: 'Bookings, reads and replays',
   about:
     'Over 32 connections. Transload stores a claim, sends the booking over its own connection, and stores the result before it ' +
-    'responds. The other contenders translate the same way, but they store neither claims nor numbers, and do not prevent a ' +
-    'second booking. The parts of Transload alone store a claim and its result, and use one connection per booking. nginx and ' +
-    'HAProxy are measured only with quotes and passed-through calls.',
+    'responds. So do the parts of Transload alone. The other gateways store nothing, and do not prevent a second booking.',
   inRounds: true,
   measure: async (bench) => {
     tell('checking that all of them do the same')

@@ -38,9 +38,8 @@ async function compare({ kind, others, call }: Comparison, bench: Bench): Promis
 export const quotes: Section<readonly Line[]> = {
   title: 'Translated quotes',
   about:
-    'A version-1 quote of 27 fields becomes a version-2 quote, and the reply is translated back. Transload has its default ' +
-    'settings: it identifies the caller, stores every quote before it responds, and logs each call. The other contenders only ' +
-    'translate. A check before the load makes sure that they translate exactly as Transload does.',
+    'A version-1 quote of 27 fields is translated, and so is the reply. Transload has its default settings: it identifies the ' +
+    'caller, stores every quote before it responds, and logs each call. The other gateways only translate.',
   inRounds: true,
   measure: (bench) =>
     compare({ kind: 'quotes', others: (programs) => [forgetful, ...translators(programs)], call: quote }, bench),

@@ -11,11 +11,12 @@ const CONNECTIONS = [1, 32]
 export const durableQuotes: Section<readonly Line[]> = {
   title: 'Quotes, with the same promise',
   about:
-    'Every contender responds only once the quote is on disk. nginx stores it in Redis (`appendfsync always`, two `SET`s in a ' +
-    'pipeline). fastify stores it in `node:sqlite` (`synchronous=FULL`). express stores it in PostgreSQL over a pool of 16. ' +
-    'Both use a transaction per quote. Redis and PostgreSQL share the contender’s core. Transload has its default settings. The parts of ' +
-    'Transload alone are Hono, undici’s lowest call and `node:sqlite` in a thread that commits in groups. They do not identify ' +
-    'callers, check, retry, log or count. No gateway of these parts can be faster.',
+    'Every contender responds only once the quote is on disk. Redis stores it for nginx (`appendfsync always`, two `SET`s in a ' +
+    'pipeline). PostgreSQL stores it for express (a pool of 16), and `node:sqlite` for fastify (`synchronous=FULL`), in a ' +
+    'transaction per quote. ' +
+    'Redis and PostgreSQL share the contender’s core. The parts of Transload alone are Hono, undici’s lowest call and ' +
+    '`node:sqlite` in a thread that commits in groups. They do not identify callers, check, retry, log or count, so no gateway ' +
+    'of these parts can be faster.',
   inRounds: true,
   measure: (bench) =>
     bench.using(async (keep) => {

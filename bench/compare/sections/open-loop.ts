@@ -71,9 +71,9 @@ async function measure(bench: Bench): Promise<readonly OpenLine[]> {
 export const openLoopQuotes: Section<readonly OpenLine[]> = {
   title: 'Quotes at a constant rate',
   about:
-    'A quarter, half and three quarters of Transload’s rate at 32 connections, sent at a constant rate over at most 512 ' +
-    'connections. A latency counts from the time at which a call was due, so it includes every wait. Added is the latency above ' +
-    'that of the stub alone at the same rate. fastify without a store only translates.',
+    'Shares of Transload’s rate at 32 connections, sent at a constant rate over at most 512 connections. A latency counts from ' +
+    'the time at which a call was due, so it includes every wait. Added is the latency above that of the stub alone. fastify ' +
+    'without a store only translates.',
   inRounds: true,
   measure,
   markdown: (lines) =>

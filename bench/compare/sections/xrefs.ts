@@ -59,8 +59,8 @@ async function fill(file: string, count: number): Promise<void> {
 export const xrefs: Section<Data> = {
   title: 'With a full cross-reference',
   about:
-    'A store with many cross-references and one that starts empty, over 32 connections. Quotes add to both. Reads of the full ' +
-    'store are spread over all shipments; reads of the other repeat a few thousand.',
+    'Over 32 connections. Quotes add to both stores. Reads of the full store are spread over all shipments; reads of the other ' +
+    'repeat a few thousand.',
   inRounds: true,
   measure: (bench) =>
     bench.using(async (keep) => {
