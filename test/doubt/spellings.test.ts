@@ -59,10 +59,10 @@ test('two updates at once, with the id in two spellings, are both made', async (
   expect(shipments(gateway)).toMatchObject([{ pickup: { city: 'Albany' }, delivery: { city: 'Tampa' } }])
 })
 
-test('an event about what is no plain id is refused, and the service is never asked for it', async () => {
+test('an event about what is no plain id is parked, and the service is never asked for it', async () => {
   const gateway = await startGateway({ env: RECEIVES })
   for (const shipment_id of ['../../oauth2/token', 'a/b', '..', 'a b', 'a'.repeat(65)]) {
-    expect((await deliver(gateway, { ...EVENT, shipment_id })).status).toBe(400)
+    expect((await deliver(gateway, { ...EVENT, shipment_id })).status).toBe(200)
   }
   expect(gateway.sandbox.requests).toEqual([])
 })

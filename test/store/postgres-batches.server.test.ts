@@ -28,7 +28,7 @@ const booked = (shipment: string): ClaimChange => {
 
 /** Takes the place of a claim, in a transaction: others that claim its key wait for it. */
 const takes = (key: string) =>
-  `INSERT INTO transload.claims VALUES ('acme', '${key}', 'bk_held', 'sending', 1, '', '', '', '', '', '', '', 0, 0, 0, 0, '')`
+  `INSERT INTO transload.claims VALUES ('acme', '${key}', 'bk_held', 'sending', 1, '', '', '', '', '', '', '', '', 0, 0, 0, 0, '')`
 /** Locks a claim in a transaction: others that change it wait for it. */
 const locks = (key: string) => `SELECT FROM transload.claims WHERE key = '${key}' FOR UPDATE`
 
