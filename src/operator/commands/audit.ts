@@ -52,7 +52,7 @@ const MATCH = `
   UPDATE listed SET vin = coalesce((SELECT c.vin FROM matches m JOIN claims c ON c.shipment = m.id
     WHERE m.number = listed.number AND c.vin <> ''), '') WHERE vin = '';
   CREATE TABLE twice AS SELECT reference, vin FROM listed WHERE stands AND reference <> '' AND vin <> ''
-    GROUP BY reference, vin HAVING grouped(DISTINCT number) > 1;
+    GROUP BY reference, vin HAVING count(DISTINCT number) > 1;
   CREATE INDEX twice_reference ON twice (reference)`
 const TWICE = `SELECT t.reference, t.vin, (SELECT group_concat(number, ' ') FROM (SELECT DISTINCT number FROM listed l
     WHERE l.stands AND l.reference = t.reference AND l.vin = t.vin ORDER BY number)) AS numbers,
