@@ -4,14 +4,15 @@ import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { OWN } from '../gateway.ts'
+import { size } from '../size.ts'
 import { agentOf } from './call.ts'
 import { startGatewayProcess } from './gateway-process.ts'
 
-const TIMES = 10
+const TIMES = size(5, 10)
 /** 50 on a machine that does nothing else; with others on its processors, the same work counts as up to twice as long. */
 const MOST_MS = 100
 const STRANGERS = 4
-/** The turns of the event loop that a call takes, with an explanation of a stranger between two of them; of 40 in all. */
+/** The turns of the event loop that a call takes, with an explanation of a stranger between two of them; of 20 in all, or 40. */
 const MOST_TURNS = 12
 const TRIES = 5
 const LONG_MS = 240_000
