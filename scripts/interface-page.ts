@@ -36,7 +36,7 @@ export function interfacePage(root: string, all: readonly Section[] = sections):
   return `# The interface document, statement by statement
 
 \`npm run docs\` writes this page from \`test/interface/statements.ts\`, and fails if a test is not there. It has the ${rows.length} statements of
-the service's interface document in its order. Beside each are the tests that prove that the gateway follows it. In ${choices} of them the
+the service's interface document in its order. Beside each are the tests that prove that the gateway follows it; point at one for its title. In ${choices} of them the
 document shows nothing, or leaves a choice: our choice stands there. A name such as \`basic-accepted\` leads to an assumption, which
 [one command](certainty.md) checks at the service itself.
 
@@ -51,7 +51,7 @@ function linkTo(proof: Proof, read: (path: string) => string): string | undefine
   if (words === undefined) {
     const [, action = '', name = ''] = place.split('/')
     if (read(`test/${place}.json`) === '') return undefined
-    return `[cases/${action}](../test/${place}.json): ${name.replaceAll('-', ' ')}`
+    return link(`cases/${action}`, `../test/${place}.json`, name.replaceAll('-', ' '))
   }
   if (place === 'assumption') {
     const area = assumptions.find(({ id }) => id === words)?.area
@@ -59,13 +59,16 @@ function linkTo(proof: Proof, read: (path: string) => string): string | undefine
   }
   if (place.startsWith('docs/')) {
     const page = place.slice('docs/'.length)
-    return read(place).replace(/\s+/g, ' ').includes(words) ? `[${page}](${page}): “${words}”` : undefined
+    return read(place).replace(/\s+/g, ' ').includes(words) ? link(page, page, words) : undefined
   }
   const source = read(`test/${place}.test.ts`)
   const title = titleIn(source, words)
   if (title === undefined || (row !== undefined && !hasRow(source, row))) return undefined
-  return `[${place}](../test/${place}.test.ts): ${title}${row === undefined ? '' : ` (${row})`}`
+  return link(place, `../test/${place}.test.ts`, `${title}${row === undefined ? '' : ` (${row})`}`)
 }
+
+/** Writes a link; the words show when one points at it. */
+const link = (text: string, address: string, words: string) => `[${text}](${address} "${words.replaceAll('"', "'")}")`
 
 /** The title of a test, of a table of tests or of a group, outside comments. No test of the project is skipped. */
 const TITLE = /^(?! *(?:\/\/|\*))( *).*?(?:\b(?:test|describe)|\))\(\s*(?:'((?:\\.|[^'\\])+)'|"((?:\\.|[^"\\])+)"),/gm

@@ -221,7 +221,7 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
     log,
     reloads,
   })
-  // What hangs at events ends with the grace of the calls, not after it.
+  // Work that hangs at events ends with the grace of the calls, not after it.
   opened.defer(async () => void (await Promise.all([close(), events.close()])))
   events.start()
   return {

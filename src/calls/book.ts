@@ -58,7 +58,7 @@ export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> 
     refusal: call.brownout,
     request: { id: sending.requestId, route: routeOf(plan) },
     replayCheckAfterMs: rooms.config.REPLAY_CHECK_AFTER,
-    // What it shows as gone frees the key.
+    // A shipment that it shows as gone frees the key.
     look: async (shipment) => (await look.read(shipment)).state,
   }
   // Under the lock, because the second of two bookings of one approved quote must see the first one's shipment.

@@ -352,7 +352,7 @@ export interface DryRun {
     readonly status?: number
     readonly headers?: Readonly<Record<string, string>>
   }
-  /** What the live call does beside this request, and where only the service decides. */
+  /** The other steps of the live call, and those that only the service decides. */
   readonly remarks?: readonly string[]
   /** The same request as a line for a shell, unless that is longer than a shell takes. */
   readonly curl?: string
@@ -578,7 +578,7 @@ export function dryRunReply(
     if (!(error instanceof GatewayError)) throw error
     problems.push(problemOf(error, ''))
   }
-  // What the rows say counts only as far as the answer agrees.
+  // The rows count only as far as the answer agrees.
   const fields = account.fields.map((field) => ({ ...field, after: v1[field.to] ?? field.after }))
   return {
     action: compiled.action.name,

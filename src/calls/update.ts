@@ -47,7 +47,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   const { id } = subject
   const plan = planCall(request, subject, profile.settings)
   call.noteTranslation(plan.notes)
-  // What cannot be translated may be what a read of the shipment shows.
+  // A value that cannot be translated may be the one that a read of the shipment shows.
   const isFinal = (problem: Problem) => asksForNothing(problem) || textOf(problem.field) === undefined
   if (plan.problems.some(isFinal)) throw untranslatable(plan.problems)
 

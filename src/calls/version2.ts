@@ -12,7 +12,7 @@ import { type NotingRooms, noteSeen, seenShipment } from './subject.ts'
 /** Reads a shipment by its id or number. */
 type ReadShipment = (name: string) => Promise<UpstreamReply>
 
-/** What a version-2 call does to a shipment. `id` may be the service's number for it. */
+/** The effect of a version-2 call on a shipment. `id` may be the service's number for it. */
 export interface Version2Use {
   readonly verb: string
   readonly id: string

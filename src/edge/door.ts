@@ -31,7 +31,7 @@ export interface Env {
 export interface Demands<Body, Caller> {
   /** The interface that is used, for the counts of calls; undefined for the gateway's own pages. */
   readonly use: Use | undefined
-  /** Who may call where callers need no credential: the gateway's own pages, under its own names, or under any host name. */
+  /** The callers allowed where no credential is needed: the gateway's own pages, under its own names, or under any host name. */
   readonly from: 'own pages' | 'any host' | 'anywhere'
   /** Refused while too many calls are under way, and one of them; or never, for answers that cost nothing. */
   readonly admission: 'counted' | 'exempt'
@@ -100,7 +100,7 @@ export type Door = <Body, Caller>(
   answer: Work<Body, Caller>,
 ) => Handler<Env>
 
-/** What all calls share. */
+/** The parts that all calls share. */
 interface DoorRooms {
   readonly shares: Shares
   /** Undefined where every caller needs a credential. */

@@ -56,7 +56,7 @@ type Done = 'no' | 'unknown' | 'already' | 'in progress'
 /** Sending the same call again: safe, safe after a wait, of use after a correction, or not safe. */
 type Again = 'yes' | 'later' | 'corrected' | 'no'
 
-/** What an error means to its caller: was anything booked or changed, is it safe to send the call again, the next step. */
+/** The meaning of an error for its caller: was anything booked or changed, is it safe to send the call again, the next step. */
 export type Advice = readonly [done: Done, again: Again, todo: string]
 
 const CREDENTIAL: Advice = ['no', 'corrected', 'Check the credential.']

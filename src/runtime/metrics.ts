@@ -203,7 +203,7 @@ async function openRegistry(counted: readonly CountedMetric[]): Promise<Registry
 /** Drops values that are no number: the delay of an event loop that was not measured yet. */
 const withoutGaps = (text: string) => text.replace(/^.* Nan\n/gm, '')
 
-/** What the gateway counts. */
+/** The metrics of the gateway. */
 export type Meters = ReturnType<typeof createMeters>
 
 /** Makes the counters and histograms of one gateway. */

@@ -35,7 +35,7 @@ const WAITING_LIMIT_BYTES = 8 * 1024 * 1024
 /** Even masked values tell something of callers. */
 const OWNER_ONLY = 0o600
 
-/** What decides which values a mask leaves. */
+/** The choice of the values that a mask leaves. */
 interface KeptBy {
   readonly catalog: Catalog
   readonly LOOKUPS_FILE?: Config['LOOKUPS_FILE']

@@ -12,7 +12,7 @@ import {
   measureLoopDelay,
 } from './metrics.ts'
 
-/** What the signals read. */
+/** The state that the signals read. */
 interface SignalSources extends GaugeSources {
   readonly meters: Meters
   /** Metrics of other parts of the gateway. */

@@ -227,7 +227,7 @@ export function createAcceptedCredentials<T>(): AcceptedCredentials<T> {
           const now = performance.now()
           const isProven = now < provenUntil && kept.peek(header) === entry
           provenUntil = now + PROVEN_MS
-          // Nobody waits for the verdict on a credential that is proven.
+          // A credential that is proven has no verdict to wait for.
           if (isProven) return
           kept.set(header, entry)
           decided(header, true)

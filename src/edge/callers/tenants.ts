@@ -160,7 +160,7 @@ function callerOf(tenant: Tenant, rooms: CallerRooms): Caller {
   return { tenant: name, credential: undefined, account, profile }
 }
 
-/** What a tenant sets of its translations. */
+/** The settings of a tenant for its translations. */
 interface TenantSettings {
   readonly defaults: Tenant['defaults']
   readonly shipment_number?: Tenant['shipment_number']

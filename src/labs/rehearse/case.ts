@@ -55,7 +55,7 @@ export const caseSchema = z.strictObject({
 
 export type Case = z.output<typeof caseSchema>
 
-/** What the gateway makes of a case, in the words of a case. */
+/** The result of the gateway for a case, in the words of a case. */
 export type Outcome = Pick<Case, 'status' | 'sends' | 'unused' | 'unknown' | 'missing'> & {
   readonly problems?: Problem[]
   readonly replies?: Readonly<Record<string, string>>

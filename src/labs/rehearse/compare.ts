@@ -42,7 +42,7 @@ export interface ComparedField extends Shapes {
 /** The field that stands for the call itself: it was answered or refused. */
 const WHOLE_ANSWER = '(answer)'
 
-/** What a comparison stands on. */
+/** The dependencies of a comparison. */
 interface CompareRooms {
   readonly rooms: AskingRooms
   readonly upstream: Upstream

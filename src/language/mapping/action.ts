@@ -28,7 +28,7 @@ export interface Target {
   readonly namedBy: readonly string[]
 }
 
-/** What an action does: the gateway has one file for each verb, in `src/calls`. */
+/** The verb of an action: the gateway has one file for each verb, in `src/calls`. */
 export const VERBS = ['quote', 'approve', 'book', 'read', 'update', 'cancel'] as const
 export type VerbName = (typeof VERBS)[number]
 

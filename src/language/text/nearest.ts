@@ -1,6 +1,6 @@
 /** The most typing errors in a word that still resembles another. */
 const MOST_EDITS = 2
-/** Nobody mistypes a longer name, and a comparison takes time with the length of both words. */
+/** A longer name is no slip of the keys, and a comparison takes time with the length of both words. */
 export const LONGEST_TYPED = 64
 
 /** Returns the known word nearest to the typed one; undefined if none is near. */

@@ -27,7 +27,7 @@ const SHOWN_EVERY_MS = 1_000
 /** A pipe keeps all lines, so it gets fewer. */
 const PIPED_EVERY = 10
 
-/** What becomes of requests that change something, each with its probability. */
+/** The fates of requests that change something, each with its probability. */
 const FAULTS: readonly (readonly [share: number, fault: Fault])[] = [
   [0.03, { kind: 'reset-after' }],
   [0.02, { kind: 'reset-before' }],

@@ -44,7 +44,7 @@ export function reportFailure(error: unknown, help = 'transload --help'): number
 function mistakeIn({ message }: Error): string {
   const mistake = message
     .replace(/^error: /, '')
-    // What is too much may be a secret.
+    // A surplus word may be a secret.
     .replace(/^(too many arguments[^.]*)\..*/s, '$1')
     .replace(/'(--[a-z\d-]+ <[A-Z]+>|[^' ]+)'/g, '$1')
     .replace(/'([^']+)'/g, '"$1"')

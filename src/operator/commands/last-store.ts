@@ -155,7 +155,7 @@ async function wrongStore(
   const from = await store.copiedFrom()
   if (from?.startsWith(MOVED)) return `the store was copied to ${from.slice(MOVED.length)}, which is used in its place`
   if (from !== undefined) return `a copy of ${from} into the store has not ended; run it again`
-  // What such a store does not know is not sent.
+  // A booking that such a store does not know is not sent.
   if ((await store.doubt()) !== undefined) return undefined
   const copied = originText(await store.origin())
   if (copied !== undefined) return copied

@@ -147,7 +147,7 @@ function table(head: readonly string[], rows: readonly (readonly (string | numbe
   return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line), '']
 }
 
-/** What Markdown, or the HTML in it, would obey. Braces, and a `_` within a word, are plain text. */
+/** The characters that Markdown, or the HTML in it, would obey. Braces, and a `_` within a word, are plain text. */
 const MARKUP = /[\\`*[\]<>#|~&]|(?<!\w)_|_(?!\w)/g
 const ENTITIES: Readonly<Record<string, string>> = { '<': '&lt;', '>': '&gt;', '&': '&amp;' }
 

@@ -245,7 +245,7 @@ export interface Bar {
   readonly parts: readonly number[]
 }
 
-/** What a part of a bar is, with the name of its color. */
+/** The meaning of a part of a bar, with the name of its color. */
 export type Key = readonly [color: 'version1' | 'version2' | 'calls' | 'bad', words: string]
 
 const WIDTH = 900

@@ -21,7 +21,7 @@ const eventPages = () => import('./events.ts')
 /** The most that a visitor may paste; a browser writes JSON in twice its length. */
 const PASTED_BYTES = 32 * 1024
 
-/** What a later page needs is read once the answer is on its way. */
+/** Data of later pages are read once the answer is on its way. */
 const AFTER_ANSWER_MS = 50
 
 /** Makes the pages of a gateway. */

@@ -36,7 +36,7 @@ export interface Account {
   readonly authorizations: () => readonly string[]
 }
 
-/** What an account is to a caller. */
+/** An account as its caller sees it. */
 export interface AccountOfCaller {
   /** `Basic …` */
   readonly basic: string
@@ -100,7 +100,7 @@ export function openAccount(options: NewAccount): Account {
     try {
       return await withToken(deadline, attempt)
     } catch (error) {
-      // What the service said of the credential stands.
+      // The service's verdict on the credential stands.
       if (namesBasic(answer) && hasNoTokens(error)) return answer
       throw error
     }

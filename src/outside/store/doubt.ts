@@ -106,7 +106,7 @@ export const doubtWrites: WorkOf<Pick<Doubts, 'declareDoubt'>> = {
         SET since = excluded.since, declared_at = excluded.declared_at, until = excluded.until`,
       ...[doubt.since, doubt.declaredAt, doubt.until],
     )
-    // Whoever declares it uses the store, even if it was copied to another one.
+    // An operator who declares it uses the store, even if it was copied to another one.
     yield* dropMark()
     return doubt
   },

@@ -219,7 +219,7 @@ const PUT_NAME = `INSERT INTO transload.names AS old (${NAME}, turn, used_day)
 /** Parts that are not given stay. */
 const keeping = (parts: readonly string[]) =>
   parts.map((part) => `${part} = coalesce(excluded.${part}, old.${part})`).join(', ')
-/** What a quote and a shipment become that are there already, under the name `old`. */
+/** The new values of a quote and a shipment that are there already, under the name `old`. */
 export const SET_QUOTE = `${keeping(QUOTE_PARTS)}, used_day = excluded.used_day,
   at = CASE WHEN excluded.facts IS NULL THEN old.at ELSE excluded.at END`
 export const SET_SHIPMENT = `${keeping(SHIPMENT_PARTS)}, used_day = excluded.used_day, at = excluded.at`

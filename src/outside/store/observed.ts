@@ -10,7 +10,7 @@ interface ObservedStore {
   readonly pending: Gauge
 }
 
-/** What a store says of itself, what yields pages, and what is timed by itself. */
+/** The verbs that tell of the store itself, yield pages, or are timed by themselves. */
 const UNTIMED: ReadonlySet<string> = new Set(['ready', 'now', 'close', 'scan', 'exclusive'])
 
 /** Times every operation of a store: for the metrics, and for the call that waits for it. */

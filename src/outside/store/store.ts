@@ -83,10 +83,10 @@ export interface Vehicle {
   readonly model: string
 }
 
-/** What the service last showed of a shipment: `gone` is one that it does not know any more. */
+/** The state of a shipment as the service last showed it: `gone` is one that it does not know any more. */
 export type ShipmentState = 'live' | 'canceled' | 'gone'
 
-/** What is known of the vehicles of a shipment. */
+/** The vehicles of a shipment, as far as they are known. */
 export interface KnownVehicles {
   /** Its vehicles as they were last shown, or as they were booked; empty if neither is known. */
   readonly vehicles: readonly Vehicle[]

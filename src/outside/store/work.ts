@@ -8,7 +8,7 @@ interface Statement {
 }
 
 /**
- * What a verb of the contract does, written once for both engines: it yields statements and gets their rows. SQLite runs it in the
+ * The work of a verb of the contract, written once for both engines: it yields statements and gets their rows. SQLite runs it in the
  * thread that asks, PostgreSQL in a transaction.
  */
 export type Work<T> = Generator<Statement, T, readonly DatabaseRow[]>

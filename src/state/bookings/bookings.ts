@@ -81,10 +81,10 @@ export interface BookingResult {
   readonly requiresReadOf?: string
 }
 
-/** What decides if two bookings are the same. */
+/** The properties that decide if two bookings are the same. */
 type IdentityOfBooking = 'tenant' | 'reference' | 'vin' | 'vehicle' | 'idempotencyKey' | 'body'
 
-/** What stands in the way of a booking: its answer is repeated, or it is refused. */
+/** The obstacle to a booking: its answer is repeated, or it is refused. */
 export type Foreseen =
   | { readonly is: 'replay'; readonly claim: Claim; readonly answer: Answer; readonly ageMs: number }
   | { readonly is: 'error'; readonly error: GatewayError }
@@ -140,7 +140,7 @@ interface BookingCounter {
   readonly add: (by: number, outcome: 'made' | 'replayed' | 'refused' | 'unknown' | 'freed') => void
 }
 
-/** What the bookings of a gateway are made with. */
+/** The parts that the bookings of a gateway are made with. */
 interface BookingParts {
   readonly claims: ClaimStore
   readonly record: BookingRecord
@@ -460,7 +460,7 @@ interface OpenBookings {
   readonly start: (onUnknown: (claim: Claim) => void) => Promise<void>
 }
 
-/** What the bookings of a gateway stand on. */
+/** The dependencies of the bookings of a gateway. */
 interface BookingRooms {
   readonly config: Config
   readonly store: Store

@@ -18,7 +18,7 @@ export interface Leases {
   readonly end: () => Promise<void>
 }
 
-/** What leases stand on. */
+/** The dependencies of leases. */
 interface LeaseRooms extends HeartbeatRooms {
   /** Runs with every renewal, before a claim may rely on it. */
   readonly onRenewed: () => Promise<void>
@@ -29,7 +29,7 @@ type LeaseStore = Claims & { readonly engine: Store['engine'] }
 
 const HEARTBEAT_EVERY_MS = 2_500
 
-/** What a heartbeat stands on. */
+/** The dependencies of a heartbeat. */
 interface HeartbeatRooms {
   readonly store: LeaseStore
   readonly log: Logger

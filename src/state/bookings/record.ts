@@ -50,7 +50,7 @@ export interface BookingRecord {
   readonly catchUp: () => Promise<void>
 }
 
-/** What the record of bookings stands on. */
+/** The dependencies of the record of bookings. */
 export interface RecordRooms {
   readonly claims: Claims & NameWrites
   readonly instance: string

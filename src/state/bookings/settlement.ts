@@ -29,7 +29,7 @@ export type SettlementResult =
   /** Another booking has the shipment. */
   | { readonly outcome: 'taken'; readonly by: string }
 
-/** What a settlement stands on. */
+/** The dependencies of a settlement. */
 export interface SettlementDeps {
   readonly store: Store
   readonly catalog: Catalog

@@ -65,7 +65,7 @@ interface Callbacks {
   readonly callbackOf: Catalog['callbackOf']
 }
 
-/** What the delivery stands on. */
+/** The dependencies of the delivery. */
 interface DeliveryRooms extends DeliveryOptions {
   readonly resolve: Resolve
   readonly store: Store

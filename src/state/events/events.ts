@@ -40,7 +40,7 @@ export interface ServiceEvents {
 /** A try that is under way at a shutdown may take so long at most; it is made again later. */
 const LONGEST_GRACE_MS = 5_000
 
-/** What the events stand on. */
+/** The dependencies of the events. */
 interface EventRooms {
   readonly config: Config
   readonly catalog: Catalog

@@ -42,7 +42,7 @@ export interface Healing {
   readonly close: (graceMs: number) => Promise<void>
 }
 
-/** What healing stands on. */
+/** The dependencies of healing. */
 interface HealingRooms {
   readonly config: Config
   readonly catalog: Catalog
@@ -247,7 +247,7 @@ export function createHealing(rooms: HealingRooms): Healing {
   }
 }
 
-/** What the reads stand on. */
+/** The dependencies of the reads. */
 interface ProvingRooms {
   readonly store: Store
   readonly service: Sender

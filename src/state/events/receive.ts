@@ -48,7 +48,7 @@ export interface Reception {
   readonly metrics: readonly CountedMetric[]
 }
 
-/** What the reception stands on. */
+/** The dependencies of the reception. */
 export interface ReceptionRooms {
   readonly credentials: Credentials
   readonly store: Store

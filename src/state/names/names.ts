@@ -54,7 +54,7 @@ export interface Look {
   readonly read: (id: string) => Promise<SeenShipment>
 }
 
-/** What a call means, and the shipments that it read to find out, by the keys of their ids. */
+/** The meaning of a call, and the shipments that it read to find out, by the keys of their ids. */
 export interface CallMeaning {
   readonly resolution: Resolution
   readonly seen: ReadonlyMap<string, SeenShipment>

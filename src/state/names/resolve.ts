@@ -10,7 +10,7 @@ import type { Vehicle } from '../../outside/store/store.ts'
 /** A field that names something, and its value. */
 export type SentName = readonly [field: string, value: string]
 
-/** What a call does to the thing that it names. */
+/** The use that a call makes of the thing that it names. */
 export type Use = 'read' | 'update' | 'cancel'
 
 /** The vehicle that a call is about. */
@@ -30,7 +30,7 @@ export interface Reference extends VehicleReference {
   readonly names: readonly SentName[]
 }
 
-/** What is known of the value of one field. */
+/** The knowledge of the value of one field. */
 export interface KnownName {
   /** Ids of the shipments that the caller calls so, the newest first. */
   readonly ofCaller: readonly string[]
@@ -52,7 +52,7 @@ export interface OpenBooking {
   readonly isSending: boolean
 }
 
-/** What is known of a shipment. */
+/** A shipment, as far as it is known. */
 export interface KnownShipment {
   readonly id: string
   /** As a read of this call has shown them, none where it found nothing; undefined before a read. */
@@ -92,7 +92,7 @@ export interface ShipmentMeant {
 /** Whose name a value is: the caller's own for the shipment or for its quote, or the service's. */
 export type NamedBy = 'caller' | 'quote' | 'service'
 
-/** What a field means. */
+/** The meaning of a field. */
 export interface Meaning {
   readonly field: string
   readonly ids: readonly string[]
@@ -181,7 +181,7 @@ export interface VehicleChoice {
   /** The index of the vehicle in the shipment. */
   readonly entry: number
   /**
-   * What the sent VIN is to the vehicle: its own, one that it had before and that is not written back, one that it gets in
+   * The relation of the sent VIN to the vehicle: its own, one that it had before and that is not written back, one that it gets in
    * place of none or of another one, or none at all.
    */
   readonly vin: 'own' | 'former' | 'new' | 'changed' | 'none'

@@ -45,7 +45,7 @@ export interface UseCounts {
   readonly close: () => Promise<void>
 }
 
-/** What the counts stand on. */
+/** The dependencies of the counts. */
 interface UseRooms {
   readonly store: Store
   readonly log: Logger

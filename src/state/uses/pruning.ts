@@ -47,7 +47,7 @@ interface OpenPruning {
   readonly close: () => Promise<void>
 }
 
-/** What pruning stands on. */
+/** The dependencies of pruning. */
 interface PruningRooms {
   readonly config: Config
   readonly store: Store
@@ -125,7 +125,7 @@ export function openPruning({ config, store, log, lookEveryMs = LOOK_EVERY_MS }:
 function createNoteUse(store: Store, log: Logger): NoteUse {
   const noted = createBoundedCache<string, true>(MAX_NOTED, { ttl: DAY_MS })
   return (tenant, at, names) => {
-    // What was written on a clock that was ahead may be old.
+    // A row that was written on a clock that was ahead may be old.
     if (Math.abs(store.now() - at) < DAY_MS) return
     const fresh = [...new Set(names())].filter((name) => !noted.has(JSON.stringify([tenant, name])))
     if (fresh.length === 0) return

@@ -118,7 +118,7 @@ export function startSession({ server, onUp, onDown }: SessionOptions): Session 
 const MIGRATION_LOCK = 8_246_710_552
 
 /**
- * What only a database has. All tables are in a schema of their own, because names like `names` may be taken. `now_ms` is the clock
+ * The part that only a database has. All tables are in a schema of their own, because names like `names` may be taken. `now_ms` is the clock
  * that all gateways share.
  */
 const SCHEMA = `CREATE SCHEMA IF NOT EXISTS transload;

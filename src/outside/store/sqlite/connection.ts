@@ -135,7 +135,7 @@ export function existingDatabase(path: string, mode = 'rw'): URL {
 const APPLICATION_ID = 0x74_6c_6f_64
 
 /**
- * What only a file has. `is_stamped`: the store has had a stamp beside it; `is_older`: it was found to be an old copy;
+ * The part that only a file has. `is_stamped`: the store has had a stamp beside it; `is_older`: it was found to be an old copy;
  * `backup_at`: when this backup was made, 0 in a store. `user_version`, which stands in the header, counts the commits.
  */
 const IDENTITY = `CREATE TABLE identity (
