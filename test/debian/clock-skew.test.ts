@@ -8,7 +8,7 @@ import { killUnderSkew } from './skew-harness.ts'
 /* Two gateways over one PostgreSQL are killed at random, and Debian's `faketime` sets the clock of one an hour ahead. */
 
 const LONG_MS = 300_000
-const KILLS = size(10, 30)
+const KILLS = size(5, 30)
 
 let server: PostgresServer
 beforeAll(async () => {

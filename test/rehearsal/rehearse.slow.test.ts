@@ -14,7 +14,7 @@ import { expectSeeded } from './seeded.ts'
 test('in a million calls, each seeded defect is found with its exact count, and nothing else', {
   timeout: 1_800_000,
 }, async () => {
-  const turns = size(50_000, 1_000_000)
+  const turns = size(20_000, 1_000_000)
   const child = spawn(process.execPath, [join(ROOT, 'src/main.ts'), 'rehearse', '--json'], {
     env: cleanEnv({ BODY_LIMIT_BYTES: String(LIMIT_BYTES) }),
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -20,8 +20,8 @@ import { type GatewayProcess, type Measured, startGatewayProcess } from './gatew
 const ATTACKERS = join(import.meta.dirname, 'attackers.ts')
 /** As busy as the attackers, without an attack. */
 const BUSY = join(import.meta.dirname, 'busy.ts')
-const ATTACK_SECONDS = size(12, 60)
-const QUIET_SECONDS = size(6, 10)
+const ATTACK_SECONDS = size(6, 60)
+const QUIET_SECONDS = size(4, 10)
 const HONEST = 10
 /** Honest callers whose credentials the gateway meets for the first time while the attack runs. */
 const NEW = 5

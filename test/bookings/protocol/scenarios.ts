@@ -77,16 +77,16 @@ export const SCENARIOS = {
   'one call': {
     calls: ['A'],
     budget: { ...NOTHING, ticks: 3, crashes: 1, settlements: 2, reopenings: 1, events: 1 },
-    sample: 11,
+    sample: 10,
     whole: 14,
   },
   /** A gateway is paused for longer than its lease and goes on. */
-  pauses: { calls: ['A', 'B'], budget: { ...NOTHING, ticks: 3, settlements: 1 }, sample: 9, whole: 12 },
+  pauses: { calls: ['A', 'B'], budget: { ...NOTHING, ticks: 3, settlements: 1 }, sample: 8, whole: 12 },
   /** A gateway dies at any step and starts again. */
   crashes: {
     calls: ['A', 'B', 'D'],
     budget: { ...NOTHING, crashes: 1, settlements: 1, events: 1 },
-    sample: 14,
+    sample: 13,
     whole: 60,
   },
   /** An operator, an event and a cancellation change what has an outcome. */
@@ -121,7 +121,7 @@ export const SCENARIOS = {
   'store failures': {
     calls: ['A', 'B'],
     budget: { ...NOTHING, crashes: 1, settlements: 1, storeFailures: 1 },
-    sample: 20,
+    sample: 16,
     whole: 60,
   },
 } as const satisfies Readonly<Record<string, Scenario>>
