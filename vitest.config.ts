@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Many tests wait more than they compute, so a small machine has time for several files. */
 const LEAST_AT_ONCE = 4
@@ -22,6 +23,34 @@ const CHOICE = process.env['TRANSLOAD_TESTS']
  */
 const NODE_FLAGS = process.env['TRANSLOAD_NODE_FLAGS']
 
+/** The files that take longest, the longest first: one that began last would run alone at the end. */
+const LONGEST = [
+  'debian/image',
+  'bookings/protocol/explore.slow',
+  'debian/fresh-clone',
+  'bookings/changed-store.slow',
+  'debian/postgres-primary',
+  'debian/snippets',
+  'bookings/paused.slow',
+  'debian/pages',
+  'debian/soak',
+  'names/edge.server',
+  'events/kill-healing.slow',
+  'events/kill-delivery.slow',
+  'debian/failover',
+  'commands/demo',
+].map((name) => `/test/${name}.test.ts`)
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const placeOf = ({ moduleId }: TestSpecification) => {
+      const at = LONGEST.findIndex((path) => moduleId.endsWith(path))
+      return at < 0 ? LONGEST.length : at
+    }
+    return (await super.sort(files)).sort((one, other) => placeOf(one) - placeOf(other))
+  }
+}
+
 // Tests start hundreds of processes and threads, and compiling the program is half of what most of them do.
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules', '.cache', 'compiled')
 
@@ -30,6 +59,7 @@ export default defineConfig({
     include: CHOICE === 'rest' ? REST : EVERY,
     exclude: CHOICE === undefined ? REST : [],
     maxWorkers: Math.max(LEAST_AT_ONCE, availableParallelism() - 1),
+    sequence: { sequencer: LongestFirst },
     // Files share processes, and thereby what they import.
     isolate: false,
     ...(NODE_FLAGS && { execArgv: NODE_FLAGS.split(' '), env: { NODE_OPTIONS: NODE_FLAGS } }),
