@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Many tests wait more than they compute, so a small machine has time for several files; the slow ones wait most. */
-const LEAST_AT_ONCE = process.env['TRANSLOAD_TESTS'] === 'rest' ? 5 : 4
+/** Many tests wait more than they compute, so a small machine has time for several files. */
+const LEAST_AT_ONCE = 4
 
 /**
  * The tests that `npm test` leaves to `npm run test:rest`: tests with programs from Debian, those that load, stop and crash

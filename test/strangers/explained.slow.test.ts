@@ -14,6 +14,8 @@ const MOST_MS = 100
 const STRANGERS = 4
 /** The turns of the event loop that a call takes, with an explanation of a stranger between two of them; of 20 in all, or 40. */
 const MOST_TURNS = 12
+/** The explanations for which a quote waits take less time than this; all of them together take more, where each is long. */
+const MOST_WAIT_MS = 700
 const TRIES = 5
 const LONG_MS = 240_000
 const MEGABYTES = 265
@@ -94,10 +96,11 @@ test('each takes at most 50 ms, and an honest caller beside four strangers waits
     const ms = (gateway.measure().ranNs - before) / 1e6 / TIMES
     let turns = Number.POSITIVE_INFINITY
     // On a busy machine, this process may sleep through the turns of the gateway.
-    for (let tries = 0; tries < TRIES && turns > MOST_TURNS; tries += 1) turns = await turnsBeside(attack)
-    table[name] = { ms, turns, ...answers[0] }
+    const isLong = () => turns > MOST_TURNS && turns * ms > MOST_WAIT_MS
+    for (let tries = 0; tries < TRIES && isLong(); tries += 1) turns = await turnsBeside(attack)
+    table[name] = { ms, turns, isLong: isLong(), ...answers[0] }
   }
   expect(Object.entries(table).filter(([, row]) => (row as { ms: number }).ms > MOST_MS)).toEqual([])
-  expect(Object.entries(table).filter(([, row]) => (row as { turns: number }).turns > MOST_TURNS)).toEqual([])
+  expect(Object.entries(table).filter(([, row]) => (row as { isLong: boolean }).isLong)).toEqual([])
   expect(gateway.measure().peakMegabytes).toBeLessThan(MEGABYTES)
 })
