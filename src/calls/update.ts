@@ -143,7 +143,11 @@ async function requireSettled(
   const open = (await bookings.underReference(tenant, reference)).find(
     ({ state, vin }) => (state === 'sending' || state === 'unknown') && isOfIt(vin),
   )
-  if (open) throw gatewayError('outcome-unknown/vehicle', { key: open.handle })
+  if (!open) return
+  const key = open.handle
+  throw open.state === 'sending'
+    ? gatewayError('outcome-unknown/under-way', { key }, { headers: { 'Retry-After': '5' } })
+    : gatewayError('outcome-unknown/vehicle', { key })
 }
 
 const nothingChanged = (stands: boolean) =>

@@ -297,6 +297,21 @@ export function edgeTests(openStore: () => Promise<Store>): void {
       expect((await at.update({ shipment_id: id, PickupName: 'T' })).status).toBe(200)
     })
 
+    test('keeps it while it is being sent, and says to come again', async () => {
+      const at = await open({ env: { ...OWN, UPSTREAM_TIMEOUT_MS: '2000' } })
+      at.gateway.sandbox.fail({ kind: 'timeout', on: { method: 'POST' } })
+      const sent = at.book()
+      await expect.poll(() => at.gateway.sandbox.shipments.size).toBe(1)
+      const [{ id = '' } = {}] = at.gateway.sandbox.shipments.values()
+      const answer = await at.update({ shipment_id: id, VinNo: OTHER_VIN })
+      expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '5'])
+      expect(answer.json).toMatchObject({
+        TransportationBooked: 'Unknown',
+        Message: expect.stringContaining('is being sent'),
+      })
+      expect(keyIn(await sent)).toBe(keyIn(answer))
+    })
+
     test('is not hidden by a canceled shipment of its reference', async () => {
       const at = await open()
       await at.booked()
