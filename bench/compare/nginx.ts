@@ -25,7 +25,7 @@ async function run(folder: string, name: string, text: string, port: number, cor
 
 /** Starts a stub of the service: constant answers, except for ids and numbers, which never repeat. */
 export function startNginxStub(folder: string, port: number, core: string): Promise<Running> {
-  const shipment = (id: string) => JSON.stringify({ ...shipmentExample, id, number: 'TL-$request_id' })
+  const shipment = (id: string) => JSON.stringify({ ...shipmentExample, external_id: null, id, number: `TL-${id}` })
   return run(
     folder,
     'stub',

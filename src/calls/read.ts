@@ -43,11 +43,11 @@ export async function read(call: AskingCall, rooms: AskingRooms): Promise<Versio
     Message: `${reply['Message'] ?? ''}${several}${ignoredSentence(ignored)}`.trim(),
   }))
 
-  async function readNow({ id }: ShipmentSubject, { sending }: AskingCall, { service }: AskingRooms) {
+  async function readNow({ id, stored }: ShipmentSubject, { sending }: AskingCall, { service }: AskingRooms) {
     const reply = await service.send(plan.toService, sending)
     if (!isSuccess(reply.status) && !NOT_FOUND.has(reply.status)) throw refusalOf(plan, reply)
     const shown = isSuccess(reply.status) ? seenShipment(shipmentWithId(reply, id)) : goneShipment(id)
-    await noteSeen(caller.tenant, shown, rooms)
+    await noteSeen(caller.tenant, shown, rooms, { stored })
     return shown
   }
 }

@@ -63,9 +63,8 @@ export async function shipmentNamedBy(
   { caller: { tenant }, sending }: AskingCall,
   rooms: AskingRooms,
 ): Promise<ShipmentSubject> {
-  const { resolution, seen } = await rooms.names.resolve(reference, tenant, lookFor(tenant, sending, rooms))
+  const { resolution, stored, seen } = await rooms.names.resolve(reference, tenant, lookFor(tenant, sending, rooms))
   if (resolution.is !== 'shipment') throw notMeant(resolution, reference)
-  const stored = await rooms.names.shipment(tenant, resolution.id)
   return shipmentSubject(reference, resolution, stored, seen.get(thingKey(resolution.id)))
 }
 
@@ -103,7 +102,7 @@ export function lookFor(tenant: string, sending: Sending, rooms: AskingRooms): L
         throw refusal(reply)
       }
       const seen = seenShipment(isUuid(value) ? shipmentWithId(reply, value) : shipmentNamed(reply, value))
-      await noteSeen(tenant, seen, rooms, [value])
+      await noteSeen(tenant, seen, rooms, { asked: [value] })
       return seen
     },
     read: async (id) => {
@@ -143,11 +142,11 @@ export async function noteSeen(
   tenant: string,
   seen: SeenShipment,
   { names, bookings }: NotingRooms,
-  asked: readonly string[] = [],
+  { asked = [], stored }: { readonly asked?: readonly string[]; readonly stored?: StoredShipment | undefined } = {},
 ): Promise<void> {
   const { id, body, state } = seen
   const isKnown = body !== undefined || (await names.shipment(tenant, id)) !== undefined
-  if (isKnown) await names.noteShown(tenant, seen, [...asked, ...namesShownIn(body)])
+  if (isKnown) await names.noteShown(tenant, seen, [...asked, ...namesShownIn(body)], stored)
   if (state !== 'live') await bookings.freeLater(tenant, [id], async (own) => own === id)
 }
 

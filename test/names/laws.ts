@@ -155,7 +155,7 @@ function lookAt(
   return { look, looks: () => count }
 }
 
-type Reads = Pick<Store, 'named' | 'quote' | 'shipment' | 'shipmentsOfQuote' | 'put' | 'now' | 'claimsOfReference'>
+type Reads = Parameters<Room['openNames']>[0]
 
 /** Keeps what is read of a store, which nothing changes; what a call writes is forgotten after it. */
 function keptReads(store: Store): Reads & { readonly forget: () => void } {
@@ -176,6 +176,7 @@ function keptReads(store: Store): Reads & { readonly forget: () => void } {
     quote: kept((tenant, id) => store.quote(tenant, id)),
     shipmentsOfQuote: kept((tenant, quote) => store.shipmentsOfQuote(tenant, quote)),
     claimsOfReference: kept((tenant, reference) => store.claimsOfReference(tenant, reference)),
+    bears: (tenant, name, id) => store.bears(tenant, name, id),
     shipment: async (tenant, id) => {
       const change = changes.get(id.toLowerCase())
       const before = await shipment(tenant, id)

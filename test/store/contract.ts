@@ -133,6 +133,8 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       await other.put({ names: [newer, ofQuote] })
       expect(await bearers('1001')).toEqual([newer, callers, services, ofQuote])
       expect((await scanned(store)).map(({ id }) => id)).toEqual(['mine', 'newer', 'quoted', 'theirs'])
+      const borne = ['mine', 'theirs', 'quoted', 'nobody'].map((id) => other.bears('acme', '1001', id))
+      expect(await Promise.all(borne)).toEqual([true, true, false, false])
       const again = { ...ofQuote, id: 'again', vin: '' }
       expect((await store.load([again], { replace: true })).written).toBe(1)
       expect((await bearers('1001')).map(({ id }) => id)).toEqual(['newer', 'mine', 'theirs', 'again'])

@@ -5,18 +5,16 @@ import { host, port } from './place.js'
 
 /*
  * A stub of the service without nginx: it reads only the first line and the length of a request, and answers with
- * constant bytes, except for ids and numbers, which never repeat.
+ * constant bytes, except for ids and the numbers made of them: no shipment has the name of another one.
  */
 
 const HEAD_END = '\r\n\r\n'
 const READ = '/v2/shipments/'
-let answers = 0
 
 function answer(method, path) {
-  answers += 1
   const id = randomUUID()
   if (path === '/v2/quote') return ['200 OK', JSON.stringify({ shipment_id: id, price: 1234.5 })]
-  const shipment = (id) => JSON.stringify({ ...shipmentExample, id, number: `TL-${answers}` })
+  const shipment = (id) => JSON.stringify({ ...shipmentExample, external_id: null, id, number: `TL-${id}` })
   if (path === '/v2/shipments' && method === 'POST') return ['201 Created', shipment(id)]
   if (path.startsWith(READ)) return ['200 OK', shipment(path.slice(READ.length))]
   return ['404 Not Found', '{}']

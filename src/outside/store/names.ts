@@ -76,6 +76,7 @@ const withThings = (names: string) => `SELECT name.*, ${QUOTE}, ${SHIPMENT} FROM
   LEFT JOIN transload.shipments AS shipment ON shipment.tenant = name.tenant AND shipment.key = ${BEARER}`
 const NAMED = withThings(inThisCase('$1', '$2'))
 const NAMED_IN_OTHER_CASE = withThings(inOtherCase('$1', '$2'))
+const BEARS = 'SELECT 1 AS one FROM transload.names WHERE tenant = $1 AND name = $2 AND kind IN (1, 3) AND bearer = $3'
 const FIND_QUOTE = `SELECT ${QUOTE} FROM transload.quotes AS quote WHERE tenant = $1 AND key = $2`
 const FIND_SHIPMENT = `SELECT ${SHIPMENT} FROM transload.shipments AS shipment WHERE tenant = $1 AND key = $2`
 
@@ -162,6 +163,9 @@ export const nameReads: WorkOf<NameReads & { namesAfter(place: Place): Promise<r
     const exact = yield sql(NAMED, tenant, name)
     const isOfOneCase = name.toLowerCase() === name.toUpperCase()
     return namedIn(exact.length > 0 || isOfOneCase ? exact : yield sql(NAMED_IN_OTHER_CASE, tenant, name))
+  },
+  *bears(tenant, name, id) {
+    return (yield sql(BEARS, tenant, name, thingKey(id))).length > 0
   },
   *quote(tenant, id) {
     const [row] = yield sql(FIND_QUOTE, tenant, thingKey(id))

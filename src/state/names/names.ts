@@ -54,9 +54,10 @@ export interface Look {
   readonly read: (id: string) => Promise<SeenShipment>
 }
 
-/** The meaning of a call, and the shipments that it read to find out, by the keys of their ids. */
+/** The meaning of a call, with what is stored of the shipment that it means, and what it read to find out, by the keys of ids. */
 export interface CallMeaning {
   readonly resolution: Resolution
+  readonly stored: StoredShipment | undefined
   readonly seen: ReadonlyMap<string, SeenShipment>
 }
 
@@ -75,12 +76,20 @@ export interface Names {
   readonly shipmentsOf: (tenant: string, quote: RememberedQuote) => Promise<readonly string[]>
   /** Resolves when it is durable; only then may an answer depend on it. */
   readonly write: (write: NamesWrite) => Promise<void>
-  /** Records what a read or a reply has shown of a shipment, where it is news. */
-  readonly noteShown: (tenant: string, seen: SeenShipment, shownNames: readonly string[]) => Promise<void>
+  /** Records what a read or a reply has shown of a shipment, where it is news; `stored` is what this call has found of it. */
+  readonly noteShown: (
+    tenant: string,
+    seen: SeenShipment,
+    shownNames: readonly string[],
+    stored?: StoredShipment,
+  ) => Promise<void>
 }
 
 /** The store that names need. */
-type NamesStore = Pick<Store, 'named' | 'quote' | 'shipment' | 'shipmentsOfQuote' | 'put' | 'now' | 'claimsOfReference'>
+type NamesStore = Pick<
+  Store,
+  'named' | 'bears' | 'quote' | 'shipment' | 'shipmentsOfQuote' | 'put' | 'now' | 'claimsOfReference'
+>
 
 /** Opens the record on a store. */
 export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: NoteUse = () => {}): Names {
@@ -124,7 +133,7 @@ export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: Not
     tenant: string,
     value: string,
     kind: Reference['kind'],
-    shipments: Map<string, KnownShipment>,
+    shipments: NotedShipments,
   ): Promise<KnownName> {
     const rows = await bearersOf(tenant, value)
     const idsOf = (givenBy: Named['givenBy']) =>
@@ -170,7 +179,7 @@ export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: Not
 
   return {
     resolve: async (reference, tenant, look) => {
-      const shipments = new Map<string, KnownShipment>()
+      const shipments: NotedShipments = new Map()
       const seen = new Map<string, SeenShipment>()
       const known = new Map<string, KnownName>()
       for (const [, value] of reference.names) {
@@ -185,6 +194,7 @@ export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: Not
           vehicles,
           formerVins: stored?.formerVins ?? {},
           isGone: state !== 'live',
+          stored,
         })
         seen.set(thingKey(id), { id, vehicles, state, ...one })
         return spelled
@@ -199,9 +209,12 @@ export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: Not
         if (resolution.is === 'no-such-vehicle') {
           // The VIN may be that of a booking in doubt beside the shipments that are known.
           const booking = await openBookingOf(tenant, valuesOf(reference.names))
-          return { resolution: booking ? { is: 'in-doubt', booking } : resolution, seen }
+          return { resolution: booking ? { is: 'in-doubt', booking } : resolution, stored: undefined, seen }
         }
-        if (!look || (resolution.is !== 'ask' && resolution.is !== 'look')) return { resolution, seen }
+        if (!look || (resolution.is !== 'ask' && resolution.is !== 'look')) {
+          const stored = resolution.is === 'shipment' ? shipments.get(resolution.id)?.stored : undefined
+          return { resolution, stored, seen }
+        }
         if (resolution.is === 'look') for (const id of resolution.ids) await noteSeen(await look.read(id))
         else {
           for (const value of resolution.values) {
@@ -237,17 +250,17 @@ export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: Not
       return [...ids.values()]
     },
     write: (write) => store.put(write),
-    noteShown: async (tenant, { id, body, vehicles, state }, shownNames) => {
-      const before = await store.shipment(tenant, id)
+    noteShown: async (tenant, { id, body, vehicles, state }, shownNames, stored) => {
       const names: NewName[] = []
       for (const name of new Set(shownNames)) {
-        const bearers = await store.named(tenant, name)
-        const isKnown = bearers.some(
-          (row) => row.name === name && row.kind === 'shipment' && thingKey(row.id) === thingKey(id),
-        )
-        if (!isKnown) names.push({ tenant, kind: 'shipment', name, id, givenBy: 'service' })
+        if (await store.bears(tenant, name, id)) continue
+        names.push({ tenant, kind: 'shipment', name, id, givenBy: 'service' })
       }
-      const change = changeOf(before, body === undefined ? undefined : vehicles, state)
+      const changeFrom = (before?: StoredShipment) => changeOf(before, body === undefined ? undefined : vehicles, state)
+      if (names.length === 0 && stored && !changeFrom(stored)) return
+      // Another call may have written since.
+      const before = await store.shipment(tenant, id)
+      const change = changeFrom(before)
       if (names.length === 0 && !change) return
       await store.put({ names, shipment: { tenant, id: before?.id ?? id, ...change } })
     },
@@ -263,11 +276,15 @@ const NOTHING_KNOWN: KnownName = {
   openBooking: undefined,
 }
 
+/** The shipments that a call may mean, with what is stored of each. */
+type NotedShipments = Map<string, KnownShipment & { readonly stored: StoredShipment | undefined }>
+
 /** Adds a shipment, and returns its id in the one spelling that this call compares. */
-function note(shipments: Map<string, KnownShipment>, given: string, stored: StoredShipment | undefined): string {
+function note(shipments: NotedShipments, given: string, stored: StoredShipment | undefined): string {
   const id = stored?.id ?? given
   const isGone = stored !== undefined && stored.state !== 'live'
-  if (!shipments.has(id)) shipments.set(id, { id, vehicles: undefined, formerVins: stored?.formerVins ?? {}, isGone })
+  const { formerVins = {} } = stored ?? {}
+  if (!shipments.has(id)) shipments.set(id, { id, vehicles: undefined, formerVins, isGone, stored })
   return id
 }
 
