@@ -6,14 +6,14 @@ import { tables } from '../mappings/index.ts'
 import { loadMappings } from '../mappings/load.ts'
 import { configTexts } from '../src/language/config/config.ts'
 import { tenantsSchema } from '../src/language/config/tenants-file.ts'
-import { commands, families, groups } from '../src/operator/cli.ts'
+import { commands, groups } from '../src/operator/cli.ts'
 import { assumptionsPart } from './assumptions-page.ts'
 import { interfacePage } from './interface-page.ts'
 import { json } from './json.ts'
 import { mappingReference } from './mapping-reference.ts'
 import { messagePart } from './message-table.ts'
 import { withPart } from './part.ts'
-import { code, table } from './table.ts'
+import { code, codes, table } from './table.ts'
 
 /** Returns every document that is generated or has generated parts, by its path, with its current content. */
 export async function generatedDocs(root: string): Promise<ReadonlyMap<string, string>> {
@@ -60,7 +60,7 @@ function describedIn(type: z.ZodType): string {
   return type.description
 }
 
-/** The commands by the groups of the help, a row for each family: `--help` describes its members. */
+/** The commands by the groups of the help, a row for each family: `--help` describes its verbs. */
 function commandTable(): string {
   const byFamily = Map.groupBy(Object.entries(commands), ([usage]) => /^[a-z]+/.exec(usage)?.[0] ?? '')
   const rowOf = (family: string) => {
@@ -71,9 +71,10 @@ function commandTable(): string {
         .trim()
         .replace(/<(\w+)>/g, '$1'),
     )
-    const about = families[family] ?? members[0]?.[1].about ?? ''
-    return [code(family), words.filter(Boolean).map(code).join(', '), about]
+    return words.length > 1
+      ? [code(family), codes(words)]
+      : [code([family, ...words].join(' ').trim()), members[0]?.[1].about ?? '']
   }
-  const rows = Object.entries(groups).flatMap(([group, names]) => [[`**${group}**`, '', ''], ...names.map(rowOf)])
-  return table(['Command', 'Verbs and operands', 'Effect'], rows)
+  const rows = Object.entries(groups).flatMap(([group, names]) => [[`**${group}**`, ''], ...names.map(rowOf)])
+  return table(['Command', 'Effect, or verbs'], rows)
 }
