@@ -159,7 +159,7 @@ function headlineOf(
     const ended = late > 0 ? `; ${late} after the end` : ''
     return `No: ${users.toLocaleString('en')} of ${all} still ${verb} version 1${failures}${ended}.`
   }
-  if (watched.length === 0) return 'Nobody knows yet: no gateway has counted a call.'
+  if (watched.length === 0) return 'Not known yet: no gateway has counted a call.'
   if (state === 'safe') return `Yes: none of ${all} has used version 1 for ${plural(QUIET_DAYS, 'watched day')}.`
   const reasons = [
     ...(quiet > 0 ? [`${quiet} of ${all} stopped less than ${plural(QUIET_DAYS, 'watched day')} ago`] : []),
