@@ -32,8 +32,7 @@ const untestable: readonly (readonly [assumption: string, why: string])[] = [
 export function assumptionsPart(): string {
   const count = (effect: Assumption['effect']) =>
     assumptions.filter((assumption) => assumption.effect === effect).length
-  return `\`npm run docs\` writes this part from the code. Of ${assumptions.length} assumptions, ${count('reads')} need only reads, ${count('quotes')} ask for
-quotes, and ${count('bookings')} need test bookings.
+  return `Of ${assumptions.length} assumptions, ${count('reads')} need only reads, ${count('quotes')} ask for quotes, and ${count('bookings')} need test bookings.
 
 ${[...Map.groupBy(assumptions, ({ area }) => area)].map(([title, all]) => `### ${title}\n\n${areaList(all)}`).join('\n')}
 ### Not tested

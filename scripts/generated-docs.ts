@@ -48,12 +48,20 @@ function configurationTables(): string {
   return `### ${start}\n\n${table(head, first)}\n### Rarely needed\n\n${table(head, rest)}`
 }
 
-/** The keys of a tenant, as its schema tells them. */
-const tenantKeys = () =>
-  table(
-    ['Key', ''],
-    Object.entries(tenantsSchema.shape.tenants.element.shape).map(([name, type]) => [code(name), describedIn(type)]),
+/** The keys of a tenant, as its schema describes them. Keys that stand for the variable of their name share a row. */
+function tenantKeys(): string {
+  const rows = Object.entries(tenantsSchema.shape.tenants.element.shape).map(
+    ([name, type]) => [name, describedIn(type)] as const,
   )
+  const isVariable = ([name, text]: (typeof rows)[number]) => text === `Instead of ${code(name.toUpperCase())}.`
+  return table(
+    ['Key', ''],
+    [
+      ...rows.filter((row) => !isVariable(row)).map(([name, text]) => [code(name), text]),
+      [codes(rows.filter(isVariable).map(([name]) => name)), 'Instead of the variable of the same name.'],
+    ],
+  )
+}
 
 function describedIn(type: z.ZodType): string {
   if (type.description === undefined) throw new Error('Every key of a tenant needs a description.')

@@ -13,9 +13,9 @@ export function mappingReference({ actions, callbacks }: Catalog): string {
   const above: Above = new Map()
   return `## Reference
 
-\`npm run docs\` writes this part from the modules in \`mappings/\`. A *fallback* fills a place when its field is absent. \`quote: …\` is a fact of
-the remembered quote. \`DEFAULT_…\` is your default, which a dry run marks as assumed. See [What a number means](wire.md#what-a-number-means)
-for \`VinNo\` and the fields that name a quote or shipment, and [Messages](wire.md#messages) for \`Message\`.
+A *fallback* fills a place when its field is absent. \`quote: …\` is a fact of the remembered quote. \`DEFAULT_…\` is your default, which a
+dry run marks as assumed. See [What a number means](wire.md#what-a-number-means) for \`VinNo\` and the fields that name a quote or
+shipment.
 
 ${declared.map((action) => describeAction(action, above)).join('\n')}
 ${callbacks.map(({ callback }) => describeCallback(callback, above)).join('\n')}
@@ -23,7 +23,7 @@ ${callbacks.map(({ callback }) => describeCallback(callback, above)).join('\n')}
 
 A rule is a named codec. It decodes version 1 to version 2 and encodes version 2 to version 1. Rows without a rule go one way.
 
-${table(['Rule', 'Effect'], rulesOf(declared))}
+${rulesOf(declared)}
 ### vehicle_types
 
 [lookups.json](lookups.json) has every built-in phrase, in the format of [\`LOOKUPS_FILE\`](configuration.md#lookups).
@@ -195,7 +195,7 @@ function onlyList(title: string, rows: readonly Row[], heading: string, above: A
   return `${title}:\n\n${lines.join('\n')}\n`
 }
 
-function rulesOf(actions: readonly Action[]): readonly (readonly string[])[] {
+function rulesOf(actions: readonly Action[]): string {
   const rules = new Map<string, string>()
   for (const row of actions.flatMap(({ request, remember = [], reply }) => [...request, ...remember, ...reply])) {
     if (row.kind === 'move' || row.kind === 'split') rules.set(row.codec.name, row.codec.summary)
@@ -203,5 +203,6 @@ function rulesOf(actions: readonly Action[]): readonly (readonly string[])[] {
   }
   return [...rules]
     .sort(([one], [other]) => actionKey(one).localeCompare(actionKey(other), 'en'))
-    .map(([name, summary]) => [code(name), summary])
+    .map(([name, summary]) => `- ${code(name)}: ${summary}\n`)
+    .join('')
 }

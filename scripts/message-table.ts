@@ -80,11 +80,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
   'no, later':
     'Nothing was booked or changed. Wait as long as `Retry-After` says, or a few seconds. Then send the call again.',
   'no, no': 'Nothing was booked or changed. Do not send this call again.',
-  'in progress, yes': 'A booking is in progress. Send the call again in a few seconds.',
-  'in progress, later': 'Another booking of this reference is in progress. Wait for its result.',
-  'already, yes': 'The shipment is booked. Send the call again to complete it.',
-  'already, no': 'An earlier booking stands. Update its shipment instead.',
-  'already, corrected': 'An earlier booking stands. Correct the call.',
+  'in progress': 'A booking is in progress.',
+  already: 'An earlier booking stands.',
   'unknown, yes': 'The change may have been made. It is safe to send the call again.',
   'unknown, later': 'Wait for `Retry-After`, then send bookings again. After an approval, read the shipment first.',
   'unknown, no': 'Something may have been booked or changed. Do not send the call again before you know.',
@@ -92,7 +89,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
 
 function meaningOf(name: MessageName): string {
   const [done, again] = adviceFor(name)
-  const meaning = `${done}, ${again}`
+  const meaning = done === 'no' || done === 'unknown' ? `${done}, ${again}` : done
   if (!Object.hasOwn(MEANINGS, meaning)) throw new Error(`no words for the meaning of ${name}: ${meaning}`)
   return meaning
 }

@@ -142,7 +142,7 @@ export const sections: readonly Section[] = [
       'assumption > vehicles-in-order',
     ),
     chose(
-      '`distance`, `distance_meters`: numbers; `documents`: a list; in responses only.',
+      'In responses only: the numbers `distance` and `distance_meters`, and the list `documents`.',
       'Version 1 has no field for them. An update leaves them out.',
       DOCUMENTED,
       BACK,
@@ -263,7 +263,7 @@ export const sections: readonly Section[] = [
       EVERY_MEMBER,
     ),
     chose(
-      '`weight`, `height`, `width`, `length`: numbers; `photos`: a list; in responses only.',
+      'In responses only: the numbers `weight`, `height`, `width` and `length`, and the list `photos`.',
       'Version 1 has no fields for them. An update leaves them out.',
       BACK,
       SET_BY_SERVICE,

@@ -587,9 +587,7 @@ function usage(today: number, days: readonly DayUse[]): readonly string[] {
   const last = known.at(-1) ?? 0
   const trend = last - first > STEADY ? 'rising' : first - last > STEADY ? 'falling' : 'steady'
   const whole = `${percent(version2 / (version1 + version2))} of its ${plural(version1 + version2, 'call')} in the last four weeks use version 2`
-  return [
-    `${whole}; the share is ${trend}, from ${percent(first)} in the first of these weeks to ${percent(last)} in the last.`,
-  ]
+  return [`${whole}. The share is ${trend}, from ${percent(first)} in the first week to ${percent(last)} in the last.`]
 }
 
 /** Returns the share of version 2 in each of the last four weeks, the oldest first; undefined for a week without calls. */
