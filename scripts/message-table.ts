@@ -84,7 +84,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
   already: 'An earlier booking stands.',
   'unknown, yes': 'The change may have been made. It is safe to send the call again.',
   'unknown, later': 'Wait for `Retry-After`, then send bookings again. After an approval, read the shipment first.',
-  'unknown, no': 'Something may have been booked or changed. Read the record or contact support before you send the call again.',
+  'unknown, no':
+    'Something may have been booked or changed. Read the record or contact support before you send the call again.',
 }
 
 function meaningOf(name: MessageName): string {

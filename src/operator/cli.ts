@@ -52,7 +52,7 @@ const XREF_COLUMNS = [
 ]
 
 /** The families of commands. */
-export const families: Readonly<Record<string, string>> = {
+const families: Readonly<Record<string, string>> = {
   bookings: 'Lists, shows, settles, reopens and audits bookings.',
   xref: 'Shows, imports and exports the cross-reference.',
   store: 'Backs up, restores, copies, verifies and prunes the store.',
