@@ -6,14 +6,14 @@ import { tables } from '../mappings/index.ts'
 import { loadMappings } from '../mappings/load.ts'
 import { configTexts } from '../src/language/config/config.ts'
 import { tenantsSchema } from '../src/language/config/tenants-file.ts'
-import { commands, families, groups } from '../src/operator/cli.ts'
+import { commands, groups } from '../src/operator/cli.ts'
 import { assumptionsPart } from './assumptions-page.ts'
 import { interfacePage } from './interface-page.ts'
 import { json } from './json.ts'
 import { mappingReference } from './mapping-reference.ts'
 import { messagePart } from './message-table.ts'
 import { withPart } from './part.ts'
-import { code, table } from './table.ts'
+import { code, codes, table } from './table.ts'
 
 /** Returns every document that is generated or has generated parts, by its path, with its current content. */
 export async function generatedDocs(root: string): Promise<ReadonlyMap<string, string>> {
@@ -48,19 +48,27 @@ function configurationTables(): string {
   return `### ${start}\n\n${table(head, first)}\n### Rarely needed\n\n${table(head, rest)}`
 }
 
-/** The keys of a tenant, as its schema tells them. */
-const tenantKeys = () =>
-  table(
-    ['Key', ''],
-    Object.entries(tenantsSchema.shape.tenants.element.shape).map(([name, type]) => [code(name), describedIn(type)]),
+/** The keys of a tenant, as its schema describes them. Keys that stand for the variable of their name share a row. */
+function tenantKeys(): string {
+  const rows = Object.entries(tenantsSchema.shape.tenants.element.shape).map(
+    ([name, type]) => [name, describedIn(type)] as const,
   )
+  const isVariable = ([name, text]: (typeof rows)[number]) => text === `Instead of ${code(name.toUpperCase())}.`
+  return table(
+    ['Key', ''],
+    [
+      ...rows.filter((row) => !isVariable(row)).map(([name, text]) => [code(name), text]),
+      [codes(rows.filter(isVariable).map(([name]) => name)), 'Instead of the variable of the same name.'],
+    ],
+  )
+}
 
 function describedIn(type: z.ZodType): string {
   if (type.description === undefined) throw new Error('Every key of a tenant needs a description.')
   return type.description
 }
 
-/** The commands by the groups of the help, a row for each family: `--help` describes its members. */
+/** The commands by the groups of the help, a row for each family: `--help` describes its verbs. */
 function commandTable(): string {
   const byFamily = Map.groupBy(Object.entries(commands), ([usage]) => /^[a-z]+/.exec(usage)?.[0] ?? '')
   const rowOf = (family: string) => {
@@ -71,9 +79,10 @@ function commandTable(): string {
         .trim()
         .replace(/<(\w+)>/g, '$1'),
     )
-    const about = families[family] ?? members[0]?.[1].about ?? ''
-    return [code(family), words.filter(Boolean).map(code).join(', '), about]
+    return words.length > 1
+      ? [code(family), codes(words)]
+      : [code([family, ...words].join(' ').trim()), members[0]?.[1].about ?? '']
   }
-  const rows = Object.entries(groups).flatMap(([group, names]) => [[`**${group}**`, '', ''], ...names.map(rowOf)])
-  return table(['Command', 'Verbs and operands', 'Effect'], rows)
+  const rows = Object.entries(groups).flatMap(([group, names]) => [[`**${group}**`, ''], ...names.map(rowOf)])
+  return table(['Command', 'Effect, or verbs'], rows)
 }

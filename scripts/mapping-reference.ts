@@ -1,7 +1,6 @@
 import { eventStatuses } from '../mappings/shipment-event.ts'
 import { actionKey, type Catalog } from '../src/language/mapping/catalog.ts'
 import type { Action, Callback, Requirement, Row } from '../src/language/mapping/declare.ts'
-import { type Keeps, keepsText } from '../src/language/mapping/keeps.ts'
 import { replyRow, requestRow } from './mapping-rows.ts'
 import { code, codes, table } from './table.ts'
 
@@ -14,18 +13,17 @@ export function mappingReference({ actions, callbacks }: Catalog): string {
   const above: Above = new Map()
   return `## Reference
 
-\`npm run docs\` writes this part from the modules in \`mappings/\`. A *fallback* fills a place when its field is absent. \`quote: …\` is a fact of
-the remembered quote. \`DEFAULT_…\` is your default, which a dry run marks as assumed. See [What a number means](wire.md#what-a-number-means)
-for \`VinNo\` and the fields that name a quote or shipment, and [Messages](wire.md#messages) for \`Message\`.
+A *fallback* fills a place when its field is absent. \`quote: …\` is a fact of the remembered quote. \`DEFAULT_…\` is your default, which a
+dry run marks as assumed. See [What a number means](wire.md#what-a-number-means) for \`VinNo\` and the fields that name a quote or
+shipment.
 
 ${declared.map((action) => describeAction(action, above)).join('\n')}
 ${callbacks.map(({ callback }) => describeCallback(callback, above)).join('\n')}
 ### Rules
 
-A rule is a named codec. It decodes version 1 to version 2 and encodes version 2 to version 1. A round trip keeps the same text (exact), the
-same value in one form (canonical), or all but a part (lossy). Rows without a rule go one way.
+A rule is a named codec. It decodes version 1 to version 2 and encodes version 2 to version 1. Rows without a rule go one way.
 
-${table(['Rule', 'Effect', 'A round trip keeps'], rulesOf(declared))}
+${rulesOf(declared)}
 ### vehicle_types
 
 [lookups.json](lookups.json) has every built-in phrase, in the format of [\`LOOKUPS_FILE\`](configuration.md#lookups).
@@ -33,17 +31,6 @@ ${table(['Rule', 'Effect', 'A round trip keeps'], rulesOf(declared))}
 }
 
 const anchor = (heading: string) => heading.toLowerCase().replaceAll('.', '').replaceAll(' ', '-')
-
-/** Parts of an action's calls that the interface document never shows. */
-const NOT_SHOWN: Readonly<Record<string, string>> = {
-  'quote.get': "the commodity codes; `BillTo…` as the booking's customer",
-  'quote.update': 'the values of `ActionName`, and all fields of the request',
-  'quote.approve': 'the values of `ActionName`, and all fields',
-  'shipment.create': "`ReferenceNumber` as a quote's number; `EquipmentType`, commodity codes and `LoadReference`",
-  'shipment.get': 'all fields',
-  'shipment.update': 'all fields',
-  'shipment.cancel': 'all fields',
-}
 
 function describeAction(action: Action, above: Above): string {
   const { name, verb, summary, legacy, service, target, givesNames, quoteNamedBy, requires = [], refuses = [] } = action
@@ -59,7 +46,6 @@ function describeAction(action: Action, above: Above): string {
     ...(givesNames ? [['Remembers it by', codes(givesNames)]] : []),
     ...requires.map((requirement) => ['Requires', describeRequirement(requirement)]),
     ...refuses.map(({ problem }) => ['Refuses', `a field that ${problem}`]),
-    ...(NOT_SHOWN[name] === undefined ? [] : [['Rests on [assumptions](certainty.md#not-tested)', NOT_SHOWN[name]]]),
   ]
   const asked = `Request of ${name}`
   const answered = `Reply of ${name}`
@@ -100,7 +86,10 @@ ${table(['Version 1', 'From the event', 'Rule'], shortened(fields.flatMap(replyR
 /** The fewest rows, and names in a cell, that are worth a reference to the table above that has them. */
 const REPEATED = 4
 
-/** Returns the rows of a table; several in a row that another table has above become one, which refers to it. */
+/** So many names are all the fields of a quote or a booking, which tables have. */
+const MANY = 20
+
+/** Returns the rows of a table; several in a row that a reader knows from rows above become one, which refers to them. */
 function shortened(
   rows: readonly (readonly string[])[],
   heading: string,
@@ -108,30 +97,42 @@ function shortened(
 ): readonly (readonly string[])[] {
   const key = ([v1 = '', v2 = '', rule = '']: readonly string[]) =>
     [v1, v2.replaceAll('`changes.', '`'), rule.replace(', required', '')].join(' ')
-  // A fallback is a row's own.
-  const placeOf = (row: readonly string[]) => (row[3] ? undefined : above.get(key(row)))
+  const own = new Set(rows.map(key))
+  /** The words that can stand for the row, beside others with the same words. */
+  const knownAs = (row: readonly string[]): string | undefined => {
+    const [v1 = '', v2 = '', , fallback = ''] = row
+    if (fallback !== '') return v1 === '' && fallback === `quote: \`${v2.split('.').at(-1)}` ? SAME_NAME : undefined
+    const place = above.get(key(row))
+    if (place !== undefined)
+      return `as in [${place}](#${anchor(place)})${v2.startsWith('`changes.') ? BELOW_CHANGES : ''}`
+    const atPickup = key(row).replaceAll('Delivery', 'Pickup').replaceAll('delivery.', 'pickup.')
+    return atPickup !== key(row) && own.has(atPickup) ? AS_PICKUP : undefined
+  }
   const found: (readonly string[])[] = []
   for (let at = 0; at < rows.length; ) {
-    const place = placeOf(rows[at] ?? [])
+    const words = knownAs(rows[at] ?? [])
     let end = at
-    while (end < rows.length && place !== undefined && placeOf(rows[end] ?? []) === place) end += 1
+    while (end < rows.length && words !== undefined && knownAs(rows[end] ?? []) === words) end += 1
     const [first, last] = [rows[at] ?? [], rows[end - 1] ?? []]
-    if (place !== undefined && end - at >= REPEATED) {
-      const below = first[1]?.startsWith('`changes.') ? ', below `changes`' : ''
-      found.push([
-        `${first[0]} to ${last[0]}`,
-        `as in [${place}](#${anchor(place)})${below}`,
-        ...first.slice(2).map((_, i) => (i === 1 ? 'none' : '')),
-      ])
-      at = end
-    } else {
+    if (words === undefined || end - at < REPEATED) {
       found.push(first)
       at += 1
+      continue
     }
+    found.push(
+      words === SAME_NAME
+        ? ['', `${first[1]} to ${last[1]}`, '', words]
+        : [`${first[0]} to ${last[0]}`, words, ...first.slice(2).map(() => '')],
+    )
+    at = end
   }
   for (const row of rows) if (!above.has(key(row))) above.set(key(row), heading)
   return found
 }
+
+const BELOW_CHANGES = ', below `changes`'
+const AS_PICKUP = 'the same fields below `delivery`'
+const SAME_NAME = 'quote: the fact of that name'
 
 function describeRequirement({ anyOf }: Requirement): string {
   return anyOf
@@ -145,7 +146,7 @@ function describeRequirement({ anyOf }: Requirement): string {
 
 function requestTables(rows: readonly Row[], heading: string, above: Above, target = 'Version 2'): string {
   const sent = shortened(rows.flatMap(requestRow), heading, above)
-  const hasFallback = sent.some(([, , , fallback]) => fallback !== '' && fallback !== 'none')
+  const hasFallback = sent.some(([, , , fallback]) => fallback !== '')
   const columns = ['Version 1', target, 'Rule', ...(hasFallback ? ['Fallback'] : [])]
   return [
     sent.length > 0
@@ -173,27 +174,35 @@ function onlyList(title: string, rows: readonly Row[], heading: string, above: A
     byWhy.set(row.why, [...(byWhy.get(row.why) ?? []), name])
   }
   if (byWhy.size === 0) return ''
-  const lines = [...byWhy].map(([why, names]) => {
+  const earlier = new Set<string>()
+  const lines = [...byWhy].flatMap(([why, names]) => {
     const all = codes(names)
+    const whole = `${all}: ${why}`
+    const same = above.get(whole)
+    if (same === undefined) above.set(whole, heading)
+    else {
+      earlier.add(same)
+      return []
+    }
+    const ends = `${code(names[0] ?? '')} to ${code(names.at(-1) ?? '')}`
+    if (names.length >= MANY) return [`- ${ends} (${names.length} fields): ${why}`]
     const place = above.get(all)
     if (place === undefined) above.set(all, heading)
     const isLong = names.length >= REPEATED && place !== undefined
-    const listed = isLong ? `${code(names[0] ?? '')} to ${code(names.at(-1) ?? '')} ([list](#${anchor(place)}))` : all
-    return `- ${listed}: ${why}`
+    return [`- ${isLong ? `${ends} ([list](#${anchor(place)}))` : all}: ${why}`]
   })
+  for (const place of earlier) lines.push(`- other fields, as in [${place}](#${anchor(place)})`)
   return `${title}:\n\n${lines.join('\n')}\n`
 }
 
-function rulesOf(actions: readonly Action[]): readonly (readonly string[])[] {
-  const rules = new Map<string, readonly [summary: string, keeps: string]>()
+function rulesOf(actions: readonly Action[]): string {
+  const rules = new Map<string, string>()
   for (const row of actions.flatMap(({ request, remember = [], reply }) => [...request, ...remember, ...reply])) {
-    if (row.kind === 'move' || row.kind === 'split')
-      rules.set(row.codec.name, [row.codec.summary, toldBy(row.codec.keeps)])
-    if (row.kind === 'join') rules.set(row.joiner.name, [row.joiner.summary, toldBy(row.joiner.keeps)])
+    if (row.kind === 'move' || row.kind === 'split') rules.set(row.codec.name, row.codec.summary)
+    if (row.kind === 'join') rules.set(row.joiner.name, row.joiner.summary)
   }
   return [...rules]
     .sort(([one], [other]) => actionKey(one).localeCompare(actionKey(other), 'en'))
-    .map(([name, told]) => [code(name), ...told])
+    .map(([name, summary]) => `- ${code(name)}: ${summary}\n`)
+    .join('')
 }
-
-const toldBy = (keeps: Keeps | undefined) => (keeps ? keepsText(keeps) : '')

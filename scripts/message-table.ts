@@ -6,60 +6,61 @@ import type { CompiledAction } from '../src/language/mapping/compile.ts'
 import { fieldProblems } from '../src/language/mapping/fields.ts'
 import { type MessageName, messages } from '../src/language/messages.ts'
 import { describeSentence } from './mapping-rows.ts'
-import { table } from './table.ts'
+import { code } from './table.ts'
 
 /** Returns the part about every `Message` that a version-1 caller can get, from the code's own declarations. */
 export function messagePart({ actions, callbacks }: Catalog): string {
   const sentences = [
     ...[...actions.values()].map(({ action: { name, reply } }) => ({ name, rows: reply })),
     ...callbacks.map(({ callback: { name, fields } }) => ({ name, rows: fields })),
-  ].map(({ name, rows }) => [
-    `\`${name}\``,
-    rows.flatMap((row) => (row.kind === 'message' ? row.sentences.map(describeSentence) : [])).join('<br>'),
-  ])
-  const byCode = Map.groupBy(Object.keys(messages).filter(isMessage), codeOf)
-  const byStatus = [...byCode].toSorted(([one], [other]) => errorTable[one].status - errorTable[other].status)
+  ].map(
+    ({ name, rows }): Entry => [
+      code(name),
+      rows.flatMap((row) => (row.kind === 'message' ? row.sentences.map(describeSentence) : [])),
+    ],
+  )
+  const byStatus = Object.keys(messages)
+    .filter(isMessage)
+    .toSorted((one, other) => errorTable[codeOf(one)].status - errorTable[codeOf(other)].status)
+  const byMeaning = Map.groupBy(byStatus, meaningOf)
   return `## Messages
 
 Every \`Message\` of a success, by action or event. \`{…}\` is filled in.
 
-${table(
-  ['Action or event', 'Message'],
-  sentences.filter(([, text]) => text !== ''),
-)}
+${list(sentences.filter(([, texts]) => texts.length > 0))}
 ## Errors
 
-Every \`Message\` of an error, by its code in the log. A refusal by the service keeps the service's status. *The service says: …* is the service's
-own message. Support is \`SUPPORT_CONTACT\`.
+Every \`Message\` of an error, by what it means for the caller, with the status and the code in the log. A refusal by the service
+keeps the service's status. *…* is the service's own message. The operator of this gateway is \`SUPPORT_CONTACT\`, if it is set.
 
-- **Booked?** tells if the call booked or changed anything. *already*: an earlier booking stands.
-- **Resend?** tells if the same call can safely be sent again. *later*: after a wait. *corrected*: after a correction.
-
-${table(['Status', 'Code', 'Message', 'Booked?', 'Resend?', 'Do'], byStatus.flatMap(errorRows))}
+${Object.entries(MEANINGS)
+  .map(([meaning, text]) => `**${text}**\n\n${list(errorRows(byMeaning.get(meaning) ?? []))}`)
+  .join('\n')}
 **Fields that cannot be translated.** One \`Message\` lists all of a call's problems. If they are too long for it, it lists
 fields and codes: \`{count} fields cannot be translated: {field} ({code}), …\`.
 
-${table(
-  ['Code', 'Problem'],
-  [
-    ['`required`', '{field} is required<br>{fields} is required to name the {kind}'],
-    ...Object.entries(fieldProblems).map(([code, problem]) => [`\`${code}\``, `{field} ${problem}`]),
+${list([
+  ['`required`', ['{field} is required', '{fields} is required to name the {kind}']],
+  ...[
+    ...Object.entries(fieldProblems),
     ...[...actions.values()].flatMap(({ action }) =>
-      (action.refuses ?? []).map(({ code, problem }) => [`\`${code}\``, `{field} ${problem}`]),
+      (action.refuses ?? []).map(({ code: name, problem }) => [name, problem] as const),
     ),
     ...codecsOf(actions.values()).flatMap(({ name, problem }) =>
-      problem === undefined ? [] : [[`\`${name}\``, `{field} ${problem}`]],
+      problem === undefined ? [] : [[name, problem] as const],
     ),
-  ],
-)}
-**Requests that no route sees.** The listener refuses requests that are incomplete, or that two servers could read differently. The response
-has its path's shape, if possible.
-
-${table(
-  ['Status', 'Message'],
-  Object.values(refusals).map(({ status, message }) => [String(status), message]),
-)}`
+  ].map(([name, problem]): Entry => [code(name), [`{field} ${problem}`]]),
+])}
+**Requests that are not valid HTTP.** The listener refuses requests that are incomplete, or that two servers could read differently, with
+${[...new Set(Object.values(refusals).map(({ status }) => status))].join(', ')}. \`Message\` says why.
+`
 }
+
+/** What a caller may get, and its messages. */
+type Entry = readonly [name: string, texts: readonly string[]]
+
+const list = (entries: readonly Entry[]) =>
+  entries.map(([name, texts]) => `- ${name}: ${texts.join('<br>')}\n`).join('')
 
 /** Returns the codecs of all requests, each once. */
 function codecsOf(actions: Iterable<CompiledAction>): readonly Codec[] {
@@ -72,15 +73,33 @@ function codecsOf(actions: Iterable<CompiledAction>): readonly Codec[] {
   return [...codecs.values()].sort((one, other) => one.name.localeCompare(other.name, 'en'))
 }
 
-/** Returns the lines of a code: one for messages that mean the same to the caller. */
-function errorRows([code, names]: readonly [keyof typeof errorTable, readonly MessageName[]]) {
-  return [...Map.groupBy(names, (name) => adviceFor(name).join()).values()].map((alike) => [
-    String(errorTable[code].status),
-    `\`${code}\``,
-    alike.map((name) => shown(messages[name])).join('<br>'),
-    ...alike.slice(0, 1).flatMap(adviceFor),
-  ])
+/** What an error means for its caller: if the call booked or changed anything, and if it can be sent again. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  'no, corrected': 'Nothing was booked or changed. Correct the call, then send it again.',
+  'no, yes': 'Nothing was booked or changed. Send the call again.',
+  'no, later':
+    'Nothing was booked or changed. Wait as long as `Retry-After` says, or a few seconds. Then send the call again.',
+  'no, no': 'Nothing was booked or changed. Do not send this call again.',
+  'in progress': 'A booking is in progress.',
+  already: 'An earlier booking stands.',
+  'unknown, yes': 'The change may have been made. It is safe to send the call again.',
+  'unknown, later': 'Wait for `Retry-After`, then send bookings again. After an approval, read the shipment first.',
+  'unknown, no':
+    'Something may have been booked or changed. Read the record or contact support before you send the call again.',
 }
+
+function meaningOf(name: MessageName): string {
+  const [done, again] = adviceFor(name)
+  const meaning = done === 'no' || done === 'unknown' ? `${done}, ${again}` : done
+  if (!Object.hasOwn(MEANINGS, meaning)) throw new Error(`no words for the meaning of ${name}: ${meaning}`)
+  return meaning
+}
+
+/** Returns an entry for each code, with its messages. */
+const errorRows = (names: readonly MessageName[]) =>
+  [...Map.groupBy(names, codeOf)].map(
+    ([name, alike]): Entry => [`${errorTable[name].status} ${code(name)}`, alike.map((one) => shown(messages[one]))],
+  )
 
 const isMessage = (name: string): name is MessageName => Object.hasOwn(messages, name)
 const isCode = (name: string): name is keyof typeof errorTable => Object.hasOwn(errorTable, name)
@@ -91,4 +110,4 @@ function codeOf(name: MessageName): keyof typeof errorTable {
   return code
 }
 
-const shown = (text: string) => text.replace('{serviceSays}', ' *The service says: …*')
+const shown = (text: string) => text.replace('{serviceSays}', ' *…*')

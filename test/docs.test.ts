@@ -49,7 +49,7 @@ test.each<Proof>([
   const page = (...proofs: Proof[]) => interfacePage(ROOT, [{ title: 'T', statements: [{ states: 'S', proofs }] }])
   expect(() => page(proof)).toThrow(proof)
   expect(() => page()).toThrow('a proof of “S”')
-  expect(page('calls/flow > a trip is quoted')).toContain('a trip is quoted, changed, approved and read')
+  expect(page('calls/flow > a trip is quoted')).toContain('- S ([calls/flow](../test/calls/flow.test.ts))')
 })
 
 test('every link leads to a file, and to a heading in it', () => {

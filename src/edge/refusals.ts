@@ -14,7 +14,7 @@ export interface Refusal {
 /** Returns a refusal in the shape that callers of its path read. The request is undefined if nothing of it is known. */
 export type AnswerRefusal = (refused: Refusal, incoming: IncomingMessage | undefined) => Answer
 
-/** Every refusal; `docs/wire.md` shows them. `{method}` is filled in. */
+/** Every refusal. `{method}` is filled in. */
 export const refusals = {
   malformed: { status: 400, message: 'Malformed HTTP request.' },
   target: { status: 400, message: 'The request target must be a path, without a host.' },

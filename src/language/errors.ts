@@ -6,13 +6,13 @@ export const errorTable = {
   'path-unreadable': { status: 400, title: 'Malformed path' },
   'body-unreadable': { status: 400, title: 'The body cannot be read' },
   'event-unreadable': { status: 400, title: 'The event cannot be read' },
-  'caller-gone': { status: 400, title: 'The caller hung up' },
+  'caller-gone': { status: 400, title: 'The caller closed the connection' },
   'credential-missing': { status: 401, title: 'No usable credential' },
   'credential-wrong': { status: 401, title: 'Wrong credential' },
-  'login-refused': { status: 401, title: 'The service refuses the credential' },
-  'signature-wrong': { status: 403, title: 'The event is not signed as it must be' },
-  'token-not-given': { status: 403, title: 'The gateway gives no tokens' },
-  'origin-foreign': { status: 403, title: 'A page of another site calls' },
+  'login-refused': { status: 401, title: 'The service rejected the credential' },
+  'signature-wrong': { status: 403, title: 'Missing or invalid signature' },
+  'token-not-given': { status: 403, title: 'The gateway issues no tokens' },
+  'origin-foreign': { status: 403, title: "A call from another site's page" },
   'host-unknown': { status: 403, title: 'Unknown host name' },
   'path-unknown': { status: 404, title: 'Unknown path' },
   'number-unknown': { status: 404, title: 'Unknown number' },
@@ -20,7 +20,7 @@ export const errorTable = {
   'numbers-disagree': { status: 409, title: 'The fields name different things' },
   'several-matches': { status: 409, title: 'The number names several shipments' },
   'booking-conflict': { status: 409, title: 'The reference belongs to another booking' },
-  'booking-under-way': { status: 409, title: 'The same booking is under way' },
+  'booking-under-way': { status: 409, title: 'The booking is in progress' },
   'shipment-changed': { status: 409, title: 'The shipment kept changing' },
   retired: { status: 410, title: 'Version 1 has ended' },
   'body-too-large': { status: 413, title: 'The body is too large' },
@@ -31,29 +31,29 @@ export const errorTable = {
   untranslatable: { status: 422, title: 'Some fields cannot be translated' },
   'too-many-calls': { status: 429, title: 'Too many calls' },
   'gateway-failed': { status: 500, title: 'The gateway failed' },
-  'login-failed': { status: 502, title: 'The service gives no token' },
-  'service-refused': { status: 502, title: 'The service refused' },
+  'login-failed': { status: 502, title: 'The service issued no token' },
+  'service-refused': { status: 502, title: 'The service rejected the request' },
   'service-failed': { status: 502, title: 'The service failed' },
   'service-unreachable': { status: 502, title: 'The service cannot be reached' },
-  'reply-doubtful': { status: 502, title: "The service's reply is not what was asked for" },
+  'reply-doubtful': { status: 502, title: "The service's reply does not match the request" },
   'service-unreadable': { status: 502, title: "The service's reply cannot be read" },
-  'service-unavailable': { status: 503, title: 'The service is not available' },
-  'outcome-unknown': { status: 503, title: 'The outcome of the booking is not known' },
-  brownout: { status: 503, title: 'Version 1 is switched off for a time' },
-  'circuit-open': { status: 503, title: 'The service keeps failing' },
+  'service-unavailable': { status: 503, title: 'The service is unavailable' },
+  'outcome-unknown': { status: 503, title: "The booking's outcome is not known" },
+  brownout: { status: 503, title: 'Version 1 is temporarily switched off' },
+  'circuit-open': { status: 503, title: 'The service is failing' },
   overloaded: { status: 503, title: 'The gateway is overloaded' },
   draining: { status: 503, title: 'The gateway is shutting down' },
-  interrupted: { status: 503, title: 'The gateway was interrupted before it sent the call' },
-  'store-down': { status: 503, title: 'The store is not available' },
+  interrupted: { status: 503, title: 'The gateway was interrupted before it sent the request' },
+  'store-down': { status: 503, title: 'The store is unavailable' },
   'service-silent': { status: 504, title: 'The service did not answer in time' },
 } as const
 
 export type ErrorCode = keyof typeof errorTable
 
-/** True if the call may have booked or changed something; a change in no doubt is told by a success. */
+/** Whether the call booked or changed something. */
 type Done = 'no' | 'unknown' | 'already' | 'in progress'
 
-/** Sending the same call again: safe, safe after a wait, of use after a correction, or not safe. */
+/** Whether the same call can be sent again: now, after a wait, after a correction, or not. */
 type Again = 'yes' | 'later' | 'corrected' | 'no'
 
 /** The meaning of an error for its caller: was anything booked or changed, is it safe to send the call again, the next step. */
@@ -112,7 +112,7 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
   'service-silent': ['no', 'later', 'Try again later.'],
 }
 
-/** Messages that mean something else than their code. */
+/** Messages whose meaning differs from their code's. */
 const messageAdvice: Readonly<Partial<Record<MessageName, Advice>>> = {
   'booking-conflict/under-way': ['in progress', 'later', 'Wait for its result.'],
   'booking-conflict/vin': ['already', 'corrected', 'Check the VIN.'],
@@ -186,7 +186,7 @@ interface ErrorDetails extends ErrorOptions {
   readonly mayHaveBooked?: boolean
 }
 
-/** An error that the gateway answers with. Anything else that is thrown is a fault of the gateway. */
+/** An error that is answered to the caller. Anything else that is thrown is a fault of the gateway. */
 export class GatewayError extends Error {
   override readonly name = 'GatewayError'
   readonly code: ErrorCode
@@ -249,7 +249,7 @@ export const untranslatable = (problems: readonly Problem[]): GatewayError =>
 /** Problems of an update that asks for no change. */
 const NOTHING_ASKED = new Set(['unknown', 'blank', 'unchangeable', 'nothing'])
 
-/** Tells if a problem is no more than the reason why a field of an update changes nothing. */
+/** Reports whether a problem only says why a field of an update changes nothing. */
 export const asksForNothing = ({ code }: Problem): boolean => NOTHING_ASKED.has(code)
 
 /** `A`, `A, and B`, `A, B, and C`. */
@@ -259,7 +259,7 @@ function listed(texts: readonly string[]): string {
   return oneLine(text)
 }
 
-/** Returns all problems in one line: as sentences where they fit, else each field with its code. */
+/** Returns all problems in one line: as sentences if they fit, otherwise each field with its code. */
 function problemsInOneLine(problems: readonly Problem[]): string {
   const sentences = `${[...new Set(problems.map((problem) => problem.message))].join('; ')}.`
   if (sentences.length <= MESSAGE_LIMIT_CHARACTERS) return oneLine(sentences)

@@ -57,9 +57,9 @@ export const messages = {
     'The fields name different {kind}s, so nothing was sent: {meanings}. Send only the number of the {kind} that you mean.',
   'several-matches': 'This number means several vehicles, so nothing was sent. Send one of these as VinNo: {vins}.',
   'several-matches/vin':
-    'VinNo {vin} is not the VIN of one vehicle under this number, so nothing was sent. Its vehicles are {vins}. Send one of these as VinNo.',
+    'VinNo {vin} does not select one vehicle under this number, so nothing was sent. Its vehicles are {vins}. Send one of these as VinNo.',
   'several-matches/cancel':
-    'VinNo {vin} is not that of a shipment with one vehicle, so nothing was canceled. The vehicles under this number are {vins}. To cancel a shipment of several vehicles, send its number without a VinNo.',
+    'VinNo {vin} does not select a shipment with only one vehicle, so nothing was canceled. The vehicles under this number are {vins}. To cancel a shipment of several vehicles, send its number without a VinNo.',
   'booking-conflict':
     'This reference is already booked with different details, so nothing was sent. To change the shipment, call /updateShipment.php (booking {key}).',
   'booking-conflict/under-way':

@@ -52,7 +52,7 @@ const XREF_COLUMNS = [
 ]
 
 /** The families of commands. */
-export const families: Readonly<Record<string, string>> = {
+const families: Readonly<Record<string, string>> = {
   bookings: 'Lists, shows, settles, reopens and audits bookings.',
   xref: 'Shows, imports and exports the cross-reference.',
   store: 'Backs up, restores, copies, verifies and prunes the store.',
@@ -188,7 +188,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
         '--not-booked',
         'Records that the service made no shipment. Asks the service for the reference first.',
       ).conflicts(['shipmentId', 'number']),
-      option('--yes', 'Confirms --not-booked where nobody can be asked.'),
+      option('--yes', 'Confirms --not-booked in advance.'),
     ],
     examples: [
       'transload bookings settle bk_0123456789ab --shipment-id 6f1c1f5e-0000-4000-8000-000000000001',

@@ -136,7 +136,7 @@ test('the check warns of an end that does not fit the announced one, and of call
   await store.addCounts({ instance: 'i', no: 1, days: [], calls: [], names })
   await store.close()
   expect(await warnings({ SUNSET: '2026-01-02' })).toEqual([
-    'warning: SUNSET of all callers has passed without RETIRED_FROM: version-1 calls go on',
+    'warning: SUNSET of all callers has passed without RETIRED_FROM: version-1 calls still work',
   ])
   expect(await warnings({ SUNSET: '2093-01-02', RETIRED_FROM: '2093-01-01' })).toEqual([
     'warning: SUNSET of all callers is after RETIRED_FROM: callers are told a later end',

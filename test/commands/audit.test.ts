@@ -165,7 +165,7 @@ test.each([
     'a list without a number',
     ['A,B', '1,2'],
     [],
-    'has no column that is known as the number; name it: --columns number=A',
+    'has no known column for the number; name it with --columns number=A',
   ],
   ['a column that is not there', [HEADER], ['--columns', 'price=Sum'], 'has no column Sum; its columns are Order #,'],
   ['an empty file', [''], [], 'is empty'],

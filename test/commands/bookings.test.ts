@@ -169,9 +169,7 @@ test('a booking is not settled as not booked while the service has a shipment of
   found = [500, '']
   expect(await settle(' --yes')).toContain('the service answers 500 for REF-1. Nothing is settled')
   found = [200, shipment('mine', { status: 'canceled' })]
-  expect(await settle()).toMatch(
-    /tenant acme, reference REF-1, VIN VIN-1, sent [\s\S]*--yes answers. Nothing is settled/,
-  )
+  expect(await settle()).toMatch(/tenant acme, reference REF-1, VIN VIN-1, sent [\s\S]*add --yes. Nothing is settled/)
   expect(await transcript(place, [`bookings settle ${KEY} --not-booked --yes`], { V2_BASE_URL })).toContain(
     '--unchecked',
   )

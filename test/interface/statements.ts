@@ -52,7 +52,10 @@ export const sections: readonly Section[] = [
       'cases/shipment.create/a-list-of-vehicles-is-a-problem',
       'cases/shipment.get/reply-of-several-vehicles-shows-the-first',
     ),
-    shown("Webhooks tell of a shipment's life.", 'events/delivered > the caller of a booking hears of its shipment'),
+    shown(
+      'Webhooks report what happens to a shipment.',
+      'events/delivered > the caller of a booking hears of its shipment',
+    ),
     shown(
       'Version 2 has paths below `/v2` and a new shape; version 1 has PHP-style paths and flat bodies.',
       'service/requests > every request goes below /v2/',
@@ -139,7 +142,7 @@ export const sections: readonly Section[] = [
       'assumption > vehicles-in-order',
     ),
     chose(
-      '`distance`, `distance_meters`: numbers; `documents`: a list; in responses only.',
+      'In responses only: the numbers `distance` and `distance_meters`, and the list `documents`.',
       'Version 1 has no field for them. An update leaves them out.',
       DOCUMENTED,
       BACK,
@@ -152,11 +155,11 @@ export const sections: readonly Section[] = [
     ),
     chose(
       '`instructions`: free text about the whole shipment, both ways.',
-      'Version 1 has instructions of its two places only. An update sends the text back.',
+      'Version 1 has instructions only for pickup and delivery. An update sends the text back.',
       BACK,
     ),
     chose(
-      "`external_id`: the client's own identifier, both ways; unique, says an example.",
+      "`external_id`: the client's own identifier, both ways. An example calls it unique.",
       'One reference may have several vehicles, each a shipment.',
       BOOKING,
       'bookings/once > a key is the client, and its Idempotency-Key',
@@ -218,13 +221,13 @@ export const sections: readonly Section[] = [
       'cases/shipment.create/delivery-phone-is-digits',
     ),
     chose(
-      'Four date-times of each, such as `available_pickup_dttm` and `preferred_delivery_dttm`.',
+      'Each has four date-times, such as `available_pickup_dttm` and `preferred_delivery_dttm`.',
       'Version 1 has no fields for them. An update sends them back as they were.',
       BACK,
       DOCUMENTED,
     ),
     shown(
-      'Date-times are ISO 8601 with an offset without a colon, with or without milliseconds.',
+      'Date-times are ISO 8601, with or without milliseconds. The offset has no colon.',
       DOCUMENTED,
       'mapping/shape > is a date of another form: %s',
       'assumption > date-form',
@@ -260,7 +263,7 @@ export const sections: readonly Section[] = [
       EVERY_MEMBER,
     ),
     chose(
-      '`weight`, `height`, `width`, `length`: numbers; `photos`: a list; in responses only.',
+      'In responses only: the numbers `weight`, `height`, `width` and `length`, and the list `photos`.',
       'Version 1 has no fields for them. An update leaves them out.',
       BACK,
       SET_BY_SERVICE,
@@ -276,14 +279,14 @@ export const sections: readonly Section[] = [
     'Gaps in the resources',
     chose(
       'Required fields: not shown.',
-      'Both places, a customer, and a VIN or year, make and model. One answer lists all that is missing.',
+      'Both places, a customer, and a VIN or year, make and model. One response lists everything that is missing.',
       'cases/shipment.create/the-least-that-books',
       'cases/shipment.create/every-problem-at-once',
       'assumption > minimal-booking',
     ),
     chose(
-      'Whole lists of values: not shown.',
-      'The lists of the public reference. Any other value is passed on, told once in the log, and counted.',
+      'Complete lists of values: not shown.',
+      'Those of the public reference. Any other value is passed on, logged once and counted.',
       DOCUMENTED,
       NEWS,
     ),
@@ -330,12 +333,12 @@ export const sections: readonly Section[] = [
     ),
     chose(
       '`CSR`: text.',
-      'Version 2 has no place for it; the reply names it as ignored.',
+      'Version 2 has no place for it. The response lists it as ignored.',
       QUOTE,
       'calls/ignored > quotes, bookings, updates and replays name',
     ),
     shown(
-      '`BillToCompany`, which may be empty, and `BillTo…` of the address.',
+      '`BillToCompany`, which may be empty, and the `BillTo…` fields of the address.',
       'cases/shipment.create/a-remembered-company-is-the-customer',
       'cases/shipment.create/a-quote-without-a-customer-names-none',
       'cases/shipment.create/a-remembered-quote-fills-what-a-booking-lacks',
@@ -387,13 +390,13 @@ export const sections: readonly Section[] = [
     shown('A new shipment has the status `new`.', 'calls/flow > a trip is quoted', `${REPLIES} > status canceled`),
     chose(
       'Other transitions: not shown.',
-      'No transition is expected. Only `canceled` means more: `TransportationBooked` is `No`.',
+      'The gateway expects none. Only `canceled` changes a response: `TransportationBooked` is `No`.',
       'cases/shipment.get/reply-of-a-canceled-shipment',
       'calls/sent-back > an update says by the status',
     ),
     chose(
       'All values of the status: not shown.',
-      'Any value is shown as it is.',
+      'Any value is shown unchanged.',
       NEWS,
       'cases/shipment.get/reply-with-a-status-that-is-not-documented',
     ),
@@ -437,7 +440,7 @@ export const sections: readonly Section[] = [
     ),
     chose(
       '`POST /v2/quote/{quote_id}/approve`; its body and reply: not shown.',
-      'An empty object. Only a shipment that is shown counts as booked.',
+      'An empty object. The quote counts as booked only if the service shows a shipment.',
       'cases/quote.approve/approve-quote-sends-an-empty-object',
       'cases/quote.approve/reply-that-speaks-of-no-shipment',
       'bookings/approved > approved %s, then booked is one shipment',
@@ -449,7 +452,7 @@ export const sections: readonly Section[] = [
       'calls/flow > stays one segment of a path where the service itself gave such an id',
     ),
     shown(
-      '`POST /v2/shipments` creates a shipment and answers with all of it. (The public reference adds `quote_id`.)',
+      '`POST /v2/shipments` creates a shipment and returns all of it. (The public reference adds `quote_id`.)',
       BOOKING,
       'cases/shipment.create/a-quote-id-only-where-the-operator-wants-it',
       `${REPLIES} > no id`,
@@ -457,27 +460,27 @@ export const sections: readonly Section[] = [
     ),
     chose(
       '`GET /v2/shipments/{shipment_id}`; its reply: not shown.',
-      'A shipment as at its creation, with the id that was asked for.',
+      'The same shape as after a creation, with the requested id.',
       READING,
       `${REPLIES} > another id`,
       'assumption > read-is-shipment',
     ),
     chose(
       '`PUT /v2/shipments/{shipment_id}`; its body and reply: not shown.',
-      'The shipment as read, with the changes. Any reply that does not deny it.',
+      'The shipment as read, with the changes. Any reply that does not contradict it is accepted.',
       'cases/shipment.update/one-field-changes-one-place',
       `${REPLIES} > success: false`,
       'assumption > update-takes-whole',
     ),
     chose(
       '`DELETE /v2/shipments/{shipment_id}`; its reply and the status: not shown.',
-      'A read after it has to show `canceled`, or no shipment.',
+      'A read afterward must show `canceled`, or no shipment.',
       `${REPLIES} > status in_transit`,
       'cases/shipment.cancel/reply-without-a-body',
       'assumption > canceled-is-shown',
     ),
     chose(
-      '`/v2/shipment` and `/v2/shipments` are both stated for the four operations.',
+      'The four operations are shown at both `/v2/shipment` and `/v2/shipments`.',
       '`V2_SHIPMENT_PATH`. By default the plural, and the other after 404 or 405.',
       'service/spelling > %s takes a shipment through its life',
       'calls/version-2-call > DELETE %s cancels',
@@ -533,7 +536,7 @@ export const sections: readonly Section[] = [
       'assumption > basic-accepted',
     ),
     shown(
-      'The operator issues the pair on request, which names company, contact, use of its services and purpose.',
+      'The operator issues the pair on request. A request names the company, a contact, services in use and the purpose.',
       'docs/migrating.md > Give your company, contact details',
     ),
     shown(
@@ -548,8 +551,8 @@ export const sections: readonly Section[] = [
       'assumption > token-given',
     ),
     chose(
-      'OAuth 2.0 is planned, not in effect; the same pair gets tokens.',
-      '`V2_TOKEN`: `basic` until it is set. With `auto`, the day of the switch costs no call.',
+      'OAuth 2.0 is planned but not in effect. The same pair will get tokens.',
+      '`V2_TOKEN`, which is `basic` by default. With `auto`, no call fails on the day of the switch.',
       'service/basic-or-tokens > the day of the switch costs no call',
       'docs/migrating.md > OAuth 2.0 is announced: the same pair will get a token',
       'assumption > challenge',
@@ -566,19 +569,19 @@ export const sections: readonly Section[] = [
     shown('There are nine kinds of event.', 'events/received > the nine events and an unknown one are stored'),
     chose(
       'Payloads: not shown.',
-      'Those of the public reference. Any other shape is kept and parked.',
+      'Those of the public reference. Any other shape is stored and parked.',
       'events/delivered > the numbers are %s, and changed fields have their version-1 names',
       'events/received > an event of another shape is kept',
     ),
     chose(
       'Registration, delivery and retries: not shown. (The public reference: five retries, a minute apart.)',
-      'The operator registers the address. An event is answered once it is durable, and a copy is recognized.',
+      'The operator registers the address. The gateway responds once an event is stored, and recognizes copies.',
       'events/received > an event is answered once it is durable',
       'events/received > a copy is a duplicate',
     ),
     chose(
-      'What emits which event: not shown.',
-      'The gateway waits for none. One that proves a booking or its cancellation settles it, after a read.',
+      'Which operation emits which event: not shown.',
+      'The gateway waits for none. After an event, it reads the shipment, and settles or frees its booking.',
       'events/healed > a booking that times out, whose event comes first, is healed',
       'events/healed > what cannot be decided stays unknown',
     ),
@@ -586,19 +589,19 @@ export const sections: readonly Section[] = [
   section(
     'Errors',
     shown(
-      'Since 1 January 2026, the version-1 host answers every request with 404.',
+      'Since January 1, 2026, the version-1 host answers every request with 404.',
       'http/routes > Deprecation is on every reply of a legacy path',
       'docs/migrating.md > The old host has returned 404 for every request since January 1, 2026.',
     ),
     chose(
       'The body of an error: not shown.',
-      "The service's words are looked for in any usual form, and passed on.",
+      "The gateway finds the service's message in any usual form, and passes it on.",
       'calls/errors > are found in %j: %s',
       'calls/errors > are not looked for in %j',
     ),
     chose(
       'Invalid credentials: not shown.',
-      'A read that gets 2xx, 404 or 410 accepts one, 401 and 403 refuse it, and anything else proves nothing.',
+      'A credential is good if a read gets 2xx, 404 or 410, and wrong after 401 or 403. Anything else proves nothing.',
       'callers/proof > is accepted by an answer %i to that read',
       'callers/proof > that is forbidden gets 403',
       'callers/proof > claims, finds and sends nothing: %s',
@@ -606,14 +609,14 @@ export const sections: readonly Section[] = [
     ),
     chose(
       'Invalid input: not shown.',
-      'A 4xx means that nothing was done; its status and words are passed on.',
+      'A 4xx means that nothing was done. Its status and message are passed on.',
       'calls/errors > a refusal of a booking keeps its status and its words',
       'bookings/once > with BOOKING_REFUSED_STATUSES=%s',
       'assumption > invalid-quote-4xx',
     ),
     chose(
       'Unknown identifiers: not shown.',
-      '404 and 410, once the spelling of the path is confirmed; 400, 405 and 422 for a number that is no UUID, too.',
+      '404 and 410, once the path is confirmed. For a number that is not a UUID, also 400, 405 and 422.',
       'service/spelling > means the id once a spelling is confirmed: %s',
       'calls/find > is unknown to a service that answers %i',
       'assumption > unknown-shipment-404',
@@ -655,13 +658,13 @@ export const sections: readonly Section[] = [
       'calls/pass-through > that could leave /v2/',
     ),
     shown(
-      'Production has a new host. The stage is for tests before it.',
+      'Production has a new host. The stage is for tests.',
       'operations/configuration > the address of the service is required',
       'docs/certainty.md > so a stage command cannot book in production',
       'commands/certify-assumptions > a plan sends nothing',
     ),
     shown(
-      'The version-1 host is deprecated; its deadline is 1 January 2026.',
+      'The version-1 host is deprecated; its deadline is January 1, 2026.',
       'http/routes > Deprecation is on every reply of a legacy path',
       'calls/retired > every legacy call is 410 in its own shape',
     ),
@@ -671,12 +674,12 @@ export const sections: readonly Section[] = [
       'calls/reading > that mixes %s with version 1 is 422',
     ),
     shown(
-      'Clients should move, for new features are in version 2 only.',
+      'Clients should move: new features exist only in version 2.',
       'docs/migrating.md > New features exist only in version 2.',
       'calls/my > has what the page of the operator has, and each problem once',
     ),
     shown(
-      'A newsletter tells of updates two months before, and of deprecations and ends first.',
+      'A newsletter announces updates two months ahead, and deprecations and shutdowns first.',
       'pages/workbench > the guide has each step of a move',
       'docs/migrating.md > Its newsletter announces an update two months before its release',
     ),

@@ -107,12 +107,12 @@ describe('verdicts', () => {
     test('give the share of version 2 and its trend over four weeks', () => {
       const rising = verdictOf(seenBy(27, (day) => ({ version1: 10, version2: day < 14 ? 0 : 10 })))
       expect(rising.reasons).toEqual([
-        '33.3 % of its 420 calls in the last four weeks use version 2; the share is rising, from 0 % in the first of these weeks to 50 % in the last.',
+        '33.3 % of its 420 calls in the last four weeks use version 2. The share is rising, from 0 % in the first week to 50 % in the last.',
       ])
       const falling = verdictOf(seenBy(27, (day) => ({ version1: 10, version2: day < 14 ? 10 : 0 })))
-      expect(falling.reasons[0]).toContain('the share is falling, from 50 %')
+      expect(falling.reasons[0]).toContain('The share is falling, from 50 %')
       const steady = verdictOf(seenBy(27, () => ({ version1: 10, version2: 10 })))
-      expect(steady.reasons[0]).toContain('the share is steady')
+      expect(steady.reasons[0]).toContain('The share is steady')
     })
 
     test('give the errors of one that fails', () => {

@@ -185,8 +185,8 @@ describe('/migration', () => {
   })
 
   test.each([
-    ['client', {}, 'stay those of version 1'],
-    ['fixed', OWN, 'a credential of its own'],
+    ['client', {}, 'stay the same'],
+    ['fixed', OWN, 'its own credential for all callers'],
   ])('the guide and the kit say in %s mode which credential is good where', async (_mode, env, words) => {
     const store = createMemoryStore()
     await fillCounts(store)
@@ -200,7 +200,7 @@ describe('/migration', () => {
     await fillCounts(store)
     const edge = await openEdge(named(['acme', 'two']), { store, env: { SUPPORT_CONTACT: 'help@example.com' } })
     for (const text of [(await get(edge, '/guide', HTML)).text, (await ask(edge, '/migration/acme?kit')).text]) {
-      expect(text).toContain('good at this gateway only')
+      expect(text).toContain('works only at this gateway')
       expect(text).toContain('help@example.com')
       expect(text).not.toContain('stays the same')
     }

@@ -38,9 +38,7 @@ const sections = {
     V2_BASE_URL: z
       .string('is required: set it to the address of the service')
       .pipe(serviceAddress)
-      .describe(
-        "Required. The service's production or stage address. A path prefix is kept; a `/v2` at the end makes no difference.",
-      ),
+      .describe("Required. The service's production or stage address, with or without a path prefix and `/v2`."),
     V2_QUOTE_METHOD: word('auto', 'POST', 'GET')
       .default('auto')
       .describe(
@@ -61,7 +59,7 @@ const sections = {
     V2_TOKEN: word('basic', 'oauth2', 'auto')
       .default('basic')
       .describe(
-        'How the gateway authenticates to the service: `basic`, `oauth2` with a token, or `auto`, which uses `basic` until the service asks for a token.',
+        'How the gateway authenticates to the service: `basic`, `oauth2`, or `auto`, which uses `basic` until the service asks for a token.',
       ),
     V2_CA_FILE: file.optional().describe('A PEM file of additional certificate authorities to trust for the service.'),
     UPSTREAM_TIMEOUT_MS: milliseconds
@@ -110,7 +108,7 @@ const sections = {
     SOURCE_IN_FLIGHT: wholeNumber(1, 1_000_000)
       .optional()
       .describe(
-        'Maximum number of calls in progress from one address (IPv6: one /64 network); more get 429. The default is a quarter of `MAX_IN_FLIGHT`.',
+        'The same for one address (IPv6: one /64 network); more get 429. The default is a quarter of `MAX_IN_FLIGHT`.',
       ),
     BODIES_LIMIT_BYTES: wholeNumber(1, 1_099_511_627_776)
       .prefault('67108864')
@@ -175,7 +173,7 @@ const sections = {
     BROWNOUTS: brownouts
       .optional()
       .describe(
-        'When legacy calls are refused as a test: windows such as `2027-01-12T15:00Z/1h`, or ladders such as `2027-01-12T09:00[America/New_York]/ladder`. See [Brownouts](migration.md#brownouts).',
+        'When legacy calls are refused as a test, such as `2027-01-12T15:00Z/1h`; see [Brownouts](migration.md#brownouts).',
       ),
     BROWNOUT_BOOKINGS: yesOrNo
       .prefault('false')
@@ -193,7 +191,7 @@ const sections = {
     APPROVAL_BOOKS: word('auto', 'no')
       .default('auto')
       .describe(
-        'For services that turn an approved quote into a shipment. With `auto`, the gateway looks for that shipment before it books; with `no`, it never looks.',
+        '`auto` looks for the shipment of an approved quote before it books; `no` is for services where an approval makes no shipment.',
       ),
     LOOKUPS_FILE: lookupsFile
       .optional()
@@ -237,12 +235,12 @@ const sections = {
     WEBHOOK_SECRET: pathSecrets
       .optional()
       .describe(
-        'Accepts service events at `POST /webhooks/<secret>`, in client and fixed mode. Use 16 to 256 letters, digits, dots, dashes, underscores or tildes. To rotate it, set two, separated by a comma. With `TENANTS_FILE`, each tenant has its own.',
+        'Accepts service events at `POST /webhooks/<secret>`. Use 16 to 256 letters, digits, dots, dashes, underscores or tildes, and two during a rotation. With `TENANTS_FILE`, each tenant has its own.',
       ),
     WEBHOOK_SIGNING_SECRET: signingKeys
       .optional()
       .describe(
-        'The `whsec_…` secret with which the service signs events (Standard Webhooks). Events without a valid signature are rejected. To rotate it, set two, separated by a comma.',
+        'The `whsec_…` secret with which the service signs events (Standard Webhooks); two during a rotation. Events without a valid signature are rejected.',
       ),
     WEBHOOK_CLIENT_ID: z
       .string()

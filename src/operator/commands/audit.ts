@@ -141,7 +141,7 @@ function placesOf(header: readonly string[], chosen: ReadonlyMap<string, string>
   }
   const places = Object.fromEntries(NAMES.map((column) => [column, placeOf(column)])) as Record<Column, number>
   if (places.number < 0)
-    throw new FileUnreadable(`has no column that is known as the number; name it: --columns number=${header[0]}`)
+    throw new FileUnreadable(`has no known column for the number; name it with --columns number=${header[0]}`)
   const lacking = NAMES.filter((column) => places[column] < 0)
   if (lacking.length > 0) printError(`Not compared, because the list has no such columns: ${lacking.join(', ')}.`)
   return places

@@ -299,7 +299,8 @@ async function requireConfirmed(
     "If it is settled as not booked, the caller's next attempt is sent to the service. If the service made a shipment, that is a second one.",
   )
   if (yes) return
-  if (!process.stdin.isTTY) throw new CommandFailed('nobody can be asked here; --yes answers. Nothing is settled')
+  if (!process.stdin.isTTY)
+    throw new CommandFailed('there is no terminal to confirm this; add --yes. Nothing is settled')
   const questions = createInterface({ input: process.stdin, output: process.stderr })
   const answer = await questions.question('Settle it as not booked? [y/N] ')
   questions.close()

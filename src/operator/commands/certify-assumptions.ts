@@ -192,7 +192,7 @@ function allowedBy({ stage, bookings = false }: AssumptionsOptions, service: str
     )
   }
   const named = serviceAddress.safeParse(stage)
-  if (!named.success) throw new CommandFailed(`--stage ${stage} is no address of a service`)
+  if (!named.success) throw new CommandFailed(`--stage ${stage} is not the address of a service`)
   const { origin, prefix } = named.data
   if (origin + prefix !== service) {
     throw new CommandFailed(

@@ -165,7 +165,7 @@ async function endWarnings(loaded: LoadedConfig, store: StoreState, now: number)
   const dates = ends.flatMap(({ tenant = 'all callers', sunset, retiredFrom }) => {
     if (!sunset) return []
     if (!retiredFrom) {
-      const goOn = `SUNSET of ${tenant} has passed without RETIRED_FROM: version-1 calls go on`
+      const goOn = `SUNSET of ${tenant} has passed without RETIRED_FROM: version-1 calls still work`
       return sunset.getTime() <= now ? [goOn] : []
     }
     return sunset > retiredFrom ? [`SUNSET of ${tenant} is after RETIRED_FROM: callers are told a later end`] : []

@@ -149,7 +149,7 @@ async function keep(
     try {
       const made =
         typeof call === 'string' ? undefined : caseOf(call, `line ${wanted} of ${file}`, mask, config, catalog)
-      if (!made) throw new CommandFailed(`line ${wanted} of ${file} is no call of version 1`)
+      if (!made) throw new CommandFailed(`line ${wanted} of ${file} is not a version-1 call`)
       printJson(made, 2)
       return 0
     } catch (error) {

@@ -284,7 +284,7 @@ export async function prune({ dryRun = false, json = false }: PruneOptions): Pro
       const rows = grouped(rounds.reduce((sum, { pruned }) => sum + pruned, 0))
       print(
         ...rounds.map(({ table, pruned }) => `${grouped(pruned).padStart(COUNT_CHARACTERS)}  ${MEANINGS[table]}`),
-        `${rows} rows that nobody has needed for ${days} days (BOOKING_DAYS) ${dryRun ? 'would go; nothing was deleted' : 'were deleted'}.`,
+        `${rows} rows unused for ${days} days (BOOKING_DAYS) ${dryRun ? 'would be deleted' : 'were deleted'}.`,
       )
     }
     return 0

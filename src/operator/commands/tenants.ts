@@ -77,14 +77,14 @@ export async function rotate(
     name,
   )
   show(name, id, secret)
-  if (!only) print('The old secrets work, too; "transload tenants rotate NAME --only" makes a secret in their place.')
+  if (!only) print('The old secrets keep working; "transload tenants rotate NAME --only" replaces them.')
   return 0
 }
 
 /** Removes a tenant. */
 export function remove(name: string, { file }: FileOption): number {
   edit(file, (tenants) => tenants.filter((tenant) => tenant.name !== name), name)
-  print(`The tenant ${name} is removed. A gateway that runs reads the file again with SIGHUP.`)
+  print(`The tenant ${name} is removed. Running gateways reload the file within seconds.`)
   return 0
 }
 
@@ -139,7 +139,7 @@ function show(name: string, id: string, secret: string): void {
   print(
     `${name} calls with the Client ID ${id} and this secret, which is shown only now:`,
     secret,
-    'A gateway that runs reads the file again with SIGHUP.',
+    'Running gateways reload the file within seconds.',
   )
 }
 
@@ -207,7 +207,7 @@ function openAlone(next: string): number {
     return openSync(next, 'wx', 0o600)
   } catch (error) {
     if (!isExisting(error)) throw error
-    throw new CommandFailed(`another command changes the tenants just now (${next}); try again`)
+    throw new CommandFailed(`another command is changing the tenants file (${next}); try again`)
   }
 }
 

@@ -151,9 +151,9 @@ export function skip(id: string, { json = false }: JsonOption): Promise<number> 
 export function resume(tenant: string, { json = false }: JsonOption): Promise<number> {
   return withExistingStore(async (store) => {
     const resumed = await store.resumeEndpoint(tenant)
-    if (!resumed) throw new CommandFailed(`the callback of ${tenant} has neither stopped nor paused`)
+    if (!resumed) throw new CommandFailed(`the callback of ${tenant} is neither stopped nor paused`)
     if (json) printJson({ resumed })
-    else print(`Deliveries to ${tenant} go on.`)
+    else print(`Deliveries to ${tenant} resume.`)
     return 0
   })
 }

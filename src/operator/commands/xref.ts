@@ -32,7 +32,7 @@ export function get(name: string, { tenant }: { readonly tenant: string }): Prom
       const vehicles = shipment && shipment.vehicles.length > 0 ? { vehicles: shipment.vehicles } : {}
       printJson({ ...one, at: new Date(at).toISOString(), ...(own && { own }), ...vehicles, ...remembers })
     }
-    if (found.length === 0) throw new CommandFailed(`${tenant} has nothing known as ${name}`)
+    if (found.length === 0) throw new CommandFailed(`${tenant} has no quote or shipment with the number ${name}`)
     return 0
   })
 }
@@ -122,7 +122,7 @@ export async function exportNumbers(file: string | undefined, options: ExportOpt
   const { tenant, format = formatOf(file), resume = false, force = false } = options
   if (resume && file === undefined) throw new UsageError('--resume needs a FILE')
   if (file !== undefined && !resume && !force && existsSync(file) && statSync(file).isFile()) {
-    throw new CommandFailed(`${file} exists; --force overwrites it, --resume goes on after its last row`)
+    throw new CommandFailed(`${file} exists; --force overwrites it, --resume continues after its last row`)
   }
   return withExistingStore(async (store) => {
     const after =

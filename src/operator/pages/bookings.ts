@@ -213,7 +213,7 @@ ${
     ? html`<h2>Resolve it</h2>
 <h3>1. Look for the shipment at the service</h3>
 ${subject === '' ? html`<p>The booking has no reference. Look for the VIN or the route.</p>` : code(lookUp)}
-<p class="soft">The shipment's <code>external_id</code> is the reference${canAsk ? '' : '; use the credential of the caller'}.</p>
+<p class="soft">The shipment's <code>external_id</code> is the reference${canAsk ? '' : "; use the caller's credential"}.</p>
 <h3>2. If it is there, say so</h3>
 ${code(view.settle.booked)}
 <p>The caller's next attempt gets the answer of this shipment. Nothing is sent.</p>
@@ -221,11 +221,11 @@ ${code(view.settle.booked)}
 ${code(view.settle.notBooked)}
 <p>The caller's next attempt is sent to the service. If the service did make a shipment, that is a second one. ${canAsk ? 'The command asks the service first.' : html`The gateway has no credential to ask the service with: add <code>--unchecked</code>.`}</p>
 <h3>If you do nothing</h3>
-<p>${canAsk ? 'The gateway keeps looking. An event of the service, or its own search every ten minutes, settles the booking once the shipment shows.' : 'The booking stays unknown: the gateway has no credential of its own to look with.'}</p>`
+<p>${canAsk ? 'The gateway keeps looking. A service event, or a search every ten minutes, settles the booking once the shipment shows.' : 'The booking stays unknown: the gateway has no credential of its own to look with.'}</p>`
     : reopens
       ? html`<h2>If this is wrong</h2><p>Take the settlement back: the booking is unknown again.</p>${code(`transload bookings reopen ${view.key}`)}`
       : state === 'booked' || state === 'sending'
-        ? html`<h2>${state === 'booked' ? 'The shipment' : 'Under way'}</h2><p>${state === 'booked' ? 'See it at the service:' : 'The gateway waits for the answer of the service.'}</p>${state === 'booked' ? code(lookUp) : ''}`
+        ? html`<h2>${state === 'booked' ? 'The shipment' : 'In progress'}</h2><p>${state === 'booked' ? 'See it at the service:' : 'The gateway is waiting for the service to answer.'}</p>${state === 'booked' ? code(lookUp) : ''}`
         : html`<h2>Nothing to do</h2><p>The key is free: the caller's next attempt is sent to the service.</p>`
 }
 </section></div>`,

@@ -11,11 +11,11 @@ export function credentialAdvice(mode: Mode, contact: string | undefined): Html 
   const ask = contact === undefined ? 'the operator of this gateway' : contact
   switch (mode) {
     case 'client':
-      return html`Client ID and Client Secret stay those of version 1, as <code>Authorization: Basic</code>. If you have none, ask the operator of the service.`
+      return html`Your Client ID and Client Secret stay the same: send them as <code>Authorization: Basic</code>. If you have none, ask the service's operator.`
     case 'tenants':
-      return html`Your version-1 credential is good at this gateway only: the service does not know it. Ask ${ask} for a Client ID and a Client Secret of the service. Until you have them, send version-2 calls to the <code>/v2/</code> paths of this gateway with the credential that you use now.`
+      return html`Your version-1 credential works only at this gateway. Ask ${ask} for a Client ID and a Client Secret for the service. Until you have them, send version-2 calls to the <code>/v2/</code> paths of this gateway with the credential that you use now.`
     case 'fixed':
-      return html`This gateway uses a credential of its own for all callers. Ask ${ask} for a Client ID and a Client Secret of the service. Until you have them, send version-2 calls to the <code>/v2/</code> paths of this gateway, without a credential.`
+      return html`This gateway uses its own credential for all callers. Ask ${ask} for a Client ID and a Client Secret for the service. Until you have them, send version-2 calls to the <code>/v2/</code> paths of this gateway, without a credential.`
     default:
       return mode satisfies never
   }

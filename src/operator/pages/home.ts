@@ -239,7 +239,7 @@ ${facts(
 ${
   hour.calls === 0
     ? html`<div class="empty">No calls in the last hour.${config.WORKBENCH === 'on' ? ' Try one in the workbench, on the address of the gateway itself.' : ''}</div>`
-    : html`<p>${plural(hour.calls, 'call')}, ${grouped(hour.underWay)} under way. Median ${secondsOf(hour.p50Ms)} · p99 ${secondsOf(hour.p99Ms)} · ${plural(hour.errors.callers, 'caller error')}</p>
+    : html`<p>${plural(hour.calls, 'call')}, ${grouped(hour.underWay)} in progress. Median ${secondsOf(hour.p50Ms)} · p99 ${secondsOf(hour.p99Ms)} · ${plural(hour.errors.callers, 'caller error')}</p>
 <div class="pair"><section>${chart(
         hourOf.map((minute) => {
           const { caller, gateway, service, nobody } = minute.faults
@@ -250,12 +250,12 @@ ${
           ['version1', 'caller errors'],
           ['bad', 'failed'],
         ],
-        'Calls by minute: answered, refused for an error of the caller, failed',
+        'Calls by minute: answered, caller errors, failures',
       )}</section>
 <section>${chart(
         hourOf.map((minute) => ({ label: labelOf(minute), parts: [Math.min(summed([minute]).p99Ms ?? 0, 15_000)] })),
         [['version2', 'p99 by minute']],
-        'The time within which 99 of 100 calls ended, by minute',
+        'The 99th percentile of durations, by minute',
         ' ms',
       )}</section></div>`
 }

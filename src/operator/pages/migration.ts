@@ -403,7 +403,7 @@ ${section(problems, 'Each problem once, and what to do about it', PROBLEMS, acti
 ${actions.length === 0 ? '' : html`<p><a class="button" href="${look.kit}" download>Download the fix-it kit</a> These calls as version-2 code, with a letter to the developers.</p>`}
 ${callsByDay(use, generatedAt)}
 <h2>Details</h2>
-${folded('Other changes', rest.length, table('What changes its spelling only', WORK, rest))}
+${folded('Other changes', rest.length, table('Changes only in spelling', WORK, rest))}
 ${folded('Actions', actions.length, table('Version-1 calls by action, in 90 days', ACTIONS, actions, 'plain'))}
 ${folded('Errors', errors.length, table('Errors, with the request id of the last one for the log', ERRORS, errors))}
 ${folded('Fields', fields.length, table('Version-1 fields, how often each was sent', FIELDS, fields, 'plain'))}

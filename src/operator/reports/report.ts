@@ -159,7 +159,7 @@ function headlineOf(
     const ended = late > 0 ? `; ${late} after the end` : ''
     return `No: ${users.toLocaleString('en')} of ${all} still ${verb} version 1${failures}${ended}.`
   }
-  if (watched.length === 0) return 'Nobody knows yet: no gateway has counted a call.'
+  if (watched.length === 0) return 'Not known yet: no gateway has counted a call.'
   if (state === 'safe') return `Yes: none of ${all} has used version 1 for ${plural(QUIET_DAYS, 'watched day')}.`
   const reasons = [
     ...(quiet > 0 ? [`${quiet} of ${all} stopped less than ${plural(QUIET_DAYS, 'watched day')} ago`] : []),
@@ -587,9 +587,7 @@ function usage(today: number, days: readonly DayUse[]): readonly string[] {
   const last = known.at(-1) ?? 0
   const trend = last - first > STEADY ? 'rising' : first - last > STEADY ? 'falling' : 'steady'
   const whole = `${percent(version2 / (version1 + version2))} of its ${plural(version1 + version2, 'call')} in the last four weeks use version 2`
-  return [
-    `${whole}; the share is ${trend}, from ${percent(first)} in the first of these weeks to ${percent(last)} in the last.`,
-  ]
+  return [`${whole}. The share is ${trend}, from ${percent(first)} in the first week to ${percent(last)} in the last.`]
 }
 
 /** Returns the share of version 2 in each of the last four weeks, the oldest first; undefined for a week without calls. */
