@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { toGatewayError } from '../edge/answers.ts'
 import type { Answer } from '../language/answer.ts'
-import { type ErrorCode, gatewayError, perhapsBooked, untranslatable } from '../language/errors.ts'
+import { type ErrorCode, gatewayError, perhapsBooked, RETRY_SOON } from '../language/errors.ts'
 import { type Draft, valueAt } from '../language/mapping/paths.ts'
 import { scalarText } from '../language/text/json.ts'
 import { isSameThing } from '../language/text/service-text.ts'
@@ -19,14 +19,14 @@ import {
 } from '../outside/service/proofs.ts'
 import { type Sending, shipmentRead } from '../outside/service/service.ts'
 import type { KnownVehicles, NamesWrite, Vehicle } from '../outside/store/store.ts'
-import type { Booking, BookingResult, IdentifiedBooking, MadeBooking } from '../state/bookings/bookings.ts'
+import type { Booking, BookingResult, Bookings, IdentifiedBooking, MadeBooking } from '../state/bookings/bookings.ts'
 import { NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type Names, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle } from '../state/names/resolve.ts'
 import { vehiclesIn } from '../state/names/vehicles.ts'
 import { approvalUnderWay, requireOfQuote, withQuoteLock } from './approve.ts'
 import { answerOf } from './legacy-answer.ts'
-import { type Plan, planCall } from './plan.ts'
+import { type Plan, planCall, plannedCall } from './plan.ts'
 import { namesIn, type Version1 } from './read-request.ts'
 import type { CallInHand, CallRooms } from './rooms.ts'
 import { ACCEPTED, sendNew } from './send.ts'
@@ -46,11 +46,9 @@ interface ApprovedQuote {
  */
 export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> {
   const { request, caller, sending } = call
-  const { tenant, profile } = caller
+  const { tenant } = caller
   const { subject, approved } = await quoteOfBooking(request, tenant, rooms.names)
-  const plan = planCall(request, subject, profile.settings)
-  call.noteTranslation(plan.notes)
-  if (plan.problems.length > 0) throw untranslatable(plan.problems)
+  const plan = plannedCall(call, subject)
 
   const look = lookFor(tenant, sending, rooms)
   const booking: Booking = {
@@ -180,7 +178,7 @@ async function makeOfApproved(
   rooms: CallRooms,
 ): Promise<MadeBooking> {
   const { bookings, names } = rooms
-  const mergeable = await beforeSending(mergeableShipments(quote, tenant, rooms))
+  const mergeable = await beforeSending(mergeableShipments(quote, tenant, bookings, names))
   if (mergeable.length === 0) {
     const another = withoutQuoteId(plan)
     return madeBooking(another, await sendBooking(another, sending, rooms), tenant)
@@ -200,7 +198,8 @@ async function makeOfApproved(
 export async function mergeableShipments(
   quote: RememberedQuote,
   tenant: string,
-  { bookings, names }: Pick<CallRooms, 'names'> & { readonly bookings: Pick<CallRooms['bookings'], 'isBooked'> },
+  bookings: Bookings,
+  names: Names,
 ): Promise<readonly string[]> {
   if (await bookings.isBooked(tenant, quote.id)) return []
   const { idsInApproval } = await names.quote(tenant, quote.id)
@@ -237,20 +236,20 @@ async function mergeIntoApproved(
     problems: [],
     compiled,
     settings,
-    verify: async (reply: Parameters<typeof isGone>[0]) => {
+    verify: async (reply: UpstreamReply) => {
       if (isGone(reply, id)) return undefined
       const shipment = shipmentWithId(reply, id)
       requireOfQuote(seenShipment(shipment), quote, vin)
       return shipment
     },
-    choose: async (shipment: ReturnType<typeof shipmentWithId>) => {
+    choose: async (shipment: Shipment) => {
       const seen = { ...seenShipment(shipment), formerVins: {}, isGone: false }
       const choice = chooseVehicle({ vin, use: 'update', changesVehicle: false }, [seen])
       // The vehicle of the quote may have been another one, or none.
       return 'is' in choice ? { entry: 0, vin: 'changed' as const } : choice
     },
     readError: (cause: unknown) =>
-      new NotBooked(gatewayError('service-unavailable/approved', {}, { cause, ...RETRY_LATER })),
+      new NotBooked(gatewayError('service-unavailable/approved', {}, { cause, ...RETRY_SOON })),
   }
   try {
     const merged = await merge(merging, tenant, sending, rooms)
@@ -262,7 +261,6 @@ async function mergeIntoApproved(
   }
 }
 
-const RETRY_LATER = { headers: { 'Retry-After': '5' } } as const
 
 /** Errors of an update that the service provably did not make. */
 const NOT_MADE: ReadonlySet<ErrorCode> = new Set([
@@ -281,7 +279,7 @@ const NOT_MADE: ReadonlySet<ErrorCode> = new Set([
 function updateError(cause: unknown): unknown {
   return NOT_MADE.has(toGatewayError(cause).code)
     ? cause
-    : gatewayError('outcome-unknown/approved', {}, { cause, ...RETRY_LATER })
+    : gatewayError('outcome-unknown/approved', {}, { cause, ...RETRY_SOON })
 }
 
 /** Awaits work that must precede a claimed booking; a failure proves that nothing was sent. */

@@ -1,5 +1,5 @@
 import type { Answer } from '../language/answer.ts'
-import { untranslatable } from '../language/errors.ts'
+
 import { isSuccess } from '../outside/service/exchange.ts'
 import { replyToChange } from '../outside/service/failures.ts'
 import {
@@ -14,17 +14,15 @@ import {
   showsShipment,
 } from '../outside/service/proofs.ts'
 import { readOf } from '../outside/service/service.ts'
-import { answerOf } from './legacy-answer.ts'
-import { type Plan, planCall } from './plan.ts'
+import { answerOf, withSentence } from './legacy-answer.ts'
+import { type Plan, plannedCall, requireReference } from './plan.ts'
 import type { CallInHand, CallRooms } from './rooms.ts'
 import { refusalOf } from './send.ts'
 import {
   goneShipment,
   ignoredSentence,
-  NO_SUBJECT,
   namesShownIn,
   numberUnknown,
-  referenceOf,
   type ShipmentSubject,
   seenShipment,
   shipmentNamedBy,
@@ -34,11 +32,9 @@ import {
 export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer> {
   const { request, caller, sending } = call
   const { tenant } = caller
-  const reference = referenceOf(request)
-  if (!reference) throw untranslatable(planCall(request, NO_SUBJECT, caller.profile.settings).problems)
+  const reference = requireReference(call)
   const subject = await shipmentNamedBy(reference, call, rooms)
-  const plan = planCall(request, subject, caller.profile.settings)
-  if (plan.problems.length > 0) throw untranslatable(plan.problems)
+  const plan = plannedCall(call, subject)
 
   const body = await cancelAndRead(plan, subject, () => numberUnknown('shipment', reference.names), call, rooms)
   rooms.inspect(request.compiled.action.name, body)
@@ -51,10 +47,7 @@ export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer
   const readAgain = (other: string) =>
     rooms.service.send({ ...readOf(plan.toService), path: `/v2/shipments/${encodeURIComponent(other)}` }, sending)
   await rooms.bookings.freeLater(tenant, ids, async (own) => own === id || isShownAsGone(own, readAgain))
-  return answerOf(plan, body, (reply) => ({
-    ...reply,
-    Message: `${reply['Message'] ?? ''}${ignoredSentence(subject.meant.ignored)}`.trim(),
-  }))
+  return answerOf(plan, body, withSentence(ignoredSentence(subject.meant.ignored)))
 }
 
 /**

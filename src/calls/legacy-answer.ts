@@ -18,6 +18,12 @@ export interface Version1Answer extends Answer {
 /** The fields of a version-1 answer. */
 export type Version1Reply = Readonly<Record<string, string>>
 
+/** Makes a change of a reply: it adds a sentence to the message. */
+export const withSentence =
+  (sentence: string) =>
+  (reply: Version1Reply): Version1Reply =>
+    sentence === '' ? reply : { ...reply, Message: `${reply['Message'] ?? ''}${sentence}`.trim() }
+
 /** Translates the service's reply into the version-1 answer of a call; `complete` may change it. */
 export function answerOf(
   plan: Plan,

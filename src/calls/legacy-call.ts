@@ -43,7 +43,7 @@ export async function legacyCall(
   const retired = retirement(caller, rooms)
   if (retired) {
     // A wrong credential is told so, as before, and only callers with a right one are counted.
-    if (!caller.account.acceptance.isProven()) await rooms.prove(sending)
+    await rooms.prove(sending)
     throw retired
   }
   const request = classify(body, endpoint, rooms.catalog, caller.profile.synonyms, url)
@@ -93,7 +93,7 @@ async function answerVersion1(
   if (brownout && verb !== 'book') throw brownout
   // Until the service has accepted a credential, nothing is looked up or claimed for it. A new quote proves it by itself.
   const isNewQuote = verb === 'quote' && !action.target
-  if (!isNewQuote && !caller.account.acceptance.isProven()) await rooms.prove(sending)
+  if (!isNewQuote) await rooms.prove(sending)
   const noteTranslation = (notes: CallOutcome['notes']) => {
     outcome.notes = notes
   }

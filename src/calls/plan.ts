@@ -1,4 +1,4 @@
-import { gatewayError } from '../language/errors.ts'
+import { gatewayError, untranslatable } from '../language/errors.ts'
 import type { Endpoint } from '../language/mapping/catalog.ts'
 import type { CompiledAction, RequestContext } from '../language/mapping/compile.ts'
 import { type ExplainedRequest, explainRequestTranslation } from '../language/mapping/explain.ts'
@@ -8,8 +8,10 @@ import type { Note } from '../language/mapping/request.ts'
 import type { Settings } from '../language/mapping/row.ts'
 import { isObject } from '../language/text/json.ts'
 import { type ServiceRequest, serviceRequest } from '../outside/service/service.ts'
+import type { Reference } from '../state/names/resolve.ts'
 import { PLAIN_NAME, type Version1, type Version2 } from './read-request.ts'
-import type { Subject } from './subject.ts'
+import type { AskingCall } from './rooms.ts'
+import { NO_SUBJECT, referenceOf, type Subject } from './subject.ts'
 
 /** The plan of a version-1 call. */
 export interface Plan {
@@ -59,6 +61,21 @@ export function planCall(request: Version1, subject: Subject, settings: Settings
     filled,
     own: target?.kind === 'shipment' ? subject.own : (sent('ShipmentNumber') ?? subject.own),
   }
+}
+
+/** Plans a call that is to be sent; throws if it has problems. */
+export function plannedCall({ request, caller, noteTranslation }: AskingCall, subject: Subject): Plan {
+  const plan = planCall(request, subject, caller.profile.settings)
+  noteTranslation(plan.notes)
+  if (plan.problems.length > 0) throw untranslatable(plan.problems)
+  return plan
+}
+
+/** Returns the names of a call that must name something; throws if it has none that can be used. */
+export function requireReference({ request, caller }: AskingCall): Reference {
+  const reference = referenceOf(request)
+  if (!reference) throw untranslatable(planCall(request, NO_SUBJECT, caller.profile.settings).problems)
+  return reference
 }
 
 /** Returns the problem of a call that must name something and does not. */

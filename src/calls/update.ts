@@ -21,18 +21,17 @@ import { type Sending, type Service, shipmentRead } from '../outside/service/ser
 import { type SeenShipment, valuesOf } from '../state/names/names.ts'
 import { chooseVehicle, type VehicleChoice } from '../state/names/resolve.ts'
 import { answerOf } from './legacy-answer.ts'
-import { changingFields, notUnderstood, planCall } from './plan.ts'
+import { changingFields, notUnderstood, planCall, requireReference } from './plan.ts'
 import type { CallInHand, CallRooms } from './rooms.ts'
 import { ACCEPTED } from './send.ts'
 import {
   goneShipment,
   ignoredSentence,
-  NO_SUBJECT,
   noteSeen,
   numberUnknown,
-  referenceOf,
   seenShipment,
   shipmentNamedBy,
+  stillUnknown,
   vinError,
 } from './subject.ts'
 
@@ -41,8 +40,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   const { request, caller, sending } = call
   const { tenant, profile } = caller
   const { compiled, textOf, fields } = request
-  const reference = referenceOf(request)
-  if (!reference) throw untranslatable(planCall(request, NO_SUBJECT, profile.settings).problems)
+  const reference = requireReference(call)
   const subject = await shipmentNamedBy(reference, call, rooms)
   const { id } = subject
   const plan = planCall(request, subject, profile.settings)
@@ -145,9 +143,7 @@ async function requireSettled(
   )
   if (!open) return
   const key = open.handle
-  throw open.state === 'sending'
-    ? gatewayError('outcome-unknown/under-way', { key }, { headers: { 'Retry-After': '5' } })
-    : gatewayError('outcome-unknown/vehicle', { key })
+  throw open.state === 'sending' ? stillUnknown(key) : gatewayError('outcome-unknown/vehicle', { key })
 }
 
 const nothingChanged = (stands: boolean) =>

@@ -1,55 +1,6 @@
 import type { Problem } from './mapping/fields.ts'
 import { type MessageName, type MessageValues, messageText } from './messages.ts'
 
-/** The table of errors: status and title by code. Code matches on the code, never on a message. */
-export const errorTable = {
-  'path-unreadable': { status: 400, title: 'Malformed path' },
-  'body-unreadable': { status: 400, title: 'The body cannot be read' },
-  'event-unreadable': { status: 400, title: 'The event cannot be read' },
-  'caller-gone': { status: 400, title: 'The caller hung up' },
-  'credential-missing': { status: 401, title: 'No usable credential' },
-  'credential-wrong': { status: 401, title: 'Wrong credential' },
-  'login-refused': { status: 401, title: 'The service refuses the credential' },
-  'signature-wrong': { status: 403, title: 'The event is not signed as it must be' },
-  'token-not-given': { status: 403, title: 'The gateway gives no tokens' },
-  'origin-foreign': { status: 403, title: 'A page of another site calls' },
-  'host-unknown': { status: 403, title: 'Unknown host name' },
-  'path-unknown': { status: 404, title: 'Unknown path' },
-  'number-unknown': { status: 404, title: 'Unknown number' },
-  'method-wrong': { status: 405, title: 'Wrong method' },
-  'numbers-disagree': { status: 409, title: 'The fields name different things' },
-  'several-matches': { status: 409, title: 'The number names several shipments' },
-  'booking-conflict': { status: 409, title: 'The reference belongs to another booking' },
-  'booking-under-way': { status: 409, title: 'The same booking is under way' },
-  'shipment-changed': { status: 409, title: 'The shipment kept changing' },
-  retired: { status: 410, title: 'Version 1 has ended' },
-  'body-too-large': { status: 413, title: 'The body is too large' },
-  'too-many-fields': { status: 422, title: 'The body has too many fields' },
-  'action-unknown': { status: 422, title: 'Unknown ActionName' },
-  'generations-mixed': { status: 422, title: 'The body mixes version 1 and version 2' },
-  'number-missing': { status: 422, title: 'The call names no shipment' },
-  untranslatable: { status: 422, title: 'Some fields cannot be translated' },
-  'too-many-calls': { status: 429, title: 'Too many calls' },
-  'gateway-failed': { status: 500, title: 'The gateway failed' },
-  'login-failed': { status: 502, title: 'The service gives no token' },
-  'service-refused': { status: 502, title: 'The service refused' },
-  'service-failed': { status: 502, title: 'The service failed' },
-  'service-unreachable': { status: 502, title: 'The service cannot be reached' },
-  'reply-doubtful': { status: 502, title: "The service's reply is not what was asked for" },
-  'service-unreadable': { status: 502, title: "The service's reply cannot be read" },
-  'service-unavailable': { status: 503, title: 'The service is not available' },
-  'outcome-unknown': { status: 503, title: 'The outcome of the booking is not known' },
-  brownout: { status: 503, title: 'Version 1 is switched off for a time' },
-  'circuit-open': { status: 503, title: 'The service keeps failing' },
-  overloaded: { status: 503, title: 'The gateway is overloaded' },
-  draining: { status: 503, title: 'The gateway is shutting down' },
-  interrupted: { status: 503, title: 'The gateway was interrupted before it sent the call' },
-  'store-down': { status: 503, title: 'The store is not available' },
-  'service-silent': { status: 504, title: 'The service did not answer in time' },
-} as const
-
-export type ErrorCode = keyof typeof errorTable
-
 /** True if the call may have booked or changed something; a change in no doubt is told by a success. */
 type Done = 'no' | 'unknown' | 'already' | 'in progress'
 
@@ -66,51 +17,58 @@ const AGAIN: Advice = ['unknown', 'yes', 'Send it again.']
 const SUPPORT: Advice = ['no', 'no', 'Contact support.']
 const READ_FIRST: Advice = ['unknown', 'no', 'Read the record first.']
 
-const advice: Readonly<Record<ErrorCode, Advice>> = {
-  'path-unreadable': REQUEST,
-  'body-unreadable': REQUEST,
-  'event-unreadable': REQUEST,
-  'caller-gone': ['no', 'yes', 'Keep the connection open.'],
-  'credential-missing': CREDENTIAL,
-  'credential-wrong': CREDENTIAL,
-  'login-refused': CREDENTIAL,
-  'signature-wrong': ['no', 'corrected', 'Sign the event.'],
-  'token-not-given': ['no', 'corrected', 'Call without a token.'],
-  'origin-foreign': ['no', 'corrected', 'Operator: set `ALLOWED_HOSTS`.'],
-  'host-unknown': ['no', 'corrected', 'Operator: set `ALLOWED_HOSTS`.'],
-  'path-unknown': REQUEST,
-  'number-unknown': ['no', 'corrected', 'Check the number and VIN.'],
-  'method-wrong': REQUEST,
-  'numbers-disagree': ['no', 'corrected', 'Send one number.'],
-  'several-matches': ['no', 'corrected', 'Add or correct `VinNo`.'],
-  'booking-conflict': ['already', 'no', 'Update the shipment.'],
-  'booking-under-way': ['in progress', 'yes', 'Send it again.'],
-  'shipment-changed': ['no', 'yes', 'Send it again.'],
-  retired: ['no', 'no', 'Move to version 2.'],
-  'body-too-large': REQUEST,
-  'too-many-fields': REQUEST,
-  'action-unknown': REQUEST,
-  'generations-mixed': REQUEST,
-  'number-missing': REQUEST,
-  untranslatable: REQUEST,
-  'too-many-calls': WAIT,
-  'gateway-failed': ['unknown', 'no', 'Contact support with `X-Request-Id`.'],
-  'login-failed': ['no', 'later', 'Try again later.'],
-  'service-refused': REQUEST,
-  'service-failed': READ_FIRST,
-  'service-unreachable': ['no', 'later', 'Try again later.'],
-  'reply-doubtful': ['no', 'later', 'Try again later.'],
-  'service-unreadable': ['no', 'later', 'Try again later.'],
-  'service-unavailable': WAIT,
-  'outcome-unknown': ['unknown', 'no', 'Contact support with the key.'],
-  brownout: ['no', 'later', 'Move to version 2.'],
-  'circuit-open': WAIT,
-  overloaded: WAIT,
-  draining: WAIT,
-  interrupted: ['no', 'yes', 'Send it again.'],
-  'store-down': ['unknown', 'later', 'Bookings: wait for `Retry-After`. Approvals: read the shipment first.'],
-  'service-silent': ['no', 'later', 'Try again later.'],
+function row(status: number, title: string, advice: Advice) {
+  return { status, title, advice }
 }
+
+/** The table of errors: status, title and advice by code. Code matches on the code, never on a message. */
+export const errorTable = {
+  'path-unreadable': row(400, 'Malformed path', REQUEST),
+  'body-unreadable': row(400, 'The body cannot be read', REQUEST),
+  'event-unreadable': row(400, 'The event cannot be read', REQUEST),
+  'caller-gone': row(400, 'The caller hung up', ['no', 'yes', 'Keep the connection open.']),
+  'credential-missing': row(401, 'No usable credential', CREDENTIAL),
+  'credential-wrong': row(401, 'Wrong credential', CREDENTIAL),
+  'login-refused': row(401, 'The service refuses the credential', CREDENTIAL),
+  'signature-wrong': row(403, 'The event is not signed as it must be', ['no', 'corrected', 'Sign the event.']),
+  'token-not-given': row(403, 'The gateway gives no tokens', ['no', 'corrected', 'Call without a token.']),
+  'origin-foreign': row(403, 'A page of another site calls', ['no', 'corrected', 'Operator: set `ALLOWED_HOSTS`.']),
+  'host-unknown': row(403, 'Unknown host name', ['no', 'corrected', 'Operator: set `ALLOWED_HOSTS`.']),
+  'path-unknown': row(404, 'Unknown path', REQUEST),
+  'number-unknown': row(404, 'Unknown number', ['no', 'corrected', 'Check the number and VIN.']),
+  'method-wrong': row(405, 'Wrong method', REQUEST),
+  'numbers-disagree': row(409, 'The fields name different things', ['no', 'corrected', 'Send one number.']),
+  'several-matches': row(409, 'The number names several shipments', ['no', 'corrected', 'Add or correct `VinNo`.']),
+  'booking-conflict': row(409, 'The reference belongs to another booking', ['already', 'no', 'Update the shipment.']),
+  'booking-under-way': row(409, 'The same booking is under way', ['in progress', 'yes', 'Send it again.']),
+  'shipment-changed': row(409, 'The shipment kept changing', ['no', 'yes', 'Send it again.']),
+  retired: row(410, 'Version 1 has ended', ['no', 'no', 'Move to version 2.']),
+  'body-too-large': row(413, 'The body is too large', REQUEST),
+  'too-many-fields': row(422, 'The body has too many fields', REQUEST),
+  'action-unknown': row(422, 'Unknown ActionName', REQUEST),
+  'generations-mixed': row(422, 'The body mixes version 1 and version 2', REQUEST),
+  'number-missing': row(422, 'The call names no shipment', REQUEST),
+  untranslatable: row(422, 'Some fields cannot be translated', REQUEST),
+  'too-many-calls': row(429, 'Too many calls', WAIT),
+  'gateway-failed': row(500, 'The gateway failed', ['unknown', 'no', 'Contact support with `X-Request-Id`.']),
+  'login-failed': row(502, 'The service gives no token', ['no', 'later', 'Try again later.']),
+  'service-refused': row(502, 'The service refused', REQUEST),
+  'service-failed': row(502, 'The service failed', READ_FIRST),
+  'service-unreachable': row(502, 'The service cannot be reached', ['no', 'later', 'Try again later.']),
+  'reply-doubtful': row(502, "The service's reply is not what was asked for", ['no', 'later', 'Try again later.']),
+  'service-unreadable': row(502, "The service's reply cannot be read", ['no', 'later', 'Try again later.']),
+  'service-unavailable': row(503, 'The service is not available', WAIT),
+  'outcome-unknown': row(503, 'The outcome of the booking is not known', ['unknown', 'no', 'Contact support with the key.']),
+  brownout: row(503, 'Version 1 is switched off for a time', ['no', 'later', 'Move to version 2.']),
+  'circuit-open': row(503, 'The service keeps failing', WAIT),
+  overloaded: row(503, 'The gateway is overloaded', WAIT),
+  draining: row(503, 'The gateway is shutting down', WAIT),
+  interrupted: row(503, 'The gateway was interrupted before it sent the call', ['no', 'yes', 'Send it again.']),
+  'store-down': row(503, 'The store is not available', ['unknown', 'later', 'Bookings: wait for `Retry-After`. Approvals: read the shipment first.']),
+  'service-silent': row(504, 'The service did not answer in time', ['no', 'later', 'Try again later.']),
+}
+
+export type ErrorCode = keyof typeof errorTable
 
 /** Messages that mean something else than their code. */
 const messageAdvice: Readonly<Partial<Record<MessageName, Advice>>> = {
@@ -147,7 +105,7 @@ export const anchorOf = (name: string): string => name.replace('/', '-')
 export function adviceFor(name: MessageName): Advice {
   const [code = name] = name.split('/')
   // As in `gatewayError`.
-  return messageAdvice[name] ?? advice[code as ErrorCode]
+  return messageAdvice[name] ?? errorTable[code as ErrorCode].advice
 }
 
 /** Errors of the gateway itself. A brownout and the end of version 1 are the operator's decision. */
@@ -210,6 +168,9 @@ export class GatewayError extends Error {
     this.mayHaveBooked = mayHaveBooked ?? code === 'outcome-unknown'
   }
 }
+
+/** Of an error that passes in seconds. */
+export const RETRY_SOON = { headers: { 'Retry-After': '5' } } as const
 
 /** Makes an error with a message of the table. */
 export function gatewayError<Name extends MessageName>(

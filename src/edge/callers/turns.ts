@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { gatewayError } from '../../language/errors.ts'
+import { gatewayError, RETRY_SOON } from '../../language/errors.ts'
 
 /* Turns for what costs much, such as a slow hash or the check of a credential: few at a time, round robin by source. */
 
@@ -188,7 +188,5 @@ export function createFairQueue(options: FairQueueOptions): FairQueue {
   }
 }
 
-const LATER = { headers: { 'Retry-After': '5' } } as const
-
-const overloaded = () => gatewayError('overloaded/credentials', {}, LATER)
-const tooManyWait = () => gatewayError('too-many-calls/credentials', {}, LATER)
+const overloaded = () => gatewayError('overloaded/credentials', {}, RETRY_SOON)
+const tooManyWait = () => gatewayError('too-many-calls/credentials', {}, RETRY_SOON)

@@ -101,7 +101,7 @@ export function changeOf(reply: UpstreamReply, kind: keyof typeof ID_KEYS, id: s
 }
 
 /** A quote, as far as a reply may name it. */
-interface NamedQuote {
+export interface NamedQuote {
   readonly id: string
   /** Every name by which the caller knows it, its id included. */
   readonly names: readonly string[]

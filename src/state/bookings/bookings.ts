@@ -1,7 +1,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import type { Answer } from '../../language/answer.ts'
 import type { Config } from '../../language/config/config.ts'
-import { type GatewayError, gatewayError } from '../../language/errors.ts'
+import { type GatewayError, gatewayError, RETRY_SOON } from '../../language/errors.ts'
 import { isFree } from '../../outside/store/claim.ts'
 import type { Doubt } from '../../outside/store/doubt.ts'
 import { newInstance } from '../../outside/store/instance.ts'
@@ -416,8 +416,6 @@ function createMakers(): Makers {
   }
 }
 
-const RETRY_LATER = { headers: { 'Retry-After': '5' } } as const
-
 /** The header of an answer that an earlier call got. */
 export const REPLAYED = 'Idempotent-Replayed'
 
@@ -430,7 +428,7 @@ export function replay(claim: Claim): Answer {
 
 /** The error of a call that timed out while it waited for the same booking. */
 export function underWayStill({ handle: key }: Claim): GatewayError {
-  return gatewayError('booking-under-way', { key }, { ...RETRY_LATER, mayHaveBooked: true })
+  return gatewayError('booking-under-way', { key }, { ...RETRY_SOON, mayHaveBooked: true })
 }
 
 /** The error of a booking whose key another booking holds. */
@@ -442,7 +440,7 @@ function otherBooking({ state, handle: key }: Claim): GatewayError {
 
 /** The error of a booking that arrives while the gateway shuts down. */
 function shuttingDown(): GatewayError {
-  return gatewayError('draining/booking', {}, RETRY_LATER)
+  return gatewayError('draining/booking', {}, RETRY_SOON)
 }
 
 /** The error of a booking that may or may not have been made. */
