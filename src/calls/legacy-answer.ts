@@ -16,7 +16,7 @@ export interface Version1Answer extends Answer {
 }
 
 /** The fields of a version-1 answer. */
-export type Version1Reply = Readonly<Record<string, string>>
+type Version1Reply = Readonly<Record<string, string>>
 
 /** Makes a change of a reply: it adds a sentence to the message. */
 export const withSentence =

@@ -8,7 +8,7 @@ type Done = 'no' | 'unknown' | 'already' | 'in progress'
 type Again = 'yes' | 'later' | 'corrected' | 'no'
 
 /** The meaning of an error for its caller: was anything booked or changed, is it safe to send the call again, the next step. */
-export type Advice = readonly [done: Done, again: Again, todo: string]
+type Advice = readonly [done: Done, again: Again, todo: string]
 
 const CREDENTIAL: Advice = ['no', 'corrected', 'Check the credential.']
 const REQUEST: Advice = ['no', 'corrected', 'Correct the request.']

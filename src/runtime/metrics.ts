@@ -9,7 +9,7 @@ import { programVersion } from '../language/config/version.ts'
 /** The labels of one series of a metric. */
 type Labels = Readonly<Record<string, string>>
 
-export interface SeriesValue {
+interface SeriesValue {
   readonly labels: Labels
   readonly value: number
   /** @default the name of the metric */

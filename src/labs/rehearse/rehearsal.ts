@@ -26,7 +26,7 @@ import { type Recorded, readRecord } from './recording.ts'
  */
 
 /** How a run rehearses. */
-export interface Setup {
+interface Setup {
   readonly env: Environment
   /** Shows values in examples; otherwise only their shapes. */
   readonly showValues: boolean
@@ -65,7 +65,7 @@ export interface Outcomes {
 }
 
 /** The findings in calls. */
-export const newTally = () => ({
+const newTally = () => ({
   lines: 0,
   /** Calls that are none of version 1: those below `/v2/`, pages, files. */
   other: 0,

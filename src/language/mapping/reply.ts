@@ -8,7 +8,7 @@ import type { Row, Sentence, Settings } from './row.ts'
 import { fieldsOf } from './row-parts.ts'
 
 /** One run of an action's reply rows over one reply of the service. */
-export interface ReplyRun {
+interface ReplyRun {
   /** The service's body, parsed, of any shape. */
   readonly body: unknown
   /** The caller's own number for the thing, if it has one. */

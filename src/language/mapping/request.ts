@@ -138,7 +138,7 @@ export interface Explanation extends Remark {
 }
 
 /** One run of an action's request rows over one call. */
-export interface RequestRun {
+interface RequestRun {
   readonly values: readonly Value[]
   readonly facts: KnownFacts | undefined
   readonly settings: Settings
@@ -173,9 +173,9 @@ function isAssumed(facts: KnownFacts | undefined, fact: string): boolean {
 }
 
 /** The value cannot be used; a problem says why. */
-export const UNDECODED = Symbol('undecoded')
+const UNDECODED = Symbol('undecoded')
 /** The field was not sent, or its value counts as absent. */
-export const ABSENT = Symbol('absent')
+const ABSENT = Symbol('absent')
 
 /** Decodes the value of a field, and records the problems of a value that cannot be used. */
 export function decode<T>(
@@ -300,10 +300,10 @@ export interface Note {
 }
 
 /** Adds the notes on a value. */
-export type AddNotes = (before: Value, notes: Note[]) => void
+type AddNotes = (before: Value, notes: Note[]) => void
 
 /** Makes the function that adds a codec's remarks on a field as notes; undefined for a codec that makes none. */
-export function compileNotes(field: string, { remark }: Codec): AddNotes | undefined {
+function compileNotes(field: string, { remark }: Codec): AddNotes | undefined {
   if (!remark) return undefined
   const [lossy, assumed, warning] = (['lossy', 'assumed', 'warning'] as const).map((code) => ({ name: field, code }))
   return (before, notes) => {

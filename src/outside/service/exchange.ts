@@ -10,7 +10,7 @@ import type { Histogram } from '../../runtime/metrics.ts'
 import type { Mask } from './credential.ts'
 
 /** A request to the service, complete before it is sent. */
-export interface UpstreamRequest {
+interface UpstreamRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /**
    * The name of the operation, for the metrics.
@@ -574,7 +574,7 @@ interface Waiting {
 }
 
 /** Watches the deadlines of calls under way. */
-export interface Deadlines {
+interface Deadlines {
   readonly add: (waiting: Waiting) => Held<Waiting>
   readonly take: (held: Held<Waiting>) => void
 }

@@ -37,7 +37,7 @@ export interface Sending {
 }
 
 /** The bytes of a request, without its credential. */
-export interface Outgoing {
+interface Outgoing {
   readonly method: ServiceRequest['method']
   readonly path: string
   readonly headers: Readonly<Record<string, string>>

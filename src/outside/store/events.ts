@@ -87,7 +87,7 @@ export interface TryOutcome {
 }
 
 /** An endpoint that is stopped or pauses. */
-export interface EndpointState {
+interface EndpointState {
   readonly tenant: string
   /** True until an operator resumes it. */
   readonly stopped: boolean

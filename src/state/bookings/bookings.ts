@@ -85,7 +85,7 @@ export interface BookingResult {
 type IdentityOfBooking = 'tenant' | 'reference' | 'vin' | 'vehicle' | 'idempotencyKey' | 'body'
 
 /** The obstacle to a booking: its answer is repeated, or it is refused. */
-export type Foreseen =
+type Foreseen =
   | { readonly is: 'replay'; readonly claim: Claim; readonly answer: Answer; readonly ageMs: number }
   | { readonly is: 'error'; readonly error: GatewayError }
 

@@ -51,7 +51,7 @@ export interface BookingRecord {
 }
 
 /** The dependencies of the record of bookings. */
-export interface RecordRooms {
+interface RecordRooms {
   readonly claims: Claims & NameWrites
   readonly instance: string
   readonly log: Logger

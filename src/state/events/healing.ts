@@ -30,7 +30,7 @@ import { createSweep } from './sweep.ts'
  * Keeps bookings true by reads of their shipments: an unknown booking is settled by the live shipment that has its reference and
  * VIN, and a booking whose shipment is gone frees its key. An event only says which shipment to read.
  */
-export interface Healing {
+interface Healing {
   /** Looks at the shipment of a stored event. */
   readonly onEvent: (tenant: string, shipment: string, event: string) => void
   /** Looks for the shipment of a booking that became unknown, because its event may have come first. */

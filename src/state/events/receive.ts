@@ -49,7 +49,7 @@ export interface Reception {
 }
 
 /** The dependencies of the reception. */
-export interface ReceptionRooms {
+interface ReceptionRooms {
   readonly credentials: Credentials
   readonly store: Store
   readonly log: Logger

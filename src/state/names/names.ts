@@ -55,7 +55,7 @@ export interface Look {
 }
 
 /** The meaning of a call, and the shipments that it read to find out, by the keys of their ids. */
-export interface CallMeaning {
+interface CallMeaning {
   readonly resolution: Resolution
   readonly seen: ReadonlyMap<string, SeenShipment>
 }

@@ -90,7 +90,7 @@ export interface ShipmentMeant {
 }
 
 /** Whose name a value is: the caller's own for the shipment or for its quote, or the service's. */
-export type NamedBy = 'caller' | 'quote' | 'service'
+type NamedBy = 'caller' | 'quote' | 'service'
 
 /** The meaning of a field. */
 export interface Meaning {

@@ -4,7 +4,7 @@ import { sql, type Work } from '../work.ts'
 import type { Session } from './session.ts'
 
 /** The identity of a store, as its database has it. */
-export interface Identity {
+interface Identity {
   readonly id: string
   /** The count of its commits. It begins anywhere, and starts over after 32 bits. */
   readonly commits: number
