@@ -226,7 +226,6 @@ export const sections: readonly Section[] = [
     shown(
       'Date-times are ISO 8601 with an offset without a colon, with or without milliseconds.',
       DOCUMENTED,
-      'mapping/shape > is a date of another form: %s',
       'assumption > date-form',
     ),
   ),
@@ -283,7 +282,7 @@ export const sections: readonly Section[] = [
     ),
     chose(
       'Whole lists of values: not shown.',
-      'The lists of the public reference. Any other value is passed on, told once in the log, and counted.',
+      'The lists of the public reference. Any other value is passed on.',
       DOCUMENTED,
       NEWS,
     ),
