@@ -25,11 +25,9 @@ import { createLeases, type IsHeld, type Leases } from './leases.ts'
 import { courseOf, NotBooked } from './protocol.ts'
 import { type BookingRecord, createBookingRecord, type FreeKeys, openEmergencyLog, type WriteLater } from './record.ts'
 
-/** The values that identify a booking. */
-export interface IdentifiedBooking {
+/** The values that decide if two bookings are the same. */
+interface BookingIdentity {
   readonly tenant: string
-  /** The credential that books, where only the service can verify it; it is not stored. */
-  readonly credential: string | undefined
   readonly reference: string
   readonly vin: string
   /** The caller's `Idempotency-Key`, used instead of the reference. */
@@ -37,6 +35,12 @@ export interface IdentifiedBooking {
   readonly vehicle: Vehicle
   /** The caller's fields as values of version 2: two bookings are the same if these are, whatever their spelling. */
   readonly body: unknown
+}
+
+/** A booking that a plan makes. */
+export interface IdentifiedBooking extends BookingIdentity {
+  /** The credential that books, where only the service can verify it; it is not stored. */
+  readonly credential: string | undefined
   /** When the call times out, in milliseconds of `performance.now()`. */
   readonly deadline: number
 }
@@ -81,9 +85,6 @@ export interface BookingResult {
   readonly requiresReadOf?: string
 }
 
-/** The properties that decide if two bookings are the same. */
-type IdentityOfBooking = 'tenant' | 'reference' | 'vin' | 'vehicle' | 'idempotencyKey' | 'body'
-
 /** The obstacle to a booking: its answer is repeated, or it is refused. */
 type Foreseen =
   | { readonly is: 'replay'; readonly claim: Claim; readonly answer: Answer; readonly ageMs: number }
@@ -115,7 +116,7 @@ export interface Bookings extends Freeing {
   /** Claims a booking durably, for a call that sends it now, or returns the answer of the call that did. */
   readonly claim: (booking: Booking) => Promise<ClaimedBooking | BookingResult>
   /** Tells what a call with this booking meets, by the rules of `claim`, and claims nothing; undefined where it is sent. */
-  readonly foresee: (booking: Pick<Booking, IdentityOfBooking>) => Promise<Foreseen | undefined>
+  readonly foresee: (booking: BookingIdentity) => Promise<Foreseen | undefined>
   /** Records a booking that the service made; then it may be answered. */
   readonly made: (claimed: ClaimedBooking, made: MadeBooking) => Promise<BookingResult>
   /**
@@ -174,7 +175,7 @@ export function createBookings(deps: BookingParts): Bookings {
   async function claim(booking: Booking): Promise<ClaimedBooking | BookingResult> {
     const { credential, refusal } = booking
     const request = JSON.stringify(booking.request)
-    const wanted = { ...claimFor(booking, { handle: handle(), instance, dedupeWindowMs }), request }
+    const wanted = { ...claimFor(booking, handle(), instance, dedupeWindowMs), request }
     const underWay = calls.add({ over: Promise.withResolvers(), sends: undefined })
     let isClaimed = false
     try {
@@ -220,8 +221,8 @@ export function createBookings(deps: BookingParts): Bookings {
     }
   }
 
-  async function foresee(booking: Pick<Booking, IdentityOfBooking>): Promise<Foreseen | undefined> {
-    const wanted = claimFor(booking, { handle: NEW_KEY, instance, dedupeWindowMs })
+  async function foresee(booking: BookingIdentity): Promise<Foreseen | undefined> {
+    const wanted = claimFor(booking, NEW_KEY, instance, dedupeWindowMs)
     const held = await claims.holderOf(wanted)
     if (!held) {
       const doubt = doubtNow()
@@ -354,27 +355,11 @@ function newHandle(): string {
   return `bk_${first}${second}`
 }
 
-/** The values of a claim that the booking does not choose. */
-interface ClaimOrigin {
-  readonly handle: string
-  readonly instance: string
-  /** The time within which two bookings without a reference and with the same body are one. */
-  readonly dedupeWindowMs: number
-}
-
 /** Returns the claim that a booking needs before it is sent. */
-function claimFor(
-  {
-    tenant,
-    reference,
-    vin,
-    vehicle: { year, make, model },
-    idempotencyKey,
-    body: fields,
-  }: Pick<Booking, IdentityOfBooking>,
-  { handle, instance, dedupeWindowMs }: ClaimOrigin,
-): NewClaim {
-  const body = digest(fields)
+function claimFor(booking: BookingIdentity, handle: string, instance: string, dedupeWindowMs: number): NewClaim {
+  const { tenant, reference, vin, idempotencyKey } = booking
+  const { year, make, model } = booking.vehicle
+  const body = digest(booking.body)
   const byBody = reference === '' && idempotencyKey === undefined
   const key =
     idempotencyKey !== undefined ? ['key', idempotencyKey] : byBody ? ['body', body] : ['reference', reference]
@@ -525,10 +510,7 @@ export function publicView({ handle, state, tenant, reference, vin, shipment, cr
 const PENDING_FIRST: readonly ClaimState[] = ['unknown', 'sending', 'booked', 'refused', 'freed']
 
 /** Yields bookings state by state, page by page: a long list holds up nobody. The pending ones come first. */
-export async function* allBookings(
-  store: Pick<Claims, 'listClaims'>,
-  filter: Pick<ClaimFilter, 'tenant'>,
-): AsyncGenerator<Claim> {
+export async function* allBookings(store: Claims, filter: ClaimFilter): AsyncGenerator<Claim> {
   for (const one of PENDING_FIRST) {
     for (let after: Claim | undefined; ; ) {
       const page = await store.listClaims({ ...filter, state: one, after, limit: READ_AT_ONCE })
@@ -543,7 +525,7 @@ export async function* allBookings(
 const READ_AT_ONCE = 500
 
 /** Makes the gauge of bookings without an outcome; without values while the store is down. */
-export const pendingBookings = ({ countClaims }: Pick<Claims, 'countClaims'>) =>
+export const pendingBookings = ({ countClaims }: Claims) =>
   labelledGauge('transload_bookings', 'Bookings under way and of unknown outcome.', async () => {
     const counts = await countClaims(MOST_COUNTED).catch(() => undefined)
     return counts ? PENDING.map((state) => ({ labels: { state }, value: counts[state] ?? 0 })) : []

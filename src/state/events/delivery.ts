@@ -8,7 +8,7 @@ import { isAlive } from '../../outside/store/instance.ts'
 import type { Store } from '../../outside/store/store.ts'
 import { currentMoment, elapsedSince } from '../../runtime/elapsed.ts'
 import type { Logger } from '../../runtime/log.ts'
-import { type CountedMetric, createCounter, createHistogram, type Gauge, labelledGauge } from '../../runtime/metrics.ts'
+import { type CountedMetric, createCounter, createHistogram, labelledGauge } from '../../runtime/metrics.ts'
 import type { Leases } from '../bookings/leases.ts'
 import { createPost, type Endpoint, type Reply, type Resolve, shownUrl } from './callback.ts'
 import { createSweep } from './sweep.ts'
@@ -27,16 +27,19 @@ export interface Delivery {
   readonly idle: () => Promise<void>
   /** Returns the endpoints, with how their deliveries went since the start. */
   readonly callbacks: () => readonly CallbackState[]
-  readonly metrics: readonly (CountedMetric | Gauge)[]
+  readonly metrics: readonly CountedMetric[]
   /** Starts no more tries, and interrupts those that last longer than this. */
   readonly close: (graceMs: number) => Promise<void>
 }
 
 /** An endpoint, with how its deliveries went since the start of this gateway. */
-export interface CallbackState {
+export interface CallbackState extends Tried {
   readonly tenant: string
   /** For people. */
   readonly url: string
+}
+
+interface Tried {
   readonly tries: number
   readonly delivered: number
   /** The last answer or failure, and when it came; undefined before a try. */
@@ -107,7 +110,7 @@ export function startDelivery(deps: DeliveryRooms): Delivery {
   const tries = new Map<string, Set<Promise<void>>>()
   /** How many replies in a row have asked for fewer deliveries, by tenant. */
   const slowReplies = new Map<string, number>()
-  const records = new Map<string, Pick<CallbackState, 'tries' | 'delivered' | 'last'>>()
+  const records = new Map<string, Tried>()
   let endpoints: ReadonlyMap<string, Endpoint> = new Map()
   let closed = false
   let isStoreDown = false

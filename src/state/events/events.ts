@@ -10,7 +10,7 @@ import { type Service, shipmentRead } from '../../outside/service/service.ts'
 import type { StoredEvent } from '../../outside/store/events.ts'
 import type { Claim, Store } from '../../outside/store/store.ts'
 import type { Logger } from '../../runtime/log.ts'
-import type { CountedMetric, Gauge } from '../../runtime/metrics.ts'
+import type { CountedMetric } from '../../runtime/metrics.ts'
 import type { Leases } from '../bookings/leases.ts'
 import { createResolve, endpointOf } from './callback.ts'
 import { type CallbackState, type DeliveryOptions, startDelivery } from './delivery.ts'
@@ -32,7 +32,7 @@ export interface ServiceEvents {
   /** To be called with the tenants of the file whenever they are read. */
   readonly setTenants: (tenants: readonly Tenant[]) => void
   readonly callbacks: () => readonly CallbackState[]
-  readonly metrics: readonly (CountedMetric | Gauge)[]
+  readonly metrics: readonly CountedMetric[]
   /** Resolves when nothing is under way, at the latest after the grace of a shutdown. */
   readonly close: () => Promise<void>
 }

@@ -20,7 +20,7 @@ import type { Claim, Store } from '../../outside/store/store.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
 import { endOfTurn } from '../../runtime/end-of-turn.ts'
 import type { Logger } from '../../runtime/log.ts'
-import { type CountedMetric, createLabeledCounter, type Gauge, gauge } from '../../runtime/metrics.ts'
+import { type CountedMetric, createCounter, gauge } from '../../runtime/metrics.ts'
 import type { Leases } from '../bookings/leases.ts'
 import { HEALED_BY, type HealedBy, holdersOf, isReopened, settle } from '../bookings/settlement.ts'
 import { vinKey } from '../names/vehicles.ts'
@@ -35,7 +35,7 @@ interface Healing {
   readonly onEvent: (tenant: string, shipment: string, event: string) => void
   /** Looks for the shipment of a booking that became unknown, because its event may have come first. */
   readonly onUnknown: (claim: Claim) => void
-  readonly metrics: readonly (CountedMetric | Gauge)[]
+  readonly metrics: readonly CountedMetric[]
   /** Looks for the shipments of all unknown bookings, now and after every interval. */
   readonly start: () => void
   /** Resolves when nothing is under way, at the latest after so long: a read may wait for the service. */
@@ -91,16 +91,17 @@ const SECOND_MS = 1_000
 /** Makes the healing of one gateway. */
 export function createHealing(rooms: HealingRooms): Healing {
   const { store, credentials, sweepEveryMs = SWEEP_EVERY_MS, log } = rooms
-  const healed = createLabeledCounter(
+  const healed = createCounter(
     'transload_bookings_healed_total',
     'Bookings with an unknown outcome whose shipment was found.',
-    HEALED_BY.map((how) => ({ how })),
+    ['how'],
+    HEALED_BY.map((how) => [how]),
   )
   const proving = createProving({
     ...rooms,
     instance: rooms.leases.instance,
     timeoutMs: rooms.config.UPSTREAM_TIMEOUT_MS,
-    onHealed: (how) => healed.count({ how }),
+    onHealed: (how) => healed.add(1, how),
   })
   const waiting = new Map<string, Map<string, Look>>()
   const pauses = new Set<NodeJS.Timeout>()

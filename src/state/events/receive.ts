@@ -11,11 +11,11 @@ import { openText } from '../../language/text/decode.ts'
 import { canonicalJson, isStructure, JsonError, parseJson, scalarText } from '../../language/text/json.ts'
 import { isPlainId, serviceId, thingKey } from '../../language/text/service-text.ts'
 import { verifySignature } from '../../language/webhook-signature.ts'
-import type { NewEvent } from '../../outside/store/events.ts'
+import type { EventContent } from '../../outside/store/events.ts'
 import type { Store } from '../../outside/store/store.ts'
 import type { Call } from '../../runtime/call.ts'
 import type { Logger } from '../../runtime/log.ts'
-import { type CountedMetric, createLabeledCounter } from '../../runtime/metrics.ts'
+import { type CountedMetric, createCounter } from '../../runtime/metrics.ts'
 
 /** The events of the service. It may send others, which are stored like these. */
 const EVENT_NAMES: readonly string[] = [
@@ -65,14 +65,16 @@ const EVENTS_PER_SECOND = 1_000
 /** Opens the reception of events. */
 export function openReception({ credentials, store, onStored, log }: ReceptionRooms): Reception {
   const limitSource = createSourceLimits(EVENTS_PER_SECOND)
-  const events = createLabeledCounter(
+  const events = createCounter(
     'transload_webhook_events_total',
     'Deliveries of the service by event and result.',
-    RECEIPTS.map((result) => ({ event: '', result })),
+    ['event', 'result'],
+    RECEIPTS.map((result) => ['', result]),
   )
+  const count = (event: string, receipt: Receipt) => events.add(1, event, receipt)
 
   const refused = (error: unknown) => {
-    events.count({ event: '', result: receiptOf(error) })
+    count('', receiptOf(error))
     return error
   }
 
@@ -85,7 +87,7 @@ export function openReception({ credentials, store, onStored, log }: ReceptionRo
     const known = EVENT_NAMES.includes(event.event) ? event.event : 'other'
     const { fault } = event
     if (taken && fault) log.error({ event: id, tenant, fault }, 'an event has a shape that is not known, and is parked')
-    events.count({ event: known, result: !taken ? 'duplicate' : fault ? 'parked' : 'stored' })
+    count(known, !taken ? 'duplicate' : fault ? 'parked' : 'stored')
     onStored(caller, received)
     return { status: 200, headers: {}, body: JSON.stringify({ id, duplicate: !taken }) }
   }
@@ -103,7 +105,7 @@ export function openReception({ credentials, store, onStored, log }: ReceptionRo
     recipient: (incoming, call) => {
       const recipient = recipientOf(webhookSecret(incoming.url ?? '') ?? '', credentials.eventRecipients())
       if (!recipient) {
-        events.count({ event: '', result: 'wrong-secret' })
+        count('', 'wrong-secret')
         return undefined
       }
       call.caller = { tenant: recipient.tenant }
@@ -140,7 +142,8 @@ function receiptOf(error: unknown): Receipt {
 }
 
 /** An event as it was received. */
-export interface ReceivedEvent extends Omit<NewEvent, 'tenant' | 'deliver'> {
+export interface ReceivedEvent extends EventContent {
+  readonly fault: string | undefined
   /** The id of the shipment as the event spells it; `shipment` is the one key of all spellings. Empty where it names none. */
   readonly spelled: string
 }

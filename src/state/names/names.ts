@@ -79,11 +79,8 @@ export interface Names {
   readonly noteShown: (tenant: string, seen: SeenShipment, shownNames: readonly string[]) => Promise<void>
 }
 
-/** The store that names need. */
-type NamesStore = Pick<Store, 'named' | 'quote' | 'shipment' | 'shipmentsOfQuote' | 'put' | 'now' | 'claimsOfReference'>
-
 /** Opens the record on a store. */
-export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: NoteUse = () => {}): Names {
+export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse = () => {}): Names {
   /** Returns the bearers of a name, also in another case of its letters if one thing alone is called so. */
   async function bearersOf(tenant: string, value: string): Promise<readonly Named[]> {
     const rows = await store.named(tenant, value)

@@ -156,7 +156,7 @@ function meaningOf(
   { ofCaller, quote, ofService, asked, openBooking }: KnownName,
   kind: Reference['kind'],
   shipments: ReadonlyMap<string, KnownShipment>,
-): Omit<Meaning, 'field'> | undefined {
+): { readonly ids: readonly string[]; readonly namedBy: NamedBy } | undefined {
   if (kind === 'quote') return quote && { ids: [quote.id], namedBy: 'quote' }
   // A caller's own name comes before one that the service happened to give.
   if (ofCaller.length > 0) return openBooking ? undefined : { ids: standing(ofCaller, shipments), namedBy: 'caller' }

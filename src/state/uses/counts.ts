@@ -9,9 +9,9 @@ import {
   type NameCount,
   type NameKind,
   OTHER_NAMES,
-  type Use,
 } from '../../outside/store/scoreboard.ts'
 import { type Store, StoreDown } from '../../outside/store/store.ts'
+import type { Use } from '../../runtime/call.ts'
 import type { Logger } from '../../runtime/log.ts'
 
 /** The facts of an answered call that are counted. */
@@ -147,7 +147,12 @@ export const NO_NAME = OTHER_NAMES
 interface Counts {
   readonly add: (tenant: string, call: CountedCall) => void
   /** Returns the counts since the last call of this method, a few tenants at a time. */
-  readonly take: () => Generator<Pick<CountBatch, 'calls' | 'names'>, undefined>
+  readonly take: () => Generator<TakenCounts, undefined>
+}
+
+interface TakenCounts {
+  readonly calls: readonly CallCount[]
+  readonly names: readonly NameCount[]
 }
 
 /**
@@ -186,7 +191,7 @@ export function createCounts(now: () => number, onMany = () => {}): Counts {
   }
 }
 
-function* batchesOf(taken: (readonly [string, Tally])[]): ReturnType<Counts['take']> {
+function* batchesOf(taken: (readonly [string, Tally])[]): Generator<TakenCounts, undefined> {
   while (taken.length > 0) {
     const some = taken.splice(0, TENANTS_AT_ONCE)
     yield {
@@ -199,15 +204,9 @@ function* batchesOf(taken: (readonly [string, Tally])[]): ReturnType<Counts['tak
 /** Names that are waiting to be stored, beyond the limit of their kind: the store may know other ones already. */
 const PENDING_FACTOR = 2
 
-interface Calls extends Pick<CallCount, 'day' | 'use' | 'action' | 'outcome'> {
-  calls: number
-}
-
-interface Named extends Pick<NameCount, 'kind' | 'action' | 'name' | 'firstAt'> {
-  count: number
-  lastAt: number
-  example: string
-}
+type Counting<Count> = { -readonly [Member in Exclude<keyof Count, 'tenant'>]: Count[Member] }
+type Calls = Counting<CallCount>
+type Named = Counting<NameCount>
 
 interface Slots {
   /** How often each field of the action was sent. */

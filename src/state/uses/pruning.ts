@@ -6,7 +6,7 @@ import { COUNTED_DAYS, DAY_MS } from '../../outside/store/scoreboard.ts'
 import type { Store } from '../../outside/store/store.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
-import { type CountedMetric, createLabeledCounter, type Gauge } from '../../runtime/metrics.ts'
+import { type CountedMetric, createCounter } from '../../runtime/metrics.ts'
 
 /** How a table is pruned. */
 interface PruneOptions {
@@ -42,7 +42,7 @@ export type NoteUse = (tenant: string, at: number, names: () => readonly string[
 /** The pruning of a gateway. */
 interface OpenPruning {
   readonly noteUse: NoteUse
-  readonly metrics: readonly (Gauge | CountedMetric)[]
+  readonly metrics: readonly CountedMetric[]
   /** Stops after the step that is under way. */
   readonly close: () => Promise<void>
 }
@@ -66,10 +66,11 @@ const MAX_NOTED = 10_000
 
 /** Deletes what is old, again and again, and notes uses, which keep rows young. */
 export function openPruning({ config, store, log, lookEveryMs = LOOK_EVERY_MS }: PruningRooms): OpenPruning {
-  const counter = createLabeledCounter(
+  const counter = createCounter(
     'transload_store_pruned_rows_total',
     'Old rows that this gateway has deleted from the store.',
-    ALL_TABLES.map((table) => ({ table })),
+    ['table'],
+    ALL_TABLES.map((table) => [table]),
   )
   const keptMs = (table: PrunedTable): number => {
     // Every use of a quote checks its age, too.
@@ -92,7 +93,7 @@ export function openPruning({ config, store, log, lookEveryMs = LOOK_EVERY_MS }:
         pause: (tookMs) => delay(Math.max(PAUSE.leastMs, PAUSE.factor * tookMs)),
         mayGoOn: () => !closing,
       })
-      counter.count({ table }, pruned)
+      counter.add(pruned, table)
       if (pruned > 0) gone[table] = pruned
     }
     if (Object.keys(gone).length > 0) log.info({ pruned: gone }, 'old rows were deleted from the store')

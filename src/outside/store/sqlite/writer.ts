@@ -7,13 +7,16 @@ import { damaged, type FileIdentity, NotAStore } from './connection.ts'
 import type { WriteName } from './session.ts'
 import { takeThread } from './thread.ts'
 
-/** One write, on its way to the thread. */
-export interface WriteCall {
-  readonly no: number
+interface Write {
   readonly name: WriteName
   readonly args: readonly unknown[]
   /** The time of the store. */
   readonly now: number
+}
+
+/** One write, on its way to the thread. */
+export interface WriteCall extends Write {
+  readonly no: number
 }
 
 /** The outcome of one write. */
@@ -73,7 +76,7 @@ interface Writer {
   close(): Promise<void>
 }
 
-interface PendingWrite extends Omit<WriteCall, 'no'> {
+interface PendingWrite extends Write {
   readonly isStep: boolean
   resolve(result: unknown): void
   reject(error: Error): void
