@@ -4,7 +4,7 @@ import type { Caller } from '../edge/callers/caller.ts'
 import type { Arrival } from '../edge/door.ts'
 import type { Answer } from '../language/answer.ts'
 import { closureAt, type Deprecation } from '../language/deprecation.ts'
-import { GatewayError, gatewayError } from '../language/errors.ts'
+import { GatewayError, gatewayError, retryAfter } from '../language/errors.ts'
 import type { Action } from '../language/mapping/action.ts'
 import type { Endpoint } from '../language/mapping/catalog.ts'
 import type { FlatBody } from '../language/mapping/fields.ts'
@@ -156,7 +156,7 @@ function brownoutError(
   return gatewayError(
     'brownout',
     { until: minuteOf(end), end: sunset ? ` It ends on ${dayOf(sunset)}.` : '', guide: guideIn(deprecation) },
-    { headers: { 'Retry-After': String(seconds) } },
+    retryAfter(seconds),
   )
 }
 

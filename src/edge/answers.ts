@@ -3,7 +3,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Context } from 'hono'
 import type { Answer } from '../language/answer.ts'
 import type { Config } from '../language/config/config.ts'
-import { anchorOf, errorTable, GatewayError, gatewayError, oneLine } from '../language/errors.ts'
+import { anchorOf, errorTable, GatewayError, gatewayError, oneLine, RETRY_SOON } from '../language/errors.ts'
 import type { Catalog, Endpoint } from '../language/mapping/catalog.ts'
 import { SUPPORT } from '../language/messages.ts'
 import { NoReply } from '../outside/service/exchange.ts'
@@ -47,26 +47,13 @@ export function replyExplanation(c: Context<Env>, explanation: object): Response
   return reply(c, { status: 200, headers: {}, body })
 }
 
-const STORE_RETRY_AFTER_SECONDS = 5
-
 /** Converts anything thrown into an error that can be answered; an unexpected one is a fault of the gateway. */
 export function toGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown
   if (thrown instanceof NoReply) return noReplyError(thrown)
-  if (thrown instanceof StoreDown) {
-    return gatewayError(
-      'store-down',
-      {},
-      { cause: thrown, headers: { 'Retry-After': String(STORE_RETRY_AFTER_SECONDS) } },
-    )
-  }
-  if (thrown instanceof LockTimeout) {
-    return gatewayError(
-      'shipment-changed/under-way',
-      {},
-      { cause: thrown, headers: { 'Retry-After': String(STORE_RETRY_AFTER_SECONDS) } },
-    )
-  }
+  const soon = { cause: thrown, ...RETRY_SOON }
+  if (thrown instanceof StoreDown) return gatewayError('store-down', {}, soon)
+  if (thrown instanceof LockTimeout) return gatewayError('shipment-changed/under-way', {}, soon)
   return gatewayError('gateway-failed', {}, { cause: thrown })
 }
 

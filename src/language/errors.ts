@@ -58,13 +58,21 @@ export const errorTable = {
   'reply-doubtful': row(502, "The service's reply is not what was asked for", ['no', 'later', 'Try again later.']),
   'service-unreadable': row(502, "The service's reply cannot be read", ['no', 'later', 'Try again later.']),
   'service-unavailable': row(503, 'The service is not available', WAIT),
-  'outcome-unknown': row(503, 'The outcome of the booking is not known', ['unknown', 'no', 'Contact support with the key.']),
+  'outcome-unknown': row(503, 'The outcome of the booking is not known', [
+    'unknown',
+    'no',
+    'Contact support with the key.',
+  ]),
   brownout: row(503, 'Version 1 is switched off for a time', ['no', 'later', 'Move to version 2.']),
   'circuit-open': row(503, 'The service keeps failing', WAIT),
   overloaded: row(503, 'The gateway is overloaded', WAIT),
   draining: row(503, 'The gateway is shutting down', WAIT),
   interrupted: row(503, 'The gateway was interrupted before it sent the call', ['no', 'yes', 'Send it again.']),
-  'store-down': row(503, 'The store is not available', ['unknown', 'later', 'Bookings: wait for `Retry-After`. Approvals: read the shipment first.']),
+  'store-down': row(503, 'The store is not available', [
+    'unknown',
+    'later',
+    'Bookings: wait for `Retry-After`. Approvals: read the shipment first.',
+  ]),
   'service-silent': row(504, 'The service did not answer in time', ['no', 'later', 'Try again later.']),
 }
 
@@ -169,8 +177,10 @@ export class GatewayError extends Error {
   }
 }
 
-/** Of an error that passes in seconds. */
-export const RETRY_SOON = { headers: { 'Retry-After': '5' } } as const
+/** Of an error that passes in so many seconds, or at such a time. */
+export const retryAfter = (time: number | string) => ({ headers: { 'Retry-After': String(time) } })
+
+export const RETRY_SOON = retryAfter(5)
 
 /** Makes an error with a message of the table. */
 export function gatewayError<Name extends MessageName>(

@@ -2,7 +2,7 @@ import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { availableParallelism } from 'node:os'
 import { MADE_SECRET } from '../../language/config/tenants-file.ts'
-import { gatewayError } from '../../language/errors.ts'
+import { gatewayError, retryAfter } from '../../language/errors.ts'
 import { type BasicPair, basicOf } from '../../outside/service/credential.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
 import type { Caller } from './caller.ts'
@@ -152,7 +152,7 @@ async function callerMatching(secret: string, candidates: readonly Candidate[]):
   return undefined
 }
 
-const tooManyGuesses = () => gatewayError('too-many-calls/secrets', {}, { headers: { 'Retry-After': '60' } })
+const tooManyGuesses = () => gatewayError('too-many-calls/secrets', {}, retryAfter(60))
 
 /** A hash that no secret has, for a tenants file without credentials. */
 const NO_HASH = `$scrypt$ln=15,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`

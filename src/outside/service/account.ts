@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { CHALLENGE, GatewayError, gatewayError } from '../../language/errors.ts'
+import { CHALLENGE, GatewayError, gatewayError, retryAfter } from '../../language/errors.ts'
 import { serviceSays } from '../../language/messages.ts'
 import { createMask } from './credential.ts'
-import { exchange, NoReply, type UpstreamReply } from './exchange.ts'
+import { exchange, isSuccess, NoReply, type UpstreamReply } from './exchange.ts'
 import { serviceMessage } from './failures.ts'
 import { createRetry, type Retry, timeAsked } from './retries.ts'
 import type { Upstream } from './upstream.ts'
@@ -145,17 +145,7 @@ const QUOTED = /"(?:[^"\\]|\\.)*"/g
 const SCHEME = /(?:^|,)\s*([a-z][a-z0-9_-]*)(?=\s|,|$)/gi
 
 /** The token endpoint and the credential. */
-interface TokenSource {
-  readonly upstream: Upstream
-  readonly origin: string
-  readonly prefix: string
-  /** `Basic …`, exchanged for a token. */
-  readonly basic: string
-  readonly pool: string
-  readonly timeoutMs: number
-  /** Is told if the token endpoint accepts the credential. */
-  readonly acceptance: Acceptance
-}
+type TokenSource = Required<NewAccount>
 
 /** The token of one credential: cached until shortly before it expires, and fetched once for all waiting calls. */
 interface Tokens {
@@ -248,17 +238,19 @@ async function fetchToken(source: TokenSource, retry: Retry): Promise<Token> {
   const { tokens } = source.upstream
   const reply = await retry(ask, deadline).catch((error: unknown) => {
     tokens.add(1, 'failed')
-    throw error instanceof NoReply ? silent(error) : error
+    if (!(error instanceof NoReply)) throw error
+    // Without a token, the call itself was not sent: its outcome is never unknown.
+    throw error.silence === 'late' ? late(error) : gatewayError('login-failed/unreachable', {}, { cause: error })
   })
   if (REFUSALS.has(reply.status)) source.acceptance.refused()
-  if (reply.status < 200 || reply.status > 299) {
+  if (!isSuccess(reply.status)) {
     tokens.add(1, REFUSALS.has(reply.status) ? 'refused' : 'failed')
     throw notGiven(reply, source.basic)
   }
   const { access_token: text, expires_in: life } = bodyOf(reply)
   if (typeof text !== 'string' || !/^[\x21-\x7e]+$/.test(text)) {
     tokens.add(1, 'failed')
-    throw unreadable()
+    throw gatewayError('login-failed/unreadable', {}, { status: 502 })
   }
   tokens.add(1, 'given')
   source.acceptance.accepted()
@@ -277,8 +269,6 @@ function bodyOf(reply: UpstreamReply): { access_token?: unknown; expires_in?: un
     return {}
   }
 }
-
-const unreadable = () => gatewayError('login-failed/unreadable', {}, { status: 502 })
 
 /** RFC 6749, 5.2: 400 and 401 concern the credential; any other status concerns the endpoint. */
 const REFUSALS = new Set([400, 401, 403])
@@ -299,14 +289,9 @@ function notGiven({ status, headers, body }: UpstreamReply, basic: string): Gate
     {
       status: status === 503 || status === 429 ? 503 : 502,
       serviceStatus: status,
-      headers: { 'Retry-After': timeAsked(headers) ?? '5' },
+      ...retryAfter(timeAsked(headers) ?? 5),
     },
   )
-}
-
-/** Without a token, the call itself was not sent: its outcome is never unknown. */
-function silent(cause: NoReply): GatewayError {
-  return cause.silence === 'late' ? late(cause) : gatewayError('login-failed/unreachable', {}, { cause })
 }
 
 const late = (cause?: NoReply) => gatewayError('login-failed/silent', {}, { status: 504, cause })

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { type GatewayError, gatewayError } from '../../language/errors.ts'
+import { gatewayError, retryAfter } from '../../language/errors.ts'
 import { NoReply, type Silence, type UpstreamReply } from './exchange.ts'
 
 /** Repeats an attempt if that is harmless and may help, within a budget. */
@@ -167,6 +167,4 @@ export function createCircuit(): Circuit {
   }
 }
 
-function open(leftMs: number): GatewayError {
-  return gatewayError('circuit-open', {}, { headers: { 'Retry-After': String(Math.ceil(leftMs / 1000)) } })
-}
+const open = (leftMs: number) => gatewayError('circuit-open', {}, retryAfter(Math.ceil(leftMs / 1000)))

@@ -4,7 +4,7 @@ import type { Action } from '../../language/mapping/action.ts'
 import type { Draft } from '../../language/mapping/paths.ts'
 import { replyText } from '../../language/text/decode.ts'
 import { parseJson, scalarText } from '../../language/text/json.ts'
-import type { Counter, Meters } from '../../runtime/metrics.ts'
+import { type Counter, createMeters } from '../../runtime/metrics.ts'
 import type { Account, Scheme } from './account.ts'
 import { createMask } from './credential.ts'
 import { accepts, exchange, isSuccess, NoReply, operationOf, type UpstreamReply } from './exchange.ts'
@@ -86,7 +86,7 @@ interface OpenService {
 }
 
 /** Opens the client of the service as configured; the first call makes the first connection. */
-export function openService(config: Config, meters: Meters): OpenService {
+export function openService(config: Config, meters = createMeters()): OpenService {
   const upstream = openUpstream(config, meters)
   const service = createService(config, upstream, meters.retries)
   return { service, upstream, address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN } }
