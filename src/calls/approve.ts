@@ -23,9 +23,8 @@ import type { Store } from '../outside/store/store.ts'
 import { type Bookings, outcomeUnknown, underWayStill } from '../state/bookings/bookings.ts'
 import type { Names, RememberedQuote, SeenShipment } from '../state/names/names.ts'
 import { answerOf, type Version1Answer, withSentence } from './legacy-answer.ts'
-import { type Plan, plannedCall, requireReference } from './plan.ts'
+import { ACCEPTED, type Plan, plannedCall, refusalOf, requireReference } from './plan.ts'
 import type { CallInHand, CallRooms } from './rooms.ts'
-import { ACCEPTED, refusalOf } from './send.ts'
 import { ignoredSentence, lookFor, quoteNamedBy, seenShipment } from './subject.ts'
 
 /**
@@ -184,13 +183,8 @@ export function requireOfQuote(shipment: SeenShipment, quote: RememberedQuote, v
   if (vin !== '' && vins.length > 0 && !vins.includes(vin)) throw foreignShipment('VIN')
 }
 
-
 /** Throws if a booking under a name of the quote is under way or has an unknown outcome. */
-export async function requireNoneOpen(
-  { names }: RememberedQuote,
-  tenant: string,
-  bookings: Bookings,
-): Promise<void> {
+export async function requireNoneOpen({ names }: RememberedQuote, tenant: string, bookings: Bookings): Promise<void> {
   for (const name of names) {
     for (const claim of await bookings.underReference(tenant, name)) {
       if (claim.state === 'sending') throw underWayStill(claim)

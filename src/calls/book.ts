@@ -22,14 +22,12 @@ import type { KnownVehicles, NamesWrite, Vehicle } from '../outside/store/store.
 import type { Booking, BookingResult, Bookings, IdentifiedBooking, MadeBooking } from '../state/bookings/bookings.ts'
 import { NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type Names, type RememberedQuote } from '../state/names/names.ts'
-import { chooseVehicle } from '../state/names/resolve.ts'
-import { vehiclesIn } from '../state/names/vehicles.ts'
+import { chooseVehicle, vehiclesIn } from '../state/names/resolve.ts'
 import { approvalUnderWay, requireOfQuote, withQuoteLock } from './approve.ts'
 import { answerOf } from './legacy-answer.ts'
-import { type Plan, planCall, plannedCall } from './plan.ts'
+import { ACCEPTED, type Plan, planCall, plannedCall, sendNew } from './plan.ts'
 import { namesIn, type Version1 } from './read-request.ts'
 import type { CallInHand, CallRooms } from './rooms.ts'
-import { ACCEPTED, sendNew } from './send.ts'
 import { lookFor, NO_SUBJECT, type Subject, seenShipment, vinOf } from './subject.ts'
 import { type MergedShipment, merge } from './update.ts'
 
@@ -260,7 +258,6 @@ async function mergeIntoApproved(
     throw error instanceof NotBooked ? error : new NotBooked(updateError(error))
   }
 }
-
 
 /** Errors of an update that the service provably did not make. */
 const NOT_MADE: ReadonlySet<ErrorCode> = new Set([

@@ -15,9 +15,8 @@ import {
 } from '../outside/service/proofs.ts'
 import { readOf } from '../outside/service/service.ts'
 import { answerOf, withSentence } from './legacy-answer.ts'
-import { type Plan, plannedCall, requireReference } from './plan.ts'
+import { type Plan, plannedCall, refusalOf, requireReference } from './plan.ts'
 import type { CallInHand, CallRooms } from './rooms.ts'
-import { refusalOf } from './send.ts'
 import {
   goneShipment,
   ignoredSentence,

@@ -5,7 +5,7 @@ import { scalarText } from '../language/text/json.ts'
 import { headerText } from '../language/text/service-text.ts'
 import type { UpstreamReply } from '../outside/service/exchange.ts'
 import { idAt } from '../outside/service/proofs.ts'
-import { priceHeader } from '../state/bookings/price.ts'
+import { priceHeader } from '../state/bookings/bookings.ts'
 import type { Plan } from './plan.ts'
 import type { Version1 } from './read-request.ts'
 

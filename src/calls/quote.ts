@@ -5,10 +5,9 @@ import { replyToChange } from '../outside/service/failures.ts'
 import { changeOf, idAt, newQuote } from '../outside/service/proofs.ts'
 import type { QuoteChange } from '../outside/store/store.ts'
 import { answerOf, type Version1Answer, withSentence } from './legacy-answer.ts'
-import { type Plan, plannedCall } from './plan.ts'
+import { type Plan, plannedCall, refusalOf, sendNew } from './plan.ts'
 import { namesIn } from './read-request.ts'
 import type { AskingCall, AskingRooms } from './rooms.ts'
-import { refusalOf, sendNew } from './send.ts'
 import { ignoredSentence, NO_SUBJECT, quoteNamedBy, referenceOf } from './subject.ts'
 
 /** Prices a trip, or changes a quote and prices it again. The quote is remembered before its number is answered. */

@@ -9,8 +9,16 @@ import { type Sending, shipmentRead } from '../outside/service/service.ts'
 import type { StoredShipment } from '../outside/store/store.ts'
 import type { Freeing } from '../state/bookings/bookings.ts'
 import type { Look, Names, RememberedQuote, SeenShipment } from '../state/names/names.ts'
-import type { Reference, Resolution, SentName, ShipmentMeant, Use, VinMismatch } from '../state/names/resolve.ts'
-import { vehiclesIn, vinKey } from '../state/names/vehicles.ts'
+import {
+  type Reference,
+  type Resolution,
+  type SentName,
+  type ShipmentMeant,
+  type Use,
+  type VinMismatch,
+  vehiclesIn,
+  vinKey,
+} from '../state/names/resolve.ts'
 import { namesIn, type Version1 } from './read-request.ts'
 import type { AskingCall, AskingRooms } from './rooms.ts'
 

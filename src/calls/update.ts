@@ -21,9 +21,8 @@ import { type Sending, type Service, shipmentRead } from '../outside/service/ser
 import { type SeenShipment, valuesOf } from '../state/names/names.ts'
 import { chooseVehicle, type VehicleChoice } from '../state/names/resolve.ts'
 import { answerOf } from './legacy-answer.ts'
-import { changingFields, notUnderstood, planCall, requireReference } from './plan.ts'
+import { ACCEPTED, changingFields, notUnderstood, planCall, requireReference } from './plan.ts'
 import type { CallInHand, CallRooms } from './rooms.ts'
-import { ACCEPTED } from './send.ts'
 import {
   goneShipment,
   ignoredSentence,

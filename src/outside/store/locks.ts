@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { createKeyedMutex } from '../../runtime/collections.ts'
-import { currentMoment, elapsedSince, type Moment } from '../../runtime/elapsed.ts'
+import { currentMoment, elapsedSince, type Moment } from '../../runtime/time.ts'
 import { type Locks, LockTimeout } from './store.ts'
 
 /** The time that a lock lasts without a renewal. */

@@ -1,7 +1,9 @@
 import { hash, randomUUID } from 'node:crypto'
+import { twoDecimals } from '../../../mappings/codecs/money.ts'
 import type { Answer } from '../../language/answer.ts'
 import type { Config } from '../../language/config/config.ts'
 import { type GatewayError, gatewayError, RETRY_SOON } from '../../language/errors.ts'
+import { scalarText } from '../../language/text/json.ts'
 import { isFree } from '../../outside/store/claim.ts'
 import type { Doubt } from '../../outside/store/doubt.ts'
 import { newInstance } from '../../outside/store/instance.ts'
@@ -534,3 +536,14 @@ export const pendingBookings = ({ countClaims }: Claims) =>
 const PENDING: readonly ClaimState[] = ['sending', 'unknown']
 /** Counting more claims would hold up the event loop. */
 export const MOST_COUNTED = 1_000
+
+/** The header of a booking whose shipment has another price than its quote. */
+export const PRICE = 'Transload-Price'
+
+/** Returns the header that tells both prices; none where they are equal, or one of them is not known. */
+export function priceHeader(quoted: string | undefined, shipment: unknown): Readonly<Record<string, string>> {
+  const [asked, booked] = [quoted, scalarText(Object(shipment).price)].map((price) => twoDecimals(price ?? ''))
+  return asked === undefined || booked === undefined || asked === booked
+    ? {}
+    : { [PRICE]: `quoted=${asked}, booked=${booked}` }
+}

@@ -1,7 +1,7 @@
 import { isAlive } from '../../outside/store/instance.ts'
 import type { Claim, Claims, Store } from '../../outside/store/store.ts'
-import { currentMoment, elapsedSince, type Moment } from '../../runtime/elapsed.ts'
 import type { Logger } from '../../runtime/log.ts'
+import { currentMoment, elapsedSince, type Moment } from '../../runtime/time.ts'
 import { HELD_FOR_MS, isHeldSince, isStale, LEASE_MS, type Lease, NO_LEASE, renewed } from './protocol.ts'
 
 /** This gateway's lease among the gateways of one store. */

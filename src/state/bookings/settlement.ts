@@ -4,8 +4,8 @@ import type { Draft } from '../../language/mapping/paths.ts'
 import type { Settings } from '../../language/mapping/row.ts'
 import { headerText } from '../../language/text/service-text.ts'
 import type { AuditEntry, Claim, ClaimState, NewName, Quote, Store, Vehicle } from '../../outside/store/store.ts'
-import { vehiclesIn } from '../names/vehicles.ts'
-import { priceHeader } from './price.ts'
+import { vehiclesIn } from '../names/resolve.ts'
+import { priceHeader } from './bookings.ts'
 
 /** The shipment that a booking made. */
 export interface BookedShipment {

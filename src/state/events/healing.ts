@@ -18,12 +18,12 @@ import {
 import { type Sender, type Service, shipmentRead } from '../../outside/service/service.ts'
 import type { Claim, Store } from '../../outside/store/store.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
-import { endOfTurn } from '../../runtime/end-of-turn.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { type CountedMetric, createCounter, gauge } from '../../runtime/metrics.ts'
+import { endOfTurn } from '../../runtime/time.ts'
 import type { Leases } from '../bookings/leases.ts'
 import { HEALED_BY, type HealedBy, holdersOf, isReopened, settle } from '../bookings/settlement.ts'
-import { vinKey } from '../names/vehicles.ts'
+import { vinKey } from '../names/resolve.ts'
 import { createSweep } from './sweep.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads'
 import { afterGathering } from '../../../runtime/collections.ts'
-import { backoffMs } from '../../../runtime/elapsed.ts'
+import { backoffMs } from '../../../runtime/time.ts'
 import type { StoreState } from '../state.ts'
 import { StoreDown, StoreTooNew } from '../store.ts'
 import { damaged, type FileIdentity, NotAStore } from './connection.ts'
