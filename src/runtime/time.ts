@@ -27,6 +27,23 @@ export function backoffMs(failures: number, longestMs: number = LONGEST_MS): num
   return longest * (0.5 + Math.random() / 2)
 }
 
+/** Makes work that runs once at a time: who asks during a run gets that run. */
+export function oneAtATime<T>(work: () => Promise<T>) {
+  let running: Promise<T> | undefined
+  return {
+    run(): Promise<T> {
+      running ??= work().finally(() => {
+        running = undefined
+      })
+      return running
+    },
+    /** Resolves when no run is under way. */
+    async idle(): Promise<void> {
+      await running
+    },
+  }
+}
+
 let endOfThisTurn: Promise<void> | undefined
 
 /**

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { CHALLENGE, GatewayError, gatewayError, retryAfter } from '../../language/errors.ts'
 import { serviceSays } from '../../language/messages.ts'
+import { oneAtATime } from '../../runtime/time.ts'
 import { createMask } from './credential.ts'
 import { exchange, isSuccess, NoReply, type UpstreamReply } from './exchange.ts'
 import { serviceMessage } from './failures.ts'
@@ -147,15 +148,6 @@ const SCHEME = /(?:^|,)\s*([a-z][a-z0-9_-]*)(?=\s|,|$)/gi
 /** The token endpoint and the credential. */
 type TokenSource = Required<NewAccount>
 
-/** The token of one credential: cached until shortly before it expires, and fetched once for all waiting calls. */
-interface Tokens {
-  /** Returns a valid token; throws if the service gives none. */
-  readonly get: (deadline: number) => Promise<string>
-  /** Forgets a token that the service refused, if it is still the one that is cached. */
-  readonly drop: (token: string) => void
-  readonly latest: () => readonly string[]
-}
-
 interface Token {
   readonly text: string
   /** In milliseconds of `performance.now()`, which a wrong system clock does not affect. */
@@ -173,43 +165,38 @@ const LATEST_TOKENS = 3
 /** The pause after a failed renewal while the cached token is valid. */
 const RENEW_PAUSE_MS = 5_000
 
-/** Keeps the token of one credential. */
-function createTokens(source: TokenSource): Tokens {
+/** Keeps the token of one credential: cached until shortly before it expires, and fetched once for all waiting calls. */
+function createTokens(source: TokenSource) {
   let token: Token | undefined
   /** A call may still be under way with a token that was renewed or dropped meanwhile. */
   let latest: readonly string[] = []
-  let fetching: Promise<Token> | undefined
   let pausedUntil = 0
   const retry = createRetry()
 
-  const fetchOnce = (): Promise<Token> => {
-    fetching ??= fetchToken(source, retry)
-      .then((fetched) => {
-        token = fetched
-        latest = [fetched.text, ...latest].slice(0, LATEST_TOKENS)
-        pausedUntil = 0
-        return fetched
-      })
-      .finally(() => {
-        fetching = undefined
-      })
-    return fetching
-  }
+  const fetches = oneAtATime(async () => {
+    const fetched = await fetchToken(source, retry)
+    token = fetched
+    latest = [fetched.text, ...latest].slice(0, LATEST_TOKENS)
+    pausedUntil = 0
+    return fetched
+  })
 
   return {
-    get: async (deadline) => {
+    /** Returns a valid token; throws if the service gives none. */
+    get: async (deadline: number): Promise<string> => {
       const now = performance.now()
       if (token && now < token.expiresAt) {
         if (now >= token.renewAt && now >= pausedUntil) {
           pausedUntil = now + RENEW_PAUSE_MS
           // The cached token stays in use; a failure matters only once it has expired.
-          fetchOnce().catch(() => undefined)
+          fetches.run().catch(() => undefined)
         }
         return token.text
       }
-      return (await before(deadline, fetchOnce())).text
+      return (await before(deadline, fetches.run())).text
     },
-    drop: (refused) => {
+    /** Forgets a token that the service refused, if it is still the one that is cached. */
+    drop: (refused: string): void => {
       if (token?.text === refused) token = undefined
     },
     latest: () => latest,

@@ -23,7 +23,7 @@ import { createBoundedCache, createUnorderedList, type Held } from '../../runtim
 import type { Logger } from '../../runtime/log.ts'
 import { labelledGauge } from '../../runtime/metrics.ts'
 import { type ClaimStore, createKnownDoubt, inDoubt } from './doubts.ts'
-import { createLeases, type IsHeld, type Leases } from './leases.ts'
+import { createLeases, type IsHeld } from './leases.ts'
 import { courseOf, NotBooked } from './protocol.ts'
 import { type BookingRecord, createBookingRecord, type FreeKeys, openEmergencyLog, type WriteLater } from './record.ts'
 
@@ -126,8 +126,6 @@ export interface Bookings extends Freeing {
    * service made nothing.
    */
   readonly failed: (claimed: ClaimedBooking, error: unknown) => Promise<unknown>
-  /** Frees the keys of the bookings whose shipment has one of these ids, in any spelling, and is gone. */
-  readonly free: FreeKeys
   readonly later: WriteLater
   /** Returns true if a booking has this shipment. */
   readonly isBooked: (tenant: string, shipment: string) => Promise<boolean>
@@ -331,7 +329,7 @@ export function createBookings(deps: BookingParts): Bookings {
     foresee,
     made,
     failed,
-    free: record.canceled,
+
     freeLater: record.canceledLater,
     later: record.later,
     isBooked,
@@ -384,22 +382,18 @@ function digest(value: unknown): string {
   return hash('sha256', JSON.stringify(value), 'base64url')
 }
 
-/** Remembers, in this process only, which credential made which booking. */
-interface Makers {
-  /** Stores the credential that made a booking. */
-  readonly note: (booking: string, credential: string) => void
-  readonly isMaker: (booking: string, credential: string) => boolean
-}
-
 const BOOKINGS_KEPT = 10_000
 
-/** Keeps keyed hashes of credentials. The key exists in this process only, so the hashes are useless elsewhere. */
-function createMakers(): Makers {
+/**
+ * Remembers which credential made which booking, by keyed hashes of credentials. The key exists in this process only, so the
+ * hashes are useless elsewhere.
+ */
+function createMakers() {
   const key = randomUUID()
   const made = createBoundedCache<string, string>(BOOKINGS_KEPT)
   return {
-    note: (booking, credential) => made.set(booking, digest([key, credential])),
-    isMaker: (booking, credential) => made.get(booking) === digest([key, credential]),
+    note: (booking: string, credential: string) => made.set(booking, digest([key, credential])),
+    isMaker: (booking: string, credential: string) => made.get(booking) === digest([key, credential]),
   }
 }
 
@@ -435,16 +429,6 @@ export function outcomeUnknown(key: string, cause?: unknown): GatewayError {
   return gatewayError('outcome-unknown', { key }, { cause })
 }
 
-/** The bookings of a gateway, with the lease on which their claims rest. */
-interface OpenBookings {
-  readonly bookings: Bookings
-  readonly leases: Leases
-  /** False for a store that was copied away. */
-  readonly isWhole: () => boolean
-  /** Takes the lease, settles what earlier runs left, and tells each claim that becomes unknown from now on. */
-  readonly start: (onUnknown: (claim: Claim) => void) => Promise<void>
-}
-
 /** The dependencies of the bookings of a gateway. */
 interface BookingRooms {
   readonly config: Config
@@ -452,8 +436,8 @@ interface BookingRooms {
   readonly log: Logger
 }
 
-/** Makes the bookings of a gateway with their record. Nothing is claimed before they start. */
-export function openBookings({ config, store, log }: BookingRooms, outcomes: BookingCounter): OpenBookings {
+/** Makes the bookings of a gateway with their record, and the lease on which their claims rest. Nothing is claimed before they start. */
+export function openBookings({ config, store, log }: BookingRooms, outcomes: BookingCounter) {
   const instance = newInstance()
   let tell = (_claim: Claim) => {}
   const onUnknown = (claim: Claim) => tell(claim)
@@ -486,8 +470,10 @@ export function openBookings({ config, store, log }: BookingRooms, outcomes: Boo
   return {
     bookings,
     leases,
+    /** False for a store that was copied away. */
     isWhole: doubt.isWhole,
-    start: (listener) => {
+    /** Takes the lease, settles what earlier runs left, and tells each claim that becomes unknown from now on. */
+    start: (listener: (claim: Claim) => void) => {
       tell = listener
       return leases.start()
     },

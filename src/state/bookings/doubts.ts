@@ -7,23 +7,14 @@ export interface ClaimStore extends Claims {
   readonly now: () => number
 }
 
-/** The doubt about the store, as far as this gateway knows it. */
-interface KnownDoubt {
-  /** Asks the store; runs with every renewal of the lease, and rejects if the store fails. */
-  readonly refresh: () => Promise<void>
-  /** Returns the doubt that is in force. Costs nothing: no booking relies on a lease that is older than the answer. */
-  readonly current: () => Doubt | undefined
-  /** False in a store that was copied away, or into which a copy has not ended: it takes no bookings. */
-  readonly isWhole: () => boolean
-}
-
 /** Keeps the doubt about a store, and logs it, and what is known of a copied store, once the store answers. */
-export function createKnownDoubt(store: Store, log: Logger): KnownDoubt {
+export function createKnownDoubt(store: Store, log: Logger) {
   let current: Doubt | undefined
   let isOriginKnown = false
   let isWhole = true
   return {
-    async refresh() {
+    /** Asks the store; runs with every renewal of the lease, and rejects if the store fails. */
+    async refresh(): Promise<void> {
       isWhole = (await store.copiedFrom()) === undefined
       if (!isOriginKnown) {
         const text = originText(await store.origin())
@@ -36,7 +27,9 @@ export function createKnownDoubt(store: Store, log: Logger): KnownDoubt {
       if (current) log.warn(doubtView(current), 'bookings that the store does not know are in doubt')
       else log.info('bookings are not in doubt any more')
     },
+    /** Returns the doubt that is in force. Costs nothing: no booking relies on a lease that is older than the answer. */
     current: () => current,
+    /** False in a store that was copied away, or into which a copy has not ended: it takes no bookings. */
     isWhole: () => isWhole,
   }
 }

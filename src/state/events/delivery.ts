@@ -8,7 +8,7 @@ import { isAlive } from '../../outside/store/instance.ts'
 import type { Store } from '../../outside/store/store.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { type CountedMetric, createCounter, createHistogram, labelledGauge } from '../../runtime/metrics.ts'
-import { currentMoment, elapsedSince } from '../../runtime/time.ts'
+import { currentMoment, elapsedSince, oneAtATime } from '../../runtime/time.ts'
 import type { Leases } from '../bookings/leases.ts'
 import { createPost, type Endpoint, type Reply, type Resolve, shownUrl } from './callback.ts'
 import { createSweep } from './sweep.ts'
@@ -282,7 +282,7 @@ export function startDelivery(deps: DeliveryRooms): Delivery {
     for (const holder of await store.leaseholders()) if (!isAlive(holder)) await store.endLease(holder)
   }
 
-  let polling: Promise<void> | undefined
+  const polls = oneAtATime(poll)
   let timer: NodeJS.Timeout | undefined
 
   async function idle(): Promise<void> {
@@ -300,11 +300,7 @@ export function startDelivery(deps: DeliveryRooms): Delivery {
     wake: leases.wake,
     start: () => {
       const freed = endDeadLeases().catch(noteFailure)
-      timer = setInterval(() => {
-        polling ??= freed.then(poll).finally(() => {
-          polling = undefined
-        })
-      }, pollEveryMs)
+      timer = setInterval(() => void freed.then(polls.run), pollEveryMs)
     },
     poll,
     idle,
@@ -337,7 +333,7 @@ export function startDelivery(deps: DeliveryRooms): Delivery {
       closed = true
       clearInterval(timer)
       const late = setTimeout(() => closing.abort(), graceMs)
-      await polling
+      await polls.idle()
       await idle()
       clearTimeout(late)
     },

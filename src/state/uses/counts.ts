@@ -13,6 +13,7 @@ import {
 import { type Store, StoreDown } from '../../outside/store/store.ts'
 import type { Use } from '../../runtime/call.ts'
 import type { Logger } from '../../runtime/log.ts'
+import { oneAtATime } from '../../runtime/time.ts'
 
 /** The facts of an answered call that are counted. */
 export interface CountedCall {
@@ -65,7 +66,7 @@ const LAST_WAIT_MS = 5_000
 /** Starts to count calls. */
 export function openUseCounts({ store, log, instance, everyMs = STORE_EVERY_MS }: UseRooms): UseCounts {
   const counts = createCounts(store.now, () => {
-    if (!isFailing) void storeOnce()
+    if (!isFailing) void rounds.run()
   })
   let no = 0
   let watched = -1
@@ -98,25 +99,19 @@ export function openUseCounts({ store, log, instance, everyMs = STORE_EVERY_MS }
     }
   }
 
-  let storing: Promise<void> | undefined
-  function storeOnce(): Promise<void> {
-    storing ??= storeAll()
-      .then(
-        () => {
-          isFailing = false
-        },
-        (error: unknown) => {
-          // The first in a row. Counts are kept while the store is down; a batch that it refuses is lost.
-          if (!isFailing) log.warn({ err: error }, 'the counts of calls could not be stored')
-          isFailing = true
-        },
-      )
-      .finally(() => {
-        storing = undefined
-      })
-    return storing
-  }
-  const timer = setInterval(storeOnce, everyMs)
+  const rounds = oneAtATime(() =>
+    storeAll().then(
+      () => {
+        isFailing = false
+      },
+      (error: unknown) => {
+        // The first in a row. Counts are kept while the store is down; a batch that it refuses is lost.
+        if (!isFailing) log.warn({ err: error }, 'the counts of calls could not be stored')
+        isFailing = true
+      },
+    ),
+  )
+  const timer = setInterval(rounds.run, everyMs)
   timer.unref()
 
   return {
@@ -125,7 +120,7 @@ export function openUseCounts({ store, log, instance, everyMs = STORE_EVERY_MS }
       clearInterval(timer)
       const { promise: tooLong, resolve } = Promise.withResolvers<void>()
       const limit = setTimeout(resolve, LAST_WAIT_MS)
-      await Promise.race([(storing ?? Promise.resolve()).then(storeOnce), tooLong])
+      await Promise.race([rounds.idle().then(rounds.run), tooLong])
       clearTimeout(limit)
     },
   }
