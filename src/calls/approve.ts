@@ -21,7 +21,7 @@ import {
 import type { Sending } from '../outside/service/service.ts'
 import type { Store } from '../outside/store/store.ts'
 import { type Bookings, outcomeUnknown, underWayStill } from '../state/bookings/bookings.ts'
-import type { Names, RememberedQuote, SeenShipment } from '../state/names/names.ts'
+import { type Names, namesOfShipment, type RememberedQuote, type SeenShipment } from '../state/names/names.ts'
 import { answerOf, type Version1Answer, withSentence } from './legacy-answer.ts'
 import { ACCEPTED, type Plan, plannedCall, refusalOf, requireReference } from './plan.ts'
 import type { CallInHand, CallRooms } from './rooms.ts'
@@ -149,13 +149,9 @@ async function recordShipment(
   tenant: string,
   names: Names,
 ): Promise<void> {
-  const number = body && idAt(body, 'number')
   const given = quoteNames.filter((name) => name !== quote)
   await names.write({
-    names: [
-      ...given.map((name) => ({ tenant, kind: 'shipment', name, id, givenBy: 'caller' }) as const),
-      ...(number === undefined ? [] : [{ tenant, kind: 'shipment', name: number, id, givenBy: 'service' } as const]),
-    ],
+    names: namesOfShipment(tenant, id, given, body && idAt(body, 'number')),
     quote: { tenant, id: quote, approval: 'approved' },
     shipment: { tenant, id, own: own ?? '', quote, state: 'live', ...(vehicles.length > 0 && { vehicles }) },
   })

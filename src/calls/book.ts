@@ -21,7 +21,7 @@ import { type Sending, shipmentRead } from '../outside/service/service.ts'
 import type { KnownVehicles, NamesWrite, Vehicle } from '../outside/store/store.ts'
 import type { Booking, BookingResult, Bookings, IdentifiedBooking, MadeBooking } from '../state/bookings/bookings.ts'
 import { NotBooked } from '../state/bookings/protocol.ts'
-import { formerVinsAfter, type Names, type RememberedQuote } from '../state/names/names.ts'
+import { formerVinsAfter, type Names, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle, vehiclesIn } from '../state/names/resolve.ts'
 import { approvalUnderWay, requireOfQuote, withQuoteLock } from './approve.ts'
 import { answerOf } from './legacy-answer.ts'
@@ -329,12 +329,7 @@ function madeBooking(plan: Plan, shipment: Readonly<Draft>, tenant: string): Mad
   const number = idAt(shipment, 'number')
   const given = namesIn(request, request.compiled.action.givesNames ?? []).map(([, name]) => name)
   const record: NamesWrite = {
-    names: [
-      ...given.map((name) => ({ tenant, kind: 'shipment', name, id, givenBy: 'caller' }) as const),
-      ...(number === undefined || given.includes(number)
-        ? []
-        : [{ tenant, kind: 'shipment', name: number, id, givenBy: 'service' } as const]),
-    ],
+    names: namesOfShipment(tenant, id, given, number !== undefined && given.includes(number) ? undefined : number),
     shipment: {
       tenant,
       id,

@@ -27,7 +27,7 @@ import { vinKey } from '../names/resolve.ts'
 import { createSweep } from './sweep.ts'
 
 /** The dependencies of healing. */
-interface HealingRooms {
+export interface HealingRooms {
   readonly config: Config
   readonly catalog: Catalog
   readonly store: Store

@@ -15,7 +15,7 @@ import type { EventContent } from '../../outside/store/events.ts'
 import type { Store } from '../../outside/store/store.ts'
 import type { Call } from '../../runtime/call.ts'
 import type { Logger } from '../../runtime/log.ts'
-import { type CountedMetric, createCounter } from '../../runtime/metrics.ts'
+import { createCounter } from '../../runtime/metrics.ts'
 
 /** The events of the service. It may send others, which are stored like these. */
 const EVENT_NAMES: readonly string[] = [
@@ -38,15 +38,7 @@ type Receipt = (typeof RECEIPTS)[number]
 export const EVENT_LIMIT_BYTES = 65_536
 
 /** Receives the deliveries of the service. */
-export interface Reception {
-  /** Returns whom a delivery is for; undefined for a wrong secret. Throws if the source sends too many. */
-  readonly recipient: (incoming: IncomingMessage, call: Call) => EventRecipient | undefined
-  /** Stores a delivery. It answers 2xx once the event is durable, and not before. */
-  readonly take: (arrival: Arrival<Buffer, EventRecipient>, incoming: IncomingMessage) => Promise<Answer>
-  /** Counts a delivery whose body was refused. */
-  readonly refused: (error: unknown) => unknown
-  readonly metrics: readonly CountedMetric[]
-}
+export type Reception = ReturnType<typeof openReception>
 
 /** The dependencies of the reception. */
 interface ReceptionRooms {
@@ -63,7 +55,7 @@ interface ReceptionRooms {
 const EVENTS_PER_SECOND = 1_000
 
 /** Opens the reception of events. */
-export function openReception({ credentials, store, onStored, log }: ReceptionRooms): Reception {
+export function openReception({ credentials, store, onStored, log }: ReceptionRooms) {
   const limitSource = createSourceLimits(EVENTS_PER_SECOND)
   const events = createCounter(
     'transload_webhook_events_total',
@@ -73,6 +65,7 @@ export function openReception({ credentials, store, onStored, log }: ReceptionRo
   )
   const count = (event: string, receipt: Receipt) => events.add(1, event, receipt)
 
+  /** Counts a delivery whose body was refused. */
   const refused = (error: unknown) => {
     count('', receiptOf(error))
     return error
@@ -102,7 +95,8 @@ export function openReception({ credentials, store, onStored, log }: ReceptionRo
   }
 
   return {
-    recipient: (incoming, call) => {
+    /** Returns whom a delivery is for; undefined for a wrong secret. Throws if the source sends too many. */
+    recipient: (incoming: IncomingMessage, call: Call): EventRecipient | undefined => {
       const recipient = recipientOf(webhookSecret(incoming.url ?? '') ?? '', credentials.eventRecipients())
       if (!recipient) {
         count('', 'wrong-secret')
@@ -116,7 +110,8 @@ export function openReception({ credentials, store, onStored, log }: ReceptionRo
       }
       return recipient
     },
-    take: async (arrival, incoming) => {
+    /** Stores a delivery. It answers 2xx once the event is durable, and not before. */
+    take: async (arrival: Arrival<Buffer, EventRecipient>, incoming: IncomingMessage): Promise<Answer> => {
       try {
         return await stored(arrival, incoming)
       } catch (error) {

@@ -301,5 +301,19 @@ export function formerVinsAfter(
   return former
 }
 
+/** Returns the names of a shipment: those that its caller gave it, and the service's number. */
+export function namesOfShipment(
+  tenant: string,
+  id: string,
+  given: readonly string[],
+  number: string | undefined,
+): readonly NewName[] {
+  const shared = { tenant, kind: 'shipment', id } as const
+  return [
+    ...given.map((name) => ({ ...shared, name, givenBy: 'caller' }) as const),
+    ...(number === undefined ? [] : [{ ...shared, name: number, givenBy: 'service' } as const]),
+  ]
+}
+
 /** Returns the values of the fields that name something. */
 export const valuesOf = (names: readonly SentName[]): readonly string[] => names.map(([, value]) => value)
