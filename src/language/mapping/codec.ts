@@ -63,7 +63,6 @@ const leaveOut: LeaveOut = (why) => {
   throw new LeftOut(why)
 }
 
-
 /**
  * Makes a codec from two plain functions.
  *
@@ -91,7 +90,7 @@ export function codec<T>(v2: z.ZodType<T>, { decode, encode, ...rest }: Conversi
         const text: unknown = encode(data, fail)
         return typeof text === 'string' ? text : new Failed()
       } catch (error) {
-        if (error instanceof Failed || error instanceof LeftOut) return new Failed()
+        if (error instanceof Failed) return error
         throw error
       }
     },

@@ -39,13 +39,6 @@ export const REPLAYED = 'replayed'
 /** The action of a version-2 body on a version-1 path. */
 export const VERSION_2_BODY = 'version-2 body'
 
-/** Counts calls and stores the counts. */
-export interface UseCounts {
-  readonly count: (tenant: string, call: CountedCall) => void
-  /** Stores the last counts. */
-  readonly close: () => Promise<void>
-}
-
 /** The dependencies of the counts. */
 interface UseRooms {
   readonly store: Store
@@ -63,8 +56,11 @@ const MANY_TENANTS = 1_000
 /** How long the end of a process waits for its last write. */
 const LAST_WAIT_MS = 5_000
 
+/** Counts calls and stores the counts. */
+export type UseCounts = ReturnType<typeof openUseCounts>
+
 /** Starts to count calls. */
-export function openUseCounts({ store, log, instance, everyMs = STORE_EVERY_MS }: UseRooms): UseCounts {
+export function openUseCounts({ store, log, instance, everyMs = STORE_EVERY_MS }: UseRooms) {
   const counts = createCounts(store.now, () => {
     if (!isFailing) void rounds.run()
   })
@@ -116,7 +112,8 @@ export function openUseCounts({ store, log, instance, everyMs = STORE_EVERY_MS }
 
   return {
     count: counts.add,
-    async close() {
+    /** Stores the last counts. */
+    async close(): Promise<void> {
       clearInterval(timer)
       const { promise: tooLong, resolve } = Promise.withResolvers<void>()
       const limit = setTimeout(resolve, LAST_WAIT_MS)
@@ -138,23 +135,16 @@ const TENANTS_AT_ONCE = 50
 /** The tenant of calls whose caller has no name, such as those with a token of the service. */
 export const NO_NAME = OTHER_NAMES
 
-/** Counts calls in memory. */
-interface Counts {
-  readonly add: (tenant: string, call: CountedCall) => void
-  /** Returns the counts since the last call of this method, a few tenants at a time. */
-  readonly take: () => Generator<TakenCounts, undefined>
-}
-
 interface TakenCounts {
   readonly calls: readonly CallCount[]
   readonly names: readonly NameCount[]
 }
 
 /**
- * Makes counters on a clock in milliseconds since 1970. Their memory is bounded, whatever callers send. `onMany` is called with
+ * Counts calls in memory, on a clock in milliseconds since 1970. Its memory is bounded, whatever callers send. `onMany` is called with
  * each call while there are counts of many tenants.
  */
-export function createCounts(now: () => number, onMany = () => {}): Counts {
+export function createCounts(now: () => number, onMany = () => {}) {
   let tallies = new Map<string, Tally>()
   let names = 0
   const mayGrow = () => {
@@ -171,12 +161,13 @@ export function createCounts(now: () => number, onMany = () => {}): Counts {
     return made
   }
   return {
-    add(tenant, call) {
+    add(tenant: string, call: CountedCall): void {
       const at = now()
       const tally = tallies.get(tenant) ?? tallyOf(tenant)
       tally.add(call, at, Math.floor(at / DAY_MS))
       if (tallies.size >= MANY_TENANTS) onMany()
     },
+    /** Returns the counts since the last call of this method, a few tenants at a time. */
     take() {
       const taken = [...tallies]
       tallies = new Map()
