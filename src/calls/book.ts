@@ -8,13 +8,13 @@ import { isSameThing } from '../language/text/service-text.ts'
 import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
 import { refusal } from '../outside/service/failures.ts'
 import {
-  acceptedShipment,
   bookedShipment,
   idAt,
   isCanceled,
   isGone,
   type Shipment,
   shipmentIfRead,
+  shipmentIn,
   shipmentWithId,
 } from '../outside/service/proofs.ts'
 import { type Sending, shipmentRead } from '../outside/service/service.ts'
@@ -159,7 +159,7 @@ export async function shipmentMade(
   read: (id: string) => Promise<UpstreamReply>,
 ): Promise<Shipment> {
   if (reply.status !== ACCEPTED) return bookedShipment(reply)
-  const { id } = acceptedShipment(reply)
+  const { id } = shipmentIn(reply)
   const shown = shipmentIfRead(await read(id).catch(() => NO_REPLY), id)
   if (!shown || isCanceled(shown.body)) throw gatewayError('reply-doubtful/accepted', {})
   return shown

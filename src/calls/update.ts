@@ -55,7 +55,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     const { formerVins = {} } = (await rooms.names.shipment(tenant, id)) ?? {}
     const choice = chooseVehicle(reference, [{ ...seen, formerVins, isGone: false }])
     if ('is' in choice) throw vinError(choice, reference.vin, 'update')
-    if (choice.vin === 'changed') await requireNewVin(reference.vin, [...valuesOf(reference.names)], tenant, id, rooms)
+    if (choice.vin === 'changed') await requireNewVin(reference.vin, valuesOf(reference.names), tenant, id, rooms)
     if (reference.changesVehicle || choice.vin === 'changed' || choice.vin === 'new') {
       await requireSettled(seen, tenant, rooms)
     }
@@ -113,7 +113,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
 /** Throws if this tenant ever sent a booking of the vehicle that an update makes of another one. */
 async function requireNewVin(
   vin: string,
-  references: string[],
+  references: readonly string[],
   tenant: string,
   id: string,
   { bookings }: CallRooms,

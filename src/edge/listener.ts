@@ -89,7 +89,7 @@ function createRequestHandler(app: Hono<Env>, answerRefusal: AnswerRefusal): Req
   const listener = getRequestListener(
     (request, bindings) => {
       // The listener speaks HTTP/1, so the bindings are those of `node:http`.
-      const { incoming, outgoing } = bindings as Pick<Env['Bindings'], 'incoming' | 'outgoing'>
+      const { incoming, outgoing } = bindings as Env['Bindings']
       const answered = app.fetch(request, { incoming, outgoing, unavailable, call: beginCall(incoming) })
       // If even the error reply failed, the connection closes.
       if (answered instanceof Promise) answered.catch(() => outgoing.destroy())

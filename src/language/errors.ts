@@ -134,7 +134,7 @@ export function faultOf(code: string): 'caller' | 'gateway' | 'service' | 'nobod
 }
 
 /** The challenge of every 401 (RFC 7617): version-1 callers can send Basic authentication only. */
-export const CHALLENGE = 'Basic realm="transload", charset="UTF-8"'
+export const CHALLENGE = { headers: { 'WWW-Authenticate': 'Basic realm="transload", charset="UTF-8"' } } as const
 
 interface ErrorDetails extends ErrorOptions {
   /** The name of the message. @default the code */

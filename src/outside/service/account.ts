@@ -264,11 +264,7 @@ function notGiven({ status, headers, body }: UpstreamReply, basic: string): Gate
   const found = status < 500 ? serviceMessage(body) : undefined
   const said = serviceSays(found && createMask(basic, false).text(found))
   if (REFUSALS.has(status)) {
-    return gatewayError(
-      'login-refused',
-      { serviceSays: said },
-      { serviceStatus: status, headers: { 'WWW-Authenticate': CHALLENGE } },
-    )
+    return gatewayError('login-refused', { serviceSays: said }, { serviceStatus: status, ...CHALLENGE })
   }
   return gatewayError(
     'login-failed',

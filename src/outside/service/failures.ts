@@ -91,7 +91,7 @@ export function refusal({ status, headers, body }: UpstreamReply, nameFields?: (
     return gatewayError('service-unavailable', { serviceSays: said }, { serviceStatus: status, headers: retry })
   }
   if (status >= 400 && status < 500) {
-    const headers = status === 401 ? { 'WWW-Authenticate': CHALLENGE, ...later } : later
+    const headers = status === 401 ? { ...CHALLENGE.headers, ...later } : later
     const name = REFUSALS.get(status) ?? 'service-refused'
     return gatewayError(name, { serviceSays: said }, { status, serviceStatus: status, headers })
   }

@@ -81,11 +81,6 @@ export function bookedShipment(reply: UpstreamReply): Shipment {
   return shipment
 }
 
-/** Returns the shipment that the service says it will make; throws if the reply names none. */
-export function acceptedShipment(reply: UpstreamReply): Shipment {
-  return shipmentIn(reply)
-}
-
 /** Returns the body of a new quote. */
 export function newQuote(reply: UpstreamReply): Readonly<Draft> {
   return successIn(readJson(reply))
@@ -246,7 +241,8 @@ function shownShipment(reply: UpstreamReply): Shipment {
   return shipment
 }
 
-function shipmentIn(reply: UpstreamReply): Shipment {
+/** Returns the shipment of a reply, such as one that the service says it will make; throws if the reply names none. */
+export function shipmentIn(reply: UpstreamReply): Shipment {
   const body = successIn(readJson(reply))
   const id = idAt(body, 'id')
   // A quote has a `shipment_id` and no `id`.

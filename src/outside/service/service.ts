@@ -346,11 +346,6 @@ export function shipmentRead(id: string): ServiceRequest {
   return { method: 'GET', path: `/v2/shipments/${pathSegment(id)}`, namesAnId: true }
 }
 
-/** Builds the read of what a request changes or cancels. */
-export function readOf({ path, namesAnId }: ServiceRequest): ServiceRequest {
-  return { method: 'GET', path, namesAnId }
-}
-
 /** The `{shipment_id}` of a path. */
 const PARAMETER = /\{\w+\}/
 
