@@ -4,8 +4,7 @@ import { type ErrorCode, type GatewayError, gatewayError, RETRY_SOON } from '../
 import type { Draft } from '../language/mapping/paths.ts'
 import { scalarText } from '../language/text/json.ts'
 import { shownText, thingKey } from '../language/text/service-text.ts'
-import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
-import { replyToChange } from '../outside/service/failures.ts'
+import type { UpstreamReply } from '../outside/service/exchange.ts'
 import {
   approvalOf,
   foreignShipment,
@@ -23,7 +22,7 @@ import type { Store } from '../outside/store/store.ts'
 import { type Bookings, outcomeUnknown, underWayStill } from '../state/bookings/bookings.ts'
 import { type Names, namesOfShipment, type RememberedQuote, type SeenShipment } from '../state/names/names.ts'
 import { answerOf, type Version1Answer, withSentence } from './legacy-answer.ts'
-import { ACCEPTED, type Plan, plannedCall, refusalOf, requireReference } from './plan.ts'
+import { ACCEPTED, type Plan, plannedCall, requireReference, sendChange } from './plan.ts'
 import type { CallInHand, CallRooms } from './rooms.ts'
 import { ignoredSentence, lookFor, quoteNamedBy, seenShipment } from './subject.ts'
 
@@ -44,7 +43,7 @@ export async function approve(call: CallInHand, rooms: CallRooms): Promise<Answe
 }
 
 async function approveOnce(plan: Plan, id: string, tenant: string, sending: Sending, rooms: CallRooms) {
-  const { names, service, inspect, config } = rooms
+  const { names, inspect, config } = rooms
   const { mayWrite: _, ...reading } = sending
   const read = readingOnce(tenant, reading, rooms)
   // Read under the lock, from the store: another gateway may have approved it since it was found.
@@ -68,8 +67,7 @@ async function approveOnce(plan: Plan, id: string, tenant: string, sending: Send
       return bookedAlready(plan, earlier)
     }
     isSent = true
-    const reply = await replyToChange(service.send(plan.toService, sending))
-    if (!isSuccess(reply.status)) throw refusalOf(plan, reply)
+    const reply = await sendChange(plan, sending, rooms)
     const body = approvalOf(reply, quote)
     inspect(plan.request.compiled.action.name, body)
     await keepIds(body, id, tenant, names)

@@ -26,7 +26,7 @@ import { chooseVehicle, vehiclesIn } from '../state/names/resolve.ts'
 import { approvalUnderWay, requireOfQuote, withQuoteLock } from './approve.ts'
 import { answerOf } from './legacy-answer.ts'
 import { ACCEPTED, type Plan, planCall, plannedCall, sendNew } from './plan.ts'
-import { namesIn, type Version1 } from './read-request.ts'
+import { namesGivenIn, namesIn, type Version1 } from './read-request.ts'
 import type { CallInHand, CallRooms } from './rooms.ts'
 import { lookFor, NO_SUBJECT, type Subject, seenShipment, vinOf } from './subject.ts'
 import { type MergedShipment, merge } from './update.ts'
@@ -327,7 +327,7 @@ function madeBooking(plan: Plan, shipment: Readonly<Draft>, tenant: string): Mad
   const id = idAt(shipment, 'id')
   if (id === undefined) throw new Error('A verified reply to a booking has an id.')
   const number = idAt(shipment, 'number')
-  const given = namesIn(request, request.compiled.action.givesNames ?? []).map(([, name]) => name)
+  const given = namesGivenIn(request)
   const record: NamesWrite = {
     names: namesOfShipment(tenant, id, given, number !== undefined && given.includes(number) ? undefined : number),
     shipment: {

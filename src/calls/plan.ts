@@ -8,7 +8,7 @@ import type { Note } from '../language/mapping/request.ts'
 import type { Settings } from '../language/mapping/row.ts'
 import { isObject } from '../language/text/json.ts'
 import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
-import { refusal } from '../outside/service/failures.ts'
+import { refusal, replyToChange } from '../outside/service/failures.ts'
 import { type Sending, type ServiceRequest, serviceRequest } from '../outside/service/service.ts'
 import type { Reference } from '../state/names/resolve.ts'
 import { PLAIN_NAME, type Version1, type Version2 } from './read-request.ts'
@@ -184,6 +184,13 @@ export async function sendNew(
     onNotServed(toService, reply.status)
     throw gatewayError('service-refused/not-served', {}, { status: BAD_GATEWAY, serviceStatus: reply.status })
   }
+  if (!isSuccess(reply.status)) throw refusalOf(plan, reply)
+  return reply
+}
+
+/** Sends a change, which may be sent again. Returns a successful reply; throws the error of any other. */
+export async function sendChange(plan: Plan, sending: Sending, { service }: AskingRooms): Promise<UpstreamReply> {
+  const reply = await replyToChange(service.send(plan.toService, sending))
   if (!isSuccess(reply.status)) throw refusalOf(plan, reply)
   return reply
 }

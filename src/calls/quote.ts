@@ -1,12 +1,10 @@
 import { gatewayError } from '../language/errors.ts'
 import { ASSUMED_FACT } from '../language/mapping/row.ts'
-import { isSuccess } from '../outside/service/exchange.ts'
-import { replyToChange } from '../outside/service/failures.ts'
 import { changeOf, idAt, newQuote } from '../outside/service/proofs.ts'
 import type { QuoteChange } from '../outside/store/store.ts'
 import { answerOf, type Version1Answer, withSentence } from './legacy-answer.ts'
-import { type Plan, plannedCall, refusalOf, sendNew } from './plan.ts'
-import { namesIn } from './read-request.ts'
+import { type Plan, plannedCall, sendChange, sendNew } from './plan.ts'
+import { namesGivenIn } from './read-request.ts'
 import type { AskingCall, AskingRooms } from './rooms.ts'
 import { ignoredSentence, NO_SUBJECT, quoteNamedBy, referenceOf } from './subject.ts'
 
@@ -21,12 +19,12 @@ export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Versi
   const body =
     subject.id === undefined
       ? newQuote(await sendNew(plan, call.sending, rooms))
-      : await sendChange(plan, subject.id, call, rooms)
+      : changeOf(await sendChange(plan, call.sending, rooms), 'quote', subject.id)
   rooms.inspect(request.compiled.action.name, body)
 
   const answer = answerOf(plan, body, withSentence(ignoredSentence(subject.ignored)))
   const id = idAt(body, 'shipment_id') ?? subject.id
-  const names = namesIn(request, request.compiled.action.givesNames ?? []).map(([, name]) => name)
+  const names = namesGivenIn(request)
   if (id === undefined) {
     // Nothing could ever name this quote.
     if (names.length === 0) throw gatewayError('service-unreadable/places', { places: 'shipment_id' })
@@ -37,12 +35,6 @@ export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Versi
     quote: remembered(plan, { tenant, id }, names, answer.reply['Cost'] ?? ''),
   })
   return answer
-}
-
-async function sendChange(plan: Plan, id: string, { sending }: AskingCall, { service }: AskingRooms): Promise<unknown> {
-  const reply = await replyToChange(service.send(plan.toService, sending))
-  if (!isSuccess(reply.status)) throw refusalOf(plan, reply)
-  return changeOf(reply, 'quote', id)
 }
 
 /** Returns what is remembered of a quote. */

@@ -124,6 +124,10 @@ export function namesIn({ compiled, fields: { values } }: Version1, fields: read
   return names
 }
 
+/** Returns the names that a call gives to its quote or shipment. */
+export const namesGivenIn = (request: Version1): readonly string[] =>
+  namesIn(request, request.compiled.action.givesNames ?? []).map(([, name]) => name)
+
 /** Sorts the fields of a body into those of an action. */
 export function version1(compiled: CompiledAction, { entries }: FlatBody): Version1 {
   const fields = sortFields(compiled.fields, entries)

@@ -14,7 +14,7 @@ import { commonDeprecation } from './callers/caller.ts'
 import type { Env } from './door.ts'
 import { writeExplanation } from './explanation.ts'
 import type { AnswerRefusal, Refusal } from './refusals.ts'
-import { type Router, WEBHOOK_ROUTE } from './routing.ts'
+import { BELOW_VERSION_2, type Router, WEBHOOK_ROUTE } from './routing.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 export const TEXT_TYPE = 'text/plain; charset=utf-8'
@@ -128,7 +128,6 @@ function isOwn(error: GatewayError | Refusal, route: string, target: string): bo
 }
 
 const OWN = /^\/(?:(?:dry-run|check)(?:\/|$)|my(?:\/numbers\.csv)?(?:\?|$))/
-const BELOW_VERSION_2 = /^\/(?:v|%76)(?:2|%32)\//
 
 /** The paths whose errors have one shape: those of quotes, those that book, and those about a shipment that exists. */
 type ErrorShape = 'quote' | 'booking' | 'shipment'

@@ -1,7 +1,7 @@
 import { loadMappings } from '../../../mappings/load.ts'
 import { answerToBody, planFromNames } from '../../calls/dry-run.ts'
 import { type Plan, planCall, planVersion2 } from '../../calls/plan.ts'
-import { classify, namesIn, type Version1, type Version2 } from '../../calls/read-request.ts'
+import { classify, namesGivenIn, namesIn, type Version1, type Version2 } from '../../calls/read-request.ts'
 import { NO_SUBJECT, referenceOf, vinOf } from '../../calls/subject.ts'
 import { readBody, readQuery } from '../../edge/body/read.ts'
 import { tenantSettings } from '../../edge/callers/tenants.ts'
@@ -299,10 +299,10 @@ export function rehearse(rehearsal: Rehearsal, line: string, place: Place): Rehe
 
 /** Plans a call, a booking with what its quote, earlier in the recording, lets the gateway remember. */
 function planOf(request: Version1, { name, settings }: RehearsedCaller, { quotes }: Rehearsal): Plan {
-  const { verb, givesNames = [], quoteNamedBy } = request.compiled.action
+  const { verb, quoteNamedBy } = request.compiled.action
   if (verb === 'quote') {
     const isWhole = request.sent('BillToCompany') !== undefined || request.sent('BillToContact') !== undefined
-    for (const [, value] of namesIn(request, givesNames)) quotes.set(quoteKey(name, value), isWhole)
+    for (const value of namesGivenIn(request)) quotes.set(quoteKey(name, value), isWhole)
   }
   const plan = planFromNames(request, settings)
   const [[, reference] = []] = quoteNamedBy ? namesIn(request, quoteNamedBy) : []
@@ -412,7 +412,7 @@ const shapeOfPath = (target: string): string =>
 /** Returns the lines of `xref import` for the names that a call and its reply tell of a shipment or a quote. */
 export function learn({ plan, call, caller }: Rehearsed): string {
   const { request } = plan
-  const { verb, givesNames = [] } = request.compiled.action
+  const { verb } = request.compiled.action
   if (verb === 'cancel') return ''
   const kind = verb === 'quote' ? 'quote' : 'shipment'
   const named = referenceOf(request)?.names.map(([, value]) => value) ?? []
@@ -420,7 +420,7 @@ export function learn({ plan, call, caller }: Rehearsed): string {
   const ofService = idAt(call.service, 'id') ?? idAt(call.service, 'shipment_id')
   const id = ofService ?? call.shipmentId ?? shown.find((value) => value !== undefined && isUuid(value))
   if (id === undefined) return ''
-  const given = namesIn(request, givesNames).map(([, value]) => value)
+  const given = namesGivenIn(request)
   const number = idAt(call.service, 'number')
   const vin = kind === 'shipment' ? vinOf(request) : ''
   const at = call.at === undefined ? undefined : new Date(call.at).toISOString()

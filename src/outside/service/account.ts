@@ -17,6 +17,9 @@ export interface Taken {
   readonly headers: IncomingHttpHeaders
 }
 
+/** Makes a request with an `Authorization`. */
+type Attempt<R extends Taken> = (authorization: string) => Promise<R>
+
 /** One credential at the service, at one address. */
 export interface Account {
   readonly origin: string
@@ -28,7 +31,7 @@ export interface Account {
   /**
    * Makes an attempt with the expected `Authorization`, and repeats it if a refusal proves that another one is right.
    */
-  readonly authorized: <R extends Taken>(deadline: number, attempt: (authorization: string) => Promise<R>) => Promise<R>
+  readonly authorized: <R extends Taken>(deadline: number, attempt: Attempt<R>) => Promise<R>
   /** The expected `Authorization`, for a call that cannot be repeated. */
   readonly authorization: (deadline: number) => Promise<string>
   /** Learns from the reply to such a call. */
@@ -78,10 +81,7 @@ export function openAccount(options: NewAccount): Account {
     }
   }
 
-  async function withToken<R extends Taken>(
-    deadline: number,
-    attempt: (authorization: string) => Promise<R>,
-  ): Promise<R> {
+  async function withToken<R extends Taken>(deadline: number, attempt: Attempt<R>): Promise<R> {
     for (let first = true; ; first = false) {
       const authorization = await bearer(deadline)
       const answer = await attempt(authorization)
@@ -91,10 +91,7 @@ export function openAccount(options: NewAccount): Account {
     }
   }
 
-  async function withBasic<R extends Taken>(
-    deadline: number,
-    attempt: (authorization: string) => Promise<R>,
-  ): Promise<R> {
+  async function withBasic<R extends Taken>(deadline: number, attempt: Attempt<R>): Promise<R> {
     const answer = await attempt(basic)
     learn(basic, answer)
     if (!wantsTokens(answer)) return answer

@@ -88,9 +88,8 @@ export function newQuote(reply: UpstreamReply): Readonly<Draft> {
 
 /** Returns the body of a reply to a change; undefined if it is empty. Throws if it denies the change of this thing. */
 export function changeOf(reply: UpstreamReply, kind: keyof typeof ID_KEYS, id: string): Readonly<Draft> | undefined {
-  const parsed = readJson(reply, true)
-  if (parsed === undefined) return undefined
-  const body = successIn(parsed, 'change')
+  const body = changeIn(reply)
+  if (!body) return undefined
   if (namesAnother(body, kind, id)) throw doubtful('it names another id', 'change', body)
   return kind === 'shipment' ? underOwnId(body, id) : body
 }
@@ -104,9 +103,8 @@ export interface NamedQuote {
 
 /** Returns the body of a reply to an approval; undefined if it is empty. Throws if it denies that the quote is approved. */
 export function approvalOf(reply: UpstreamReply, quote: NamedQuote): Readonly<Draft> | undefined {
-  const parsed = readJson(reply, true)
-  if (parsed === undefined) return undefined
-  const body = successIn(parsed, 'change')
+  const body = changeIn(reply)
+  if (!body) return undefined
   if (namesAnother(body, 'quote', quote.id) && !isShipmentOf(body, quote)) {
     throw doubtful('it names another id', 'change', body)
   }
@@ -256,6 +254,12 @@ function successIn(body: unknown, of?: Doubted): Readonly<Draft> {
   const denial = denialIn(body)
   if (denial !== undefined) throw doubtful(denial, of, body)
   return body
+}
+
+/** Returns the body of a reply to a change; undefined if it is empty. Throws if it denies its success. */
+function changeIn(reply: UpstreamReply): Readonly<Draft> | undefined {
+  const body = readJson(reply, true)
+  return body === undefined ? undefined : successIn(body, 'change')
 }
 
 function namesAnother(body: Readonly<Draft>, kind: keyof typeof ID_KEYS, id: string): boolean {

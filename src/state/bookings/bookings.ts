@@ -22,7 +22,7 @@ import {
 import { createBoundedCache, createUnorderedList, type Held } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { labelledGauge } from '../../runtime/metrics.ts'
-import { type ClaimStore, createKnownDoubt, inDoubt } from './doubts.ts'
+import { type ClaimStore, claimsBeside, createKnownDoubt, inDoubt } from './doubts.ts'
 import { createLeases, type IsHeld } from './leases.ts'
 import { courseOf, NotBooked } from './protocol.ts'
 import { type BookingRecord, createBookingRecord, type FreeKeys, openEmergencyLog, type WriteLater } from './record.ts'
@@ -289,11 +289,9 @@ export function createBookings(deps: BookingParts): Bookings {
     (await claims.claimsOfShipment(tenant, shipment)).some(({ state }) => state === 'booked')
 
   /** Returns true if an earlier call has the key: then nothing is sent for this one. */
-  async function isTaken({ tenant, key, isOfReference, reference }: NewClaim): Promise<boolean> {
-    const held = isOfReference
-      ? await claims.claimsOfReference(tenant, reference)
-      : [await claims.findClaim(tenant, key)]
-    return held.some((claim) => claim !== undefined && !isFree(claim, claims.now()))
+  async function isTaken(wanted: NewClaim): Promise<boolean> {
+    const held = await claimsBeside(wanted, claims)
+    return held.some((claim) => !isFree(claim, claims.now()))
   }
 
   async function take(wanted: NewClaim): ReturnType<Claims['claim']> {

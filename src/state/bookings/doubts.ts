@@ -1,5 +1,5 @@
 import type { Doubt, Origin } from '../../outside/store/doubt.ts'
-import type { Claims, NewClaim, Store } from '../../outside/store/store.ts'
+import type { Claim, Claims, NewClaim, Store } from '../../outside/store/store.ts'
 import type { Logger } from '../../runtime/log.ts'
 
 /** The record of bookings, with the clock of its store. */
@@ -68,12 +68,20 @@ export function originText(origin: Origin): string | undefined {
  * its key, or knows from before only that the key was free. Everything that it has learnt since then is certain.
  */
 export async function inDoubt(wanted: NewClaim, doubt: Doubt, claims: ClaimStore): Promise<NewClaim> {
-  const { tenant, key, reference, vin, isOfReference, expiresInMs } = wanted
+  const { vin, expiresInMs } = wanted
   // A booking without a reference is another one once the time of duplicates has passed.
   if (expiresInMs !== undefined && claims.now() >= doubt.declaredAt + expiresInMs) return wanted
-  const known = isOfReference
-    ? await claims.claimsOfReference(tenant, reference)
-    : [await claims.findClaim(tenant, key)]
-  const isCertain = known.some((claim) => claim && claim.vin === vin && claim.changedAt >= doubt.declaredAt)
+  const known = await claimsBeside(wanted, claims)
+  const isCertain = known.some((claim) => claim.vin === vin && claim.changedAt >= doubt.declaredAt)
   return isCertain ? wanted : { ...wanted, doubtSince: doubt.since }
+}
+
+/** Returns the claims that a wanted one may meet: those of its reference, or the one of its key. */
+export async function claimsBeside(
+  { tenant, key, reference, isOfReference }: NewClaim,
+  claims: Claims,
+): Promise<readonly Claim[]> {
+  if (isOfReference) return claims.claimsOfReference(tenant, reference)
+  const claim = await claims.findClaim(tenant, key)
+  return claim ? [claim] : []
 }
