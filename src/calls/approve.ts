@@ -1,6 +1,6 @@
 import { toGatewayError } from '../edge/answers.ts'
 import type { Answer } from '../language/answer.ts'
-import { type ErrorCode, type GatewayError, gatewayError, RETRY_SOON } from '../language/errors.ts'
+import { type ErrorCode, gatewayError } from '../language/errors.ts'
 import type { Draft } from '../language/mapping/paths.ts'
 import { scalarText } from '../language/text/json.ts'
 import { shownText, thingKey } from '../language/text/service-text.ts'
@@ -275,9 +275,4 @@ export function withQuoteLock<T>(
   work: (isHeld: () => boolean) => Promise<T>,
 ): Promise<T> {
   return store.exclusive(`quote ${tenant}\n${thingKey(quote)}`, deadline - performance.now(), work)
-}
-
-/** The error of a call that has to wait for the approval of its quote. */
-export function approvalUnderWay(): GatewayError {
-  return gatewayError('booking-under-way/approval', {}, RETRY_SOON)
 }

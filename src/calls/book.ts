@@ -23,7 +23,7 @@ import type { Booking, BookingResult, Bookings, IdentifiedBooking, MadeBooking }
 import { NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type Names, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle, vehiclesIn } from '../state/names/resolve.ts'
-import { approvalUnderWay, requireOfQuote, withQuoteLock } from './approve.ts'
+import { requireOfQuote, withQuoteLock } from './approve.ts'
 import { answerOf } from './legacy-answer.ts'
 import { ACCEPTED, type Plan, planCall, plannedCall, sendNew } from './plan.ts'
 import { namesGivenIn, namesIn, type Version1 } from './read-request.ts'
@@ -139,7 +139,7 @@ async function makeOfUnapproved(plan: Plan, tenant: string, sending: Sending, ro
   const { quote } = plan.subject
   if (quote && rooms.config.APPROVAL_BOOKS === 'auto') {
     const { approval } = await beforeSending(rooms.names.quote(tenant, quote.id))
-    if (approval !== '') throw new NotBooked(approvalUnderWay())
+    if (approval !== '') throw new NotBooked(gatewayError('booking-under-way/approval', {}, RETRY_SOON))
   }
   return madeBooking(plan, await sendBooking(plan, sending, rooms), tenant)
 }

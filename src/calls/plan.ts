@@ -11,7 +11,7 @@ import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
 import { refusal, replyToChange } from '../outside/service/failures.ts'
 import { type Sending, type ServiceRequest, serviceRequest } from '../outside/service/service.ts'
 import type { Reference } from '../state/names/resolve.ts'
-import { PLAIN_NAME, type Version1, type Version2 } from './read-request.ts'
+import { PLAIN_NAME, placelessIn, type Version1, type Version2 } from './read-request.ts'
 import type { AskingCall, AskingRooms } from './rooms.ts'
 import { NO_SUBJECT, referenceOf, type Subject } from './subject.ts'
 
@@ -144,12 +144,14 @@ function emptyUpdate(request: Version1): readonly Problem[] {
   const { compiled, fields } = request
   if (changingFields(request).length > 0) return []
   const blank = fields.blank.map((slot) => compiled.fields.names[slot] ?? '')
-  const unchangeable = compiled.fields.names.filter(
-    (_, slot) => !compiled.hasPlace[slot] && fields.values[slot] !== undefined,
-  )
+
   const problems = [
     ...notUnderstood(request).map((field) => ({ field, code: 'unknown', message: `${field} is not a known field` })),
-    ...unchangeable.map((field) => ({ field, code: 'unchangeable', message: `an update cannot change ${field}` })),
+    ...placelessIn(request).map((field) => ({
+      field,
+      code: 'unchangeable',
+      message: `an update cannot change ${field}`,
+    })),
     ...blank.map((field) => ({ field, code: 'blank', message: `${field} is blank` })),
   ]
   if (problems.length > 0) return problems

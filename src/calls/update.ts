@@ -100,7 +100,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   })
   return answerOf(plan, shipment, (reply) => {
     const parts = [
-      changes.fields.length === 0 ? nothingChanged(unused.length === 0) : reply['Message'],
+      changes.fields.length > 0 ? reply['Message'] : unused.length === 0 ? ALREADY_SO : 'Nothing was changed.',
       sentence('Not understood', [...notUnderstood(request), ...unused]),
       sentence('Not cleared, because a blank changes nothing', uncleared),
       sentence('Changed', changes.fields),
@@ -145,8 +145,7 @@ async function requireSettled(
   throw open.state === 'sending' ? stillUnknown(key) : gatewayError('outcome-unknown/vehicle', { key })
 }
 
-const nothingChanged = (stands: boolean) =>
-  stands ? 'The shipment has these values already; nothing was changed.' : 'Nothing was changed.'
+const ALREADY_SO = 'The shipment has these values already; nothing was changed.'
 
 const sentence = (about: string, names: readonly string[]) =>
   names.length === 0 ? '' : ` ${about}: ${names.join(', ')}.`

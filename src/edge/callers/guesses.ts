@@ -91,7 +91,8 @@ export function createVerification(
   type Guessers = readonly (readonly [guesser: string, most: number])[]
 
   function demandGuesses(guessers: Guessers): void {
-    for (const [guesser, most] of guessers) if ((guesses.get(guesser) ?? 0) >= most) throw tooManyGuesses()
+    for (const [guesser, most] of guessers)
+      if ((guesses.get(guesser) ?? 0) >= most) throw gatewayError('too-many-calls/secrets', {}, retryAfter(60))
   }
 
   function count(guessers: Guessers, by: number): void {
@@ -141,8 +142,6 @@ async function callerMatching(secret: string, candidates: readonly Candidate[]):
   for (const { hash, caller } of candidates) if (await matchesHash(secret, hash)) return caller
   return undefined
 }
-
-const tooManyGuesses = () => gatewayError('too-many-calls/secrets', {}, retryAfter(60))
 
 /** A hash that no secret has, for a tenants file without credentials. */
 const NO_HASH = `$scrypt$ln=15,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`

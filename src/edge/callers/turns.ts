@@ -181,7 +181,8 @@ export function createFairQueue(options: FairQueueOptions): FairQueue {
       startNext()
       if (isRunning) return turn
       timer = setTimeout(() => turn.settle(overloaded()), waitMs)
-      if (line.waiting.length > mostWaitingOfSource) turn.settle(tooManyWait())
+      if (line.waiting.length > mostWaitingOfSource)
+        turn.settle(gatewayError('too-many-calls/credentials', {}, RETRY_SOON))
       else if (waiting > mostWaiting) refuseLast(line)
       return turn
     },
@@ -189,4 +190,3 @@ export function createFairQueue(options: FairQueueOptions): FairQueue {
 }
 
 const overloaded = () => gatewayError('overloaded/credentials', {}, RETRY_SOON)
-const tooManyWait = () => gatewayError('too-many-calls/credentials', {}, RETRY_SOON)

@@ -203,13 +203,11 @@ function messagesIn(value: unknown, depth = 0): string[] {
 
 /** Returns the name of a field: a text, or the steps of a path; what begins with `/` is the path of the request. */
 function fieldName(value: unknown): string | undefined {
-  const steps = Array.isArray(value) ? value.filter((step) => typeof step === 'string' || isIndex(step)) : []
+  const steps = Array.isArray(value) ? value.filter((step) => typeof step === 'string' || Number.isInteger(step)) : []
   const name =
     typeof value === 'string' ? value : (steps.length > 1 && steps[0] === 'body' ? steps.slice(1) : steps).join('.')
   return name === '' || name.startsWith('/') ? undefined : name
 }
-
-const isIndex = (step: unknown) => Number.isInteger(step)
 
 /** Returns the texts of `{"zipcode": ["…"]}`, without any key of those above. Only a list marks a text as a message. */
 function listedWords(value: unknown, place = '', depth = 0): string[] {

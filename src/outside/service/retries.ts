@@ -14,7 +14,8 @@ const WINDOW_SECONDS = 10
 const SHARE = 0.2
 const ALWAYS_ALLOWED = 10
 
-const TEMPORARY = new Set([502, 503, 504])
+/** The statuses of a service that fails; a failure may be temporary. */
+const FAILURES = new Set([502, 503, 504])
 
 /** Makes the retries of one service, with one budget for all callers; `onRetry` is called before each repetition. */
 export function createRetry(onRetry = () => {}): Retry {
@@ -30,7 +31,7 @@ export function createRetry(onRetry = () => {}): Retry {
         const reply = await attempt()
         outcome = { reply }
         left = outcome
-        isTemporary = TEMPORARY.has(reply.status)
+        isTemporary = FAILURES.has(reply.status)
       } catch (error) {
         outcome = { error }
         const silence = error instanceof NoReply ? error.silence : undefined
@@ -124,8 +125,6 @@ const LEAST_CALLS = 20
 const FAILED_SHARE = 0.5
 const OPEN_MS = 5_000
 const LEAST_WAIT_MS = 1_000
-
-const FAILURES = new Set([502, 503, 504])
 
 /** Makes the circuit breaker of one service address; it opens after sustained failure. */
 export function createCircuit(): Circuit {

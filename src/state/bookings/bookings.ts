@@ -181,7 +181,7 @@ export function createBookings(deps: BookingParts): Bookings {
     try {
       for (;;) {
         const isHeld = await holdLease()
-        if (draining) throw shuttingDown()
+        if (draining) throw gatewayError('draining/booking', {}, RETRY_SOON)
         if (refusal && !(await isTaken(wanted))) throw refusal
         const doubt = doubtNow()
         const { won, claim } = await take(doubt ? await inDoubt(wanted, doubt, claims) : wanted)
@@ -415,11 +415,6 @@ function otherBooking({ state, handle: key }: Claim): GatewayError {
   // `No` would send somebody to book again, and `Yes` would confirm details that nobody booked.
   const details = { mayHaveBooked: true }
   return gatewayError(state === 'sending' ? 'booking-conflict/under-way' : 'booking-conflict', { key }, details)
-}
-
-/** The error of a booking that arrives while the gateway shuts down. */
-function shuttingDown(): GatewayError {
-  return gatewayError('draining/booking', {}, RETRY_SOON)
 }
 
 /** The error of a booking that may or may not have been made. */
