@@ -294,7 +294,6 @@ async function meaningInStore(reference: Reference, tenant: string, names: Names
 const readsOf = (names: readonly string[]): string =>
   names.map((name) => `GET /v2/shipments/${encodeURIComponent(name)}`).join(', ')
 
-
 /** Plans without look-ups: the caller's name stands for the id, unless the name is an id itself. */
 export function planFromNames(request: Version1, settings: Settings): Plan {
   const own = request.sent('ShipmentNumber')
@@ -428,7 +427,6 @@ function updateLine(
   return `${curl('GET', url, reading, undefined)} --fail | jq ${filter} | ${curl(method, url, headers, undefined)} --data-binary @-`
 }
 
-
 /** Answers the body of a successful reply as the live call does, as far as the reply decides. */
 export function answerToBody(plan: Plan, body: unknown): ReturnType<typeof answerToReply> {
   if (plan.request.compiled.action.verb !== 'approve') return { answer: answerOf(plan, body), isFinal: true }
@@ -544,12 +542,7 @@ export interface ReplyDryRun extends ReplyAccount {
 }
 
 /** Reads a version-2 reply and explains its version-1 form, by the rows that a call uses: the planned one, else one without fields. */
-export function dryRunReply(
-  bytes: Buffer,
-  compiled: CompiledAction,
-  settings: Settings,
-  planned?: Plan,
-): ReplyDryRun {
+export function dryRunReply(bytes: Buffer, compiled: CompiledAction, settings: Settings, planned?: Plan): ReplyDryRun {
   const v2 = readJsonValue(replyText(bytes))
   const { reply, missing, ...account } = explainReplyTranslation(compiled, v2, settings, planned?.own)
   const problems: Problem[] = missing.map((field) => ({

@@ -89,7 +89,6 @@ function writtenTwice(action: Action, section: Section, rows: readonly Row[]): s
   )
 }
 
-
 /** Returns the places that the sentences of a message depend on. */
 function quotedPlaces(row: Row): readonly string[] {
   if (row.kind !== 'message') return []
@@ -98,7 +97,6 @@ function quotedPlaces(row: Row): readonly string[] {
     ...bracedIn(text).flatMap((paths) => paths.split('|')),
   ])
 }
-
 
 function unknownNames(action: Action, rows: readonly Row[], { tables, facts }: KnownNames): string[] {
   const { target, givesNames = [], quoteNamedBy = [], requires = [] } = action

@@ -23,7 +23,6 @@ export function compileOverlay(setByService: readonly string[]): Overlay {
   }
 }
 
-
 /** Copies objects and lists; `structuredClone` would lose the digits of numbers. */
 function copyOf(value: unknown): unknown {
   if (!isStructure(value)) return value
@@ -135,7 +134,6 @@ function entryOf(current: unknown, entry: number): unknown {
   const members = Object.entries(asDraft(current))
   return Object.fromEntries(members.map(([name, value]) => [name, Array.isArray(value) ? value.slice(entry) : value]))
 }
-
 
 function merge(whole: Draft, sent: Draft, entry: number): void {
   for (const [key, value] of Object.entries(sent)) {
