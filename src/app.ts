@@ -16,8 +16,8 @@ import { type Router, WEBHOOK_ROUTE } from './edge/routing.ts'
 import type { Answer } from './language/answer.ts'
 import { gatewayError } from './language/errors.ts'
 import { type EndCall, recordError } from './runtime/call.ts'
-import { endOfTurn } from './runtime/end-of-turn.ts'
 import type { CallRecorder } from './runtime/record.ts'
+import { endOfTurn } from './runtime/time.ts'
 import type { Tracing } from './runtime/tracing.ts'
 import { EVENT_LIMIT_BYTES, type Reception } from './state/events/receive.ts'
 
@@ -127,7 +127,7 @@ export function createApp(rooms: AppRooms): Hono<Env> {
       throw gatewayError('path-unknown/action', { actions: [...catalog.actions.keys()].join(', ') })
     }
     c.env.call.outcome.action = compiled.action.name
-    return replyExplanation(c, dryRunReply(body, compiled, rooms))
+    return replyExplanation(c, dryRunReply(body, compiled, rooms.settings))
   })
   all('/own/dry-run/webhook/:event', { ...explains, methods: ['GET', 'POST'] }, (c, { body }) =>
     replyExplanation(c, dryRunEvent(body, c.req.param('event') ?? '', rooms)),

@@ -72,7 +72,7 @@ export interface PageRooms extends DryRunRooms {
   readonly prove: Prove
   readonly metrics: Metrics
   readonly reloads: Reloads
-  readonly events: Pick<ServiceEvents, 'callbacks'>
+  readonly events: ServiceEvents
   /** The largest body that a page may take from anybody. */
   readonly mostExplainedBytes: number
   /** How long a reader that takes nothing is waited for. */

@@ -1,11 +1,10 @@
 import { toGatewayError } from '../edge/answers.ts'
 import type { Answer } from '../language/answer.ts'
-import { type ErrorCode, type GatewayError, gatewayError, untranslatable } from '../language/errors.ts'
+import { type ErrorCode, gatewayError } from '../language/errors.ts'
 import type { Draft } from '../language/mapping/paths.ts'
 import { scalarText } from '../language/text/json.ts'
 import { shownText, thingKey } from '../language/text/service-text.ts'
-import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
-import { replyToChange } from '../outside/service/failures.ts'
+import type { UpstreamReply } from '../outside/service/exchange.ts'
 import {
   approvalOf,
   foreignShipment,
@@ -15,17 +14,17 @@ import {
   isOfQuote,
   isSameId,
   NamedIds,
+  type NamedQuote,
   shipmentInApproval,
 } from '../outside/service/proofs.ts'
 import type { Sending } from '../outside/service/service.ts'
 import type { Store } from '../outside/store/store.ts'
-import { outcomeUnknown, underWayStill } from '../state/bookings/bookings.ts'
-import type { Names, RememberedQuote, SeenShipment } from '../state/names/names.ts'
-import { answerOf, type Version1Answer } from './legacy-answer.ts'
-import { type Plan, planCall } from './plan.ts'
+import { type Bookings, outcomeUnknown, underWayStill } from '../state/bookings/bookings.ts'
+import { type Names, namesOfShipment, type RememberedQuote, type SeenShipment } from '../state/names/names.ts'
+import { answerOf, type Version1Answer, withSentence } from './legacy-answer.ts'
+import { ACCEPTED, type Plan, plannedCall, requireReference, sendChange } from './plan.ts'
 import type { CallInHand, CallRooms } from './rooms.ts'
-import { ACCEPTED, refusalOf } from './send.ts'
-import { ignoredSentence, lookFor, NO_SUBJECT, quoteNamedBy, referenceOf, seenShipment } from './subject.ts'
+import { ignoredSentence, lookFor, quoteNamedBy, seenShipment } from './subject.ts'
 
 /**
  * Approves a quote, unless one of its names is booked already, or an earlier approval made a shipment of it: then the
@@ -33,33 +32,18 @@ import { ignoredSentence, lookFor, NO_SUBJECT, quoteNamedBy, referenceOf, seenSh
  * shipment even if this one fails.
  */
 export async function approve(call: CallInHand, rooms: CallRooms): Promise<Answer> {
-  const { request, caller, sending } = call
-  const { tenant, profile } = caller
-  const reference = referenceOf(request)
-  if (!reference) throw untranslatable(planCall(request, NO_SUBJECT, profile.settings).problems)
-  const subject = await quoteNamedBy(reference, call, rooms)
-  const plan = planCall(request, subject, profile.settings)
-  if (plan.problems.length > 0) throw untranslatable(plan.problems)
-  const ignored = ignoredSentence(subject.ignored)
+  const { caller, sending } = call
+  const { tenant } = caller
+  const subject = await quoteNamedBy(requireReference(call), call, rooms)
+  const plan = plannedCall(call, subject)
   const answer = await withQuoteLock(tenant, subject.id, sending, rooms.store, (isHeld) =>
-    approveOnce(plan, subject.id, { tenant, sending: { ...sending, mayWrite: isHeld } }, rooms),
+    approveOnce(plan, subject.id, tenant, { ...sending, mayWrite: isHeld }, rooms),
   )
-  return ignored === '' ? answer : withSentence(answer, ignored)
+  return { ...answer, body: JSON.stringify(withSentence(ignoredSentence(subject.ignored))(answer.reply)) }
 }
 
-function withSentence(answer: Answer & { readonly body: string }, sentence: string): Answer {
-  const reply: Record<string, string> = JSON.parse(answer.body)
-  return { ...answer, body: JSON.stringify({ ...reply, Message: `${reply['Message'] ?? ''}${sentence}` }) }
-}
-
-interface ApprovalCall {
-  readonly tenant: string
-  readonly sending: Sending
-}
-
-async function approveOnce(plan: Plan, id: string, call: ApprovalCall, rooms: CallRooms) {
-  const { tenant, sending } = call
-  const { names, service, inspect, config } = rooms
+async function approveOnce(plan: Plan, id: string, tenant: string, sending: Sending, rooms: CallRooms) {
+  const { names, inspect, config } = rooms
   const { mayWrite: _, ...reading } = sending
   const read = readingOnce(tenant, reading, rooms)
   // Read under the lock, from the store: another gateway may have approved it since it was found.
@@ -70,8 +54,8 @@ async function approveOnce(plan: Plan, id: string, call: ApprovalCall, rooms: Ca
   let isSent = false
   try {
     // After the record: this check sees a booking that did not see the record.
-    await requireNoneOpen(quote, tenant, rooms)
-    const booked = await firstLive(await names.shipmentsOf(tenant, quote), read)
+    await requireNoneOpen(quote, tenant, rooms.bookings)
+    const booked = await firstLive((await names.shipmentsOf(tenant, quote)).slice(0, MAX_READS), read)
     if (booked) {
       if (isNew) await record('')
       return bookedAlready(plan, booked)
@@ -79,12 +63,11 @@ async function approveOnce(plan: Plan, id: string, call: ApprovalCall, rooms: Ca
     const earlier =
       isNew || config.APPROVAL_BOOKS === 'no' ? undefined : await shipmentOfApproval(quote, tenant, read, names)
     if (earlier) {
-      await recordShipment(quote, earlier, call, rooms)
+      await recordShipment(quote, earlier, tenant, names)
       return bookedAlready(plan, earlier)
     }
     isSent = true
-    const reply = await replyToChange(service.send(plan.toService, sending))
-    if (!isSuccess(reply.status)) throw refusalOf(plan, reply)
+    const reply = await sendChange(plan, sending, rooms)
     const body = approvalOf(reply, quote)
     inspect(plan.request.compiled.action.name, body)
     await keepIds(body, id, tenant, names)
@@ -97,7 +80,7 @@ async function approveOnce(plan: Plan, id: string, call: ApprovalCall, rooms: Ca
     const shown =
       shownInApproval(body, quote, reply.status) ??
       (mayRead ? await shipmentOfApproval(quote, tenant, read, names).catch(() => undefined) : undefined)
-    await (shown ? recordShipment(quote, shown, call, rooms) : record('approved'))
+    await (shown ? recordShipment(quote, shown, tenant, names) : record('approved'))
     return approvalAnswer(plan, body, shown, reply.status)
   } catch (error) {
     // The caller must learn of this error, even if the store fails as well.
@@ -114,7 +97,7 @@ const canceledByApproval = () => gatewayError('service-refused/canceled', {}, { 
 /** Returns the shipment that the reply to an approval shows by itself. */
 const shownInApproval = (
   body: Readonly<Draft> | undefined,
-  quote: Pick<RememberedQuote, 'id' | 'names'>,
+  quote: NamedQuote,
   status: number,
 ): SeenShipment | undefined => {
   const shipment = body && status !== ACCEPTED ? shipmentInApproval(body, quote) : undefined
@@ -129,14 +112,27 @@ function approvalAnswer(
   status: number,
 ): Version1Answer {
   if (shown) return answerOf(plan, { ...shown.body, ...body, price: body?.['price'], shipment_id: shown.id })
-  return status === ACCEPTED ? acceptedOnly(plan, body) : notBooked(plan, body)
+  const said = status === ACCEPTED ? ACCEPTED_ONLY : NOT_BOOKED
+  return { ...answerOf(plan, body, (translated) => ({ ...translated, ...said })), headers: {} }
+}
+
+const NOT_BOOKED = {
+  Message:
+    'The quote is approved; the transportation is not booked yet. Send the booking to /createShipment.php, with this number as its ReferenceNumber.',
+  TransportationBooked: 'No',
+}
+
+const ACCEPTED_ONLY = {
+  Message:
+    'The service accepted the approval but has not confirmed a shipment yet. Do not book elsewhere. Send the booking to /createShipment.php, or read this number again in a few minutes.',
+  TransportationBooked: 'Unknown',
 }
 
 /** Answers what a reply to an approval says by itself; `isFinal` is false where a read right after it may show a shipment. */
 export function answerToReply(
   plan: Plan,
   reply: UpstreamReply,
-  quote: Pick<RememberedQuote, 'id' | 'names'>,
+  quote: NamedQuote,
 ): { readonly answer: Version1Answer; readonly isFinal: boolean } {
   const body = approvalOf(reply, quote)
   if (body && isCanceled(body)) throw canceledByApproval()
@@ -148,16 +144,12 @@ export function answerToReply(
 async function recordShipment(
   { id: quote, own, names: quoteNames }: RememberedQuote,
   { id, body, vehicles }: SeenShipment,
-  { tenant }: ApprovalCall,
-  { names }: CallRooms,
+  tenant: string,
+  names: Names,
 ): Promise<void> {
-  const number = body && idAt(body, 'number')
   const given = quoteNames.filter((name) => name !== quote)
   await names.write({
-    names: [
-      ...given.map((name) => ({ tenant, kind: 'shipment', name, id, givenBy: 'caller' }) as const),
-      ...(number === undefined ? [] : [{ tenant, kind: 'shipment', name: number, id, givenBy: 'service' } as const]),
-    ],
+    names: namesOfShipment(tenant, id, given, body && idAt(body, 'number')),
     quote: { tenant, id: quote, approval: 'approved' },
     shipment: { tenant, id, own: own ?? '', quote, state: 'live', ...(vehicles.length > 0 && { vehicles }) },
   })
@@ -171,13 +163,9 @@ async function shipmentOfApproval(
   names: Names,
 ): Promise<SeenShipment | undefined> {
   const { idsInApproval } = await names.quote(tenant, quote.id)
-  for (const id of [quote.id, ...idsInApproval]) {
-    const shipment = await read(id)
-    if (!shipment) continue
-    requireOfQuote(shipment, quote)
-    return shipment
-  }
-  return undefined
+  const shipment = await firstLive([quote.id, ...idsInApproval], read)
+  if (shipment) requireOfQuote(shipment, quote)
+  return shipment
 }
 
 /** Throws if a shipment that the reply to an approval named is that of something else. */
@@ -189,32 +177,8 @@ export function requireOfQuote(shipment: SeenShipment, quote: RememberedQuote, v
   if (vin !== '' && vins.length > 0 && !vins.includes(vin)) throw foreignShipment('VIN')
 }
 
-function notBooked(plan: Plan, reply: unknown) {
-  return withoutShipment(plan, reply, {
-    Message:
-      'The quote is approved; the transportation is not booked yet. Send the booking to /createShipment.php, with this number as its ReferenceNumber.',
-    TransportationBooked: 'No',
-  })
-}
-
-function acceptedOnly(plan: Plan, reply: unknown) {
-  return withoutShipment(plan, reply, {
-    Message:
-      'The service accepted the approval but has not confirmed a shipment yet. Do not book elsewhere. Send the booking to /createShipment.php, or read this number again in a few minutes.',
-    TransportationBooked: 'Unknown',
-  })
-}
-
-function withoutShipment(plan: Plan, reply: unknown, says: Readonly<Record<string, string>>) {
-  return { ...answerOf(plan, reply, (translated) => ({ ...translated, ...says })), headers: {} }
-}
-
 /** Throws if a booking under a name of the quote is under way or has an unknown outcome. */
-export async function requireNoneOpen(
-  { names }: RememberedQuote,
-  tenant: string,
-  { bookings }: Pick<CallRooms, 'bookings'>,
-): Promise<void> {
+export async function requireNoneOpen({ names }: RememberedQuote, tenant: string, bookings: Bookings): Promise<void> {
   for (const name of names) {
     for (const claim of await bookings.underReference(tenant, name)) {
       if (claim.state === 'sending') throw underWayStill(claim)
@@ -227,7 +191,7 @@ export async function requireNoneOpen(
 const MAX_READS = 10
 
 async function firstLive(ids: readonly string[], read: ReadLive): Promise<SeenShipment | undefined> {
-  for (const id of ids.slice(0, MAX_READS)) {
+  for (const id of ids) {
     const shipment = await read(id)
     if (shipment) return shipment
   }
@@ -311,9 +275,4 @@ export function withQuoteLock<T>(
   work: (isHeld: () => boolean) => Promise<T>,
 ): Promise<T> {
   return store.exclusive(`quote ${tenant}\n${thingKey(quote)}`, deadline - performance.now(), work)
-}
-
-/** The error of a call that has to wait for the approval of its quote. */
-export function approvalUnderWay(): GatewayError {
-  return gatewayError('booking-under-way/approval', {}, { headers: { 'Retry-After': '5' } })
 }

@@ -1,35 +1,33 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { toGatewayError } from '../edge/answers.ts'
 import type { Answer } from '../language/answer.ts'
-import { type ErrorCode, gatewayError, perhapsBooked, untranslatable } from '../language/errors.ts'
+import { type ErrorCode, gatewayError, perhapsBooked, RETRY_SOON } from '../language/errors.ts'
 import { type Draft, valueAt } from '../language/mapping/paths.ts'
 import { scalarText } from '../language/text/json.ts'
 import { isSameThing } from '../language/text/service-text.ts'
 import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
 import { refusal } from '../outside/service/failures.ts'
 import {
-  acceptedShipment,
   bookedShipment,
   idAt,
   isCanceled,
   isGone,
   type Shipment,
   shipmentIfRead,
+  shipmentIn,
   shipmentWithId,
 } from '../outside/service/proofs.ts'
 import { type Sending, shipmentRead } from '../outside/service/service.ts'
 import type { KnownVehicles, NamesWrite, Vehicle } from '../outside/store/store.ts'
-import type { Booking, BookingResult, IdentifiedBooking, MadeBooking } from '../state/bookings/bookings.ts'
+import type { Booking, BookingResult, Bookings, IdentifiedBooking, MadeBooking } from '../state/bookings/bookings.ts'
 import { NotBooked } from '../state/bookings/protocol.ts'
-import { formerVinsAfter, type Names, type RememberedQuote } from '../state/names/names.ts'
-import { chooseVehicle } from '../state/names/resolve.ts'
-import { vehiclesIn } from '../state/names/vehicles.ts'
-import { approvalUnderWay, requireOfQuote, withQuoteLock } from './approve.ts'
+import { formerVinsAfter, type Names, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
+import { chooseVehicle, vehiclesIn } from '../state/names/resolve.ts'
+import { requireOfQuote, withQuoteLock } from './approve.ts'
 import { answerOf } from './legacy-answer.ts'
-import { type Plan, planCall } from './plan.ts'
-import { namesIn, type Version1 } from './read-request.ts'
+import { ACCEPTED, type Plan, planCall, plannedCall, sendNew } from './plan.ts'
+import { namesGivenIn, namesIn, type Version1 } from './read-request.ts'
 import type { CallInHand, CallRooms } from './rooms.ts'
-import { ACCEPTED, sendNew } from './send.ts'
 import { lookFor, NO_SUBJECT, type Subject, seenShipment, vinOf } from './subject.ts'
 import { type MergedShipment, merge } from './update.ts'
 
@@ -46,11 +44,9 @@ interface ApprovedQuote {
  */
 export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> {
   const { request, caller, sending } = call
-  const { tenant, profile } = caller
+  const { tenant } = caller
   const { subject, approved } = await quoteOfBooking(request, tenant, rooms.names)
-  const plan = planCall(request, subject, profile.settings)
-  call.noteTranslation(plan.notes)
-  if (plan.problems.length > 0) throw untranslatable(plan.problems)
+  const plan = plannedCall(call, subject)
 
   const look = lookFor(tenant, sending, rooms)
   const booking: Booking = {
@@ -143,7 +139,7 @@ async function makeOfUnapproved(plan: Plan, tenant: string, sending: Sending, ro
   const { quote } = plan.subject
   if (quote && rooms.config.APPROVAL_BOOKS === 'auto') {
     const { approval } = await beforeSending(rooms.names.quote(tenant, quote.id))
-    if (approval !== '') throw new NotBooked(approvalUnderWay())
+    if (approval !== '') throw new NotBooked(gatewayError('booking-under-way/approval', {}, RETRY_SOON))
   }
   return madeBooking(plan, await sendBooking(plan, sending, rooms), tenant)
 }
@@ -163,7 +159,7 @@ export async function shipmentMade(
   read: (id: string) => Promise<UpstreamReply>,
 ): Promise<Shipment> {
   if (reply.status !== ACCEPTED) return bookedShipment(reply)
-  const { id } = acceptedShipment(reply)
+  const { id } = shipmentIn(reply)
   const shown = shipmentIfRead(await read(id).catch(() => NO_REPLY), id)
   if (!shown || isCanceled(shown.body)) throw gatewayError('reply-doubtful/accepted', {})
   return shown
@@ -180,7 +176,7 @@ async function makeOfApproved(
   rooms: CallRooms,
 ): Promise<MadeBooking> {
   const { bookings, names } = rooms
-  const mergeable = await beforeSending(mergeableShipments(quote, tenant, rooms))
+  const mergeable = await beforeSending(mergeableShipments(quote, tenant, bookings, names))
   if (mergeable.length === 0) {
     const another = withoutQuoteId(plan)
     return madeBooking(another, await sendBooking(another, sending, rooms), tenant)
@@ -200,7 +196,8 @@ async function makeOfApproved(
 export async function mergeableShipments(
   quote: RememberedQuote,
   tenant: string,
-  { bookings, names }: Pick<CallRooms, 'names'> & { readonly bookings: Pick<CallRooms['bookings'], 'isBooked'> },
+  bookings: Bookings,
+  names: Names,
 ): Promise<readonly string[]> {
   if (await bookings.isBooked(tenant, quote.id)) return []
   const { idsInApproval } = await names.quote(tenant, quote.id)
@@ -237,20 +234,20 @@ async function mergeIntoApproved(
     problems: [],
     compiled,
     settings,
-    verify: async (reply: Parameters<typeof isGone>[0]) => {
+    verify: async (reply: UpstreamReply) => {
       if (isGone(reply, id)) return undefined
       const shipment = shipmentWithId(reply, id)
       requireOfQuote(seenShipment(shipment), quote, vin)
       return shipment
     },
-    choose: async (shipment: ReturnType<typeof shipmentWithId>) => {
+    choose: async (shipment: Shipment) => {
       const seen = { ...seenShipment(shipment), formerVins: {}, isGone: false }
       const choice = chooseVehicle({ vin, use: 'update', changesVehicle: false }, [seen])
       // The vehicle of the quote may have been another one, or none.
       return 'is' in choice ? { entry: 0, vin: 'changed' as const } : choice
     },
     readError: (cause: unknown) =>
-      new NotBooked(gatewayError('service-unavailable/approved', {}, { cause, ...RETRY_LATER })),
+      new NotBooked(gatewayError('service-unavailable/approved', {}, { cause, ...RETRY_SOON })),
   }
   try {
     const merged = await merge(merging, tenant, sending, rooms)
@@ -261,8 +258,6 @@ async function mergeIntoApproved(
     throw error instanceof NotBooked ? error : new NotBooked(updateError(error))
   }
 }
-
-const RETRY_LATER = { headers: { 'Retry-After': '5' } } as const
 
 /** Errors of an update that the service provably did not make. */
 const NOT_MADE: ReadonlySet<ErrorCode> = new Set([
@@ -281,7 +276,7 @@ const NOT_MADE: ReadonlySet<ErrorCode> = new Set([
 function updateError(cause: unknown): unknown {
   return NOT_MADE.has(toGatewayError(cause).code)
     ? cause
-    : gatewayError('outcome-unknown/approved', {}, { cause, ...RETRY_LATER })
+    : gatewayError('outcome-unknown/approved', {}, { cause, ...RETRY_SOON })
 }
 
 /** Awaits work that must precede a claimed booking; a failure proves that nothing was sent. */
@@ -332,14 +327,9 @@ function madeBooking(plan: Plan, shipment: Readonly<Draft>, tenant: string): Mad
   const id = idAt(shipment, 'id')
   if (id === undefined) throw new Error('A verified reply to a booking has an id.')
   const number = idAt(shipment, 'number')
-  const given = namesIn(request, request.compiled.action.givesNames ?? []).map(([, name]) => name)
+  const given = namesGivenIn(request)
   const record: NamesWrite = {
-    names: [
-      ...given.map((name) => ({ tenant, kind: 'shipment', name, id, givenBy: 'caller' }) as const),
-      ...(number === undefined || given.includes(number)
-        ? []
-        : [{ tenant, kind: 'shipment', name: number, id, givenBy: 'service' } as const]),
-    ],
+    names: namesOfShipment(tenant, id, given, number !== undefined && given.includes(number) ? undefined : number),
     shipment: {
       tenant,
       id,

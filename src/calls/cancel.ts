@@ -1,5 +1,4 @@
 import type { Answer } from '../language/answer.ts'
-import { untranslatable } from '../language/errors.ts'
 import { isSuccess } from '../outside/service/exchange.ts'
 import { replyToChange } from '../outside/service/failures.ts'
 import {
@@ -13,18 +12,15 @@ import {
   shipmentWithId,
   showsShipment,
 } from '../outside/service/proofs.ts'
-import { readOf } from '../outside/service/service.ts'
-import { answerOf } from './legacy-answer.ts'
-import { type Plan, planCall } from './plan.ts'
+import { shipmentRead } from '../outside/service/service.ts'
+import { answerOf, withSentence } from './legacy-answer.ts'
+import { type Plan, plannedCall, refusalOf, requireReference } from './plan.ts'
 import type { CallInHand, CallRooms } from './rooms.ts'
-import { refusalOf } from './send.ts'
 import {
   goneShipment,
   ignoredSentence,
-  NO_SUBJECT,
   namesShownIn,
   numberUnknown,
-  referenceOf,
   type ShipmentSubject,
   seenShipment,
   shipmentNamedBy,
@@ -34,11 +30,9 @@ import {
 export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer> {
   const { request, caller, sending } = call
   const { tenant } = caller
-  const reference = referenceOf(request)
-  if (!reference) throw untranslatable(planCall(request, NO_SUBJECT, caller.profile.settings).problems)
+  const reference = requireReference(call)
   const subject = await shipmentNamedBy(reference, call, rooms)
-  const plan = planCall(request, subject, caller.profile.settings)
-  if (plan.problems.length > 0) throw untranslatable(plan.problems)
+  const plan = plannedCall(call, subject)
 
   const body = await cancelAndRead(plan, subject, () => numberUnknown('shipment', reference.names), call, rooms)
   rooms.inspect(request.compiled.action.name, body)
@@ -47,14 +41,10 @@ export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer
   const canceled = { ...(body ? seenShipment({ id, body }) : goneShipment(id)), state: 'canceled' as const }
   // The shipment is canceled, whatever the store can record now.
   await rooms.bookings.later(`canceled ${id}`, () => rooms.names.noteShown(tenant, canceled, namesShownIn(body)))
-  const ids = [id, ...(body ? (idAt(body, 'id') ?? []) : [])].flat()
-  const readAgain = (other: string) =>
-    rooms.service.send({ ...readOf(plan.toService), path: `/v2/shipments/${encodeURIComponent(other)}` }, sending)
-  await rooms.bookings.freeLater(tenant, ids, async (own) => own === id || isShownAsGone(own, readAgain))
-  return answerOf(plan, body, (reply) => ({
-    ...reply,
-    Message: `${reply['Message'] ?? ''}${ignoredSentence(subject.meant.ignored)}`.trim(),
-  }))
+  const read = (other: string) => rooms.service.send(shipmentRead(other), sending)
+  const ids = [id, idAt(body, 'id') ?? id]
+  await rooms.bookings.freeLater(tenant, ids, async (own) => own === id || isShownAsGone(own, read))
+  return answerOf(plan, body, withSentence(ignoredSentence(subject.meant.ignored)))
 }
 
 /**
@@ -68,13 +58,12 @@ async function cancelAndRead(
   { sending }: CallInHand,
   { service }: CallRooms,
 ) {
-  const { toService } = plan
-  const reply = await replyToChange(service.send(toService, sending))
+  const reply = await replyToChange(service.send(plan.toService, sending))
   const isDone = isSuccess(reply.status)
   if (!isDone && !DONE_PERHAPS.has(reply.status)) throw refusalOf(plan, reply)
   const said = isDone ? cancellationOf(reply, id) : undefined
 
-  const reading = service.send(readOf(toService), sending)
+  const reading = service.send(shipmentRead(id), sending)
   const now = await (isDone ? replyToChange(reading) : reading)
   if (NOT_FOUND.has(now.status)) {
     // Where it existed, as the store or a reply proves, not found means canceled.

@@ -16,16 +16,6 @@ import type { Call } from '../runtime/call.ts'
 import { type DryRun, ONLY_IF_SAME } from './dry-run.ts'
 import type { CallRooms } from './rooms.ts'
 
-/** Checks version-2 requests of new code against dry runs of the old one. Nothing is sent. */
-interface Checks {
-  /** Keeps the request of a dry run for later checks of the same caller. */
-  readonly remember: (incoming: IncomingMessage, call: Call, dryRun: DryRun) => void
-  /** Answers a request as the service would, with an example; `path` is the one that the service would get. */
-  readonly check: (incoming: IncomingMessage, path: string, bytes: Buffer, call: Call) => Promise<Answer>
-  /** Returns the verdict on the last request of this caller. */
-  readonly last: (incoming: IncomingMessage, call: Call) => Promise<Answer>
-}
-
 /** A request that a dry run has planned. */
 interface Planned {
   readonly action: string
@@ -49,8 +39,11 @@ const MOST_ROWS = 100
 const LONGEST_SHOWN = 256
 const LONGEST_NAME = 64
 
-/** Makes the checks of a gateway. What they remember is bounded, by caller and in all. */
-export function createChecks({ catalog, credentials }: Pick<CallRooms, 'catalog' | 'credentials'>): Checks {
+/**
+ * Checks version-2 requests of new code against dry runs of the old one. Nothing is sent. What is remembered is bounded, by caller
+ * and in all.
+ */
+export function createChecks({ catalog, credentials }: CallRooms) {
   const kept = new LRUCache<string, Kept>({ ttl: KEPT_MS, maxSize: MOST_CHARACTERS, sizeCalculation: charactersOf })
   const actions = [...catalog.actions.values()].map(({ action }) => action)
   const rows = actions.flatMap(({ request }) => request)
@@ -125,7 +118,8 @@ export function createChecks({ catalog, credentials }: Pick<CallRooms, 'catalog'
   }
 
   return {
-    remember(incoming, call, { ok, action, request, fields }) {
+    /** Keeps the request of a dry run for later checks of the same caller. */
+    remember(incoming: IncomingMessage, call: Call, { ok, action, request, fields }: DryRun): void {
       const { authorization } = incoming.headers
       const owner = credentials.mode === 'client' ? authorization && hash('sha256', authorization) : call.caller.tenant
       const declared = catalog.actions.get(action)?.action
@@ -140,7 +134,8 @@ export function createChecks({ catalog, credentials }: Pick<CallRooms, 'catalog'
       keep(owner, { planned: [{ action, id, text, open }, ...(before?.planned ?? [])], verdict: before?.verdict })
     },
 
-    async check(incoming, path, bytes, call) {
+    /** Answers a request as the service would, with an example; `path` is the one that the service would get. */
+    async check(incoming: IncomingMessage, path: string, bytes: Buffer, call: Call): Promise<Answer> {
       const owner = await ownerOf(incoming, call)
       call.request.use = 'dry-run'
       const { action, id, status, planned, found } = verdictOn(incoming, path, bytes, owner)
@@ -167,7 +162,8 @@ export function createChecks({ catalog, credentials }: Pick<CallRooms, 'catalog'
       }
     },
 
-    async last(incoming, call) {
+    /** Returns the verdict on the last request of this caller. */
+    async last(incoming: IncomingMessage, call: Call): Promise<Answer> {
       const verdict = kept.get(await ownerOf(incoming, call))?.verdict
       if (verdict === undefined) throw gatewayError('path-unknown/check', {})
       return { status: 200, headers: { 'Cache-Control': 'no-store' }, body: verdict }

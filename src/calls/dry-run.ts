@@ -13,10 +13,10 @@ import { NO_NAMES, type ServiceEvent } from '../language/mapping/callback.ts'
 import type { Catalog, Endpoint } from '../language/mapping/catalog.ts'
 import type { CompiledAction } from '../language/mapping/compile.ts'
 import {
-  type ExplainedCallback,
-  type ExplainedReply,
+  type CallbackAccount,
   explainCallback,
   explainReplyTranslation,
+  type ReplyAccount,
   type Unused,
 } from '../language/mapping/explain.ts'
 import { type FlatBody, meantField, type Problem } from '../language/mapping/fields.ts'
@@ -27,7 +27,7 @@ import { replyText } from '../language/text/decode.ts'
 import { isUuid } from '../language/text/service-text.ts'
 import type { UpstreamReply } from '../outside/service/exchange.ts'
 import { bookedShipment, cancellationOf, changeOf, idAt, newQuote, shipmentWithId } from '../outside/service/proofs.ts'
-import { type Address, type Outgoing, type Service, withPlaceholder } from '../outside/service/service.ts'
+import { type Address, type Service, type ServiceRequest, withPlaceholder } from '../outside/service/service.ts'
 import { StoreDown } from '../outside/store/store.ts'
 import type { Call } from '../runtime/call.ts'
 import type { Bookings } from '../state/bookings/bookings.ts'
@@ -42,16 +42,20 @@ import { classify, namesIn, type Version1, type Version2, version1 } from './rea
 import { NO_SUBJECT, notMeant, referenceOf, shipmentSubject } from './subject.ts'
 import { changesOf, jqSteps } from './update-program.ts'
 
-/** The rooms of dry runs. */
-export interface DryRunRooms extends Destination {
+/** The rooms of explanations, which look nothing up. */
+interface ExplainingRooms extends Destination {
   readonly catalog: Catalog
+  /** The settings of callers without their own. */
+  readonly settings: Settings
+  readonly answerError: AnswerError
+}
+
+/** The rooms of dry runs. */
+export interface DryRunRooms extends ExplainingRooms {
   readonly names: Names
   readonly credentials: Credentials
   readonly bookings: Bookings
   readonly config: Config
-  /** The settings of callers without their own. */
-  readonly settings: Settings
-  readonly answerError: AnswerError
 }
 
 /** Classifies and plans a call as the legacy path does, then explains the plan instead of sending it. */
@@ -62,12 +66,12 @@ export async function dryRun(
   call: Call,
   rooms: DryRunRooms,
 ): Promise<DryRun> {
-  const to = { service: rooms.service, address: caller?.account ?? rooms.address }
+  const to = { ...rooms, address: caller?.account ?? rooms.address }
   const synonyms = caller?.profile.synonyms ?? {}
-  const refusal = (error: GatewayError) => refusalAt(endpoint, error, call.outcome.own, rooms, call.caller)
+  const refusal = (error: GatewayError) => refusalAt(endpoint.path, error, call.outcome.own, rooms, call.caller)
   const { request, unknownName } = classifyAnyName(body, endpoint, rooms.catalog, synonyms, incoming.url)
   if (request.generation === 2) return explainVersion2(planVersion2(request, endpoint), to)
-  if (unknownName) return explainUnknownName(request, unknownName, { ...rooms, ...to }, refusal(unknownName)).run
+  if (unknownName) return explainUnknownName(request, unknownName, to, refusal(unknownName)).run
   noteRequest(call.outcome, request)
   const { plan, error, ...outlook } = await look(request, incoming, caller, rooms)
   const refused = error ?? (plan.problems.length > 0 ? untranslatable(plan.problems) : undefined)
@@ -88,25 +92,25 @@ export interface ExplainedCall {
 export function explainCall(
   body: FlatBody,
   endpoint: Endpoint,
-  rooms: Pick<DryRunRooms, keyof Destination | 'catalog' | 'settings' | 'answerError'>,
+  rooms: ExplainingRooms,
   as?: CompiledAction,
 ): ExplainedCall {
   const { request, unknownName } = classifyAnyName(body, endpoint, rooms.catalog, {})
   if (request.generation === 2) return { run: explainVersion2(planVersion2(request, endpoint), rooms), plan: undefined }
   const meant = as ? version1(as, body) : request
-  const refusal = (error: GatewayError) => refusalAt(endpoint, error, meant.textOf('ShipmentNumber') ?? '', rooms)
+  const refusal = (error: GatewayError) => refusalAt(endpoint.path, error, meant.textOf('ShipmentNumber') ?? '', rooms)
   if (unknownName) return explainUnknownName(meant, unknownName, rooms, refusal(unknownName))
   const plan = planFromNames(meant, rooms.settings)
-  if (plan.problems.length === 0) return { run: explainPlan(plan, rooms), plan }
-  return { run: explainPlan(plan, rooms, { answer: refusal(untranslatable(plan.problems)) }), plan }
+  const outlook = plan.problems.length === 0 ? undefined : { answer: refusal(untranslatable(plan.problems)) }
+  return { run: explainPlan(plan, rooms, outlook), plan }
 }
 
 /** Returns the answer of a path to an error. */
 export const refusalAt = (
-  { path }: Pick<Endpoint, 'path'>,
+  path: string,
   error: GatewayError,
   own: string,
-  { answerError }: Pick<DryRunRooms, 'answerError'>,
+  { answerError }: ExplainingRooms,
   caller?: Call['caller'],
 ): Answer => answerError(error, { route: `/legacy${path}`, target: '', own, ...(caller && { caller }) })
 
@@ -130,9 +134,9 @@ function classifyAnyName(
 function explainUnknownName(
   request: Version1,
   error: GatewayError,
-  rooms: Destination & Pick<DryRunRooms, 'settings'>,
+  rooms: ExplainingRooms,
   answer: Answer,
-): ExplainedCall & { readonly plan: Plan } {
+): ExplainedCall {
   const plan = { ...planFromNames(request, rooms.settings), problems: [problemOf(error, 'ActionName')] }
   return { run: explainPlan(plan, rooms, { answer }), plan }
 }
@@ -213,7 +217,7 @@ async function lookAtBooking(
     return { plan, answer: met.answer, remarks: met.ageMs > config.REPLAY_CHECK_AFTER ? [stands, first] : [stands] }
   }
   if (!approved || config.APPROVAL_BOOKS === 'no') return { plan }
-  const mergeable = await mergeableShipments(approved.quote, tenant, { names, bookings })
+  const mergeable = await mergeableShipments(approved.quote, tenant, bookings, names)
   if (mergeable.length === 0) return { plan: withoutQuoteId(plan) }
   return {
     plan,
@@ -234,6 +238,10 @@ async function lookAtNamed(
   { names, bookings, config }: DryRunRooms,
 ): Promise<Prospect> {
   const resolution = await meaningInStore(reference, tenant, names)
+  const failing = (plan: Plan, error: GatewayError) => {
+    const problem = problemOf(error, reference.names[0]?.[0] ?? '')
+    return { plan: { ...plan, problems: [problem, ...plan.problems] }, error }
+  }
   switch (resolution.is) {
     case 'shipment': {
       const stored = await names.shipment(tenant, resolution.id)
@@ -244,34 +252,25 @@ async function lookAtNamed(
       const plan = planCall(request, { ...NO_SUBJECT, id: quote.id, own: quote.own, quote }, settings)
       if (request.compiled.action.verb !== 'approve') return { plan }
       try {
-        await requireNoneOpen(quote, tenant, { bookings })
+        await requireNoneOpen(quote, tenant, bookings)
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error
-        return {
-          plan: { ...plan, problems: [problemOf(error, reference.names[0]?.[0] ?? ''), ...plan.problems] },
-          error,
-        }
+        return failing(plan, error)
       }
       const earlier = quote.approval === '' || config.APPROVAL_BOOKS === 'no' ? [] : [quote.id, ...quote.idsInApproval]
       const ids = [...new Set([...(await names.shipmentsOf(tenant, quote)), ...earlier])]
-      return { plan, remarks: ids.length === 0 ? [] : [standsPerhaps(ids)] }
+      const stands = `This quote may have a shipment already: the live call first reads ${readsOf(ids)}. If one stands, the answer is about it, and no approval is sent.`
+      return { plan, remarks: ids.length === 0 ? [] : [stands] }
     }
     case 'ask':
-      return {
-        plan: planOfNames(request, reference, settings),
-        remarks: [serviceDecides('what it names', resolution.values)],
-      }
-    case 'look':
-      return {
-        plan: planOfNames(request, reference, settings),
-        remarks: [serviceDecides('which one is meant', resolution.ids)],
-      }
-    default: {
-      const error = notMeant(resolution, reference)
-      const plan = planFromNames(request, settings)
-      const problem = problemOf(error, reference.names[0]?.[0] ?? '')
-      return { plan: { ...plan, problems: [problem, ...plan.problems] }, error }
+    case 'look': {
+      const [what, names] =
+        resolution.is === 'ask' ? ['what it names', resolution.values] : ['which one is meant', resolution.ids]
+      const remark = `The service decides from here: the live call reads ${readsOf(names)} to learn ${what}.`
+      return { plan: planOfNames(request, reference, settings), remarks: [remark] }
     }
+    default:
+      return failing(planFromNames(request, settings), notMeant(resolution, reference))
   }
 }
 
@@ -294,12 +293,6 @@ async function meaningInStore(reference: Reference, tenant: string, names: Names
 
 const readsOf = (names: readonly string[]): string =>
   names.map((name) => `GET /v2/shipments/${encodeURIComponent(name)}`).join(', ')
-
-const standsPerhaps = (ids: readonly string[]): string =>
-  `This quote may have a shipment already: the live call first reads ${readsOf(ids)}. If one stands, the answer is about it, and no approval is sent.`
-
-const serviceDecides = (what: string, names: readonly string[]): string =>
-  `The service decides from here: the live call reads ${readsOf(names)} to learn ${what}.`
 
 /** Plans without look-ups: the caller's name stands for the id, unless the name is an id itself. */
 export function planFromNames(request: Version1, settings: Settings): Plan {
@@ -384,8 +377,11 @@ export function explainPlan(
     const field = meantField(name, request.compiled.fields.names)
     return field === undefined ? [] : [[name, field] as const]
   })
-  const written = write(to.service.outgoing(toService, to.address), to.address)
-  const { answer, remarks } = outlook.answer ? { ...outlook, answer: outlook.answer } : answerToExample(plan, outlook)
+  const written = write(toService, to)
+  const { answer, isFinal } = outlook.answer
+    ? { answer: outlook.answer, isFinal: true }
+    : answerToBody(plan, action.example.reply)
+  const remarks = [...(outlook.remarks ?? []), ...(isFinal ? [] : [READ_DECIDES])]
   // An update changes the last place of a split field, and the others only where they are the same.
   const places = new Set(fields.map(({ to }) => to))
   const following = action.request.flatMap((row) => {
@@ -415,7 +411,7 @@ export function explainPlan(
       status: answer.status,
       headers: { ...answer.headers, ...ignoredHeader(request) },
     },
-    ...(remarks && remarks.length > 0 && { remarks }),
+    ...(remarks.length > 0 && { remarks }),
     ...(isUpdate ? { curl: updateLine(written.request, body, ifSame) } : written.shell),
   }
 }
@@ -429,12 +425,6 @@ function updateLine(
   const { 'content-type': _, ...reading } = headers
   const filter = quoted(jqSteps(changesOf(body, ifSame)).join(' | '))
   return `${curl('GET', url, reading, undefined)} --fail | jq ${filter} | ${curl(method, url, headers, undefined)} --data-binary @-`
-}
-
-/** Answers the declared example of a reply as the live call does. */
-function answerToExample(plan: Plan, { remarks = [] }: Outlook): Required<Outlook> {
-  const { answer, isFinal } = answerToBody(plan, plan.request.compiled.action.example.reply)
-  return { answer, remarks: isFinal ? remarks : [...remarks, READ_DECIDES] }
 }
 
 /** Answers the body of a successful reply as the live call does, as far as the reply decides. */
@@ -453,7 +443,7 @@ const READ_DECIDES =
 function explainVersion2({ compiled: { action }, parse, toService }: Version2Plan, to: Destination): DryRun {
   const body = parse()
   const { listed, more } = listLeaves(body)
-  const written = write(to.service.outgoing(toService, to.address), to.address)
+  const written = write(toService, to)
   return {
     action: action.name,
     ok: true,
@@ -477,10 +467,10 @@ function explainVersion2({ compiled: { action }, parse, toService }: Version2Pla
 }
 
 /** Shows a request as it would go out, with its credential hidden. */
-function write(outgoing: Outgoing, { origin, prefix, scheme }: Address) {
-  const { method, path, body } = outgoing
-  const url = origin + prefix + path
-  const headers = { authorization: scheme === 'oauth2' ? 'Bearer ***' : 'Basic ***', ...outgoing.headers }
+function write(toService: ServiceRequest, { service, address }: Destination) {
+  const { method, path, body, headers: others } = service.outgoing(toService, address)
+  const url = address.origin + address.prefix + path
+  const headers = { authorization: address.scheme === 'oauth2' ? 'Bearer ***' : 'Basic ***', ...others }
   const shell = (body?.length ?? 0) < MOST_SHELL_CHARACTERS ? { curl: curl(method, url, headers, body) } : {}
   return { request: { method, url, headers }, hasBody: body !== undefined, shell }
 }
@@ -506,7 +496,7 @@ function quoted(word: string): string {
 }
 
 /** The translation of an event, explained; nothing was delivered. */
-export interface EventDryRun extends Omit<ExplainedCallback, 'v1'> {
+export interface EventDryRun extends CallbackAccount {
   readonly callback: string
   readonly event: ServiceEvent
   /** The body of a delivery in each format. */
@@ -543,7 +533,7 @@ function eventIn(bytes: Buffer, event: string, example: ServiceEvent): ServiceEv
 }
 
 /** A reply's translation, explained. */
-export interface ReplyDryRun extends Pick<ExplainedReply, 'fields' | 'unused' | 'unknown' | 'more'> {
+export interface ReplyDryRun extends ReplyAccount {
   readonly action: string
   readonly ok: boolean
   readonly problems: readonly Problem[]
@@ -552,12 +542,7 @@ export interface ReplyDryRun extends Pick<ExplainedReply, 'fields' | 'unused' | 
 }
 
 /** Reads a version-2 reply and explains its version-1 form, by the rows that a call uses: the planned one, else one without fields. */
-export function dryRunReply(
-  bytes: Buffer,
-  compiled: CompiledAction,
-  { settings }: Pick<DryRunRooms, 'settings'>,
-  planned?: Plan,
-): ReplyDryRun {
+export function dryRunReply(bytes: Buffer, compiled: CompiledAction, settings: Settings, planned?: Plan): ReplyDryRun {
   const v2 = readJsonValue(replyText(bytes))
   const { reply, missing, ...account } = explainReplyTranslation(compiled, v2, settings, planned?.own)
   const problems: Problem[] = missing.map((field) => ({
@@ -573,7 +558,7 @@ export function dryRunReply(
       const { answer, isFinal } = answerToBody(plan, v2)
       v1 = answer.reply
       if (!isFinal) remarks = [READ_DECIDES]
-    } else verifyReply(compiled.action.verb, { status: 200, headers: {}, body: bytes }, v2)
+    } else believed[compiled.action.verb]({ status: 200, headers: {}, body: bytes }, idAt(v2, 'id') ?? '')
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     problems.push(problemOf(error, ''))
@@ -591,28 +576,11 @@ export function dryRunReply(
   }
 }
 
-/** Throws if a live call would not believe a reply. */
-function verifyReply(verb: VerbName, reply: UpstreamReply, v2: unknown): void {
-  const id = idAt(v2, 'id') ?? ''
-  switch (verb) {
-    case 'quote':
-      newQuote(reply)
-      return
-    case 'book':
-      bookedShipment(reply)
-      return
-    case 'read':
-      shipmentWithId(reply, id)
-      return
-    case 'update':
-      changeOf(reply, 'shipment', id)
-      return
-    case 'cancel':
-      cancellationOf(reply, id)
-      return
-    case 'approve':
-      return
-    default:
-      verb satisfies never
-  }
+/** Throw if a live call would not believe a reply. */
+const believed: Readonly<Record<Exclude<VerbName, 'approve'>, (reply: UpstreamReply, id: string) => unknown>> = {
+  quote: newQuote,
+  book: bookedShipment,
+  read: shipmentWithId,
+  update: (reply, id) => changeOf(reply, 'shipment', id),
+  cancel: cancellationOf,
 }

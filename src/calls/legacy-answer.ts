@@ -5,9 +5,9 @@ import { scalarText } from '../language/text/json.ts'
 import { headerText } from '../language/text/service-text.ts'
 import type { UpstreamReply } from '../outside/service/exchange.ts'
 import { idAt } from '../outside/service/proofs.ts'
-import { priceHeader } from '../state/bookings/price.ts'
+import { priceHeader } from '../state/bookings/bookings.ts'
 import type { Plan } from './plan.ts'
-import type { Version1 } from './read-request.ts'
+import { placelessIn, type Version1 } from './read-request.ts'
 
 /** A version-1 answer. */
 export interface Version1Answer extends Answer {
@@ -16,7 +16,13 @@ export interface Version1Answer extends Answer {
 }
 
 /** The fields of a version-1 answer. */
-export type Version1Reply = Readonly<Record<string, string>>
+type Version1Reply = Readonly<Record<string, string>>
+
+/** Makes a change of a reply: it adds a sentence to the message. */
+export const withSentence =
+  (sentence: string) =>
+  (reply: Version1Reply): Version1Reply =>
+    sentence === '' ? reply : { ...reply, Message: `${reply['Message'] ?? ''}${sentence}`.trim() }
 
 /** Translates the service's reply into the version-1 answer of a call; `complete` may change it. */
 export function answerOf(
@@ -55,12 +61,11 @@ function assumedHeader({ request, body, notes }: Plan): Readonly<Record<string, 
 const IGNORED_LIMIT_BYTES = 1024
 
 /** Returns the fields that were sent with a value and have no place, as a header, for calls that write. */
-export function ignoredHeader({ compiled, fields }: Version1): Readonly<Record<string, string>> {
-  if (compiled.written.length === 0) return {}
-  const placeless = compiled.fields.names.filter(
-    (_, slot) => !compiled.hasPlace[slot] && fields.values[slot] !== undefined,
+export function ignoredHeader(request: Version1): Readonly<Record<string, string>> {
+  if (request.compiled.written.length === 0) return {}
+  const names = [...request.fields.ignored, ...placelessIn(request)].map((name) =>
+    headerText(name).replaceAll(',', '%2C'),
   )
-  const names = [...fields.ignored, ...placeless].map((name) => headerText(name).replaceAll(',', '%2C'))
   let list = ''
   for (const [i, name] of names.entries()) {
     const longer = list === '' ? name : `${list}, ${name}`

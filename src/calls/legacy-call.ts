@@ -4,7 +4,7 @@ import type { Caller } from '../edge/callers/caller.ts'
 import type { Arrival } from '../edge/door.ts'
 import type { Answer } from '../language/answer.ts'
 import { closureAt, type Deprecation } from '../language/deprecation.ts'
-import { GatewayError, gatewayError } from '../language/errors.ts'
+import { GatewayError, gatewayError, retryAfter } from '../language/errors.ts'
 import type { Action } from '../language/mapping/action.ts'
 import type { Endpoint } from '../language/mapping/catalog.ts'
 import type { FlatBody } from '../language/mapping/fields.ts'
@@ -13,8 +13,7 @@ import { NoReply, type UpstreamReply } from '../outside/service/exchange.ts'
 import { unansweredError } from '../outside/service/failures.ts'
 import { type Sending, shipmentRead, withoutCredential } from '../outside/service/service.ts'
 import type { Call, CallOutcome } from '../runtime/call.ts'
-import { REPLAYED } from '../state/bookings/bookings.ts'
-import { PRICE } from '../state/bookings/price.ts'
+import { PRICE, REPLAYED } from '../state/bookings/bookings.ts'
 import { approve } from './approve.ts'
 import { book } from './book.ts'
 import { cancel } from './cancel.ts'
@@ -43,7 +42,7 @@ export async function legacyCall(
   const retired = retirement(caller, rooms)
   if (retired) {
     // A wrong credential is told so, as before, and only callers with a right one are counted.
-    if (!caller.account.acceptance.isProven()) await rooms.prove(sending)
+    await rooms.prove(sending)
     throw retired
   }
   const request = classify(body, endpoint, rooms.catalog, caller.profile.synonyms, url)
@@ -93,7 +92,7 @@ async function answerVersion1(
   if (brownout && verb !== 'book') throw brownout
   // Until the service has accepted a credential, nothing is looked up or claimed for it. A new quote proves it by itself.
   const isNewQuote = verb === 'quote' && !action.target
-  if (!isNewQuote && !caller.account.acceptance.isProven()) await rooms.prove(sending)
+  if (!isNewQuote) await rooms.prove(sending)
   const noteTranslation = (notes: CallOutcome['notes']) => {
     outcome.notes = notes
   }
@@ -156,7 +155,7 @@ function brownoutError(
   return gatewayError(
     'brownout',
     { until: minuteOf(end), end: sunset ? ` It ends on ${dayOf(sunset)}.` : '', guide: guideIn(deprecation) },
-    { headers: { 'Retry-After': String(seconds) } },
+    retryAfter(seconds),
   )
 }
 

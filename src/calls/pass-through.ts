@@ -246,12 +246,6 @@ function challengesIn({ lines }: { readonly lines: readonly string[] }) {
   return values.length > 0 ? { 'www-authenticate': values.join(', ') } : NO_CHALLENGES
 }
 
-/** The approval of a quote that is about to be sent, in the notes on which later bookings rest. */
-interface NotedApproval {
-  readonly answered: (status: number) => Promise<void>
-  readonly failed: (error: unknown) => Promise<void>
-}
-
 /**
  * Notes an approval like one of version 1, before it is sent: a later booking asks the service for the quote's shipment even if the
  * reply is lost. Where the service has not accepted the caller's credential yet, nothing is noted before its reply. A store that
@@ -261,7 +255,7 @@ async function noteApproval(
   { tenant, quote }: { readonly tenant: string; readonly quote: string },
   isProven: boolean,
   { names, bookings }: PassThroughRooms,
-): Promise<NotedApproval> {
+) {
   // While the store fails, the note comes later, but it comes: without it the quote could be booked a second time.
   const note = (approval: Approval) =>
     bookings.later(`approval of ${quote}`, () => names.write({ names: [], quote: { tenant, id: quote, approval } }))
@@ -269,11 +263,11 @@ async function noteApproval(
   const isNew = isProven && (before?.approval ?? '') === ''
   if (isNew) await note('sent')
   return {
-    answered: async (status) => {
+    answered: async (status: number): Promise<void> => {
       if (isSuccess(status)) await note('approved')
       else if (isNew && refusesApproval(status)) await note('')
     },
-    failed: async (error) => {
+    failed: async (error: unknown): Promise<void> => {
       // Without a connection, nothing was sent.
       if (isNew && error instanceof NoReply && error.silence !== 'late') await note('')
     },

@@ -1,4 +1,4 @@
-import { gatewayError } from '../language/errors.ts'
+import { gatewayError, untranslatable } from '../language/errors.ts'
 import type { Endpoint } from '../language/mapping/catalog.ts'
 import type { CompiledAction, RequestContext } from '../language/mapping/compile.ts'
 import { type ExplainedRequest, explainRequestTranslation } from '../language/mapping/explain.ts'
@@ -7,9 +7,13 @@ import { type Draft, valueAt } from '../language/mapping/paths.ts'
 import type { Note } from '../language/mapping/request.ts'
 import type { Settings } from '../language/mapping/row.ts'
 import { isObject } from '../language/text/json.ts'
-import { type ServiceRequest, serviceRequest } from '../outside/service/service.ts'
-import { PLAIN_NAME, type Version1, type Version2 } from './read-request.ts'
-import type { Subject } from './subject.ts'
+import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
+import { refusal, replyToChange } from '../outside/service/failures.ts'
+import { type Sending, type ServiceRequest, serviceRequest } from '../outside/service/service.ts'
+import type { Reference } from '../state/names/resolve.ts'
+import { PLAIN_NAME, placelessIn, type Version1, type Version2 } from './read-request.ts'
+import type { AskingCall, AskingRooms } from './rooms.ts'
+import { NO_SUBJECT, referenceOf, type Subject } from './subject.ts'
 
 /** The plan of a version-1 call. */
 export interface Plan {
@@ -59,6 +63,21 @@ export function planCall(request: Version1, subject: Subject, settings: Settings
     filled,
     own: target?.kind === 'shipment' ? subject.own : (sent('ShipmentNumber') ?? subject.own),
   }
+}
+
+/** Plans a call that is to be sent; throws if it has problems. */
+export function plannedCall({ request, caller, noteTranslation }: AskingCall, subject: Subject): Plan {
+  const plan = planCall(request, subject, caller.profile.settings)
+  noteTranslation(plan.notes)
+  if (plan.problems.length > 0) throw untranslatable(plan.problems)
+  return plan
+}
+
+/** Returns the names of a call that must name something; throws if it has none that can be used. */
+export function requireReference({ request, caller }: AskingCall): Reference {
+  const reference = referenceOf(request)
+  if (!reference) throw untranslatable(planCall(request, NO_SUBJECT, caller.profile.settings).problems)
+  return reference
 }
 
 /** Returns the problem of a call that must name something and does not. */
@@ -125,12 +144,14 @@ function emptyUpdate(request: Version1): readonly Problem[] {
   const { compiled, fields } = request
   if (changingFields(request).length > 0) return []
   const blank = fields.blank.map((slot) => compiled.fields.names[slot] ?? '')
-  const unchangeable = compiled.fields.names.filter(
-    (_, slot) => !compiled.hasPlace[slot] && fields.values[slot] !== undefined,
-  )
+
   const problems = [
     ...notUnderstood(request).map((field) => ({ field, code: 'unknown', message: `${field} is not a known field` })),
-    ...unchangeable.map((field) => ({ field, code: 'unchangeable', message: `an update cannot change ${field}` })),
+    ...placelessIn(request).map((field) => ({
+      field,
+      code: 'unchangeable',
+      message: `an update cannot change ${field}`,
+    })),
     ...blank.map((field) => ({ field, code: 'blank', message: `${field} is blank` })),
   ]
   if (problems.length > 0) return problems
@@ -152,3 +173,36 @@ export function notUnderstood({ compiled, fields }: Version1): readonly string[]
     return meant === undefined ? name : `${name} (did you mean ${meant}?)`
   })
 }
+
+/** Sends a request that names no id: a new quote or a booking. Returns a successful reply; throws the error of any other. */
+export async function sendNew(
+  plan: Plan,
+  sending: Sending,
+  { service, onNotServed }: AskingRooms,
+): Promise<UpstreamReply> {
+  const { toService } = plan
+  const reply = await service.send(toService, sending)
+  if (NOT_SERVED.has(reply.status)) {
+    onNotServed(toService, reply.status)
+    throw gatewayError('service-refused/not-served', {}, { status: BAD_GATEWAY, serviceStatus: reply.status })
+  }
+  if (!isSuccess(reply.status)) throw refusalOf(plan, reply)
+  return reply
+}
+
+/** Sends a change, which may be sent again. Returns a successful reply; throws the error of any other. */
+export async function sendChange(plan: Plan, sending: Sending, { service }: AskingRooms): Promise<UpstreamReply> {
+  const reply = await replyToChange(service.send(plan.toService, sending))
+  if (!isSuccess(reply.status)) throw refusalOf(plan, reply)
+  return reply
+}
+
+/** Returns the error of the service's refusal, with the fields that the caller knows. */
+export const refusalOf = ({ request }: Plan, reply: UpstreamReply) => refusal(reply, request.compiled.nameFields)
+
+/** The service has accepted a request, and may do it later. */
+export const ACCEPTED = 202
+
+/** To a request that names no id, in every spelling: there is no such endpoint at `V2_BASE_URL`. */
+const NOT_SERVED = new Set([404, 405])
+const BAD_GATEWAY = 502

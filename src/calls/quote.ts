@@ -1,39 +1,30 @@
-import { gatewayError, untranslatable } from '../language/errors.ts'
+import { gatewayError } from '../language/errors.ts'
 import { ASSUMED_FACT } from '../language/mapping/row.ts'
-import { isSuccess } from '../outside/service/exchange.ts'
-import { replyToChange } from '../outside/service/failures.ts'
 import { changeOf, idAt, newQuote } from '../outside/service/proofs.ts'
 import type { QuoteChange } from '../outside/store/store.ts'
-import { answerOf, type Version1Answer } from './legacy-answer.ts'
-import { type Plan, planCall } from './plan.ts'
-import { namesIn } from './read-request.ts'
+import { answerOf, type Version1Answer, withSentence } from './legacy-answer.ts'
+import { type Plan, plannedCall, sendChange, sendNew } from './plan.ts'
+import { namesGivenIn } from './read-request.ts'
 import type { AskingCall, AskingRooms } from './rooms.ts'
-import { refusalOf, sendNew } from './send.ts'
 import { ignoredSentence, NO_SUBJECT, quoteNamedBy, referenceOf } from './subject.ts'
 
 /** Prices a trip, or changes a quote and prices it again. The quote is remembered before its number is answered. */
 export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Version1Answer> {
-  const { request, caller, sending } = call
-  const { tenant, profile } = caller
+  const { request } = call
+  const { tenant } = call.caller
   const reference = referenceOf(request)
   const subject = reference ? await quoteNamedBy(reference, call, rooms) : { ...NO_SUBJECT, ignored: [] }
-  const plan = planCall(request, subject, profile.settings)
-  call.noteTranslation(plan.notes)
-  if (plan.problems.length > 0) throw untranslatable(plan.problems)
+  const plan = plannedCall(call, subject)
 
   const body =
     subject.id === undefined
-      ? newQuote(await sendNew(plan, sending, rooms))
-      : await sendChange(plan, subject.id, call, rooms)
+      ? newQuote(await sendNew(plan, call.sending, rooms))
+      : changeOf(await sendChange(plan, call.sending, rooms), 'quote', subject.id)
   rooms.inspect(request.compiled.action.name, body)
 
-  const answer = answerOf(plan, body, (reply) =>
-    subject.ignored.length === 0
-      ? reply
-      : { ...reply, Message: `${reply['Message'] ?? ''}${ignoredSentence(subject.ignored)}`.trim() },
-  )
+  const answer = answerOf(plan, body, withSentence(ignoredSentence(subject.ignored)))
   const id = idAt(body, 'shipment_id') ?? subject.id
-  const names = namesIn(request, request.compiled.action.givesNames ?? []).map(([, name]) => name)
+  const names = namesGivenIn(request)
   if (id === undefined) {
     // Nothing could ever name this quote.
     if (names.length === 0) throw gatewayError('service-unreadable/places', { places: 'shipment_id' })
@@ -44,12 +35,6 @@ export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Versi
     quote: remembered(plan, { tenant, id }, names, answer.reply['Cost'] ?? ''),
   })
   return answer
-}
-
-async function sendChange(plan: Plan, id: string, { sending }: AskingCall, { service }: AskingRooms): Promise<unknown> {
-  const reply = await replyToChange(service.send(plan.toService, sending))
-  if (!isSuccess(reply.status)) throw refusalOf(plan, reply)
-  return changeOf(reply, 'quote', id)
 }
 
 /** Returns what is remembered of a quote. */

@@ -124,6 +124,14 @@ export function namesIn({ compiled, fields: { values } }: Version1, fields: read
   return names
 }
 
+/** Returns the fields that were sent with a value and have no place in version 2. */
+export const placelessIn = ({ compiled, fields }: Version1): readonly string[] =>
+  compiled.fields.names.filter((_, slot) => !compiled.hasPlace[slot] && fields.values[slot] !== undefined)
+
+/** Returns the names that a call gives to its quote or shipment. */
+export const namesGivenIn = (request: Version1): readonly string[] =>
+  namesIn(request, request.compiled.action.givesNames ?? []).map(([, name]) => name)
+
 /** Sorts the fields of a body into those of an action. */
 export function version1(compiled: CompiledAction, { entries }: FlatBody): Version1 {
   const fields = sortFields(compiled.fields, entries)

@@ -1,4 +1,5 @@
-import { type GatewayError, gatewayError } from '../language/errors.ts'
+import { type GatewayError, gatewayError, RETRY_SOON } from '../language/errors.ts'
+import type { CompiledAction } from '../language/mapping/compile.ts'
 import { scalarText } from '../language/text/json.ts'
 import { isPlainId, isUuid, thingKey } from '../language/text/service-text.ts'
 import { isSuccess } from '../outside/service/exchange.ts'
@@ -8,8 +9,16 @@ import { type Sending, shipmentRead } from '../outside/service/service.ts'
 import type { StoredShipment } from '../outside/store/store.ts'
 import type { Freeing } from '../state/bookings/bookings.ts'
 import type { Look, Names, RememberedQuote, SeenShipment } from '../state/names/names.ts'
-import type { Reference, Resolution, SentName, ShipmentMeant, Use, VinMismatch } from '../state/names/resolve.ts'
-import { vehiclesIn, vinKey } from '../state/names/vehicles.ts'
+import {
+  type Reference,
+  type Resolution,
+  type SentName,
+  type ShipmentMeant,
+  type Use,
+  type VinMismatch,
+  vehiclesIn,
+  vinKey,
+} from '../state/names/resolve.ts'
 import { namesIn, type Version1 } from './read-request.ts'
 import type { AskingCall, AskingRooms } from './rooms.ts'
 
@@ -92,7 +101,12 @@ export async function quoteNamedBy(
 }
 
 /** Makes the look at the service for a call. Everything that it shows is noted: every read counts. */
-export function lookFor(tenant: string, sending: Sending, rooms: AskingRooms): Look {
+export function lookFor(
+  tenant: string,
+  sending: Sending,
+  rooms: AskingRooms,
+  nameFields?: CompiledAction['nameFields'],
+): Look {
   return {
     ask: async (value) => {
       if (!isPlainId(value)) return undefined
@@ -105,11 +119,11 @@ export function lookFor(tenant: string, sending: Sending, rooms: AskingRooms): L
       await noteSeen(tenant, seen, rooms, { asked: [value] })
       return seen
     },
-    read: async (id) => {
+    read: async (id, stored) => {
       const reply = await rooms.service.send(shipmentRead(id), sending)
-      if (!isSuccess(reply.status) && !NOT_FOUND.has(reply.status)) throw refusal(reply)
+      if (!isSuccess(reply.status) && !NOT_FOUND.has(reply.status)) throw refusal(reply, nameFields)
       const seen = isSuccess(reply.status) ? seenShipment(shipmentWithId(reply, id)) : goneShipment(id)
-      await noteSeen(tenant, seen, rooms)
+      await noteSeen(tenant, seen, rooms, { stored })
       return seen
     },
   }
@@ -161,9 +175,7 @@ export function notMeant(resolution: Resolution, { kind, names, vin, use }: Refe
     }
     case 'in-doubt': {
       const { handle: key, isSending } = resolution.booking
-      return isSending
-        ? gatewayError('outcome-unknown/under-way', { key }, { headers: { 'Retry-After': '5' } })
-        : gatewayError('outcome-unknown', { key })
+      return isSending ? stillUnknown(key) : gatewayError('outcome-unknown', { key })
     }
     case 'several':
     case 'no-such-vehicle':
@@ -178,6 +190,10 @@ export function notMeant(resolution: Resolution, { kind, names, vin, use }: Refe
       return resolution satisfies never
   }
 }
+
+/** The error of a call about a booking that is being sent. */
+export const stillUnknown = (key: string): GatewayError =>
+  gatewayError('outcome-unknown/under-way', { key }, RETRY_SOON)
 
 /** Returns the error of a VIN, or of its lack, that chooses no vehicle. */
 export function vinError({ is, vins: all }: VinMismatch, vin: string, use: Use): GatewayError {

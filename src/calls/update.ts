@@ -21,18 +21,16 @@ import { type Sending, type Service, shipmentRead } from '../outside/service/ser
 import { type SeenShipment, valuesOf } from '../state/names/names.ts'
 import { chooseVehicle, type VehicleChoice } from '../state/names/resolve.ts'
 import { answerOf } from './legacy-answer.ts'
-import { changingFields, notUnderstood, planCall } from './plan.ts'
+import { ACCEPTED, changingFields, notUnderstood, planCall, requireReference } from './plan.ts'
 import type { CallInHand, CallRooms } from './rooms.ts'
-import { ACCEPTED } from './send.ts'
 import {
   goneShipment,
   ignoredSentence,
-  NO_SUBJECT,
   noteSeen,
   numberUnknown,
-  referenceOf,
   seenShipment,
   shipmentNamedBy,
+  stillUnknown,
   vinError,
 } from './subject.ts'
 
@@ -41,8 +39,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   const { request, caller, sending } = call
   const { tenant, profile } = caller
   const { compiled, textOf, fields } = request
-  const reference = referenceOf(request)
-  if (!reference) throw untranslatable(planCall(request, NO_SUBJECT, profile.settings).problems)
+  const reference = requireReference(call)
   const subject = await shipmentNamedBy(reference, call, rooms)
   const { id } = subject
   const plan = planCall(request, subject, profile.settings)
@@ -58,7 +55,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     const { formerVins = {} } = (await rooms.names.shipment(tenant, id)) ?? {}
     const choice = chooseVehicle(reference, [{ ...seen, formerVins, isGone: false }])
     if ('is' in choice) throw vinError(choice, reference.vin, 'update')
-    if (choice.vin === 'changed') await requireNewVin(reference.vin, [...valuesOf(reference.names)], tenant, id, rooms)
+    if (choice.vin === 'changed') await requireNewVin(reference.vin, valuesOf(reference.names), tenant, id, rooms)
     if (reference.changesVehicle || choice.vin === 'changed' || choice.vin === 'new') {
       await requireSettled(seen, tenant, rooms)
     }
@@ -103,7 +100,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   })
   return answerOf(plan, shipment, (reply) => {
     const parts = [
-      changes.fields.length === 0 ? nothingChanged(unused.length === 0) : reply['Message'],
+      changes.fields.length > 0 ? reply['Message'] : unused.length === 0 ? ALREADY_SO : 'Nothing was changed.',
       sentence('Not understood', [...notUnderstood(request), ...unused]),
       sentence('Not cleared, because a blank changes nothing', uncleared),
       sentence('Changed', changes.fields),
@@ -116,7 +113,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
 /** Throws if this tenant ever sent a booking of the vehicle that an update makes of another one. */
 async function requireNewVin(
   vin: string,
-  references: string[],
+  references: readonly string[],
   tenant: string,
   id: string,
   { bookings }: CallRooms,
@@ -145,13 +142,10 @@ async function requireSettled(
   )
   if (!open) return
   const key = open.handle
-  throw open.state === 'sending'
-    ? gatewayError('outcome-unknown/under-way', { key }, { headers: { 'Retry-After': '5' } })
-    : gatewayError('outcome-unknown/vehicle', { key })
+  throw open.state === 'sending' ? stillUnknown(key) : gatewayError('outcome-unknown/vehicle', { key })
 }
 
-const nothingChanged = (stands: boolean) =>
-  stands ? 'The shipment has these values already; nothing was changed.' : 'Nothing was changed.'
+const ALREADY_SO = 'The shipment has these values already; nothing was changed.'
 
 const sentence = (about: string, names: readonly string[]) =>
   names.length === 0 ? '' : ` ${about}: ${names.join(', ')}.`

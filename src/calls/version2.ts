@@ -13,7 +13,7 @@ import { type NotingRooms, noteSeen, seenShipment } from './subject.ts'
 type ReadShipment = (name: string) => Promise<UpstreamReply>
 
 /** The effect of a version-2 call on a shipment. `id` may be the service's number for it. */
-export interface Version2Use {
+interface Version2Use {
   readonly verb: string
   readonly id: string
 }

@@ -3,7 +3,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Context } from 'hono'
 import type { Answer } from '../language/answer.ts'
 import type { Config } from '../language/config/config.ts'
-import { anchorOf, errorTable, GatewayError, gatewayError, oneLine } from '../language/errors.ts'
+import { anchorOf, errorTable, GatewayError, gatewayError, oneLine, RETRY_SOON } from '../language/errors.ts'
 import type { Catalog, Endpoint } from '../language/mapping/catalog.ts'
 import { SUPPORT } from '../language/messages.ts'
 import { NoReply } from '../outside/service/exchange.ts'
@@ -14,7 +14,7 @@ import { commonDeprecation } from './callers/caller.ts'
 import type { Env } from './door.ts'
 import { writeExplanation } from './explanation.ts'
 import type { AnswerRefusal, Refusal } from './refusals.ts'
-import { type Router, WEBHOOK_ROUTE } from './routing.ts'
+import { BELOW_VERSION_2, type Router, WEBHOOK_ROUTE } from './routing.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 export const TEXT_TYPE = 'text/plain; charset=utf-8'
@@ -47,26 +47,13 @@ export function replyExplanation(c: Context<Env>, explanation: object): Response
   return reply(c, { status: 200, headers: {}, body })
 }
 
-const STORE_RETRY_AFTER_SECONDS = 5
-
 /** Converts anything thrown into an error that can be answered; an unexpected one is a fault of the gateway. */
 export function toGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown
   if (thrown instanceof NoReply) return noReplyError(thrown)
-  if (thrown instanceof StoreDown) {
-    return gatewayError(
-      'store-down',
-      {},
-      { cause: thrown, headers: { 'Retry-After': String(STORE_RETRY_AFTER_SECONDS) } },
-    )
-  }
-  if (thrown instanceof LockTimeout) {
-    return gatewayError(
-      'shipment-changed/under-way',
-      {},
-      { cause: thrown, headers: { 'Retry-After': String(STORE_RETRY_AFTER_SECONDS) } },
-    )
-  }
+  const soon = { cause: thrown, ...RETRY_SOON }
+  if (thrown instanceof StoreDown) return gatewayError('store-down', {}, soon)
+  if (thrown instanceof LockTimeout) return gatewayError('shipment-changed/under-way', {}, soon)
   return gatewayError('gateway-failed', {}, { cause: thrown })
 }
 
@@ -141,7 +128,6 @@ function isOwn(error: GatewayError | Refusal, route: string, target: string): bo
 }
 
 const OWN = /^\/(?:(?:dry-run|check)(?:\/|$)|my(?:\/numbers\.csv)?(?:\?|$))/
-const BELOW_VERSION_2 = /^\/(?:v|%76)(?:2|%32)\//
 
 /** The paths whose errors have one shape: those of quotes, those that book, and those about a shipment that exists. */
 type ErrorShape = 'quote' | 'booking' | 'shipment'

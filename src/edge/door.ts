@@ -94,11 +94,7 @@ export interface Arrival<Body, Caller> {
 export type Work<Body, Caller> = (c: Context<Env>, arrival: Arrival<Body, Caller>) => unknown
 
 /** Makes the handler of a route. */
-export type Door = <Body, Caller>(
-  route: string,
-  demands: Demands<Body, Caller>,
-  answer: Work<Body, Caller>,
-) => Handler<Env>
+type Door = <Body, Caller>(route: string, demands: Demands<Body, Caller>, answer: Work<Body, Caller>) => Handler<Env>
 
 /** The parts that all calls share. */
 interface DoorRooms {

@@ -49,20 +49,12 @@ interface ListenersOptions {
   readonly reloads?: Reloads | undefined
 }
 
-/** The listeners of a gateway. */
-interface Listeners {
-  readonly url: string
-  /** Undefined if the admin listener is turned off. */
-  readonly adminUrl: string | undefined
-  /** Refuses new calls, finishes those in flight, and closes. */
-  readonly close: () => Promise<void>
-}
-
 /** Opens the public and the admin listener, or neither. */
-export async function openListeners(options: ListenersOptions): Promise<Listeners> {
+export async function openListeners(options: ListenersOptions) {
   const { config, app, admin, adminPort, connect, answerRefusal, timeouts, log, reloads } = options
   const open: Listener[] = []
-  const close = async () => {
+  /** Refuses new calls, finishes those in flight, and closes. */
+  const close = async (): Promise<void> => {
     await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
   }
   try {
@@ -89,7 +81,7 @@ function createRequestHandler(app: Hono<Env>, answerRefusal: AnswerRefusal): Req
   const listener = getRequestListener(
     (request, bindings) => {
       // The listener speaks HTTP/1, so the bindings are those of `node:http`.
-      const { incoming, outgoing } = bindings as Pick<Env['Bindings'], 'incoming' | 'outgoing'>
+      const { incoming, outgoing } = bindings as Env['Bindings']
       const answered = app.fetch(request, { incoming, outgoing, unavailable, call: beginCall(incoming) })
       // If even the error reply failed, the connection closes.
       if (answered instanceof Promise) answered.catch(() => outgoing.destroy())

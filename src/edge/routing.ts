@@ -82,7 +82,7 @@ export function requireMethod(method: string | undefined, methods: readonly stri
 }
 
 /** Unreserved characters are equal to their escapes (RFC 3986, 6.2.2.2); a slash is not. */
-const BELOW_VERSION_2 = /^\/(?:v|%76)(?:2|%32)\//
+export const BELOW_VERSION_2 = /^\/(?:v|%76)(?:2|%32)\//
 /** Every server reads a path without any of these in the same way. */
 const AMBIGUOUS = /[%\\#]|\/\./
 

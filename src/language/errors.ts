@@ -1,55 +1,6 @@
 import type { Problem } from './mapping/fields.ts'
 import { type MessageName, type MessageValues, messageText } from './messages.ts'
 
-/** The table of errors: status and title by code. Code matches on the code, never on a message. */
-export const errorTable = {
-  'path-unreadable': { status: 400, title: 'Malformed path' },
-  'body-unreadable': { status: 400, title: 'The body cannot be read' },
-  'event-unreadable': { status: 400, title: 'The event cannot be read' },
-  'caller-gone': { status: 400, title: 'The caller closed the connection' },
-  'credential-missing': { status: 401, title: 'No usable credential' },
-  'credential-wrong': { status: 401, title: 'Wrong credential' },
-  'login-refused': { status: 401, title: 'The service rejected the credential' },
-  'signature-wrong': { status: 403, title: 'Missing or invalid signature' },
-  'token-not-given': { status: 403, title: 'The gateway issues no tokens' },
-  'origin-foreign': { status: 403, title: "A call from another site's page" },
-  'host-unknown': { status: 403, title: 'Unknown host name' },
-  'path-unknown': { status: 404, title: 'Unknown path' },
-  'number-unknown': { status: 404, title: 'Unknown number' },
-  'method-wrong': { status: 405, title: 'Wrong method' },
-  'numbers-disagree': { status: 409, title: 'The fields name different things' },
-  'several-matches': { status: 409, title: 'The number names several shipments' },
-  'booking-conflict': { status: 409, title: 'The reference belongs to another booking' },
-  'booking-under-way': { status: 409, title: 'The booking is in progress' },
-  'shipment-changed': { status: 409, title: 'The shipment kept changing' },
-  retired: { status: 410, title: 'Version 1 has ended' },
-  'body-too-large': { status: 413, title: 'The body is too large' },
-  'too-many-fields': { status: 422, title: 'The body has too many fields' },
-  'action-unknown': { status: 422, title: 'Unknown ActionName' },
-  'generations-mixed': { status: 422, title: 'The body mixes version 1 and version 2' },
-  'number-missing': { status: 422, title: 'The call names no shipment' },
-  untranslatable: { status: 422, title: 'Some fields cannot be translated' },
-  'too-many-calls': { status: 429, title: 'Too many calls' },
-  'gateway-failed': { status: 500, title: 'The gateway failed' },
-  'login-failed': { status: 502, title: 'The service issued no token' },
-  'service-refused': { status: 502, title: 'The service rejected the request' },
-  'service-failed': { status: 502, title: 'The service failed' },
-  'service-unreachable': { status: 502, title: 'The service cannot be reached' },
-  'reply-doubtful': { status: 502, title: "The service's reply does not match the request" },
-  'service-unreadable': { status: 502, title: "The service's reply cannot be read" },
-  'service-unavailable': { status: 503, title: 'The service is unavailable' },
-  'outcome-unknown': { status: 503, title: "The booking's outcome is not known" },
-  brownout: { status: 503, title: 'Version 1 is temporarily switched off' },
-  'circuit-open': { status: 503, title: 'The service is failing' },
-  overloaded: { status: 503, title: 'The gateway is overloaded' },
-  draining: { status: 503, title: 'The gateway is shutting down' },
-  interrupted: { status: 503, title: 'The gateway was interrupted before it sent the request' },
-  'store-down': { status: 503, title: 'The store is unavailable' },
-  'service-silent': { status: 504, title: 'The service did not answer in time' },
-} as const
-
-export type ErrorCode = keyof typeof errorTable
-
 /** Whether the call booked or changed something. */
 type Done = 'no' | 'unknown' | 'already' | 'in progress'
 
@@ -57,7 +8,7 @@ type Done = 'no' | 'unknown' | 'already' | 'in progress'
 type Again = 'yes' | 'later' | 'corrected' | 'no'
 
 /** The meaning of an error for its caller: was anything booked or changed, is it safe to send the call again, the next step. */
-export type Advice = readonly [done: Done, again: Again, todo: string]
+type Advice = readonly [done: Done, again: Again, todo: string]
 
 const CREDENTIAL: Advice = ['no', 'corrected', 'Check the credential.']
 const REQUEST: Advice = ['no', 'corrected', 'Correct the request.']
@@ -66,51 +17,62 @@ const AGAIN: Advice = ['unknown', 'yes', 'Send it again.']
 const SUPPORT: Advice = ['no', 'no', 'Contact support.']
 const READ_FIRST: Advice = ['unknown', 'no', 'Read the record first.']
 
-const advice: Readonly<Record<ErrorCode, Advice>> = {
-  'path-unreadable': REQUEST,
-  'body-unreadable': REQUEST,
-  'event-unreadable': REQUEST,
-  'caller-gone': ['no', 'yes', 'Keep the connection open.'],
-  'credential-missing': CREDENTIAL,
-  'credential-wrong': CREDENTIAL,
-  'login-refused': CREDENTIAL,
-  'signature-wrong': ['no', 'corrected', 'Sign the event.'],
-  'token-not-given': ['no', 'corrected', 'Call without a token.'],
-  'origin-foreign': ['no', 'corrected', 'Operator: set `ALLOWED_HOSTS`.'],
-  'host-unknown': ['no', 'corrected', 'Operator: set `ALLOWED_HOSTS`.'],
-  'path-unknown': REQUEST,
-  'number-unknown': ['no', 'corrected', 'Check the number and VIN.'],
-  'method-wrong': REQUEST,
-  'numbers-disagree': ['no', 'corrected', 'Send one number.'],
-  'several-matches': ['no', 'corrected', 'Add or correct `VinNo`.'],
-  'booking-conflict': ['already', 'no', 'Update the shipment.'],
-  'booking-under-way': ['in progress', 'yes', 'Send it again.'],
-  'shipment-changed': ['no', 'yes', 'Send it again.'],
-  retired: ['no', 'no', 'Move to version 2.'],
-  'body-too-large': REQUEST,
-  'too-many-fields': REQUEST,
-  'action-unknown': REQUEST,
-  'generations-mixed': REQUEST,
-  'number-missing': REQUEST,
-  untranslatable: REQUEST,
-  'too-many-calls': WAIT,
-  'gateway-failed': ['unknown', 'no', 'Contact support with `X-Request-Id`.'],
-  'login-failed': ['no', 'later', 'Try again later.'],
-  'service-refused': REQUEST,
-  'service-failed': AGAIN,
-  'service-unreachable': ['no', 'later', 'Try again later.'],
-  'reply-doubtful': ['no', 'later', 'Try again later.'],
-  'service-unreadable': ['no', 'later', 'Try again later.'],
-  'service-unavailable': WAIT,
-  'outcome-unknown': ['unknown', 'no', 'Contact support with the key.'],
-  brownout: ['no', 'later', 'Move to version 2.'],
-  'circuit-open': WAIT,
-  overloaded: WAIT,
-  draining: WAIT,
-  interrupted: ['no', 'yes', 'Send it again.'],
-  'store-down': ['unknown', 'later', 'Bookings: wait for `Retry-After`. Approvals: read the shipment first.'],
-  'service-silent': ['no', 'later', 'Try again later.'],
+function row(status: number, title: string, advice: Advice) {
+  return { status, title, advice }
 }
+
+/** The table of errors: status, title and advice by code. Code matches on the code, never on a message. */
+export const errorTable = {
+  'path-unreadable': row(400, 'Malformed path', REQUEST),
+  'body-unreadable': row(400, 'The body cannot be read', REQUEST),
+  'event-unreadable': row(400, 'The event cannot be read', REQUEST),
+  'caller-gone': row(400, 'The caller closed the connection', ['no', 'yes', 'Keep the connection open.']),
+  'credential-missing': row(401, 'No usable credential', CREDENTIAL),
+  'credential-wrong': row(401, 'Wrong credential', CREDENTIAL),
+  'login-refused': row(401, 'The service rejected the credential', CREDENTIAL),
+  'signature-wrong': row(403, 'Missing or invalid signature', ['no', 'corrected', 'Sign the event.']),
+  'token-not-given': row(403, 'The gateway issues no tokens', ['no', 'corrected', 'Call without a token.']),
+  'origin-foreign': row(403, "A call from another site's page", ['no', 'corrected', 'Operator: set `ALLOWED_HOSTS`.']),
+  'host-unknown': row(403, 'Unknown host name', ['no', 'corrected', 'Operator: set `ALLOWED_HOSTS`.']),
+  'path-unknown': row(404, 'Unknown path', REQUEST),
+  'number-unknown': row(404, 'Unknown number', ['no', 'corrected', 'Check the number and VIN.']),
+  'method-wrong': row(405, 'Wrong method', REQUEST),
+  'numbers-disagree': row(409, 'The fields name different things', ['no', 'corrected', 'Send one number.']),
+  'several-matches': row(409, 'The number names several shipments', ['no', 'corrected', 'Add or correct `VinNo`.']),
+  'booking-conflict': row(409, 'The reference belongs to another booking', ['already', 'no', 'Update the shipment.']),
+  'booking-under-way': row(409, 'The booking is in progress', ['in progress', 'yes', 'Send it again.']),
+  'shipment-changed': row(409, 'The shipment kept changing', ['no', 'yes', 'Send it again.']),
+  retired: row(410, 'Version 1 has ended', ['no', 'no', 'Move to version 2.']),
+  'body-too-large': row(413, 'The body is too large', REQUEST),
+  'too-many-fields': row(422, 'The body has too many fields', REQUEST),
+  'action-unknown': row(422, 'Unknown ActionName', REQUEST),
+  'generations-mixed': row(422, 'The body mixes version 1 and version 2', REQUEST),
+  'number-missing': row(422, 'The call names no shipment', REQUEST),
+  untranslatable: row(422, 'Some fields cannot be translated', REQUEST),
+  'too-many-calls': row(429, 'Too many calls', WAIT),
+  'gateway-failed': row(500, 'The gateway failed', ['unknown', 'no', 'Contact support with `X-Request-Id`.']),
+  'login-failed': row(502, 'The service issued no token', ['no', 'later', 'Try again later.']),
+  'service-refused': row(502, 'The service rejected the request', REQUEST),
+  'service-failed': row(502, 'The service failed', AGAIN),
+  'service-unreachable': row(502, 'The service cannot be reached', ['no', 'later', 'Try again later.']),
+  'reply-doubtful': row(502, "The service's reply does not match the request", ['no', 'later', 'Try again later.']),
+  'service-unreadable': row(502, "The service's reply cannot be read", ['no', 'later', 'Try again later.']),
+  'service-unavailable': row(503, 'The service is unavailable', WAIT),
+  'outcome-unknown': row(503, "The booking's outcome is not known", ['unknown', 'no', 'Contact support with the key.']),
+  brownout: row(503, 'Version 1 is temporarily switched off', ['no', 'later', 'Move to version 2.']),
+  'circuit-open': row(503, 'The service is failing', WAIT),
+  overloaded: row(503, 'The gateway is overloaded', WAIT),
+  draining: row(503, 'The gateway is shutting down', WAIT),
+  interrupted: row(503, 'The gateway was interrupted before it sent the request', ['no', 'yes', 'Send it again.']),
+  'store-down': row(503, 'The store is unavailable', [
+    'unknown',
+    'later',
+    'Bookings: wait for `Retry-After`. Approvals: read the shipment first.',
+  ]),
+  'service-silent': row(504, 'The service did not answer in time', ['no', 'later', 'Try again later.']),
+}
+
+export type ErrorCode = keyof typeof errorTable
 
 /** Messages whose meaning differs from their code's. */
 const messageAdvice: Readonly<Partial<Record<MessageName, Advice>>> = {
@@ -147,7 +109,7 @@ export const anchorOf = (name: string): string => name.replace('/', '-')
 export function adviceFor(name: MessageName): Advice {
   const [code = name] = name.split('/')
   // As in `gatewayError`.
-  return messageAdvice[name] ?? advice[code as ErrorCode]
+  return messageAdvice[name] ?? errorTable[code as ErrorCode].advice
 }
 
 /** Errors of the gateway itself. A brownout and the end of version 1 are the operator's decision. */
@@ -168,7 +130,7 @@ export function faultOf(code: string): 'caller' | 'gateway' | 'service' | 'nobod
 }
 
 /** The challenge of every 401 (RFC 7617): version-1 callers can send Basic authentication only. */
-export const CHALLENGE = 'Basic realm="transload", charset="UTF-8"'
+export const CHALLENGE = { headers: { 'WWW-Authenticate': 'Basic realm="transload", charset="UTF-8"' } } as const
 
 interface ErrorDetails extends ErrorOptions {
   /** The name of the message. @default the code */
@@ -210,6 +172,11 @@ export class GatewayError extends Error {
     this.mayHaveBooked = mayHaveBooked ?? code === 'outcome-unknown'
   }
 }
+
+/** Of an error that passes in so many seconds, or at such a time. */
+export const retryAfter = (time: number | string) => ({ headers: { 'Retry-After': String(time) } })
+
+export const RETRY_SOON = retryAfter(5)
 
 /** Makes an error with a message of the table. */
 export function gatewayError<Name extends MessageName>(

@@ -11,7 +11,7 @@ export type SigningKey = Buffer
 interface Signed {
   readonly id: string
   /** In whole seconds since 1970. */
-  readonly timestamp: number
+  readonly timestamp: number | string
   readonly body: string | Buffer
 }
 
@@ -76,10 +76,7 @@ export function verifySignature(
   return isMatch ? 'valid' : 'wrong'
 }
 
-function digest(
-  key: SigningKey,
-  { id, timestamp, body }: Omit<Signed, 'timestamp'> & { timestamp: number | string },
-): Buffer {
+function digest(key: SigningKey, { id, timestamp, body }: Signed): Buffer {
   return createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest()
 }
 

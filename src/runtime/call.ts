@@ -63,7 +63,7 @@ export interface Call {
 export type Use = 'version-1' | 'version-2' | 'dry-run'
 
 /** The request, which the door writes. */
-export interface CallRequest {
+interface CallRequest {
   readonly id: string
   /** In milliseconds of `performance.now()`. */
   readonly startedAt: number
@@ -77,7 +77,7 @@ export interface CallRequest {
 }
 
 /** The time that a call waited for the service and the store, which these write, and its trace. */
-export interface CallWaits {
+interface CallWaits {
   /** The caller's own trace headers. */
   readonly traceHeaders: TraceHeaders | undefined
   /** Makes the spans of the call, if an SDK of OpenTelemetry is loaded. */

@@ -1,67 +1,80 @@
-import { replyShapes } from '../../mappings/service-shapes.ts'
 import type { Catalog } from '../language/mapping/catalog.ts'
-import { type Place, parsePlace } from '../language/mapping/paths.ts'
+import { parsePlace } from '../language/mapping/paths.ts'
 import { placesOf } from '../language/mapping/row-parts.ts'
-import { any, compileShape, DRIFT_KINDS, type DriftKind, object, type Shape } from '../language/mapping/shape.ts'
+import { isObject } from '../language/text/json.ts'
 import type { Logger } from './log.ts'
 import { type CountedMetric, createCounter } from './metrics.ts'
 
-/** The places that are told one by one. A service can invent any number of names. */
-const MOST_PLACES = 200
-
-/** Notices how the replies of the service differ from the shapes that the gateway knows. */
+/** Notices the fields of the service's replies that no declaration knows. */
 interface Drift {
-  /** Compares the reply to an action with its shape. */
+  /** Looks through the reply to an action. */
   readonly inspect: (action: string, body: unknown) => void
   readonly metric: CountedMetric
 }
 
-/** Counts every difference, and logs each place where one occurs once in the life of the process. Stores nothing. */
-export function observeDrift(
-  { actions }: Catalog,
-  log: Logger,
-  shapes: Readonly<Record<string, Shape>> = replyShapes,
-): Drift {
+/** The known members of an object, or of the objects in a list. What has none is not looked into. */
+type Known = Map<string, Known>
+
+/** The places that are told one by one. A service can invent any number of names. */
+const MOST_PLACES = 200
+/** An object with more new members is not read to its end: a reply may have a million. */
+const MOST_NEW_FIELDS = 50
+/** A service with larger lists shows the same in every entry. */
+const MOST_ENTRIES = 100
+/** Members with which some services answer a change. */
+const OF_CHANGES = ['success', 'message']
+/** Names that a service gives to members. Others may be values, such as ids or addresses, and are not shown. */
+const PLAIN_NAME = /^(?!.*\d{4})[A-Za-z_][A-Za-z0-9_-]{0,63}$/
+const UNPLAIN_NAME = '(an unusual name)'
+const KIND = 'new-field'
+
+/** Counts every such field, and logs each place of one once in the life of the process. Stores nothing. */
+export function observeDrift({ actions }: Catalog, log: Logger): Drift {
   const counter = createCounter(
     'transload_reply_drift_total',
     'Differences in replies of the service from what the gateway knows.',
     ['kind'],
+    [[KIND]],
   )
-  for (const kind of DRIFT_KINDS) counter.add(0, kind)
   const told = new Set<string>()
+  // The replies to several actions show the same thing.
+  const known: Known = new Map(OF_CHANGES.map((name) => [name, new Map()]))
+  for (const { action } of actions.values())
+    for (const place of [...action.request, ...action.reply].flatMap(placesOf)) {
+      let holder = known
+      for (const step of parsePlace(place) ?? []) {
+        if (typeof step === 'number') continue
+        const next: Known = holder.get(step) ?? new Map()
+        holder.set(step, next)
+        holder = next
+      }
+    }
 
-  function note(kind: DriftKind, path: string): void {
-    counter.add(1, kind)
-    const key = `${kind} ${path}`
-    if (told.has(key) || told.size >= MOST_PLACES) return
-    told.add(key)
-    log.warn({ drift: { kind, path } }, 'a reply of the service differs from what the gateway knows')
+  function note(path: string): void {
+    counter.add(1, KIND)
+    if (told.has(path) || told.size >= MOST_PLACES) return
+    told.add(path)
+    log.warn({ drift: { kind: KIND, path } }, 'a reply of the service differs from what the gateway knows')
   }
 
-  const inspectors = new Map(
-    Object.entries(shapes).map(([action, shape]) => {
-      // A place that a row of an operator's own mapping reads is no news.
-      const places = (actions.get(action)?.action.reply ?? []).flatMap(placesOf)
-      const inspect = compileShape(places.reduce((known, place) => withPlace(known, parsePlace(place) ?? []), shape))
-      // The replies to several actions show the same thing.
-      const [thing = action] = action.split('.')
-      return [action, { inspect, tell: (kind: DriftKind, place: string) => note(kind, `${thing}.${place}`) }] as const
-    }),
-  )
+  function inspect(value: unknown, members: Known, path: string): void {
+    if (Array.isArray(value)) {
+      for (let i = 0; i < value.length && i < MOST_ENTRIES; i += 1) inspect(value[i], members, `${path}[]`)
+    }
+    if (!isObject(value)) return
+    let news = 0
+    for (const name in value) {
+      const member = members.get(name)
+      if (member && member.size > 0) inspect(value[name], member, `${path}.${name}`)
+      if (member) continue
+      news += 1
+      note(`${path}.${PLAIN_NAME.test(name) ? name : UNPLAIN_NAME}`)
+      if (news === MOST_NEW_FIELDS) return
+    }
+  }
+
   return {
-    inspect: (action, body) => {
-      const known = inspectors.get(action)
-      known?.inspect(body, known.tell)
-    },
+    inspect: (action, body) => inspect(body, known, action.split('.', 1)[0] ?? ''),
     metric: counter.metric,
   }
-}
-
-/** Returns a shape that has this place, too; one that has it already stays as it is. */
-function withPlace(shape: Shape, [step, ...rest]: Place): Shape {
-  if (step === undefined) return shape
-  if (shape.kind === 'list') return typeof step === 'number' ? { ...shape, of: withPlace(shape.of, rest) } : shape
-  if (shape.kind !== 'object' || typeof step !== 'string') return shape
-  const member = shape.members[step]
-  return object({ ...shape.members, [step]: member ? withPlace(member, rest) : any }, shape.required)
 }

@@ -9,7 +9,7 @@ import { programVersion } from '../language/config/version.ts'
 /** The labels of one series of a metric. */
 type Labels = Readonly<Record<string, string>>
 
-export interface SeriesValue {
+interface SeriesValue {
   readonly labels: Labels
   readonly value: number
   /** @default the name of the metric */
@@ -24,26 +24,20 @@ export interface CountedMetric {
   readonly get: () => Promise<{ readonly values: readonly SeriesValue[] }>
 }
 
-/** A metric that is read when it is scraped. */
-export type Gauge = CountedMetric
+type ReadSeries = () => readonly SeriesValue[] | Promise<readonly SeriesValue[]>
 
-function metric(
-  about: Omit<CountedMetric, 'get'>,
-  read: () => readonly SeriesValue[] | Promise<readonly SeriesValue[]>,
-): CountedMetric {
+function metric(name: string, help: string, type: CountedMetric['type'], read: ReadSeries): CountedMetric {
+  const about = { name, help, type }
   return { ...about, get: async () => ({ ...about, values: await read() }) }
 }
 
-/** Makes a gauge without labels. */
-export const gauge = (name: string, help: string, read: () => number): Gauge =>
+/** Makes a metric without labels that is read when it is scraped. */
+export const gauge = (name: string, help: string, read: () => number): CountedMetric =>
   labelledGauge(name, help, () => [{ labels: {}, value: read() }])
 
-/** Makes a gauge with labels. */
-export const labelledGauge = (
-  name: string,
-  help: string,
-  read: () => readonly SeriesValue[] | Promise<readonly SeriesValue[]>,
-): Gauge => metric({ name, help, type: 'gauge' }, read)
+/** Makes the same with labels. */
+export const labelledGauge = (name: string, help: string, read: ReadSeries): CountedMetric =>
+  metric(name, help, 'gauge', read)
 
 /** Counts by labels. */
 export interface Counter {
@@ -52,40 +46,22 @@ export interface Counter {
   readonly metric: CountedMetric
 }
 
-/** Makes a counter with these labels. */
-export function createCounter(name: string, help: string, labels: readonly string[]): Counter {
+/** Makes a counter with these labels; some series begin at 0. */
+export function createCounter(
+  name: string,
+  help: string,
+  labels: readonly string[],
+  known: readonly (readonly string[])[] = [],
+): Counter {
   const counts = createSeries(labels, () => ({ value: 0 }))
+  known.forEach(counts.of)
   return {
     add: (by, ...values) => {
       const series = counts.known.get(values.join(SEPARATOR))?.[1] ?? counts.of(values)
       series.value += by
     },
-    metric: metric({ name, help, type: 'counter' }, () =>
-      counts.all().map(([of, { value }]) => ({ labels: of, value })),
-    ),
+    metric: metric(name, help, 'counter', () => counts.all().map(([of, { value }]) => ({ labels: of, value }))),
   }
-}
-
-/** A counter whose series are there from the start. */
-interface LabeledCounter<Label extends string> {
-  /** Counts one, or more. */
-  readonly count: (labels: Readonly<Record<Label, string>>, more?: number) => void
-  readonly metric: CountedMetric
-}
-
-/** Makes a counter; the series that are named here begin at 0, and have all its labels. */
-export function createLabeledCounter<Label extends string>(
-  name: string,
-  help: string,
-  known: readonly Readonly<Record<Label, string>>[],
-): LabeledCounter<Label> {
-  // The keys of a record of labels are its labels.
-  const names = Object.keys(known[0] ?? {}) as Label[]
-  const counter = createCounter(name, help, names)
-  const count = (labels: Readonly<Record<Label, string>>, more = 1) =>
-    counter.add(more, ...names.map((label) => labels[label]))
-  for (const labels of known) count(labels, 0)
-  return { count, metric: counter.metric }
 }
 
 /** Counts durations by labels. */
@@ -130,7 +106,7 @@ export function createHistogram(
       series.buckets[bucket] = (series.buckets[bucket] ?? 0) + 1
       series.sum += seconds
     },
-    metric: metric({ name, help, type: 'histogram' }, read),
+    metric: metric(name, help, 'histogram', read),
   }
 }
 
@@ -267,7 +243,7 @@ export interface GaugeSources {
 }
 
 /** Makes the gauges of a gateway. */
-export function createGauges(sources: GaugeSources): readonly (Gauge | CountedMetric)[] {
+export function createGauges(sources: GaugeSources): readonly CountedMetric[] {
   const { usage, upstream, service: client } = sources
   const version = programVersion()
   return [

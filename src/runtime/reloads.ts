@@ -1,4 +1,4 @@
-import { type CountedMetric, type Gauge, labelledGauge } from './metrics.ts'
+import { type CountedMetric, labelledGauge } from './metrics.ts'
 
 /** A file that is read again while the gateway runs. */
 type Reloaded = 'tenants' | 'certificate'
@@ -10,15 +10,20 @@ export interface Reloads {
   readonly refused: (file: Reloaded, reasons: readonly string[]) => void
   /** Returns the files whose new content is refused, with the reasons. */
   readonly refusals: () => readonly { readonly file: Reloaded; readonly reasons: readonly string[] }[]
-  readonly metrics: readonly (Gauge | CountedMetric)[]
+  readonly metrics: readonly CountedMetric[]
+}
+
+interface LastReload {
+  readonly at: number
+  readonly reasons: readonly string[]
 }
 
 const MS_PER_SECOND = 1_000
 
 /** Creates the record of reloads; a file is in it once it was read. */
 export function createReloads(now: () => number): Reloads {
-  const files = new Map<Reloaded, { readonly at: number; readonly reasons: readonly string[] }>()
-  const values = (of: (one: { readonly at: number; readonly reasons: readonly string[] }) => number) => () =>
+  const files = new Map<Reloaded, LastReload>()
+  const values = (of: (one: LastReload) => number) => () =>
     [...files].map(([file, one]) => ({ labels: { file }, value: of(one) }))
   return {
     taken: (file) => void files.set(file, { at: now(), reasons: [] }),

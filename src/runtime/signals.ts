@@ -4,7 +4,6 @@ import {
   type CountedMetric,
   createGauges,
   createMetrics,
-  type Gauge,
   type GaugeSources,
   labelledGauge,
   type Meters,
@@ -61,7 +60,7 @@ export interface TenantBrownouts {
 interface BrownoutSignals {
   /** Logs each brownout a day before, at its start and at its end; called periodically. */
   readonly look: () => void
-  readonly gauges: readonly Gauge[]
+  readonly gauges: readonly CountedMetric[]
 }
 
 /** How long before its start a brownout is announced. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import { leaves } from '../../src/language/mapping/paths.ts'
-import { vehiclesIn, vinKey } from '../../src/state/names/vehicles.ts'
+import { vehiclesIn, vinKey } from '../../src/state/names/resolve.ts'
 import { get, OWN, post, startGateway } from '../gateway.ts'
 
 /*

@@ -229,7 +229,6 @@ export const sections: readonly Section[] = [
     shown(
       'Date-times are ISO 8601, with or without milliseconds. The offset has no colon.',
       DOCUMENTED,
-      'mapping/shape > is a date of another form: %s',
       'assumption > date-form',
     ),
   ),
@@ -286,7 +285,7 @@ export const sections: readonly Section[] = [
     ),
     chose(
       'Complete lists of values: not shown.',
-      'Those of the public reference. Any other value is passed on, logged once and counted.',
+      'The lists of the public reference. Any other value is passed on.',
       DOCUMENTED,
       NEWS,
     ),

@@ -155,10 +155,8 @@ function lookAt(
   return { look, looks: () => count }
 }
 
-type Reads = Parameters<Room['openNames']>[0]
-
 /** Keeps what is read of a store, which nothing changes; what a call writes is forgotten after it. */
-function keptReads(store: Store): Reads & { readonly forget: () => void } {
+function keptReads(store: Store): Store & { readonly forget: () => void } {
   const kept = <T>(read: (tenant: string, key: string) => Promise<T>) => {
     const known = new Map<string, Promise<T>>()
     return (tenant: string, key: string) => {
@@ -172,11 +170,11 @@ function keptReads(store: Store): Reads & { readonly forget: () => void } {
   const changes = new Map<string, ShipmentChange>()
   const shipment = kept((tenant, id) => store.shipment(tenant, id))
   return {
+    ...store,
     named: kept((tenant, name) => store.named(tenant, name)),
     quote: kept((tenant, id) => store.quote(tenant, id)),
     shipmentsOfQuote: kept((tenant, quote) => store.shipmentsOfQuote(tenant, quote)),
     claimsOfReference: kept((tenant, reference) => store.claimsOfReference(tenant, reference)),
-    bears: (tenant, name, id) => store.bears(tenant, name, id),
     shipment: async (tenant, id) => {
       const change = changes.get(id.toLowerCase())
       const before = await shipment(tenant, id)
@@ -196,7 +194,6 @@ function keptReads(store: Store): Reads & { readonly forget: () => void } {
     put: async ({ shipment: change }) => {
       if (change) changes.set(change.id.toLowerCase(), { ...changes.get(change.id.toLowerCase()), ...change })
     },
-    now: () => store.now(),
     forget: () => changes.clear(),
   }
 }

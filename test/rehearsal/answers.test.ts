@@ -4,14 +4,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { quoteGet } from '../../mappings/quote-get.ts'
 import { shipmentGet } from '../../mappings/shipment-get.ts'
-import {
-  type Answer,
-  answered,
-  compareAnswers,
-  comparisonsOf,
-  confirmed,
-  masked,
-} from '../../src/labs/rehearse/compare.ts'
+import { type Answer, answered, compareAnswers, comparisonsOf, masked } from '../../src/labs/rehearse/compare.ts'
 
 const ofQuote = comparisonsOf(quoteGet.reply)
 const ofRead = comparisonsOf(shipmentGet.reply)
@@ -59,14 +52,6 @@ test('refusals are compared as such', () => {
   ])
   expect(wholly(quote, quote, refused)).toMatchObject([{ verdict: 'differs' }])
   expect(wholly(quote, refused, quote)).toMatchObject([{ verdict: 'noise' }])
-})
-
-test('a difference that does not last is noise', () => {
-  const native = answer({ Cost: '1.00' })
-  const first = compareAnswers([native, native], answer({ Cost: '2.00' }), ofQuote)
-  const later = compareAnswers([native, native], native, ofQuote)
-  expect(confirmed(first, first)).toEqual(first)
-  expect(confirmed(first, later)).toMatchObject([{ verdict: 'equal' }, { field: 'Cost', verdict: 'noise' }])
 })
 
 test('the compared fields have the shapes of differing values only, and each side of a call', () => {

@@ -1,39 +1,19 @@
 import type { IncomingMessage } from 'node:http'
-import { promisify } from 'node:util'
-import { gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
 import { type GatewayError, gatewayError } from '../../language/errors.ts'
-import { hasZlibHeader } from '../../language/text/decode.ts'
+import { inflaters } from '../../language/text/decode.ts'
 import type { BodyMemory } from '../../runtime/call.ts'
 
-type Unpack = (bytes: Buffer, limits: ZlibOptions) => Promise<Buffer>
-
-const unpackGzip: Unpack = promisify(gunzip)
-const unpackZlib: Unpack = promisify(inflate)
-const unpackRaw: Unpack = promisify(inflateRaw)
-
-// RFC 9110 defines "deflate" as zlib, but some senders omit the zlib wrapper.
-const unpackDeflate: Unpack = (bytes, limits) => (hasZlibHeader(bytes) ? unpackZlib : unpackRaw)(bytes, limits)
-
-const UNPACKERS = new Map<string, Unpack | undefined>([
-  ['', undefined],
-  ['identity', undefined],
-  ['gzip', unpackGzip],
-  ['x-gzip', unpackGzip],
-  ['deflate', unpackDeflate],
-])
-/** Names of no compression, which some senders put there: a charset, or an encoding of mail. The old host ignored them. */
-const NO_COMPRESSION = /^(?:none|plain|binary|[78]bit|us-ascii|(?:utf|iso|windows)-?[\d-]+)$/
+/** Names of no compression; some senders put a charset there, or an encoding of mail. The old host ignored them. */
+const NO_COMPRESSION = /^(?:|identity|none|plain|binary|[78]bit|us-ascii|(?:utf|iso|windows)-?[\d-]+)$/
 
 /**
  * Reads the whole body of a request and inflates it, up to `limitBytes`. It leaves the socket to the server, and the
  * memory stays reserved until the call is over.
  */
 export async function readBytes(incoming: IncomingMessage, limitBytes: number, memory: BodyMemory): Promise<Buffer> {
-  const named = incoming.headers['content-encoding']?.trim().toLowerCase() ?? ''
-  const encoding = NO_COMPRESSION.test(named) ? '' : named
-  if (!UNPACKERS.has(encoding)) {
-    throw gatewayError('body-unreadable/encoding', {})
-  }
+  const encoding = incoming.headers['content-encoding']?.trim().toLowerCase() ?? ''
+  const inflate = inflaters.get(encoding)
+  if (!inflate && !NO_COMPRESSION.test(encoding)) throw gatewayError('body-unreadable/encoding', {})
   const declaredBytes = Number(incoming.headers['content-length'] ?? 0)
   try {
     if (declaredBytes > limitBytes) throw tooLarge(limitBytes)
@@ -45,15 +25,14 @@ export async function readBytes(incoming: IncomingMessage, limitBytes: number, m
   }
 
   const bytes = await received(incoming, declaredBytes, limitBytes, memory)
-  const unpack = UNPACKERS.get(encoding)
-  if (unpack === undefined || bytes.length === 0) return bytes
+  if (!inflate || bytes.length === 0) return bytes
 
   // A few compressed bytes may inflate to the limit.
   memory.takeBody(limitBytes - bytes.length)
   try {
-    const unpacked = await unpack(bytes, { maxOutputLength: limitBytes })
-    memory.returnBody(limitBytes - unpacked.length)
-    return unpacked
+    const inflated = await inflate(bytes, { maxOutputLength: limitBytes })
+    memory.returnBody(limitBytes - inflated.length)
+    return inflated
   } catch (cause) {
     if (cause instanceof RangeError) throw tooLarge(limitBytes)
     throw gatewayError('body-unreadable/compression', {}, { cause })

@@ -150,12 +150,12 @@ export function missingCredential({ headers: { authorization } }: IncomingMessag
       : /^basic\b/i.test(authorization)
         ? 'credential-missing/no-pair'
         : 'credential-missing/unreadable'
-  return gatewayError(name, {}, { headers: { 'WWW-Authenticate': CHALLENGE } })
+  return gatewayError(name, {}, CHALLENGE)
 }
 
 /** The error of a call with a credential that is wrong: an unknown id and a wrong secret look the same. */
 export function wrongCredential(): GatewayError {
-  return gatewayError('credential-wrong', {}, { headers: { 'WWW-Authenticate': CHALLENGE } })
+  return gatewayError('credential-wrong', {}, CHALLENGE)
 }
 
 /** Returns whether a call brings a token of its own. */

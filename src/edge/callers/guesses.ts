@@ -2,7 +2,7 @@ import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { availableParallelism } from 'node:os'
 import { MADE_SECRET } from '../../language/config/tenants-file.ts'
-import { gatewayError } from '../../language/errors.ts'
+import { gatewayError, retryAfter } from '../../language/errors.ts'
 import { type BasicPair, basicOf } from '../../outside/service/credential.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
 import type { Caller } from './caller.ts'
@@ -26,18 +26,6 @@ export interface Candidates {
   readonly slow: (id: string) => readonly Candidate[]
 }
 
-/** Verifies each credential once by its slow hash. */
-interface Verification {
-  /** Returns the caller; undefined if the credential is wrong. Throws if the credential was not checked. */
-  readonly verify: (
-    pair: BasicPair,
-    incoming: IncomingMessage,
-    source: string,
-  ) => Caller | undefined | Promise<Caller | undefined>
-  /** Forgets wrong credentials, and verified ones of removed callers. */
-  readonly renew: (isCurrent: (caller: Caller) => boolean) => void
-}
-
 /** Begins the names of lanes of ids that no tenant has. */
 const UNKNOWN = '? '
 const VERIFIED_KEPT = 100_000
@@ -53,12 +41,12 @@ const HASHES_AT_ONCE = Math.min(2, availableParallelism())
 /** After a start, the first call of every tenant waits here; callers in PHP wait a minute for an answer. */
 const HASH_WAIT_MS = 55_000
 
-/** Verifies credentials against the candidates that `current` returns. */
+/** Verifies credentials against the candidates that `current` returns, each once by its slow hash. */
 export function createVerification(
   /** The most calls under way in the gateway. */
   mostCalls: number,
   current: () => Candidates,
-): Verification {
+) {
   // A key of this process makes the remembered values useless elsewhere.
   const key = createSecretKey(randomBytes(32))
   const digest = (text: string) => createHmac('sha256', key).update(text).digest('base64url')
@@ -103,7 +91,8 @@ export function createVerification(
   type Guessers = readonly (readonly [guesser: string, most: number])[]
 
   function demandGuesses(guessers: Guessers): void {
-    for (const [guesser, most] of guessers) if ((guesses.get(guesser) ?? 0) >= most) throw tooManyGuesses()
+    for (const [guesser, most] of guessers)
+      if ((guesses.get(guesser) ?? 0) >= most) throw gatewayError('too-many-calls/secrets', {}, retryAfter(60))
   }
 
   function count(guessers: Guessers, by: number): void {
@@ -125,7 +114,8 @@ export function createVerification(
   }
 
   return {
-    verify: (pair, incoming, source) => {
+    /** Returns the caller; undefined if the credential is wrong. Throws if the credential was not checked. */
+    verify: (pair: BasicPair, incoming: IncomingMessage, source: string) => {
       const id = digest(basicOf(pair.id, pair.secret))
       const known = verified.get(id)
       if (known || refused.has(id)) return known
@@ -138,7 +128,8 @@ export function createVerification(
       if (match?.caller) verified.set(id, match.caller)
       return match?.caller
     },
-    renew: (isCurrent) => {
+    /** Forgets wrong credentials, and verified ones of removed callers. */
+    renew: (isCurrent: (caller: Caller) => boolean): void => {
       // Tenants that did not change need no new slow hash.
       for (const [id, caller] of verified) if (!isCurrent(caller)) verified.delete(id)
       refused.clear()
@@ -151,8 +142,6 @@ async function callerMatching(secret: string, candidates: readonly Candidate[]):
   for (const { hash, caller } of candidates) if (await matchesHash(secret, hash)) return caller
   return undefined
 }
-
-const tooManyGuesses = () => gatewayError('too-many-calls/secrets', {}, { headers: { 'Retry-After': '60' } })
 
 /** A hash that no secret has, for a tenants file without credentials. */
 const NO_HASH = `$scrypt$ln=15,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`

@@ -1,4 +1,4 @@
-import { type GatewayError, gatewayError } from '../../language/errors.ts'
+import { type GatewayError, gatewayError, RETRY_SOON, retryAfter } from '../../language/errors.ts'
 import { type Account, before, NO_SHIPMENT } from '../../outside/service/account.ts'
 import { NoReply, type UpstreamReply } from '../../outside/service/exchange.ts'
 import { refusal } from '../../outside/service/failures.ts'
@@ -42,16 +42,12 @@ export function createProve(service: Sender, timeoutMs: number): Prove {
   }
 }
 
-const RETRY_AFTER_SECONDS = '5'
-
-function notSaid(cause?: unknown): GatewayError {
-  return gatewayError('service-unavailable/proof', {}, { cause, headers: { 'Retry-After': RETRY_AFTER_SECONDS } })
-}
+const notSaid = (cause?: unknown) => gatewayError('service-unavailable/proof', {}, { cause, ...RETRY_SOON })
 
 function undecided(reply: UpstreamReply): GatewayError {
   // A rate limit of the service is answered with the service's own message.
   if (reply.status === 429) return refusal(reply)
-  const later = timeAsked(reply.headers) ?? RETRY_AFTER_SECONDS
-  const details = { serviceStatus: reply.status, headers: { 'Retry-After': later } }
+  const later = timeAsked(reply.headers)
+  const details = { serviceStatus: reply.status, ...(later === undefined ? RETRY_SOON : retryAfter(later)) }
   return gatewayError('service-unavailable/proof', {}, details)
 }

@@ -1,4 +1,4 @@
-import { type GatewayError, gatewayError } from '../../language/errors.ts'
+import { gatewayError, retryAfter } from '../../language/errors.ts'
 import type { Share, Source } from '../../runtime/call.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
 
@@ -41,9 +41,7 @@ function createRate(perSecond: number): () => void {
   }
 }
 
-function tooMany(seconds: number): GatewayError {
-  return gatewayError('too-many-calls', { seconds }, { headers: { 'Retry-After': String(seconds) } })
-}
+const tooMany = (seconds: number) => gatewayError('too-many-calls', { seconds }, retryAfter(seconds))
 
 /** The most sources that are remembered. */
 const SOURCES_KEPT = 10_000

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { gatewayError } from '../../language/errors.ts'
+import { gatewayError, RETRY_SOON } from '../../language/errors.ts'
 
 /* Turns for what costs much, such as a slow hash or the check of a credential: few at a time, round robin by source. */
 
@@ -181,14 +181,12 @@ export function createFairQueue(options: FairQueueOptions): FairQueue {
       startNext()
       if (isRunning) return turn
       timer = setTimeout(() => turn.settle(overloaded()), waitMs)
-      if (line.waiting.length > mostWaitingOfSource) turn.settle(tooManyWait())
+      if (line.waiting.length > mostWaitingOfSource)
+        turn.settle(gatewayError('too-many-calls/credentials', {}, RETRY_SOON))
       else if (waiting > mostWaiting) refuseLast(line)
       return turn
     },
   }
 }
 
-const LATER = { headers: { 'Retry-After': '5' } } as const
-
-const overloaded = () => gatewayError('overloaded/credentials', {}, LATER)
-const tooManyWait = () => gatewayError('too-many-calls/credentials', {}, LATER)
+const overloaded = () => gatewayError('overloaded/credentials', {}, RETRY_SOON)

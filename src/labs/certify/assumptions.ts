@@ -62,7 +62,7 @@ type Row = readonly [
   otherwise: string,
   check: Check,
   requests?: readonly string[] | undefined,
-  more?: Partial<Pick<Assumption, 'stageOnly' | 'field'>>,
+  more?: { readonly stageOnly?: boolean; readonly field?: string },
 ]
 
 const area = (title: string, shared: readonly string[], ...rows: readonly Row[]): readonly Assumption[] =>

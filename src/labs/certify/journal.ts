@@ -28,7 +28,7 @@ const OWNER_ONLY = 0o600
 const keyOf = (reference: string, id = '') => `${reference}\n${id}`
 
 /** Opens the journal of a file for an address and a tenant; the file is made with the first entry. */
-export function openJournal(file: string, { address, tenant }: Pick<Made, 'address' | 'tenant'>) {
+export function openJournal(file: string, { address, tenant }: { readonly address: string; readonly tenant: string }) {
   const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
   const all = lines.flatMap((written) => {
     try {

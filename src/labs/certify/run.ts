@@ -41,7 +41,7 @@ export async function* tryAll(
   for (const assumption of assumptions) {
     const { id } = assumption
     try {
-      yield [assumption, { id, ...(await outcomeOf(assumption, trial, allowed)) }]
+      yield [assumption, await resultOf(assumption, trial, allowed)]
       withoutReply = 0
     } catch (error) {
       if (!(error instanceof CannotTell)) throw error
@@ -52,11 +52,12 @@ export async function* tryAll(
   }
 }
 
-async function outcomeOf(assumption: Assumption, trial: Trial, allowed: Allowed): Promise<Omit<Result, 'id'>> {
+async function resultOf(assumption: Assumption, trial: Trial, allowed: Allowed): Promise<Result> {
+  const { id } = assumption
   const reason = forbidden(assumption, allowed)
-  if (reason !== undefined) return { verdict: 'not tried', seen: reason }
+  if (reason !== undefined) return { id, verdict: 'not tried', seen: reason }
   const found = await assumption.check(trial)
   const [isKept, kept, otherwise = kept] = 'status' in found ? [isDone(found), found] : found
   const seen = isKept ? kept : otherwise
-  return { verdict: isKept ? 'confirmed' : 'contradicted', seen: typeof seen === 'string' ? seen : described(seen) }
+  return { id, verdict: isKept ? 'confirmed' : 'contradicted', seen: typeof seen === 'string' ? seen : described(seen) }
 }

@@ -6,12 +6,10 @@ import type { Config } from '../../language/config/config.ts'
 import { translationSettings } from '../../language/config/translation-settings.ts'
 import { GatewayError, gatewayError } from '../../language/errors.ts'
 import type { Catalog } from '../../language/mapping/catalog.ts'
-import type { CompiledAction } from '../../language/mapping/compile.ts'
 import { explainReplyTranslation } from '../../language/mapping/explain.ts'
 import type { FlatBody, Problem } from '../../language/mapping/fields.ts'
 import { isObject } from '../../language/text/json.ts'
-import { createService } from '../../outside/service/service.ts'
-import { openUpstream } from '../../outside/service/upstream.ts'
+import { openService } from '../../outside/service/service.ts'
 import { type Mask, maskedBody } from '../../runtime/record.ts'
 import { type Recorded, recordOf } from './recording.ts'
 import { classified, createRoutes, fieldsIn, targetOf } from './rehearsal.ts'
@@ -56,26 +54,20 @@ export const caseSchema = z.strictObject({
 export type Case = z.output<typeof caseSchema>
 
 /** The result of the gateway for a case, in the words of a case. */
-export type Outcome = Pick<Case, 'status' | 'sends' | 'unused' | 'unknown' | 'missing'> & {
-  readonly problems?: Problem[]
-  readonly replies?: Readonly<Record<string, string>>
+export interface Outcome extends Case {
+  problems?: Problem[]
+  replies?: Record<string, string>
 }
 
 /** Translates what a case has: its request, the reply of the service, or both. Sends nothing. */
 export function outcomeOf(call: Recorded, config: Config, catalog: Catalog): Outcome {
   const settings = translationSettings(config)
-  let request: Version1 | undefined
   try {
-    request = call.request || call.target?.includes('?') ? requestOf(call, config, catalog) : undefined
-  } catch (error) {
-    if (error instanceof GatewayError) return { status: error.status }
-    throw error
-  }
-  const plan = request && planFromNames(request, settings)
-  const compiled = request?.compiled ?? catalog.actions.get(call.action ?? '')
-  const isAnswered = compiled && call.service !== undefined && (plan?.problems.length ?? 0) === 0
-  const answer = isAnswered ? explainReplyTranslation(compiled, call.service, settings, plan?.own) : undefined
-  try {
+    const request = call.request || call.target?.includes('?') ? requestOf(call, config, catalog) : undefined
+    const plan = request && planFromNames(request, settings)
+    const compiled = request?.compiled ?? catalog.actions.get(call.action ?? '')
+    const isAnswered = compiled && call.service !== undefined && (plan?.problems.length ?? 0) === 0
+    const answer = isAnswered ? explainReplyTranslation(compiled, call.service, settings, plan?.own) : undefined
     // An approval is answered by what its reply shows.
     const replies =
       answer && compiled?.action.verb === 'approve'
@@ -100,7 +92,9 @@ function requestOf(call: Recorded, config: Config, catalog: Catalog): Version1 |
   const { endpoint } = target === undefined ? {} : createRoutes(catalog, config.LEGACY_BASE_PATHS)(target)
   if (named && (call.target === undefined || !endpoint)) {
     const fields = fieldsIn(call, call.target === undefined ? '' : named.action.legacy.method)
-    requireKnownName(named, fields, catalog)
+    // The first path of the action may refuse it: its `ActionName` is unknown there, or it mixes both versions.
+    const own = catalog.endpoints.get((named.action.legacy.paths[0] ?? '').toLowerCase())
+    if (own) classify(fields, own, catalog, {})
     return version1(named, fields)
   }
   if (!endpoint) throw gatewayError('path-unknown/admin', {})
@@ -108,18 +102,9 @@ function requestOf(call: Recorded, config: Config, catalog: Catalog): Version1 |
   return request.generation === 1 ? request : undefined
 }
 
-/** Throws where no path of an action would take a request: its `ActionName` is unknown there, or it mixes both versions. */
-function requireKnownName({ action }: CompiledAction, fields: FlatBody, catalog: Catalog): void {
-  const endpoint = catalog.endpoints.get((action.legacy.paths[0] ?? '').toLowerCase())
-  if (endpoint) classify(fields, endpoint, catalog, {})
-}
-
 /** Explains a plan. The service's client is only asked how it would write the request. */
 function sentFor(plan: Plan, config: Config): Outcome {
-  const { request, problems, unused, unknown } = explainPlan(plan, {
-    service: createService(config, openUpstream(config)),
-    address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
-  })
+  const { request, problems, unused, unknown } = explainPlan(plan, openService(config))
   const { origin, prefix } = config.V2_BASE_URL
   const path = request.url.slice(`${origin}${prefix}`.length)
   const sends = { method: request.method, path, ...('body' in request && { body: request.body }) }

@@ -11,7 +11,7 @@ import { type Codec, Failed, LeftOut } from '../../language/mapping/codec.ts'
 import type { Row, Settings } from '../../language/mapping/row.ts'
 import { fieldsOf } from '../../language/mapping/row-parts.ts'
 import { replyText } from '../../language/text/decode.ts'
-import { parseJson, scalarText } from '../../language/text/json.ts'
+import { isObject, parseJson, scalarText } from '../../language/text/json.ts'
 import { exchange, isSuccess, NoReply } from '../../outside/service/exchange.ts'
 import { type Sending, type ServiceRequest, written } from '../../outside/service/service.ts'
 import type { Upstream } from '../../outside/service/upstream.ts'
@@ -27,16 +27,12 @@ export class NotCompared extends Error {
 /** The verdict on a field. Noise differs between the two native answers already. */
 type Verdict = 'equal' | 'differs' | 'noise'
 
-/** The shape of each value of a difference; empty for an absent one. */
-interface Shapes {
-  readonly native: string
-  readonly translated: string
-}
-
-/** One compared field. It holds no values, only their shapes. */
-export interface ComparedField extends Shapes {
+/** One compared field. It holds no values, only the shapes of those that differ; empty for an absent one. */
+export interface ComparedField {
   readonly field: string
   readonly verdict: Verdict
+  readonly native: string
+  readonly translated: string
 }
 
 /** The field that stands for the call itself: it was answered or refused. */
@@ -57,19 +53,11 @@ interface CompareRooms {
 export const onlyAsks = ({ verb, target }: Action): boolean =>
   verb === 'read' || (verb === 'quote' && target === undefined)
 
-/** Compares the answers to a call that only asks. A difference counts if a second comparison shows it, too. */
-export async function compareCall(request: Version1, deps: CompareRooms): Promise<readonly ComparedField[]> {
-  const fields = await compareOnce(request, deps)
-  return fields.some(({ verdict }) => verdict === 'differs')
-    ? confirmed(fields, await compareOnce(request, deps))
-    : fields
-}
-
 /**
- * Asks for the translated answer between the native ones: a price that moves meanwhile makes them differ from each other,
- * which is noise.
+ * Compares the answers to a call that only asks. The translated one is asked for between the native ones: a price that moves
+ * meanwhile makes them differ from each other, which is noise.
  */
-async function compareOnce(request: Version1, deps: CompareRooms): Promise<readonly ComparedField[]> {
+export async function compareCall(request: Version1, deps: CompareRooms): Promise<readonly ComparedField[]> {
   const { action } = request.compiled
   // The service is asked by the caller's own name where nothing is known by it: its version-1 handling may know it.
   const id = await idNamed(request, deps).catch(() => undefined)
@@ -200,7 +188,7 @@ export function answered(text: string): ReadonlyMap<string, string> | undefined 
   } catch {
     return undefined
   }
-  if (typeof body !== 'object' || body === null || Array.isArray(body) || JSON.isRawJSON(body)) return undefined
+  if (!isObject(body)) return undefined
   const texts = Object.entries(body).map(
     ([name, value]) => [name, value === null ? '' : (scalarText(value) ?? JSON.stringify(value)).trim()] as const,
   )
@@ -260,20 +248,12 @@ export function compareAnswers(
     if (leftOut.has(field) || values.every((value) => value === '')) return []
     const [first = '', second = '', third = ''] = values
     const same: Same = (a, b) => (a === '') === (b === '') && (a === b || (comparisons.get(field)?.(a, b) ?? false))
-    if (!same(first, second)) return [{ field, verdict: 'noise', native: '', translated: '' }]
+    const verdict = !same(first, second) ? 'noise' : same(first, third) ? 'equal' : 'differs'
     // Of equal values not even the shape is needed.
-    if (same(first, third)) return [{ field, verdict: 'equal', native: '', translated: '' }]
-    return [{ field, verdict: 'differs', native: masked(first), translated: masked(third) }]
+    const [native, own] = verdict === 'differs' ? [masked(first), masked(third)] : ['', '']
+    return [{ field, verdict, native, translated: own }]
   })
   return [whole, ...fields]
-}
-
-/** Counts only those differences that a later comparison of the same call shows, too. */
-export function confirmed(first: readonly ComparedField[], later: readonly ComparedField[]): readonly ComparedField[] {
-  const still = new Set(later.flatMap(({ field, verdict }) => (verdict === 'differs' ? [field] : [])))
-  return first.map((result) =>
-    result.verdict === 'differs' && !still.has(result.field) ? { ...result, verdict: 'noise' } : result,
-  )
 }
 
 /** The longest masked value. */

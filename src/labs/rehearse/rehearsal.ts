@@ -1,7 +1,7 @@
 import { loadMappings } from '../../../mappings/load.ts'
 import { answerToBody, planFromNames } from '../../calls/dry-run.ts'
 import { type Plan, planCall, planVersion2 } from '../../calls/plan.ts'
-import { classify, namesIn, type Version1, type Version2 } from '../../calls/read-request.ts'
+import { classify, namesGivenIn, namesIn, type Version1, type Version2 } from '../../calls/read-request.ts'
 import { NO_SUBJECT, referenceOf, vinOf } from '../../calls/subject.ts'
 import { readBody, readQuery } from '../../edge/body/read.ts'
 import { tenantSettings } from '../../edge/callers/tenants.ts'
@@ -18,6 +18,7 @@ import { compileNetworks } from '../../language/networks.ts'
 import { isUuid } from '../../language/text/service-text.ts'
 import { basicPair } from '../../outside/service/credential.ts'
 import { idAt } from '../../outside/service/proofs.ts'
+import { createBoundedCache } from '../../runtime/collections.ts'
 import { answered, type ComparedField, compareAnswers, comparisonsOf, masked } from './compare.ts'
 import { type Recorded, readRecord } from './recording.ts'
 
@@ -26,7 +27,7 @@ import { type Recorded, readRecord } from './recording.ts'
  */
 
 /** How a run rehearses. */
-export interface Setup {
+interface Setup {
   readonly env: Environment
   /** Shows values in examples; otherwise only their shapes. */
   readonly showValues: boolean
@@ -65,7 +66,7 @@ export interface Outcomes {
 }
 
 /** The findings in calls. */
-export const newTally = () => ({
+const newTally = () => ({
   lines: 0,
   /** Calls that are none of version 1: those below `/v2/`, pages, files. */
   other: 0,
@@ -93,24 +94,30 @@ const KEY_CHARACTERS = 500
 /** Copies the beginning of a text; a mere slice would keep the lines that it is from. */
 const copyOf = (text: string, characters: number): string => Buffer.from(text.slice(0, characters)).toString()
 
+/** Returns the entry of a key, or that of all others once there are so many. */
+function entryOf<Entry>(
+  all: Map<string, Entry>,
+  wanted: string,
+  most: number,
+  others: string,
+  make: (key: string) => Entry,
+): Entry {
+  const key = all.has(wanted) || all.size < most ? wanted : others
+  const entry = all.get(key) ?? make(key)
+  all.set(key, entry)
+  return entry
+}
+
 /** Counts something at a place of the recording. */
-export function note(table: Table, parts: readonly string[], place: Place, caller: string, example = ''): void {
-  let key = parts.join('\t')
-  if (key.length > KEY_CHARACTERS) key = copyOf(key, KEY_CHARACTERS)
-  let spot = table.get(key)
-  if (!spot) {
-    const isFull = table.size >= MOST_SPOTS
-    const known = isFull ? OTHERS : key
-    spot = table.get(known) ?? {
-      parts: isFull ? [OTHERS] : parts.map((part) => copyOf(part, KEY_CHARACTERS)),
-      count: 0,
-      first: place,
-      last: place,
-      example: copyOf(example, EXAMPLE_CHARACTERS),
-      callers: new Map(),
-    }
-    table.set(known, spot)
-  }
+function note(table: Table, parts: readonly string[], place: Place, caller: string, example = ''): undefined {
+  const spot = entryOf(table, copyOf(parts.join('\t'), KEY_CHARACTERS), MOST_SPOTS, OTHERS, (key) => ({
+    parts: key === OTHERS ? [OTHERS] : parts.map((part) => copyOf(part, KEY_CHARACTERS)),
+    count: 0,
+    first: place,
+    last: place,
+    example: copyOf(example, EXAMPLE_CHARACTERS),
+    callers: new Map(),
+  }))
   spot.count += 1
   spot.last = place
   const { callers } = spot
@@ -143,7 +150,7 @@ export async function openRehearsal(setup: Setup) {
     shownText: (text = '') => (setup.showValues ? text : masked(text)),
     tally: newTally(),
     /** True for the names of quotes that name their payer, too. */
-    quotes: latest<number, boolean>(LATEST_QUOTES),
+    quotes: createBoundedCache<string, boolean>(LATEST_QUOTES),
   }
 }
 
@@ -191,29 +198,18 @@ function tenantsOf({ TENANTS_FILE }: Config, catalog: Catalog, env: Environment)
   return parsed?.tenants ?? readTenants(TENANTS_FILE, new Set(catalog.actions.keys()), env)
 }
 
-interface RecordedRoute {
-  readonly endpoint: Endpoint | undefined
-  /** True for a path that is meant for version 1. */
-  readonly isLegacy: boolean
-}
-
 const LEGACY = '/legacy'
 
-/** Makes the function that tells the endpoint of a path. */
+/** Makes the function that tells the endpoint of a path, and if the path is meant for version 1. */
 export function createRoutes({ endpoints }: Catalog, basePaths: readonly string[]) {
   const router = createRouter(endpoints, basePaths)
-  const routes = new Map<string, RecordedRoute>()
-  return (target: string): RecordedRoute => {
+  return (target: string) => {
     const [path = ''] = target.split('?', 1)
-    const known = routes.get(path)
-    if (known) return known
     const route = router(path)
     const last = (/(\/[^/]*)\/*$/.exec(path)?.[1] ?? '').toLowerCase()
     const endpoint = route.startsWith(LEGACY) ? endpoints.get(route.slice(LEGACY.length).toLowerCase()) : undefined
     const isMeant = route.startsWith('/own') && (last.endsWith('.php') || endpoints.has(last))
-    const found = { endpoint, isLegacy: endpoint !== undefined || isMeant }
-    if (routes.size < MOST_SPOTS && path.length < KEY_CHARACTERS) routes.set(copyOf(path, KEY_CHARACTERS), found)
-    return found
+    return { endpoint, isLegacy: endpoint !== undefined || isMeant }
   }
 }
 
@@ -253,25 +249,22 @@ export interface Rehearsed {
 export function rehearse(rehearsal: Rehearsal, line: string, place: Place): Rehearsed | undefined {
   const { tally, catalog, config, shownText } = rehearsal
   tally.lines += 1
+  const unreadable = (why: string) => note(tally.unreadable, [why], place, '')
   const call = readRecord(line, place.file)
-  const target = typeof call === 'string' ? undefined : targetOf(call, catalog)
-  if (typeof call === 'string' || target === undefined) {
-    note(
-      tally.unreadable,
-      [typeof call === 'string' ? call : 'has no path, and an action that is not known'],
-      place,
-      '',
-    )
-    return undefined
-  }
+  if (typeof call === 'string') return unreadable(call)
+  const target = targetOf(call, catalog)
+  if (target === undefined) return unreadable('has no path, and an action that is not known')
   const { endpoint, isLegacy } = rehearsal.routeOf(target)
   if (!isLegacy) {
     tally.other += 1
     return undefined
   }
   const caller = rehearsal.callerOf(call)
-  const count = (action: string, outcome: keyof Outcomes) =>
-    countCall(tally.calls, [caller.name, action, endpoint?.path ?? OTHERS], outcome)
+  const count = (action: string, outcome: keyof Outcomes) => {
+    const key = [caller.name, action, endpoint?.path ?? OTHERS].join('\t')
+    const none = { pass: 0, lossy: 0, refused: 0, unseen: 0 }
+    entryOf<Outcomes>(tally.calls, key, MOST_CALLS, `${OTHERS}\t\t`, () => none)[outcome] += 1
+  }
   const refuse = (code: string, example: string, action = '', field = '') => {
     note(tally.problems, ['refused', action, field, code], place, caller.name, example)
     count(action, 'refused')
@@ -304,27 +297,16 @@ export function rehearse(rehearsal: Rehearsal, line: string, place: Place): Rehe
   return undefined
 }
 
-function countCall(calls: Map<string, Outcomes>, parts: readonly string[], outcome: keyof Outcomes): void {
-  const key = parts.join('\t')
-  let outcomes = calls.get(key)
-  if (!outcomes) {
-    const known = calls.size < MOST_CALLS ? key : `${OTHERS}\t\t`
-    outcomes = calls.get(known) ?? { pass: 0, lossy: 0, refused: 0, unseen: 0 }
-    calls.set(known, outcomes)
-  }
-  outcomes[outcome] += 1
-}
-
 /** Plans a call, a booking with what its quote, earlier in the recording, lets the gateway remember. */
 function planOf(request: Version1, { name, settings }: RehearsedCaller, { quotes }: Rehearsal): Plan {
-  const { verb, givesNames = [], quoteNamedBy } = request.compiled.action
+  const { verb, quoteNamedBy } = request.compiled.action
   if (verb === 'quote') {
     const isWhole = request.sent('BillToCompany') !== undefined || request.sent('BillToContact') !== undefined
-    for (const [, value] of namesIn(request, givesNames)) quotes.set(hashOf(name, value), isWhole)
+    for (const value of namesGivenIn(request)) quotes.set(quoteKey(name, value), isWhole)
   }
   const plan = planFromNames(request, settings)
   const [[, reference] = []] = quoteNamedBy ? namesIn(request, quoteNamedBy) : []
-  const isWhole = reference === undefined ? undefined : quotes.get(hashOf(name, reference))
+  const isWhole = reference === undefined ? undefined : quotes.get(quoteKey(name, reference))
   if (isWhole === undefined || (!isWhole && plan.problems.length > 0)) return plan
   const facts = { transport_type: settings.transport_type, vehicle_type: settings.vehicle_type, customer_name: 'x' }
   return planCall(request, { ...NO_SUBJECT, quote: { ...REHEARSED_QUOTE, facts } }, settings)
@@ -430,7 +412,7 @@ const shapeOfPath = (target: string): string =>
 /** Returns the lines of `xref import` for the names that a call and its reply tell of a shipment or a quote. */
 export function learn({ plan, call, caller }: Rehearsed): string {
   const { request } = plan
-  const { verb, givesNames = [] } = request.compiled.action
+  const { verb } = request.compiled.action
   if (verb === 'cancel') return ''
   const kind = verb === 'quote' ? 'quote' : 'shipment'
   const named = referenceOf(request)?.names.map(([, value]) => value) ?? []
@@ -438,7 +420,7 @@ export function learn({ plan, call, caller }: Rehearsed): string {
   const ofService = idAt(call.service, 'id') ?? idAt(call.service, 'shipment_id')
   const id = ofService ?? call.shipmentId ?? shown.find((value) => value !== undefined && isUuid(value))
   if (id === undefined) return ''
-  const given = namesIn(request, givesNames).map(([, value]) => value)
+  const given = namesGivenIn(request)
   const number = idAt(call.service, 'number')
   const vin = kind === 'shipment' ? vinOf(request) : ''
   const at = call.at === undefined ? undefined : new Date(call.at).toISOString()
@@ -449,32 +431,6 @@ export function learn({ plan, call, caller }: Rehearsed): string {
 }
 
 /** They take 20 MB at most. */
-const LATEST_QUOTES = 2 ** 18
+const LATEST_QUOTES = 100_000
 
-/** Makes a map that keeps at least so many of its latest entries, and at most twice as many. */
-function latest<Key, Value>(entries: number) {
-  let older = new Map<Key, Value>()
-  let newer = new Map<Key, Value>()
-  return {
-    get: (key: Key) => newer.get(key) ?? older.get(key),
-    set(key: Key, value: Value) {
-      if (newer.size >= entries) {
-        older = newer
-        newer = new Map()
-      }
-      newer.set(key, value)
-    },
-  }
-}
-
-/** Hashes a name of a caller's, in any case, to 53 bits. */
-function hashOf(caller: string, name: string): number {
-  let [low, high] = [0x811c9dc5, 0x9e3779b9]
-  const folded = `${caller}\n${name.toLowerCase()}`
-  for (let i = 0; i < folded.length; i += 1) {
-    const code = folded.charCodeAt(i)
-    low = Math.imul(low ^ code, 0x01000193)
-    high = Math.imul((high << 5) ^ (high >>> 27) ^ code, 0x85ebca6b)
-  }
-  return (low >>> 0) * 2 ** 21 + (high >>> 11)
-}
+const quoteKey = (caller: string, name: string): string => copyOf(`${caller}\n${name.toLowerCase()}`, KEY_CHARACTERS)

@@ -207,7 +207,9 @@ export type Tenant = z.output<typeof tenant> & {
 }
 
 /** The names of the actions. */
-type Actions = Pick<ReadonlySet<string>, 'has'>
+interface Actions {
+  readonly has: (name: string) => boolean
+}
 
 /**
  * Reads and checks a tenants file; throws `ConfigErrors` with all errors at once. A command beside a gateway, which alone may have the

@@ -27,7 +27,7 @@ export interface ServiceEvent {
 }
 
 /** The places that the rows of a callback read. */
-export interface EventNotice {
+interface EventNotice {
   readonly event: string
   readonly event_date: string
   readonly shipment_id: string

@@ -4,6 +4,7 @@ import { callbackMistakes, mistakesOf } from './check.ts'
 import { type CompiledAction, compileAction } from './compile.ts'
 import { looseName } from './fields.ts'
 import type { Tables } from './request.ts'
+import { placesOf } from './row-parts.ts'
 
 /** A legacy path and its actions. */
 export interface Endpoint {
@@ -195,8 +196,7 @@ function rememberedFacts(actions: readonly Action[]): ReadonlySet<string> {
   for (const { remember, request } of actions) {
     if (!remember) continue
     for (const row of [...request, ...remember]) {
-      if (row.kind === 'split') for (const v2 of Object.values(row.v2)) facts.add(v2)
-      else if ('v2' in row && row.kind !== 'v2Only') facts.add(row.v2)
+      if (row.kind !== 'v2Only') for (const v2 of placesOf(row)) facts.add(v2)
     }
   }
   return facts

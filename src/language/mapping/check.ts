@@ -6,41 +6,30 @@ import type { Fallback, Row } from './row.ts'
 import { fieldsOf, placesOf } from './row-parts.ts'
 
 /** The names that declarations may refer to. */
-export interface KnownNames {
+interface KnownNames {
   readonly tables: ReadonlySet<string>
   /** Every fact that any action remembers. */
   readonly facts: ReadonlySet<string>
 }
 
-const REQUEST_KINDS = new Set<Row['kind']>(['move', 'split', 'join', 'lookup', 'fromQuote', 'ref', 'v1Only', 'v2Only'])
-const REMEMBER_KINDS = new Set<Row['kind']>(['move', 'split', 'join', 'v1Only'])
-const REPLY_KINDS = new Set<Row['kind']>([
-  'move',
-  'split',
-  'join',
-  'callerNumber',
-  'fixed',
-  'choose',
-  'message',
-  'v2Only',
-])
-const CALLBACK_KINDS = new Set<Row['kind']>(['move', 'split', 'join', 'callerNumber', 'fixed', 'choose', 'message'])
+const BOTH_WAYS = ['move', 'split', 'join'] as const
+const SHOWN = [...BOTH_WAYS, 'callerNumber', 'fixed', 'choose', 'message'] as const
+/** The kinds of rows by the section of a declaration that has them. */
+const KINDS: Readonly<Record<Section, readonly Row['kind'][]>> = {
+  request: [...BOTH_WAYS, 'lookup', 'fromQuote', 'ref', 'v1Only', 'v2Only'],
+  remember: [...BOTH_WAYS, 'v1Only'],
+  reply: [...SHOWN, 'v2Only'],
+  callback: SHOWN,
+}
 
 /** Returns every mistake of a declaration, each with the action and the row. */
 export function mistakesOf(action: Action, known: KnownNames): readonly string[] {
   const remember = action.remember ?? []
   const request = [...action.request, ...remember]
-  const sections: readonly (readonly [Section, readonly Row[], ReadonlySet<Row['kind']>])[] = [
-    ['request', action.request, REQUEST_KINDS],
-    ['remember', remember, REMEMBER_KINDS],
-    ['reply', action.reply, REPLY_KINDS],
-  ]
   return [
-    ...sections.flatMap(([section, rows, kinds]) => [
-      ...badKinds(action, section, rows, kinds),
-      ...badPlaces(action, section, rows),
-      ...missingWhys(action, section, rows),
-    ]),
+    ...badRows(action, 'request', action.request),
+    ...badRows(action, 'remember', remember),
+    ...badRows(action, 'reply', action.reply),
     ...coveredTwice(action, 'request', request),
     ...coveredTwice(action, 'reply', action.reply),
     ...writtenTwice(action, 'request', action.request),
@@ -53,28 +42,31 @@ export function mistakesOf(action: Action, known: KnownNames): readonly string[]
 /** Returns every mistake of a callback, each with the row. */
 export function callbackMistakes(callback: Callback): readonly string[] {
   const { fields } = callback
-  return [
-    ...badKinds(callback, 'callback', fields, CALLBACK_KINDS),
-    ...badPlaces(callback, 'callback', fields),
-    ...coveredTwice(callback, 'callback', fields),
-  ]
+  return [...badRows(callback, 'callback', fields), ...coveredTwice(callback, 'callback', fields)]
 }
 
 type Section = 'request' | 'remember' | 'reply' | 'callback'
-type Named = Pick<Action, 'name'>
 
-const at = (action: Named, section: Section, row: Row) => {
+const at = ({ name }: Action | Callback, section: Section, row: Row) => {
   const about = [fieldsOf(row).join(' + '), placesOf(row).join(' + ')].filter(Boolean).join(' → ')
-  return `${action.name}: ${section} row "${row.kind} ${about}"`
+  return `${name}: ${section} row "${row.kind} ${about}"`
 }
 
-function badKinds(action: Named, section: Section, rows: readonly Row[], allowed: ReadonlySet<Row['kind']>): string[] {
-  return rows
-    .filter((row) => !allowed.has(row.kind))
-    .map((row) => `${at(action, section, row)}: a ${row.kind} row cannot be used in a ${section}`)
+function badRows(declared: Action | Callback, section: Section, rows: readonly Row[]): readonly string[] {
+  const found: string[] = []
+  const add = (row: Row, mistake: string) => found.push(`${at(declared, section, row)}: ${mistake}`)
+  for (const row of rows) {
+    if (!KINDS[section].includes(row.kind)) add(row, `a ${row.kind} row cannot be used in a ${section}`)
+  }
+  for (const row of rows) {
+    for (const v2 of [...placesOf(row), ...quotedPlaces(row)])
+      if (!parsePlace(v2)) add(row, `${v2} is not a place such as pickup.zipcode or vehicles[0].year`)
+  }
+  for (const row of rows) if ('why' in row && row.why.trim() === '') add(row, 'the why is missing')
+  return found
 }
 
-function coveredTwice(action: Named, section: Section, rows: readonly Row[]): string[] {
+function coveredTwice(action: Action | Callback, section: Section, rows: readonly Row[]): string[] {
   const covered = new Map<string, string>()
   return rows.flatMap((row) =>
     fieldsOf(row).flatMap((v1) => {
@@ -97,14 +89,6 @@ function writtenTwice(action: Action, section: Section, rows: readonly Row[]): s
   )
 }
 
-function badPlaces(action: Named, section: Section, rows: readonly Row[]): string[] {
-  return rows.flatMap((row) =>
-    [...placesOf(row), ...quotedPlaces(row)]
-      .filter((v2) => !parsePlace(v2))
-      .map((v2) => `${at(action, section, row)}: ${v2} is not a place such as pickup.zipcode or vehicles[0].year`),
-  )
-}
-
 /** Returns the places that the sentences of a message depend on. */
 function quotedPlaces(row: Row): readonly string[] {
   if (row.kind !== 'message') return []
@@ -112,12 +96,6 @@ function quotedPlaces(row: Row): readonly string[] {
     ...(when ? [when.v2] : []),
     ...bracedIn(text).flatMap((paths) => paths.split('|')),
   ])
-}
-
-function missingWhys(action: Action, section: Section, rows: readonly Row[]): string[] {
-  return rows
-    .filter((row) => 'why' in row && row.why.trim() === '')
-    .map((row) => `${at(action, section, row)}: the why is missing`)
 }
 
 function unknownNames(action: Action, rows: readonly Row[], { tables, facts }: KnownNames): string[] {

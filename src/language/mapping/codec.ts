@@ -11,16 +11,12 @@ export interface Remark {
   readonly warning?: string
 }
 
-/** A named two-way conversion between a version-1 string and a version-2 value. */
-export interface Codec<T = unknown> {
+/** What is said of a conversion. */
+interface Described {
   /** The rule's name in explanations, problems and docs. */
   readonly name: string
   /** One sentence for the mapping reference. */
   readonly summary: string
-  /** Decodes version 1 to version 2. Returns a `Failed` for text that cannot be read, and a `LeftOut` for text that counts as absent. */
-  readonly decode: (text: string) => T | Failed | LeftOut
-  /** Encodes version 2 to version 1; returns a `Failed` for a value that is not of this codec. */
-  readonly encode: (value: unknown) => string | Failed
   /** The end of the sentence `<field> …` for a text that cannot be read, such as `must be a US state`. */
   readonly problem?: string
   /** Returns the remarks on decoding this string: its losses and assumptions. Only explained runs call it. */
@@ -39,22 +35,23 @@ export interface Codec<T = unknown> {
   readonly values?: Readonly<Record<string, string>>
 }
 
+/** A named two-way conversion between a version-1 string and a version-2 value. */
+export interface Codec<T = unknown> extends Described {
+  /** Decodes version 1 to version 2. Returns a `Failed` for text that cannot be read, and a `LeftOut` for text that counts as absent. */
+  readonly decode: (text: string) => T | Failed | LeftOut
+  /** Encodes version 2 to version 1; returns a `Failed` for a value that is not of this codec. */
+  readonly encode: (value: unknown) => string | Failed
+}
+
 /** Ends a conversion with a problem; the caller reads `<field> <problem>`, by default the codec's own. */
 export type Fail = (problem?: string) => never
 /** Ends a conversion without a value: the field counts as absent, and a dry run says why. */
 export type LeaveOut = (why: string) => never
 
 /** The two halves of a conversion. `decode` receives a trimmed string that is never empty. */
-export interface Conversion<T> {
-  readonly name: string
-  readonly summary: string
-  readonly problem?: string
+export interface Conversion<T> extends Described {
   readonly decode: (text: string, fail: Fail, leaveOut: LeaveOut) => T
   readonly encode: (value: T, fail: Fail) => string
-  readonly remark?: (before: string) => Remark | undefined
-  readonly passThroughUnknown?: boolean
-  readonly keeps?: Keeps
-  readonly values?: Readonly<Record<string, string>>
 }
 
 /** The reason why a value cannot be converted. */
@@ -66,13 +63,6 @@ const leaveOut: LeaveOut = (why) => {
   throw new LeftOut(why)
 }
 
-/** Makes the function that ends a codec's conversion with a problem. */
-const failWith =
-  (standard = 'cannot be read'): Fail =>
-  (problem = standard) => {
-    throw new Failed(problem)
-  }
-
 /**
  * Makes a codec from two plain functions.
  *
@@ -80,7 +70,9 @@ const failWith =
  * codec(z.number().int(), { name: 'year', summary: '…', decode: (text, fail) => …, encode: String })
  */
 export function codec<T>(v2: z.ZodType<T>, { decode, encode, ...rest }: Conversion<T>): Codec<T> {
-  const fail = failWith(rest.problem)
+  const fail: Fail = (problem = rest.problem ?? 'cannot be read') => {
+    throw new Failed(problem)
+  }
   return {
     ...rest,
     decode: (text) => {
@@ -99,7 +91,6 @@ export function codec<T>(v2: z.ZodType<T>, { decode, encode, ...rest }: Conversi
         return typeof text === 'string' ? text : new Failed()
       } catch (error) {
         if (error instanceof Failed) return error
-        if (error instanceof LeftOut) return new Failed()
         throw error
       }
     },

@@ -25,7 +25,7 @@ export interface RequestContext {
   readonly explanations?: Explanation[]
 }
 
-export interface RequestTranslation {
+interface RequestTranslation {
   readonly body: Draft
   readonly problems: readonly Problem[]
   /** The lost, assumed and suspicious parts of the translation. */
@@ -35,14 +35,14 @@ export interface RequestTranslation {
 }
 
 /** The context of a reply's translation. */
-export interface ReplyContext {
+interface ReplyContext {
   readonly settings: Settings
   /** The caller's own number for the thing. */
   readonly own: string | undefined
   readonly explanations?: Explanation[]
 }
 
-export interface ReplyTranslation {
+interface ReplyTranslation {
   readonly reply: Readonly<Record<string, string>>
   /** Required places that the service did not fill. */
   readonly missing: readonly string[]
@@ -156,7 +156,7 @@ const VEHICLE = 'vehicles[0].'
 const VIN = 'vehicles[0].vin'
 
 /** Compiles a rule over several fields. */
-export function compileRequirement({ anyOf }: Requirement, index: FieldIndex, rows: readonly Row[]): RequestStep {
+function compileRequirement({ anyOf }: Requirement, index: FieldIndex, rows: readonly Row[]): RequestStep {
   const alternatives = anyOf.map((alternative) =>
     'facts' in alternative
       ? alternative
@@ -193,7 +193,7 @@ function describeFields(alternative: Alternative): string[] {
 }
 
 /** Replaces version-2 places in the service's text by the fields that the caller sent for them. */
-export type NameFields = (text: string) => string
+type NameFields = (text: string) => string
 
 /** A place as services write it: `pickup.zipcode`, `/vehicles/0/year`, `body.vehicles[0].year`, `pickup[zipcode]`. */
 const PLACE = /(?<![\w./-])\/?[a-z]\w*(?:[./]\w+|\[\w+\])*/gi
@@ -204,7 +204,7 @@ const AFTER_PLACE =
   /^["'`]?(?:\s*:|\s+(?:must|should|cannot|may not|has to|required|missing|invalid)\b|\s+is\s+(?:an?\s|required|missing|invalid|not\s+(?:an?\s|valid|allowed|known|recognized)|unknown|malformed|empty|blank|too\s))/i
 
 /** Compiles the rows of a request into a function for the service's error messages: a caller knows only version 1. */
-export function compileFieldNames(rows: readonly Row[]): NameFields {
+function compileFieldNames(rows: readonly Row[]): NameFields {
   const fields = new Map<string, string>()
   for (const row of rows) {
     if (row.kind !== 'v2Only') for (const place of placesOf(row)) fields.set(place, fieldsOf(row).join(' or '))

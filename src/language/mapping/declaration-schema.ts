@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isObject } from '../text/json.ts'
 import { type Action, type Alternative, VERBS } from './action.ts'
 import type { Callback } from './callback.ts'
 import type { Fallback, QuoteFact, Row } from './row.ts'
@@ -8,12 +9,13 @@ import type { Fallback, QuoteFact, Row } from './row.ts'
  * mistake in it has to show at start, not at the first call.
  */
 
-const text = z.string('must be a string').min(1, 'must not be empty')
+const anyText = z.string('must be a string')
+const text = anyText.min(1, 'must not be empty')
 const texts = z.array(text, 'must be a list of strings')
 const flag = z.boolean('must be true or false')
 const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
   z.enum(values, `must be ${values.join(' or ')}`)
-const byText = z.record(z.string(), z.string('must be a string'), 'must be an object of strings')
+const byText = z.record(z.string(), anyText, 'must be an object of strings')
 const fn = z.custom((value) => typeof value === 'function', 'must be a function')
 
 /** An object of these keys and no other. */
@@ -39,7 +41,7 @@ const keeps = z
 const codec = z.object(
   {
     name: text,
-    summary: z.string('must be a string'),
+    summary: anyText,
     decode: fn,
     encode: fn,
     remark: fn.optional(),
@@ -49,10 +51,7 @@ const codec = z.object(
   },
   'must be a codec',
 )
-const joiner = part(
-  { name: text, summary: z.string('must be a string'), join: fn, split: fn, keeps },
-  'must be a joiner',
-)
+const joiner = part({ name: text, summary: anyText, join: fn, split: fn, keeps }, 'must be a joiner')
 
 const quoteFact: z.ZodType<QuoteFact> = part({ kind: z.literal('quoteFact'), facts: texts })
 const fallback: z.ZodType<Fallback> = z.union(
@@ -68,48 +67,32 @@ const fallback: z.ZodType<Fallback> = z.union(
 )
 const fallbacks = z.array(fallback, 'must be a list of fallbacks')
 
-const why = z.string('must be a string')
 const when = part({ is: oneOf(['present', 'absent', 'several']), v2: text })
 const rows = {
-  move: part({ kind: z.literal('move'), v1: text, v2: text, codec, required: flag, fallbacks }),
-  split: part({ kind: z.literal('split'), v1: text, v2: byText, codec }),
-  join: part({ kind: z.literal('join'), v1: texts, v2: text, joiner }),
-  lookup: part({
-    kind: z.literal('lookup'),
+  move: { v1: text, v2: text, codec, required: flag, fallbacks },
+  split: { v1: text, v2: byText, codec },
+  join: { v1: texts, v2: text, joiner },
+  lookup: {
     sources: z.array(part({ v1: text, by: oneOf(['wholeValue', 'phraseIn']) }), 'must be a list of sources'),
     v2: text,
     table: text,
     fallbacks,
-  }),
-  fromQuote: part({
-    kind: z.literal('fromQuote'),
-    v2: text,
-    fallbacks,
-    onlyWith: oneOf(['send_quote_id']).optional(),
-  }),
-  ref: part({ kind: z.literal('ref'), v1: text, why }),
-  callerNumber: part({ kind: z.literal('callerNumber'), v1: text, v2: text }),
-  fixed: part({ kind: z.literal('fixed'), v1: text, value: z.string('must be a string') }),
-  choose: part({
-    kind: z.literal('choose'),
-    v1: text,
-    v2: text,
-    cases: byText,
-    default: z.string('must be a string'),
-  }),
-  message: part({
-    kind: z.literal('message'),
-    v1: text,
-    sentences: z.array(part({ text, when: when.optional() }), 'must be a list of sentences'),
-  }),
-  v1Only: part({ kind: z.literal('v1Only'), v1: text, why }),
-  v2Only: part({ kind: z.literal('v2Only'), v2: text, why, setByService: flag }),
-} satisfies Readonly<Record<Row['kind'], z.ZodType>>
+  },
+  fromQuote: { v2: text, fallbacks, onlyWith: oneOf(['send_quote_id']).optional() },
+  ref: { v1: text, why: anyText },
+  callerNumber: { v1: text, v2: text },
+  fixed: { v1: text, value: anyText },
+  choose: { v1: text, v2: text, cases: byText, default: anyText },
+  message: { v1: text, sentences: z.array(part({ text, when: when.optional() }), 'must be a list of sentences') },
+  v1Only: { v1: text, why: anyText },
+  v2Only: { v2: text, why: anyText, setByService: flag },
+} satisfies Readonly<Record<Row['kind'], z.core.$ZodLooseShape>>
 
-const { move, split, join, lookup, fromQuote, ref, callerNumber, fixed, choose, message, v1Only, v2Only } = rows
+const [first, ...others] = Object.entries(rows).map(([kind, members]) => part({ kind: z.literal(kind), ...members }))
 const row = z.discriminatedUnion(
   'kind',
-  [move, split, join, lookup, fromQuote, ref, callerNumber, fixed, choose, message, v1Only, v2Only],
+  // There are twelve.
+  [first as NonNullable<typeof first>, ...others],
   {
     error: ({ input }) =>
       Array.isArray(input) ? 'is a list; spread it with ...' : 'is not a row; use the constructors',
@@ -165,28 +148,20 @@ const callbackDeclaration = part({
 
 /** Returns the errors in the shape of a declaration, one line each; none if it is an action or a callback. */
 export function shapeMistakes(candidate: unknown): readonly string[] {
-  const parsed = (kindOf(candidate) === 'callback' ? callbackDeclaration : declaration).safeParse(candidate)
+  const parsed = (memberOf(candidate, 'kind') === 'callback' ? callbackDeclaration : declaration).safeParse(candidate)
+  const name = memberOf(candidate, 'name')
   return (parsed.error?.issues ?? []).map(({ path, message: said }) => {
     const place = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('')
-    return [nameOf(candidate), place.slice(1), said].filter(Boolean).join(': ')
+    return [typeof name === 'string' && name, place.slice(1), said].filter(Boolean).join(': ')
   })
 }
 
 /** Tells whether a declaration has the shape of an action. */
-export function isAction(candidate: unknown): candidate is Action {
-  return kindOf(candidate) !== 'callback' && shapeMistakes(candidate).length === 0
-}
+export const isAction = (candidate: unknown): candidate is Action =>
+  memberOf(candidate, 'kind') !== 'callback' && shapeMistakes(candidate).length === 0
 
 /** Tells whether a declaration has the shape of a callback. */
-export function isCallback(candidate: unknown): candidate is Callback {
-  return kindOf(candidate) === 'callback' && shapeMistakes(candidate).length === 0
-}
+export const isCallback = (candidate: unknown): candidate is Callback =>
+  memberOf(candidate, 'kind') === 'callback' && shapeMistakes(candidate).length === 0
 
-function nameOf(candidate: unknown): string | undefined {
-  const named = typeof candidate === 'object' && candidate !== null && 'name' in candidate
-  return named && typeof candidate.name === 'string' ? candidate.name : undefined
-}
-
-function kindOf(input: unknown): unknown {
-  return typeof input === 'object' && input !== null && 'kind' in input ? input.kind : undefined
-}
+const memberOf = (candidate: unknown, name: string): unknown => (isObject(candidate) ? candidate[name] : undefined)

@@ -59,15 +59,19 @@ function whyUnused({ action }: CompiledAction, field: string, value: string): st
   return 'remembered for a later booking; this call does not send it'
 }
 
-/** A translated reply in which every leaf of the service's body appears exactly once. */
-export interface ExplainedReply {
-  readonly reply: Readonly<Record<string, string>>
+/** The leaves of a reply, each exactly once. */
+export interface ReplyAccount {
   readonly fields: readonly Explanation[]
   readonly unused: readonly Unused[]
   readonly unknown: readonly string[]
-  readonly missing: readonly string[]
   /** The number of leaves that are not listed. */
   readonly more: number
+}
+
+/** A translated reply. */
+interface ExplainedReply extends ReplyAccount {
+  readonly reply: Readonly<Record<string, string>>
+  readonly missing: readonly string[]
 }
 
 /** Translates a reply with the rows of a call, and explains every leaf that the service sent. */
@@ -119,10 +123,8 @@ function withMentioned({ action }: CompiledAction, explanation: Explanation, unr
   return { ...explanation, from: unread.filter(isMentioned) }
 }
 
-/** A translated event. */
-export interface ExplainedCallback {
-  /** The flat form. */
-  readonly v1: Readonly<Record<string, string>>
+/** The fields of a translated event. */
+export interface CallbackAccount {
   readonly fields: readonly Explanation[]
   /** Changed places that no row of the callback knows. */
   readonly unknown: readonly string[]
@@ -134,8 +136,8 @@ export interface ExplainedCallback {
 export function explainCallback(
   { callback, translate }: CompiledCallback,
   event: ServiceEvent,
-  context: Omit<CallbackContext, 'explanations'>,
-): ExplainedCallback {
+  context: CallbackContext,
+): CallbackAccount & { readonly v1: Readonly<Record<string, string>> } {
   const fields: Explanation[] = []
   const v1 = translate(event, { ...context, explanations: fields })
   const known = ['status', ...callback.fields.flatMap(changedPlaces)]

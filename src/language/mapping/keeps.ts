@@ -44,18 +44,9 @@ export const lettersAndDigits: Sense = (text) =>
 
 /** Returns a class with its detail in one line, such as `canonical: five digits`. */
 export function keepsText(keeps: Keeps): string {
-  switch (keeps.class) {
-    case 'exact':
-      return 'exact'
-    case 'canonical':
-      return `canonical: ${keeps.form}`
-    case 'lossy':
-      return `lossy: ${keeps.lost}`
-    case 'oneWay':
-      return `one way: ${keeps.why}`
-    default:
-      return keeps satisfies never
-  }
+  if (keeps.class === 'canonical') return `canonical: ${keeps.form}`
+  if (keeps.class === 'lossy') return `lossy: ${keeps.lost}`
+  return keeps.class === 'oneWay' ? `one way: ${keeps.why}` : keeps.class
 }
 
 /**
@@ -63,38 +54,24 @@ export function keepsText(keeps: Keeps): string {
  * codec of an operator that declares nothing.
  */
 export function keepsOf(row: Row): Keeps | undefined {
-  switch (row.kind) {
-    case 'move':
-    case 'split':
-      return row.codec.keeps
-    case 'join':
-      return row.joiner.keeps
-    case 'lookup':
-      return oneWay('several phrases mean one value')
-    case 'fromQuote':
-      return FROM_ELSEWHERE
-    case 'ref':
-      return oneWay('names are not part of a body')
-    case 'v1Only':
-    case 'v2Only':
-      return lossy('all of it')
-    case 'callerNumber':
-      return oneWay("the caller's own number is not the service's")
-    case 'fixed':
-      return oneWay('the same for every reply')
-    case 'choose':
-      return oneWay('several values have one result')
-    case 'message':
-      return oneWay('a sentence for people')
-    default:
-      return row satisfies never
-  }
+  if (row.kind === 'join') return row.joiner.keeps
+  return 'codec' in row ? row.codec.keeps : KEEPS[row.kind]
 }
 
-const FROM_ELSEWHERE = oneWay('the caller did not send it')
+const KEEPS: Readonly<Record<Exclude<Row['kind'], 'move' | 'split' | 'join'>, Keeps>> = {
+  lookup: oneWay('several phrases mean one value'),
+  fromQuote: oneWay('the caller did not send it'),
+  ref: oneWay('names are not part of a body'),
+  v1Only: lossy('all of it'),
+  v2Only: lossy('all of it'),
+  callerNumber: oneWay("the caller's own number is not the service's"),
+  fixed: oneWay('the same for every reply'),
+  choose: oneWay('several values have one result'),
+  message: oneWay('a sentence for people'),
+}
 
 /** The line of a value that a fallback fills. */
-export const FALLBACK_KEEPS = keepsText(FROM_ELSEWHERE)
+export const FALLBACK_KEEPS = keepsText(KEEPS.fromQuote)
 
 /** Returns the same as one line for a dry run and the mapping reference. */
 export function keepsTextOf(row: Row): string | undefined {

@@ -23,16 +23,6 @@ export function compileOverlay(setByService: readonly string[]): Overlay {
   }
 }
 
-/**
- * Returns the index of the list's entry that has this value: the vehicle of a VIN, without regard to case and blanks.
- * Returns 0 if no entry has it.
- */
-export function entryWith(list: unknown, key: string, value: string | undefined): number {
-  if (!Array.isArray(list) || value === undefined) return 0
-  const found = list.findIndex((entry) => bare(scalarText(asDraft(entry)[key]) ?? '') === bare(value))
-  return Math.max(found, 0)
-}
-
 /** Copies objects and lists; `structuredClone` would lose the digits of numbers. */
 function copyOf(value: unknown): unknown {
   if (!isStructure(value)) return value
@@ -143,10 +133,6 @@ function keptPlaces(
 function entryOf(current: unknown, entry: number): unknown {
   const members = Object.entries(asDraft(current))
   return Object.fromEntries(members.map(([name, value]) => [name, Array.isArray(value) ? value.slice(entry) : value]))
-}
-
-function bare(text: string): string {
-  return text.replace(/\s+/g, '').toUpperCase()
 }
 
 function merge(whole: Draft, sent: Draft, entry: number): void {

@@ -8,7 +8,7 @@ import type { Row, Sentence, Settings } from './row.ts'
 import { fieldsOf } from './row-parts.ts'
 
 /** One run of an action's reply rows over one reply of the service. */
-export interface ReplyRun {
+interface ReplyRun {
   /** The service's body, parsed, of any shape. */
   readonly body: unknown
   /** The caller's own number for the thing, if it has one. */
@@ -49,6 +49,7 @@ function compileRow(row: Row): ReplyStep | undefined {
   switch (row.kind) {
     case 'move': {
       const place = placeOf(row.v2)
+      const from = [row.v2]
       return (run) => {
         const before = valueAt(run.body, place)
         const isAbsent = absent(before)
@@ -56,10 +57,7 @@ function compileRow(row: Row): ReplyStep | undefined {
         const after = text === undefined ? '' : shown(row.v1, text)
         if (after === '' && row.required) run.missing.push(row.v2)
         if (text === undefined && !isAbsent) run.unreadable.push(row.v2)
-        run.reply[row.v1] = after
-        if (run.explanations) {
-          explain(run, row.v1, text === undefined ? [] : [row.v2], before, after, rule, 'service')
-        }
+        answer(run, row.v1, after, text === undefined ? NOWHERE : from, before, rule, 'service')
       }
     }
     case 'split': {
@@ -74,47 +72,41 @@ function compileRow(row: Row): ReplyStep | undefined {
           from.push(v2)
         }
         const after = from.length === 0 ? '' : shown(row.v1, encoded(row.codec, before) ?? '')
-        run.reply[row.v1] = after
-        explain(run, row.v1, from, before, after, rule, 'service')
+        answer(run, row.v1, after, from, before, rule, 'service')
       }
     }
     case 'join': {
       const place = placeOf(row.v2)
+      const from = [row.v2]
       return (run) => {
         const before = valueAt(run.body, place)
         const parts = absent(before) ? [] : row.joiner.split(asText(before))
         for (const [i, v1] of row.v1.entries()) {
           const after = shown(v1, parts[i] ?? '')
-          run.reply[v1] = after
-          explain(run, v1, after === '' ? [] : [row.v2], before, after, rule, 'service')
+          answer(run, v1, after, after === '' ? NOWHERE : from, before, rule, 'service')
         }
       }
     }
     case 'callerNumber': {
       const place = placeOf(row.v2)
+      const from = [row.v2]
       return (run) => {
         const theirs = valueAt(run.body, place)
         const own = run.settings.shipment_number === 'caller' ? run.own : undefined
-        const after = own ?? shown(row.v1, asText(theirs))
-        run.reply[row.v1] = after
-        if (!run.explanations) return
-        if (own === undefined) explain(run, row.v1, [row.v2], theirs, after, rule, 'service')
-        else explain(run, row.v1, [], theirs, after, rule, 'caller')
+        if (own === undefined) answer(run, row.v1, shown(row.v1, asText(theirs)), from, theirs, rule, 'service')
+        else answer(run, row.v1, own, NOWHERE, theirs, rule, 'caller')
       }
     }
     case 'fixed':
-      return (run) => {
-        run.reply[row.v1] = row.value
-        if (run.explanations) explain(run, row.v1, [], undefined, row.value, rule, 'fixed')
-      }
+      return (run) => answer(run, row.v1, row.value, NOWHERE, undefined, rule, 'fixed')
     case 'choose': {
       const place = placeOf(row.v2)
+      const from = [row.v2]
       const cases = new Map(Object.entries(row.cases).map(([value, chosen]) => [value.toLowerCase(), chosen]))
       return (run) => {
         const before = valueAt(run.body, place)
         const after = cases.get(asText(before).trim().toLowerCase()) ?? row.default
-        run.reply[row.v1] = after
-        if (run.explanations) explain(run, row.v1, [row.v2], before, after, rule, 'service')
+        answer(run, row.v1, after, from, before, rule, 'service')
       }
     }
     case 'message': {
@@ -122,9 +114,7 @@ function compileRow(row: Row): ReplyStep | undefined {
       return (run) => {
         const texts = sentences.flatMap((sentence) => sentence(run) ?? [])
         if (texts.length === 0) return
-        const after = shown(row.v1, texts.join(' '))
-        run.reply[row.v1] = after
-        if (run.explanations) explain(run, row.v1, [], undefined, after, rule, 'fixed')
+        answer(run, row.v1, shown(row.v1, texts.join(' ')), NOWHERE, undefined, rule, 'fixed')
       }
     }
     case 'v2Only':
@@ -200,15 +190,19 @@ function compileSentence({ text, when }: Sentence): (run: ReplyRun) => string | 
 
 const quoted = (value: unknown): string => shownText(asText(value), QUOTED_LIMIT).trim()
 
-function explain(
+const NOWHERE: readonly string[] = []
+
+/** Sets a field of the reply, and explains it. */
+function answer(
   run: ReplyRun,
   to: string,
+  after: string,
   from: readonly string[],
   before: unknown,
-  after: string,
   { name, keeps }: Rule,
   origin: Origin,
 ): void {
+  run.reply[to] = after
   run.explanations?.push({
     to,
     from,

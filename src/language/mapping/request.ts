@@ -20,6 +20,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
       const reason = `no ${row.v1} was sent`
       const note = compileNotes(row.v1, row.codec)
       const rule = { name: row.codec.name, remark: row.codec.remark, keeps }
+      const names = [row.v1]
       const fallBack = compileFallbacks(row.fallbacks, row.v2, reason, slot)
       return (run) => {
         const before = run.values[from]
@@ -31,9 +32,8 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
           }
           return
         }
-        putSent(run, row.v2, to, after)
+        put(run, row.v2, to, after, names, before, rule)
         note?.(before, run.notes)
-        if (run.explanations) explain(run, row.v2, [row.v1], before, after, rule)
       }
     }
     case 'split': {
@@ -41,6 +41,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
       const targets = Object.entries(row.v2).map(([part, v2]) => ({ part, v2, to: placeOf(v2) }))
       const note = compileNotes(row.v1, row.codec)
       const rule = { name: row.codec.name, remark: row.codec.remark, keeps }
+      const names = [row.v1]
       return (run) => {
         const before = run.values[from]
         const parts = before === undefined ? ABSENT : decode(run, row.v1, row.codec, before)
@@ -48,9 +49,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
         note?.(before, run.notes)
         for (const { part, v2, to } of targets) {
           const after = parts[part]
-          if (after === undefined) continue
-          putSent(run, v2, to, after)
-          if (run.explanations) explain(run, v2, [row.v1], before, after, rule)
+          if (after !== undefined) put(run, v2, to, after, names, before, rule)
         }
       }
     }
@@ -68,28 +67,23 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
           before.push(value)
         }
         if (before.length === 0) return
-        const after = row.joiner.join(before)
-        putSent(run, row.v2, to, after)
-        if (run.explanations) explain(run, row.v2, names, before, after, rule)
+        put(run, row.v2, to, row.joiner.join(before), names, before, rule)
       }
     }
     case 'lookup': {
       const table = tables.get(row.table)
       if (!table) throw new Error(`there is no table ${row.table}`)
-      const sources = row.sources.map((source) => ({ ...source, from: slot(source.v1) }))
+      const sources = row.sources.map(({ v1, by }) => ({ names: [v1], by, from: slot(v1) }))
       const to = placeOf(row.v2)
       const rule = { name: row.table, keeps }
       const reason = `the table ${row.table} knows none of ${row.sources.map(({ v1 }) => v1).join(', ')}`
       const fallBack = compileFallbacks(row.fallbacks, row.v2, reason, slot, table)
       return (run) => {
-        for (const { v1, by, from } of sources) {
+        for (const { names, by, from } of sources) {
           const before = run.values[from]
           if (typeof before !== 'string') continue
           const after = table[by](before)
-          if (after === undefined) continue
-          putSent(run, row.v2, to, after)
-          if (run.explanations) explain(run, row.v2, [v1], before, after, rule)
-          return
+          if (after !== undefined) return put(run, row.v2, to, after, names, before, rule)
         }
         fallBack(run)
       }
@@ -138,7 +132,7 @@ export interface Explanation extends Remark {
 }
 
 /** One run of an action's request rows over one call. */
-export interface RequestRun {
+interface RequestRun {
   readonly values: readonly Value[]
   readonly facts: KnownFacts | undefined
   readonly settings: Settings
@@ -151,10 +145,28 @@ export interface RequestRun {
   readonly explanations: Explanation[] | undefined
 }
 
-/** Puts a value that the caller sent. */
-function putSent({ body, sent }: RequestRun, v2: string, to: Place, after: unknown): void {
-  putAt(body, to, after)
-  sent.push(v2, after)
+/** Puts a value that the caller sent, and explains it. */
+function put(
+  run: RequestRun,
+  v2: string,
+  to: Place,
+  after: unknown,
+  from: readonly string[],
+  before: unknown,
+  { name, keeps, remark }: Rule,
+): void {
+  putAt(run.body, to, after)
+  run.sent.push(v2, after)
+  run.explanations?.push({
+    to: v2,
+    from,
+    before,
+    after,
+    rule: name,
+    ...(keeps && { keeps }),
+    origin: 'caller',
+    ...(typeof before === 'string' && remark?.(before)),
+  })
 }
 
 /** One row of a request, compiled. */
@@ -173,9 +185,9 @@ function isAssumed(facts: KnownFacts | undefined, fact: string): boolean {
 }
 
 /** The value cannot be used; a problem says why. */
-export const UNDECODED = Symbol('undecoded')
+const UNDECODED = Symbol('undecoded')
 /** The field was not sent, or its value counts as absent. */
-export const ABSENT = Symbol('absent')
+const ABSENT = Symbol('absent')
 
 /** Decodes the value of a field, and records the problems of a value that cannot be used. */
 export function decode<T>(
@@ -277,21 +289,6 @@ export interface Rule {
   readonly remark?: ((before: string) => Remark | undefined) | undefined
 }
 
-/** Explains a place that a field of the caller fills. */
-export function explain(
-  run: RequestRun,
-  to: string,
-  from: readonly string[],
-  before: unknown,
-  after: unknown,
-  rule: Rule,
-): void {
-  if (!run.explanations) return
-  const remark = typeof before === 'string' ? rule.remark?.(before) : undefined
-  const { name, keeps } = rule
-  run.explanations.push({ to, from, before, after, rule: name, ...(keeps && { keeps }), origin: 'caller', ...remark })
-}
-
 /** A remark on the translation of a call, without the value that it is about. */
 export interface Note {
   /** The version-1 field, or the version-2 place where no field was sent. */
@@ -300,10 +297,10 @@ export interface Note {
 }
 
 /** Adds the notes on a value. */
-export type AddNotes = (before: Value, notes: Note[]) => void
+type AddNotes = (before: Value, notes: Note[]) => void
 
 /** Makes the function that adds a codec's remarks on a field as notes; undefined for a codec that makes none. */
-export function compileNotes(field: string, { remark }: Codec): AddNotes | undefined {
+function compileNotes(field: string, { remark }: Codec): AddNotes | undefined {
   if (!remark) return undefined
   const [lossy, assumed, warning] = (['lossy', 'assumed', 'warning'] as const).map((code) => ({ name: field, code }))
   return (before, notes) => {

@@ -1,4 +1,6 @@
 import { isUtf8 } from 'node:buffer'
+import { promisify } from 'node:util'
+import { gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
 
 /** Decodes the bytes of a body, or of one of its values; never throws. */
 export type Decode = (bytes: Buffer) => string
@@ -88,8 +90,22 @@ const ZLIB_METHOD_DEFLATE = 0x0800
 const ZLIB_CHECK_DIVISOR = 31
 
 /** Returns true for a zlib header (RFC 1950, 2.2): method in the low four bits of the first byte, both bytes a multiple of 31. */
-export function hasZlibHeader(bytes: Buffer): boolean {
+function hasZlibHeader(bytes: Buffer): boolean {
   if (bytes.length < 2) return false
   const header = bytes.readUInt16BE()
   return (header & 0x0f00) === ZLIB_METHOD_DEFLATE && header % ZLIB_CHECK_DIVISOR === 0
 }
+
+/** Inflates compressed bytes; rejects with a `RangeError` above the limit. */
+export type Inflate = (bytes: Buffer, limits: ZlibOptions) => Promise<Buffer>
+
+const zlib: Inflate = promisify(inflate)
+const raw: Inflate = promisify(inflateRaw)
+
+/** The functions that inflate a body, by its `Content-Encoding`. */
+export const inflaters: ReadonlyMap<string, Inflate> = new Map<string, Inflate>([
+  ['gzip', promisify(gunzip)],
+  ['x-gzip', promisify(gunzip)],
+  // RFC 9110 defines "deflate" as zlib, but some senders omit the zlib wrapper.
+  ['deflate', (bytes, limits) => (hasZlibHeader(bytes) ? zlib : raw)(bytes, limits)],
+])

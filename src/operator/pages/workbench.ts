@@ -110,7 +110,7 @@ function outcomeOf(input: Input, rooms: DryRunRooms): Outcome {
     return { kind: 'explained', compiled, body, ...call }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
-    const { status, headers, body } = refusalAt(endpoint ?? { path }, error, '', rooms)
+    const { status, headers, body } = refusalAt(endpoint?.path ?? path, error, '', rooms)
     return { kind: 'refused', answer: { status, headers, v1: JSON.parse(String(body)) } }
   }
 }
@@ -425,7 +425,13 @@ ${linesOf(given)}</textarea></section>
 
 function answerOf(given: string, compiled: CompiledAction, plan: ExplainedCall['plan'], rooms: DryRunRooms): Html {
   try {
-    const { problems, reply, unused, unknown, remarks = [] } = dryRunReply(Buffer.from(given), compiled, rooms, plan)
+    const {
+      problems,
+      reply,
+      unused,
+      unknown,
+      remarks = [],
+    } = dryRunReply(Buffer.from(given), compiled, rooms.settings, plan)
     const left = [...unused, ...unknown.map((field) => ({ field, why: 'unknown' }))]
     return html`${problems.map(({ message }) => html`<p class="notice bad">${shown(message)}</p>`)}
 ${problems.length > 0 ? '' : html`${code(JSON.stringify(reply.v1, null, 2))}`}

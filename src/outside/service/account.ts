@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { CHALLENGE, GatewayError, gatewayError } from '../../language/errors.ts'
+import { CHALLENGE, GatewayError, gatewayError, retryAfter } from '../../language/errors.ts'
 import { serviceSays } from '../../language/messages.ts'
+import { oneAtATime } from '../../runtime/time.ts'
 import { createMask } from './credential.ts'
-import { exchange, NoReply, type UpstreamReply } from './exchange.ts'
+import { exchange, isSuccess, NoReply, type UpstreamReply } from './exchange.ts'
 import { serviceMessage } from './failures.ts'
 import { createRetry, type Retry, timeAsked } from './retries.ts'
 import type { Upstream } from './upstream.ts'
@@ -16,6 +17,9 @@ export interface Taken {
   readonly headers: IncomingHttpHeaders
 }
 
+/** Makes a request with an `Authorization`. */
+type Attempt<R extends Taken> = (authorization: string) => Promise<R>
+
 /** One credential at the service, at one address. */
 export interface Account {
   readonly origin: string
@@ -27,7 +31,7 @@ export interface Account {
   /**
    * Makes an attempt with the expected `Authorization`, and repeats it if a refusal proves that another one is right.
    */
-  readonly authorized: <R extends Taken>(deadline: number, attempt: (authorization: string) => Promise<R>) => Promise<R>
+  readonly authorized: <R extends Taken>(deadline: number, attempt: Attempt<R>) => Promise<R>
   /** The expected `Authorization`, for a call that cannot be repeated. */
   readonly authorization: (deadline: number) => Promise<string>
   /** Learns from the reply to such a call. */
@@ -77,10 +81,7 @@ export function openAccount(options: NewAccount): Account {
     }
   }
 
-  async function withToken<R extends Taken>(
-    deadline: number,
-    attempt: (authorization: string) => Promise<R>,
-  ): Promise<R> {
+  async function withToken<R extends Taken>(deadline: number, attempt: Attempt<R>): Promise<R> {
     for (let first = true; ; first = false) {
       const authorization = await bearer(deadline)
       const answer = await attempt(authorization)
@@ -90,10 +91,7 @@ export function openAccount(options: NewAccount): Account {
     }
   }
 
-  async function withBasic<R extends Taken>(
-    deadline: number,
-    attempt: (authorization: string) => Promise<R>,
-  ): Promise<R> {
+  async function withBasic<R extends Taken>(deadline: number, attempt: Attempt<R>): Promise<R> {
     const answer = await attempt(basic)
     learn(basic, answer)
     if (!wantsTokens(answer)) return answer
@@ -145,26 +143,7 @@ const QUOTED = /"(?:[^"\\]|\\.)*"/g
 const SCHEME = /(?:^|,)\s*([a-z][a-z0-9_-]*)(?=\s|,|$)/gi
 
 /** The token endpoint and the credential. */
-interface TokenSource {
-  readonly upstream: Upstream
-  readonly origin: string
-  readonly prefix: string
-  /** `Basic …`, exchanged for a token. */
-  readonly basic: string
-  readonly pool: string
-  readonly timeoutMs: number
-  /** Is told if the token endpoint accepts the credential. */
-  readonly acceptance: Acceptance
-}
-
-/** The token of one credential: cached until shortly before it expires, and fetched once for all waiting calls. */
-interface Tokens {
-  /** Returns a valid token; throws if the service gives none. */
-  readonly get: (deadline: number) => Promise<string>
-  /** Forgets a token that the service refused, if it is still the one that is cached. */
-  readonly drop: (token: string) => void
-  readonly latest: () => readonly string[]
-}
+type TokenSource = Required<NewAccount>
 
 interface Token {
   readonly text: string
@@ -183,43 +162,38 @@ const LATEST_TOKENS = 3
 /** The pause after a failed renewal while the cached token is valid. */
 const RENEW_PAUSE_MS = 5_000
 
-/** Keeps the token of one credential. */
-function createTokens(source: TokenSource): Tokens {
+/** Keeps the token of one credential: cached until shortly before it expires, and fetched once for all waiting calls. */
+function createTokens(source: TokenSource) {
   let token: Token | undefined
   /** A call may still be under way with a token that was renewed or dropped meanwhile. */
   let latest: readonly string[] = []
-  let fetching: Promise<Token> | undefined
   let pausedUntil = 0
   const retry = createRetry()
 
-  const fetchOnce = (): Promise<Token> => {
-    fetching ??= fetchToken(source, retry)
-      .then((fetched) => {
-        token = fetched
-        latest = [fetched.text, ...latest].slice(0, LATEST_TOKENS)
-        pausedUntil = 0
-        return fetched
-      })
-      .finally(() => {
-        fetching = undefined
-      })
-    return fetching
-  }
+  const fetches = oneAtATime(async () => {
+    const fetched = await fetchToken(source, retry)
+    token = fetched
+    latest = [fetched.text, ...latest].slice(0, LATEST_TOKENS)
+    pausedUntil = 0
+    return fetched
+  })
 
   return {
-    get: async (deadline) => {
+    /** Returns a valid token; throws if the service gives none. */
+    get: async (deadline: number): Promise<string> => {
       const now = performance.now()
       if (token && now < token.expiresAt) {
         if (now >= token.renewAt && now >= pausedUntil) {
           pausedUntil = now + RENEW_PAUSE_MS
           // The cached token stays in use; a failure matters only once it has expired.
-          fetchOnce().catch(() => undefined)
+          fetches.run().catch(() => undefined)
         }
         return token.text
       }
-      return (await before(deadline, fetchOnce())).text
+      return (await before(deadline, fetches.run())).text
     },
-    drop: (refused) => {
+    /** Forgets a token that the service refused, if it is still the one that is cached. */
+    drop: (refused: string): void => {
       if (token?.text === refused) token = undefined
     },
     latest: () => latest,
@@ -248,17 +222,19 @@ async function fetchToken(source: TokenSource, retry: Retry): Promise<Token> {
   const { tokens } = source.upstream
   const reply = await retry(ask, deadline).catch((error: unknown) => {
     tokens.add(1, 'failed')
-    throw error instanceof NoReply ? silent(error) : error
+    if (!(error instanceof NoReply)) throw error
+    // Without a token, the call itself was not sent: its outcome is never unknown.
+    throw error.silence === 'late' ? late(error) : gatewayError('login-failed/unreachable', {}, { cause: error })
   })
   if (REFUSALS.has(reply.status)) source.acceptance.refused()
-  if (reply.status < 200 || reply.status > 299) {
+  if (!isSuccess(reply.status)) {
     tokens.add(1, REFUSALS.has(reply.status) ? 'refused' : 'failed')
     throw notGiven(reply, source.basic)
   }
   const { access_token: text, expires_in: life } = bodyOf(reply)
   if (typeof text !== 'string' || !/^[\x21-\x7e]+$/.test(text)) {
     tokens.add(1, 'failed')
-    throw unreadable()
+    throw gatewayError('login-failed/unreadable', {}, { status: 502 })
   }
   tokens.add(1, 'given')
   source.acceptance.accepted()
@@ -278,8 +254,6 @@ function bodyOf(reply: UpstreamReply): { access_token?: unknown; expires_in?: un
   }
 }
 
-const unreadable = () => gatewayError('login-failed/unreadable', {}, { status: 502 })
-
 /** RFC 6749, 5.2: 400 and 401 concern the credential; any other status concerns the endpoint. */
 const REFUSALS = new Set([400, 401, 403])
 
@@ -287,11 +261,7 @@ function notGiven({ status, headers, body }: UpstreamReply, basic: string): Gate
   const found = status < 500 ? serviceMessage(body) : undefined
   const said = serviceSays(found && createMask(basic, false).text(found))
   if (REFUSALS.has(status)) {
-    return gatewayError(
-      'login-refused',
-      { serviceSays: said },
-      { serviceStatus: status, headers: { 'WWW-Authenticate': CHALLENGE } },
-    )
+    return gatewayError('login-refused', { serviceSays: said }, { serviceStatus: status, ...CHALLENGE })
   }
   return gatewayError(
     'login-failed',
@@ -299,14 +269,9 @@ function notGiven({ status, headers, body }: UpstreamReply, basic: string): Gate
     {
       status: status === 503 || status === 429 ? 503 : 502,
       serviceStatus: status,
-      headers: { 'Retry-After': timeAsked(headers) ?? '5' },
+      ...retryAfter(timeAsked(headers) ?? 5),
     },
   )
-}
-
-/** Without a token, the call itself was not sent: its outcome is never unknown. */
-function silent(cause: NoReply): GatewayError {
-  return cause.silence === 'late' ? late(cause) : gatewayError('login-failed/unreachable', {}, { cause })
 }
 
 const late = (cause?: NoReply) => gatewayError('login-failed/silent', {}, { status: 504, cause })

@@ -1,16 +1,16 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
-import { brotliDecompress, gunzip, inflateRaw, inflate as inflateZlib, type ZlibOptions } from 'node:zlib'
+import { brotliDecompress } from 'node:zlib'
 import type { Dispatcher } from 'undici'
-import { hasZlibHeader } from '../../language/text/decode.ts'
+import { type Inflate, inflaters } from '../../language/text/decode.ts'
 import { currentCall, type RequestTrace, type TracedRequest, withTraceHeaders } from '../../runtime/call.ts'
 import { createUnorderedList, type Held } from '../../runtime/collections.ts'
 import type { Histogram } from '../../runtime/metrics.ts'
 import type { Mask } from './credential.ts'
 
 /** A request to the service, complete before it is sent. */
-export interface UpstreamRequest {
+interface UpstreamRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /**
    * The name of the operation, for the metrics.
@@ -120,7 +120,7 @@ function reasonOf(silence: Silence, cause: unknown): string {
 /** The connections that a request may use, and the check of the wait for one. */
 export interface Line {
   readonly origin: string
-  readonly dispatcher: Pick<Dispatcher, 'dispatch'>
+  readonly dispatcher: Dispatcher
   readonly deadlines: Deadlines
   /** Returns true if a call waits because the gateway has no free connection. */
   readonly isBusy: () => boolean
@@ -539,18 +539,7 @@ export function operationOf(method: string, path: string): string {
 /** Requests that no declaration of the gateway makes. */
 const OTHER = 'other'
 
-type Inflater = (bytes: Buffer, limits: ZlibOptions) => Promise<Buffer>
-
-const zlib: Inflater = promisify(inflateZlib)
-const raw: Inflater = promisify(inflateRaw)
-
-const INFLATERS = new Map<string, Inflater>([
-  ['gzip', promisify(gunzip)],
-  ['x-gzip', promisify(gunzip)],
-  // RFC 9110 defines "deflate" as zlib, but some servers omit the zlib wrapper.
-  ['deflate', (bytes, limits) => (hasZlibHeader(bytes) ? zlib : raw)(bytes, limits)],
-  ['br', promisify(brotliDecompress)],
-])
+const INFLATERS = new Map<string, Inflate>([...inflaters, ['br', promisify(brotliDecompress)]])
 
 /**
  * Inflates a body as its `Content-Encoding` says; undefined if it is not compressed, or not in that way. Rejects with a
@@ -574,7 +563,7 @@ interface Waiting {
 }
 
 /** Watches the deadlines of calls under way. */
-export interface Deadlines {
+interface Deadlines {
   readonly add: (waiting: Waiting) => Held<Waiting>
   readonly take: (held: Held<Waiting>) => void
 }

@@ -1,28 +1,34 @@
-import { CHALLENGE, type GatewayError, gatewayError, oneLine, perhapsBooked } from '../../language/errors.ts'
+import {
+  CHALLENGE,
+  type GatewayError,
+  gatewayError,
+  oneLine,
+  perhapsBooked,
+  RETRY_SOON,
+  retryAfter,
+} from '../../language/errors.ts'
 import { type MessageName, serviceSays } from '../../language/messages.ts'
 import { replyText } from '../../language/text/decode.ts'
 import { parseJson } from '../../language/text/json.ts'
-import { NoReply, type Silence, type UpstreamReply } from './exchange.ts'
+import { shownText } from '../../language/text/service-text.ts'
+import { NoReply, type UpstreamReply } from './exchange.ts'
 import { timeAsked } from './retries.ts'
 
+/** The messages of a call without a whole reply. */
+const NO_REPLY = {
+  unsent: 'service-unreachable',
+  busy: 'overloaded/connections',
+  withdrawn: 'interrupted',
+  late: 'service-silent',
+  lost: 'service-failed/lost',
+  'too-large': 'service-unreadable/size',
+} as const
+
 /** Returns the error of a call without a whole reply. */
-export function noReplyError(error: NoReply): GatewayError {
-  switch (error.silence) {
-    case 'unsent':
-      return gatewayError('service-unreachable', {}, { cause: error })
-    case 'busy':
-      return gatewayError('overloaded/connections', {}, { cause: error, headers: { 'Retry-After': '1' } })
-    case 'withdrawn':
-      return gatewayError('interrupted', {}, { cause: error, headers: { 'Retry-After': '1' } })
-    case 'late':
-      return gatewayError('service-silent', {}, { cause: error })
-    case 'lost':
-      return gatewayError('service-failed/lost', {}, { cause: error })
-    case 'too-large':
-      return gatewayError('service-unreadable/size', {}, { cause: error })
-    default:
-      return error.silence satisfies never
-  }
+export function noReplyError(cause: NoReply): GatewayError {
+  const { silence } = cause
+  const passes = silence === 'busy' || silence === 'withdrawn'
+  return gatewayError(NO_REPLY[silence], {}, { cause, ...(passes && retryAfter(1)) })
 }
 
 /**
@@ -34,18 +40,20 @@ export async function replyToChange(sent: Promise<UpstreamReply>): Promise<Upstr
     return await sent
   } catch (cause) {
     if (!(cause instanceof NoReply)) throw cause
-    switch (cause.silence) {
-      case 'late':
-        throw gatewayError('service-silent/change', {}, { cause })
-      case 'lost':
-        throw gatewayError('service-failed/change', {}, { cause })
-      case 'too-large':
-        throw gatewayError('service-unreadable/size-change', {}, { cause })
-      default:
-        throw noReplyError(cause)
-    }
+    const left = LEFT[cause.silence]
+    throw left ? gatewayError(left.ofChange, {}, { cause }) : noReplyError(cause)
   }
 }
+
+/** The messages of changes that left: of one that may be sent again, and of any other. */
+const LEFT = {
+  unsent: undefined,
+  busy: undefined,
+  withdrawn: undefined,
+  late: { ofChange: 'service-silent/change', perhapsDone: 'service-silent/perhaps-done' },
+  lost: { ofChange: 'service-failed/change', perhapsDone: 'service-failed/perhaps-done' },
+  'too-large': { ofChange: 'service-unreadable/size-change', perhapsDone: 'service-unreadable/size-perhaps-done' },
+} as const
 
 /** A version-2 call as the caller wrote it. */
 interface Version2Call {
@@ -58,7 +66,7 @@ interface Version2Call {
 /** Returns the error of such a call without a whole reply: nothing prevents that it is sent a second time. */
 export function unansweredError(cause: unknown, { method, path, mayBook }: Version2Call): GatewayError {
   const silence = cause instanceof NoReply ? cause.silence : 'lost'
-  const name = SAFE_METHODS.has(method) || MAKES_NOTHING.test(path) ? undefined : PERHAPS_DONE.get(silence)
+  const name = SAFE_METHODS.has(method) || MAKES_NOTHING.test(path) ? undefined : LEFT[silence]?.perhapsDone
   // A cancellation may be sent again, unless it would be answered in the same way.
   if (name === undefined || (method === 'DELETE' && silence !== 'too-large')) {
     const error = noReplyError(cause instanceof NoReply ? cause : new NoReply(silence, { cause }))
@@ -69,13 +77,7 @@ export function unansweredError(cause: unknown, { method, path, mayBook }: Versi
 }
 
 const SAFE_METHODS = new Set(['GET', 'HEAD'])
-/** The messages of requests that left. */
-const PERHAPS_DONE: ReadonlyMap<Silence, PerhapsDone> = new Map([
-  ['late', 'service-silent/perhaps-done'],
-  ['lost', 'service-failed/perhaps-done'],
-  ['too-large', 'service-unreadable/size-perhaps-done'],
-])
-type PerhapsDone = Extract<MessageName, `${string}perhaps-done`>
+
 /** A new quote, or a token. */
 const MAKES_NOTHING = /^\/(v2\/quote|oauth2\/token)\/?(\?|$)/
 
@@ -85,16 +87,13 @@ export function refusal({ status, headers, body }: UpstreamReply, nameFields?: (
   const asked = timeAsked(headers)
   const later = asked === undefined ? {} : { 'Retry-After': asked }
   if (status === 503) {
-    const retry = { 'Retry-After': String(RETRY_AFTER_SECONDS), ...later }
+    const retry = { ...RETRY_SOON.headers, ...later }
     return gatewayError('service-unavailable', { serviceSays: said }, { serviceStatus: status, headers: retry })
   }
   if (status >= 400 && status < 500) {
-    const challenged = status === 401 ? { 'WWW-Authenticate': CHALLENGE, ...later } : later
-    return gatewayError(
-      refusalName(status),
-      { serviceSays: said },
-      { status, serviceStatus: status, headers: challenged },
-    )
+    const headers = status === 401 ? { ...CHALLENGE.headers, ...later } : later
+    const name = REFUSALS.get(status) ?? 'service-refused'
+    return gatewayError(name, { serviceSays: said }, { status, serviceStatus: status, headers })
   }
   if (status >= 300 && status < 400) {
     return gatewayError('service-failed/redirect', { status }, { serviceStatus: status })
@@ -107,23 +106,13 @@ export function credentialRefused(): GatewayError {
   return refusal({ status: 401, headers: {}, body: Buffer.alloc(0) })
 }
 
-const RETRY_AFTER_SECONDS = 5
-
-/** Returns the name of the message for a status with which the service refuses a call. */
-function refusalName(status: number) {
-  switch (status) {
-    case 401:
-      return 'service-refused/401'
-    case 403:
-      return 'service-refused/403'
-    case 404:
-      return 'service-refused/404'
-    case 429:
-      return 'service-refused/429'
-    default:
-      return 'service-refused'
-  }
-}
+/** Statuses with a message of their own. */
+const REFUSALS: ReadonlyMap<number, Extract<MessageName, `service-refused/4${string}`>> = new Map([
+  [401, 'service-refused/401'],
+  [403, 'service-refused/403'],
+  [404, 'service-refused/404'],
+  [429, 'service-refused/429'],
+])
 
 const MESSAGE_LIMIT_CHARACTERS = 300
 /** The keys of messages in error bodies, most specific first, in lower case and without `_` and `-`. */
@@ -166,10 +155,7 @@ export function serviceMessage(body: Buffer, nameFields = (text: string) => text
   const known = messagesIn(value)
   const messages = known.length > 0 ? known : listedWords(value)
   const line = nameFields(oneLine(withoutRepeats(messages).join('; ')))
-  if (line === '') return undefined
-  return line.length > MESSAGE_LIMIT_CHARACTERS
-    ? `${line.slice(0, MESSAGE_LIMIT_CHARACTERS - 1).replace(HALF, '')}…`
-    : line
+  return line === '' ? undefined : shownText(line, MESSAGE_LIMIT_CHARACTERS)
 }
 
 /** Longer than any message shows: a refusal may have megabytes. */
@@ -190,9 +176,6 @@ function withoutRepeats(all: readonly string[]): readonly string[] {
     return !plain.some((other, at) => at !== i && ` ${other} `.includes(own) && (other !== plain[i] || at < i))
   })
 }
-
-/** The first half of a surrogate pair. */
-const HALF = /[\ud800-\udbff]$/
 
 function parsed(text: string): unknown {
   try {
@@ -220,13 +203,11 @@ function messagesIn(value: unknown, depth = 0): string[] {
 
 /** Returns the name of a field: a text, or the steps of a path; what begins with `/` is the path of the request. */
 function fieldName(value: unknown): string | undefined {
-  const steps = Array.isArray(value) ? value.filter((step) => typeof step === 'string' || isIndex(step)) : []
+  const steps = Array.isArray(value) ? value.filter((step) => typeof step === 'string' || Number.isInteger(step)) : []
   const name =
     typeof value === 'string' ? value : (steps.length > 1 && steps[0] === 'body' ? steps.slice(1) : steps).join('.')
   return name === '' || name.startsWith('/') ? undefined : name
 }
-
-const isIndex = (step: unknown) => Number.isInteger(step)
 
 /** Returns the texts of `{"zipcode": ["…"]}`, without any key of those above. Only a list marks a text as a message. */
 function listedWords(value: unknown, place = '', depth = 0): string[] {

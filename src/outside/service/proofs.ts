@@ -81,11 +81,6 @@ export function bookedShipment(reply: UpstreamReply): Shipment {
   return shipment
 }
 
-/** Returns the shipment that the service says it will make; throws if the reply names none. */
-export function acceptedShipment(reply: UpstreamReply): Shipment {
-  return shipmentIn(reply)
-}
-
 /** Returns the body of a new quote. */
 export function newQuote(reply: UpstreamReply): Readonly<Draft> {
   return successIn(readJson(reply))
@@ -93,15 +88,14 @@ export function newQuote(reply: UpstreamReply): Readonly<Draft> {
 
 /** Returns the body of a reply to a change; undefined if it is empty. Throws if it denies the change of this thing. */
 export function changeOf(reply: UpstreamReply, kind: keyof typeof ID_KEYS, id: string): Readonly<Draft> | undefined {
-  const parsed = readJson(reply, true)
-  if (parsed === undefined) return undefined
-  const body = successIn(parsed, 'change')
+  const body = changeIn(reply)
+  if (!body) return undefined
   if (namesAnother(body, kind, id)) throw doubtful('it names another id', 'change', body)
   return kind === 'shipment' ? underOwnId(body, id) : body
 }
 
 /** A quote, as far as a reply may name it. */
-interface NamedQuote {
+export interface NamedQuote {
   readonly id: string
   /** Every name by which the caller knows it, its id included. */
   readonly names: readonly string[]
@@ -109,9 +103,8 @@ interface NamedQuote {
 
 /** Returns the body of a reply to an approval; undefined if it is empty. Throws if it denies that the quote is approved. */
 export function approvalOf(reply: UpstreamReply, quote: NamedQuote): Readonly<Draft> | undefined {
-  const parsed = readJson(reply, true)
-  if (parsed === undefined) return undefined
-  const body = successIn(parsed, 'change')
+  const body = changeIn(reply)
+  if (!body) return undefined
   if (namesAnother(body, 'quote', quote.id) && !isShipmentOf(body, quote)) {
     throw doubtful('it names another id', 'change', body)
   }
@@ -246,7 +239,8 @@ function shownShipment(reply: UpstreamReply): Shipment {
   return shipment
 }
 
-function shipmentIn(reply: UpstreamReply): Shipment {
+/** Returns the shipment of a reply, such as one that the service says it will make; throws if the reply names none. */
+export function shipmentIn(reply: UpstreamReply): Shipment {
   const body = successIn(readJson(reply))
   const id = idAt(body, 'id')
   // A quote has a `shipment_id` and no `id`.
@@ -260,6 +254,12 @@ function successIn(body: unknown, of?: Doubted): Readonly<Draft> {
   const denial = denialIn(body)
   if (denial !== undefined) throw doubtful(denial, of, body)
   return body
+}
+
+/** Returns the body of a reply to a change; undefined if it is empty. Throws if it denies its success. */
+function changeIn(reply: UpstreamReply): Readonly<Draft> | undefined {
+  const body = readJson(reply, true)
+  return body === undefined ? undefined : successIn(body, 'change')
 }
 
 function namesAnother(body: Readonly<Draft>, kind: keyof typeof ID_KEYS, id: string): boolean {

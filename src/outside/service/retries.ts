@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { type GatewayError, gatewayError } from '../../language/errors.ts'
+import { gatewayError, retryAfter } from '../../language/errors.ts'
 import { NoReply, type Silence, type UpstreamReply } from './exchange.ts'
 
 /** Repeats an attempt if that is harmless and may help, within a budget. */
@@ -14,7 +14,8 @@ const WINDOW_SECONDS = 10
 const SHARE = 0.2
 const ALWAYS_ALLOWED = 10
 
-const TEMPORARY = new Set([502, 503, 504])
+/** The statuses of a service that fails; a failure may be temporary. */
+const FAILURES = new Set([502, 503, 504])
 
 /** Makes the retries of one service, with one budget for all callers; `onRetry` is called before each repetition. */
 export function createRetry(onRetry = () => {}): Retry {
@@ -30,7 +31,7 @@ export function createRetry(onRetry = () => {}): Retry {
         const reply = await attempt()
         outcome = { reply }
         left = outcome
-        isTemporary = TEMPORARY.has(reply.status)
+        isTemporary = FAILURES.has(reply.status)
       } catch (error) {
         outcome = { error }
         const silence = error instanceof NoReply ? error.silence : undefined
@@ -125,8 +126,6 @@ const FAILED_SHARE = 0.5
 const OPEN_MS = 5_000
 const LEAST_WAIT_MS = 1_000
 
-const FAILURES = new Set([502, 503, 504])
-
 /** Makes the circuit breaker of one service address; it opens after sustained failure. */
 export function createCircuit(): Circuit {
   let windowAt = performance.now()
@@ -167,6 +166,4 @@ export function createCircuit(): Circuit {
   }
 }
 
-function open(leftMs: number): GatewayError {
-  return gatewayError('circuit-open', {}, { headers: { 'Retry-After': String(Math.ceil(leftMs / 1000)) } })
-}
+const open = (leftMs: number) => gatewayError('circuit-open', {}, retryAfter(Math.ceil(leftMs / 1000)))

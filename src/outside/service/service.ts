@@ -4,7 +4,7 @@ import type { Action } from '../../language/mapping/action.ts'
 import type { Draft } from '../../language/mapping/paths.ts'
 import { replyText } from '../../language/text/decode.ts'
 import { parseJson, scalarText } from '../../language/text/json.ts'
-import type { Counter, Meters } from '../../runtime/metrics.ts'
+import { type Counter, createMeters } from '../../runtime/metrics.ts'
 import type { Account, Scheme } from './account.ts'
 import { createMask } from './credential.ts'
 import { accepts, exchange, isSuccess, NoReply, operationOf, type UpstreamReply } from './exchange.ts'
@@ -37,7 +37,7 @@ export interface Sending {
 }
 
 /** The bytes of a request, without its credential. */
-export interface Outgoing {
+interface Outgoing {
   readonly method: ServiceRequest['method']
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
@@ -86,7 +86,7 @@ interface OpenService {
 }
 
 /** Opens the client of the service as configured; the first call makes the first connection. */
-export function openService(config: Config, meters: Meters): OpenService {
+export function openService(config: Config, meters = createMeters()): OpenService {
   const upstream = openUpstream(config, meters)
   const service = createService(config, upstream, meters.retries)
   return { service, upstream, address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN } }
@@ -344,11 +344,6 @@ export function withPlaceholder(request: ServiceRequest, placeholder: string): S
 /** Builds the read of a shipment by its id, or by the service's number. */
 export function shipmentRead(id: string): ServiceRequest {
   return { method: 'GET', path: `/v2/shipments/${pathSegment(id)}`, namesAnId: true }
-}
-
-/** Builds the read of what a request changes or cancels. */
-export function readOf({ path, namesAnId }: ServiceRequest): ServiceRequest {
-  return { method: 'GET', path, namesAnId }
 }
 
 /** The `{shipment_id}` of a path. */

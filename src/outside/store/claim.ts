@@ -11,7 +11,7 @@ import type {
   ClaimChange,
   ClaimReads,
   ClaimState,
-  Claims,
+  ClaimWrites,
   KnownVehicles,
   NewClaim,
   Vehicle,
@@ -226,7 +226,7 @@ const NAMED_BY = [
 const byAge = (one: Claim, other: Claim) =>
   one.createdAt - other.createdAt || Buffer.compare(Buffer.from(one.handle), Buffer.from(other.handle))
 
-export const claimWrites: WorkOf<Omit<Claims, keyof ClaimReads> & LockRows> = {
+export const claimWrites: WorkOf<ClaimWrites & LockRows> = {
   *claim(wanted) {
     yield* demandWhole()
     for (;;) {

@@ -1,23 +1,24 @@
 import { dropMark } from './copy.ts'
 import { BEARER } from './names.ts'
 import { DOUBTS } from './schema.ts'
-import { type DatabaseRow, now, sql, type Work, type WorkOf } from './work.ts'
+import { type DatabaseRow, now, sql, type Work } from './work.ts'
 
 /**
  * The doubt about a store that was restored: it lacks what was written after its backup, and a booking that it does not know may
  * have been made.
  */
-export interface Doubt {
-  /** Bookings may be missing since then, in milliseconds since 1970. */
-  readonly since: number
+export interface Doubt extends NewDoubt {
   /** When the doubt was declared. Everything that the store has learnt since then is certain. */
   readonly declaredAt: number
-  /** When the doubt ends by itself; 0: never. */
-  readonly until: number
 }
 
 /** A doubt that is to be declared. */
-export type NewDoubt = Omit<Doubt, 'declaredAt'>
+export interface NewDoubt {
+  /** Bookings may be missing since then, in milliseconds since 1970. */
+  readonly since: number
+  /** When the doubt ends by itself; 0: never. */
+  readonly until: number
+}
 
 /**
  * How a store came to its place: `own` where it was written there; else it is a copy, and bookings that were made after the copy
@@ -46,19 +47,23 @@ export interface Doubts {
   origin(): Promise<Origin>
 }
 
-/** The content of a store, as an operator inspects it. */
-export interface Inspection {
-  readonly version: number
-  /** The version that this program creates and reads. */
-  readonly programVersion: number
-  /** The faults in the content of the file; empty if it has none, or if the engine cannot tell. */
-  readonly faults: readonly string[]
+/** The numbers of what is in a store. */
+interface StoreContent {
   /** The number of rows, by table. */
   readonly rows: Readonly<Record<string, number>>
   /** The number of bookings, by state. */
   readonly claims: Readonly<Record<string, number>>
   /** Names of which neither a quote nor a shipment is stored, such as those of an import. */
   readonly namesAlone: number
+}
+
+/** The content of a store, as an operator inspects it. */
+export interface Inspection extends StoreContent {
+  readonly version: number
+  /** The version that this program creates and reads. */
+  readonly programVersion: number
+  /** The faults in the content of the file; empty if it has none, or if the engine cannot tell. */
+  readonly faults: readonly string[]
   /** The store's id; undefined where it has none. */
   readonly id?: string | undefined
   readonly origin: Origin
@@ -66,7 +71,7 @@ export interface Inspection {
 }
 
 /** Returns what is in a store, with a statement that names its tables. */
-export function* contentOf(tables: string): Work<Pick<Inspection, 'rows' | 'claims' | 'namesAlone'>> {
+export function* contentOf(tables: string): Work<StoreContent> {
   const countsOf = (rows: readonly DatabaseRow[]) =>
     Object.fromEntries(rows.map(({ name, count }) => [String(name), Number(count)]))
   const rows: DatabaseRow[] = []
@@ -93,10 +98,10 @@ function* currentDoubt(): Work<Doubt | undefined> {
   return (yield sql(text)).map(DOUBTS.of)[0]
 }
 
-export const doubtReads: WorkOf<Pick<Doubts, 'doubt'>> = { doubt: currentDoubt }
+export const doubtReads = { doubt: currentDoubt }
 
-export const doubtWrites: WorkOf<Pick<Doubts, 'declareDoubt'>> = {
-  *declareDoubt({ since, until }) {
+export const doubtWrites = {
+  *declareDoubt({ since, until }: NewDoubt): Work<Doubt> {
     // One declaration at a time.
     yield sql('SELECT day FROM transload.calendar FOR UPDATE')
     const before = yield* currentDoubt()

@@ -3,9 +3,8 @@ import { isRenewed, SILENT_FOR_MS } from './instance.ts'
 import { EVENTS } from './schema.ts'
 import { type DatabaseRow, sql, TODAY, type Work, type WorkOf } from './work.ts'
 
-/** An event of the service that is to be stored. */
-export interface NewEvent {
-  readonly tenant: string
+/** What an event of the service says. */
+export interface EventContent {
   /** Empty for an event that names none. */
   readonly shipment: string
   /** As the service named it; may be unknown. */
@@ -16,6 +15,11 @@ export interface NewEvent {
   readonly digest: string
   /** The JSON of the event, canonical, at most 64 KiB. */
   readonly payload: string
+}
+
+/** An event that is to be stored. */
+export interface NewEvent extends EventContent {
+  readonly tenant: string
   /** True if the tenant has a callback: the event is queued for delivery in the same durable step. */
   readonly deliver: boolean
   /**
@@ -40,16 +44,21 @@ export interface CallbackBody {
   readonly format: CallbackFormat
 }
 
-/** An event, and how far its delivery has come. */
-export interface StoredEvent extends Omit<NewEvent, 'deliver' | 'fault'> {
+/** The event that a change applies to: none if it has another version by now. */
+interface EventVersion {
   /** `msg_` and 32 hex digits; the same for every copy of the event. */
   readonly id: string
+  /** Grows by one with every lease and change of state; compare-and-set compares it. */
+  readonly version: number
+}
+
+/** An event, and how far its delivery has come. */
+export interface StoredEvent extends EventContent, EventVersion {
+  readonly tenant: string
   /** Grows with every event of the store. */
   readonly no: number
   readonly receivedAt: number
   readonly state: EventState
-  /** Grows by one with every lease and change of state; compare-and-set compares it. */
-  readonly version: number
   /** How many tries have failed. */
   readonly failures: number
   /** When the next try is due; of a `due` event only. */
@@ -60,9 +69,6 @@ export interface StoredEvent extends Omit<NewEvent, 'deliver' | 'fault'> {
   /** Undefined until it is rendered. */
   readonly body: CallbackBody | undefined
 }
-
-/** The event that a change applies to: none if it has another version by now. */
-type EventVersion = Pick<StoredEvent, 'id' | 'version'>
 
 /** The end of one try. */
 export interface TryOutcome {
@@ -87,7 +93,7 @@ export interface TryOutcome {
 }
 
 /** An endpoint that is stopped or pauses. */
-export interface EndpointState {
+interface EndpointState {
   readonly tenant: string
   /** True until an operator resumes it. */
   readonly stopped: boolean
@@ -353,7 +359,10 @@ function* changeEvents(ids: readonly string[], set: string, test: string): Work<
 }
 
 /** The queue of an event's shipment. */
-type Queue = Pick<StoredEvent, 'tenant' | 'shipment'>
+interface Queue {
+  readonly tenant: string
+  readonly shipment: string
+}
 
 /**
  * Locks the queues of events and returns them, in one order over all gateways. A queue without a row gets one: otherwise,

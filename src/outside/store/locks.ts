@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { createKeyedMutex } from '../../runtime/collections.ts'
-import { currentMoment, elapsedSince, type Moment } from '../../runtime/elapsed.ts'
+import { currentMoment, elapsedSince, type Moment, oneAtATime } from '../../runtime/time.ts'
 import { type Locks, LockTimeout } from './store.ts'
 
 /** The time that a lock lasts without a renewal. */
@@ -43,26 +43,22 @@ export function createLocks({ takeLock, dropLock }: LockRows, holder: string): L
   function hold(key: string, takenAt: Moment): HeldLock {
     let confirmedAt = takenAt
     let isLost = false
-    let renewing: Promise<void> | undefined
-    async function renew(): Promise<void> {
+    const renewals = oneAtATime(async () => {
       const asked = currentMoment()
-      if (await takeLock(key, holder, LOCK_LEASE_MS)) confirmedAt = asked
-      else isLost = true
-    }
-    const timer = setInterval(() => {
-      // If the store fails, `isHeld` becomes false in time.
-      renewing ??= renew()
-        .catch(() => undefined)
-        .finally(() => {
-          renewing = undefined
-        })
-    }, RENEW_EVERY_MS)
+      try {
+        if (await takeLock(key, holder, LOCK_LEASE_MS)) confirmedAt = asked
+        else isLost = true
+      } catch {
+        // `isHeld` becomes false in time.
+      }
+    })
+    const timer = setInterval(renewals.run, RENEW_EVERY_MS)
     return {
       isHeld: () => !isLost && elapsedSince(confirmedAt) <= HELD_FOR_MS,
       async release() {
         clearInterval(timer)
         // A renewal after the release would take the lock again.
-        await renewing
+        await renewals.idle()
         // A lock that cannot be released ends with its lease.
         await dropLock(key, holder).catch(() => undefined)
       },

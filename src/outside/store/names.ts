@@ -22,7 +22,7 @@ import { type DatabaseRow, item, now, sql, TODAY, type WorkOf } from './work.ts'
 const SERVICE_KINDS = 2
 
 /** Returns the stored number of a name's kind and giver; their order is that of a scan. */
-const kindNumber = ({ kind, givenBy }: Pick<Name, 'kind' | 'givenBy'>): number =>
+const kindNumber = ({ kind, givenBy }: NameOfId): number =>
   (kind === 'quote' ? 0 : 1) + (givenBy === 'caller' ? 0 : SERVICE_KINDS)
 
 /** Returns the key of a name, as its row has it. */

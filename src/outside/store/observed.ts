@@ -1,5 +1,5 @@
 import { currentCall } from '../../runtime/call.ts'
-import { type Gauge, gauge, type Histogram, labelledGauge } from '../../runtime/metrics.ts'
+import { type CountedMetric, gauge, type Histogram, labelledGauge } from '../../runtime/metrics.ts'
 import type { StoreSize } from './pruning.ts'
 import type { Store } from './store.ts'
 
@@ -7,7 +7,7 @@ import type { Store } from './store.ts'
 interface ObservedStore {
   readonly store: Store
   /** The operations that are waiting for the store. */
-  readonly pending: Gauge
+  readonly pending: CountedMetric
 }
 
 /** The verbs that tell of the store itself, yield pages, or are timed by themselves. */
@@ -83,7 +83,7 @@ const SAMPLED_EVERY_MS = 60_000
 const MS_PER_SECOND = 1_000
 
 /** Makes the gauges of the store's size; without values while the store is down. */
-export function sizeGauges(store: Store): readonly Gauge[] {
+export function sizeGauges(store: Store): readonly CountedMetric[] {
   let sampledAt = Number.NEGATIVE_INFINITY
   let sample: Promise<StoreSize | undefined> = Promise.resolve(undefined)
   const read = (): Promise<StoreSize | undefined> => {

@@ -68,7 +68,12 @@ export function* tableSizes(estimate: string): Work<readonly TableSize[]> {
  * - names of the shipment of a claim that stays, and of the reference of a claim that is `sending` or `unknown`;
  * - such shipments, their quotes, and quotes with an approval while an old booking of their tenant is in doubt.
  */
-export interface Pruning {
+export interface Pruning extends PruneWrites {
+  /** Costs the same however many rows there are. */
+  size(): Promise<StoreSize>
+}
+
+interface PruneWrites {
   /** Notes that names, and quotes and shipments with these ids, are used now. */
   noteUses(tenant: string, names: readonly string[]): Promise<void>
   /**
@@ -78,8 +83,6 @@ export interface Pruning {
   turnDay(goneMs: number): Promise<number>
   /** Deletes a few rows, in a durable step of its own that no call waits for longer than a moment. */
   prune(step: PruneStep): Promise<PruneStepEnd>
-  /** Costs the same however many rows there are. */
-  size(): Promise<StoreSize>
 }
 
 /** How many rows a step deletes at most, to leave room for other writes in between. */
@@ -219,7 +222,7 @@ function* dropInstances(dryRun: boolean): Work<PruneStepEnd> {
   return { pruned: (yield sql(`DELETE ${gone} RETURNING 1`)).length, more: false }
 }
 
-export const pruneWrites: WorkOf<Omit<Pruning, 'size'>> = {
+export const pruneWrites: WorkOf<PruneWrites> = {
   *noteUses(tenant, names) {
     const keys = names.map(thingKey)
     for (const [table, column, values] of [

@@ -1,8 +1,8 @@
+import type { Use } from '../../runtime/call.ts'
 import { CALL_COUNTS, NAME_COUNTS } from './schema.ts'
-import { type DatabaseRow, item, sql, type WorkOf } from './work.ts'
+import { type DatabaseRow, item, sql, type Work, type WorkOf } from './work.ts'
 
-/** The interface that counted calls use. Dry runs are no use of a caller. */
-export type Use = 'version-1' | 'version-2' | 'dry-run'
+export type { Use }
 
 /** Calls of a tenant on a day that had one outcome. */
 export interface CallCount {
@@ -61,9 +61,12 @@ export interface CountBatch {
 }
 
 /** The durable counts of calls. Processes and gateways that share a store add to the same counts. */
-export interface Scoreboard {
+export interface Scoreboard extends CountReads {
   /** Adds a batch in one durable step; a batch that was added before changes nothing. */
   addCounts(batch: CountBatch): Promise<void>
+}
+
+interface CountReads {
   /** Returns up to `USES_AT_ONCE` counts of the kind `use`, by tenant and name, after one of them. */
   countedTenants(after?: { readonly tenant: string; readonly name: string }): Promise<readonly NameCount[]>
   /** Returns the counts of tenants from a day on, by tenant and day. */
@@ -113,7 +116,7 @@ function boundNames(names: readonly NameCount[], known: readonly DatabaseRow[]):
 const CALL_KEY = 'tenant, day, use, action, outcome'
 const NAME_KEY = 'tenant, kind, action, name'
 
-export const countReads: WorkOf<Omit<Scoreboard, 'addCounts'>> = {
+export const countReads: WorkOf<CountReads> = {
   *countedTenants({ tenant, name } = { tenant: '', name: '' }) {
     const text = `SELECT * FROM transload.name_counts WHERE kind = 'use' AND (tenant, name) > ($1, $2)
       ORDER BY tenant, name LIMIT ${USES_AT_ONCE}`
@@ -146,8 +149,8 @@ const ADD_NAMES = `INSERT INTO transload.name_counts AS known (${NAME_COUNTS.nam
   example = CASE WHEN excluded.last_at >= known.last_at THEN excluded.example ELSE known.example END,
   last_at = CASE WHEN excluded.last_at > known.last_at THEN excluded.last_at ELSE known.last_at END`
 
-export const countWrites: WorkOf<Pick<Scoreboard, 'addCounts'>> = {
-  *addCounts({ instance, no, days, calls, names }) {
+export const countWrites = {
+  *addCounts({ instance, no, days, calls, names }: CountBatch): Work<void> {
     // One batch at a time: two could together exceed a limit of names, or wait for each other's rows.
     yield sql('SELECT day FROM transload.calendar FOR UPDATE')
     const taken = yield sql(

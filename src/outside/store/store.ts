@@ -11,7 +11,19 @@ import type { Scoreboard } from './scoreboard.ts'
  * while the engine cannot answer, and works again once it can. The engine sets every time that it stores, by a clock that
  * all gateways of the store share: PostgreSQL's own, or the machine's.
  */
-export interface Store extends Names, Claims, Locks, Events, Scoreboard, Doubts, Pruning, CopyReads, CopyWrites {
+export interface Store
+  extends Engine,
+    Names,
+    Claims,
+    Locks,
+    Events,
+    Scoreboard,
+    Doubts,
+    Pruning,
+    CopyReads,
+    CopyWrites {}
+
+export interface Engine {
   readonly engine: 'memory' | 'sqlite' | 'postgres'
   /** True while the engine answers. */
   ready(): boolean
@@ -26,22 +38,29 @@ export type Kind = 'quote' | 'shipment'
 /** The origin of a name: the caller's own, such as a `ReferenceNumber`, or the service's, such as its `number`. */
 export type GivenBy = 'caller' | 'service'
 
+/** The key of a quote or shipment. */
+export interface ThingId {
+  readonly tenant: string
+  readonly id: string
+}
+
 /**
  * A name, and the id of a thing that bears it. For quotes, a name means the newest one: it replaces the one before. Shipments bear a
- * name side by side.
+ * name side by side. A name that the service gave never replaces the same name of the caller.
  */
-export interface Name {
-  readonly tenant: string
+export interface NameOfId extends ThingId {
   readonly kind: Kind
   readonly name: string
-  readonly id: string
   readonly givenBy: GivenBy
+}
+
+export interface Name extends NameOfId {
   /** When the name was given to this id, in milliseconds since 1970. */
   readonly at: number
 }
 
 /** A name that is to be written. */
-export type NewName = Omit<Name, 'at'> & {
+export interface NewName extends NameOfId {
   /**
    * The time of another name, or one from an import.
    * @default the time of the write, or the stored time if this id has the name already
@@ -52,10 +71,8 @@ export type NewName = Omit<Name, 'at'> & {
 /** The state of a quote's approval: none, sent, perhaps with an outcome that is never known, or approved. */
 export type Approval = '' | 'sent' | 'approved'
 
-/** A quote, and what is remembered of it. */
-export interface Quote {
-  readonly tenant: string
-  readonly id: string
+/** What is remembered of a quote. Facts, names, and own number are written together. */
+interface QuoteParts {
   /** The caller's own `ShipmentNumber` for it; empty if it has none. */
   readonly own: string
   /** The names that the caller gave it. */
@@ -67,12 +84,15 @@ export interface Quote {
   readonly approval: Approval
   /** Other ids that the reply to the approval named: one of them may be that of its shipment. */
   readonly idsInApproval: readonly string[]
+}
+
+export interface Quote extends ThingId, QuoteParts {
   /** When its facts were written, in milliseconds since 1970. */
   readonly at: number
 }
 
-/** The parts of a quote that are to be written; the others stay, or are blank in a new row. Facts, names, and own number come together. */
-export type QuoteChange = Pick<Quote, 'tenant' | 'id'> & Partial<Omit<Quote, 'tenant' | 'id' | 'at'>>
+/** The parts of a quote that are to be written; the others stay, or are blank in a new row. */
+export interface QuoteChange extends ThingId, Partial<QuoteParts> {}
 
 /** A vehicle as a booking or the service tells of it; what is not known is empty. */
 export interface Vehicle {
@@ -94,22 +114,22 @@ export interface KnownVehicles {
   readonly formerVins: Readonly<Record<string, string>>
 }
 
-/** A shipment that a name, a booking, or a read has told of. */
-export interface StoredShipment extends KnownVehicles {
-  readonly tenant: string
-  readonly id: string
+interface ShipmentParts extends KnownVehicles {
   /** The caller's own `ShipmentNumber` for it; empty if it has none. */
   readonly own: string
   readonly state: ShipmentState
   /** The id of the quote that it was booked or approved from; empty if there is none. */
   readonly quote: string
+}
+
+/** A shipment that a name, a booking, or a read has told of. */
+export interface StoredShipment extends ThingId, ShipmentParts {
   /** When it was written, in milliseconds since 1970. */
   readonly at: number
 }
 
 /** The parts of a shipment that are to be written; the others stay, or are blank (`live`) in a new row. */
-export type ShipmentChange = Pick<StoredShipment, 'tenant' | 'id'> &
-  Partial<Omit<StoredShipment, 'tenant' | 'id' | 'at'>>
+export interface ShipmentChange extends ThingId, Partial<ShipmentParts> {}
 
 /** A name, and what is stored of the thing that bears it. */
 export interface Named extends Name {
@@ -159,17 +179,16 @@ export interface Names extends NameReads, NameWrites {
   scan(options: { readonly tenant?: string; readonly after?: NameOfId }): AsyncIterable<readonly ScannedName[]>
 }
 
-/** A name, and the id that it stands for. A name that the service gave never replaces the same name of the caller. */
-export type NameOfId = Pick<Name, 'tenant' | 'name' | 'givenBy' | 'kind' | 'id'>
-
 /** A name of an export or import. */
-export type LoadedName = NewName & {
+export interface LoadedName extends NewName {
   /** The VIN of a shipment of one vehicle; empty for others. An import adds it to a shipment of which no vehicle is known. */
   readonly vin: string
 }
 
 /** A name as an export has it. */
-export type ScannedName = Name & { readonly vin: string }
+export interface ScannedName extends Name {
+  readonly vin: string
+}
 
 interface LoadResult {
   readonly written: number
@@ -197,11 +216,12 @@ export interface BookedVehicle {
   readonly vehicle: string
 }
 
-/** One booking that is, was or may have been sent. */
-export interface Claim extends ClaimVersion, BookedVehicle {
+/** A booking, as its claim tells of it from the start. */
+interface ClaimedBooking extends BookedVehicle {
+  readonly tenant: string
+  readonly key: string
   /** `bk_` and twelve hex digits; unique, and what people see. */
   readonly handle: string
-  readonly state: ClaimState
   /** A hash of the fields, to tell a retry from a different booking. */
   readonly body: string
   /** The gateway instance that made the last change. */
@@ -209,6 +229,11 @@ export interface Claim extends ClaimVersion, BookedVehicle {
   readonly reference: string
   /** The call that made the claim, for people: JSON of its request id, and of where its vehicle goes; empty if it is not known. */
   readonly request: string
+}
+
+/** One booking that is, was or may have been sent. */
+export interface Claim extends ClaimVersion, ClaimedBooking {
+  readonly state: ClaimState
   /** The service's id; empty until booked. */
   readonly shipment: string
   /** The answer of a replay, as JSON; empty until booked. */
@@ -220,10 +245,7 @@ export interface Claim extends ClaimVersion, BookedVehicle {
 }
 
 /** A claim that is to be taken. */
-export type NewClaim = Omit<
-  Claim,
-  'state' | 'version' | 'createdAt' | 'changedAt' | 'shipment' | 'reply' | 'expires'
-> & {
+export interface NewClaim extends ClaimedBooking {
   /**
    * True if the key is that of the reference: then one vehicle is booked once under it. Claims of further vehicles have the same key
    * with a number.
@@ -296,7 +318,9 @@ export interface ClaimReads {
 }
 
 /** The durable record of bookings that are under way, made or in doubt. */
-export interface Claims extends ClaimReads {
+export interface Claims extends ClaimReads, ClaimWrites {}
+
+export interface ClaimWrites {
   /**
    * Takes the key, durably, if it is free: never seen, `refused`, `freed`, or `booked` and expired. One of any number of
    * callers and gateways wins; the others get the claim that holds the key. Under a reference, a claim that is not free holds the key

@@ -1,7 +1,9 @@
 import { hash, randomUUID } from 'node:crypto'
+import { twoDecimals } from '../../../mappings/codecs/money.ts'
 import type { Answer } from '../../language/answer.ts'
 import type { Config } from '../../language/config/config.ts'
-import { type GatewayError, gatewayError } from '../../language/errors.ts'
+import { type GatewayError, gatewayError, RETRY_SOON } from '../../language/errors.ts'
+import { scalarText } from '../../language/text/json.ts'
 import { isFree } from '../../outside/store/claim.ts'
 import type { Doubt } from '../../outside/store/doubt.ts'
 import { newInstance } from '../../outside/store/instance.ts'
@@ -20,16 +22,14 @@ import {
 import { createBoundedCache, createUnorderedList, type Held } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { labelledGauge } from '../../runtime/metrics.ts'
-import { type ClaimStore, createKnownDoubt, inDoubt } from './doubts.ts'
-import { createLeases, type IsHeld, type Leases } from './leases.ts'
+import { type ClaimStore, claimsBeside, createKnownDoubt, inDoubt } from './doubts.ts'
+import { createLeases, type IsHeld } from './leases.ts'
 import { courseOf, NotBooked } from './protocol.ts'
 import { type BookingRecord, createBookingRecord, type FreeKeys, openEmergencyLog, type WriteLater } from './record.ts'
 
-/** The values that identify a booking. */
-export interface IdentifiedBooking {
+/** The values that decide if two bookings are the same. */
+interface BookingIdentity {
   readonly tenant: string
-  /** The credential that books, where only the service can verify it; it is not stored. */
-  readonly credential: string | undefined
   readonly reference: string
   readonly vin: string
   /** The caller's `Idempotency-Key`, used instead of the reference. */
@@ -37,6 +37,12 @@ export interface IdentifiedBooking {
   readonly vehicle: Vehicle
   /** The caller's fields as values of version 2: two bookings are the same if these are, whatever their spelling. */
   readonly body: unknown
+}
+
+/** A booking that a plan makes. */
+export interface IdentifiedBooking extends BookingIdentity {
+  /** The credential that books, where only the service can verify it; it is not stored. */
+  readonly credential: string | undefined
   /** When the call times out, in milliseconds of `performance.now()`. */
   readonly deadline: number
 }
@@ -81,11 +87,8 @@ export interface BookingResult {
   readonly requiresReadOf?: string
 }
 
-/** The properties that decide if two bookings are the same. */
-type IdentityOfBooking = 'tenant' | 'reference' | 'vin' | 'vehicle' | 'idempotencyKey' | 'body'
-
 /** The obstacle to a booking: its answer is repeated, or it is refused. */
-export type Foreseen =
+type Foreseen =
   | { readonly is: 'replay'; readonly claim: Claim; readonly answer: Answer; readonly ageMs: number }
   | { readonly is: 'error'; readonly error: GatewayError }
 
@@ -115,7 +118,7 @@ export interface Bookings extends Freeing {
   /** Claims a booking durably, for a call that sends it now, or returns the answer of the call that did. */
   readonly claim: (booking: Booking) => Promise<ClaimedBooking | BookingResult>
   /** Tells what a call with this booking meets, by the rules of `claim`, and claims nothing; undefined where it is sent. */
-  readonly foresee: (booking: Pick<Booking, IdentityOfBooking>) => Promise<Foreseen | undefined>
+  readonly foresee: (booking: BookingIdentity) => Promise<Foreseen | undefined>
   /** Records a booking that the service made; then it may be answered. */
   readonly made: (claimed: ClaimedBooking, made: MadeBooking) => Promise<BookingResult>
   /**
@@ -123,8 +126,6 @@ export interface Bookings extends Freeing {
    * service made nothing.
    */
   readonly failed: (claimed: ClaimedBooking, error: unknown) => Promise<unknown>
-  /** Frees the keys of the bookings whose shipment has one of these ids, in any spelling, and is gone. */
-  readonly free: FreeKeys
   readonly later: WriteLater
   /** Returns true if a booking has this shipment. */
   readonly isBooked: (tenant: string, shipment: string) => Promise<boolean>
@@ -174,13 +175,13 @@ export function createBookings(deps: BookingParts): Bookings {
   async function claim(booking: Booking): Promise<ClaimedBooking | BookingResult> {
     const { credential, refusal } = booking
     const request = JSON.stringify(booking.request)
-    const wanted = { ...claimFor(booking, { handle: handle(), instance, dedupeWindowMs }), request }
+    const wanted = { ...claimFor(booking, handle(), instance, dedupeWindowMs), request }
     const underWay = calls.add({ over: Promise.withResolvers(), sends: undefined })
     let isClaimed = false
     try {
       for (;;) {
         const isHeld = await holdLease()
-        if (draining) throw shuttingDown()
+        if (draining) throw gatewayError('draining/booking', {}, RETRY_SOON)
         if (refusal && !(await isTaken(wanted))) throw refusal
         const doubt = doubtNow()
         const { won, claim } = await take(doubt ? await inDoubt(wanted, doubt, claims) : wanted)
@@ -220,8 +221,8 @@ export function createBookings(deps: BookingParts): Bookings {
     }
   }
 
-  async function foresee(booking: Pick<Booking, IdentityOfBooking>): Promise<Foreseen | undefined> {
-    const wanted = claimFor(booking, { handle: NEW_KEY, instance, dedupeWindowMs })
+  async function foresee(booking: BookingIdentity): Promise<Foreseen | undefined> {
+    const wanted = claimFor(booking, NEW_KEY, instance, dedupeWindowMs)
     const held = await claims.holderOf(wanted)
     if (!held) {
       const doubt = doubtNow()
@@ -288,11 +289,9 @@ export function createBookings(deps: BookingParts): Bookings {
     (await claims.claimsOfShipment(tenant, shipment)).some(({ state }) => state === 'booked')
 
   /** Returns true if an earlier call has the key: then nothing is sent for this one. */
-  async function isTaken({ tenant, key, isOfReference, reference }: NewClaim): Promise<boolean> {
-    const held = isOfReference
-      ? await claims.claimsOfReference(tenant, reference)
-      : [await claims.findClaim(tenant, key)]
-    return held.some((claim) => claim !== undefined && !isFree(claim, claims.now()))
+  async function isTaken(wanted: NewClaim): Promise<boolean> {
+    const held = await claimsBeside(wanted, claims)
+    return held.some((claim) => !isFree(claim, claims.now()))
   }
 
   async function take(wanted: NewClaim): ReturnType<Claims['claim']> {
@@ -328,7 +327,7 @@ export function createBookings(deps: BookingParts): Bookings {
     foresee,
     made,
     failed,
-    free: record.canceled,
+
     freeLater: record.canceledLater,
     later: record.later,
     isBooked,
@@ -354,27 +353,11 @@ function newHandle(): string {
   return `bk_${first}${second}`
 }
 
-/** The values of a claim that the booking does not choose. */
-interface ClaimOrigin {
-  readonly handle: string
-  readonly instance: string
-  /** The time within which two bookings without a reference and with the same body are one. */
-  readonly dedupeWindowMs: number
-}
-
 /** Returns the claim that a booking needs before it is sent. */
-function claimFor(
-  {
-    tenant,
-    reference,
-    vin,
-    vehicle: { year, make, model },
-    idempotencyKey,
-    body: fields,
-  }: Pick<Booking, IdentityOfBooking>,
-  { handle, instance, dedupeWindowMs }: ClaimOrigin,
-): NewClaim {
-  const body = digest(fields)
+function claimFor(booking: BookingIdentity, handle: string, instance: string, dedupeWindowMs: number): NewClaim {
+  const { tenant, reference, vin, idempotencyKey } = booking
+  const { year, make, model } = booking.vehicle
+  const body = digest(booking.body)
   const byBody = reference === '' && idempotencyKey === undefined
   const key =
     idempotencyKey !== undefined ? ['key', idempotencyKey] : byBody ? ['body', body] : ['reference', reference]
@@ -397,26 +380,20 @@ function digest(value: unknown): string {
   return hash('sha256', JSON.stringify(value), 'base64url')
 }
 
-/** Remembers, in this process only, which credential made which booking. */
-interface Makers {
-  /** Stores the credential that made a booking. */
-  readonly note: (booking: string, credential: string) => void
-  readonly isMaker: (booking: string, credential: string) => boolean
-}
-
 const BOOKINGS_KEPT = 10_000
 
-/** Keeps keyed hashes of credentials. The key exists in this process only, so the hashes are useless elsewhere. */
-function createMakers(): Makers {
+/**
+ * Remembers which credential made which booking, by keyed hashes of credentials. The key exists in this process only, so the
+ * hashes are useless elsewhere.
+ */
+function createMakers() {
   const key = randomUUID()
   const made = createBoundedCache<string, string>(BOOKINGS_KEPT)
   return {
-    note: (booking, credential) => made.set(booking, digest([key, credential])),
-    isMaker: (booking, credential) => made.get(booking) === digest([key, credential]),
+    note: (booking: string, credential: string) => made.set(booking, digest([key, credential])),
+    isMaker: (booking: string, credential: string) => made.get(booking) === digest([key, credential]),
   }
 }
-
-const RETRY_LATER = { headers: { 'Retry-After': '5' } } as const
 
 /** The header of an answer that an earlier call got. */
 export const REPLAYED = 'Idempotent-Replayed'
@@ -430,7 +407,7 @@ export function replay(claim: Claim): Answer {
 
 /** The error of a call that timed out while it waited for the same booking. */
 export function underWayStill({ handle: key }: Claim): GatewayError {
-  return gatewayError('booking-under-way', { key }, { ...RETRY_LATER, mayHaveBooked: true })
+  return gatewayError('booking-under-way', { key }, { ...RETRY_SOON, mayHaveBooked: true })
 }
 
 /** The error of a booking whose key another booking holds. */
@@ -440,24 +417,9 @@ function otherBooking({ state, handle: key }: Claim): GatewayError {
   return gatewayError(state === 'sending' ? 'booking-conflict/under-way' : 'booking-conflict', { key }, details)
 }
 
-/** The error of a booking that arrives while the gateway shuts down. */
-function shuttingDown(): GatewayError {
-  return gatewayError('draining/booking', {}, RETRY_LATER)
-}
-
 /** The error of a booking that may or may not have been made. */
 export function outcomeUnknown(key: string, cause?: unknown): GatewayError {
   return gatewayError('outcome-unknown', { key }, { cause })
-}
-
-/** The bookings of a gateway, with the lease on which their claims rest. */
-interface OpenBookings {
-  readonly bookings: Bookings
-  readonly leases: Leases
-  /** False for a store that was copied away. */
-  readonly isWhole: () => boolean
-  /** Takes the lease, settles what earlier runs left, and tells each claim that becomes unknown from now on. */
-  readonly start: (onUnknown: (claim: Claim) => void) => Promise<void>
 }
 
 /** The dependencies of the bookings of a gateway. */
@@ -467,8 +429,8 @@ interface BookingRooms {
   readonly log: Logger
 }
 
-/** Makes the bookings of a gateway with their record. Nothing is claimed before they start. */
-export function openBookings({ config, store, log }: BookingRooms, outcomes: BookingCounter): OpenBookings {
+/** Makes the bookings of a gateway with their record, and the lease on which their claims rest. Nothing is claimed before they start. */
+export function openBookings({ config, store, log }: BookingRooms, outcomes: BookingCounter) {
   const instance = newInstance()
   let tell = (_claim: Claim) => {}
   const onUnknown = (claim: Claim) => tell(claim)
@@ -501,8 +463,10 @@ export function openBookings({ config, store, log }: BookingRooms, outcomes: Boo
   return {
     bookings,
     leases,
+    /** False for a store that was copied away. */
     isWhole: doubt.isWhole,
-    start: (listener) => {
+    /** Takes the lease, settles what earlier runs left, and tells each claim that becomes unknown from now on. */
+    start: (listener: (claim: Claim) => void) => {
       tell = listener
       return leases.start()
     },
@@ -527,10 +491,7 @@ export function publicView({ handle, state, tenant, reference, vin, shipment, cr
 const PENDING_FIRST: readonly ClaimState[] = ['unknown', 'sending', 'booked', 'refused', 'freed']
 
 /** Yields bookings state by state, page by page: a long list holds up nobody. The pending ones come first. */
-export async function* allBookings(
-  store: Pick<Claims, 'listClaims'>,
-  filter: Pick<ClaimFilter, 'tenant'>,
-): AsyncGenerator<Claim> {
+export async function* allBookings(store: Claims, filter: ClaimFilter): AsyncGenerator<Claim> {
   for (const one of PENDING_FIRST) {
     for (let after: Claim | undefined; ; ) {
       const page = await store.listClaims({ ...filter, state: one, after, limit: READ_AT_ONCE })
@@ -545,7 +506,7 @@ export async function* allBookings(
 const READ_AT_ONCE = 500
 
 /** Makes the gauge of bookings without an outcome; without values while the store is down. */
-export const pendingBookings = ({ countClaims }: Pick<Claims, 'countClaims'>) =>
+export const pendingBookings = ({ countClaims }: Claims) =>
   labelledGauge('transload_bookings', 'Bookings under way and of unknown outcome.', async () => {
     const counts = await countClaims(MOST_COUNTED).catch(() => undefined)
     return counts ? PENDING.map((state) => ({ labels: { state }, value: counts[state] ?? 0 })) : []
@@ -554,3 +515,14 @@ export const pendingBookings = ({ countClaims }: Pick<Claims, 'countClaims'>) =>
 const PENDING: readonly ClaimState[] = ['sending', 'unknown']
 /** Counting more claims would hold up the event loop. */
 export const MOST_COUNTED = 1_000
+
+/** The header of a booking whose shipment has another price than its quote. */
+export const PRICE = 'Transload-Price'
+
+/** Returns the header that tells both prices; none where they are equal, or one of them is not known. */
+export function priceHeader(quoted: string | undefined, shipment: unknown): Readonly<Record<string, string>> {
+  const [asked, booked] = [quoted, scalarText(Object(shipment).price)].map((price) => twoDecimals(price ?? ''))
+  return asked === undefined || booked === undefined || asked === booked
+    ? {}
+    : { [PRICE]: `quoted=${asked}, booked=${booked}` }
+}

@@ -1,5 +1,5 @@
 import type { Doubt, Origin } from '../../outside/store/doubt.ts'
-import type { Claims, NewClaim, Store } from '../../outside/store/store.ts'
+import type { Claim, Claims, NewClaim, Store } from '../../outside/store/store.ts'
 import type { Logger } from '../../runtime/log.ts'
 
 /** The record of bookings, with the clock of its store. */
@@ -7,23 +7,14 @@ export interface ClaimStore extends Claims {
   readonly now: () => number
 }
 
-/** The doubt about the store, as far as this gateway knows it. */
-interface KnownDoubt {
-  /** Asks the store; runs with every renewal of the lease, and rejects if the store fails. */
-  readonly refresh: () => Promise<void>
-  /** Returns the doubt that is in force. Costs nothing: no booking relies on a lease that is older than the answer. */
-  readonly current: () => Doubt | undefined
-  /** False in a store that was copied away, or into which a copy has not ended: it takes no bookings. */
-  readonly isWhole: () => boolean
-}
-
 /** Keeps the doubt about a store, and logs it, and what is known of a copied store, once the store answers. */
-export function createKnownDoubt(store: Store, log: Logger): KnownDoubt {
+export function createKnownDoubt(store: Store, log: Logger) {
   let current: Doubt | undefined
   let isOriginKnown = false
   let isWhole = true
   return {
-    async refresh() {
+    /** Asks the store; runs with every renewal of the lease, and rejects if the store fails. */
+    async refresh(): Promise<void> {
       isWhole = (await store.copiedFrom()) === undefined
       if (!isOriginKnown) {
         const text = originText(await store.origin())
@@ -36,7 +27,9 @@ export function createKnownDoubt(store: Store, log: Logger): KnownDoubt {
       if (current) log.warn(doubtView(current), 'bookings that the store does not know are in doubt')
       else log.info('bookings are not in doubt any more')
     },
+    /** Returns the doubt that is in force. Costs nothing: no booking relies on a lease that is older than the answer. */
     current: () => current,
+    /** False in a store that was copied away, or into which a copy has not ended: it takes no bookings. */
     isWhole: () => isWhole,
   }
 }
@@ -75,12 +68,20 @@ export function originText(origin: Origin): string | undefined {
  * its key, or knows from before only that the key was free. Everything that it has learnt since then is certain.
  */
 export async function inDoubt(wanted: NewClaim, doubt: Doubt, claims: ClaimStore): Promise<NewClaim> {
-  const { tenant, key, reference, vin, isOfReference, expiresInMs } = wanted
+  const { vin, expiresInMs } = wanted
   // A booking without a reference is another one once the time of duplicates has passed.
   if (expiresInMs !== undefined && claims.now() >= doubt.declaredAt + expiresInMs) return wanted
-  const known = isOfReference
-    ? await claims.claimsOfReference(tenant, reference)
-    : [await claims.findClaim(tenant, key)]
-  const isCertain = known.some((claim) => claim && claim.vin === vin && claim.changedAt >= doubt.declaredAt)
+  const known = await claimsBeside(wanted, claims)
+  const isCertain = known.some((claim) => claim.vin === vin && claim.changedAt >= doubt.declaredAt)
   return isCertain ? wanted : { ...wanted, doubtSince: doubt.since }
+}
+
+/** Returns the claims that a wanted one may meet: those of its reference, or the one of its key. */
+export async function claimsBeside(
+  { tenant, key, reference, isOfReference }: NewClaim,
+  claims: Claims,
+): Promise<readonly Claim[]> {
+  if (isOfReference) return claims.claimsOfReference(tenant, reference)
+  const claim = await claims.findClaim(tenant, key)
+  return claim ? [claim] : []
 }

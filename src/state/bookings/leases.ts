@@ -1,7 +1,7 @@
 import { isAlive } from '../../outside/store/instance.ts'
 import type { Claim, Claims, Store } from '../../outside/store/store.ts'
-import { currentMoment, elapsedSince, type Moment } from '../../runtime/elapsed.ts'
 import type { Logger } from '../../runtime/log.ts'
+import { currentMoment, elapsedSince, type Moment, oneAtATime } from '../../runtime/time.ts'
 import { HELD_FOR_MS, isHeldSince, isStale, LEASE_MS, type Lease, NO_LEASE, renewed } from './protocol.ts'
 
 /** This gateway's lease among the gateways of one store. */
@@ -48,25 +48,20 @@ interface HeartbeatRooms {
 export function createLeases(instance: string, rooms: LeaseRooms): Leases {
   const { store, log } = rooms
   const lease = createLease(instance, store, undefined, rooms.onRenewed)
-  const heartbeat = createHeartbeat(lease, rooms)
-  let running: Promise<void> | undefined
+  const heartbeats = oneAtATime(createHeartbeat(lease, rooms))
   let timer: NodeJS.Timeout | undefined
   return {
     instance,
     hold: lease.hold,
     start: async () => {
       await endDeadLeases(rooms)
-      await heartbeat()
-      timer = setInterval(() => {
-        // A store that hangs must not find a queue of heartbeats when it is back.
-        running ??= heartbeat().finally(() => {
-          running = undefined
-        })
-      }, HEARTBEAT_EVERY_MS)
+      await heartbeats.run()
+      // A store that hangs must not find a queue of heartbeats when it is back.
+      timer = setInterval(heartbeats.run, HEARTBEAT_EVERY_MS)
     },
     end: async () => {
       clearInterval(timer)
-      await running
+      await heartbeats.idle()
       await store.endLease(instance).catch((err: unknown) => log.warn({ err }, 'the lease could not be ended'))
     },
   }

@@ -3,7 +3,7 @@ import type { StatusSet } from '../../language/config/values.ts'
 import type { ErrorCode } from '../../language/errors.ts'
 import { NoReply, type Silence } from '../../outside/service/exchange.ts'
 import type { Claim, ClaimChange } from '../../outside/store/store.ts'
-import type { Moment } from '../../runtime/elapsed.ts'
+import type { Moment } from '../../runtime/time.ts'
 
 /*
  * The decisions of the protocol of a booking, without a store, a service or a clock. The rules of a claim's row are in

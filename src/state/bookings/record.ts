@@ -51,7 +51,7 @@ export interface BookingRecord {
 }
 
 /** The dependencies of the record of bookings. */
-export interface RecordRooms {
+interface RecordRooms {
   readonly claims: Claims & NameWrites
   readonly instance: string
   readonly log: Logger
@@ -287,7 +287,7 @@ export function openEmergencyLog(path: string | undefined): EmergencyLog {
       try {
         makeFolder(dirname(path))
         // A crash may have cut off the previous line.
-        appendFileSync(path, `\n${lineOf(entry)}\n`, { flush: true, mode: OWNER_ONLY })
+        appendFileSync(path, `\n${JSON.stringify(entry)}\n`, { flush: true, mode: OWNER_ONLY })
       } catch {
         // The log line that the caller writes remains.
       }
@@ -309,8 +309,6 @@ export function openEmergencyLog(path: string | undefined): EmergencyLog {
     },
   }
 }
-
-const lineOf = (entry: UnrecordedBooking): string => JSON.stringify(entry)
 
 /** Returns the entry of a line; an empty list for a line that a crash cut off. */
 function entryIn(line: string): UnrecordedBooking[] {

@@ -3,9 +3,10 @@ import type { Catalog } from '../../language/mapping/catalog.ts'
 import type { Draft } from '../../language/mapping/paths.ts'
 import type { Settings } from '../../language/mapping/row.ts'
 import { headerText } from '../../language/text/service-text.ts'
-import type { AuditEntry, Claim, ClaimState, NewName, Quote, Store, Vehicle } from '../../outside/store/store.ts'
-import { vehiclesIn } from '../names/vehicles.ts'
-import { priceHeader } from './price.ts'
+import type { AuditEntry, Claim, ClaimState, Quote, Store, Vehicle } from '../../outside/store/store.ts'
+import { namesOfShipment } from '../names/names.ts'
+import { vehiclesIn } from '../names/resolve.ts'
+import { priceHeader } from './bookings.ts'
 
 /** The shipment that a booking made. */
 export interface BookedShipment {
@@ -180,9 +181,5 @@ async function takeBackNames(claim: Claim, id: string, store: Store): Promise<vo
   await store.put({ names: [], shipment: { tenant: claim.tenant, id, quote: '' } })
 }
 
-function namesOf({ tenant, reference }: Claim, id: string, number: string | undefined): readonly NewName[] {
-  const names: NewName[] = []
-  if (reference !== '') names.push({ tenant, kind: 'shipment', name: reference, id, givenBy: 'caller' })
-  if (number !== undefined) names.push({ tenant, kind: 'shipment', name: number, id, givenBy: 'service' })
-  return names
-}
+const namesOf = ({ tenant, reference }: Claim, id: string, number: string | undefined) =>
+  namesOfShipment(tenant, id, reference === '' ? [] : [reference], number)

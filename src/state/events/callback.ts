@@ -57,7 +57,7 @@ export type Reply =
 /** Posts one try to an endpoint; never rejects. */
 type Post = (endpoint: Endpoint, attempt: Try) => Promise<Reply>
 
-export interface PostOptions {
+interface PostOptions {
   readonly resolve: Resolve
   /** @default 20000 */
   readonly timeoutMs?: number | undefined

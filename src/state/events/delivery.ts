@@ -6,37 +6,24 @@ import { parseJson } from '../../language/text/json.ts'
 import type { CallbackBody, StoredEvent, TryOutcome } from '../../outside/store/events.ts'
 import { isAlive } from '../../outside/store/instance.ts'
 import type { Store } from '../../outside/store/store.ts'
-import { currentMoment, elapsedSince } from '../../runtime/elapsed.ts'
 import type { Logger } from '../../runtime/log.ts'
-import { type CountedMetric, createCounter, createHistogram, type Gauge, labelledGauge } from '../../runtime/metrics.ts'
+import { createCounter, createHistogram, labelledGauge } from '../../runtime/metrics.ts'
+import { currentMoment, elapsedSince, oneAtATime } from '../../runtime/time.ts'
 import type { Leases } from '../bookings/leases.ts'
 import { createPost, type Endpoint, type Reply, type Resolve, shownUrl } from './callback.ts'
 import { createSweep } from './sweep.ts'
 
 /** Delivers the events of the store to the tenants' endpoints. */
-export interface Delivery {
-  /** Replaces the endpoints. */
-  readonly setEndpoints: (endpoints: readonly Endpoint[]) => void
-  /** To be called when an event of a tenant was stored: it is delivered at once. */
-  readonly wake: (tenant: string) => void
-  /** Begins to look for what others left: retries, events of other processes, and leases of processes that have ended. */
-  readonly start: () => void
-  /** Looks for what is due; resolves when it was woken. */
-  readonly poll: () => Promise<void>
-  /** Resolves when no try is under way. */
-  readonly idle: () => Promise<void>
-  /** Returns the endpoints, with how their deliveries went since the start. */
-  readonly callbacks: () => readonly CallbackState[]
-  readonly metrics: readonly (CountedMetric | Gauge)[]
-  /** Starts no more tries, and interrupts those that last longer than this. */
-  readonly close: (graceMs: number) => Promise<void>
-}
+export type Delivery = ReturnType<typeof startDelivery>
 
 /** An endpoint, with how its deliveries went since the start of this gateway. */
-export interface CallbackState {
+export interface CallbackState extends Tried {
   readonly tenant: string
   /** For people. */
   readonly url: string
+}
+
+interface Tried {
   readonly tries: number
   readonly delivered: number
   /** The last answer or failure, and when it came; undefined before a try. */
@@ -98,7 +85,7 @@ const INTERRUPTED: TryOutcome = { state: 'due', outcome: 'interrupted by a shutd
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3_600, 21_600, 86_400, 259_200]
 
 /** Starts delivering. */
-export function startDelivery(deps: DeliveryRooms): Delivery {
+export function startDelivery(deps: DeliveryRooms) {
   const { store, catalog, log, pollEveryMs = POLL_EVERY_MS, leaseMs = LEASE_MS, slots = SLOTS } = deps
   const { instance, hold = async () => () => true, statusOf = async () => undefined } = deps
   const post = createPost(deps)
@@ -107,7 +94,7 @@ export function startDelivery(deps: DeliveryRooms): Delivery {
   const tries = new Map<string, Set<Promise<void>>>()
   /** How many replies in a row have asked for fewer deliveries, by tenant. */
   const slowReplies = new Map<string, number>()
-  const records = new Map<string, Pick<CallbackState, 'tries' | 'delivered' | 'last'>>()
+  const records = new Map<string, Tried>()
   let endpoints: ReadonlyMap<string, Endpoint> = new Map()
   let closed = false
   let isStoreDown = false
@@ -279,7 +266,7 @@ export function startDelivery(deps: DeliveryRooms): Delivery {
     for (const holder of await store.leaseholders()) if (!isAlive(holder)) await store.endLease(holder)
   }
 
-  let polling: Promise<void> | undefined
+  const polls = oneAtATime(poll)
   let timer: NodeJS.Timeout | undefined
 
   async function idle(): Promise<void> {
@@ -291,21 +278,23 @@ export function startDelivery(deps: DeliveryRooms): Delivery {
   }
 
   return {
-    setEndpoints: (list) => {
+    /** Replaces the endpoints. */
+    setEndpoints: (list: readonly Endpoint[]): void => {
       endpoints = new Map(list.map((endpoint) => [endpoint.tenant, endpoint]))
     },
+    /** To be called when an event of a tenant was stored: it is delivered at once. */
     wake: leases.wake,
-    start: () => {
+    /** Begins to look for what others left: retries, events of other processes, and leases of processes that have ended. */
+    start: (): void => {
       const freed = endDeadLeases().catch(noteFailure)
-      timer = setInterval(() => {
-        polling ??= freed.then(poll).finally(() => {
-          polling = undefined
-        })
-      }, pollEveryMs)
+      timer = setInterval(() => void freed.then(polls.run), pollEveryMs)
     },
+    /** Looks for what is due; resolves when it was woken. */
     poll,
+    /** Resolves when no try is under way. */
     idle,
-    callbacks: () =>
+    /** Returns the endpoints, with how their deliveries went since the start. */
+    callbacks: (): readonly CallbackState[] =>
       [...endpoints.values()].map(({ tenant, url }) => ({
         tenant,
         url: shownUrl(url),
@@ -330,11 +319,12 @@ export function startDelivery(deps: DeliveryRooms): Delivery {
           .map(({ tenant }) => ({ labels: { tenant }, value: 1 })),
       ),
     ],
-    close: async (graceMs) => {
+    /** Starts no more tries, and interrupts those that last longer than this. */
+    close: async (graceMs: number): Promise<void> => {
       closed = true
       clearInterval(timer)
       const late = setTimeout(() => closing.abort(), graceMs)
-      await polling
+      await polls.idle()
       await idle()
       clearTimeout(late)
     },

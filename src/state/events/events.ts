@@ -1,21 +1,14 @@
-import type { Credentials } from '../../edge/callers/caller.ts'
-import type { Config } from '../../language/config/config.ts'
 import type { Tenant } from '../../language/config/tenants-file.ts'
-import type { Catalog } from '../../language/mapping/catalog.ts'
 import type { Settings } from '../../language/mapping/row.ts'
 import { scalarText } from '../../language/text/json.ts'
 import { isPlainId } from '../../language/text/service-text.ts'
 import { shipmentIfRead } from '../../outside/service/proofs.ts'
-import { type Service, shipmentRead } from '../../outside/service/service.ts'
+import { shipmentRead } from '../../outside/service/service.ts'
 import type { StoredEvent } from '../../outside/store/events.ts'
-import type { Claim, Store } from '../../outside/store/store.ts'
-import type { Logger } from '../../runtime/log.ts'
-import type { CountedMetric, Gauge } from '../../runtime/metrics.ts'
-import type { Leases } from '../bookings/leases.ts'
 import { createResolve, endpointOf } from './callback.ts'
-import { type CallbackState, type DeliveryOptions, startDelivery } from './delivery.ts'
-import { createHealing } from './healing.ts'
-import { openReception, type Reception } from './receive.ts'
+import { type DeliveryOptions, startDelivery } from './delivery.ts'
+import { createHealing, type HealingRooms } from './healing.ts'
+import { openReception } from './receive.ts'
 
 /*
  * An event of the service is stored, and then its table is the queue: one sweep delivers it to the tenant's callback, another one reads
@@ -23,41 +16,21 @@ import { openReception, type Reception } from './receive.ts'
  */
 
 /** Receives the events of the service, and keeps bookings and callers up to date by them. */
-export interface ServiceEvents {
-  readonly reception: Reception
-  /** Begins to look for what no new event wakes. */
-  readonly start: () => void
-  /** Looks for the shipment of a booking that became unknown, because its event may have come first. */
-  readonly onUnknown: (claim: Claim) => void
-  /** To be called with the tenants of the file whenever they are read. */
-  readonly setTenants: (tenants: readonly Tenant[]) => void
-  readonly callbacks: () => readonly CallbackState[]
-  readonly metrics: readonly (CountedMetric | Gauge)[]
-  /** Resolves when nothing is under way, at the latest after the grace of a shutdown. */
-  readonly close: () => Promise<void>
-}
+export type ServiceEvents = ReturnType<typeof openEvents>
 
 /** A try that is under way at a shutdown may take so long at most; it is made again later. */
 const LONGEST_GRACE_MS = 5_000
 
 /** The dependencies of the events. */
-interface EventRooms {
-  readonly config: Config
-  readonly catalog: Catalog
+interface EventRooms extends HealingRooms {
   /** The settings of tenants that have none of their own. */
   readonly settings: Settings
-  readonly store: Store
-  readonly service: Service
-  readonly credentials: Credentials
-  readonly leases: Leases
-  readonly log: Logger
   /** For tests: how callbacks are delivered. */
   readonly callbacks?: DeliveryOptions | undefined
-  readonly sweepEveryMs?: number | undefined
 }
 
 /** Opens the reception, the delivery and the healing of a gateway. */
-export function openEvents(rooms: EventRooms): ServiceEvents {
+export function openEvents(rooms: EventRooms) {
   const { config, credentials, service, settings, leases, log, callbacks } = rooms
   const timeoutMs = config.UPSTREAM_TIMEOUT_MS
   const healing = createHealing(rooms)
@@ -82,8 +55,10 @@ export function openEvents(rooms: EventRooms): ServiceEvents {
 
   return {
     reception,
+    /** Looks for the shipment of a booking that became unknown, because its event may have come first. */
     onUnknown: healing.onUnknown,
-    setTenants: (tenants) => {
+    /** To be called with the tenants of the file whenever they are read. */
+    setTenants: (tenants: readonly Tenant[]): void => {
       const endpoints = tenants.flatMap((tenant) => endpointOf(tenant, settings) ?? [])
       for (const { tenant, keys } of endpoints)
         if (keys.length === 0) log.warn({ tenant }, 'deliveries are not signed: the tenant has no callback_secrets')
@@ -91,11 +66,13 @@ export function openEvents(rooms: EventRooms): ServiceEvents {
     },
     callbacks: delivery.callbacks,
     metrics: [...reception.metrics, ...healing.metrics, ...delivery.metrics],
-    start: () => {
+    /** Begins to look for what no new event wakes. */
+    start: (): void => {
       healing.start()
       delivery.start()
     },
-    close: async () => {
+    /** Resolves when nothing is under way, at the latest after the grace of a shutdown. */
+    close: async (): Promise<void> => {
       const graceMs = config.SHUTDOWN_GRACE_MS
       closing ??= Promise.all([healing.close(graceMs), delivery.close(Math.min(graceMs, LONGEST_GRACE_MS))])
       await closing

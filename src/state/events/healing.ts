@@ -18,32 +18,16 @@ import {
 import { type Sender, type Service, shipmentRead } from '../../outside/service/service.ts'
 import type { Claim, Store } from '../../outside/store/store.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
-import { endOfTurn } from '../../runtime/end-of-turn.ts'
 import type { Logger } from '../../runtime/log.ts'
-import { type CountedMetric, createLabeledCounter, type Gauge, gauge } from '../../runtime/metrics.ts'
+import { createCounter, gauge } from '../../runtime/metrics.ts'
+import { endOfTurn, oneAtATime } from '../../runtime/time.ts'
 import type { Leases } from '../bookings/leases.ts'
 import { HEALED_BY, type HealedBy, holdersOf, isReopened, settle } from '../bookings/settlement.ts'
-import { vinKey } from '../names/vehicles.ts'
+import { vinKey } from '../names/resolve.ts'
 import { createSweep } from './sweep.ts'
 
-/**
- * Keeps bookings true by reads of their shipments: an unknown booking is settled by the live shipment that has its reference and
- * VIN, and a booking whose shipment is gone frees its key. An event only says which shipment to read.
- */
-export interface Healing {
-  /** Looks at the shipment of a stored event. */
-  readonly onEvent: (tenant: string, shipment: string, event: string) => void
-  /** Looks for the shipment of a booking that became unknown, because its event may have come first. */
-  readonly onUnknown: (claim: Claim) => void
-  readonly metrics: readonly (CountedMetric | Gauge)[]
-  /** Looks for the shipments of all unknown bookings, now and after every interval. */
-  readonly start: () => void
-  /** Resolves when nothing is under way, at the latest after so long: a read may wait for the service. */
-  readonly close: (graceMs: number) => Promise<void>
-}
-
 /** The dependencies of healing. */
-interface HealingRooms {
+export interface HealingRooms {
   readonly config: Config
   readonly catalog: Catalog
   readonly store: Store
@@ -88,19 +72,23 @@ const MOST_SHIPMENTS = 1_000
 const ALL = 1_000_000
 const SECOND_MS = 1_000
 
-/** Makes the healing of one gateway. */
-export function createHealing(rooms: HealingRooms): Healing {
+/**
+ * Keeps bookings true by reads of their shipments: an unknown booking is settled by the live shipment that has its reference and
+ * VIN, and a booking whose shipment is gone frees its key. An event only says which shipment to read.
+ */
+export function createHealing(rooms: HealingRooms) {
   const { store, credentials, sweepEveryMs = SWEEP_EVERY_MS, log } = rooms
-  const healed = createLabeledCounter(
+  const healed = createCounter(
     'transload_bookings_healed_total',
     'Bookings with an unknown outcome whose shipment was found.',
-    HEALED_BY.map((how) => ({ how })),
+    ['how'],
+    HEALED_BY.map((how) => [how]),
   )
   const proving = createProving({
     ...rooms,
     instance: rooms.leases.instance,
     timeoutMs: rooms.config.UPSTREAM_TIMEOUT_MS,
-    onHealed: (how) => healed.count({ how }),
+    onHealed: (how) => healed.add(1, how),
   })
   const waiting = new Map<string, Map<string, Look>>()
   const pauses = new Set<NodeJS.Timeout>()
@@ -187,16 +175,12 @@ export function createHealing(rooms: HealingRooms): Healing {
 
   /** The last booking that a sweep has looked for; the next sweep continues after it. */
   let last: string | undefined
-  let sweeping: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
+  const searches = oneAtATime(() => lookForAll().catch(noteFailure))
 
   function sweep(): void {
     failures.clear()
-    sweeping ??= lookForAll()
-      .catch(noteFailure)
-      .finally(() => {
-        sweeping = undefined
-      })
+    void searches.run()
   }
 
   async function lookForAll(): Promise<void> {
@@ -225,24 +209,28 @@ export function createHealing(rooms: HealingRooms): Healing {
   }
 
   return {
-    onEvent: (tenant, name, event) =>
+    /** Looks at the shipment of a stored event. */
+    onEvent: (tenant: string, name: string, event: string): void =>
       add(tenant, { name, how: 'webhook', mayBeCanceled: CANCELLATIONS.has(event), failures: 0 }),
-    onUnknown: ({ tenant, createdAt }) => {
+    /** Looks for the shipment of a booking that became unknown, because its event may have come first. */
+    onUnknown: ({ tenant, createdAt }: Claim): void => {
       if (credentials.ownCaller(tenant)) lookAtEvents(tenant, createdAt, 'webhook').catch(noteFailure)
     },
     metrics: [
       healed.metric,
       gauge('transload_webhook_reads_waiting', 'Shipments of events that wait to be read.', () => open),
     ],
-    start: () => {
+    /** Looks for the shipments of all unknown bookings, now and after every interval. */
+    start: (): void => {
       timer = setInterval(sweep, sweepEveryMs)
       sweep()
     },
-    close: async (graceMs) => {
+    /** Resolves when nothing is under way, at the latest after so long: a read may wait for the service. */
+    close: async (graceMs: number): Promise<void> => {
       isClosed = true
       clearInterval(timer)
       for (const one of pauses) clearTimeout(one)
-      await Promise.race([Promise.all([reads.close(), sweeping]), pause(graceMs, undefined, { ref: false })])
+      await Promise.race([Promise.all([reads.close(), searches.idle()]), pause(graceMs, undefined, { ref: false })])
     },
   }
 }

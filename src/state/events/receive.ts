@@ -11,11 +11,11 @@ import { openText } from '../../language/text/decode.ts'
 import { canonicalJson, isStructure, JsonError, parseJson, scalarText } from '../../language/text/json.ts'
 import { isPlainId, serviceId, thingKey } from '../../language/text/service-text.ts'
 import { verifySignature } from '../../language/webhook-signature.ts'
-import type { NewEvent } from '../../outside/store/events.ts'
+import type { EventContent } from '../../outside/store/events.ts'
 import type { Store } from '../../outside/store/store.ts'
 import type { Call } from '../../runtime/call.ts'
 import type { Logger } from '../../runtime/log.ts'
-import { type CountedMetric, createLabeledCounter } from '../../runtime/metrics.ts'
+import { createCounter } from '../../runtime/metrics.ts'
 
 /** The events of the service. It may send others, which are stored like these. */
 const EVENT_NAMES: readonly string[] = [
@@ -38,18 +38,10 @@ type Receipt = (typeof RECEIPTS)[number]
 export const EVENT_LIMIT_BYTES = 65_536
 
 /** Receives the deliveries of the service. */
-export interface Reception {
-  /** Returns whom a delivery is for; undefined for a wrong secret. Throws if the source sends too many. */
-  readonly recipient: (incoming: IncomingMessage, call: Call) => EventRecipient | undefined
-  /** Stores a delivery. It answers 2xx once the event is durable, and not before. */
-  readonly take: (arrival: Arrival<Buffer, EventRecipient>, incoming: IncomingMessage) => Promise<Answer>
-  /** Counts a delivery whose body was refused. */
-  readonly refused: (error: unknown) => unknown
-  readonly metrics: readonly CountedMetric[]
-}
+export type Reception = ReturnType<typeof openReception>
 
 /** The dependencies of the reception. */
-export interface ReceptionRooms {
+interface ReceptionRooms {
   readonly credentials: Credentials
   readonly store: Store
   readonly log: Logger
@@ -63,16 +55,19 @@ export interface ReceptionRooms {
 const EVENTS_PER_SECOND = 1_000
 
 /** Opens the reception of events. */
-export function openReception({ credentials, store, onStored, log }: ReceptionRooms): Reception {
+export function openReception({ credentials, store, onStored, log }: ReceptionRooms) {
   const limitSource = createSourceLimits(EVENTS_PER_SECOND)
-  const events = createLabeledCounter(
+  const events = createCounter(
     'transload_webhook_events_total',
     'Deliveries of the service by event and result.',
-    RECEIPTS.map((result) => ({ event: '', result })),
+    ['event', 'result'],
+    RECEIPTS.map((result) => ['', result]),
   )
+  const count = (event: string, receipt: Receipt) => events.add(1, event, receipt)
 
+  /** Counts a delivery whose body was refused. */
   const refused = (error: unknown) => {
-    events.count({ event: '', result: receiptOf(error) })
+    count('', receiptOf(error))
     return error
   }
 
@@ -85,7 +80,7 @@ export function openReception({ credentials, store, onStored, log }: ReceptionRo
     const known = EVENT_NAMES.includes(event.event) ? event.event : 'other'
     const { fault } = event
     if (taken && fault) log.error({ event: id, tenant, fault }, 'an event has a shape that is not known, and is parked')
-    events.count({ event: known, result: !taken ? 'duplicate' : fault ? 'parked' : 'stored' })
+    count(known, !taken ? 'duplicate' : fault ? 'parked' : 'stored')
     onStored(caller, received)
     return { status: 200, headers: {}, body: JSON.stringify({ id, duplicate: !taken }) }
   }
@@ -100,10 +95,11 @@ export function openReception({ credentials, store, onStored, log }: ReceptionRo
   }
 
   return {
-    recipient: (incoming, call) => {
+    /** Returns whom a delivery is for; undefined for a wrong secret. Throws if the source sends too many. */
+    recipient: (incoming: IncomingMessage, call: Call): EventRecipient | undefined => {
       const recipient = recipientOf(webhookSecret(incoming.url ?? '') ?? '', credentials.eventRecipients())
       if (!recipient) {
-        events.count({ event: '', result: 'wrong-secret' })
+        count('', 'wrong-secret')
         return undefined
       }
       call.caller = { tenant: recipient.tenant }
@@ -114,7 +110,8 @@ export function openReception({ credentials, store, onStored, log }: ReceptionRo
       }
       return recipient
     },
-    take: async (arrival, incoming) => {
+    /** Stores a delivery. It answers 2xx once the event is durable, and not before. */
+    take: async (arrival: Arrival<Buffer, EventRecipient>, incoming: IncomingMessage): Promise<Answer> => {
       try {
         return await stored(arrival, incoming)
       } catch (error) {
@@ -140,7 +137,8 @@ function receiptOf(error: unknown): Receipt {
 }
 
 /** An event as it was received. */
-export interface ReceivedEvent extends Omit<NewEvent, 'tenant' | 'deliver'> {
+export interface ReceivedEvent extends EventContent {
+  readonly fault: string | undefined
   /** The id of the shipment as the event spells it; `shipment` is the one key of all spellings. Empty where it names none. */
   readonly spelled: string
 }

@@ -1,18 +1,8 @@
 /**
  * Works through tables of the store, tenant by tenant. The table is the queue: memory holds only the names of the tenants
- * that something has woken.
+ * that something has woken. The work of one tenant is never done twice at once, and must not reject.
  */
-interface Sweep {
-  /** Works on a tenant as soon as there is room; on one that is being worked on, once more. */
-  readonly wake: (tenant: string) => void
-  /** Resolves when nothing is under way or waits. */
-  readonly idle: () => Promise<void>
-  /** Forgets what waits, and resolves when nothing is under way. */
-  readonly close: () => Promise<void>
-}
-
-/** Makes a sweep. The work of one tenant is never done twice at once, and must not reject. */
-export function createSweep(concurrency: number, work: (tenant: string) => Promise<void>): Sweep {
+export function createSweep(concurrency: number, work: (tenant: string) => Promise<void>) {
   const woken = new Set<string>()
   const underWay = new Map<string, Promise<void>>()
   let isClosed = false
@@ -30,17 +20,20 @@ export function createSweep(concurrency: number, work: (tenant: string) => Promi
     }
   }
 
+  /** Resolves when nothing is under way or waits. */
   async function idle(): Promise<void> {
     while (underWay.size > 0) await Promise.all(underWay.values())
   }
 
   return {
-    wake: (tenant) => {
+    /** Works on a tenant as soon as there is room; on one that is being worked on, once more. */
+    wake: (tenant: string): void => {
       if (isClosed) return
       woken.add(tenant)
       start()
     },
     idle,
+    /** Forgets what waits, and resolves when nothing is under way. */
     close: () => {
       isClosed = true
       woken.clear()

@@ -51,11 +51,12 @@ export interface SeenShipment {
 export interface Look {
   /** Returns the shipment that the service shows by a value; undefined if it shows none. */
   readonly ask: (value: string) => Promise<SeenShipment | undefined>
-  readonly read: (id: string) => Promise<SeenShipment>
+  /** `stored` is what is known of it already. */
+  readonly read: (id: string, stored?: StoredShipment) => Promise<SeenShipment>
 }
 
 /** The meaning of a call, with what is stored of the shipment that it means, and what it read to find out, by the keys of ids. */
-export interface CallMeaning {
+interface CallMeaning {
   readonly resolution: Resolution
   readonly stored: StoredShipment | undefined
   readonly seen: ReadonlyMap<string, SeenShipment>
@@ -85,14 +86,8 @@ export interface Names {
   ) => Promise<void>
 }
 
-/** The store that names need. */
-type NamesStore = Pick<
-  Store,
-  'named' | 'bears' | 'quote' | 'shipment' | 'shipmentsOfQuote' | 'put' | 'now' | 'claimsOfReference'
->
-
 /** Opens the record on a store. */
-export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: NoteUse = () => {}): Names {
+export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse = () => {}): Names {
   /** Returns the bearers of a name, also in another case of its letters if one thing alone is called so. */
   async function bearersOf(tenant: string, value: string): Promise<readonly Named[]> {
     const rows = await store.named(tenant, value)
@@ -215,7 +210,8 @@ export function openNames(store: NamesStore, quoteMemoryMs: number, noteUse: Not
           const stored = resolution.is === 'shipment' ? shipments.get(resolution.id)?.stored : undefined
           return { resolution, stored, seen }
         }
-        if (resolution.is === 'look') for (const id of resolution.ids) await noteSeen(await look.read(id))
+        if (resolution.is === 'look')
+          for (const id of resolution.ids) await noteSeen(await look.read(id, shipments.get(id)?.stored))
         else {
           for (const value of resolution.values) {
             const shown = await look.ask(value)
@@ -319,6 +315,20 @@ export function formerVinsAfter(
     else if (!now.has(heir)) former[vin] = former[heir] ?? successor
   }
   return former
+}
+
+/** Returns the names of a shipment: those that its caller gave it, and the service's number. */
+export function namesOfShipment(
+  tenant: string,
+  id: string,
+  given: readonly string[],
+  number: string | undefined,
+): readonly NewName[] {
+  const shared = { tenant, kind: 'shipment', id } as const
+  return [
+    ...given.map((name) => ({ ...shared, name, givenBy: 'caller' }) as const),
+    ...(number === undefined ? [] : [{ ...shared, name: number, givenBy: 'service' } as const]),
+  ]
 }
 
 /** Returns the values of the fields that name something. */

@@ -1,3 +1,5 @@
+import { type Draft, valueAt } from '../../language/mapping/paths.ts'
+import { isNotKnown, serviceId } from '../../language/text/service-text.ts'
 import type { Vehicle } from '../../outside/store/store.ts'
 
 /*
@@ -90,7 +92,7 @@ export interface ShipmentMeant {
 }
 
 /** Whose name a value is: the caller's own for the shipment or for its quote, or the service's. */
-export type NamedBy = 'caller' | 'quote' | 'service'
+type NamedBy = 'caller' | 'quote' | 'service'
 
 /** The meaning of a field. */
 export interface Meaning {
@@ -156,7 +158,7 @@ function meaningOf(
   { ofCaller, quote, ofService, asked, openBooking }: KnownName,
   kind: Reference['kind'],
   shipments: ReadonlyMap<string, KnownShipment>,
-): Omit<Meaning, 'field'> | undefined {
+): { readonly ids: readonly string[]; readonly namedBy: NamedBy } | undefined {
   if (kind === 'quote') return quote && { ids: [quote.id], namedBy: 'quote' }
   // A caller's own name comes before one that the service happened to give.
   if (ofCaller.length > 0) return openBooking ? undefined : { ids: standing(ofCaller, shipments), namedBy: 'caller' }
@@ -246,4 +248,32 @@ const vehiclesOf = ({ vehicles }: KnownShipment): readonly Vehicle[] => vehicles
 const vinsOf = (shipment: KnownShipment): readonly string[] => {
   const vins = vehiclesOf(shipment).map(({ vin }) => vin || '(none)')
   return vins.length > 0 ? vins : ['(none)']
+}
+
+/** Returns a VIN as it is compared; empty for none. */
+export function vinKey(vin: string | undefined): string {
+  return vin === undefined || isNotKnown(vin) ? '' : vin.replace(/\s+/g, '').toUpperCase()
+}
+
+/** Returns the vehicles of a version-2 body, in the form in which vehicles are compared. */
+export function vehiclesIn(body: Readonly<Draft>): readonly Vehicle[] {
+  const { vehicles } = body
+  if (!Array.isArray(vehicles)) return []
+  return vehicles.map((vehicle) => ({
+    vin: vinKey(serviceId(valueAt(vehicle, ['vin']))),
+    year: comparable(vehicle, 'year'),
+    make: comparable(vehicle, 'make'),
+    model: comparable(vehicle, 'model'),
+  }))
+}
+
+const LONGEST_WORD = 64
+
+/** Returns a text of a vehicle without what people write in different ways: `E-450` and `e450` are one. */
+function comparable(vehicle: unknown, key: string): string {
+  const text = serviceId(valueAt(vehicle, [key])) ?? ''
+  return text
+    .toUpperCase()
+    .replace(/[^\p{L}\p{N}]+/gu, '')
+    .slice(0, LONGEST_WORD)
 }

@@ -9,10 +9,11 @@ import {
   type NameCount,
   type NameKind,
   OTHER_NAMES,
-  type Use,
 } from '../../outside/store/scoreboard.ts'
 import { type Store, StoreDown } from '../../outside/store/store.ts'
+import type { Use } from '../../runtime/call.ts'
 import type { Logger } from '../../runtime/log.ts'
+import { oneAtATime } from '../../runtime/time.ts'
 
 /** The facts of an answered call that are counted. */
 export interface CountedCall {
@@ -38,13 +39,6 @@ export const REPLAYED = 'replayed'
 /** The action of a version-2 body on a version-1 path. */
 export const VERSION_2_BODY = 'version-2 body'
 
-/** Counts calls and stores the counts. */
-export interface UseCounts {
-  readonly count: (tenant: string, call: CountedCall) => void
-  /** Stores the last counts. */
-  readonly close: () => Promise<void>
-}
-
 /** The dependencies of the counts. */
 interface UseRooms {
   readonly store: Store
@@ -62,10 +56,13 @@ const MANY_TENANTS = 1_000
 /** How long the end of a process waits for its last write. */
 const LAST_WAIT_MS = 5_000
 
+/** Counts calls and stores the counts. */
+export type UseCounts = ReturnType<typeof openUseCounts>
+
 /** Starts to count calls. */
-export function openUseCounts({ store, log, instance, everyMs = STORE_EVERY_MS }: UseRooms): UseCounts {
+export function openUseCounts({ store, log, instance, everyMs = STORE_EVERY_MS }: UseRooms) {
   const counts = createCounts(store.now, () => {
-    if (!isFailing) void storeOnce()
+    if (!isFailing) void rounds.run()
   })
   let no = 0
   let watched = -1
@@ -98,34 +95,29 @@ export function openUseCounts({ store, log, instance, everyMs = STORE_EVERY_MS }
     }
   }
 
-  let storing: Promise<void> | undefined
-  function storeOnce(): Promise<void> {
-    storing ??= storeAll()
-      .then(
-        () => {
-          isFailing = false
-        },
-        (error: unknown) => {
-          // The first in a row. Counts are kept while the store is down; a batch that it refuses is lost.
-          if (!isFailing) log.warn({ err: error }, 'the counts of calls could not be stored')
-          isFailing = true
-        },
-      )
-      .finally(() => {
-        storing = undefined
-      })
-    return storing
-  }
-  const timer = setInterval(storeOnce, everyMs)
+  const rounds = oneAtATime(() =>
+    storeAll().then(
+      () => {
+        isFailing = false
+      },
+      (error: unknown) => {
+        // The first in a row. Counts are kept while the store is down; a batch that it refuses is lost.
+        if (!isFailing) log.warn({ err: error }, 'the counts of calls could not be stored')
+        isFailing = true
+      },
+    ),
+  )
+  const timer = setInterval(rounds.run, everyMs)
   timer.unref()
 
   return {
     count: counts.add,
-    async close() {
+    /** Stores the last counts. */
+    async close(): Promise<void> {
       clearInterval(timer)
       const { promise: tooLong, resolve } = Promise.withResolvers<void>()
       const limit = setTimeout(resolve, LAST_WAIT_MS)
-      await Promise.race([(storing ?? Promise.resolve()).then(storeOnce), tooLong])
+      await Promise.race([rounds.idle().then(rounds.run), tooLong])
       clearTimeout(limit)
     },
   }
@@ -143,18 +135,16 @@ const TENANTS_AT_ONCE = 50
 /** The tenant of calls whose caller has no name, such as those with a token of the service. */
 export const NO_NAME = OTHER_NAMES
 
-/** Counts calls in memory. */
-interface Counts {
-  readonly add: (tenant: string, call: CountedCall) => void
-  /** Returns the counts since the last call of this method, a few tenants at a time. */
-  readonly take: () => Generator<Pick<CountBatch, 'calls' | 'names'>, undefined>
+interface TakenCounts {
+  readonly calls: readonly CallCount[]
+  readonly names: readonly NameCount[]
 }
 
 /**
- * Makes counters on a clock in milliseconds since 1970. Their memory is bounded, whatever callers send. `onMany` is called with
+ * Counts calls in memory, on a clock in milliseconds since 1970. Its memory is bounded, whatever callers send. `onMany` is called with
  * each call while there are counts of many tenants.
  */
-export function createCounts(now: () => number, onMany = () => {}): Counts {
+export function createCounts(now: () => number, onMany = () => {}) {
   let tallies = new Map<string, Tally>()
   let names = 0
   const mayGrow = () => {
@@ -171,12 +161,13 @@ export function createCounts(now: () => number, onMany = () => {}): Counts {
     return made
   }
   return {
-    add(tenant, call) {
+    add(tenant: string, call: CountedCall): void {
       const at = now()
       const tally = tallies.get(tenant) ?? tallyOf(tenant)
       tally.add(call, at, Math.floor(at / DAY_MS))
       if (tallies.size >= MANY_TENANTS) onMany()
     },
+    /** Returns the counts since the last call of this method, a few tenants at a time. */
     take() {
       const taken = [...tallies]
       tallies = new Map()
@@ -186,7 +177,7 @@ export function createCounts(now: () => number, onMany = () => {}): Counts {
   }
 }
 
-function* batchesOf(taken: (readonly [string, Tally])[]): ReturnType<Counts['take']> {
+function* batchesOf(taken: (readonly [string, Tally])[]): Generator<TakenCounts, undefined> {
   while (taken.length > 0) {
     const some = taken.splice(0, TENANTS_AT_ONCE)
     yield {
@@ -199,15 +190,9 @@ function* batchesOf(taken: (readonly [string, Tally])[]): ReturnType<Counts['tak
 /** Names that are waiting to be stored, beyond the limit of their kind: the store may know other ones already. */
 const PENDING_FACTOR = 2
 
-interface Calls extends Pick<CallCount, 'day' | 'use' | 'action' | 'outcome'> {
-  calls: number
-}
-
-interface Named extends Pick<NameCount, 'kind' | 'action' | 'name' | 'firstAt'> {
-  count: number
-  lastAt: number
-  example: string
-}
+type Counting<Count> = { -readonly [Member in Exclude<keyof Count, 'tenant'>]: Count[Member] }
+type Calls = Counting<CallCount>
+type Named = Counting<NameCount>
 
 interface Slots {
   /** How often each field of the action was sent. */

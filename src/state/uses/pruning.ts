@@ -6,7 +6,8 @@ import { COUNTED_DAYS, DAY_MS } from '../../outside/store/scoreboard.ts'
 import type { Store } from '../../outside/store/store.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
-import { type CountedMetric, createLabeledCounter, type Gauge } from '../../runtime/metrics.ts'
+import { createCounter } from '../../runtime/metrics.ts'
+import { oneAtATime } from '../../runtime/time.ts'
 
 /** How a table is pruned. */
 interface PruneOptions {
@@ -39,14 +40,6 @@ export async function pruneTable(
 /** Notes that old names and ids are still used. `at` is when they were written. */
 export type NoteUse = (tenant: string, at: number, names: () => readonly string[]) => void
 
-/** The pruning of a gateway. */
-interface OpenPruning {
-  readonly noteUse: NoteUse
-  readonly metrics: readonly (Gauge | CountedMetric)[]
-  /** Stops after the step that is under way. */
-  readonly close: () => Promise<void>
-}
-
 /** The dependencies of pruning. */
 interface PruningRooms {
   readonly config: Config
@@ -65,11 +58,12 @@ const ALL_TABLES: readonly PrunedTable[] = [...PRUNED_TABLES, 'facts', 'events',
 const MAX_NOTED = 10_000
 
 /** Deletes what is old, again and again, and notes uses, which keep rows young. */
-export function openPruning({ config, store, log, lookEveryMs = LOOK_EVERY_MS }: PruningRooms): OpenPruning {
-  const counter = createLabeledCounter(
+export function openPruning({ config, store, log, lookEveryMs = LOOK_EVERY_MS }: PruningRooms) {
+  const counter = createCounter(
     'transload_store_pruned_rows_total',
     'Old rows that this gateway has deleted from the store.',
-    ALL_TABLES.map((table) => ({ table })),
+    ['table'],
+    ALL_TABLES.map((table) => [table]),
   )
   const keptMs = (table: PrunedTable): number => {
     // Every use of a quote checks its age, too.
@@ -79,7 +73,6 @@ export function openPruning({ config, store, log, lookEveryMs = LOOK_EVERY_MS }:
   }
   let lookedAt = performance.now()
   let closing = false
-  let running: Promise<void> | undefined
 
   async function prune(): Promise<void> {
     const now = performance.now()
@@ -92,28 +85,25 @@ export function openPruning({ config, store, log, lookEveryMs = LOOK_EVERY_MS }:
         pause: (tookMs) => delay(Math.max(PAUSE.leastMs, PAUSE.factor * tookMs)),
         mayGoOn: () => !closing,
       })
-      counter.count({ table }, pruned)
+      counter.add(pruned, table)
       if (pruned > 0) gone[table] = pruned
     }
     if (Object.keys(gone).length > 0) log.info({ pruned: gone }, 'old rows were deleted from the store')
   }
 
-  const look = (): void => {
-    running ??= prune()
-      .catch((err: unknown) => log.warn({ err }, 'old rows could not be deleted from the store'))
-      .finally(() => {
-        running = undefined
-      })
-  }
-  const timer = setInterval(look, lookEveryMs)
+  const rounds = oneAtATime(() =>
+    prune().catch((err: unknown) => log.warn({ err }, 'old rows could not be deleted from the store')),
+  )
+  const timer = setInterval(rounds.run, lookEveryMs)
 
   return {
     noteUse: createNoteUse(store, log),
     metrics: [counter.metric, ...sizeGauges(store)],
-    async close() {
+    /** Stops after the step that is under way. */
+    async close(): Promise<void> {
       closing = true
       clearInterval(timer)
-      await running
+      await rounds.idle()
     },
   }
 }

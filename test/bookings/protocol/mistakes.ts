@@ -146,7 +146,7 @@ export const MISTAKES: readonly Mistake[] = [
     'accepted',
     'src/calls/book.ts',
     'const shown = shipmentIfRead(await read(id).catch(() => NO_REPLY), id)',
-    'const shown = acceptedShipment(reply)',
+    'const shown = shipmentIn(reply)',
   ],
 ]
 

@@ -26,13 +26,12 @@ import type {
   Claim,
   ClaimChange,
   ClaimVersion,
-  Name,
   Named,
   NamesWrite,
   NewClaim,
   NewName,
-  Quote,
   StoredShipment,
+  ThingId,
 } from '../store.ts'
 import { type DatabaseRow, TODAY } from '../work.ts'
 import { isNotPrepared, isRolledBack } from './errors.ts'
@@ -168,7 +167,7 @@ const find = <T>(
   of: 'quote' | 'shipment',
   columns: string,
   read: (tenant: string, row: DatabaseRow) => T | undefined,
-): BatchStatement<Pick<Quote, 'tenant' | 'id'>, T | undefined> => ({
+): BatchStatement<ThingId, T | undefined> => ({
   text: `SELECT nth, the_${of}.* FROM ${rowsOf(1, 'tenant text, key text, nth int')}
     CROSS JOIN ${lookUp(of, columns, 'row.tenant', 'row.key')}`,
   valuesOf: (all) => [numbered(all.map(({ tenant, id }) => ({ tenant, key: thingKey(id) })))],
@@ -215,7 +214,7 @@ const TYPED = CLAIMS.all.map(({ name, type }) => `${name} ${type === 'TEXT' ? 't
 
 /** Tells of a claim of a reference that no other one has been made under it. The limit makes it a look by the key. */
 const IS_FIRST = `(NOT of_reference OR (SELECT other.key FROM transload.claims AS other WHERE other.tenant = row.tenant
-    AND other.key > row.key || '../../../store/postgres' AND other.key < row.key || '/' LIMIT 1) IS NULL)`
+    AND other.key > row.key || '.' AND other.key < row.key || '/' LIMIT 1) IS NULL)`
 
 const CLAIM_NEW = `WITH ${CLOCK}, ${PATIENCE},
   wanted AS (SELECT row.* FROM patience CROSS JOIN
@@ -269,7 +268,7 @@ const claimKey = ({ tenant, key }: { readonly tenant: string; readonly key: stri
 
 /** Returns the verbs of calls on a pool of connections. */
 export const createBatches = (pool: pg.Pool) => ({
-  named: inBatches<Pick<Name, 'tenant' | 'name'>, readonly Named[]>(pool, {
+  named: inBatches<{ readonly tenant: string; readonly name: string }, readonly Named[]>(pool, {
     text: NAMED,
     valuesOf: (all) => [numbered(all)],
     answerOf(rows, { name }) {

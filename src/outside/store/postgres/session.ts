@@ -1,7 +1,7 @@
 import { setTimeout as delay, setInterval as every } from 'node:timers/promises'
 import type { ClientBase } from 'pg'
 import type { Server } from '../../../language/config/postgres-address.ts'
-import { backoffMs } from '../../../runtime/elapsed.ts'
+import { backoffMs } from '../../../runtime/time.ts'
 import { neededAfter, type SchemaStep, STEPS, tooNew, VERSION } from '../schema.ts'
 import { StoreTooNew } from '../store.ts'
 import { asStoreError, isPermanent } from './errors.ts'

@@ -61,11 +61,7 @@ export async function backupStore(
 }
 
 /** Copies a database as it is at one moment, in which the copy begins; returns the moment and its version. */
-export async function copyDatabase(
-  from: string,
-  to: string,
-  onProgress: CopyOptions['onProgress'],
-): Promise<Pick<Backup, 'at' | 'version'>> {
+export async function copyDatabase(from: string, to: string, onProgress: CopyOptions['onProgress']) {
   const source = openSource(from)
   try {
     const at = Date.now()

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { closeSync, lstatSync, openSync, readSync, type Stats, statSync } from 'node:fs'
+import { closeSync, lstatSync, openSync, readSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
@@ -8,6 +8,8 @@ import { neededAfter, type SchemaStep, STEPS, tooNew } from '../schema.ts'
 import { StoreTooNew } from '../store.ts'
 import { createSession, inSqlite, type Session } from './session.ts'
 import { isBehind, keepStamp } from './stamp.ts'
+
+export { messageOf } from '../../../language/config/store-address.ts'
 
 /** The longest time for which another process may hold the write lock before a write fails. */
 const BUSY_TIMEOUT_MS = 5_000
@@ -226,7 +228,10 @@ export class FilesLost extends Error {
 }
 
 /** The identity of a file, which another file with its name does not have. */
-export type FileIdentity = Pick<Stats, 'dev' | 'ino'>
+export interface FileIdentity {
+  readonly dev: number
+  readonly ino: number
+}
 
 /** Watches the files of an open connection. */
 interface FileGuard {
@@ -357,6 +362,3 @@ export function isStoreFailure(error: unknown): boolean {
 function codeOf(error: unknown): number | undefined {
   return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined
 }
-
-/** Returns the message of a thrown value. */
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,12 +1,13 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+
 import { newInstance } from '../instance.ts'
 import { createLocks } from '../locks.ts'
 import { scan } from '../names.ts'
 import { type StoreSize, tableSizes } from '../pruning.ts'
 import { createReadiness, type StoreOptions } from '../state.ts'
-import { type Store, StoreDown } from '../store.ts'
+import { type Engine, type Store, StoreDown } from '../store.ts'
 import { READS } from '../verbs.ts'
 import { type AnyVerb, bind, sql, type Work } from '../work.ts'
 import { isDamage, messageOf, migrate, openReader } from './connection.ts'
@@ -82,7 +83,7 @@ export async function openSqliteStore({ path, onState, room, now = Date.now }: S
   })
 }
 
-interface MemoryOptions extends Pick<StoreOptions, 'now'> {
+interface MemoryOptions extends StoreOptions {
   /** The clock of leases, in milliseconds. @default the time since the machine started */
   readonly monotonicNow?: () => number
 }
@@ -123,7 +124,7 @@ export function createMemoryStore({ now = Date.now, monotonicNow }: MemoryOption
 }
 
 /** The differences between the two kinds of the store. */
-interface Parts extends Pick<Store, 'engine' | 'ready' | 'now' | 'close'> {
+interface Parts extends Engine {
   readonly read: <T>(work: Work<T>) => T
   readonly writeOf: (name: WriteName) => AnyVerb
   readonly logBytes: () => number

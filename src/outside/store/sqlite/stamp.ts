@@ -3,11 +3,18 @@ import type { Origin } from '../doubt.ts'
 import { sql, type Work } from '../work.ts'
 import type { Session } from './session.ts'
 
-/** The identity of a store, as its database has it. */
-export interface Identity {
+/**
+ * A small file beside the database, with the store's id and the commits that it had lately. It moves with its folder, has nothing of
+ * the file system in it, and does not go into a copy of the database: the two disagree once another database is in the place.
+ */
+export interface Stamp {
   readonly id: string
-  /** The count of its commits. It begins anywhere, and starts over after 32 bits. */
+  /** The count of the store's commits. It begins anywhere, and starts over after 32 bits. */
   readonly commits: number
+}
+
+/** The identity of a store, as its database has it. */
+interface Identity extends Stamp {
   /** True once a stamp was written beside the store. */
   readonly isStamped: boolean
   /** True once the store was found to be an old copy: its commits soon are as many as those of the stamp. */
@@ -15,12 +22,6 @@ export interface Identity {
   /** When this backup was made, in milliseconds since 1970; 0 in a store. */
   readonly backupAt: number
 }
-
-/**
- * A small file beside the database, with the store's id and the commits that it had lately. It moves with its folder, has nothing of
- * the file system in it, and does not go into a copy of the database: the two disagree once another database is in the place.
- */
-export type Stamp = Pick<Identity, 'id' | 'commits'>
 
 /** Returns the path of a store's stamp. */
 export const stampPath = (path: string): string => `${path}-stamp`

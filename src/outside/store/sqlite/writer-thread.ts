@@ -1,5 +1,5 @@
 import { parentPort, receiveMessageOnPort } from 'node:worker_threads'
-import { backoffMs } from '../../../runtime/elapsed.ts'
+import { backoffMs } from '../../../runtime/time.ts'
 import { StoreDown, StoreTooNew } from '../store.ts'
 import {
   type Connection,

@@ -1,19 +1,22 @@
 import type { Worker } from 'node:worker_threads'
 import { afterGathering } from '../../../runtime/collections.ts'
-import { backoffMs } from '../../../runtime/elapsed.ts'
+import { backoffMs } from '../../../runtime/time.ts'
 import type { StoreState } from '../state.ts'
 import { StoreDown, StoreTooNew } from '../store.ts'
 import { damaged, type FileIdentity, NotAStore } from './connection.ts'
 import type { WriteName } from './session.ts'
 import { takeThread } from './thread.ts'
 
-/** One write, on its way to the thread. */
-export interface WriteCall {
-  readonly no: number
+interface Write {
   readonly name: WriteName
   readonly args: readonly unknown[]
   /** The time of the store. */
   readonly now: number
+}
+
+/** One write, on its way to the thread. */
+export interface WriteCall extends Write {
+  readonly no: number
 }
 
 /** The outcome of one write. */
@@ -60,27 +63,14 @@ interface WriterEvents {
   readonly onLost: () => void
 }
 
-/** Sends writes to the writing thread. */
-interface Writer {
-  /** Sends a write, or a step of housekeeping: that is done after the writes that wait, in a commit of its own. */
-  call(name: WriteName, args: readonly unknown[], isStep?: boolean): Promise<unknown>
-  /** Resolves when the database is open or known not to open yet; rejects if a retry cannot help. */
-  readonly started: Promise<void>
-  /** Returns why nothing can be read: the database has not been open yet, or its files are lost. */
-  failure(): StoreDown | undefined
-  /** To be called when a read meets content that SQLite did not write: nothing is read or written from then on. */
-  reportDamage(reason: string): void
-  close(): Promise<void>
-}
-
-interface PendingWrite extends Omit<WriteCall, 'no'> {
+interface PendingWrite extends Write {
   readonly isStep: boolean
   resolve(result: unknown): void
   reject(error: Error): void
 }
 
 /** Starts the writing thread, and restarts it if it dies. */
-export function startWriter(data: WorkerData, now: () => number, { onState, onLost }: WriterEvents): Writer {
+export function startWriter(data: WorkerData, now: () => number, { onState, onLost }: WriterEvents) {
   /** The writes at the worker, until they are answered. A `Map` would leak for a while, see `createUnorderedList`. */
   let sent: (PendingWrite | undefined)[] = []
   /** The number of the first of them. */
@@ -197,6 +187,7 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
     unsent = []
   }
 
+  /** Sends a write, or a step of housekeeping: that is done after the writes that wait, in a commit of its own. */
   function call(name: WriteName, args: readonly unknown[], isStep = false): Promise<unknown> {
     if (lost) return Promise.reject(lost)
     if (closed) return Promise.reject(new StoreDown('The store is closed.'))
@@ -209,16 +200,19 @@ export function startWriter(data: WorkerData, now: () => number, { onState, onLo
 
   start()
   return {
+    /** Resolves when the database is open or known not to open yet; rejects if a retry cannot help. */
     started: started.promise,
+    /** Returns why nothing can be read: the database has not been open yet, or its files are lost. */
     failure: () => lost ?? (opened ? undefined : new StoreDown('The store is not open yet.')),
-    reportDamage(reason) {
+    /** To be called when a read meets content that SQLite did not write: nothing is read or written from then on. */
+    reportDamage(reason: string): void {
       isDamaged = true
       const error = new StoreDown(damaged(data.path, reason).message)
       lose(error)
       onState({ ready: false, error })
     },
     call,
-    async close() {
+    async close(): Promise<void> {
       if (closed) return
       closed = true
       clearTimeout(restart)

@@ -26,3 +26,37 @@ export function backoffMs(failures: number, longestMs: number = LONGEST_MS): num
   const longest = Math.min(longestMs, SHORTEST_MS * 2 ** Math.max(0, failures - 1))
   return longest * (0.5 + Math.random() / 2)
 }
+
+/** Makes work that runs once at a time: who asks during a run gets that run. */
+export function oneAtATime<T>(work: () => Promise<T>) {
+  let running: Promise<T> | undefined
+  return {
+    run(): Promise<T> {
+      running ??= work().finally(() => {
+        running = undefined
+      })
+      return running
+    },
+    /** Resolves when no run is under way. */
+    async idle(): Promise<void> {
+      await running
+    },
+  }
+}
+
+let endOfThisTurn: Promise<void> | undefined
+
+/**
+ * Resolves at the end of this turn of the event loop. Answers that are written there leave right after each other,
+ * because most of the cost of a write is to wake the receiving process (docs/architecture.md).
+ */
+export function endOfTurn(): Promise<void> {
+  if (endOfThisTurn) return endOfThisTurn
+  const { promise, resolve } = Promise.withResolvers<void>()
+  endOfThisTurn = promise
+  setImmediate(() => {
+    endOfThisTurn = undefined
+    resolve()
+  })
+  return promise
+}
