@@ -127,11 +127,11 @@ Version 2: <code>${service.method} ${service.path}</code>. <a href="/?example=${
 ${table<(typeof known)[number]>(
   `Fields: ${titleOf(action)}`,
   [
-    { title: 'Field', cell: ({ field }) => html`<code>${field}</code>` },
-    { title: 'Required', cell: ({ field }) => requiredOf(field, action) },
-    { title: 'Example', cell: ({ field }) => example.request[field] ?? '' },
-    { title: 'Version 2', cell: ({ places }) => placesOf(places) },
-    { title: 'Rule', cell: ({ field, note }) => ruleOf(field, note) },
+    ['Field', ({ field }) => html`<code>${field}</code>`],
+    ['Required', ({ field }) => requiredOf(field, action)],
+    ['Example', ({ field }) => example.request[field] ?? ''],
+    ['Version 2', ({ places }) => placesOf(places)],
+    ['Rule', ({ field, note }) => ruleOf(field, note)],
   ],
   known.filter(({ places }) => places.length > 0),
 )}

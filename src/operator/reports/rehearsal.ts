@@ -282,7 +282,7 @@ export function pageOf(report: Report): string {
     title,
     content: html`<h2>${title}</h2>${table(
       title,
-      head.map((name, i) => ({ title: name, cell: (row: readonly string[]) => shown(row[i] ?? '') })),
+      head.map((name, i) => [name, (row: readonly string[]) => shown(row[i] ?? '')] as const),
       rows,
     )}`,
   }))
