@@ -24,6 +24,17 @@ export function printJson(value: unknown, indent?: number): void {
   process.stdout.write(`${printableJson(value, indent)}\n`)
 }
 
+export interface JsonOption {
+  readonly json?: boolean
+}
+
+/** Prints a result: as JSON if that is asked for, else as lines. */
+export function printResult({ json = false }: JsonOption, value: object, ...lines: readonly string[]): number {
+  if (json) printJson(value)
+  else print(...lines)
+  return 0
+}
+
 /** Returns to the start of the line, and erases it. */
 const ERASE_LINE = '\r\u001b[2K'
 /** The width of a terminal that does not tell its own. */

@@ -10,21 +10,19 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { parse } from 'csv-parse/sync'
 import { z } from 'zod'
-import { loadMappings } from '../../../mappings/load.ts'
 import { hashSecret, makeSecret } from '../../edge/callers/hashes.ts'
 import { readConfig } from '../../language/config/config.ts'
 import { ConfigErrors } from '../../language/config/errors.ts'
 import { issueText } from '../../language/config/json-file.ts'
 import { readTenants, type Tenant, tenantsSchema } from '../../language/config/tenants-file.ts'
 import { makeLike } from '../../outside/store/sqlite/backup.ts'
+import { plural } from '../words.ts'
 import { CommandFailed, UsageError } from './failures.ts'
-import { withoutService } from './open-store.ts'
-import { createProgress, print, printError, printJson, prompt } from './output.ts'
+import { mappingsOf, withoutService } from './open-store.ts'
+import { type JsonOption, print, printError, printJson, prompt } from './output.ts'
 
 /** Reads the secret from standard input, because arguments appear in the shell's history and in the process list. */
 export async function hash(): Promise<number> {
@@ -47,12 +45,17 @@ interface AddOptions extends FileOption {
 }
 
 /** Adds a tenant with a secret that the gateway makes, and shows the secret once. */
-export async function add(name: string, { id = name, file, v2ClientId, ...v2 }: AddOptions): Promise<number> {
-  const clientSecret = secretRefOf(v2.v2SecretEnv, v2.v2SecretFile)
+export async function add(
+  name: string,
+  { id = name, file: tenantsFile, v2ClientId, ...v2 }: AddOptions,
+): Promise<number> {
+  const { v2SecretEnv: env, v2SecretFile: file } = v2
+  if ((env === undefined) === (file === undefined))
+    throw new UsageError('say where its secret at the service is: --v2-secret-env NAME or --v2-secret-file PATH')
   const secret = makeSecret()
   const credentials = [{ id, secret_hash: await hashSecret(secret) }]
-  const made = { name, credentials, v2: { client_id: v2ClientId, client_secret: clientSecret } }
-  edit(file, (tenants) => [...tenants, made])
+  const client_secret = env === undefined ? { file } : { env }
+  edit(tenantsFile, (tenants) => [...tenants, { name, credentials, v2: { client_id: v2ClientId, client_secret } }])
   show(name, id, secret)
   return 0
 }
@@ -86,53 +89,6 @@ export function remove(name: string, { file }: FileOption): number {
   edit(file, (tenants) => tenants.filter((tenant) => tenant.name !== name), name)
   print(`The tenant ${name} is removed. A gateway that runs reads the file again with SIGHUP.`)
   return 0
-}
-
-const importedTenant = z.object({
-  name: z.string(),
-  id: z.string(),
-  secret: z.string().min(1),
-  v2_client_id: z.string(),
-  v2_secret_env: z.string().optional(),
-  v2_secret_file: z.string().optional(),
-})
-
-/** Adds tenants with the secrets that they have, from CSV. */
-export async function importTenants(csv: string, { file }: FileOption): Promise<number> {
-  const rows = parse(csv === '-' ? await text(process.stdin) : readFileSync(csv), {
-    columns: true,
-    skip_empty_lines: true,
-    trim: true,
-    bom: true,
-  })
-  const wanted = rows.map((row, at) => {
-    const { data } = importedTenant.safeParse(row)
-    if (!data) throw new CommandFailed(`row ${at + 1} lacks one of name, id, secret and v2_client_id`)
-    return data
-  })
-  const progress = createProgress('hashed')
-  const made: unknown[] = []
-  // Slow hashes run on threads, as many as there are cores.
-  const left = wanted.entries()
-  const work = async () => {
-    for (const [at, { name, id, secret, v2_client_id, ...v2 }] of left) {
-      const credentials = [{ id, secret_hash: await hashSecret(secret) }]
-      const client_secret = secretRefOf(v2.v2_secret_env, v2.v2_secret_file)
-      made[at] = { name, credentials, v2: { client_id: v2_client_id, client_secret } }
-      progress.update(made.length, made.length / wanted.length)
-    }
-  }
-  await Promise.all(Array.from({ length: availableParallelism() }, work))
-  progress.end()
-  edit(file, (tenants) => [...tenants, ...made])
-  print(`${made.length} tenants are added.`)
-  return 0
-}
-
-function secretRefOf(env: string | undefined, file: string | undefined) {
-  if ((env === undefined) === (file === undefined))
-    throw new UsageError('say where its secret at the service is: --v2-secret-env NAME or --v2-secret-file PATH')
-  return env === undefined ? { file } : { env }
 }
 
 function show(name: string, id: string, secret: string): void {
@@ -258,12 +214,12 @@ function jsonOf(content: string, file: string): unknown {
 /** Checks a tenants file. */
 export async function check(file: string | undefined): Promise<number> {
   const { length } = await tenantsIn(file)
-  print(`The tenants file is valid: ${length} ${length === 1 ? 'tenant' : 'tenants'}.`)
+  print(`The tenants file is valid: ${plural(length, 'tenant')}.`)
   return 0
 }
 
 /** Lists the tenants of a file. */
-export async function list(file: string | undefined, { json = false }: { readonly json?: boolean }): Promise<number> {
+export async function list(file: string | undefined, { json = false }: JsonOption): Promise<number> {
   const found = await tenantsIn(file)
   if (json) for (const tenant of found) printJson(publicView(tenant))
   else print(...found.map(lineOf))
@@ -275,7 +231,7 @@ async function tenantsIn(file: string | undefined): Promise<readonly Tenant[]> {
   const fixed = { V2_CLIENT_ID: undefined, V2_CLIENT_SECRET: undefined }
   const config = readConfig({ ...withoutService(), ...fixed, ...(file !== undefined && { TENANTS_FILE: file }) })
   if (config.TENANTS_FILE === undefined) throw new ConfigErrors(['TENANTS_FILE is not set, and no FILE is given'])
-  const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+  const catalog = await mappingsOf(config)
   const lacking: string[] = []
   const tenants = readTenants(config.TENANTS_FILE, new Set(catalog.actions.keys()), process.env, lacking)
   printError(...lacking.map((secret) => `warning: ${secret}`))
