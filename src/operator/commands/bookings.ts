@@ -85,7 +85,7 @@ export function show(handle: string, { json = false }: JsonOption): Promise<numb
     if (!claim && trail.length === 0) throw noBooking(handle)
     // The row of a key that was free belongs to the later booking; only the audit trail remains of the earlier one.
     const view = claim ? await viewOf(store, claim) : { key: handle, state: trail.at(-1)?.to, superseded: true }
-    if (json) printJson({ ...view, audit: trail.map(({ at, ...entry }) => ({ ...entry, at: isoTime(at) })) }, 2)
+    if (json) printJson({ ...view, audit: trail.map((entry) => ({ ...entry, at: isoTime(entry.at) })) }, 2)
     else print(...cardOf(handle, claim, trail, store.now()))
     return 0
   })
