@@ -3,8 +3,9 @@ import { masked } from '../../labs/rehearse/compare.ts'
 import type { RecordedFile } from '../../labs/rehearse/recording.ts'
 import { HIDDEN, OTHERS, type Place, type Rehearsal, type Spot, type Table } from '../../labs/rehearse/rehearsal.ts'
 import { errorTable } from '../../language/errors.ts'
-import { fieldProblems, meantField } from '../../language/mapping/fields.ts'
+import { fieldProblems, looseName, meantField } from '../../language/mapping/fields.ts'
 import { fieldsOf, placesOf } from '../../language/mapping/row-parts.ts'
+import { keptFields } from '../../runtime/record.ts'
 import { style } from '../pages/fixed.ts'
 import { type Html, shown, table } from '../pages/layout.ts'
 import { grouped, plural } from '../words.ts'
@@ -160,7 +161,10 @@ function describe(
   return [`${field} ${NOTES[kind] ?? kind}${codec ? `: ${codec.summary}` : ''}`, advice]
 }
 
-/** Returns the values that no table knows as a `LOOKUPS_FILE`, most frequent first; each means what is assumed today. */
+/**
+ * Returns the values that no table knows as a `LOOKUPS_FILE`, most frequent first; each means what is assumed today. Words of a
+ * free text are left out: a recording may have masked them.
+ */
 export function lookupsOf({ tally, config, catalog }: Rehearsal): string {
   const partsOf = (table: Table) =>
     [...table.values()]
@@ -171,7 +175,10 @@ export function lookupsOf({ tally, config, catalog }: Rehearsal): string {
     name,
     catalog.endpoints.get(path.toLowerCase())?.actions[0]?.action.name ?? '',
   ])
-  const types = partsOf(tally.vehicles).map(([value]) => [value, config.DEFAULT_VEHICLE_TYPE])
+  const { whole } = keptFields({ catalog, LOOKUPS_FILE: config.LOOKUPS_FILE })
+  const types = partsOf(tally.vehicles).flatMap(([value, field = '']) =>
+    whole.has(looseName(field)) ? [[value, config.DEFAULT_VEHICLE_TYPE]] : [],
+  )
   const lookups = { vehicle_types: Object.fromEntries(types), actions: Object.fromEntries(actions) }
   return `${JSON.stringify(lookups, null, 2)}\n`
 }
