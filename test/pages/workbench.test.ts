@@ -8,6 +8,7 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { loadMappings } from '../../mappings/load.ts'
 import { anchorOf, errorTable } from '../../src/language/errors.ts'
 import { messages } from '../../src/language/messages.ts'
+import { named, openEdge } from '../callers/edge.ts'
 import { newFolder } from '../command.ts'
 import { get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { HOSTILE } from './sample-counts.ts'
@@ -138,6 +139,18 @@ test('the calls of the README say their own action, whatever was shown before', 
     expect(text).toContain(`name="replyTo" value="${name}"`)
     expect(decoded(text)).not.toContain('{"price":1}')
   }
+})
+
+test('the page says when the wire refuses version 1, and that it does not know a tenant', async () => {
+  const page = async (env: Readonly<Record<string, string>>) => (await get(await startGateway({ env }), '/', HTML)).text
+  expect(await page({})).not.toContain('class="notice')
+  expect(await page({ RETIRED_FROM: '2026-01-02' })).toContain('Version 1 has ended: since 2026-01-02 00:00 UTC')
+  const start = new Date(Date.now() - 60_000).toISOString().slice(0, 'yyyy-mm-ddThh:mm'.length)
+  expect(await page({ BROWNOUTS: `${start}Z/1h` })).toContain('all but bookings get 503')
+  expect(await page({ BROWNOUTS: `${start}Z/1h`, BROWNOUT_BOOKINGS: 'true' })).toContain('all version-1 calls get 503')
+  const edge = await openEdge(named(['one'], { actions: { 'Refresh Rate': 'quote.get' } }))
+  const { text } = await send(edge, { body: '{"ActionName":"Refresh Rate"}' })
+  expect(text).toContain("A tenant's own settings")
 })
 
 test('version-2 bodies and paths pass unchanged', async () => {

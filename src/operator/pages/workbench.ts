@@ -9,15 +9,18 @@ import {
   refusalAt,
 } from '../../calls/dry-run.ts'
 import { readBody, readQuery } from '../../edge/body/read.ts'
+import { commonDeprecation } from '../../edge/callers/caller.ts'
+import type { PageRooms } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
-import { GatewayError, gatewayError } from '../../language/errors.ts'
+import { closureAt } from '../../language/deprecation.ts'
+import { errorTable, GatewayError, gatewayError } from '../../language/errors.ts'
 import { actionKey, type Catalog, type Endpoint } from '../../language/mapping/catalog.ts'
 import { ACTION_NAME, type CompiledAction } from '../../language/mapping/compile.ts'
 import { type FlatBody, looseName } from '../../language/mapping/fields.ts'
 import { createEquivalents } from '../reports/report.ts'
-import { plural } from '../words.ts'
+import { isoTime, plural } from '../words.ts'
 import { fixed } from './fixed.ts'
-import { type Column, code, type Html, named, publicPage, shown, table } from './layout.ts'
+import { type Column, code, type Html, minuteOf, named, publicPage, shown, table } from './layout.ts'
 import { endpointOf, exampleRequest, prose } from './reference.ts'
 import { programsOf } from './snippets.ts'
 
@@ -44,7 +47,7 @@ type Outcome =
   | { readonly kind: 'passed'; readonly request: string }
 
 /** Shows the workbench with a declared example, or with what a form has sent. Nothing of it is kept. */
-export function workbenchPage(rooms: DryRunRooms, form: URLSearchParams): Promise<Answer> {
+export function workbenchPage(rooms: PageRooms, form: URLSearchParams): Promise<Answer> {
   const { actions, endpoints } = rooms.catalog
   const example = actions.get(form.get('example') ?? '') ?? actions.values().next().value
   const of = (name: keyof Input) => form.get(name) ?? ''
@@ -57,6 +60,7 @@ export function workbenchPage(rooms: DryRunRooms, form: URLSearchParams): Promis
     'Workbench',
     html`<h1>Test a version-1 request</h1>
 <p class="lead">Paste a body, a whole <code>curl</code> line, or a raw HTTP request. You see what the gateway would do with it. Nothing is sent, stored or logged.</p>
+${noticeOf(rooms)}
 <nav class="tabs" aria-label="Examples" id="examples"><span>Examples</span>${[...actions.keys()].map(
       (name) => html`<a href="/?example=${name}"${name === action ? html` aria-current="true"` : ''}>${name}</a>`,
     )}</nav>
@@ -80,6 +84,20 @@ ${linesOf(body)}</textarea></div>
 </form>
 <div id="code">${outcome.kind === 'explained' && outcome.run.ok ? codeOf(outcome.run) : ''}</div>`,
   )
+}
+
+/** Says what refuses every call now, and what a page for strangers cannot know. */
+function noticeOf({ config, callers, store }: PageRooms): Html | '' {
+  if (callers.mode === 'tenants')
+    return html`<p class="soft">A tenant's own settings do not count here, such as its <code>ActionName</code>s, defaults, and end of version 1. With its credential, a dry run has them, and <a href="/my">its migration</a> the dates.</p>`
+  const deprecation = commonDeprecation(config)
+  const closure = closureAt(deprecation, store.now())
+  if (!closure) return ''
+  const refused =
+    closure.kind === 'retired'
+      ? `Version 1 has ended: since ${minuteOf(closure.since.toISOString())} UTC, all version-1 calls get ${errorTable.retired.status}.`
+      : `In a brownout until ${minuteOf(isoTime(closure.window.end))} UTC, ${deprecation.coversBookings ? 'all version-1 calls' : 'all but bookings'} get ${errorTable.brownout.status}.`
+  return html`<p class="notice warn">${refused} This page shows what version 2 makes of a call.</p>`
 }
 
 /** Text of several lines, without characters that a browser obeys. */
