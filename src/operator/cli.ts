@@ -480,7 +480,7 @@ export async function run(args: readonly string[]): Promise<number> {
   } catch (error) {
     // The help and the version end with 0.
     if (error instanceof CommanderError && error.exitCode === 0) return 0
-    const failed = reportFailure(error, helpFor(program, args))
+    const failed = reportFailure(error, [...wordsOf(namedBy(program, args)), '--help'].join(' '))
     const lacksService = configurationErrors(error)?.some((line) => line.startsWith('V2_BASE_URL is required'))
     if (args.length === 0 && lacksService) printError(FIRST_STEPS)
     return failed
@@ -545,18 +545,19 @@ function addCommand(
   for (const one of options) command.addOption(one)
 }
 
-/** Returns the command line that shows the help for arguments: that of the command which they name. */
-function helpFor(program: Command, args: readonly string[]): string {
-  let command = program
-  const words: string[] = ['transload']
-  for (const word of args) {
-    const named = commandOf(command, word)
-    if (!named) break
-    command = named
-    words.push(named.name())
-  }
-  return `${words.join(' ')} --help`
+/** Returns the command that the first words name. */
+function namedBy(program: Command, [first = '', ...more]: readonly string[]): Command {
+  const found = commandOf(program, first)
+  return found ? namedBy(found, more) : program
 }
+
+/** Returns the words that run a command: `transload bookings list`. */
+const wordsOf = (command: Command): readonly string[] => [
+  ...(command.parent ? wordsOf(command.parent) : []),
+  command.name(),
+]
+
+const isHelp = (word: string) => word === '--help' || word === '-h'
 
 /**
  * Returns the words of a command line that asks for help as `bookings list --help`: `help bookings list` and `bookings help list`
@@ -565,19 +566,12 @@ function helpFor(program: Command, args: readonly string[]): string {
 function withHelp(program: Command, args: readonly string[]): readonly string[] {
   const [first = '', second, ...more] = args
   const asksFamily = second === 'help' && (commandOf(program, first)?.commands.length ?? 0) > 0
-  const asksOption = args.some((word) => word === '--help' || word === '-h')
-  if (first !== 'help' && !asksFamily && !asksOption) return args
+  if (first !== 'help' && !asksFamily && !args.some(isHelp)) return args
   const words = first === 'help' ? args.slice(1) : asksFamily ? [first, ...more] : args
-  const end = words.findIndex((word) => word === '--help' || word === '-h')
-  const topic = end < 0 ? words : words.slice(0, end)
-  let command = program
-  for (const word of topic) {
-    if (command.commands.length === 0) break
-    const named = commandOf(command, word)
-    if (!named) return topic
-    command = named
-  }
-  return [...topic, '--help']
+  const topic = words.slice(0, [...words, '-h'].findIndex(isHelp))
+  const command = namedBy(program, topic)
+  const known = wordsOf(command).slice(1)
+  return known.length < topic.length && command.commands.length > 0 ? topic : [...known, '--help']
 }
 
 const commandOf = (program: Command, name: string): Command | undefined =>

@@ -16,6 +16,18 @@ export const errorTitle = (code: string): string =>
 /** Writes a time (milliseconds since 1970) in ISO 8601. */
 export const isoTime = (ms: number): string => new Date(ms).toISOString()
 
+/** Returns rows as lines whose columns begin at the same place. */
+export function aligned(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths: number[] = []
+  for (const row of rows) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length)
+  return rows.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS

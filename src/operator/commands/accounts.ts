@@ -39,8 +39,7 @@ export async function ownAccounts(config: Config, lacking?: string[]): Promise<r
     return {
       ...{ tenant, address, scheme, settings, basic },
       hasSecret: clientSecret !== '',
-      open: (upstream, chosen) =>
-        openAccount({ upstream, ...address, basic, pool: tenant, scheme: chosen, timeoutMs }),
+      open: (upstream, chosen) => openAccount({ upstream, ...address, basic, pool: tenant, scheme: chosen, timeoutMs }),
     }
   }
   if (file !== undefined) {

@@ -22,11 +22,11 @@ import {
   settle as settleClaim,
   reopen as takeBack,
 } from '../../state/bookings/settlement.ts'
-import { durationOf, isoTime, plural, STATES, sentenceOf, stateOf } from '../words.ts'
+import { aligned, durationOf, isoTime, plural, STATES, sentenceOf, stateOf } from '../words.ts'
 import { ownAccounts } from './accounts.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { mappingsOf, timeOf, withExistingStore, withoutService } from './open-store.ts'
-import { aligned, type JsonOption, print, printError, printJson } from './output.ts'
+import { type JsonOption, print, printError, printJson } from './output.ts'
 
 interface ListOptions extends JsonOption {
   readonly state?: ClaimState

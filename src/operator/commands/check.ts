@@ -14,12 +14,12 @@ import { openUpstream } from '../../outside/service/upstream.ts'
 import { messageOf } from '../../outside/store/sqlite/connection.ts'
 import { unwritableReason } from '../../state/bookings/record.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
-import { isoTime } from '../words.ts'
+import { aligned, isoTime } from '../words.ts'
 import { attempt, ownAccounts } from './accounts.ts'
 import { mistakeOfMemory } from './last-store.ts'
 import { type LoadedConfig, loadConfig } from './load.ts'
 import { engineOf, modeOf, unusableStore, withExistingStore } from './open-store.ts'
-import { aligned, type JsonOption, print, printError, printJson } from './output.ts'
+import { type JsonOption, print, printError, printJson } from './output.ts'
 
 interface CheckOptions extends JsonOption {
   readonly all?: boolean

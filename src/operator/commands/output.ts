@@ -75,18 +75,6 @@ export function endWhenOutputCloses(): void {
   process.stderr.on('error', () => {})
 }
 
-/** Returns rows as lines whose columns begin at the same place. */
-export function aligned(rows: readonly (readonly string[])[]): readonly string[] {
-  const widths: number[] = []
-  for (const row of rows) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length)
-  return rows.map((row) =>
-    row
-      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
-}
-
 const REDRAWN_EVERY_MS = 100
 const FIRST_LINE_AFTER_MS = 5_000
 

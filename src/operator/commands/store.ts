@@ -19,7 +19,7 @@ import { doubtView, originText } from '../../state/bookings/doubts.ts'
 import { openEmergencyLog } from '../../state/bookings/record.ts'
 import { pruneTable } from '../../state/uses/pruning.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
-import { grouped, isoTime } from '../words.ts'
+import { aligned, grouped, isoTime } from '../words.ts'
 import { copyStore } from './copy-store.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { placeOf, refuseOldFolder } from './last-store.ts'
@@ -32,7 +32,7 @@ import {
   timeOf,
   withExistingStore,
 } from './open-store.ts'
-import { aligned, createProgress, type JsonOption, print, printError, printResult } from './output.ts'
+import { createProgress, type JsonOption, print, printError, printResult } from './output.ts'
 
 /** Copies the store into a file, while gateways go on. */
 export async function backup(file: string, { force = false }: { readonly force?: boolean }): Promise<number> {

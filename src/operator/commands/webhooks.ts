@@ -9,10 +9,10 @@ import type { Store } from '../../outside/store/store.ts'
 import { createPost, createResolve, type Endpoint, endpointOf, shownUrl } from '../../state/events/callback.ts'
 import { renderEvent } from '../../state/events/delivery.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
-import { grouped, isoTime, plural } from '../words.ts'
+import { aligned, grouped, isoTime, plural } from '../words.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { mappingsOf, storeConfig, timeOf, withExistingStore } from './open-store.ts'
-import { aligned, createProgress, type JsonOption, print, printError, printJson, printResult } from './output.ts'
+import { createProgress, type JsonOption, print, printError, printJson, printResult } from './output.ts'
 
 /** How many events are listed, or replayed, in one step. */
 const PAGE = 500

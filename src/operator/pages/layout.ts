@@ -152,8 +152,8 @@ export const figures = <Key extends string>(
   // `Object.entries` forgets the keys.
   (Object.entries(titles) as [Key, string][]).map(([key, title]) => [title, (row) => row[key], 'number'])
 
-/** Rows that are lines, with two on a telephone; rows of prose, which are cards there; or of figures, which scroll. */
-type Form = 'list' | 'cards' | 'plain'
+/** Rows that are lines, with two on a telephone; rows of prose, which are cards or paragraphs there; or of figures, which scroll. */
+type Form = 'list' | 'cards' | 'prose' | 'plain'
 
 /** Shows rows as a table, or words where there are none. Its roles are explicit because browsers forget them where the style shows no table. */
 export function table<Row>(

@@ -2,13 +2,12 @@ import { html, raw } from 'hono/html'
 import { masked } from '../../labs/rehearse/compare.ts'
 import type { RecordedFile } from '../../labs/rehearse/recording.ts'
 import { HIDDEN, OTHERS, type Place, type Rehearsal, type Spot, type Table } from '../../labs/rehearse/rehearsal.ts'
-import { errorTable } from '../../language/errors.ts'
 import { fieldProblems, looseName, meantField } from '../../language/mapping/fields.ts'
 import { fieldsOf, placesOf } from '../../language/mapping/row-parts.ts'
 import { keptFields } from '../../runtime/record.ts'
 import { style } from '../pages/fixed.ts'
 import { type Html, shown, table } from '../pages/layout.ts'
-import { grouped, plural } from '../words.ts'
+import { aligned, errorTitle, grouped, plural } from '../words.ts'
 import { percent } from './report.ts'
 
 /** The findings of a rehearsal, as `--json` prints them. */
@@ -149,9 +148,8 @@ function describe(
     }
   }
   if (kind === 'refused') {
-    const titles: Readonly<Record<string, { readonly title: string } | undefined>> = errorTable
     const own: Readonly<Record<string, string | undefined>> = fieldProblems
-    const title = titles[code]?.title ?? code
+    const title = errorTitle(code)
     const said = Object.hasOwn(own, code) ? own[code] : (codec?.problem ?? title)
     const message = field === '' ? title : `${field} ${said}`
     return [message, `${CALLER}${message}. A mapping of your own can read other values (MAPPINGS_DIR).`]
@@ -265,19 +263,13 @@ export function textOf(report: Report): readonly string[] {
   const sections = sectionsOf(report).flatMap(({ title, head, rows }) => {
     const few = rows.slice(0, ROWS_SHOWN)
     const rest = rows.length > few.length ? [`  … and ${rows.length - few.length} more (--json has all)`] : []
-    const widths = head.map((_, i) => Math.max(...[head, ...few].map((cells) => cells[i]?.length ?? 0)))
     const lines = head.includes('what to do')
       ? few.flatMap(([kind, count, problem, example, first, last, callers, advice]) => [
           `${count} × ${kind}  ${problem}`,
           `    ${example && `such as ${example}; `}${first} to ${last}${callers && `; ${callers}`}`,
           `    ${advice}`,
         ])
-      : [head, ...few].map((cells) =>
-          cells
-            .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-            .join('  ')
-            .trimEnd(),
-        )
+      : aligned([head, ...few])
     return ['', title, ...lines.map((line) => `  ${line}`), ...rest]
   })
   return [verdictOf(report), ...sections]
