@@ -249,14 +249,17 @@ export function brownoutTable(all: readonly TenantBrownouts[], now: number): Htm
   )
   if (windows.length === 0) return ''
   const names = all.map(({ tenant }) => tenant)
-  const columns: readonly Column<typeof windows>[] = [
-    ['From', ([first]) => minuteOf(isoTime(first?.start ?? 0)), 'line1'],
-    ['Until', ([first]) => minuteOf(isoTime(first?.end ?? 0)), 'line1'],
-    ['Callers', (some) => named(whoOf(new Set(some.map(({ tenant }) => tenant)), names)), 'line2'],
-    ['State', ([first]) => ((first?.start ?? 0) <= now ? pill('active', 'bad') : 'to come'), 'line2'],
-  ]
   const sorted = windows.sort((one, other) => one.start - other.start)
-  const brownouts = [...Map.groupBy(sorted, ({ start, end }) => `${start} ${end}`).values()]
+  const brownouts = [...Map.groupBy(sorted, ({ start, end }) => `${start} ${end}`).values()].flatMap((some) => {
+    const who = whoOf(new Set(some.map(({ tenant }) => tenant)), names)
+    return some.slice(0, 1).map(({ start, end }) => ({ start, end, who }))
+  })
+  const columns: readonly Column<(typeof brownouts)[number]>[] = [
+    ['From', ({ start }) => minuteOf(isoTime(start)), 'line1'],
+    ['Until', ({ end }) => minuteOf(isoTime(end)), 'line1'],
+    ['Callers', ({ who }) => named(who), 'line2'],
+    ['State', ({ start }) => (start <= now ? pill('active', 'bad') : 'to come'), 'line2'],
+  ]
   return html`<h2>Brownouts</h2>
 <p>In these times legacy calls are refused.</p>
 ${table('Brownouts, the next one first', columns, brownouts.slice(0, MOST_BROWNOUTS), 'list')}`
