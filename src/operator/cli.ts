@@ -110,7 +110,6 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     about:
       'Checks the configuration, lookups, mappings, tenants file and store. Prints the settings in effect without secrets. Starts nothing.',
     options: [
-      option('--all', 'Prints all variables, including those that are not set.'),
       option('--connect', "Tries each of the gateway's credentials at the service, with Basic and with a token."),
       json(),
     ],
@@ -358,11 +357,8 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   },
   'migration report': {
     about: 'Reports who still uses version 1 and what blocks them.',
-    options: [
-      tenant('Reports only on this tenant.'),
-      option('--format <FORMAT>', "The report's format: Markdown or JSON.").choices(['md', 'json']).default('md'),
-    ],
-    examples: ['transload migration report --tenant acme --format json'],
+    options: [tenant('Reports only on this tenant.'), json('Prints JSON instead of Markdown.')],
+    examples: ['transload migration report --tenant acme --json'],
     load: async () => (await import('./commands/migration.ts')).report,
   },
   'tenants add <NAME>': {

@@ -22,7 +22,6 @@ import { engineOf, modeOf, unusableStore, withExistingStore } from './open-store
 import { type JsonOption, print, printError, printJson } from './output.ts'
 
 interface CheckOptions extends JsonOption {
-  readonly all?: boolean
   readonly connect?: boolean
 }
 
@@ -30,7 +29,7 @@ interface CheckOptions extends JsonOption {
  * Checks everything that `serve` checks before it starts, and prints what the gateway would be: mode, addresses, store, the
  * brownouts to come and what is set, without secrets.
  */
-export async function check({ json = false, all = false, connect = false }: CheckOptions): Promise<number> {
+export async function check({ json = false, connect = false }: CheckOptions): Promise<number> {
   const lacking: string[] = []
   const loaded = await loadConfig(lacking).catch((error: unknown) => {
     // A slip may be the cause of an error.
@@ -84,11 +83,8 @@ export async function check({ json = false, all = false, connect = false }: Chec
       ]),
       '',
       ...aligned(
-        variables
-          .filter(({ from }) => all || from === 'environment')
-          .map(({ name, value = '', from }) => [name, from === 'nowhere' ? 'not set' : from, value]),
+        variables.filter(({ from }) => from === 'environment').map(({ name, value = '', from }) => [name, from, value]),
       ),
-      ...(all ? [] : ['"transload check --all" prints all variables.']),
     )
     printError(...warnings.map((warning) => `warning: ${warning}`))
   }

@@ -14,22 +14,21 @@ import {
 import { plural } from '../words.ts'
 import { CommandFailed } from './failures.ts'
 import { mappingsOf, storeConfig, withExistingStore } from './open-store.ts'
-import { print, printJson } from './output.ts'
+import { type JsonOption, print, printJson } from './output.ts'
 
-interface ReportOptions {
+interface ReportOptions extends JsonOption {
   readonly tenant?: string
-  readonly format: 'md' | 'json'
 }
 
 /** Reports from the store who still uses version 1; the gateway may run or not. */
-export function report({ tenant, format }: ReportOptions): Promise<number> {
+export function report({ tenant, json = false }: ReportOptions): Promise<number> {
   return withExistingStore(async (store) => {
     const config = storeConfig()
     const { TENANTS_FILE: file, V2_CLIENT_ID: id } = config
     const tenants = file !== undefined ? readTenantNames(file) : id === undefined ? [] : [id]
     const found = await readReport({ store, catalog: await mappingsOf(config), tenants }, tenant)
     if (tenant !== undefined && found.tenants.length === 0) throw new CommandFailed(`there is no tenant ${tenant}`)
-    if (format === 'json') printJson(found, 2)
+    if (json) printJson(found, 2)
     else print(...markdownOf(found))
     return 0
   })
