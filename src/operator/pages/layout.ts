@@ -136,7 +136,7 @@ export const shown = (text: string): string => escapeControls(text)
 export const named = (text: string): Html | '' => (text === '' ? '' : html`<bdi>${shown(text)}</bdi>`)
 
 /** Shows what is copied to the letter, such as a VIN; nothing for an empty text. */
-export const codeOf = (text: string): Html | '' => (text === '' ? '' : html`<code>${shown(text)}</code>`)
+export const codeOf = (text: string): Html | '' => (text === '' ? '' : html`<code>${named(text)}</code>`)
 
 /** A column of a table. Numbers stand to the right. On a telephone, a list has its columns on two lines, and no others. */
 export type Column<Row> = readonly [

@@ -180,9 +180,10 @@ async function migrationPage(overview: Overview, listing: Listing, rooms: Operat
   const watched = watchedSince === undefined ? '' : `Watched since ${watchedSince}, on ${plural(watchedDays, 'day')}. `
   const option = (value: string, title: string, chosen: string) =>
     html`<option value="${value}"${value === chosen ? html` selected` : ''}>${title}</option>`
-  const states = Object.entries(overview.states).map(([name, count]) =>
-    option(name, `${verdictStates[name as VerdictState]} (${grouped(count)})`, state),
-  )
+  const states = Object.entries(verdictStates).map(([name, title]) => {
+    const count = overview.states[name as VerdictState] ?? 0
+    return count === 0 ? '' : option(name, `${title} (${grouped(count)})`, state)
+  })
   const toPage = (number: number, words: string) =>
     html`<a href="/migration?${new URLSearchParams({ q: search, state, sort, page: `${number}` })}#tenants">${words}</a>`
   const none =
