@@ -99,18 +99,20 @@ function show(name: string, id: string, secret: string): void {
   )
 }
 
-/** The members of a tenant that an edit reads; the rest stays as it is. */
-interface EditedTenant {
-  readonly name: string
-  readonly credentials?: readonly { readonly id: string; readonly secret_hash: string }[] | undefined
-}
+/** The members of a file that an edit reads; the rest stays as it is. */
+const edited = z.looseObject({
+  tenants: z.array(
+    z.looseObject({
+      name: z.string(),
+      credentials: z.array(z.looseObject({ id: z.string(), secret_hash: z.string() })).optional(),
+    }),
+  ),
+})
+
+type Change = (tenants: z.infer<typeof edited>['tenants']) => readonly { readonly name: string }[]
 
 /** Changes the tenants of a file, in one step and one command at a time; the order and what is not changed stay. */
-function edit(
-  given: string | undefined,
-  change: (tenants: readonly EditedTenant[]) => readonly unknown[],
-  mustHave?: string,
-): void {
+function edit(given: string | undefined, change: Change, mustHave?: string): void {
   const file = resolve(given ?? process.env['TENANTS_FILE']?.trim() ?? '')
   if (given === undefined && !process.env['TENANTS_FILE'])
     throw new UsageError('TENANTS_FILE is not set, and there is no --file')
@@ -154,38 +156,29 @@ const LEFT_BEHIND_MS = 60_000
 
 /** Makes the file that takes the place of another; fails while another command does the same. */
 function openAlone(next: string): number {
-  try {
-    if (Date.now() - statSync(next).mtimeMs > LEFT_BEHIND_MS) rmSync(next)
-  } catch {
-    // There is none.
-  }
+  const { mtimeMs = Number.POSITIVE_INFINITY } = statSync(next, { throwIfNoEntry: false }) ?? {}
+  if (Date.now() - mtimeMs > LEFT_BEHIND_MS) rmSync(next)
   try {
     return openSync(next, 'wx', 0o600)
   } catch (error) {
-    if (!isExisting(error)) throw error
+    const isExisting = error instanceof Error && 'code' in error && error.code === 'EEXIST'
+    if (!isExisting) throw error
     throw new CommandFailed(`another command changes the tenants just now (${next}); try again`)
   }
 }
 
-const isExisting = (error: unknown) => error instanceof Error && 'code' in error && error.code === 'EEXIST'
-
 /** Returns the content of a file with its tenants changed. */
-function changed(
-  file: string,
-  change: (tenants: readonly EditedTenant[]) => readonly unknown[],
-  mustHave: string | undefined,
-): string {
+function changed(file: string, change: Change, mustHave: string | undefined): string {
   const before = existsSync(file) ? readFileSync(file, 'utf8') : '{\n  "tenants": []\n}\n'
-  const content = readable.safeParse(jsonOf(before, file))
-  if (!content.success) throw new CommandFailed(`${file} is not a tenants file; "transload tenants check" says why`)
-  const { tenants } = content.data
-  if (mustHave !== undefined && !tenants.some(({ name }) => name === mustHave))
+  const content = contentOf(before)
+  if (!content) throw new CommandFailed(`${file} is not a tenants file; "transload tenants check" says why`)
+  if (mustHave !== undefined && !content.tenants.some(({ name }) => name === mustHave))
     throw new CommandFailed(`there is no tenant ${mustHave} in ${file}`)
-  const after = { ...content.data, tenants: change(tenants) }
-  const names = after.tenants.map((tenant) => String(Object(tenant).name))
+  const after = { ...content, tenants: change(content.tenants) }
+  const names = after.tenants.map(({ name }) => name)
   const double = names.find((name, at) => names.indexOf(name) !== at)
   if (double !== undefined) throw new CommandFailed(`there is a tenant ${double} already`)
-  const [issue] = after.tenants.length === 0 ? [] : (tenantsSchema.safeParse(after).error?.issues ?? [])
+  const [issue] = names.length === 0 ? [] : (tenantsSchema.safeParse(after).error?.issues ?? [])
   if (issue)
     throw new CommandFailed(
       `tenant ${names[Number(issue.path[1])]}: ${issue.path.slice(2).join('.')} ${issueText(issue)}`,
@@ -194,20 +187,11 @@ function changed(
   return `${JSON.stringify(after, null, indent)}\n`
 }
 
-const readable = z.looseObject({
-  tenants: z.array(
-    z.looseObject({
-      name: z.string(),
-      credentials: z.array(z.looseObject({ id: z.string(), secret_hash: z.string() })).optional(),
-    }),
-  ),
-})
-
-function jsonOf(content: string, file: string): unknown {
+function contentOf(text: string) {
   try {
-    return JSON.parse(content.replace(/^\ufeff/, ''))
+    return edited.safeParse(JSON.parse(text.replace(/^\ufeff/, ''))).data
   } catch {
-    throw new CommandFailed(`${file} is not JSON; "transload tenants check" says where`)
+    return undefined
   }
 }
 
