@@ -17,6 +17,18 @@ interface CommandEntry {
   readonly load: () => Promise<Run>
 }
 
+/** Loads a module of commands when one of them runs. */
+const from =
+  <Module, Name extends keyof Module>(load: () => Promise<Module>, name: Name) =>
+  async () =>
+    (await load())[name]
+const bookings = () => import('./commands/bookings.ts')
+const mapping = () => import('./commands/mapping.ts')
+const store = () => import('./commands/store.ts')
+const tenants = () => import('./commands/tenants.ts')
+const webhooks = () => import('./commands/webhooks.ts')
+const xref = () => import('./commands/xref.ts')
+
 const option = (flags: string, about: string) => new Option(flags, about)
 const json = (about = 'Prints JSON.') => option('--json', about)
 const tenant = (about: string) => option('--tenant <NAME>', about)
@@ -29,6 +41,8 @@ function positiveCount(text: string): number {
 }
 
 const TIMES = ['TIME is a date, with or without a time of day, or a duration before now, such as 2h or 30d.']
+const UNTIL = until('Ends the doubt at this time. The default is until "store trust".')
+const TIMES_OF_DOUBT = [...TIMES, 'For --until, TIME is a future date, or a duration from now.']
 const EVENT_RANGE = [
   option('--state <STATE>', 'Selects events in this state.').choices([
     'recorded',
@@ -58,7 +72,7 @@ const families: Readonly<Record<string, string>> = {
   store: 'Backs up, restores, copies, verifies and prunes the store.',
   webhooks: 'Lists and replays events, and tests callbacks.',
   migration: 'Reports who still uses version 1 and what blocks them.',
-  tenants: 'Adds, removes, imports, checks and lists tenants.',
+  tenants: 'Adds, removes, checks and lists tenants.',
   mapping: 'Tests mapping modules.',
   certify: "Checks the gateway's assumptions about the service.",
 }
@@ -96,7 +110,6 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     about:
       'Checks the configuration, lookups, mappings, tenants file and store. Prints the settings in effect without secrets. Starts nothing.',
     options: [
-      option('--all', 'Prints all variables, including those that are not set.'),
       option('--connect', "Tries each of the gateway's credentials at the service, with Basic and with a token."),
       json(),
     ],
@@ -118,7 +131,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       `echo '{"ReferenceNumber":"REF-1"}' | transload translate shipment.get --json`,
       'transload translate quote.get body.json --as php',
     ],
-    load: async () => (await import('./commands/mapping.ts')).translate,
+    load: from(mapping, 'translate'),
   },
   'rehearse [FILES...]': {
     about: 'Reports how recorded version-1 calls would be handled. Sends nothing.',
@@ -164,19 +177,17 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       tenant('Lists only bookings of this tenant.'),
       option('--reference <NAME>', 'Lists only bookings with this reference, VIN, key or shipment.'),
       since('Lists only bookings made at this time or later.'),
-      option('--limit <COUNT>', 'Lists at most this many. The default is 1,000.').argParser(positiveCount),
-      option('--after <KEY>', 'Lists the bookings after this one: the next page.').conflicts('reference'),
       json('Prints JSON, one line per booking.'),
     ],
     notes: TIMES,
     examples: ['transload bookings list --state unknown', 'transload bookings list --reference REF-1'],
-    load: async () => (await import('./commands/bookings.ts')).list,
+    load: from(bookings, 'list'),
   },
   'bookings show <KEY>': {
     about: 'Shows a booking: what it is, what became of it, and what you can do.',
     options: [json()],
     examples: ['transload bookings show bk_0123456789ab'],
-    load: async () => (await import('./commands/bookings.ts')).show,
+    load: from(bookings, 'show'),
   },
   'bookings settle <KEY>': {
     about: 'Records whether an unknown booking was made.',
@@ -194,12 +205,12 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       'transload bookings settle bk_0123456789ab --shipment-id 6f1c1f5e-0000-4000-8000-000000000001',
       'transload bookings settle bk_0123456789ab --not-booked',
     ],
-    load: async () => (await import('./commands/bookings.ts')).settle,
+    load: from(bookings, 'settle'),
   },
   'bookings reopen <KEY>': {
     about: 'Undoes a settlement by an operator or the gateway.',
     examples: ['transload bookings reopen bk_0123456789ab'],
-    load: async () => (await import('./commands/bookings.ts')).reopen,
+    load: from(bookings, 'reopen'),
   },
   'bookings audit <FILE>': {
     about: "Compares a list of shipments, such as the service's invoice, with the store's bookings. Changes nothing.",
@@ -219,7 +230,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     about: "Shows the quotes and shipments of a caller's number.",
     options: [tenant('The tenant of the number.').env('V2_CLIENT_ID').makeOptionMandatory()],
     examples: ['transload xref get REF-1 --tenant acme'],
-    load: async () => (await import('./commands/xref.ts')).get,
+    load: from(xref, 'get'),
   },
   'xref import <FILE>': {
     about: 'Imports numbers from CSV or NDJSON, such as those of the version-1 host. Use - for standard input.',
@@ -235,7 +246,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       'transload xref import numbers.csv --tenant acme',
       'transload xref import - --format ndjson < numbers.ndjson',
     ],
-    load: async () => (await import('./commands/xref.ts')).importNumbers,
+    load: from(xref, 'importNumbers'),
   },
   'xref export [FILE]': {
     about: 'Exports numbers in import format, to a file or standard output.',
@@ -247,13 +258,13 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     ],
     notes: XREF_COLUMNS,
     examples: ['transload xref export numbers.csv --force'],
-    load: async () => (await import('./commands/xref.ts')).exportNumbers,
+    load: from(xref, 'exportNumbers'),
   },
   'store backup <FILE>': {
     about: 'Copies the embedded store to a file while gateways run.',
     options: [option('--force', 'Overwrites FILE.')],
     examples: ['transload store backup /backups/transload.db'],
-    load: async () => (await import('./commands/store.ts')).backup,
+    load: from(store, 'backup'),
   },
   'store copy': {
     about: 'Copies the store to an empty one, such as SQLite to PostgreSQL. Stop all gateways first.',
@@ -261,99 +272,93 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       option('--to <URL>', 'The new store: a path or postgres://…. An interrupted copy resumes.').makeOptionMandatory(),
     ],
     examples: ['transload store copy --to postgres://transload@db.example.com/transload'],
-    load: async () => (await import('./commands/store.ts')).copy,
+    load: from(store, 'copy'),
   },
   'store restore <FILE>': {
     about: 'Restores a backup, and marks bookings made after it as in doubt.',
     options: [
       since("Bookings may be missing since this time. The default is the backup's time."),
-      option('--until <TIME>', 'Ends the doubt at this time. The default is until "store trust".'),
+      UNTIL,
       option('--complete', 'Declares that nothing was written after the backup, so no booking is in doubt.').conflicts([
         'since',
         'until',
       ]),
       option('--force', 'Replaces a store that cannot be read.'),
     ],
-    notes: [...TIMES, 'For --until, TIME is a future date, or a duration from now.'],
+    notes: TIMES_OF_DOUBT,
     examples: [
       'transload store restore /backups/transload.db',
       'transload store restore /backups/transload.db --since 2026-12-31T14:00Z --until 24h',
     ],
-    load: async () => (await import('./commands/store.ts')).restore,
+    load: from(store, 'restore'),
   },
   'store verify [FILE]': {
     about:
       'Checks the store or a backup: integrity, rows, bookings by state, copies, doubts. Exits with 1 if you need to act.',
     options: [json()],
     examples: ['transload store verify /backups/transload.db'],
-    load: async () => (await import('./commands/store.ts')).verify,
+    load: from(store, 'verify'),
   },
   'store prune': {
     about: 'Deletes rows unused for BOOKING_DAYS. Safe while gateways run.',
     options: [option('--dry-run', 'Counts the rows without deleting them.'), json()],
     examples: ['transload store prune --dry-run'],
-    load: async () => (await import('./commands/store.ts')).prune,
+    load: from(store, 'prune'),
   },
   'store doubt': {
     about: 'Declares that the store may lack bookings.',
-    options: [
-      since('Bookings may be missing since this time.').makeOptionMandatory(),
-      option('--until <TIME>', 'Ends the doubt at this time. The default is until "store trust".'),
-    ],
-    notes: [...TIMES, 'For --until, TIME is a future date, or a duration from now.'],
+    options: [since('Bookings may be missing since this time.').makeOptionMandatory(), UNTIL],
+    notes: TIMES_OF_DOUBT,
     examples: ['transload store doubt --since 2h'],
-    load: async () => (await import('./commands/store.ts')).doubt,
+    load: from(store, 'doubt'),
   },
   'store trust': {
     about: 'Ends the doubt about a store, and accepts a copied store.',
     examples: ['transload store trust'],
-    load: async () => (await import('./commands/store.ts')).trust,
+    load: from(store, 'trust'),
   },
   'webhooks list': {
     about: 'Lists events and their deliveries.',
     options: [...EVENT_RANGE, json('Prints JSON, one line per event.')],
     notes: TIMES,
     examples: ['transload webhooks list --state parked --since 2h'],
-    load: async () => (await import('./commands/webhooks.ts')).list,
+    load: from(webhooks, 'list'),
   },
   'webhooks show <ID>': {
     about: 'Shows an event as received, and its deliveries.',
     options: [json()],
     examples: ['transload webhooks show msg_0123456789abcdef'],
-    load: async () => (await import('./commands/webhooks.ts')).show,
+    load: from(webhooks, 'show'),
   },
   'webhooks replay [ID]': {
     about: 'Delivers an event again, or all selected ones.',
     options: [...EVENT_RANGE, json()],
     notes: TIMES,
     examples: ['transload webhooks replay --state parked --tenant acme'],
-    load: async () => (await import('./commands/webhooks.ts')).replay,
+    load: from(webhooks, 'replay'),
   },
   'webhooks skip <ID>': {
     about: "Skips an event so that the shipment's next event can be delivered.",
     options: [json()],
     examples: ['transload webhooks skip msg_0123456789abcdef'],
-    load: async () => (await import('./commands/webhooks.ts')).skip,
+    load: from(webhooks, 'skip'),
   },
   'webhooks resume <TENANT>': {
     about: 'Resumes deliveries to a callback that answered 410.',
     options: [json()],
     examples: ['transload webhooks resume acme'],
-    load: async () => (await import('./commands/webhooks.ts')).resume,
+    load: from(webhooks, 'resume'),
   },
   'webhooks test <TENANT>': {
     about: "Sends a signed sample event to a tenant's callback, and shows the response.",
     options: [json()],
     examples: ['transload webhooks test acme'],
-    load: async () => (await import('./commands/webhooks.ts')).test,
+    load: from(webhooks, 'test'),
   },
   'migration report': {
     about: 'Reports who still uses version 1 and what blocks them.',
-    options: [
-      tenant('Reports only on this tenant.'),
-      option('--format <FORMAT>', "The report's format: Markdown or JSON.").choices(['md', 'json']).default('md'),
-    ],
-    examples: ['transload migration report --tenant acme --format json'],
+    options: [tenant('Reports only on this tenant.'), json('Prints JSON instead of Markdown.')],
+    examples: ['transload migration report --tenant acme --json'],
     load: async () => (await import('./commands/migration.ts')).report,
   },
   'tenants add <NAME>': {
@@ -366,49 +371,42 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       TENANTS_OPTION,
     ],
     examples: ['transload tenants add acme --v2-client-id acme-v2 --v2-secret-env ACME_SECRET --file tenants.json'],
-    load: async () => (await import('./commands/tenants.ts')).add,
+    load: from(tenants, 'add'),
   },
   'tenants rotate <NAME>': {
     about: 'Gives a tenant a new secret, and shows it once. Old secrets keep working.',
     options: [option('--only', 'Removes the old secrets.'), TENANTS_OPTION],
     examples: ['transload tenants rotate acme --file tenants.json'],
-    load: async () => (await import('./commands/tenants.ts')).rotate,
+    load: from(tenants, 'rotate'),
   },
   'tenants remove <NAME>': {
     about: 'Removes a tenant.',
     options: [TENANTS_OPTION],
     examples: ['transload tenants remove acme --file tenants.json'],
-    load: async () => (await import('./commands/tenants.ts')).remove,
-  },
-  'tenants import <CSV>': {
-    about: 'Adds tenants with their existing secrets, from a file or standard input (-).',
-    options: [TENANTS_OPTION],
-    notes: ['Columns: name, id, secret, v2_client_id, and v2_secret_env or v2_secret_file.'],
-    examples: ['transload tenants import old.csv --file tenants.json'],
-    load: async () => (await import('./commands/tenants.ts')).importTenants,
+    load: from(tenants, 'remove'),
   },
   'tenants hash': {
     about: 'Reads a secret from standard input and prints its hash for the tenants file.',
     examples: ['transload tenants hash < secret.txt'],
-    load: async () => (await import('./commands/tenants.ts')).hash,
+    load: from(tenants, 'hash'),
   },
   'tenants check [FILE]': {
     about: 'Checks a tenants file. The default is TENANTS_FILE.',
     examples: ['transload tenants check tenants.json'],
-    load: async () => (await import('./commands/tenants.ts')).check,
+    load: from(tenants, 'check'),
   },
   'tenants list [FILE]': {
     about: "Lists a file's tenants, without secrets.",
     options: [json('Prints JSON, one line per tenant.')],
     examples: ['transload tenants list tenants.json --json'],
-    load: async () => (await import('./commands/tenants.ts')).list,
+    load: from(tenants, 'list'),
   },
   'mapping test [DIR]': {
     about: 'Runs the cases in DIR/cases against the modules in DIR.',
     options: [json('Prints JSON, one line per case.')],
     notes: ['The default of DIR is MAPPINGS_DIR, or the folder mappings.'],
     examples: ['transload mapping test my-mappings'],
-    load: async () => (await import('./commands/mapping.ts')).test,
+    load: from(mapping, 'test'),
   },
   'certify assumptions': {
     about: "Tests the gateway's assumptions about the service.",
@@ -478,7 +476,7 @@ export async function run(args: readonly string[]): Promise<number> {
   } catch (error) {
     // The help and the version end with 0.
     if (error instanceof CommanderError && error.exitCode === 0) return 0
-    const failed = reportFailure(error, helpFor(program, args))
+    const failed = reportFailure(error, [...wordsOf(namedBy(program, args)), '--help'].join(' '))
     const lacksService = configurationErrors(error)?.some((line) => line.startsWith('V2_BASE_URL is required'))
     if (args.length === 0 && lacksService) printError(FIRST_STEPS)
     return failed
@@ -543,18 +541,19 @@ function addCommand(
   for (const one of options) command.addOption(one)
 }
 
-/** Returns the command line that shows the help for arguments: that of the command which they name. */
-function helpFor(program: Command, args: readonly string[]): string {
-  let command = program
-  const words: string[] = ['transload']
-  for (const word of args) {
-    const named = commandOf(command, word)
-    if (!named) break
-    command = named
-    words.push(named.name())
-  }
-  return `${words.join(' ')} --help`
+/** Returns the command that the first words name. */
+function namedBy(program: Command, [first = '', ...more]: readonly string[]): Command {
+  const found = commandOf(program, first)
+  return found ? namedBy(found, more) : program
 }
+
+/** Returns the words that run a command: `transload bookings list`. */
+const wordsOf = (command: Command): readonly string[] => [
+  ...(command.parent ? wordsOf(command.parent) : []),
+  command.name(),
+]
+
+const isHelp = (word: string) => word === '--help' || word === '-h'
 
 /**
  * Returns the words of a command line that asks for help as `bookings list --help`: `help bookings list` and `bookings help list`
@@ -563,19 +562,12 @@ function helpFor(program: Command, args: readonly string[]): string {
 function withHelp(program: Command, args: readonly string[]): readonly string[] {
   const [first = '', second, ...more] = args
   const asksFamily = second === 'help' && (commandOf(program, first)?.commands.length ?? 0) > 0
-  const asksOption = args.some((word) => word === '--help' || word === '-h')
-  if (first !== 'help' && !asksFamily && !asksOption) return args
+  if (first !== 'help' && !asksFamily && !args.some(isHelp)) return args
   const words = first === 'help' ? args.slice(1) : asksFamily ? [first, ...more] : args
-  const end = words.findIndex((word) => word === '--help' || word === '-h')
-  const topic = end < 0 ? words : words.slice(0, end)
-  let command = program
-  for (const word of topic) {
-    if (command.commands.length === 0) break
-    const named = commandOf(command, word)
-    if (!named) return topic
-    command = named
-  }
-  return [...topic, '--help']
+  const topic = words.slice(0, [...words, '-h'].findIndex(isHelp))
+  const command = namedBy(program, topic)
+  const known = wordsOf(command).slice(1)
+  return known.length < topic.length && command.commands.length > 0 ? topic : [...known, '--help']
 }
 
 const commandOf = (program: Command, name: string): Command | undefined =>

@@ -1,3 +1,4 @@
+import { type ErrorCode, errorTable } from '../language/errors.ts'
 import type { AuditEntry, ClaimState } from '../outside/store/store.ts'
 
 /* Words of pages, commands and reports. */
@@ -7,6 +8,25 @@ export const grouped = (value: number): string => value.toLocaleString('en-US')
 
 /** Writes a number with a noun, whose plural has an `s`. */
 export const plural = (value: number, noun: string): string => `${grouped(value)} ${noun}${value === 1 ? '' : 's'}`
+
+/** Returns the title of an error; one that the table lacks is its own title. */
+export const errorTitle = (code: string): string =>
+  Object.hasOwn(errorTable, code) ? errorTable[code as ErrorCode].title : code
+
+/** Writes a time (milliseconds since 1970) in ISO 8601. */
+export const isoTime = (ms: number): string => new Date(ms).toISOString()
+
+/** Returns rows as lines whose columns begin at the same place. */
+export function aligned(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths: number[] = []
+  for (const row of rows) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length)
+  return rows.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS

@@ -73,13 +73,3 @@ test('commands at once lose no tenant, and the rest of a killed one is no hindra
   expect(await add('late')).toMatchObject({ code: 0 })
   expect(existsSync(`${file}.next`)).toBe(false)
 })
-
-test('old secrets are imported from CSV', async () => {
-  const { home, change, file, content } = place()
-  const csv = `name,id,secret,v2_client_id,v2_secret_file\none,id-1,old secret,demo,${join(home, 'v2.txt')}\n`
-  expect(await change(['import', '-'], csv)).toMatchObject({ code: 0, out: '1 tenants are added.\n' })
-  expect(content().tenants[0].credentials[0].secret_hash).toMatch(/^\$scrypt\$/)
-  const gateway = await startGateway({ env: { TENANTS_FILE: file } })
-  expect(await status(gateway, 'id-1', 'old secret')).toBe(200)
-  expect(await change(['import', '-'], 'name,id\nx,y\n')).toMatchObject({ code: 1 })
-})

@@ -54,13 +54,13 @@ test('a report is the same as the page of a running gateway, and knows the tenan
     transload(['migration', 'report', ...words], place, { STORE_URL, TENANTS_FILE: 'tenants.json' })
 
   const { json: page } = await get({ url: gateway.adminUrl }, '/migration?tenant=acme', { accept: 'application/json' })
-  const { out: asJson } = await report('--tenant', 'acme', '--format', 'json')
+  const { out: asJson } = await report('--tenant', 'acme', '--json')
   expect(page).toMatchObject({ ...JSON.parse(asJson), generatedAt: expect.any(String) })
   const { code, out } = await report()
   expect(code).toBe(0)
   const headline = 'No: 3 of 7 callers still use version 1.'
   expect(out).toContain(`# Can version 1 be switched off?\n\n**${headline}**\n`)
-  expect(JSON.parse((await report('--format', 'json')).out)).toMatchObject({ headline })
+  expect(JSON.parse((await report('--json')).out)).toMatchObject({ headline })
   expect(out).toMatch(/^\| silent \| never seen \|/m)
   // No byte that a terminal or a browser obeys.
   for (const obeyed of ['<img', '\u001b', '\u202e']) expect(out).not.toContain(obeyed)
@@ -85,8 +85,8 @@ test('a report has no value that callers sent, and no secret', { timeout: LONG_M
   const headers = { authorization: basic('acme', 'canary-secret'), 'user-agent': 'Shop/1 (canary-agent)' }
   await post(gateway, '/getShippingQuote.php?key=canary-query', body, headers)
   await gateway.gateway.close()
-  for (const format of ['md', 'json']) {
-    const { out } = await transload(['migration', 'report', '--format', format], place, { STORE_URL })
+  for (const words of [[], ['--json']]) {
+    const { out } = await transload(['migration', 'report', ...words], place, { STORE_URL })
     expect(out).toContain('Foo')
     expect(out).not.toContain('canary')
   }

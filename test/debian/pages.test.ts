@@ -178,7 +178,7 @@ test('the pages work without scripts, and by keyboard alone', { timeout: LONG_MS
   expect(complaints).toEqual([])
 })
 
-test('the workbench translates while one types, and a link carries an example', { timeout: LONG_MS }, async () => {
+test('the workbench translates while one types, and the reference is searched', { timeout: LONG_MS }, async () => {
   const { url, sandbox } = await startGateway()
   const browser = await openBrowser({ ...DEVICES['desktop'] })
   const page = await browser.newPage()
@@ -202,11 +202,7 @@ test('the workbench translates while one types, and a link carries an example', 
   expect(await page.getByText('Transportation booked').count()).toBe(0)
   await body.fill('{"ActionName":"Get Rate","TempShipFromPostalCode":"60601","TempShipToPostalCode":"33166"}')
   await page.getByText('"60601"').first().waitFor()
-  await page.getByRole('button', { name: 'Copy a link' }).click()
-  expect(page.url()).toContain('#try=')
   const other = await browser.newPage()
-  await other.goto(page.url())
-  await other.getByText('"60601"').first().waitFor()
   await other.goto(`${url}/reference`)
   await other.getByRole('searchbox').fill('TempShipFromPostalCode')
   await other.getByRole('cell', { name: 'PickupZip' }).first().waitFor({ state: 'hidden' })

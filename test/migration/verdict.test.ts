@@ -127,7 +127,7 @@ describe('verdicts', () => {
     const { today, days } = seenBy(27, (day) =>
       day < 7 ? { version1: 1 } : day >= 21 ? { version1: 3, version2: 1 } : {},
     )
-    expect(weeklyShares(today, days)).toEqual([0, undefined, undefined, 0.25])
+    expect(weeklyShares(today, days)).toEqual([0, null, null, 0.25])
   })
 })
 

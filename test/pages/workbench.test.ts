@@ -2,13 +2,13 @@
 
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { loadMappings } from '../../mappings/load.ts'
 import { anchorOf, errorTable } from '../../src/language/errors.ts'
 import { messages } from '../../src/language/messages.ts'
+import { named, openEdge } from '../callers/edge.ts'
 import { newFolder } from '../command.ts'
 import { get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { HOSTILE } from './sample-counts.ts'
@@ -94,31 +94,6 @@ test('the page, its style and its script take less than 60 KB', async () => {
   expect(gzipSync(parts.map(({ text }) => text).join('')).length).toBeLessThan(20 * 1024)
 })
 
-test('a link to an example has no credential', async () => {
-  const { text: script } = await get(await startGateway(), '/workbench.js')
-  const document = { querySelector: () => null, getElementById: () => null }
-  const withoutSecrets = runInNewContext(`${script};withoutSecrets`, { document })
-  const rest = '\'https://user:hush@old.example.com/getShipment.php\' -d \'{"VinNo":"1"}\''
-  for (const secret of [
-    '-u id:hush',
-    '-uid:hush',
-    "-su 'id:hush it'",
-    '--user "id:hush"',
-    '--user=id:hush',
-    '-U p:hush',
-  ]) {
-    expect(withoutSecrets(`curl ${secret} ${rest}`)).toBe(`curl -u *** ${rest.replace('user:hush@', '')}`)
-  }
-  for (const header of ["-H 'Authorization: Basic aHVzaA=='", '-H "authorization: Bearer hush"']) {
-    expect(withoutSecrets(`curl ${header} ${rest}`)).not.toMatch(/hush|aHVzaA/)
-  }
-  expect(withoutSecrets('POST /x HTTP/1.1\r\nAuthorization: Basic aHVzaA==\r\n\r\na=1')).toBe(
-    'POST /x HTTP/1.1\r\nAuthorization: ***\r\n\r\na=1',
-  )
-  const plain = '{"PickupName":"Pat -u Example","Note":"call: me"}'
-  expect(withoutSecrets(plain)).toBe(plain)
-})
-
 /** The answer that a page shows for a refused call. */
 function answerIn(page: string): unknown {
   const [, json = ''] = /<h2>The caller gets<\/h2>\s*<div class="code"><pre[^>]*>(.*?)<\/pre>/s.exec(page) ?? []
@@ -164,6 +139,18 @@ test('the calls of the README say their own action, whatever was shown before', 
     expect(text).toContain(`name="replyTo" value="${name}"`)
     expect(decoded(text)).not.toContain('{"price":1}')
   }
+})
+
+test('the page says when the wire refuses version 1, and that it does not know a tenant', async () => {
+  const page = async (env: Readonly<Record<string, string>>) => (await get(await startGateway({ env }), '/', HTML)).text
+  expect(await page({})).not.toContain('class="notice')
+  expect(await page({ RETIRED_FROM: '2026-01-02' })).toContain('Version 1 has ended: since 2026-01-02 00:00 UTC')
+  const start = new Date(Date.now() - 60_000).toISOString().slice(0, 'yyyy-mm-ddThh:mm'.length)
+  expect(await page({ BROWNOUTS: `${start}Z/1h` })).toContain('all but bookings get 503')
+  expect(await page({ BROWNOUTS: `${start}Z/1h`, BROWNOUT_BOOKINGS: 'true' })).toContain('all version-1 calls get 503')
+  const edge = await openEdge(named(['one'], { actions: { 'Refresh Rate': 'quote.get' } }))
+  const { text } = await send(edge, { body: '{"ActionName":"Refresh Rate"}' })
+  expect(text).toContain("A tenant's own settings")
 })
 
 test('version-2 bodies and paths pass unchanged', async () => {

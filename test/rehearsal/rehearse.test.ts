@@ -330,6 +330,16 @@ test('lookups are written to edit, and numbers to import', async () => {
   expect(got.out).toContain(`"id":"${other}"`)
 })
 
+test('lookups have no words of a free text, which a recording may have masked', async () => {
+  const blank = { PickupCommodityCode: '', DeliveryCommodityCode: '', LoadReference: '' }
+  const lines = [
+    quote({ client: 'acme', request: { ...quoteExample, ...blank, LoadReference: 'Wkzrt 38 Nbvth' } }),
+    quote({ client: 'acme', request: { ...quoteExample, ...blank, PickupCommodityCode: 'Sleigh' } }),
+  ]
+  const { place } = await report({ 'a.ndjson': lines.map(line).join('') }, ['--lookups', 'l.json'])
+  expect(JSON.parse(readFileSync(join(place, 'l.json'), 'utf8')).vehicle_types).toEqual({ SLEIGH: 'car' })
+})
+
 test('tenants have their settings, names and limits', async () => {
   const tenant = { v2: { client_id: 'v2', client_secret: { env: 'NOT_HERE' } } }
   const tenants = [

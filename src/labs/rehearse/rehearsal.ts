@@ -346,11 +346,11 @@ function notePlan(
   for (const { name, code } of notes) {
     const row = code === 'assumed' ? action.request.find((one) => one.kind === 'lookup' && one.v2 === name) : undefined
     if (row?.kind !== 'lookup') continue
-    const [[, value] = []] = namesIn(
+    const [[field = '', value] = []] = namesIn(
       request,
       row.sources.map(({ v1 }) => v1),
     )
-    if (value !== undefined) mark(tally.vehicles, [value.toUpperCase()], shownText(value))
+    if (value !== undefined) mark(tally.vehicles, [value.toUpperCase(), field], shownText(value))
   }
 }
 

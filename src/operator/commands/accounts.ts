@@ -1,4 +1,3 @@
-import { loadMappings } from '../../../mappings/load.ts'
 import { tenantSettings } from '../../edge/callers/tenants.ts'
 import type { Config } from '../../language/config/config.ts'
 import { readTenants } from '../../language/config/tenants-file.ts'
@@ -10,6 +9,7 @@ import { basicOf } from '../../outside/service/credential.ts'
 import { exchange, NoReply } from '../../outside/service/exchange.ts'
 import type { Upstream } from '../../outside/service/upstream.ts'
 import { CommandFailed } from './failures.ts'
+import { mappingsOf } from './open-store.ts'
 
 /** A credential of the gateway's own at the service. */
 export interface OwnAccount {
@@ -24,42 +24,35 @@ export interface OwnAccount {
   readonly open: (upstream: Upstream, scheme: Scheme) => Account
   /** The settings of its translations. */
   readonly settings: Settings
-  /** More `ActionName`s: name → action. */
-  readonly synonyms: Readonly<Record<string, string>>
 }
 
 /** Returns the configured accounts; none in client mode, where callers bring their own. See `readTenants` for `lacking`. */
 export async function ownAccounts(config: Config, lacking?: string[]): Promise<readonly OwnAccount[]> {
-  const { V2_CLIENT_ID: id, V2_CLIENT_SECRET: secret, TENANTS_FILE: file } = config
-  const common = { settings: translationSettings(config), synonyms: {} }
+  const { V2_CLIENT_ID: id, V2_CLIENT_SECRET: secret, TENANTS_FILE: file, UPSTREAM_TIMEOUT_MS: timeoutMs } = config
+  const common = translationSettings(config)
   const account = (
-    tenant: string,
-    [clientId, clientSecret]: readonly [id: string, secret: string],
-    address: Config['V2_BASE_URL'] = config.V2_BASE_URL,
-    own: Scheme = config.V2_TOKEN,
-    profile: Pick<OwnAccount, 'settings' | 'synonyms'> = common,
+    { tenant, address, scheme, settings }: Pick<OwnAccount, 'tenant' | 'address' | 'scheme' | 'settings'>,
+    clientId: string,
+    clientSecret: string,
   ): OwnAccount => {
     const basic = basicOf(clientId, clientSecret)
     return {
-      tenant,
-      ...profile,
-      scheme: own,
-      basic,
+      ...{ tenant, address, scheme, settings, basic },
       hasSecret: clientSecret !== '',
-      address,
-      open: (upstream, scheme) =>
-        openAccount({ upstream, ...address, basic, pool: tenant, scheme, timeoutMs: config.UPSTREAM_TIMEOUT_MS }),
+      open: (upstream, chosen) => openAccount({ upstream, ...address, basic, pool: tenant, scheme: chosen, timeoutMs }),
     }
   }
   if (file !== undefined) {
-    const { actions } = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+    const { actions } = await mappingsOf(config)
     return readTenants(file, actions, process.env, lacking).map((tenant) => {
-      const { name, v2, secret: fetched, actions: synonyms } = tenant
-      const profile = { settings: tenantSettings(tenant, common.settings), synonyms }
-      return account(name, [v2.client_id, fetched], v2.base_url, v2.token, profile)
+      const { client_id, base_url: address = config.V2_BASE_URL, token: scheme = config.V2_TOKEN } = tenant.v2
+      const own = { tenant: tenant.name, address, scheme, settings: tenantSettings(tenant, common) }
+      return account(own, client_id, tenant.secret)
     })
   }
-  return id === undefined || secret === undefined ? [] : [account(id, [id, secret])]
+  if (id === undefined || secret === undefined) return []
+  const own = { tenant: id, address: config.V2_BASE_URL, scheme: config.V2_TOKEN, settings: common }
+  return [account(own, id, secret)]
 }
 
 /** Returns the account of a tenant, or the only one. */

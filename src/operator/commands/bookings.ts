@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { hostname, userInfo } from 'node:os'
 import { createInterface } from 'node:readline/promises'
-import { loadMappings } from '../../../mappings/load.ts'
 import { type Config, readConfig } from '../../language/config/config.ts'
 import { translationSettings } from '../../language/config/translation-settings.ts'
 import { GatewayError } from '../../language/errors.ts'
@@ -11,89 +10,82 @@ import { isSuccess, NoReply, type UpstreamReply } from '../../outside/service/ex
 import { idAt, isCanceled, shipmentNamed, shipmentWithId } from '../../outside/service/proofs.ts'
 import { createService } from '../../outside/service/service.ts'
 import { openUpstream } from '../../outside/service/upstream.ts'
-import { LIST_LIMIT, toldBy } from '../../outside/store/claim.ts'
+import { toldBy } from '../../outside/store/claim.ts'
+import { pages } from '../../outside/store/copy.ts'
 import type { AuditEntry, Claim, ClaimState, Store } from '../../outside/store/store.ts'
 import { publicView } from '../../state/bookings/bookings.ts'
 import {
   type BookedShipment,
-  type HealedBy,
   healedBy,
   type Settlement,
   type SettlementResult,
   settle as settleClaim,
   reopen as takeBack,
 } from '../../state/bookings/settlement.ts'
-import { durationOf, STATES, sentenceOf, stateOf } from '../words.ts'
+import { aligned, durationOf, isoTime, plural, STATES, sentenceOf, stateOf } from '../words.ts'
 import { ownAccounts } from './accounts.ts'
 import { CommandFailed, UsageError } from './failures.ts'
-import { timeOf, withExistingStore, withoutService } from './open-store.ts'
-import { aligned, print, printError, printJson } from './output.ts'
+import { mappingsOf, timeOf, withExistingStore, withoutService } from './open-store.ts'
+import { type JsonOption, print, printError, printJson } from './output.ts'
 
-interface ListOptions {
+interface ListOptions extends JsonOption {
   readonly state?: ClaimState
   readonly tenant?: string
   readonly reference?: string
   readonly since?: string
-  readonly after?: string
-  readonly limit?: number
-  readonly json?: boolean
 }
 
 const COLUMNS = ['key', 'state', 'created', 'tenant', 'reference', 'vin', 'shipment'] as const
+/** How many bookings are listed in one step. */
+const PAGE = 500
 
 /** Lists bookings, the oldest first. */
-export function list({ json = false, limit = LIST_LIMIT, ...options }: ListOptions): Promise<number> {
-  const { state, tenant, reference } = options
+export function list({ json = false, state, tenant, reference, ...options }: ListOptions): Promise<number> {
   const since = timeOf('--since', options.since, 'past')
   return withExistingStore(async (store) => {
-    const after = options.after === undefined ? undefined : await claimOf(store, options.after)
-    const filter = { state, tenant, since }
-    const claims =
-      reference === undefined
-        ? await store.listClaims({ ...filter, after, limit: limit + 1 })
-        : (await store.claimsNamed(reference, LIST_LIMIT)).filter(
-            (claim) =>
-              (state === undefined || claim.state === state) &&
-              (tenant === undefined || claim.tenant === tenant) &&
-              (since === undefined || claim.createdAt >= since),
-          )
-    const shown = claims.slice(0, limit)
-    const rows: (readonly string[])[] = []
-    for (const claim of shown) {
-      const healed = await howHealed(store, claim)
-      const view = { ...publicView(claim), ...(healed && { healed }) }
-      if (json) printJson(view)
-      else rows.push([...COLUMNS.map((name) => view[name] || '-'), ...(healed ? [`healed: ${healed}`] : [])])
+    async function* found() {
+      if (reference === undefined)
+        yield* pages<Claim>((after) => store.listClaims({ state, tenant, since, after, limit: PAGE }), PAGE)
+      else
+        yield (await store.claimsNamed(reference, PAGE)).filter(
+          (claim) =>
+            (state ?? claim.state) === claim.state &&
+            (tenant ?? claim.tenant) === claim.tenant &&
+            claim.createdAt >= (since ?? 0),
+        )
     }
-    if (!json && rows.length > 0) print(...aligned([COLUMNS.map((name) => name.toUpperCase()), ...rows]))
-    if (!json) printError(`${shown.length} ${shown.length === 1 ? 'booking' : 'bookings'}`)
-    const last = shown.at(-1)
-    if (last && claims.length > shown.length)
-      printError(
-        reference === undefined ? `There are more: --after ${last.handle}` : 'There are more: --limit shows them',
-      )
+    let listed = 0
+    for await (const page of found()) {
+      const views = []
+      for (const claim of page) views.push(await viewOf(store, claim))
+      const rows = views.map((view) => [
+        ...COLUMNS.map((name) => view[name] || '-'),
+        ...(view.healed ? [`healed: ${view.healed}`] : []),
+      ])
+      if (json) for (const view of views) printJson(view)
+      else print(...aligned([COLUMNS.map((name) => name.toUpperCase()), ...rows]).slice(rows.length && !listed ? 0 : 1))
+      listed += page.length
+    }
+    if (!json) printError(plural(listed, 'booking'))
     return 0
   })
 }
 
-/** Returns how the gateway found the shipment of a booking that was unknown; undefined for any other booking. */
-async function howHealed(store: Store, { state, handle }: Claim): Promise<HealedBy | undefined> {
-  return state === 'booked' ? healedBy(await store.audit(handle)) : undefined
+/** Returns what operators see of a booking, with how the gateway found the shipment of one that was unknown. */
+async function viewOf(store: Store, claim: Claim) {
+  const healed = claim.state === 'booked' ? healedBy(await store.audit(claim.handle)) : undefined
+  return { ...publicView(claim), ...(healed && { healed }) }
 }
 
 /** Shows a booking with its audit trail. */
-export function show(handle: string, { json = false }: { readonly json?: boolean }): Promise<number> {
+export function show(handle: string, { json = false }: JsonOption): Promise<number> {
   return withExistingStore(async (store) => {
     const trail = await store.audit(handle)
     const claim = await store.claimByHandle(handle)
     if (!claim && trail.length === 0) throw noBooking(handle)
-    const healed = claim && (await howHealed(store, claim))
     // The row of a key that was free belongs to the later booking; only the audit trail remains of the earlier one.
-    const view = claim
-      ? { ...publicView(claim), ...(healed && { healed }) }
-      : { key: handle, state: trail.at(-1)?.to, superseded: true }
-    if (json)
-      printJson({ ...view, audit: trail.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() })) }, 2)
+    const view = claim ? await viewOf(store, claim) : { key: handle, state: trail.at(-1)?.to, superseded: true }
+    if (json) printJson({ ...view, audit: trail.map((entry) => ({ ...entry, at: isoTime(entry.at) })) }, 2)
     else print(...cardOf(handle, claim, trail, store.now()))
     return 0
   })
@@ -106,25 +98,22 @@ function cardOf(
   trail: readonly AuditEntry[],
   now: number,
 ): readonly string[] {
-  const last = trail.at(-1)
-  const state = claim?.state ?? last?.to ?? 'freed'
+  const state = claim?.state ?? trail.at(-1)?.to ?? 'freed'
   const isOpen = state === 'unknown' || state === 'sending'
   const title = [
     handle,
     (claim ? stateOf(claim) : STATES[state]).toLowerCase(),
-    ...(claim && isOpen ? [durationOf(now - claim.createdAt)] : []),
-    ...(claim ? [] : ['the same was booked again later']),
-  ].join(' · ')
-  const { tenant = '', reference, vin, shipment } = claim ?? {}
+    claim ? isOpen && durationOf(now - claim.createdAt) : 'the same was booked again later',
+  ].filter((part) => part)
+  const { tenant = '', reference = '', vin = '', shipment = '' } = claim ?? {}
   const { year, make, model } = claim ? toldBy(claim) : {}
-  const vehicle = [year, make, model].filter(Boolean).join(' ')
-  const facts = Object.entries({
-    Tenant: tenant,
-    Reference: reference,
-    VIN: vin,
-    Vehicle: vehicle,
-    Shipment: shipment,
-  }).flatMap(([name, value]) => (value ? [[name, value]] : []))
+  const facts = [
+    ['Tenant', tenant],
+    ['Reference', reference],
+    ['VIN', vin],
+    ['Vehicle', [year, make, model].filter(Boolean).join(' ')],
+    ['Shipment', shipment],
+  ].filter(([, value]) => value)
   const settle = `transload bookings settle ${handle}`
   const choices = [
     '',
@@ -134,16 +123,16 @@ function cardOf(
     `  ${settle} --not-booked`,
   ]
   return [
-    title,
+    title.join(' · '),
     '',
     ...(claim ? [...aligned(facts), ''] : []),
     ...aligned(trail.map(({ at, instance, ...entry }) => [secondOf(at), sentenceOf(entry), `(${instance})`])),
-    ...(claim && state === 'unknown' ? choices : []),
+    ...(claim?.state === 'unknown' ? choices : []),
   ]
 }
 
 /** Writes a time to the second. */
-const secondOf = (at: number): string => `${new Date(at).toISOString().slice(0, 'yyyy-mm-ddThh:mm:ss'.length)}Z`
+const secondOf = (at: number): string => `${isoTime(at).slice(0, 'yyyy-mm-ddThh:mm:ss'.length)}Z`
 
 interface SettleOptions {
   readonly shipmentId?: string
@@ -164,17 +153,10 @@ export function settle(handle: string, { unchecked = false, yes = false, ...opti
       if (isChecked) await requireAbsent(claim, config)
       await requireConfirmed(claim, store.now(), yes)
     }
-    const isOfShipment = settlement !== 'not-booked' && isChecked
-    const settled = await settleClaim(
-      claim,
-      isOfShipment ? await checkShipment(claim, settlement, config) : settlement,
-      {
-        store,
-        catalog: await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE),
-        settings: translationSettings(config),
-        instance: operator(),
-      },
-    )
+    const checked =
+      settlement !== 'not-booked' && isChecked ? await checkShipment(claim, settlement, config) : settlement
+    const deps = { store, catalog: await mappingsOf(config), settings: translationSettings(config) }
+    const settled = await settleClaim(claim, checked, { ...deps, instance: operator() })
     const { state, shipment } = changed(settled, handle, 'only unknown bookings can be settled')
     print(`${handle} is ${state === 'booked' ? `booked as shipment ${shipment}` : 'settled as not booked'}.`)
     return 0
@@ -229,21 +211,16 @@ const noBooking = (handle: string) => new CommandFailed(`there is no booking ${h
 
 /** Returns the user and host, for the audit trail. */
 function operator(): string {
-  return `operator ${userName()} on ${hostname()}`
-}
-
-function userName(): string {
+  let user = `uid ${process.getuid?.()}`
   try {
-    return userInfo().username
+    user = userInfo().username
   } catch {
     // In a container, a user may have a number and no name.
-    return `uid ${process.getuid?.()}`
   }
+  return `operator ${user} on ${hostname()}`
 }
 
-/**
- * Reads the shipment of a booking from the service; throws `CommandFailed` unless it clearly belongs to the booking.
- */
+/** Reads the shipment of a booking from the service; throws `CommandFailed` unless it clearly belongs to the booking. */
 async function checkShipment(
   claim: Claim,
   { shipment, number }: BookedShipment,
@@ -251,17 +228,15 @@ async function checkShipment(
 ): Promise<BookedShipment> {
   const reply = await read(claim.tenant, shipment, config)
   if (reply.status === 404 || reply.status === 410) throw unconfirmed(`the service knows no shipment ${shipment}`)
-  if (!isSuccess(reply.status)) throw unconfirmed(`the service answers ${reply.status} for shipment ${shipment}`)
-  const found = identityIn(reply, shipment)
-  if (!found) throw unconfirmed(`the service answers something else than shipment ${shipment}`)
-  if (found.isCanceled) throw unconfirmed(`shipment ${shipment} is canceled; settle the booking as --not-booked`)
-  if (claim.reference !== '' && found.reference !== '' && found.reference !== claim.reference) {
-    throw unconfirmed(`shipment ${shipment} has the reference ${found.reference}, and the booking ${claim.reference}`)
-  }
-  if (number !== undefined && found.number !== undefined && number !== found.number) {
-    throw unconfirmed(`shipment ${shipment} has the number ${found.number}, not ${number}`)
-  }
-  return { shipment: found.id, number: number ?? found.number }
+  const { id, body } = shipmentIn(reply, shipmentWithId, shipment, `shipment ${shipment}`)
+  if (isCanceled(body)) throw unconfirmed(`shipment ${shipment} is canceled; settle the booking as --not-booked`)
+  const reference = shownText(scalarText(body['external_id']) ?? '', FIELD_LIMIT)
+  if (claim.reference !== '' && reference !== '' && reference !== claim.reference)
+    throw unconfirmed(`shipment ${shipment} has the reference ${reference}, and the booking ${claim.reference}`)
+  const own = idAt(body, 'number')
+  if (number !== undefined && own !== undefined && number !== own)
+    throw unconfirmed(`shipment ${shipment} has the number ${own}, not ${number}`)
+  return { shipment: id, number: number ?? own }
 }
 
 /** Throws unless the service answers that it knows no shipment by the reference of a booking. */
@@ -271,17 +246,20 @@ async function requireAbsent({ tenant, reference }: Claim, config: Config): Prom
   }
   const reply = await read(tenant, reference, config)
   if (NOT_THERE.has(reply.status)) return
-  if (!isSuccess(reply.status)) throw unconfirmed(`the service answers ${reply.status} for ${reference}`)
-  let found: ReturnType<typeof shipmentNamed>
+  const { id, body } = shipmentIn(reply, shipmentNamed, reference, reference)
+  const shown = shownText(id, FIELD_LIMIT)
+  if (!isCanceled(body))
+    throw unconfirmed(`the service has the shipment ${shown} under ${reference}; settle with --shipment-id ${shown}`)
+}
+
+/** Returns the shipment of a reply that is what was asked for; `what` names that. */
+function shipmentIn(reply: UpstreamReply, prove: typeof shipmentWithId, wanted: string, what: string) {
+  if (!isSuccess(reply.status)) throw unconfirmed(`the service answers ${reply.status} for ${what}`)
   try {
-    found = shipmentNamed(reply, reference)
+    return prove(reply, wanted)
   } catch (error) {
-    if (error instanceof GatewayError) throw unconfirmed(`the service answers something else than ${reference}`)
+    if (error instanceof GatewayError) throw unconfirmed(`the service answers something else than ${what}`)
     throw error
-  }
-  const id = shownText(found.id, FIELD_LIMIT)
-  if (!isCanceled(found.body)) {
-    throw unconfirmed(`the service has the shipment ${id} under ${reference}; settle with --shipment-id ${id}`)
   }
 }
 
@@ -334,17 +312,5 @@ async function read(tenant: string, shipment: string, config: Config): Promise<U
     throw error
   } finally {
     await upstream.close()
-  }
-}
-
-/** Returns the identifying fields of a reply; undefined if the reply is not the shipment with this id. */
-function identityIn(reply: UpstreamReply, wanted: string) {
-  try {
-    const { id, body } = shipmentWithId(reply, wanted)
-    const reference = shownText(scalarText(body['external_id']) ?? '', FIELD_LIMIT)
-    return { id, number: idAt(body, 'number'), isCanceled: isCanceled(body), reference }
-  } catch (error) {
-    if (error instanceof GatewayError) return undefined
-    throw error
   }
 }

@@ -12,23 +12,23 @@ import { suggestion } from '../../language/text/nearest.ts'
 import { basicOf, basicPair } from '../../outside/service/credential.ts'
 import { openUpstream } from '../../outside/service/upstream.ts'
 import { EXIT_CHANGED, EXIT_CONTRADICTED, EXIT_FAILED, EXIT_SIGNALED } from '../exit-codes.ts'
-import { chosenAccount, type OwnAccount } from './accounts.ts'
+import { isoTime, plural } from '../words.ts'
+import { chosenAccount } from './accounts.ts'
 import { CommandFailed, UsageError } from './failures.ts'
-import { print, printError, printJson } from './output.ts'
+import { type JsonOption, print, printError, printJson } from './output.ts'
 import { forgettableSignal } from './process.ts'
 
 /** The values of the options. */
-interface AssumptionsOptions {
-  readonly stage?: string | undefined
-  readonly bookings?: boolean | undefined
-  readonly tenant?: string | undefined
-  readonly plan?: boolean | undefined
-  readonly only?: string | undefined
-  readonly save?: string | undefined
-  readonly compare?: string | undefined
+interface AssumptionsOptions extends JsonOption {
+  readonly stage?: string
+  readonly bookings?: boolean
+  readonly tenant?: string
+  readonly plan?: boolean
+  readonly only?: string
+  readonly save?: string
+  readonly compare?: string
   readonly journal: string
-  readonly cleanUp?: boolean | undefined
-  readonly json?: boolean | undefined
+  readonly cleanUp?: boolean
 }
 
 /** Tries the assumptions of the gateway about the service; returns the exit code. */
@@ -51,10 +51,10 @@ export async function certifyAssumptions(asked: AssumptionsOptions): Promise<num
   const upstream = openUpstream(config)
   const stopped = watchSignals()
   const account = own.open(upstream, own.scheme)
-  const run = Date.now().toString(36)
-  const credentials = { basic: own.basic, wrongCredential: wrongCredentialOf(own) }
-  const trialUntil = (stop?: AbortSignal) =>
-    openTrial({ config, upstream, account, journal, run, stop, ...credentials })
+  // A credential of the same Client ID with a random secret.
+  const wrongCredential = basicOf(basicPair(own.basic)?.id ?? 'transload-test', randomUUID())
+  const common = { config, upstream, account, journal, run: Date.now().toString(36), basic: own.basic, wrongCredential }
+  const trialUntil = (stop?: AbortSignal) => openTrial({ ...common, stop })
   try {
     const cleaning = trialUntil()
     const earlierLeft = await cleanUp(cleaning, journal)
@@ -66,12 +66,22 @@ export async function certifyAssumptions(asked: AssumptionsOptions): Promise<num
     const trial = trialUntil(stopped.stop)
     const { results, failure } = await tried(wanted, trial, allowed, asked.json ?? false, stopped.stop)
     const cleanedUp = await cleanUp(cleaning, journal)
-    report({ asked, service, results, cleanedUp, quotes: trial.quotesMade(), before })
+    const quotes = trial.quotesMade()
+    const changes = before && changesSince(before, results)
+    const run = { service, at: isoTime(Date.now()), results }
+    if (asked.save !== undefined) writeFileSync(asked.save, `${JSON.stringify(run, null, 2)}\n`)
+    if (asked.json)
+      printJson({ ...run, results: results.map(resultJson), ...(changes && { changes }), quotes, ...cleanedUp }, 2)
+    else {
+      print('', summaryLine(results), ...cleanedUpLines(cleanedUp))
+      if (quotes > 0) print(`Quotes made: ${quotes}. The service has no way to delete a quote.`)
+      if (before && changes) print('', ...changeLines(before, changes))
+    }
     const signal = stopped.signal()
     if (signal !== undefined) return EXIT_SIGNALED + constants.signals[signal]
     if (failure !== undefined) throw failure
     if (cleanedUp.left.length > 0) return EXIT_FAILED
-    if (before) return changesSince(before, results).length > 0 ? EXIT_CHANGED : 0
+    if (changes) return changes.length > 0 ? EXIT_CHANGED : 0
     return results.some(({ verdict }) => verdict === 'contradicted') ? EXIT_CONTRADICTED : 0
   } finally {
     stopped.forget()
@@ -103,28 +113,6 @@ async function tried(
     else if (error !== stop.reason) failure = error
   }
   return { results, failure }
-}
-
-interface Report {
-  readonly asked: AssumptionsOptions
-  readonly service: string
-  readonly results: readonly Result[]
-  readonly cleanedUp: CleanedUp
-  readonly quotes: number
-  readonly before: Results | undefined
-}
-
-function report({ asked, service, results, cleanedUp, quotes, before }: Report): void {
-  const changes = before && changesSince(before, results)
-  const at = new Date().toISOString()
-  if (asked.save !== undefined) writeFileSync(asked.save, `${JSON.stringify({ service, at, results }, null, 2)}\n`)
-  if (asked.json) {
-    printJson({ service, at, results: results.map(resultJson), ...(changes && { changes }), quotes, ...cleanedUp }, 2)
-    return
-  }
-  print('', summaryLine(results), ...cleanedUpLines(cleanedUp))
-  if (quotes > 0) print(`Quotes made: ${quotes}. The service has no way to delete a quote.`)
-  if (before && changes) print('', ...changeLines(before, changes))
 }
 
 /** Notes the first signal, which ends the run after the request under way; a second one ends the process. */
@@ -202,11 +190,6 @@ function allowedBy({ stage, bookings = false }: AssumptionsOptions, service: str
   return { bookings, isStage: true }
 }
 
-/** Returns a credential of the same Client ID with a random secret. */
-function wrongCredentialOf({ basic }: OwnAccount): string {
-  return basicOf(basicPair(basic)?.id ?? 'transload-test', randomUUID())
-}
-
 const VERDICT_CHARACTERS = Math.max(...verdicts.map((verdict) => verdict.length))
 const ID_CHARACTERS = Math.max(...assumptions.map(({ id }) => id.length))
 const INDENT = ' '.repeat(VERDICT_CHARACTERS + ID_CHARACTERS + 6)
@@ -217,11 +200,9 @@ function resultLines({ id, sentence, otherwise }: Assumption, { verdict, seen }:
   return verdict === 'contradicted' ? [line, `${INDENT}→ ${otherwise}`] : [line]
 }
 
-const byId = new Map(assumptions.map((assumption) => [assumption.id, assumption]))
-
 /** Returns a result with its sentence, and what to do if it contradicts. */
 function resultJson({ id, verdict, seen }: Result): object {
-  const { sentence, otherwise } = byId.get(id) ?? {}
+  const { sentence, otherwise } = assumptions.find((one) => one.id === id) ?? {}
   return { id, sentence, verdict, seen, ...(verdict === 'contradicted' && { otherwise }) }
 }
 
@@ -236,7 +217,7 @@ function summaryLine(results: readonly Result[]): string {
 /** Says what a clean-up did. */
 function cleanedUpLines({ canceled, left }: CleanedUp): readonly string[] {
   return [
-    `Canceled ${canceled} test ${canceled === 1 ? 'booking' : 'bookings'}.`,
+    `Canceled ${plural(canceled, 'test booking')}.`,
     ...left.map((line) => `May be left at the service: ${line}`),
     ...(left.length > 0 ? ['"transload certify assumptions --clean-up" tries again.'] : []),
   ]

@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { commonDeprecation } from '../../edge/callers/caller.ts'
 import { tenantDeprecation } from '../../edge/callers/tenants.ts'
-import { type Config, configNames, type EffectiveVariable, effectiveVariables } from '../../language/config/config.ts'
+import { type Config, configNames, effectiveVariables } from '../../language/config/config.ts'
 import { ConfigErrors } from '../../language/config/errors.ts'
 import { pathOf } from '../../language/config/store-address.ts'
 import type { Tenant } from '../../language/config/tenants-file.ts'
-import { type BrownoutWindow, windowsToCome } from '../../language/deprecation.ts'
+import { windowsToCome } from '../../language/deprecation.ts'
 import { nearest } from '../../language/text/nearest.ts'
 import { openAccount } from '../../outside/service/account.ts'
 import { basicOf } from '../../outside/service/credential.ts'
@@ -14,15 +14,14 @@ import { openUpstream } from '../../outside/service/upstream.ts'
 import { messageOf } from '../../outside/store/sqlite/connection.ts'
 import { unwritableReason } from '../../state/bookings/record.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
+import { aligned, isoTime } from '../words.ts'
 import { attempt, ownAccounts } from './accounts.ts'
 import { mistakeOfMemory } from './last-store.ts'
 import { type LoadedConfig, loadConfig } from './load.ts'
 import { engineOf, modeOf, unusableStore, withExistingStore } from './open-store.ts'
-import { aligned, print, printError, printJson } from './output.ts'
+import { type JsonOption, print, printError, printJson } from './output.ts'
 
-interface CheckOptions {
-  readonly json?: boolean
-  readonly all?: boolean
+interface CheckOptions extends JsonOption {
   readonly connect?: boolean
 }
 
@@ -30,7 +29,7 @@ interface CheckOptions {
  * Checks everything that `serve` checks before it starts, and prints what the gateway would be: mode, addresses, store, the
  * brownouts to come and what is set, without secrets.
  */
-export async function check({ json = false, all = false, connect = false }: CheckOptions): Promise<number> {
+export async function check({ json = false, connect = false }: CheckOptions): Promise<number> {
   const lacking: string[] = []
   const loaded = await loadConfig(lacking).catch((error: unknown) => {
     // A slip may be the cause of an error.
@@ -38,6 +37,15 @@ export async function check({ json = false, all = false, connect = false }: Chec
     throw error
   })
   const { config, catalog, tenants = [] } = loaded
+  const { HOST, PORT, ADMIN_HOST, ADMIN_PORT, V2_BASE_URL, V2_TOKEN } = config
+  const now = Date.now()
+  const mode = modeOf(config)
+  const ends = deprecationsOf(loaded)
+  const brownouts = ends
+    .flatMap(({ tenant, windows, coversBookings: bookings }) =>
+      windowsToCome(windows, now).map((window) => ({ tenant, ...window, bookings })),
+    )
+    .sort((one, other) => one.start - other.start)
   const variables = effectiveVariables(process.env)
   const store = await storeState(config)
   const mistakes = [store.mistake, mistakeOfMemory(config)].filter((mistake) => mistake !== undefined)
@@ -45,23 +53,28 @@ export async function check({ json = false, all = false, connect = false }: Chec
   const warnings = [
     ...lacking,
     ...slipsIn(process.env, new Set(tenants.flatMap(variablesOf))),
-    ...(await endWarnings(loaded, store, Date.now())),
+    ...(await endWarnings(ends, store, now)),
   ]
   const counts = { actions: catalog.actions.size, paths: catalog.endpoints.size, tenants: tenants.length }
   if (json) {
-    const brownouts = brownoutsToCome(loaded, Date.now()).map(brownoutView)
-    printJson({ ...counts, mode: modeOf(config), store: store.text, service, brownouts, variables, warnings }, 2)
+    const coming = brownouts.map((one) => ({ ...one, start: isoTime(one.start), end: isoTime(one.end) }))
+    printJson({ ...counts, mode, store: store.text, service, brownouts: coming, variables, warnings }, 2)
   } else {
-    const { HOST, PORT, ADMIN_HOST, ADMIN_PORT, V2_BASE_URL, V2_TOKEN } = config
+    // Undefined where TZ names a zone that does not exist; then times are those of UTC.
+    const { timeZone = 'UTC' } = Intl.DateTimeFormat().resolvedOptions()
     print(
       ...(mistakes.length > 0
         ? []
         : [`The configuration is valid: ${counts.actions} actions at ${counts.paths} legacy paths.`]),
       ...(recordsEventsOnly(config) ? [EVENTS_ONLY] : []),
-      ...brownoutLines(loaded, Date.now()),
+      ...(brownouts.length > 0 ? [`Brownouts to come, in the time of ${timeZone}:`] : []),
+      ...brownouts.map(
+        ({ tenant = 'all callers', start, end, bookings }) =>
+          `  ${momentOf(start)} to ${momentOf(end)}  ${tenant}${bookings ? ', bookings too' : ''}`,
+      ),
       '',
       ...aligned([
-        ['mode', modeOf(config) === 'tenants' ? `tenants: ${counts.tenants}` : modeOf(config)],
+        ['mode', mode === 'tenants' ? `tenants: ${counts.tenants}` : mode],
         ['callers', `${HOST}:${PORT}`],
         ['operators', ADMIN_PORT === 0 ? 'no listener' : `${ADMIN_HOST}:${ADMIN_PORT}`],
         ['service', `${V2_BASE_URL.origin}${V2_BASE_URL.prefix}, ${V2_TOKEN}`],
@@ -69,8 +82,9 @@ export async function check({ json = false, all = false, connect = false }: Chec
         ...(service ?? []).map(({ tenant, outcome }) => [tenant, outcome]),
       ]),
       '',
-      ...linesOf(all ? variables : variables.filter(({ from }) => from === 'environment')),
-      ...(all ? [] : ['"transload check --all" prints all variables.']),
+      ...aligned(
+        variables.filter(({ from }) => from === 'environment').map(({ name, value = '', from }) => [name, from, value]),
+      ),
     )
     printError(...warnings.map((warning) => `warning: ${warning}`))
   }
@@ -82,75 +96,68 @@ interface StoreState {
   readonly text: string
   /** Why a gateway could not use it. */
   readonly mistake?: string
-  /** False where a gateway has yet to make the store, or keeps it in its own memory. */
-  readonly hasCounts: boolean
+  /** True if a gateway has made it, and it can be read. */
+  readonly hasCounts?: boolean
 }
 
 /** Tries the store; makes none. */
 async function storeState({ STORE_URL }: Config): Promise<StoreState> {
-  const usable = (text: string, hasCounts = false) => ({ text, hasCounts })
-  const unusable = (error: unknown) => ({
-    text: `cannot be used: ${messageOf(error)}`,
-    mistake: unusableStore(error),
-    hasCounts: false,
-  })
-  if (engineOf(STORE_URL) === 'memory') return usable('memory: everything is lost at the end')
+  if (engineOf(STORE_URL) === 'memory') return { text: 'memory: everything is lost at the end' }
   try {
     if (engineOf(STORE_URL) === 'postgres') {
       const { inspectPostgres } = await import('../../outside/store/postgres/postgres.ts')
-      const isMade = (await inspectPostgres(STORE_URL)) !== undefined
-      return usable(`PostgreSQL answers${isMade ? '' : '; the first start makes the schema'}`, isMade)
+      const hasCounts = (await inspectPostgres(STORE_URL)) !== undefined
+      return { text: `PostgreSQL answers${hasCounts ? '' : '; the first start makes the schema'}`, hasCounts }
     }
     const path = resolve(pathOf(STORE_URL))
     const reason = unwritableReason(path)
-    if (reason !== undefined) return unusable(new Error(reason))
-    if (!existsSync(path)) return usable(`${path}, which the first start makes`)
+    if (reason !== undefined) throw new Error(reason)
+    if (!existsSync(path)) return { text: `${path}, which the first start makes` }
     const { openSource } = await import('../../outside/store/sqlite/backup.ts')
     const { storeVersion } = await import('../../outside/store/sqlite/connection.ts')
     const db = openSource(path)
     try {
-      return usable(`${path}, version ${storeVersion(db)}`, true)
+      return { text: `${path}, version ${storeVersion(db)}`, hasCounts: true }
     } finally {
       db.close()
     }
   } catch (error) {
-    return unusable(error)
+    return { text: `cannot be used: ${messageOf(error)}`, mistake: unusableStore(error) }
   }
+}
+
+interface Tried {
+  readonly tenant: string
+  /** Undefined where nothing was tried. */
+  readonly accepted: boolean | undefined
+  readonly outcome: string
 }
 
 /**
  * Tries every credential of the gateway's own at the service in both ways: it is accepted if that of `V2_TOKEN` is. In client
  * mode, tries if the service answers.
  */
-async function connected(config: Config) {
+async function connected(config: Config): Promise<readonly Tried[]> {
+  const { UPSTREAM_TIMEOUT_MS: timeoutMs, V2_BASE_URL: address } = config
   const upstream = openUpstream(config)
   // The warnings name the secrets that are not here.
   const accounts = await ownAccounts(config, [])
-  const tried: { tenant: string; accepted: boolean | undefined; outcome: string }[] = []
+  const tried: Tried[] = []
   for (const { tenant, open, scheme, hasSecret } of accounts) {
     if (!hasSecret) {
       tried.push({ tenant: `as ${tenant}`, accepted: undefined, outcome: 'not tried: its secret is not here' })
       continue
     }
-    const basic = await attempt(open(upstream, 'basic'), upstream, config.UPSTREAM_TIMEOUT_MS)
-    const oauth2 = await attempt(open(upstream, 'oauth2'), upstream, config.UPSTREAM_TIMEOUT_MS)
+    const basic = await attempt(open(upstream, 'basic'), upstream, timeoutMs)
+    const oauth2 = await attempt(open(upstream, 'oauth2'), upstream, timeoutMs)
     const accepted = scheme === 'auto' ? basic.accepted || oauth2.accepted : { basic, oauth2 }[scheme].accepted
     tried.push({ tenant: `as ${tenant}`, accepted, outcome: `basic ${basic.outcome}; oauth2 ${oauth2.outcome}` })
   }
   if (accounts.length === 0) {
-    const basic = basicOf('nobody', 'nothing')
-    const { address } = { address: config.V2_BASE_URL }
-    const stranger = openAccount({
-      upstream,
-      ...address,
-      basic,
-      pool: 'check',
-      scheme: 'basic',
-      timeoutMs: config.UPSTREAM_TIMEOUT_MS,
-    })
-    const { outcome } = await attempt(stranger, upstream, config.UPSTREAM_TIMEOUT_MS)
-    const answers = !outcome.startsWith('no ') && !/\(5/.test(outcome)
-    tried.push({ tenant: 'connection', accepted: answers, outcome: answers ? 'the service answers' : outcome })
+    const stranger = { upstream, ...address, basic: basicOf('nobody', 'nothing'), pool: 'check', timeoutMs }
+    const { outcome } = await attempt(openAccount({ ...stranger, scheme: 'basic' }), upstream, timeoutMs)
+    const accepted = !/^no |\(5/.test(outcome)
+    tried.push({ tenant: 'connection', accepted, outcome: accepted ? 'the service answers' : outcome })
   }
   await upstream.close()
   return tried
@@ -159,16 +166,27 @@ async function connected(config: Config) {
 const EVENTS_ONLY =
   'Events are recorded only: set WEBHOOK_CLIENT_ID and WEBHOOK_CLIENT_SECRET to let the gateway read their shipments.'
 
+/** Returns the deprecation of each tenant; without tenants, that of all callers. */
+function deprecationsOf({ config, tenants }: LoadedConfig) {
+  return tenants === undefined
+    ? [{ tenant: undefined, ...commonDeprecation(config) }]
+    : tenants.map((tenant) => ({ tenant: tenant.name, ...tenantDeprecation(tenant, config) }))
+}
+
+const RECENT_MS = 28 * 86_400_000
+const MOST_LISTED = 10
+
 /** Returns the warnings on the end of version 1: of dates that do not fit, and of callers that it cuts off. */
-async function endWarnings(loaded: LoadedConfig, store: StoreState, now: number): Promise<readonly string[]> {
-  const ends = deprecationsOf(loaded)
+async function endWarnings(
+  ends: ReturnType<typeof deprecationsOf>,
+  store: StoreState,
+  now: number,
+): Promise<readonly string[]> {
   const dates = ends.flatMap(({ tenant = 'all callers', sunset, retiredFrom }) => {
-    if (!sunset) return []
-    if (!retiredFrom) {
-      const goOn = `SUNSET of ${tenant} has passed without RETIRED_FROM: version-1 calls still work`
-      return sunset.getTime() <= now ? [goOn] : []
-    }
-    return sunset > retiredFrom ? [`SUNSET of ${tenant} is after RETIRED_FROM: callers are told a later end`] : []
+    if (!sunset || (retiredFrom ? sunset <= retiredFrom : sunset.getTime() > now)) return []
+    return retiredFrom
+      ? [`SUNSET of ${tenant} is after RETIRED_FROM: callers are told a later end`]
+      : [`SUNSET of ${tenant} has passed without RETIRED_FROM: version-1 calls still work`]
   })
   const ending = ends.filter(({ retiredFrom }) => retiredFrom)
   if (ending.length === 0 || !store.hasCounts) return dates
@@ -176,7 +194,7 @@ async function endWarnings(loaded: LoadedConfig, store: StoreState, now: number)
   await withExistingStore(async (counts) => {
     for (let uses = await counts.countedTenants(undefined); uses.length > 0; ) {
       for (const { tenant, name, lastAt } of uses) {
-        const isEnding = ending.some((end) => end.tenant === undefined || end.tenant === tenant)
+        const isEnding = ending.some((end) => (end.tenant ?? tenant) === tenant)
         if (name === 'version-1' && lastAt > now - RECENT_MS && isEnding)
           recent.push(tenant || 'callers without a name')
       }
@@ -189,52 +207,9 @@ async function endWarnings(loaded: LoadedConfig, store: StoreState, now: number)
   return [...dates, `RETIRED_FROM cuts off ${recent.length} of the callers of the last 28 days: ${listed}`]
 }
 
-const RECENT_MS = 28 * 86_400_000
-const MOST_LISTED = 10
-
-/** Returns the deprecation of each tenant; without tenants, that of all callers. */
-function deprecationsOf({ config, tenants }: LoadedConfig) {
-  return tenants === undefined
-    ? [{ tenant: undefined, ...commonDeprecation(config) }]
-    : tenants.map((tenant) => ({ tenant: tenant.name, ...tenantDeprecation(tenant, config) }))
-}
-
-interface Brownout {
-  /** Undefined if it is that of all callers. */
-  readonly tenant: string | undefined
-  readonly window: BrownoutWindow
-  readonly coversBookings: boolean
-}
-
-/** Returns the brownouts to come, the next one first. */
-function brownoutsToCome(loaded: LoadedConfig, now: number): readonly Brownout[] {
-  return deprecationsOf(loaded)
-    .flatMap(({ tenant, windows, coversBookings }) =>
-      windowsToCome(windows, now).map((window) => ({ tenant, window, coversBookings })),
-    )
-    .sort((one, other) => one.window.start - other.window.start)
-}
-
-const brownoutView = ({ tenant, window, coversBookings }: Brownout) => ({
-  ...(tenant !== undefined && { tenant }),
-  start: new Date(window.start).toISOString(),
-  end: new Date(window.end).toISOString(),
-  bookings: coversBookings,
-})
-
-/** Returns the brownouts to come as lines, in the time zone of the operator (`TZ`). */
-function brownoutLines(loaded: LoadedConfig, now: number): readonly string[] {
-  const lines = brownoutsToCome(loaded, now).map(
-    ({ tenant = 'all callers', window, coversBookings }) =>
-      `  ${periodOf(window)}  ${tenant}${coversBookings ? ', bookings too' : ''}`,
-  )
-  // Undefined where TZ names a zone that does not exist; then times are those of UTC.
-  const { timeZone = 'UTC' } = Intl.DateTimeFormat().resolvedOptions()
-  return lines.length === 0 ? [] : [`Brownouts to come, in the time of ${timeZone}:`, ...lines]
-}
-
-function periodOf({ start, end }: BrownoutWindow): string {
-  const format = new Intl.DateTimeFormat('en-GB', {
+/** Writes a time in the time zone of the operator (`TZ`). */
+const momentOf = (at: number): string =>
+  new Intl.DateTimeFormat('en-GB', {
     weekday: 'short',
     day: '2-digit',
     month: 'short',
@@ -243,9 +218,7 @@ function periodOf({ start, end }: BrownoutWindow): string {
     minute: '2-digit',
     hourCycle: 'h23',
     timeZoneName: 'short',
-  })
-  return `${format.format(start)} to ${format.format(end)}`
-}
+  }).format(at)
 
 /** In client mode, the gateway has no credential but one for events. */
 function recordsEventsOnly(config: Config): boolean {
@@ -258,9 +231,6 @@ function variablesOf({ v2, webhook_secret, webhook_signing_secret, callback_secr
   const references = [v2.client_secret, webhook_secret, webhook_signing_secret, ...(callback_secrets ?? [])]
   return references.flatMap((reference) => (reference && 'env' in reference ? [reference.env] : []))
 }
-
-const linesOf = (variables: readonly EffectiveVariable[]): readonly string[] =>
-  aligned(variables.map(({ name, value = '', from }) => [name, from === 'nowhere' ? 'not set' : from, value]))
 
 /** Variables with these beginnings are hardly meant for another program. */
 const OWN_PREFIX = /^(V2|UPSTREAM|LEGACY)_/i

@@ -65,38 +65,40 @@ export function historyFault({ method, target, body }: Call): Fault | undefined 
 export async function addCounts(store: Store): Promise<void> {
   const today = Math.floor(store.now() / DAY_MS)
   const calls: CallCount[] = []
-  const names = new Map<string, NameCount>()
-  const name = (one: Pick<NameCount, 'tenant' | 'kind' | 'name'> & Partial<NameCount>, day: number) => {
-    const key = [one.tenant, one.kind, one.action, one.name].join()
-    const at = { firstAt: (today - DAYS) * DAY_MS, lastAt: day * DAY_MS }
-    names.set(key, { action: '', example: '', ...one, count: (names.get(key)?.count ?? 0) + (one.count ?? 1), ...at })
-  }
+  const names: NameCount[] = []
+  const past = Array.from({ length: DAYS - 1 }, (_, i) => DAYS - 1 - i)
   for (const [tenant, story] of Object.entries(STORIES)) {
-    for (let left = DAYS - 1; left > 0; left -= 1) {
-      const day = today - left
-      for (const [use, count = 0] of Object.entries(story(left)) as [Use, number][]) {
-        if (count === 0) continue
+    for (const use of ['version-1', 'version-2'] as const) {
+      const days = past.map((left) => ({ left, count: story(left)[use] ?? 0 })).filter(({ count }) => count > 0)
+      const [all, last = 0] = [days.reduce((sum, { count }) => sum + count, 0), days.at(-1)?.left]
+      if (all === 0) continue
+      for (const { left, count } of days) {
         const call = (action: string, share: number, outcome = 'done') =>
-          calls.push({ tenant, day, use, action, outcome, calls: Math.ceil(count * share) })
-        if (use === 'version-2') call('', 1)
-        else {
-          call('quote.get', 0.6)
-          call('shipment.create', 0.25)
-          call('shipment.get', 0.1)
-          if (left % 9 === 0) call('quote.get', 0.03, 'untranslatable')
-          if (tenant === 'bay-auctions' && left < 7) call('shipment.create', 0.1, 'service-failed')
-          for (const [kind, action, field] of FIELDS) name({ tenant, kind, action, name: field, count }, day)
-          name({ tenant, kind: 'agent', name: 'OldShop/3.2 (libcurl)', count }, day)
-          name({ tenant, kind: 'network', name: '192.0.2.0/24', count }, day)
-          if (left % 9 === 0) name({ tenant, kind: 'error', name: 'untranslatable', example: 'demo-request-17' }, day)
-          if (tenant !== 'elm-fleet') name({ tenant, kind: 'unknown', name: 'PickUpZipCode', count: 2 }, day)
+          calls.push({ tenant, day: today - left, use, action, outcome, calls: Math.ceil(count * share) })
+        if (use === 'version-2') {
+          call('', 1)
+          continue
         }
-        name({ tenant, kind: 'use', name: use, count }, day)
+        call('quote.get', 0.6)
+        call('shipment.create', 0.25)
+        call('shipment.get', 0.1)
+        if (left % 9 === 0) call('quote.get', 0.03, 'untranslatable')
+        if (tenant === 'bay-auctions' && left < 7) call('shipment.create', 0.1, 'service-failed')
       }
+      const at = { firstAt: (today - DAYS) * DAY_MS, lastAt: (today - last) * DAY_MS }
+      const name = (kind: NameCount['kind'], text: string, count = all, action = '', example = '') =>
+        names.push({ tenant, kind, action, name: text, count, example, ...at })
+      name('use', use)
+      if (use === 'version-2') continue
+      for (const [kind, action, field] of FIELDS) name(kind, field, all, action)
+      name('agent', 'OldShop/3.2 (libcurl)')
+      name('network', '192.0.2.0/24')
+      name('error', 'untranslatable', days.filter(({ left }) => left % 9 === 0).length, '', 'demo-request-17')
+      if (tenant !== 'elm-fleet') name('unknown', 'PickUpZipCode', 2 * days.length)
     }
   }
-  const days = Array.from({ length: DAYS }, (_, i) => today - DAYS + 1 + i)
-  await store.addCounts({ instance: 'history', no: 1, days, calls, names: [...names.values()] })
+  const days = [...past.map((left) => today - left), today]
+  await store.addCounts({ instance: 'history', no: 1, days, calls, names })
 }
 
 const FIELDS = [

@@ -105,33 +105,23 @@ function accessReason({ message, permission = '', resource = '' }: AccessDenied)
 type Listeners = Pick<Config, 'HOST' | 'PORT' | 'ADMIN_HOST' | 'ADMIN_PORT'>
 
 /** Returns an error that names the setting of an address that cannot be used; any other error unchanged. */
-export function listenFailure(error: unknown, config: Listeners): unknown {
+export function listenFailure(error: unknown, { HOST, PORT, ADMIN_HOST, ADMIN_PORT }: Listeners): unknown {
   if (!isSystemError(error) || !/^(listen|bind|getaddrinfo)$/.test(error.syscall ?? '')) return error
-  const { host, port, names } = listenerOf(error, config)
-  switch (error.code) {
-    case 'EADDRINUSE':
-      return new CommandFailed(`port ${port} on ${host} is in use; stop what listens there or change ${names.port}`)
-    case 'EACCES':
-      return new CommandFailed(`no permission to listen on port ${port}; change ${names.port} to one above 1023`)
-    case 'EADDRNOTAVAIL':
-      return new CommandFailed(`${names.host} is ${host}, which is not an address of this machine`)
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return new CommandFailed(`${names.host} is ${host}, a name without an address (${error.code})`)
-    default:
-      return new CommandFailed(
-        `cannot listen on port ${port} of ${host} (${error.code}); see ${names.host} and ${names.port}`,
-      )
-  }
-}
-
-/** Node reports the address and the port, or the name alone. */
-function listenerOf(error: NodeJS.ErrnoException, { HOST, PORT, ADMIN_HOST, ADMIN_PORT }: Listeners) {
+  // Node reports the address and the port, or the name alone.
   const tried = { address: undefined, hostname: undefined, port: undefined, ...error }
-  const host = tried.hostname ?? tried.address
+  const wanted = tried.hostname ?? tried.address
   const isAdmin =
-    tried.port === undefined || PORT === ADMIN_PORT ? host === ADMIN_HOST && host !== HOST : tried.port === ADMIN_PORT
-  return isAdmin
-    ? { host: ADMIN_HOST, port: ADMIN_PORT, names: { host: 'ADMIN_HOST', port: 'ADMIN_PORT' } }
-    : { host: HOST, port: PORT, names: { host: 'HOST', port: 'PORT' } }
+    tried.port === undefined || PORT === ADMIN_PORT
+      ? wanted === ADMIN_HOST && wanted !== HOST
+      : tried.port === ADMIN_PORT
+  const [host, port, prefix] = isAdmin ? [ADMIN_HOST, ADMIN_PORT, 'ADMIN_'] : [HOST, PORT, '']
+  const reasons: Readonly<Record<string, string>> = {
+    EADDRINUSE: `port ${port} on ${host} is in use; stop what listens there or change ${prefix}PORT`,
+    EACCES: `no permission to listen on port ${port}; change ${prefix}PORT to one above 1023`,
+    EADDRNOTAVAIL: `${prefix}HOST is ${host}, which is not an address of this machine`,
+    ENOTFOUND: `${prefix}HOST is ${host}, a name without an address (${error.code})`,
+    EAI_AGAIN: `${prefix}HOST is ${host}, a name without an address (${error.code})`,
+  }
+  const other = `cannot listen on port ${port} of ${host} (${error.code}); see ${prefix}HOST and ${prefix}PORT`
+  return new CommandFailed(reasons[error.code ?? ''] ?? other)
 }

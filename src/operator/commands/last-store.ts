@@ -41,9 +41,8 @@ type MemoryPlace = Pick<Config, 'STORE_URL' | 'EMERGENCY_LOG_FILE'>
 const fileOf = ({ EMERGENCY_LOG_FILE: log }: MemoryPlace) => log && `${log}.store`
 
 function readMemory(place: MemoryPlace): Memory | undefined {
-  const file = fileOf(place)
   try {
-    return file === undefined ? undefined : memory.safeParse(JSON.parse(readFileSync(file, 'utf8'))).data
+    return memory.safeParse(JSON.parse(textOf(fileOf(place)) ?? '')).data
   } catch {
     return undefined
   }
@@ -212,32 +211,27 @@ export async function keepStore(
     if (wrong !== undefined) throw refused(wrong, last)
   }
   let known: Memory = { store: place, newest: last?.newest, declared: isMeant ? place : last?.declared }
+  let onFailure = (error: unknown): void => {
+    throw new ConfigErrors([noMemory(messageOf(error))])
+  }
   function write() {
     known = { ...known, stamp: stampOf(STORE_URL) }
-    writeMemory(config, known)
-  }
-  let isWritable = true
-  function tryWrite() {
     try {
-      write()
+      writeMemory(config, known)
     } catch (error) {
-      if (isWritable) onUnwritable(error)
-      isWritable = false
+      onFailure(error)
     }
   }
-  async function look() {
+  async function keep() {
     // A store that is down has what it had.
     known = { ...known, newest: await newestIn(store).catch(() => known.newest) }
-  }
-  async function keep() {
-    await look()
-    tryWrite()
-  }
-  await look()
-  try {
     write()
-  } catch (error) {
-    throw new ConfigErrors([noMemory(messageOf(error))])
+  }
+  await keep()
+  // Later on it is told once.
+  onFailure = (error) => {
+    onFailure = () => {}
+    onUnwritable(error)
   }
   const keeping = setInterval(keep, KEEP_EVERY_MS).unref()
   return {
@@ -246,7 +240,7 @@ export async function keepStore(
       await keep()
       await store.close()
       // The store has stamped itself.
-      tryWrite()
+      write()
     },
   }
 }
@@ -255,9 +249,9 @@ const READY_EVERY_MS = 100
 const REMEDIES =
   '"transload serve --new-store" starts with it as it is; after "transload store doubt --since TIME" bookings that it does not know are Unknown, and not sent'
 
-function textOf(file: string): string | undefined {
+function textOf(file: string | undefined): string | undefined {
   try {
-    return readFileSync(file, 'utf8')
+    return file && readFileSync(file, 'utf8')
   } catch {
     return undefined
   }

@@ -2,32 +2,27 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { loadMappings } from '../../../mappings/load.ts'
-import { type DryRun, type ExplainedCall, explainCall } from '../../calls/dry-run.ts'
+import { type DryRun, explainCall } from '../../calls/dry-run.ts'
 import { createErrorAnswers } from '../../edge/answers.ts'
 import { readBody } from '../../edge/body/read.ts'
 import { type Case, caseSchema, type Outcome, outcomeOf } from '../../labs/rehearse/case.ts'
 import { readRecord } from '../../labs/rehearse/recording.ts'
-import { type Config, readConfig } from '../../language/config/config.ts'
+import { readConfig } from '../../language/config/config.ts'
 import { issueText, readJsonFile } from '../../language/config/json-file.ts'
 import { translationSettings } from '../../language/config/translation-settings.ts'
 import { GatewayError } from '../../language/errors.ts'
-import type { Catalog, Endpoint } from '../../language/mapping/catalog.ts'
-import type { CompiledAction } from '../../language/mapping/compile.ts'
-import type { FlatBody, Problem } from '../../language/mapping/fields.ts'
+import type { Catalog } from '../../language/mapping/catalog.ts'
+import type { Problem } from '../../language/mapping/fields.ts'
 import { suggestion } from '../../language/text/nearest.ts'
 import { createService } from '../../outside/service/service.ts'
 import { openUpstream } from '../../outside/service/upstream.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import { type Language, snippet } from '../pages/snippets.ts'
 import { CommandFailed, namingFile, UsageError } from './failures.ts'
-import { withoutService } from './open-store.ts'
-import { print, printJson } from './output.ts'
+import { mappingsOf, withoutService } from './open-store.ts'
+import { type JsonOption, print, printJson } from './output.ts'
 
 const STANDARD_INPUT = 0
-
-interface JsonOption {
-  readonly json?: boolean
-}
 
 interface TranslateOptions extends JsonOption {
   readonly as?: Language
@@ -40,11 +35,24 @@ export async function translate(
   { json = false, as }: TranslateOptions,
 ): Promise<number> {
   const config = readConfig(withoutService())
-  const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+  const catalog = await mappingsOf(config)
   const named = catalog.actions.get(name)
   const endpoint = catalog.endpoints.get((named?.action.legacy.paths[0] ?? name).replace(/\/$/, '').toLowerCase())
   if (!endpoint) throw unknownName(name, catalog)
-  const { run } = explained(bodyOf(file), endpoint, named, config, catalog)
+  // Nothing is sent; the service is only asked how it would write the request.
+  const rooms = {
+    catalog,
+    settings: translationSettings(config),
+    answerError: createErrorAnswers(config, catalog),
+    service: createService(config, openUpstream(config)),
+    address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
+  }
+  let run: DryRun
+  try {
+    ;({ run } = explainCall(readBody(readFileSync(file ?? STANDARD_INPUT), undefined), endpoint, rooms, named))
+  } catch (error) {
+    throw unreadable(error, file)
+  }
   if (as && run.ok) print(...snippet(as, run.request).trimEnd().split('\n'))
   else if (json) printJson(run, 2)
   else print(...explanationOf(run))
@@ -58,37 +66,9 @@ function unknownName(name: string, { actions, endpoints }: Catalog): UsageError 
   return new UsageError(`unknown ${kind} ${name}${suggestion(name, names) || `; the ${kind}s are ${names.join(', ')}`}`)
 }
 
-/** Explains a request. Nothing is sent; the service is only asked how it would write the request. */
-function explained(
-  body: FlatBody,
-  endpoint: Endpoint,
-  as: CompiledAction | undefined,
-  config: Config,
-  catalog: Catalog,
-): ExplainedCall {
-  const rooms = {
-    catalog,
-    settings: translationSettings(config),
-    answerError: createErrorAnswers(config, catalog),
-    service: createService(config, openUpstream(config)),
-    address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
-  }
-  try {
-    return explainCall(body, endpoint, rooms, as)
-  } catch (error) {
-    if (error instanceof GatewayError) throw new CommandFailed(error.message)
-    throw error
-  }
-}
-
-function bodyOf(file: string | undefined): FlatBody {
-  try {
-    return readBody(readFileSync(file ?? STANDARD_INPUT), undefined)
-  } catch (error) {
-    if (error instanceof GatewayError) throw new CommandFailed(error.message)
-    throw namingFile(error, file ?? 'standard input')
-  }
-}
+/** Returns the error of a request that cannot be read or explained, as a failure of the command. */
+const unreadable = (error: unknown, file = 'standard input'): unknown =>
+  error instanceof GatewayError ? new CommandFailed(error.message) : namingFile(error, file)
 
 type Field = DryRun['fields'][number]
 
@@ -203,12 +183,12 @@ function failuresOf(one: Case, { status, ...made }: Outcome): readonly string[] 
   const problems = one.problems ?? (isRefused ? undefined : [])
   return [
     ...difference('problems', problems, made.problems?.map((problem, i) => asExpected(problem, problems?.[i])) ?? []),
-    ...(made.sends ? difference('sends', one.sends, made.sends) : []),
-    ...(made.unused ? difference('unused', one.unused?.toSorted(), made.unused.toSorted()) : []),
-    ...(made.unknown ? difference('unknown', one.unknown, made.unknown) : []),
+    ...difference('sends', one.sends, made.sends),
+    ...difference('unused', one.unused?.toSorted(), made.unused?.toSorted()),
+    ...difference('unknown', one.unknown, made.unknown),
     ...(made.missing && !one.missing ? [`replies: the reply lacks ${made.missing.join(', ')}`] : []),
     ...difference('missing', one.missing, made.missing ?? []),
-    ...(made.replies ? difference('replies', one.replies, made.replies) : []),
+    ...difference('replies', one.replies, made.replies),
   ]
 }
 
@@ -218,9 +198,9 @@ const asExpected = (problem: Problem, expected: string | object = ''): unknown =
     ? problem.field
     : Object.fromEntries(Object.entries(problem).filter(([key]) => key in expected))
 
-/** Compares values as JSON shows them; an absent expectation is met by anything. */
+/** Compares values as JSON shows them. An absent expectation is met by anything; what does not come of a case is not compared. */
 function difference(key: string, expected: unknown, actual: unknown): readonly string[] {
-  if (expected === undefined) return []
+  if (expected === undefined || actual === undefined) return []
   const shown = JSON.stringify(actual)
   if (isDeepStrictEqual(JSON.parse(JSON.stringify(expected)), JSON.parse(shown))) return []
   return [`${key}: expected ${JSON.stringify(expected)}`, `${' '.repeat(key.length)}       got ${shown}`]

@@ -1,5 +1,3 @@
-import { loadMappings } from '../../../mappings/load.ts'
-import { readConfig } from '../../language/config/config.ts'
 import { readTenantNames } from '../../language/config/tenants-file.ts'
 import { escapeControls } from '../../language/text/service-text.ts'
 import { NO_NAME } from '../../state/uses/counts.ts'
@@ -15,31 +13,25 @@ import {
 } from '../reports/report.ts'
 import { plural } from '../words.ts'
 import { CommandFailed } from './failures.ts'
-import { withExistingStore, withoutService } from './open-store.ts'
-import { print, printJson } from './output.ts'
+import { mappingsOf, storeConfig, withExistingStore } from './open-store.ts'
+import { type JsonOption, print, printJson } from './output.ts'
 
-interface ReportOptions {
+interface ReportOptions extends JsonOption {
   readonly tenant?: string
-  readonly format: 'md' | 'json'
 }
 
 /** Reports from the store who still uses version 1; the gateway may run or not. */
-export function report({ tenant, format }: ReportOptions): Promise<number> {
+export function report({ tenant, json = false }: ReportOptions): Promise<number> {
   return withExistingStore(async (store) => {
-    const config = readConfig(withoutService(), { certificates: false })
-    const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
-    const deps = { store, catalog, tenants: namesOf(config) }
-    const found = await readReport(deps, tenant)
+    const config = storeConfig()
+    const { TENANTS_FILE: file, V2_CLIENT_ID: id } = config
+    const tenants = file !== undefined ? readTenantNames(file) : id === undefined ? [] : [id]
+    const found = await readReport({ store, catalog: await mappingsOf(config), tenants }, tenant)
     if (tenant !== undefined && found.tenants.length === 0) throw new CommandFailed(`there is no tenant ${tenant}`)
-    if (format === 'json') printJson(found, 2)
+    if (json) printJson(found, 2)
     else print(...markdownOf(found))
     return 0
   })
-}
-
-function namesOf({ TENANTS_FILE: file, V2_CLIENT_ID: id }: ReturnType<typeof readConfig>): readonly string[] {
-  if (file !== undefined) return readTenantNames(file)
-  return id === undefined ? [] : [id]
 }
 
 /** Writes a report as lines of Markdown. */
@@ -85,41 +77,39 @@ function tenantLines(report: TenantReport): readonly string[] {
     ...section(
       'Work that is left',
       ['Kind', 'Action', 'Name', 'Blocks', 'Version 2', 'Note', 'Count'],
-      work,
-      (item) => [
-        item.kind,
-        item.action,
-        item.name || OTHERS,
-        item.blocks ?? '',
-        item.equivalents.join(', '),
-        item.note,
-        item.count,
-      ],
-    ),
-    ...section('Actions', ['Action', 'Calls', 'Replayed', 'Failed', "Callers' mistakes"], actions, (item) => [
-      item.action || 'not recognized',
-      item.calls,
-      item.replayed,
-      item.failed,
-      item.mistakes,
-    ]),
-    ...section('Errors', ['Error', 'Count', 'Last seen', 'Request id of the last one'], errors, (item) => [
-      item.name,
-      item.count,
-      item.last,
-      item.requestId,
-    ]),
-    ...[
-      { title: 'Unknown fields', of: unknownFields },
-      { title: 'User agents', of: agents },
-      { title: 'Networks', of: networks },
-    ].flatMap(({ title, of }) =>
-      section(title, ['Name', 'Count', 'First seen', 'Last seen'], of, (item) => [
-        item.name || OTHERS,
-        item.count,
-        item.first,
-        item.last,
+      work.map(({ kind, action, name, blocks = '', equivalents, note, count }) => [
+        kind,
+        action,
+        name || OTHERS,
+        blocks,
+        equivalents.join(', '),
+        note,
+        count,
       ]),
+    ),
+    ...section(
+      'Actions',
+      ['Action', 'Calls', 'Replayed', 'Failed', "Callers' mistakes"],
+      actions.map(({ action, ...item }) => [
+        action || 'not recognized',
+        item.calls,
+        item.replayed,
+        item.failed,
+        item.mistakes,
+      ]),
+    ),
+    ...section(
+      'Errors',
+      ['Error', 'Count', 'Last seen', 'Request id of the last one'],
+      errors.map(({ name, count, last, requestId }) => [name, count, last, requestId]),
+    ),
+    ...Object.entries({ 'Unknown fields': unknownFields, 'User agents': agents, Networks: networks }).flatMap(
+      ([title, of]) =>
+        section(
+          title,
+          ['Name', 'Count', 'First seen', 'Last seen'],
+          of.map(({ name, count, first, last }) => [name || OTHERS, count, first, last]),
+        ),
     ),
   ]
 }
@@ -133,17 +123,13 @@ const verdictLines = ({ state, since, reasons }: Verdict): readonly string[] => 
   ...reasons.flatMap((reason) => [text(reason), '']),
 ]
 
-function section<Row>(
-  title: string,
-  head: readonly string[],
-  rows: readonly Row[],
-  cells: (row: Row) => readonly (string | number)[],
-): readonly string[] {
-  return rows.length === 0 ? [] : [`### ${title}`, '', ...table(head, rows.map(cells))]
-}
+type Rows = readonly (readonly (string | number)[])[]
 
-function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): readonly string[] {
-  const line = (cells: readonly (string | number)[]) => `| ${cells.map((cell) => text(String(cell))).join(' | ')} |`
+const section = (title: string, head: readonly string[], rows: Rows): readonly string[] =>
+  rows.length === 0 ? [] : [`### ${title}`, '', ...table(head, rows)]
+
+function table(head: readonly string[], rows: Rows): readonly string[] {
+  const line = (cells: Rows[number]) => `| ${cells.map((cell) => text(String(cell))).join(' | ')} |`
   return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line), '']
 }
 

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { loadMappings } from '../../../mappings/load.ts'
 import { type Config, readConfig } from '../../language/config/config.ts'
 import { ConfigErrors } from '../../language/config/errors.ts'
 import { pathOf } from '../../language/config/store-address.ts'
@@ -20,6 +21,10 @@ export function withoutService(env: NodeJS.ProcessEnv = process.env): NodeJS.Pro
 
 /** Reads the configuration for a command on the store. */
 export const storeConfig = () => readConfig(withoutService(), { certificates: false })
+
+/** Loads the mappings of a configuration. */
+export const mappingsOf = ({ MAPPINGS_DIR, LOOKUPS_FILE }: Pick<Config, 'MAPPINGS_DIR' | 'LOOKUPS_FILE'>) =>
+  loadMappings(MAPPINGS_DIR, LOOKUPS_FILE)
 
 /** The work of a command on the open store; returns the exit code. */
 type StoreWork = (store: Store, storeUrl: string) => Promise<number>

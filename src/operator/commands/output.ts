@@ -24,6 +24,17 @@ export function printJson(value: unknown, indent?: number): void {
   process.stdout.write(`${printableJson(value, indent)}\n`)
 }
 
+export interface JsonOption {
+  readonly json?: boolean
+}
+
+/** Prints a result: as JSON if that is asked for, else as lines. */
+export function printResult({ json = false }: JsonOption, value: object, ...lines: readonly string[]): number {
+  if (json) printJson(value)
+  else print(...lines)
+  return 0
+}
+
 /** Returns to the start of the line, and erases it. */
 const ERASE_LINE = '\r\u001b[2K'
 /** The width of a terminal that does not tell its own. */
@@ -62,18 +73,6 @@ export function endWhenOutputCloses(): void {
   })
   // A message that cannot be shown does not change the exit code.
   process.stderr.on('error', () => {})
-}
-
-/** Returns rows as lines whose columns begin at the same place. */
-export function aligned(rows: readonly (readonly string[])[]): readonly string[] {
-  const widths: number[] = []
-  for (const row of rows) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length)
-  return rows.map((row) =>
-    row
-      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
 }
 
 const REDRAWN_EVERY_MS = 100

@@ -31,21 +31,20 @@ import { lookupsOf, pageOf, reportOf, textOf } from '../reports/rehearsal.ts'
 import { chosenAccount } from './accounts.ts'
 import { CommandFailed, namingFile, UsageError } from './failures.ts'
 import { engineOf, openConfiguredStore, withoutService } from './open-store.ts'
-import { createProgress, print, printError, printJson } from './output.ts'
+import { createProgress, type JsonOption, print, printError, printJson } from './output.ts'
 import { forgettableSignal } from './process.ts'
 
 /** The options, as they were given. */
-interface RehearseOptions {
-  readonly showValues?: boolean | undefined
-  readonly json?: boolean | undefined
-  readonly html?: string | undefined
-  readonly keep?: number | undefined
-  readonly lookups?: string | undefined
-  readonly learn?: string | undefined
-  readonly minPass?: string | undefined
-  readonly ignore?: string | undefined
-  readonly tenant?: string | undefined
-  readonly against?: string | undefined
+interface RehearseOptions extends JsonOption {
+  readonly showValues?: boolean
+  readonly html?: string
+  readonly keep?: number
+  readonly lookups?: string
+  readonly learn?: string
+  readonly minPass?: string
+  readonly ignore?: string
+  readonly tenant?: string
+  readonly against?: string
   readonly rate: string
 }
 
@@ -210,36 +209,20 @@ async function openAgainst(config: Config, options: RehearseOptions, ignored: re
     requestId: REQUEST_ID,
     deadline: performance.now() + config.UPSTREAM_TIMEOUT_MS,
   })
-  const deps = {
-    upstream,
-    rooms: {
-      service,
-      // Nothing is written into the store.
-      names: openNames({ ...store, put: async () => {} }, config.QUOTE_MEMORY),
-      bookings: { freeLater: async () => {} },
-      inspect: () => undefined,
-      onNotServed: () => undefined,
-    },
-    settings: account.settings,
-    tenant: account.tenant,
-    sending,
-    ignored,
-  }
+  // Nothing is written into the store.
+  const names = openNames({ ...store, put: async () => {} }, config.QUOTE_MEMORY)
+  const nothing = { freeLater: async () => {} }
+  const rooms = { service, names, bookings: nothing, inspect: () => undefined, onNotServed: () => undefined }
+  const deps = { ...account, upstream, rooms, sending, ignored }
   return {
     async ask({ plan: { request }, caller }: Rehearsed, place: Place, { tally }: Rehearsal): Promise<void> {
       const { action } = request.compiled
-      const skip = (why: string) =>
-        noteCompared(
-          tally.compared,
-          action.name,
-          { field: `(${why})`, verdict: 'noise', native: '', translated: '' },
-          place,
-          caller.name,
-        )
+      const note = (one: Parameters<typeof noteCompared>[2]) =>
+        noteCompared(tally.compared, action.name, one, place, caller.name)
+      const skip = (why: string) => note({ field: `(${why})`, verdict: 'noise', native: '', translated: '' })
       if (!onlyAsks(action)) return skip('not sent')
       try {
-        for (const one of await compareCall(request, deps))
-          noteCompared(tally.compared, action.name, one, place, caller.name)
+        for (const one of await compareCall(request, deps)) note(one)
       } catch (error) {
         if (!(error instanceof NotCompared)) throw error
         skip(`not compared: ${error.message}`)

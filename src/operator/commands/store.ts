@@ -19,7 +19,7 @@ import { doubtView, originText } from '../../state/bookings/doubts.ts'
 import { openEmergencyLog } from '../../state/bookings/record.ts'
 import { pruneTable } from '../../state/uses/pruning.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
-import { grouped } from '../words.ts'
+import { aligned, grouped, isoTime } from '../words.ts'
 import { copyStore } from './copy-store.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { placeOf, refuseOldFolder } from './last-store.ts'
@@ -32,7 +32,7 @@ import {
   timeOf,
   withExistingStore,
 } from './open-store.ts'
-import { createProgress, print, printError, printJson } from './output.ts'
+import { createProgress, type JsonOption, print, printError, printResult } from './output.ts'
 
 /** Copies the store into a file, while gateways go on. */
 export async function backup(file: string, { force = false }: { readonly force?: boolean }): Promise<number> {
@@ -43,16 +43,23 @@ export async function backup(file: string, { force = false }: { readonly force?:
   if (isSameFile(path, target)) throw new CommandFailed(`${file} is the store itself; name another file`)
   if (existsSync(target) && !force) throw new CommandFailed(`${file} exists; --force overwrites it`)
   const progress = createProgress('copied', 'pages')
-  const { at, version, bytes } = await backupStore(path, target, { onProgress: progress.update }).catch(
-    (error: unknown) => {
-      throw error instanceof NotAStore ? new CommandFailed(`${path} is not a store: ${error.message}`) : error
-    },
-  )
-  progress.end()
-  print(
-    `${file} has the store as it was at ${new Date(at).toISOString()}: ${grouped(bytes)} bytes, version ${version} of the schema.`,
-  )
-  return 0
+  try {
+    const { at, version, bytes } = await backupStore(path, target, { onProgress: progress.update })
+    print(
+      `${file} has the store as it was at ${isoTime(at)}: ${grouped(bytes)} bytes, version ${version} of the schema.`,
+    )
+    return 0
+  } catch (error) {
+    throw unusableFile(error, path)
+  } finally {
+    progress.end()
+  }
+}
+
+/** Returns an error of a file that is no store, or a damaged one, as a failure that names it; any other error as it is. */
+function unusableFile(error: unknown, file: string): unknown {
+  if (error instanceof NotAStore || isNoDatabase(error)) return new CommandFailed(`${file} is not a store`)
+  return isDamage(error) ? new CommandFailed(`${file} is damaged: ${messageOf(error)}`) : error
 }
 
 /** Tells if two paths lead to one file. */
@@ -61,9 +68,12 @@ function isSameFile(one: string, other: string): boolean {
   return first !== undefined && first.ino === second?.ino && first.dev === second.dev
 }
 
-interface RestoreOptions {
+interface DoubtOptions {
   readonly since?: string
   readonly until?: string
+}
+
+interface RestoreOptions extends DoubtOptions {
   readonly complete?: boolean
   readonly force?: boolean
 }
@@ -108,15 +118,9 @@ function restoreFailure(error: unknown, file: string): unknown {
     return new CommandFailed(`${error.message}; --force replaces it, if no gateway runs`)
   if (error instanceof StoreTooNew)
     return new CommandFailed(`${file} was made by a newer version of the gateway, which has to restore it`)
-  if (error instanceof NotAStore || isNoDatabase(error)) return new CommandFailed(`${file} is not a store`)
-  if (error instanceof BackupDamaged || isDamage(error))
+  if (error instanceof BackupDamaged || (isDamage(error) && !isNoDatabase(error)))
     return new CommandFailed(`${file} is damaged, nothing is changed: ${messageOf(error)}`)
-  return error
-}
-
-interface DoubtOptions {
-  readonly since: string
-  readonly until?: string
+  return unusableFile(error, file)
 }
 
 /** Declares that bookings may be missing in the store. Gateways that run know it within seconds. */
@@ -139,15 +143,15 @@ export function trust(): Promise<number> {
 }
 
 function doubtLines({ since, until }: NewDoubt): readonly string[] {
-  const end = until === 0 ? 'until "transload store trust"' : `until ${new Date(until).toISOString()}`
+  const end = until === 0 ? 'until "transload store trust"' : `until ${isoTime(until)}`
   return [
-    `Bookings since ${new Date(since).toISOString()} may be missing. A booking that the store does not know is answered Unknown, and not sent, ${end}.`,
+    `Bookings since ${isoTime(since)} may be missing. A booking that the store does not know is answered Unknown, and not sent, ${end}.`,
     '"transload bookings list --state unknown" shows those that callers have asked for.',
   ]
 }
 
 /** Verifies the store, or a backup of one; ends with 1 if an operator has to do something about it. */
-export async function verify(file: string | undefined, { json = false }: { readonly json?: boolean }): Promise<number> {
+export async function verify(file: string | undefined, options: JsonOption): Promise<number> {
   const { STORE_URL, EMERGENCY_LOG_FILE } = storeConfig()
   const isStore = file === undefined
   const { name, found } =
@@ -161,11 +165,9 @@ export async function verify(file: string | undefined, { json = false }: { reado
     : []
   const problems = problemsOf(found, isStore, unrecorded)
   const { doubt: window, ...rest } = found
-  if (json) printJson({ store: name, ...rest, doubt: window && doubtView(window), unrecorded, problems })
-  else {
-    print(...inspectionLines(name, found, unrecorded))
-    printError(...problems.map((problem) => `problem: ${problem}`))
-  }
+  const view = { store: name, ...rest, doubt: window && doubtView(window), unrecorded, problems }
+  printResult(options, view, ...inspectionLines(name, found, unrecorded))
+  if (!options.json) printError(...problems.map((problem) => `problem: ${problem}`))
   return problems.length === 0 ? 0 : EXIT_FAILED
 }
 
@@ -187,9 +189,7 @@ async function inspectFile(file: string): Promise<Inspected> {
   try {
     return { name: path, found: inspectSqlite(path) }
   } catch (error) {
-    if (error instanceof NotAStore || isNoDatabase(error)) throw new CommandFailed(`${path} is not a store`)
-    if (isDamage(error)) throw new CommandFailed(`${path} is damaged: ${messageOf(error)}`)
-    throw error
+    throw unusableFile(error, path)
   }
 }
 
@@ -209,7 +209,7 @@ export function copy({ to: url }: { readonly to: string }): Promise<number> {
       const counts = await copyStore(store, target, placeOf(storeUrl), placeOf(url), progress.update)
       progress.end()
       print(
-        ...[...counts].map(([table, rows]) => `${grouped(rows).padStart(COUNT_CHARACTERS)}  ${table}`),
+        ...[...counts].map(([table, rows]) => countLine(rows, table)),
         `The other store has the same rows. Start the gateways with it as STORE_URL.`,
       )
       return 0
@@ -234,23 +234,24 @@ function inspectionLines(name: string, found: Inspection, unrecorded: readonly s
   const older = version < programVersion ? `; a gateway that starts makes it ${programVersion}` : ''
   const integrity = name === 'PostgreSQL' ? 'not checked here (pg_amcheck)' : faults.length === 0 ? 'ok' : 'damaged'
   const view = window && doubtView(window)
-  const table = Object.entries({
-    store: name,
-    ...(id !== undefined && { id }),
-    ...(origin.kind === 'backup' && { 'backup of': new Date(origin.at).toISOString() }),
-    schema: `version ${version}${older}`,
-    integrity,
-    'in doubt': view ? `since ${view.since}${view.until ? ` until ${view.until}` : ''}` : 'no',
-    'emergency log': `${grouped(unrecorded.length)} bookings`,
-    ...Object.fromEntries(Object.entries(claims).map(([state, n]) => [`bookings ${state}`, grouped(n)])),
-    'numbers without data': grouped(namesAlone),
-    ...Object.fromEntries(Object.entries(rows).map(([rowsOf, n]) => [`rows of ${rowsOf}`, grouped(n)])),
-  })
-  const width = Math.max(...table.map(([label]) => label.length))
-  return table.map(([label, text]) => `${label.padEnd(width)}  ${text}`)
+  const counted = (what: string, counts: Readonly<Record<string, number>>) =>
+    Object.entries(counts).map(([name, count]) => [`${what} ${name}`, grouped(count)])
+  return aligned([
+    ['store', name],
+    ...(id === undefined ? [] : [['id', id]]),
+    ...(origin.kind === 'backup' ? [['backup of', isoTime(origin.at)]] : []),
+    ['schema', `version ${version}${older}`],
+    ['integrity', integrity],
+    ['in doubt', view ? `since ${view.since}${view.until ? ` until ${view.until}` : ''}` : 'no'],
+    ['emergency log', `${grouped(unrecorded.length)} bookings`],
+    ...counted('bookings', claims),
+    ['numbers without data', grouped(namesAlone)],
+    ...counted('rows of', rows),
+  ])
 }
 
 const COUNT_CHARACTERS = 12
+const countLine = (count: number, what: string) => `${grouped(count).padStart(COUNT_CHARACTERS)}  ${what}`
 
 const MEANINGS: Readonly<Record<(typeof PRUNED_TABLES)[number], string>> = {
   claims: 'finished bookings, with their audit trail',
@@ -261,9 +262,8 @@ const MEANINGS: Readonly<Record<(typeof PRUNED_TABLES)[number], string>> = {
   instances: 'gateways that are gone',
 }
 
-interface PruneOptions {
+interface PruneOptions extends JsonOption {
   readonly dryRun?: boolean
-  readonly json?: boolean
 }
 
 /** Deletes the rows that were not needed for `BOOKING_DAYS` days, or says how many would go. */
@@ -271,22 +271,22 @@ export async function prune({ dryRun = false, json = false }: PruneOptions): Pro
   const { BOOKING_DAYS: days } = storeConfig()
   return withExistingStore(async (store) => {
     const progress = createProgress(dryRun ? 'counted' : 'deleted')
-    const rounds: { readonly table: keyof typeof MEANINGS; readonly pruned: number }[] = []
+    const tables: { readonly table: keyof typeof MEANINGS; readonly pruned: number }[] = []
+    let rows = 0
     for (const table of PRUNED_TABLES) {
       // Half of the time belongs to the gateways.
       const options = { olderThanMs: days * DAY_MS, dryRun, pause: (tookMs: number) => delay(tookMs) }
-      rounds.push({ table, pruned: await pruneTable(store, table, options) })
-      progress.update(rounds.reduce((sum, { pruned }) => sum + pruned, 0))
+      const pruned = await pruneTable(store, table, options)
+      tables.push({ table, pruned })
+      rows += pruned
+      progress.update(rows)
     }
     progress.end()
-    if (json) printJson({ days, dryRun, tables: rounds })
-    else {
-      const rows = grouped(rounds.reduce((sum, { pruned }) => sum + pruned, 0))
-      print(
-        ...rounds.map(({ table, pruned }) => `${grouped(pruned).padStart(COUNT_CHARACTERS)}  ${MEANINGS[table]}`),
-        `${rows} rows unused for ${days} days (BOOKING_DAYS) ${dryRun ? 'would be deleted' : 'were deleted'}.`,
-      )
-    }
-    return 0
+    return printResult(
+      { json },
+      { days, dryRun, tables },
+      ...tables.map(({ table, pruned }) => countLine(pruned, MEANINGS[table])),
+      `${grouped(rows)} rows unused for ${days} days (BOOKING_DAYS) ${dryRun ? 'would be deleted' : 'were deleted'}.`,
+    )
   })
 }

@@ -10,21 +10,19 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { parse } from 'csv-parse/sync'
 import { z } from 'zod'
-import { loadMappings } from '../../../mappings/load.ts'
 import { hashSecret, makeSecret } from '../../edge/callers/hashes.ts'
 import { readConfig } from '../../language/config/config.ts'
 import { ConfigErrors } from '../../language/config/errors.ts'
 import { issueText } from '../../language/config/json-file.ts'
 import { readTenants, type Tenant, tenantsSchema } from '../../language/config/tenants-file.ts'
 import { makeLike } from '../../outside/store/sqlite/backup.ts'
+import { plural } from '../words.ts'
 import { CommandFailed, UsageError } from './failures.ts'
-import { withoutService } from './open-store.ts'
-import { createProgress, print, printError, printJson, prompt } from './output.ts'
+import { mappingsOf, withoutService } from './open-store.ts'
+import { type JsonOption, print, printError, printJson, prompt } from './output.ts'
 
 /** Reads the secret from standard input, because arguments appear in the shell's history and in the process list. */
 export async function hash(): Promise<number> {
@@ -47,12 +45,17 @@ interface AddOptions extends FileOption {
 }
 
 /** Adds a tenant with a secret that the gateway makes, and shows the secret once. */
-export async function add(name: string, { id = name, file, v2ClientId, ...v2 }: AddOptions): Promise<number> {
-  const clientSecret = secretRefOf(v2.v2SecretEnv, v2.v2SecretFile)
+export async function add(
+  name: string,
+  { id = name, file: tenantsFile, v2ClientId, ...v2 }: AddOptions,
+): Promise<number> {
+  const { v2SecretEnv: env, v2SecretFile: file } = v2
+  if ((env === undefined) === (file === undefined))
+    throw new UsageError('say where its secret at the service is: --v2-secret-env NAME or --v2-secret-file PATH')
   const secret = makeSecret()
   const credentials = [{ id, secret_hash: await hashSecret(secret) }]
-  const made = { name, credentials, v2: { client_id: v2ClientId, client_secret: clientSecret } }
-  edit(file, (tenants) => [...tenants, made])
+  const client_secret = env === undefined ? { file } : { env }
+  edit(tenantsFile, (tenants) => [...tenants, { name, credentials, v2: { client_id: v2ClientId, client_secret } }])
   show(name, id, secret)
   return 0
 }
@@ -88,53 +91,6 @@ export function remove(name: string, { file }: FileOption): number {
   return 0
 }
 
-const importedTenant = z.object({
-  name: z.string(),
-  id: z.string(),
-  secret: z.string().min(1),
-  v2_client_id: z.string(),
-  v2_secret_env: z.string().optional(),
-  v2_secret_file: z.string().optional(),
-})
-
-/** Adds tenants with the secrets that they have, from CSV. */
-export async function importTenants(csv: string, { file }: FileOption): Promise<number> {
-  const rows = parse(csv === '-' ? await text(process.stdin) : readFileSync(csv), {
-    columns: true,
-    skip_empty_lines: true,
-    trim: true,
-    bom: true,
-  })
-  const wanted = rows.map((row, at) => {
-    const { data } = importedTenant.safeParse(row)
-    if (!data) throw new CommandFailed(`row ${at + 1} lacks one of name, id, secret and v2_client_id`)
-    return data
-  })
-  const progress = createProgress('hashed')
-  const made: unknown[] = []
-  // Slow hashes run on threads, as many as there are cores.
-  const left = wanted.entries()
-  const work = async () => {
-    for (const [at, { name, id, secret, v2_client_id, ...v2 }] of left) {
-      const credentials = [{ id, secret_hash: await hashSecret(secret) }]
-      const client_secret = secretRefOf(v2.v2_secret_env, v2.v2_secret_file)
-      made[at] = { name, credentials, v2: { client_id: v2_client_id, client_secret } }
-      progress.update(made.length, made.length / wanted.length)
-    }
-  }
-  await Promise.all(Array.from({ length: availableParallelism() }, work))
-  progress.end()
-  edit(file, (tenants) => [...tenants, ...made])
-  print(`${made.length} tenants are added.`)
-  return 0
-}
-
-function secretRefOf(env: string | undefined, file: string | undefined) {
-  if ((env === undefined) === (file === undefined))
-    throw new UsageError('say where its secret at the service is: --v2-secret-env NAME or --v2-secret-file PATH')
-  return env === undefined ? { file } : { env }
-}
-
 function show(name: string, id: string, secret: string): void {
   print(
     `${name} calls with the Client ID ${id} and this secret, which is shown only now:`,
@@ -143,18 +99,20 @@ function show(name: string, id: string, secret: string): void {
   )
 }
 
-/** The members of a tenant that an edit reads; the rest stays as it is. */
-interface EditedTenant {
-  readonly name: string
-  readonly credentials?: readonly { readonly id: string; readonly secret_hash: string }[] | undefined
-}
+/** The members of a file that an edit reads; the rest stays as it is. */
+const edited = z.looseObject({
+  tenants: z.array(
+    z.looseObject({
+      name: z.string(),
+      credentials: z.array(z.looseObject({ id: z.string(), secret_hash: z.string() })).optional(),
+    }),
+  ),
+})
+
+type Change = (tenants: z.infer<typeof edited>['tenants']) => readonly { readonly name: string }[]
 
 /** Changes the tenants of a file, in one step and one command at a time; the order and what is not changed stay. */
-function edit(
-  given: string | undefined,
-  change: (tenants: readonly EditedTenant[]) => readonly unknown[],
-  mustHave?: string,
-): void {
+function edit(given: string | undefined, change: Change, mustHave?: string): void {
   const file = resolve(given ?? process.env['TENANTS_FILE']?.trim() ?? '')
   if (given === undefined && !process.env['TENANTS_FILE'])
     throw new UsageError('TENANTS_FILE is not set, and there is no --file')
@@ -198,38 +156,29 @@ const LEFT_BEHIND_MS = 60_000
 
 /** Makes the file that takes the place of another; fails while another command does the same. */
 function openAlone(next: string): number {
-  try {
-    if (Date.now() - statSync(next).mtimeMs > LEFT_BEHIND_MS) rmSync(next)
-  } catch {
-    // There is none.
-  }
+  const { mtimeMs = Number.POSITIVE_INFINITY } = statSync(next, { throwIfNoEntry: false }) ?? {}
+  if (Date.now() - mtimeMs > LEFT_BEHIND_MS) rmSync(next)
   try {
     return openSync(next, 'wx', 0o600)
   } catch (error) {
-    if (!isExisting(error)) throw error
+    const isExisting = error instanceof Error && 'code' in error && error.code === 'EEXIST'
+    if (!isExisting) throw error
     throw new CommandFailed(`another command is changing the tenants file (${next}); try again`)
   }
 }
 
-const isExisting = (error: unknown) => error instanceof Error && 'code' in error && error.code === 'EEXIST'
-
 /** Returns the content of a file with its tenants changed. */
-function changed(
-  file: string,
-  change: (tenants: readonly EditedTenant[]) => readonly unknown[],
-  mustHave: string | undefined,
-): string {
+function changed(file: string, change: Change, mustHave: string | undefined): string {
   const before = existsSync(file) ? readFileSync(file, 'utf8') : '{\n  "tenants": []\n}\n'
-  const content = readable.safeParse(jsonOf(before, file))
-  if (!content.success) throw new CommandFailed(`${file} is not a tenants file; "transload tenants check" says why`)
-  const { tenants } = content.data
-  if (mustHave !== undefined && !tenants.some(({ name }) => name === mustHave))
+  const content = contentOf(before)
+  if (!content) throw new CommandFailed(`${file} is not a tenants file; "transload tenants check" says why`)
+  if (mustHave !== undefined && !content.tenants.some(({ name }) => name === mustHave))
     throw new CommandFailed(`there is no tenant ${mustHave} in ${file}`)
-  const after = { ...content.data, tenants: change(tenants) }
-  const names = after.tenants.map((tenant) => String(Object(tenant).name))
+  const after = { ...content, tenants: change(content.tenants) }
+  const names = after.tenants.map(({ name }) => name)
   const double = names.find((name, at) => names.indexOf(name) !== at)
   if (double !== undefined) throw new CommandFailed(`there is a tenant ${double} already`)
-  const [issue] = after.tenants.length === 0 ? [] : (tenantsSchema.safeParse(after).error?.issues ?? [])
+  const [issue] = names.length === 0 ? [] : (tenantsSchema.safeParse(after).error?.issues ?? [])
   if (issue)
     throw new CommandFailed(
       `tenant ${names[Number(issue.path[1])]}: ${issue.path.slice(2).join('.')} ${issueText(issue)}`,
@@ -238,32 +187,23 @@ function changed(
   return `${JSON.stringify(after, null, indent)}\n`
 }
 
-const readable = z.looseObject({
-  tenants: z.array(
-    z.looseObject({
-      name: z.string(),
-      credentials: z.array(z.looseObject({ id: z.string(), secret_hash: z.string() })).optional(),
-    }),
-  ),
-})
-
-function jsonOf(content: string, file: string): unknown {
+function contentOf(text: string) {
   try {
-    return JSON.parse(content.replace(/^\ufeff/, ''))
+    return edited.safeParse(JSON.parse(text.replace(/^\ufeff/, ''))).data
   } catch {
-    throw new CommandFailed(`${file} is not JSON; "transload tenants check" says where`)
+    return undefined
   }
 }
 
 /** Checks a tenants file. */
 export async function check(file: string | undefined): Promise<number> {
   const { length } = await tenantsIn(file)
-  print(`The tenants file is valid: ${length} ${length === 1 ? 'tenant' : 'tenants'}.`)
+  print(`The tenants file is valid: ${plural(length, 'tenant')}.`)
   return 0
 }
 
 /** Lists the tenants of a file. */
-export async function list(file: string | undefined, { json = false }: { readonly json?: boolean }): Promise<number> {
+export async function list(file: string | undefined, { json = false }: JsonOption): Promise<number> {
   const found = await tenantsIn(file)
   if (json) for (const tenant of found) printJson(publicView(tenant))
   else print(...found.map(lineOf))
@@ -275,7 +215,7 @@ async function tenantsIn(file: string | undefined): Promise<readonly Tenant[]> {
   const fixed = { V2_CLIENT_ID: undefined, V2_CLIENT_SECRET: undefined }
   const config = readConfig({ ...withoutService(), ...fixed, ...(file !== undefined && { TENANTS_FILE: file }) })
   if (config.TENANTS_FILE === undefined) throw new ConfigErrors(['TENANTS_FILE is not set, and no FILE is given'])
-  const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+  const catalog = await mappingsOf(config)
   const lacking: string[] = []
   const tenants = readTenants(config.TENANTS_FILE, new Set(catalog.actions.keys()), process.env, lacking)
   printError(...lacking.map((secret) => `warning: ${secret}`))

@@ -1,33 +1,21 @@
 import { randomUUID } from 'node:crypto'
-import { loadMappings } from '../../../mappings/load.ts'
-import { readConfig } from '../../language/config/config.ts'
 import { ConfigErrors } from '../../language/config/errors.ts'
 import { readTenants } from '../../language/config/tenants-file.ts'
 import { translationSettings } from '../../language/config/translation-settings.ts'
 import { NO_NAMES } from '../../language/mapping/callback.ts'
+import { pages } from '../../outside/store/copy.ts'
 import type { CallbackBody, EventFilter, EventState, StoredEvent } from '../../outside/store/events.ts'
 import type { Store } from '../../outside/store/store.ts'
-import {
-  createPost,
-  createResolve,
-  type Endpoint,
-  endpointOf,
-  type Reply,
-  shownUrl,
-} from '../../state/events/callback.ts'
+import { createPost, createResolve, type Endpoint, endpointOf, shownUrl } from '../../state/events/callback.ts'
 import { renderEvent } from '../../state/events/delivery.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
-import { grouped } from '../words.ts'
+import { aligned, grouped, isoTime, plural } from '../words.ts'
 import { CommandFailed, UsageError } from './failures.ts'
-import { timeOf, withExistingStore, withoutService } from './open-store.ts'
-import { aligned, createProgress, print, printError, printJson } from './output.ts'
+import { mappingsOf, storeConfig, timeOf, withExistingStore } from './open-store.ts'
+import { createProgress, type JsonOption, print, printError, printJson, printResult } from './output.ts'
 
 /** How many events are listed, or replayed, in one step. */
 const PAGE = 500
-
-interface JsonOption {
-  readonly json?: boolean
-}
 
 interface RangeOptions extends JsonOption {
   readonly state?: EventState
@@ -51,30 +39,21 @@ export function list({ json = false, ...range }: RangeOptions): Promise<number> 
     for await (const page of pagesOf(store, filter)) {
       if (json) for (const event of page) printJson(eventView(event))
       // Every page is as wide as the heading, which stands above the first one.
-      else if (page.length > 0) print(...aligned([HEADING, ...page.map(cellsOf)]).slice(listed === 0 ? 0 : 1))
+      else print(...aligned([HEADING, ...page.map(cellsOf)]).slice(listed === 0 ? 0 : 1))
       listed += page.length
     }
     if (json) return 0
-    printError(`${grouped(listed)} ${listed === 1 ? 'event' : 'events'}`)
+    printError(plural(listed, 'event'))
     for (const { tenant, stopped, pausedUntil } of await store.endpoints()) {
-      const why = stopped ? 'has stopped its deliveries' : `pauses until ${new Date(pausedUntil).toISOString()}`
+      const why = stopped ? 'has stopped its deliveries' : `pauses until ${isoTime(pausedUntil)}`
       printError(`The callback of ${tenant} ${why}.`)
     }
     return 0
   })
 }
 
-async function* pagesOf(store: Store, filter: EventFilter): AsyncGenerator<readonly StoredEvent[]> {
-  let after: number | undefined
-  for (;;) {
-    const page = await store.listEvents({ ...filter, after, limit: PAGE })
-    yield page
-    if (page.length < PAGE) return
-    after = page.at(-1)?.no
-  }
-}
-
-const isoTime = (ms: number): string => new Date(ms).toISOString()
+const pagesOf = (store: Store, filter: EventFilter) =>
+  pages<StoredEvent>((last) => store.listEvents({ ...filter, after: last?.no, limit: PAGE }), PAGE)
 
 /** Returns the fields of an event that operators see in a list. */
 function eventView(stored: StoredEvent) {
@@ -112,8 +91,9 @@ export function show(id: string, { json = false }: JsonOption): Promise<number> 
 }
 
 /** Delivers an event again, or all that fit the options. */
-export function replay(id: string | undefined, { json = false, ...range }: RangeOptions): Promise<number> {
-  if ((id === undefined) === (Object.keys(range).length === 0)) {
+export function replay(id: string | undefined, range: RangeOptions): Promise<number> {
+  const { json: _, ...chosen } = range
+  if ((id === undefined) === (Object.keys(chosen).length === 0)) {
     throw new UsageError('replay needs either an ID or at least one of --state, --tenant, --since, --until')
   }
   const filter = filterOf(range)
@@ -128,33 +108,30 @@ export function replay(id: string | undefined, { json = false, ...range }: Range
       progress.update(replayed, from / ids.length)
     }
     progress.end()
-    if (json) printJson({ replayed })
-    else if (id !== undefined) print(`${id} is due.`)
-    else print(`${grouped(replayed)} ${replayed === 1 ? 'event is' : 'events are'} due.`)
-    return 0
+    return printResult(
+      range,
+      { replayed },
+      id === undefined ? `${plural(replayed, 'event')} ${replayed === 1 ? 'is' : 'are'} due.` : `${id} is due.`,
+    )
   })
 }
 
 /** Gives an event up. */
-export function skip(id: string, { json = false }: JsonOption): Promise<number> {
+export function skip(id: string, options: JsonOption): Promise<number> {
   return withExistingStore(async (store) => {
     const { state } = await eventAt(store, id)
     const skipped = await store.skipEvents([id])
     if (skipped === 0) throw new CommandFailed(`${id} is ${state}; only due and parked events can be skipped`)
-    if (json) printJson({ skipped })
-    else print(`${id} is skipped.`)
-    return 0
+    return printResult(options, { skipped }, `${id} is skipped.`)
   })
 }
 
 /** Goes on with the deliveries to a tenant. */
-export function resume(tenant: string, { json = false }: JsonOption): Promise<number> {
+export function resume(tenant: string, options: JsonOption): Promise<number> {
   return withExistingStore(async (store) => {
     const resumed = await store.resumeEndpoint(tenant)
     if (!resumed) throw new CommandFailed(`the callback of ${tenant} is neither stopped nor paused`)
-    if (json) printJson({ resumed })
-    else print(`Deliveries to ${tenant} resume.`)
-    return 0
+    return printResult(options, { resumed }, `Deliveries to ${tenant} resume.`)
   })
 }
 
@@ -169,19 +146,20 @@ export async function test(tenant: string, { json = false }: JsonOption): Promis
   const { endpoint, body } = await sampleFor(tenant)
   const id = `msg_${randomUUID().replaceAll('-', '')}`
   const reply = await createPost({ resolve: createResolve() })(endpoint, { id, body, at: Date.now() })
-  const isDelivered = reply.kind === 'answered' && reply.status >= 200 && reply.status < 300
-  const result = { tenant, url: shownUrl(endpoint.url), id, signed: endpoint.keys.length > 0, delivered: isDelivered }
-  if (json) printJson({ ...result, outcome: outcomeOf(reply) })
-  else print(`${result.url}: ${outcomeOf(reply)}${result.signed ? '' : ' (not signed: there are no callback_secrets)'}`)
-  if (!isDelivered && !json) throw new CommandFailed('the sample event was not delivered')
-  return isDelivered ? 0 : EXIT_FAILED
+  const [url, signed] = [shownUrl(endpoint.url), endpoint.keys.length > 0]
+  const delivered = reply.kind === 'answered' && reply.status >= 200 && reply.status < 300
+  const outcome = reply.kind === 'answered' ? `answered ${reply.status}` : reply.reason
+  const line = `${url}: ${outcome}${signed ? '' : ' (not signed: there are no callback_secrets)'}`
+  printResult({ json }, { tenant, url, id, signed, delivered, outcome }, line)
+  if (!delivered && !json) throw new CommandFailed('the sample event was not delivered')
+  return delivered ? 0 : EXIT_FAILED
 }
 
 async function sampleFor(tenant: string): Promise<{ readonly endpoint: Endpoint; readonly body: CallbackBody }> {
-  const config = readConfig(withoutService(), { certificates: false })
+  const config = storeConfig()
   if (config.TENANTS_FILE === undefined)
     throw new ConfigErrors(['TENANTS_FILE is not set; only tenants have callbacks'])
-  const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+  const catalog = await mappingsOf(config)
   const declared = readTenants(config.TENANTS_FILE, catalog.actions).find(({ name }) => name === tenant)
   if (!declared) throw new CommandFailed(`the tenants file has no tenant ${tenant}`)
   const endpoint = endpointOf(declared, translationSettings(config))
@@ -191,5 +169,3 @@ async function sampleFor(tenant: string): Promise<{ readonly endpoint: Endpoint;
   if (!body) throw new CommandFailed('the mappings declare no callback')
   return { endpoint, body }
 }
-
-const outcomeOf = (reply: Reply): string => (reply.kind === 'answered' ? `answered ${reply.status}` : reply.reason)

@@ -8,7 +8,6 @@ import { FileUnreadable, type Format } from '../transfer/file-records.ts'
 import {
   checkpointOf,
   headerOf,
-  type ImportCounts,
   importRows,
   isInStore,
   lastKey,
@@ -16,10 +15,10 @@ import {
   noProgress,
   readRows,
 } from '../transfer/transfer.ts'
-import { grouped, plural } from '../words.ts'
+import { grouped, isoTime, plural } from '../words.ts'
 import { CommandFailed, namingFile, UsageError } from './failures.ts'
 import { withExistingStore, withStore } from './open-store.ts'
-import { createProgress, print, printError, printJson } from './output.ts'
+import { createProgress, type JsonOption, printError, printJson, printResult } from './output.ts'
 
 /** Shows the quotes and shipments of a number. */
 export function get(name: string, { tenant }: { readonly tenant: string }): Promise<number> {
@@ -30,19 +29,18 @@ export function get(name: string, { tenant }: { readonly tenant: string }): Prom
       const remembers = quote?.facts ? { remembers: Object.keys(quote.facts) } : {}
       const own = shipment?.own || quote?.own
       const vehicles = shipment && shipment.vehicles.length > 0 ? { vehicles: shipment.vehicles } : {}
-      printJson({ ...one, at: new Date(at).toISOString(), ...(own && { own }), ...vehicles, ...remembers })
+      printJson({ ...one, at: isoTime(at), ...(own && { own }), ...vehicles, ...remembers })
     }
     if (found.length === 0) throw new CommandFailed(`${tenant} has no quote or shipment with the number ${name}`)
     return 0
   })
 }
 
-interface ImportOptions {
+interface ImportOptions extends JsonOption {
   readonly tenant?: string
   readonly format?: Format
   readonly replace?: boolean
   readonly restart?: boolean
-  readonly json?: boolean
 }
 
 /** Imports numbers. An import that was interrupted goes on after its last row. */
@@ -58,50 +56,36 @@ async function importFile(store: Store, storeUrl: string, file: string, options:
   const input = file === '-' ? process.stdin : createReadStream(file)
   const size = isRegular(file) ? statSync(file).size : undefined
   const progress = createProgress('imported')
-  const rows = readRows(input, format, { tenant }, (columns) =>
+  const rows = readRows(input, format, tenant, (columns) =>
     printError(`Columns that are not used: ${columns.join(', ')}`),
   )
-  const counts = await named(
-    file,
-    importRows(
-      rows,
-      store,
-      { replace, from },
-      {
-        onConflict: (asked, found) => {
-          const name = `${asked.tenant} ${asked.kind} ${asked.name}`
-          printError(`conflict: ${name} is ${found.id} in the store and ${asked.id} in the file`)
-        },
-        onBadRow: (line, error) => printError(`line ${line} ${error}`),
-        onProgress: (done) => {
-          checkpoint?.write(done)
-          const share = size && 'bytesRead' in input ? input.bytesRead / size : undefined
-          progress.update(done.counts.rows - from.counts.rows, share)
-        },
-      },
-    ),
-  )
+  let { counts } = from
+  try {
+    for await (const { conflicts, badRows, progress: done } of importRows(rows, store, { replace, from })) {
+      for (const { asked, found } of conflicts) {
+        const name = `${asked.tenant} ${asked.kind} ${asked.name}`
+        printError(`conflict: ${name} is ${found.id} in the store and ${asked.id} in the file`)
+      }
+      for (const { line, error } of badRows) printError(`line ${line} ${error}`)
+      counts = done.counts
+      checkpoint?.write(done)
+      progress.update(counts.rows - from.counts.rows, size && 'bytesRead' in input ? input.bytesRead / size : undefined)
+    }
+  } catch (error) {
+    throw named(error, file)
+  }
   progress.end()
   checkpoint?.remove()
-  if (json) printJson(counts)
-  else print(summaryOf(counts))
+  const left = counts.conflicts > 0 ? ' left as they were (--replace overwrites)' : ''
+  const summary = `${plural(counts.rows, 'row')}: ${grouped(counts.written)} written, ${grouped(counts.same)} there already, ${plural(counts.conflicts, 'conflict')}${left}, ${plural(counts.badRows, 'bad row')}.`
+  printResult({ json }, counts, summary)
   return counts.conflicts + counts.badRows > 0 ? EXIT_FAILED : 0
 }
 
-function summaryOf(counts: ImportCounts): string {
-  const left = counts.conflicts > 0 ? ' left as they were (--replace overwrites)' : ''
-  return `${plural(counts.rows, 'row')}: ${grouped(counts.written)} written, ${grouped(counts.same)} there already, ${plural(counts.conflicts, 'conflict')}${left}, ${plural(counts.badRows, 'bad row')}.`
-}
-
 /** Adds the file's name to a read error. */
-async function named<T>(file: string, work: Promise<T>): Promise<T> {
-  try {
-    return await work
-  } catch (error) {
-    const name = file === '-' ? 'standard input' : file
-    if (error instanceof FileUnreadable) throw new CommandFailed(`${name} ${error.message}`)
-    throw namingFile(error, name)
-  }
+function named(error: unknown, file: string): unknown {
+  const name = file === '-' ? 'standard input' : file
+  return error instanceof FileUnreadable ? new CommandFailed(`${name} ${error.message}`) : namingFile(error, name)
 }
 
 /** Input from a pipe cannot be resumed. */
@@ -125,8 +109,12 @@ export async function exportNumbers(file: string | undefined, options: ExportOpt
     throw new CommandFailed(`${file} exists; --force overwrites it, --resume continues after its last row`)
   }
   return withExistingStore(async (store) => {
+    const known = resume && file !== undefined && existsSync(file) ? file : undefined
     const after =
-      resume && file !== undefined && existsSync(file) ? await named(file, lastKey(file, format)) : undefined
+      known &&
+      (await lastKey(known, format).catch((error: unknown) => {
+        throw named(error, known)
+      }))
     const progress = createProgress('exported')
     let rows = 0
     async function* lines() {

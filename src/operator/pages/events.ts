@@ -4,62 +4,52 @@ import type { Answer } from '../../language/answer.ts'
 import { gatewayError } from '../../language/errors.ts'
 import type { OpenEvents, StoredEvent } from '../../outside/store/events.ts'
 import { percent } from '../reports/report.ts'
-import { durationOf, plural } from '../words.ts'
+import { durationOf, grouped, isoTime } from '../words.ts'
 import type { OperatorRooms } from './home.ts'
 import {
   age,
   type Column,
   code,
-  count,
+  codeOf,
   facts,
   type Html,
   json,
   moment,
   named,
   pill,
-  section,
   shortId,
+  showCase,
   shown,
+  table,
   wantsHtml,
 } from './layout.ts'
 
 const MOST_EVENTS = 50
-const isoTime = (ms: number) => new Date(ms).toISOString()
-
-/** An endpoint, and what it has not been told. */
-interface Endpoint {
-  readonly tenant: string
-  readonly url: string | undefined
-  readonly tries: number
-  readonly delivered: number
-  readonly last: { readonly outcome: string; readonly at: number } | undefined
-  readonly stopped: boolean
-  readonly pausedUntil: number
-  readonly waiting: number
-  readonly parked: number
-  /** When the next try is due. */
-  readonly next: number | undefined
-}
 
 /** Answers `/events`: the endpoints, and the events that they have not taken. */
 export async function events(incoming: IncomingMessage, rooms: OperatorRooms): Promise<Answer> {
-  const { store } = rooms
+  const { store, show } = rooms
   const only = new URLSearchParams(incoming.url?.split('?')[1]).get('tenant') || undefined
   const open = (await store.openEvents()).filter(({ tenant }) => only === undefined || tenant === only)
   const [parked, due] = [await firstOf(open, 'parked', store), await firstOf(open, 'due', store)]
   const endpoints = await endpointsOf(only, open, [...parked, ...due], rooms)
   if (!wantsHtml(incoming)) return json({ open, endpoints, parked, due })
   const now = store.now()
-  const list = (some: readonly StoredEvent[], caption: string) =>
-    section(some, caption, columnsAt(now), 'None.', 'list')
-  return rooms.show(
+  const list = (title: string, some: readonly StoredEvent[], more: string) =>
+    some.length === 0
+      ? ''
+      : html`<h2>${title}</h2>${table(`The oldest ${MOST_EVENTS} at most; ${more}`, columnsAt(now), some, 'list')}`
+  const noEndpoint = html`No tenant has a callback, and no event waits. A tenant of the tenants file with <code>callback_url</code> gets the service's events.`
+  const ofTenant = only === undefined ? '' : ` --tenant ${/^[\w.-]+$/.test(only) ? only : 'NAME'}`
+  return show(
     'Events',
     html`<h1>Events</h1>
 <p class="soft">What the service tells, and how it reaches the tenants' callbacks.${only === undefined ? '' : html` Of ${named(only)} only; <a href="/events">show all</a>.`} Times are UTC. <a href="/events.json">JSON</a></p>
 <h2>Endpoints</h2>
-${section(endpoints, 'Tries are those since this gateway started', endpointColumns(now), html`No tenant has a callback, and no event waits. A tenant of the tenants file with <code>callback_url</code> gets the service's events.`)}
-${parked.length === 0 ? '' : html`<h2>Parked</h2>${list(parked, `The oldest ${MOST_EVENTS} at most; they are not tried again`)}<p>Once the cause is fixed, send them again:</p>${code(`transload webhooks replay --state parked${only === undefined ? '' : ` --tenant ${/^[\w.-]+$/.test(only) ? only : 'NAME'}`}`)}`}
-${due.length === 0 ? '' : html`<h2>Waiting</h2>${list(due, `The oldest ${MOST_EVENTS} at most; they are delivered by themselves`)}`}`,
+${table('Tries are those since this gateway started', endpointColumns(now), endpoints, 'cards', noEndpoint)}
+${list('Parked', parked, 'they are not tried again')}
+${parked.length === 0 ? '' : html`<p>Once the cause is fixed, send them again:</p>${code(`transload webhooks replay --state parked${ofTenant}`)}`}
+${list('Waiting', due, 'they are delivered by themselves')}`,
   )
 }
 
@@ -73,36 +63,38 @@ async function firstOf(open: readonly OpenEvents[], state: OpenEvents['state'], 
   return found
 }
 
+/** An endpoint, and what it has not been told. */
+type Endpoint = Awaited<ReturnType<typeof endpointsOf>>[number]
+
 async function endpointsOf(
   only: string | undefined,
   open: readonly OpenEvents[],
   listed: readonly StoredEvent[],
   { store, events: delivery }: OperatorRooms,
-): Promise<readonly Endpoint[]> {
+) {
   const callbacks = new Map(delivery.callbacks().map((one) => [one.tenant, one]))
   const states = new Map((await store.endpoints()).map((one) => [one.tenant, one]))
-  const names = new Set([...open.map(({ tenant }) => tenant), ...states.keys(), ...callbacks.keys()])
   const countOf = (tenant: string, state: OpenEvents['state']) =>
     open.find((one) => one.tenant === tenant && one.state === state)?.count ?? 0
-  return [...names]
+  return [...new Set([...open.map(({ tenant }) => tenant), ...states.keys(), ...callbacks.keys()])]
     .filter((tenant) => only === undefined || tenant === only)
     .map((tenant) => {
-      const callback = callbacks.get(tenant)
+      const { url, tries = 0, delivered = 0, last } = callbacks.get(tenant) ?? {}
+      const { stopped = false, pausedUntil = 0 } = states.get(tenant) ?? {}
       const own = listed.filter((event) => event.tenant === tenant)
-      const lastTried = own
-        .filter(({ outcome }) => outcome !== '')
-        .sort((one, other) => other.changedAt - one.changedAt)[0]
+      const [tried] = own.filter(({ outcome }) => outcome !== '').sort((one, other) => other.changedAt - one.changedAt)
       const due = own.filter(({ state }) => state === 'due').map(({ retryAt }) => retryAt)
       return {
         tenant,
-        url: callback?.url,
-        tries: callback?.tries ?? 0,
-        delivered: callback?.delivered ?? 0,
-        last: callback?.last ?? (lastTried && { outcome: lastTried.outcome, at: lastTried.changedAt }),
-        stopped: states.get(tenant)?.stopped ?? false,
-        pausedUntil: states.get(tenant)?.pausedUntil ?? 0,
+        url,
+        tries,
+        delivered,
+        last: last ?? (tried && { outcome: tried.outcome, at: tried.changedAt }),
+        stopped,
+        pausedUntil,
         waiting: countOf(tenant, 'due'),
         parked: countOf(tenant, 'parked'),
+        /** When the next try is due. */
         next: due.length === 0 ? undefined : Math.min(...due),
       }
     })
@@ -110,42 +102,36 @@ async function endpointsOf(
 }
 
 const nextTry = (at: number, now: number) => (at <= now ? 'now' : `in ${durationOf(at - now)}`)
+const ago = (at: number, now: number) => html`${age(isoTime(at), now)} ago`
+const eventsOf = (tenant: string) => html`<a href="/events?${new URLSearchParams({ tenant })}">${named(tenant)}</a>`
+
+function stateOf({ stopped, pausedUntil, parked, url, last }: Endpoint, now: number): Html {
+  if (stopped) return pill('stopped', 'bad')
+  if (pausedUntil > now) return pill(`pauses ${durationOf(pausedUntil - now)}`, 'warn')
+  const isFailing = parked > 0 || url === undefined || (last !== undefined && !/^answered 2/.test(last.outcome))
+  return isFailing ? pill('failing', 'bad') : pill('working', 'good')
+}
 
 const endpointColumns = (now: number): readonly Column<Endpoint>[] => [
-  {
-    title: 'Tenant',
-    cell: ({ tenant }) => html`<a href="/events?${new URLSearchParams({ tenant })}">${named(tenant)}</a>`,
-  },
-  {
-    title: 'Address',
-    cell: ({ url }) => (url === undefined ? html`<span class="bad">no callback_url</span>` : named(url)),
-  },
-  {
-    title: 'State',
-    cell: ({ stopped, pausedUntil, parked, url, last }) =>
-      stopped
-        ? pill('stopped', 'bad')
-        : pausedUntil > now
-          ? pill(`pauses ${durationOf(pausedUntil - now)}`, 'warn')
-          : parked > 0 || url === undefined || (last !== undefined && !/^answered 2/.test(last.outcome))
-            ? pill('failing', 'bad')
-            : pill('working', 'good'),
-  },
-  count('Success', ({ tries, delivered }) => (tries === 0 ? '–' : percent(delivered / tries))),
-  count('Waiting', ({ waiting }) => waiting),
-  count('Parked', ({ parked }) => parked),
-  { title: 'Next try', cell: ({ next, stopped }) => (next === undefined || stopped ? '' : nextTry(next, now)) },
-  {
-    title: 'Last answer',
-    cell: ({ last, stopped, tenant }) =>
-      last === undefined
-        ? ''
-        : html`${inWords(last.outcome)} <small>${age(isoTime(last.at), now)} ago</small>${stopped ? html` <small>Then: <code>transload webhooks resume ${shown(tenant)}</code></small>` : ''}`,
-  },
+  ['Tenant', ({ tenant }) => eventsOf(tenant)],
+  ['Address', ({ url }) => (url === undefined ? html`<span class="bad">no callback_url</span>` : named(url))],
+  ['State', (endpoint) => stateOf(endpoint, now)],
+  ['Success', ({ tries, delivered }) => (tries === 0 ? '–' : percent(delivered / tries)), 'number'],
+  ['Waiting', ({ waiting }) => waiting, 'number'],
+  ['Parked', ({ parked }) => parked, 'number'],
+  ['Next try', ({ next, stopped }) => (next === undefined || stopped ? '' : nextTry(next, now))],
+  [
+    'Last answer',
+    ({ last, stopped, tenant }) => {
+      if (!last) return ''
+      const then = stopped ? html` <small>Then: <code>transload webhooks resume ${shown(tenant)}</code></small>` : ''
+      return html`${inWords(last.outcome)} <small>${ago(last.at, now)}</small>${then}`
+    },
+  ],
 ]
 
 /** Says what became of a try, and what to do about it. */
-export function inWords(outcome: string): Html | string {
+function inWords(outcome: string): Html | string {
   const [, address] = /is the address (\S+), which callback_networks does not allow$/.exec(outcome) ?? []
   if (address !== undefined) return html`${shown(address)} is private. Add it to <code>callback_networks</code>.`
   const [, status] = /^answered (\d{3})$/.exec(outcome) ?? []
@@ -155,46 +141,46 @@ export function inWords(outcome: string): Html | string {
 }
 
 const columnsAt = (now: number): readonly Column<StoredEvent>[] => [
-  { title: 'Event', cell: ({ id, event }) => html`<a href="/events/${id}">${named(event)}</a>`, line: 1 },
-  { title: 'Age', cell: ({ receivedAt }) => age(isoTime(receivedAt), now), line: 1 },
-  { title: 'Tenant', cell: ({ tenant }) => named(tenant), line: 2 },
-  { title: 'Shipment', cell: ({ shipment }) => shortId(shipment) },
-  count('Failed tries', ({ failures }) => failures),
-  { title: 'Last answer', cell: ({ outcome }) => inWords(outcome), line: 2 },
+  ['Event', ({ id, event }) => html`<a href="/events/${id}">${named(event)}</a>`, 'line1'],
+  ['Age', ({ receivedAt }) => age(isoTime(receivedAt), now), 'line1'],
+  ['Tenant', ({ tenant }) => named(tenant), 'line2'],
+  ['Shipment', ({ shipment }) => shortId(shipment)],
+  ['Failed tries', ({ failures }) => failures, 'number'],
+  ['Last answer', ({ outcome }) => inWords(outcome), 'line2'],
 ]
 
 const STATES = { recorded: 'soft', due: 'warn', delivered: 'good', parked: 'bad', skipped: 'soft' } as const
 
 /** Answers `/events/<id>`: an event, its payload, and its tries. */
-export async function event(incoming: IncomingMessage, id: string, { store, show }: OperatorRooms): Promise<Answer> {
+export async function event(incoming: IncomingMessage, { store, show }: OperatorRooms, id: string): Promise<Answer> {
   const found = await store.findEvent(id)
   if (!found) throw gatewayError('path-unknown/stored-event', {})
-  const { state, tenant, shipment, failures, outcome, body, payload } = found
+  const { state, tenant, shipment, outcome, body, receivedAt, changedAt } = found
+  if (!wantsHtml(incoming)) return json({ ...found, received: isoTime(receivedAt), changed: isoTime(changedAt) })
   const now = store.now()
-  if (!wantsHtml(incoming))
-    return json({ ...found, received: isoTime(found.receivedAt), changed: isoTime(found.changedAt) })
   const words = state === 'due' ? 'waiting' : state
-  return show(
-    `${found.event} · ${words}`,
-    html`<h1>${named(found.event)} <span class="soft">· ${words} · ${durationOf(now - found.receivedAt)}</span></h1>
-<div class="case"><section>
-${facts([
-  ['State', pill(words, STATES[state])],
-  ['Tenant', html`<a href="/events?${new URLSearchParams({ tenant })}">${named(tenant)}</a>`],
-  ['Shipment', html`<a href="/bookings?${new URLSearchParams({ q: shipment })}">${named(shipment)}</a>`],
-  ['Event id', html`<code>${shown(id)}</code>`],
-  ['Received', html`${moment(isoTime(found.receivedAt))} UTC`],
-  ['Failed tries', plural(failures, 'try').replace('trys', 'tries')],
-  ['Last answer', inWords(outcome)],
-  ['Last change', html`${age(isoTime(found.changedAt), now)} ago`],
-  ['Next try', state === 'due' ? nextTry(found.retryAt, now) : ''],
-])}
-${state === 'parked' || state === 'due' ? html`<h2>What you can do</h2><p>Send it again, now:</p>${code(`transload webhooks replay ${id}`)}<p>Or skip it, so that the next event of the shipment goes out:</p>${code(`transload webhooks skip ${id}`)}` : ''}
-</section><section>
-<h2>Received from the service</h2>${code(pretty(payload))}
-${body === undefined ? html`<p class="soft">It has not been translated for the callback yet.</p>` : html`<h2>Sent to the callback</h2>${code(body.format === 'json' ? pretty(body.text) : body.text)}`}
-</section></div>`,
-    { at: 'Events' },
+  const canAct = state === 'parked' || state === 'due'
+  const what = html`${facts([
+    ['State', pill(words, STATES[state])],
+    ['Tenant', eventsOf(tenant)],
+    ['Shipment', html`<a href="/bookings?${new URLSearchParams({ q: shipment })}">${named(shipment)}</a>`],
+    ['Event id', codeOf(id)],
+    ['Received', html`${moment(isoTime(receivedAt))} UTC`],
+    ['Failed tries', grouped(found.failures)],
+    ['Last answer', inWords(outcome)],
+    ['Last change', ago(changedAt, now)],
+    ['Next try', state === 'due' ? nextTry(found.retryAt, now) : ''],
+  ])}
+${canAct ? html`<h2>What you can do</h2><p>Send it again, now:</p>${code(`transload webhooks replay ${id}`)}<p>Or skip it, so that the next event of the shipment goes out:</p>${code(`transload webhooks skip ${id}`)}` : ''}`
+  const sent = body
+    ? html`<h2>Sent to the callback</h2>${code(body.format === 'json' ? pretty(body.text) : body.text)}`
+    : html`<p class="soft">It has not been translated for the callback yet.</p>`
+  return showCase(
+    show,
+    'Events',
+    [found.event, words, durationOf(now - receivedAt)],
+    what,
+    html`<h2>Received from the service</h2>${code(pretty(found.payload))}${sent}`,
   )
 }
 

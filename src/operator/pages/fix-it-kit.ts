@@ -1,29 +1,17 @@
 import { createHash } from 'node:crypto'
 import { html, raw } from 'hono/html'
-import { type Destination, explainPlan, planFromNames } from '../../calls/dry-run.ts'
+import { explainPlan, planFromNames } from '../../calls/dry-run.ts'
 import { version1 } from '../../calls/read-request.ts'
+import { commonDeprecation, type OwnCaller } from '../../edge/callers/caller.ts'
+import type { PageRooms } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
-import type { Catalog } from '../../language/mapping/catalog.ts'
 import type { CompiledAction } from '../../language/mapping/compile.ts'
-import type { Settings } from '../../language/mapping/row.ts'
 import { NO_NAME } from '../../state/uses/counts.ts'
 import type { TenantReport } from '../reports/report.ts'
 import { plural } from '../words.ts'
 import { credentialAdvice } from './guide.ts'
-import { type Html, named, section } from './layout.ts'
-import { type Language, languages, snippet } from './snippets.ts'
-
-/** The parts that a kit is made with. */
-export interface KitDeps {
-  readonly catalog: Catalog
-  readonly destination: Destination
-  readonly settings: Settings
-  readonly sunset: Date | undefined
-  /** How the gateway knows its callers: their credential may be good there only. */
-  readonly mode: Parameters<typeof credentialAdvice>[0]
-  /** Whom a caller should ask. */
-  readonly support: string | undefined
-}
+import { type Html, named, table } from './layout.ts'
+import { programsOf } from './snippets.ts'
 
 const STYLE = `body { margin: 2rem auto; padding: 0 1rem; max-width: 52rem; font: 1rem/1.6 system-ui, sans-serif; }
 pre { overflow-x: auto; padding: 1rem; background: #f4f5f7; font: 0.85rem/1.5 ui-monospace, monospace; }
@@ -33,18 +21,19 @@ summary { cursor: pointer; padding: 0.3rem 0; }`
 const HASH = createHash('sha256').update(STYLE).digest('base64')
 
 /** One file for the developers of a tenant: a letter, and the calls that they make as version-2 code. No value of theirs is in it. */
-export async function fixItKit(report: TenantReport, deps: KitDeps): Promise<Answer> {
+export async function fixItKit(report: TenantReport, rooms: PageRooms, own: OwnCaller | undefined): Promise<Answer> {
   const { tenant, actions, work } = report
+  const { catalog, callers, config } = rooms
+  const { account: address = rooms.address, profile } = own ?? {}
+  const { sunset, retiredFrom } = profile?.deprecation ?? commonDeprecation(config)
+  const lastDay = retiredFrom ?? sunset
   const name = tenant === NO_NAME ? 'callers without a name' : tenant
   const used = actions.flatMap(({ action, calls }) => {
-    const compiled = deps.catalog.actions.get(action)
+    const compiled = catalog.actions.get(action)
     return compiled ? [{ compiled, calls }] : []
   })
-  const end =
-    deps.sunset === undefined
-      ? ''
-      : ` Version 1 ends on ${new Date(deps.sunset).toISOString().slice(0, 'yyyy-mm-dd'.length)}.`
-  const notes = work.filter(({ kind, note }) => kind !== 'action' && note !== '')
+  const end = lastDay ? ` Version 1 ends on ${lastDay.toISOString().slice(0, 'yyyy-mm-dd'.length)}.` : ''
+  const decisions = work.filter(({ kind, note, blocks }) => kind !== 'action' && note !== '' && blocks !== undefined)
   const body = await html`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -56,22 +45,22 @@ export async function fixItKit(report: TenantReport, deps: KitDeps): Promise<Ans
 of call that it made in the last 90 days, as a program that calls version 2, with the fields that it sends and example values. Take
 the code in your language, and try it with the service's test address first.</p>
 <ul>
-<li>${credentialAdvice(deps.mode, deps.support)}</li>
-<li>In the programs, <code>SERVICE_URL</code> is the address of the service, ${deps.destination.address.origin}${deps.destination.address.prefix}.</li>
+<li>${credentialAdvice(callers.mode, profile?.support ?? config.SUPPORT_CONTACT)}</li>
+<li>In the programs, <code>SERVICE_URL</code> is the address of the service, ${address.origin}${address.prefix}.</li>
 <li>Version 2 names things by its own ids. Keep the id of each reply; your own numbers are only a reference.</li>
 <li>Any status but 2xx is an error, and its body says why. Do not send a booking again before you know that the first one was not made.</li>
 </ul>
-${used.map(({ compiled, calls }) => actionPart(compiled, calls, report, deps))}
+${used.map(({ compiled, calls }) => actionPart(compiled, calls, exampleOf(compiled, report, rooms, own)))}
 <h2>Fields that need a decision</h2>
-${section(
-  notes.filter(({ blocks }) => blocks !== undefined),
+${table<(typeof decisions)[number]>(
   'Fields without an equal, or that lose something',
   [
-    { title: 'Action', cell: ({ action }) => action },
-    { title: 'Field', cell: ({ name: field }) => named(field || 'others') },
-    { title: 'Version 2', cell: ({ equivalents }) => equivalents.join(', ') },
-    { title: 'Note', cell: ({ note }) => note },
+    ['Action', ({ action }) => action],
+    ['Field', ({ name: field }) => named(field || 'others')],
+    ['Version 2', ({ equivalents }) => equivalents.join(', ')],
+    ['Note', ({ note }) => note],
   ],
+  decisions,
 )}
 </body>
 </html>
@@ -89,31 +78,31 @@ ${section(
   }
 }
 
-function actionPart(compiled: CompiledAction, calls: number, report: TenantReport, deps: KitDeps): Html {
-  const { action } = compiled
-  const { request, rest } = exampleOf(compiled, report, deps)
+function actionPart({ action }: CompiledAction, calls: number, { request, rest }: ReturnType<typeof exampleOf>): Html {
   return html`<h2>${action.summary}</h2>
 <p>${plural(calls, 'call')} in 90 days. Version 2: <code>${request.method} ${action.service.path}</code>.</p>
 ${rest.length === 0 ? '' : html`<p>It also sends ${rest.map((field) => html`<code>${named(field)}</code> `)}; the table below says what becomes of them.</p>`}
-${Object.entries(languages).map(
-  ([language, title]) =>
-    html`<details><summary>${title}</summary><pre>${snippet(language as Language, request)}</pre></details>`,
-)}`
+${programsOf(request).map(([title, text]) => html`<details><summary>${title}</summary><pre>${text}</pre></details>`)}`
 }
 
 /** Makes the call that a tenant makes, of the declared example's values, and tells the fields that the example does not have. */
-function exampleOf(compiled: CompiledAction, { fields }: TenantReport, deps: KitDeps) {
+function exampleOf(
+  compiled: CompiledAction,
+  { fields }: TenantReport,
+  { service, address, settings }: PageRooms,
+  own: OwnCaller | undefined,
+) {
   const { action } = compiled
   const sent = new Set(fields.filter((use) => use.action === action.name).map(({ field }) => field))
   const example = Object.entries(action.example.request)
   const explained = (some: typeof example) =>
     explainPlan(
-      planFromNames(version1(compiled, { entries: some, format: 'json', text: '' }), deps.settings),
-      deps.destination,
+      planFromNames(version1(compiled, { entries: some, format: 'json', text: '' }), own?.profile.settings ?? settings),
+      { service, address: own?.account ?? address },
     )
-  const own = explained(example.filter(([field]) => sent.has(field)))
+  const theirs = explained(example.filter(([field]) => sent.has(field)))
   return {
-    request: (own.ok ? own : explained(example)).request,
+    request: (theirs.ok ? theirs : explained(example)).request,
     rest: [...sent].filter((field) => !Object.hasOwn(action.example.request, field)),
   }
 }

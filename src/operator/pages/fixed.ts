@@ -151,7 +151,8 @@ document.addEventListener('click', async ({ target }) => {
 })
 `
 
-const fixed = (type: string, body: string): Answer => ({
+/** Makes the answer of a file that is part of the program. */
+export const fixed = (type: string, body: Answer['body']): Answer => ({
   status: 200,
   headers: {
     'Content-Type': `${type}; charset=utf-8`,

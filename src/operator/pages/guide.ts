@@ -35,12 +35,9 @@ export function guidePage({ catalog, config, address, callers }: PageRooms): Pro
 <li><h2>Replace each call</h2>${table<CompiledAction>(
       'Calls',
       [
-        { title: 'Version 1', cell: ({ action }) => html`<code>${action.legacy.paths[0]}</code>` },
-        {
-          title: 'Version 2',
-          cell: ({ action }) => html`<code>${action.service.method} ${action.service.path}</code>`,
-        },
-        { title: 'Try it', cell: ({ action }) => html`<a href="/?example=${action.name}">${action.summary}</a>` },
+        ['Version 1', ({ action }) => html`<code>${action.legacy.paths[0]}</code>`],
+        ['Version 2', ({ action }) => html`<code>${action.service.method} ${action.service.path}</code>`],
+        ['Try it', ({ action }) => html`<a href="/?example=${action.name}">${action.summary}</a>`],
       ],
       [...catalog.actions.values()],
     )}<p>Paste your own request into the <a href="/">workbench</a>: it shows the new body field by field, and the code in eight languages. The <a href="/reference">reference</a> has every field.</p></li>

@@ -21,13 +21,15 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
+type PageLink = readonly [path: string, name: string]
+
 /** The frame of a page: its navigation, and what stands in it. */
 interface Frame {
-  readonly pages: readonly (readonly [path: string, name: string])[]
+  readonly pages: readonly [PageLink, ...PageLink[]]
   /** Of the pages for visitors. */
   readonly script?: string
   /** The service's environment, for a badge. */
-  readonly environment?: string
+  readonly environment?: keyof typeof BADGES
 }
 
 interface PageOptions {
@@ -72,17 +74,17 @@ export const publicPage = shellOf({
 /** Makes the answer of a page about a caller, for itself. */
 export const ownPage = shellOf({ pages: [['/my', 'Your migration']] })
 
+const BADGES = { local: 'soft', test: 'warn', production: 'good' } as const
+
 /** Returns the environment that an address of the service is of, as far as its name tells. */
-export function environmentOf({ hostname }: URL): 'local' | 'test' | 'production' {
+export function environmentOf({ hostname }: URL): keyof typeof BADGES {
   if (/^(localhost|127\.|\[::1\])/.test(hostname)) return 'local'
   return /(^|[.-])(stage|staging|test|sandbox|uat|dev|demo)\d*([.-]|$)/.test(hostname) ? 'test' : 'production'
 }
 
-const BADGES = { local: 'soft', test: 'warn', production: 'good' }
-
 function shellOf({ pages, script, environment }: Frame): Shell {
-  const link = (path: string, name: string, current: boolean) =>
-    html`<li><a href="${path}"${current ? html` aria-current="page"` : ''}>${name}</a></li>`
+  const [[first, firstName]] = pages
+  const scripts = [COPY_PATH, ...(script === undefined ? [] : [script])]
   return async (title, content, { at = title, refreshSeconds, status = 200 } = {}) => {
     const body = await html`<!doctype html>
 <html lang="en">
@@ -92,14 +94,12 @@ function shellOf({ pages, script, environment }: Frame): Shell {
 <title>${shown(title)} – Transload</title>
 <link rel="icon" href="${ICON}">
 <link rel="stylesheet" href="${STYLE_PATH}">
-<script type="module" src="${COPY_PATH}"></script>
-${script === undefined ? '' : html`<script type="module" src="${script}"></script>`}
-</head>
+${scripts.map((path) => html`<script type="module" src="${path}"></script>\n`)}</head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
-<header><a class="mark" href="${pages[0]?.[0] ?? '/'}" aria-label="Transload: ${pages[0]?.[1] ?? ''}"${pages[0]?.[1] === at ? html` aria-current="page"` : ''}><svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true">${raw(MARK)}</svg><b>Transload</b></a>
-<nav aria-label="Pages"><ul>${pages.map(([path, name]) => link(path, name, name === at))}</ul></nav>
-${environment === undefined ? '' : html`<span class="pill ${BADGES[environment as keyof typeof BADGES] ?? ''}" title="The environment of the service">${environment}</span>`}</header>
+<header><a class="mark" href="${first}" aria-label="Transload: ${firstName}"${current(firstName === at)}><svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true">${raw(MARK)}</svg><b>Transload</b></a>
+<nav aria-label="Pages"><ul>${pages.map(([path, name]) => html`<li><a href="${path}"${current(name === at)}>${name}</a></li>`)}</ul></nav>
+${environment === undefined ? '' : html`<span class="pill ${BADGES[environment]}" title="The environment of the service">${environment}</span>`}</header>
 <main id="content">
 ${content}
 </main>
@@ -119,6 +119,8 @@ ${content}
   }
 }
 
+const current = (isCurrent: boolean) => (isCurrent ? html` aria-current="page"` : '')
+
 /** Makes the page of an error, for people. */
 export async function errorPage(show: Shell, error: GatewayError): Promise<Answer> {
   const title = error.code === 'path-unknown' ? 'Not found' : errorTable[error.code].title
@@ -133,63 +135,51 @@ export const shown = (text: string): string => escapeControls(text)
 /** Shows a name that a caller chose, in its own direction of writing; nothing for an empty one. */
 export const named = (text: string): Html | '' => (text === '' ? '' : html`<bdi>${shown(text)}</bdi>`)
 
-/** A column of a table. */
-export interface Column<Row> {
-  readonly title: string
-  readonly cell: (row: Row) => Html | string | number
-  /** Counts stand to the right. */
-  readonly isNumber?: boolean
-  /** The line of a list's row that has it on a telephone; a column without one is not shown there. */
-  readonly line?: 1 | 2
-}
+/** Shows what is copied to the letter, such as a VIN; nothing for an empty text. */
+export const codeOf = (text: string): Html | '' => (text === '' ? '' : html`<code>${named(text)}</code>`)
 
-/** Rows that are lines, with two on a telephone; rows of prose, which are cards there; or of figures, which scroll. */
-type Form = 'list' | 'cards' | 'plain'
+/** A column of a table. Numbers stand to the right. On a telephone, a list has its columns on two lines, and no others. */
+export type Column<Row> = readonly [
+  title: string,
+  cell: (row: Row) => Html | string | number,
+  look?: 'number' | 'line1' | 'line2',
+]
 
-/** Shows rows as a table. Its roles are explicit because browsers forget them where the style shows no table. */
+/** Columns of figures, with the titles of the row's members. */
+export const figures = <Key extends string>(
+  titles: Readonly<Record<Key, string>>,
+): readonly Column<Readonly<Record<Key, number>>>[] =>
+  // `Object.entries` forgets the keys.
+  (Object.entries(titles) as [Key, string][]).map(([key, title]) => [title, (row) => row[key], 'number'])
+
+/** Rows that are lines, with two on a telephone; rows of prose, which are cards or paragraphs there; or of figures, which scroll. */
+type Form = 'list' | 'cards' | 'prose' | 'plain'
+
+/** Shows rows as a table, or words where there are none. Its roles are explicit because browsers forget them where the style shows no table. */
 export function table<Row>(
   caption: string,
   columns: readonly Column<Row>[],
   rows: readonly Row[],
   form: Form = 'cards',
+  none: Html | string = 'None.',
 ): Html {
-  const classOf = ({ isNumber, line }: Column<Row>) => {
-    const names = [...(isNumber ? ['number'] : []), ...(line && form === 'list' ? [`line${line}`] : [])]
-    return names.length === 0 ? '' : html` class="${names.join(' ')}"`
-  }
+  if (rows.length === 0) return empty(none)
+  const classOf = (look: Column<Row>[2]) => (look === undefined ? '' : html` class="${look}"`)
+  const content = (value: Html | string | number) => (typeof value === 'number' ? grouped(value) : value)
   /** A card has each cell with its title, and nothing of empty cells. */
-  const cellOf = (column: Column<Row>, row: Row): Html =>
+  const cellOf = ([title, cell, look]: Column<Row>, row: Row): Html =>
     form === 'cards'
-      ? html`<td role="cell"${classOf(column)} data-title="${column.title}"><div>${column.cell(row)}</div></td>`
-      : html`<td role="cell"${classOf(column)}>${column.cell(row)}</td>`
+      ? html`<td role="cell"${classOf(look)} data-title="${title}"><div>${content(cell(row))}</div></td>`
+      : html`<td role="cell"${classOf(look)}>${content(cell(row))}</td>`
   return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table role="table" class="${form}">
 <caption>${caption}</caption>
-<thead role="rowgroup"><tr role="row">${columns.map((column) => html`<th role="columnheader" scope="col"${classOf(column)}>${column.title}</th>`)}</tr></thead>
+<thead role="rowgroup"><tr role="row">${columns.map(([title, , look]) => html`<th role="columnheader" scope="col"${classOf(look)}>${title}</th>`)}</tr></thead>
 <tbody role="rowgroup">${rows.map((row) => html`<tr role="row">${columns.map((column) => cellOf(column, row))}</tr>\n`)}</tbody>
 </table></div>`
 }
 
-/** A column of numbers. */
-export const count = <Row>(title: string, cell: (row: Row) => string | number): Column<Row> => ({
-  title,
-  cell: (row) => {
-    const value = cell(row)
-    return typeof value === 'number' ? grouped(value) : value
-  },
-  isNumber: true,
-})
-
 /** Says that there is nothing, and the next step. */
 export const empty = (words: Html | string): Html => html`<div class="empty">${words}</div>`
-
-/** Shows rows as a table, or words where there are none. */
-export const section = <Row>(
-  rows: readonly Row[],
-  caption: string,
-  columns: readonly Column<Row>[],
-  none: Html | string = 'None.',
-  form: Form = 'cards',
-): Html => (rows.length === 0 ? empty(none) : table(caption, columns, rows, form))
 
 /** A state in a word, with its color. */
 export const pill = (words: string, kind: 'good' | 'bad' | 'warn' | 'soft' = 'soft'): Html =>
@@ -200,6 +190,21 @@ type Fact = readonly [name: string, value: Html | string | number]
 /** Shows facts below each other, or as one strip. Facts that are empty are left out. */
 export const facts = (all: readonly Fact[], form: 'facts' | 'strip' = 'facts'): Html =>
   html`<dl class="${form}">${all.map(([name, value]) => (value === '' ? '' : html`<div><dt>${name}</dt><dd>${value}</dd></div>`))}</dl>`
+
+/** Shows a case to resolve: its name, state and age; what it is; and what to do. */
+export const showCase = (
+  show: Shell,
+  at: string,
+  [name, ...state]: readonly [name: string, state: string, age: string],
+  what: Html,
+  todo: Html,
+): Promise<Answer> =>
+  show(
+    [name, ...state].join(' · '),
+    html`<h1>${named(name)} <span class="soft">· ${state.join(' · ')}</span></h1>
+<div class="case"><section>${what}</section><section>${todo}</section></div>`,
+    { at },
+  )
 
 /** A pane of code, with a button that copies it. */
 export const code = (text: string): Html =>
@@ -217,10 +222,8 @@ export const shortId = (id: string): Html | '' =>
 export const age = (time: string, now: number): Html =>
   html`<time datetime="${time}" title="${time.slice(0, 19).replace('T', ' ')} UTC">${durationOf(now - Date.parse(time))}</time>`
 
-const MINUTE_CHARACTERS = 16
-
 /** Writes a time (ISO 8601, UTC) to the minute. */
-export const minuteOf = (time: string): string => time.slice(0, MINUTE_CHARACTERS).replace('T', ' ')
+export const minuteOf = (time: string): string => time.slice(0, 'yyyy-mm-ddThh:mm'.length).replace('T', ' ')
 
 /** Shows a time (ISO 8601, UTC) to the minute. */
 export const moment = (time: string): Html => html`<time datetime="${time}">${minuteOf(time)}</time>`
@@ -239,42 +242,33 @@ export function json(value: object): Answer {
   return { status: 200, headers, body: `${printableJson(value, INDENT)}\n` }
 }
 
-/** A bar of a chart: its parts from the bottom up, in the order of the chart's keys. */
-export interface Bar {
-  readonly label: string
-  readonly parts: readonly number[]
-}
-
-/** The meaning of a part of a bar, with the name of its color. */
-export type Key = readonly [color: 'version1' | 'version2' | 'calls' | 'bad', words: string]
+/** Values of a chart, with the name of their color. */
+type Series = readonly [color: 'version1' | 'version2' | 'calls' | 'bad', words: string, values: readonly number[]]
 
 const WIDTH = 900
 const HEIGHT = 160
 const GAP = 0.2
-const DIGITS = 2
 
-/** Draws bars. A table beside it, or the text above, has the figures. */
-export function chart(bars: readonly Bar[], keys: readonly Key[], about: string, unit = ''): Html {
-  const sums = bars.map(({ parts }) => parts.reduce((sum, part) => sum + part, 0))
+/** Draws a bar for each label, from the first series up. A table beside it, or the text above, has the figures. */
+export function chart(labels: readonly string[], series: readonly Series[], about: string, unit = ''): Html {
+  const sums = labels.map((_, at) => series.reduce((sum, [, , values]) => sum + (values[at] ?? 0), 0))
   const most = roundUp(Math.max(1, ...sums))
-  const step = WIDTH / Math.max(1, bars.length)
-  const pathOf = (at: number) =>
-    bars
-      .map(({ parts }, i) => {
-        const below = parts.slice(0, at).reduce((sum, part) => sum + part, 0)
-        const [bottom, top] = [below, below + (parts[at] ?? 0)].map((value) => HEIGHT - (value / most) * HEIGHT)
-        if (top === undefined || bottom === undefined || top === bottom) return ''
-        return `M${short(i * step)} ${short(top)}h${short(step * (1 - GAP))}V${short(bottom)}H${short(i * step)}z`
-      })
-      .join('')
-  const labels = [bars[0], bars[Math.floor(bars.length / 2)], bars.at(-1)]
+  const step = WIDTH / Math.max(1, labels.length)
+  const y = (value: number) => short(HEIGHT - (value / most) * HEIGHT)
+  const tops = labels.map(() => 0)
+  const barOf = (value: number, at: number) => {
+    const [bottom = 0, x] = [tops[at], short(at * step)]
+    tops[at] = bottom + value
+    return value === 0 ? '' : `M${x} ${y(bottom + value)}h${short(step * (1 - GAP))}V${y(bottom)}H${x}z`
+  }
+  const shownLabels = [labels[0], labels[Math.floor(labels.length / 2)], labels.at(-1)]
   return html`<figure class="chart">
-<figcaption class="key">${keys.map(([color, words]) => html`<span>${swatch(color)} ${words}</span> `)}</figcaption>
+<figcaption class="key">${series.map(([color, words]) => html`<span>${swatch(color)} ${words}</span> `)}</figcaption>
 <div class="values" aria-hidden="true">${[most, most / 2, 0].map((value) => html`<span>${grouped(value)}${unit}</span>`)}</div>
 <svg role="img" aria-label="${about}" preserveAspectRatio="none" viewBox="0 0 ${WIDTH} ${HEIGHT}">
 <path class="axis" d="M0 0h${WIDTH}M0 ${HEIGHT / 2}h${WIDTH}M0 ${HEIGHT}h${WIDTH}"/>
-${keys.map(([color], at) => html`<path class="${color}" d="${pathOf(at)}"/>`)}</svg>
-<div class="dates" aria-hidden="true">${labels.map((bar) => html`<span>${bar?.label ?? ''}</span>`)}</div>
+${series.map(([color, , values]) => html`<path class="${color}" d="${values.map(barOf).join('')}"/>`)}</svg>
+<div class="dates" aria-hidden="true">${shownLabels.map((label) => html`<span>${label}</span>`)}</div>
 </figure>`
 }
 
@@ -284,7 +278,7 @@ function roundUp(value: number): number {
   return Math.max(2, ([1, 2, 4, 6].find((factor) => factor * power >= value) ?? 10) * power)
 }
 
-const short = (value: number) => value.toFixed(DIGITS)
+const short = (value: number) => value.toFixed(2)
 
 const swatch = (kind: string): Html =>
   html`<svg aria-hidden="true" viewBox="0 0 10 10" width="10" height="10"><rect class="${kind}" width="10" height="10"/></svg>`

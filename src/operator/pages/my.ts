@@ -18,24 +18,15 @@ import { brownoutTable, problemsOf, tenantPage } from './migration.ts'
 
 /** Answers `/my`: the migration page of the caller alone, as a page, as JSON, or its fix-it kit. */
 export async function ownMigration(incoming: IncomingMessage, call: Call, deps: PageRooms): Promise<Answer> {
-  const { tenant, account, profile } = await provenCaller(incoming, call, deps)
-  const { sunset, retiredFrom, windows } = profile.deprecation
+  const caller = await provenCaller(incoming, call, deps)
+  const { tenant } = caller
+  const { sunset, retiredFrom, windows } = caller.profile.deprecation
   // Counts under any other name may be those of several callers.
   if (!OWN_NAME.test(tenant)) throw gatewayError('path-unknown/tenant', {})
   const report = await readReport({ ...deps, tenants: [tenant] }, tenant)
   const [own] = report.tenants
   if (!own) throw gatewayError('path-unknown/tenant', {})
-  if (/\?kit\b/.test(incoming.url ?? '')) {
-    const destination = { service: deps.service, address: account }
-    return fixItKit(own, {
-      ...deps,
-      destination,
-      settings: profile.settings,
-      sunset: retiredFrom ?? sunset,
-      mode: deps.callers.mode,
-      support: profile.support ?? deps.config.SUPPORT_CONTACT,
-    })
-  }
+  if (/\?kit\b/.test(incoming.url ?? '')) return fixItKit(own, deps, caller)
   const problems = problemsOf(own)
   const now = deps.store.now()
   const brownouts = windowsToCome(windows, now).map(({ start, end }) => ({
@@ -52,7 +43,7 @@ ${end('Every version-1 call is refused from', retiredFrom)}
 ${brownoutTable([{ tenant, windows }], now)}
 <p><a href="/my/numbers.csv" download>Your numbers</a>, with the ids that version 2 has for them. A call is counted here within ten seconds.</p>
 `
-  return tenantPage(own, report, { show: ownPage, kit: '/my?kit', first })
+  return tenantPage(own, report, { show: ownPage, at: 'Your migration', kit: '/my?kit', first })
 }
 
 /** Names that are never shortened or replaced where calls are counted. */

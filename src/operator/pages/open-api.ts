@@ -39,15 +39,14 @@ function acceptsGzip(header = ''): boolean {
 function openApi(catalog: Catalog, basePaths: readonly string[]): Schema {
   const endpoints = [...catalog.endpoints.values()]
   const actions = [...catalog.actions.values()]
-  const paths: Record<string, Schema> = {}
-  for (const base of basePaths) {
-    for (const endpoint of endpoints) {
-      paths[base + endpoint.path] = legacyPath(endpoint, base)
-      paths[`/dry-run${base}${endpoint.path}`] = dryRunPath(endpoint, base)
-    }
-  }
-  paths['/dry-run/reply/{action}'] = replyPath(actions)
-  paths['/dry-run/webhook/{event}'] = eventPath(catalog.callbacks, explanation('EventDryRun'))
+  const byName = (make: (endpoint: Endpoint) => Schema) =>
+    Object.fromEntries(endpoints.map((endpoint) => [nameOf(endpoint), make(endpoint)]))
+  const paths = basePaths.flatMap((base) =>
+    endpoints.flatMap((endpoint) => [
+      [base + endpoint.path, legacyPath(endpoint, base)],
+      [`/dry-run${base}${endpoint.path}`, dryRunPath(endpoint, base)],
+    ]),
+  )
   return {
     openapi: '3.1.0',
     info: {
@@ -56,13 +55,28 @@ function openApi(catalog: Catalog, basePaths: readonly string[]): Schema {
       description: 'The legacy calls of a vehicle-transport service, answered by its version 2.',
     },
     servers: [{ url: '/', description: 'The gateway that this document is from.' }],
-    paths,
+    paths: {
+      ...Object.fromEntries(paths),
+      '/dry-run/reply/{action}': replyPath(actions),
+      '/dry-run/webhook/{event}': eventPath(catalog.callbacks),
+    },
     components: {
       securitySchemes: { basic: { type: 'http', scheme: 'basic' } },
-      schemas: { ...SCHEMAS, ...Object.fromEntries(actions.flatMap(schemasOf)) },
+      schemas: {
+        ...SCHEMAS,
+        ...Object.fromEntries(
+          actions.flatMap((compiled) => [
+            [componentName(compiled.action.name), requestSchema(compiled)],
+            [replyName(compiled), replySchema(compiled)],
+          ]),
+        ),
+      },
       parameters: Object.fromEntries(endpoints.filter(isQuery).flatMap(parametersOf)),
-      requestBodies: Object.fromEntries(endpoints.map((endpoint) => [nameOf(endpoint), bodyOf(endpoint)])),
-      responses: Object.fromEntries(endpoints.flatMap(responsesOf).concat(SHARED_RESPONSES)),
+      requestBodies: byName(bodyOf),
+      responses: {
+        ...byName((endpoint) => response('Done.', anyOf(endpoint, replyName))),
+        ...SHARED_RESPONSES,
+      },
     },
   }
 }
@@ -71,7 +85,18 @@ const ref = (kind: 'schemas' | 'parameters' | 'requestBodies' | 'responses', nam
   $ref: `#/components/${kind}/${name}`,
 })
 
-const json = (schema: Schema) => ({ 'application/json': { schema } })
+const response = (description: string, schema: Schema, type = 'application/json'): Schema => ({
+  description,
+  content: { [type]: { schema } },
+})
+
+/** A JSON body, with its examples by name. */
+const jsonBody = (schema: Schema, examples: readonly (readonly [name: string, value: unknown])[]) => ({
+  required: true,
+  content: {
+    'application/json': { schema, examples: Object.fromEntries(examples.map(([name, value]) => [name, { value }])) },
+  },
+})
 
 /** The name of an endpoint's parts, which it shares under every base path. */
 const nameOf = ({ path }: Endpoint): string => componentName(path.replace(/^\//, '').replace(/\.php$/, ''))
@@ -80,14 +105,13 @@ const nameOf = ({ path }: Endpoint): string => componentName(path.replace(/^\//,
 const componentName = (text: string): string =>
   text.replace(/[^\w.-]/g, (character) => `-${character.charCodeAt(0).toString(16)}`)
 
+const replyName = ({ action }: CompiledAction) => componentName(`${action.name}.reply`)
+
 const isQuery = ({ method }: Endpoint): boolean => method === 'GET'
 
-const schemasOf = (compiled: CompiledAction): (readonly [string, Schema])[] => [
-  [requestName(compiled), requestSchema(compiled)],
-  [replyName(compiled), replySchema(compiled)],
-]
-const requestName = ({ action }: CompiledAction) => componentName(action.name)
-const replyName = ({ action }: CompiledAction) => componentName(`${action.name}.reply`)
+const anyOf = ({ actions }: Endpoint, name: (compiled: CompiledAction) => string): Schema => ({
+  anyOf: actions.map((compiled) => ref('schemas', name(compiled))),
+})
 
 /** An `operationId` is unique in the document, and the same path is served under every base path. */
 const operationId = (...parts: readonly string[]): string =>
@@ -124,22 +148,16 @@ function dryRunPath(endpoint: Endpoint, base: string): Schema {
   }
 }
 
+const inPath = (name: string, schema: Schema) => [{ name, in: 'path', required: true, schema }]
+
 function replyPath(actions: readonly CompiledAction[]): Schema {
-  const names = actions.map(({ action }) => action.name)
+  const examples = actions.map(({ action }) => [action.name, action.example.reply] as const)
   return {
     post: {
-      operationId: operationId('dry-run', 'reply'),
+      operationId: 'dry-run-reply',
       summary: 'Explain the version-1 form of a version-2 reply.',
-      parameters: [{ name: 'action', in: 'path', required: true, schema: { type: 'string', enum: names } }],
-      requestBody: {
-        required: true,
-        content: {
-          'application/json': {
-            schema: {},
-            examples: Object.fromEntries(actions.map(({ action }) => [action.name, { value: action.example.reply }])),
-          },
-        },
-      },
+      parameters: inPath('action', { type: 'string', enum: examples.map(([name]) => name) }),
+      requestBody: jsonBody({}, examples),
       responses: explanation('ReplyDryRun'),
     },
   }
@@ -147,28 +165,18 @@ function replyPath(actions: readonly CompiledAction[]): Schema {
 
 const explanation = (name: string): Schema => ({ 200: ref('responses', name), default: ref('responses', 'Problem') })
 
-function responsesOf(endpoint: Endpoint): (readonly [string, Schema])[] {
-  const schema = { anyOf: endpoint.actions.map((compiled) => ref('schemas', replyName(compiled))) }
-  return [[nameOf(endpoint), { description: 'Done.', content: json(schema) }]]
+const SHARED_RESPONSES = {
+  ...Object.fromEntries(
+    Object.entries({
+      QuoteError: 'Not done; Message says what to do.',
+      ShipmentError: 'Not done; Message says what to do.',
+      DryRun: 'The translation, explained.',
+      EventDryRun: 'The event, explained.',
+      ReplyDryRun: 'The reply, explained.',
+    }).map(([name, description]) => [name, response(description, ref('schemas', name))]),
+  ),
+  Problem: response('The request cannot be read.', ref('schemas', 'ProblemDetails'), 'application/problem+json'),
 }
-
-const SHARED_RESPONSES = Object.entries({
-  QuoteError: 'Not done; Message says what to do.',
-  ShipmentError: 'Not done; Message says what to do.',
-  DryRun: 'The translation, explained.',
-  EventDryRun: 'The event, explained.',
-  ReplyDryRun: 'The reply, explained.',
-})
-  .map(([name, description]): readonly [string, Schema] => [name, { description, content: json(ref('schemas', name)) }])
-  .concat([
-    [
-      'Problem',
-      {
-        description: 'The request cannot be read.',
-        content: { 'application/problem+json': { schema: ref('schemas', 'ProblemDetails') } },
-      },
-    ],
-  ])
 
 /** Returns the fields of an endpoint: in the query of a GET, else in the body. */
 function input(endpoint: Endpoint, method: string): Schema {
@@ -181,30 +189,24 @@ function parametersOf(endpoint: Endpoint): (readonly [string, Schema])[] {
   return fields.map(([name, schema]) => [`${nameOf(endpoint)}.${componentName(name)}`, { name, in: 'query', schema }])
 }
 
-function bodyOf({ actions }: Endpoint): Schema {
-  const schema = { anyOf: actions.map((compiled) => ref('schemas', requestName(compiled))) }
-  return {
-    required: true,
-    content: {
-      'application/json': { schema, examples: Object.fromEntries(actions.map(exampleOf)) },
-      'application/x-www-form-urlencoded': { schema },
-    },
-  }
+function bodyOf(endpoint: Endpoint): Schema {
+  const schema = anyOf(endpoint, ({ action }) => componentName(action.name))
+  const { content, ...body } = jsonBody(
+    schema,
+    endpoint.actions.map(({ action }) => [action.name, action.example.request]),
+  )
+  return { ...body, content: { ...content, 'application/x-www-form-urlencoded': { schema } } }
 }
-
-const exampleOf = ({ action }: CompiledAction) => [action.name, { value: action.example.request }] as const
 
 const EVENT_BODY = { type: 'object', properties: { shipment_id: TEXT, event_date: TEXT, data: {} } } as const
 
 /** Describes the dry run of an event. */
-function eventPath(callbacks: readonly CompiledCallback[], responses: Schema): Schema {
-  const parameters = [{ name: 'event', in: 'path', required: true, schema: TEXT }]
-  const examples = Object.fromEntries(
-    callbacks.map(({ callback: { name, example } }) => {
-      const { event: _, ...body } = example
-      return [name, { value: body }]
-    }),
-  )
+function eventPath(callbacks: readonly CompiledCallback[]): Schema {
+  const [parameters, responses] = [inPath('event', TEXT), explanation('EventDryRun')]
+  const examples = callbacks.map(({ callback: { name, example } }) => {
+    const { event: _, ...body } = example
+    return [name, body] as const
+  })
   const about = 'the form in which a caller hears of an event'
   return {
     get: {
@@ -217,10 +219,7 @@ function eventPath(callbacks: readonly CompiledCallback[], responses: Schema): S
       operationId: 'dry-run-webhook',
       summary: `Explain ${about}.`,
       parameters,
-      requestBody: {
-        required: true,
-        content: { 'application/json': { schema: EVENT_BODY, examples } },
-      },
+      requestBody: jsonBody(EVENT_BODY, examples),
       responses,
     },
   }

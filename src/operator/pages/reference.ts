@@ -9,7 +9,7 @@ import type { Row } from '../../language/mapping/row.ts'
 import { fieldsOf } from '../../language/mapping/row-parts.ts'
 import { type MessageName, messages } from '../../language/messages.ts'
 import { createEquivalents } from '../reports/report.ts'
-import { code, facts, type Html, named, publicPage, table } from './layout.ts'
+import { type Column, code, facts, type Html, named, publicPage, table } from './layout.ts'
 
 /** Shows text of a declaration, whose backticks mean code. */
 export const prose = (text: string): Html =>
@@ -127,11 +127,11 @@ Version 2: <code>${service.method} ${service.path}</code>. <a href="/?example=${
 ${table<(typeof known)[number]>(
   `Fields: ${titleOf(action)}`,
   [
-    { title: 'Field', cell: ({ field }) => html`<code>${field}</code>` },
-    { title: 'Required', cell: ({ field }) => requiredOf(field, action) },
-    { title: 'Example', cell: ({ field }) => example.request[field] ?? '' },
-    { title: 'Version 2', cell: ({ places }) => placesOf(places) },
-    { title: 'Rule', cell: ({ field, note }) => ruleOf(field, note) },
+    ['Field', ({ field }) => html`<code>${field}</code>`],
+    ['Required', ({ field }) => requiredOf(field, action)],
+    ['Example', ({ field }) => example.request[field] ?? ''],
+    ['Version 2', ({ places }) => placesOf(places)],
+    ['Rule', ({ field, note }) => ruleOf(field, note)],
   ],
   known.filter(({ places }) => places.length > 0),
 )}
@@ -180,19 +180,29 @@ function errorsPart(): Html {
     // As the type of `messages` requires.
     .map((name) => ({ name, code: name.split('/')[0] as ErrorCode }))
   const anchors = new Set<string>(names.map(({ name }) => name))
-  const cell = (content: Html | string) => html`<td role="cell">${content}</td>`
-  const rowOf = ({ name, code }: (typeof names)[number]) => {
-    const [booked, again, todo] = adviceFor(name)
-    // A code without a message of its own leads to the first of its messages.
-    const isFirst = !anchors.has(code) && anchors.add(code)
-    return html`<tr role="row">${cell(html`<code id="${anchorOf(name)}">${code}</code> <small${isFirst ? html` id="${code}"` : ''}>${errorTable[code].status}</small>`)}${cell(messageOf(messages[name]))}${cell(BOOKED[booked])}${cell(AGAIN[again])}${cell(prose(todo))}</tr>\n`
-  }
-  // Without the titles that a narrow screen shows in other tables: they would be a third of the page.
+  const rows = names
+    .toSorted((one, other) => errorTable[one.code].status - errorTable[other.code].status)
+    .map(({ name, code }) => {
+      const [booked, again, todo] = adviceFor(name)
+      // A code without a message of its own leads to the first of its messages.
+      const isFirst = !anchors.has(code) && anchors.add(code) !== undefined
+      return { name, code, isFirst, booked, again, todo }
+    })
+  const columns: readonly Column<(typeof rows)[number]>[] = [
+    [
+      'Error',
+      ({ name, code, isFirst }) =>
+        html`<code id="${anchorOf(name)}">${code}</code> <small${isFirst ? html` id="${code}"` : ''}>${errorTable[code].status}</small>`,
+    ],
+    ['Message', ({ name }) => messageOf(messages[name])],
+    ['Booked?', ({ booked }) => BOOKED[booked]],
+    ['Safe to resend?', ({ again }) => AGAIN[again]],
+    ['What to do', ({ todo }) => prose(todo)],
+  ]
+  // Without the titles that a narrow screen shows in cards: they would be a third of the page.
   return html`<section class="entry" id="errors"><h2>Errors</h2>
 <p>The <code>Message</code> of an error says what to do, and its <code>Link</code> header leads to its row here. Words in <var>italics</var> differ from call to call.</p>
-<div class="scroll" role="region" aria-label="Errors" tabindex="0"><table role="table"><caption>Errors, with the messages that callers get</caption>
-<thead role="rowgroup"><tr role="row">${['Error', 'Message', 'Booked?', 'Safe to resend?', 'What to do'].map((title) => html`<th role="columnheader" scope="col">${title}</th>`)}</tr></thead>
-<tbody role="rowgroup">${names.toSorted((one, other) => errorTable[one.code].status - errorTable[other.code].status).map(rowOf)}</tbody></table></div></section>`
+${table('Errors, with the messages that callers get', columns, rows, 'prose')}</section>`
 }
 
 const PLACEHOLDERS: Readonly<Record<string, string>> = {

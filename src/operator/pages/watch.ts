@@ -1,17 +1,16 @@
 import { faultOf } from '../../language/errors.ts'
 import type { Metrics } from '../../runtime/metrics.ts'
 
-type Fault = ReturnType<typeof faultOf>
+type Counts = ReadonlyMap<string, number>
 
 /** The calls of a minute. */
 export interface Minute {
   /** Its end, in milliseconds since 1970. */
   readonly at: number
-  readonly faults: Readonly<Record<Fault, number>>
-  /** Calls that failed or were refused, by error and tenant; only those that there were. */
-  readonly errors: readonly { readonly error: string; readonly tenant: string; readonly count: number }[]
-  /** The calls that took at most so many seconds, in order. */
-  readonly within: readonly (readonly [seconds: number, calls: number])[]
+  /** By error and tenant; those without an error are together. */
+  readonly calls: Counts
+  /** Calls that took at most so many seconds. */
+  readonly within: Counts
 }
 
 /** Keeps the calls of the last hour, minute by minute. */
@@ -23,43 +22,28 @@ export interface Watch {
 
 export const MINUTE_MS = 60_000
 export const MINUTES = 60
+const BETWEEN = '\0'
 
 /** Begins to watch: it reads two counters once a minute. */
 export function openWatch({ valuesOf }: Pick<Metrics, 'valuesOf'>, now: () => number): Watch {
-  let before: ReadonlyMap<string, number> = new Map()
+  let before: { readonly calls: Counts; readonly within: Counts } = { calls: new Map(), within: new Map() }
   let minutes: readonly Minute[] = []
 
-  /** Reads what was counted since the last minute ended. */
+  /** Reads what was counted, and how much of it since the last minute ended. */
   async function read() {
-    const counts = new Map<string, number>()
-    const added = new Map<string, { error: string; tenant: string; count: number }>()
-    const within = new Map<number, number>()
-    /** Returns what a series has more than before. */
-    const more = (key: string, value: number) => {
-      counts.set(key, value)
-      return value - (before.get(key) ?? 0)
-    }
-    for (const { labels, value } of await valuesOf('transload_calls_total')) {
-      const { error = '', tenant = '' } = labels
-      const count = more(Object.values(labels).join('\0'), value)
-      const key = `${error}\0${tenant}`
-      if (count > 0) added.set(key, { error, tenant, count: count + (added.get(key)?.count ?? 0) })
-    }
-    for (const { labels, value } of await valuesOf('transload_call_seconds')) {
-      const { le, action } = labels
-      if (le === undefined) continue
-      const seconds = Number(le.replace('+Inf', 'Infinity'))
-      within.set(seconds, (within.get(seconds) ?? 0) + more(`${le}\0${action}`, value))
-    }
-    const faults = { caller: 0, gateway: 0, service: 0, nobody: 0 }
-    for (const { error, count } of added.values()) faults[faultOf(error)] += count
-    const minute: Minute = {
-      at: now(),
-      faults,
-      errors: [...added.values()].filter(({ error }) => error !== ''),
-      within: [...within].sort(([one], [other]) => one - other),
-    }
-    return { counts, minute }
+    const calls = sumOf(
+      (await valuesOf('transload_calls_total')).map(({ labels: { error = '', tenant = '' }, value }) => [
+        error === '' ? error : error + BETWEEN + tenant,
+        value,
+      ]),
+    )
+    const within = sumOf(
+      (await valuesOf('transload_call_seconds')).flatMap(({ labels: { le }, value }) =>
+        le === undefined ? [] : [[le.replace('+Inf', 'Infinity'), value]],
+      ),
+    )
+    const minute = { at: now(), calls: grown(calls, before.calls), within: grown(within, before.within) }
+    return { counts: { calls, within }, minute }
   }
 
   const timer = setInterval(async () => {
@@ -74,31 +58,36 @@ export function openWatch({ valuesOf }: Pick<Metrics, 'valuesOf'>, now: () => nu
   }
 }
 
+function sumOf(counts: readonly (readonly [key: string, count: number])[]): Counts {
+  const sums = new Map<string, number>()
+  for (const [key, count] of counts) sums.set(key, (sums.get(key) ?? 0) + count)
+  return sums
+}
+
+const grown = (counts: Counts, before: Counts): Counts =>
+  new Map([...counts].map(([key, count]) => [key, count - (before.get(key) ?? 0)] as const).filter(([, more]) => more))
+
 /** Adds minutes up. */
-export function summed(minutes: readonly Minute[]) {
+export function summed(minutes: readonly Omit<Minute, 'at'>[]) {
   const faults = { caller: 0, gateway: 0, service: 0, nobody: 0 }
-  const within = new Map<number, number>()
-  const errors = new Map<string, { error: string; tenant: string; count: number }>()
-  for (const minute of minutes) {
-    for (const fault of Object.keys(faults) as Fault[]) faults[fault] += minute.faults[fault]
-    for (const [seconds, calls] of minute.within) within.set(seconds, (within.get(seconds) ?? 0) + calls)
-    for (const { error, tenant, count } of minute.errors) {
-      const key = `${error}\0${tenant}`
-      errors.set(key, { error, tenant, count: count + (errors.get(key)?.count ?? 0) })
-    }
-  }
-  const timed = within.get(Number.POSITIVE_INFINITY) ?? 0
+  const counts = [...sumOf(minutes.flatMap(({ calls }) => [...calls]))].map(([key, count]) => {
+    const [error = '', tenant = ''] = key.split(BETWEEN)
+    faults[faultOf(error)] += count
+    return { error, tenant, count }
+  })
+  const within = [...sumOf(minutes.flatMap((minute) => [...minute.within]))]
+    .map(([seconds, calls]) => ({ seconds: Number(seconds), calls }))
+    .sort((one, other) => one.seconds - other.seconds)
+  const timed = within.at(-1)?.calls ?? 0
   /** The bound below which so large a part of the calls ended, in milliseconds. */
   const quantile = (part: number) => {
-    const bound = [...within]
-      .sort(([one], [other]) => one - other)
-      .find(([, count]) => timed > 0 && count >= timed * part)
-    return bound === undefined ? null : bound[0] * 1_000
+    const bound = within.find(({ calls }) => timed > 0 && calls >= timed * part)
+    return bound === undefined ? null : bound.seconds * 1_000
   }
   return {
-    calls: Object.values(faults).reduce((sum, count) => sum + count, 0),
-    errors: { callers: faults.caller, gateway: faults.gateway, service: faults.service },
-    topErrors: [...errors.values()].sort((one, other) => other.count - one.count),
+    faults,
+    calls: counts.reduce((sum, { count }) => sum + count, 0),
+    topErrors: counts.filter(({ error }) => error !== '').sort((one, other) => other.count - one.count),
     p50Ms: quantile(0.5),
     p99Ms: quantile(0.99),
   }

@@ -1,7 +1,7 @@
 /*
  * Runs in the browser of a visitor, and is served as it stands: it sends the form of the workbench while one types and puts the
- * parts of the answer in their places, lights up a field together with its place, carries an example in the fragment of a link,
- * and searches the reference. The pages work without it.
+ * parts of the answer in their places, lights up a field together with its place, and searches the reference. The pages work
+ * without it.
  */
 
 const TYPING_MS = 200
@@ -30,20 +30,20 @@ function workbench(form) {
     const page = new DOMParser().parseFromString(await reply.text(), 'text/html')
     if (mine !== asked) return
     // The reply that is being edited stays, unless it is one to another action.
-    const back = document.getElementById('back')?.dataset['action']
-    const isSame = back === page.getElementById('back')?.dataset['action'] && back !== ''
-    for (const id of ['examples', 'verdict', 'marks', 'version2', 'account', isSame ? 'answer' : 'back', 'code']) {
+    const [before, after = ''] = [document, page].map((one) => one.getElementById('back')?.dataset['action'])
+    const back = before === after && before !== '' ? 'answer' : 'back'
+    for (const id of ['examples', 'verdict', 'marks', 'version2', 'account', back, 'code']) {
       const next = page.getElementById(id)
       if (next) document.getElementById(id)?.replaceChildren(...next.childNodes)
     }
-    const next = page.getElementById('back')?.dataset['action'] ?? ''
-    document.getElementById('back')?.setAttribute('data-action', next)
+    document.getElementById('back')?.setAttribute('data-action', after)
   }
 
   form.addEventListener('input', ({ target }) => {
     // The answer to an older request does not fit any more.
     asked += 1
-    if (target === field('body')) document.getElementById('marks')?.replaceChildren(`${field('body')?.value}\n`)
+    if (target instanceof HTMLTextAreaElement && target.name === 'body')
+      document.getElementById('marks')?.replaceChildren(`${target.value}\n`)
     clearTimeout(timer)
     timer = window.setTimeout(translate, TYPING_MS)
   })
@@ -52,62 +52,6 @@ function workbench(form) {
     translate()
   })
   lightUp(form)
-
-  const copy = document.createElement('button')
-  copy.type = 'button'
-  copy.className = 'plain'
-  copy.textContent = 'Copy a link to this example'
-  copy.addEventListener('click', async () => {
-    const example = JSON.stringify({ body: withoutSecrets(field('body')?.value ?? ''), path: field('path')?.value })
-    location.hash = `try=${encodeURIComponent(example)}`
-    try {
-      await navigator.clipboard.writeText(location.href)
-      copy.textContent = 'Copied'
-    } catch {
-      copy.textContent = 'The address bar has it'
-    }
-  })
-  document.getElementById('link')?.append(copy)
-
-  const [, linked] = location.hash.split('#try=')
-  if (linked === undefined) return
-  try {
-    const { body, path = '' } = JSON.parse(decodeURIComponent(linked))
-    set('body', String(body))
-    set('path', String(path))
-    set('reply', '')
-    translate()
-  } catch {
-    // The link was cut off: the page shows its own example.
-  }
-
-  /** @param {string} name */
-  function field(name) {
-    const found = form.elements.namedItem(name)
-    return found instanceof HTMLTextAreaElement || found instanceof HTMLSelectElement ? found : undefined
-  }
-
-  /**
-   * @param {string} name
-   * @param {string} value
-   */
-  function set(name, value) {
-    const found = field(name)
-    if (found) found.value = value
-  }
-}
-
-/**
- * Hides the credentials of a curl line or a raw request: a link is shared.
- * @param {string} text
- */
-function withoutSecrets(text) {
-  const word = String.raw`(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+`
-  const option = String.raw`(\s)(?:-[a-zA-Z]*[uU]\s*|--(?:proxy-)?user[\s=]+|--oauth2-bearer[\s=]+)`
-  return text
-    .replace(/^\s*curl\s[\s\S]*$/, (line) => line.replaceAll(new RegExp(option + word, 'g'), '$1-u ***'))
-    .replaceAll(/((?:proxy-)?authorization["']?\s*:\s*)[^'"\r\n]+/gi, '$1***')
-    .replaceAll(/:\/\/[^\s/@'"]+@/g, '://')
 }
 
 /**

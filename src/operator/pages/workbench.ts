@@ -9,16 +9,20 @@ import {
   refusalAt,
 } from '../../calls/dry-run.ts'
 import { readBody, readQuery } from '../../edge/body/read.ts'
+import { commonDeprecation } from '../../edge/callers/caller.ts'
+import type { PageRooms } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
-import { GatewayError, gatewayError } from '../../language/errors.ts'
+import { closureAt } from '../../language/deprecation.ts'
+import { errorTable, GatewayError, gatewayError } from '../../language/errors.ts'
 import { actionKey, type Catalog, type Endpoint } from '../../language/mapping/catalog.ts'
 import { ACTION_NAME, type CompiledAction } from '../../language/mapping/compile.ts'
 import { type FlatBody, looseName } from '../../language/mapping/fields.ts'
 import { createEquivalents } from '../reports/report.ts'
-import { plural } from '../words.ts'
-import { type Column, code, type Html, named, publicPage, shown, table } from './layout.ts'
+import { isoTime, plural } from '../words.ts'
+import { fixed } from './fixed.ts'
+import { type Column, code, type Html, minuteOf, named, publicPage, shown, table } from './layout.ts'
 import { endpointOf, exampleRequest, prose } from './reference.ts'
-import { type Language, languages, snippet } from './snippets.ts'
+import { programsOf } from './snippets.ts'
 
 /** The input of a visitor. */
 interface Input {
@@ -43,7 +47,7 @@ type Outcome =
   | { readonly kind: 'passed'; readonly request: string }
 
 /** Shows the workbench with a declared example, or with what a form has sent. Nothing of it is kept. */
-export function workbenchPage(rooms: DryRunRooms, form: URLSearchParams): Promise<Answer> {
+export function workbenchPage(rooms: PageRooms, form: URLSearchParams): Promise<Answer> {
   const { actions, endpoints } = rooms.catalog
   const example = actions.get(form.get('example') ?? '') ?? actions.values().next().value
   const of = (name: keyof Input) => form.get(name) ?? ''
@@ -56,6 +60,7 @@ export function workbenchPage(rooms: DryRunRooms, form: URLSearchParams): Promis
     'Workbench',
     html`<h1>Test a version-1 request</h1>
 <p class="lead">Paste a body, a whole <code>curl</code> line, or a raw HTTP request. You see what the gateway would do with it. Nothing is sent, stored or logged.</p>
+${noticeOf(rooms)}
 <nav class="tabs" aria-label="Examples" id="examples"><span>Examples</span>${[...actions.keys()].map(
       (name) => html`<a href="/?example=${name}"${name === action ? html` aria-current="true"` : ''}>${name}</a>`,
     )}</nav>
@@ -70,7 +75,7 @@ export function workbenchPage(rooms: DryRunRooms, form: URLSearchParams): Promis
 <div class="editor pane"><pre id="marks" aria-hidden="true">${marked(body, outcome, rows)}
 </pre><textarea name="body" spellcheck="false" aria-label="A version-1 request">
 ${linesOf(body)}</textarea></div>
-<p><button>Translate</button> <span id="link"></span></p>
+<p><button>Translate</button></p>
 </section>
 <section id="version2">${version2Of(outcome, rows)}</section>
 </div>
@@ -79,6 +84,20 @@ ${linesOf(body)}</textarea></div>
 </form>
 <div id="code">${outcome.kind === 'explained' && outcome.run.ok ? codeOf(outcome.run) : ''}</div>`,
   )
+}
+
+/** Says what refuses every call now, and what a page for strangers cannot know. */
+function noticeOf({ config, callers, store }: PageRooms): Html | '' {
+  if (callers.mode === 'tenants')
+    return html`<p class="soft">A tenant's own settings do not count here, such as its <code>ActionName</code>s, defaults, and end of version 1. With its credential, a dry run has them, and <a href="/my">its migration</a> the dates.</p>`
+  const deprecation = commonDeprecation(config)
+  const closure = closureAt(deprecation, store.now())
+  if (!closure) return ''
+  const refused =
+    closure.kind === 'retired'
+      ? `Version 1 has ended: since ${minuteOf(closure.since.toISOString())} UTC, all version-1 calls get ${errorTable.retired.status}.`
+      : `In a brownout until ${minuteOf(isoTime(closure.window.end))} UTC, ${deprecation.coversBookings ? 'all version-1 calls' : 'all but bookings'} get ${errorTable.brownout.status}.`
+  return html`<p class="notice warn">${refused} This page shows what version 2 makes of a call.</p>`
 }
 
 /** Text of several lines, without characters that a browser obeys. */
@@ -176,12 +195,9 @@ function meantEndpoint({ entries }: FlatBody, catalog: Catalog): Endpoint {
 const shareOf = ({ fields }: CompiledAction, sent: ReadonlySet<string>) =>
   [...sent].filter((name) => fields.slotOf(name) !== undefined).length + 1 / (fields.names.length + 1)
 
-/** The order of the rows: what needs attention first. */
-const KINDS = ['problem', 'unknown', 'noted', 'used', 'unused'] as const
-
 /** A field with what becomes of it. Its number ties it to its text in the request, and to its place. */
 interface FieldRow {
-  readonly kind: (typeof KINDS)[number]
+  readonly kind: 'problem' | 'unknown' | 'noted' | 'used' | 'unused'
   readonly number: number
   /** The fields as the request and the declarations call them. */
   readonly names: readonly string[]
@@ -195,7 +211,7 @@ interface FieldRow {
 
 const text = (value: unknown) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
 
-/** Lists every field once. */
+/** Lists every field once, what needs attention first. */
 function rowsOf({ run, body, compiled, plan }: Explained, catalog: Catalog): readonly FieldRow[] {
   const { fields: index, action } = compiled
   const sent = new Map(
@@ -208,52 +224,43 @@ function rowsOf({ run, body, compiled, plan }: Explained, catalog: Catalog): rea
   const refused = new Set(run.problems.map(({ field }) => field))
   const label = (kind: string, words: string | undefined) =>
     words === undefined ? '' : html`<b class="warn">${kind}</b> ${shown(words)} `
-  const field = (kind: FieldRow['kind'], name: string, said: Html | string, to = ''): Omit<FieldRow, 'number'> => ({
-    kind,
-    names: [name],
-    from: name,
-    sent: sent.get(name) ?? '',
-    to,
-    after: undefined,
-    said,
+  const field = (kind: FieldRow['kind'], name: string, said: Html | string, to = '') => {
+    return { kind, names: [name], from: name, sent: sent.get(name) ?? '', to, after: undefined, said }
+  }
+  const translated = run.fields.map(({ from, before, after, to, loss, assumed, warning, origin }) => {
+    const isNoted = (loss ?? assumed ?? warning) !== undefined
+    const shownBefore = text(before ?? sent.get(from[0] ?? ''))
+    const isChanged = plan && from.length > 0 && !isNoted && shownBefore !== text(after)
+    const rule = isChanged ? (equivalent(action.name, from[0] ?? '')?.note ?? '') : ''
+    return {
+      kind: isNoted ? ('noted' as const) : ('used' as const),
+      names: from,
+      from: from.join(' + ') || ORIGINS[origin],
+      sent: from.length > 0 ? shownBefore : '',
+      to,
+      after,
+      said: html`${label('assumed', assumed)}${label('lost', loss)}${label('note', warning)}${prose(rule)}`,
+    }
   })
+  const unused = run.unused
+    .filter((one) => !refused.has(one.field))
+    .map(({ field: name, why }) =>
+      action.target?.namedBy.includes(name)
+        ? field('used', name, prose(why), 'the path')
+        : field('unused', name, html`<b>not used</b> ${prose(shown(why))}`),
+    )
   const rows = [
-    ...run.problems.map((problem) =>
-      field('problem', problem.field, html`<b class="bad">problem</b> ${shown(problem.message)}`),
-    ),
+    ...run.problems.map((one) => field('problem', one.field, html`<b class="bad">problem</b> ${shown(one.message)}`)),
     ...run.unknown.map((name) => {
       const meant = run.didYouMean?.[name]
-      return field(
-        'unknown',
-        name,
-        html`<b class="warn">unknown</b> ${meant ? html`Did you mean <code>${meant}</code>?` : 'The gateway leaves it out.'}`,
-      )
+      const what = meant ? html`Did you mean <code>${meant}</code>?` : 'The gateway leaves it out.'
+      return field('unknown', name, html`<b class="warn">unknown</b> ${what}`)
     }),
-    ...run.fields.map(({ from, before, after, to, loss, assumed, warning, origin }) => {
-      const isNoted = (loss ?? assumed ?? warning) !== undefined
-      const shownBefore = text(before ?? sent.get(from[0] ?? ''))
-      const isChanged = plan && from.length > 0 && !isNoted && shownBefore !== text(after)
-      const rule = isChanged ? (equivalent(action.name, from[0] ?? '')?.note ?? '') : ''
-      return {
-        kind: isNoted ? ('noted' as const) : ('used' as const),
-        names: from,
-        from: from.join(' + ') || ORIGINS[origin],
-        sent: from.length > 0 ? shownBefore : '',
-        to,
-        after,
-        said: html`${label('assumed', assumed)}${label('lost', loss)}${label('note', warning)}${prose(rule)}`,
-      }
-    }),
-    ...run.unused
-      .filter((one) => !refused.has(one.field))
-      .map(({ field: name, why }) =>
-        action.target?.namedBy.includes(name)
-          ? field('used', name, prose(why), 'the path')
-          : field('unused', name, html`<b>not used</b> ${prose(shown(why))}`),
-      ),
+    ...translated.filter(({ kind }) => kind === 'noted'),
+    ...[...translated, ...unused].filter(({ kind }) => kind === 'used'),
+    ...unused.filter(({ kind }) => kind === 'unused'),
   ]
-  const ordered = rows.toSorted((one, other) => KINDS.indexOf(one.kind) - KINDS.indexOf(other.kind))
-  return ordered.map((row, at) => ({ ...row, number: at + 1 }))
+  return rows.map((row, at) => ({ ...row, number: at + 1 }))
 }
 
 const ORIGINS = {
@@ -353,10 +360,7 @@ function marked(pasted: string, outcome: Outcome, rows: readonly FieldRow[]): Ht
   const parts = [...pasted.matchAll(FIELD)].map(({ 0: found, 1: json, 2: form, index }) => {
     const before = pasted.slice(end, index)
     end = index + found.length
-    const name =
-      json === undefined
-        ? unescaped(() => decodeURIComponent(form?.replaceAll('+', ' ') ?? ''), form)
-        : unescaped(() => JSON.parse(`"${json}"`), json)
+    const name = unescaped(json, form)
     const known = fields.names[fields.slotOf(name) ?? -1] ?? name
     const own = rows.filter(({ names }) => names.includes(known) || names.includes(name))
     if (own.length === 0) return html`${linesOf(before)}${linesOf(found)}`
@@ -365,21 +369,21 @@ function marked(pasted: string, outcome: Outcome, rows: readonly FieldRow[]): Ht
   return html`${parts}${linesOf(pasted.slice(end))}`
 }
 
-function unescaped(read: () => unknown, otherwise = ''): string {
+/** Reads a name as it stands in JSON or in a form; one with a wrong escape is what it is. */
+function unescaped(json: string | undefined, form = ''): string {
   try {
-    return String(read())
+    return json === undefined ? decodeURIComponent(form.replaceAll('+', ' ')) : JSON.parse(`"${json}"`)
   } catch {
-    return otherwise
+    return json ?? form
   }
 }
 
 function accountOf(rows: readonly FieldRow[]): Html | string {
   if (rows.length === 0) return ''
-  const [shownRows, unused] = [
-    rows.filter(({ kind }) => kind !== 'unused'),
-    rows.filter(({ kind }) => kind === 'unused'),
-  ]
-  return html`<h2>Field by field</h2>${shownRows.length === 0 ? '' : table('The fields of the request', COLUMNS, shownRows)}
+  // These are the last rows.
+  const unused = rows.filter(({ kind }) => kind === 'unused')
+  const first = rows.slice(0, rows.length - unused.length)
+  return html`<h2>Field by field</h2>${first.length === 0 ? '' : table('The fields of the request', COLUMNS, first)}
 ${unused.length === 0 ? '' : html`<details><summary>Not used (${unused.length})</summary>${table('Fields that are not used', COLUMNS, unused)}</details>`}`
 }
 
@@ -390,21 +394,21 @@ const cut = (words: string) =>
   words.length <= MOST_CELL_CHARACTERS ? words : `${words.slice(0, MOST_CELL_CHARACTERS)}…`
 
 const COLUMNS: readonly Column<FieldRow>[] = [
-  {
-    title: 'No.',
-    cell: ({ number, to }) =>
+  [
+    'No.',
+    ({ number, to }) =>
       html`<span id="from-${number}">${to === '' ? html`<span class="n" data-n="${number}">${number}</span>` : badge(number, 'to')}</span>`,
-  },
-  { title: 'Version 1', cell: ({ number, from }) => html`<code data-n="${number}">${named(cut(from))}</code>` },
-  { title: 'Sent', cell: ({ sent }) => (sent === '' ? '' : named(cut(sent))) },
-  {
-    title: 'Version 2',
-    cell: ({ number, to, after }) =>
+  ],
+  ['Version 1', ({ number, from }) => html`<code data-n="${number}">${named(cut(from))}</code>`],
+  ['Sent', ({ sent }) => named(cut(sent))],
+  [
+    'Version 2',
+    ({ number, to, after }) =>
       to === ''
         ? ''
         : html`<code data-n="${number}">${named(cut(after === undefined ? to : `${to} = ${text(after)}`))}</code>`,
-  },
-  { title: 'Why', cell: ({ said }) => said },
+  ],
+  ['Why', ({ said }) => said],
 ]
 
 const MOST_REPLY_ROWS = 18
@@ -451,19 +455,8 @@ function codeOf({ request, curl }: DryRun): Html {
     return html`<p class="soft">The request is too long to show as code.</p>`
   return html`<h2>The version-2 call as code</h2>
 <p class="soft">Each program runs as printed.</p>
-${Object.entries(languages).map(
-  ([language, title]) =>
-    html`<details name="code"><summary>${title}</summary>${code(snippet(language as Language, request).trimEnd())}</details>`,
-)}`
+${programsOf(request).map(([title, text]) => html`<details name="code"><summary>${title}</summary>${code(text.trimEnd())}</details>`)}`
 }
 
 /** The script of the pages; the build puts it beside the program. */
-export const script: Answer = {
-  status: 200,
-  headers: {
-    'Content-Type': 'text/javascript; charset=utf-8',
-    'Cache-Control': 'no-cache',
-    'X-Content-Type-Options': 'nosniff',
-  },
-  body: readFileSync(new URL('./workbench-client.js', import.meta.url)),
-}
+export const script = fixed('text/javascript', readFileSync(new URL('./workbench-client.js', import.meta.url)))

@@ -2,21 +2,18 @@ import { html, raw } from 'hono/html'
 import { masked } from '../../labs/rehearse/compare.ts'
 import type { RecordedFile } from '../../labs/rehearse/recording.ts'
 import { HIDDEN, OTHERS, type Place, type Rehearsal, type Spot, type Table } from '../../labs/rehearse/rehearsal.ts'
-import { errorTable } from '../../language/errors.ts'
-import { fieldProblems, meantField } from '../../language/mapping/fields.ts'
+import { fieldProblems, looseName, meantField } from '../../language/mapping/fields.ts'
 import { fieldsOf, placesOf } from '../../language/mapping/row-parts.ts'
+import { keptFields } from '../../runtime/record.ts'
 import { style } from '../pages/fixed.ts'
 import { type Html, shown, table } from '../pages/layout.ts'
-import { grouped, plural } from '../words.ts'
-import { percent } from './report.ts'
+import { aligned, errorTitle, grouped, plural } from '../words.ts'
+import { percent, total } from './report.ts'
 
 /** The findings of a rehearsal, as `--json` prints them. */
 export type Report = ReturnType<typeof reportOf>
 
 const MOST_SHOWN = 1_000
-
-const sum = <Key extends string>(list: readonly Readonly<Record<Key, number>>[], key: Key): number =>
-  list.reduce((all, one) => all + one[key], 0)
 
 /** Returns the rows of a table, most frequent first, with the texts that tell them apart by these names. */
 const rowsOf = <Part extends string>(table: Table, ...names: readonly Part[]) =>
@@ -40,25 +37,18 @@ export function reportOf(rehearsal: Rehearsal, files: readonly RecordedFile[], s
       return { caller, action, path, ...outcomes }
     })
     .sort((one, other) => other.refused - one.refused || other.pass + other.lossy - one.pass - one.lossy)
-  const counts = {
-    pass: sum(groups, 'pass'),
-    lossy: sum(groups, 'lossy'),
-    refused: sum(groups, 'refused'),
-    unseen: sum(groups, 'unseen'),
-  }
-  const told = counts.pass + counts.lossy + counts.refused
+  const [pass, lossy] = [total(groups, 'pass'), total(groups, 'lossy')]
+  const [refused, unseen] = [total(groups, 'refused'), total(groups, 'unseen')]
+  const told = pass + lossy + refused
   const verdicts = rowsOf(tally.compared, 'action', 'field', 'verdict')
-  const compared = [...Map.groupBy(verdicts, ({ action, field }) => `${action}\t${field}`).values()].map((all) => {
-    const { action = '', field = '' } = all[0] ?? {}
-    const of = (verdict: string) =>
-      sum(
-        all.filter((one) => one.verdict === verdict),
-        'count',
-      )
+  const compared = [...Map.groupBy(verdicts, ({ action, field }) => `${action}\t${field}`)].map(([key, all]) => {
+    const [action = '', field = ''] = key.split('\t')
+    const of = (verdict: string) => all.find((one) => one.verdict === verdict)?.count ?? 0
     const examples = all.flatMap(({ example }) => example || [])
     return { action, field, equal: of('equal'), differs: of('differs'), noise: of('noise'), examples }
   })
-  const [equal, decided] = [sum(compared, 'equal'), sum(compared, 'equal') + sum(compared, 'differs')]
+  const equal = total(compared, 'equal')
+  const decided = equal + total(compared, 'differs')
   return {
     version: 1 as const,
     at: now.toISOString(),
@@ -66,9 +56,9 @@ export function reportOf(rehearsal: Rehearsal, files: readonly RecordedFile[], s
     stopped,
     lines: tally.lines,
     unreadable: rowsOf(tally.unreadable, 'why'),
-    calls: { all: told + counts.unseen, ...counts, other: tally.other },
+    calls: { all: told + unseen, pass, lossy, refused, unseen, other: tally.other },
     /** The share of calls that pass, also with a loss; null if none could be told. */
-    share: told === 0 ? null : (counts.pass + counts.lossy) / told,
+    share: told === 0 ? null : (pass + lossy) / told,
     groups,
     problems: rowsOf(tally.problems, 'kind', 'action', 'field', 'code').map((one) => {
       const [message, advice] = describe(one, rehearsal)
@@ -148,9 +138,8 @@ function describe(
     }
   }
   if (kind === 'refused') {
-    const titles: Readonly<Record<string, { readonly title: string } | undefined>> = errorTable
     const own: Readonly<Record<string, string | undefined>> = fieldProblems
-    const title = titles[code]?.title ?? code
+    const title = errorTitle(code)
     const said = Object.hasOwn(own, code) ? own[code] : (codec?.problem ?? title)
     const message = field === '' ? title : `${field} ${said}`
     return [message, `${CALLER}${message}. A mapping of your own can read other values (MAPPINGS_DIR).`]
@@ -160,18 +149,18 @@ function describe(
   return [`${field} ${NOTES[kind] ?? kind}${codec ? `: ${codec.summary}` : ''}`, advice]
 }
 
-/** Returns the values that no table knows as a `LOOKUPS_FILE`, most frequent first; each means what is assumed today. */
+/**
+ * Returns the values that no table knows as a `LOOKUPS_FILE`, most frequent first; each means what is assumed today. Words of a
+ * free text are left out: a recording may have masked them.
+ */
 export function lookupsOf({ tally, config, catalog }: Rehearsal): string {
-  const partsOf = (table: Table) =>
-    [...table.values()]
-      .filter(({ parts }) => parts[0] !== OTHERS)
-      .sort((one, other) => other.count - one.count)
-      .map(({ parts }) => parts)
-  const actions = partsOf(tally.actions).map(([path = '', name = '']) => [
-    name,
-    catalog.endpoints.get(path.toLowerCase())?.actions[0]?.action.name ?? '',
-  ])
-  const types = partsOf(tally.vehicles).map(([value]) => [value, config.DEFAULT_VEHICLE_TYPE])
+  const actions = rowsOf(tally.actions, 'path', 'name')
+    .filter(({ path }) => path !== OTHERS)
+    .map(({ path, name }) => [name, catalog.endpoints.get(path.toLowerCase())?.actions[0]?.action.name ?? ''])
+  const { whole } = keptFields({ catalog, LOOKUPS_FILE: config.LOOKUPS_FILE })
+  const types = rowsOf(tally.vehicles, 'value', 'field')
+    .filter(({ field }) => whole.has(looseName(field)))
+    .map(({ value }) => [value, config.DEFAULT_VEHICLE_TYPE])
   const lookups = { vehicle_types: Object.fromEntries(types), actions: Object.fromEntries(actions) }
   return `${JSON.stringify(lookups, null, 2)}\n`
 }
@@ -179,13 +168,6 @@ export function lookupsOf({ tally, config, catalog }: Rehearsal): string {
 const shareText = (share: number | null): string =>
   share === null ? 'no call could be told' : `${Math.floor(share * 100_000) / 1000} %`
 const at = ({ file, line }: Place): string => `${file}:${line}`
-
-/** A part of a report, for people: a heading and a table. */
-interface Section {
-  readonly title: string
-  readonly head: readonly string[]
-  readonly rows: readonly (readonly string[])[]
-}
 
 /** The headings of columns that are not named as their members. */
 const HEADINGS: Readonly<Record<string, string>> = {
@@ -213,8 +195,8 @@ function cellOf(value: unknown): string {
 
 const PROBLEM_COLUMNS = 'kind count message example first last callers advice'
 
-/** Lays a report out for people, refusals first: the same sections as text and as a page. */
-function sectionsOf(report: Report): readonly Section[] {
+/** Lays a report out for people, refusals first: the same tables with a title as text and as a page. */
+function sectionsOf(report: Report) {
   const problems = report.problems.map(({ action, message, ...one }) => ({
     ...one,
     message: action ? `${action}: ${message}` : message,
@@ -258,19 +240,13 @@ export function textOf(report: Report): readonly string[] {
   const sections = sectionsOf(report).flatMap(({ title, head, rows }) => {
     const few = rows.slice(0, ROWS_SHOWN)
     const rest = rows.length > few.length ? [`  … and ${rows.length - few.length} more (--json has all)`] : []
-    const widths = head.map((_, i) => Math.max(...[head, ...few].map((cells) => cells[i]?.length ?? 0)))
     const lines = head.includes('what to do')
       ? few.flatMap(([kind, count, problem, example, first, last, callers, advice]) => [
           `${count} × ${kind}  ${problem}`,
           `    ${example && `such as ${example}; `}${first} to ${last}${callers && `; ${callers}`}`,
           `    ${advice}`,
         ])
-      : [head, ...few].map((cells) =>
-          cells
-            .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-            .join('  ')
-            .trimEnd(),
-        )
+      : aligned([head, ...few])
     return ['', title, ...lines.map((line) => `  ${line}`), ...rest]
   })
   return [verdictOf(report), ...sections]
@@ -282,7 +258,7 @@ export function pageOf(report: Report): string {
     title,
     content: html`<h2>${title}</h2>${table(
       title,
-      head.map((name, i) => ({ title: name, cell: (row: readonly string[]) => shown(row[i] ?? '') })),
+      head.map((name, i) => [name, (row: readonly string[]) => shown(row[i] ?? '')] as const),
       rows,
     )}`,
   }))
@@ -313,23 +289,20 @@ const KINDS = [
 /** Draws a bar for each caller, most refusals first: the share of its calls that is refused, that loses something, that passes. */
 function outcomesByCaller({ groups }: Report): Html {
   const callers = [...Map.groupBy(groups, ({ caller }) => caller)]
-    .map(([name, own]) => ({
-      name,
-      refused: sum(own, 'refused'),
-      lossy: sum(own, 'lossy'),
-      pass: sum(own, 'pass'),
-    }))
-    .filter(({ refused, lossy, pass }) => refused + lossy + pass > 0)
+    .map(([name, own]) => {
+      const [refused, lossy, pass] = [total(own, 'refused'), total(own, 'lossy'), total(own, 'pass')]
+      return { name, refused, lossy, pass, all: refused + lossy + pass }
+    })
+    .filter(({ all }) => all > 0)
     .sort((one, other) => other.refused - one.refused || other.lossy - one.lossy)
-  const bars = callers.slice(0, MOST_BARS).map((one) => {
-    const all = one.refused + one.lossy + one.pass
+  const bars = callers.slice(0, MOST_BARS).map(({ name, all, ...one }) => {
     let x = 0
     const parts = KINDS.map(([key, color, words]) => {
       const width = (100 * one[key]) / all
       x += width
       return html`<rect fill="var(--${color})" x="${x - width}" width="${width}" height="10"><title>${grouped(one[key])} ${words}</title></rect>`
     })
-    const said = `${shown(one.name)}: ${grouped(one.refused)} of ${plural(all, 'call')} would be refused (${percent(one.refused / all)}), ${grouped(one.lossy)} pass with a loss or an assumption, ${grouped(one.pass)} pass`
+    const said = `${shown(name)}: ${grouped(one.refused)} of ${plural(all, 'call')} would be refused (${percent(one.refused / all)}), ${grouped(one.lossy)} pass with a loss or an assumption, ${grouped(one.pass)} pass`
     return html`<p>${said}<svg viewBox="0 0 100 10" width="100%" height="14" preserveAspectRatio="none" role="img" aria-label="${said}">${parts}</svg></p>`
   })
   return html`<h2>Outcomes by caller</h2><p>${KINDS.map(([, color, words]) => html`<svg aria-hidden="true" width="10" height="10"><rect fill="var(--${color})" width="10" height="10"/></svg> ${words} `)}</p>${bars}${callers.length > bars.length ? html`<p class="soft">${plural(callers.length - bars.length, 'caller')} with fewer refusals not shown.</p>` : ''}`

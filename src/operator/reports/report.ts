@@ -12,27 +12,16 @@ import {
   type NameKind,
   OTHER_NAMES,
   type Scoreboard,
-  type Use,
 } from '../../outside/store/scoreboard.ts'
 import { DONE, REPLAYED, VERSION_2_BODY } from '../../state/uses/counts.ts'
-import { plural } from '../words.ts'
+import { grouped, isoTime, plural } from '../words.ts'
 
 /** How many days the pictures and the tables of a report show. */
 export const DAYS_SHOWN = 90
-
-/** The tenants that still use version 1, and the fields that keep them there. */
-export interface MigrationReport {
-  readonly generatedAt: string
-  /** The first day on which a gateway counted; undefined if none did. */
-  readonly watchedSince: string | undefined
-  readonly watchedDays: number
-  readonly quietDays: number
-  /** The answer to the question whether version 1 can be switched off; undefined in a report on one tenant. */
-  readonly headline: string | undefined
-  /** On the tenant that the report is about, else on all together. */
-  readonly verdict: Verdict
-  readonly tenants: readonly TenantReport[]
-}
+/** So many watched days without a version-1 call make it safe to switch version 1 off. */
+const QUIET_DAYS = 30
+/** So many tenants are read at once: reads of the embedded store run on the event loop. */
+const TENANTS_AT_ONCE = 5
 
 export interface ReportDeps {
   readonly store: Scoreboard & { readonly now: () => number }
@@ -42,156 +31,141 @@ export interface ReportDeps {
 }
 
 /** The figures of all tenants together. */
-export interface Overview {
-  readonly generatedAt: string
-  /** The first day on which a gateway counted; undefined if none did. */
-  readonly watchedSince: string | undefined
-  readonly watchedDays: number
-  readonly quietDays: number
-  /** The answer to the question whether version 1 can be switched off, in a sentence. */
-  readonly headline: string
-  readonly verdict: Verdict
-  /** How many tenants have each verdict. */
-  readonly states: Readonly<Partial<Record<VerdictState, number>>>
-  /** The calls of all tenants by day. */
-  readonly days: readonly ShownDay[]
-  /** The one that called last first. */
-  readonly tenants: readonly TenantSummary[]
-}
-
+export type Overview = Awaited<ReturnType<typeof readOverview>>
 /** A tenant in a list. */
-export interface TenantSummary {
-  readonly tenant: string
-  readonly verdict: Verdict
-  readonly lastVersion1: string | undefined
-  /** The calls of the days that are shown. */
-  readonly version1: number
-  readonly version2: number
-  /** Calls that the gateway or the service failed. */
-  readonly failed: number
-  /** The share of version 2 in each of the last four weeks, the oldest first; null for a week without calls. */
-  readonly weeklyShares: readonly (number | null)[]
-}
+export type TenantSummary = Overview['tenants'][number]
+/** The tenants that still use version 1, and the fields that keep them there. */
+export type MigrationReport = Awaited<ReturnType<typeof readReport>>
+/** The use that one tenant makes of the gateway. */
+export type TenantReport = MigrationReport['tenants'][number]
 
-/** So many watched days without a version-1 call make it safe to switch version 1 off. */
-const QUIET_DAYS = 30
-/** So many tenants are read at once: reads of the embedded store run on the event loop. */
-const TENANTS_AT_ONCE = 5
+async function readBasis(store: ReportDeps['store']) {
+  const now = store.now()
+  const watched = await store.watchedDays()
+  const [first] = watched
+  return {
+    basis: { today: Math.floor(now / DAY_MS), watched },
+    watch: {
+      generatedAt: isoTime(now),
+      /** The first day on which a gateway counted; undefined if none did. */
+      watchedSince: first === undefined ? undefined : dayText(first),
+      watchedDays: watched.length,
+      quietDays: QUIET_DAYS,
+    },
+  }
+}
 
 /** Reads what is known of all tenants together, a few at a time. */
-export async function readOverview({ store, tenants: named }: Omit<ReportDeps, 'catalog'>): Promise<Overview> {
-  const at = store.now()
-  const today = Math.floor(at / DAY_MS)
-  const basis = { today, watched: await store.watchedDays() }
-  const uses = Map.groupBy(await readUses(store), ({ tenant }) => tenant)
-  const names = byLastCall([...new Set([...uses.keys(), ...named])], uses)
-  const tenants: TenantSummary[] = []
-  const ofAll = new Map<number, ShownDay>()
-  for (let from = 0; from < names.length; from += TENANTS_AT_ONCE) {
-    const some = names.slice(from, from + TENANTS_AT_ONCE)
-    const calls = Map.groupBy(await store.callCounts(some, today - DAYS_SHOWN + 1), ({ tenant }) => tenant)
-    for (const tenant of some) {
-      const days = daysOf(calls.get(tenant) ?? [])
-      for (const day of days) ofAll.set(day.day, addDay(ofAll.get(day.day), day))
-      const { lastVersion1, lastVersion2 } = lastUses(uses.get(tenant) ?? [])
+export async function readOverview({ store, tenants: named }: Omit<ReportDeps, 'catalog'>) {
+  const { basis, watch } = await readBasis(store)
+  const uses = await readUses(store)
+  const usesOf = Map.groupBy(uses, ({ tenant }) => tenant)
+  // The one that called last is the first.
+  const seen = [...new Set([...usesOf.keys(), ...named])]
+    .map((tenant) => ({ tenant, ...seenIn(usesOf.get(tenant) ?? []) }))
+    .sort((one, other) => (other.last ?? 0) - (one.last ?? 0))
+  const tenants = []
+  const ofAll: Days = new Map()
+  for (let from = 0; from < seen.length; from += TENANTS_AT_ONCE) {
+    const some = seen.slice(from, from + TENANTS_AT_ONCE)
+    const wanted = some.map(({ tenant }) => tenant)
+    const calls = await store.callCounts(wanted, basis.today - DAYS_SHOWN + 1)
+    for (const { tenant, lastUses, lastVersion1 } of some) {
+      const own = calls.filter((count) => count.tenant === tenant)
+      const days = daysOf(own)
+      daysOf(own, ofAll)
       tenants.push({
         tenant,
-        verdict: verdictOf({ ...basis, lastVersion1: dayOf(lastVersion1), lastVersion2: dayOf(lastVersion2), days }),
-        lastVersion1: lastVersion1 === undefined ? undefined : timeText(lastVersion1),
+        verdict: verdictOf({ ...basis, ...lastUses, days }),
+        lastVersion1,
         version1: total(days, 'version1'),
         version2: total(days, 'version2'),
         failed: total(days, 'failed'),
-        weeklyShares: weeklyShares(today, days).map((share) => share ?? null),
+        weeklyShares: weeklyShares(basis.today, days),
       })
     }
     await new Promise(setImmediate)
   }
-  const verdict = verdictOnAll(names, uses, [...ofAll.values()], basis)
+  const unseen = seen.flatMap(({ tenant, last }) => (last === undefined ? [tenant] : []))
+  const days = [...ofAll.values()].sort((one, other) => one.day - other.day)
+  const verdict = verdictOnAll(verdictOf({ ...basis, ...seenIn(uses).lastUses, days }), unseen)
+  /** How many tenants have each verdict. */
   const states: Partial<Record<VerdictState, number>> = {}
   for (const { verdict: own } of tenants) states[own.state] = (states[own.state] ?? 0) + 1
-  return {
-    generatedAt: new Date(at).toISOString(),
-    watchedSince: watchedSince(basis.watched),
-    watchedDays: basis.watched.length,
-    quietDays: QUIET_DAYS,
-    headline: headlineOf(states, verdict, basis),
-    verdict,
-    states,
-    days: [...ofAll.values()].sort((one, other) => one.day - other.day),
-    tenants,
-  }
-}
-
-const watchedSince = ([first]: readonly number[]) => (first === undefined ? undefined : dayText(first))
-
-function addDay(before: ShownDay | undefined, day: ShownDay): ShownDay {
-  if (!before) return day
-  return {
-    ...day,
-    version1: before.version1 + day.version1,
-    version2: before.version2 + day.version2,
-    failed: before.failed + day.failed,
-    mistakes: before.mistakes + day.mistakes,
-    afterEnd: before.afterEnd + day.afterEnd,
-    dryRuns: before.dryRuns + day.dryRuns,
-  }
+  return { ...watch, headline: headlineOf(states, verdict, basis), verdict, states, days, tenants }
 }
 
 /** Answers in a sentence if version 1 can be switched off. */
 function headlineOf(
-  {
-    'after-end': late = 0,
-    failing = 0,
-    calling = 0,
-    moving = 0,
-    quiet = 0,
-    safe = 0,
-    'never-seen': unseen = 0,
-  }: Overview['states'],
+  states: Readonly<Partial<Record<VerdictState, number>>>,
   { state }: Verdict,
-  { watched }: { readonly watched: Evidence['watched'] },
+  { watched }: Pick<Evidence, 'watched'>,
 ): string {
+  const { 'after-end': late = 0, failing = 0, calling = 0, moving = 0, quiet = 0, 'never-seen': unseen = 0 } = states
   const users = late + failing + calling + moving
-  const all = plural(users + quiet + safe + unseen, 'caller')
-  const verb = users === 1 ? 'uses' : 'use'
+  const all = plural(users + quiet + unseen + (states.safe ?? 0), 'caller')
   if (users > 0) {
-    const failures = failing > 0 ? `; ${failing.toLocaleString('en')} ${failing === 1 ? 'fails' : 'fail'}` : ''
-    const ended = late > 0 ? `; ${late} after the end` : ''
-    return `No: ${users.toLocaleString('en')} of ${all} still ${verb} version 1${failures}${ended}.`
+    const failures = failing > 0 ? `; ${grouped(failing)} ${failing === 1 ? 'fails' : 'fail'}` : ''
+    const ended = late > 0 ? `; ${grouped(late)} after the end` : ''
+    return `No: ${grouped(users)} of ${all} still ${users === 1 ? 'uses' : 'use'} version 1${failures}${ended}.`
   }
   if (watched.length === 0) return 'Not known yet: no gateway has counted a call.'
-  if (state === 'safe') return `Yes: none of ${all} has used version 1 for ${plural(QUIET_DAYS, 'watched day')}.`
+  const days = plural(QUIET_DAYS, 'watched day')
+  if (state === 'safe') return `Yes: none of ${all} has used version 1 for ${days}.`
   const reasons = [
-    ...(quiet > 0 ? [`${quiet} of ${all} stopped less than ${plural(QUIET_DAYS, 'watched day')} ago`] : []),
-    ...(unseen > 0 ? [`${unseen} never called`] : []),
+    ...(quiet > 0 ? [`${grouped(quiet)} of ${all} stopped less than ${days} ago`] : []),
+    ...(unseen > 0 ? [`${grouped(unseen)} never called`] : []),
   ]
   return `Not yet: no tenant uses version 1 now${reasons.length > 0 ? `, but ${reasons.join(', and ')}` : ''}.`
 }
 
 /** Reads a report on one tenant or on all. A report on a tenant that is neither known nor counted has no tenants. */
-export async function readReport(deps: ReportDeps, only?: string): Promise<MigrationReport> {
+export async function readReport(deps: ReportDeps, only?: string) {
   const { store, catalog, tenants: named } = deps
   const overview = only === undefined ? await readOverview(deps) : undefined
-  const at = store.now()
-  const today = Math.floor(at / DAY_MS)
-  const watched = await store.watchedDays()
+  const { basis, watch } = await readBasis(store)
+  const { today } = basis
   const listWork = createListWork(catalog)
-  const tenants: TenantReport[] = []
+  const tenants = []
   for (const tenant of overview?.tenants.map((known) => known.tenant) ?? [only ?? '']) {
     // One tenant at a time: reads of the embedded store run on the event loop.
     const calls = await store.callCounts([tenant], today - DAYS_SHOWN + 1)
     const names = await store.nameCounts(tenant)
-    const isKnown = overview || named.includes(tenant) || names.some(({ kind }) => kind === 'use')
-    if (isKnown) tenants.push(tenantReport(tenant, { calls, names, today, watched, listWork }))
     await new Promise(setImmediate)
+    const of = (kind: NameKind) => names.filter((count) => count.kind === kind)
+    if (!overview && !named.includes(tenant) && of('use').length === 0) continue
+    const { first, last, lastUses, lastVersion1 } = seenIn(of('use'))
+    const days = daysOf(calls)
+    tenants.push({
+      /** Empty for callers without a name. */
+      tenant,
+      verdict: verdictOf({ ...basis, ...lastUses, days }),
+      firstSeen: timeText(first),
+      lastSeen: timeText(last),
+      lastVersion1,
+      weeklyShares: weeklyShares(today, days),
+      /** Days with calls. */
+      use: days,
+      actions: actionsOf(calls),
+      fields: fieldUses(names),
+      unknownFields: of('unknown').map(countedOf).sort(byCount),
+      agents: of('agent').map(countedOf).sort(byCount),
+      networks: of('network').map(countedOf).sort(byCount),
+      /** Each with the request id of its last call. */
+      errors: of('error')
+        .map((count) => ({ ...countedOf(count), requestId: count.example }))
+        .sort(byCount),
+      /** Bookings at another price than that of their quote. */
+      otherPrices: total(of('price'), 'count'),
+      /** What blocks comes first. */
+      work: listWork(calls, names, today - QUIET_DAYS + 1),
+    })
   }
   return {
-    generatedAt: new Date(at).toISOString(),
-    watchedSince: watchedSince(watched),
-    watchedDays: watched.length,
-    quietDays: QUIET_DAYS,
+    ...watch,
+    /** None in a report on one tenant. */
     headline: overview?.headline,
-    verdict: overview?.verdict ?? tenants[0]?.verdict ?? neverSeen(watched),
+    verdict: overview?.verdict ?? tenants[0]?.verdict ?? neverSeen(basis),
     tenants,
   }
 }
@@ -221,37 +195,11 @@ async function readUses(store: Scoreboard): Promise<readonly NameCount[]> {
   }
 }
 
-function byLastCall(tenants: readonly string[], uses: ReadonlyMap<string, readonly NameCount[]>): readonly string[] {
-  const lastAt = (tenant: string) => Math.max(0, ...(uses.get(tenant) ?? []).map((use) => use.lastAt))
-  return tenants
-    .map((tenant) => ({ tenant, at: lastAt(tenant) }))
-    .sort((one, other) => other.at - one.at)
-    .map(({ tenant }) => tenant)
-}
-
 /** How many tenants a reason lists. */
 const MOST_UNSEEN = 10
 
-/** Decides on all tenants together. Silence of the others proves nothing about a tenant that never called. */
-function verdictOnAll(
-  names: readonly string[],
-  uses: ReadonlyMap<string, readonly NameCount[]>,
-  days: readonly DayUse[],
-  basis: Pick<Evidence, 'today' | 'watched'>,
-): Verdict {
-  const lastDay = (use: string) => {
-    let lastAt: number | undefined
-    for (const counts of uses.values())
-      for (const count of counts) if (count.name === use) lastAt = Math.max(lastAt ?? 0, count.lastAt)
-    return dayOf(lastAt)
-  }
-  const verdict = verdictOf({
-    ...basis,
-    lastVersion1: lastDay('version-1'),
-    lastVersion2: lastDay('version-2'),
-    days,
-  })
-  const unseen = names.filter((tenant) => !uses.get(tenant)?.some(({ name }) => name !== 'dry-run'))
+/** Returns the verdict on all tenants together. Silence of the others proves nothing about a tenant that never called. */
+function verdictOnAll(verdict: Verdict, unseen: readonly string[]): Verdict {
   if (unseen.length === 0) return verdict
   const listed = unseen.slice(0, MOST_UNSEEN).join(', ')
   const more = unseen.length > MOST_UNSEEN ? ', …' : ''
@@ -264,214 +212,122 @@ function verdictOnAll(
 export const total = <What extends string>(days: readonly Readonly<Record<What, number>>[], what: What): number =>
   days.reduce((all, day) => all + day[what], 0)
 
-/** A name with its counts. */
-export interface Counted {
-  readonly name: string
-  readonly count: number
-  readonly first: string
-  readonly last: string
-}
-
-/** An error that calls ended with. */
-export interface CountedError extends Counted {
-  /** The request id of the last such call. */
-  readonly requestId: string
-}
-
-/** The calls of an action on the days that the report shows. */
-export interface ActionUse {
-  readonly action: string
-  readonly calls: number
-  readonly replayed: number
-  /** Calls that the gateway or the service failed. */
-  readonly failed: number
-  /** Calls that were refused for a mistake of the caller. */
-  readonly mistakes: number
-}
-
-/** A version-1 field of an action: how often it was sent, and how often it was translated with a remark. */
-export interface FieldUse {
-  readonly action: string
-  readonly field: string
-  readonly used: number
-  readonly unused: number
-  readonly lossy: number
-  readonly assumed: number
-  readonly last: string
-}
-
-/** All that is known of a day. */
-export interface ShownDay extends DayUse {
-  /** The day as `2026-11-22`. */
-  readonly date: string
-  /** Calls that were refused for a mistake of the caller. */
-  readonly mistakes: number
-  readonly dryRuns: number
-}
-
-/** The use that one tenant makes of the gateway. */
-export interface TenantReport {
-  /** Empty for callers without a name. */
-  readonly tenant: string
-  readonly verdict: Verdict
-  readonly firstSeen: string | undefined
-  readonly lastSeen: string | undefined
-  /** The time of the last version-1 call. */
-  readonly lastVersion1: string | undefined
-  /** The share of version 2 in each of the last four weeks, the oldest first; null for a week without calls. */
-  readonly weeklyShares: readonly (number | null)[]
-  /** Days with calls. */
-  readonly use: readonly ShownDay[]
-  readonly actions: readonly ActionUse[]
-  readonly fields: readonly FieldUse[]
-  readonly unknownFields: readonly Counted[]
-  readonly agents: readonly Counted[]
-  readonly networks: readonly Counted[]
-  readonly errors: readonly CountedError[]
-  /** Bookings at another price than that of their quote. */
-  readonly otherPrices: number
-  /** The work that is left, what blocks first. */
-  readonly work: readonly WorkItem[]
-}
-
-/** The counts of a tenant, and what they are measured by. */
-interface TenantCounts {
-  readonly calls: readonly CallCount[]
-  readonly names: readonly NameCount[]
-  readonly today: number
-  readonly watched: readonly number[]
-  readonly listWork: ListWork
-}
-
-/** Makes the report on a tenant. Pure. */
-function tenantReport(tenant: string, counts: TenantCounts): TenantReport {
-  const { calls, names, listWork, ...basis } = counts
-  const { today } = basis
-  const { lastDays, ...seen } = usesOf(names.filter(({ kind }) => kind === 'use'))
-  const days = daysOf(calls)
-  const of = (kind: NameKind) => names.filter((count) => count.kind === kind).sort(byCount)
+/** Reads when callers called, from counts of the kind `use`. Dry runs are no calls. */
+function seenIn(counts: readonly NameCount[]) {
+  const lastOf = (...uses: readonly string[]) =>
+    counts.reduce<number | undefined>(
+      (last, { name, lastAt }) => (uses.includes(name) ? Math.max(last ?? 0, lastAt) : last),
+      undefined,
+    )
+  const [lastVersion1, lastVersion2] = [lastOf('version-1'), lastOf('version-2')]
+  const firsts = counts.flatMap(({ name, firstAt }) => (name === 'dry-run' ? [] : [firstAt]))
   return {
-    tenant,
-    verdict: verdictOf({ ...basis, ...lastDays, days }),
-    ...seen,
-    weeklyShares: weeklyShares(today, days).map((share) => share ?? null),
-    use: days,
-    actions: actionsOf(calls),
-    fields: fieldUses(names),
-    unknownFields: of('unknown').map(countedOf),
-    agents: of('agent').map(countedOf),
-    networks: of('network').map(countedOf),
-    errors: of('error').map((count) => ({ ...countedOf(count), requestId: count.example })),
-    otherPrices: total(of('price'), 'count'),
-    work: listWork(calls, names, today - QUIET_DAYS + 1),
-  }
-}
-
-/** Returns when a tenant used each version last, from its counts of the kind `use`. */
-function lastUses(counts: readonly NameCount[]) {
-  const lastAt = (use: Use) => counts.find(({ name }) => name === use)?.lastAt
-  return { lastVersion1: lastAt('version-1'), lastVersion2: lastAt('version-2') }
-}
-
-/** Reads when a tenant called, from its counts of the kind `use`. */
-function usesOf(counts: readonly NameCount[]) {
-  const uses = counts.filter(({ name }) => name !== 'dry-run')
-  const { lastVersion1, lastVersion2 } = lastUses(uses)
-  return {
-    lastDays: { lastVersion1: dayOf(lastVersion1), lastVersion2: dayOf(lastVersion2) },
-    firstSeen: uses.length === 0 ? undefined : timeText(Math.min(...uses.map(({ firstAt }) => firstAt))),
-    lastSeen: uses.length === 0 ? undefined : timeText(Math.max(...uses.map((use) => use.lastAt))),
-    lastVersion1: lastVersion1 === undefined ? undefined : timeText(lastVersion1),
+    first: firsts.sort((one, other) => one - other)[0],
+    last: lastOf('version-1', 'version-2'),
+    lastVersion1: timeText(lastVersion1),
+    lastUses: { lastVersion1: dayOf(lastVersion1), lastVersion2: dayOf(lastVersion2) },
   }
 }
 
 const dayOf = (at: number | undefined) => (at === undefined ? undefined : Math.floor(at / DAY_MS))
-const timeText = (at: number) => new Date(at).toISOString()
-const byCount = (one: NameCount, other: NameCount) => other.count - one.count
+const timeText = (at: number | undefined) => (at === undefined ? undefined : isoTime(at))
+const byCount = (one: Counted, other: Counted) => other.count - one.count
 
 const FINE: ReadonlySet<string> = new Set([DONE, REPLAYED])
 const faultIn = ({ outcome }: CallCount) => (FINE.has(outcome) ? 'nobody' : faultOf(outcome))
 const isMistake = (count: CallCount) => faultIn(count) === 'caller'
+const isFailed = (count: CallCount) => ['service', 'gateway'].includes(faultIn(count))
 const RETIRED: ErrorCode = 'retired'
-const isFailed = (count: CallCount) => faultIn(count) === 'service' || faultIn(count) === 'gateway'
 
-const countedOf = ({ name, count, firstAt, lastAt }: NameCount): Counted => ({
+/** A name with its counts. */
+export type Counted = ReturnType<typeof countedOf>
+
+const countedOf = ({ name, count, firstAt, lastAt }: NameCount) => ({
   name,
   count,
-  first: timeText(firstAt),
-  last: timeText(lastAt),
+  first: isoTime(firstAt),
+  last: isoTime(lastAt),
 })
 
-function daysOf(calls: readonly CallCount[]): readonly ShownDay[] {
-  return [...Map.groupBy(calls, ({ day }) => day)].map(([day, ofDay]) => {
-    const of = (wanted: Use) =>
-      total(
-        ofDay.filter(({ use }) => use === wanted),
-        'calls',
-      )
-    const real = ofDay.filter(({ use }) => use !== 'dry-run')
-    return {
-      day,
-      date: dayText(day),
-      version1: of('version-1'),
-      version2: of('version-2'),
-      dryRuns: of('dry-run'),
-      failed: total(real.filter(isFailed), 'calls'),
-      mistakes: total(real.filter(isMistake), 'calls'),
-      afterEnd: total(
-        real.filter(({ outcome }) => outcome === RETIRED),
-        'calls',
-      ),
-    }
-  })
+/** The calls of a day without any. */
+export const emptyDay = (day: number) => ({
+  /** In days since 1970, UTC. */
+  day,
+  date: dayText(day),
+  version1: 0,
+  version2: 0,
+  dryRuns: 0,
+  /** Calls that the gateway or the service failed. */
+  failed: 0,
+  /** Calls that were refused for a mistake of the caller. */
+  mistakes: 0,
+  /** Version-1 calls that were refused because version 1 has ended. */
+  afterEnd: 0,
+})
+
+/** All that is known of the calls of a day. */
+export type ShownDay = Readonly<ReturnType<typeof emptyDay>>
+type Days = Map<number, ReturnType<typeof emptyDay>>
+
+const FIGURES = { 'version-1': 'version1', 'version-2': 'version2', 'dry-run': 'dryRuns' } as const
+
+/** Adds calls to their days. */
+function daysOf(calls: readonly CallCount[], days: Days = new Map()): readonly ShownDay[] {
+  for (const count of calls) {
+    const day = days.get(count.day) ?? emptyDay(count.day)
+    days.set(count.day, day)
+    day[FIGURES[count.use]] += count.calls
+    if (count.use === 'dry-run') continue
+    if (isFailed(count)) day.failed += count.calls
+    if (isMistake(count)) day.mistakes += count.calls
+    if (count.outcome === RETIRED) day.afterEnd += count.calls
+  }
+  return [...days.values()]
 }
 
-function actionsOf(calls: readonly CallCount[]): readonly ActionUse[] {
+/** The calls of an action on the days that the report shows. */
+export type ActionUse = ReturnType<typeof actionsOf>[number]
+
+function actionsOf(calls: readonly CallCount[]) {
   const version1 = calls.filter(({ use }) => use === 'version-1')
   return [...Map.groupBy(version1, ({ action }) => action)]
     .map(([action, counts]) => {
-      const replayed = total(
-        counts.filter(({ outcome }) => outcome === REPLAYED),
-        'calls',
-      )
-      const failed = total(counts.filter(isFailed), 'calls')
-      const mistakes = total(counts.filter(isMistake), 'calls')
-      return { action, calls: total(counts, 'calls'), replayed, failed, mistakes }
+      const of = (is: (count: CallCount) => boolean) => total(counts.filter(is), 'calls')
+      return {
+        action,
+        calls: total(counts, 'calls'),
+        replayed: of(({ outcome }) => outcome === REPLAYED),
+        failed: of(isFailed),
+        mistakes: of(isMistake),
+      }
     })
     .sort((one, other) => other.calls - one.calls)
 }
 
-const FIELD_KINDS: ReadonlySet<NameKind> = new Set(['used', 'unused', 'lossy', 'assumed'])
+/** A version-1 field of an action: how often it was sent, and how often it was translated with a remark. */
+export type FieldUse = ReturnType<typeof fieldUses>[number]
 
-function fieldUses(names: readonly NameCount[]): readonly FieldUse[] {
-  const fields = names.filter(({ kind }) => FIELD_KINDS.has(kind))
-  return [...Map.groupBy(fields, ({ action, name }) => `${action} ${name}`).values()].flatMap((counts) => {
-    const [first] = counts
-    if (!first) return []
-    const countOf = (kind: NameKind) => counts.find((count) => count.kind === kind)?.count ?? 0
-    return {
-      action: first.action,
-      field: first.name,
-      used: countOf('used'),
-      unused: countOf('unused'),
-      lossy: countOf('lossy'),
-      assumed: countOf('assumed'),
-      last: timeText(Math.max(...counts.map(({ lastAt }) => lastAt))),
-    }
+const FIELD_KINDS: readonly NameKind[] = ['used', 'unused', 'lossy', 'assumed']
+
+function fieldUses(names: readonly NameCount[]) {
+  const fields = names.filter(({ kind }) => FIELD_KINDS.includes(kind))
+  return [...Map.groupBy(fields, keyOf).values()].flatMap((counts) => {
+    const of = (wanted: NameKind) => counts.find(({ kind }) => kind === wanted)?.count ?? 0
+    const last = isoTime(Math.max(...counts.map(({ lastAt }) => lastAt)))
+    return counts.slice(0, 1).map(({ action, name: field }) => ({
+      action,
+      field,
+      used: of('used'),
+      unused: of('unused'),
+      lossy: of('lossy'),
+      assumed: of('assumed'),
+      last,
+    }))
   })
 }
 
-/** The calls of a tenant on a day. */
-export interface DayUse {
-  /** In days since 1970, UTC. */
-  readonly day: number
-  readonly version1: number
-  readonly version2: number
-  /** Version-1 and version-2 calls that the gateway or the service failed. */
-  readonly failed: number
-  /** Version-1 calls that were refused because version 1 has ended. */
-  readonly afterEnd: number
-}
+/** The calls of a day that a verdict rests on. */
+export type DayUse = Pick<ShownDay, 'day' | 'version1' | 'version2' | 'failed' | 'afterEnd'>
 
 /** The facts that a verdict rests on. */
 export interface Evidence {
@@ -514,31 +370,43 @@ const STEADY = 0.05
 
 /** Decides on one tenant. */
 export function verdictOf(evidence: Evidence): Verdict {
-  const { lastVersion1, lastVersion2, watched } = evidence
-  if (lastVersion1 === undefined && lastVersion2 === undefined) return neverSeen(watched)
-  return silence(evidence) ?? afterEnd(evidence) ?? failing(evidence) ?? moving(evidence) ?? calling(evidence)
+  const { today, lastVersion1, lastVersion2, days } = evidence
+  if (lastVersion1 === undefined && lastVersion2 === undefined) return neverSeen(evidence)
+  if (lastVersion1 === undefined || today - lastVersion1 >= WEEK_DAYS) return silence(evidence)
+  const week = lastDays(days, today)
+  const late = total(week, 'afterEnd')
+  if (late > 0) {
+    const reason = `${plural(late, 'version-1 call')} in the last seven days came after the end of version 1 and got 410.`
+    return { state: 'after-end', since: undefined, reasons: [reason] }
+  }
+  const failed = total(week, 'failed')
+  const all = total(week, 'version1') + total(week, 'version2')
+  if (all > 0 && failed / all > MOST_FAILED) {
+    const reason = `${failed} of ${plural(all, 'call')} in the last seven days failed (${percent(failed / all)}; the limit is ${percent(MOST_FAILED)}). Mistakes of the caller do not count.`
+    return { state: 'failing', since: undefined, reasons: [reason, usage(evidence)] }
+  }
+  const moves = total(lastDays(days, today, WEEKS), 'version2') > 0
+  return { state: moves ? 'moving' : 'calling', since: undefined, reasons: [usage(evidence)] }
 }
 
-function neverSeen([first]: readonly number[]): Verdict {
+function neverSeen({ watched: [first] }: Pick<Evidence, 'watched'>): Verdict {
+  const since = first === undefined ? undefined : dayText(first)
   const reason =
-    first === undefined
+    since === undefined
       ? 'It has never called, but no gateway has watched yet: that proves nothing.'
-      : `It has never called since ${dayText(first)}, when the gateway began to watch. It may still have callers elsewhere.`
-  return { state: 'never-seen', since: first === undefined ? undefined : dayText(first), reasons: [reason] }
+      : `It has never called since ${since}, when the gateway began to watch. It may still have callers elsewhere.`
+  return { state: 'never-seen', since, reasons: [reason] }
 }
 
-/** Returns the verdict on a tenant that has stopped to use version 1; undefined if it has not. */
-function silence({ today, watched, lastVersion1, days }: Evidence): Verdict | undefined {
+/** Returns the verdict on a tenant that has stopped to use version 1. */
+function silence({ today, watched, lastVersion1, days }: Evidence): Verdict {
   const quiet = watched.filter((day) => day <= today && (lastVersion1 === undefined || day > lastVersion1))
-  const [firstQuiet = today] = quiet
-  const recently = lastVersion1 !== undefined && today - lastVersion1 < WEEK_DAYS
-  if (recently) return undefined
+  const since = dayText(lastVersion1 ?? quiet[0] ?? today)
   const last =
     lastVersion1 === undefined
-      ? `It has sent no version-1 call since ${dayText(firstQuiet)}, when the gateway began to watch`
-      : `Its last version-1 call was on ${dayText(lastVersion1)}`
-  const since = dayText(lastVersion1 ?? firstQuiet)
-  const version2 = sum(days, today, 0, 'version2')
+      ? `It has sent no version-1 call since ${since}, when the gateway began to watch`
+      : `Its last version-1 call was on ${since}`
+  const version2 = total(lastDays(days, today), 'version2')
   const other = version2 > 0 ? [`It sent ${plural(version2, 'version-2 call')} in the last seven days.`] : []
   if (quiet.length >= QUIET_DAYS) {
     const reason = `${last}, and the gateway has watched for ${plural(quiet.length, 'day')} since.`
@@ -548,72 +416,34 @@ function silence({ today, watched, lastVersion1, days }: Evidence): Verdict | un
   return { state: 'quiet', since, reasons: [reason, ...other] }
 }
 
-/** Returns the verdict on a tenant that has been refused because version 1 has ended for it. */
-function afterEnd({ today, days }: Evidence): Verdict | undefined {
-  const refused = sum(days, today, 0, 'afterEnd')
-  if (refused === 0) return undefined
-  const reason = `${plural(refused, 'version-1 call')} in the last seven days came after the end of version 1 and got 410.`
-  return { state: 'after-end', since: undefined, reasons: [reason] }
-}
-
-function failing({ today, days }: Evidence): Verdict | undefined {
-  const failed = sum(days, today, 0, 'failed')
-  const all = sum(days, today, 0, 'version1') + sum(days, today, 0, 'version2')
-  if (all === 0 || failed / all <= MOST_FAILED) return undefined
-  const reason = `${failed} of ${plural(all, 'call')} in the last seven days failed (${percent(failed / all)}; the limit is ${percent(MOST_FAILED)}). Mistakes of the caller do not count.`
-  return { state: 'failing', since: undefined, reasons: [reason, ...usage(today, days)] }
-}
-
-function moving({ today, days }: Evidence): Verdict | undefined {
-  const shares = weeklyShares(today, days)
-  const inUse = shares.some((share) => share !== undefined && share > 0)
-  return inUse ? { state: 'moving', since: undefined, reasons: usage(today, days) } : undefined
-}
-
-function calling({ today, days, lastVersion1 }: Evidence): Verdict {
-  const last = lastVersion1 === undefined ? '' : `; the last version-1 call was on ${dayText(lastVersion1)}`
-  const version1 = sumOfWeeks(days, today, 'version1')
-  const reason = `It uses version 1 alone: ${plural(version1, 'call')} in the last four weeks${last}.`
-  return { state: 'calling', since: undefined, reasons: [reason] }
-}
-
 /** Describes the share of version 2 and its trend. */
-function usage(today: number, days: readonly DayUse[]): readonly string[] {
-  const version1 = sumOfWeeks(days, today, 'version1')
-  const version2 = sumOfWeeks(days, today, 'version2')
-  if (version2 === 0) return [`It uses version 1 alone: ${plural(version1, 'call')} in the last four weeks.`]
-  const known = weeklyShares(today, days).filter((share) => share !== undefined)
-  const [first = 0] = known
-  const last = known.at(-1) ?? 0
+function usage({ today, days, lastVersion1 }: Evidence): string {
+  const weeks = lastDays(days, today, WEEKS)
+  const [version1, version2] = [total(weeks, 'version1'), total(weeks, 'version2')]
+  if (version2 === 0) {
+    const last = lastVersion1 === undefined ? '' : `; the last version-1 call was on ${dayText(lastVersion1)}`
+    return `It uses version 1 alone: ${plural(version1, 'call')} in the last four weeks${last}.`
+  }
+  const known = weeklyShares(today, days).filter((share) => share !== null)
+  const [first, last] = [known[0] ?? 0, known.at(-1) ?? 0]
   const trend = last - first > STEADY ? 'rising' : first - last > STEADY ? 'falling' : 'steady'
   const whole = `${percent(version2 / (version1 + version2))} of its ${plural(version1 + version2, 'call')} in the last four weeks use version 2`
-  return [`${whole}. The share is ${trend}, from ${percent(first)} in the first week to ${percent(last)} in the last.`]
+  return `${whole}. The share is ${trend}, from ${percent(first)} in the first week to ${percent(last)} in the last.`
 }
 
-/** Returns the share of version 2 in each of the last four weeks, the oldest first; undefined for a week without calls. */
-export function weeklyShares(today: number, days: readonly DayUse[]): readonly (number | undefined)[] {
+/** Returns the share of version 2 in each of the last four weeks, the oldest first; null for a week without calls. */
+export function weeklyShares(today: number, days: readonly DayUse[]): readonly (number | null)[] {
   return Array.from({ length: WEEKS }, (_, i) => {
-    const weeksAgo = WEEKS - 1 - i
-    const version2 = sum(days, today, weeksAgo, 'version2')
-    const all = version2 + sum(days, today, weeksAgo, 'version1')
-    return all === 0 ? undefined : version2 / all
+    const week = lastDays(days, today - (WEEKS - 1 - i) * WEEK_DAYS)
+    const version2 = total(week, 'version2')
+    const all = version2 + total(week, 'version1')
+    return all === 0 ? null : version2 / all
   })
 }
 
-function sum(days: readonly DayUse[], today: number, weeksAgo: number, what: Exclude<keyof DayUse, 'day'>): number {
-  const last = today - weeksAgo * WEEK_DAYS
-  return total(
-    days.filter(({ day }) => day > last - WEEK_DAYS && day <= last),
-    what,
-  )
-}
-
-function sumOfWeeks(days: readonly DayUse[], today: number, what: Exclude<keyof DayUse, 'day'>): number {
-  return total(
-    days.filter(({ day }) => day > today - WEEKS * WEEK_DAYS && day <= today),
-    what,
-  )
-}
+/** Returns the days of the weeks that end on a day. */
+const lastDays = <Day extends DayUse>(days: readonly Day[], until: number, weeks = 1): readonly Day[] =>
+  days.filter(({ day }) => day > until - weeks * WEEK_DAYS && day <= until)
 
 /** One thing that a caller has to change before version 1 can be switched off. */
 export interface WorkItem {
@@ -634,16 +464,22 @@ export interface WorkItem {
   readonly blocks: 'no version-2 equal' | 'loses something' | undefined
 }
 
-/** Lists the work that the recent version-1 calls of a tenant leave, what blocks first. */
-type ListWork = (calls: readonly CallCount[], names: readonly NameCount[], fromDay: number) => readonly WorkItem[]
+const UNDECLARED = {
+  equivalents: [],
+  note: 'the mappings of this gateway do not declare it any more',
+  blocks: 'no version-2 equal',
+} as const
 
-/** Makes the function that lists the work of a tenant; unknown fields may stand for the known ones. @default those of these declarations */
+/**
+ * Makes the function that lists the work that the recent version-1 calls of a tenant leave, what blocks first. Unknown fields may
+ * stand for the known ones. @default those of these declarations
+ */
 function createListWork(
   catalog: Catalog,
   known = [...new Set([...catalog.actions.values()].flatMap(({ fields }) => fields.names))],
-): ListWork {
+) {
   const equivalent = createEquivalents(catalog)
-  return (calls, names, fromDay) => {
+  return (calls: readonly CallCount[], names: readonly NameCount[], fromDay: number): readonly WorkItem[] => {
     const recent = names.filter(({ lastAt }) => lastAt >= fromDay * DAY_MS)
     const lossy = new Map(recent.filter(({ kind }) => kind === 'lossy').map((count) => [keyOf(count), count.count]))
     const items = [
@@ -663,60 +499,37 @@ function actionsInUse(calls: readonly CallCount[], fromDay: number, catalog: Cat
     const last = dayText(Math.max(...counts.map(({ day }) => day)))
     const item = { kind: 'action', action: name, name, count: total(counts, 'calls'), last } as const
     if (declared) return { ...item, equivalents: [requestOf(declared)], note: declared.summary, blocks: undefined }
-    if (name === VERSION_2_BODY) {
-      const note = 'a version-2 body on a version-1 path: only the path is left to change'
-      return { ...item, equivalents: ['/v2/'], note, blocks: undefined }
-    }
-    const note = 'the mappings of this gateway do not declare it any more'
-    return { ...item, equivalents: [], note, blocks: 'no version-2 equal' }
+    if (name !== VERSION_2_BODY) return { ...item, ...UNDECLARED }
+    const note = 'a version-2 body on a version-1 path: only the path is left to change'
+    return { ...item, equivalents: ['/v2/'], note, blocks: undefined }
   })
 }
 
 function fieldWork(
   { kind, action, name, count, lastAt }: NameCount,
-  lossyCount: number | undefined,
+  lost: number | undefined,
   equivalent: ReturnType<typeof createEquivalents>,
   known: readonly string[],
 ): WorkItem[] {
-  const last = timeText(lastAt)
-  switch (kind) {
-    case 'used':
-    case 'unused': {
-      return [{ kind: 'field', action, name, count, last, ...fieldEquivalent(equivalent(action, name), lossyCount) }]
-    }
-    case 'assumed': {
-      const places = equivalent(action, name)?.places ?? [name]
-      const note = 'the gateway assumes a value where the caller sends none, or an incomplete one'
-      return [{ kind, action, name, count, last, equivalents: places, note, blocks: undefined }]
-    }
-    case 'unknown': {
-      const note =
-        name === OTHER_NAMES ? 'further fields that no mapping knows' : 'no mapping knows it; the gateway leaves it out'
-      // Another action may know it.
-      const meant = known.includes(name) ? undefined : meantField(name, known)
-      const didYouMean = meant === undefined ? {} : { didYouMean: meant }
-      return [{ kind, action, name, count, last, equivalents: [], note, ...didYouMean, blocks: 'no version-2 equal' }]
-    }
-    default:
-      return []
+  const item = { action, name, count, last: isoTime(lastAt), blocks: undefined }
+  const found = equivalent(action, name)
+  if (kind === 'assumed') {
+    const note = 'the gateway assumes a value where the caller sends none, or an incomplete one'
+    return [{ ...item, kind, equivalents: found?.places ?? [name], note }]
   }
-}
-
-function fieldEquivalent(
-  known: Equivalent | undefined,
-  lossyCount: number | undefined,
-): Pick<WorkItem, 'equivalents' | 'note' | 'blocks'> {
-  if (!known || known.places.length === 0) {
-    const note = known?.note ?? 'the mappings of this gateway do not declare it any more'
-    return { equivalents: [], note, blocks: 'no version-2 equal' }
+  if (kind === 'unknown') {
+    const note =
+      name === OTHER_NAMES ? 'further fields that no mapping knows' : 'no mapping knows it; the gateway leaves it out'
+    // Another action may know it.
+    const didYouMean = known.includes(name) ? undefined : meantField(name, known)
+    return [{ ...item, ...UNDECLARED, kind, note, ...(didYouMean !== undefined && { didYouMean }) }]
   }
-  const { places: equivalents, note } = known
-  if (lossyCount === undefined) return { equivalents, note, blocks: undefined }
-  return {
-    equivalents,
-    note: `lost a part ${lossyCount.toLocaleString('en')} times. ${note}`,
-    blocks: 'loses something',
-  }
+  if (kind !== 'used' && kind !== 'unused') return []
+  const { places: equivalents = [], note = UNDECLARED.note } = found ?? {}
+  const field = { ...item, kind: 'field', equivalents, note } as const
+  if (equivalents.length === 0) return [{ ...field, blocks: UNDECLARED.blocks }]
+  if (lost === undefined) return [field]
+  return [{ ...field, note: `lost a part ${grouped(lost)} times. ${note}`, blocks: 'loses something' }]
 }
 
 /** The version-2 equivalent of a version-1 field. */
@@ -737,18 +550,16 @@ export function createEquivalents(catalog: Catalog): (action: string, field: str
     const action = catalog.actions.get(name)?.action
     if (!action) return undefined
     if (field === ACTION_NAME) return { places: [requestOf(action)], note: 'the method and the path choose the action' }
-    const row = action.request.find((candidate) => fieldsOf(candidate).includes(field))
-    const remembered = action.remember?.find((candidate) => fieldsOf(candidate).includes(field))
-    if (remembered && isTranslated(remembered)) {
+    const has = (row: Row) => fieldsOf(row).includes(field)
+    const remembered = action.remember?.find(has)
+    if (remembered && remembered.kind !== 'v1Only' && remembered.kind !== 'ref') {
       const places = placesOf(remembered).map((fact) => factPlaces.get(fact) ?? fact)
       return { places: [...new Set(places)], note: 'sent with the booking' }
     }
-    const found = row ?? remembered
+    const found = action.request.find(has) ?? remembered
     return found && equivalentOf(found, action)
   }
 }
-
-const isTranslated = ({ kind }: Row) => kind !== 'v1Only' && kind !== 'ref'
 
 function equivalentOf(row: Row, { target, service }: Action): Equivalent {
   if (row.kind === 'v1Only') return { places: [], note: row.why }
@@ -771,10 +582,7 @@ function placesOfFacts(actions: readonly Action[]): ReadonlyMap<string, string> 
 }
 
 /** Returns a day since 1970 as `2026-11-22`. */
-export const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 'yyyy-mm-dd'.length)
-
-const ONE_DECIMAL = 10
-const HUNDRED = 100
+export const dayText = (day: number): string => isoTime(day * DAY_MS).slice(0, 'yyyy-mm-dd'.length)
 
 /** Returns a share as `4.2 %`. */
-export const percent = (share: number): string => `${Math.round(share * HUNDRED * ONE_DECIMAL) / ONE_DECIMAL} %`
+export const percent = (share: number): string => `${Math.round(share * 1_000) / 10} %`

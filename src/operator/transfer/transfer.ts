@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import { parse } from 'csv-parse/sync'
 import { isText } from '../../language/mapping/fields.ts'
 import { isNotKnown, isSameThing, printableJson, serviceId } from '../../language/text/service-text.ts'
-import type { GivenBy, Kind, LoadedName, Name, NameOfId, ScannedName, Store } from '../../outside/store/store.ts'
+import type { GivenBy, Kind, LoadedName, NameOfId, ScannedName, Store } from '../../outside/store/store.ts'
 import {
   type Cell,
   COLUMNS,
@@ -17,74 +17,59 @@ import {
   toCell,
 } from './file-records.ts'
 
-export interface ImportCounts {
-  /** Rows of the file that are done, imported or not. */
-  rows: number
-  written: number
-  same: number
-  conflicts: number
-  badRows: number
-}
-
-/** The durable progress of an import. */
-interface ImportProgress {
-  readonly counts: Readonly<ImportCounts>
+/** The progress of an import that has not begun. */
+export const noProgress = {
+  counts: {
+    /** Rows of the file that are done, imported or not. */
+    rows: 0,
+    written: 0,
+    same: 0,
+    conflicts: 0,
+    badRows: 0,
+  },
   /** The last name of these rows; a store without it is not the one that the import wrote to. */
-  readonly last?: NameOfId | undefined
+  last: undefined as NameOfId | undefined,
 }
-
-/** Receives the events of an import. */
-interface ImportWatch {
-  readonly onConflict: (asked: LoadedName, found: Name) => void
-  readonly onBadRow: (line: number, error: string) => void
-  /** Called when all rows so far are durable. */
-  readonly onProgress: (progress: ImportProgress) => void
-}
+type ImportProgress = Readonly<typeof noProgress>
 
 /** The rows of one durable step: enough to be fast, few enough to repeat. */
 const BATCH_ROWS = 5_000
 
-/** Writes rows into the store in durable batches, after those that `from` counts. */
-export async function importRows(
+/** Writes rows into the store, after those of an earlier import; yields what became of them once they are durable. */
+export async function* importRows(
   rows: AsyncIterable<ImportRow>,
   store: Store,
-  options: { readonly replace: boolean; readonly from: ImportProgress },
-  watch: ImportWatch,
-): Promise<ImportCounts> {
-  const counts = { ...options.from.counts }
-  let { last } = options.from
-  let skip = counts.rows
-  let batch: ImportRow[] = []
-  const flush = async () => {
-    if (batch.length === 0) return
+  { replace, from }: { readonly replace: boolean; readonly from: ImportProgress },
+) {
+  let { counts, last } = from
+  async function load(batch: readonly ImportRow[]) {
     const names = batch.flatMap((row) => ('names' in row ? row.names : []))
     const badRows = batch.filter((row) => 'error' in row)
-    const loaded = await store.load(names, { replace: options.replace })
-    for (const { asked, found } of loaded.conflicts) watch.onConflict(asked, found)
-    for (const { line, error } of badRows) watch.onBadRow(line, error)
-    counts.rows += batch.length
-    counts.written += loaded.written
-    counts.same += loaded.same
-    counts.conflicts += loaded.conflicts.length
-    counts.badRows += badRows.length
+    const { written, same, conflicts } = await store.load(names, { replace })
+    counts = {
+      rows: counts.rows + batch.length,
+      written: counts.written + written,
+      same: counts.same + same,
+      conflicts: counts.conflicts + conflicts.length,
+      badRows: counts.badRows + badRows.length,
+    }
     last = names.at(-1) ?? last
-    batch = []
-    watch.onProgress({ counts, last })
+    return { conflicts, badRows, progress: { counts, last } }
   }
+  let skip = counts.rows
+  let batch: ImportRow[] = []
   for await (const row of rows) {
     if (skip > 0) {
       skip -= 1
       continue
     }
     batch.push(row)
-    if (batch.length === BATCH_ROWS) await flush()
+    if (batch.length < BATCH_ROWS) continue
+    yield await load(batch)
+    batch = []
   }
-  await flush()
-  return counts
+  if (batch.length > 0) yield await load(batch)
 }
-
-/** The progress of an import that has not begun. */
-export const noProgress: ImportProgress = { counts: { rows: 0, written: 0, same: 0, conflicts: 0, badRows: 0 } }
 
 /** Keeps the progress of an import, for a second run that continues where the first was interrupted. */
 interface Checkpoint {
@@ -212,25 +197,20 @@ type ImportRow =
   | { readonly line: number; readonly names: readonly LoadedName[] }
   | { readonly line: number; readonly error: string }
 
-/** The values of a row that leaves them out. */
-interface RowDefaults {
-  readonly tenant: string | undefined
-}
-
 /** Reads the rows of a stream one at a time, which keeps memory flat; `onUnused` gets the columns that have no meaning. */
 export async function* readRows(
   input: Readable,
   format: Format,
-  defaults: RowDefaults,
+  tenant: string | undefined,
   onUnused: (columns: readonly string[]) => void = () => {},
 ): AsyncGenerator<ImportRow> {
   const records = format === 'csv' ? csvRecords(input, onUnused) : jsonRecords(input)
   for await (const { line, record } of records) {
-    yield typeof record === 'string' ? { line, error: record } : rowOf(line, record, defaults)
+    yield typeof record === 'string' ? { line, error: record } : rowOf(line, record, tenant)
   }
 }
 
-function rowOf(line: number, cells: readonly Cell[], defaults: RowDefaults): ImportRow {
+function rowOf(line: number, cells: readonly Cell[], owner: string | undefined): ImportRow {
   const names = new Set<string>()
   const values: { [column in Column]?: string } = {}
   let implied: Kind = 'shipment'
@@ -243,7 +223,7 @@ function rowOf(line: number, cells: readonly Cell[], defaults: RowDefaults): Imp
     else if (values[column] !== cell) return { line, error: `has two different values for ${column}` }
     if (column === 'id') implied = meaning.kind ?? implied
   }
-  const { tenant = defaults.tenant, id, kind = implied, vin = '', at: time, given_by: givenBy = 'caller' } = values
+  const { tenant = owner, id, kind = implied, vin = '', at: time, given_by: givenBy = 'caller' } = values
   if (tenant === undefined) return { line, error: 'has no tenant; add the column or --tenant' }
   if (names.size === 0 || id === undefined) return { line, error: `has no ${names.size === 0 ? 'name' : 'id'}` }
   // No call could reach it: an id goes into a path, and the service's own ids are checked in the same way.

@@ -80,7 +80,7 @@ export function settle(claim: Claim, settlement: Settlement, deps: SettlementDep
     const reply = JSON.stringify(answerOf(settlement, quote?.price, deps))
     const change = { state: 'booked', instance, shipment, reply, why: how ? HEALED + how : SETTLED_AS_BOOKED } as const
     const settled = await store.change(claim, change)
-    if (!settled) await takeBackNames(claim, shipment, store)
+    if (!settled) await takeBackNames(claim, settlement, store)
     return resultOf(settled, claim, store)
   })
 }
@@ -99,7 +99,8 @@ export function reopen(
       return { outcome: 'wrong-state', state: claim.state }
     }
     // The names come first: an interrupted attempt can be repeated.
-    await takeBackNames(claim, claim.shipment, store)
+    const { headers }: Partial<Answer> = claim.reply === '' ? {} : JSON.parse(claim.reply)
+    await takeBackNames(claim, { shipment: claim.shipment, number: headers?.[NUMBER] }, store)
     const change = { state: 'unknown', instance, shipment: '', reply: '', why: REOPENED } as const
     return resultOf(await store.change(claim, change), claim, store)
   })
@@ -127,6 +128,8 @@ export async function holdersOf(tenant: string, shipment: string, store: Store):
   return (await store.claimsOfShipment(tenant, shipment)).filter(({ state }) => state === 'booked')
 }
 
+const NUMBER = 'Transload-Shipment-Number'
+
 /** Returns the answer that the booking would have had. */
 function answerOf(
   { shipment, number, body = { id: shipment, ...(number && { number }) } }: BookedShipment,
@@ -139,7 +142,7 @@ function answerOf(
     status: 200,
     headers: {
       'Transload-Shipment-Id': headerText(shipment),
-      ...(number && { 'Transload-Shipment-Number': headerText(number) }),
+      ...(number && { [NUMBER]: headerText(number) }),
       ...priceHeader(quotedPrice, body),
     },
     body: JSON.stringify(reply),
@@ -174,10 +177,10 @@ async function giveNames(
   return quote?.quote
 }
 
-/** Takes the reference of a booking from the shipment that a settlement gave it to. */
-async function takeBackNames(claim: Claim, id: string, store: Store): Promise<void> {
+/** Takes the names of a booking from the shipment that a settlement gave them to. */
+async function takeBackNames(claim: Claim, { shipment: id, number }: BookedShipment, store: Store): Promise<void> {
   if (id === '') return
-  await store.unlink(namesOf(claim, id, undefined))
+  await store.unlink(namesOf(claim, id, number))
   await store.put({ names: [], shipment: { tenant: claim.tenant, id, quote: '' } })
 }
 
