@@ -266,8 +266,9 @@ const NOTHING_KNOWN: KnownName = {
 /** Adds a shipment, and returns its id in the one spelling that this call compares. */
 function note(shipments: Map<string, KnownShipment>, given: string, stored: StoredShipment | undefined): string {
   const id = stored?.id ?? given
-  const isGone = stored !== undefined && stored.state !== 'live'
-  if (!shipments.has(id)) shipments.set(id, { id, vehicles: undefined, formerVins: stored?.formerVins ?? {}, isGone })
+  const { vehicles = [], formerVins = {}, state = 'live' } = stored ?? {}
+  const lastVins = vehicles.map(({ vin }) => vin)
+  if (!shipments.has(id)) shipments.set(id, { id, vehicles: undefined, formerVins, lastVins, isGone: state !== 'live' })
   return id
 }
 
