@@ -33,7 +33,10 @@ export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Versi
       : { ...reply, Message: `${reply['Message'] ?? ''}${ignoredSentence(subject.ignored)}`.trim() },
   )
   const id = idAt(body, 'shipment_id') ?? subject.id
-  const names = namesIn(request, request.compiled.action.givesNames ?? []).map(([, name]) => name)
+  const isIgnored = (field: string) => subject.ignored.some(([other]) => other === field)
+  const names = namesIn(request, request.compiled.action.givesNames ?? []).flatMap(([field, name]) =>
+    isIgnored(field) ? [] : name,
+  )
   if (id === undefined) {
     // Nothing could ever name this quote.
     if (names.length === 0) throw gatewayError('service-unreadable/places', { places: 'shipment_id' })

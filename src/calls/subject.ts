@@ -80,16 +80,33 @@ export function shipmentSubject(
   return { ...NO_SUBJECT, id: meant.id, own, meant, seen, stored }
 }
 
+/** A quote that a call names. */
+export interface QuoteSubject extends Subject {
+  readonly id: string
+  readonly quote: RememberedQuote
+  /** Values that nobody knows. */
+  readonly ignored: readonly SentName[]
+}
+
 /** Returns the quote that a call names; throws if it names none, or several. */
 export async function quoteNamedBy(
   reference: Reference,
   { caller: { tenant } }: AskingCall,
   { names }: AskingRooms,
-): Promise<Subject & { readonly id: string; readonly quote: RememberedQuote; readonly ignored: readonly SentName[] }> {
+): Promise<QuoteSubject> {
   const { resolution } = await names.resolve(reference, tenant)
   if (resolution.is !== 'quote') throw notMeant(resolution, reference)
-  const quote = await names.quote(tenant, resolution.id)
-  return { ...NO_SUBJECT, id: quote.id, own: quote.own, quote, ignored: resolution.ignored }
+  return quoteSubject(reference, resolution, await names.quote(tenant, resolution.id))
+}
+
+export function quoteSubject(
+  { names }: Reference,
+  { ignored }: Pick<QuoteSubject, 'ignored'>,
+  quote: RememberedQuote,
+): QuoteSubject {
+  const isIgnored = (field: string) => ignored.some(([other]) => other === field)
+  const [, sentNumber] = names.find(([field]) => field === 'ShipmentNumber' && !isIgnored(field)) ?? []
+  return { ...NO_SUBJECT, id: quote.id, own: sentNumber ?? quote.own, quote, ignored }
 }
 
 /** Makes the look at the service for a call. Everything that it shows is noted: every read counts. */

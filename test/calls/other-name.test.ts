@@ -74,6 +74,26 @@ describe('a booking under the number of its quote', () => {
   })
 })
 
+describe('a number that nobody knows, beside one of a quote', () => {
+  const call = (gateway: TestGateway, ActionName: string, names: Record<string, string>) =>
+    post(gateway, '/getShippingQuote.php', { ActionName, ...names })
+
+  test.each(['Update Rate', 'Approve Rate'])(
+    'is ignored by %s: it is neither answered nor a name from then on',
+    async (action) => {
+      const gateway = await startGateway()
+      await quote(gateway)
+      const byOrder = await call(gateway, action, { ShipmentNumber: 'NEW-1', OrderRefNumber: ORDER })
+      expect(byOrder).toMatchObject({ status: 200, json: { ShipmentNumber: NUMBER } })
+      expect(byOrder.json.Message).toContain('Not known, and ignored: ShipmentNumber NEW-1.')
+      const byNumber = await call(gateway, action, { ShipmentNumber: NUMBER, OrderRefNumber: 'NEW-2' })
+      expect(byNumber.json.Message).toContain('Not known, and ignored: OrderRefNumber NEW-2.')
+      for (const name of [{ ShipmentNumber: 'NEW-1' }, { OrderRefNumber: 'NEW-2' }])
+        expect((await call(gateway, 'Approve Rate', name)).status).toBe(404)
+    },
+  )
+})
+
 /** A name in the cross-reference. */
 interface Known {
   readonly name: string

@@ -266,9 +266,10 @@ const NOTHING_KNOWN: KnownName = {
 /** Adds a shipment, and returns its id in the one spelling that this call compares. */
 function note(shipments: Map<string, KnownShipment>, given: string, stored: StoredShipment | undefined): string {
   const id = stored?.id ?? given
-  const { vehicles = [], formerVins = {}, state = 'live' } = stored ?? {}
+  const isGone = stored !== undefined && stored.state !== 'live'
+  const { vehicles = [], formerVins = {} } = stored ?? {}
   const lastVins = vehicles.map(({ vin }) => vin)
-  if (!shipments.has(id)) shipments.set(id, { id, vehicles: undefined, formerVins, lastVins, isGone: state !== 'live' })
+  if (!shipments.has(id)) shipments.set(id, { id, vehicles: undefined, formerVins, lastVins, isGone })
   return id
 }
 
