@@ -206,7 +206,9 @@ function acceptedOnly(plan: Plan, reply: unknown) {
 }
 
 function withoutShipment(plan: Plan, reply: unknown, says: Readonly<Record<string, string>>) {
-  return { ...answerOf(plan, reply, (translated) => ({ ...translated, ...says })), headers: {} }
+  // The number to book with.
+  const named = { ...Object(reply), shipment_id: idAt(reply, 'shipment_id') ?? plan.subject.id }
+  return { ...answerOf(plan, named, (translated) => ({ ...translated, ...says })), headers: {} }
 }
 
 /** Throws if a booking under a name of the quote is under way or has an unknown outcome. */

@@ -27,12 +27,13 @@ export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Versi
       : await sendChange(plan, subject.id, call, rooms)
   rooms.inspect(request.compiled.action.name, body)
 
-  const answer = answerOf(plan, body, (reply) =>
+  // Some replies to an update leave out the id.
+  const id = idAt(body, 'shipment_id') ?? subject.id
+  const answer = answerOf(plan, { ...Object(body), shipment_id: id }, (reply) =>
     subject.ignored.length === 0
       ? reply
       : { ...reply, Message: `${reply['Message'] ?? ''}${ignoredSentence(subject.ignored)}`.trim() },
   )
-  const id = idAt(body, 'shipment_id') ?? subject.id
   const isIgnored = (field: string) => subject.ignored.some(([other]) => other === field)
   const names = namesIn(request, request.compiled.action.givesNames ?? []).flatMap(([field, name]) =>
     isIgnored(field) ? [] : name,
