@@ -1,6 +1,6 @@
 import { toGatewayError } from '../edge/answers.ts'
 import type { Answer } from '../language/answer.ts'
-import { type ErrorCode, type GatewayError, gatewayError, untranslatable } from '../language/errors.ts'
+import { type ErrorCode, type GatewayError, gatewayError, oneLine, untranslatable } from '../language/errors.ts'
 import type { Draft } from '../language/mapping/paths.ts'
 import { scalarText } from '../language/text/json.ts'
 import { shownText, thingKey } from '../language/text/service-text.ts'
@@ -49,7 +49,7 @@ export async function approve(call: CallInHand, rooms: CallRooms): Promise<Answe
 
 function withSentence(answer: Answer & { readonly body: string }, sentence: string): Answer {
   const reply: Record<string, string> = JSON.parse(answer.body)
-  return { ...answer, body: JSON.stringify({ ...reply, Message: `${reply['Message'] ?? ''}${sentence}` }) }
+  return { ...answer, body: JSON.stringify({ ...reply, Message: oneLine(`${reply['Message'] ?? ''}${sentence}`) }) }
 }
 
 interface ApprovalCall {

@@ -1,5 +1,5 @@
 import type { Answer } from '../language/answer.ts'
-import { gatewayError } from '../language/errors.ts'
+import { gatewayError, oneLine } from '../language/errors.ts'
 import { parsePlace, valueAt } from '../language/mapping/paths.ts'
 import { scalarText } from '../language/text/json.ts'
 import { headerText } from '../language/text/service-text.ts'
@@ -18,7 +18,7 @@ export interface Version1Answer extends Answer {
 /** The fields of a version-1 answer. */
 export type Version1Reply = Readonly<Record<string, string>>
 
-/** Translates the service's reply into the version-1 answer of a call; `complete` may change it. */
+/** Translates the service's reply into the version-1 answer of a call; `complete` may change it, and its message stays one line. */
 export function answerOf(
   plan: Plan,
   body: unknown,
@@ -35,7 +35,9 @@ export function answerOf(
     ...(verb === 'book' && priceHeader(subject.quote?.price, body)),
     ...assumedHeader(plan),
   }
-  const reply = complete(translated)
+  const completed = complete(translated)
+  const { Message } = completed
+  const reply = Message === translated['Message'] ? completed : { ...completed, Message: oneLine(Message ?? '') }
   return { status: 200, headers, body: JSON.stringify(reply), reply }
 }
 

@@ -1,6 +1,5 @@
 import { type GatewayError, gatewayError } from '../language/errors.ts'
-import { scalarText } from '../language/text/json.ts'
-import { isPlainId, isUuid, thingKey } from '../language/text/service-text.ts'
+import { isPlainId, isUuid, shownText, thingKey } from '../language/text/service-text.ts'
 import { isSuccess } from '../outside/service/exchange.ts'
 import { refusal } from '../outside/service/failures.ts'
 import { idAt, isCanceled, NOT_FOUND, type Shipment, shipmentNamed, shipmentWithId } from '../outside/service/proofs.ts'
@@ -218,6 +217,9 @@ export function numberUnknown(kind: Reference['kind'], names: readonly SentName[
 /** Returns a sentence about values that nobody knows; nothing if there are none. */
 export function ignoredSentence(ignored: readonly SentName[]): string {
   if (ignored.length === 0) return ''
-  const values = ignored.map(([field, value]) => `${field} ${scalarText(value) ?? ''}`).join(', ')
+  const values = ignored.map(([field, value]) => `${field} ${shownText(value, SHOWN_CHARACTERS)}`).join(', ')
   return ` Not known, and ignored: ${values}.`
 }
+
+/** The longest value that a sentence repeats: the rest of the message has to fit as well. */
+const SHOWN_CHARACTERS = 128

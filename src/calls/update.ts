@@ -1,5 +1,5 @@
 import type { Answer } from '../language/answer.ts'
-import { asksForNothing, gatewayError, oneLine, untranslatable } from '../language/errors.ts'
+import { asksForNothing, gatewayError, untranslatable } from '../language/errors.ts'
 import type { CompiledAction } from '../language/mapping/compile.ts'
 import type { Problem } from '../language/mapping/fields.ts'
 import type { Changes } from '../language/mapping/overlay.ts'
@@ -109,7 +109,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
       sentence('Changed', changes.fields),
       ignoredSentence(subject.meant.ignored),
     ]
-    return { ...reply, Message: oneLine(parts.join('')) }
+    return { ...reply, Message: parts.join('') }
   })
 }
 
