@@ -598,7 +598,7 @@ export const sections: readonly Section[] = [
     ),
     chose(
       'Invalid credentials: not shown.',
-      'A read that gets 2xx, 404 or 410 accepts one, 401 and 403 refuse it, and anything else proves nothing.',
+      'A read that gets 2xx with a JSON object, 404 or 410 accepts one, 401 and 403 refuse it, and anything else proves nothing.',
       'callers/proof > is accepted by an answer %i to that read',
       'callers/proof > that is forbidden gets 403',
       'callers/proof > claims, finds and sends nothing: %s',
