@@ -3,7 +3,7 @@ import type { Answer } from '../language/answer.ts'
 import { type ErrorCode, type GatewayError, gatewayError, oneLine, untranslatable } from '../language/errors.ts'
 import type { Draft } from '../language/mapping/paths.ts'
 import { scalarText } from '../language/text/json.ts'
-import { shownText, thingKey } from '../language/text/service-text.ts'
+import { isSameThing, shownText, thingKey } from '../language/text/service-text.ts'
 import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
 import { replyToChange } from '../outside/service/failures.ts'
 import {
@@ -144,7 +144,10 @@ export function answerToReply(
   return { answer: approvalAnswer(plan, body, shown, reply.status), isFinal: shown !== undefined }
 }
 
-/** Records that a quote is approved, and its shipment, which the quote's names stand for from then on. */
+/**
+ * Records that a quote is approved, and its shipment, which the caller's number of the quote stands for from then on. The other names
+ * find it as long as they mean this quote: the next one may have the same order.
+ */
 async function recordShipment(
   { id: quote, own, names: quoteNames }: RememberedQuote,
   { id, body, vehicles }: SeenShipment,
@@ -152,7 +155,8 @@ async function recordShipment(
   { names }: CallRooms,
 ): Promise<void> {
   const number = body && idAt(body, 'number')
-  const given = quoteNames.filter((name) => name !== quote)
+  const isOwn = own !== undefined && !isSameThing(own, quote)
+  const given = isOwn ? [own] : quoteNames.filter((name) => !isSameThing(name, quote))
   await names.write({
     names: [
       ...given.map((name) => ({ tenant, kind: 'shipment', name, id, givenBy: 'caller' }) as const),
