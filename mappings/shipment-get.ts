@@ -24,7 +24,7 @@ export const shipmentGet = action({
     message('Message', [
       ifPresent('status', 'Shipment {number|id} is {status}.'),
       ifAbsent('status', 'Shipment {number|id} was found.'),
-      ifSeveral('vehicles', 'It has {vehicles.length} vehicles; the first one is shown.'),
+      ifSeveral('vehicles', 'It has {vehicles.length} vehicles; one of them is shown.'),
     ]),
     ...quoteOnlyPlaces,
     ...unshownKinds,

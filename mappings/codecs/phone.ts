@@ -49,7 +49,9 @@ function digitsOfWords(text: string): string | undefined {
 
 function firstOfTwo(text: string): string | undefined {
   const [first = '', ...rest] = text.split(SEPARATOR)
-  const areTwo = [first, rest.join('')].every((part) => digitsOf(part).length >= SHORTEST_DIGITS)
+  const areTwo = [first, rest.join('')].every(
+    (part) => (digitsOfWords(part) ?? digitsOf(part)).length >= SHORTEST_DIGITS,
+  )
   return areTwo ? first : FIRST_OF_TWO.exec(text)?.[0]
 }
 
@@ -60,16 +62,19 @@ const PLAIN = /^\(?\d{3}\)?[ -]?\d{3}[ -]?\d{4}$/
 export function readPhone(sent: string): Phone {
   if (PLAIN.test(sent)) return { digits: digitsOf(sent) }
   const text = withoutFraction(sent)
-  const words = digitsOfWords(text)
-  if (words !== undefined) return { digits: words }
   const first = firstOfTwo(text)
   if (first !== undefined) return { ...readPhone(first), hasSecond: true }
   const match = EXTENSION.exec(text)
   const extension = match?.[1]
+  const before = text.slice(0, match?.index)
   if (match && extension !== undefined) {
-    const before = text.slice(0, match.index)
-    if (digitsOf(before).length >= SHORTEST_DIGITS) return { digits: withoutCountryCode(before), extension }
+    const words = digitsOfWords(before)
+    if (words !== undefined) return { digits: words, extension }
   }
+  const words = digitsOfWords(text)
+  if (words !== undefined) return { digits: words }
+  if (match && extension !== undefined && digitsOf(before).length >= SHORTEST_DIGITS)
+    return { digits: withoutCountryCode(before), extension }
   return { digits: withoutCountryCode(text) }
 }
 

@@ -3,7 +3,7 @@ import type { Answer } from '../language/answer.ts'
 import { type ErrorCode, gatewayError } from '../language/errors.ts'
 import type { Draft } from '../language/mapping/paths.ts'
 import { scalarText } from '../language/text/json.ts'
-import { shownText, thingKey } from '../language/text/service-text.ts'
+import { isSameThing, shownText, thingKey } from '../language/text/service-text.ts'
 import type { UpstreamReply } from '../outside/service/exchange.ts'
 import {
   approvalOf,
@@ -113,7 +113,9 @@ function approvalAnswer(
 ): Version1Answer {
   if (shown) return answerOf(plan, { ...shown.body, ...body, price: body?.['price'], shipment_id: shown.id })
   const said = status === ACCEPTED ? ACCEPTED_ONLY : NOT_BOOKED
-  return { ...answerOf(plan, body, (translated) => ({ ...translated, ...said })), headers: {} }
+  // The number to book with.
+  const named = { ...body, shipment_id: idAt(body, 'shipment_id') ?? plan.subject.id }
+  return { ...answerOf(plan, named, (translated) => ({ ...translated, ...said })), headers: {} }
 }
 
 const NOT_BOOKED = {
@@ -140,14 +142,18 @@ export function answerToReply(
   return { answer: approvalAnswer(plan, body, shown, reply.status), isFinal: shown !== undefined }
 }
 
-/** Records that a quote is approved, and its shipment, which the quote's names stand for from then on. */
+/**
+ * Records that a quote is approved, and its shipment, which the caller's number of the quote stands for from then on. The other names
+ * find it as long as they mean this quote: the next one may have the same order.
+ */
 async function recordShipment(
   { id: quote, own, names: quoteNames }: RememberedQuote,
   { id, body, vehicles }: SeenShipment,
   tenant: string,
   names: Names,
 ): Promise<void> {
-  const given = quoteNames.filter((name) => name !== quote)
+  const isOwn = own !== undefined && !isSameThing(own, quote)
+  const given = isOwn ? [own] : quoteNames.filter((name) => !isSameThing(name, quote))
   await names.write({
     names: namesOfShipment(tenant, id, given, body && idAt(body, 'number')),
     quote: { tenant, id: quote, approval: 'approved' },

@@ -39,7 +39,7 @@ import { answerOf, ignoredHeader } from './legacy-answer.ts'
 import { noteRequest } from './legacy-call.ts'
 import { accountOf, type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
 import { classify, namesIn, type Version1, type Version2, version1 } from './read-request.ts'
-import { NO_SUBJECT, notMeant, referenceOf, shipmentSubject } from './subject.ts'
+import { NO_SUBJECT, notMeant, quoteSubject, referenceOf, shipmentSubject } from './subject.ts'
 import { changesOf, jqSteps } from './update-program.ts'
 
 /** The rooms of explanations, which look nothing up. */
@@ -249,7 +249,7 @@ async function lookAtNamed(
     }
     case 'quote': {
       const quote = await names.quote(tenant, resolution.id)
-      const plan = planCall(request, { ...NO_SUBJECT, id: quote.id, own: quote.own, quote }, settings)
+      const plan = planCall(request, quoteSubject(reference, resolution, quote), settings)
       if (request.compiled.action.verb !== 'approve') return { plan }
       try {
         await requireNoneOpen(quote, tenant, bookings)

@@ -1,5 +1,5 @@
 import type { Answer } from '../language/answer.ts'
-import { gatewayError } from '../language/errors.ts'
+import { gatewayError, oneLine } from '../language/errors.ts'
 import { parsePlace, valueAt } from '../language/mapping/paths.ts'
 import { scalarText } from '../language/text/json.ts'
 import { headerText } from '../language/text/service-text.ts'
@@ -22,7 +22,7 @@ type Version1Reply = Readonly<Record<string, string>>
 export const withSentence =
   (sentence: string) =>
   (reply: Version1Reply): Version1Reply =>
-    sentence === '' ? reply : { ...reply, Message: `${reply['Message'] ?? ''}${sentence}`.trim() }
+    sentence === '' ? reply : { ...reply, Message: oneLine(`${reply['Message'] ?? ''}${sentence}`) }
 
 /** Translates the service's reply into the version-1 answer of a call; `complete` may change it. */
 export function answerOf(

@@ -61,7 +61,7 @@ export function planCall(request: Version1, subject: Subject, settings: Settings
       : NO_PROBLEMS,
     notes,
     filled,
-    own: target?.kind === 'shipment' ? subject.own : (sent('ShipmentNumber') ?? subject.own),
+    own: target ? subject.own : (sent('ShipmentNumber') ?? subject.own),
   }
 }
 

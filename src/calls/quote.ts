@@ -22,9 +22,11 @@ export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Versi
       : changeOf(await sendChange(plan, call.sending, rooms), 'quote', subject.id)
   rooms.inspect(request.compiled.action.name, body)
 
-  const answer = answerOf(plan, body, withSentence(ignoredSentence(subject.ignored)))
+  // Some replies to an update leave out the id.
   const id = idAt(body, 'shipment_id') ?? subject.id
-  const names = namesGivenIn(request)
+  const answer = answerOf(plan, { ...body, shipment_id: id }, withSentence(ignoredSentence(subject.ignored)))
+  const isIgnored = (name: string) => subject.ignored.some(([, value]) => value === name)
+  const names = namesGivenIn(request).filter((name) => !isIgnored(name))
   if (id === undefined) {
     // Nothing could ever name this quote.
     if (names.length === 0) throw gatewayError('service-unreadable/places', { places: 'shipment_id' })

@@ -163,14 +163,18 @@ function isVersion2({ entries }: FlatBody, catalog: Catalog): boolean {
   // Version-2 keys are lower case, unlike those of nearly every version-1 body.
   let version2: Entry | undefined
   for (const entry of entries) {
-    if (entry[0].charCodeAt(0) >= LOWER_CASE && VERSION_2_KEYS.has(entry[0])) version2 ??= entry
+    if (entry[0].charCodeAt(0) < LOWER_CASE || !VERSION_2_KEYS.has(entry[0])) continue
+    // One without a value counts in a body without version-1 fields only.
+    if (!version2 || (version2[1] === null && entry[1] !== null)) version2 = entry
   }
   if (!version2) return false
-  const version1 = entries.find(
+  const version1 = entries.filter(
     ([name]) => !VERSION_2_KEYS.has(name) && !COMMON_KEYS.has(name) && catalog.isVersion1(name),
   )
-  if (!version1) return true
-  throw gatewayError('generations-mixed', { version1: version1[0], version2: version2[0] })
+  if (version1.length === 0) return true
+  const sent = version1.find(([, value]) => value !== null)
+  if (!sent || version2[1] === null) return !sent
+  throw gatewayError('generations-mixed', { version1: sent[0], version2: version2[0] })
 }
 
 /** Names that both versions use. */

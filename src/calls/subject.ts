@@ -1,7 +1,6 @@
 import { type GatewayError, gatewayError, RETRY_SOON } from '../language/errors.ts'
 import type { CompiledAction } from '../language/mapping/compile.ts'
-import { scalarText } from '../language/text/json.ts'
-import { isPlainId, isUuid, thingKey } from '../language/text/service-text.ts'
+import { isPlainId, isUuid, shownText, thingKey } from '../language/text/service-text.ts'
 import { isSuccess } from '../outside/service/exchange.ts'
 import { refusal } from '../outside/service/failures.ts'
 import { idAt, isCanceled, NOT_FOUND, type Shipment, shipmentNamed, shipmentWithId } from '../outside/service/proofs.ts'
@@ -88,16 +87,33 @@ export function shipmentSubject(
   return { ...NO_SUBJECT, id: meant.id, own, meant, seen, stored }
 }
 
+/** A quote that a call names. */
+export interface QuoteSubject extends Subject {
+  readonly id: string
+  readonly quote: RememberedQuote
+  /** Values that nobody knows. */
+  readonly ignored: readonly SentName[]
+}
+
 /** Returns the quote that a call names; throws if it names none, or several. */
 export async function quoteNamedBy(
   reference: Reference,
   { caller: { tenant } }: AskingCall,
   { names }: AskingRooms,
-): Promise<Subject & { readonly id: string; readonly quote: RememberedQuote; readonly ignored: readonly SentName[] }> {
+): Promise<QuoteSubject> {
   const { resolution } = await names.resolve(reference, tenant)
   if (resolution.is !== 'quote') throw notMeant(resolution, reference)
-  const quote = await names.quote(tenant, resolution.id)
-  return { ...NO_SUBJECT, id: quote.id, own: quote.own, quote, ignored: resolution.ignored }
+  return quoteSubject(reference, resolution, await names.quote(tenant, resolution.id))
+}
+
+export function quoteSubject(
+  { names }: Reference,
+  { ignored }: Pick<QuoteSubject, 'ignored'>,
+  quote: RememberedQuote,
+): QuoteSubject {
+  const isIgnored = (field: string) => ignored.some(([other]) => other === field)
+  const [, sentNumber] = names.find(([field]) => field === 'ShipmentNumber' && !isIgnored(field)) ?? []
+  return { ...NO_SUBJECT, id: quote.id, own: sentNumber ?? quote.own, quote, ignored }
 }
 
 /** Makes the look at the service for a call. Everything that it shows is noted: every read counts. */
@@ -216,6 +232,9 @@ export function numberUnknown(kind: Reference['kind'], names: readonly SentName[
 /** Returns a sentence about values that nobody knows; nothing if there are none. */
 export function ignoredSentence(ignored: readonly SentName[]): string {
   if (ignored.length === 0) return ''
-  const values = ignored.map(([field, value]) => `${field} ${scalarText(value) ?? ''}`).join(', ')
+  const values = ignored.map(([field, value]) => `${field} ${shownText(value, SHOWN_CHARACTERS)}`).join(', ')
   return ` Not known, and ignored: ${values}.`
 }
+
+/** The longest value that a sentence repeats: the rest of the message has to fit as well. */
+const SHOWN_CHARACTERS = 128

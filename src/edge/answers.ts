@@ -143,18 +143,16 @@ export function legacyError(
   own: string,
   support: string = SUPPORT,
 ): Answer {
-  const { status, headers = {}, mayHaveBooked = false }: Partial<GatewayError> & Refusal = error
+  const { status, code, headers = {}, mayHaveBooked = false }: Partial<GatewayError> & Refusal = error
   const message = oneLine(error.message.replace(SUPPORT, () => support))
   // Without an answer, a shipment that exists may be booked or canceled; a number that is not known is neither.
-  const isUnknown = mayHaveBooked || (shape === 'shipment' && status !== NOT_FOUND)
+  const isUnknown = mayHaveBooked || (shape === 'shipment' && code !== 'number-unknown')
   const body =
     shape === 'quote'
       ? { Cost: '', ShipmentNumber: own, Message: message }
       : { Message: message, TransportationBooked: isUnknown ? 'Unknown' : 'No' }
   return { status, headers, body: JSON.stringify(body) }
 }
-
-const NOT_FOUND = 404
 
 const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 

@@ -35,7 +35,7 @@ describe('a new credential', () => {
     expect(paths(gateway)).toEqual(['POST /v2/quote', 'POST /v2/shipments'])
   })
 
-  test.each([200, 204, 404, 410])('is accepted by an answer %i to that read', async (status) => {
+  test.each([200, 404, 410])('is accepted by an answer %i to that read', async (status) => {
     const gateway = await openUnproven()
     gateway.sandbox.fail({ kind: 'status', status, on: { path: PROOF } })
     expect((await book(gateway, 'R-1', OWNER)).json.TransportationBooked).toBe('Yes')
@@ -142,6 +142,10 @@ describe('an answer that proves nothing', () => {
     ['a lost connection', { kind: 'reset-after' }, IN_DOUBT],
     ['half of a body', { kind: 'reset-mid-body' }, IN_DOUBT],
     ['nothing in time', { kind: 'timeout' }, IN_DOUBT],
+    ['204', { kind: 'status', status: 204, body: '' }, IN_DOUBT],
+    ['an empty body', { kind: 'status', status: 200, body: '' }, IN_DOUBT],
+    ['a page', { kind: 'status', status: 200, body: '<!doctype html><title>Sign in</title>' }, IN_DOUBT],
+    ['a list', { kind: 'status', status: 200, body: [] }, IN_DOUBT],
     ['no end', { kind: 'huge', megabytes: 16 }, IN_DOUBT],
   ]
   test.each(doubts)('claims, finds and sends nothing: %s', async (_, fault, [status, retryAfter]) => {

@@ -75,3 +75,21 @@ test.each([
   const { headers } = await post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber: other(id) })
   expect(headers.get('transload-shipment-id')).toBe(id)
 })
+
+test.each([
+  ['Update Rate', 'PUT'],
+  ['Approve Rate', 'POST'],
+])(
+  "the service's number of a quote answers %s, where the caller has none and the reply leaves it out",
+  async (ActionName, method) => {
+    const gateway = await startGateway({ sandbox: { approvalBooks: false } })
+    const { json } = await post(gateway, QUOTE, { ...quoteExample, ShipmentNumber: '' })
+    const [id] = gateway.sandbox.quotes.keys()
+    expect(json.ShipmentNumber).toBe(id)
+    for (const body of ['', '{"price":5}', '{"shipment_id":null}']) {
+      gateway.sandbox.fail({ kind: 'body', body, on: { method } })
+      const answer = await post(gateway, QUOTE, { ActionName, OrderRefNumber: quoteExample.OrderRefNumber })
+      expect(answer).toMatchObject({ status: 200, json: { ShipmentNumber: id } })
+    }
+  },
+)

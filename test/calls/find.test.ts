@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
 import { CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'
 
 const REFERENCE = bookingExample.ReferenceNumber
@@ -35,14 +36,14 @@ describe('several shipments of one reference', () => {
     expect(requests).toContain(`DELETE ${BY_ID}${id}`)
   })
 
-  test('that stand are listed, ten at most', async () => {
+  test('that stand are listed; ten of them are read', async () => {
     const gateway = await open()
     const vins = Array.from({ length: 11 }, (_, i) => `VIN${i + 10}`)
     for (const VinNo of vins) await post(gateway, '/createShipment.php', { ...bookingExample, VinNo })
     sent(gateway)
     const { status, json } = await cancel(gateway)
     expect(status).toBe(409)
-    expect(vins.filter((vin) => !json.Message.includes(vin))).toEqual(['VIN10'])
+    expect(vins.filter((vin) => !json.Message.includes(vin))).toEqual([])
     expect(sent(gateway)).toHaveLength(10)
   })
 })
@@ -80,4 +81,27 @@ describe('a name that the cross-reference does not have', () => {
     expect((await read(gateway)).status).toBe(status)
     expect(sent(gateway)).toEqual([`GET ${BY_ID}NONE`])
   })
+})
+
+test('a message that repeats a value which nobody knows stays one line of 500 characters', async () => {
+  const gateway = await startGateway({ sandbox: { approvalBooks: false } })
+  const QUOTE = '/getShippingQuote.php'
+  const OrderRefNumber = `a\nb\u2028c\u001b[31m${'x'.repeat(3000)}`
+  const [ofQuote, ofShipment] = [
+    { ShipmentNumber: 'S-1', OrderRefNumber },
+    { ReferenceNumber: REFERENCE, OrderRefNumber, shipment_id: 'y'.repeat(600), number: 'z'.repeat(600), id: '?' },
+  ]
+  await post(gateway, QUOTE, { ...quoteExample, ShipmentNumber: 'S-1', OrderRefNumber: '' })
+  await post(gateway, '/createShipment.php', bookingExample)
+  for (const answer of [
+    await post(gateway, QUOTE, { ActionName: 'Update Rate', ...ofQuote }),
+    await post(gateway, QUOTE, { ActionName: 'Approve Rate', ...ofQuote }),
+    await get(gateway, `/getShipment.php?${new URLSearchParams(ofShipment)}`),
+    await post(gateway, '/updateShipment.php', { ...ofShipment, PickupName: 'Robin' }),
+    await post(gateway, '/deleteShipment.php', ofShipment),
+  ]) {
+    expect(answer.status).toBe(200)
+    expect(answer.json.Message).toMatch(/Not known, and ignored: OrderRefNumber a b c/)
+    expect(answer.json.Message).toMatch(/^[^\p{Cc}\p{Zl}\p{Zp}]{10,500}$/u)
+  }
 })

@@ -74,6 +74,58 @@ describe('a booking under the number of its quote', () => {
   })
 })
 
+describe('a shipment that an approval made', () => {
+  const approve = (gateway: TestGateway, names: object) =>
+    post(gateway, '/getShippingQuote.php', { ActionName: 'Accept Rate', ...names })
+
+  test.each([{ ShipmentNumber: NUMBER }, { OrderRefNumber: ORDER }])(
+    'by %j leaves the other number to the next quote: that is approved, too, and each number finds its own',
+    async (names) => {
+      const gateway = await startGateway()
+      await quote(gateway)
+      const first = (await approve(gateway, names)).headers.get('transload-shipment-id')
+      expect((await read(gateway, { OrderRefNumber: ORDER })).json.ShipmentNumber).toBe(NUMBER)
+      await quote(gateway, { ShipmentNumber: 'NEXT' })
+      const { json, headers } = await approve(gateway, { ShipmentNumber: 'NEXT' })
+      expect(json.Message).not.toMatch(/booked already/)
+      expect(headers.get('transload-shipment-id')).not.toBe(first)
+      expect(shipments(gateway)).toHaveLength(2)
+      expect((await read(gateway, { OrderRefNumber: ORDER })).json.ShipmentNumber).toBe('NEXT')
+      expect((await read(gateway, { ShipmentNumber: NUMBER })).json.ShipmentNumber).toBe(NUMBER)
+      expect((await approve(gateway, { ShipmentNumber: NUMBER })).json.Message).toMatch(/booked already/)
+    },
+  )
+
+  test('keeps the only number of its quote, which a later quote cannot approve again', async () => {
+    const gateway = await startGateway()
+    for (const says of [/is approved and/, /booked already/]) {
+      await quote(gateway, { ShipmentNumber: '' })
+      expect((await approve(gateway, { OrderRefNumber: ORDER })).json.Message).toMatch(says)
+    }
+    expect(shipments(gateway)).toHaveLength(1)
+  })
+})
+
+describe('a number that nobody knows, beside one of a quote', () => {
+  const call = (gateway: TestGateway, ActionName: string, names: Record<string, string>) =>
+    post(gateway, '/getShippingQuote.php', { ActionName, ...names })
+
+  test.each(['Update Rate', 'Approve Rate'])(
+    'is ignored by %s: it is neither answered nor a name from then on',
+    async (action) => {
+      const gateway = await startGateway()
+      await quote(gateway)
+      const byOrder = await call(gateway, action, { ShipmentNumber: 'NEW-1', OrderRefNumber: ORDER })
+      expect(byOrder).toMatchObject({ status: 200, json: { ShipmentNumber: NUMBER } })
+      expect(byOrder.json.Message).toContain('Not known, and ignored: ShipmentNumber NEW-1.')
+      const byNumber = await call(gateway, action, { ShipmentNumber: NUMBER, OrderRefNumber: 'NEW-2' })
+      expect(byNumber.json.Message).toContain('Not known, and ignored: OrderRefNumber NEW-2.')
+      for (const name of [{ ShipmentNumber: 'NEW-1' }, { OrderRefNumber: 'NEW-2' }])
+        expect((await call(gateway, 'Approve Rate', name)).status).toBe(404)
+    },
+  )
+})
+
 /** A name in the cross-reference. */
 interface Known {
   readonly name: string

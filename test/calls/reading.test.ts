@@ -490,6 +490,15 @@ describe('a body of version 2 on a legacy path', () => {
     expect(json.Message).toContain('PickupZip')
   })
 
+  test('is not mixed by a field without a value, of either version', async () => {
+    const gateway = await startGateway()
+    const absent = { instructions: null, pickup: ' ', customer: '' }
+    expect((await post(gateway, BOOKING, { ...absent, ...bookingExample })).json.TransportationBooked).toBe('Yes')
+    const { status, json } = await post(gateway, BOOKING, { ...SHIPMENT, PickupZip: null, Year: ' ' })
+    expect([status, json.status]).toEqual([201, 'new'])
+    expect((await post(gateway, BOOKING, { pickup: null, PickupZip: null })).json).not.toHaveProperty('Message')
+  })
+
   test('is known by its keys in their own case only, and only in JSON', async () => {
     const gateway = await startGateway()
     expect(

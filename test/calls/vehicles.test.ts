@@ -153,3 +153,19 @@ test('a VIN that no booking of the reference has is no reason to take one that h
   expect(json.Message).toContain(VIN)
   expect([...gateway.sandbox.shipments.values()].map(({ status: now }) => now)).not.toContain('canceled')
 })
+
+test('of more shipments under one reference than a call reads, each is chosen by its VIN', async () => {
+  const gateway = await startGateway()
+  const vins = Array.from({ length: 12 }, (_, i) => `1FDXE4FN9PDD324${10 + i}`)
+  const ids: string[] = []
+  for (const VinNo of vins) ids.push(await book(gateway, { VinNo }))
+  const [oldest = '', second = ''] = vins
+  expect(await found(gateway, oldest)).toBe(ids[0])
+  expect((await change(gateway, oldest)).status).toBe(200)
+  expect(gateway.sandbox.shipments.get(ids[0] ?? '')?.vehicles[0]).toMatchObject({ vin: oldest, model: 'T' })
+  expect((await cancel(gateway, second)).status).toBe(200)
+  expect(gateway.sandbox.shipments.get(ids[1] ?? '')?.status).toBe('canceled')
+  const { status, json } = await post(gateway, '/deleteShipment.php', named())
+  expect([status, json.Message]).toEqual([409, expect.stringContaining(oldest)])
+  expect(json.Message).not.toContain('none')
+})

@@ -92,6 +92,17 @@ test('an update whose shipment cannot be read changes nothing', async () => {
   expect((await CALLS['an update']?.[0](gateway))?.json.Message).toMatch(ASKED)
 })
 
+test.each([
+  ['a cancellation', 'DELETE'],
+  ['an update', 'PUT'],
+])('404 to %s of a shipment that a read shows does not say that it is not booked', async (what, method) => {
+  const gateway = await startGateway()
+  await book(gateway, { ReferenceNumber: 'REF-1' })
+  gateway.sandbox.fail({ kind: 'status', status: 404, on: { method } })
+  const answer = await CALLS[what]?.[0](gateway)
+  expect([answer?.status, answer?.json.TransportationBooked]).toEqual([404, 'Unknown'])
+})
+
 test('only a call that found no connection was not sent', async () => {
   const gateway = await startGateway({ serviceUrl: `http://127.0.0.1:${await freePort()}` })
   for (const path of ['/v2/shipments', '/createShipment.php']) {

@@ -600,7 +600,7 @@ export const sections: readonly Section[] = [
     ),
     chose(
       'Invalid credentials: not shown.',
-      'A credential is good if a read gets 2xx, 404 or 410, and wrong after 401 or 403. Anything else proves nothing.',
+      'A credential is good if a read gets 404, 410, or 2xx with a JSON object, and wrong after 401 or 403. Anything else proves nothing.',
       'callers/proof > is accepted by an answer %i to that read',
       'callers/proof > that is forbidden gets 403',
       'callers/proof > claims, finds and sends nothing: %s',

@@ -115,6 +115,8 @@ describe('every codec', () => {
     ],
     email: ['Pat@Example.com', 'TBD', 'n/a', '-', 'none at all'],
     phone: [
+      '1-800-FLOWERS ext 9',
+      '1-800-FLOWERS / 214-555-0000',
       '1-800-FLOWERS',
       '+1 (800) Contacts',
       '214-555-CARS',

@@ -142,7 +142,7 @@ const shownZip = (value) => (typeof value === 'number' ? String(value).padStart(
 export function shipmentToVersion1(shipment) {
   const { number, status, customer = {}, pickup = {}, delivery = {}, vehicles = [] } = shipment
   const [vehicle = {}] = vehicles
-  const more = vehicles.length > 1 ? ` It has ${vehicles.length} vehicles; the first one is shown.` : ''
+  const more = vehicles.length > 1 ? ` It has ${vehicles.length} vehicles; one of them is shown.` : ''
   return {
     ShipmentNumber: shown(number),
     ReferenceNumber: shown(shipment.external_id),

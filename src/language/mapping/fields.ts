@@ -89,7 +89,7 @@ export function indexFields(names: readonly string[]): FieldIndex {
   return { names, slots, slotOf: (name) => slots.get(name) ?? slots.get(looseName(name)) }
 }
 
-/** Sorts the sent fields into slots, and collects the unknown and the unusable ones. */
+/** Sorts the sent fields into slots, and collects the unknown and the unusable ones. In a form, `VinNo[]` is a list of VINs. */
 export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields {
   const values = new Array<Value>(index.names.length).fill(undefined)
   const blank: number[] = []
@@ -104,7 +104,9 @@ export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields
   }
   for (const [name, value] of entries) {
     const slot = index.slots.get(name) ?? index.slots.get(looseName(name))
-    if (slot === undefined) {
+    const listed = slot === undefined && name.endsWith(']') ? index.slotOf(name.slice(0, name.indexOf('['))) : undefined
+    if (listed !== undefined && value !== null) refuse(listed, 'not-flat')
+    else if (slot === undefined) {
       unknown.push(name)
       if (value !== null && !ignored.includes(name)) ignored.push(name)
     } else if (value === null) blank.push(slot)

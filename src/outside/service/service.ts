@@ -3,7 +3,7 @@ import { gatewayError } from '../../language/errors.ts'
 import type { Action } from '../../language/mapping/action.ts'
 import type { Draft } from '../../language/mapping/paths.ts'
 import { replyText } from '../../language/text/decode.ts'
-import { parseJson, scalarText } from '../../language/text/json.ts'
+import { isObject, parseJson, scalarText } from '../../language/text/json.ts'
 import { type Counter, createMeters } from '../../runtime/metrics.ts'
 import type { Account, Scheme } from './account.ts'
 import { createMask } from './credential.ts'
@@ -164,7 +164,8 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
         ? state.retry(attempt, deadline)
         : state.retryUnproven(attempt, Math.min(deadline, performance.now() + UNPROVEN_RETRIES_MS)))
     const isDone = isSuccess(reply.status)
-    if (isDone || accepts(method, path, reply.status)) {
+    // A page of something in between, such as a portal, has not looked at the credential.
+    if (isDone ? isProven || isAnswer(reply, method) : accepts(method, path, reply.status)) {
       state.acceptedAt = performance.now()
       acceptance.accepted()
     } else if (reply.status === UNAUTHORIZED) acceptance.refused()
@@ -209,6 +210,16 @@ const ACCEPTED_LATELY_MS = 60_000
 /** A call of an unproven credential is not retried after this time, because it may hold one of few connections. */
 const UNPROVEN_RETRIES_MS = 2_000
 const UNAUTHORIZED = 401
+
+/** Tells if a successful reply is one of the service: a JSON object, or nothing where there is nothing to say. */
+function isAnswer(reply: UpstreamReply, method: Outgoing['method']): boolean {
+  if (reply.body.length === 0) return method !== 'GET'
+  try {
+    return isObject(parseJson(replyText(reply.body)))
+  } catch {
+    return false
+  }
+}
 
 /**
  * Parses the body of a successful reply, keeping all digits; undefined if it is empty, as some are. The error of a reply to a

@@ -279,8 +279,9 @@ type NotedShipments = Map<string, KnownShipment & { readonly stored: StoredShipm
 function note(shipments: NotedShipments, given: string, stored: StoredShipment | undefined): string {
   const id = stored?.id ?? given
   const isGone = stored !== undefined && stored.state !== 'live'
-  const { formerVins = {} } = stored ?? {}
-  if (!shipments.has(id)) shipments.set(id, { id, vehicles: undefined, formerVins, isGone, stored })
+  const { vehicles = [], formerVins = {} } = stored ?? {}
+  const lastVins = vehicles.map(({ vin }) => vin)
+  if (!shipments.has(id)) shipments.set(id, { id, vehicles: undefined, formerVins, lastVins, isGone, stored })
   return id
 }
 

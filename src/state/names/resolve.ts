@@ -60,6 +60,11 @@ export interface KnownShipment {
   /** As a read of this call has shown them, none where it found nothing; undefined before a read. */
   readonly vehicles: readonly Vehicle[] | undefined
   readonly formerVins: Readonly<Record<string, string>>
+  /**
+   * The VINs that it had when it was last shown, before this call.
+   * @default none
+   */
+  readonly lastVins?: readonly string[]
   /** True if the service has last shown it as canceled, or as unknown. */
   readonly isGone: boolean
 }
@@ -143,7 +148,10 @@ export function resolve(
 
   // An update of one shipment chooses the vehicle from its own read, which no other update can outdate.
   const isChosenLater = common.length === 1 && (reference.vin === '' || reference.use === 'update')
-  const unseen = common.slice(0, MOST_LOOKS).filter((one) => shipments.get(one)?.vehicles === undefined)
+  // Of many, those that may have the VIN come first.
+  const mayHave = (one: string) => hadVin(shipments.get(one), reference.vin)
+  const inOrder = [...common.filter(mayHave), ...common.filter((one) => !mayHave(one))]
+  const unseen = inOrder.slice(0, MOST_LOOKS).filter((one) => shipments.get(one)?.vehicles === undefined)
   if (!isChosenLater && unseen.length > 0) return { is: 'look', ids: unseen }
   const candidates = common.map((one) => shipments.get(one) ?? { ...NEVER_SEEN, id: one })
   const choice = isChosenLater ? { shipment: { id } } : chooseVehicle(reference, candidates)
@@ -152,6 +160,10 @@ export function resolve(
 }
 
 const NEVER_SEEN = { vehicles: undefined, formerVins: {}, isGone: false } as const
+
+/** Tells if a shipment had a VIN when it was last shown, or before. */
+const hadVin = (shipment: KnownShipment | undefined, vin: string): boolean =>
+  shipment !== undefined && (shipment.lastVins?.includes(vin) === true || Object.hasOwn(shipment.formerVins, vin))
 
 /** Returns the things that a name means, in its best sense; undefined if it means nothing that is known. */
 function meaningOf(
@@ -246,7 +258,8 @@ function blankChoices(shipment: KnownShipment): readonly VehicleChoice[] {
 const vehiclesOf = ({ vehicles }: KnownShipment): readonly Vehicle[] => vehicles ?? []
 
 const vinsOf = (shipment: KnownShipment): readonly string[] => {
-  const vins = vehiclesOf(shipment).map(({ vin }) => vin || '(none)')
+  const known = shipment.vehicles?.map(({ vin }) => vin) ?? shipment.lastVins ?? []
+  const vins = known.map((vin) => vin || '(none)')
   return vins.length > 0 ? vins : ['(none)']
 }
 
