@@ -46,7 +46,7 @@ export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer
   const { id } = subject
   const canceled = { ...(body ? seenShipment({ id, body }) : goneShipment(id)), state: 'canceled' as const }
   // The shipment is canceled, whatever the store can record now.
-  await rooms.bookings.later(`canceled ${id}`, () => rooms.names.noteShown(tenant, canceled, namesShownIn(body)))
+  await rooms.bookings.later(`shown ${id}`, () => rooms.names.noteShown(tenant, canceled, namesShownIn(body)))
   const ids = [id, ...(body ? (idAt(body, 'id') ?? []) : [])].flat()
   const readAgain = (other: string) =>
     rooms.service.send({ ...readOf(plan.toService), path: `/v2/shipments/${encodeURIComponent(other)}` }, sending)

@@ -16,7 +16,7 @@ import {
 } from '../../outside/store/sqlite/restore.ts'
 import { StoreTooNew } from '../../outside/store/store.ts'
 import { doubtView, originText } from '../../state/bookings/doubts.ts'
-import { openEmergencyLog } from '../../state/bookings/record.ts'
+import { nameOf, openEmergencyLog } from '../../state/bookings/record.ts'
 import { pruneTable } from '../../state/uses/pruning.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import { grouped } from '../words.ts'
@@ -154,11 +154,7 @@ export async function verify(file: string | undefined, { json = false }: { reado
     isStore && engineOf(STORE_URL) === 'postgres'
       ? await inspectServer(STORE_URL)
       : await inspectFile(file ?? embeddedStorePath(''))
-  const unrecorded = isStore
-    ? openEmergencyLog(EMERGENCY_LOG_FILE)
-        .read()
-        .map(({ booking }) => booking)
-    : []
+  const unrecorded = isStore ? openEmergencyLog(EMERGENCY_LOG_FILE).read().map(nameOf) : []
   const problems = problemsOf(found, isStore, unrecorded)
   const { doubt: window, ...rest } = found
   if (json) printJson({ store: name, ...rest, doubt: window && doubtView(window), unrecorded, problems })
@@ -225,7 +221,10 @@ function problemsOf({ faults, origin }: Inspection, isStore: boolean, unrecorded
   return [
     ...faults.map((fault) => `damaged: ${fault}`),
     ...(copied === undefined ? [] : [copied]),
-    ...unrecorded.map((booking) => `${booking} was made and is not recorded; a gateway that starts records it`),
+    ...unrecorded.map(
+      (name) =>
+        `${name}${name.startsWith('bk_') ? ' was made and' : ''} is not recorded; a gateway that starts records it`,
+    ),
   ]
 }
 
