@@ -103,7 +103,7 @@ async function storeState({ STORE_URL }: Config): Promise<StoreState> {
     }
     const path = resolve(pathOf(STORE_URL))
     const reason = unwritableReason(path)
-    if (reason !== undefined) return unusable(new Error(reason))
+    if (reason !== undefined) return unusable(reason)
     if (!existsSync(path)) return usable(`${path}, which the first start makes`)
     const { openSource } = await import('../../outside/store/sqlite/backup.ts')
     const { storeVersion } = await import('../../outside/store/sqlite/connection.ts')

@@ -13,7 +13,7 @@ import type { Store } from '../../outside/store/store.ts'
 import { makeFolder } from '../../runtime/make-folder.ts'
 import { originText } from '../../state/bookings/doubts.ts'
 import { unwritableReason } from '../../state/bookings/record.ts'
-import { engineOf } from './open-store.ts'
+import { engineOf, mistakeOfStore } from './open-store.ts'
 
 /*
  * A gateway that starts on another store than the one with its bookings would send them again. So an installation keeps a small file
@@ -72,10 +72,10 @@ export function mistakeOfMemory({ EMERGENCY_LOG_FILE: log, STORE_URL }: MemoryPl
   return reason && noMemory(reason)
 }
 
-/** Makes the folder of the memory; throws `ConfigErrors` where it cannot be written. */
+/** Makes the folder of the memory; throws `ConfigErrors` where that, or the place of the store, cannot be written. */
 export function openMemory(config: MemoryPlace): void {
-  const mistake = mistakeOfMemory(config)
-  if (mistake !== undefined) throw new ConfigErrors([mistake])
+  const mistakes = [mistakeOfStore(config.STORE_URL), mistakeOfMemory(config)].filter((one) => one !== undefined)
+  if (mistakes.length > 0) throw new ConfigErrors(mistakes)
   const file = fileOf(config)
   try {
     if (file !== undefined && engineOf(config.STORE_URL) !== 'memory') makeFolder(dirname(file))

@@ -47,9 +47,8 @@ export interface ConnectionOptions {
 
 /** Opens the connection that writes, to a database of this program's version. */
 export function openConnection({ path, file, commits, room, now }: ConnectionOptions): Connection {
-  makeFolder(dirname(path))
   if (file) checkIdentity(path, file)
-  else createPrivate(path)
+  else makeFile(path)
   const db = new DatabaseSync(file ? existingDatabase(path) : path, { timeout: BUSY_TIMEOUT_MS })
   try {
     db.exec(`PRAGMA cache_size = -${CACHE_KIB}; PRAGMA temp_store = MEMORY`)
@@ -66,6 +65,20 @@ export function openConnection({ path, file, commits, room, now }: ConnectionOpt
   } catch (error) {
     db.close()
     throw error
+  }
+}
+
+/** Codes of paths where no file can be made; a retry cannot help. A full disk is none of them. */
+const NO_PLACE = /^(?:EACCES|EISDIR|ELOOP|ENAMETOOLONG|ENOENT|ENOTDIR|EPERM|EROFS)$/
+
+/** Makes the file of a new store, and its folder. */
+function makeFile(path: string): void {
+  try {
+    makeFolder(dirname(path))
+    createPrivate(path)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    throw NO_PLACE.test(code) ? new NotAStore(messageOf(error)) : error
   }
 }
 
