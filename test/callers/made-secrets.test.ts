@@ -82,4 +82,6 @@ test('old secrets are imported from CSV', async () => {
   const gateway = await startGateway({ env: { TENANTS_FILE: file } })
   expect(await status(gateway, 'id-1', 'old secret')).toBe(200)
   expect(await change(['import', '-'], 'name,id\nx,y\n')).toMatchObject({ code: 1 })
+  const unclosed = { code: 1, err: expect.stringMatching(/^transload: - is not CSV: [^\n]+\n$/) }
+  expect(await change(['import', '-'], 'name,id\n"x,y\n')).toMatchObject(unclosed)
 })

@@ -14,7 +14,7 @@ import {
   StoreInUse,
   StoreUnreadable,
 } from '../../outside/store/sqlite/restore.ts'
-import { StoreTooNew } from '../../outside/store/store.ts'
+import { type Store, StoreDown, StoreTooNew } from '../../outside/store/store.ts'
 import { doubtView, originText } from '../../state/bookings/doubts.ts'
 import { nameOf, openEmergencyLog } from '../../state/bookings/record.ts'
 import { pruneTable } from '../../state/uses/pruning.ts'
@@ -23,15 +23,7 @@ import { grouped } from '../words.ts'
 import { copyStore } from './copy-store.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { placeOf, refuseOldFolder } from './last-store.ts'
-import {
-  embeddedStorePath,
-  engineOf,
-  existing,
-  openConfiguredStore,
-  storeConfig,
-  timeOf,
-  withExistingStore,
-} from './open-store.ts'
+import { embeddedStorePath, engineOf, existing, storeConfig, timeOf, withExistingStore } from './open-store.ts'
 import { createProgress, print, printError, printJson } from './output.ts'
 
 /** Copies the store into a file, while gateways go on. */
@@ -198,7 +190,7 @@ export function copy({ to: url }: { readonly to: string }): Promise<number> {
     const lacking = (await store.doubt()) ? undefined : originText(await store.origin())
     if (lacking !== undefined) throw new CommandFailed(lacking)
     if (placeOf(url) === placeOf(storeUrl)) throw new UsageError('--to names the store itself')
-    const target = await openConfiguredStore(await loadEngine(url), {})
+    const target = await openOther(url)
     const progress = createProgress('copied')
     try {
       if (!target.ready()) throw new CommandFailed('the other store does not answer; check --to')
@@ -213,6 +205,17 @@ export function copy({ to: url }: { readonly to: string }): Promise<number> {
       await target.close()
     }
   })
+}
+
+/** Opens the store that a copy goes to. */
+async function openOther(url: string): Promise<Store> {
+  const open = await loadEngine(url)
+  try {
+    return await open({})
+  } catch (error) {
+    if (!(error instanceof NotAStore || error instanceof StoreDown)) throw error
+    throw new CommandFailed(`--to names a store that cannot be used: ${messageOf(error)}`)
+  }
 }
 
 /** Lists the problems that an operator has to solve. A backup is a copy on purpose. */

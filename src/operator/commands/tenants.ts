@@ -13,7 +13,7 @@ import {
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { parse } from 'csv-parse/sync'
+import { CsvError, parse } from 'csv-parse/sync'
 import { z } from 'zod'
 import { loadMappings } from '../../../mappings/load.ts'
 import { hashSecret, makeSecret } from '../../edge/callers/hashes.ts'
@@ -99,12 +99,7 @@ const importedTenant = z.object({
 
 /** Adds tenants with the secrets that they have, from CSV. */
 export async function importTenants(csv: string, { file }: FileOption): Promise<number> {
-  const rows = parse(csv === '-' ? await text(process.stdin) : readFileSync(csv), {
-    columns: true,
-    skip_empty_lines: true,
-    trim: true,
-    bom: true,
-  })
+  const rows = rowsOf(csv === '-' ? await text(process.stdin) : readFileSync(csv), csv)
   const wanted = rows.map((row, at) => {
     const { data } = importedTenant.safeParse(row)
     if (!data) throw new CommandFailed(`row ${at + 1} lacks one of name, id, secret and v2_client_id`)
@@ -127,6 +122,14 @@ export async function importTenants(csv: string, { file }: FileOption): Promise<
   edit(file, (tenants) => [...tenants, ...made])
   print(`${made.length} tenants are added.`)
   return 0
+}
+
+function rowsOf(content: string | Buffer, csv: string): unknown[] {
+  try {
+    return parse(content, { columns: true, skip_empty_lines: true, trim: true, bom: true })
+  } catch (error) {
+    throw error instanceof CsvError ? new CommandFailed(`${csv} is not CSV: ${error.message}`) : error
+  }
 }
 
 function secretRefOf(env: string | undefined, file: string | undefined) {

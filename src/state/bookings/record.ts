@@ -310,10 +310,7 @@ export function unwritableReason(path: string): string | undefined {
   const { permission }: { readonly permission?: typeof process.permission } = process
   if (permission?.has('fs.write', path) === false) return `Node needs --allow-fs-write=${path}`
   try {
-    if (existsSync(path)) {
-      if (statSync(path).isDirectory()) return `${path} is a folder`
-      accessSync(path, constants.W_OK)
-    }
+    if (existsSync(path)) accessSync(path, constants.W_OK)
     let folder = dirname(path)
     while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder)
     if (!statSync(folder).isDirectory()) return `${folder} is not a folder`

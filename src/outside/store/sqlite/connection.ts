@@ -69,7 +69,7 @@ export function openConnection({ path, file, commits, room, now }: ConnectionOpt
 }
 
 /** Codes of paths where no file can be made; a retry cannot help. A full disk is none of them. */
-const NO_PLACE = /^(?:EACCES|EISDIR|ELOOP|ENAMETOOLONG|ENOENT|ENOTDIR|EPERM|EROFS)$/
+const NO_PLACE = /^(?:EACCES|EEXIST|EISDIR|ELOOP|ENAMETOOLONG|ENOENT|ENOTDIR|EPERM|EROFS)$/
 
 /** Makes the file of a new store, and its folder. */
 function makeFile(path: string): void {
