@@ -1,6 +1,6 @@
 /** Promise: a store that lacks bookings is refused, by the program as it is started and while it runs (contract, section 7). */
 
-import { copyFileSync, cpSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { copyFileSync, cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { cleanEnv, ROOT, run, start } from '../command.ts'
@@ -145,6 +145,17 @@ test('a folder that is moved away is missed where the memory stands elsewhere', 
   await serve(made('ONE'))
   renameSync(data, join(folder, 'away'))
   await refused(/lacks bookings that it had/)
+})
+
+test('a memory that cannot be read is missed where the store has no bookings', TIME, async () => {
+  const { folder, data, serve, made, refused } = await setUp()
+  await serve(made('ONE'))
+  const memory = join(folder, 'emergency.ndjson.store')
+  writeFileSync(memory, '{"store":')
+  await serve()
+  writeFileSync(memory, '')
+  renameSync(data, join(folder, 'away'))
+  await refused(/emergency.ndjson.store, [^\n]+ cannot be read/)
 })
 
 test('an older dump of PostgreSQL is refused, and another database', TIME, async () => {

@@ -147,11 +147,7 @@ function refused(why: string, last: Memory | undefined): ConfigErrors {
 }
 
 /** Returns why a gateway must not start on a store; undefined if it may. */
-async function wrongStore(
-  store: Store,
-  { STORE_URL }: MemoryPlace,
-  last: Memory | undefined,
-): Promise<string | undefined> {
+async function wrongStore(store: Store, config: MemoryPlace, last: Memory | undefined): Promise<string | undefined> {
   const from = await store.copiedFrom()
   if (from?.startsWith(MOVED)) return `the store was copied to ${from.slice(MOVED.length)}, which is used in its place`
   if (from !== undefined) return `a copy of ${from} into the store has not ended; run it again`
@@ -159,13 +155,16 @@ async function wrongStore(
   if ((await store.doubt()) !== undefined) return undefined
   const copied = originText(await store.origin())
   if (copied !== undefined) return copied
-  const place = placeOf(STORE_URL)
+  const place = placeOf(config.STORE_URL)
   if (last?.newest !== undefined) {
     // A key that is booked again has another handle, and the trail of both.
     if ((await store.audit(last.newest)).length > 0) return undefined
     if (last.store === place) return `the store ${place} lacks bookings that it had when this installation used it last`
     return `the store ${place} lacks bookings of ${last.store}, which this installation used before: "transload store copy" takes them over`
   }
+  const file = fileOf(config)
+  if (!last && file !== undefined && textOf(file) !== undefined && (await newestIn(store)) === undefined)
+    return `${file}, which says what store this installation used, cannot be read, and the store ${place} has no bookings`
   const byDefault = placeOf(DEFAULT_STORE)
   const isMissed = last?.store !== place && byDefault !== place && (await newestIn(store)) === undefined
   if (!isMissed || !hasRows(byDefault, 'claims')) return undefined

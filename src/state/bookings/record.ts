@@ -368,7 +368,7 @@ function entryIn(line: string): EmergencyEntry[] {
       record,
       gone,
     }: Partial<UnrecordedBooking> & Partial<KeptChange & { change: string }> = JSON.parse(line) ?? {}
-    if (change && tenant && (record || gone))
+    if (change && tenant && (record || Array.isArray(gone)))
       return [{ change, tenant, ...(record ? { record } : { gone: gone ?? [] }) }]
     return booking && tenant && answer && shipment && record ? [{ booking, tenant, answer, shipment, record }] : []
   } catch {
