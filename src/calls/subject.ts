@@ -146,9 +146,10 @@ export async function noteSeen(
   asked: readonly string[] = [],
 ): Promise<void> {
   const { id, body, state } = seen
+  // First: it does not fail with the store.
+  if (state !== 'live') await bookings.freeLater(tenant, [id], async (own) => own === id)
   const isKnown = body !== undefined || (await names.shipment(tenant, id)) !== undefined
   if (isKnown) await names.noteShown(tenant, seen, [...asked, ...namesShownIn(body)])
-  if (state !== 'live') await bookings.freeLater(tenant, [id], async (own) => own === id)
 }
 
 /** Returns the error of a call that means no one shipment or quote. */

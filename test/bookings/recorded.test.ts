@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { type Store, StoreDown } from '../../src/outside/store/store.ts'
-import { post, startGateway } from '../gateway.ts'
+import { basic, post, startGateway } from '../gateway.ts'
 import {
   ask,
   begin,
@@ -126,6 +126,18 @@ test('what was canceled and approved meanwhile is recorded by the next start, if
   const sent = creations(gateway)
   expectBooked(await book(after, { ReferenceNumber: 'QUOTE' }))
   expect(creations(gateway)).toBe(sent)
+})
+
+test('what a read has shown as canceled meanwhile frees its key, although the read itself cannot be noted', async () => {
+  const beat = heartbeats()
+  const { gateway, disk } = await openOnDisk()
+  const first = expectBooked(await book(gateway))
+  await fetch(`${gateway.sandbox.url}/v2/shipments/${first}`, { method: 'DELETE', headers: { authorization: basic() } })
+  disk.isFull = true
+  expect((await ask(gateway, 'GET', `/v2/shipments/${first}`)).status).toBe(200)
+  disk.isFull = false
+  await beat(async () => expect((await claimOf(gateway)).state).toBe('freed'))
+  expect(expectBooked(await book(gateway))).not.toBe(first)
 })
 
 test.each([
