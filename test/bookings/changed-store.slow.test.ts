@@ -100,11 +100,13 @@ const TRIED = LOSSES.filter((_, nth) => WHOLE || nth % 3 === 0)
 
 test.each(TRIED)('a store that %s is refused at the start', TIME, async (_, lose, says) => {
   const place = await setUp()
-  const { folder, data, serve, transload, made, unknown, refused } = place
+  const { folder, data, serve, transload, command, made, unknown, refused } = place
   await serve(made('EARLY'))
   cpSync(data, join(folder, 'early'), { recursive: true })
   await serve(made('LATE'))
+  expect((await command(['check'])).err).toBe('')
   lose(place)
+  expect((await command(['check'])).err).toMatch(/^warning: "transload serve" refuses this store: /)
   await refused(says)
   // With a doubt, what the store does not know is not sent again.
   await transload('store', 'doubt', '--since', '1h')

@@ -15,7 +15,7 @@ import { messageOf } from '../../outside/store/sqlite/connection.ts'
 import { unwritableReason } from '../../state/bookings/record.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import { attempt, ownAccounts } from './accounts.ts'
-import { mistakeOfMemory } from './last-store.ts'
+import { mistakeOfMemory, refusalAhead } from './last-store.ts'
 import { type LoadedConfig, loadConfig } from './load.ts'
 import { engineOf, modeOf, unusableStore, withExistingStore } from './open-store.ts'
 import { aligned, print, printError, printJson } from './output.ts'
@@ -42,8 +42,10 @@ export async function check({ json = false, all = false, connect = false }: Chec
   const store = await storeState(config)
   const mistakes = [store.mistake, mistakeOfMemory(config)].filter((mistake) => mistake !== undefined)
   const service = connect ? await connected(config) : undefined
+  const refusal = store.mistake === undefined ? refusalAhead(config) : undefined
   const warnings = [
     ...lacking,
+    ...(refusal === undefined ? [] : [`"transload serve" refuses this store: ${refusal}`]),
     ...slipsIn(process.env, new Set(tenants.flatMap(variablesOf))),
     ...(await endWarnings(loaded, store, Date.now())),
   ]

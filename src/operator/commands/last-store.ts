@@ -1,14 +1,14 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { type Config, DEFAULT_STORE } from '../../language/config/config.ts'
-import { ConfigErrors } from '../../language/config/errors.ts'
+import { ConfigErrors, configurationErrors } from '../../language/config/errors.ts'
 import { pathOf } from '../../language/config/store-address.ts'
 import { MOVED } from '../../outside/store/copy.ts'
-import { messageOf } from '../../outside/store/sqlite/connection.ts'
-import { isBehind, readStamp } from '../../outside/store/sqlite/stamp.ts'
+import { messageOf, openReader } from '../../outside/store/sqlite/connection.ts'
+import { identity, isBehind, originOf, readStamp } from '../../outside/store/sqlite/stamp.ts'
 import type { Store } from '../../outside/store/store.ts'
 import { makeFolder } from '../../runtime/make-folder.ts'
 import { originText } from '../../state/bookings/doubts.ts'
@@ -124,6 +124,33 @@ function hasRows(path: string, rows: string): boolean {
   }
 }
 
+/** A booking that a store in doubt does not know is not sent. */
+const isInDoubt = (path: string) => hasRows(path, `doubts WHERE until = 0 OR until > ${Date.now()}`)
+
+/** Returns why a start would refuse an embedded store, as far as its files show it; undefined for any other. Changes nothing. */
+export function refusalAhead(config: MemoryPlace): string | undefined {
+  const { STORE_URL } = config
+  const path = placeOf(STORE_URL)
+  if (engineOf(STORE_URL) !== 'file' || isInDoubt(path)) return undefined
+  try {
+    refuseOldFolder(config)
+    if (existsSync(path)) {
+      const { db, session } = openReader(path)
+      const origin = originOf(session.run(identity(), Date.now()), readStamp(path))
+      db.close()
+      const copied = originText(origin)
+      if (copied !== undefined) return copied
+    }
+  } catch (error) {
+    // What is no store is told elsewhere.
+    return configurationErrors(error)?.[0]
+  }
+  const { newest, store } = readMemory(config) ?? {}
+  const rows = (table: string) => `${table} WHERE handle = '${newest?.replaceAll("'", "''")}'`
+  if (newest === undefined || hasRows(path, rows('claims')) || hasRows(path, rows('old_trails'))) return undefined
+  return `the store ${path} lacks bookings of ${store}, which this installation used last`
+}
+
 /**
  * Refuses an embedded store whose folder is an older one than that of the last time. This is seen before the store is opened, which
  * counts on.
@@ -134,7 +161,7 @@ export function refuseOldFolder(config: MemoryPlace): void {
   if (!last?.stamp || engineOf(STORE_URL) !== 'file' || last.store !== placeOf(STORE_URL)) return
   const stamp = stampOf(STORE_URL)
   if (!stamp || (stamp.id === last.stamp.id && !isBehind(stamp.commits, last.stamp.commits))) return
-  if (hasRows(last.store, `doubts WHERE until = 0 OR until > ${Date.now()}`)) return
+  if (isInDoubt(last.store)) return
   throw refused('the folder of the store is not the one that this installation used last, or an older copy of it', last)
 }
 
