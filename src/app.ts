@@ -118,7 +118,7 @@ export function createApp(rooms: AppRooms): Hono<Env> {
     const path = c.req.path.slice('/own/check'.length)
     return reply(
       c,
-      path === '/last' ? await checks.last(incoming, call) : await checks.check(incoming, path, body, call),
+      /^\/last\/?$/.test(path) ? await checks.last(incoming, call) : await checks.check(incoming, path, body, call),
     )
   })
   all('/own/dry-run/reply/:action', { ...explains, methods: ['POST'] }, (c, { body }) => {

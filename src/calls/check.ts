@@ -34,6 +34,8 @@ interface Kept {
 
 const KEPT_MS = 15 * 60_000
 const MOST_CHARACTERS = 16 * 1024 * 1024
+/** Of all callers that nobody has verified together: they take no place of the others. */
+const MOST_OF_STRANGERS = 4 * 1024 * 1024
 const MOST_OF_CALLER = 512 * 1024
 const MOST_ROWS = 100
 const LONGEST_SHOWN = 256
@@ -44,7 +46,10 @@ const LONGEST_NAME = 64
  * and in all.
  */
 export function createChecks({ catalog, credentials }: CallRooms) {
-  const kept = new LRUCache<string, Kept>({ ttl: KEPT_MS, maxSize: MOST_CHARACTERS, sizeCalculation: charactersOf })
+  const [known, strangers] = [MOST_CHARACTERS, MOST_OF_STRANGERS].map(
+    (maxSize) => new LRUCache<string, Kept>({ ttl: KEPT_MS, maxSize, sizeCalculation: charactersOf }),
+  ) as [LRUCache<string, Kept>, LRUCache<string, Kept>]
+  const keptOf = (owner: string) => known.get(owner) ?? strangers.get(owner)
   const actions = [...catalog.actions.values()].map(({ action }) => action)
   const rows = actions.flatMap(({ request }) => request)
   const setByService = new Set(rows.flatMap((row) => (row.kind === 'v2Only' && row.setByService ? [row.v2] : [])))
@@ -55,11 +60,15 @@ export function createChecks({ catalog, credentials }: CallRooms) {
     return place === undefined ? own.flatMap((row) => ('why' in row ? [row.why] : []))[0] : `version 2 has ${place}`
   }
 
-  function keep(owner: string, { planned, verdict }: Kept): void {
+  function keep(owner: string, isVerified: boolean, { planned, verdict }: Kept): void {
     const some = [...planned]
     while (charactersOf({ planned: some, verdict }) > MOST_OF_CALLER) some.pop()
+    const kept = isVerified || known.has(owner) ? known : strangers
     kept.set(owner, { planned: some, verdict })
   }
+
+  const isVerified = async (incoming: IncomingMessage, { request }: Call) =>
+    credentials.mode !== 'client' || (await credentials.verified(incoming, request.share)) !== undefined
 
   /** In client mode nobody has verified a credential: it stands for itself, so that no other one sees what it left. */
   async function ownerOf(incoming: IncomingMessage, call: Call): Promise<string> {
@@ -109,7 +118,7 @@ export function createChecks({ catalog, credentials }: CallRooms) {
       }
     }
     const id = action && idIn(spelled, action.service.path)
-    const planned = action && (kept.get(owner)?.planned ?? []).find((one) => isSameRequest(one, action, id, theirs))
+    const planned = action && (keptOf(owner)?.planned ?? []).find((one) => isSameRequest(one, action, id, theirs))
     if (action && isObject(theirs)) {
       const ours = planned && parseJson(planned.text)
       found.compare(theirs, ours, requestShapes[action.name] ?? any, '', action, planned?.open ?? [])
@@ -130,8 +139,11 @@ export function createChecks({ catalog, credentials }: CallRooms) {
       const open = fields.flatMap(({ to, assumed, warning }) =>
         assumed !== undefined || warning === ONLY_IF_SAME ? [to] : [],
       )
-      const before = kept.get(owner)
-      keep(owner, { planned: [{ action, id, text, open }, ...(before?.planned ?? [])], verdict: before?.verdict })
+      const before = keptOf(owner)
+      keep(owner, call.caller.tenant !== undefined, {
+        planned: [{ action, id, text, open }, ...(before?.planned ?? [])],
+        verdict: before?.verdict,
+      })
     },
 
     /** Answers a request as the service would, with an example; `path` is the one that the service would get. */
@@ -151,7 +163,7 @@ export function createChecks({ catalog, credentials }: CallRooms) {
         ...lists,
         more,
       })
-      keep(owner, { planned: kept.get(owner)?.planned ?? [], verdict })
+      keep(owner, await isVerified(incoming, call), { planned: keptOf(owner)?.planned ?? [], verdict })
       const [first] = lists.differences
       const body =
         status === 200 ? exampleOf(action, id) : { message: `${first?.reason}. Nothing was sent; read /check/last.` }
@@ -164,7 +176,7 @@ export function createChecks({ catalog, credentials }: CallRooms) {
 
     /** Returns the verdict on the last request of this caller. */
     async last(incoming: IncomingMessage, call: Call): Promise<Answer> {
-      const verdict = kept.get(await ownerOf(incoming, call))?.verdict
+      const verdict = keptOf(await ownerOf(incoming, call))?.verdict
       if (verdict === undefined) throw gatewayError('path-unknown/check', {})
       return { status: 200, headers: { 'Cache-Control': 'no-store' }, body: verdict }
     },

@@ -432,9 +432,11 @@ export function answerToBody(plan: Plan, body: unknown): ReturnType<typeof answe
   if (plan.request.compiled.action.verb !== 'approve') return { answer: answerOf(plan, body), isFinal: true }
   // Without a look-up, the quote is taken to have the id that the reply shows.
   const id = idAt(body, 'quote_id') ?? idAt(body, 'shipment_id') ?? idAt(body, 'id') ?? ''
-  const reply = { status: 200, headers: {}, body: Buffer.from(JSON.stringify(body)) }
+  const reply = { status: 200, headers: {}, body: NO_BYTES, json: body }
   return answerToReply(plan, reply, { id, names: plan.subject.quote?.names ?? [] })
 }
+
+const NO_BYTES = Buffer.alloc(0)
 
 const READ_DECIDES =
   'The service decides here: unless APPROVAL_BOOKS=no, the live call reads the shipment of the quote right after this reply. Only if there is one, TransportationBooked is Yes.'
@@ -558,7 +560,7 @@ export function dryRunReply(bytes: Buffer, compiled: CompiledAction, settings: S
       const { answer, isFinal } = answerToBody(plan, v2)
       v1 = answer.reply
       if (!isFinal) remarks = [READ_DECIDES]
-    } else believed[compiled.action.verb]({ status: 200, headers: {}, body: bytes }, idAt(v2, 'id') ?? '')
+    } else believed[compiled.action.verb]({ status: 200, headers: {}, body: bytes, json: v2 }, idAt(v2, 'id') ?? '')
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     problems.push(problemOf(error, ''))

@@ -257,8 +257,14 @@ async function noteApproval(
   { names, bookings }: PassThroughRooms,
 ) {
   // While the store fails, the note comes later, but it comes: without it the quote could be booked a second time.
-  const note = (approval: Approval) =>
-    bookings.later(`approval of ${quote}`, () => names.write({ names: [], quote: { tenant, id: quote, approval } }))
+  const note = (approval: Approval) => {
+    const record = { names: [], quote: { tenant, id: quote, approval } }
+    return bookings.later(
+      `approval of ${quote}`,
+      () => names.write(record),
+      async () => ({ tenant, record }),
+    )
+  }
   const before = isProven ? await names.quote(tenant, quote).catch(() => undefined) : undefined
   const isNew = isProven && (before?.approval ?? '') === ''
   if (isNew) await note('sent')

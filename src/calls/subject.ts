@@ -175,9 +175,10 @@ export async function noteSeen(
   { asked = [], stored }: { readonly asked?: readonly string[]; readonly stored?: StoredShipment | undefined } = {},
 ): Promise<void> {
   const { id, body, state } = seen
+  // First: it does not fail with the store.
+  if (state !== 'live') await bookings.freeLater(tenant, [id], async (own) => own === id)
   const isKnown = body !== undefined || (await names.shipment(tenant, id)) !== undefined
   if (isKnown) await names.noteShown(tenant, seen, [...asked, ...namesShownIn(body)], stored)
-  if (state !== 'live') await bookings.freeLater(tenant, [id], async (own) => own === id)
 }
 
 /** Returns the error of a call that means no one shipment or quote. */

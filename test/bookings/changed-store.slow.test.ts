@@ -1,6 +1,6 @@
 /** Promise: a store that lacks bookings is refused, by the program as it is started and while it runs (contract, section 7). */
 
-import { copyFileSync, cpSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { copyFileSync, cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { cleanEnv, ROOT, run, start } from '../command.ts'
@@ -100,11 +100,13 @@ const TRIED = LOSSES.filter((_, nth) => WHOLE || nth % 3 === 0)
 
 test.each(TRIED)('a store that %s is refused at the start', TIME, async (_, lose, says) => {
   const place = await setUp()
-  const { folder, data, serve, transload, made, unknown, refused } = place
+  const { folder, data, serve, transload, command, made, unknown, refused } = place
   await serve(made('EARLY'))
   cpSync(data, join(folder, 'early'), { recursive: true })
   await serve(made('LATE'))
+  expect((await command(['check'])).err).toBe('')
   lose(place)
+  expect((await command(['check'])).err).toMatch(/^warning: "transload serve" refuses this store: /)
   await refused(says)
   // With a doubt, what the store does not know is not sent again.
   await transload('store', 'doubt', '--since', '1h')
@@ -145,6 +147,17 @@ test('a folder that is moved away is missed where the memory stands elsewhere', 
   await serve(made('ONE'))
   renameSync(data, join(folder, 'away'))
   await refused(/lacks bookings that it had/)
+})
+
+test('a memory that cannot be read is missed where the store has no bookings', TIME, async () => {
+  const { folder, data, serve, made, refused } = await setUp()
+  await serve(made('ONE'))
+  const memory = join(folder, 'emergency.ndjson.store')
+  writeFileSync(memory, '{"store":')
+  await serve()
+  writeFileSync(memory, '')
+  renameSync(data, join(folder, 'away'))
+  await refused(/emergency.ndjson.store, [^\n]+ cannot be read/)
 })
 
 test('an older dump of PostgreSQL is refused, and another database', TIME, async () => {

@@ -6,8 +6,19 @@ import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { type Store, StoreDown } from '../../src/outside/store/store.ts'
-import { post, startGateway } from '../gateway.ts'
-import { ask, begin, book, claimOf, creations, expectBooked, expectUnknown, heartbeats, testFolder } from './desk.ts'
+import { basic, post, startGateway } from '../gateway.ts'
+import {
+  ask,
+  begin,
+  book,
+  claimOf,
+  creations,
+  expectBooked,
+  expectUnknown,
+  heartbeats,
+  OTHER_VIN,
+  testFolder,
+} from './desk.ts'
 
 /*
  * Promise: what the service did is recorded before it is told, and nothing of it is lost while the store cannot write it down
@@ -90,6 +101,43 @@ test('as soon as there is room, the gateway records what was booked, lost, cance
   expectBooked(await book(gateway, { ReferenceNumber: 'QUOTE' }))
   expect(creations(gateway)).toBe(sent)
   expect(expectBooked(await book(gateway, { ReferenceNumber: 'CANCELED' }))).not.toBe(canceled)
+})
+
+test('what was canceled and approved meanwhile is recorded by the next start, if the gateway ends before there is room', async () => {
+  const { gateway, disk, env, emergency } = await openOnDisk()
+  const { sandbox } = gateway
+  const first = expectBooked(await book(gateway, { ReferenceNumber: 'FIRST' }))
+  const second = expectBooked(await book(gateway, { ReferenceNumber: 'SECOND', VinNo: OTHER_VIN }))
+  await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: 'QUOTE' })
+  const [quote = ''] = sandbox.quotes.keys()
+  disk.isFull = true
+  expect((await post(gateway, '/deleteShipment.php', { ReferenceNumber: 'FIRST' })).json.TransportationBooked).toBe(
+    'No',
+  )
+  expect((await ask(gateway, 'DELETE', `/v2/shipments/${second}`)).status).toBe(200)
+  expect((await ask(gateway, 'POST', `/v2/quote/${quote}/approve`)).status).toBe(200)
+  await gateway.gateway.close()
+  disk.isFull = false
+
+  const after = await startGateway({ store: gateway.store, serviceUrl: sandbox.url, env })
+  expect(existsSync(emergency)).toBe(false)
+  expect(expectBooked(await book(after, { ReferenceNumber: 'FIRST' }))).not.toBe(first)
+  expect(expectBooked(await book(after, { ReferenceNumber: 'SECOND', VinNo: OTHER_VIN }))).not.toBe(second)
+  const sent = creations(gateway)
+  expectBooked(await book(after, { ReferenceNumber: 'QUOTE' }))
+  expect(creations(gateway)).toBe(sent)
+})
+
+test('what a read has shown as canceled meanwhile frees its key, although the read itself cannot be noted', async () => {
+  const beat = heartbeats()
+  const { gateway, disk } = await openOnDisk()
+  const first = expectBooked(await book(gateway))
+  await fetch(`${gateway.sandbox.url}/v2/shipments/${first}`, { method: 'DELETE', headers: { authorization: basic() } })
+  disk.isFull = true
+  expect((await ask(gateway, 'GET', `/v2/shipments/${first}`)).status).toBe(200)
+  disk.isFull = false
+  await beat(async () => expect((await claimOf(gateway)).state).toBe('freed'))
+  expect(expectBooked(await book(gateway))).not.toBe(first)
 })
 
 test.each([

@@ -5,7 +5,7 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { actions } from '../../mappings/index.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { as, named, openEdge } from '../callers/edge.ts'
-import { type Answered, basic, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
+import { type Answered, basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 
 const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
 
@@ -316,6 +316,7 @@ test.each(SET_BY_SERVICE)('a booking with %s, which only the service sets, is wr
 test('the answer is an example of what the service says, with ids', async () => {
   const gateway = await explained()
   const { example, verdict } = await check(gateway, booking({}))
+  expect((await get(gateway, '/check/last/')).json).toEqual(verdict)
   expect(example).toMatchObject({ id: expect.any(String), number: 'TL-100001', vehicles: [{ id: expect.any(String) }] })
   expect(verdict).toMatchObject({ action: 'shipment.create', comparedWith: 'the last dry run of this request' })
   const other = '0d4f1b1c-3f0e-4c58-8a53-5a3f4de0b801'
@@ -354,6 +355,14 @@ describe('a caller sees its own dry runs only', () => {
     expect(header).toBe('ready')
     expect(verdict.comparedWith).toBe('the declared shapes alone')
     expect(gateway.sandbox.requests).toEqual([])
+  })
+
+  test('in client mode, strangers push out nothing of a caller whose credential is proven', async () => {
+    const gateway = await explained()
+    const body = { ...BOOKING, instructions: 'x'.repeat(200_000) }
+    for (let i = 0; i < 100; i += 1)
+      await post(gateway, '/dry-run/createShipment.php', body, { authorization: basic(`stranger-${i}`) })
+    expect((await check(gateway, wrong)).verdict.comparedWith).toBe('the last dry run of this request')
   })
 
   test('in client mode, a credential is needed, and nothing was checked before', async () => {

@@ -168,6 +168,7 @@ test.each([
     'has no known column for the number; name it with --columns number=A',
   ],
   ['a column that is not there', [HEADER], ['--columns', 'price=Sum'], 'has no column Sum; its columns are Order #,'],
+  ['semicolons between cells', ['Order #;VIN #', 'TL-1;X'], [], 'something else than commas'],
   ['an empty file', [''], [], 'is empty'],
   ['cells that are shifted', [HEADER, `${line(1)},1`], [], 'has more fields in line 2 than in the first one'],
   ['a quote that is not closed', [HEADER, '"TL-1,'], [], 'is not CSV'],

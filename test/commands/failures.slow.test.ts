@@ -37,6 +37,12 @@ test.each([
 test.each([
   ['.', /^transload: 1 configuration error\n {2}STORE_URL names a folder; [^\n]+\n$/],
   ['text.db', /^transload: 1 configuration error\n {2}STORE_URL names a store that cannot be used: [^\n]+\n$/],
+  [
+    'text.db/new/store.db',
+    /^[^\n]+\n {2}STORE_URL names a store that cannot be used: [^\n]+text.db is not a folder\n$/,
+  ],
+  // A path where nothing can be made, which only the attempt shows.
+  ['/proc/new/store.db', /^[^\n]+\n {2}STORE_URL names a store that cannot be used: [^\n]+\n$/],
 ])('serve on a store that is none says so: %s', async (STORE_URL, lines) => {
   const place = folder()
   writeFileSync(join(place, 'text.db'), 'no database')

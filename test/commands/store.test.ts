@@ -124,3 +124,11 @@ test.each([
   expect(text).not.toContain('hush')
   await expect(text).toMatchFileSnapshot(`output/store-${name.replaceAll(' ', '-')}.txt`)
 })
+
+test.each(['text.db', 'text.db/new/store.db'])('%s is no place for a copy', async (other) => {
+  const place = folder()
+  await fillStore(place, async () => {})
+  writeFileSync(join(place, 'text.db'), NO_DATABASE)
+  const text = await transcript(place, [`store copy --to ${other}`], { EMERGENCY_LOG_FILE: 'off' })
+  expect(text).toMatch(/^transload: --to names a store that cannot be used: [^\n]+\n\(exit code 1\)$/m)
+})

@@ -100,6 +100,13 @@ test('JSON lines, cases and HARs are recognized by their content, compressed or 
   expect(found.calls).toEqual({ all: 13, pass: 13, lossy: 0, refused: 0, unseen: 0, other: 0 })
 })
 
+test('a file whose beginning was cut off is read from its first whole line', async () => {
+  const { code, found } = await report({ 'a.ndjson': `Name":"Get Rate"}}\n${line({ at: 1 })}${line(quote())}` })
+  expect(found.files).toMatchObject([{ format: 'JSON lines' }])
+  expect([code, found.lines, found.calls.all]).toEqual([0, 3, 1])
+  expect(found.unreadable.map(({ count }) => count)).toEqual([1, 1])
+})
+
 test('other inputs end in a line that names them, with the program that makes JSON lines of them', async () => {
   const log = '192.0.2.7 - acme [05/Jan/2026:08:00:00 +0100] "GET /getShipment.php?id=1 HTTP/1.0" 200 512 "-" "cron"\n'
   const place = folder()

@@ -40,6 +40,7 @@ const attacks: Readonly<Record<string, Attack>> = {
   'a deep reply': { path: '/dry-run/reply/shipment.get', body: deep },
   'a deep version-2 body': { path: '/dry-run/createShipment.php', body: deep },
   'many leaves of a reply': { path: '/dry-run/reply/shipment.get', body: `{${members(20_000)}}` },
+  'a list of many leaves': { path: '/dry-run/reply/shipment.get', body: `[${'1,'.repeat(120_000)}1]` },
   'many changes of an event': { path: '/dry-run/webhook/shipment.updated', body: `{"data":{${members(20_000)}}}` },
   'a long name': { path: '/dry-run/createShipment.php', body: `{"${'a'.repeat(250_000)}":"1"}` },
   'names that resemble known ones': { path: '/dry-run/createShipment.php', body: JSON.stringify(misspelled) },

@@ -200,6 +200,8 @@ function formatOf(head: Buffer, name: string): 'HAR' | 'JSON lines' | 'JSON' {
     )
   }
   if (first.trim() === '{') return 'JSON'
+  // The first lines of a file that was cut off are counted as damaged, like any other.
+  if (/^[ \t]*\{.*"(path|action|request)"\s*:/m.test(text)) return 'JSON lines'
   throw new NotARecording('is no recording: neither JSON lines nor a HAR')
 }
 

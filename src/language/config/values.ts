@@ -235,16 +235,19 @@ function canRead(path: string): boolean {
 }
 
 /** The path of a file that may not exist yet. */
-export const newFile = value((path) => {
+export const newFile = value(
+  (path) => (path.endsWith('/') || isFolder(path) ? undefined : path),
+  'names a folder; it must name a file',
+)
+
+function isFolder(path: string): boolean {
   try {
-    return path.endsWith('/') || isFolder(path) ? undefined : path
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
   } catch {
     // Node's permissions hide it.
-    return path
+    return false
   }
-}, 'names a folder; it must name a file')
-
-const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+}
 
 /** The address of a store, for `openStore`. */
 export const storeAddress = value(

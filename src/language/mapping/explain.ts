@@ -2,7 +2,7 @@ import { type CallbackContext, type CompiledCallback, changedPlaces, type Servic
 import { LeftOut } from './codec.ts'
 import type { CompiledAction } from './compile.ts'
 import type { Fields, Problem } from './fields.ts'
-import { covers, type Draft, listLeaves, MOST_ROWS } from './paths.ts'
+import { coveredBy, covers, type Draft, listLeaves, MOST_ROWS } from './paths.ts'
 import type { Explanation, KnownFacts } from './request.ts'
 import type { Settings } from './row.ts'
 import { fieldsOf, placesOf } from './row-parts.ts'
@@ -96,7 +96,10 @@ export function explainReplyTranslation(
   const shown = compiled.action.reply.flatMap((row) => (row.kind === 'v2Only' ? [] : placesOf(row)))
   const blank = shown.map((v2) => ({ v2, why: 'blank, which counts as absent' }))
   const reasons = [...only, ...blank]
-  const rest = left.map((path) => ({ path, row: reasons.find(({ v2 }) => covers(v2, path)) }))
+  const rest = left.map((path) => {
+    const isBelow = coveredBy(path)
+    return { path, row: reasons.find(({ v2 }) => isBelow(v2)) }
+  })
   return {
     reply,
     fields,
@@ -118,8 +121,10 @@ function withMentioned({ action }: CompiledAction, explanation: Explanation, unr
   // Of a list that is counted, the entries count, not what other rows leave out of each.
   const lists = row.sentences.flatMap(({ when }) => (when?.is === 'several' ? [when.v2] : []))
   const isLeftOut = (path: string) => action.reply.some((one) => one.kind === 'v2Only' && covers(one.v2, path))
-  const isMentioned = (path: string) =>
-    places.some((place) => covers(place, path)) || (lists.some((list) => covers(list, path)) && !isLeftOut(path))
+  const isMentioned = (path: string) => {
+    const isBelow = coveredBy(path)
+    return places.some(isBelow) || (lists.some(isBelow) && !isLeftOut(path))
+  }
   return { ...explanation, from: unread.filter(isMentioned) }
 }
 

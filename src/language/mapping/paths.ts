@@ -101,14 +101,12 @@ export function listLeaves(body: unknown): ListedLeaves {
   let characters = 0
   // No generator: each leaf of a deep body would pass through one of every level.
   const visit = (value: unknown, path: string): void => {
-    const parts = isStructure(value) ? Object.keys(value) : []
-    if (parts.length > 0) {
-      const isList = Array.isArray(value)
-      for (const part of parts) {
-        const inner = isList ? `${path}[${part}]` : path === '' ? part : `${path}.${part}`
-        visit((value as Draft)[part], inner)
-      }
-    } else if (listed.length === MOST_ROWS || characters + path.length > MOST_PATH_CHARACTERS) {
+    if (listed.length === MOST_ROWS) more += countLeaves(value)
+    else if (Array.isArray(value) && value.length > 0) {
+      for (const [at, entry] of value.entries()) visit(entry, `${path}[${at}]`)
+    } else if (isObject(value) && Object.keys(value).length > 0) {
+      for (const part of Object.keys(value)) visit(value[part], path === '' ? part : `${path}.${part}`)
+    } else if (characters + path.length > MOST_PATH_CHARACTERS) {
       more += 1
     } else if (path !== '') {
       listed.push([path, value])
@@ -119,11 +117,23 @@ export function listLeaves(body: unknown): ListedLeaves {
   return { listed, more }
 }
 
+function countLeaves(value: unknown): number {
+  if (!isStructure(value)) return 1
+  let count = 0
+  for (const part of Array.isArray(value) ? value : Object.values(value)) count += countLeaves(part)
+  return count || 1
+}
+
 /** Tells whether a path is this place or lies below it; an index in a declared place stands for every entry. */
-export function covers(place: string, path: string): boolean {
-  const above = general(place)
+export const covers = (place: string, path: string): boolean => coveredBy(path)(place)
+
+/** Returns what tells whether a path is a place or lies below it. */
+export function coveredBy(path: string): (place: string) => boolean {
   const below = general(path)
-  return below.startsWith(above) && AFTER_PLACE.has(below[above.length])
+  return (place) => {
+    const above = general(place)
+    return below.startsWith(above) && AFTER_PLACE.has(below[above.length])
+  }
 }
 
 /** A path ends there, or goes on with a part of what stands there. */

@@ -140,6 +140,8 @@ function placesOf(header: readonly string[], chosen: ReadonlyMap<string, string>
     return place
   }
   const places = Object.fromEntries(NAMES.map((column) => [column, placeOf(column)])) as Record<Column, number>
+  if (places.number < 0 && header.length === 1 && /[;\t|]/.test(header[0] ?? ''))
+    throw new FileUnreadable('separates its cells by something else than commas; save it as CSV with commas')
   if (places.number < 0)
     throw new FileUnreadable(`has no known column for the number; name it with --columns number=${header[0]}`)
   const lacking = NAMES.filter((column) => places[column] < 0)

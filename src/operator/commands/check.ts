@@ -16,7 +16,7 @@ import { unwritableReason } from '../../state/bookings/record.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import { aligned, isoTime } from '../words.ts'
 import { attempt, ownAccounts } from './accounts.ts'
-import { mistakeOfMemory } from './last-store.ts'
+import { mistakeOfMemory, refusalAhead } from './last-store.ts'
 import { type LoadedConfig, loadConfig } from './load.ts'
 import { engineOf, modeOf, unusableStore, withExistingStore } from './open-store.ts'
 import { type JsonOption, print, printError, printJson } from './output.ts'
@@ -50,8 +50,10 @@ export async function check({ json = false, connect = false }: CheckOptions): Pr
   const store = await storeState(config)
   const mistakes = [store.mistake, mistakeOfMemory(config)].filter((mistake) => mistake !== undefined)
   const service = connect ? await connected(config) : undefined
+  const refusal = store.mistake === undefined ? refusalAhead(config) : undefined
   const warnings = [
     ...lacking,
+    ...(refusal === undefined ? [] : [`"transload serve" refuses this store: ${refusal}`]),
     ...slipsIn(process.env, new Set(tenants.flatMap(variablesOf))),
     ...(await endWarnings(ends, store, now)),
   ]
@@ -111,7 +113,7 @@ async function storeState({ STORE_URL }: Config): Promise<StoreState> {
     }
     const path = resolve(pathOf(STORE_URL))
     const reason = unwritableReason(path)
-    if (reason !== undefined) throw new Error(reason)
+    if (reason !== undefined) throw reason
     if (!existsSync(path)) return { text: `${path}, which the first start makes` }
     const { openSource } = await import('../../outside/store/sqlite/backup.ts')
     const { storeVersion } = await import('../../outside/store/sqlite/connection.ts')

@@ -1,19 +1,19 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { type Config, DEFAULT_STORE } from '../../language/config/config.ts'
-import { ConfigErrors } from '../../language/config/errors.ts'
+import { ConfigErrors, configurationErrors } from '../../language/config/errors.ts'
 import { pathOf } from '../../language/config/store-address.ts'
 import { MOVED } from '../../outside/store/copy.ts'
-import { messageOf } from '../../outside/store/sqlite/connection.ts'
-import { isBehind, readStamp } from '../../outside/store/sqlite/stamp.ts'
+import { messageOf, openReader } from '../../outside/store/sqlite/connection.ts'
+import { identity, isBehind, originOf, readStamp } from '../../outside/store/sqlite/stamp.ts'
 import type { Store } from '../../outside/store/store.ts'
 import { makeFolder } from '../../runtime/make-folder.ts'
 import { originText } from '../../state/bookings/doubts.ts'
 import { unwritableReason } from '../../state/bookings/record.ts'
-import { engineOf } from './open-store.ts'
+import { engineOf, mistakeOfStore } from './open-store.ts'
 
 /*
  * A gateway that starts on another store than the one with its bookings would send them again. So an installation keeps a small file
@@ -71,10 +71,10 @@ export function mistakeOfMemory({ EMERGENCY_LOG_FILE: log, STORE_URL }: MemoryPl
   return reason && noMemory(reason)
 }
 
-/** Makes the folder of the memory; throws `ConfigErrors` where it cannot be written. */
+/** Makes the folder of the memory; throws `ConfigErrors` where that, or the place of the store, cannot be written. */
 export function openMemory(config: MemoryPlace): void {
-  const mistake = mistakeOfMemory(config)
-  if (mistake !== undefined) throw new ConfigErrors([mistake])
+  const mistakes = [mistakeOfStore(config.STORE_URL), mistakeOfMemory(config)].filter((one) => one !== undefined)
+  if (mistakes.length > 0) throw new ConfigErrors(mistakes)
   const file = fileOf(config)
   try {
     if (file !== undefined && engineOf(config.STORE_URL) !== 'memory') makeFolder(dirname(file))
@@ -123,6 +123,33 @@ function hasRows(path: string, rows: string): boolean {
   }
 }
 
+/** A booking that a store in doubt does not know is not sent. */
+const isInDoubt = (path: string) => hasRows(path, `doubts WHERE until = 0 OR until > ${Date.now()}`)
+
+/** Returns why a start would refuse an embedded store, as far as its files show it; undefined for any other. Changes nothing. */
+export function refusalAhead(config: MemoryPlace): string | undefined {
+  const { STORE_URL } = config
+  const path = placeOf(STORE_URL)
+  if (engineOf(STORE_URL) !== 'file' || isInDoubt(path)) return undefined
+  try {
+    refuseOldFolder(config)
+    if (existsSync(path)) {
+      const { db, session } = openReader(path)
+      const origin = originOf(session.run(identity(), Date.now()), readStamp(path))
+      db.close()
+      const copied = originText(origin)
+      if (copied !== undefined) return copied
+    }
+  } catch (error) {
+    // What is no store is told elsewhere.
+    return configurationErrors(error)?.[0]
+  }
+  const { newest, store } = readMemory(config) ?? {}
+  const rows = (table: string) => `${table} WHERE handle = '${newest?.replaceAll("'", "''")}'`
+  if (newest === undefined || hasRows(path, rows('claims')) || hasRows(path, rows('old_trails'))) return undefined
+  return `the store ${path} lacks bookings of ${store}, which this installation used last`
+}
+
 /**
  * Refuses an embedded store whose folder is an older one than that of the last time. This is seen before the store is opened, which
  * counts on.
@@ -133,7 +160,7 @@ export function refuseOldFolder(config: MemoryPlace): void {
   if (!last?.stamp || engineOf(STORE_URL) !== 'file' || last.store !== placeOf(STORE_URL)) return
   const stamp = stampOf(STORE_URL)
   if (!stamp || (stamp.id === last.stamp.id && !isBehind(stamp.commits, last.stamp.commits))) return
-  if (hasRows(last.store, `doubts WHERE until = 0 OR until > ${Date.now()}`)) return
+  if (isInDoubt(last.store)) return
   throw refused('the folder of the store is not the one that this installation used last, or an older copy of it', last)
 }
 
@@ -146,11 +173,7 @@ function refused(why: string, last: Memory | undefined): ConfigErrors {
 }
 
 /** Returns why a gateway must not start on a store; undefined if it may. */
-async function wrongStore(
-  store: Store,
-  { STORE_URL }: MemoryPlace,
-  last: Memory | undefined,
-): Promise<string | undefined> {
+async function wrongStore(store: Store, config: MemoryPlace, last: Memory | undefined): Promise<string | undefined> {
   const from = await store.copiedFrom()
   if (from?.startsWith(MOVED)) return `the store was copied to ${from.slice(MOVED.length)}, which is used in its place`
   if (from !== undefined) return `a copy of ${from} into the store has not ended; run it again`
@@ -158,13 +181,16 @@ async function wrongStore(
   if ((await store.doubt()) !== undefined) return undefined
   const copied = originText(await store.origin())
   if (copied !== undefined) return copied
-  const place = placeOf(STORE_URL)
+  const place = placeOf(config.STORE_URL)
   if (last?.newest !== undefined) {
     // A key that is booked again has another handle, and the trail of both.
     if ((await store.audit(last.newest)).length > 0) return undefined
     if (last.store === place) return `the store ${place} lacks bookings that it had when this installation used it last`
     return `the store ${place} lacks bookings of ${last.store}, which this installation used before: "transload store copy" takes them over`
   }
+  const file = fileOf(config)
+  if (!last && file !== undefined && textOf(file) !== undefined && (await newestIn(store)) === undefined)
+    return `${file}, which says what store this installation used, cannot be read, and the store ${place} has no bookings`
   const byDefault = placeOf(DEFAULT_STORE)
   const isMissed = last?.store !== place && byDefault !== place && (await newestIn(store)) === undefined
   if (!isMissed || !hasRows(byDefault, 'claims')) return undefined

@@ -9,6 +9,7 @@ import { loadEngine, type OpenStore } from '../../outside/store/open.ts'
 import { messageOf, NotAStore } from '../../outside/store/sqlite/connection.ts'
 import type { StoreOptions } from '../../outside/store/state.ts'
 import { type Store, StoreDown } from '../../outside/store/store.ts'
+import { unwritableReason } from '../../state/bookings/record.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 
 /** A placeholder for the service's address in commands that do not call the service. */
@@ -80,6 +81,12 @@ export async function openConfiguredStore(open: OpenStore, options: StoreOptions
 
 export const unusableStore = (error: unknown): string =>
   `STORE_URL names a store that cannot be used: ${messageOf(error)}`
+
+/** Returns why there cannot be an embedded store at its path; undefined if there can. Makes nothing. */
+export function mistakeOfStore(storeUrl: string): string | undefined {
+  const reason = engineOf(storeUrl) === 'file' ? unwritableReason(resolve(pathOf(storeUrl))) : undefined
+  return reason === undefined ? undefined : unusableStore(reason)
+}
 
 export function engineOf(storeUrl: string): 'memory' | 'postgres' | 'file' {
   const [, scheme] = /^(memory|postgres)(?:ql)?:/i.exec(storeUrl.trim()) ?? []

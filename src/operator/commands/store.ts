@@ -14,24 +14,16 @@ import {
   StoreInUse,
   StoreUnreadable,
 } from '../../outside/store/sqlite/restore.ts'
-import { StoreTooNew } from '../../outside/store/store.ts'
+import { type Store, StoreDown, StoreTooNew } from '../../outside/store/store.ts'
 import { doubtView, originText } from '../../state/bookings/doubts.ts'
-import { openEmergencyLog } from '../../state/bookings/record.ts'
+import { nameOf, openEmergencyLog } from '../../state/bookings/record.ts'
 import { pruneTable } from '../../state/uses/pruning.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import { aligned, grouped, isoTime } from '../words.ts'
 import { copyStore } from './copy-store.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { placeOf, refuseOldFolder } from './last-store.ts'
-import {
-  embeddedStorePath,
-  engineOf,
-  existing,
-  openConfiguredStore,
-  storeConfig,
-  timeOf,
-  withExistingStore,
-} from './open-store.ts'
+import { embeddedStorePath, engineOf, existing, storeConfig, timeOf, withExistingStore } from './open-store.ts'
 import { createProgress, type JsonOption, print, printError, printResult } from './output.ts'
 
 /** Copies the store into a file, while gateways go on. */
@@ -158,11 +150,7 @@ export async function verify(file: string | undefined, options: JsonOption): Pro
     isStore && engineOf(STORE_URL) === 'postgres'
       ? await inspectServer(STORE_URL)
       : await inspectFile(file ?? embeddedStorePath(''))
-  const unrecorded = isStore
-    ? openEmergencyLog(EMERGENCY_LOG_FILE)
-        .read()
-        .map(({ booking }) => booking)
-    : []
+  const unrecorded = isStore ? openEmergencyLog(EMERGENCY_LOG_FILE).read().map(nameOf) : []
   const problems = problemsOf(found, isStore, unrecorded)
   const { doubt: window, ...rest } = found
   const view = { store: name, ...rest, doubt: window && doubtView(window), unrecorded, problems }
@@ -202,7 +190,7 @@ export function copy({ to: url }: { readonly to: string }): Promise<number> {
     const lacking = (await store.doubt()) ? undefined : originText(await store.origin())
     if (lacking !== undefined) throw new CommandFailed(lacking)
     if (placeOf(url) === placeOf(storeUrl)) throw new UsageError('--to names the store itself')
-    const target = await openConfiguredStore(await loadEngine(url), {})
+    const target = await openOther(url)
     const progress = createProgress('copied')
     try {
       if (!target.ready()) throw new CommandFailed('the other store does not answer; check --to')
@@ -219,13 +207,27 @@ export function copy({ to: url }: { readonly to: string }): Promise<number> {
   })
 }
 
+/** Opens the store that a copy goes to. */
+async function openOther(url: string): Promise<Store> {
+  const open = await loadEngine(url)
+  try {
+    return await open({})
+  } catch (error) {
+    if (!(error instanceof NotAStore || error instanceof StoreDown)) throw error
+    throw new CommandFailed(`--to names a store that cannot be used: ${messageOf(error)}`)
+  }
+}
+
 /** Lists the problems that an operator has to solve. A backup is a copy on purpose. */
 function problemsOf({ faults, origin }: Inspection, isStore: boolean, unrecorded: readonly string[]) {
   const copied = isStore ? originText(origin) : undefined
   return [
     ...faults.map((fault) => `damaged: ${fault}`),
     ...(copied === undefined ? [] : [copied]),
-    ...unrecorded.map((booking) => `${booking} was made and is not recorded; a gateway that starts records it`),
+    ...unrecorded.map(
+      (name) =>
+        `${name}${name.startsWith('bk_') ? ' was made and' : ''} is not recorded; a gateway that starts records it`,
+    ),
   ]
 }
 

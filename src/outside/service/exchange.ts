@@ -35,6 +35,8 @@ export interface UpstreamReply {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
+  /** The value of the body, where it was parsed before. */
+  readonly json?: unknown
 }
 
 /** Returns true for 2xx. */

@@ -279,7 +279,7 @@ function underOwnId(body: Readonly<Draft>, id: string): Readonly<Draft> {
 export const isSameId = (one: string, other: string): boolean => one.toLowerCase() === other.trim().toLowerCase()
 
 /** Returns the body of a reply; undefined if it is not JSON. */
-export function parsedOrNothing(reply: { readonly body: Buffer }): unknown {
+export function parsedOrNothing(reply: Pick<UpstreamReply, 'body' | 'json'>): unknown {
   try {
     return readJson(reply)
   } catch {

@@ -225,7 +225,8 @@ function isAnswer(reply: UpstreamReply, method: Outgoing['method']): boolean {
  * Parses the body of a successful reply, keeping all digits; undefined if it is empty, as some are. The error of a reply to a
  * change says that it may have been made.
  */
-export function readJson(reply: { readonly body: Buffer }, isOfChange = false): unknown {
+export function readJson(reply: Pick<UpstreamReply, 'body' | 'json'>, isOfChange = false): unknown {
+  if (reply.json !== undefined) return reply.json
   if (reply.body.length === 0) return undefined
   try {
     return parseJson(replyText(reply.body))

@@ -1,5 +1,6 @@
 import { accessSync, appendFileSync, constants, existsSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { Answer } from '../../language/answer.ts'
 import type { StatusSet } from '../../language/config/values.ts'
 import { thingKey } from '../../language/text/service-text.ts'
@@ -27,10 +28,14 @@ export type FreeKeys = (
 ) => Promise<void>
 
 /**
- * Writes what bookings rest on, and tries again with every heartbeat while the store fails. A later write of the same name takes
- * the place of an earlier one. Never rejects.
+ * Writes what bookings rest on, and tries again with every heartbeat while the store fails; after a restart, from what the emergency
+ * log keeps of it. A later write of the same name takes the place of an earlier one. Never rejects.
  */
-export type WriteLater = (name: string, write: () => Promise<void>) => Promise<void>
+export type WriteLater = (
+  name: string,
+  write: () => Promise<void>,
+  keep?: () => Promise<KeptChange | undefined>,
+) => Promise<void>
 
 /** Records the outcome of claimed bookings; retries later what the store cannot record now. */
 export interface BookingRecord {
@@ -147,19 +152,38 @@ export function createBookingRecord(deps: RecordRooms): BookingRecord {
     }
   }
 
-  const later: WriteLater = async (booking, write) => {
+  const later: WriteLater = async (booking, write, keep = async () => undefined) => {
     const before = backlog.find(booking)
+    const keptBefore = before?.kind === 'other' ? before.kept : undefined
+    const keepOnce = async () => {
+      const kept = await keep().catch(() => undefined)
+      if (kept && !isDeepStrictEqual(kept, keptBefore)) deps.emergencyLog.write({ change: booking, ...kept })
+      return kept
+    }
     try {
       await write()
-      if (before) backlog.remove(booking, before)
+      if (!before) return
+      // The log has an older one.
+      if (keptBefore) await keepOnce()
+      backlog.remove(booking, before)
     } catch (err) {
       log.warn({ booking, err }, 'a change of bookings could not be recorded yet')
-      backlog.add(booking, { kind: 'other', write })
+      backlog.add(booking, { kind: 'other', write, kept: await keepOnce() })
     }
   }
 
-  const canceledLater: FreeKeys = (tenant, ids, isGone) =>
-    later(`canceled ${[...new Set(ids)].join(' ')}`, () => canceled(tenant, ids, isGone))
+  const canceledLater: FreeKeys = (tenant, ids, isGone) => {
+    const all = [...new Set(ids)]
+    return later(
+      `canceled ${all.join(' ')}`,
+      () => canceled(tenant, all, isGone),
+      async () => {
+        const areGone = await Promise.all(all.map(isGone))
+        const gone = all.filter((_, at) => areGone[at])
+        return gone.length > 0 ? { tenant, gone } : undefined
+      },
+    )
+  }
 
   function perform(work: LateWork): Promise<void> {
     switch (work.kind) {
@@ -176,10 +200,17 @@ export function createBookingRecord(deps: RecordRooms): BookingRecord {
     }
   }
 
+  function workOf(entry: EmergencyEntry): LateWork {
+    if ('booking' in entry) return { kind: 'made', entry }
+    const { change, tenant, ...kept } = entry
+    const { record, gone = [] } = kept
+    const write = () => (record ? claims.put(record) : canceled(tenant, gone, async (id) => gone.includes(id)))
+    return { kind: 'other', write, kept: { tenant, ...kept } }
+  }
+
   async function catchUp(): Promise<void> {
-    for (const entry of deps.emergencyLog.read()) {
-      if (!backlog.find(entry.booking)) backlog.add(entry.booking, { kind: 'made', entry })
-    }
+    const last = new Map(deps.emergencyLog.read().map((entry) => [nameOf(entry), entry]))
+    for (const [name, entry] of last) if (!backlog.find(name)) backlog.add(name, workOf(entry))
     for (const [booking, work] of backlog.entries()) {
       try {
         await perform(work)
@@ -214,7 +245,7 @@ export type LateWork =
   /** Nothing is sent for a claim that may or may not be stored. */
   | { readonly kind: 'never-sent'; readonly handle: string }
   /** A shipment is canceled, or a quote approved. */
-  | { readonly kind: 'other'; readonly write: () => Promise<void> }
+  | { readonly kind: 'other'; readonly write: () => Promise<void>; readonly kept?: KeptChange | undefined }
 
 /** The work that is tried again with every heartbeat, by its key: a claim's handle, or text about a shipment. */
 export interface Backlog {
@@ -248,11 +279,24 @@ export interface UnrecordedBooking {
   readonly record: NamesWrite
 }
 
+/** A change that the store could not record: shipments that are gone, each as the service spells it, or what to write. */
+export interface KeptChange {
+  readonly tenant: string
+  readonly gone?: readonly string[]
+  readonly record?: NamesWrite
+}
+
+/** An entry of the emergency log. */
+export type EmergencyEntry = UnrecordedBooking | (KeptChange & { readonly change: string })
+
+/** Returns the name of an entry's work. */
+export const nameOf = (entry: EmergencyEntry): string => ('booking' in entry ? entry.booking : entry.change)
+
 /** A file for bookings that the store cannot record; the gateways of one machine may share it. */
 export interface EmergencyLog {
-  readonly write: (entry: UnrecordedBooking) => void
+  readonly write: (entry: EmergencyEntry) => void
   /** Returns the entries of earlier runs, this one and other gateways. */
-  readonly read: () => readonly UnrecordedBooking[]
+  readonly read: () => readonly EmergencyEntry[]
   /** Removes the entries that were read, once they are recorded. */
   readonly clear: () => void
 }
@@ -311,9 +355,19 @@ export function openEmergencyLog(path: string | undefined): EmergencyLog {
 }
 
 /** Returns the entry of a line; an empty list for a line that a crash cut off. */
-function entryIn(line: string): UnrecordedBooking[] {
+function entryIn(line: string): EmergencyEntry[] {
   try {
-    const { booking, tenant, answer, shipment, record }: Partial<UnrecordedBooking> = JSON.parse(line) ?? {}
+    const {
+      booking,
+      change,
+      tenant,
+      answer,
+      shipment,
+      record,
+      gone,
+    }: Partial<UnrecordedBooking> & Partial<KeptChange & { change: string }> = JSON.parse(line) ?? {}
+    if (change && tenant && (record || Array.isArray(gone)))
+      return [{ change, tenant, ...(record ? { record } : { gone: gone ?? [] }) }]
     return booking && tenant && answer && shipment && record ? [{ booking, tenant, answer, shipment, record }] : []
   } catch {
     return []

@@ -1,5 +1,5 @@
 import type { Lease } from '../../../src/state/bookings/protocol.ts'
-import type { LateWork, UnrecordedBooking } from '../../../src/state/bookings/record.ts'
+import type { EmergencyEntry, LateWork } from '../../../src/state/bookings/record.ts'
 import type { Job } from './programs.ts'
 import type { Operation, Part } from './replay.ts'
 import type { Budget } from './scenarios.ts'
@@ -33,7 +33,7 @@ export interface World {
   /** In milliseconds. */
   readonly time: number
   readonly table: Table
-  readonly log: readonly UnrecordedBooking[]
+  readonly log: readonly EmergencyEntry[]
   readonly requests: readonly Request[]
   /** The shipments at the service. */
   readonly shipments: readonly { readonly id: string; readonly handle: string; readonly isLive: boolean }[]

@@ -3,13 +3,14 @@ import { closeSync, lstatSync, openSync, readSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
+import { messageOf } from '../../../language/config/store-address.ts'
 import { makeFolder } from '../../../runtime/make-folder.ts'
 import { neededAfter, type SchemaStep, STEPS, tooNew } from '../schema.ts'
 import { StoreTooNew } from '../store.ts'
 import { createSession, inSqlite, type Session } from './session.ts'
 import { isBehind, keepStamp } from './stamp.ts'
 
-export { messageOf } from '../../../language/config/store-address.ts'
+export { messageOf }
 
 /** The longest time for which another process may hold the write lock before a write fails. */
 const BUSY_TIMEOUT_MS = 5_000
@@ -49,9 +50,8 @@ export interface ConnectionOptions {
 
 /** Opens the connection that writes, to a database of this program's version. */
 export function openConnection({ path, file, commits, room, now }: ConnectionOptions): Connection {
-  makeFolder(dirname(path))
   if (file) checkIdentity(path, file)
-  else createPrivate(path)
+  else makeFile(path)
   const db = new DatabaseSync(file ? existingDatabase(path) : path, { timeout: BUSY_TIMEOUT_MS })
   try {
     db.exec(`PRAGMA cache_size = -${CACHE_KIB}; PRAGMA temp_store = MEMORY`)
@@ -68,6 +68,20 @@ export function openConnection({ path, file, commits, room, now }: ConnectionOpt
   } catch (error) {
     db.close()
     throw error
+  }
+}
+
+/** Codes of paths where no file can be made; a retry cannot help. A full disk is none of them. */
+const NO_PLACE = /^(?:EACCES|EEXIST|EISDIR|ELOOP|ENAMETOOLONG|ENOENT|ENOTDIR|EPERM|EROFS)$/
+
+/** Makes the file of a new store, and its folder. */
+function makeFile(path: string): void {
+  try {
+    makeFolder(dirname(path))
+    createPrivate(path)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    throw NO_PLACE.test(code) ? new NotAStore(messageOf(error)) : error
   }
 }
 
