@@ -106,19 +106,17 @@ test('in client mode, the client id tells callers apart: by its case, and by eve
   expect((await read(gateway, 'R-1', of('acme', 'utf8', 'another'))).json.PickupName).toBe('name-0')
 })
 
-test('one idempotency key of two tenants is two', async () => {
+test('an idempotency key, and an outcome that is not known, are of one tenant', async () => {
   const edge = await openEdge(named(NAMES))
-  const answers = await Promise.all(['acme', 'beta'].map((name) => CALLS['book by a key'](edge, 'K-1', as(name))))
-  expect(answers.map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, null])
-  expect(edge.sandbox.shipments.size).toBe(2)
-})
-
-test('a booking whose outcome is not known for one tenant is none of the other', async () => {
-  const edge = await openEdge(named(NAMES))
+  const keyed = await Promise.all(['acme', 'beta'].map((name) => CALLS['book by a key'](edge, 'K-1', as(name))))
+  expect(keyed.map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, null])
   edge.sandbox.fail({ kind: 'reset-after', on: { path: '/v2/shipments' } })
-  expect((await book(edge, 'R-1', as('acme'))).json.TransportationBooked).toBe('Unknown')
-  expect((await book(edge, 'R-1', as('beta'))).json.TransportationBooked).toBe('Yes')
-  expect((await book(edge, 'R-1', as('acme'))).json.TransportationBooked).toBe('Unknown')
+  for (const [name, word] of [
+    ['acme', 'Unknown'],
+    ['beta', 'Yes'],
+    ['acme', 'Unknown'],
+  ] as const)
+    expect((await book(edge, 'R-1', as(name))).json.TransportationBooked).toBe(word)
 })
 
 test.each(['basic', 'oauth2', 'auto'] as const)(
@@ -153,7 +151,7 @@ test.each(['basic', 'oauth2', 'auto'] as const)(
         serviceUrl: service.url,
       },
     )
-    for (let round = 0; round < 3; round += 1) {
+    for (let round = 0; round < 2; round += 1) {
       const answers = await atOnce(40, (i) => {
         const headers = as(names[i % names.length] ?? '')
         if (i % 3 === 0) return quote(edge, headers)

@@ -93,7 +93,7 @@ describe('a new credential', () => {
 })
 
 describe('a refused credential', () => {
-  test.each(NAMING)('learns nothing of names, and leaves no row: %s', async (what) => {
+  test('learns nothing of names, and leaves no row', async () => {
     const gateway = await startGateway()
     await quote(gateway, OWNER, { ShipmentNumber: 'QUOTED', OrderRefNumber: 'ORDERED' })
     await book(gateway, 'BOOKED', OWNER)
@@ -102,13 +102,13 @@ describe('a refused credential', () => {
     const rowsBefore = await rows()
     for (const secret of [CLIENT.secret, basic()]) expect(rowsBefore).not.toContain(secret.replace('Basic ', ''))
     const [id = ''] = gateway.sandbox.shipments.keys()
-    /** Without the number that the answer repeats. */
-    const told = async (name: string) => seen(await CALLS[what](gateway, name, STRANGER)).replaceAll(name, 'NAME')
-    const unknown = await told('UNKNOWN')
-    expect(unknown).toMatch(/^401.*The service rejected this credential\./)
     const before = gateway.sandbox.requests.length
-    for (const name of ['QUOTED', 'ORDERED', 'BOOKED', 'KEYED', id, '..', 'no such name']) {
-      expect(await told(name)).toBe(unknown)
+    for (const what of NAMING) {
+      /** Without the number that the answer repeats. */
+      const told = async (name: string) => seen(await CALLS[what](gateway, name, STRANGER)).replaceAll(name, 'NAME')
+      const unknown = await told('UNKNOWN')
+      expect(unknown).toMatch(/^401.*The service rejected this credential\./)
+      for (const name of ['QUOTED', 'ORDERED', 'BOOKED', 'KEYED', id, '..']) expect(await told(name)).toBe(unknown)
     }
     expect([...new Set(paths(gateway).slice(before))]).toEqual([`GET ${PROOF}`])
     expect(await rows()).toEqual(rowsBefore)
@@ -126,25 +126,18 @@ describe('a refused credential', () => {
 
 describe('an answer that proves nothing', () => {
   const later = { headers: { 'retry-after': '7' } }
-  const IN_DOUBT = [503, '5'] as const
-  const doubts: readonly (readonly [
-    what: string,
-    fault: Fault,
-    answer: readonly [status: number, retryAfter: string],
-  ])[] = [
-    ['500', { kind: 'status', status: 500 }, IN_DOUBT],
-    ['502', { kind: 'status', status: 502 }, IN_DOUBT],
-    ['503', { kind: 'status', status: 503, ...later }, [503, '7']],
-    ['429', { kind: 'status', status: 429, ...later }, [429, '7']],
-    ['400', { kind: 'status', status: 400 }, IN_DOUBT],
-    ['422', { kind: 'status', status: 422 }, IN_DOUBT],
-    ['a redirect', { kind: 'status', status: 302, headers: { location: 'https://example.com/' } }, IN_DOUBT],
-    ['a lost connection', { kind: 'reset-after' }, IN_DOUBT],
-    ['half of a body', { kind: 'reset-mid-body' }, IN_DOUBT],
-    ['nothing in time', { kind: 'timeout' }, IN_DOUBT],
-    ['no end', { kind: 'huge', megabytes: 16 }, IN_DOUBT],
+  const doubts: readonly (readonly [what: string, fault: Fault, status?: number, retryAfter?: string])[] = [
+    ['500', { kind: 'status', status: 500 }],
+    ['503', { kind: 'status', status: 503, ...later }, 503, '7'],
+    ['429', { kind: 'status', status: 429, ...later }, 429, '7'],
+    ['400', { kind: 'status', status: 400 }],
+    ['a redirect', { kind: 'status', status: 302, headers: { location: 'https://example.com/' } }],
+    ['a lost connection', { kind: 'reset-after' }],
+    ['half of a body', { kind: 'reset-mid-body' }],
+    ['nothing in time', { kind: 'timeout' }],
+    ['no end', { kind: 'huge', megabytes: 16 }],
   ]
-  test.each(doubts)('claims, finds and sends nothing: %s', async (_, fault, [status, retryAfter]) => {
+  test.each(doubts)('claims, finds and sends nothing: %s', async (_, fault, status = 503, retryAfter = '5') => {
     const gateway = await startGateway({ proven: false, env: { UPSTREAM_TIMEOUT_MS: '600' } })
     gateway.sandbox.fail({ ...fault, times: 'always', on: { method: 'GET' } })
     const answer = await book(gateway, 'R-1', OWNER)

@@ -142,8 +142,6 @@ test('systemd: the unit is valid, and its exposure is low', async () => {
   writeFileSync(unit, text)
   expect(await run('systemd-analyze', ['verify', '--man=no', unit])).toEqual({ code: 0, out: '', err: '' })
   expect((await run('systemd-analyze', ['security', '--offline=true', '--threshold=20', unit])).code).toBe(0)
-  writeFileSync(unit, text.replace('ProtectSystem', 'ProtectSystems'))
-  expect((await run('systemd-analyze', ['verify', '--man=no', unit])).err).toContain('ProtectSystems')
   const { NODE_OPTIONS = '', ...environment } = environmentOf(text)
   expect(NODE_OPTIONS).toContain('--permission')
   checkSettings({ ...environment, ...settingsIn(read('systemd/transload.env').trim().split('\n')) })
@@ -254,9 +252,6 @@ describe('a proxy in front', () => {
       code: 0,
       err: expect.stringContaining('test is successful'),
     })
-    writeFileSync(conf, whole.replace('proxy_pass ', 'proxy_pas '))
-    expect(await run('nginx', ['-t', ...words])).toMatchObject({ code: 1, err: expect.stringContaining('proxy_pas') })
-    writeFileSync(conf, whole)
     const nginx = start('nginx', words)
     await listening(port, nginx.ended)
     await checkCalls(port, gateway.sandbox)

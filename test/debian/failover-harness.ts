@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { countUp } from '../../src/operator/commands/harness.ts'
+import { countUp, end } from '../../src/operator/commands/harness.ts'
 import { startGatewayProcess } from '../bookings/gateway-process.ts'
 import type { KillReport } from '../bookings/kill-harness.ts'
 import { newFolder } from '../command.ts'
@@ -9,7 +9,6 @@ import { startSandbox } from '../stand-in/stand-in.ts'
 import { startCallers } from './booking-callers.ts'
 import { startMovingAddress } from './moving-address.ts'
 import { addressOf, startServer, startStandby } from './postgres-servers.ts'
-import { end } from './skew-harness.ts'
 
 /** The options of the fail-overs. */
 export interface FailoverOptions {

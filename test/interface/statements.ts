@@ -528,7 +528,7 @@ export const sections: readonly Section[] = [
     'Authentication',
     shown(
       'Basic: Base64 of Client ID, a colon and Client Secret, on every request.',
-      'callers/modes > a credential that is of no use (%s) is refused',
+      'callers/modes > a credential that is of no use is refused',
       "callers/modes > every call goes out with the gateway's own credential",
       'assumption > basic-accepted',
     ),
