@@ -15,8 +15,13 @@ function openQueue(rankOf?: (source: string) => number) {
     settled,
     enter(source: string, name = source): void {
       const turn = queue.enter(source)
-      const begun = () => void (told.push(name), running.push(turn))
-      turn.ready.then(begun, (error: { code: string }) => told.push(`${name}: ${error.code}`))
+      turn.ready.then(
+        () => {
+          told.push(name)
+          running.push(turn)
+        },
+        (error: { code: string }) => told.push(`${name}: ${error.code}`),
+      )
     },
     /** Ends the turns one after the other until none is left, and returns the outcomes in order. */
     async finish(): Promise<readonly string[]> {

@@ -47,10 +47,7 @@ const HOSTILE = 'It\'s "5\\" wide" $HOME $(id) `id` @ARGV %ENV #{1} \\n */ ?> é
 /** The calls, each with the fields that it sends. */
 const CALLS = {
   Quote: ['/getShippingQuote.php', { ...quoteExample, ShipmentNumber: 'Q-1' }],
-  Rate: [
-    '/getShippingQuote.php',
-    { ActionName: 'Update Rate', ShipmentNumber: 'Q-1', TempShipToPostalCode: '33101' },
-  ],
+  Rate: ['/getShippingQuote.php', { ActionName: 'Update Rate', ShipmentNumber: 'Q-1', TempShipToPostalCode: '33101' }],
   Booking: [
     '/createShipment.php',
     { ...bookingExample, ReferenceNumber: 'R-1', DeliveryTransportationInstruction: HOSTILE },

@@ -520,7 +520,7 @@ export const sections: readonly Section[] = [
     chose(
       'The paths are on the version-1 host.',
       'The gateway takes its place, with each path under each of `LEGACY_BASE_PATHS`.',
-      'http/routes > %s takes %s alone, and says so in Allow',
+      'http/routes > takes its method alone, and says so in Allow',
       'http/routes > is under each of LEGACY_BASE_PATHS and nowhere else',
     ),
   ),
