@@ -91,21 +91,6 @@ test.each([
     expect((await ask(gateway, path, HTML)).text).toMatch(new RegExp(`class="pill \\w+"[^>]*>${environment}<`))
 })
 
-test('each page says which one it is', async () => {
-  const gateway = await startGateway()
-  for (const [path, name] of [
-    ['/bookings', 'Bookings'],
-    ['/events', 'Events'],
-    ['/migration', 'Migration'],
-    ['/settings', 'Settings'],
-  ]) {
-    const { text } = await ask(gateway, path ?? '', HTML)
-    expect(text.match(/<a [^>]*aria-current="page"[^>]*>[^<]*/g)).toEqual([
-      `<a href="${path}" aria-current="page">${name}`,
-    ])
-  }
-})
-
 test('bookings are searched by reference, key, VIN and shipment, and filtered by state', async () => {
   const gateway = await withBookings()
   const { bookings, counts } = (await ask(gateway, '/bookings')).json
@@ -150,23 +135,6 @@ test('bookings are filtered by tenant and date', async () => {
   expect((await ask(gateway, '/bookings?tenant=three', HTML)).text).toContain('No bookings match.')
 })
 
-test('states have the words that people use', async () => {
-  const store = createMemoryStore()
-  for (const [key, shipment] of Object.entries({ canceled: 'S-1', never: '' })) {
-    const { claim } = await store.claim(newClaim({ key }))
-    await store.change(claim, { state: 'freed', instance: 'gateway-1', shipment, why: 'canceled' })
-  }
-  const { text } = await ask(await startGateway({ store }), '/bookings', HTML)
-  expect(text).toMatch(/<span class="pill soft">Not booked<\/span>.*<span class="pill soft">Canceled<\/span>/s)
-  expect(text).not.toContain('>freed<')
-})
-
-test('without a booking there is a call to try', async () => {
-  const { text } = await ask(await startGateway(), '/bookings', HTML)
-  expect(text).toContain('No bookings yet.')
-  expect(text).toMatch(/curl -u ID:SECRET http:[^ ]*\/createShipment\.php/)
-})
-
 test('a booking has its history, and the commands that settle it', async () => {
   const gateway = await withBookings()
   const [{ key }] = (await ask(gateway, '/bookings?state=unknown')).json.bookings
@@ -202,12 +170,6 @@ test('a booking of unknown outcome is a case with all that it takes to resolve i
     expect(text).toContain(words)
   expect(text.match(/class="copy"/g)).toHaveLength(3)
   expect(text).not.toContain(OWN.V2_CLIENT_SECRET)
-})
-
-test('where the gateway has no credential of its own, a case says so', async () => {
-  const gateway = await withBookings()
-  const [{ key }] = (await ask(gateway, '/bookings?state=unknown')).json.bookings
-  expect((await ask(gateway, `/bookings/${key}`, HTML)).text).toContain('--unchecked')
 })
 
 test('bookings are on pages of fifty, the newest first', async () => {
