@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { brownouts } from '../../src/language/config/values.ts'
-import { momentOf, parseLocalTime, windowAt, windowsToCome } from '../../src/language/deprecation.ts'
+import { momentOf, parseLocalTime } from '../../src/language/deprecation.ts'
 import { createLog } from '../../src/runtime/log.ts'
 import { createBrownoutSignals } from '../../src/runtime/signals.ts'
 import { post, startGateway } from '../gateway.ts'
@@ -55,16 +55,6 @@ describe('brownouts', () => {
     ],
   ])('%s are windows', (text, windows) => {
     expect(windowsOf(text)).toEqual(windows)
-  })
-
-  test('a window holds from its start, and is over at its end', () => {
-    const windows = brownouts.parse('2027-01-12T15:00Z/1h,2027-01-12T16:00Z/1h,2027-01-13T15:00Z/1h')
-    const start = Date.UTC(2027, 0, 12, 15)
-    const held = [-1, 0, HOUR_MS - 1, HOUR_MS, 2 * HOUR_MS].map((later) => windowAt(windows, start + later))
-    // One window may begin where another one ends.
-    expect(held).toEqual([undefined, windows[0], windows[0], windows[1], undefined])
-    expect(windowsToCome(windows, start + HOUR_MS - 1)).toHaveLength(3)
-    expect(windowsToCome(windows, start + HOUR_MS)).toHaveLength(2)
   })
 
   test.each([

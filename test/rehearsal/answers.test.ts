@@ -4,14 +4,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { quoteGet } from '../../mappings/quote-get.ts'
 import { shipmentGet } from '../../mappings/shipment-get.ts'
-import {
-  type Answer,
-  answered,
-  compareAnswers,
-  comparisonsOf,
-  confirmed,
-  masked,
-} from '../../src/labs/rehearse/compare.ts'
+import { type Answer, answered, compareAnswers, comparisonsOf, masked } from '../../src/labs/rehearse/compare.ts'
 
 const ofQuote = comparisonsOf(quoteGet.reply)
 const ofRead = comparisonsOf(shipmentGet.reply)
@@ -59,32 +52,6 @@ test('refusals are compared as such', () => {
   ])
   expect(wholly(quote, quote, refused)).toMatchObject([{ verdict: 'differs' }])
   expect(wholly(quote, refused, quote)).toMatchObject([{ verdict: 'noise' }])
-})
-
-test('a difference that does not last is noise', () => {
-  const native = answer({ Cost: '1.00' })
-  const first = compareAnswers([native, native], answer({ Cost: '2.00' }), ofQuote)
-  const later = compareAnswers([native, native], native, ofQuote)
-  expect(confirmed(first, first)).toEqual(first)
-  expect(confirmed(first, later)).toMatchObject([{ verdict: 'equal' }, { field: 'Cost', verdict: 'noise' }])
-})
-
-test('the compared fields have the shapes of differing values only, and each side of a call', () => {
-  const native = answer({ Cost: '1.50', ShipmentNumber: 'AB-1', Note: 'x' })
-  expect(compareAnswers([native, native], answer({ Cost: '2', ShipmentNumber: 'AB-1', More: 'yY' }), ofQuote)).toEqual([
-    { field: '(answer)', verdict: 'equal', native: 'answered', translated: 'answered' },
-    { field: 'Cost', verdict: 'differs', native: '9.99', translated: '9' },
-    { field: 'ShipmentNumber', verdict: 'equal', native: '', translated: '' },
-    { field: 'Note', verdict: 'differs', native: 'a', translated: '' },
-    { field: 'More', verdict: 'differs', native: '', translated: 'aA' },
-  ])
-})
-
-test('an answer is a JSON object; its blanks are absent, and its other values are text', () => {
-  for (const text of ['', 'x', '[]', 'null', '1', '"x"', '{']) expect(answered(text), text).toBeUndefined()
-  const text = '{"a":" b ","c":1.50,"d":null,"e":"","f":true,"g":[1,"x"],"h":{}}'
-  const fields = { a: 'b', c: '1.50', f: 'true', g: '[1,"x"]', h: '{}' }
-  expect(answered(text)).toEqual(new Map(Object.entries(fields)))
 })
 
 test('a mask keeps the shape and no letter or digit', () => {

@@ -7,7 +7,6 @@ import { serve } from '../callers/commands.ts'
 import { linksOf } from '../callers/edge.ts'
 import { newFolder } from '../command.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
-import type { Defense } from './weakened.ts'
 
 /** The usage of a process (proc(5)). */
 export interface Measured {
@@ -27,8 +26,6 @@ export interface GatewayProcessOptions {
    * @default that of the sources
    */
   readonly program?: string
-  /** The defense that is removed, from the sources. */
-  readonly without?: Defense | undefined
 }
 
 const KILOBYTE = 1024
@@ -38,7 +35,7 @@ export type GatewayProcess = Awaited<ReturnType<typeof startGatewayProcess>>
 
 /** Starts such a gateway as the image does, with a store on disk, and ends it with the test. */
 export async function startGatewayProcess(options: GatewayProcessOptions) {
-  const { env, credentials, program, without } = options
+  const { env, credentials, program } = options
   const sandbox = await startSandbox({ credentials })
   const folder = newFolder('strangers')
   onTestFinished(async () => {
@@ -46,17 +43,15 @@ export async function startGatewayProcess(options: GatewayProcessOptions) {
     await rm(folder, { recursive: true, force: true })
   })
   const path = join(folder, 'store.db')
-  const weakened = without ? `--import "${join(import.meta.dirname, 'weakened.ts')}"` : ''
   const gateway = await serve(
     folder,
     {
-      NODE_OPTIONS: `--max-semi-space-size=8 ${weakened}`,
+      NODE_OPTIONS: '--max-semi-space-size=8',
       MALLOC_ARENA_MAX: '2',
       MALLOC_TRIM_THRESHOLD_: '131072',
       V2_BASE_URL: sandbox.url,
       STORE_URL: path,
       EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'),
-      WEAKENED: without,
       ...env,
     },
     program,

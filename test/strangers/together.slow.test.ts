@@ -1,6 +1,6 @@
 /** Promise: honest callers are served while all attacks run at once (contract, section 5). */
 
-import { appendFileSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
@@ -99,10 +99,6 @@ const p99 = (answers: readonly Answer[]) =>
 const failures = (answers: readonly Answer[]) =>
   answers.filter(({ status }) => status !== 200).map(({ status, text }) => `${status} ${text}`)
 
-/** The file for the figures, a line for each run; they are valid only on a quiet machine. */
-const REPORT_FILE = process.env['STRANGERS_REPORT']
-const report = (figures: object) => REPORT_FILE && appendFileSync(REPORT_FILE, `${JSON.stringify(figures)}\n`)
-
 const MODES = {
   client: () => ({
     env: {},
@@ -167,19 +163,6 @@ test.each(Object.keys(MODES) as (keyof typeof MODES)[])(
     await busy.says(/begun/)
     const beside = await callFor(QUIET_SECONDS, 'beside')
     busy.signal('SIGKILL')
-    report({
-      mode,
-      slowness: slowness(before, after),
-      quietP99: p99(quiet),
-      besideP99: p99(beside),
-      cpuShare,
-      p99: p99(answers),
-      answers: answers.length,
-      statuses,
-      before,
-      after,
-    })
-
     expect(failures(answers)).toEqual([])
     expect(answers.length).toBeGreaterThan(2 * honest.length)
     if (WHOLE) {
