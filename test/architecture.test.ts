@@ -162,9 +162,6 @@ function cycles(sources: readonly Source[], counts: (found: Import) => boolean):
   return [...found.values()]
 }
 
-const MAX_ROOT_FILES = 12
-const MAX_FOLDERS = 4
-
 const isMapping = (path: string) => inside(path, 'src/language/mapping/')
 /** What loads the declarations is none. */
 const isLoader = (path: string) => inside(path, 'mappings/load.ts', 'mappings/own.ts')
@@ -250,15 +247,6 @@ const rules: readonly Rule[] = [
     broken: [{ path: 'src/calls/free.ts', text: "export const free = new GatewayError('draining', 'Wait.')" }],
   },
   {
-    name: 'of the commands, only serve and the demo load the gateway',
-    breaches: mayNotImport(
-      (path) =>
-        inside(path, 'src/operator/commands/') && path !== 'src/operator/commands/serve.ts' && !DEMO.includes(path),
-      (target) => target === 'src/gateway.ts',
-    ),
-    broken: [{ path: 'src/operator/commands/heavy.ts', text: "import type { Gateway } from '../../gateway.ts'" }],
-  },
-  {
     name: 'only the configuration and the commands read the environment',
     breaches: mayNotContain(
       (path) => !inside(path, 'src/language/config/', 'src/operator/commands/'),
@@ -294,28 +282,6 @@ const rules: readonly Rule[] = [
       { path: 'src/state/names/row.ts', text: "import type { Table } from '../uses/table.ts'" },
       { path: 'src/state/uses/table.ts', text: "import type { Row } from '../names/row.ts'" },
     ],
-  },
-  {
-    name: 'folders are at most four deep',
-    breaches: (sources) =>
-      sources.map(({ path }) => path).filter((path) => dirname(path).split('/').length > MAX_FOLDERS),
-    broken: [{ path: 'src/operator/pages/parts/small/round/button.ts', text: '' }],
-  },
-  {
-    name: `the root of src holds at most ${MAX_ROOT_FILES} files`,
-    breaches: (sources) => {
-      const files = sources.map(({ path }) => path).filter((path) => dirname(path) === 'src')
-      return files.length > MAX_ROOT_FILES ? [`the root of src holds ${files.length} files`] : []
-    },
-    broken: Array.from({ length: MAX_ROOT_FILES }, (_, i) => ({ path: `src/loose-${i}.ts`, text: '' })),
-  },
-  {
-    name: 'no file or folder is called utils or the like',
-    breaches: (sources) =>
-      sources
-        .map(({ path }) => path)
-        .filter((path) => /(^|[/-])(utils?|helpers?|commons?|misc|manager|services)(\.ts|[/-])/.test(path)),
-    broken: [{ path: 'src/string-utils.ts', text: '' }],
   },
 ]
 

@@ -88,25 +88,6 @@ describe("an outsider's module", () => {
     expect(tested).toMatchObject({ code: 0, out: expect.stringMatching(/^passed .*\n1 passed, 0 failed\n$/) })
     expect(await typeErrors()).toEqual([])
   })
-
-  test('with a codec of its own is checked by its types, and a slip is an error', async () => {
-    const module = (codecName: string, decoded: string) => `import type { MappingModule, Toolbox } from 'transload'
-      export default (({ vocabulary, codec, codecs, z, actions }: Toolbox) => {
-        const loud = codec(z.string(), {
-          name: 'loud', summary: 'In capitals.', decode: (text) => ${decoded}, encode: (text) => text.toUpperCase(),
-        })
-        const shipped = actions['quote.get']
-        return {
-          ...shipped,
-          request: [...shipped.request, vocabulary.move('Loud', 'instructions', loud), vocabulary.move('More', 'more', codecs.${codecName})],
-        }
-      }) satisfies MappingModule`
-    writeFileSync(join(outside, 'loud.ts'), module('text', 'text.toLowerCase()'))
-    expect(await typeErrors()).toEqual([])
-    writeFileSync(join(outside, 'loud.ts'), module('txt', 'text.length'))
-    expect(await typeErrors()).toEqual([expect.stringMatching(/TS2322$/), expect.stringMatching(/TS2551$/)])
-    rmSync(join(outside, 'loud.ts'))
-  })
 })
 
 test('installed in another project, it serves with a store on disk, and stops on a signal', async () => {
@@ -129,17 +110,6 @@ test('installed in another project, it serves with a store on disk, and stops on
   } finally {
     await sandbox.close()
   }
-})
-
-test('installed elsewhere, the demo runs, and leaves nothing behind at Ctrl-C', async () => {
-  const places = env({ TMPDIR: project, PORT: '0' })
-  const before = readdirSync(project)
-  const demo = start(transload, ['demo'], { cwd: project, env: places })
-  await demo.says(/Ctrl-C stops it\.\n/)
-  expect(readdirSync(project).length).toBeGreaterThan(before.length)
-  demo.signal('SIGINT')
-  expect(await demo.ended).toEqual({ code: 0, out: expect.stringMatching(/\nStopped\.\n$/), err: '' })
-  expect(readdirSync(project)).toEqual(before)
 })
 
 test('an older Node, simulated or real, ends with one line that names the required version', async () => {

@@ -3,23 +3,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Answered, get, post, startGateway } from '../gateway.ts'
-import { openService } from '../http/service.ts'
 import { runs } from '../size.ts'
-import {
-  as,
-  atOnce,
-  atService,
-  book,
-  CALLS,
-  type Edge,
-  KINDS,
-  named,
-  openEdge,
-  quote,
-  read,
-  statuses,
-  tenant,
-} from './edge.ts'
+import { as, atService, book, CALLS, type Edge, KINDS, named, openEdge, read } from './edge.ts'
 
 const NAMES = ['acme', 'beta', 'gamma'] as const
 type Name = (typeof NAMES)[number]
@@ -118,51 +103,3 @@ test('an idempotency key, and an outcome that is not known, are of one tenant', 
   ] as const)
     expect((await book(edge, 'R-1', as(name))).json.TransportationBooked).toBe(word)
 })
-
-test.each(['basic', 'oauth2', 'auto'] as const)(
-  'no two credentials share a connection to the service, nor a token (%s)',
-  async (token) => {
-    const ports = new Map<number, Set<string>>()
-    const tokens = new Map<string, string>()
-    const service = await openService((incoming, outgoing) => {
-      const { authorization = '' } = incoming.headers
-      const owner = tokens.get(authorization) ?? authorization
-      const port = incoming.socket.remotePort ?? 0
-      ports.set(port, (ports.get(port) ?? new Set()).add(owner))
-      incoming.resume().on('end', () => {
-        if (incoming.url === '/oauth2/token') {
-          const access_token = `token-${tokens.size}`
-          tokens.set(`Bearer ${access_token}`, authorization)
-          return outgoing.end(JSON.stringify({ access_token, expires_in: 3600 }))
-        }
-        if (token === 'auto' && authorization.startsWith('Basic')) {
-          return outgoing.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
-        }
-        outgoing.writeHead(200, { 'content-type': 'application/json' })
-        return outgoing.end(JSON.stringify({ id: crypto.randomUUID(), shipment_id: crypto.randomUUID(), price: 1 }))
-      })
-    })
-    // The last two are the same client at the service, but different tenants.
-    const names = [...NAMES, 'twin']
-    const edge = await openEdge(
-      (place) => [...named(NAMES)(place), { ...tenant(place, 'twin'), v2: tenant(place, 'gamma')['v2'] }],
-      {
-        env: { V2_TOKEN: token },
-        serviceUrl: service.url,
-      },
-    )
-    for (let round = 0; round < 2; round += 1) {
-      const answers = await atOnce(40, (i) => {
-        const headers = as(names[i % names.length] ?? '')
-        if (i % 3 === 0) return quote(edge, headers)
-        return i % 3 === 1 ? get(edge, '/v2/shipments/x', headers) : book(edge, `R-${round}-${i}`, headers)
-      })
-      expect(statuses(answers)).toEqual({ 200: 40 })
-    }
-    expect([...ports.values()].map((owners) => owners.size).filter((size) => size > 1)).toEqual([])
-    expect(new Set([...ports.values()].flatMap((owners) => [...owners])).size).toBe(3)
-    // Connections are reused, so shared ones would show.
-    expect(ports.size).toBeLessThan(service.requests.length)
-    expect([...tokens.values()].sort()).toEqual(token === 'basic' ? [] : [...NAMES, 'gamma'].map(atService).sort())
-  },
-)

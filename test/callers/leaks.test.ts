@@ -3,11 +3,9 @@
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
-import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
-import { StoreDown } from '../../src/outside/store/store.ts'
+import { expect, test } from 'vitest'
 import { freePort } from '../free-port.ts'
-import { type Answered, basic, get, post, startGateway } from '../gateway.ts'
+import { type Answered, basic, get, post } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { serve, transload } from './commands.ts'
 import { book, booking, CALLS, cheapHash, folder, KINDS, quote, read, seen, writeTenants } from './edge.ts'
@@ -187,45 +185,3 @@ test('two hundred secrets, through every path, are found nowhere, and no data of
   expect(out.match(/"msg":"call"/g)?.length).toBeGreaterThan(900)
   for (const status of [200, 401, 404, 422, 502, 503]) expect(out).toContain(`"status":${status}`)
 }, 40_000)
-
-test('the emergency log and the fixed credential hold no secret either', async () => {
-  const { next, asBasic, foundIn } = canaries()
-  const place = folder()
-  const memory = createMemoryStore()
-  const file = join(place, 'emergency.ndjson')
-  const secret = next('fixed')
-  const given: string[] = []
-  const service = await openService((incoming, outgoing) => {
-    incoming.resume()
-    const id = crypto.randomUUID()
-    const asked = incoming.url === '/oauth2/token'
-    if (asked) given.push(next('token'))
-    const body = asked ? { access_token: given.at(-1) } : { id, number: 'TL-1', shipment_id: id, price: 1 }
-    outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-  })
-  const gateway = await startGateway({
-    env: {
-      V2_CLIENT_ID: 'own',
-      V2_CLIENT_SECRET: secret,
-      V2_TOKEN: 'oauth2',
-      EMERGENCY_LOG_FILE: file,
-      UPSTREAM_TIMEOUT_MS: '1000',
-    },
-    serviceUrl: service.url,
-    // A store that fails between a booking and its record.
-    store: { ...memory, change: () => Promise.reject(new StoreDown('the disk is full')) },
-  })
-  onTestFinished(() => memory.close())
-  asBasic('own', secret)
-  const told = await everyPath(gateway, asBasic('legacy', next('guess')), next, canaries().next)
-  expect(given).toHaveLength(1)
-  expect(told).toMatch(/"TransportationBooked":"Unknown"/)
-  const written = readFileSync(file, 'utf8')
-  expect(written).toContain('"booking":"bk_')
-  const log = JSON.stringify(gateway.lines())
-  expect([
-    ...foundIn('the emergency log', written),
-    ...foundIn('the answers', told),
-    ...foundIn('the log', log),
-  ]).toEqual([])
-})

@@ -277,15 +277,6 @@ describe('in tenants mode', () => {
     expect((await read(edge, 'UNKNOWN', NOBODY)).status).toBe(401)
   })
 
-  test('only tenants have their own series', async () => {
-    const edge = await openTwo()
-    for (const headers of [as('acme'), as('acme'), as('beta'), NOBODY]) await quote(edge, headers)
-    const series = (await (await fetch(`${edge.adminUrl}/metrics`)).text()).matchAll(
-      /^transload_calls_total\{.*status="(\d+)".*tenant="(.*)"\} (\d+)$/gm,
-    )
-    expect([...series].map(([, ...parts]) => parts.join(' '))).toEqual(['200 acme 2', '200 beta 1', '401  1'])
-  })
-
   test('a tenant has so many calls a second, and the others do not notice', async () => {
     const { pass } = clocks()
     const edge = await openEdge((place) => [

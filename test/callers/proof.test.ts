@@ -201,39 +201,6 @@ describe('a passed-through call', () => {
     expect((await quote(gateway, STRANGER)).status).toBe(401)
   })
 
-  const ACCEPTED = 'GET /v2/shipments/x'
-  /** Three calls, and the connections that they take: one for all as soon as the credential is proven. */
-  const connections: readonly (readonly [count: number, first: string, second: string])[] = [
-    [2, ACCEPTED, ACCEPTED],
-    [2, 'GET /v2/shipments/x?y=/z', 'GET /v2/shipments/x?y=/z'],
-    [2, 'GET /v2/shipment', 'GET /v2/shipment'],
-    [2, 'POST /v2/quote', 'POST /v2/quote'],
-    [2, 'POST /oauth2/token', 'POST /oauth2/token'],
-    [3, 'OPTIONS /v2/shipments/x', 'OPTIONS /v2/shipments/x'],
-    [3, 'GET /v2/open', 'GET /v2/open'],
-    [3, 'GET /v2/quotes', 'GET /v2/quotes'],
-    [3, 'GET /v2/shipments/x?401', 'GET /v2/shipments/x?401'],
-    [3, 'GET /v2/shipments/x?500', 'GET /v2/shipments/x?500'],
-    // A refusal takes the proof back, and nothing else does.
-    [3, ACCEPTED, 'GET /v2/open?401'],
-    [2, ACCEPTED, 'GET /v2/open?403'],
-  ]
-  test.each(connections)(
-    'shares no connection until a credential is accepted: %i of %s, %s',
-    async (count, first, second) => {
-      const service = await openService((incoming, outgoing) => {
-        const [, status = '200'] = /\?(\d+)/.exec(incoming.url ?? '') ?? []
-        incoming.resume().on('end', () => outgoing.writeHead(Number(status)).end('{}'))
-      })
-      const gateway = await startGateway({ serviceUrl: service.url })
-      for (const call of [first, second, first]) {
-        const [method = '', path] = call.split(' ')
-        await (await fetch(gateway.url + path, { method, headers: { authorization: 'Bearer abc' } })).text()
-      }
-      expect(new Set(service.requests.map(({ socket }) => socket)).size).toBe(count)
-    },
-  )
-
   test('of a new credential sends no stream before the credential is accepted', async () => {
     const gateway = await openUnproven()
     const big = 'x'.repeat(200_000)

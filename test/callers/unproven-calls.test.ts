@@ -6,7 +6,6 @@ import { expect, test, vi } from 'vitest'
 import { type Answered, basic, get, post, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { size } from '../size.ts'
-import { connectFrom } from '../strangers/sockets.ts'
 import { atOnce, book, quote, statuses } from './edge.ts'
 
 const OWNER = basic('owner', 'right')
@@ -155,23 +154,6 @@ test('a call that the service accepts lets all others of its credential go on', 
   await arrived(19)
   held.forEach(accept)
   expect(statuses(await answers)).toEqual({ 200: 20 })
-})
-
-test('a caller that hangs up while it waits is not sent on', async () => {
-  const { gateway, held, arrived, refuseUntil } = await openWary({ UPSTREAM_CONNECTIONS: '1' })
-  const first = quote(gateway, stranger('first'))
-  await arrived(1)
-  const { socket, write } = await connectFrom(gateway, '127.0.0.1')
-  const head = (secret: string) => `HTTP/1.1\r\nHost: x\r\nAuthorization: ${stranger(secret).authorization}\r\n`
-  write(`GET /v2/quote/x ${head('passing')}\r\n`)
-  write(`POST /getShippingQuote.php ${head('gone')}Content-Length: 2\r\n\r\n{}`)
-  // Passed-through calls have a separate queue.
-  await arrived(2)
-  socket.resetAndDestroy()
-  const errors = () => gateway.lines().map(({ error }) => error)
-  await vi.waitFor(() => expect(errors()).toContain('caller-gone'), 20_000)
-  expect((await refuseUntil(first)).status).toBe(401)
-  expect(held).toEqual([])
 })
 
 test('only the line of a refused credential says where it came from, and as whom, as far as that is plain', async () => {

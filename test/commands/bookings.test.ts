@@ -2,7 +2,6 @@
 
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { durationOf } from '../../src/operator/words.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { book, expectBooked, expectUnknown, ON_CREATION } from '../bookings/desk.ts'
 import { transload } from '../callers/commands.ts'
@@ -207,10 +206,4 @@ test('beside a running gateway, a booking is healed, reopened and settled', { ti
   gateway.sandbox.fail({ kind: 'reset-before', on: ON_CREATION })
   await bookings('settle', expectUnknown(await book(gateway, other)), '--not-booked', '--unchecked', '--yes')
   expectBooked(await book(gateway, { ...other, DeliveryName: 'Somebody Else' }))
-})
-
-test('an age is written in its largest unit', () => {
-  const [second, hour, day] = [1_000, 3_600_000, 86_400_000]
-  const ages = [-second, 59 * second, 60 * second, hour - 1, hour, 2 * day - 1, 2 * day, 1_500 * day]
-  expect(ages.map(durationOf)).toEqual(['0 s', '59 s', '1 min', '59 min', '1 h', '47 h', '2 days', '1,500 days'])
 })

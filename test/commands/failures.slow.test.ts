@@ -35,18 +35,6 @@ test.each([
 })
 
 test.each([
-  ['.', /^transload: 1 configuration error\n {2}STORE_URL names a folder; [^\n]+\n$/],
-  ['text.db', /^transload: 1 configuration error\n {2}STORE_URL names a store that cannot be used: [^\n]+\n$/],
-])('serve on a store that is none says so: %s', async (STORE_URL, lines) => {
-  const place = folder()
-  writeFileSync(join(place, 'text.db'), 'no database')
-  expect(await transload(place, ['serve'], { STORE_URL })).toMatchObject({
-    code: 78,
-    err: expect.stringMatching(lines),
-  })
-})
-
-test.each([
   [
     'standard output on a full disk',
     '--help > /dev/full',

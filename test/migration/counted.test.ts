@@ -9,16 +9,7 @@ import { DAY_MS, type NameKind } from '../../src/outside/store/scoreboard.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { createLog } from '../../src/runtime/log.ts'
-import {
-  type CountedCall,
-  createCounts,
-  DONE,
-  networkOf,
-  openUseCounts,
-  productOf,
-  storableName,
-  storableTenant,
-} from '../../src/state/uses/counts.ts'
+import { type CountedCall, createCounts, DONE, openUseCounts } from '../../src/state/uses/counts.ts'
 import { basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { size } from '../size.ts'
 
@@ -146,7 +137,6 @@ describe('calls of a known mix', () => {
     expect(calls).toEqual({ 'dry-run shipment.create done': 1, 'version-1 shipment.create done': 1 })
     expect(names('used')).toMatchObject({ PickupZip: 1 })
   })
-
 })
 describe('the recorder', () => {
   const NOON = 20_000.5 * DAY_MS
@@ -227,23 +217,5 @@ describe('the recorder', () => {
     expect(taken()).toEqual({ calls: [], names: [] })
     counts.add('acme', call)
     expect(taken().names.map(({ name }) => name)).toContain('curl/8')
-  })
-
-  test('counts a user agent as its product and major version, a source as its network', () => {
-    const agents = ['OldShop/v3.1', 'Mozilla/5.0 (X11)', 'java', ' x/12345678', '', '(odd)', `${'y'.repeat(300)}/2`]
-    const products = ['OldShop/3', 'Mozilla/5', 'java', 'x/123456', 'none', 'none', `${'y'.repeat(63)}…`]
-    expect(agents.map(productOf)).toEqual(products)
-    expect(['192.0.2.17', '2001:db8::/64', ''].map(networkOf)).toEqual(['192.0.2.0/24', '2001:db8::/64', 'unknown'])
-  })
-
-  test('stores a name in a form that every store keeps', () => {
-    for (const [stored, most] of [
-      [storableName, 64],
-      [storableTenant, 256],
-    ] as const) {
-      expect(stored('x'.repeat(most))).toBe('x'.repeat(most))
-      expect(stored('x'.repeat(most + 1))).toBe(`${'x'.repeat(most - 1)}…`)
-      expect(stored('a\0b\ud800')).toBe('a�b�')
-    }
   })
 })

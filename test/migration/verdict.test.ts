@@ -8,7 +8,6 @@ import {
   type Evidence,
   readReport,
   verdictOf,
-  weeklyShares,
 } from '../../src/operator/reports/report.ts'
 import { DAY_MS, type Use } from '../../src/outside/store/scoreboard.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
@@ -121,13 +120,6 @@ describe('verdicts', () => {
         '7 of 70 calls in the last seven days failed (10 %; the limit is 5 %). Mistakes of the caller do not count.',
       )
     })
-  })
-
-  test('a week without calls has no share', () => {
-    const { today, days } = seenBy(27, (day) =>
-      day < 7 ? { version1: 1 } : day >= 21 ? { version1: 3, version2: 1 } : {},
-    )
-    expect(weeklyShares(today, days)).toEqual([0, undefined, undefined, 0.25])
   })
 })
 

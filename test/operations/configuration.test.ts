@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { type Config, readConfig } from '../../src/language/config/config.ts'
 import { ConfigErrors } from '../../src/language/config/errors.ts'
 import { folder } from '../callers/edge.ts'
-import { ROOT, run } from '../command.ts'
+import { ROOT } from '../command.ts'
 
 const SERVICE = { V2_BASE_URL: 'https://service.example' }
 
@@ -383,33 +383,4 @@ describe('variables that contradict each other', () => {
   ])('%j', (env, ...errors) => {
     expect(errorsIn(env)).toEqual(errors)
   })
-})
-
-test.each(['check', 'serve'])('%s reports the errors of all files at once', async (command) => {
-  const tenants = [{ name: 'acme', networks: ['nowhere'], actions: { Foo: 'own.action' }, v2: { client_id: 'x' } }]
-  const files = {
-    LOOKUPS_FILE: await fileWith('{"actions": {"Refresh Rate": "quote.refresh"}}'),
-    TENANTS_FILE: await fileWith(JSON.stringify({ tenants })),
-  }
-  /** Expects what the program says with exactly this environment. */
-  const expectTold = async (env: Record<string, string>, ...words: readonly string[]) => {
-    const told = { env: { ...files, ...env }, cwd: ROOT }
-    const { code, err } = await run(process.execPath, [join(ROOT, 'src/main.ts'), command], told)
-    expect(code).toBe(78)
-    for (const said of words) expect(err).toContain(said)
-    return err
-  }
-  const [all] = await Promise.all([
-    expectTold({ PORT: 'web' }, 'PORT must', 'V2_BASE_URL is required', 'means quote.refresh', 'must be a network'),
-    expectTold(
-      { ...SERVICE, LOOKUPS_FILE: '/nowhere.json' },
-      ...['LOOKUPS_FILE names', 'must be a network', 'means own.action'],
-    ),
-    expectTold(
-      { MAPPINGS_DIR: '/nowhere' },
-      ...['V2_BASE_URL is', 'MAPPINGS_DIR names /nowhere, which cannot', 'must be a network'],
-    ),
-  ])
-  // An action of a module that failed to load is not reported as unknown.
-  expect(all).not.toContain('own.action')
 })

@@ -60,13 +60,16 @@ test.each([
   ['all', '127.0.0.1', '127.0.0.1'],
   ['refused', undefined, '127.0.0.1'],
   ['none', undefined, undefined],
-])('with LOG_ADDRESSES=%s, calls that are answered have the source %s, and refused ones %s', async (which, ...wanted) => {
-  const gateway = await startGateway({ env: { LOG_ADDRESSES: which, ERROR_STATUS: 'ok' } })
-  await quote(gateway)
-  await quote(gateway, { authorization: basic('demo', 'wrong') })
-  expect(calls(gateway).map(({ source }) => source)).toEqual(wanted)
-  expect(calls(gateway).map(({ client }) => client)).toEqual([undefined, 'demo'])
-})
+])(
+  'with LOG_ADDRESSES=%s, calls that are answered have the source %s, and refused ones %s',
+  async (which, ...wanted) => {
+    const gateway = await startGateway({ env: { LOG_ADDRESSES: which, ERROR_STATUS: 'ok' } })
+    await quote(gateway)
+    await quote(gateway, { authorization: basic('demo', 'wrong') })
+    expect(calls(gateway).map(({ source }) => source)).toEqual(wanted)
+    expect(calls(gateway).map(({ client }) => client)).toEqual([undefined, 'demo'])
+  },
+)
 
 test('the source is the one behind a trusted proxy', async () => {
   const gateway = await startGateway({ env: { TRUST_PROXY: '127.0.0.1' } })

@@ -3,8 +3,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
-import { StoreDown } from '../../src/outside/store/store.ts'
 import { book } from '../bookings/desk.ts'
 import { get, OWN, post, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'

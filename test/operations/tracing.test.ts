@@ -4,12 +4,12 @@ import { request as httpRequest } from 'node:http'
 import { text as textOf } from 'node:stream/consumers'
 import { SpanKind } from '@opentelemetry/api'
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base'
-import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { book } from '../bookings/desk.ts'
 import { get, OWN, post, startGateway } from '../gateway.ts'
-import { exporter, fault, unloadSdk } from './sdk.ts'
+import { exporter, unloadSdk } from './sdk.ts'
 
 describe('with an SDK', () => {
   const TRACE_ID = '0af7651916cd43dd8448eb211c80319c'
@@ -37,16 +37,6 @@ describe('with an SDK', () => {
       sent.on('error', reject).end(body && JSON.stringify(body))
     })
   }
-
-  test('a call goes on without a span if the SDK fails', async () => {
-    const gateway = await startGateway({ env: OWN })
-    fault.isOn = true
-    onTestFinished(() => {
-      fault.isOn = false
-    })
-    expect(await send(gateway, '/getShippingQuote.php', quoteExample)).toContain('"Cost"')
-    expect(spans()).toEqual([])
-  })
 
   test('a call, the store and the service have spans of one trace', async () => {
     const gateway = await startGateway({ env: OWN })
@@ -108,17 +98,6 @@ describe('with an SDK', () => {
     expect(others.filter(({ attributes }) => String(attributes['url.full']).startsWith(gateway.sandbox.url))).toEqual(
       [],
     )
-  })
-
-  test('a refused call says why, and keeps secrets out of its span', async () => {
-    const gateway = await startGateway({ env: { ...OWN, LOG_ADDRESSES: 'none' } })
-    exporter.reset()
-    await get(gateway, '/webhooks/s3cret-in-a-path?token=s3cret')
-    await post(gateway, '/createShipment.php', { PickupZip: 's3cret' })
-    expect(spans().map(({ attributes }) => attributes['error.type'])).toEqual(['path-unknown', 'untranslatable'])
-    const text = JSON.stringify(spans().map(({ name, attributes, events }) => ({ name, attributes, events })))
-    expect(text).not.toMatch(/s3cret|127\.0\.0\.1/)
-    expect(text).not.toContain('demo-secret')
   })
 })
 

@@ -1,7 +1,6 @@
 /** Promise: the migration page says who still uses version 1, and what is left (contract, section 1). */
 
 import { describe, expect, test } from 'vitest'
-import { DAY_MS } from '../../src/outside/store/scoreboard.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { named, openEdge } from '../callers/edge.ts'
 import { get, OWN, startGateway, type TestGateway } from '../gateway.ts'
@@ -98,7 +97,10 @@ describe('/migration', () => {
       ['state=odd&sort=odd&page=-1&q=quiet', ['quieter']],
     ] as const) {
       const { json } = await ask(gateway, `/migration?${query}`)
-      expect(json.tenants.map(({ tenant }: { tenant: string }) => tenant), query).toEqual(tenants)
+      expect(
+        json.tenants.map(({ tenant }: { tenant: string }) => tenant),
+        query,
+      ).toEqual(tenants)
     }
   })
 
@@ -147,32 +149,6 @@ describe('/migration', () => {
     expect((await ask(gateway, '/migration/nobody?kit')).status).toBe(404)
   })
 
-  test('shows first what blocks a tenant, with the field that an unknown one may stand for, and folds the rest', async () => {
-    const store = createMemoryStore()
-    await fillCounts(store)
-    const day = Math.floor(store.now() / DAY_MS)
-    const unknown = {
-      tenant: 'acme',
-      kind: 'unknown',
-      action: '',
-      name: 'PickUpZipCode',
-      count: 1,
-      example: '',
-    } as const
-    const at = { firstAt: day * DAY_MS, lastAt: day * DAY_MS }
-    await store.addCounts({ instance: 'typo', no: 1, days: [day], calls: [], names: [{ ...unknown, ...at }] })
-    const gateway = await startGateway({ store })
-    const { text } = await ask(gateway, '/migration/acme', HTML)
-    const [before = '', after = ''] = text.split('<h2>Details</h2>')
-    expect(before).toMatch(/<h2>Blocks migration \(\d+\)<\/h2>/)
-    expect(before).toContain('Did you mean PickupZip?')
-    expect(before).toContain('version 2 does not record the agent')
-    expect(after.match(/<details><summary>[^<]+<\/summary>/g)?.length).toBeGreaterThan(4)
-    const { text: list } = await ask(gateway, '/migration', HTML)
-    expect(list).toContain('class="share"')
-    expect(list).toMatch(/>Blockers<\/th>/)
-  })
-
   test('the guide and the kit say in each mode which credential is good where', async () => {
     const store = createMemoryStore()
     await fillCounts(store)
@@ -219,7 +195,6 @@ describe('/migration', () => {
       expect(problem).toMatchObject({ status: 404 })
     }
   })
-
 })
 
 test('a tenant whose name ends like that of a JSON document has a page', async () => {

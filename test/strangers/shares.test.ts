@@ -210,7 +210,6 @@ describe('SOURCE_IN_FLIGHT', () => {
     service.release(PRICED)
     expect((await first?.reply)?.status).toBe(200)
   })
-
 })
 
 describe('behind a proxy that is trusted', () => {
