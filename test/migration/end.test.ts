@@ -108,15 +108,6 @@ describe('moments', () => {
   ])('%j is no time', (text) => {
     expect(at(text)).toBeUndefined()
   })
-
-  const ZONES = [
-    'America/New_York',
-    'Europe/Berlin',
-    'Asia/Kathmandu',
-    'Australia/Lord_Howe',
-    'America/Sao_Paulo',
-    'UTC',
-  ]
 })
 
 describe('announcements', () => {
