@@ -126,7 +126,7 @@ describe('a refused credential', () => {
 
 describe('an answer that proves nothing', () => {
   const later = { headers: { 'retry-after': '7' } }
-  const doubts: readonly (readonly [what: string, fault: Fault, status?: number, retryAfter?: string])[] = [
+  test.each<[what: string, fault: Fault, status?: number, retryAfter?: string]>([
     ['500', { kind: 'status', status: 500 }],
     ['503', { kind: 'status', status: 503, ...later }, 503, '7'],
     ['429', { kind: 'status', status: 429, ...later }, 429, '7'],
@@ -136,8 +136,7 @@ describe('an answer that proves nothing', () => {
     ['half of a body', { kind: 'reset-mid-body' }],
     ['nothing in time', { kind: 'timeout' }],
     ['no end', { kind: 'huge', megabytes: 16 }],
-  ]
-  test.each(doubts)('claims, finds and sends nothing: %s', async (_, fault, status = 503, retryAfter = '5') => {
+  ])('claims, finds and sends nothing: %s', async (_, fault, status = 503, retryAfter = '5') => {
     const gateway = await startGateway({ proven: false, env: { UPSTREAM_TIMEOUT_MS: '600' } })
     gateway.sandbox.fail({ ...fault, times: 'always', on: { method: 'GET' } })
     const answer = await book(gateway, 'R-1', OWNER)
