@@ -7,7 +7,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../mappings/booking-rows.ts'
 import { loadMappings } from '../mappings/load.ts'
 import { generatedDocs } from '../scripts/generated-docs.ts'
-import { interfacePage } from '../scripts/interface-page.ts'
 import { configNames, readConfig } from '../src/language/config/config.ts'
 import { readTenants } from '../src/language/config/tenants-file.ts'
 import * as vocabulary from '../src/language/mapping/declare.ts'
@@ -16,7 +15,6 @@ import { runCase } from '../src/operator/commands/mapping.ts'
 import { ROOT } from './command.ts'
 import { families } from './commands/every-command.ts'
 import { get, post, startGateway } from './gateway.ts'
-import type { Proof } from './interface/statements.ts'
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 
@@ -34,22 +32,6 @@ const pages = [
 
 test('the generated documents are up to date: npm run docs', async () => {
   for (const [path, content] of await generatedDocs(ROOT)) expect(read(path), `${path} is stale`).toBe(content)
-})
-
-test.each<Proof>([
-  'calls/flown > a trip is quoted',
-  'calls/flow > a trip is painted',
-  // The part of several titles.
-  'calls/flow > a quote is',
-  'calls/check > %s is right > a teapot',
-  'cases/quote.get/open-auto-is-closed',
-  'assumption > quote-by-letter',
-  'docs/migrating.md > Stay where you are',
-])('the page about the interface document takes no proof that is not there: %s', (proof) => {
-  const page = (...proofs: Proof[]) => interfacePage(ROOT, [{ title: 'T', statements: [{ states: 'S', proofs }] }])
-  expect(() => page(proof)).toThrow(proof)
-  expect(() => page()).toThrow('a proof of “S”')
-  expect(page('calls/flow > a trip is quoted')).toContain('a trip is quoted, changed, approved and read')
 })
 
 test('every link leads to a file, and to a heading in it', () => {

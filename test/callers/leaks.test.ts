@@ -184,4 +184,4 @@ test('two hundred secrets, through every path, are found nowhere, and no data of
   // Bookings were made, refused and lost, and the log shows it.
   expect(out.match(/"msg":"call"/g)?.length).toBeGreaterThan(900)
   for (const status of [200, 401, 404, 422, 502, 503]) expect(out).toContain(`"status":${status}`)
-}, 40_000)
+}, 120_000)

@@ -11,7 +11,6 @@ import {
   book,
   booking,
   CALLS,
-  cheapHash,
   clocks,
   KINDS,
   named,
@@ -321,24 +320,6 @@ describe('in tenants mode', () => {
     expect(statuses(await Promise.all([...held, other]))).toEqual({ 200: 3 })
     // A call that failed has left, too.
     for (let i = 0; i < 3; i += 1) expect((await post(edge, '/getShippingQuote.php', {}, as('acme'))).status).toBe(422)
-  })
-
-  test('a tenant has several credentials, and is the same one with each', async () => {
-    const edge = await openEdge((place) => [
-      tenant(place, 'acme', {
-        credentials: [
-          { id: 'acme-legacy', secret_hash: cheapHash('old') },
-          { id: 'acme-legacy', secret_hash: cheapHash('new') },
-          { id: 'acme-other', secret_hash: cheapHash('other') },
-        ],
-      }),
-    ])
-    expect((await book(edge, 'R-1', { authorization: basic('acme-legacy', 'old') })).status).toBe(200)
-    for (const authorization of [basic('acme-legacy', 'new'), basic('acme-other', 'other')]) {
-      expect((await read(edge, 'R-1', { authorization })).json.ReferenceNumber).toBe('R-1')
-      expect((await book(edge, 'R-1', { authorization })).headers.get('idempotent-replayed')).toBe('true')
-    }
-    expect((await quote(edge, { authorization: basic('acme-other', 'new') })).status).toBe(401)
   })
 
   test('a dry run resolves numbers for the authenticated tenant alone', async () => {

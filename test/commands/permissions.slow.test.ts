@@ -4,10 +4,10 @@ import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { get as getOverTls } from 'node:https'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { openSandbox } from '../bookings/desk.ts'
 import { folder } from '../callers/edge.ts'
 import { cleanEnv, ROOT, run, start } from '../command.ts'
-import { basic, CLIENT } from '../gateway.ts'
-import { startSandbox } from '../stand-in/stand-in.ts'
+import { basic } from '../gateway.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 
 const SERVER = join(ROOT, 'test/http/certificates/server')
@@ -43,8 +43,7 @@ function openContainer() {
 }
 
 async function openService() {
-  const service = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
-  onTestFinished(service.close)
+  const service = await openSandbox()
   return service.url
 }
 

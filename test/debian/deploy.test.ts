@@ -15,12 +15,11 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { configNames, readConfig } from '../../src/language/config/config.ts'
-import { isCreation } from '../bookings/desk.ts'
+import { isCreation, openSandbox } from '../bookings/desk.ts'
 import { type Served, serve } from '../callers/commands.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, ROOT, run, start } from '../command.ts'
 import { freePort } from '../free-port.ts'
-import { basic, CLIENT, get, startGateway } from '../gateway.ts'
-import { startSandbox } from '../stand-in/stand-in.ts'
+import { basic, get, startGateway } from '../gateway.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 
 const DEPLOY = join(ROOT, 'deploy')
@@ -269,8 +268,7 @@ describe('a proxy in front', () => {
   test('two gateways over one PostgreSQL, behind nginx: one shows what the other booked, and goes on without it', async () => {
     const postgres = await startPostgres()
     onTestFinished(() => postgres.remove())
-    const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
-    onTestFinished(() => sandbox.close())
+    const sandbox = await openSandbox()
     const common = { V2_BASE_URL: sandbox.url, STORE_URL: await postgres.createDatabase(), TRUST_PROXY: '127.0.0.1' }
     const serveOne = async () => serve(folderOf('gateway'), { ...common, ADMIN_PORT: String(await freePort()) })
     const gateways = [await serveOne(), await serveOne()]

@@ -13,12 +13,12 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
+import { openSandbox } from '../bookings/desk.ts'
 import { cleanEnv, newFolder, output, ROOT, run, start } from '../command.ts'
 import { freePort } from '../free-port.ts'
-import { basic, CLIENT } from '../gateway.ts'
-import { startSandbox } from '../stand-in/stand-in.ts'
+import { basic } from '../gateway.ts'
 
 /*
  * Builds the Dockerfile with Buildah, and runs the image. The base image is made here of the programs of this machine that the
@@ -106,8 +106,7 @@ test('the image says what it is, and has the files that it needs and no others',
 test(
   'a container serves as its user, is healthy, stops in its grace, and keeps its data over a restart',
   async () => {
-    const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
-    onTestFinished(sandbox.close)
+    const sandbox = await openSandbox()
     const { Docker } = JSON.parse(await buildah('inspect', '--type', 'image', IMAGE))
     const { Cmd, Healthcheck } = Docker.config
     const data = join(folder, 'data')

@@ -1,6 +1,6 @@
 /** Promise: every path is served in every spelling (contract, section 1). */
 
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
@@ -18,6 +18,10 @@ const LEGACY = {
   '/deleteShipment.php': 'POST',
 } as const
 const PATHS = Object.keys(LEGACY)
+const gateway = await startGateway({ closeAt: afterAll })
+beforeEach(() => {
+  gateway.sandbox.requests.length = 0
+})
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Sends one request whose target and headers stay as they are. */
@@ -42,7 +46,6 @@ describe('a legacy path', () => {
     '/quotes%2f%2fgetShippingQuote.php',
   ]
   test('is served in every spelling', async () => {
-    const gateway = await startGateway()
     for (const path of spellings) {
       const { status, json } = await post(gateway, path, quoteExample)
       expect([path, status, json.ShipmentNumber]).toEqual([path, 200, quoteExample.ShipmentNumber])
@@ -50,7 +53,6 @@ describe('a legacy path', () => {
   })
 
   test('is not at similar paths', async () => {
-    const gateway = await startGateway()
     const similar = [
       '/api/getShippingQuote.php',
       '//api/getShippingQuote.php',
@@ -74,7 +76,6 @@ describe('a legacy path', () => {
   })
 
   test('takes its method alone, and says so in Allow', async () => {
-    const gateway = await startGateway()
     const methods = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'PROPFIND']
     for (const [path, method, allowed] of Object.entries(LEGACY).flatMap(([path, allowed]) =>
       methods.map((method) => [path, method, allowed] as const),
@@ -111,7 +112,6 @@ describe('a legacy path', () => {
   })
 
   test('that is unknown is 404 with the known ones', async () => {
-    const gateway = await startGateway()
     for (const path of ['/getShipments.php', '/quotes/index.php', '/nothing', '/quotes', '/v2', '/V2/quote', '/v2x']) {
       const { status, json } = await post(gateway, path, {})
       expect(status, path).toBe(404)
@@ -122,7 +122,6 @@ describe('a legacy path', () => {
   })
 
   test('that does not decode is 400', async () => {
-    const gateway = await startGateway()
     const odd = ['/%', '/%zz', '/%ff', '/get%c3Shipment.php', '/%e0%80%80', '/%00', '/a%0d%0ab', '/a%7f', '/v2/%zz']
     for (const path of odd) {
       const { status, json } = await request(gateway, path)
@@ -136,7 +135,6 @@ describe('a legacy path', () => {
 })
 
 test('no route of the gateway is served by its own name', async () => {
-  const gateway = await startGateway()
   const names = [
     '/legacy/getShippingQuote.php',
     '/legacy/getshipment.php',
@@ -167,7 +165,6 @@ test('no route of the gateway is served by its own name', async () => {
 
 describe('the headers of a reply', () => {
   test("a caller's own request id is kept, sent on and logged, if it is harmless", async () => {
-    const gateway = await startGateway()
     const ask = (id: string) => post(gateway, '/getShippingQuote.php', quoteExample, { 'x-request-id': id })
     expect((await ask('order-17.A_b')).headers.get('x-request-id')).toBe('order-17.A_b')
     expect(gateway.sandbox.requests[0]?.headers['x-request-id']).toBe('order-17.A_b')
@@ -178,7 +175,6 @@ describe('the headers of a reply', () => {
   })
 
   test('every error links to its explanation in the reference, by a path', async () => {
-    const gateway = await startGateway()
     const off = await startGateway({ env: { WORKBENCH: 'off' } })
     const { text: reference } = await get(gateway, '/reference', { accept: 'text/html' })
     const errors: readonly (readonly [string, (to: TestGateway) => ReturnType<typeof get>])[] = [
@@ -195,25 +191,24 @@ describe('the headers of a reply', () => {
 
   test('Deprecation is on every reply of a legacy path, Sunset and Link where they are set', async () => {
     const guide = 'https://example.com/migrate?from=1'
-    const plain = await startGateway()
     const told = await startGateway({ env: { SUNSET: '2027-06-30', MIGRATION_GUIDE_URL: guide } })
-    for (const gateway of [plain, told]) {
+    for (const to of [gateway, told]) {
       const replies = [
-        await post(gateway, '/getShippingQuote.php', quoteExample),
-        await post(gateway, '/createShipment.php', 'nonsense'),
-        await post(gateway, '/createShipment.php', { PickupZip: 'x' }),
-        await post(gateway, '/updateShipment.php', {}, { authorization: '' }),
-        await post(gateway, '/getShippingQuote.php', { pickup: '10314', delivery: '33166' }),
-        await get(gateway, '/deleteShipment.php'),
-        await get(gateway, '/getShipment.php?ReferenceNumber=NOBODY'),
+        await post(to, '/getShippingQuote.php', quoteExample),
+        await post(to, '/createShipment.php', 'nonsense'),
+        await post(to, '/createShipment.php', { PickupZip: 'x' }),
+        await post(to, '/updateShipment.php', {}, { authorization: '' }),
+        await post(to, '/getShippingQuote.php', { pickup: '10314', delivery: '33166' }),
+        await get(to, '/deleteShipment.php'),
+        await get(to, '/getShipment.php?ReferenceNumber=NOBODY'),
       ]
       expect(replies.map(({ status }) => status)).toEqual([200, 400, 422, 401, 200, 405, 404])
       for (const { headers } of replies) {
         expect(headers.get('deprecation')).toBe('@1767225600')
-        expect(headers.get('sunset')).toBe(gateway === told ? 'Wed, 30 Jun 2027 00:00:00 GMT' : null)
+        expect(headers.get('sunset')).toBe(to === told ? 'Wed, 30 Jun 2027 00:00:00 GMT' : null)
         const link = ['deprecation', 'sunset'].map((rel) => `<${guide}>; rel="${rel}"; type="text/html"`).join(', ')
         expect(headers.get('link')?.replace(/(?:, )?<\/reference#[\w-]+>; rel="help"$/, '') || null).toBe(
-          gateway === told ? link : null,
+          to === told ? link : null,
         )
       }
     }

@@ -1,6 +1,6 @@
 /** Promise: a call is one line, without bodies, personal data or secrets (contract, section 11). */
 
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
@@ -8,18 +8,18 @@ import { lineForPeople } from '../../src/runtime/log.ts'
 import { book } from '../bookings/desk.ts'
 import { basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 
+const gateway = await startGateway({ closeAt: afterAll })
 const calls = ({ lines }: TestGateway) => lines().filter(({ msg }) => msg === 'call')
-const lastCall = (gateway: TestGateway) => calls(gateway).at(-1) ?? expect.fail('no line of a call')
-const quote = (gateway: TestGateway, headers = {}, more: object = {}) =>
-  post(gateway, '/getShippingQuote.php', { ...quoteExample, ...more }, headers)
+const lastCall = (of = gateway) => calls(of).at(-1) ?? expect.fail('no line of a call')
+const quote = (headers = {}, more: object = {}, to = gateway) =>
+  post(to, '/getShippingQuote.php', { ...quoteExample, ...more }, headers)
 
 test('the line of a call has these fields, and no others', async () => {
-  const gateway = await startGateway()
   const id = 'A.b_c-9'.padEnd(64, 'x')
   gateway.sandbox.fail({ kind: 'delay', ms: 120, times: 1 })
   const headers = { 'user-agent': 'LegacyShop/4.2 (PHP)', 'x-request-id': id }
-  await quote(gateway, headers, { EquipmentType: '', Foo: 'bar' })
-  const { time, ms, gateway_ms, store_ms: _, service_ms, ...rest } = lastCall(gateway)
+  await quote(headers, { EquipmentType: '', Foo: 'bar' })
+  const { time, ms, gateway_ms, store_ms: _, service_ms, ...rest } = lastCall()
   expect(rest).toEqual({
     ...{ level: 'info', name: 'transload', msg: 'call', id, tenant: 'demo' },
     ...{ method: 'POST', path: '/legacy/getShippingQuote.php', action: 'quote.get' },
@@ -34,26 +34,24 @@ test('the line of a call has these fields, and no others', async () => {
 })
 
 test('it counts every request to the service, and has the status of the last reply', async () => {
-  const gateway = await startGateway()
   gateway.sandbox.fail({ kind: 'status', status: 503, times: 2 })
-  await quote(gateway)
-  expect(lastCall(gateway)).toMatchObject({ status: 200, service_status: 200, tries: 3 })
+  await quote()
+  expect(lastCall()).toMatchObject({ status: 200, service_status: 200, tries: 3 })
   gateway.sandbox.fail({ kind: 'status', status: 418, times: 1 })
-  await quote(gateway)
-  expect(lastCall(gateway)).toMatchObject({ status: 418, service_status: 418, tries: 1 })
-  await quote(gateway, {}, { TempShipToPostalCode: '' })
-  expect(lastCall(gateway)).not.toHaveProperty('tries')
+  await quote()
+  expect(lastCall()).toMatchObject({ status: 418, service_status: 418, tries: 1 })
+  await quote({}, { TempShipToPostalCode: '' })
+  expect(lastCall()).not.toHaveProperty('tries')
   await get(gateway, '/v2/shipments/none')
-  expect(lastCall(gateway)).toMatchObject({ path: '/service', status: 404, service_status: 404, tries: 1 })
+  expect(lastCall()).toMatchObject({ path: '/service', status: 404, service_status: 404, tries: 1 })
 })
 
 test('it names what was lost or assumed, never a value', async () => {
-  const gateway = await startGateway()
   await book(gateway, { PickupZip: '02134-9876', 'DeliveryPhNo.': 'TBD', VinNo: 'ODD-VIN-77' })
   const notes = ['PickupZip lossy', 'DeliveryPhNo. lossy', 'VinNo warning', 'transport_type assumed']
-  expect(lastCall(gateway)).toMatchObject({ notes: expect.arrayContaining(notes) })
-  expect(JSON.stringify(lastCall(gateway))).not.toMatch(/02134|9876|TBD|ODD-VIN/)
-  expect(JSON.stringify(lastCall(gateway))).not.toContain(bookingExample.BillToName)
+  expect(lastCall()).toMatchObject({ notes: expect.arrayContaining(notes) })
+  expect(JSON.stringify(lastCall())).not.toMatch(/02134|9876|TBD|ODD-VIN/)
+  expect(JSON.stringify(lastCall())).not.toContain(bookingExample.BillToName)
 })
 
 test.each([
@@ -63,25 +61,26 @@ test.each([
 ])(
   'with LOG_ADDRESSES=%s, calls that are answered have the source %s, and refused ones %s',
   async (which, ...wanted) => {
-    const gateway = await startGateway({ env: { LOG_ADDRESSES: which, ERROR_STATUS: 'ok' } })
-    await quote(gateway)
-    await quote(gateway, { authorization: basic('demo', 'wrong') })
-    expect(calls(gateway).map(({ source }) => source)).toEqual(wanted)
-    expect(calls(gateway).map(({ client }) => client)).toEqual([undefined, 'demo'])
+    const to = await startGateway({ env: { LOG_ADDRESSES: which, ERROR_STATUS: 'ok' } })
+    await quote({}, {}, to)
+    await quote({ authorization: basic('demo', 'wrong') }, {}, to)
+    expect(calls(to).map(({ source }) => source)).toEqual(wanted)
+    expect(calls(to).map(({ client }) => client)).toEqual([undefined, 'demo'])
   },
 )
 
 test('the source is the one behind a trusted proxy', async () => {
-  const gateway = await startGateway({ env: { TRUST_PROXY: '127.0.0.1' } })
-  await quote(gateway, { 'x-forwarded-for': '198.51.100.7, 192.0.2.9' })
-  expect(lastCall(gateway)['source']).toBe('192.0.2.9')
+  const to = await startGateway({ env: { TRUST_PROXY: '127.0.0.1' } })
+  await quote({ 'x-forwarded-for': '198.51.100.7, 192.0.2.9' }, {}, to)
+  expect(lastCall(to)['source']).toBe('192.0.2.9')
 })
 
 test('a hostile user agent is cut, and cannot steer a terminal or forge a line', async () => {
-  const gateway = await startGateway()
   const hostile = ['\u009b31mred', 'x'.repeat(200), '"},{"msg":"forged"', '\u00adsoft\u009d0;title']
-  for (const agent of hostile) await quote(gateway, { 'user-agent': agent })
-  const agents = calls(gateway).map(({ user_agent }) => String(user_agent))
+  for (const agent of hostile) await quote({ 'user-agent': agent })
+  const agents = calls(gateway)
+    .slice(-hostile.length)
+    .map(({ user_agent }) => String(user_agent))
   expect(agents.slice(0, 3)).toEqual(['\\u009b31mred', 'x'.repeat(128), '"},{"msg":"forged"'])
   expect(agents.filter((agent) => /\p{Cc}/u.test(agent))).toEqual([])
   expect(agents).toHaveLength(hostile.length)
@@ -89,11 +88,11 @@ test('a hostile user agent is cut, and cannot steer a terminal or forge a line',
 
 test('a call that failed because of the gateway itself has the cause, with its place, in the log alone', async () => {
   const put = () => Promise.reject(new TypeError('a bug of the store'))
-  const gateway = await startGateway({ env: OWN, store: { ...createMemoryStore(), put } })
-  const { status, text } = await quote(gateway)
+  const to = await startGateway({ env: OWN, store: { ...createMemoryStore(), put } })
+  const { status, text } = await quote({}, {}, to)
   expect(status).toBe(500)
   expect(text).not.toContain('a bug of the store')
-  expect(await gateway.logged(/^call/)).toMatchObject({
+  expect(await to.logged(/^call/)).toMatchObject({
     ...{ level: 'error', msg: 'call failed', error: 'gateway-failed', status: 500 },
     err: { type: 'TypeError', message: 'a bug of the store', stack: expect.stringContaining('logs.test.ts') },
   })

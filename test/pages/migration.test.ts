@@ -1,6 +1,6 @@
 /** Promise: the migration page says who still uses version 1, and what is left (contract, section 1). */
 
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { named, openEdge } from '../callers/edge.ts'
 import { get, OWN, startGateway, type TestGateway } from '../gateway.ts'
@@ -12,11 +12,9 @@ const CSP =
 
 const HEADLINE = 'No: 3 of 6 callers still use version 1.'
 
-async function openFilled(): Promise<TestGateway> {
-  const store = createMemoryStore()
-  await fillCounts(store)
-  return startGateway({ store })
-}
+const store = createMemoryStore()
+await fillCounts(store)
+const gateway = await startGateway({ store, closeAt: afterAll })
 
 /** Characters of the hostile name that a terminal or a browser obeys. */
 const OBEYED = ['\u001b', '\u202e']
@@ -32,7 +30,6 @@ const linksIn = (page: string) =>
 
 describe('/migration', () => {
   test('is JSON for programs, with a verdict for every tenant', async () => {
-    const gateway = await openFilled()
     const { status, json, headers } = await ask(gateway, '/migration')
     expect(status).toBe(200)
     expect(headers.get('content-type')).toContain('application/json')
@@ -48,7 +45,6 @@ describe('/migration', () => {
   })
 
   test('is a page for browsers, which links every tenant', async () => {
-    const gateway = await openFilled()
     const { status, text, headers } = await ask(gateway, '/migration', HTML)
     expect(status).toBe(200)
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8')
@@ -63,7 +59,6 @@ describe('/migration', () => {
   })
 
   test('shows the work that is left, with version-2 equivalents, and an example of each error', async () => {
-    const gateway = await openFilled()
     const { json } = await ask(gateway, '/migration/acme')
     const [{ work, errors }] = json.tenants
     for (const item of [
@@ -88,7 +83,6 @@ describe('/migration', () => {
   })
 
   test('finds, filters and sorts tenants', async () => {
-    const gateway = await openFilled()
     for (const [query, tenants] of [
       ['q=ACM', ['acme']],
       ['state=safe&sort=name', ['', 'gone']],
@@ -129,7 +123,6 @@ describe('/migration', () => {
   })
 
   test("has a tenant's own calls as version-2 code in one file, without a value of theirs", async () => {
-    const gateway = await openFilled()
     const { text, headers } = await ask(gateway, '/migration/acme?kit', HTML)
     expect(headers.get('content-disposition')).toBe('attachment; filename="version-2.html"')
     for (const word of [
@@ -150,22 +143,21 @@ describe('/migration', () => {
   })
 
   test('the guide and the kit say in each mode which credential is good where', async () => {
-    const store = createMemoryStore()
-    await fillCounts(store)
-    const edge = () => openEdge(named(['acme', 'two']), { store, env: { SUPPORT_CONTACT: 'help@example.com' } })
-    for (const [open, ...words] of [
-      [() => startGateway({ store }), 'stay those of version 1'],
-      [() => startGateway({ store, env: OWN }), 'a credential of its own'],
-      [edge, 'good at this gateway only', 'help@example.com'],
+    const others = createMemoryStore()
+    await fillCounts(others)
+    const env = { SUPPORT_CONTACT: 'help@example.com' }
+    for (const [opened, ...words] of [
+      [gateway, 'stay those of version 1'],
+      [startGateway({ store: others, env: OWN }), 'a credential of its own'],
+      [openEdge(named(['acme', 'two']), { store: others, env }), 'good at this gateway only', 'help@example.com'],
     ] as const) {
-      const gateway = await open()
+      const gateway = await opened
       for (const text of [(await get(gateway, '/guide', HTML)).text, (await ask(gateway, '/migration/acme?kit')).text])
         for (const word of words) expect(text).toContain(word)
     }
   })
 
   test('shows hostile names as text', async () => {
-    const gateway = await openFilled()
     const pages = ['/migration', '/migration/acme', `/migration?tenant=${encodeURIComponent(HOSTILE)}`]
     for (const path of pages) {
       const { text, status } = await ask(gateway, path, HTML)

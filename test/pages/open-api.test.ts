@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Validator } from '@seriousme/openapi-schema-validator'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { loadMappings } from '../../mappings/load.ts'
 import { ROOT } from '../command.ts'
@@ -15,8 +15,10 @@ interface Document extends Readonly<Record<string, unknown>> {
   readonly components: { readonly schemas: Readonly<Record<string, Parameters<typeof z.fromJSONSchema>[0]>> }
 }
 
-async function readDocument(env: Readonly<Record<string, string>> = {}): Promise<Document> {
-  const { status, headers, json } = await get(await startGateway({ env }), '/openapi.json')
+const gateway = await startGateway({ closeAt: afterAll })
+
+async function readDocument(from = gateway): Promise<Document> {
+  const { status, headers, json } = await get(from, '/openapi.json')
   expect(status).toBe(200)
   expect(headers.get('content-type')).toContain('application/json')
   return json
@@ -32,10 +34,9 @@ describe('/openapi.json', () => {
   })
 
   test('has at most 120 KB and the version of the package, and is compressed for callers that accept gzip', async () => {
-    const { url } = await startGateway()
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
     const read = async (acceptEncoding: string) => {
-      const response = await fetch(`${url}/openapi.json`, { headers: { 'accept-encoding': acceptEncoding } })
+      const response = await fetch(`${gateway.url}/openapi.json`, { headers: { 'accept-encoding': acceptEncoding } })
       const text = await response.text()
       expect(response.headers.get('vary')).toBe('Accept-Encoding')
       return {
@@ -58,7 +59,7 @@ describe('/openapi.json', () => {
   })
 
   test('has the paths of the base paths that the operator chose alone', async () => {
-    const { paths } = await readDocument({ LEGACY_BASE_PATHS: '/api/v1' })
+    const { paths } = await readDocument(await startGateway({ env: { LEGACY_BASE_PATHS: '/api/v1' } }))
     for (const path of Object.keys(paths))
       expect(path).toMatch(/^(\/dry-run)?\/api\/v1\/|^\/dry-run\/(reply|webhook)\//)
     expect(paths).toHaveProperty(['/api/v1/createShipment.php'])
@@ -80,8 +81,7 @@ describe('/openapi.json', () => {
   })
 
   test('describes what is answered', async () => {
-    const gateway = await startGateway()
-    const { components } = (await get(gateway, '/openapi.json')).json as Document
+    const { components } = await readDocument()
     for (const [name, path, body] of [
       ['DryRun', '/dry-run/createShipment.php', { PickupZip: '02134-1234', Year: '1', Foo: '1' }],
       ['DryRun', '/dry-run/updateShipment.php', { id: 'REF-1', PickupState: 'ZZ' }],

@@ -6,17 +6,18 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import type { Report } from '../../src/operator/reports/rehearsal.ts'
+import { openSandbox } from '../bookings/desk.ts'
 import { transload } from '../callers/commands.ts'
 import { folder } from '../callers/edge.ts'
 import { caseFiles } from '../cases/read.ts'
 import { cleanEnv, ROOT } from '../command.ts'
 import { transcript } from '../commands/transcript.ts'
-import { CLIENT, OWN } from '../gateway.ts'
-import { type SandboxOptions, startSandbox } from '../stand-in/stand-in.ts'
+import { OWN } from '../gateway.ts'
+import type { SandboxOptions } from '../stand-in/stand-in.ts'
 import { defects, generate, LIMIT_BYTES } from './generator.ts'
 import { expectSeeded } from './seeded.ts'
 
@@ -350,8 +351,7 @@ test('tenants have their settings, names and limits', async () => {
 })
 
 async function against(options: SandboxOptions, lines: readonly object[], words: readonly string[] = []) {
-  const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret }, ...options })
-  onTestFinished(() => sandbox.close())
+  const sandbox = await openSandbox(options)
   const env = { ...OWN, V2_BASE_URL: sandbox.url }
   const made = await report(
     { 'a.ndjson': lines.map(line).join('') },
