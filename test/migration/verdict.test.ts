@@ -82,44 +82,34 @@ describe('verdicts', () => {
     expect(Object.fromEntries(changes)).toEqual(firstDays)
   })
 
-  describe('the reasons', () => {
-    test('name the last call, and how much is left to wait', () => {
-      const verdict = verdictOf(seenBy(30, untilDay10))
-      expect(verdict).toEqual({
-        state: 'quiet',
-        since: '2024-10-13',
-        reasons: [
-          'Its last version-1 call was on 2024-10-13. It is safe to switch off after 30 watched days without one; so far there are 21.',
-        ],
-      })
-    })
+  const mixed = (before: number, after: number) =>
+    seenBy(27, (day) => ({ version1: 10, version2: day < 14 ? before : after }))
 
-    test('say since when a gateway has watched a tenant that never called', () => {
-      expect(verdictOf(seenBy(5, () => ({}))).reasons).toEqual([
-        'It has never called since 2024-10-04, when the gateway began to watch. It may still have callers elsewhere.',
-      ])
-      expect(verdictOf({ ...seenBy(5, () => ({})), watched: [] }).reasons).toEqual([
-        'It has never called, but no gateway has watched yet: that proves nothing.',
-      ])
-    })
-
-    test('give the share of version 2 and its trend over four weeks', () => {
-      const rising = verdictOf(seenBy(27, (day) => ({ version1: 10, version2: day < 14 ? 0 : 10 })))
-      expect(rising.reasons).toEqual([
-        '33.3 % of its 420 calls in the last four weeks use version 2; the share is rising, from 0 % in the first of these weeks to 50 % in the last.',
-      ])
-      const falling = verdictOf(seenBy(27, (day) => ({ version1: 10, version2: day < 14 ? 10 : 0 })))
-      expect(falling.reasons[0]).toContain('the share is falling, from 50 %')
-      const steady = verdictOf(seenBy(27, () => ({ version1: 10, version2: 10 })))
-      expect(steady.reasons[0]).toContain('the share is steady')
-    })
-
-    test('give the errors of one that fails', () => {
-      const [reason] = verdictOf(seenBy(6, () => ({ version1: 10, failed: 1 }))).reasons
-      expect(reason).toBe(
-        '7 of 70 calls in the last seven days failed (10 %; the limit is 5 %). Mistakes of the caller do not count.',
-      )
-    })
+  test.each([
+    [
+      seenBy(30, untilDay10),
+      'Its last version-1 call was on 2024-10-13. It is safe to switch off after 30 watched days without one; so far there are 21.',
+    ],
+    [
+      seenBy(5, () => ({})),
+      'It has never called since 2024-10-04, when the gateway began to watch. It may still have callers elsewhere.',
+    ],
+    [
+      { ...seenBy(5, () => ({})), watched: [] },
+      'It has never called, but no gateway has watched yet: that proves nothing.',
+    ],
+    [
+      mixed(0, 10),
+      '33.3 % of its 420 calls in the last four weeks use version 2; the share is rising, from 0 % in the first of these weeks to 50 % in the last.',
+    ],
+    [mixed(10, 0), 'the share is falling, from 50 %'],
+    [mixed(10, 10), 'the share is steady'],
+    [
+      seenBy(6, () => ({ version1: 10, failed: 1 })),
+      '7 of 70 calls in the last seven days failed (10 %; the limit is 5 %). Mistakes of the caller do not count.',
+    ],
+  ])('the reason of a verdict says what was seen: %#', (evidence, reason) => {
+    expect(verdictOf(evidence).reasons[0]).toContain(reason)
   })
 })
 
@@ -135,16 +125,8 @@ describe('the verdict on all tenants', () => {
     const store = createMemoryStore({ now: () => (TODAY + 0.5) * DAY_MS })
     const used = (tenant: string, ago: number, use: Use) => {
       const at = (TODAY - ago) * DAY_MS
-      const name = {
-        tenant,
-        kind: 'use',
-        action: '',
-        name: use,
-        count: 5,
-        firstAt: at,
-        lastAt: at,
-        example: '',
-      } as const
+      const more = { action: '', count: 5, firstAt: at, lastAt: at, example: '' }
+      const name = { tenant, kind: 'use', name: use, ...more } as const
       return { name, call: { tenant, day: TODAY - ago, use, action: 'quote.get', outcome: 'done', calls: 5 } }
     }
     const all = [

@@ -122,7 +122,7 @@ const seriesOf = (line: string) =>
     ? line
     : line
         .replace(/ \S+$/, '')
-        .replace(/le="[^"]*",?/, '')
+        .replace(/\ble="[^"]*",?/, '')
         .replace(/(version="|node="|service="|operation=")[^"]*"/g, '$1…"')
 
 test('every metric of the gateway has the name, the help, the type and the labels that it had', async () => {

@@ -75,7 +75,10 @@ describe('/openapi.json', () => {
           expect(Object.keys(paths[place] ?? {}), place).toContain(method.toLowerCase())
       const [request, reply] = [action.name, `${action.name}.reply`].map((name) => components.schemas[name])
       expect(request).toMatchObject({ properties: Object.fromEntries(fields.names.map((name) => [name, {}])) })
-      expect(reply).toMatchObject({ properties: { Message: { type: 'string' } } })
+      const { json } = await post(gateway, `/dry-run/reply/${action.name}`, Object(action.example.reply))
+      const shown = Object.keys(json.reply.v1).map((name) => [name, { type: 'string' }])
+      expect(reply).toMatchObject({ properties: Object.fromEntries(shown) })
+      expect(shown).not.toEqual([])
       expect(z.fromJSONSchema(request ?? {}).safeParse(action.example.request)).toMatchObject({ success: true })
     }
   })
