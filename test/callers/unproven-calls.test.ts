@@ -70,7 +70,7 @@ test('strangers by the hundred do not make the owner connect anew', async () => 
   // The first call used its own connection.
   expect((await quote(gateway, owner)).status).toBe(200)
   expect(sockets.size).toBe(2)
-  for (let round = 0; round < size(3, 11); round += 1) {
+  for (let round = 0; round < size(1, 11); round += 1) {
     const answers = await atOnce(100, (i) =>
       i % 2 ? quote(gateway, stranger(`${round} ${i}`)) : get(gateway, '/v2/quote/x', stranger(`${round} ${i}`)),
     )

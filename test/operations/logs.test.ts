@@ -47,7 +47,12 @@ test('it counts every request to the service, and has the status of the last rep
 })
 
 test('it names what was lost or assumed, never a value', async () => {
-  await book(gateway, { ReferenceNumber: 'NO-QUOTE', PickupZip: '02134-9876', 'DeliveryPhNo.': 'TBD', VinNo: 'ODD-VIN-77' })
+  await book(gateway, {
+    ReferenceNumber: 'NO-QUOTE',
+    PickupZip: '02134-9876',
+    'DeliveryPhNo.': 'TBD',
+    VinNo: 'ODD-VIN-77',
+  })
   const notes = ['PickupZip lossy', 'DeliveryPhNo. lossy', 'VinNo warning', 'transport_type assumed']
   expect(lastCall()).toMatchObject({ notes: expect.arrayContaining(notes) })
   expect(JSON.stringify(lastCall())).not.toMatch(/02134|9876|TBD|ODD-VIN/)
