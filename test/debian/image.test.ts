@@ -3,6 +3,7 @@
 import {
   copyFileSync,
   cpSync,
+  globSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -45,7 +46,8 @@ beforeAll(async () => {
     copyFileSync(realpathSync(from), join(root, to))
   }
   const programs = ['sh', 'env', 'ln', 'mkdir', 'chown'].map((name) => `/usr/bin/${name}`)
-  const libraries = (await output('ldd', [...programs, process.execPath])).match(/\/\S+\.so\S*/g) ?? []
+  const addons = globSync(join(ROOT, 'node_modules/@*/*/*.node'))
+  const libraries = (await output('ldd', [...programs, process.execPath, ...addons])).match(/\/\S+\.so\S*/g) ?? []
   for (const path of new Set([...programs, ...libraries])) put(path)
   put(process.execPath, '/usr/local/bin/node')
   for (const name of ['tmp', 'root', 'etc']) mkdirSync(join(root, name), { recursive: true })

@@ -68,9 +68,11 @@ test.each([
   async (which, ...wanted) => {
     const to = await startGateway({ env: { LOG_ADDRESSES: which, ERROR_STATUS: 'ok' } })
     await quote({}, {}, to)
-    await quote({ authorization: basic('demo', 'wrong') }, {}, to)
+    await quote({ authorization: basic('acme\u001b]0;owned\u0007', 'hush') }, {}, to)
     expect(calls(to).map(({ source }) => source)).toEqual(wanted)
-    expect(calls(to).map(({ client }) => client)).toEqual([undefined, 'demo'])
+    // The id is shown as far as it is plain, and no secret.
+    expect(calls(to).map(({ client }) => client)).toEqual([undefined, 'acme\\u001b]0;owned\\u0007'])
+    expect(JSON.stringify(to.lines())).not.toContain('hush')
   },
 )
 
