@@ -12,7 +12,7 @@ import { openService } from '../http/service.ts'
 import { named } from '../store/samples.ts'
 import { addBooking, fillStore, handleOf, transcript } from './transcript.ts'
 
-test('the commands about bookings print what they did', async () => {
+test('the commands about bookings print what they did', { timeout: 60_000 }, async () => {
   const place = folder()
   await fillStore(place, async (store) => {
     await addBooking(store, 1, 'booked', 'made')
@@ -104,7 +104,7 @@ const REPLIES: Readonly<Record<string, readonly [status: number, body: unknown]>
   'REF-1': [404, ''],
 }
 
-test('a settlement asks the service for the shipment, and is taken back with its names', async () => {
+test('a settlement asks the service for the shipment, and is taken back with its names', { timeout: 60_000 }, async () => {
   const place = folder()
   const asked: unknown[] = []
   const { url: V2_BASE_URL } = await openService(({ url = '', headers }, outgoing) => {
