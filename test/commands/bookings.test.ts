@@ -104,7 +104,9 @@ const REPLIES: Readonly<Record<string, readonly [status: number, body: unknown]>
   'REF-1': [404, ''],
 }
 
-test('a settlement asks the service for the shipment, and is taken back with its names', { timeout: 60_000 }, async () => {
+test('a settlement asks the service for the shipment, and is taken back with its names', {
+  timeout: 60_000,
+}, async () => {
   const place = folder()
   const asked: unknown[] = []
   const { url: V2_BASE_URL } = await openService(({ url = '', headers }, outgoing) => {
