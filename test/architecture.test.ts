@@ -88,18 +88,6 @@ interface Rule {
   readonly broken: readonly Source[]
 }
 
-/** The exceptions of a rule, each with its reason. */
-type Exceptions = Readonly<Record<string, string>>
-
-/** Returns the breaches that are no exceptions, and the exceptions that nothing needs any more. */
-function except(exceptions: Exceptions, breaches: readonly string[]): readonly string[] {
-  const unneeded = Object.keys(exceptions).filter((breach) => !breaches.includes(breach))
-  return [
-    ...breaches.filter((breach) => !Object.hasOwn(exceptions, breach)),
-    ...unneeded.map((breach) => `no exception is needed for: ${breach}`),
-  ]
-}
-
 const importLine = (path: string, target: string) => `${path} imports ${target}`
 
 /** Makes a rule about what files of one kind import. */
@@ -114,22 +102,17 @@ function mayNotImport(concerns: (path: string) => boolean, forbidden: (target: s
       )
 }
 
-/** Makes a rule about what files of one kind contain; the exceptions are files. */
+/** Makes a rule about what files of one kind contain; an exception is a file, with its reason. */
 function mayNotContain(
   concerns: (path: string) => boolean,
   forbidden: RegExp,
-  exceptions: Exceptions = {},
+  exceptions: Readonly<Record<string, string>> = {},
 ): Rule['breaches'] {
-  const excepted = Object.fromEntries(
-    Object.entries(exceptions).map(([path, why]) => [`${path} contains ${forbidden}`, why]),
-  )
   return (sources) =>
-    except(
-      excepted,
-      sources
-        .filter((source) => concerns(source.path) && forbidden.test(codeOf(source)))
-        .map(({ path }) => `${path} contains ${forbidden}`),
-    )
+    sources
+      .filter((source) => concerns(source.path) && !Object.hasOwn(exceptions, source.path))
+      .filter((source) => forbidden.test(codeOf(source)))
+      .map(({ path }) => `${path} contains ${forbidden}`)
 }
 
 /** Returns the import cycles, each once and by its shortest path. */
@@ -161,9 +144,6 @@ function cycles(sources: readonly Source[], counts: (found: Import) => boolean):
   }
   return [...found.values()]
 }
-
-const MAX_ROOT_FILES = 12
-const MAX_FOLDERS = 4
 
 const isMapping = (path: string) => inside(path, 'src/language/mapping/')
 /** What loads the declarations is none. */
@@ -250,15 +230,6 @@ const rules: readonly Rule[] = [
     broken: [{ path: 'src/calls/free.ts', text: "export const free = new GatewayError('draining', 'Wait.')" }],
   },
   {
-    name: 'of the commands, only serve and the demo load the gateway',
-    breaches: mayNotImport(
-      (path) =>
-        inside(path, 'src/operator/commands/') && path !== 'src/operator/commands/serve.ts' && !DEMO.includes(path),
-      (target) => target === 'src/gateway.ts',
-    ),
-    broken: [{ path: 'src/operator/commands/heavy.ts', text: "import type { Gateway } from '../../gateway.ts'" }],
-  },
-  {
     name: 'only the configuration and the commands read the environment',
     breaches: mayNotContain(
       (path) => !inside(path, 'src/language/config/', 'src/operator/commands/'),
@@ -295,28 +266,6 @@ const rules: readonly Rule[] = [
       { path: 'src/state/uses/table.ts', text: "import type { Row } from '../names/row.ts'" },
     ],
   },
-  {
-    name: 'folders are at most four deep',
-    breaches: (sources) =>
-      sources.map(({ path }) => path).filter((path) => dirname(path).split('/').length > MAX_FOLDERS),
-    broken: [{ path: 'src/operator/pages/parts/small/round/button.ts', text: '' }],
-  },
-  {
-    name: `the root of src holds at most ${MAX_ROOT_FILES} files`,
-    breaches: (sources) => {
-      const files = sources.map(({ path }) => path).filter((path) => dirname(path) === 'src')
-      return files.length > MAX_ROOT_FILES ? [`the root of src holds ${files.length} files`] : []
-    },
-    broken: Array.from({ length: MAX_ROOT_FILES }, (_, i) => ({ path: `src/loose-${i}.ts`, text: '' })),
-  },
-  {
-    name: 'no file or folder is called utils or the like',
-    breaches: (sources) =>
-      sources
-        .map(({ path }) => path)
-        .filter((path) => /(^|[/-])(utils?|helpers?|commons?|misc|manager|services)(\.ts|[/-])/.test(path)),
-    broken: [{ path: 'src/string-utils.ts', text: '' }],
-  },
 ]
 
 const program = [...sourcesIn('src'), ...sourcesIn('mappings')]
@@ -331,11 +280,6 @@ describe('a breach is noticed', () => {
   test.each(rules)('$name', ({ breaches, broken }) => {
     expect(breaches([...program, ...broken]).length).toBeGreaterThan(breaches(program).length)
   })
-})
-
-test('an exception that nothing needs is a breach', () => {
-  expect(except({ 'a imports b': 'a needs it' }, [])).toEqual(['no exception is needed for: a imports b'])
-  expect(except({ 'a imports b': 'a needs it' }, ['a imports b'])).toEqual([])
 })
 
 test('every band holds files', () => {

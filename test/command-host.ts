@@ -14,11 +14,12 @@ process.on('disconnect', () => process.exit())
 let report: ((code: number) => void) | undefined
 process.on('exit', (code) => report?.(code))
 
-process.on('message', async ({ words, cwd, env, input }: CommandLine) => {
+process.on('message', async ({ words, cwd, env, input, isMerged }: CommandLine) => {
   process.chdir(cwd)
   for (const name of Object.keys(process.env)) delete process.env[name]
-  Object.assign(process.env, env)
-  const [out, err] = [collect('stdout'), collect('stderr')]
+  for (const [name, value] of Object.entries(env)) if (value !== undefined) process.env[name] = value
+  const [out, err] = [collect('stdout'), isMerged ? () => '' : collect('stderr')]
+  if (isMerged) give('stderr', process.stdout)
   give('stdin', Readable.from(input === undefined ? [] : [Buffer.from(input)]))
   report = (code) => {
     report = undefined
@@ -38,6 +39,6 @@ function collect(name: 'stdout' | 'stderr'): () => string {
   return () => Buffer.concat(chunks).toString()
 }
 
-function give(name: 'stdin' | 'stdout' | 'stderr', stream: Readable | Writable): void {
+function give(name: 'stdin' | 'stdout' | 'stderr', stream: Readable | NodeJS.WritableStream): void {
   Object.defineProperty(process, name, { value: stream, configurable: true })
 }

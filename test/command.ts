@@ -59,17 +59,21 @@ const OF_THEIR_OWN: ReadonlySet<string | undefined> = new Set([undefined, 'serve
 /** A command line for a process that runs several. */
 export interface CommandLine extends Required<Pick<CommandOptions, 'cwd' | 'env' | 'input'>> {
   readonly words: readonly string[]
+  /** True if standard error goes where standard output goes. */
+  readonly isMerged: boolean
 }
 
 /** Processes that wait for a command line. */
 const idle: ChildProcess[] = []
 
-async function runShared(words: readonly string[], { cwd = ROOT, env = cleanEnv(), input = '' }: CommandOptions) {
+/** Runs a command of the gateway to its end, in a process that others have used. */
+export async function runShared(words: readonly string[], options: CommandOptions, isMerged = false): Promise<Ended> {
+  const { cwd = ROOT, env = cleanEnv(), input = '' } = options
   const host = idle.pop() ?? startHost()
   const stop = new AbortController()
   const { signal } = stop
   const ended = Promise.race([once(host, 'message', { signal }), once(host, 'exit', { signal })])
-  host.send({ words, cwd, env: { ...COMPILED_ONCE, ...env }, input } satisfies CommandLine)
+  host.send({ words, cwd, env: { ...COMPILED_ONCE, ...env }, input, isMerged } satisfies CommandLine)
   const [end] = await ended.finally(() => stop.abort())
   if (typeof end !== 'object') throw new Error(`transload ${words.join(' ')} ended its process with ${end}`)
   if (host.connected) idle.push(host)

@@ -63,9 +63,14 @@ export interface TestGatewayOptions {
    * @default true where callers bring them as Basic authentication, over plain HTTP
    */
   readonly proven?: boolean
+  /**
+   * When the gateway is closed: for one that all tests of a file share, `afterAll`.
+   * @default after the test
+   */
+  readonly closeAt?: (close: () => Promise<void>) => void
 }
 
-/** Opens a gateway and a stand-in for one test, and closes them after it. */
+/** Opens a gateway and a stand-in, and closes them after the test. */
 export async function startGateway(options: TestGatewayOptions = {}): Promise<TestGateway> {
   const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret }, ...options.sandbox })
   const config = {
@@ -110,7 +115,8 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
     sandbox.requests.length = 0
     written.length = 0
   }
-  onTestFinished(async () => {
+  const closeAt = options.closeAt ?? onTestFinished
+  closeAt(async () => {
     await gateway.close()
     await Promise.all([store.close(), sandbox.close()])
   })

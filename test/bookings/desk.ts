@@ -7,7 +7,14 @@ import { settle } from '../../src/state/bookings/settlement.ts'
 import { newFolder } from '../command.ts'
 import { SETTINGS } from '../events/office.ts'
 import { type Answered, basic, post, type TestGateway } from '../gateway.ts'
-import { type Fault, type RecordedRequest, type Sandbox, type Shipment, startSandbox } from '../stand-in/stand-in.ts'
+import {
+  type Fault,
+  type RecordedRequest,
+  type Sandbox,
+  type SandboxOptions,
+  type Shipment,
+  startSandbox,
+} from '../stand-in/stand-in.ts'
 
 /** The reference of the example. */
 export const REFERENCE = bookingExample.ReferenceNumber
@@ -29,8 +36,8 @@ export function testFolder(): string {
 }
 
 /** Starts a service, which goes with the test. */
-export async function openSandbox(): Promise<Sandbox> {
-  const sandbox = await startSandbox()
+export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  const sandbox = await startSandbox(options)
   onTestFinished(() => sandbox.close())
   return sandbox
 }

@@ -79,36 +79,53 @@ const OPEN = {
     openEdge(named(['acme'], { networks: ['127.0.0.0/8'] }), { env }),
 } as const
 
+const ACTS = [
+  ['POST', '/createShipment.php'],
+  ['POST', '/deleteShipment.php'],
+  ['GET', '/getShipment.php?ReferenceNumber=R-1'],
+  ['GET', '/v2/shipments/TL-1'],
+  ['POST', '/v2/shipments'],
+  ['OPTIONS', '/v2/shipments'],
+  ['POST', '/dry-run/createShipment.php'],
+] as const
+
 describe.each(Object.entries(OPEN))('%s', (_mode, open) => {
-  test.each(PAGES)('refuses what comes from %s', async (what, lines) => {
+  test('refuses what pages of other sites send, and its admin listener, too', async () => {
     const gateway = await open()
-    const plain = filled(gateway, lines)
-    const quote = await ask(gateway, plain)
-    expect(quote.status).toBe(403)
-    expect(quote.json['Message']).toMatch(Object.hasOwn(REBOUND, what) ? /ALLOWED_HOSTS/ : /other sites.*ALLOWED_HOSTS/)
-    for (const [method, target] of [
-      ['POST', '/createShipment.php'],
-      ['POST', '/deleteShipment.php'],
-      ['GET', '/getShipment.php?ReferenceNumber=R-1'],
-      ['GET', '/v2/shipments/TL-1'],
-      ['POST', '/v2/shipments'],
-      ['OPTIONS', '/v2/shipments'],
-      ['POST', '/dry-run/createShipment.php'],
-    ]) {
-      expect((await ask(gateway, plain, { method, target })).status, target).toBe(403)
-    }
-    // A header that identifies no caller changes nothing.
-    for (const authorization of ['', 'Bearer of-the-page']) {
-      expect((await ask(gateway, [...plain, `Authorization: ${authorization}`])).status).toBe(403)
+    const admin = { url: gateway.adminUrl }
+    for (const [what, lines] of PAGES) {
+      const plain = filled(gateway, lines)
+      const { status, json } = await ask(gateway, plain)
+      expect([what, status]).toEqual([what, 403])
+      expect(json['Message']).toMatch(Object.hasOwn(REBOUND, what) ? /ALLOWED_HOSTS/ : /other sites.*ALLOWED_HOSTS/)
+      for (const [method, target] of ACTS) {
+        expect((await ask(gateway, plain, { method, target })).status, `${what} ${target}`).toBe(403)
+      }
+      // A header that identifies no caller changes nothing.
+      for (const authorization of ['', 'Bearer of-the-page']) {
+        expect((await ask(gateway, [...plain, `Authorization: ${authorization}`])).status, what).toBe(403)
+      }
+      for (const target of ['/bookings', '/metrics', '/nothing']) {
+        const reply = await ask(admin, filled(admin, lines), { method: 'GET', target })
+        expect([reply.status, reply.headers.get('content-type')], what).toEqual([
+          403,
+          ['application/problem+json; charset=utf-8'],
+        ])
+      }
     }
     expect(gateway.sandbox.requests).toEqual([])
   })
 
-  test.each(Object.entries(WELCOME))('answers what comes from %s', async (_what, lines) => {
+  test('answers what comes from nobody else', async () => {
     const gateway = await open()
-    const plain = filled(gateway, lines)
-    expect((await ask(gateway, plain)).status).toBe(200)
-    expect((await ask(gateway, plain, { method: 'GET', target: '/v2/shipments/TL-1' })).status).toBe(404)
+    const admin = { url: gateway.adminUrl }
+    for (const [what, lines] of Object.entries(WELCOME)) {
+      const plain = filled(gateway, lines)
+      expect((await ask(gateway, plain)).status, what).toBe(200)
+      expect((await ask(gateway, plain, { method: 'GET', target: '/v2/shipments/TL-1' })).status, what).toBe(404)
+      const shown = await ask(admin, filled(admin, lines), { method: 'GET', target: '/bookings' })
+      expect(shown.status, what).toBe(200)
+    }
   })
 
   test('is reached by the names and origins of ALLOWED_HOSTS, and so is its admin listener', async () => {
@@ -180,22 +197,6 @@ describe('a gateway that asks for no credential', () => {
   })
 })
 
-describe('the admin listener', () => {
-  test.each(PAGES)('refuses what comes from %s, in every mode', async (_what, lines) => {
-    const admin = { url: (await startGateway()).adminUrl }
-    for (const target of ['/bookings', '/metrics', '/nothing']) {
-      const reply = await ask(admin, filled(admin, lines), { method: 'GET', target })
-      expect(reply.status, target).toBe(403)
-      expect(reply.headers.get('content-type')).toEqual(['application/problem+json; charset=utf-8'])
-    }
-  })
-
-  test.each(Object.entries(WELCOME))('answers what comes from %s', async (_what, lines) => {
-    const admin = { url: (await startGateway()).adminUrl }
-    expect((await ask(admin, filled(admin, lines), { method: 'GET', target: '/bookings' })).status).toBe(200)
-  })
-})
-
 test('a page may call with a credential that is checked, and with no other', async () => {
   const gateway = await startGateway()
   const fixed = await OPEN['a gateway with a credential for all callers']()
@@ -208,6 +209,8 @@ test('a page may call with a credential that is checked, and with no other', asy
     expect(await status(edge, as('acme').authorization), what).toBe(200)
     expect(await status(fixed, basic()), what).toBe(403)
     const target = '/openapi.json'
+    const admin = { url: gateway.adminUrl }
+    expect((await ask(admin, filled(admin, lines), { method: 'GET', target: '/bookings' })).status, what).toBe(403)
     expect((await ask(fixed, filled(fixed, lines), { method: 'GET', target })).status, what).toBe(403)
   }
 })

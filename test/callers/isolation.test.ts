@@ -3,23 +3,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Answered, get, post, startGateway } from '../gateway.ts'
-import { openService } from '../http/service.ts'
 import { runs } from '../size.ts'
-import {
-  as,
-  atOnce,
-  atService,
-  book,
-  CALLS,
-  type Edge,
-  KINDS,
-  named,
-  openEdge,
-  quote,
-  read,
-  statuses,
-  tenant,
-} from './edge.ts'
+import { as, atService, book, CALLS, type Edge, KINDS, named, openEdge, read } from './edge.ts'
 
 const NAMES = ['acme', 'beta', 'gamma'] as const
 type Name = (typeof NAMES)[number]
@@ -106,65 +91,15 @@ test('in client mode, the client id tells callers apart: by its case, and by eve
   expect((await read(gateway, 'R-1', of('acme', 'utf8', 'another'))).json.PickupName).toBe('name-0')
 })
 
-test('one idempotency key of two tenants is two', async () => {
+test('an idempotency key, and an outcome that is not known, are of one tenant', async () => {
   const edge = await openEdge(named(NAMES))
-  const answers = await Promise.all(['acme', 'beta'].map((name) => CALLS['book by a key'](edge, 'K-1', as(name))))
-  expect(answers.map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, null])
-  expect(edge.sandbox.shipments.size).toBe(2)
-})
-
-test('a booking whose outcome is not known for one tenant is none of the other', async () => {
-  const edge = await openEdge(named(NAMES))
+  const keyed = await Promise.all(['acme', 'beta'].map((name) => CALLS['book by a key'](edge, 'K-1', as(name))))
+  expect(keyed.map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, null])
   edge.sandbox.fail({ kind: 'reset-after', on: { path: '/v2/shipments' } })
-  expect((await book(edge, 'R-1', as('acme'))).json.TransportationBooked).toBe('Unknown')
-  expect((await book(edge, 'R-1', as('beta'))).json.TransportationBooked).toBe('Yes')
-  expect((await book(edge, 'R-1', as('acme'))).json.TransportationBooked).toBe('Unknown')
+  for (const [name, word] of [
+    ['acme', 'Unknown'],
+    ['beta', 'Yes'],
+    ['acme', 'Unknown'],
+  ] as const)
+    expect((await book(edge, 'R-1', as(name))).json.TransportationBooked).toBe(word)
 })
-
-test.each(['basic', 'oauth2', 'auto'] as const)(
-  'no two credentials share a connection to the service, nor a token (%s)',
-  async (token) => {
-    const ports = new Map<number, Set<string>>()
-    const tokens = new Map<string, string>()
-    const service = await openService((incoming, outgoing) => {
-      const { authorization = '' } = incoming.headers
-      const owner = tokens.get(authorization) ?? authorization
-      const port = incoming.socket.remotePort ?? 0
-      ports.set(port, (ports.get(port) ?? new Set()).add(owner))
-      incoming.resume().on('end', () => {
-        if (incoming.url === '/oauth2/token') {
-          const access_token = `token-${tokens.size}`
-          tokens.set(`Bearer ${access_token}`, authorization)
-          return outgoing.end(JSON.stringify({ access_token, expires_in: 3600 }))
-        }
-        if (token === 'auto' && authorization.startsWith('Basic')) {
-          return outgoing.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
-        }
-        outgoing.writeHead(200, { 'content-type': 'application/json' })
-        return outgoing.end(JSON.stringify({ id: crypto.randomUUID(), shipment_id: crypto.randomUUID(), price: 1 }))
-      })
-    })
-    // The last two are the same client at the service, but different tenants.
-    const names = [...NAMES, 'twin']
-    const edge = await openEdge(
-      (place) => [...named(NAMES)(place), { ...tenant(place, 'twin'), v2: tenant(place, 'gamma')['v2'] }],
-      {
-        env: { V2_TOKEN: token },
-        serviceUrl: service.url,
-      },
-    )
-    for (let round = 0; round < 3; round += 1) {
-      const answers = await atOnce(40, (i) => {
-        const headers = as(names[i % names.length] ?? '')
-        if (i % 3 === 0) return quote(edge, headers)
-        return i % 3 === 1 ? get(edge, '/v2/shipments/x', headers) : book(edge, `R-${round}-${i}`, headers)
-      })
-      expect(statuses(answers)).toEqual({ 200: 40 })
-    }
-    expect([...ports.values()].map((owners) => owners.size).filter((size) => size > 1)).toEqual([])
-    expect(new Set([...ports.values()].flatMap((owners) => [...owners])).size).toBe(3)
-    // Connections are reused, so shared ones would show.
-    expect(ports.size).toBeLessThan(service.requests.length)
-    expect([...tokens.values()].sort()).toEqual(token === 'basic' ? [] : [...NAMES, 'gamma'].map(atService).sort())
-  },
-)

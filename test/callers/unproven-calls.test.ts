@@ -3,10 +3,9 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { expect, test, vi } from 'vitest'
-import { type Answered, basic, get, post, startGateway } from '../gateway.ts'
+import { type Answered, basic, get, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { size } from '../size.ts'
-import { connectFrom } from '../strangers/sockets.ts'
 import { atOnce, book, quote, statuses } from './edge.ts'
 
 const OWNER = basic('owner', 'right')
@@ -71,7 +70,7 @@ test('strangers by the hundred do not make the owner connect anew', async () => 
   // The first call used its own connection.
   expect((await quote(gateway, owner)).status).toBe(200)
   expect(sockets.size).toBe(2)
-  for (let round = 0; round < size(3, 11); round += 1) {
+  for (let round = 0; round < size(1, 11); round += 1) {
     const answers = await atOnce(100, (i) =>
       i % 2 ? quote(gateway, stranger(`${round} ${i}`)) : get(gateway, '/v2/quote/x', stranger(`${round} ${i}`)),
     )
@@ -155,43 +154,4 @@ test('a call that the service accepts lets all others of its credential go on', 
   await arrived(19)
   held.forEach(accept)
   expect(statuses(await answers)).toEqual({ 200: 20 })
-})
-
-test('a caller that hangs up while it waits is not sent on', async () => {
-  const { gateway, held, arrived, refuseUntil } = await openWary({ UPSTREAM_CONNECTIONS: '1' })
-  const first = quote(gateway, stranger('first'))
-  await arrived(1)
-  const { socket, write } = await connectFrom(gateway, '127.0.0.1')
-  const head = (secret: string) => `HTTP/1.1\r\nHost: x\r\nAuthorization: ${stranger(secret).authorization}\r\n`
-  write(`GET /v2/quote/x ${head('passing')}\r\n`)
-  write(`POST /getShippingQuote.php ${head('gone')}Content-Length: 2\r\n\r\n{}`)
-  // Passed-through calls have a separate queue.
-  await arrived(2)
-  socket.resetAndDestroy()
-  const errors = () => gateway.lines().map(({ error }) => error)
-  await vi.waitFor(() => expect(errors()).toContain('caller-gone'), 20_000)
-  expect((await refuseUntil(first)).status).toBe(401)
-  expect(held).toEqual([])
-})
-
-test('only the line of a refused credential says where it came from, and as whom, as far as that is plain', async () => {
-  const { gateway } = await openWary({ ...PROXY, LOG_ADDRESSES: 'refused' }, refuse)
-  const secret = 'do-not-log-this'
-  await quote(gateway, { authorization: basic('acme\u001b]0;owned\u0007\nx', secret), ...from('198.51.100.7') })
-  await quote(gateway, { authorization: basic('ä'.repeat(500), secret), ...from('198.51.100.8') })
-  await get(gateway, '/v2/quote/x', { authorization: basic('beta', secret), ...from('198.51.100.9') })
-  await quote(gateway, { authorization: '', ...from('198.51.100.10') })
-  await quote(gateway, owner)
-  const lines = gateway.lines().filter(({ msg }) => msg === 'call')
-  expect(lines.map(({ source, client, status }) => [status, source, client])).toEqual([
-    [401, '198.51.100.7', 'acme\\u001b]0;owned\\u0007\\u000ax'],
-    [401, '198.51.100.8', 'ä'.repeat(128)],
-    [401, '198.51.100.9', 'beta'],
-    [401, '198.51.100.10', undefined],
-    [200, undefined, undefined],
-  ])
-  for (const line of lines) expect(JSON.stringify(line)).not.toContain(secret)
-  const quiet = await startGateway({ env: { ERROR_STATUS: 'ok' } })
-  expect((await post(quiet, '/createShipment.php', {}, { authorization: basic('demo', 'wrong') })).status).toBe(200)
-  expect(quiet.lines().at(-1)).toMatchObject({ status: 200, client: 'demo', source: '127.0.0.1' })
 })

@@ -46,7 +46,7 @@ export async function tried(
   { faults = [], ...options }: Setting,
   allowed: Partial<Allowed> = {},
 ) {
-  const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret }, ...options })
+  const sandbox = await startSandbox(options)
   sandbox.fail(...faults)
   const config = readConfig({ V2_BASE_URL: sandbox.url, UPSTREAM_TIMEOUT_MS: '10000' })
   const upstream = openUpstream(config)

@@ -4,19 +4,18 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openStore } from '../../src/outside/store/open.ts'
-import type { ClaimState, NamesWrite, Store } from '../../src/outside/store/store.ts'
+import type { ClaimState, NamesWrite, NewClaim, Store } from '../../src/outside/store/store.ts'
 import { transload } from '../callers/commands.ts'
 import { folder } from '../callers/edge.ts'
+import { addBooking, handleOf } from './transcript.ts'
 
-const LONG_MS = 120_000
-const BOOKINGS = 10_000
+const BOOKINGS = 1_000
 const DAY_MS = 86_400_000
 const NOW = Date.now()
 
 const TENANT = 'acme'
 const vinOf = (no: number) => `1FDXE4FN9PD${String(no).padStart(6, '0')}`
-const idOf = (no: number) => `6f1c1f5e-0000-4000-8000-${String(no).padStart(12, '0')}`
-const handleOf = (no: number) => `bk_${String(no).padStart(12, '0')}`
+const idOf = (no: number) => `shipment-${no}`
 
 /** Writes a shipment as a booking does, from a quote at 1,234.50. */
 const record = (no: number, reference: string): NamesWrite => ({
@@ -28,20 +27,10 @@ const record = (no: number, reference: string): NamesWrite => ({
   shipment: { tenant: TENANT, id: idOf(no), quote: `quote-${no}` },
 })
 
-async function book(store: Store, no: number, state: ClaimState, more: { reference?: string; since?: number } = {}) {
-  const { reference = `REF-${no}`, since: doubtSince } = more
-  const text = { tenant: TENANT, handle: handleOf(no), body: 'body', instance: 'gateway-1', vehicle: '', request: '' }
-  const { claim } = await store.claim({
-    ...text,
-    key: `${no}`,
-    reference,
-    vin: vinOf(no),
-    isOfReference: false,
-    doubtSince,
-  })
-  const outcome = state === 'booked' ? { shipment: idOf(no), reply: '{"status":200,"headers":{},"body":""}' } : {}
-  const names = state === 'booked' ? record(no, reference) : undefined
-  await store.change(claim, { state, instance: 'gateway-1', why: 'made', ...outcome }, names)
+async function book(store: Store, no: number, state: ClaimState, more: Partial<NewClaim> = {}) {
+  const reference = more.reference ?? `REF-${no}`
+  await addBooking(store, no, state, 'made', { vin: vinOf(no), ...more })
+  if (state === 'booked') await store.put(record(no, reference))
 }
 
 /** A day as an American spreadsheet writes it. */
@@ -76,17 +65,14 @@ async function openFilled(fill: (store: Store) => Promise<void>) {
 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i)
 
-test('twenty anomalies among ten thousand shipments are found, and none is invented', {
-  timeout: LONG_MS,
-}, async () => {
+test('twenty anomalies among a thousand shipments are found, and none is invented', async () => {
   const audit = await openFilled(async (store) => {
-    for (let from = 0; from < BOOKINGS; from += 500)
-      await Promise.all(range(from, from + 500).map((no) => book(store, no, 'booked')))
+    await Promise.all(range(0, BOOKINGS).map((no) => book(store, no, 'booked')))
     // Neither of these is an anomaly, except that the list has the shipment of the unknown one.
     await book(store, 20_000, 'unknown')
     await book(store, 20_001, 'refused')
     await book(store, 20_002, 'freed')
-    await book(store, 20_003, 'booked', { since: NOW - 40 * DAY_MS })
+    await book(store, 20_003, 'booked', { doubtSince: NOW - 40 * DAY_MS })
     await book(store, 20_004, 'booked', { reference: 'REF-1' })
     // A quote that was approved, and one number of an import.
     await store.put(record(20_005, 'REF-20005'))
@@ -133,7 +119,7 @@ test('twenty anomalies among ten thousand shipments are found, and none is inven
   expect(of('not-booked-here', 'number')).toEqual(['TL-20000', ...others.map((no) => `TL-98000${no}`)])
   expect(of('not-listed', 'handle')).toEqual([...missing].map(handleOf))
   expect(of('other-price', 'number')).toEqual(dearer.map((no) => `TL-${no}`))
-  expect(err).toContain('20 anomalies in 10,011 rows.')
+  expect(err).toContain('20 anomalies in 1,011 rows.')
   expect([found.length, code]).toEqual([20, 1])
 })
 

@@ -2,7 +2,6 @@
 
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { durationOf } from '../../src/operator/words.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { book, expectBooked, expectUnknown, ON_CREATION } from '../bookings/desk.ts'
 import { transload } from '../callers/commands.ts'
@@ -13,7 +12,7 @@ import { openService } from '../http/service.ts'
 import { named } from '../store/samples.ts'
 import { addBooking, fillStore, handleOf, transcript } from './transcript.ts'
 
-test('the commands about bookings print what they did', async () => {
+test('the commands about bookings print what they did', { timeout: 60_000 }, async () => {
   const place = folder()
   await fillStore(place, async (store) => {
     await addBooking(store, 1, 'booked', 'made')
@@ -102,7 +101,9 @@ const REPLIES: Readonly<Record<string, readonly [status: number, body: unknown]>
   'REF-1': [404, ''],
 }
 
-test('a settlement asks the service for the shipment, and is taken back with its names', async () => {
+test('a settlement asks the service for the shipment, and is taken back with its names', {
+  timeout: 60_000,
+}, async () => {
   const place = folder()
   const asked: unknown[] = []
   const { url: V2_BASE_URL } = await openService(({ url = '', headers }, outgoing) => {
@@ -202,10 +203,4 @@ test('beside a running gateway, a booking is healed, reopened and settled', { ti
   gateway.sandbox.fail({ kind: 'reset-before', on: ON_CREATION })
   await bookings('settle', expectUnknown(await book(gateway, other)), '--not-booked', '--unchecked', '--yes')
   expectBooked(await book(gateway, { ...other, DeliveryName: 'Somebody Else' }))
-})
-
-test('an age is written in its largest unit', () => {
-  const [second, hour, day] = [1_000, 3_600_000, 86_400_000]
-  const ages = [-second, 59 * second, 60 * second, hour - 1, hour, 2 * day - 1, 2 * day, 1_500 * day]
-  expect(ages.map(durationOf)).toEqual(['0 s', '59 s', '1 min', '59 min', '1 h', '47 h', '2 days', '1,500 days'])
 })

@@ -3,12 +3,13 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { openSandbox } from '../bookings/desk.ts'
 import { transload } from '../callers/commands.ts'
 import { folder } from '../callers/edge.ts'
 import { cleanEnv, ROOT, start } from '../command.ts'
 import { CLIENT, OWN } from '../gateway.ts'
-import { type Sandbox, type SandboxOptions, startSandbox } from '../stand-in/stand-in.ts'
+import type { Sandbox, SandboxOptions } from '../stand-in/stand-in.ts'
 
 /** A whole run takes seconds, and much longer on a busy machine. */
 vi.setConfig({ testTimeout: 120_000 })
@@ -18,8 +19,7 @@ const CERTIFY = ['certify', 'assumptions']
 
 /** A stand-in, and the command that certifies it in a folder. */
 async function openStage(secret: string = CLIENT.secret, options: SandboxOptions = {}) {
-  const sandbox = await startSandbox({ credentials: { [CLIENT.id]: secret }, ...options })
-  onTestFinished(() => sandbox.close())
+  const sandbox = await openSandbox({ credentials: { [CLIENT.id]: secret }, ...options })
   const place = folder()
   const env = { ...OWN, V2_BASE_URL: sandbox.url, V2_CLIENT_SECRET: secret }
   const words = [...CERTIFY, '--stage', sandbox.url, '--bookings']

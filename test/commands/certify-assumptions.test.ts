@@ -2,15 +2,15 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { openSandbox } from '../bookings/desk.ts'
 import { folder } from '../callers/edge.ts'
 import { CLIENT, OWN } from '../gateway.ts'
-import { type SandboxOptions, startSandbox } from '../stand-in/stand-in.ts'
+import type { SandboxOptions } from '../stand-in/stand-in.ts'
 import { transcript } from './transcript.ts'
 
 async function startStage(options: SandboxOptions = {}) {
-  const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret }, ...options })
-  onTestFinished(() => sandbox.close())
+  const sandbox = await openSandbox(options)
   return { sandbox, env: { ...OWN, V2_BASE_URL: sandbox.url } }
 }
 

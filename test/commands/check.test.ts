@@ -2,11 +2,11 @@
 
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { openSandbox } from '../bookings/desk.ts'
 import { transload } from '../callers/commands.ts'
 import { folder, known, tenant, writeTenants } from '../callers/edge.ts'
-import { CLIENT, OWN } from '../gateway.ts'
-import { startSandbox } from '../stand-in/stand-in.ts'
+import { OWN } from '../gateway.ts'
 import { transcript } from './transcript.ts'
 
 const SERVICE = { V2_BASE_URL: 'https://service.example.com' }
@@ -76,8 +76,7 @@ test.each([
 })
 
 test('the service is tried in both ways with each credential of the gateway, or without one', async () => {
-  const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
-  onTestFinished(() => sandbox.close())
+  const sandbox = await openSandbox()
   const client = { V2_BASE_URL: sandbox.url, WEBHOOK_SECRET, WEBHOOK_CLIENT_ID: 'a', WEBHOOK_CLIENT_SECRET: 'b' }
   const all = [
     { ...OWN, V2_BASE_URL: sandbox.url },
@@ -87,8 +86,7 @@ test('the service is tried in both ways with each credential of the gateway, or 
   ]
   let text = ''
   for (const env of all) text += await transcript(folder(), ['check --connect'], env)
-  const tokens = await startSandbox({ credentials: known('acme'), auth: 'bearer' })
-  onTestFinished(() => tokens.close())
+  const tokens = await openSandbox({ credentials: known('acme'), auth: 'bearer' })
   const place = folder()
   const v2 = (token: string) => ({ v2: { base_url: tokens.url, token } })
   const tenants = [tenant(place, 'acme', v2('auto')), tenant(place, 'stranger', v2('oauth2'))]

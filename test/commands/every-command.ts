@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { commands } from '../../src/operator/cli.ts'
-import { cleanEnv, output, ROOT } from '../command.ts'
+import { cleanEnv, ROOT, runShared } from '../command.ts'
 
-/** Runs command lines in one process; both streams go to the same place. */
+/** Runs command lines in one process, such as on a terminal; both streams go to the same place. */
 export const RUN_LINES = join(import.meta.dirname, 'run-lines.ts')
 
 /** The words of every command, without its operands: `bookings list`. */
@@ -41,13 +41,16 @@ export function helpLines(): readonly (readonly string[])[] {
   return [['--help'], ...families.map((name) => ['help', name]), ...ofCommands, ['--version']]
 }
 
-/** Returns what the command lines print, without a terminal. */
-export const printed = (
+/** Returns what the command lines print, without a terminal; both streams go to the same place. */
+export async function printed(
   lines: readonly (readonly string[])[],
   env: NodeJS.ProcessEnv = {},
   cwd: string = ROOT,
-): Promise<string> =>
-  output('bash', ['-c', 'exec "$0" "$@" 2>&1', process.execPath, RUN_LINES, JSON.stringify(lines)], {
-    env: cleanEnv(env),
-    cwd,
-  })
+): Promise<string> {
+  let text = ''
+  for (const words of lines) {
+    const { code, out } = await runShared(words, { env: cleanEnv(env), cwd }, true)
+    text += `$ transload ${words.map((word) => word || "''").join(' ')}\n${out}(exit code ${code})\n\n`
+  }
+  return text
+}

@@ -2,15 +2,12 @@
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { escapeControls } from '../../src/language/text/service-text.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { transload } from '../callers/commands.ts'
 import { cheapHash, folder } from '../callers/edge.ts'
 import { type Ended, ROOT, run } from '../command.ts'
-import { runs } from '../size.ts'
 import { newEvent } from '../store/event-contract.ts'
 import { named, newClaim, scanned } from '../store/samples.ts'
 
@@ -138,14 +135,4 @@ test('the log of a gateway has nothing that a terminal obeys', async () => {
   expect(warned.err.message).toBe(NASTY)
   const harmless = expect.stringMatching(/^\\u001b\]0;owned\\u0007x/)
   expect(called).toMatchObject({ msg: 'call', tenant: harmless, user_agent: harmless })
-})
-
-test('escaping leaves nothing that a terminal obeys, and all else as it is', () => {
-  const law = fc.property(fc.string({ unit: 'binary', maxLength: 20 }), (text) => {
-    const escaped = escapeControls(text)
-    expect(escaped.match(OBEYED)).toBeNull()
-    expect(escaped.isWellFormed()).toBe(true)
-    if (text.match(OBEYED) === null && text.isWellFormed()) expect(escaped).toBe(text)
-  })
-  fc.assert(law, { numRuns: runs(500, 5_000) })
 })

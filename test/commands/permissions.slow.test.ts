@@ -4,13 +4,10 @@ import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { get as getOverTls } from 'node:https'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { bookingExample } from '../../mappings/booking-rows.ts'
-import { quoteExample } from '../../mappings/quote-rows.ts'
+import { openSandbox } from '../bookings/desk.ts'
 import { folder } from '../callers/edge.ts'
 import { cleanEnv, ROOT, run, start } from '../command.ts'
-import { freePort } from '../free-port.ts'
-import { basic, CLIENT, get, post } from '../gateway.ts'
-import { startSandbox } from '../stand-in/stand-in.ts'
+import { basic } from '../gateway.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 
 const SERVER = join(ROOT, 'test/http/certificates/server')
@@ -46,36 +43,11 @@ function openContainer() {
 }
 
 async function openService() {
-  const service = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
-  onTestFinished(service.close)
+  const service = await openSandbox()
   return service.url
 }
 
 const urlIn = (out: string) => /"url":"([^"]+)"/.exec(out)?.[1] ?? ''
-
-test('it quotes, books, measures and stops on the embedded store', async () => {
-  const { serve } = openContainer()
-  const ADMIN_PORT = String(await freePort())
-  const gateway = serve({ V2_BASE_URL: await openService(), ADMIN_PORT })
-  const url = urlIn(await gateway.says(/"msg":"listening"/))
-  expect((await post({ url }, '/getShippingQuote.php', quoteExample)).status).toBe(200)
-  expect((await post({ url }, '/createShipment.php', bookingExample)).json).toMatchObject({
-    TransportationBooked: 'Yes',
-  })
-  const metrics = await get({ url: `http://127.0.0.1:${ADMIN_PORT}` }, '/metrics')
-  for (const name of ['process_open_fds', 'process_max_fds', 'process_virtual_memory_bytes']) {
-    expect(metrics.text).toMatch(new RegExp(`^${name} \\d`, 'm'))
-  }
-  gateway.signal('SIGTERM')
-  expect(await gateway.ended).toMatchObject({ code: 0, err: '' })
-})
-
-test('it gives the garbage of its start back to the system if nobody calls', async () => {
-  const gateway = openContainer().serve({}, ['--trace-gc'])
-  await gateway.says(/"msg":"listening"/)
-  // V8 says so of a collection that was asked for, and that gives memory back.
-  await gateway.says(/Mark-Compact \(reduce\) .* testing/)
-})
 
 test('it serves with TLS files and modules of /etc/transload over PostgreSQL', async () => {
   const { place, serve } = openContainer()

@@ -28,27 +28,6 @@ function watchStream(name: 'stdout' | 'stderr', { isTTY, columns }: { isTTY: boo
 
 const ERASE = '\r\u001b[2K'
 
-test('on a terminal, progress is one line that is drawn ten times a second at most, and goes at the end', () => {
-  const { take } = watchStream('stderr', { isTTY: true })
-  const { update, end } = createProgress('imported')
-  vi.advanceTimersByTime(99)
-  update(10)
-  expect(take()).toBe('')
-  vi.advanceTimersByTime(1)
-  update(1_234)
-  expect(take()).toBe(`${ERASE}1,234 rows imported, 12,340 per second`)
-  vi.advanceTimersByTime(99)
-  update(2_000)
-  expect(take()).toBe('')
-  vi.advanceTimersByTime(801)
-  update(2_000, 0.999)
-  expect(take()).toBe(`${ERASE}2,000 rows imported (99 %), 2,000 per second`)
-  end()
-  expect(take()).toBe(ERASE)
-  end()
-  expect(take()).toBe('')
-})
-
 test('on a terminal, a status is cut at the width of the terminal, and other output replaces it', () => {
   const { take } = watchStream('stderr', { isTTY: true, columns: 10 })
   showStatus('0123456789abc\u001b')

@@ -4,11 +4,10 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../src/outside/store/open.ts'
-import { book, expectBooked, expectUnknown } from '../bookings/desk.ts'
+import { book, expectBooked, expectUnknown, openSandbox } from '../bookings/desk.ts'
 import { startGatewayProcess } from '../bookings/gateway-process.ts'
 import { transload } from '../callers/commands.ts'
 import { folder } from '../callers/edge.ts'
-import { startSandbox } from '../stand-in/stand-in.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 import { named, newClaim, quote } from '../store/samples.ts'
 import { transcript } from './transcript.ts'
@@ -20,8 +19,7 @@ test('a restore is refused while a gateway runs; trust is known to a running one
   const place = folder()
   const storeUrl = join(place, 'store.db')
   const store = (...words: readonly string[]) => transload(['store', ...words], place, { STORE_URL: storeUrl })
-  const service = await startSandbox()
-  onTestFinished(() => service.close())
+  const service = await openSandbox()
   const serve = () => startGatewayProcess({ storeUrl, serviceUrl: service.url })
   const { url, child } = await serve()
   expectBooked(await book({ url }, { ReferenceNumber: 'KNOWN' }))

@@ -2,11 +2,11 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { openSandbox } from '../bookings/desk.ts'
 import { transload } from '../callers/commands.ts'
 import { known, tenant, writeTenants } from '../callers/edge.ts'
 import { newFolder } from '../command.ts'
-import { startSandbox } from '../stand-in/stand-in.ts'
 
 test('adding and rotating a tenant warn of variables that are not set, and of none that are', async () => {
   const place = newFolder('tenants')
@@ -23,8 +23,7 @@ test('adding and rotating a tenant warn of variables that are not set, and of no
 })
 
 test('checks and lists warn of a secret of the service that is not there, and try the others', async () => {
-  const sandbox = await startSandbox({ credentials: known('acme') })
-  onTestFinished(() => sandbox.close())
+  const sandbox = await openSandbox({ credentials: known('acme') })
   const place = newFolder('tenants')
   const env = { TENANTS_FILE: join(place, 'tenants.json'), V2_BASE_URL: sandbox.url }
   const away = { v2: { client_secret: { env: 'AWAY_SECRET' } } }

@@ -4,7 +4,6 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
-import { transload } from '../callers/commands.ts'
 import { folder, tenant, writeTenants } from '../callers/edge.ts'
 import { replies, startReceiver } from '../events/receiver.ts'
 import { newEvent } from '../store/event-contract.ts'
@@ -55,19 +54,6 @@ test('the commands about events print what they did', async () => {
     'webhooks test acme',
   ])
   await expect(text).toMatchFileSnapshot('output/webhooks.txt')
-})
-
-test('a list longer than a page has one heading, whose columns are those of every row', async () => {
-  const place = folder()
-  await fillStore(place, async (store) => {
-    for (let i = 0; i < 501; i += 1) await store.takeEvent(newEvent({ shipment: `s-${i}` }))
-  })
-  const { code, out, err } = await transload(['webhooks', 'list'], place, { STORE_URL: 'store.db' })
-  expect([code, err]).toEqual([0, '501 events\n'])
-  const [heading = '', ...rows] = out.trimEnd().split('\n')
-  expect(heading).toMatch(/^ID +STATE +RECEIVED +TENANT +SHIPMENT +EVENT +FAILURES +OUTCOME$/)
-  expect(rows).toHaveLength(501)
-  expect(rows.filter((row) => row.indexOf('acme') !== heading.indexOf('TENANT'))).toEqual([])
 })
 
 const SECRET = `whsec_${Buffer.alloc(24, 5).toString('base64')}`

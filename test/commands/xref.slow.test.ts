@@ -3,10 +3,7 @@
 import { cpSync, existsSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { watch } from 'node:fs/promises'
 import { join } from 'node:path'
-import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { serviceId } from '../../src/language/text/service-text.ts'
-import { headerOf, lastKey, lineOf } from '../../src/operator/transfer/transfer.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { transload } from '../callers/commands.ts'
 import { folder } from '../callers/edge.ts'
@@ -110,60 +107,6 @@ test('an import that is killed continues where it was, for the same file, store 
   expect(await again(copied(), IMPORT, 'other.db')).toBe(0)
   expect(await again(killed, 'import numbers.csv --tenant zenith')).toBe(0)
 })
-
-/** Any name that a caller could send: blanks around it are cut off on the way in. */
-const nasty = fc
-  .array(
-    fc.oneof(
-      fc.constantFrom(...'",\n\r\t \';\\\u2028\uFEFF=☂\u0301', '""', '\r\n', '\\n'),
-      fc.string({ unit: 'binary', minLength: 1, maxLength: 4 }),
-    ),
-    { minLength: 1, maxLength: 6 },
-  )
-  .map((parts) => parts.join('').replaceAll('\0', '').trim())
-  .filter((text) => text !== '')
-const nastyNames = fc.uniqueArray(
-  fc.record({
-    tenant: nasty,
-    kind: fc.constantFrom('quote', 'shipment'),
-    name: nasty,
-    vin: fc.constantFrom('', 'VIN'),
-    // As nasty as an id can be that a call can reach.
-    id: nasty.map((text) => text.replace(/\p{Cc}/gu, '').trim()).filter((text) => serviceId(text) !== undefined),
-    givenBy: fc.constantFrom('caller', 'service'),
-    at: fc.integer({ min: 0, max: 4_102_444_800_000 }),
-  }),
-  {
-    minLength: 20,
-    maxLength: 300,
-    selector: ({ vin: _, at: __, ...key }) => JSON.stringify(key),
-  },
-)
-
-test.each(['csv', 'ndjson'] as const)(
-  'an export as %s, cut off anywhere, goes on after its last whole line',
-  async (format) => {
-    const file = join(folder(), 'cut')
-    const header = headerOf(format)
-    const law = fc.asyncProperty(nastyNames, fc.double({ min: 0, max: 1, noNaN: true }), async (names, share) => {
-      const lines = names.map((one) => lineOf(one, format))
-      const whole = Buffer.from(header + lines.join(''))
-      const cut = Math.floor(whole.length * share)
-      writeFileSync(file, whole.subarray(0, cut))
-      let [kept, done] = [Buffer.byteLength(header), 0]
-      for (const line of lines) {
-        if (kept + Buffer.byteLength(line) > cut) break
-        kept += Buffer.byteLength(line)
-        done += 1
-      }
-      const last = names[done - 1]
-      const { vin: _, at: __, ...key } = last ?? {}
-      expect(await lastKey(file, format)).toEqual(last && key)
-      expect(statSync(file).size).toBe(cut < header.length ? 0 : kept)
-    })
-    await fc.assert(law, { numRuns: size(20, 60) })
-  },
-)
 
 test('an export is streamed, and continues after a kill with --resume', async () => {
   const place = folder()

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
-import { book } from '../../src/operator/commands/harness.ts'
+import { book, startCallers as startBooking } from '../../src/operator/commands/harness.ts'
 
 const CALLERS = 12
 const RETRY_PAUSE_MS = 20
@@ -9,40 +9,25 @@ const RETRY_PAUSE_MS = 20
 export function startCallers(urlOf: (nth: number) => string | Promise<string>) {
   const acknowledged = new Map<string, string>()
   const unknown = new Set<string>()
-  let references = 0
-  let isOver = false
   /** When the last accepted booking was asked for. */
   let latestAccepted = 0
-
-  async function bookUntilAnswered(nth: number): Promise<void> {
-    const reference = `REF-${nth}`
-    for (let tries = 0; ; tries += 1) {
-      const askedAt = performance.now()
-      const answer = await book(await urlOf(nth + tries), reference)
-      if (answer?.word === 'Unknown') return void unknown.add(reference)
-      if (answer?.word === 'Yes') {
-        latestAccepted = Math.max(latestAccepted, askedAt)
-        return void acknowledged.set(reference, answer.id)
-      }
-      await pause(RETRY_PAUSE_MS)
-    }
-  }
-
-  async function caller(): Promise<void> {
-    while (!isOver) {
-      references += 1
-      await bookUntilAnswered(references)
-    }
-  }
-
-  onTestFinished(() => {
-    isOver = true
+  const stop = startBooking(CALLERS, async (reference, tries) => {
+    const askedAt = performance.now()
+    const answer = await book(urlOf(tries), reference)
+    if (answer?.word === 'Unknown') unknown.add(reference)
+    else if (answer?.word === 'Yes') {
+      latestAccepted = Math.max(latestAccepted, askedAt)
+      acknowledged.set(reference, answer.id)
+    } else return false
+    return true
   })
-  const calling = Array.from({ length: CALLERS }, caller)
+  onTestFinished(() => void stop())
   return {
     acknowledged,
     unknown,
     latestAccepted: () => latestAccepted,
+    /** Lets the callers end what they have begun, and returns how many references they wanted booked. */
+    stop,
     /** Asks again for every acknowledged booking, and counts those that are not answered as before. */
     async forgotten(): Promise<number> {
       let count = 0
@@ -50,23 +35,17 @@ export function startCallers(urlOf: (nth: number) => string | Promise<string>) {
       const asking = Array.from({ length: CALLERS }, async () => {
         for (let next = again.pop(); next; next = again.pop()) {
           const [reference, id] = next
-          let answer = await book(await urlOf(again.length), reference)
+          let answer = await book(urlOf(again.length), reference)
           // A call that found no time or no store was not answered for good. One that is in progress again stays so: its end was lost.
-          while (answer?.word !== 'Yes' && answer?.word !== 'Unknown' && answer?.word !== 'in progress') {
+          while (!['Yes', 'Unknown', 'in progress'].includes(answer?.word ?? '')) {
             await pause(RETRY_PAUSE_MS)
-            answer = await book(await urlOf(again.length), reference)
+            answer = await book(urlOf(again.length), reference)
           }
-          if (answer.id !== id) count += 1
+          if (answer?.id !== id) count += 1
         }
       })
       await Promise.all(asking)
       return count
-    },
-    /** Lets the callers end what they have begun, and returns how many references they wanted booked. */
-    async stop(): Promise<number> {
-      isOver = true
-      await Promise.all(calling)
-      return references
     },
   }
 }

@@ -82,17 +82,6 @@ const callers: Readonly<Record<string, Caller>> = {
   'curl, HTTP/1.0': shell('curl.sh', asJson, '--http1.0'),
   'curl, expecting to be told to continue': shell('curl.sh', asJson, ...EXPECTING),
   'curl, chunked': shell('curl.sh', asJson, '--header', 'Transfer-Encoding: chunked'),
-  'curl, multipart': async (calls) => {
-    const all: Answer[] = []
-    for (const { method, url, fields } of calls) {
-      const parts = Object.entries(fields).flatMap(([name, value]) => ['--form-string', `${name}=${value}`])
-      const options = ['--silent', '--show-error', '--user', CREDENTIAL, '--write-out', '\n%{http_code}']
-      const words = method === 'POST' ? [...options, ...parts, url] : [...options, url]
-      const [body = '', status] = (await output('curl', words)).split('\n')
-      all.push({ status: Number(status), json: JSON.parse(body) })
-    }
-    return all
-  },
   'wget, JSON that is labeled as a form': shell('wget.sh', asJson),
   'wget, a form': shell('wget.sh', asForm),
   'PHP with curl, JSON that is labeled as a form': php('curl.php', 'json', CREDENTIAL),

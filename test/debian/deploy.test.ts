@@ -1,7 +1,7 @@
 /** Promise: the deployment examples are valid, and the proxies pass calls on (contract, section 1). */
 
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { request as requestOverTls } from 'node:https'
 import { join } from 'node:path'
@@ -15,12 +15,11 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { configNames, readConfig } from '../../src/language/config/config.ts'
-import { isCreation } from '../bookings/desk.ts'
+import { isCreation, openSandbox } from '../bookings/desk.ts'
 import { type Served, serve } from '../callers/commands.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, ROOT, run, start } from '../command.ts'
 import { freePort } from '../free-port.ts'
-import { basic, CLIENT, get, startGateway } from '../gateway.ts'
-import { startSandbox } from '../stand-in/stand-in.ts'
+import { basic, get, startGateway } from '../gateway.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 
 const DEPLOY = join(ROOT, 'deploy')
@@ -56,14 +55,6 @@ describe('Kubernetes', () => {
     const Kind = Object.entries(KINDS).find(([name]) => name === kind)?.[1] ?? expect.fail(`${kind} is not known here`)
     new Kind({ kind, ...rest } as never).validate()
   }
-  const rights = {
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ['ALL'] },
-    },
-  }
-
   /** Reads a pod, and checks that it runs as a user without a name, with no right that it does not need. */
   function hardenedPod(path: string) {
     const pod = parse(read(path)).spec.template.spec
@@ -72,16 +63,13 @@ describe('Kubernetes', () => {
       securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
     })
     expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(30)
-    return pod
+    const { containers, initContainers: [gateway] = containers } = pod
+    expect(gateway.securityContext).toMatchObject({
+      ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true },
+      capabilities: { drop: ['ALL'] },
+    })
+    return gateway
   }
-
-  test.each(['edge', 'sidecar'])('%s: every resource is valid by the schemas of Kubernetes, and is listed', (name) => {
-    const folder = `kubernetes/${name}`
-    const { resources } = parse(read(`${folder}/kustomization.yaml`))
-    const files = readdirSync(join(DEPLOY, folder)).filter((file) => file !== 'kustomization.yaml')
-    expect([...resources].sort()).toEqual(files.sort())
-    for (const file of files) expect(() => validate(read(`${folder}/${file}`)), file).not.toThrow()
-  })
 
   test.each(['edge', 'sidecar'])('%s: kustomize builds it, with the image and the settings in place', async (name) => {
     const built = await output('kubectl', ['kustomize', join(DEPLOY, 'kubernetes', name)])
@@ -96,8 +84,7 @@ describe('Kubernetes', () => {
   })
 
   test('the edge has valid settings, and its containers have no rights', () => {
-    const [gateway] = hardenedPod('kubernetes/edge/stateful-set.yaml').containers
-    expect(gateway).toMatchObject(rights)
+    const gateway = hardenedPod('kubernetes/edge/stateful-set.yaml')
     const { configMapGenerator } = parse(read('kubernetes/edge/kustomization.yaml'))
     const settings = settingsIn(configMapGenerator.flatMap(({ literals }: { literals: string[] }) => literals))
     checkSettings({ ...settings, STORE_URL: 'postgres://transload:secret@postgres.example.com/transload' })
@@ -109,9 +96,9 @@ describe('Kubernetes', () => {
   })
 
   test('the sidecar has valid settings, and its container has no rights', () => {
-    const [gateway] = hardenedPod('kubernetes/sidecar/deployment.yaml').initContainers
-    expect(gateway).toMatchObject(rights)
-    const variables: readonly { readonly name: string; readonly value?: string }[] = gateway.env
+    const variables: readonly { readonly name: string; readonly value?: string }[] = hardenedPod(
+      'kubernetes/sidecar/deployment.yaml',
+    ).env
     checkSettings(Object.fromEntries(variables.map(({ name, value = 'from-a-secret' }) => [name, value])))
   })
 })
@@ -142,8 +129,6 @@ test('systemd: the unit is valid, and its exposure is low', async () => {
   writeFileSync(unit, text)
   expect(await run('systemd-analyze', ['verify', '--man=no', unit])).toEqual({ code: 0, out: '', err: '' })
   expect((await run('systemd-analyze', ['security', '--offline=true', '--threshold=20', unit])).code).toBe(0)
-  writeFileSync(unit, text.replace('ProtectSystem', 'ProtectSystems'))
-  expect((await run('systemd-analyze', ['verify', '--man=no', unit])).err).toContain('ProtectSystems')
   const { NODE_OPTIONS = '', ...environment } = environmentOf(text)
   expect(NODE_OPTIONS).toContain('--permission')
   checkSettings({ ...environment, ...settingsIn(read('systemd/transload.env').trim().split('\n')) })
@@ -254,9 +239,6 @@ describe('a proxy in front', () => {
       code: 0,
       err: expect.stringContaining('test is successful'),
     })
-    writeFileSync(conf, whole.replace('proxy_pass ', 'proxy_pas '))
-    expect(await run('nginx', ['-t', ...words])).toMatchObject({ code: 1, err: expect.stringContaining('proxy_pas') })
-    writeFileSync(conf, whole)
     const nginx = start('nginx', words)
     await listening(port, nginx.ended)
     await checkCalls(port, gateway.sandbox)
@@ -286,8 +268,7 @@ describe('a proxy in front', () => {
   test('two gateways over one PostgreSQL, behind nginx: one shows what the other booked, and goes on without it', async () => {
     const postgres = await startPostgres()
     onTestFinished(() => postgres.remove())
-    const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
-    onTestFinished(() => sandbox.close())
+    const sandbox = await openSandbox()
     const common = { V2_BASE_URL: sandbox.url, STORE_URL: await postgres.createDatabase(), TRUST_PROXY: '127.0.0.1' }
     const serveOne = async () => serve(folderOf('gateway'), { ...common, ADMIN_PORT: String(await freePort()) })
     const gateways = [await serveOne(), await serveOne()]

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { countUp } from '../../src/operator/commands/harness.ts'
+import { countUp, end } from '../../src/operator/commands/harness.ts'
 import { startGatewayProcess } from '../bookings/gateway-process.ts'
 import type { KillReport } from '../bookings/kill-harness.ts'
 import { newFolder } from '../command.ts'
@@ -9,16 +9,6 @@ import { startSandbox } from '../stand-in/stand-in.ts'
 import { startCallers } from './booking-callers.ts'
 import { startMovingAddress } from './moving-address.ts'
 import { addressOf, startServer, startStandby } from './postgres-servers.ts'
-import { end } from './skew-harness.ts'
-
-/** The options of the fail-overs. */
-export interface FailoverOptions {
-  readonly failovers: number
-  /** `cut off`: an asynchronous standby that has lost its primary a while before: it lacks acknowledged bookings. */
-  readonly standby: 'synchronous' | 'cut off'
-  /** Told after every fail-over. */
-  readonly onFailover?: (times: FailoverTimes) => void
-}
 
 /**
  * How a primary ends: `killed`, and the address leads to a standby that takes no writes for a moment; `cut` off from the address
@@ -48,15 +38,12 @@ const GATEWAYS = 2
 const SERVICE_TAKES_MS = 8
 const LONGEST_LIFE_MS = 1_500
 const POLL_MS = 10
-/** Bookings that the standby lacks, at least, when it is promoted. */
-const LACKING = 20
 
 /**
- * Lets callers book through two gateways over one address that moves from a primary to its promoted standby, again and again, and
- * counts what the service and the store have at the end. Each old primary becomes the next standby.
+ * Lets callers book through two gateways over one address that moves from a primary to its promoted synchronous standby, again and
+ * again, and counts what the service and the store have at the end. Each old primary becomes the next standby.
  */
-export async function failOverUnderLoad(options: FailoverOptions): Promise<FailoverReport> {
-  const { failovers, standby: kind, onFailover } = options
+export async function failOverUnderLoad(failovers: number): Promise<FailoverReport> {
   const folder = newFolder('failover')
   const sandbox = await startSandbox()
   sandbox.fail({ kind: 'delay', ms: SERVICE_TAKES_MS, times: 'always', on: { method: 'POST' } })
@@ -65,7 +52,6 @@ export async function failOverUnderLoad(options: FailoverOptions): Promise<Failo
   const address = await startMovingAddress(primary.port)
   const storeUrl = addressOf(address)
   const secure = async () => {
-    if (kind !== 'synchronous') return
     await primary.set('synchronous_standby_names', '*')
     await primary.until("SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync'")
   }
@@ -88,12 +74,6 @@ export async function failOverUnderLoad(options: FailoverOptions): Promise<Failo
     const times: FailoverTimes[] = []
     for (let nth = 0; nth < failovers; nth += 1) {
       await pause(Math.random() * LONGEST_LIFE_MS)
-      if (kind === 'cut off') {
-        await standby.set('primary_conninfo', '')
-        await standby.until('SELECT count(*) = 0 FROM pg_stat_wal_receiver')
-        const before = callers.acknowledged.size
-        while (callers.acknowledged.size < before + LACKING) await pause(POLL_MS)
-      }
       const ending = ENDINGS[nth % ENDINGS.length] ?? 'killed'
       const endedAt = performance.now()
       const elapsed = () => (performance.now() - endedAt) / 1_000
@@ -118,7 +98,6 @@ export async function failOverUnderLoad(options: FailoverOptions): Promise<Failo
         })(),
       ])
       times.push({ ending, promoted, ready, booked })
-      onFailover?.({ ending, promoted, ready, booked })
       ;[primary, standby] = [standby, primary]
       if (nth + 1 < failovers) {
         await standby.follow(primary)

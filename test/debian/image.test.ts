@@ -3,6 +3,7 @@
 import {
   copyFileSync,
   cpSync,
+  globSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -12,17 +13,17 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
+import { openSandbox } from '../bookings/desk.ts'
 import { cleanEnv, newFolder, output, ROOT, run, start } from '../command.ts'
 import { freePort } from '../free-port.ts'
-import { basic, CLIENT } from '../gateway.ts'
-import { startSandbox } from '../stand-in/stand-in.ts'
+import { basic } from '../gateway.ts'
 
 /*
- * Builds the Dockerfile with Buildah, and runs the image. The base image is made here from Debian's packages, with the Node of the
- * tests: it stands for the one that the Dockerfile names.
+ * Builds the Dockerfile with Buildah, and runs the image. The base image is made here of the programs of this machine that the
+ * Dockerfile runs, with the Node of the tests: it stands for the one that the Dockerfile names.
  */
 
 const BUILD_MS = 600_000
@@ -40,16 +41,23 @@ const build = (...words: readonly string[]) =>
 beforeAll(async () => {
   const base = await buildah('from', 'scratch')
   const root = await buildah('mount', base)
-  const release = /^VERSION_CODENAME=(\w+)$/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? ''
-  await output('mmdebstrap', ['--variant=essential', '--include=libstdc++6', release, root], options)
+  const put = (from: string, to = from) => {
+    mkdirSync(join(root, dirname(to)), { recursive: true })
+    copyFileSync(realpathSync(from), join(root, to))
+  }
+  const programs = ['sh', 'env', 'ln', 'mkdir', 'chown'].map((name) => `/usr/bin/${name}`)
+  const addons = globSync(join(ROOT, 'node_modules/@*/*/*.node'))
+  const libraries = (await output('ldd', [...programs, process.execPath, ...addons])).match(/\/\S+\.so\S*/g) ?? []
+  for (const path of new Set([...programs, ...libraries])) put(path)
+  put(process.execPath, '/usr/local/bin/node')
+  for (const name of ['tmp', 'root', 'etc']) mkdirSync(join(root, name), { recursive: true })
+  symlinkSync('usr/bin', join(root, 'bin'))
   const npm = async (...words: readonly string[]) => (await output('npm', words, options)).trim()
   cpSync(join(await npm('root', '--global'), 'npm'), join(root, 'usr/local/lib/node_modules/npm'), { recursive: true })
   symlinkSync('../lib/node_modules/npm/bin/npm-cli.js', join(root, 'usr/local/bin/npm'))
-  copyFileSync(realpathSync(process.execPath), join(root, 'usr/local/bin/node'))
   // As on this machine: the authorities that it trusts, and where npm looks for them.
   const authorities = '/etc/ssl/certs/ca-certificates.crt'
-  mkdirSync(join(root, 'etc/ssl/certs'), { recursive: true })
-  copyFileSync(authorities, join(root, authorities))
+  put(authorities)
   mkdirSync(join(root, 'usr/local/etc'), { recursive: true })
   writeFileSync(join(root, 'usr/local/etc/npmrc'), `cafile=${authorities}\n`)
   await buildah('config', '--env', 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', base)
@@ -100,8 +108,7 @@ test('the image says what it is, and has the files that it needs and no others',
 test(
   'a container serves as its user, is healthy, stops in its grace, and keeps its data over a restart',
   async () => {
-    const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
-    onTestFinished(sandbox.close)
+    const sandbox = await openSandbox()
     const { Docker } = JSON.parse(await buildah('inspect', '--type', 'image', IMAGE))
     const { Cmd, Healthcheck } = Docker.config
     const data = join(folder, 'data')

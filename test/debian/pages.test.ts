@@ -2,7 +2,7 @@
 
 import { rm } from 'node:fs/promises'
 import axe from 'axe-core'
-import { type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { book } from '../bookings/desk.ts'
@@ -46,19 +46,28 @@ const PATHS = [
   '/bookings',
 ]
 
-/** Opens Chromium with a new profile, on a device. */
-async function openBrowser(options: BrowserContextOptions) {
+/** Opens a page in Chromium with a new profile, on a device. */
+async function openPage(url: string, options: BrowserContextOptions = {}) {
   const profile = newFolder('chromium')
   const browser = await chromium.launchPersistentContext(profile, {
     executablePath: '/usr/bin/chromium',
     args: FLAGS,
+    ...DEVICES['desktop'],
     ...options,
   })
   onTestFinished(async () => {
     await browser.close()
     await rm(profile, { recursive: true, force: true })
   })
-  return browser
+  const page = await browser.newPage()
+  const complaints = complaintsOf(page)
+  await page.goto(url)
+  /** Follows a link, or opens what is folded, by keyboard. */
+  const enter = async (place: Locator) => {
+    await place.focus()
+    await page.keyboard.press('Enter')
+  }
+  return { browser, page, complaints, enter }
 }
 
 /** A gateway with 70 days of counts, a booking and one whose outcome is not known. */
@@ -102,9 +111,7 @@ async function checkPages(
   urls: readonly string[],
   check: (page: Page, url: string) => Promise<void> = async () => {},
 ): Promise<void> {
-  const browser = await openBrowser({ ...DEVICES[device], colorScheme: scheme })
-  const page = await browser.newPage()
-  const complaints = complaintsOf(page)
+  const { page, complaints } = await openPage('about:blank', { ...DEVICES[device], colorScheme: scheme })
   const folder = process.env['TRANSLOAD_SCREENSHOTS']
   for (const [i, url] of urls.entries()) {
     await page.goto(url)
@@ -151,28 +158,20 @@ test.each(LOOKS)('the pages for visitors are sound on a $device, $scheme', { tim
 
 test('the pages work without scripts, and by keyboard alone', { timeout: LONG_MS }, async () => {
   const gateway = await openFilled()
-  const browser = await openBrowser({ javaScriptEnabled: false, ...DEVICES['desktop'] })
-  const page = await browser.newPage()
-  const complaints = complaintsOf(page)
-  await page.goto(`${gateway.adminUrl}/migration`)
+  const options = { javaScriptEnabled: false }
+  const { page, complaints, enter } = await openPage(`${gateway.adminUrl}/migration`, options)
   // The first stop skips the navigation.
   await page.keyboard.press('Tab')
   await page.keyboard.press('Enter')
   expect(page.url()).toMatch(/#content$/)
-  const link = page.getByRole('link', { name: 'acme' })
-  await link.focus()
-  await page.keyboard.press('Enter')
+  await enter(page.getByRole('link', { name: 'acme' }))
   await page.waitForURL(/\/migration\/acme$/)
   expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('acme moving')
-  const figures = page.getByText('The same as a table')
-  await figures.focus()
-  await page.keyboard.press('Enter')
+  await enter(page.getByText('The same as a table'))
   expect(await page.getByRole('table', { name: /Calls by day/ }).isVisible()).toBe(true)
-  await page.getByRole('link', { name: 'Bookings' }).focus()
-  await page.keyboard.press('Enter')
+  await enter(page.getByRole('link', { name: 'Bookings' }))
   await page.waitForURL(/\/bookings$/)
-  await page.getByRole('link', { name: /^bk_/ }).first().focus()
-  await page.keyboard.press('Enter')
+  await enter(page.getByRole('link', { name: /^bk_/ }).first())
   await page.waitForURL(/\/bookings\/bk_/)
   expect(await page.getByText('--not-booked').count()).toBe(1)
   expect(complaints).toEqual([])
@@ -180,10 +179,7 @@ test('the pages work without scripts, and by keyboard alone', { timeout: LONG_MS
 
 test('the workbench translates while one types, and the reference is searched', { timeout: LONG_MS }, async () => {
   const { url, sandbox } = await startGateway()
-  const browser = await openBrowser({ ...DEVICES['desktop'] })
-  const page = await browser.newPage()
-  const complaints = complaintsOf(page)
-  await page.goto(url)
+  const { browser, page, complaints } = await openPage(url)
   const body = page.getByRole('textbox', { name: 'A version-1 request' })
   await body.fill('{"ActionName":"Get Rate","TempShipFromPostalCode":"98101","TempShipToPostalCode":"33166"}')
   await page.getByText('"98101"').first().waitFor()
@@ -217,9 +213,7 @@ test('the workbench translates while one types, and the reference is searched', 
 
 test('a field and its place light up together, both on the screen', { timeout: LONG_MS }, async () => {
   const { url } = await startGateway()
-  const browser = await openBrowser({ ...DEVICES['desktop'] })
-  const page = await browser.newPage()
-  await page.goto(`${url}/?example=shipment.create`)
+  const { page } = await openPage(`${url}/?example=shipment.create`)
   await page.evaluate('document.getElementById("version2").scrollIntoView()')
   const places = page.locator('#version2 a[data-n]')
   const count = await places.count()
@@ -243,12 +237,8 @@ test('a field and its place light up together, both on the screen', { timeout: L
 
 test('the workbench works without scripts, and by keyboard alone', { timeout: LONG_MS }, async () => {
   const { url } = await startGateway()
-  const browser = await openBrowser({ javaScriptEnabled: false, ...DEVICES['desktop'] })
-  const page = await browser.newPage()
-  await page.goto(url)
-  const link = page.getByRole('link', { name: 'shipment.cancel' })
-  await link.focus()
-  await page.keyboard.press('Enter')
+  const { page, enter } = await openPage(url, { javaScriptEnabled: false })
+  await enter(page.getByRole('link', { name: 'shipment.cancel' }))
   await page.waitForURL(/example=shipment.cancel/)
   const body = page.getByRole('textbox', { name: 'A version-1 request' })
   await body.focus()
@@ -257,8 +247,6 @@ test('the workbench works without scripts, and by keyboard alone', { timeout: LO
   await page.keyboard.press('Tab')
   await page.keyboard.press('Enter')
   await page.getByText('{shipment_id of R-77}').first().waitFor()
-  const php = page.getByText('PHP', { exact: true })
-  await php.focus()
-  await page.keyboard.press('Enter')
+  await enter(page.getByText('PHP', { exact: true }))
   expect(await page.getByText('CURLOPT_CUSTOMREQUEST').isVisible()).toBe(true)
 })

@@ -4,10 +4,10 @@ import { rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../src/outside/store/open.ts'
-import { book, expectBooked, expectUnknown } from '../bookings/desk.ts'
+import { book, expectBooked, expectUnknown, openSandbox } from '../bookings/desk.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, ROOT } from '../command.ts'
-import { CLIENT, startGateway, type TestGateway } from '../gateway.ts'
-import { type Sandbox, startSandbox } from '../stand-in/stand-in.ts'
+import { startGateway, type TestGateway } from '../gateway.ts'
+import type { Sandbox } from '../stand-in/stand-in.ts'
 import { addressOf, openServer, program } from './postgres-servers.ts'
 
 test('a dump that is restored as the page says books nothing twice', async () => {
@@ -15,8 +15,7 @@ test('a dump that is restored as the page says books nothing twice', async () =>
   const url = addressOf(server)
   const folder = newFolder('dump')
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const service = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
-  onTestFinished(() => service.close())
+  const service = await openSandbox()
   const env = cleanEnv({ STORE_URL: url, PATH: `${dirname(program('pg_dump'))}:${pathWithThisNode()}` })
   const shell = (line: string) => output('bash', ['-c', line], { cwd: folder, env })
   const transload = `node ${join(ROOT, 'bin/transload.js')}`

@@ -1,9 +1,7 @@
-import type { ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { countUp } from '../../src/operator/commands/harness.ts'
+import { countUp, end } from '../../src/operator/commands/harness.ts'
 import { startGatewayProcess } from '../bookings/gateway-process.ts'
 import type { KillReport } from '../bookings/kill-harness.ts'
 import { newFolder, output } from '../command.ts'
@@ -58,11 +56,4 @@ export async function killUnderSkew(storeUrl: string, kills: number): Promise<Ki
     await sandbox.close()
     await rm(folder, { recursive: true, force: true })
   }
-}
-
-/** Ends a gateway with a signal. */
-export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
-  const gone = once(child, 'exit')
-  child.kill(signal)
-  await gone
 }

@@ -2,111 +2,136 @@
 
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { type Language, snippet } from '../../src/operator/pages/snippets.ts'
 import { output, run } from '../command.ts'
-import { basic, CLIENT, startGateway } from '../gateway.ts'
+import { basic, CLIENT, get, post, startGateway } from '../gateway.ts'
 
 const JACKSON = ['core', 'databind', 'annotations'].map((part) => `/usr/share/java/jackson-${part}.jar`).join(':')
 
-/** The name of the file, and the words that run it. C# is not run: Debian has no compiler of it. */
-const runners: Readonly<Partial<Record<Language, readonly [file: string, ...words: readonly string[]]>>> = {
-  curl: ['call.sh', 'bash'],
-  php: ['call.php', 'php', '-d', 'display_errors=stderr'],
-  python: ['call.py', 'python3'],
-  javascript: ['call.mjs', process.execPath],
-  perl: ['call.pl', 'perl'],
-  go: ['call.go', 'go', 'run'],
-  // Each run compiles the program: quickly is better than well.
-  java: ['Call.java', 'java', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '--class-path', JACKSON],
+interface Runner {
+  readonly ending: string
+  /** The command that runs a program. */
+  readonly run: (file: string) => readonly string[]
+  /** The command that compiles all programs at once. */
+  readonly compile?: (files: readonly string[]) => readonly string[]
+}
+const interpreted = (ending: string, ...words: readonly string[]): Runner => ({
+  ending,
+  run: (file) => [...words, file],
+})
+
+/** C# is not run: Debian has no compiler of it. */
+const runners: Readonly<Partial<Record<Language, Runner>>> = {
+  curl: interpreted('sh', 'bash'),
+  php: interpreted('php', 'php', '-d', 'display_errors=stderr'),
+  python: interpreted('py', 'python3'),
+  javascript: interpreted('mjs', process.execPath),
+  perl: interpreted('pl', 'perl'),
+  go: interpreted('go', 'go', 'run'),
+  java: {
+    ending: 'java',
+    compile: (files) => ['javac', '--class-path', JACKSON, ...files],
+    run: (file) => {
+      const options = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '--class-path', `${dirname(file)}:${JACKSON}`]
+      return ['java', ...options, basename(file, '.java')]
+    },
+  },
 }
 
 const HOSTILE = 'It\'s "5\\" wide" $HOME $(id) `id` @ARGV %ENV #{1} \\n */ ?> é 中 ""'
 
-test.each(Object.entries(runners))(
-  '%s',
-  async (language, [file, program = '', ...words]) => {
-    const { url, sandbox } = await startGateway()
-    const folder = mkdtempSync(join(tmpdir(), 'transload-snippet-'))
-    const post = async (path: string, fields: Readonly<Record<string, string>>, prefix = '') => {
-      const reply = await fetch(url + prefix + path, {
-        method: 'POST',
-        headers: { authorization: basic() },
-        body: JSON.stringify(fields),
-      })
-      expect(reply.status).toBe(200)
-      return reply
-    }
-    const env = (SERVICE_SECRET: string, SERVICE_URL = sandbox.url) => ({
-      PATH: process.env['PATH'],
-      HOME: folder,
-      GOCACHE: join(tmpdir(), 'transload-go'),
-      GO111MODULE: 'off',
-      SERVICE_URL,
-      SERVICE_ID: CLIENT.id,
-      SERVICE_SECRET,
-    })
-    /** What the service received last, of what changes nothing by being sent twice. */
-    const received = () => {
-      const { method, path, body } = sandbox.requests.at(-1) ?? {}
-      return { method, path, body: body ? JSON.parse(body) : undefined }
-    }
-    /** Writes and runs the call of a dry run, and returns what the service received. */
-    const runs = async (path: string, fields: Readonly<Record<string, string>>, id = '') => {
-      const { request } = JSON.parse(await (await post(path, fields, '/dry-run')).text())
-      writeFileSync(join(folder, file), snippet(language as Language, request))
-      // New code that is checked is called right, and changes nothing.
-      const sent = sandbox.requests.length
-      await output(program, [...words, join(folder, file), id], { env: env(CLIENT.secret, `${url}/check`) })
-      const checked = await fetch(`${url}/check/last`, { headers: { authorization: basic() } })
-      expect(await checked.json()).toMatchObject({ check: 'ready', comparedWith: 'the last dry run of this request' })
-      expect(sandbox.requests).toHaveLength(sent)
-      const printed = await output(program, [...words, join(folder, file), id], { env: env(CLIENT.secret) })
-      return { ...received(), printed }
-    }
+/** The calls, each with the fields that it sends. */
+const CALLS = {
+  Quote: ['/getShippingQuote.php', { ...quoteExample, ShipmentNumber: 'Q-1' }],
+  Rate: ['/getShippingQuote.php', { ActionName: 'Update Rate', ShipmentNumber: 'Q-1', TempShipToPostalCode: '33101' }],
+  Booking: [
+    '/createShipment.php',
+    { ...bookingExample, ReferenceNumber: 'R-1', DeliveryTransportationInstruction: HOSTILE },
+  ],
+  Change: ['/updateShipment.php', { ReferenceNumber: 'R-1', DeliveryName: "Sam O'Example", Year: '2024' }],
+  Read: ['/getShipment.php', { ReferenceNumber: 'R-1' }],
+  Cancel: ['/deleteShipment.php', { ReferenceNumber: 'R-1' }],
+} as const
+type Name = keyof typeof CALLS
 
-    const quote = { ...quoteExample, ShipmentNumber: 'Q-1' }
-    await post('/getShippingQuote.php', quote)
-    const quoted = received()
-    expect(await runs('/getShippingQuote.php', quote)).toMatchObject(quoted)
+test.each(Object.entries(runners))('%s', { timeout: 400_000 }, async (language, { ending, run: running, compile }) => {
+  const gateway = await startGateway()
+  const { sandbox } = gateway
+  const folder = mkdtempSync(join(tmpdir(), 'transload-snippet-'))
+  const fileOf = (name: string) => join(folder, `${name}.${ending}`)
+  const env = (SERVICE_SECRET: string, SERVICE_URL = sandbox.url) => ({
+    PATH: process.env['PATH'],
+    HOME: folder,
+    GOCACHE: join(tmpdir(), 'transload-go'),
+    GO111MODULE: 'off',
+    SERVICE_URL,
+    SERVICE_ID: CLIENT.id,
+    SERVICE_SECRET,
+  })
+  const explain = async (name: Name) => {
+    const [path, fields] = CALLS[name]
+    return (await post(gateway, `/dry-run${path}`, fields)).json.request
+  }
+  const wordsOf = (name: Name, id: string) => {
+    const [program = '', ...words] = running(fileOf(name))
+    return [program, [...words, id]] as const
+  }
+  /** What the service received last, of what changes nothing by being sent twice. */
+  const received = () => {
+    const { method, path, body } = sandbox.requests.at(-1) ?? {}
+    return { method, path, body: body ? JSON.parse(body) : undefined }
+  }
+  /** Makes a call through the gateway, and returns what the service received. */
+  const called = async (name: Name) => {
+    const [path, fields] = CALLS[name]
+    expect((await post(gateway, path, fields)).status).toBe(200)
+    return received()
+  }
+  /** Runs the program of a call, and returns what the service received. */
+  const ran = async (name: Name, id = '') => {
+    await explain(name)
+    // New code that is checked is called right, and changes nothing.
+    const sent = sandbox.requests.length
+    const words = wordsOf(name, id)
+    await output(...words, { env: env(CLIENT.secret, `${gateway.url}/check`) })
+    const { json } = await get(gateway, '/check/last', { authorization: basic() })
+    expect(json).toMatchObject({ check: 'ready', comparedWith: 'the last dry run of this request' })
+    expect(sandbox.requests).toHaveLength(sent)
+    return { printed: await output(...words, { env: env(CLIENT.secret) }), ...received() }
+  }
 
-    const rate = { ActionName: 'Update Rate', ShipmentNumber: 'Q-1', TempShipToPostalCode: '33101' }
-    await post('/getShippingQuote.php', rate)
-    const updated = received()
-    const quoteId = String(updated.path?.split('/').at(-1))
-    const again = await runs('/getShippingQuote.php', rate, quoteId)
-    expect({ path: again.path, body: again.body }).toEqual({
-      path: updated.path,
-      body: { delivery: '33101' },
-    })
+  const names = Object.keys(CALLS) as Name[]
+  for (const name of names) {
+    const code = snippet(language as Language, await explain(name))
+    writeFileSync(fileOf(name), ending === 'java' ? code.replace('class Call ', `class ${name} `) : code)
+  }
+  const [compiler, ...words] = compile?.(names.map(fileOf)) ?? []
+  if (compiler !== undefined) await output(compiler, words)
 
-    const booking = { ...bookingExample, ReferenceNumber: 'R-1', DeliveryTransportationInstruction: HOSTILE }
-    await post('/createShipment.php', booking)
-    const booked = received()
-    expect(booked.body.delivery.notes).toBe(HOSTILE)
-    const made = await runs('/createShipment.php', booking)
-    expect(made).toMatchObject(booked)
-    const [shipment, copy] = [...sandbox.shipments.values()]
-    expect(made.printed).toContain(copy?.id)
+  const quoted = await called('Quote')
+  expect(await ran('Quote')).toMatchObject(quoted)
 
-    const change = { ReferenceNumber: 'R-1', DeliveryName: "Sam O'Example", Year: '2024' }
-    await post('/updateShipment.php', change)
-    const changed = received()
-    expect(await runs('/updateShipment.php', change, shipment?.id)).toMatchObject(changed)
+  const { path = '' } = await called('Rate')
+  const again = await ran('Rate', path.split('/').at(-1))
+  expect({ path: again.path, body: again.body }).toEqual({ path, body: { delivery: '33101' } })
 
-    const { printed } = await runs('/getShipment.php', { ReferenceNumber: 'R-1' }, shipment?.id)
-    expect(printed).toContain("Sam O'Example")
+  const booked = await called('Booking')
+  expect(booked.body.delivery.notes).toBe(HOSTILE)
+  const made = await ran('Booking')
+  expect(made).toMatchObject(booked)
+  const [shipment, copy] = [...sandbox.shipments.values()]
+  expect(made.printed).toContain(copy?.id)
 
-    const canceled = await runs('/deleteShipment.php', { ReferenceNumber: 'R-1' }, copy?.id)
-    expect(canceled).toMatchObject({ method: 'DELETE', path: `/v2/shipments/${copy?.id}` })
+  const changed = await called('Change')
+  expect(await ran('Change', shipment?.id)).toMatchObject(changed)
+  expect((await ran('Read', shipment?.id)).printed).toContain("Sam O'Example")
+  expect(await ran('Cancel', copy?.id)).toMatchObject({ method: 'DELETE', path: `/v2/shipments/${copy?.id}` })
 
-    const refused = await run(program, [...words, join(folder, file), 'none'], { env: env('wrong') })
-    expect(refused.code).not.toBe(0)
-    expect(refused.err + refused.out).toMatch(/401/)
-    // Java and Go compile the program at each of its thirteen runs.
-  },
-  400_000,
-)
+  const refused = await run(...wordsOf('Cancel', 'none'), { env: env('wrong') })
+  expect(refused.code).not.toBe(0)
+  expect(refused.err + refused.out).toMatch(/401/)
+})

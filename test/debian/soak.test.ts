@@ -20,7 +20,8 @@ test('under load of every kind, memory stays small and flat', { timeout: (MINUTE
   expect(exitCode).toBe(0)
   expect(failed, out).toBe(0)
   expect(statuses[500]).toBeUndefined()
-  expect(statuses[200]).toBeGreaterThan(1_000)
+  // However slow the machine is, each of the eight callers has had every kind of outcome.
+  for (const status of [200, 400, 404, 413, 422]) expect(statuses[status], out).toBeGreaterThanOrEqual(8)
   expect(Math.max(...megabytes)).toBeLessThan(MOST_MEGABYTES)
   const [warm, last] = [megabytes[Math.min(3, megabytes.length - 2)], megabytes.at(-1)]
   expect(last - warm).toBeLessThan(GROWTH_MEGABYTES)

@@ -28,20 +28,26 @@ async function startSlowGateway(env: Readonly<Record<string, string>> = {}): Pro
 }
 
 describe('a caller that sends no more after its request', () => {
-  test.each([
-    ['a translated call', QUOTE, [200]],
-    ['a booking', BOOKING, [200]],
-    ['a call that is passed through', request('GET', '/v2/shipments/x'), [404]],
-    ['a page of the gateway', request('GET', '/openapi.json'), [200]],
-    ['a refused call', request('POST', '/createShipment.php', '{'), [400]],
-    ['several calls at once', QUOTE + BOOKING + request('GET', '/healthz'), [200, 200, 200]],
-    ['HTTP/1.0', request('GET', '/v2/shipments/x').replace('HTTP/1.1', 'HTTP/1.0'), [404]],
-  ])('is answered, and the connection ends: %s', async (_what, bytes, statuses) => {
+  test('is answered, and the connection ends', async () => {
     const gateway = await startSlowGateway()
-    const line = await openLine(gateway)
-    line.write(bytes)
-    line.end()
-    expect((await line.closed()).map(({ status }) => status)).toEqual(statuses)
+    const calls = [
+      ['a translated call', QUOTE, [200]],
+      ['a booking', BOOKING, [200]],
+      ['a call that is passed through', request('GET', '/v2/shipments/x'), [404]],
+      ['a page of the gateway', request('GET', '/openapi.json'), [200]],
+      ['a refused call', request('POST', '/createShipment.php', '{'), [400]],
+      ['several calls at once', QUOTE + BOOKING + request('GET', '/healthz'), [200, 200, 200]],
+      ['HTTP/1.0', request('GET', '/v2/shipments/x').replace('HTTP/1.1', 'HTTP/1.0'), [404]],
+    ] as const
+    for (const [what, bytes, statuses] of calls) {
+      const line = await openLine(gateway)
+      line.write(bytes)
+      line.end()
+      expect(
+        (await line.closed()).map(({ status }) => status),
+        what,
+      ).toEqual(statuses)
+    }
   })
 
   test('is answered over TLS', async () => {

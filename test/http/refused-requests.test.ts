@@ -69,17 +69,24 @@ async function refused(gateway: { readonly url: string }, bytes: string): Promis
 }
 
 describe('a refusal before routing is answered like any other error', () => {
-  test.each(KNOWN_PATH)('of a booking, a quote and a dry run: %i %s', async (status, message, rest) => {
-    const booking = await refused(await open(), `POST ${BOOKING} ${rest}`)
-    expect([booking.status, booking.json]).toEqual([status, { Message: message, TransportationBooked: 'No' }])
-    const ok = await open({ ERROR_STATUS: 'ok' })
-    const quote = await refused(ok, `POST ${QUOTE} ${rest}`)
-    expect([quote.status, quote.json]).toEqual([200, { Cost: '', ShipmentNumber: '', Message: message }])
-    for (const reply of [booking, quote]) expect(endOf(reply)).toEqual(ENDS)
-    const explained = await refused(ok, `POST /dry-run/createShipment.php ${rest}`)
-    expect(explained.headers.get('content-type')).toEqual(['application/problem+json; charset=utf-8'])
-    expect(explained.json).toEqual({ type: 'about:blank', title: expect.any(String), status, detail: message })
-    expect([explained.status, ...endOf(explained)]).toEqual([status, ...NO_ENDS])
+  test('of a booking, a quote and a dry run, and without a path', async () => {
+    const [gateway, ok] = [await open(), await open({ ERROR_STATUS: 'ok' })]
+    for (const [status, message, rest] of KNOWN_PATH) {
+      const booking = await refused(gateway, `POST ${BOOKING} ${rest}`)
+      expect([booking.status, booking.json]).toEqual([status, { Message: message, TransportationBooked: 'No' }])
+      const quote = await refused(ok, `POST ${QUOTE} ${rest}`)
+      expect([quote.status, quote.json]).toEqual([200, { Cost: '', ShipmentNumber: '', Message: message }])
+      for (const reply of [booking, quote]) expect(endOf(reply)).toEqual(ENDS)
+      const explained = await refused(ok, `POST /dry-run/createShipment.php ${rest}`)
+      expect(explained.headers.get('content-type')).toEqual(['application/problem+json; charset=utf-8'])
+      expect(explained.json).toEqual({ type: 'about:blank', title: expect.any(String), status, detail: message })
+      expect([explained.status, ...endOf(explained)]).toEqual([status, ...NO_ENDS])
+    }
+    for (const [status, message, bytes] of NO_PATH) {
+      const reply = await refused(ok, bytes)
+      expect([reply.status, reply.json]).toEqual([status, { Message: message, TransportationBooked: 'No' }])
+      expect(endOf(reply)).toEqual(NO_ENDS)
+    }
   })
 
   test('of an unknown path it has no sign of version 1 but its shape, of version 2 none at all', async () => {
@@ -93,12 +100,6 @@ describe('a refusal before routing is answered like any other error', () => {
           : { Message: ONE_HOST, TransportationBooked: 'No' },
       )
     }
-  })
-
-  test.each(NO_PATH)('without a path: %i %s', async (status, message, bytes) => {
-    const reply = await refused(await open({ ERROR_STATUS: 'ok' }), bytes)
-    expect([reply.status, reply.json]).toEqual([status, { Message: message, TransportationBooked: 'No' }])
-    expect(endOf(reply)).toEqual(NO_ENDS)
   })
 
   test("keeps the caller's request id if it is harmless", async () => {

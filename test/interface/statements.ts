@@ -522,7 +522,7 @@ export const sections: readonly Section[] = [
     chose(
       'The paths are on the version-1 host.',
       'The gateway takes its place, with each path under each of `LEGACY_BASE_PATHS`.',
-      'http/routes > %s takes %s alone, and says so in Allow',
+      'http/routes > takes its method alone, and says so in Allow',
       'http/routes > is under each of LEGACY_BASE_PATHS and nowhere else',
     ),
   ),
@@ -530,7 +530,7 @@ export const sections: readonly Section[] = [
     'Authentication',
     shown(
       'Basic: Base64 of Client ID, a colon and Client Secret, on every request.',
-      'callers/modes > a credential that is of no use (%s) is refused',
+      'callers/modes > a credential that is of no use is refused',
       "callers/modes > every call goes out with the gateway's own credential",
       'assumption > basic-accepted',
     ),

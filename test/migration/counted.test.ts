@@ -1,6 +1,5 @@
 /** Promise: calls of known callers are counted once, and of strangers nothing is kept (contract, section 1). */
 
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { loadMappings } from '../../mappings/load.ts'
@@ -10,16 +9,7 @@ import { DAY_MS, type NameKind } from '../../src/outside/store/scoreboard.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { createLog } from '../../src/runtime/log.ts'
-import {
-  type CountedCall,
-  createCounts,
-  DONE,
-  networkOf,
-  openUseCounts,
-  productOf,
-  storableName,
-  storableTenant,
-} from '../../src/state/uses/counts.ts'
+import { type CountedCall, createCounts, DONE, openUseCounts } from '../../src/state/uses/counts.ts'
 import { basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { size } from '../size.ts'
 
@@ -147,16 +137,6 @@ describe('calls of a known mix', () => {
     expect(calls).toEqual({ 'dry-run shipment.create done': 1, 'version-1 shipment.create done': 1 })
     expect(names('used')).toMatchObject({ PickupZip: 1 })
   })
-
-  test('are stored while the gateway runs, too', async () => {
-    const gateway = await startGateway({ countsEveryMs: 1 })
-    await quoteOf(gateway, {})
-    for (;;) {
-      const [stored] = (await gateway.store.callCounts(['demo'], 0)).filter(({ action }) => action === 'quote.get')
-      if (stored) return expect(stored.calls).toBe(1)
-      await nextTurn()
-    }
-  })
 })
 describe('the recorder', () => {
   const NOON = 20_000.5 * DAY_MS
@@ -176,60 +156,29 @@ describe('the recorder', () => {
     isOtherPrice: false,
   }
 
-  describe('a store that fails', () => {
-    /** A recorder whose store answers its first batches like this; `failed` resolves at the first error that it tells. */
-    function recorderOn(failures: number, fail: (add: () => Promise<void>) => Promise<void>, everyMs = 1) {
-      const store = createMemoryStore({ now: () => NOON })
-      const errors: string[] = []
-      const { promise: failed, resolve } = Promise.withResolvers<void>()
-      let left = failures
-      const addCounts: Store['addCounts'] = async (batch) => {
-        left -= 1
-        return left >= 0 ? fail(() => store.addCounts(batch)) : store.addCounts(batch)
-      }
-      const log = createLog('warn', {
-        write: (line) => {
-          const { msg, err } = JSON.parse(line)
-          errors.push(`${msg}: ${err.message}`)
-          resolve()
-        },
-      })
-      const recorder = openUseCounts({ store: { ...store, addCounts }, log, instance: 'test', everyMs })
-      return { store, errors, failed, recorder }
+  test('sends a batch again whose receipt was lost; it is added once, and the loss reported once', async () => {
+    const store = createMemoryStore({ now: () => NOON })
+    const errors: string[] = []
+    const { promise: failed, resolve } = Promise.withResolvers<void>()
+    let left = 3
+    const addCounts: Store['addCounts'] = async (batch) => {
+      await store.addCounts(batch)
+      left -= 1
+      if (left >= 0) throw new StoreDown('The connection was lost.')
     }
-
-    /** Adds the batch and fails to say so, as a lost connection does. */
-    const forget = async (add: () => Promise<void>) => {
-      await add()
-      throw new StoreDown('The connection was lost.')
+    const write = (line: string) => {
+      const { msg, err } = JSON.parse(line)
+      errors.push(`${msg}: ${err.message}`)
+      resolve()
     }
-
-    test('gets the batch again, adds it once, and is reported once', async () => {
-      const { store, errors, failed, recorder } = recorderOn(3, forget)
-      for (let i = 0; i < 5; i += 1) recorder.count('acme', call)
-      await failed
-      recorder.count('acme', call)
-      for (let i = 0; i < 3; i += 1) await recorder.close()
-      expect(errors).toEqual(['the counts of calls could not be stored: The connection was lost.'])
-      expect(await store.callCounts(['acme'], 0)).toMatchObject([{ calls: 6 }])
-    })
-
-    test('does not keep a process from ending', async () => {
-      const { errors, recorder } = recorderOn(Number.POSITIVE_INFINITY, forget, 1_000_000)
-      recorder.count('acme', call)
-      await recorder.close()
-      expect(errors).toHaveLength(1)
-    })
-
-    test('that refuses a batch for good does not get it again', async () => {
-      const { store, errors, failed, recorder } = recorderOn(1, () => Promise.reject(new Error('Refused.')))
-      recorder.count('acme', { ...call, outcome: 'lost' })
-      await failed
-      recorder.count('acme', call)
-      await recorder.close()
-      expect(await store.callCounts(['acme'], 0)).toMatchObject([{ outcome: DONE, calls: 1 }])
-      expect(errors).toHaveLength(1)
-    })
+    const log = createLog('warn', { write })
+    const recorder = openUseCounts({ store: { ...store, addCounts }, log, instance: 'test', everyMs: 1 })
+    for (let i = 0; i < 5; i += 1) recorder.count('acme', call)
+    await failed
+    recorder.count('acme', call)
+    for (let i = 0; i < 3; i += 1) await recorder.close()
+    expect(errors).toEqual(['the counts of calls could not be stored: The connection was lost.'])
+    expect(await store.callCounts(['acme'], 0)).toMatchObject([{ calls: 6 }])
   })
 
   test('has bounds for any number of fields, tenants, agents and networks', () => {
@@ -268,23 +217,5 @@ describe('the recorder', () => {
     expect(taken()).toEqual({ calls: [], names: [] })
     counts.add('acme', call)
     expect(taken().names.map(({ name }) => name)).toContain('curl/8')
-  })
-
-  test('counts a user agent as its product and major version, a source as its network', () => {
-    const agents = ['OldShop/v3.1', 'Mozilla/5.0 (X11)', 'java', ' x/12345678', '', '(odd)', `${'y'.repeat(300)}/2`]
-    const products = ['OldShop/3', 'Mozilla/5', 'java', 'x/123456', 'none', 'none', `${'y'.repeat(63)}…`]
-    expect(agents.map(productOf)).toEqual(products)
-    expect(['192.0.2.17', '2001:db8::/64', ''].map(networkOf)).toEqual(['192.0.2.0/24', '2001:db8::/64', 'unknown'])
-  })
-
-  test('stores a name in a form that every store keeps', () => {
-    for (const [stored, most] of [
-      [storableName, 64],
-      [storableTenant, 256],
-    ] as const) {
-      expect(stored('x'.repeat(most))).toBe('x'.repeat(most))
-      expect(stored('x'.repeat(most + 1))).toBe(`${'x'.repeat(most - 1)}…`)
-      expect(stored('a\0b\ud800')).toBe('a�b�')
-    }
   })
 })

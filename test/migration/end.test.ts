@@ -1,14 +1,11 @@
 /** Promise: callers are told of the end of version 1, and brownouts come when they were announced (contract, section 9). */
 
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { brownouts } from '../../src/language/config/values.ts'
-import { momentOf, parseLocalTime, windowAt, windowsToCome } from '../../src/language/deprecation.ts'
+import { momentOf, parseLocalTime } from '../../src/language/deprecation.ts'
 import { createLog } from '../../src/runtime/log.ts'
 import { createBrownoutSignals } from '../../src/runtime/signals.ts'
 import { post, startGateway } from '../gateway.ts'
-import { expectLaw } from '../laws.ts'
-import { runs } from '../size.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -55,16 +52,6 @@ describe('brownouts', () => {
     ],
   ])('%s are windows', (text, windows) => {
     expect(windowsOf(text)).toEqual(windows)
-  })
-
-  test('a window holds from its start, and is over at its end', () => {
-    const windows = brownouts.parse('2027-01-12T15:00Z/1h,2027-01-12T16:00Z/1h,2027-01-13T15:00Z/1h')
-    const start = Date.UTC(2027, 0, 12, 15)
-    const held = [-1, 0, HOUR_MS - 1, HOUR_MS, 2 * HOUR_MS].map((later) => windowAt(windows, start + later))
-    // One window may begin where another one ends.
-    expect(held).toEqual([undefined, windows[0], windows[0], windows[1], undefined])
-    expect(windowsToCome(windows, start + HOUR_MS - 1)).toHaveLength(3)
-    expect(windowsToCome(windows, start + HOUR_MS)).toHaveLength(2)
   })
 
   test.each([
@@ -120,29 +107,6 @@ describe('moments', () => {
     '',
   ])('%j is no time', (text) => {
     expect(at(text)).toBeUndefined()
-  })
-
-  const ZONES = [
-    'America/New_York',
-    'Europe/Berlin',
-    'Asia/Kathmandu',
-    'Australia/Lord_Howe',
-    'America/Sao_Paulo',
-    'UTC',
-  ]
-
-  test('a local time that clocks show is shown at its moment', () => {
-    const shownIn = (zone: string, moment: number) =>
-      new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short', timeStyle: 'short' }).format(moment)
-    const minutes = fc.integer({ min: Date.UTC(2020, 0) / 60_000, max: Date.UTC(2040, 0) / 60_000 })
-    const law = fc.property(minutes, fc.constantFrom(...ZONES), (minute, zone) => {
-      // A local time that exists, because it is taken from a moment.
-      const local = shownIn(zone, minute * 60_000)
-      const time = parseLocalTime(`${local.replace(' ', 'T')}[${zone}]`)
-      expect(time && shownIn(zone, momentOf(time))).toBe(local)
-      expect(time && momentOf(time)).toBeLessThanOrEqual(minute * 60_000)
-    })
-    expectLaw(law, runs(300, 3_000))
   })
 })
 

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { type Config, readConfig } from '../../src/language/config/config.ts'
 import { ConfigErrors } from '../../src/language/config/errors.ts'
 import { folder } from '../callers/edge.ts'
-import { ROOT, run } from '../command.ts'
+import { ROOT } from '../command.ts'
 
 const SERVICE = { V2_BASE_URL: 'https://service.example' }
 
@@ -50,16 +50,10 @@ describe('a wrong value is answered with what it must be, and not repeated', () 
       ),
     ],
     ['V2_QUOTE_METHOD', 'must be auto, POST or GET', ['PUT']],
-    ['V2_SHIPMENT_PATH', 'must be auto, /v2/shipments or /v2/shipment', ['/v2/shipping']],
     ['UPSTREAM_TIMEOUT_MS', 'must be a whole number from 1 to 86400000', ['15s', '86400001']],
-    ['UPSTREAM_CONNECTIONS', 'must be a whole number from 1 to 65535', ['0']],
     ['V2_CA_FILE', 'names /nowhere/ca.pem, which cannot be read', ['/nowhere/ca.pem']],
     ['V2_CA_FILE', `names ${ROOT}, which cannot be read`, [ROOT]],
     ['PORT', 'must be a whole number from 0 to 65535', ['65536', '-1']],
-    ['ADMIN_PORT', 'must be a whole number from 0 to 65535', ['none']],
-    ['MAX_IN_FLIGHT', 'must be a whole number from 1 to 1000000', ['-1']],
-    ['SOURCE_IN_FLIGHT', 'must be a whole number from 1 to 1000000', ['0']],
-    ['SOURCE_CONNECTIONS', 'must be a whole number from 1 to 1000000', ['many']],
     ['BODIES_LIMIT_BYTES', 'must be a whole number from 1 to 1099511627776', ['64 MiB']],
     [
       'ALLOWED_HOSTS',
@@ -78,7 +72,6 @@ describe('a wrong value is answered with what it must be, and not repeated', () 
         '*.example.com',
       ],
     ],
-    ['SHUTDOWN_GRACE_MS', 'must be a whole number from 1 to 86400000', ['1.5']],
     ['LOG_LEVEL', 'must be trace, debug, info, warn, error, fatal or silent', ['loud']],
     ['LEGACY_BASE_PATHS', 'must be a list of paths such as /,/quotes', ['quotes']],
     // No legacy path hides a call that is passed through, or a dry run.
@@ -92,7 +85,6 @@ describe('a wrong value is answered with what it must be, and not repeated', () 
       "must be a list of paths such as /,/quotes; paths under /dry-run are the gateway's own",
       ['/dry-run', '/Dry-Run/x'],
     ],
-    ['BODY_LIMIT_BYTES', 'must be a whole number from 1 to 1073741824', ['256 KiB']],
     ['ERROR_STATUS', 'must be ok or as-is', ['200']],
     [
       'SUNSET',
@@ -113,9 +105,7 @@ describe('a wrong value is answered with what it must be, and not repeated', () 
         '2026-12-31T25:00Z',
       ],
     ],
-    ['MIGRATION_GUIDE_URL', ADDRESS, ['docs/guide.md']],
     ['DEFAULT_TRANSPORT_TYPE', VERSION_2, ['OPEN AUTO']],
-    ['DEFAULT_VEHICLE_TYPE', VERSION_2, ['Box Truck']],
     ['SHIPMENT_NUMBER', 'must be caller or service', ['mine']],
     ['SEND_QUOTE_ID', 'must be true or false', ['yes']],
     ['LOOKUPS_FILE', 'names /nowhere/lookups.json, which cannot be read (ENOENT)', ['/nowhere/lookups.json']],
@@ -393,33 +383,4 @@ describe('variables that contradict each other', () => {
   ])('%j', (env, ...errors) => {
     expect(errorsIn(env)).toEqual(errors)
   })
-})
-
-test.each(['check', 'serve'])('%s reports the errors of all files at once', async (command) => {
-  const tenants = [{ name: 'acme', networks: ['nowhere'], actions: { Foo: 'own.action' }, v2: { client_id: 'x' } }]
-  const files = {
-    LOOKUPS_FILE: await fileWith('{"actions": {"Refresh Rate": "quote.refresh"}}'),
-    TENANTS_FILE: await fileWith(JSON.stringify({ tenants })),
-  }
-  /** Expects what the program says with exactly this environment. */
-  const expectTold = async (env: Record<string, string>, ...words: readonly string[]) => {
-    const told = { env: { ...files, ...env }, cwd: ROOT }
-    const { code, err } = await run(process.execPath, [join(ROOT, 'src/main.ts'), command], told)
-    expect(code).toBe(78)
-    for (const said of words) expect(err).toContain(said)
-    return err
-  }
-  const [all] = await Promise.all([
-    expectTold({ PORT: 'web' }, 'PORT must', 'V2_BASE_URL is required', 'means quote.refresh', 'must be a network'),
-    expectTold(
-      { ...SERVICE, LOOKUPS_FILE: '/nowhere.json' },
-      ...['LOOKUPS_FILE names', 'must be a network', 'means own.action'],
-    ),
-    expectTold(
-      { MAPPINGS_DIR: '/nowhere' },
-      ...['V2_BASE_URL is', 'MAPPINGS_DIR names /nowhere, which cannot', 'must be a network'],
-    ),
-  ])
-  // An action of a module that failed to load is not reported as unknown.
-  expect(all).not.toContain('own.action')
 })

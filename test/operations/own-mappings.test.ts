@@ -75,13 +75,6 @@ export default ({ actions }: Toolbox) => {
     ])('%s is an error', async (_what, files, mistakes) => {
       expect(await mistakesOf(files)).toEqual(mistakes)
     })
-
-    test('errors of several modules are reported at once', async () => {
-      const mistakes = await mistakesOf({ 'a.js': 'export default 5', 'b.js': 'export default [', 'c.ts': MORE_PATHS })
-      expect(mistakes).toHaveLength(2)
-      expect(mistakes[0]).toMatch(/^\/a\.js: the default export/)
-      expect(mistakes[1]).toMatch(/^\/b\.js: cannot be loaded: ./)
-    })
   })
 
   describe('lookups of an operator', () => {

@@ -2,12 +2,7 @@ import { context, propagation, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
 import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici'
-import {
-  BasicTracerProvider,
-  InMemorySpanExporter,
-  SimpleSpanProcessor,
-  type SpanProcessor,
-} from '@opentelemetry/sdk-trace-base'
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 
 /*
  * A real SDK of OpenTelemetry with the instrumentation of undici, as operators load it with `node --import`.
@@ -16,22 +11,7 @@ import {
 /** Holds every span that has ended. */
 export const exporter = new InMemorySpanExporter()
 
-/** The spans of the gateway as they began and ended, in order. Their times are of different clocks. */
-export const moments: string[] = []
-
-/** The fault of the SDK, for a test. */
-export const fault = { isOn: false }
-
-const inOrder: SpanProcessor = {
-  onStart: ({ name }) => {
-    if (fault.isOn) throw new Error('The SDK fails.')
-    moments.push(`${name} begins`)
-  },
-  onEnd: ({ name }) => void moments.push(`${name} ends`),
-  forceFlush: async () => {},
-  shutdown: async () => {},
-}
-const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter), inOrder] })
+const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
 const instrumentation = new UndiciInstrumentation({ enabled: false })
 instrumentation.setTracerProvider(provider)
 context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())

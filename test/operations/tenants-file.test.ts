@@ -8,7 +8,7 @@ import { ConfigErrors } from '../../src/language/config/errors.ts'
 import { readTenants } from '../../src/language/config/tenants-file.ts'
 import { serve } from '../callers/commands.ts'
 import { as, cheapHash, folder, known, openEdge, quote, tenant, writeTenants } from '../callers/edge.ts'
-import { cleanEnv, ROOT, run, runAlone } from '../command.ts'
+import { ROOT, runAlone } from '../command.ts'
 import { basic, startGateway } from '../gateway.ts'
 
 describe('the file', () => {
@@ -90,18 +90,13 @@ describe('the file', () => {
   /** Mistakes of the shape. */
   const MISSHAPEN: Wrong = [
     [{ color: 'red' }, 'unknown key color'],
-    [{ limits: { per_minute: 5 } }, 'limits: unknown key per_minute'],
     [{ name: undefined }, 'name: is required'],
     [{ name: 'ac me' }, 'name: must be 1 to 64'],
     [{ credentials: [{ id: 'a:b', secret_hash }] }, 'credentials[0].id: must be a client id without a colon'],
     [inV2({ client_secret: 's3cret' }), MISPLACED],
-    [inV2({ client_secret: {} }), MISPLACED],
     [inV2({ client_secret: { env: 'A', file: 'b' } }), MISPLACED],
     [inV2({ token: 'jwt' }), 'v2.token: must be basic or oauth2 or auto'],
-    [{ v2: undefined }, 'v2: is required'],
     [{ limits: { per_second: 0 } }, 'limits.per_second: must be more than 0'],
-    [{ limits: { concurrent: 1.5 } }, 'limits.concurrent: must be a whole number'],
-    [{ defaults: { vehicle_type: 'Big Truck' } }, 'defaults.vehicle_type: must be a value'],
     [{ callback_format: 'xml' }, 'callback_format: must be json or form'],
   ]
 
@@ -109,44 +104,31 @@ describe('the file', () => {
   const BEYOND: Wrong = [
     [{ credentials: [{ id: 'a', secret_hash: 's3cret' }] }, 'credentials[0].secret_hash: must be a hash'],
     [{ credentials: [{ id: 'a', secret_hash: secret_hash.replace('ln=4', 'ln=25') }] }, 'must be a hash'],
-    [{ credentials: [{ id: 'a\nb', secret_hash }] }, 'credentials[0].id: must be a client id without control'],
     [{ networks: ['10.0.0.0/33'] }, 'networks[0]: must be a network'],
     [{ credentials: [], networks: [] }, ': needs credentials or networks'],
     [inV2({ client_secret: { env: 'MISSING' } }), ': v2.client_secret: the environment variable MISSING is not set'],
-    [inV2({ client_secret: { env: 'BLANK' } }), 'the environment variable BLANK is not set'],
     [inV2({ client_secret: { file: '/nowhere' } }), 'v2.client_secret: the file /nowhere cannot be read (ENOENT)'],
     [inV2({ client_secret: { file: '/dev/null' } }), 'the file /dev/null is empty'],
     [{ webhook_secret: { env: 'MISSING' } }, ': webhook_secret: the environment variable MISSING is not set'],
-    [{ webhook_secret: { env: 'SHORT' } }, ': webhook_secret must be 16 to 256 letters'],
     [{ webhook_secret: { env: 'NO_SEGMENT' } }, ': webhook_secret must be 16 to 256 letters'],
     [
       { webhook_signing_secret: { env: 'SHORT' } },
       ': webhook_signing_secret must be whsec_ and the Base64 of 24 to 64 bytes',
     ],
-    [{ webhook_signing_secret: { env: 'MISSING' } }, ': webhook_signing_secret: the environment variable MISSING'],
     [
       { webhook_secret: undefined, webhook_signing_secret: { env: 'SIGNING' } },
       ': needs a webhook_secret, because it has a webhook_signing_secret',
     ],
     [inV2({ base_url: 'https://a:b@example.com' }), 'v2.base_url: must have no user name'],
     [{ actions: { Foo: 'quote.forget' } }, ': the ActionName Foo means quote.forget, which is not an action'],
-    [{ callback_url: 'ftp://example.com' }, 'callback_url: must be an http or https address'],
     [{ callback_url: 'http://hook.example.com/' }, ': callback_url must be an https address'],
-    [{ callback_url: 'https://a%zz@hook.example.com/' }, 'percent-encoded user name'],
     [{ callback_url: 'https://hook.example.com/#x' }, 'callback_url must have no fragment'],
     [{ callback_secrets: [{ env: 'MISSING' }] }, 'callback_secrets[0]: the environment variable MISSING is not set'],
-    [{ callback_secrets: [{ env: 'SHORT' }] }, 'callback_secrets[0] must be whsec_'],
     [{ callback_url: undefined, callback_secrets: [{ env: 'SIGNING' }] }, 'there is no callback_url'],
     [{ callback_networks: ['10.0.0.0/99'] }, 'callback_networks[0]: must be a network'],
   ]
 
   const WRONG = [...MISSHAPEN, ...BEYOND]
-
-  test.each(WRONG)('%j is an error', (change, said) => {
-    const errors = errorsIn({ tenants: [{ ...WHOLE, ...change }] })
-    expect(errors).toContainEqual(expect.stringContaining(said))
-    expect(errors.join()).not.toContain('my-canary')
-  })
 
   test.each([
     ['{"tenants":[{"v2":{"client_secret": my-canary}}]}', / is not JSON/],
@@ -178,6 +160,7 @@ describe('the file', () => {
     const tenants = WRONG.map(([change], i) => ({ ...WHOLE, name: `tenant-${i}`, ...change }))
     const errors = errorsIn({ tenants: [...tenants, all, ...TWO_SHARED.tenants], extra: true })
     for (const [, said] of WRONG) expect(errors).toContainEqual(expect.stringContaining(said))
+    expect(errors.join()).not.toContain('my-canary')
     expect(errors).toEqual(expect.arrayContaining(['unknown key extra', 'acme-2: two tenants have this name']))
     expect(errors.length).toBeGreaterThan(WRONG.length + 4)
   })
@@ -310,18 +293,6 @@ test('a new secret in its file is taken by itself; a refused file is a metric, a
   expect(await page.text()).toMatch(
     /<h1>The new tenants file is refused; the old one stays in use\.<\/h1>[\s\S]*NOT_THERE is not set/,
   )
-})
-
-test('a check and a list beside a gateway warn of a secret that only the gateway has', async () => {
-  const place = folder()
-  const path = join(place, 'tenants.json')
-  writeTenants(path, tenant(place, 'acme', { v2: { client_id: 'x', client_secret: { env: 'NOT_THERE' } } }))
-  const env = cleanEnv({ V2_BASE_URL: 'https://service.example.com', TENANTS_FILE: path, STORE_URL: 'memory:' })
-  for (const words of [['check'], ['tenants', 'list']]) {
-    const ended = await run(process.execPath, [join(ROOT, 'src/main.ts'), ...words], { env })
-    const err = expect.stringMatching(/^warning: .*acme: v2.client_secret: .* NOT_THERE is not set/)
-    expect(ended).toMatchObject({ code: 0, err })
-  }
 })
 
 test('a start that fails in its middle ends its process', async () => {

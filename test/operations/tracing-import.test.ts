@@ -5,18 +5,17 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
+import { openSandbox } from '../bookings/desk.ts'
 import { serve } from '../callers/commands.ts'
 import { newFolder, ROOT } from '../command.ts'
 import { OWN, post } from '../gateway.ts'
-import { startSandbox } from '../stand-in/stand-in.ts'
 
 const SDK = pathToFileURL(join(ROOT, 'test/operations/sdk.ts')).href
 
 test('an SDK that `node --import` loads traces the gateway', async () => {
   const folder = newFolder('tracing')
   onTestFinished(() => rmSync(folder, { recursive: true }))
-  const sandbox = await startSandbox({ credentials: { demo: 'demo-secret' } })
-  onTestFinished(() => sandbox.close())
+  const sandbox = await openSandbox({ credentials: { demo: 'demo-secret' } })
   const env = { ...OWN, V2_BASE_URL: sandbox.url, STORE_URL: join(folder, 'test.db') }
   const gateway = await serve(folder, { ...env, NODE_OPTIONS: `--import=${SDK}` })
   const traceId = '0af7651916cd43dd8448eb211c80319c'

@@ -54,24 +54,6 @@ test('refusals are compared as such', () => {
   expect(wholly(quote, refused, quote)).toMatchObject([{ verdict: 'noise' }])
 })
 
-test('the compared fields have the shapes of differing values only, and each side of a call', () => {
-  const native = answer({ Cost: '1.50', ShipmentNumber: 'AB-1', Note: 'x' })
-  expect(compareAnswers([native, native], answer({ Cost: '2', ShipmentNumber: 'AB-1', More: 'yY' }), ofQuote)).toEqual([
-    { field: '(answer)', verdict: 'equal', native: 'answered', translated: 'answered' },
-    { field: 'Cost', verdict: 'differs', native: '9.99', translated: '9' },
-    { field: 'ShipmentNumber', verdict: 'equal', native: '', translated: '' },
-    { field: 'Note', verdict: 'differs', native: 'a', translated: '' },
-    { field: 'More', verdict: 'differs', native: '', translated: 'aA' },
-  ])
-})
-
-test('an answer is a JSON object; its blanks are absent, and its other values are text', () => {
-  for (const text of ['', 'x', '[]', 'null', '1', '"x"', '{']) expect(answered(text), text).toBeUndefined()
-  const text = '{"a":" b ","c":1.50,"d":null,"e":"","f":true,"g":[1,"x"],"h":{}}'
-  const fields = { a: 'b', c: '1.50', f: 'true', g: '[1,"x"]', h: '{}' }
-  expect(answered(text)).toEqual(new Map(Object.entries(fields)))
-})
-
 test('a mask keeps the shape and no letter or digit', () => {
   expect(masked('x'.repeat(24))).toBe('a'.repeat(24))
   expect(masked('x'.repeat(25))).toBe(`${'a'.repeat(24)}…`)

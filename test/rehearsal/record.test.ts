@@ -4,7 +4,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { loadMappings } from '../../mappings/load.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
@@ -12,10 +12,10 @@ import { readBody } from '../../src/edge/body/read.ts'
 import type { Report } from '../../src/operator/reports/rehearsal.ts'
 import { beginCall } from '../../src/runtime/call.ts'
 import { openRecorder } from '../../src/runtime/record.ts'
+import { openSandbox } from '../bookings/desk.ts'
 import { serve, transload } from '../callers/commands.ts'
 import { folder } from '../callers/edge.ts'
-import { basic, CLIENT } from '../gateway.ts'
-import { startSandbox } from '../stand-in/stand-in.ts'
+import { basic } from '../gateway.ts'
 
 const QUOTE = { ...quoteExample, Foo: 'Kanari', LoadReference: 'Kanari Box Van 1FDXE4', BillToState: 'Texas' }
 const BOOKING = {
@@ -27,8 +27,7 @@ const BOOKING = {
 
 /** Sends calls to a gateway that records, and returns the lines. */
 async function recorded(cwd: string, env: NodeJS.ProcessEnv) {
-  const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
-  onTestFinished(() => sandbox.close())
+  const sandbox = await openSandbox()
   const file = join(cwd, 'calls.ndjson')
   const gateway = await serve(cwd, { V2_BASE_URL: sandbox.url, RECORD_FILE: file, ...env })
   const send = async (path: string, body: string | undefined, authorization = basic(), key = 'Kanari-1') => {

@@ -6,17 +6,18 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import type { Report } from '../../src/operator/reports/rehearsal.ts'
+import { openSandbox } from '../bookings/desk.ts'
 import { transload } from '../callers/commands.ts'
 import { folder } from '../callers/edge.ts'
 import { caseFiles } from '../cases/read.ts'
 import { cleanEnv, ROOT } from '../command.ts'
 import { transcript } from '../commands/transcript.ts'
-import { CLIENT, OWN } from '../gateway.ts'
-import { type SandboxOptions, startSandbox } from '../stand-in/stand-in.ts'
+import { OWN } from '../gateway.ts'
+import type { SandboxOptions } from '../stand-in/stand-in.ts'
 import { defects, generate, LIMIT_BYTES } from './generator.ts'
 import { expectSeeded } from './seeded.ts'
 
@@ -294,22 +295,14 @@ test('no output has a value of a caller, unless it is asked for', async () => {
 })
 
 test('the page says how many calls are refused, shows whose, and is obeyed by nothing', async () => {
-  const hostile = '<img src=x onerror=alert(1)>"'
-  const others = Array.from({ length: 31 }, (_, i) => quote({ client: `caller-${i}` }))
-  const lines = [quote({ client: hostile }), quote({ client: hostile, request: {} }), ...others]
+  const client = '<img src=x onerror=alert(1)>"'
+  const lines = [quote({ client }), quote({ client, request: {} }), quote({ client: 'other' })]
   const { place } = await report({ 'a.ndjson': lines.map(line).join('') }, ['--html', 'a.html'])
   const page = readFileSync(join(place, 'a.html'), 'utf8')
-  expect(page).toContain('<h1>1 of 33 calls would be refused</h1>')
-  const said =
-    '&lt;img src=x onerror=alert(1)&gt;&quot;: 1 of 2 calls would be refused (50 %), 0 pass with a loss or an assumption, 1 pass'
-  expect(page.split(said)).toHaveLength(3)
-  expect(page.indexOf(said)).toBeLessThan(page.indexOf('caller-0: 0 of 1 call would be refused'))
-  expect(page).toMatch(/<rect fill="var\(--bad\)" x="0" width="50" /)
-  expect(page).toContain('2 callers with fewer refusals not shown.')
+  expect(page).toContain('<h1>1 of 3 calls would be refused</h1>')
+  expect(page).toContain('&lt;img src=x onerror=alert(1)&gt;&quot;: 1 of 2 calls would be refused (50 %)')
   expect(page).toContain(`content="default-src 'none'; style-src 'unsafe-inline'"`)
   expect(page).not.toMatch(/<img|<script|https?:/)
-  const whole = await report({ 'a.ndjson': line(quote()) }, ['--html', 'a.html'])
-  expect(readFileSync(join(whole.place, 'a.html'), 'utf8')).toContain('<h1>No call would be refused</h1>')
 })
 
 test('lookups are written to edit, and numbers to import', async () => {
@@ -375,8 +368,7 @@ test('tenants have their settings, names and limits', async () => {
 })
 
 async function against(options: SandboxOptions, lines: readonly object[], words: readonly string[] = []) {
-  const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret }, ...options })
-  onTestFinished(() => sandbox.close())
+  const sandbox = await openSandbox(options)
   const env = { ...OWN, V2_BASE_URL: sandbox.url }
   const made = await report(
     { 'a.ndjson': lines.map(line).join('') },

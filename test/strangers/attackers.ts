@@ -7,7 +7,7 @@ import { agentOf, callFrom } from './call.ts'
 /*
  * Attackers, in a separate process: node test/strangers/attackers.ts <url> <seconds> <id>
  * From fifty addresses of 127.0.0.0/8, all kinds attack at once. It says `begun` when the first is answered,
- * and at the end in one line how often each status came back, and which share of a processor it took.
+ * and at the end in one line how often each status came back.
  */
 
 const [url = '', seconds = '', id = ''] = process.argv.slice(2)
@@ -81,7 +81,4 @@ function dribble(kind: string, bytes: number) {
 const sources = Array.from({ length: ADDRESSES }, (_, i) => `127.0.0.${i + 2}`)
 const attacks = KINDS.flatMap(([times, attack]) => Array<typeof attack>(times).fill(attack))
 await Promise.all(sources.flatMap((from) => attacks.map((attack) => attack(from))))
-const { user, system } = process.cpuUsage()
-// The share of a processor that it took.
-const cpuShare = (user + system) / 1_000 / performance.now()
-process.stdout.write(`${JSON.stringify({ statuses, cpuShare })}\n`)
+process.stdout.write(`${JSON.stringify(statuses)}\n`)

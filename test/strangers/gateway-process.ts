@@ -7,15 +7,13 @@ import { serve } from '../callers/commands.ts'
 import { linksOf } from '../callers/edge.ts'
 import { newFolder } from '../command.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
-import type { Defense } from './weakened.ts'
 
 /** The usage of a process (proc(5)). */
 export interface Measured {
   readonly peakMegabytes: number
   readonly descriptors: number
-  /** How long its main thread ran, and how long it waited for a processor, in nanoseconds. */
+  /** How long its main thread ran, in nanoseconds. */
   readonly ranNs: number
-  readonly waitedNs: number
 }
 
 export interface GatewayProcessOptions {
@@ -27,8 +25,6 @@ export interface GatewayProcessOptions {
    * @default that of the sources
    */
   readonly program?: string
-  /** The defense that is removed, from the sources. */
-  readonly without?: Defense | undefined
 }
 
 const KILOBYTE = 1024
@@ -38,7 +34,7 @@ export type GatewayProcess = Awaited<ReturnType<typeof startGatewayProcess>>
 
 /** Starts such a gateway as the image does, with a store on disk, and ends it with the test. */
 export async function startGatewayProcess(options: GatewayProcessOptions) {
-  const { env, credentials, program, without } = options
+  const { env, credentials, program } = options
   const sandbox = await startSandbox({ credentials })
   const folder = newFolder('strangers')
   onTestFinished(async () => {
@@ -46,17 +42,15 @@ export async function startGatewayProcess(options: GatewayProcessOptions) {
     await rm(folder, { recursive: true, force: true })
   })
   const path = join(folder, 'store.db')
-  const weakened = without ? `--import "${join(import.meta.dirname, 'weakened.ts')}"` : ''
   const gateway = await serve(
     folder,
     {
-      NODE_OPTIONS: `--max-semi-space-size=8 ${weakened}`,
+      NODE_OPTIONS: '--max-semi-space-size=8',
       MALLOC_ARENA_MAX: '2',
       MALLOC_TRIM_THRESHOLD_: '131072',
       V2_BASE_URL: sandbox.url,
       STORE_URL: path,
       EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'),
-      WEAKENED: without,
       ...env,
     },
     program,
@@ -81,10 +75,9 @@ export async function startGatewayProcess(options: GatewayProcessOptions) {
 
 function measure(pid: number): Measured {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-  const [ranNs = 0, waitedNs = 0] = readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ').map(Number)
+  const ranNs = Number.parseInt(readFileSync(`/proc/${pid}/schedstat`, 'utf8'), 10)
   return {
     ranNs,
-    waitedNs,
     peakMegabytes: Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / KILOBYTE,
     descriptors: readdirSync(`/proc/${pid}/fd`).length,
   }
