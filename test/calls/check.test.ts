@@ -91,12 +91,6 @@ const mistakes: readonly (readonly [name: string, sent: Sent, place: string, rea
     'pickup.available_pickup_dttm',
     /an offset without a colon/,
   ],
-  [
-    'an offset with a colon',
-    booking({ delivery: { ...delivery, delivery_dttm: '2026-03-01T08:00:00-05:00' } }),
-    'delivery.delivery_dttm',
-    /an offset without a colon/,
-  ],
   ['ids left out of a PUT', changing({ ...CHANGED, vehicles }), 'vehicles[0].id', /ids of its parts/],
   [
     'a PUT of the changed fields only',
@@ -120,19 +114,7 @@ const mistakes: readonly (readonly [name: string, sent: Sent, place: string, rea
     'pickup.contact_phone',
     /digits only/,
   ],
-  [
-    'a phone as a number',
-    booking({ customer: { ...BOOKING.customer, phone: 2145550000 } }),
-    'customer.phone',
-    /digits only/,
-  ],
   ['a state in lower case', booking({ pickup: { ...pickup, state: 'ny' } }), 'pickup.state', /two capital letters/],
-  [
-    'a whole name of a state',
-    booking({ delivery: { ...delivery, state: 'Florida' } }),
-    'delivery.state',
-    /two capital/,
-  ],
   ['the old word for the trailer', booking({ transport_type: 'OPEN' }), 'transport_type', /one of open, enclosed/],
   [
     'a kind of vehicle that there is not',
@@ -140,56 +122,22 @@ const mistakes: readonly (readonly [name: string, sent: Sent, place: string, rea
     'vehicles[0].type',
     /one of car, suv/,
   ],
-  [
-    'another kind of vehicle',
-    { path: '/v2/quote', body: { ...QUOTE, vehicle_type: 'car' } },
-    'vehicle_type',
-    /another value/,
-  ],
-  [
-    'a flag as text',
-    booking({ vehicles: [{ ...vehicle, is_inoperable: 'true' }] }),
-    'vehicles[0].is_inoperable',
-    /true or false/,
-  ],
   ['an unknown field', booking({ colour: 'red' }), 'colour', /no such field/],
   ['a slip of the pen', booking({ pickup: { ...pickup, adress: '1 St' } }), 'pickup.adress', /did you mean address/],
   ['a name of version 1', booking({ PickupZip: '10314' }), 'PickupZip', /version 1: version 2 has pickup\.zipcode/],
   ['a field that version 2 has not', booking({ CSR: 'Al' }), 'CSR', /does not record the agent/],
   ['a form', { body: new URLSearchParams(QUOTE).toString(), path: '/v2/quote' }, 'body', /no JSON/],
-  ['the label of a form', { ...booking({}), type: 'application/x-www-form-urlencoded' }, 'Content-Type', /is JSON/],
   ['an empty body', {}, 'body', /is empty/],
   ['a list as the body', { body: [BOOKING] }, 'body', /is a JSON object/],
-  ['quotes in the plural', { path: '/v2/quotes', body: QUOTE }, 'path', /version 2 has \/v2\/quote/],
-  ['a path in capitals', { ...booking({}), path: '/v2/Shipments' }, 'path', /version 2 has \/v2\/shipments/],
-  [
-    'a path with a slash at its end',
-    { ...booking({}), path: '/v2/shipments/' },
-    'path',
-    /version 2 has \/v2\/shipments/,
-  ],
   ['a path of version 1', { ...booking({}), path: '/createShipment.php' }, 'path', /version 2 has \/v2\/quote,/],
   ['PATCH', { ...changing(CHANGED), method: 'PATCH' }, 'method', /takes .*PUT/],
-  ['POST for an update', { ...changing(CHANGED), method: 'POST' }, 'method', /takes .*PUT/],
   [
     "the quote's id in its body",
     { method: 'PUT', path: `/v2/quote/${ID}`, body: { ...QUOTE, quote_id: ID } },
     'quote_id',
     /in the path/,
   ],
-  [
-    "the quote's id in the customer",
-    booking({ customer: { ...BOOKING.customer, quote_id: ID } }),
-    'customer.quote_id',
-    /no such field/,
-  ],
   ['a price', booking({ price: 1234.5 }), 'price', /only the service sets price/],
-  [
-    'an object where a quote has a ZIP',
-    { path: '/v2/quote', body: { ...QUOTE, pickup: { zipcode: 10314 } } },
-    'pickup',
-    /is a string/,
-  ],
   [
     'a field that was forgotten',
     booking({ delivery: { ...delivery, notes: undefined } }),
@@ -204,18 +152,18 @@ const mistakes: readonly (readonly [name: string, sent: Sent, place: string, rea
   ],
 ]
 
-describe('a mistake of new code is found', () => {
-  test.each(mistakes)('%s', async (_, sent, place, reason) => {
-    const gateway = await explained()
+test('a mistake of new code is found', async () => {
+  const gateway = await explained()
+  for (const [name, sent, place, reason] of mistakes) {
     const { header, verdict } = await check(gateway, sent)
-    expect(header).toBe('differs')
+    expect(header, name).toBe('differs')
     const { differences, unknown, missing } = verdict
     const rows = [...differences, ...unknown, ...missing]
     // Nothing else is called wrong, but for what is missing of a PUT or beside a wrong path.
-    expect(rows).toContainEqual(expect.objectContaining({ path: place, reason: expect.stringMatching(reason) }))
-    if (!['PUT', 'PATCH'].includes(sent.method ?? '')) expect(rows).toHaveLength(1)
-    expect(gateway.sandbox.requests).toEqual([])
-  })
+    expect(rows, name).toContainEqual(expect.objectContaining({ path: place, reason: expect.stringMatching(reason) }))
+    if (!['PUT', 'PATCH'].includes(sent.method ?? '')) expect(rows, name).toHaveLength(1)
+  }
+  expect(gateway.sandbox.requests).toEqual([])
 })
 
 const reversed = (value: unknown): unknown =>
@@ -290,27 +238,26 @@ const right: readonly (readonly [name: string, sent: Sent])[] = [
   ['a booking that no dry run has explained', booking({ external_id: 'OTHER-1', pickup: { zipcode: 2134 } })],
 ]
 
-test.each(right)('%s is right', async (_, sent) => {
+test('a right program is called right', async () => {
   const gateway = await explained()
-  const { status, header, verdict } = await check(gateway, sent)
-  expect(verdict).toMatchObject({ check: 'ready', differences: [], unknown: [], missing: [] })
-  expect({ status, header }).toEqual({ status: 200, header: 'ready' })
+  for (const [name, sent] of right) {
+    const { status, header, verdict } = await check(gateway, sent)
+    expect(verdict, name).toMatchObject({ check: 'ready', differences: [], unknown: [], missing: [] })
+    expect({ status, header }).toEqual({ status: 200, header: 'ready' })
+  }
   expect(gateway.sandbox.requests).toEqual([])
 })
 
-const SET_BY_SERVICE: readonly (readonly [place: string, part: object])[] = [
-  ...['id', 'number', 'status', 'price', 'distance', 'distance_meters', 'documents'].map(
-    (name) => [name, { [name]: 1 }] as const,
-  ),
-  ...['id', 'weight', 'height', 'width', 'length', 'photos'].map(
-    (name) => [`vehicles[0].${name}`, { vehicles: [{ ...vehicle, [name]: 1 }] }] as const,
-  ),
-]
-
-test.each(SET_BY_SERVICE)('a booking with %s, which only the service sets, is wrong', async (place, part) => {
-  const { header, verdict } = await check(await explained(), booking(part))
-  expect(header).toBe('differs')
-  expect([...verdict.differences, ...verdict.unknown]).toMatchObject([{ path: place }])
+test('what only the service sets is wrong in a booking', async () => {
+  const gateway = await explained()
+  for (const name of ['id', 'number', 'status', 'price', 'distance', 'distance_meters', 'documents']) {
+    const { header, verdict } = await check(gateway, booking({ [name]: 1 }))
+    expect([header, ...verdict.differences, ...verdict.unknown]).toMatchObject(['differs', { path: name }])
+  }
+  for (const name of ['id', 'weight', 'height', 'width', 'length', 'photos']) {
+    const { verdict } = await check(gateway, booking({ vehicles: [{ ...vehicle, [name]: 1 }] }))
+    expect([...verdict.differences, ...verdict.unknown]).toMatchObject([{ path: `vehicles[0].${name}` }])
+  }
 })
 
 test('the answer is an example of what the service says, with ids', async () => {

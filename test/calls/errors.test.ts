@@ -130,6 +130,7 @@ const LATER = { 'retry-after': '60' }
 const FAILURES: readonly (readonly [fault: Fault, status: number, says: RegExp, headers?: Record<string, RegExp>])[] = [
   [status(422, { error: { message: 'Lane closed.' } }), 422, /Lane closed\./],
   [status(401, {}, { 'www-authenticate': 'Bearer realm="x"' }), 401, /Client ID/, { 'www-authenticate': /^Basic / }],
+  [status(403, ''), 403, /^This credential is not allowed to do this\.$/],
   [status(429, 'Slow down', { 'retry-after': '17' }), 429, /Slow down/, { 'retry-after': /^17$/ }],
   [status(500, { message: 'Boom' }), 502, /Boom/],
   [status(502, { message: 'Boom' }), 502, /Boom/],
@@ -155,12 +156,6 @@ test('a refusal of a booking keeps its status and its words as well', async () =
   expectError(await book(gateway), 422, NOT_BOOKED, 'No such dealer')
 })
 
-test.each(['une année', 'soon', '60s', '-3', '5, 7'])('a service that asks to wait %s says nothing', async (asked) => {
-  const answer = await failing('quote.get', status(429, '', { 'retry-after': asked }))
-  expect(answer.status).toBe(429)
-  expect(answer.headers.has('retry-after')).toBe(false)
-})
-
 describe("the service's own words", () => {
   const WORDS = 'Pickup is closed'
   const KEYS = [
@@ -168,18 +163,9 @@ describe("the service's own words", () => {
     ...['description', 'reason', 'faultstring', 'msg', 'title'],
   ]
   const HOLDERS = [
-    'error',
-    'errors',
-    'errorMessages',
-    'issues',
-    'messages',
-    'fault',
-    'fields',
-    'violations',
-    'details',
-    'data',
+    ...['error', 'errors', 'errorMessages', 'issues', 'messages', 'fault', 'fields', 'violations', 'details', 'data'],
   ]
-  test.each<[body: string | object, says: string]>([
+  const FOUND: readonly (readonly [body: string | object, says: string])[] = [
     ...KEYS.map((key): [object, string] => [{ status: 422, [key]: WORDS, other: 'no' }, WORDS]),
     ...HOLDERS.map((holder): [object, string] => [
       { [holder]: { zip: ['is odd', 'is short'], code: 'E1' } },
@@ -200,29 +186,44 @@ describe("the service's own words", () => {
     [{ message: WORDS, path: '/v2/quote' }, WORDS],
     [[{ message: WORDS }], WORDS],
     [JSON.stringify(WORDS), WORDS],
+    [{ data: 'Third.', errors: ['Second.'], message: 'First.' }, 'First.; Second.; Third.'],
+    [{ errors: [{ param: 'zip', message: 'the zip is wrong' }] }, 'the zip is wrong'],
+    [['zip', 'The zip is wrong', 'the ZIP is wrong!'], 'The zip is wrong'],
+    ['\ufeffClosed.\nCome back.', 'Closed. Come back.'],
     ['weight must be < 5 and > 1', 'weight must be < 5 and > 1'],
     [{ message: 'one\r\n\ttwo\u0000\u2029three' }, 'one two three'],
     [{ message: WORDS, error: { message: WORDS } }, WORDS],
-  ])('are found in %j: %s', async (body, says) => {
-    const content = Array.isArray(body) ? JSON.stringify(body) : body
-    const { json } = await failing('quote.get', status(422, content))
-    expect(json.Message.split('The service says: ')[1]).toBe(says)
+  ]
+  test('are found in every usual shape', async () => {
+    const gateway = await startGateway()
+    for (const [body, says] of FOUND) {
+      const content = Array.isArray(body) ? JSON.stringify(body) : body
+      gateway.sandbox.fail(status(422, content))
+      const { json } = await quote(gateway)
+      expect(json.Message.split('The service says: ')[1], JSON.stringify(body)).toBe(says)
+    }
   })
 
-  test.each([
+  const NONE = [
     '<!doctype html><title>Oops</title><h1>Oops</h1>',
     'Fatal error: <b>Oops</b> in <b>/srv/x.php</b><br />',
     { message: '<p>Oops</p>' },
     '<?xml version="1.0"?><error>Oops</error>',
     '{"message":"Oops',
+    ...['head', 'p', 'hr', 'div', 'span', 'center', 'a', 'table', 'H1'].map((tag) => `Oops <${tag} class="y">`),
     { code: 'Oops', status: 422 },
     ' \r\n',
     { message: ' ', error: null, errors: [] },
     { error: { error: { error: { error: { error: { error: { message: 'Oops' } } } } } } },
-  ])('are not looked for in %j', async (body) => {
-    const answer = await failing('quote.get', status(422, body))
-    expectError(answer, 422, ofQuote(), /^The service rejected this request\./)
-    expect(answer.json.Message).not.toContain('Oops')
+  ]
+  test('are not looked for in pages, in halves, or too deep', async () => {
+    const gateway = await startGateway()
+    for (const body of NONE) {
+      gateway.sandbox.fail(status(422, body))
+      const answer = await quote(gateway)
+      expectError(answer, 422, ofQuote(), /^The service rejected this request\./)
+      expect(answer.json.Message).not.toContain('Oops')
+    }
   })
 
   test('are cut where they are long, and never in the middle of a character', async () => {

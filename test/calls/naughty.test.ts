@@ -105,10 +105,6 @@ const THOROUGH = process.env['TRANSLOAD_RUNS'] !== undefined
 /** Each value is tried in several fields, and each field with several values. */
 const ONE_IN = size(24, 3)
 
-test('there are at least 200 naughty values', () => {
-  expect(NAUGHTY.length).toBeGreaterThanOrEqual(200)
-})
-
 test.each(Object.keys(ACTIONS))(
   '%s: nothing naughty in any field does any harm',
   { timeout: 120_000 },

@@ -275,17 +275,6 @@ describe('the catalog', () => {
       undefined,
     ])
   })
-
-  test('facts are the places of an action that remembers, and the id of a quote', () => {
-    const uses = (...facts: readonly string[]) =>
-      other(
-        { paths: ['/other.php'] },
-        { request: facts.map((fact, at) => fromQuote(`at${at}`, fact)), requires: [anyOf(quoteFact('quote_id'))] },
-      )
-    const remembers = withRows({ remember: [split('B', { x: 'b', y: 'c' }, parts)] })
-    expect(mistakesOf([remembers, uses('quote_id', 'pickup', 'b', 'c')])).toEqual([])
-    expect(mistakesOf([valid, uses('pickup')])).toEqual(['rate.change: no action remembers the fact pickup'])
-  })
 })
 
 describe('an action', () => {
@@ -308,39 +297,6 @@ describe('an action', () => {
     const fields = sortFields(action.fields, Object.entries({ Year: '2020', ...sent }))
     return action.request(fields, { settings, facts: facts as Record<string, string> }).problems
   }
-
-  test.each<[Requirement, string, string]>([
-    [anyOf('To'), 'To', 'To is required'],
-    [anyOf('Kind', 'To'), 'Kind', 'Kind or To is required'],
-    [anyOf(['Kind', 'To'], 'VinNo'), 'Kind', 'Kind with To, or VinNo is required'],
-    [anyOf('VinNo', ['Kind', 'To', 'Number']), 'VinNo', 'VinNo, or Kind with To and Number is required'],
-    [anyOf(quoteFact('to'), 'To'), 'To', 'To is required'],
-  ])('may require %o', (requirement, field, message) => {
-    expect(required(requirement, {})).toEqual([{ field, code: 'required', message }])
-  })
-
-  test.each<[Requirement, Readonly<Record<string, string>>, object | undefined, boolean]>([
-    [anyOf('Kind', 'To'), { To: 'x' }, undefined, true],
-    [anyOf(['Kind', 'To']), { To: 'x' }, undefined, false],
-    [anyOf(['Kind', 'To']), { To: 'x', Kind: 'y' }, undefined, true],
-    [anyOf('To', quoteFact('a', 'b')), {}, { b: 1 }, true],
-    [anyOf('To', quoteFact('a', 'b')), {}, { c: 1 }, false],
-  ])('that requires %o is satisfied by %o and %o: %s', (requirement, sent, facts, holds) => {
-    expect(required(requirement, sent, facts)).toHaveLength(holds ? 0 : 1)
-  })
-
-  test('says why it does not use a field, and tells an unknown one once', () => {
-    const compiled = compileAction(declared, tables)
-    const sent = { VinNo: null, Year: 'soon', Paid: 'soon', Other: 'x' }
-    const fields = sortFields(compiled.fields, [...Object.entries(sent), ['Other', 'y']])
-    const { unused, unknown } = explainRequestTranslation(compiled, fields, settings, undefined)
-    expect(Object.fromEntries(unused.map(({ field, why }) => [field, why]))).toEqual({
-      VinNo: 'blank, which counts as not sent',
-      Year: 'cannot be translated: see problems',
-      Paid: expect.stringMatching(/^not remembered for a later booking: Paid must be a year/),
-    })
-    expect(unknown).toEqual(['Other'])
-  })
 })
 
 describe('a callback', () => {
@@ -425,18 +381,6 @@ describe('a callback', () => {
   ])('tells what has changed, and nothing else: %s', (_, data, told) => {
     const always = { event: event.event, status: 'delivered', Own: 'S' }
     expect(compiled.translate({ ...event, data }, context)).toEqual({ ...always, ...told })
-  })
-
-  test('is explained: what was told, and the changes that no row knows', () => {
-    const some = change('x', 1)
-    const data = { price: some, status: some, 'a.two': some, a: some, 'a.three': some, color: some }
-    const { v1, fields, unknown } = explainCallback(compiled, { ...event, data }, context)
-    expect(v1).toMatchObject({ Price: 'x', status: 'x' })
-    expect(fields.map(({ to }) => to)).toEqual(Object.keys(v1))
-    expect(unknown).toEqual(['a.three', 'color'])
-    for (const none of [undefined, null, 'x']) {
-      expect(explainCallback(compiled, { ...event, data: none }, context).unknown).toEqual([])
-    }
   })
 
   test('of any event has the five fields and changed ones, all of them text, and pollutes nothing', () => {

@@ -75,16 +75,6 @@ test('a booking is repeated with a token, for a 401 proves that nothing was done
   expect(gateway.sandbox.shipments.size).toBe(1)
 })
 
-test('a booking for which neither scheme is accepted is refused, and may be sent again', async () => {
-  const gateway = await openAuto({ sandbox: { auth: 'bearer' } })
-  gateway.sandbox.fail({ kind: 'status', on: { path: '/oauth2/token' }, times: 'always', status: 500 })
-  const refused = await book(gateway, 'R-1', CALLER)
-  expect([refused.status, refused.json.TransportationBooked]).toEqual([502, 'No'])
-  gateway.sandbox.clearFaults()
-  expect((await book(gateway, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
-  expect(gateway.sandbox.shipments.size).toBe(1)
-})
-
 test.each([
   ['a wrong secret is called wrong', 'Basic realm="x", Bearer', 401],
   ['only the token is missing', 'Bearer', 502],

@@ -169,15 +169,6 @@ describe('a restore', () => {
     expect(rightsOf(path)).toBe(0o600)
   })
 
-  test('keeps each old store of one second under a name of its own', async () => {
-    await backedUp(1)
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 10, 22, 15, 4, 5, 678) })
-    onTestFinished(() => void vi.useRealTimers())
-    const kept = `${path}.before-restore-20261122T150405Z`
-    for (const name of [kept, `${kept}-2`, `${kept}-3`]) expect(await restore()).toBe(name)
-    expect(others()).toHaveLength(3)
-  })
-
   test('is refused while a gateway has a lease or any process the store open, and changes nothing', async () => {
     const store = await filled(1)
     await backupStore(path, file)
@@ -306,16 +297,5 @@ describe('a restore', () => {
       /EEXIST|A gateway has just made a new store at .+ Stop it first\./,
     )
     expect([readFileSync(path, 'utf8'), others()]).toEqual(['new', []])
-  })
-
-  test('removes what interrupted attempts left behind, and nothing that belongs to a process that lives', async () => {
-    await backedUp(1)
-    const dead = `${path}.partial-${DEAD.replaceAll('/', ',')}`
-    const kept = [`${path}.partial-elsewhere,1,1,abcdefgh`, `${path}.before-restore-other`]
-    for (const name of [dead, `${dead}-journal`, ...kept]) writeFileSync(name, '')
-    linkSync(path, `${path}.before-restore-cut-off`)
-    linkSync(path, join(folder, 'mine'))
-    kept.push(join(folder, 'mine'), (await restore()) ?? '')
-    expect(others().sort()).toEqual(kept.map((name) => basename(name)).sort())
   })
 })

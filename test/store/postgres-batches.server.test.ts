@@ -35,21 +35,6 @@ const locks = (key: string) => `SELECT FROM transload.claims WHERE key = '${key}
 /** Returns how many statements have written the rows of a table. */
 const statementsOf = (table: string) => `SELECT count(DISTINCT xmin::text)::int AS statements FROM transload.${table}`
 
-test('claims that come together share statements, and each is told what is stored of it', async () => {
-  const { one, other, query } = await openGateways(server)
-  const held = keys().filter((_, index) => index % 4 === 0)
-  for (const claim of await claimAll(other, held)) await other.change(claim, booked('by-other'))
-  const all = await Promise.all(
-    keys().map((key, index) => one.claim(newClaim({ key, expiresInMs: index % 2 ? 1_000 : undefined }))),
-  )
-  expect(all.flatMap(({ won, claim }) => (won ? [] : [claim.key]))).toEqual(held)
-  expect(all.map(({ claim }) => claim)).toEqual(await Promise.all(keys().map((key) => one.findClaim('acme', key))))
-  for (const { claim, won } of all) {
-    expect((await one.audit(claim.handle)).map(({ to }) => to)).toEqual(won ? ['sending'] : ['sending', 'booked'])
-  }
-  expect((await query(`${statementsOf('claims')} WHERE state = 'sending'`))[0]?.statements).toBeLessThan(4)
-})
-
 test('names are looked up by keys in large tables, in any case and with what is remembered of them', async () => {
   const { query } = await openGateways(server)
   const rows = 'FROM generate_series(1, 100000) AS nth'
