@@ -105,7 +105,12 @@ describe('the memory of a body', () => {
       'the limit while it is unpacked, and then its own',
       { 'content-encoding': 'gzip' },
       [packed],
-      ['expect 0', `take ${packed.length}`, `take ${LIMIT_BYTES - packed.length}`, `return ${LIMIT_BYTES - BODY.length}`],
+      [
+        'expect 0',
+        `take ${packed.length}`,
+        `take ${LIMIT_BYTES - packed.length}`,
+        `return ${LIMIT_BYTES - BODY.length}`,
+      ],
     ],
   ])('is %s', async (_, headers, parts, events) => expect(await account(headers, ...parts)).toEqual(events))
 

@@ -1,7 +1,7 @@
 /** Promise: the body decides how it is read, not its label (contract, section 2). */
 
 import { describe, expect, test } from 'vitest'
-import { readBody, readQuery } from '../../src/edge/body/read.ts'
+import { readBody } from '../../src/edge/body/read.ts'
 import { type ErrorCode, GatewayError } from '../../src/language/errors.ts'
 import type { FlatBody } from '../../src/language/mapping/fields.ts'
 
@@ -91,7 +91,6 @@ describe('forms', () => {
 })
 
 describe('refusals', () => {
-
   test('a message never quotes the body, and neither does a cause', () => {
     for (const body of ['{"a":secret}', '{"a":"x"secret', '{secret', 'secret', '{"a": at position 77', '[secret]']) {
       const { message, cause } = refusalOf(() => readBody(bytes(body), undefined))

@@ -3,8 +3,6 @@
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
-import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { type Answered, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
 import * as desk from './desk.ts'
@@ -133,7 +131,8 @@ describe.each([true, false])('where approving books: %s', (approvalBooks) => {
 test('an approval of a booked quote is answered from the newest shipment that stands, and sent where none does', async () => {
   const { gateway } = await openQuoted(true)
   const numbers: (string | null)[] = []
-  for (const VinNo of [VIN, OTHER_VIN]) numbers.push((await book(gateway, { VinNo })).headers.get('transload-shipment-number'))
+  for (const VinNo of [VIN, OTHER_VIN])
+    numbers.push((await book(gateway, { VinNo })).headers.get('transload-shipment-number'))
   expect((await approve(gateway)).json.Message).toContain(`as shipment ${numbers[1]};`)
   await cancel(gateway, OTHER_VIN)
   expect((await approve(gateway)).json.Message).toContain(`as shipment ${numbers[0]};`)

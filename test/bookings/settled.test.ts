@@ -4,7 +4,6 @@ import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { type ClaimState, type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { reopen } from '../../src/state/bookings/settlement.ts'
-import { openNames } from '../../src/state/names/names.ts'
 import { newClaim } from '../store/samples.ts'
 import { settleAs } from './desk.ts'
 

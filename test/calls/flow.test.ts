@@ -222,7 +222,6 @@ test('two clients whose ids differ only in bytes that are not UTF-8 never meet',
 })
 
 describe('an update', () => {
-
   test('that finds a changed shipment starts again from a fresh read with its ETag, and keeps the other change', async () => {
     const gateway = await startGateway({ sandbox: { etag: true } })
     const { id } = await book(gateway)
@@ -262,41 +261,6 @@ describe('an update', () => {
     expect(json).toEqual({ Message: expect.stringMatching(/again/), TransportationBooked: 'Unknown' })
     const [one, other] = [`GET /v2/shipments/${id}`, `PUT /v2/shipments/${id}`]
     expect(sent(gateway)).toEqual([one, other, one, other, one, other])
-  })
-
-  test('waits for the one of the same shipment before it, and not for those of others', async () => {
-    const gateway = await startGateway()
-    const { id } = await book(gateway)
-    const other = await book(gateway, { ReferenceNumber: 'OTHER' })
-    gateway.sandbox.requests.length = 0
-
-    gateway.sandbox.fail({ kind: 'timeout-unprocessed', on: { method: 'PUT', path: `/v2/shipments/${other.id}` } })
-    const stuck = gateway.sandbox.next(({ method, path }) => method === 'PUT' && path.endsWith(other.id))
-    // Never answered: the test is over before its time-out.
-    void update(gateway, { ReferenceNumber: 'OTHER', PickupName: 'Stuck' }).catch(() => undefined)
-    await stuck
-
-    const changes = [
-      { PickupName: 'A' },
-      { PickupCity: 'B' },
-      { DeliveryName: 'C' },
-      { DeliveryCity: 'D' },
-      { BillToName: 'E' },
-      { Model: 'F' },
-    ]
-    const answers = await Promise.all(
-      changes.map((change) => update(gateway, { ReferenceNumber: REFERENCE, ...change })),
-    )
-    expect(answers.map(({ status }) => status)).toEqual(changes.map(() => 200))
-    const order = gateway.sandbox.requests.filter(({ path }) => path.endsWith(id)).map(({ method }) => method)
-    expect(order).toEqual(changes.flatMap(() => ['GET', 'PUT']))
-    expect(gateway.sandbox.shipments.get(id)).toMatchObject({
-      pickup: { contact_name: 'A', city: 'B' },
-      delivery: { contact_name: 'C', city: 'D' },
-      customer: { customer_name: 'E' },
-      vehicles: [{ model: 'F' }],
-    })
-    await gateway.sandbox.close()
   })
 })
 

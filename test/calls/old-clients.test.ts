@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { get, OWN, post, startGateway } from '../gateway.ts'
+import { OWN, post, startGateway } from '../gateway.ts'
 
 /* What old integrations send, and what the people behind them need to hear. */
 

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { get, OWN, post, startGateway } from '../gateway.ts'
+import { OWN, post, startGateway } from '../gateway.ts'
 
 const QUOTE = '/getShippingQuote.php'
 const CREATE = '/createShipment.php'

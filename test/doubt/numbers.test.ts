@@ -1,8 +1,6 @@
 /** Promise: a number is never taken for another thing's (contract, section 6). */
 
 import { describe, expect, test } from 'vitest'
-import { bookingExample } from '../../mappings/booking-rows.ts'
-import { quoteExample } from '../../mappings/quote-rows.ts'
 import { ask, book, expectBooked, OTHER_VIN } from '../bookings/desk.ts'
 import { get, post, startGateway, type TestGateway } from '../gateway.ts'
 
@@ -53,4 +51,25 @@ test('a number of the service that named an update is not taken for a name of th
   const named = expectBooked(await book(gateway, { ReferenceNumber: FIRST, VinNo: OTHER_VIN }))
   expect((await cancel(gateway, { ReferenceNumber: FIRST })).status).toBe(200)
   expect(statusOf(gateway, named, numbered)).toEqual(['canceled', 'new'])
+})
+
+test.each([
+  [200, { number: 'n-1' }],
+  [200, { external_id: 'n-1' }],
+  [502, { number: 'T-1' }],
+])('the service is asked for a number, and answers with %i by a shipment of %o', async (status, own) => {
+  const gateway = await startGateway()
+  gateway.sandbox.fail({
+    kind: 'status',
+    status: 200,
+    body: { id: 's-1', status: 'new', ...own },
+    on: { method: 'GET' },
+  })
+  const answer = await read(gateway, { number: 'N-1' })
+  expect(answer.status).toBe(status)
+  if (status === 200) return
+  const Message = expect.stringContaining('it shows another shipment')
+  expect(answer.json).toEqual({ Message, TransportationBooked: 'Unknown' })
+  // Nothing is recorded.
+  expect((await read(gateway, { number: 'N-1' })).status).toBe(404)
 })

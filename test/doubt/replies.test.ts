@@ -49,6 +49,22 @@ an error                          | 502      | 502          | 502      | U      
 a list of errors                  | 502      | 502          | 502      | U       | 502     | 502            | 502         | 502            | 502
 an error of nothing               | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502
 an error that is OK               | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502
+ok: No | ?
+an error in words that say OK | ?
+an error of code 7 that says OK | ?
+an error of no code | ?
+an error of code 0 with more to say | ?
+an error of code 0 in other words | ?
+errors that are none | ?
+status Cancelled | ?
+status failed | ?
+status deleted | ?
+another quote_id | ?
+an id of its own | ?
+its number as shipment_id | ?
+a list of its id | ?
+its id with blanks | ?
+nothing but a status | ?
 status canceled                   | 200      | 200          | 409      | U       | 200     | 200>PUT        | 200         | 200>GET        | 502>GET
 status in_transit                 | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 502            | 502
 no status                         | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502>GET
@@ -140,6 +156,26 @@ const CHANGES: Readonly<Record<string, Change>> = {
   'a list of errors': having({ errors: [{ message: 'no truck' }] }),
   'an error of nothing': having({ success: true, errors: [], error: { code: 0, message: '' } }),
   'an error that is OK': having({ error: { code: 0, message: 'OK' } }),
+  'ok: No': having({ ok: ' No ' }),
+  'an error in words that say OK': having({ error: 'OK' }),
+  'an error of code 7 that says OK': having({ error: { code: 7, message: 'OK' } }),
+  'an error of no code': having({ error: { code: false, message: 'OK' } }),
+  'an error of code 0 with more to say': having({ error: { code: 0, message: 'OK', detail: 'no truck' } }),
+  'an error of code 0 in other words': having({ error: { code: 0, message: 'OK, but no truck' } }),
+  'errors that are none': having({ errors: [{ code: ' 0 ', message: ' No error. ' }, { code: 0 }] }),
+  'status Cancelled': having({ status: 'Cancelled' }),
+  'status failed': having({ status: 'failed' }),
+  'status deleted': having({ status: 'deleted' }),
+  'another quote_id': having({ quote_id: OTHER }),
+  'an id of its own': json(({ id, shipment_id, ...own }) => ({
+    ...own,
+    id: 'change-7',
+    shipment_id: shipment_id ?? id,
+  })),
+  'its number as shipment_id': json((own) => ({ ...own, shipment_id: own['number'] ?? own['shipment_id'] })),
+  'a list of its id': withId((own) => [own]),
+  'its id with blanks': withId((own) => ` ${own} `),
+  'nothing but a status': json(({ id, shipment_id }) => ({ id, shipment_id, status: ' ', customer: null })),
   'status canceled': having({ status: 'canceled' }),
   'status in_transit': having({ status: 'in_transit' }),
   'no status': having({ status: undefined }),

@@ -4,30 +4,20 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { loadMappings } from '../../mappings/load.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { type Codec, codec } from '../../src/language/mapping/codec.ts'
+import { codec } from '../../src/language/mapping/codec.ts'
 import {
-  callerNumber,
   exact,
   ifAbsent,
   ifPresent,
   ifSeveral,
-  join,
   message,
   move,
-  quoteFact,
   type Row,
   type Sentence,
-  setting,
-  split,
 } from '../../src/language/mapping/declare.ts'
-import { type FieldValue, IS_FILE, indexFields, NOT_FLAT, sortFields } from '../../src/language/mapping/fields.ts'
-import { compileOverlay } from '../../src/language/mapping/overlay.ts'
-import type { Draft } from '../../src/language/mapping/paths.ts'
 import { compileReply } from '../../src/language/mapping/reply.ts'
-import { compileRequest, type Explanation, type KnownFacts, type Note } from '../../src/language/mapping/request.ts'
+import type { Explanation } from '../../src/language/mapping/request.ts'
 import type { Settings } from '../../src/language/mapping/row.ts'
-import { fieldsOf } from '../../src/language/mapping/row-parts.ts'
-import { parseJson } from '../../src/language/text/json.ts'
 import { post, startGateway } from '../gateway.ts'
 
 const { actions } = await loadMappings()
@@ -50,21 +40,6 @@ describe('rows of a reply', () => {
   }
 
   const ANY = { name: 'any', summary: '', decode: (text: string) => text, keeps: exact }
-  /** Text that does not contain `!`. */
-  const calm: Codec<string> = codec(z.string(), {
-    ...ANY,
-    encode: (text, fail) => (text.includes('!') ? fail() : text.toLowerCase()),
-  })
-  const strict: Codec<string> = { ...calm, passThroughUnknown: false }
-
-  const required = move('Field', 'a', calm, { required: true })
-
-  const named = codec(z.record(z.string(), z.string()), {
-    ...ANY,
-    decode: (): Record<string, string> => ({}),
-    encode: ({ first = '-', last = '-' }, fail) => (last === '!' ? fail() : `${first} ${last}`),
-  })
-
   const zip = move('Zip', 'zip', codec(z.string(), { ...ANY, passThroughUnknown: false, encode: (_, fail) => fail() }))
   const told = (sentences: readonly Sentence[], body: unknown, field = 'Message') =>
     translated([zip, message(field, sentences)], body).reply[field]

@@ -93,20 +93,6 @@ describe.each(byName)('laws of %s', (_name, compiled) => {
     fc.assert(law, { numRuns: RUNS })
   })
 
-  test('the order of the fields makes no difference to the body', () => {
-    const permuted = entriesOf(compiled).chain((entries) =>
-      fc.tuple(fc.constant(entries), fc.shuffledSubarray(entries, { minLength: entries.length })),
-    )
-    const law = fc.property(permuted, someFacts, ([entries, other], facts) => {
-      const translated = [entries, other].map((order) => {
-        const { body, problems } = compiled.request(fieldsOf(compiled, order), { settings, facts })
-        return [JSON.stringify(body), sorted(problems.map(({ field }) => field))]
-      })
-      expect(translated[1]).toEqual(translated[0])
-    })
-    fc.assert(law, { numRuns: RUNS })
-  })
-
   test('each leaf of a reply is reported once: used, unused or unknown', () => {
     const law = fc.property(fc.oneof(shipment, fc.jsonValue()), (body) => {
       const { reply, fields, unused, unknown } = explainReplyTranslation(compiled, body, settings, undefined)
@@ -159,24 +145,6 @@ const location = someOf({
   ...rest,
   ...(name !== undefined && { location_name: name, contact_name: name }),
 }))
-
-const isFilled = (part: unknown) => part !== undefined && Object.keys(Object(part)).length > 0
-
-/** The places that a booking has fields for; a part without any is not there. */
-const booking = fc
-  .record({
-    external_id: fc.option(text, { nil: undefined }),
-    customer: someOf({ customer_name: text, phone: digits, email: known }),
-    pickup: location,
-    delivery: location,
-    vehicles: someOf({
-      vin: fc.stringMatching(/^[A-HJ-NPR-Z0-9]{6,17}$/),
-      year: fc.integer({ min: 1886, max: 2026 }),
-      make: text,
-      model: text,
-    }).map((vehicle) => (isFilled(vehicle) ? [vehicle] : [])),
-  })
-  .map((whole) => Object.fromEntries(Object.entries(whole).filter(([, part]) => isFilled(part))))
 
 const extras = fc.dictionary(fc.constantFrom('trim', 'location_type', 'broker', 'floor'), fc.oneof(text, fc.boolean()))
 

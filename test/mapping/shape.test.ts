@@ -1,19 +1,7 @@
 /** Promise: a reply of another shape is noticed, without its values (contract, section 4). */
 
 import { describe, expect, test } from 'vitest'
-import {
-  any,
-  choice,
-  compileShape,
-  date,
-  flag,
-  list,
-  number,
-  object,
-  type Shape,
-  text,
-} from '../../src/language/mapping/shape.ts'
-import { parseJson } from '../../src/language/text/json.ts'
+import { compileShape, list, number, object, type Shape, text } from '../../src/language/mapping/shape.ts'
 
 /** The differences of a body from its shape. */
 function differences(shape: Shape, body: unknown): readonly string[] {

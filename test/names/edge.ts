@@ -17,7 +17,10 @@ const WEBHOOK = { WEBHOOK_SECRET: 'hook-secret-for-tests' }
 type Mode = 'client' | 'fixed' | 'tenants'
 
 /** Tests what names and VINs mean over HTTP, on gateways that keep their stores where it says. */
-export function edgeTests(openStore: () => Promise<Store>, modes: readonly Mode[] = ['client', 'fixed', 'tenants']): void {
+export function edgeTests(
+  openStore: () => Promise<Store>,
+  modes: readonly Mode[] = ['client', 'fixed', 'tenants'],
+): void {
   const open = async (options: NonNullable<Parameters<typeof startGateway>[0]> = {}) => {
     const store = options.store ?? (await openStore())
     return talkTo(await startGateway({ ...options, store, env: { V2_SHIPMENT_PATH: '/v2/shipments', ...options.env } }))
@@ -61,20 +64,6 @@ export function edgeTests(openStore: () => Promise<Store>, modes: readonly Mode[
       at.expectNothingSent(await at.cancel({ ReferenceNumber: REF }), 409, VIN, OTHER_VIN)
     })
 
-    test('the VIN of a vehicle chooses its shipment, and the vehicle; one of several cannot be canceled', async () => {
-      const at = await MODES[mode]()
-      const first = await at.booked()
-      const second = await at.booked({ VinNo: OTHER_VIN })
-      at.addVehicle(first, THIRD_VIN)
-      expect((await at.read({ ReferenceNumber: REF, VinNo: THIRD_VIN })).json.VinNo).toBe(THIRD_VIN)
-      expect((await at.update({ ReferenceNumber: REF, VinNo: THIRD_VIN, Model: 'T' })).status).toBe(200)
-      expect(at.shipment(first)?.vehicles.map(({ model }) => model)).toEqual([bookingExample.Model, 'T'])
-      at.expectNothingSent(await at.cancel({ ReferenceNumber: REF, VinNo: VIN }), 409, VIN, THIRD_VIN)
-      at.expectNothingSent(await at.cancel({ ReferenceNumber: REF, VinNo: THIRD_VIN }), 409, VIN, THIRD_VIN)
-      expect((await at.cancel({ ReferenceNumber: REF, VinNo: OTHER_VIN })).status).toBe(200)
-      expect(at.shipment(second)?.status).toBe('canceled')
-    })
-
     test('a vehicle without a VIN gets the one that an update sends, and is canceled by it', async () => {
       const at = await MODES[mode]()
       const id = await at.booked({ VinNo: undefined })
@@ -101,16 +90,6 @@ export function edgeTests(openStore: () => Promise<Store>, modes: readonly Mode[
       expect((await at.update({ ReferenceNumber: REF, VinNo: VIN, Model: 'T' })).status).toBe(200)
       expect(at.vins(id)).toEqual([OTHER_VIN])
       expect((await at.cancel({ ReferenceNumber: REF, VinNo: VIN })).status).toBe(200)
-    })
-
-    test('another VIN than those of several vehicles: 404 for a read, else 409 with the VINs', async () => {
-      const at = await MODES[mode]()
-      const id = await at.booked()
-      at.addVehicle(id, OTHER_VIN)
-      const named = { ReferenceNumber: REF, VinNo: THIRD_VIN }
-      at.expectNothingSent(await at.read(named), 404, VIN, OTHER_VIN)
-      at.expectNothingSent(await at.update({ ...named, Model: 'T' }), 409, VIN, OTHER_VIN)
-      at.expectNothingSent(await at.cancel(named), 409, VIN, OTHER_VIN)
     })
   })
 
@@ -273,14 +252,6 @@ export function edgeTests(openStore: () => Promise<Store>, modes: readonly Mode[
       isDown = false
       expect(await at.booked()).not.toBe(id)
     })
-
-    test('not early: within the time, nothing is asked', async () => {
-      const at = await open()
-      const id = await at.booked()
-      at.gateway.sandbox.requests.length = 0
-      expect(await at.booked()).toBe(id)
-      expect(at.gateway.sandbox.requests).toEqual([])
-    })
   })
 
   describe('a booking in doubt', () => {
@@ -292,17 +263,6 @@ export function edgeTests(openStore: () => Promise<Store>, modes: readonly Mode[
       const key = keyIn(await at.book())
       const answer = await at[use]({ ReferenceNumber: REF, PickupName: 'T' })
       expect([answer.status, answer.json.TransportationBooked, keyIn(answer)]).toEqual([503, 'Unknown', key])
-    })
-
-    test.each(CALLS)('is not hidden from a %s by its quote', async (use) => {
-      const at = await open()
-      await at.quote({ ShipmentNumber: REF, OrderRefNumber: 'ORDER-1' })
-      at.gateway.sandbox.fail({ kind: 'status', status: 500, on: { method: 'POST' } })
-      const key = keyIn(await at.book())
-      for (const name of [{ ReferenceNumber: REF }, { OrderRefNumber: 'ORDER-1' }]) {
-        const answer = await at[use]({ ...name, PickupName: 'T' })
-        expect([answer.status, answer.json.TransportationBooked, keyIn(answer)]).toEqual([503, 'Unknown', key])
-      }
     })
 
     test('keeps the vehicle of its shipment, which nothing else would know as booked', async () => {
@@ -330,26 +290,6 @@ export function edgeTests(openStore: () => Promise<Store>, modes: readonly Mode[
         Message: expect.stringContaining('is being sent'),
       })
       expect(keyIn(await sent)).toBe(keyIn(answer))
-    })
-
-    test('is not hidden by a canceled shipment of its reference', async () => {
-      const at = await open()
-      await at.booked()
-      await at.cancel({ ReferenceNumber: REF })
-      at.gateway.sandbox.fail({ kind: 'status', status: 500, on: { method: 'POST' } })
-      const key = keyIn(await at.book())
-      const answer = await at.cancel({ ReferenceNumber: REF })
-      expect([answer.status, answer.json.TransportationBooked, keyIn(answer)]).toEqual([503, 'Unknown', key])
-    })
-
-    test('is not hidden by another vehicle of its reference from a read of its VIN', async () => {
-      const at = await open()
-      await at.booked()
-      at.gateway.sandbox.fail({ kind: 'status', status: 500, on: { method: 'POST' } })
-      const key = keyIn(await at.book({ VinNo: OTHER_VIN }))
-      const answer = await at.read({ ReferenceNumber: REF, VinNo: OTHER_VIN })
-      expect([answer.status, answer.json.TransportationBooked, keyIn(answer)]).toEqual([503, 'Unknown', key])
-      expect((await at.read({ ReferenceNumber: REF, VinNo: VIN })).status).toBe(200)
     })
 
     test('in both spellings, with and without its VIN, is one: the second waits in either gateway while the first is sent', async () => {

@@ -1,10 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { NewEvent } from '../../src/outside/store/events.ts'
+import {
+  type CallCount,
+  type CountBatch,
+  DAY_MS,
+  type NameCount,
+  OTHER_NAMES,
+} from '../../src/outside/store/scoreboard.ts'
 import {
   type Claim,
   type ClaimChange,
-  type ClaimFilter,
   type LoadedName,
   LockTimeout,
   type Name,
@@ -12,8 +19,6 @@ import {
   type Store,
   StoreDown,
 } from '../../src/outside/store/store.ts'
-import type { NewEvent } from '../../src/outside/store/events.ts'
-import { type CallCount, type CountBatch, DAY_MS, type NameCount, OTHER_NAMES } from '../../src/outside/store/scoreboard.ts'
 import { runs } from '../size.ts'
 import type { Place } from './places.ts'
 import { named, newClaim, newEvent, quote, SAMPLE_TIME, scanned, shipment } from './samples.ts'
@@ -21,7 +26,6 @@ import { named, newClaim, newEvent, quote, SAMPLE_TIME, scanned, shipment } from
 /** Longer than any test runs. */
 const PATIENT_MS = 60_000
 const IMPATIENT_MS = 150
-const IN_DOUBT = 'may have been booked before the store was restored'
 
 const DAY = 20_000
 
@@ -136,16 +140,16 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
   const LOWER = UPPER.toLowerCase()
 
   test('quotes and shipments that are written in parts at once have all of them', async () => {
-      const key = { tenant: 'acme', id: 'id-1' }
-      await Promise.all([
-        store.put({ names: [], quote: { ...key, own: 'W-1', names: [], facts: { a: 1 } } }),
-        store.put({ names: [], quote: { ...key, price: '1.00' }, shipment: { ...key, own: 'W-1' } }),
-        store.put({ names: [], quote: { ...key, approval: 'sent' }, shipment: { ...key, state: 'canceled' } }),
-      ])
-      const written = { own: 'W-1', facts: { a: 1 }, price: '1.00', approval: 'sent' } as const
-      expect(await other.quote('acme', 'id-1')).toEqual(quote(written))
-      expect(await other.shipment('acme', 'id-1')).toEqual(shipment({ own: 'W-1', state: 'canceled' }))
-    })
+    const key = { tenant: 'acme', id: 'id-1' }
+    await Promise.all([
+      store.put({ names: [], quote: { ...key, own: 'W-1', names: [], facts: { a: 1 } } }),
+      store.put({ names: [], quote: { ...key, price: '1.00' }, shipment: { ...key, own: 'W-1' } }),
+      store.put({ names: [], quote: { ...key, approval: 'sent' }, shipment: { ...key, state: 'canceled' } }),
+    ])
+    const written = { own: 'W-1', facts: { a: 1 }, price: '1.00', approval: 'sent' } as const
+    expect(await other.quote('acme', 'id-1')).toEqual(quote(written))
+    expect(await other.shipment('acme', 'id-1')).toEqual(shipment({ own: 'W-1', state: 'canceled' }))
+  })
 
   const loaded = (given: Partial<LoadedName> = {}): LoadedName => ({
     ...named(given as Partial<Name>),
@@ -475,10 +479,15 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
   describe('counts', () => {
     test('add up over gateways, each batch once', async () => {
       await store.addCounts(batch(1, { calls: [callsOf({ calls: 3 })], names: [usedName({ count: 3 })] }))
-      await other.addCounts(batch(1, { instance: 'g2', calls: [callsOf({ calls: 4 })], names: [usedName({ count: 4 })] }))
+      await other.addCounts(
+        batch(1, { instance: 'g2', calls: [callsOf({ calls: 4 })], names: [usedName({ count: 4 })] }),
+      )
       await store.addCounts(batch(1, { calls: [callsOf({ calls: 3 })], names: [usedName({ count: 3 })] }))
       await other.addCounts(batch(2, { calls: [callsOf({ calls: 5 }), callsOf({ outcome: 'untranslatable' })] }))
-      expect(await store.callCounts(['acme'], 0)).toEqual([callsOf({ calls: 12 }), callsOf({ outcome: 'untranslatable' })])
+      expect(await store.callCounts(['acme'], 0)).toEqual([
+        callsOf({ calls: 12 }),
+        callsOf({ outcome: 'untranslatable' }),
+      ])
       expect(await other.nameCounts('acme')).toEqual([usedName({ count: 7 })])
     })
 
@@ -487,7 +496,9 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       const BATCHES = 10
       const work = Array.from({ length: GATEWAYS }, async (_, gateway) => {
         for (let no = 1; no <= BATCHES; no += 1) {
-          const names = Array.from({ length: 12 }, (_, i) => usedName({ kind: 'unknown', name: `F${gateway}-${no}-${i}` }))
+          const names = Array.from({ length: 12 }, (_, i) =>
+            usedName({ kind: 'unknown', name: `F${gateway}-${no}-${i}` }),
+          )
           const counts = batch(no, { instance: `gateway ${gateway}`, calls: [callsOf()], names })
           await (gateway % 2 ? store : other).addCounts(counts)
         }

@@ -2,7 +2,7 @@
 
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createLocks } from '../../src/outside/store/locks.ts'
-import { LockTimeout, StoreDown } from '../../src/outside/store/store.ts'
+import { StoreDown } from '../../src/outside/store/store.ts'
 
 const LEASE_MS = 10_000
 const PATIENT_MS = 60_000

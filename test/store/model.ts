@@ -177,8 +177,10 @@ const events = fc.oneof(
   step('replayEvents', choice, async (store, chosen) => store.replayEvents([(await chosenEvent(store, chosen)).id])),
   step('skipEvents', choice, async (store, chosen) => store.skipEvents([(await chosenEvent(store, chosen)).id])),
   step('resumeEndpoint', tenant, (store, one) => store.resumeEndpoint(one)),
-  step('listEvents', fc.record({ tenant, since: at, until: at, limit: at }, { requiredKeys: [] }), async (store, filter) =>
-    (await store.listEvents(filter)).map(({ id }) => id),
+  step(
+    'listEvents',
+    fc.record({ tenant, since: at, until: at, limit: at }, { requiredKeys: [] }),
+    async (store, filter) => (await store.listEvents(filter)).map(({ id }) => id),
   ),
   step('eventsOfShipment', tenantAndId, async (store, [one, of]) =>
     (await store.eventsOfShipment(one, of)).map(({ id }) => id),

@@ -234,27 +234,6 @@ export function pruneContract(newPlace: () => Promise<Place>): void {
     expect((await store.takeEvent(newEvent({ event: 'recorded', deliver: false }))).taken).toBe(true)
   })
 
-  test('counts go by their days', async () => {
-    const calls = (on: number) =>
-      ({ tenant: 'acme', day: on, use: 'version-1', action: '', outcome: 'done', calls: 1 }) as const
-    const used = { tenant: 'acme', kind: 'used', action: '', count: 1, example: '', firstAt: 0 } as const
-    await store.addCounts({
-      instance: 'g',
-      no: 1,
-      days: [0, 1],
-      calls: [calls(0), calls(1)],
-      names: [
-        { ...used, name: 'old', lastAt: 0 },
-        { ...used, name: 'new', lastAt: DAY_MS },
-      ],
-    })
-    await pass(KEEP_DAYS + 1)
-    expect(await pruneTable(store, 'counts', { olderThanMs: KEEP, pause })).toBe(4)
-    expect(await store.callCounts(['acme'], 0)).toEqual([calls(1)])
-    expect((await store.nameCounts('acme')).map(({ name }) => name)).toEqual(['new'])
-    expect(await store.watchedDays()).toEqual([1])
-  })
-
   test('looks at all rows, however many; a dry run counts them and deletes nothing', async () => {
     const names = Array.from({ length: 2_500 }, (_, index) => `N-${index}`)
     await put(...names)

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { canonicalJson, isStructure, JsonError, parseJson, scalarText } from '../../src/language/text/json.ts'
+import { canonicalJson, JsonError, parseJson } from '../../src/language/text/json.ts'
 import { runs } from '../size.ts'
 
 const RUNS = runs(400, 2_000)

@@ -2,7 +2,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createBoundedCache, createKeyedMutex, createUnorderedList } from '../../src/runtime/collections.ts'
+import { createKeyedMutex } from '../../src/runtime/collections.ts'
 
 test('work of one key is in sequence, after work that fails, and where more comes while other work waits', async () => {
   const mutex = createKeyedMutex()

@@ -31,15 +31,10 @@ const read = (gateway: { readonly url: string }, query: Record<string, string>) 
 /** The path of the last request to the service that was no read. */
 const lastPath = ({ sandbox }: TestGateway) => sandbox.requests.findLast(({ method }) => method !== 'GET')?.path
 
-const approval = (id: string | undefined) => `/v2/quote/${id}/approve`
-/** The id of the quote that the service made last. */
-const lastQuote = ({ sandbox }: TestGateway) => [...sandbox.quotes.keys()].at(-1)
-
 describe.each([
   ['PostgreSQL', () => server.createDatabase()],
   ['a file', async () => join(folder(), 'store.db')],
 ])('two gateways on %s', (_, storeUrl) => {
-
   test('whichever of two wins that use a number at the same time, both agree', async () => {
     const [one, other] = await twoGateways(await storeUrl())
     for (let round = 0; round < ROUNDS; round += 1) {

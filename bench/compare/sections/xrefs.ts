@@ -65,7 +65,7 @@ export const xrefs: Section<Data> = {
   measure: (bench) =>
     bench.using(async (keep) => {
       const count = bench.sizes.xrefs
-      const stub = await keep(startStub(bench.newFolder(), bench.programs))
+      const stub = await keep(startStub(bench.newFolder()))
       const [full, empty] = [bench.newFolder(), bench.newFolder()]
       const begun = performance.now()
       await fill(join(full, 'transload.db'), count)
@@ -83,7 +83,7 @@ export const xrefs: Section<Data> = {
         { ...base, call: () => read() },
         { ...filled, call: () => read(everywhere) },
       ]
-      const [a, b, c, d] = await measure(cases, bench.plan)
+      const [a, b, c, d] = await measure(cases, bench.sizes)
       const lines = (...some: (Row | undefined)[]) =>
         summarize(
           some.filter((row) => row !== undefined),
