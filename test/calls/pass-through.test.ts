@@ -357,7 +357,7 @@ describe('a reply', () => {
   })
 
   test('of any size is never buffered: the sender waits for the reader, both ways', async () => {
-    const size = 96 * 1024 * 1024
+    const size = 48 * 1024 * 1024
     const block = Buffer.alloc(256 * 1024, 'x')
     /** Returns the number of bytes by which the sender is ahead of the slow reader. */
     const race = () => {
