@@ -49,7 +49,6 @@ const bench = createBench(folder, programs, {
   warmUpSeconds: Number(values['warm-up']),
   seconds: Number(values.seconds),
   rounds: Number(values.rounds),
-  xrefs: 0,
   starts: 0,
 })
 const fastify = nodePeers.find(({ id }) => id === 'fastify')

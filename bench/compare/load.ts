@@ -26,7 +26,7 @@ const MICROS_PER_SECOND = 1_000_000
 /** Returns the arguments that describe a call to a load generator. */
 const words = ({ method, path, body = '', names }: Call): readonly string[] => [
   ...[method, path, AUTHORIZATION, body, names?.prefix ?? '', String(names?.digits ?? 1)],
-  ...[String(names?.first ?? 0), String(names?.count ?? 0), String(names?.stride ?? 1)],
+  ...[String(names?.first ?? 0), String(names?.count ?? 0)],
 ]
 
 /** Sends one call repeatedly over some connections, one at a time on each, with wrk in one thread. */

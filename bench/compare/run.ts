@@ -13,8 +13,8 @@ import { sections } from './sections.ts'
 /*
  * Measures the gateway beside other gateways, and writes bench/README.md and bench/quotes.svg.
  *
- * npm run bench -- [--only quotes,durable,open-loop,pass-through,calls,xrefs,startup] [--seconds 10]
- * [--rounds 5] [--warm-up 10] [--xrefs 10000000] [--starts 15] [--folder /tmp] | [--render]
+ * npm run bench -- [--only quotes,durable,open-loop,pass-through,calls,startup] [--seconds 10]
+ * [--rounds 5] [--warm-up 10] [--starts 15] [--folder /tmp] | [--render]
  *
  * Sections that are not measured keep their last results, in bench/results.json. A run is refused with exit code 1 if a
  * call fails or a contender does not do the same as the gateway.
@@ -26,7 +26,6 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '10' },
     rounds: { type: 'string', default: '5' },
     'warm-up': { type: 'string', default: '10' },
-    xrefs: { type: 'string', default: '10000000' },
     starts: { type: 'string', default: '15' },
     folder: { type: 'string', default: tmpdir() },
     render: { type: 'boolean', default: false },
@@ -55,7 +54,6 @@ async function run(): Promise<void> {
     warmUpSeconds: Number(values['warm-up']),
     seconds: Number(values.seconds),
     rounds: Number(values.rounds),
-    xrefs: Number(values.xrefs),
     starts: Number(values.starts),
   }
   const programs = findPrograms()

@@ -6,8 +6,6 @@ import type { Plan } from './rounds.ts'
 
 /** Durations and amounts of a run. */
 export interface Sizes extends Plan {
-  /** Cross-references in the store before the load. */
-  readonly xrefs: number
   readonly starts: number
 }
 

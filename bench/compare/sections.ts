@@ -3,7 +3,6 @@ import { calls } from './sections/calls.ts'
 import { durableQuotes, passThrough, quotes } from './sections/comparisons.ts'
 import { openLoopQuotes } from './sections/open-loop.ts'
 import { startup } from './sections/startup.ts'
-import { xrefs } from './sections/xrefs.ts'
 
 /** All sections, in the order of the page. */
 export const sections: ReadonlyMap<string, Section> = new Map<string, Section>([
@@ -12,6 +11,5 @@ export const sections: ReadonlyMap<string, Section> = new Map<string, Section>([
   ['open-loop', openLoopQuotes],
   ['pass-through', passThrough],
   ['calls', calls],
-  ['xrefs', xrefs],
   ['startup', startup],
 ])
