@@ -9,11 +9,12 @@ import { tenantsSchema } from '../src/language/config/tenants-file.ts'
 import { commands, families, groups } from '../src/operator/cli.ts'
 import { assumptionsPart } from './assumptions-page.ts'
 import { interfacePage } from './interface-page.ts'
-import { json } from './json.ts'
 import { mappingReference } from './mapping-reference.ts'
-import { messagePart } from './message-table.ts'
+import { messageParts } from './message-table.ts'
 import { withPart } from './part.ts'
 import { code, table } from './table.ts'
+
+const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
 
 /** Returns every document that is generated or has generated parts, by its path, with its current content. */
 export async function generatedDocs(root: string): Promise<ReadonlyMap<string, string>> {
@@ -21,7 +22,7 @@ export async function generatedDocs(root: string): Promise<ReadonlyMap<string, s
   const parts = {
     'docs/writing-a-mapping.md': { reference: mappingReference(catalog) },
     'docs/certainty.md': { assumptions: assumptionsPart() },
-    'docs/wire.md': { messages: messagePart(catalog) },
+    'docs/wire.md': messageParts(catalog),
     'docs/configuration.md': { configuration: configurationTables(), tenants: tenantKeys() },
     'docs/operations.md': { commands: commandTable() },
   }
@@ -32,8 +33,8 @@ export async function generatedDocs(root: string): Promise<ReadonlyMap<string, s
   return new Map([
     ...documents,
     ['docs/interface.md', interfacePage(root)],
-    ['docs/lookups.json', `${json(tables)}\n`],
-    ['docs/tenants.schema.json', `${json(z.toJSONSchema(tenantsSchema, { io: 'input' }))}\n`],
+    ['docs/lookups.json', json(tables)],
+    ['docs/tenants.schema.json', json(z.toJSONSchema(tenantsSchema, { io: 'input' }))],
     ...renderDocs(),
   ])
 }

@@ -12,24 +12,14 @@ type Above = Map<string, string>
 export function mappingReference({ actions, callbacks }: Catalog): string {
   const declared = [...actions.values()].map(({ action }) => action)
   const above: Above = new Map()
-  return `## Reference
-
-\`npm run docs\` writes this part from the modules in \`mappings/\`. A *fallback* fills a place when its field is absent. \`quote: …\` is a fact of
-the remembered quote. \`DEFAULT_…\` is your default, which a dry run marks as assumed. See [What a number means](wire.md#what-a-number-means)
-for \`VinNo\` and the fields that name a quote or shipment, and [Messages](wire.md#messages) for \`Message\`.
-
-${declared.map((action) => describeAction(action, above)).join('\n')}
+  return `${declared.map((action) => describeAction(action, above)).join('\n')}
 ${callbacks.map(({ callback }) => describeCallback(callback, above)).join('\n')}
 ### Rules
 
 A rule is a named codec. It decodes version 1 to version 2 and encodes version 2 to version 1. A round trip keeps the same text (exact), the
 same value in one form (canonical), or all but a part (lossy). Rows without a rule go one way.
 
-${table(['Rule', 'Effect', 'A round trip keeps'], rulesOf(declared))}
-### vehicle_types
-
-[lookups.json](lookups.json) has every built-in phrase, in the format of [\`LOOKUPS_FILE\`](configuration.md#lookups).
-`
+${table(['Rule', 'Effect', 'A round trip keeps'], rulesOf(declared))}`
 }
 
 const anchor = (heading: string) => heading.toLowerCase().replaceAll('.', '').replaceAll(' ', '-')

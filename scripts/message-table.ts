@@ -6,59 +6,38 @@ import type { CompiledAction } from '../src/language/mapping/compile.ts'
 import { fieldProblems } from '../src/language/mapping/fields.ts'
 import { type MessageName, messages } from '../src/language/messages.ts'
 import { describeSentence } from './mapping-rows.ts'
-import { table } from './table.ts'
+import { code, table } from './table.ts'
 
-/** Returns the part about every `Message` that a version-1 caller can get, from the code's own declarations. */
-export function messagePart({ actions, callbacks }: Catalog): string {
+/** Returns the tables of every `Message` that a version-1 caller can get, from the code's own declarations. */
+export function messageParts({ actions, callbacks }: Catalog): Readonly<Record<string, string>> {
+  const declared = [...actions.values()].map(({ action }) => action)
   const sentences = [
-    ...[...actions.values()].map(({ action: { name, reply } }) => ({ name, rows: reply })),
+    ...declared.map(({ name, reply }) => ({ name, rows: reply })),
     ...callbacks.map(({ callback: { name, fields } }) => ({ name, rows: fields })),
   ].map(({ name, rows }) => [
-    `\`${name}\``,
+    code(name),
     rows.flatMap((row) => (row.kind === 'message' ? row.sentences.map(describeSentence) : [])).join('<br>'),
   ])
   const byCode = Map.groupBy(Object.keys(messages).filter(isMessage), codeOf)
   const byStatus = [...byCode].toSorted(([one], [other]) => errorTable[one].status - errorTable[other].status)
-  return `## Messages
-
-Every \`Message\` of a success, by action or event. \`{…}\` is filled in.
-
-${table(
-  ['Action or event', 'Message'],
-  sentences.filter(([, text]) => text !== ''),
-)}
-## Errors
-
-Every \`Message\` of an error, by its code in the log. A refusal by the service keeps the service's status. *The service says: …* is the service's
-own message. Support is \`SUPPORT_CONTACT\`.
-
-- **Booked?** tells if the call booked or changed anything. *already*: an earlier booking stands.
-- **Resend?** tells if the same call can safely be sent again. *later*: after a wait. *corrected*: after a correction.
-
-${table(['Status', 'Code', 'Message', 'Booked?', 'Resend?', 'Do'], byStatus.flatMap(errorRows))}
-**Fields that cannot be translated.** One \`Message\` lists all of a call's problems. If they are too long for it, it lists
-fields and codes: \`{count} fields cannot be translated: {field} ({code}), …\`.
-
-${table(
-  ['Code', 'Problem'],
-  [
-    ['`required`', '{field} is required<br>{fields} is required to name the {kind}'],
-    ...Object.entries(fieldProblems).map(([code, problem]) => [`\`${code}\``, `{field} ${problem}`]),
-    ...[...actions.values()].flatMap(({ action }) =>
-      (action.refuses ?? []).map(({ code, problem }) => [`\`${code}\``, `{field} ${problem}`]),
+  const problems = [
+    ...Object.entries(fieldProblems),
+    ...declared.flatMap(({ refuses = [] }) => refuses.map(({ code, problem }) => [code, problem])),
+    ...codecsOf(actions.values()).flatMap(({ name, problem }) => (problem === undefined ? [] : [[name, problem]])),
+  ].map(([name = '', problem]) => [code(name), `{field} ${problem}`])
+  const required = [code('required'), '{field} is required<br>{fields} is required to name the {kind}']
+  return {
+    successes: table(
+      ['Action or event', 'Message'],
+      sentences.filter(([, text]) => text !== ''),
     ),
-    ...codecsOf(actions.values()).flatMap(({ name, problem }) =>
-      problem === undefined ? [] : [[`\`${name}\``, `{field} ${problem}`]],
+    errors: table(['Status', 'Code', 'Message', 'Booked?', 'Resend?', 'Do'], byStatus.flatMap(errorRows)),
+    fields: table(['Code', 'Problem'], [required, ...problems]),
+    refusals: table(
+      ['Status', 'Message'],
+      Object.values(refusals).map(({ status, message }) => [String(status), message]),
     ),
-  ],
-)}
-**Requests that no route sees.** The listener refuses requests that are incomplete, or that two servers could read differently. The response
-has its path's shape, if possible.
-
-${table(
-  ['Status', 'Message'],
-  Object.values(refusals).map(({ status, message }) => [String(status), message]),
-)}`
+  }
 }
 
 /** Returns the codecs of all requests, each once. */

@@ -289,28 +289,30 @@ test.each([204, 404])('canceling what the service does not show any more succeed
 })
 
 describe('a name that the cross-reference does not have', () => {
-  test.each([
-    '../x',
-    'a/b',
-    '.',
-    '..',
-    '...',
-    '%2e%2e',
-    '..%2fquote',
-    'a?b',
-    'a#b',
-    'a b',
-    'a\\b',
-    'é',
-    'x'.repeat(65),
-  ])('%s never reaches the service as a path', async (name) => {
+  test('never reaches the service as a path', async () => {
     const gateway = await startGateway()
-    for (const field of ['ReferenceNumber', 'ShipmentNumber', 'id']) {
-      expect((await read(gateway, { [field]: name })).status).toBe(404)
-      for (const path of ['/updateShipment.php', '/deleteShipment.php']) {
-        const { status, json } = await post(gateway, path, { [field]: name })
-        expect(status).toBe(404)
-        expect(json.TransportationBooked).toBe('No')
+    const odd = [
+      '../x',
+      'a/b',
+      '.',
+      '..',
+      '...',
+      '%2e%2e',
+      '..%2fquote',
+      'a?b',
+      'a#b',
+      'a b',
+      'a\\b',
+      'é',
+      'x'.repeat(65),
+    ]
+    for (const name of odd) {
+      for (const field of ['ReferenceNumber', 'ShipmentNumber', 'id']) {
+        expect((await read(gateway, { [field]: name })).status, name).toBe(404)
+        for (const path of ['/updateShipment.php', '/deleteShipment.php']) {
+          const { status, json } = await post(gateway, path, { [field]: name })
+          expect([status, json.TransportationBooked], name).toEqual([404, 'No'])
+        }
       }
     }
     expect(sent(gateway)).toEqual([])
