@@ -1,5 +1,7 @@
 /** Promise: each error has its status, shape and message (contract, section 9). */
 
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
@@ -153,46 +155,12 @@ test('a refusal of a booking keeps its status and its words as well', async () =
 })
 
 describe("the service's own words", () => {
-  const WORDS = 'Pickup is closed'
-  const KEYS = [
-    ...['message', 'Message', 'errorMessage', 'Error-Message', 'default_message', 'detail', 'error_description'],
-    ...['description', 'reason', 'faultstring', 'msg', 'title'],
-  ]
-  const HOLDERS = [
-    ...['error', 'errors', 'errorMessages', 'issues', 'messages', 'fault', 'fields', 'violations', 'details', 'data'],
-  ]
-  const FOUND: readonly (readonly [body: string | object, says: string])[] = [
-    ...KEYS.map((key): [object, string] => [{ status: 422, [key]: WORDS, other: 'no' }, WORDS]),
-    ...HOLDERS.map((holder): [object, string] => [
-      { [holder]: { zip: ['is odd', 'is short'], code: 'E1' } },
-      'zip: is odd; zip: is short',
-    ]),
-    [{ type: 'about:blank', title: 'Bad', detail: WORDS }, WORDS],
-    [{ error: 'invalid_request', error_description: WORDS }, `${WORDS}; invalid_request`],
-    [{ errors: [{ title: 'Invalid', detail: WORDS }, 'and full'] }, `${WORDS}; and full`],
-    [{ message: WORDS, errors: { zip: ['is odd'] } }, `${WORDS}; zip: is odd`],
-    ...['field', 'param', 'property_path', 'propertyPath'].map((key): [object, string] => [
-      { errors: [{ [key]: 'zip', message: 'is odd' }] },
-      'zip: is odd',
-    ]),
-    [{ issues: [{ path: ['zip'], message: 'is odd' }] }, 'zip: is odd'],
-    [{ detail: [{ loc: ['body', 'vehicles', 0, 'vin'], msg: 'is odd' }] }, 'vehicles.0.vin: is odd'],
-    [{ stop: { zip: ['is odd', 7] }, trace: 'a1', count: [3] }, 'stop.zip: is odd'],
-    [{ statusCode: 400, message: ['one', 'two'], error: 'Bad Request' }, 'one; two; Bad Request'],
-    [{ message: WORDS, path: '/v2/quote' }, WORDS],
-    [[{ message: WORDS }], WORDS],
-    [JSON.stringify(WORDS), WORDS],
-    [{ data: 'Third.', errors: ['Second.'], message: 'First.' }, 'First.; Second.; Third.'],
-    [{ errors: [{ param: 'zip', message: 'the zip is wrong' }] }, 'the zip is wrong'],
-    [['zip', 'The zip is wrong', 'the ZIP is wrong!'], 'The zip is wrong'],
-    ['\ufeffClosed.\nCome back.', 'Closed. Come back.'],
-    ['weight must be < 5 and > 1', 'weight must be < 5 and > 1'],
-    [{ message: 'one\r\n\ttwo\u0000\u2029three' }, 'one two three'],
-    [{ message: WORDS, error: { message: WORDS } }, WORDS],
-  ]
+  /** Replies and the words that are found in them, and replies without any. */
+  const { found, none } = JSON.parse(readFileSync(join(import.meta.dirname, 'words.json'), 'utf8'))
+
   test('are found in every usual shape', async () => {
     const gateway = await startGateway()
-    for (const [body, says] of FOUND) {
+    for (const [body, says] of found) {
       const content = Array.isArray(body) ? JSON.stringify(body) : body
       gateway.sandbox.fail(status(422, content))
       const { json } = await quote(gateway)
@@ -200,21 +168,9 @@ describe("the service's own words", () => {
     }
   })
 
-  const NONE = [
-    '<!doctype html><title>Oops</title><h1>Oops</h1>',
-    'Fatal error: <b>Oops</b> in <b>/srv/x.php</b><br />',
-    { message: '<p>Oops</p>' },
-    '<?xml version="1.0"?><error>Oops</error>',
-    '{"message":"Oops',
-    ...['head', 'p', 'hr', 'div', 'span', 'center', 'a', 'table', 'H1'].map((tag) => `Oops <${tag} class="y">`),
-    { code: 'Oops', status: 422 },
-    ' \r\n',
-    { message: ' ', error: null, errors: [] },
-    { error: { error: { error: { error: { error: { error: { message: 'Oops' } } } } } } },
-  ]
   test('are not looked for in pages, in halves, or too deep', async () => {
     const gateway = await startGateway()
-    for (const body of NONE) {
+    for (const body of none) {
       gateway.sandbox.fail(status(422, body))
       const answer = await quote(gateway)
       expectError(answer, 422, ofQuote(), /^The service rejected this request\./)
