@@ -7,7 +7,6 @@ import { bookBeforehand } from './booked.ts'
 import { type Call, newBooking, quote, read, readById, replay, version2Quote } from './calls.ts'
 import { gateway, nodePeers, postgresUrl, startGateway, startPostgres, startStub } from './contenders.ts'
 import { caseTable, summarize } from './figures.ts'
-import { autocannon, wrk } from './load.ts'
 import { findPrograms } from './programs.ts'
 import { measure } from './rounds.ts'
 import { createBench } from './section.ts'
@@ -46,12 +45,10 @@ spawnSync('npm', ['run', '--silent', 'build'], { cwd: ROOT, stdio: 'inherit' })
 const programs = findPrograms()
 const folder = mkdtempSync(join(tmpdir(), 'transload-against-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-const bench = createBench(folder, programs, programs.wrk ? wrk : autocannon, {
+const bench = createBench(folder, programs, {
   warmUpSeconds: Number(values['warm-up']),
   seconds: Number(values.seconds),
   rounds: Number(values.rounds),
-  memorySeconds: 0,
-  xrefs: 0,
   starts: 0,
 })
 const fastify = nodePeers.find(({ id }) => id === 'fastify')
@@ -64,7 +61,7 @@ for (const kind of values.only.split(',')) {
   const call = kinds.get(kind)
   if (!call) throw new Error(`there is no ${kind}, only ${[...kinds.keys()]}`)
   const lines = await bench.using(async (keep) => {
-    const stub = await keep(startStub(bench.newFolder(), programs))
+    const stub = await keep(startStub(bench.newFolder()))
     const cases = []
     const place = () => ({ folder: bench.newFolder(), servicePort: stub.port })
     const connections = Number(values.connections)
@@ -77,7 +74,7 @@ for (const kind of values.only.split(',')) {
     if (kind === 'pass-through' && fastify) {
       cases.push({ id: fastify.id, name: fastify.name, connections, running: await keep(fastify.start(place())), call })
     }
-    return summarize(await measure(cases, bench.plan), gateway.id)
+    return summarize(await measure(cases, bench.sizes), gateway.id)
   })
   process.stdout.write(`\n${kind}\n\n${caseTable(lines, gateway.id, 'calls/s')}\n`)
 }

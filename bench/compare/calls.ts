@@ -9,8 +9,6 @@ export interface Names {
   readonly first: number
   /** The number of names, which repeat; without it, no name repeats. */
   readonly count?: number
-  /** The distance between one name and the next. @default 1 */
-  readonly stride?: number
 }
 
 /** A call that is sent repeatedly; `{name}` in the path or the body stands for a name. */
@@ -23,9 +21,6 @@ export interface Call {
 
 /** The credential that every call carries. */
 export const AUTHORIZATION = `Basic ${Buffer.from('demo:demo-secret').toString('base64')}`
-
-/** The gateway's name for the owner of that credential. */
-export const TENANT = 'demo'
 
 const DIGITS = 14
 /** More names than one round can use. */
@@ -83,7 +78,7 @@ export const read = (names: Names = BOOKED): Call => ({
 })
 
 /** Returns the name at an index. */
-export function nameAt({ prefix, digits, first, count, stride = 1 }: Names, index: number): string {
-  const number = count === undefined ? first + index : first + ((index * stride) % count)
+export function nameAt({ prefix, digits, first, count }: Names, index: number): string {
+  const number = count === undefined ? first + index : first + (index % count)
   return prefix + String(number).padStart(digits, '0')
 }

@@ -62,7 +62,6 @@ const probes: Readonly<Record<Kind, readonly Probe[]>> = {
     quote({}, 1234.5),
     quote({ ShipmentNumber: 'X-1', EquipmentType: 'enclosed auto', TempShipFromPostalCode: '2134' }, 80),
     quote({ ...unknownCodes, LoadReference: '2019 Jeep Grand Cherokee, red' }, 999.99),
-    quote({ PickupCommodityCode: 'box_truck', TempShipToPostalCode: '75201-1234' }, 0.1),
     quote({ ...unknownCodes, LoadReference: 'no such thing', EquipmentType: '' }, 1_000_000),
   ],
   'pass-through': [
@@ -72,23 +71,18 @@ const probes: Readonly<Record<Kind, readonly Probe[]>> = {
   // Each has a new reference, because the gateway answers a repeated one from its record.
   bookings: [
     booking({}),
-    booking({ ReferenceNumber: 'X-1', PickupState: 'New York', DeliveryState: 'fl', PickupZip: '2134', VinNo: '' }),
-    booking({
-      ReferenceNumber: 'X-2',
-      PickupName: '',
-      'PickupPhNo.': '+1 (718) 555-0100',
-      VinNo: '1fdxe4fn9 pdd32477',
-    }),
+    booking({ ReferenceNumber: 'X-1', PickupState: 'New York', PickupZip: '2134', VinNo: '', BillToName: ' Zoë ' }),
     booking(
-      { ReferenceNumber: 'X-3', DeliveryZip: '33166-1234', 'DeliveryPhNo.': '305-555-0101 ext. 5' },
+      {
+        ReferenceNumber: 'X-2',
+        PickupName: '',
+        'PickupPhNo.': '+1 (718) 555-0100',
+        'DeliveryPhNo.': '305-555-0101 ext. 5',
+        DeliveryZip: '33166-1234',
+        VinNo: '1fdxe4fn9 pdd32477',
+      },
       { number: null },
     ),
-    booking({
-      ReferenceNumber: 'X-4',
-      BillToName: ' Zoë ',
-      BillToEmailAddress: '',
-      PickupTransportationInstruction: ' ',
-    }),
   ],
   'reads-by-id': [
     read(shipmentExample),

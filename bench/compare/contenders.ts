@@ -79,14 +79,14 @@ export const forgetful: Contender = {
   start: (place) => startGateway(place, { storeUrl: 'memory:' }),
 }
 
-function nodeContender(id: string, name: string, postgres = ''): Contender {
+function nodeContender(id: string, name: string, store = '', postgres = ''): Contender {
   return {
     id,
     name,
     start: async ({ folder, servicePort }) => {
       const port = await freePort()
-      const program = join(import.meta.dirname, 'contenders', `${id}.js`)
-      const words = [process.execPath, program, String(port), `http://${HOST}:${servicePort}`, folder, postgres]
+      const program = join(import.meta.dirname, 'contenders', `${id.replace(`-${store}`, '')}.js`)
+      const words = [process.execPath, program, String(port), `http://${HOST}:${servicePort}`, folder, store, postgres]
       return startServer(port, words, { core: cores.contender, env: { NODE_ENV: 'production' } })
     },
   }
@@ -113,8 +113,8 @@ export function durable({ nginxLua, redis }: Programs, server: Running): readonl
   return [
     ...(nginxLua && redis ? [nginxRedis(nginxLua)] : []),
     parts,
-    nodeContender('fastify-sqlite', 'fastify + @fastify/reply-from + `node:sqlite`'),
-    nodeContender('express-postgres', 'express + axios + `pg`', postgresUrl(server)),
+    nodeContender('fastify-sqlite', 'fastify + @fastify/reply-from + `node:sqlite`', 'sqlite'),
+    nodeContender('express-postgres', 'express + axios + `pg`', 'postgres', postgresUrl(server)),
   ]
 }
 
@@ -144,11 +144,7 @@ export function translators({ nginxLua, haproxyLua }: Programs): readonly Conten
 
 /** Returns the other contenders that pass calls through, as far as they are installed. */
 export function passers(programs: Programs): readonly Contender[] {
-  return [
-    ...(programs.nginx ? [nginx('nginx', undefined)] : []),
-    ...(programs.haproxy ? [haproxy('HAProxy', undefined)] : []),
-    ...nodePeers,
-  ]
+  return [nginx('nginx', undefined), ...(programs.haproxy ? [haproxy('HAProxy', undefined)] : []), ...nodePeers]
 }
 
 function nginx(name: string, modules: readonly string[] | undefined): Contender {
@@ -162,9 +158,5 @@ function haproxy(name: string, json: string | undefined): Contender {
 }
 
 /** Starts the stub of the service, which must be faster than every contender. */
-export async function startStub(folder: string, programs: Programs): Promise<Running> {
-  const port = await freePort()
-  if (programs.nginx) return startNginxStub(folder, port, cores.stub)
-  const program = join(import.meta.dirname, 'contenders/stub.js')
-  return startServer(port, [process.execPath, program, String(port)], { core: cores.stub })
-}
+export const startStub = async (folder: string): Promise<Running> =>
+  startNginxStub(folder, await freePort(), cores.stub)

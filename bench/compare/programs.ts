@@ -1,11 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Refused } from './rounds.ts'
 
 /** The programs of this machine that take part; the bench installs none of them. */
 export interface Programs {
-  readonly wrk: boolean
-  readonly nginx: boolean
   /** Lines of configuration that load nginx's Lua modules. */
   readonly nginxLua: readonly string[] | undefined
   /** True if nginx's Lua can use a Redis of this machine. */
@@ -25,23 +24,19 @@ function said(command: string, ...words: readonly string[]): string | undefined 
 
 /** Finds the programs. */
 export function findPrograms(): Programs {
-  const wrk = said('wrk', '-v') !== undefined
   const nginx = said('nginx', '-V')
+  if (nginx === undefined || said('wrk', '-v') === undefined) throw new Refused('nginx and wrk must be installed')
   const haproxy = said('haproxy', '-vv')
-  const nginxLua = nginx === undefined ? undefined : luaModules(nginx)
+  const nginxLua = luaModules(nginx)
   const redis = said('redis-server', '--version') !== undefined && existsSync('/usr/share/lua/5.1/nginx/redis.lua')
   const haproxyLua = haproxy === undefined ? undefined : jsonOfLua(haproxy)
   const missing = [
-    ...(wrk ? [] : ['wrk is not installed: autocannon makes the load, and it is slower than some contenders']),
-    ...(nginx === undefined ? ['nginx is not installed: it is left out, and the stub is a Node process'] : []),
-    ...(nginx !== undefined && !nginxLua
-      ? ['nginx has no Lua (libnginx-mod-http-lua, lua-cjson): it only passes through']
-      : []),
+    ...(nginxLua ? [] : ['nginx has no Lua (libnginx-mod-http-lua, lua-cjson): it only passes through']),
     ...(redis ? [] : ['nginx has no Redis (redis-server, lua-nginx-redis): it stores no quotes there']),
     ...(haproxy === undefined ? ['haproxy is not installed: it is left out'] : []),
     ...(haproxy !== undefined && !haproxyLua ? ['HAProxy has no Lua with lua-cjson: it only passes through'] : []),
   ]
-  return { wrk, nginx: nginx !== undefined, nginxLua, redis, haproxy: haproxy !== undefined, haproxyLua, missing }
+  return { nginxLua, redis, haproxy: haproxy !== undefined, haproxyLua, missing }
 }
 
 function luaModules(versions: string): readonly string[] | undefined {
@@ -60,15 +55,8 @@ function jsonOfLua(versions: string): string | undefined {
 }
 
 /** Returns the versions of all programs and packages, by name. */
-export function versions(programs: Programs): Readonly<Record<string, string>> {
-  const packages = [
-    'fastify',
-    '@fastify/reply-from',
-    'express',
-    'axios',
-    'undici',
-    ...(programs.wrk ? [] : ['autocannon']),
-  ]
+export function versions(): Readonly<Record<string, string>> {
+  const packages = ['fastify', '@fastify/reply-from', 'express', 'axios', 'undici']
   const installed = packages.map((name) => {
     const { version } = JSON.parse(
       readFileSync(join(import.meta.dirname, '../node_modules', name, 'package.json'), 'utf8'),

@@ -48,7 +48,7 @@ export function keepResult(name: string, section: Section, programs: Programs, s
     date: new Date().toISOString().slice(0, 10),
     commit: commit(),
     machine: machine(),
-    versions: versions(programs),
+    versions: versions(),
     missing: programs.missing,
     ...(section.inRounds && { rounds: { count: sizes.rounds, seconds: sizes.seconds } }),
     data,

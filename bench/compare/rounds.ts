@@ -1,5 +1,5 @@
 import type { Call } from './calls.ts'
-import type { Load, Loader } from './load.ts'
+import { type Load, load } from './load.ts'
 import { cpuMilliseconds, type Running, residentMegabytes } from './processes.ts'
 
 /** A contender that gets one kind of call over some connections. */
@@ -32,7 +32,6 @@ export interface Row {
 }
 
 export interface Plan {
-  readonly load: Loader
   /** Long enough for Node to compile hot code, or the first rounds differ from the last. */
   readonly warmUpSeconds: number
   readonly seconds: number
@@ -53,19 +52,19 @@ const known = (figure: number): number | null => (Number.isNaN(figure) ? null : 
 /** Measures every case in turn, round after round: a busy machine slows all of them down alike. */
 export async function measure(cases: readonly Case[], plan: Plan): Promise<readonly Row[]> {
   const rows = cases.map((one) => ({ one, rounds: [] as Round[] }))
-  for (const { one } of rows) await stretch(one, plan.load, plan.warmUpSeconds)
+  for (const { one } of rows) await stretch(one, plan.warmUpSeconds)
   for (let round = 0; round < plan.rounds; round += 1) {
     tell(`round ${round + 1} of ${plan.rounds}`)
     // The order rotates too.
     const shift = round % rows.length
     for (const { one, rounds } of [...rows.slice(shift), ...rows.slice(0, shift)]) {
-      rounds.push(await stretch(one, plan.load, plan.seconds))
+      rounds.push(await stretch(one, plan.seconds))
     }
   }
   return rows.map(({ one: { id, name, connections }, rounds }) => ({ id, name, connections, rounds }))
 }
 
-async function stretch({ name, running, call, connections }: Case, load: Loader, seconds: number): Promise<Round> {
+async function stretch({ name, running, call, connections }: Case, seconds: number): Promise<Round> {
   const before = cpuMilliseconds(running.pid)
   const loaded = await load({ port: running.port, call: call(), connections, seconds })
   const cpu = cpuMilliseconds(running.pid) - before
@@ -80,7 +79,7 @@ async function stretch({ name, running, call, connections }: Case, load: Loader,
 }
 
 /** Refuses a round with failed calls, because they cost less than others. */
-export function refuseFailures(name: string, { calls, failed }: Load): void {
+function refuseFailures(name: string, { calls, failed }: Load): void {
   if (calls === 0) throw new Refused(`${name} answered no call`)
   if (failed > 0) throw new Refused(`${name}: ${failed} of ${calls} calls failed`)
 }

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { autocannon, wrk } from './load.ts'
 import { findPrograms } from './programs.ts'
 import { writeDocs } from './report.ts'
 import { keepResult } from './results.ts'
@@ -14,8 +13,8 @@ import { sections } from './sections.ts'
 /*
  * Measures the gateway beside other gateways, and writes bench/README.md and bench/quotes.svg.
  *
- * npm run bench -- [--only quotes,durable,open-loop,pass-through,calls,xrefs,memory,startup] [--seconds 10]
- * [--rounds 5] [--warm-up 10] [--memory-seconds 600] [--xrefs 10000000] [--starts 15] [--folder /tmp] | [--render]
+ * npm run bench -- [--only quotes,durable,open-loop,pass-through,calls,startup] [--seconds 10]
+ * [--rounds 5] [--warm-up 10] [--starts 15] [--folder /tmp] | [--render]
  *
  * Sections that are not measured keep their last results, in bench/results.json. A run is refused with exit code 1 if a
  * call fails or a contender does not do the same as the gateway.
@@ -27,8 +26,6 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '10' },
     rounds: { type: 'string', default: '5' },
     'warm-up': { type: 'string', default: '10' },
-    'memory-seconds': { type: 'string', default: '600' },
-    xrefs: { type: 'string', default: '10000000' },
     starts: { type: 'string', default: '15' },
     folder: { type: 'string', default: tmpdir() },
     render: { type: 'boolean', default: false },
@@ -57,8 +54,6 @@ async function run(): Promise<void> {
     warmUpSeconds: Number(values['warm-up']),
     seconds: Number(values.seconds),
     rounds: Number(values.rounds),
-    memorySeconds: Number(values['memory-seconds']),
-    xrefs: Number(values.xrefs),
     starts: Number(values.starts),
   }
   const programs = findPrograms()
@@ -66,7 +61,7 @@ async function run(): Promise<void> {
   const folder = mkdtempSync(join(values.folder, 'transload-bench-'))
   // After a signal too.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-  const bench = createBench(folder, programs, programs.wrk ? wrk : autocannon, sizes)
+  const bench = createBench(folder, programs, sizes)
   for (const name of names) {
     const section = sections.get(name)
     if (!section) continue

@@ -1,27 +1,18 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Loader } from './load.ts'
 import { type Running, stepAside } from './processes.ts'
 import type { Programs } from './programs.ts'
 import type { Plan } from './rounds.ts'
 
 /** Durations and amounts of a run. */
-export interface Sizes {
-  readonly warmUpSeconds: number
-  readonly seconds: number
-  readonly rounds: number
-  readonly memorySeconds: number
-  /** Cross-references in the store before the load. */
-  readonly xrefs: number
+export interface Sizes extends Plan {
   readonly starts: number
 }
 
 /** The tools of every section. */
 export interface Bench {
   readonly programs: Programs
-  readonly load: Loader
   readonly sizes: Sizes
-  readonly plan: Plan
   /** Makes a folder, which is removed when the run ends. */
   readonly newFolder: () => string
   /** Runs `work` and stops the servers that it kept, after an error too. */
@@ -44,14 +35,12 @@ export interface Section<Data = unknown> {
 }
 
 /** Makes the tools of every section, in a folder of this run. */
-export function createBench(folder: string, programs: Programs, load: Loader, sizes: Sizes): Bench {
+export function createBench(folder: string, programs: Programs, sizes: Sizes): Bench {
   let folders = 0
   stepAside()
   return {
     programs,
-    load,
     sizes,
-    plan: { load, ...sizes },
     newFolder: () => {
       folders += 1
       const made = join(folder, String(folders))

@@ -1,11 +1,8 @@
 import type { Section } from './section.ts'
 import { calls } from './sections/calls.ts'
-import { passThrough, quotes } from './sections/comparisons.ts'
-import { durableQuotes } from './sections/durable.ts'
-import { memory } from './sections/memory.ts'
+import { durableQuotes, passThrough, quotes } from './sections/comparisons.ts'
 import { openLoopQuotes } from './sections/open-loop.ts'
 import { startup } from './sections/startup.ts'
-import { xrefs } from './sections/xrefs.ts'
 
 /** All sections, in the order of the page. */
 export const sections: ReadonlyMap<string, Section> = new Map<string, Section>([
@@ -14,7 +11,5 @@ export const sections: ReadonlyMap<string, Section> = new Map<string, Section>([
   ['open-loop', openLoopQuotes],
   ['pass-through', passThrough],
   ['calls', calls],
-  ['xrefs', xrefs],
-  ['memory', memory],
   ['startup', startup],
 ])

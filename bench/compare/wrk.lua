@@ -1,14 +1,14 @@
 -- Generates load with wrk: repeats one call, with a new name in each.
 -- wrk … -- METHOD PATH AUTHORIZATION BODY PREFIX DIGITS FIRST COUNT STRIDE; {name} in the path or the body stands for
 -- a name; with a COUNT of 0 no name repeats.
-local head, tail, prefix, digits, first, count, stride
+local head, tail, prefix, digits, first, count
 local sent = 0
 local HOLE = "{name}"
 
 -- Without a name the request is always the same, and `tail` is missing.
 function init(args)
   local method, path, authorization, body = args[1], args[2], args[3], args[4]
-  prefix, digits, first, count, stride = args[5], args[6], tonumber(args[7]), tonumber(args[8]), tonumber(args[9])
+  prefix, digits, first, count = args[5], args[6], tonumber(args[7]), tonumber(args[8])
   local length = #body
   if body:find(HOLE, 1, true) then length = length - #HOLE + #prefix + tonumber(digits) end
   local request = method .. " " .. path .. " HTTP/1.1\r\nHost: " .. wrk.host .. "\r\nAuthorization: " .. authorization
@@ -29,7 +29,7 @@ end
 function request()
   if not tail then return head end
   local number = first + sent
-  if count > 0 then number = first + (sent * stride) % count end
+  if count > 0 then number = first + sent % count end
   sent = sent + 1
   return head .. digits:format(number) .. tail
 end

@@ -79,16 +79,3 @@ test('a request that ends without an error before its body is over is an error o
   const [error] = await failed
   expect(error).toMatchObject({ message: expect.stringContaining('before the whole body arrived') })
 })
-
-test('a stream that is let go takes nothing more of the request', async () => {
-  const { socket, incoming, body } = await begin()
-  socket.write(chunked(['x'.repeat(1_000)]))
-  await once(body, 'readable')
-  body.destroy()
-  await once(body, 'close')
-  expect(incoming.destroyed).toBe(false)
-  expect(incoming.listenerCount('data')).toBe(0)
-  incoming.resume()
-  socket.write(chunked(['x'.repeat(1_000)]) + LAST)
-  await once(incoming, 'end')
-})

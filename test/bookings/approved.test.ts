@@ -3,8 +3,6 @@
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
-import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { type Answered, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
 import * as desk from './desk.ts'
@@ -128,6 +126,20 @@ describe.each([true, false])('where approving books: %s', (approvalBooks) => {
       sent(gateway)
     }
   })
+})
+
+test('an approval of a booked quote is answered from the newest shipment that stands, and sent where none does', async () => {
+  const { gateway } = await openQuoted(true)
+  const numbers: (string | null)[] = []
+  for (const VinNo of [VIN, OTHER_VIN])
+    numbers.push((await book(gateway, { VinNo })).headers.get('transload-shipment-number'))
+  expect((await approve(gateway)).json.Message).toContain(`as shipment ${numbers[1]};`)
+  await cancel(gateway, OTHER_VIN)
+  expect((await approve(gateway)).json.Message).toContain(`as shipment ${numbers[0]};`)
+  await cancel(gateway, VIN)
+  sent(gateway)
+  expectApproved(await approve(gateway), true)
+  expect(sent(gateway).at(-1)).toMatch(/^POST .*\/approve$/)
 })
 
 describe('the shipment that an approval made', () => {
@@ -295,17 +307,6 @@ describe('an approval', () => {
       expect(shipments(gateway).map((shipment) => shipment.id)).toEqual([id])
     },
   )
-
-  test('that is answered from a shipment without a number tells its id', async () => {
-    const { gateway, id } = await openApproved(true)
-    gateway.sandbox.fail(having({ number: undefined }, GET))
-    expect((await approve(gateway)).json.Message).toContain(`as shipment ${id};`)
-  })
-
-  test('that says nothing of a shipment tells of none', async () => {
-    const { gateway } = await openApproved(false)
-    expect([(await read(gateway)).status, (await cancel(gateway)).status]).toEqual([404, 404])
-  })
 })
 
 /*
@@ -348,23 +349,6 @@ describe('a shipment that an approval named', () => {
     expect(shipments(gateway)).toMatchObject([{ id, external_id: NUMBER, vehicles: [{ vin: VIN }] }])
     expectBooked(await book(gateway, { VinNo: OTHER_VIN }))
     expect(creations(gateway)).toBe(1)
-  })
-
-  test('takes the booking if it has the other number of the quote', async () => {
-    const { gateway, id } = await openNamed(undefined, { external_id: OTHER_NAME })
-    expectBooked(await book(gateway))
-    expect(shipments(gateway).map((shipment) => shipment.id)).toEqual([id])
-  })
-
-  test('may have been made, even if the store cannot keep the id', async () => {
-    const store = createMemoryStore()
-    const put: Store['put'] = (write) =>
-      write.quote?.idsInApproval ? Promise.reject(new StoreDown('full')) : store.put(write)
-    const { answer } = await openNamed(undefined, {}, { store: { ...store, put } })
-    expect([answer.status, answer.json.Message]).toEqual([
-      502,
-      expect.stringContaining('It is not known whether the change was made.'),
-    ])
   })
 
   test('answers a second approval until it is canceled', async () => {

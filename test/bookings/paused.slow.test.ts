@@ -236,7 +236,7 @@ test('gateways that are paused under load book nothing twice, lose nothing and o
   timeout: LONG_MS,
 }, async () => {
   // A sample takes half a minute.
-  const pauses = size(2, 20)
+  const pauses = size(1, 20)
   const report = await pauseUnderLoad(pauses, [SECOND_MS, 20 * SECOND_MS])
   expect(report).toMatchObject({ pauses: 2 * pauses, duplicates: 0, lost: 0, overwritten: 0 })
   expect(report.references).toBeGreaterThan(pauses)

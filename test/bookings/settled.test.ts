@@ -4,7 +4,6 @@ import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { type ClaimState, type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { reopen } from '../../src/state/bookings/settlement.ts'
-import { openNames } from '../../src/state/names/names.ts'
 import { newClaim } from '../store/samples.ts'
 import { settleAs } from './desk.ts'
 
@@ -47,20 +46,6 @@ test('a shipment belongs to one booking, in whatever spelling, until that is can
   expect(await settleAs(store, claim, BOOKED)).toMatchObject({ outcome: 'changed' })
 })
 
-test('a booking without a reference keeps its key for its time from when it is settled', async () => {
-  let now = 0
-  const store = createMemoryStore({ now: () => now })
-  const wanted = newClaim({ key: 'body', handle: 'bk_body', expiresInMs: 600 })
-  const { claim } = await store.claim(wanted)
-  const unknown = await store.change(claim, { state: 'unknown', instance: 'gateway-1', why: 'late' })
-  now = 86_400_000
-  await settleAs(store, unknown ?? claim, BOOKED)
-  now += 599
-  expect(await store.claim(wanted)).toMatchObject({ won: false, claim: { state: 'booked', shipment: UUID } })
-  now += 1
-  expect(await store.claim(wanted)).toMatchObject({ won: true })
-})
-
 test('names are taken back after a settlement that was interrupted, or came after another change', async () => {
   const inner = createMemoryStore()
   const { claim, linked } = await open('unknown', inner)
@@ -69,25 +54,4 @@ test('names are taken back after a settlement that was interrupted, or came afte
   expect(await linked('REF-1')).toEqual([UUID])
   await settleAs({ ...inner, change: async () => undefined }, claim, BOOKED)
   expect(await linked('REF-1')).toEqual([])
-})
-
-test.each([
-  [true, 'REF-1'],
-  [false, 'REF-2'],
-])('a settled booking is known (%s) by the number of the quote %s', async (isKnown, name) => {
-  const { store, claim } = await open()
-  const names = [name, 'Q-1'].map(
-    (one) => ({ tenant: 'acme', kind: 'quote', name: one, id: 'quote-1', givenBy: 'caller' }) as const,
-  )
-  await store.put({ names, quote: { tenant: 'acme', id: 'quote-1', own: 'Q-1', names: [name, 'Q-1'], facts: null } })
-  await settleAs(store, claim, BOOKED)
-  const reference = {
-    kind: 'shipment',
-    names: [['ShipmentNumber', 'Q-1']],
-    vin: '',
-    use: 'read',
-    changesVehicle: false,
-  } as const
-  const { resolution } = await openNames(store, 1_000).resolve(reference, 'acme')
-  expect(resolution).toMatchObject({ is: 'shipment', id: isKnown ? UUID : 'quote-1' })
 })

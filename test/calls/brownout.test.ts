@@ -106,17 +106,6 @@ describe('in a brownout', () => {
     const again = await book(gateway)
     expect([again.status, again.json.TransportationBooked]).toEqual([503, 'Unknown'])
   })
-
-  test('a booking without a reference whose record has expired is a new one', async () => {
-    const { gateway, clock } = await open({ BROWNOUT_BOOKINGS: 'true', DEDUPE_WINDOW: '1m' })
-    clock.now = START - 60_000
-    expectBooked(await book(gateway, { ReferenceNumber: '' }))
-    clock.now = START - 1
-    expectBooked(await book(gateway, { ReferenceNumber: '' }), true)
-    clock.now = START
-    expect((await book(gateway, { ReferenceNumber: '' })).status).toBe(503)
-    expect(creations(gateway)).toBe(1)
-  })
 })
 
 test('a brownout survives a restart', async () => {

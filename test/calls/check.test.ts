@@ -1,5 +1,7 @@
 /** Promise: new code is checked before it is used: usual mistakes are found, right programs are never called wrong (contract, section 12). */
 
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { actions } from '../../mappings/index.ts'
@@ -9,31 +11,11 @@ import { type Answered, basic, get, OWN, post, startGateway, type TestGateway } 
 
 const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
 
-/** What the gateway would send for the example. */
-const BOOKING = {
-  external_id: 'WTS20250216191244',
-  customer: { customer_name: 'Pat Example', phone: '2145550000', email: 'pat@example.com' },
-  pickup: {
-    ...{ address: '10 Sample St', city: 'Staten Island', state: 'NY', zipcode: 10314, notes: 'Gate code 1234' },
-    ...{ location_name: 'Example Motors', contact_name: 'Example Motors' },
-    ...{ contact_phone: '7185550100', contact_email: 'lot@example.com' },
-  },
-  delivery: {
-    ...{ address: '20 Test Ave', city: 'Miami', state: 'FL', zipcode: 33166, notes: 'Call ahead' },
-    ...{ location_name: 'Robin Example', contact_name: 'Robin Example' },
-    ...{ contact_phone: '3055550101', contact_email: 'robin@example.com' },
-  },
-  vehicles: [{ vin: '1FDXE4FN9PDD32477', year: 2023, make: 'Ford', model: 'E-450', type: 'truck_ext' }],
-  transport_type: 'open',
-}
-const { vehicles, pickup, delivery } = BOOKING
-const [vehicle] = vehicles
-const QUOTE = { pickup: '10314', delivery: '33166', vehicle_type: 'truck_ext', transport_type: 'open' }
-const CHANGED = {
-  ...BOOKING,
-  vehicles: [{ ...vehicle, id: ID }],
-  delivery: { ...delivery, contact_name: 'Sam Example' },
-}
+/** Right requests, and the mistakes that programs for version 2 begin with: what is other about a request, and where a verdict finds what. */
+const { requests, mistakes, right } = JSON.parse(readFileSync(join(import.meta.dirname, 'checked.json'), 'utf8'))
+const BOOKING = requests.booking.body
+const { pickup } = BOOKING
+const [vehicle] = BOOKING.vehicles
 
 interface Sent {
   readonly method?: string
@@ -51,7 +33,7 @@ async function check(
   const reply = await fetch(`${url}/check${path}`, {
     method,
     headers: { authorization, ...(type && { 'content-type': type }) },
-    body: body === undefined ? null : typeof body === 'string' ? body : JSON.stringify(body),
+    body: body === undefined || body === '' ? null : typeof body === 'string' ? body : JSON.stringify(body),
   })
   const verdict = await fetch(`${url}/check/last`, { headers: { authorization } })
   return {
@@ -76,146 +58,38 @@ async function explained(options: Parameters<typeof startGateway>[0] = {}): Prom
 const booking = (part: object): Sent => ({ body: { ...BOOKING, ...part } })
 const changing = (body: object): Sent => ({ method: 'PUT', path: `/v2/shipments/${ID}`, body })
 
-/** The mistakes that programs for version 2 begin with: what was sent, and where the verdict finds what. */
-const mistakes: readonly (readonly [name: string, sent: Sent, place: string, reason: RegExp])[] = [
-  ['a ZIP as a string', booking({ pickup: { ...pickup, zipcode: '10314' } }), 'pickup.zipcode', /is an integer/],
-  [
-    'a ZIP with four more digits',
-    booking({ pickup: { ...pickup, zipcode: 103141234 } }),
-    'pickup.zipcode',
-    /five digits/,
-  ],
-  [
-    'a date without an offset',
-    booking({ pickup: { ...pickup, available_pickup_dttm: '2026-03-01T08:00:00' } }),
-    'pickup.available_pickup_dttm',
-    /an offset without a colon/,
-  ],
-  [
-    'an offset with a colon',
-    booking({ delivery: { ...delivery, delivery_dttm: '2026-03-01T08:00:00-05:00' } }),
-    'delivery.delivery_dttm',
-    /an offset without a colon/,
-  ],
-  ['ids left out of a PUT', changing({ ...CHANGED, vehicles }), 'vehicles[0].id', /ids of its parts/],
-  [
-    'a PUT of the changed fields only',
-    changing({ delivery: { contact_name: 'Sam Example' } }),
-    'pickup',
-    /replaces the whole/,
-  ],
-  ['no external_id', booking({ external_id: undefined }), 'external_id', /always sends it/],
-  [
-    'a customer without a name, which no dry run has explained',
-    booking({ external_id: 'OTHER-3', customer: { phone: '2145550000' } }),
-    'customer.customer_name',
-    /always sends it/,
-  ],
-  ['vehicles as an object', booking({ vehicles: vehicle }), 'vehicles', /is a list/],
-  ['no vehicle', booking({ vehicles: [] }), 'vehicles', /not empty/],
-  ['a year as text', booking({ vehicles: [{ ...vehicle, year: '2023' }] }), 'vehicles[0].year', /is an integer/],
-  [
-    'a phone with punctuation',
-    booking({ pickup: { ...pickup, contact_phone: '(718) 555-0100' } }),
-    'pickup.contact_phone',
-    /digits only/,
-  ],
-  [
-    'a phone as a number',
-    booking({ customer: { ...BOOKING.customer, phone: 2145550000 } }),
-    'customer.phone',
-    /digits only/,
-  ],
-  ['a state in lower case', booking({ pickup: { ...pickup, state: 'ny' } }), 'pickup.state', /two capital letters/],
-  [
-    'a whole name of a state',
-    booking({ delivery: { ...delivery, state: 'Florida' } }),
-    'delivery.state',
-    /two capital/,
-  ],
-  ['the old word for the trailer', booking({ transport_type: 'OPEN' }), 'transport_type', /one of open, enclosed/],
-  [
-    'a kind of vehicle that there is not',
-    booking({ vehicles: [{ ...vehicle, type: 'BOX TRUCK' }] }),
-    'vehicles[0].type',
-    /one of car, suv/,
-  ],
-  [
-    'another kind of vehicle',
-    { path: '/v2/quote', body: { ...QUOTE, vehicle_type: 'car' } },
-    'vehicle_type',
-    /another value/,
-  ],
-  [
-    'a flag as text',
-    booking({ vehicles: [{ ...vehicle, is_inoperable: 'true' }] }),
-    'vehicles[0].is_inoperable',
-    /true or false/,
-  ],
-  ['an unknown field', booking({ colour: 'red' }), 'colour', /no such field/],
-  ['a slip of the pen', booking({ pickup: { ...pickup, adress: '1 St' } }), 'pickup.adress', /did you mean address/],
-  ['a name of version 1', booking({ PickupZip: '10314' }), 'PickupZip', /version 1: version 2 has pickup\.zipcode/],
-  ['a field that version 2 has not', booking({ CSR: 'Al' }), 'CSR', /does not record the agent/],
-  ['a form', { body: new URLSearchParams(QUOTE).toString(), path: '/v2/quote' }, 'body', /no JSON/],
-  ['the label of a form', { ...booking({}), type: 'application/x-www-form-urlencoded' }, 'Content-Type', /is JSON/],
-  ['an empty body', {}, 'body', /is empty/],
-  ['a list as the body', { body: [BOOKING] }, 'body', /is a JSON object/],
-  ['quotes in the plural', { path: '/v2/quotes', body: QUOTE }, 'path', /version 2 has \/v2\/quote/],
-  ['a path in capitals', { ...booking({}), path: '/v2/Shipments' }, 'path', /version 2 has \/v2\/shipments/],
-  [
-    'a path with a slash at its end',
-    { ...booking({}), path: '/v2/shipments/' },
-    'path',
-    /version 2 has \/v2\/shipments/,
-  ],
-  ['a path of version 1', { ...booking({}), path: '/createShipment.php' }, 'path', /version 2 has \/v2\/quote,/],
-  ['PATCH', { ...changing(CHANGED), method: 'PATCH' }, 'method', /takes .*PUT/],
-  ['POST for an update', { ...changing(CHANGED), method: 'POST' }, 'method', /takes .*PUT/],
-  [
-    "the quote's id in its body",
-    { method: 'PUT', path: `/v2/quote/${ID}`, body: { ...QUOTE, quote_id: ID } },
-    'quote_id',
-    /in the path/,
-  ],
-  [
-    "the quote's id in the customer",
-    booking({ customer: { ...BOOKING.customer, quote_id: ID } }),
-    'customer.quote_id',
-    /no such field/,
-  ],
-  ['a price', booking({ price: 1234.5 }), 'price', /only the service sets price/],
-  [
-    'an object where a quote has a ZIP',
-    { path: '/v2/quote', body: { ...QUOTE, pickup: { zipcode: 10314 } } },
-    'pickup',
-    /is a string/,
-  ],
-  [
-    'a field that was forgotten',
-    booking({ delivery: { ...delivery, notes: undefined } }),
-    'delivery.notes',
-    /gateway sends it/,
-  ],
-  [
-    'a value that is another one',
-    booking({ delivery: { ...delivery, zipcode: 33101 } }),
-    'delivery.zipcode',
-    /another value/,
-  ],
-]
+type Json = Readonly<Record<string, unknown>>
+const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-describe('a mistake of new code is found', () => {
-  test.each(mistakes)('%s', async (_, sent, place, reason) => {
-    const gateway = await explained()
+/** A value with changes: null leaves out a member, and the entries of a list change those in their places. */
+function merged(value: unknown, change: unknown): unknown {
+  if (Array.isArray(change) && Array.isArray(value)) return change.map((entry, i) => merged(value[i], entry))
+  if (!isObject(change) || !isObject(value)) return change
+  const members = Object.entries(change).map(([name, part]) => [name, merged(value[name], part)])
+  return Object.fromEntries(
+    Object.entries({ ...value, ...Object.fromEntries(members) }).filter(([, part]) => part !== null),
+  )
+}
+
+/** The requests of a document, by their names. */
+const documented = (cases: Readonly<Record<string, Json>>) =>
+  Object.entries(cases).map(([name, { of, with: change = {}, ...more }]) => {
+    const request = requests[String(of)]
+    return { name, ...request, body: merged(request.body, change), ...more }
+  })
+
+test('a mistake of new code is found', async () => {
+  const gateway = await explained()
+  for (const { name, place, reason, ...sent } of documented(mistakes)) {
     const { header, verdict } = await check(gateway, sent)
-    expect(header).toBe('differs')
+    expect(header, name).toBe('differs')
     const { differences, unknown, missing } = verdict
     const rows = [...differences, ...unknown, ...missing]
     // Nothing else is called wrong, but for what is missing of a PUT or beside a wrong path.
-    expect(rows).toContainEqual(expect.objectContaining({ path: place, reason: expect.stringMatching(reason) }))
-    if (!['PUT', 'PATCH'].includes(sent.method ?? '')) expect(rows).toHaveLength(1)
-    expect(gateway.sandbox.requests).toEqual([])
-  })
+    expect(rows, name).toContainEqual(expect.objectContaining({ path: place, reason: expect.stringContaining(reason) }))
+    if (!['PUT', 'PATCH'].includes(sent.method)) expect(rows, name).toHaveLength(1)
+  }
+  expect(gateway.sandbox.requests).toEqual([])
 })
 
 const reversed = (value: unknown): unknown =>
@@ -229,88 +103,31 @@ const reversed = (value: unknown): unknown =>
         )
       : value
 
-const DATE = '2026-03-01T08:00:00-0500'
-/** A booking that no dry run has explained, with all that a request may have. */
-const EVERY_MEMBER = {
-  external_id: 'OTHER-2',
-  customer: {
-    ...{
-      ...BOOKING.customer,
-      customer_type: 'DEALER',
-      address: '1 Test Dr',
-      city: 'Dallas',
-      state: 'TX',
-      zipcode: 75234,
-    },
-    ...{ contact_name: 'Pat Example', contact_email: 'pat@example.com', contact_phone: '2145550000' },
-  },
-  pickup: {
-    ...{ ...pickup, location_type: 'AUCTION', available_pickup_dttm: DATE, scheduled_pickup_dttm: DATE },
-    ...{ scheduled_pickup_dttm_end: DATE, pickup_dttm: '2026-03-01T08:00:00.000-0500' },
-  },
-  delivery: {
-    ...{ ...delivery, location_type: 'PRIVATE', preferred_delivery_dttm: DATE, scheduled_delivery_dttm: DATE },
-    ...{ scheduled_delivery_dttm_end: DATE, delivery_dttm: DATE },
-  },
-  vehicles: [{ ...vehicle, trim: 'XLT', is_modified: false, is_inoperable: true, notes: 'Low' }],
-  transport_type: 'enclosed',
-  instructions: 'Ring twice',
-}
-
-const right: readonly (readonly [name: string, sent: Sent])[] = [
-  ['a booking', booking({})],
-  ['keys in another order', { body: reversed(BOOKING) as object }],
-  [
-    'numbers in other spellings',
-    { body: JSON.stringify(BOOKING).replace('10314', '1.0314e4').replace('2023', '2023.0') },
-  ],
-  ['what the gateway only assumed, as the caller knows it', booking({ transport_type: 'enclosed' })],
-  ['without what the gateway only assumed', booking({ transport_type: undefined })],
-  [
-    'more than version 1 had',
-    booking({
-      instructions: 'Ring twice',
-      pickup: { ...pickup, available_pickup_dttm: '2026-03-01T08:00:00.000-0500' },
-    }),
-  ],
-  [
-    'the singular path, and a charset',
-    { ...booking({}), path: '/v2/shipment', type: 'application/json; charset=utf-8' },
-  ],
-  ['a quote', { path: '/v2/quote', body: QUOTE }],
-  ['a quote in the query', { method: 'GET', path: `/v2/quote?${new URLSearchParams(QUOTE)}`, type: '' }],
-  ['a changed quote', { method: 'PUT', path: `/v2/quote/${ID}`, body: { delivery: '33101' } }],
-  ['an approval', { path: `/v2/quote/${ID}/approve`, body: {} }],
-  ['an approval without a body', { path: `/v2/quote/${ID}/approve`, type: '' }],
-  ['a read', { method: 'GET', path: `/v2/shipments/${ID}`, type: '' }],
-  ['a change', changing(CHANGED)],
-  ['a change with one vehicle more', changing({ ...CHANGED, vehicles: [...CHANGED.vehicles, vehicle] })],
-  ['a cancellation', { method: 'DELETE', path: `/v2/shipments/${ID}`, type: '' }],
-  ['every member that the interface document shows in a request', { body: EVERY_MEMBER }],
-  ['a booking that no dry run has explained', booking({ external_id: 'OTHER-1', pickup: { zipcode: 2134 } })],
-]
-
-test.each(right)('%s is right', async (_, sent) => {
+test('a right program is called right', async () => {
   const gateway = await explained()
-  const { status, header, verdict } = await check(gateway, sent)
-  expect(verdict).toMatchObject({ check: 'ready', differences: [], unknown: [], missing: [] })
-  expect({ status, header }).toEqual({ status: 200, header: 'ready' })
+  const spelled = JSON.stringify(BOOKING).replace('10314', '1.0314e4').replace('2023', '2023.0')
+  const others = [
+    { name: 'keys in another order', body: reversed(BOOKING) },
+    { name: 'numbers in other spellings', body: spelled },
+  ]
+  for (const { name, ...sent } of [...others, ...documented(right)]) {
+    const { status, header, verdict } = await check(gateway, sent)
+    expect(verdict, name).toMatchObject({ check: 'ready', differences: [], unknown: [], missing: [] })
+    expect({ status, header }).toEqual({ status: 200, header: 'ready' })
+  }
   expect(gateway.sandbox.requests).toEqual([])
 })
 
-const SET_BY_SERVICE: readonly (readonly [place: string, part: object])[] = [
-  ...['id', 'number', 'status', 'price', 'distance', 'distance_meters', 'documents'].map(
-    (name) => [name, { [name]: 1 }] as const,
-  ),
-  ...['id', 'weight', 'height', 'width', 'length', 'photos'].map(
-    (name) => [`vehicles[0].${name}`, { vehicles: [{ ...vehicle, [name]: 1 }] }] as const,
-  ),
-]
-
-test.each(SET_BY_SERVICE)('a booking with %s, which only the service sets, is wrong', async (place, part) => {
-  const { header, verdict } = await check(await explained(), booking(part))
-  expect(header).toBe('differs')
-  expect([...verdict.differences, ...verdict.unknown]).toMatchObject([{ path: place }])
+test('what only the service sets is wrong in a booking', async () => {
+  const gateway = await explained()
+  for (const name of ['id', 'number', 'status', 'price', 'distance', 'distance_meters', 'documents']) {
+    const { header, verdict } = await check(gateway, booking({ [name]: 1 }))
+    expect([header, ...verdict.differences, ...verdict.unknown]).toMatchObject(['differs', { path: name }])
+  }
+  for (const name of ['id', 'weight', 'height', 'width', 'length', 'photos']) {
+    const { verdict } = await check(gateway, booking({ vehicles: [{ ...vehicle, [name]: 1 }] }))
+    expect([...verdict.differences, ...verdict.unknown]).toMatchObject([{ path: `vehicles[0].${name}` }])
+  }
 })
 
 test('the answer is an example of what the service says, with ids', async () => {

@@ -73,10 +73,3 @@ test.each([
   expect(answer.status).toBe(status)
   expect(answer.headers.get('content-type')).toContain('application/problem+json')
 })
-
-test('another method is refused', async () => {
-  const { url } = await startGateway()
-  const { status, headers } = await fetch(`${url}/dry-run/webhook/shipment.created`, { method: 'PUT' })
-  expect(status).toBe(405)
-  expect(headers.get('allow')).toBe('GET, POST')
-})

@@ -103,11 +103,7 @@ async function attempt({ action, field, value }: Sent, number: number, pool: Poo
 const AT_ONCE = 16
 const THOROUGH = process.env['TRANSLOAD_RUNS'] !== undefined
 /** Each value is tried in several fields, and each field with several values. */
-const ONE_IN = size(24, 3)
-
-test('there are at least 200 naughty values', () => {
-  expect(NAUGHTY.length).toBeGreaterThanOrEqual(200)
-})
+const ONE_IN = size(40, 3)
 
 test.each(Object.keys(ACTIONS))(
   '%s: nothing naughty in any field does any harm',
@@ -128,7 +124,7 @@ test.each(Object.keys(ACTIONS))(
       return met.map((value) => ({ action, field, value }))
     })
     // The names of fields come from outside as well.
-    all.push(...sample(NAUGHTY, 4).map((field) => ({ action, field, value: 'x' })))
+    all.push(...sample(NAUGHTY, 6).map((field) => ({ action, field, value: 'x' })))
     const queue = all.entries()
     const wrong: string[] = []
     await Promise.all(

@@ -3,38 +3,12 @@
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { get, OWN, post, startGateway } from '../gateway.ts'
+import { OWN, post, startGateway } from '../gateway.ts'
 
 /* What old integrations send, and what the people behind them need to hear. */
 
 const CREATE = '/createShipment.php'
 const QUOTE = '/getShippingQuote.php'
-
-test('values that are not known yet count as absent', async () => {
-  const gateway = await startGateway({ env: OWN })
-  const unknown = {
-    Year: 'TBD',
-    'PickupPhNo.': 'N/A',
-    PickupEmailAddress: 'none',
-    'DeliveryPhNo.': '1-800-FLOWERS',
-    'BillToPhNo.': '(214) 555-0000 / (214) 555-1111',
-    DeliveryEmailAddress: '--',
-    PickupZip: '10314.0',
-  }
-  expect((await post(gateway, CREATE, { ...bookingExample, ...unknown })).status).toBe(200)
-  const sent = JSON.parse(gateway.sandbox.requests.at(-1)?.body ?? '')
-  expect(sent.vehicles[0]).not.toHaveProperty('year')
-  expect(sent.pickup).toMatchObject({ zipcode: 10314 })
-  expect(Object.keys(sent.pickup)).not.toEqual(expect.arrayContaining(['contact_phone']))
-  expect(Object.keys(sent.pickup)).not.toEqual(expect.arrayContaining(['contact_email']))
-  expect(sent.delivery).not.toHaveProperty('contact_email')
-  expect(sent.delivery.contact_phone).toBe('8003569377')
-  expect(sent.customer.phone).toBe('2145550000')
-
-  const dry = await post(gateway, `/dry-run${CREATE}`, { ...bookingExample, ...unknown })
-  expect(dry.json.unused).toContainEqual({ field: 'Year', why: 'lost: a word for a value that is not known yet' })
-  expect(dry.json.fields).toContainEqual(expect.objectContaining({ to: 'customer.phone', loss: 'the second number' }))
-})
 
 test('a VIN that is not known yet is no VIN', async () => {
   const gateway = await startGateway({ env: OWN })
@@ -126,18 +100,4 @@ test('a dry run of a reply says what its message is made from, and that null is 
   expect(message.from).toEqual(['id', 'vehicles[1].vin'])
   expect(json.unused).toContainEqual({ field: 'price', why: 'blank, which counts as absent' })
   expect(json.unknown).toEqual([])
-})
-
-test('a dry run of an update after an approval and a booking says what the update does', async () => {
-  const gateway = await startGateway({ env: OWN, sandbox: { approvalBooks: false } })
-  await post(gateway, QUOTE, quoteExample)
-  await post(gateway, QUOTE, { ActionName: 'Accept Rate', ShipmentNumber: quoteExample.ShipmentNumber })
-  await post(gateway, CREATE, { ...bookingExample, ReferenceNumber: quoteExample.ShipmentNumber })
-  const update = { ReferenceNumber: quoteExample.ShipmentNumber, DeliveryCity: 'Tampa' }
-  const dry = await post(gateway, '/dry-run/updateShipment.php', update)
-  expect(dry.json).toMatchObject({ ok: true, problems: [] })
-  expect((await post(gateway, '/updateShipment.php', update)).status).toBe(200)
-  expect(
-    (await get(gateway, `/getShipment.php?ReferenceNumber=${quoteExample.ShipmentNumber}`)).json.DeliveryCity,
-  ).toBe('Tampa')
 })

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { get, OWN, post, startGateway } from '../gateway.ts'
+import { OWN, post, startGateway } from '../gateway.ts'
 
 const QUOTE = '/getShippingQuote.php'
 const CREATE = '/createShipment.php'
@@ -12,19 +12,6 @@ const quoteAs = (ShipmentNumber: string) => ({
   ShipmentNumber,
   OrderRefNumber: '',
   EquipmentType: 'ENCLOSED AUTO',
-})
-
-test('a name in another case means the one thing that is called so', async () => {
-  const gateway = await startGateway({ env: OWN })
-  await post(gateway, QUOTE, quoteAs('Abc1'))
-  const { headers } = await post(gateway, CREATE, { ...bookingExample, ReferenceNumber: 'ABC1' })
-  expect(headers.get('transload-assumed')).toBeNull()
-  expect([...gateway.sandbox.shipments.values()]).toMatchObject([{ transport_type: 'enclosed' }])
-  expect((await get(gateway, '/getShipment.php?ReferenceNumber=abc1')).json.ReferenceNumber).toBe('ABC1')
-  await post(gateway, CREATE, { ...bookingExample, ReferenceNumber: 'Only-1' })
-  expect((await get(gateway, '/getShipment.php?ReferenceNumber=oNLY-1')).json.ReferenceNumber).toBe('Only-1')
-  const update = { ReferenceNumber: 'only-1', DeliveryCity: 'Tampa' }
-  expect((await post(gateway, '/updateShipment.php', update)).json.Message).toContain('Changed: DeliveryCity.')
 })
 
 test('a name in another case means nothing where several things are called so, and the exact name comes first', async () => {

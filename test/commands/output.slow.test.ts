@@ -8,8 +8,7 @@ import { openStore } from '../../src/outside/store/open.ts'
 import { transload } from '../callers/commands.ts'
 import { cheapHash, folder } from '../callers/edge.ts'
 import { type Ended, ROOT, run } from '../command.ts'
-import { newEvent } from '../store/event-contract.ts'
-import { named, newClaim, scanned } from '../store/samples.ts'
+import { named, newClaim, newEvent, scanned } from '../store/samples.ts'
 
 const OBEYED = /[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 /** Control sequences in a name: a title, colors, a forged row, the eight-bit forms, reversed text. */

@@ -6,7 +6,7 @@ import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { folder, tenant, writeTenants } from '../callers/edge.ts'
 import { replies, startReceiver } from '../events/receiver.ts'
-import { newEvent } from '../store/event-contract.ts'
+import { newEvent } from '../store/samples.ts'
 import { fillStore, transcript } from './transcript.ts'
 
 test('the commands about events print what they did', async () => {

@@ -71,7 +71,7 @@ test.each<[string, Fault, number]>([
   // What is passed through is streamed: it breaks off as it came.
   const isPassedOn = fault.kind === 'reset-mid-body' || fault.kind === 'huge'
   const told = async ([what, [send, message, booked]]: (typeof ALL)[number]) => {
-    const gateway = await startGateway({ env: fault.kind === 'timeout' ? { UPSTREAM_TIMEOUT_MS: '1000' } : {} })
+    const gateway = await startGateway({ env: fault.kind === 'timeout' ? { UPSTREAM_TIMEOUT_MS: '2000' } : {} })
     await post(gateway, QUOTE, quoteExample)
     await book(gateway, { ReferenceNumber: 'REF-1' })
     gateway.sandbox.fail({ ...fault, ...(what === 'an update' && { on: { method: 'PUT' } }), times: 'always' })

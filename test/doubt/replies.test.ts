@@ -10,71 +10,87 @@ import { callNames, openDoubted } from './doubted.ts'
  * that follow. `cancellation` is carried out by the service, and `not made` is not.
  */
 const TABLE = `
-                                  | quote    | quote update | approval | booking | read    | read to update | update      | cancellation   | not made
-the thing itself                  | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502
-the thing itself, 201             | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502
-the thing itself, 299             | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502
-204                               | 502      | 200          | 200>GET  | U       | 502     | 502            | 200         | 200>GET        | 502>GET
-an empty body                     | 502      | 200          | 200>GET  | U       | 502     | 502            | 200         | 200>GET        | 502>GET
-blanks                            | 502      | 502          | 502      | U       | 502     | 502            | 502         | 200>GET        | 502>GET
-null                              | 502      | 502          | 502      | U       | 502     | 502            | 502         | 200>GET        | 502>GET
-a text                            | 502      | 502          | 502      | U       | 502     | 502            | 502         | 200>GET        | 502>GET
-a page                            | 502      | 502          | 502      | U       | 502     | 502            | 502         | 200>GET        | 502>GET
-a list of the thing               | 502      | 502          | 502      | U       | 502     | 502            | 502         | 200>GET        | 502>GET
-an empty object                   | 502      | 200          | 200>GET  | U       | 502     | 502            | 200         | 200>GET        | 502>GET
-the thing in data                 | 502      | 200          | 200      | U       | 502     | 502            | 200         | 200>GET        | 502>GET
-the thing in shipment             | 502      | 200          | 200      | U       | 502     | 502            | 200         | 200>GET        | 502>GET
-a message alone                   | 502      | 200          | 200>GET  | U       | 502     | 502            | 200         | 200>GET        | 502>GET
-half a JSON                       | 502      | 502          | 502      | U       | 502     | 502            | 502         | 200>GET        | 502>GET
-two JSONs                         | 502      | 502          | 502      | U       | 502     | 502            | 502         | 200>GET        | 502>GET
-a nest of 20,000 levels           | 502      | 502          | 502      | U       | 502     | 502            | 502         | 200>GET        | 502>GET
-the thing with a nest             | 502      | 502          | 502      | U       | 502     | 502            | 502         | 200>GET        | 502>GET
-the thing after a byte order mark | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502
-noise                             | 502      | 502          | 502      | U       | 502     | 502            | 502         | 200>GET        | 502>GET
-no id                             | 200      | 200          | 200      | U       | 502     | 502            | 200         | 200>GET        | 502
-an id of null                     | 200      | 200          | 200      | U       | 502     | 502            | 200         | 200>GET        | 502
-a blank id                        | 200      | 200          | 200      | U       | 502     | 502            | 200         | 200>GET        | 502
-an id of dots                     | 200      | 502          | 502      | U       | 502     | 502            | 502         | 502            | 502
-an id that is an object           | 200      | 502          | 502      | U       | 502     | 502            | 502         | 502            | 502
-an id with a fraction             | 200      | 502          | 502      | U       | 502     | 502            | 502         | 502            | 502
-an id with a line end             | 200      | 502          | 502      | U       | 502     | 502            | 502         | 502            | 502
-half a character as id            | 200      | 502          | 502      | U       | 502     | 502            | 502         | 502            | 502
-an id without end                 | 200      | 502          | 502      | U       | 502     | 502            | 502         | 502            | 502
-another id                        | 200      | 502          | 502      | 200     | 502     | 502            | 502         | 502            | 502
-its id in capitals                | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502
-success: false                    | 502      | 502          | 502      | U       | 502     | 502            | 502         | 502            | 502
-success: false alone              | 502      | 502          | 502      | U       | 502     | 502            | 502         | 502            | 502
-ok: 0                             | 502      | 502          | 502      | U       | 502     | 502            | 502         | 502            | 502
-an error                          | 502      | 502          | 502      | U       | 502     | 502            | 502         | 502            | 502
-a list of errors                  | 502      | 502          | 502      | U       | 502     | 502            | 502         | 502            | 502
-an error of nothing               | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502
-an error that is OK               | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502
-status canceled                   | 200      | 200          | 409      | U       | 200     | 200>PUT        | 200         | 200>GET        | 502>GET
-status in_transit                 | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 502            | 502
-no status                         | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502>GET
-no price                          | 502      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502
-a price in words                  | 502      | 200          | 200      | 200     | 200     | 200>PUT        | 200         | 200>GET        | 502
-the id alone                      | 502      | 200          | 200>GET  | 200     | 502     | 502            | 200         | 200>GET        | 502>GET
-no vehicles                       | 200      | 200          | 200      | 200     | 200     | 502            | 200         | 200>GET        | 502
-vehicles that are texts           | 200      | 200          | 200      | 200     | 200     | 502            | 200         | 200>GET        | 502
-vehicles without ids              | 200      | 200          | 200      | 200     | 200     | 502            | 200         | 200>GET        | 502
-no pickup                         | 200      | 200          | 200      | 200     | 200     | 502            | 200         | 200>GET        | 502
-302                               | 502      | 502          | 502      | U       | 502     | 502            | 502         | 502            | 502
-400                               | 400      | 400          | 400      | 400     | 400     | 400            | 400         | 200>GET        | 400>GET
-401                               | 401      | 401          | 401      | 401     | 401     | 401            | 401         | 401            | 401
-403                               | 403      | 403          | 403      | 403     | 403     | 403            | 403         | 403            | 403
-404                               | 502      | 404          | 404      | 502     | 404     | 404            | 404         | 200>GET        | 404>GET
-405                               | 502      | 405          | 405      | 502     | 405     | 405            | 405         | 405            | 405
-409                               | 409      | 409          | 409      | 409     | 409     | 409            | 409         | 200>GET        | 409>GET
-410                               | 410      | 410          | 410      | 410     | 404     | 404            | 410         | 200>GET        | 410>GET
-412                               | 412      | 412          | 412      | 412     | 412     | 412            | 200>GET     | 412            | 412
-422                               | 422      | 422          | 422      | 422     | 422     | 422            | 422         | 200>GET        | 422>GET
-429                               | 429      | 429          | 429      | 429     | 429     | 429            | 429         | 429            | 429
-500                               | 502      | 502          | 502      | U       | 502     | 502            | 502         | 502            | 502
-502                               | 200>POST | 502          | 502      | U       | 200>GET | 200>GET>PUT    | 502         | 200>DELETE>GET | 200>DELETE>GET
-503                               | 200>POST | 503          | 503      | 503     | 200>GET | 200>GET>PUT    | 503         | 200>DELETE>GET | 200>DELETE>GET
-504                               | 200>POST | 502          | 502      | U       | 200>GET | 200>GET>PUT    | 502         | 200>DELETE>GET | 200>DELETE>GET
-404 with the thing                | 502      | 404          | 404      | 502     | 404     | 404            | 404         | 200>GET        | 404>GET
+                                    | quote    | quote update | approval | booking | read    | read to update | update  | cancellation   | not made
+the thing itself                    | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200     | 200>GET        | 502
+the thing itself, 201               | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200     | 200>GET        | 502
+the thing itself, 299               | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200     | 200>GET        | 502
+204                                 | 502      | 200          | 200>GET  | U       | 502     | 502            | 200     | 200>GET        | 502>GET
+an empty body                       | 502      | 200          | 200>GET  | U       | 502     | 502            | 200     | 200>GET        | 502>GET
+blanks                              | 502      | 502          | 502      | U       | 502     | 502            | 502     | 200>GET        | 502>GET
+null                                | 502      | 502          | 502      | U       | 502     | 502            | 502     | 200>GET        | 502>GET
+a text                              | 502      | 502          | 502      | U       | 502     | 502            | 502     | 200>GET        | 502>GET
+a page                              | 502      | 502          | 502      | U       | 502     | 502            | 502     | 200>GET        | 502>GET
+a list of the thing                 | 502      | 502          | 502      | U       | 502     | 502            | 502     | 200>GET        | 502>GET
+an empty object                     | 502      | 200          | 200>GET  | U       | 502     | 502            | 200     | 200>GET        | 502>GET
+the thing in data                   | 502      | 200          | 200      | U       | 502     | 502            | 200     | 200>GET        | 502>GET
+the thing in shipment               | 502      | 200          | 200      | U       | 502     | 502            | 200     | 200>GET        | 502>GET
+a message alone                     | 502      | 200          | 200>GET  | U       | 502     | 502            | 200     | 200>GET        | 502>GET
+half a JSON                         | 502      | 502          | 502      | U       | 502     | 502            | 502     | 200>GET        | 502>GET
+two JSONs                           | 502      | 502          | 502      | U       | 502     | 502            | 502     | 200>GET        | 502>GET
+a nest of 20,000 levels             | 502      | 502          | 502      | U       | 502     | 502            | 502     | 200>GET        | 502>GET
+the thing with a nest               | 502      | 502          | 502      | U       | 502     | 502            | 502     | 200>GET        | 502>GET
+the thing after a byte order mark   | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200     | 200>GET        | 502
+noise                               | 502      | 502          | 502      | U       | 502     | 502            | 502     | 200>GET        | 502>GET
+no id                               | 200      | 200          | 200      | U       | 502     | 502            | 200     | 200>GET        | 502
+an id of null                       | 200      | 200          | 200      | U       | 502     | 502            | 200     | 200>GET        | 502
+a blank id                          | 200      | 200          | 200      | U       | 502     | 502            | 200     | 200>GET        | 502
+an id of dots                       | 200      | 502          | 502      | U       | 502     | 502            | 502     | 502            | 502
+an id that is an object             | 200      | 502          | 502      | U       | 502     | 502            | 502     | 502            | 502
+an id with a fraction               | 200      | 502          | 502      | U       | 502     | 502            | 502     | 502            | 502
+an id with a line end               | 200      | 502          | 502      | U       | 502     | 502            | 502     | 502            | 502
+half a character as id              | 200      | 502          | 502      | U       | 502     | 502            | 502     | 502            | 502
+an id without end                   | 200      | 502          | 502      | U       | 502     | 502            | 502     | 502            | 502
+another id                          | 200      | 502          | 502      | 200     | 502     | 502            | 502     | 502            | 502
+its id in capitals                  | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200     | 200>GET        | 502
+success: false                      | 502      | 502          | 502      | U       | 502     | 502            | 502     | 502            | 502
+success: false alone                | 502      | 502          | 502      | U       | 502     | 502            | 502     | 502            | 502
+ok: 0                               | 502      | 502          | 502      | U       | 502     | 502            | 502     | 502            | 502
+an error                            | 502      | 502          | 502      | U       | 502     | 502            | 502     | 502            | 502
+a list of errors                    | 502      | 502          | 502      | U       | 502     | 502            | 502     | 502            | 502
+an error of nothing                 | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200     | 200>GET        | 502
+an error that is OK                 | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200     | 200>GET        | 502
+ok: No                              | 502      | 502          | 502      | U       | 502     | 502            | 502     | 502            | 502
+an error in words that say OK       | 502      | 502          | 502      | U       | 502     | 502            | 502     | 502            | 502
+an error of code 7 that says OK     | 502      | 502          | 502      | U       | 502     | 502            | 502     | 502            | 502
+an error of no code                 | 502      | 502          | 502      | U       | 502     | 502            | 502     | 502            | 502
+an error of code 0 with more to say | 502      | 502          | 502      | U       | 502     | 502            | 502     | 502            | 502
+an error of code 0 in other words   | 502      | 502          | 502      | U       | 502     | 502            | 502     | 502            | 502
+errors that are none                | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200     | 200>GET        | 502
+status Cancelled                    | 200      | 200          | 409      | U       | 200     | 200>PUT        | 200     | 200>GET        | 502>GET
+status failed                       | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200     | 502            | 502
+status deleted                      | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200     | 200>GET        | 502>GET
+another quote_id                    | 200      | 502          | 502      | 200     | 200     | 200>PUT        | 200     | 200>GET        | 502
+an id of its own                    | 200      | 502          | 502      | 200     | 502     | 502            | 200     | 200>GET        | 502
+its number as shipment_id           | 200      | 200          | 502      | 200     | 200     | 200>PUT        | 200     | 200>GET        | 502
+a list of its id                    | 200      | 502          | 502      | U       | 502     | 502            | 502     | 502            | 502
+its id with blanks                  | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200     | 200>GET        | 502
+nothing but a status                | 502      | 200          | 200>GET  | 200     | 502     | 502            | 200     | 200>GET        | 502>GET
+status canceled                     | 200      | 200          | 409      | U       | 200     | 200>PUT        | 200     | 200>GET        | 502>GET
+status in_transit                   | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200     | 502            | 502
+no status                           | 200      | 200          | 200      | 200     | 200     | 200>PUT        | 200     | 200>GET        | 502>GET
+no price                            | 502      | 200          | 200      | 200     | 200     | 200>PUT        | 200     | 200>GET        | 502
+a price in words                    | 502      | 200          | 200      | 200     | 200     | 200>PUT        | 200     | 200>GET        | 502
+the id alone                        | 502      | 200          | 200>GET  | 200     | 502     | 502            | 200     | 200>GET        | 502>GET
+no vehicles                         | 200      | 200          | 200      | 200     | 200     | 502            | 200     | 200>GET        | 502
+vehicles that are texts             | 200      | 200          | 200      | 200     | 200     | 502            | 200     | 200>GET        | 502
+vehicles without ids                | 200      | 200          | 200      | 200     | 200     | 502            | 200     | 200>GET        | 502
+no pickup                           | 200      | 200          | 200      | 200     | 200     | 502            | 200     | 200>GET        | 502
+302                                 | 502      | 502          | 502      | U       | 502     | 502            | 502     | 502            | 502
+400                                 | 400      | 400          | 400      | 400     | 400     | 400            | 400     | 200>GET        | 400>GET
+401                                 | 401      | 401          | 401      | 401     | 401     | 401            | 401     | 401            | 401
+403                                 | 403      | 403          | 403      | 403     | 403     | 403            | 403     | 403            | 403
+404                                 | 502      | 404          | 404      | 502     | 404     | 404            | 404     | 200>GET        | 404>GET
+405                                 | 502      | 405          | 405      | 502     | 405     | 405            | 405     | 405            | 405
+409                                 | 409      | 409          | 409      | 409     | 409     | 409            | 409     | 200>GET        | 409>GET
+410                                 | 410      | 410          | 410      | 410     | 404     | 404            | 410     | 200>GET        | 410>GET
+412                                 | 412      | 412          | 412      | 412     | 412     | 412            | 200>GET | 412            | 412
+422                                 | 422      | 422          | 422      | 422     | 422     | 422            | 422     | 200>GET        | 422>GET
+429                                 | 429      | 429          | 429      | 429     | 429     | 429            | 429     | 429            | 429
+500                                 | 502      | 502          | 502      | U       | 502     | 502            | 502     | 502            | 502
+502                                 | 200>POST | 502          | 502      | U       | 200>GET | 200>GET>PUT    | 502     | 200>DELETE>GET | 200>DELETE>GET
+503                                 | 200>POST | 503          | 503      | 503     | 200>GET | 200>GET>PUT    | 503     | 200>DELETE>GET | 200>DELETE>GET
+504                                 | 200>POST | 502          | 502      | U       | 200>GET | 200>GET>PUT    | 502     | 200>DELETE>GET | 200>DELETE>GET
+404 with the thing                  | 502      | 404          | 404      | 502     | 404     | 404            | 404     | 200>GET        | 404>GET
 `
 
 type Change = (own: Answer) => Answer
@@ -140,6 +156,26 @@ const CHANGES: Readonly<Record<string, Change>> = {
   'a list of errors': having({ errors: [{ message: 'no truck' }] }),
   'an error of nothing': having({ success: true, errors: [], error: { code: 0, message: '' } }),
   'an error that is OK': having({ error: { code: 0, message: 'OK' } }),
+  'ok: No': having({ ok: ' No ' }),
+  'an error in words that say OK': having({ error: 'OK' }),
+  'an error of code 7 that says OK': having({ error: { code: 7, message: 'OK' } }),
+  'an error of no code': having({ error: { code: false, message: 'OK' } }),
+  'an error of code 0 with more to say': having({ error: { code: 0, message: 'OK', detail: 'no truck' } }),
+  'an error of code 0 in other words': having({ error: { code: 0, message: 'OK, but no truck' } }),
+  'errors that are none': having({ errors: [{ code: ' 0 ', message: ' No error. ' }, { code: 0 }] }),
+  'status Cancelled': having({ status: 'Cancelled' }),
+  'status failed': having({ status: 'failed' }),
+  'status deleted': having({ status: 'deleted' }),
+  'another quote_id': having({ quote_id: OTHER }),
+  'an id of its own': json(({ id, shipment_id, ...own }) => ({
+    ...own,
+    id: 'change-7',
+    shipment_id: shipment_id ?? id,
+  })),
+  'its number as shipment_id': json((own) => ({ ...own, shipment_id: own['number'] ?? own['shipment_id'] })),
+  'a list of its id': withId((own) => [own]),
+  'its id with blanks': withId((own) => ` ${own} `),
+  'nothing but a status': json(({ id, shipment_id }) => ({ id, shipment_id, status: ' ', customer: null })),
   'status canceled': having({ status: 'canceled' }),
   'status in_transit': having({ status: 'in_transit' }),
   'no status': having({ status: undefined }),

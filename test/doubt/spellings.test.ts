@@ -32,7 +32,8 @@ test('a live booking is not booked again after an event, or a DELETE under /v2/,
 test.each([
   (id: string) => `/v2/quote/${id.toUpperCase()}/approve`,
   (id: string) => `/v2/Quote/${id}/Approve`,
-  (id: string) => `/v2/quote/${id}/approve;x=1`,
+  (id: string) => `/v2/quote/${id};v=1/%2561pprove;x=1`,
+  (id: string) => `/v2//quotes//${id.replaceAll('-', '%2D')}//approve/?x=1`,
 ])('an approval makes the one shipment of its quote, however it is spelled: %s', async (pathOf) => {
   const gateway = await startGateway()
   const { sandbox } = gateway

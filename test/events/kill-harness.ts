@@ -1,15 +1,16 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { openStore } from '../../src/outside/store/open.ts'
+import { type GatewayProcessOptions, startGatewayProcess } from '../bookings/gateway-process.ts'
 import { writeTenants } from '../callers/edge.ts'
-import { COMPILED_ONCE, newFolder } from '../command.ts'
+import { newFolder } from '../command.ts'
+import { freePort } from '../free-port.ts'
 import { SECRET, withHook } from './deliver.ts'
 
 export interface KillOptions {
@@ -36,7 +37,6 @@ const LONGEST_LIFE_MS = 1_500
 const LONGEST_REPLY_MS = 30
 /** Once nothing has arrived for so long, what is missing is lost. */
 const LAST_ARRIVAL_MS = 60_000
-const CHILD = join(import.meta.dirname, 'gateway-child.ts')
 
 /** Sends events to two gateways that are killed and started again, and looks at what arrives at the callback. */
 export async function killGateways({ storeUrl, events, kills }: KillOptions): Promise<KillReport> {
@@ -69,22 +69,17 @@ export async function killGateways({ storeUrl, events, kills }: KillOptions): Pr
   writeTenants(tenantsFile, declared)
   await nameShipments(storeUrl)
 
-  const env = {
-    ...COMPILED_ONCE,
-    PATH: process.env['PATH'] ?? '',
-    HOST: '127.0.0.1',
-    PORT: '0',
-    ADMIN_PORT: '0',
-    V2_BASE_URL: 'http://127.0.0.1:1',
-    TENANTS_FILE: tenantsFile,
-    STORE_URL: storeUrl,
-  }
-  const gateways = [startChild(env, join(place, '1.ndjson')), startChild(env, join(place, '2.ndjson'))]
+  const gateways = await Promise.all(
+    [1, 2].map((nth) => {
+      const env = { TENANTS_FILE: tenantsFile, EMERGENCY_LOG_FILE: join(place, `${nth}.ndjson`) }
+      return startMortal({ storeUrl, serviceUrl: 'http://127.0.0.1:1', env })
+    }),
+  )
   let sent = 0
 
   async function send(shipment: number, event: number): Promise<void> {
     for (;;) {
-      const url = await gateways[Math.random() < 0.5 ? 0 : 1]?.url()
+      const url = gateways[Math.random() < 0.5 ? 0 : 1]?.url
       if (url !== undefined && (await post(url, `s-${shipment}`, String(event)))) break
       await pause(RETRY_PAUSE_MS)
     }
@@ -105,16 +100,16 @@ export async function killGateways({ storeUrl, events, kills }: KillOptions): Pr
     const sending = Promise.all(Array.from({ length: SHIPMENTS }, (_, shipment) => sendAll(shipment)))
     while (killed < kills) {
       const victim = gateways[killed % 2]
-      await victim?.url()
       await pause(Math.random() * LONGEST_LIFE_MS)
       await victim?.kill()
+      await victim?.start()
       killed += 1
     }
     await sending
     await allArrived.promise
   } finally {
     clearTimeout(lastArrival)
-    await Promise.all(gateways.map((gateway) => gateway.end()))
+    await Promise.all(gateways.map(({ kill }) => kill()))
     receiver.closeAllConnections()
     receiver.close()
     rmSync(place, { recursive: true, force: true })
@@ -154,35 +149,23 @@ async function post(url: string, shipment: string, event: string): Promise<boole
   return reply?.ok === true
 }
 
-/** A gateway that starts again whenever it is killed. */
-function startChild(env: NodeJS.ProcessEnv, emergencyLog: string) {
-  let listening = Promise.withResolvers<string>()
-  let ended = false
-  let child: ChildProcess
-  function start(): void {
-    const started = spawn(process.execPath, [CHILD], {
-      env: { ...env, EMERGENCY_LOG_FILE: emergencyLog },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    createInterface(started.stdout).on('line', (line) => {
-      if (line.includes('"listening"')) listening.resolve(JSON.parse(line).url)
-    })
-    child = started
+/** Starts a gateway that can be killed, and started again on the same port. */
+export async function startMortal({ env = {}, ...options }: Omit<GatewayProcessOptions, 'program' | 'imports'>) {
+  const port = await freePort()
+  const program = 'test/events/gateway-child.ts'
+  let child: ChildProcess | undefined
+  const start = async () => {
+    child = (await startGatewayProcess({ ...options, program, env: { ...env, PORT: `${port}` } })).child
   }
-  async function kill(): Promise<void> {
-    const gone = once(child, 'close')
-    child.kill('SIGKILL')
-    await gone
-    listening = Promise.withResolvers()
-    if (!ended) start()
-  }
-  start()
+  await start()
   return {
-    url: () => listening.promise,
-    kill,
-    end: () => {
-      ended = true
-      return kill()
+    url: `http://127.0.0.1:${port}`,
+    start,
+    kill: async () => {
+      if (!child || child.signalCode !== null) return
+      const gone = once(child, 'exit')
+      child.kill('SIGKILL')
+      await gone
     },
   }
 }

@@ -1,7 +1,5 @@
 /** Promise: gateways that are killed heal every booking, and book none twice (contract, sections 7 and 10). */
 
-import type { ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -9,14 +7,13 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { openStore } from '../../src/outside/store/open.ts'
 import type { Store } from '../../src/outside/store/store.ts'
 import { book, isCreation, ON_CREATION } from '../bookings/desk.ts'
-import { startGatewayProcess } from '../bookings/gateway-process.ts'
 import { newFolder } from '../command.ts'
-import { freePort } from '../free-port.ts'
 import { CLIENT } from '../gateway.ts'
 import { size } from '../size.ts'
 import { type Sandbox, startSandbox } from '../stand-in/stand-in.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { RECEIVES, SECRET } from './deliver.ts'
+import { startMortal } from './kill-harness.ts'
 
 const KILLS = size(4, 15)
 const CALLERS = 6
@@ -29,30 +26,6 @@ beforeAll(async () => {
 })
 afterAll(() => server.remove())
 
-/** A gateway that is killed and started again on the same port. */
-interface Mortal {
-  readonly url: string
-  readonly start: () => Promise<void>
-  readonly kill: () => Promise<void>
-}
-
-async function mortal(storeUrl: string, serviceUrl: string): Promise<Mortal> {
-  const port = await freePort()
-  const env = { ...RECEIVES, PORT: String(port), UPSTREAM_TIMEOUT_MS: '400' }
-  let child: ChildProcess | undefined
-  return {
-    url: `http://127.0.0.1:${port}`,
-    start: async () => {
-      child = (await startGatewayProcess({ storeUrl, serviceUrl, env, program: 'test/events/gateway-child.ts' })).child
-    },
-    kill: async () => {
-      if (!child) return
-      child.kill('SIGKILL')
-      await once(child, 'exit')
-    },
-  }
-}
-
 /** Lets the answers to bookings get lost at random: some were carried out, and some were not. */
 function loseAnswers(service: Sandbox): NodeJS.Timeout {
   return setInterval(() => {
@@ -62,7 +35,11 @@ function loseAnswers(service: Sandbox): NodeJS.Timeout {
 }
 
 /** Books references of its own until it is told to stop; a booking whose answer does not come is left to healing. */
-async function bookOn(gateways: readonly Mortal[], caller: number, isOver: () => boolean): Promise<readonly string[]> {
+async function bookOn(
+  gateways: readonly { readonly url: string }[],
+  caller: number,
+  isOver: () => boolean,
+): Promise<readonly string[]> {
   const references: string[] = []
   while (!isOver()) {
     const ReferenceNumber = `REF-${caller}-${references.length}`
@@ -85,8 +62,9 @@ describe.each(['embedded', 'PostgreSQL'])(
       const storeUrl = engine === 'embedded' ? join(folder, 'transload.db') : await server.createDatabase()
       const service = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret }, findsByReference: true })
       onTestFinished(() => service.close())
-      const gateways = [await mortal(storeUrl, service.url), await mortal(storeUrl, service.url)]
-      for (const gateway of gateways) await gateway.start()
+      const env = { ...RECEIVES, UPSTREAM_TIMEOUT_MS: '400' }
+      const start = () => startMortal({ storeUrl, serviceUrl: service.url, env })
+      const gateways = [await start(), await start()]
 
       let isOver = false
       const losing = loseAnswers(service)

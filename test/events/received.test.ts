@@ -105,18 +105,12 @@ describe('over HTTP', () => {
     ['another shape', { type: 'shipment.created', object: { id: 'S-1' } }, 'shipment_id, event, event_date'],
     ['a list', [EVENT], 'shipment_id, event, event_date'],
     ['no shipment', { ...EVENT, shipment_id: undefined }, 'shipment_id', { event: NAME, date: DATE }],
-    ['a blank shipment', { ...EVENT, shipment_id: ' ' }, 'shipment_id'],
     ['a shipment of dots', { ...EVENT, shipment_id: '..' }, 'shipment_id'],
     ['a shipment with a control character', { ...EVENT, shipment_id: 'a\u001bb' }, 'shipment_id'],
-    ['a shipment that is an object', { ...EVENT, shipment_id: { id: 'x' } }, 'shipment_id'],
-    ['a shipment that is a fraction', { ...EVENT, shipment_id: 1.5 }, 'shipment_id'],
     ['a long shipment', { ...EVENT, shipment_id: 'x'.repeat(129) }, 'shipment_id'],
     ['no event', { ...EVENT, event: null }, 'event', { shipment: SHIPMENT, event: 'unnamed' }],
     ['an event with a line end', { ...EVENT, event: 'shipment.created\n' }, 'event'],
-    ['an event with markup', { ...EVENT, event: '<b>created</b>' }, 'event'],
-    ['a long event', { ...EVENT, event: 'e'.repeat(65) }, 'event'],
     ['no date', { ...EVENT, event_date: '' }, 'event_date', { shipment: SHIPMENT, event: NAME, date: '' }],
-    ['a long date', { ...EVENT, event_date: '2'.repeat(65) }, 'event_date'],
     ['data that is a text', { ...EVENT, data: 'price' }, 'data', { shipment: SHIPMENT, event: NAME, date: DATE }],
   ]
 
@@ -151,14 +145,10 @@ describe('over HTTP', () => {
   const wrongPaths = [
     `/webhooks/${SECRET}x`,
     `/webhooks/${SECRET.slice(0, -1)}`,
-    `/webhooks/${SECRET.toUpperCase()}`,
     '/webhooks/',
-    '/webhooks',
     `/webhooks/${SECRET}/${SECRET}`,
     `/webhooks/x/../${SECRET}x`,
     `/WEBHOOKS/${SECRET}`,
-    '/webhooks/***',
-    `/v1/webhooks/${SECRET}`,
   ]
 
   test('a wrong secret is answered like any other unknown path, and its body is not read', async () => {
@@ -337,15 +327,6 @@ describe('laws', () => {
     expect(Buffer.byteLength(payload)).toBeLessThanOrEqual(EVENT_LIMIT_BYTES)
     expect(JSON.parse(payload)).toBeTypeOf('object')
   }
-
-  test('whatever bytes come, an event is refused in the way of the gateway', () => {
-    expectLaw(
-      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
-        expect(read(bytes)).toBeUndefined()
-      }),
-      runs(200, 5_000),
-    )
-  })
 
   test('whatever members come, an event is storable or refused', () => {
     const text = fc.oneof(

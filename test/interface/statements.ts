@@ -33,8 +33,8 @@ const chose = (states: string, chosen: string, ...proofs: readonly Proof[]): Sta
 const section = (title: string, ...statements: readonly Statement[]): Section => ({ title, statements })
 
 const BACK = 'cases/shipment.update/every-place-that-a-booking-lacks-goes-back'
-const EVERY_MEMBER = 'calls/check > %s is right > every member that the interface document shows in a request'
-const SET_BY_SERVICE = 'calls/check > a booking with %s, which only the service sets, is wrong'
+const EVERY_MEMBER = 'calls/check > a right program is called right'
+const SET_BY_SERVICE = 'calls/check > what only the service sets is wrong in a booking'
 const DOCUMENTED = 'service/drift > a read, with every member and every value'
 const NEWS = 'service/drift > what is new is passed on as it is'
 const BOOKING = 'cases/shipment.create/every-documented-field'
@@ -120,7 +120,7 @@ export const sections: readonly Section[] = [
       'Request and response have one nested shape. The response adds what only the service sets.',
       EVERY_MEMBER,
       SET_BY_SERVICE,
-      'mapping/laws > every id of a part stays, and every place that only the service sets goes',
+      'calls/sent-back > what a read showed and is sent back changes nothing',
     ),
     shown(
       '`id`: a UUID, in responses only.',
@@ -163,7 +163,7 @@ export const sections: readonly Section[] = [
       'One reference may have several vehicles, each a shipment.',
       BOOKING,
       'bookings/once > a key is the client, and its Idempotency-Key',
-      'calls/flow > VinNo chooses among several vehicles',
+      'names/laws > every call of every small world means what the laws say',
       'assumption > external-id-twice',
     ),
   ),
@@ -229,6 +229,7 @@ export const sections: readonly Section[] = [
     shown(
       'Date-times are ISO 8601, with or without milliseconds. The offset has no colon.',
       DOCUMENTED,
+      'calls/check > a mistake of new code is found',
       'assumption > date-form',
     ),
   ),
@@ -482,7 +483,7 @@ export const sections: readonly Section[] = [
       'The four operations are shown at both `/v2/shipment` and `/v2/shipments`.',
       '`V2_SHIPMENT_PATH`. By default the plural, and the other after 404 or 405.',
       'service/spelling > %s takes a shipment through its life',
-      'calls/version-2-call > DELETE %s cancels',
+      'bookings/canceled > as %s, by what a read shows',
       'assumption > shipment-singular',
     ),
     chose(
@@ -506,7 +507,7 @@ export const sections: readonly Section[] = [
     shown(
       '`GET /getShipment.php` reads a shipment.',
       'calls/flow > a quote is booked with its facts',
-      'calls/reading > finds the field %s',
+      'calls/reading > finds the field in each spelling',
     ),
     shown(
       '`POST /updateShipment.php` updates a shipment, `POST /deleteShipment.php` cancels it.',
@@ -595,8 +596,8 @@ export const sections: readonly Section[] = [
     chose(
       'The body of an error: not shown.',
       "The gateway finds the service's message in any usual form, and passes it on.",
-      'calls/errors > are found in %j: %s',
-      'calls/errors > are not looked for in %j',
+      'calls/errors > are found in every usual shape',
+      'calls/errors > are not looked for in pages, in halves, or too deep',
     ),
     chose(
       'Invalid credentials: not shown.',
@@ -639,7 +640,7 @@ export const sections: readonly Section[] = [
     chose(
       'Time-outs: not shown.',
       '`UPSTREAM_TIMEOUT_MS`. A booking without an answer is unknown, and never sent again.',
-      'service/replies > is that of each call, whichever began first',
+      'service/replies > is not prolonged by informational replies',
       'bookings/once > an unknown key is never sent again',
     ),
     chose(
@@ -669,8 +670,8 @@ export const sections: readonly Section[] = [
     ),
     shown(
       'Version-2 bodies get version-2 replies, on version-1 paths too.',
-      'calls/reading > on %s is a new shipment',
-      'calls/reading > that mixes %s with version 1 is 422',
+      'calls/reading > on a booking path is a new shipment',
+      'calls/reading > that mixes both versions is 422',
     ),
     shown(
       'Clients should move: new features exist only in version 2.',

@@ -3,13 +3,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { text, year, zipcode } from '../../mappings/codecs.ts'
+import { text, zipcode } from '../../mappings/codecs.ts'
 import { actions as builtIn } from '../../mappings/index.ts'
 import { eventStatuses, shipmentEvent } from '../../mappings/shipment-event.ts'
 import { type Callback, callback, changed, compileCallback, NO_NAMES } from '../../src/language/mapping/callback.ts'
 import { type CatalogOptions, compileCatalog, MappingErrors } from '../../src/language/mapping/catalog.ts'
 import { codec } from '../../src/language/mapping/codec.ts'
-import { compileAction } from '../../src/language/mapping/compile.ts'
 import { isAction, shapeMistakes } from '../../src/language/mapping/declaration-schema.ts'
 import {
   type Action,
@@ -19,23 +18,19 @@ import {
   fixed,
   fromQuote,
   ifPresent,
-  ifSeveral,
   join,
   lookup,
   message,
   move,
   quoteFact,
-  type Requirement,
   type Row,
   ref,
   setByService,
   split,
   v1Only,
-  v2Only,
   wholeValue,
 } from '../../src/language/mapping/declare.ts'
-import { explainCallback, explainRequestTranslation } from '../../src/language/mapping/explain.ts'
-import { sortFields } from '../../src/language/mapping/fields.ts'
+import { explainCallback } from '../../src/language/mapping/explain.ts'
 import { compileLookup } from '../../src/language/mapping/lookup.ts'
 import { SETTINGS } from '../events/office.ts'
 import { runs } from '../size.ts'
@@ -108,20 +103,8 @@ describe('mistakes', () => {
       'request row "join Street + pickupphno_ → address": pickupphno_ is covered twice (already as PickupPhNo.)',
       { request: [ref('PickupPhNo.', 'a'), join(['Street', 'pickupphno_'], 'address', joiner)] },
     ],
-    [
-      'request row "lookup Kind + kind → type": kind is covered twice (already as Kind)',
-      { request: [lookup([wholeValue('Kind'), wholeValue('kind')], 'type', 'vehicle_types', [])] },
-    ],
-    [
-      'request row "move From → origin": From is covered twice (already as From)',
-      { remember: [move('From', 'origin', text)] },
-    ],
     ['reply row "fixed cost": cost is covered twice (already as Cost)', { reply: [fixed('cost', '0')] }],
     ['request row "fromQuote pickup": pickup is written twice', { request: [fromQuote('pickup', 'quote_id')] }],
-    [
-      'request row "split To → delivery": delivery overlaps delivery.city',
-      { request: [move('City', 'delivery.city', text), split('To', { all: 'delivery' }, parts)] },
-    ],
     [
       'request row "move Photo → photos[0].url": photos[0].url overlaps photos',
       { request: [...setByService(['photos'], 'the service takes them'), move('Photo', 'photos[0].url', text)] },
@@ -130,19 +113,10 @@ describe('mistakes', () => {
       'request row "move Two → vehicles[1].vin": vehicles[1].vin overlaps vehicles[0].vin',
       { request: [move('One', 'vehicles[0].vin', text), move('Two', 'vehicles[1].vin', text)] },
     ],
-    [
-      'remember row "move B → city": city is written twice',
-      { remember: [move('A', 'city', text), move('B', 'city', text)] },
-    ],
     ['request row "ref OrderRef": the why is missing', { request: [ref('OrderRef', ' ')] }],
-    ['reply row "v2Only id": the why is missing', { reply: v2Only(['id'], '') }],
     [
       'request row "move City → delivery..city": delivery..city is not a place such as pickup.zipcode or vehicles[0].year',
       { request: [move('City', 'delivery..city', text)] },
-    ],
-    [
-      'reply row "message Message": vehicles[] is not a place such as pickup.zipcode or vehicles[0].year',
-      { reply: [message('Message', [ifSeveral('vehicles[]', 'Several.')])] },
     ],
     [
       'reply row "message Message": the number is not a place such as pickup.zipcode or vehicles[0].year',
@@ -157,11 +131,6 @@ describe('mistakes', () => {
       { request: [move('To', 'delivery', zipcode, { fallbacks: [quoteFact('quote_id', 'goal')] })] },
     ],
     ['request row "fixed Booked": a fixed row cannot be used in a request', { request: [fixed('Booked', 'Yes')] }],
-    ['reply row "ref Number": a ref row cannot be used in a reply', { reply: [ref('Number', 'names it')] }],
-    [
-      'remember row "lookup Kind → type": a lookup row cannot be used in a remember',
-      { remember: [lookup([wholeValue('Kind')], 'type', 'vehicle_types', [])] },
-    ],
   ])('of a row: %s', (mistake, rows) => {
     expect(mistakesOf([withRows(rows)])).toEqual([`rate.get: ${mistake}`])
   })
@@ -171,8 +140,6 @@ describe('mistakes', () => {
 
   test.each<[mistake: string, Partial<Action>]>([
     [unclaimed('Nick'), { ...found, target: { kind: 'quote', namedBy: ['Number', 'Nick'] } }],
-    [unclaimed('number'), { quoteNamedBy: ['number'] }],
-    [unclaimed('Kept'), { givesNames: ['Kept'] }],
     [unclaimed('Via'), { requires: [anyOf('From', ['Via', 'CSR'])] }],
     ['no action remembers the fact credit', { requires: [anyOf(quoteFact('credit'))] }],
     [
@@ -185,10 +152,6 @@ describe('mistakes', () => {
     ],
     ['the service path contains {quote_id}, but the action has no target', found],
     ['no legacy path', { legacy: { ...valid.legacy, paths: [] } }],
-    [
-      'the legacy path getRate.php is not one such as /getRate.php',
-      { legacy: { ...valid.legacy, paths: ['getRate.php'] } },
-    ],
     ['the legacy path /rates/ is not one such as /getRate.php', { legacy: { ...valid.legacy, paths: ['/rates/'] } }],
   ])('of a declaration: %s', (mistake, change) => {
     expect(mistakesOf([{ ...valid, ...change }])).toEqual([`rate.get: ${mistake}`])
@@ -238,108 +201,18 @@ describe('mistakes', () => {
 
   test.each<[mistake: string, change: object]>([
     ['legacy.paths: must be a list of strings', { legacy: {} }],
-    ['service: must be an object', { service: null }],
     ['service.method: must be GET or POST or PUT or DELETE', { service: { method: 'POTS', path: '/v2/quote' } }],
-    ['request: must be a list of rows', { request: {} }],
     ['reply[0].kind: is not a row; use the constructors', { reply: [{ kind: 'mvoe' }] }],
     ['request[0]: is a list; spread it with ...', { request: [v1Only(['A'], 'b')] }],
-    ['request[0].codec: must be a codec', { request: [{ ...move('A', 'a', text), codec: undefined }] }],
     ['request[0].codec.decode: must be a function', moved({ decode: undefined })],
-    ['reply[0].v1: must be a string', { reply: [{ kind: 'fixed', value: 'x' }] }],
     [
       'request[0].fallbacks[0]: must be quoteFact(…), setting(…), assumedAgain(…) or guess(…)',
       { request: [{ ...move('A', 'a', text), fallbacks: ['open'] }] },
     ],
     ['requests is not a key', { requests: [] }],
     ['request[0].codec.keeps.class: must be exact, canonical(…) or lossy(…)', moved({ keeps: { class: 'most' } })],
-    ['request[0].codec.keeps.lost: must be a string', moved({ keeps: { class: 'lossy' } })],
   ])('of a module that no compiler has seen: %s', (mistake, change) => {
     expect(shapeMistakes({ ...valid, ...change })).toContain(`rate.get: ${mistake}`)
-  })
-})
-
-describe('the catalog', () => {
-  const two = other({ paths: ['/getRate.php', '/both.php'], actionNames: ['Change Rate', 'First'] })
-
-  test("an endpoint knows its actions' synonyms, and a tenant's after its own names", () => {
-    const { endpoints } = compileCatalog([valid, two], { tables, synonyms: { Zwei: 'rate.change', Eins: 'rate.get' } })
-    const chosen = (path: string, names: readonly string[], more = {}) =>
-      names.map((name) => endpoints.get(path)?.choose(name, more)?.action.name)
-    expect(chosen('/getrate.php', ['zwei', 'EINS'])).toEqual(['rate.change', 'rate.get'])
-    expect(endpoints.get('/getrate.php')?.accepted).toEqual(['Get Rate', 'Change Rate', 'First', 'Zwei', 'Eins'])
-    expect(endpoints.get('/both.php')?.accepted).toEqual(['Change Rate', 'First', 'Zwei'])
-    const tenants = { Drei: 'rate.change', 'Get_ Rate': 'rate.change', Vier: 'rate.none' }
-    expect(chosen('/getrate.php', ['DREI', 'get rate', 'Vier'], tenants)).toEqual([
-      'rate.change',
-      'rate.get',
-      undefined,
-    ])
-  })
-
-  test('facts are the places of an action that remembers, and the id of a quote', () => {
-    const uses = (...facts: readonly string[]) =>
-      other(
-        { paths: ['/other.php'] },
-        { request: facts.map((fact, at) => fromQuote(`at${at}`, fact)), requires: [anyOf(quoteFact('quote_id'))] },
-      )
-    const remembers = withRows({ remember: [split('B', { x: 'b', y: 'c' }, parts)] })
-    expect(mistakesOf([remembers, uses('quote_id', 'pickup', 'b', 'c')])).toEqual([])
-    expect(mistakesOf([valid, uses('pickup')])).toEqual(['rate.change: no action remembers the fact pickup'])
-  })
-})
-
-describe('an action', () => {
-  const settings = { transport_type: '', vehicle_type: '', send_quote_id: true, shipment_number: 'caller' } as const
-
-  const declared: Action = {
-    ...valid,
-    request: [
-      ref('Number', 'names it'),
-      move('VinNo', 'vehicles[0].vin', text),
-      move('Year', 'vehicles[0].year', year, { required: true }),
-      lookup([wholeValue('Kind')], 'type', 'vehicle_types'),
-      move('To', 'to', text),
-    ],
-    remember: [move('Paid', 'paid', year)],
-  }
-
-  const required = (requirement: Requirement, sent: Readonly<Record<string, string>>, facts?: object) => {
-    const action = compileAction({ ...declared, requires: [requirement] }, tables)
-    const fields = sortFields(action.fields, Object.entries({ Year: '2020', ...sent }))
-    return action.request(fields, { settings, facts: facts as Record<string, string> }).problems
-  }
-
-  test.each<[Requirement, string, string]>([
-    [anyOf('To'), 'To', 'To is required'],
-    [anyOf('Kind', 'To'), 'Kind', 'Kind or To is required'],
-    [anyOf(['Kind', 'To'], 'VinNo'), 'Kind', 'Kind with To, or VinNo is required'],
-    [anyOf('VinNo', ['Kind', 'To', 'Number']), 'VinNo', 'VinNo, or Kind with To and Number is required'],
-    [anyOf(quoteFact('to'), 'To'), 'To', 'To is required'],
-  ])('may require %o', (requirement, field, message) => {
-    expect(required(requirement, {})).toEqual([{ field, code: 'required', message }])
-  })
-
-  test.each<[Requirement, Readonly<Record<string, string>>, object | undefined, boolean]>([
-    [anyOf('Kind', 'To'), { To: 'x' }, undefined, true],
-    [anyOf(['Kind', 'To']), { To: 'x' }, undefined, false],
-    [anyOf(['Kind', 'To']), { To: 'x', Kind: 'y' }, undefined, true],
-    [anyOf('To', quoteFact('a', 'b')), {}, { b: 1 }, true],
-    [anyOf('To', quoteFact('a', 'b')), {}, { c: 1 }, false],
-  ])('that requires %o is satisfied by %o and %o: %s', (requirement, sent, facts, holds) => {
-    expect(required(requirement, sent, facts)).toHaveLength(holds ? 0 : 1)
-  })
-
-  test('says why it does not use a field, and tells an unknown one once', () => {
-    const compiled = compileAction(declared, tables)
-    const sent = { VinNo: null, Year: 'soon', Paid: 'soon', Other: 'x' }
-    const fields = sortFields(compiled.fields, [...Object.entries(sent), ['Other', 'y']])
-    const { unused, unknown } = explainRequestTranslation(compiled, fields, settings, undefined)
-    expect(Object.fromEntries(unused.map(({ field, why }) => [field, why]))).toEqual({
-      VinNo: 'blank, which counts as not sent',
-      Year: 'cannot be translated: see problems',
-      Paid: expect.stringMatching(/^not remembered for a later booking: Paid must be a year/),
-    })
-    expect(unknown).toEqual(['Other'])
   })
 })
 
@@ -381,15 +254,6 @@ describe('a callback', () => {
     expect(mistakesOf([], { callbacks }).join('\n')).toMatch(mistake)
   })
 
-  test.each([
-    [{ events: 5 }, /events: must be a list of strings, or 'any'/],
-    [{ fields: undefined }, /fields: must be a list of rows/],
-    [{ reply: [] }, /reply/],
-    [{ example: {} }, /example/],
-  ])('of another shape is refused: %j', (change, mistake) => {
-    expect(shapeMistakes({ ...declared, ...change }).join('\n')).toMatch(mistake)
-  })
-
   test('for an event comes before the one for any', () => {
     const { callbackOf } = compileCatalog([], { tables, callbacks: [shipmentEvent, declared] })
     expect(callbackOf('shipment.delivered')?.callback.name).toBe('delivered')
@@ -402,41 +266,23 @@ describe('a callback', () => {
 
   test.each<[string, unknown, Readonly<Record<string, string>>]>([
     ['nothing', null, {}],
-    ['a list of changes', [1], {}],
-    ['a place that no row has', { other: change('x') }, {}],
     ['a dotted path', { 'pickup.zipcode': change(2134) }, { Zip: '02134' }],
     ['a nested change', { pickup: { zipcode: change(2134) } }, { Zip: '02134' }],
     ['an object that changes as one', { pickup: change({ zipcode: 2134 }, null) }, { Zip: '02134' }],
     ['a value that is cleared', { 'pickup.zipcode': change(null, 1) }, { Zip: '' }],
     ['the same value in another object', { pickup: change({ zipcode: 1, city: 'x' }, { zipcode: 1 }) }, {}],
     ['no new value', { 'pickup.zipcode': { old_value: 1 } }, {}],
-    ['a plain value', { 'pickup.zipcode': 2134 }, {}],
     ['a value that its codec does not know, as none is required', { price: change(5) }, { Price: '5' }],
     ['one part of several', { 'a.two': change('x') }, { Parts: '-~x' }],
     ['several parts', { a: change({ one: 'x', two: 'y' }) }, { Parts: 'x~y' }],
     ['a list as one', { vehicles: change([{ vin: 'b' }], [{ vin: 'a' }]) }, { Vin: 'b' }],
-    ['a list as one, and not its first entry', { vehicles: change([{ vin: 'a' }, {}], [{ vin: 'a' }]) }, {}],
-    ['an entry of a list', { 'vehicles.[0]': change({ vin: 'b' }) }, { Vin: 'b' }],
     ['a place in a list', { 'vehicles.[0].vin': change('b', 'a') }, { Vin: 'b' }],
     ['a list that is empty now', { vehicles: change([], [{ vin: 'a' }]) }, { Vin: '' }],
-    ['a change in a nested list', { vehicles: [{ vin: change('b') }] }, { Vin: 'b' }],
     // The change of a place comes before that of the whole.
     ['a place and the whole', { 'vehicles.[0].vin': change('b'), vehicles: change([{ vin: 'c' }]) }, { Vin: 'b' }],
   ])('tells what has changed, and nothing else: %s', (_, data, told) => {
     const always = { event: event.event, status: 'delivered', Own: 'S' }
     expect(compiled.translate({ ...event, data }, context)).toEqual({ ...always, ...told })
-  })
-
-  test('is explained: what was told, and the changes that no row knows', () => {
-    const some = change('x', 1)
-    const data = { price: some, status: some, 'a.two': some, a: some, 'a.three': some, color: some }
-    const { v1, fields, unknown } = explainCallback(compiled, { ...event, data }, context)
-    expect(v1).toMatchObject({ Price: 'x', status: 'x' })
-    expect(fields.map(({ to }) => to)).toEqual(Object.keys(v1))
-    expect(unknown).toEqual(['a.three', 'color'])
-    for (const none of [undefined, null, 'x']) {
-      expect(explainCallback(compiled, { ...event, data: none }, context).unknown).toEqual([])
-    }
   })
 
   test('of any event has the five fields and changed ones, all of them text, and pollutes nothing', () => {

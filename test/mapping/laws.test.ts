@@ -93,20 +93,6 @@ describe.each(byName)('laws of %s', (_name, compiled) => {
     fc.assert(law, { numRuns: RUNS })
   })
 
-  test('the order of the fields makes no difference to the body', () => {
-    const permuted = entriesOf(compiled).chain((entries) =>
-      fc.tuple(fc.constant(entries), fc.shuffledSubarray(entries, { minLength: entries.length })),
-    )
-    const law = fc.property(permuted, someFacts, ([entries, other], facts) => {
-      const translated = [entries, other].map((order) => {
-        const { body, problems } = compiled.request(fieldsOf(compiled, order), { settings, facts })
-        return [JSON.stringify(body), sorted(problems.map(({ field }) => field))]
-      })
-      expect(translated[1]).toEqual(translated[0])
-    })
-    fc.assert(law, { numRuns: RUNS })
-  })
-
   test('each leaf of a reply is reported once: used, unused or unknown', () => {
     const law = fc.property(fc.oneof(shipment, fc.jsonValue()), (body) => {
       const { reply, fields, unused, unknown } = explainReplyTranslation(compiled, body, settings, undefined)
@@ -160,24 +146,6 @@ const location = someOf({
   ...(name !== undefined && { location_name: name, contact_name: name }),
 }))
 
-const isFilled = (part: unknown) => part !== undefined && Object.keys(Object(part)).length > 0
-
-/** The places that a booking has fields for; a part without any is not there. */
-const booking = fc
-  .record({
-    external_id: fc.option(text, { nil: undefined }),
-    customer: someOf({ customer_name: text, phone: digits, email: known }),
-    pickup: location,
-    delivery: location,
-    vehicles: someOf({
-      vin: fc.stringMatching(/^[A-HJ-NPR-Z0-9]{6,17}$/),
-      year: fc.integer({ min: 1886, max: 2026 }),
-      make: text,
-      model: text,
-    }).map((vehicle) => (isFilled(vehicle) ? [vehicle] : [])),
-  })
-  .map((whole) => Object.fromEntries(Object.entries(whole).filter(([, part]) => isFilled(part))))
-
 const extras = fc.dictionary(fc.constantFrom('trim', 'location_type', 'broker', 'floor'), fc.oneof(text, fc.boolean()))
 
 /** A part of a shipment with these places, and with unknown ones. */
@@ -214,79 +182,6 @@ const actionNamed = (name: string): CompiledAction => {
   if (!compiled) throw new Error(`there is no action ${name}`)
   return compiled
 }
-
-describe('there and back', () => {
-  const reading = actionNamed('shipment.get')
-  const updating = actionNamed('shipment.update')
-
-  test('the answer to a read, sent back as an update, changes nothing at the service', () => {
-    const law = fc.property(booking, (theirs) => {
-      const { reply } = reading.reply(theirs, { settings, own: undefined })
-      const entries = Object.entries(reply).map(([name, shown]): Entry => [name, shown.trim() || null])
-      const { body, problems } = updating.request(fieldsOf(updating, entries), { settings, facts: undefined })
-      expect(problems).toEqual([])
-      // The reference names the shipment, and is never written.
-      const { external_id: _, ...others } = theirs
-      expect(body).toEqual(others)
-    })
-    fc.assert(law, { numRuns: RUNS })
-  })
-
-  test('the price of a quote reads back to the same text', () => {
-    const quote = actionNamed('quote.get')
-    const cost = (price: unknown) =>
-      quote.reply({ shipment_id: 'q', price }, { settings, own: undefined }).reply['Cost']
-    const law = fc.property(fc.double({ min: 0, max: 1e15, noNaN: true }), (price) => {
-      expect(cost(price)).toMatch(/^\d+\.\d\d$/)
-      expect(cost(cost(price))).toBe(cost(price))
-    })
-    fc.assert(law, { numRuns: RUNS })
-  })
-})
-
-describe('laying an update over a shipment', () => {
-  const updating = actionNamed('shipment.update')
-  const change = fc.tuple(entriesOf(updating), fc.nat({ max: 4 })).map(([entries, entry]) => ({
-    sent: updating.request(fieldsOf(updating, entries), { settings, facts: undefined }).body,
-    entry,
-  }))
-  const isServers = (path: string) =>
-    /^(id|number|status|price|distance|distance_meters)$|^documents|^vehicles\[\d\]\.(weight|height|width|length|photos)/.test(
-      path,
-    )
-  const isSent = (sent: Draft, entry: number, path: string) =>
-    valueAt(sent, parsePlace(path.replace(`vehicles[${entry}]`, 'vehicles[0]')) ?? []) !== undefined &&
-    (!path.startsWith('vehicles') || path.startsWith(`vehicles[${entry}]`))
-
-  test('every id of a part stays, and every place that only the service sets goes', () => {
-    const law = fc.property(shipment, change, (current, { sent, entry: wanted }) => {
-      const list = current['vehicles']
-      const entry = Array.isArray(list) ? Math.min(wanted, list.length - 1) : 0
-      const after = new Map(leaves(updating.overlay(current, sent, entry)))
-      for (const [path, before] of leaves(current)) {
-        if (isServers(path)) expect(after.has(path)).toBe(false)
-        else if (!isSent(sent, entry, path)) expect(after.get(path)).toEqual(before)
-        if (/\.id$/.test(path) && !isServers(path)) expect(after.get(path)).toBe(before)
-      }
-      for (const [path, said] of leaves(sent)) {
-        expect(after.get(path.replace('vehicles[0]', `vehicles[${entry}]`))).toBe(said)
-      }
-      expect([...after.keys()].filter(isServers)).toEqual([])
-    })
-    fc.assert(law, { numRuns: RUNS })
-  })
-
-  test('it changes neither the shipment nor the sent fields', () => {
-    const law = fc.property(fc.oneof(shipment, fc.jsonValue()), change, (current, { sent, entry }) => {
-      const before = JSON.stringify([current, sent])
-      const whole = updating.overlay(current, sent, entry)
-      for (const part of Object.values(whole))
-        if (typeof part === 'object' && part !== null) Object.assign(part, { x: 1 })
-      expect(JSON.stringify([current, sent])).toBe(before)
-    })
-    fc.assert(law, { numRuns: RUNS })
-  })
-})
 
 /** A legacy call, as JSON or as a form. */
 interface Sent {

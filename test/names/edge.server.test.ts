@@ -1,14 +1,12 @@
 /** Promise: names and VINs mean one thing, are never overruled, and stay valid, on PostgreSQL (contract, section 6). */
 
 import { afterAll, beforeAll } from 'vitest'
-import { openStore } from '../../src/outside/store/open.ts'
-import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
+import { openPlaces } from '../store/places.ts'
 import { edgeTests } from './edge.ts'
 
-let server: PostgresServer
-beforeAll(async () => {
-  server = await startPostgres()
-})
-afterAll(() => server.remove())
+const places = openPlaces()
+// The server takes a while to start.
+beforeAll(() => places.postgres())
+afterAll(() => places.close())
 
-edgeTests(async () => openStore(await server.createDatabase()))
+edgeTests(async () => (await places.postgres()).open(), ['tenants'])

@@ -14,16 +14,17 @@ const OTHER_DETAILS = { Year: '2019', Make: 'Honda', Model: 'Accord' }
 const KEY = /bk_[0-9a-f]{12}/
 const WEBHOOK = { WEBHOOK_SECRET: 'hook-secret-for-tests' }
 
+type Mode = 'client' | 'fixed' | 'tenants'
+
 /** Tests what names and VINs mean over HTTP, on gateways that keep their stores where it says. */
-export function edgeTests(openStore: () => Promise<Store>): void {
-  const open = async (options: NonNullable<Parameters<typeof startGateway>[0]> = {}) =>
-    talkTo(
-      await startGateway({
-        store: await openStore(),
-        ...options,
-        env: { V2_SHIPMENT_PATH: '/v2/shipments', ...options.env },
-      }),
-    )
+export function edgeTests(
+  openStore: () => Promise<Store>,
+  modes: readonly Mode[] = ['client', 'fixed', 'tenants'],
+): void {
+  const open = async (options: NonNullable<Parameters<typeof startGateway>[0]> = {}) => {
+    const store = options.store ?? (await openStore())
+    return talkTo(await startGateway({ ...options, store, env: { V2_SHIPMENT_PATH: '/v2/shipments', ...options.env } }))
+  }
 
   /** A gateway of each mode. */
   const MODES = {
@@ -39,9 +40,9 @@ export function edgeTests(openStore: () => Promise<Store>): void {
       })
       return talkTo(gateway, as('acme'))
     },
-  } as const
+  } satisfies Record<Mode, unknown>
 
-  describe.each(Object.keys(MODES) as (keyof typeof MODES)[])('the table of VINs in %s mode', (mode) => {
+  describe.each(modes)('the table of VINs in %s mode', (mode) => {
     test('no VIN, one shipment: it is read, changed and canceled; fields of one of several vehicles are 409', async () => {
       const at = await MODES[mode]()
       const id = await at.booked()
@@ -63,26 +64,13 @@ export function edgeTests(openStore: () => Promise<Store>): void {
       at.expectNothingSent(await at.cancel({ ReferenceNumber: REF }), 409, VIN, OTHER_VIN)
     })
 
-    test('the VIN of a vehicle chooses its shipment, and the vehicle; one of several cannot be canceled', async () => {
-      const at = await MODES[mode]()
-      const first = await at.booked()
-      const second = await at.booked({ VinNo: OTHER_VIN })
-      at.addVehicle(first, THIRD_VIN)
-      expect((await at.read({ ReferenceNumber: REF, VinNo: THIRD_VIN })).json.VinNo).toBe(THIRD_VIN)
-      expect((await at.update({ ReferenceNumber: REF, VinNo: THIRD_VIN, Model: 'T' })).status).toBe(200)
-      expect(at.shipment(first)?.vehicles.map(({ model }) => model)).toEqual([bookingExample.Model, 'T'])
-      at.expectNothingSent(await at.cancel({ ReferenceNumber: REF, VinNo: VIN }), 409, VIN, THIRD_VIN)
-      at.expectNothingSent(await at.cancel({ ReferenceNumber: REF, VinNo: THIRD_VIN }), 409, VIN, THIRD_VIN)
-      expect((await at.cancel({ ReferenceNumber: REF, VinNo: OTHER_VIN })).status).toBe(200)
-      expect(at.shipment(second)?.status).toBe('canceled')
-    })
-
     test('a vehicle without a VIN gets the one that an update sends, and is canceled by it', async () => {
       const at = await MODES[mode]()
       const id = await at.booked({ VinNo: undefined })
       expect((await at.read({ ReferenceNumber: REF, VinNo: VIN })).status).toBe(200)
       expect((await at.update({ ReferenceNumber: REF, VinNo: VIN })).status).toBe(200)
       expect(at.vins(id)).toEqual([VIN])
+      at.expectNothingSent(await at.cancel({ ReferenceNumber: REF, VinNo: OTHER_VIN }), 409, VIN)
       at.setVins(id, '')
       expect((await at.cancel({ ReferenceNumber: REF, VinNo: OTHER_VIN })).status).toBe(200)
       expect(at.shipment(id)?.status).toBe('canceled')
@@ -102,16 +90,6 @@ export function edgeTests(openStore: () => Promise<Store>): void {
       expect((await at.update({ ReferenceNumber: REF, VinNo: VIN, Model: 'T' })).status).toBe(200)
       expect(at.vins(id)).toEqual([OTHER_VIN])
       expect((await at.cancel({ ReferenceNumber: REF, VinNo: VIN })).status).toBe(200)
-    })
-
-    test('another VIN than those of several vehicles: 404 for a read, else 409 with the VINs', async () => {
-      const at = await MODES[mode]()
-      const id = await at.booked()
-      at.addVehicle(id, OTHER_VIN)
-      const named = { ReferenceNumber: REF, VinNo: THIRD_VIN }
-      at.expectNothingSent(await at.read(named), 404, VIN, OTHER_VIN)
-      at.expectNothingSent(await at.update({ ...named, Model: 'T' }), 409, VIN, OTHER_VIN)
-      at.expectNothingSent(await at.cancel(named), 409, VIN, OTHER_VIN)
     })
   })
 
@@ -180,7 +158,28 @@ export function edgeTests(openStore: () => Promise<Store>): void {
       const at = await open()
       const id = await at.booked({ VinNo: undefined })
       expect(await at.booked({ VinNo: undefined, ...OTHER_DETAILS })).not.toBe(id)
+      at.expectNothingSent(await at.update({ ReferenceNumber: REF, PickupName: 'T' }), 409, '(none)')
       expect(at.creations()).toBe(2)
+    })
+
+    test('a VIN that the service shows since is listed, found and canceled, and no other one', async () => {
+      const at = await open()
+      const id = await at.booked({ VinNo: undefined })
+      at.setVins(id, VIN)
+      at.expectNothingSent(await at.cancel({ ReferenceNumber: REF, VinNo: OTHER_VIN }), 409, VIN)
+      expect((await at.update({ ReferenceNumber: REF, Model: 'T' })).status).toBe(200)
+      await at.booked({ VinNo: OTHER_VIN })
+      at.expectNothingSent(await at.update({ ReferenceNumber: REF, Model: 'U' }), 409, `${OTHER_VIN}, ${VIN}`)
+      expect((await at.cancel({ ReferenceNumber: REF, VinNo: VIN })).status).toBe(200)
+      expect(at.shipment(id)?.status).toBe('canceled')
+    })
+
+    test('a shipment that has lost its vehicle gets the one that an update sends', async () => {
+      const at = await open()
+      Object.assign(at.shipment(await at.booked()) ?? {}, { vehicles: [] })
+      await at.update({ ReferenceNumber: REF, VinNo: VIN, Model: 'T' })
+      const { method, body } = at.gateway.sandbox.requests.at(-1) ?? expect.fail('no request')
+      expect([method, JSON.parse(body).vehicles]).toEqual(['PUT', [{ vin: VIN, model: 'T' }]])
     })
 
     test('after the service has changed its VIN, or has added a vehicle', async () => {
@@ -253,14 +252,6 @@ export function edgeTests(openStore: () => Promise<Store>): void {
       isDown = false
       expect(await at.booked()).not.toBe(id)
     })
-
-    test('not early: within the time, nothing is asked', async () => {
-      const at = await open()
-      const id = await at.booked()
-      at.gateway.sandbox.requests.length = 0
-      expect(await at.booked()).toBe(id)
-      expect(at.gateway.sandbox.requests).toEqual([])
-    })
   })
 
   describe('a booking in doubt', () => {
@@ -272,17 +263,6 @@ export function edgeTests(openStore: () => Promise<Store>): void {
       const key = keyIn(await at.book())
       const answer = await at[use]({ ReferenceNumber: REF, PickupName: 'T' })
       expect([answer.status, answer.json.TransportationBooked, keyIn(answer)]).toEqual([503, 'Unknown', key])
-    })
-
-    test.each(CALLS)('is not hidden from a %s by its quote', async (use) => {
-      const at = await open()
-      await at.quote({ ShipmentNumber: REF, OrderRefNumber: 'ORDER-1' })
-      at.gateway.sandbox.fail({ kind: 'status', status: 500, on: { method: 'POST' } })
-      const key = keyIn(await at.book())
-      for (const name of [{ ReferenceNumber: REF }, { OrderRefNumber: 'ORDER-1' }]) {
-        const answer = await at[use]({ ...name, PickupName: 'T' })
-        expect([answer.status, answer.json.TransportationBooked, keyIn(answer)]).toEqual([503, 'Unknown', key])
-      }
     })
 
     test('keeps the vehicle of its shipment, which nothing else would know as booked', async () => {
@@ -310,26 +290,6 @@ export function edgeTests(openStore: () => Promise<Store>): void {
         Message: expect.stringContaining('is being sent'),
       })
       expect(keyIn(await sent)).toBe(keyIn(answer))
-    })
-
-    test('is not hidden by a canceled shipment of its reference', async () => {
-      const at = await open()
-      await at.booked()
-      await at.cancel({ ReferenceNumber: REF })
-      at.gateway.sandbox.fail({ kind: 'status', status: 500, on: { method: 'POST' } })
-      const key = keyIn(await at.book())
-      const answer = await at.cancel({ ReferenceNumber: REF })
-      expect([answer.status, answer.json.TransportationBooked, keyIn(answer)]).toEqual([503, 'Unknown', key])
-    })
-
-    test('is not hidden by another vehicle of its reference from a read of its VIN', async () => {
-      const at = await open()
-      await at.booked()
-      at.gateway.sandbox.fail({ kind: 'status', status: 500, on: { method: 'POST' } })
-      const key = keyIn(await at.book({ VinNo: OTHER_VIN }))
-      const answer = await at.read({ ReferenceNumber: REF, VinNo: OTHER_VIN })
-      expect([answer.status, answer.json.TransportationBooked, keyIn(answer)]).toEqual([503, 'Unknown', key])
-      expect((await at.read({ ReferenceNumber: REF, VinNo: VIN })).status).toBe(200)
     })
 
     test('in both spellings, with and without its VIN, is one: the second waits in either gateway while the first is sent', async () => {
@@ -467,6 +427,34 @@ export function edgeTests(openStore: () => Promise<Store>): void {
       for (const name of [{ ShipmentNumber: 'Q1' }, { OrderRefNumber: 'ORDER-1' }, { shipment_id: quote }]) {
         expect((await at.read(name)).json.ReferenceNumber).toBe('ORDER-1')
       }
+      const unnamed = await at.quote({ ShipmentNumber: '', OrderRefNumber: 'ORDER-2' })
+      await at.booked({ ReferenceNumber: unnamed })
+      expect((await at.read({ OrderRefNumber: 'ORDER-2' })).json.ReferenceNumber).toBe(unnamed)
+    })
+
+    test('the other number of a booked quote is no name of the booking: the next quote with it is booked itself', async () => {
+      const at = await open({ sandbox: { approvalBooks: false } })
+      const next = { ShipmentNumber: 'Q2', OrderRefNumber: 'ORDER-1' }
+      await at.quote({ ...next, ShipmentNumber: 'Q1' })
+      await at.booked({ ReferenceNumber: 'Q1' })
+      expect((await at.update({ OrderRefNumber: 'ORDER-1', PickupName: 'T' })).status).toBe(200)
+      await at.quote(next)
+      expect((await at.approve(next)).json.Message).not.toMatch(/booked already/)
+      expect((await at.read({ OrderRefNumber: 'ORDER-1' })).status).toBe(404)
+      await at.booked({ ReferenceNumber: 'Q2' })
+      expect((await at.read({ OrderRefNumber: 'ORDER-1' })).json.ReferenceNumber).toBe('Q2')
+    })
+
+    test('several shipments of a quote are chosen by their VINs, and the canceled ones do not take its other number', async () => {
+      const at = await open()
+      const names = { OrderRefNumber: 'ORDER-1' }
+      await at.quote({ ...names, ShipmentNumber: 'Q1' })
+      for (const VinNo of [VIN, OTHER_VIN]) await at.booked({ ReferenceNumber: 'Q1', VinNo })
+      at.expectNothingSent(await at.cancel(names), 409, OTHER_VIN)
+      expect((await at.cancel({ ...names, VinNo: VIN })).status).toBe(200)
+      expect((await at.cancel(names)).status).toBe(200)
+      await at.quote({ ...names, ShipmentNumber: 'Q2' })
+      expect((await at.read(names)).status).toBe(404)
     })
 
     test("a caller's own name comes before the same number of the service", async () => {

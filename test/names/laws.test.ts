@@ -3,18 +3,19 @@
 import { describe, expect, test } from 'vitest'
 import { openNames } from '../../src/state/names/names.ts'
 import { chooseVehicle } from '../../src/state/names/resolve.ts'
+import { size } from '../size.ts'
 import { type Trial, tryWorlds } from './laws.ts'
 import { mistakes, withMistake } from './mistakes.ts'
 
 const shown = ({ violations }: Trial) => violations.map((one) => JSON.stringify(one))
 
-/** It takes five seconds of one processor; a busy machine has less. */
+/** It takes seconds of one processor; a busy machine has less. */
 const LONG_MS = 120_000
 
 test('every call of every small world means what the laws say', { timeout: LONG_MS }, async () => {
-  const trial = await tryWorlds({ openNames, chooseVehicle }, 10)
+  const trial = await tryWorlds({ openNames, chooseVehicle }, 10, 3)
   expect(shown(trial)).toEqual([])
-  expect(trial.cases).toBeGreaterThan(200_000)
+  expect(trial.cases).toBeGreaterThan(size(60_000, 200_000))
   // Each row of the table, for each use, in each of its outcomes.
   expect([...trial.seen.keys()].toSorted()).toMatchInlineSnapshot(`
     [

@@ -103,23 +103,3 @@ test('a store that was made while the clock was 500 days ahead forgets no quote 
   const { headers } = await book(gateway, 'W-1')
   expect(headers.get('transload-assumed') ?? '').not.toContain('transport_type')
 })
-
-test('the use of a number is noted once a day, and not while it is young', async () => {
-  const clock = { at: Date.UTC(2026, 0, 1) }
-  const gateway = await startGateway({ now: () => clock.at })
-  expect((await book(gateway, 'REF-1')).status).toBe(200)
-  const notes = () => timesOf(gateway, 'note-uses')
-  const readOften = async () => {
-    for (let nth = 0; nth < 5; nth += 1) {
-      expect((await get(gateway, '/getShipment.php?ReferenceNumber=REF-1')).status).toBe(200)
-    }
-  }
-  await readOften()
-  expect(await notes()).toBe(0)
-  clock.at += DAY_MS
-  await readOften()
-  await expect.poll(notes, SOON).toBeGreaterThan(0)
-  const noted = await notes()
-  await readOften()
-  expect(await notes()).toBe(noted)
-})

@@ -1,19 +1,7 @@
 /** Promise: the gateway finds out how the service authenticates, without a call that is sent twice (contract, section 5). */
 
 import { expect, test } from 'vitest'
-import {
-  as,
-  atOnce,
-  atService,
-  book,
-  clocks,
-  counted,
-  exchanges,
-  openEdge,
-  quote,
-  read,
-  tenant,
-} from '../callers/edge.ts'
+import { as, atService, book, clocks, counted, exchanges, openEdge, quote, read, tenant } from '../callers/edge.ts'
 import { basic, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 import { bytesOf, openService } from '../http/service.ts'
 
@@ -38,12 +26,6 @@ test('a call that Basic no longer gets through is made with a token, and the nex
   expect(exchanges(gateway)).toHaveLength(1)
 })
 
-test('while Basic is good, no token is asked for', async () => {
-  const gateway = await openAuto({ sandbox: { auth: 'both' } })
-  await atOnce(10, () => quoted(gateway))
-  expect(exchanges(gateway)).toEqual([])
-})
-
 test('with basic, and with a refusal that names no Bearer, nothing is exchanged', async () => {
   const plain = await startGateway({ sandbox: { auth: 'bearer' } })
   expect(await quoted(plain)).toBe(401)
@@ -66,23 +48,6 @@ test.each([
   gateway.sandbox.fail({ kind: 'status', status: 401, headers: { 'www-authenticate': challenge } })
   expect(await quoted(gateway)).toBe(200)
   expect(exchanges(gateway)).toHaveLength(1)
-})
-
-test('a booking is repeated with a token, for a 401 proves that nothing was done', async () => {
-  const gateway = await openAuto({ env: FIXED, sandbox: { auth: 'bearer' } })
-  expect((await book(gateway, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
-  expect(schemes(gateway)).toEqual(['Basic', 'Bearer'])
-  expect(gateway.sandbox.shipments.size).toBe(1)
-})
-
-test('a booking for which neither scheme is accepted is refused, and may be sent again', async () => {
-  const gateway = await openAuto({ sandbox: { auth: 'bearer' } })
-  gateway.sandbox.fail({ kind: 'status', on: { path: '/oauth2/token' }, times: 'always', status: 500 })
-  const refused = await book(gateway, 'R-1', CALLER)
-  expect([refused.status, refused.json.TransportationBooked]).toEqual([502, 'No'])
-  gateway.sandbox.clearFaults()
-  expect((await book(gateway, 'R-1', CALLER)).json.TransportationBooked).toBe('Yes')
-  expect(gateway.sandbox.shipments.size).toBe(1)
 })
 
 test.each([

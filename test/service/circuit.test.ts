@@ -5,7 +5,6 @@ import { clocks } from '../callers/edge.ts'
 import { OWN, startGateway } from '../gateway.ts'
 import { book, quote } from './calls.ts'
 
-const WINDOW_MS = 10_000
 /** So many calls, half of which fail, open it. */
 const LEAST_CALLS = 20
 /** An open circuit lets one probe through after this time. */
@@ -56,17 +55,6 @@ test('half of the calls must fail, of twenty at least', async () => {
   expect(await other.isOpen()).toBe(true)
   const few = await start()
   expect([await few.ask(LEAST_CALLS - 1, 502), await few.ask(1), await few.isOpen()]).toEqual([19, 1, true])
-})
-
-test('only the calls of one window count', async () => {
-  const { pass } = clocks()
-  const { ask, isOpen } = await start()
-  await ask(LEAST_CALLS - 1, 502)
-  pass(WINDOW_MS + 1)
-  expect([await ask(1, 502), await isOpen()]).toEqual([1, false])
-  await ask(2 * LEAST_CALLS)
-  pass(WINDOW_MS + 1)
-  expect([await ask(LEAST_CALLS, 502), await isOpen()]).toEqual([LEAST_CALLS, true])
 })
 
 describe('an open circuit', () => {

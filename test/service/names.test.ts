@@ -7,13 +7,12 @@ import type { AddressInfo } from 'node:net'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { atOnce, clocks, counted } from '../callers/edge.ts'
 import { OTHER_LOOPBACK, OWN, startGateway } from '../gateway.ts'
-import { book, quote } from './calls.ts'
+import { book } from './calls.ts'
 
 const NAME = 'service.example'
 const OLD = '127.0.0.1'
 const FRESH_MS = 5_000
 const USABLE_MS = 30_000
-const CONNECTION_AGE_MS = 60_000
 
 type Done = (error: Error | null, addresses: LookupAddress[]) => void
 /** The questions to the system that wait for an answer. */
@@ -96,26 +95,6 @@ test('one question is asked for many connections, and none for those of the next
   await asked()
   answer(found(OLD))
   expect(await late).toBe(OLD)
-})
-
-test('kept connections follow a service that moves, because they are not kept for long', async () => {
-  const { pass } = clocks()
-  const port = await openAt(OLD)
-  await openAt(OTHER_LOOPBACK, port)
-  const gateway = await start(port)
-  // The number of a quote that has none of the caller's own is the service's.
-  const quoted = async () => (await quote(gateway, '')).json.ShipmentNumber
-  const first = quoted()
-  await asked()
-  answer(found(OLD))
-  expect(await first).toBe(OLD)
-  pass(CONNECTION_AGE_MS / 2)
-  expect(await quoted()).toBe(OLD)
-  pass(CONNECTION_AGE_MS)
-  const moved = quoted()
-  await asked()
-  answer(found(OTHER_LOOPBACK))
-  expect(await moved).toBe(OTHER_LOOPBACK)
 })
 
 test.each([

@@ -5,13 +5,11 @@ import { createServer, type ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
-import { basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
+import { get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 
 const file = (name: string) => join(import.meta.dirname, '../http/certificates', name)
 const TRUSTED = { V2_CA_FILE: file('authority.pem') }
@@ -19,8 +17,6 @@ const TRUSTED = { V2_CA_FILE: file('authority.pem') }
 /** A service behind TLS that says yes to everything, and who it was that called. */
 async function openTlsService(options: ServerOptions = {}) {
   const calls: { readonly path: string; readonly protocol: string | null; readonly client: unknown }[] = []
-  /** For each handshake, whether it resumed a session. */
-  const resumed: boolean[] = []
   const keys = { cert: readFileSync(file('server.pem')), key: readFileSync(file('server.key')) }
   const server = createServer({ ...keys, ...options }, (incoming, outgoing) => {
     incoming.resume()
@@ -31,7 +27,6 @@ async function openTlsService(options: ServerOptions = {}) {
     const reply = { id: 's-1', number: 'TL-1', shipment_id: 'q-1', price: 7 }
     outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(reply))
   })
-  server.on('secureConnection', (socket) => resumed.push(socket.isSessionReused()))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(async () => {
     const closed = new Promise((resolve) => server.close(resolve))
@@ -39,11 +34,10 @@ async function openTlsService(options: ServerOptions = {}) {
     await closed
   })
   // A server that listens on a port has an address with a port.
-  return { url: `https://localhost:${(server.address() as AddressInfo).port}`, calls, resumed }
+  return { url: `https://localhost:${(server.address() as AddressInfo).port}`, calls }
 }
 
-const book = (gateway: TestGateway, changes: object = {}, headers: Readonly<Record<string, string>> = {}) =>
-  post(gateway, '/createShipment.php', { ...bookingExample, ...changes }, headers)
+const book = (gateway: TestGateway) => post(gateway, '/createShipment.php', bookingExample)
 const quote = (gateway: TestGateway) => post(gateway, '/getShippingQuote.php', quoteExample)
 
 test('a service whose certificate V2_CA_FILE vouches for is called, by every way', async () => {
@@ -59,38 +53,6 @@ test('a service whose certificate V2_CA_FILE vouches for is called, by every way
       client: undefined,
     })),
   )
-})
-
-setFlagsFromString('--expose-gc')
-const collectGarbage: () => void = runInNewContext('gc')
-
-describe.each(['TLSv1.2', 'TLSv1.3'] as const)('connections of their own, over %s', (version) => {
-  const versions = { minVersion: version, maxVersion: version }
-
-  test('resume the session of the one before, as those of a pool do', async () => {
-    const service = await openTlsService(versions)
-    const gateway = await startGateway({ env: { ...OWN, ...TRUSTED }, serviceUrl: service.url })
-    for (const ReferenceNumber of ['A', 'B', 'C']) {
-      expect((await book(gateway, { ReferenceNumber })).json.TransportationBooked).toBe('Yes')
-      collectGarbage()
-    }
-    expect((await quote(gateway)).status).toBe(200)
-    expect(service.resumed).toEqual([false, true, true, true])
-  })
-
-  test('resume no session of another credential', async () => {
-    const service = await openTlsService(versions)
-    const gateway = await startGateway({ env: TRUSTED, serviceUrl: service.url })
-    const bookAs = (id: string, ReferenceNumber: string) =>
-      book(gateway, { ReferenceNumber }, { authorization: basic(id, `${id}-secret`) })
-    const handshakes: boolean[][] = []
-    for (const id of ['one', 'one', 'other', 'other']) {
-      expect((await bookAs(id, `R-${handshakes.length}`)).json.TransportationBooked).toBe('Yes')
-      handshakes.push(service.resumed.splice(0))
-    }
-    // The first booking of each has its credential proven before, over a connection that shares nothing.
-    expect(handshakes).toEqual([[false, false], [true], [false, false], [true]])
-  })
 })
 
 test.each([

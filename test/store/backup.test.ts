@@ -1,20 +1,10 @@
 /** Promise: a backup has the store of one moment, and a restore replaces the store in one step (contract, section 7). */
 
-import {
-  chmodSync,
-  existsSync,
-  linkSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { newInstance } from '../../src/outside/store/instance.ts'
 import { backupStore, inspectSqlite } from '../../src/outside/store/sqlite/backup.ts'
 import { backupTime, restoreStore } from '../../src/outside/store/sqlite/restore.ts'
@@ -121,14 +111,6 @@ describe('a backup', () => {
       expect([existsSync(file), others()]).toEqual([false, []])
     }
   })
-
-  test('of a file that is no store is refused', async () => {
-    writeFileSync(path, '')
-    await expect(backupStore(path, file)).rejects.toThrow('not a store')
-    inStore('CREATE TABLE a (b)')
-    await expect(backupStore(path, file)).rejects.toThrow('another program')
-    expect(existsSync(file)).toBe(false)
-  })
 })
 
 test('a store, the files beside it and its folder are for their owner alone, whatever the umask', async () => {
@@ -167,15 +149,6 @@ describe('a restore', () => {
     expect(backupTime(file)).toBeGreaterThan(0)
     expect(await namesIn(path)).toEqual(['N-0', 'N-1', 'N-2'])
     expect(rightsOf(path)).toBe(0o600)
-  })
-
-  test('keeps each old store of one second under a name of its own', async () => {
-    await backedUp(1)
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 10, 22, 15, 4, 5, 678) })
-    onTestFinished(() => void vi.useRealTimers())
-    const kept = `${path}.before-restore-20261122T150405Z`
-    for (const name of [kept, `${kept}-2`, `${kept}-3`]) expect(await restore()).toBe(name)
-    expect(others()).toHaveLength(3)
   })
 
   test('is refused while a gateway has a lease or any process the store open, and changes nothing', async () => {
@@ -218,40 +191,6 @@ describe('a restore', () => {
     await expect(restore({ onStep })).rejects.toThrow('is in use')
     expect(others()).toEqual([])
   })
-
-  test('lets a store that is opened meanwhile wait, and find the restored one', async () => {
-    await backedUp(1)
-    await (await filled(2)).close()
-    const sleeper = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-    let opening: Promise<Store> | undefined
-    const onStep = (step: string) => {
-      if (step !== 'keep') return
-      opening = openSqliteStore({ path })
-      // Its thread has opened the old file, and waits for it.
-      for (let tries = 0; timesOpen(path) < 2 && tries < 2_000; tries += 1) Atomics.wait(sleeper, 0, 0, 5)
-    }
-    const kept = await restore({ onStep })
-    const store = (await opening) ?? expect.fail('no store')
-    onTestFinished(() => store.close())
-    await expect.poll(() => store.ready()).toBe(true)
-    await store.put({ names: [named({ name: 'N-9' })] })
-    await store.close()
-    expect(await namesIn(path)).toEqual(['N-0', 'N-9'])
-    expect(await namesIn(kept ?? '')).toEqual(['N-0', 'N-1'])
-  })
-
-  /** Returns how often this process has a file open. */
-  function timesOpen(name: string): number {
-    const links = readdirSync('/proc/self/fd').map((fd) => {
-      try {
-        return readlinkSync(`/proc/self/fd/${fd}`)
-      } catch {
-        // Closed since.
-        return ''
-      }
-    })
-    return links.filter((target) => target === name).length
-  }
 
   test.each([
     ['no database', () => writeFileSync(path, 'This is no database, but long enough to be one.'.repeat(50))],
@@ -306,16 +245,5 @@ describe('a restore', () => {
       /EEXIST|A gateway has just made a new store at .+ Stop it first\./,
     )
     expect([readFileSync(path, 'utf8'), others()]).toEqual(['new', []])
-  })
-
-  test('removes what interrupted attempts left behind, and nothing that belongs to a process that lives', async () => {
-    await backedUp(1)
-    const dead = `${path}.partial-${DEAD.replaceAll('/', ',')}`
-    const kept = [`${path}.partial-elsewhere,1,1,abcdefgh`, `${path}.before-restore-other`]
-    for (const name of [dead, `${dead}-journal`, ...kept]) writeFileSync(name, '')
-    linkSync(path, `${path}.before-restore-cut-off`)
-    linkSync(path, join(folder, 'mine'))
-    kept.push(join(folder, 'mine'), (await restore()) ?? '')
-    expect(others().sort()).toEqual(kept.map((name) => basename(name)).sort())
   })
 })

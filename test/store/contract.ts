@@ -1,10 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { NewEvent } from '../../src/outside/store/events.ts'
+import {
+  type CallCount,
+  type CountBatch,
+  DAY_MS,
+  type NameCount,
+  OTHER_NAMES,
+} from '../../src/outside/store/scoreboard.ts'
 import {
   type Claim,
   type ClaimChange,
-  type ClaimFilter,
   type LoadedName,
   LockTimeout,
   type Name,
@@ -14,12 +21,44 @@ import {
 } from '../../src/outside/store/store.ts'
 import { runs } from '../size.ts'
 import type { Place } from './places.ts'
-import { named, newClaim, newName, quote, SAMPLE_TIME, scanned, shipment } from './samples.ts'
+import { named, newClaim, newEvent, quote, SAMPLE_TIME, scanned, shipment } from './samples.ts'
 
 /** Longer than any test runs. */
 const PATIENT_MS = 60_000
 const IMPATIENT_MS = 150
-const IN_DOUBT = 'may have been booked before the store was restored'
+
+const DAY = 20_000
+
+const callsOf = (change: Partial<CallCount> = {}): CallCount => ({
+  tenant: 'acme',
+  day: DAY,
+  use: 'version-1',
+  action: 'quote.get',
+  outcome: 'done',
+  calls: 1,
+  ...change,
+})
+
+const usedName = (change: Partial<NameCount> = {}): NameCount => ({
+  tenant: 'acme',
+  kind: 'used',
+  action: 'quote.get',
+  name: 'LoadReference',
+  count: 1,
+  firstAt: DAY * DAY_MS,
+  lastAt: DAY * DAY_MS,
+  example: '',
+  ...change,
+})
+
+const batch = (no: number, change: Partial<CountBatch> = {}): CountBatch => ({
+  instance: 'g1',
+  no,
+  days: [DAY],
+  calls: [],
+  names: [],
+  ...change,
+})
 
 /** Tests the contract of an engine, with two stores on one database. */
 export function storeContract(engine: Store['engine'], newPlace: () => Promise<Place>): void {
@@ -68,61 +107,6 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
   const onShipment = (given: Partial<Name> = {}) => named({ kind: 'shipment', ...given })
 
   describe('names', () => {
-    test('are borne by shipments side by side, the newest first, and of the same age the later written', async () => {
-      const [a, b, c] = ['A', 'B', 'C'].map((id) => onShipment({ id })) as [Name, Name, Name]
-      const [newest, oldest] = [named({ at: 2_000 }), onShipment({ id: 'D', at: 1 })]
-      await store.put({ names: [newest, a, b, oldest] })
-      await store.put({ names: [c] })
-      expect(await bearers('Q-1')).toEqual([newest, c, b, a, oldest])
-      await store.put({ names: [a] })
-      expect(await bearers('Q-1')).toEqual([newest, a, c, b, oldest])
-      expect(await bearersOf(store, 'other', 'Q-1')).toEqual([])
-    })
-
-    test('that nothing bears are those of all their other spellings', async () => {
-      const spellings = ['REF-a', 'ref-A', 'REF-A', 'ref-a', 'Ref-A'].map((text, at) =>
-        named({ name: text, id: text, at }),
-      )
-      const remembered = quote({ id: 'ref-a' })
-      await store.put({ names: [...spellings, named({ name: 'REF-B' })], quote: remembered })
-      const found = spellings.map((one) => {
-        return { ...one, quote: one.id === 'ref-a' ? remembered : undefined, shipment: undefined }
-      })
-      expect(await store.named('acme', 'rEF-a')).toEqual(found.toReversed())
-      for (const [nth, one] of spellings.entries()) expect(await store.named('acme', one.name)).toEqual([found[nth]])
-      const many = Array.from({ length: 1_001 }, (_, nth) => ({ ...onShipment({ id: `S-${nth}` }), vin: '' }))
-      await store.load(many, { replace: false })
-      expect(await bearers('Q-1')).toHaveLength(1_001)
-      expect(await bearers('q-1')).toHaveLength(1_000)
-    })
-
-    test('of quotes are replaced by later writes, regardless of the clocks, and their time never goes back', async () => {
-      await store.put({ names: [named({ id: 'first', at: 5 })] })
-      await store.put({ names: [named({ id: 'second', at: 4 })] })
-      expect(await bearers('Q-1')).toEqual([named({ id: 'second', at: 5 })])
-      await store.put({ names: [named({ id: 'third', at: 6 }), named({ id: 'fourth', at: 2 })] })
-      expect(await bearers('Q-1')).toEqual([named({ id: 'fourth', at: 6 })])
-    })
-
-    test("have the store's time of the write by default", async () => {
-      const timeless = newName()
-      await store.put({ names: [timeless] })
-      await place.setClock(2_000)
-      await other.put({ names: [{ ...timeless, name: 'Q-2' }, named({ name: 'Q-3' })] })
-      expect(await bearers('Q-1')).toEqual([named({ at: 1_000 })])
-      expect(await bearers('Q-2')).toEqual([named({ name: 'Q-2', at: 2_000 })])
-      expect(await bearers('Q-3')).toEqual([named({ name: 'Q-3', at: 1_000 })])
-      const asked = { ...timeless, id: 'other', vin: '' }
-      const conflicts = [{ asked, found: named() }]
-      expect(await store.load([asked], { replace: false })).toEqual({ written: 0, same: 0, conflicts })
-      await store.load([asked], { replace: true })
-      expect(await bearers('Q-1')).toEqual([named({ id: 'other', at: 2_000 })])
-      // Written again later, by a clock that was set back.
-      await place.setClock(500)
-      await store.put({ names: [{ ...timeless, name: 'Q-2', id: 'id-2' }] })
-      expect(await bearers('Q-2')).toEqual([named({ name: 'Q-2', id: 'id-2', at: 2_000 })])
-    })
-
     test('of the service never replace, hide or precede those of the caller', async () => {
       const callers = onShipment({ name: '1001', id: 'mine', at: 1 })
       const services = { ...callers, id: 'theirs', givenBy: 'service', at: 9 } as const
@@ -138,23 +122,6 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       const again = { ...ofQuote, id: 'again', vin: '' }
       expect((await store.load([again], { replace: true })).written).toBe(1)
       expect((await bearers('1001')).map(({ id }) => id)).toEqual(['newer', 'mine', 'theirs', 'again'])
-    })
-
-    test('are removed from the given id only', async () => {
-      const [one, two] = [onShipment({ id: UPPER }), onShipment({ id: 'id-2' })]
-      const services = { ...one, givenBy: 'service' } as const
-      const ofQuote = named({ id: UPPER })
-      await store.put({ names: [one, two, services, ofQuote] })
-      const others = [
-        { ...one, id: 'id-3' },
-        { ...one, name: 'R-2' },
-        { ...one, tenant: 'zenith' },
-        { ...ofQuote, id: 'id-3' },
-      ]
-      expect([await store.unlink(others), await store.unlink([])]).toEqual([0, 0])
-      expect(await store.unlink([{ ...one, id: LOWER }, services, one])).toBe(2)
-      expect(await bearers('Q-1', other)).toEqual([ofQuote, two])
-      expect(await store.unlink([{ ...ofQuote, id: LOWER }])).toBe(1)
     })
 
     test('keep any storable text', async () => {
@@ -189,61 +156,16 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
   const UPPER = 'ABCDEF00-0000-4000-8000-00000000000A'
   const LOWER = UPPER.toLowerCase()
 
-  describe('quotes and shipments', () => {
-    test('are found by an id in any case, in the spelling that was written first', async () => {
-      await store.put({ names: [named({ id: UPPER })], quote: quote({ id: UPPER }), shipment: shipment({ id: UPPER }) })
-      await other.put({ names: [onShipment({ id: LOWER })], quote: { tenant: 'acme', id: LOWER, approval: 'sent' } })
-      const stored = { quote: quote({ id: UPPER, approval: 'sent' }), shipment: shipment({ id: UPPER }) }
-      for (const id of [UPPER, LOWER]) {
-        expect([await store.quote('acme', id), await store.shipment('acme', id)]).toEqual(Object.values(stored))
-      }
-      const both = [
-        { ...onShipment({ id: LOWER }), ...stored },
-        { ...named({ id: UPPER }), ...stored },
-      ]
-      expect(await store.named('acme', 'Q-1')).toEqual(both)
-      // Only UUIDs have other spellings.
-      await store.put({ names: [], quote: quote({ id: 'a' }) })
-      expect(await store.quote('acme', 'A')).toBeUndefined()
-    })
-
-    test('keep the parts that a write does not give, and a quote its time unless its facts are given', async () => {
-      const key = { tenant: 'acme', id: 'id-1' }
-      await store.put({ names: [], quote: { ...key, approval: 'sent' }, shipment: { ...key, state: 'gone' } })
-      const blank = quote({ own: '', facts: null })
-      expect(await store.quote('acme', 'id-1')).toEqual({ ...blank, approval: 'sent' })
-      expect(await store.shipment('acme', 'id-1')).toEqual(shipment({ state: 'gone' }))
-      await place.setClock(2_000)
-      const facts = { note: 'a\0b \ud800 "quoted"', n: -0.5 }
-      await other.put({ names: [], quote: { ...key, own: 'W-1', names: ['W-1'], facts } })
-      await place.setClock(3_000)
-      const vehicles = [{ vin: 'V1', year: '2020', make: '', model: 'A"\\' }]
-      await store.put({
-        names: [],
-        quote: { ...key, price: '1.00', approval: 'approved', idsInApproval: ['x'] },
-        shipment: { ...key, own: 'W-1', vehicles, formerVins: { OLD: 'V1' } },
-      })
-      const told = { own: 'W-1', names: ['W-1'], price: '1.00', approval: 'approved', idsInApproval: ['x'] } as const
-      expect(await other.quote('acme', 'id-1')).toEqual(quote({ ...told, facts, at: 2_000 }))
-      const shown = { own: 'W-1', vehicles, formerVins: { OLD: 'V1' } }
-      expect(await other.shipment('acme', 'id-1')).toEqual(shipment({ ...shown, state: 'gone', at: 3_000 }))
-      const cleared = { own: '', names: [], facts: null, price: '', approval: '', idsInApproval: [] } as const
-      await store.put({ names: [], quote: { ...key, ...cleared }, shipment: { ...key, vehicles: [], state: 'live' } })
-      expect(await other.quote('acme', 'id-1')).toEqual(quote({ ...cleared, at: 3_000 }))
-      expect(await other.shipment('acme', 'id-1')).toEqual(shipment({ ...shown, vehicles: [], at: 3_000 }))
-    })
-
-    test('that are written in parts at once have all of them', async () => {
-      const key = { tenant: 'acme', id: 'id-1' }
-      await Promise.all([
-        store.put({ names: [], quote: { ...key, own: 'W-1', names: [], facts: { a: 1 } } }),
-        store.put({ names: [], quote: { ...key, price: '1.00' }, shipment: { ...key, own: 'W-1' } }),
-        store.put({ names: [], quote: { ...key, approval: 'sent' }, shipment: { ...key, state: 'canceled' } }),
-      ])
-      const written = { own: 'W-1', facts: { a: 1 }, price: '1.00', approval: 'sent' } as const
-      expect(await other.quote('acme', 'id-1')).toEqual(quote(written))
-      expect(await other.shipment('acme', 'id-1')).toEqual(shipment({ own: 'W-1', state: 'canceled' }))
-    })
+  test('quotes and shipments that are written in parts at once have all of them', async () => {
+    const key = { tenant: 'acme', id: 'id-1' }
+    await Promise.all([
+      store.put({ names: [], quote: { ...key, own: 'W-1', names: [], facts: { a: 1 } } }),
+      store.put({ names: [], quote: { ...key, price: '1.00' }, shipment: { ...key, own: 'W-1' } }),
+      store.put({ names: [], quote: { ...key, approval: 'sent' }, shipment: { ...key, state: 'canceled' } }),
+    ])
+    const written = { own: 'W-1', facts: { a: 1 }, price: '1.00', approval: 'sent' } as const
+    expect(await other.quote('acme', 'id-1')).toEqual(quote(written))
+    expect(await other.shipment('acme', 'id-1')).toEqual(shipment({ own: 'W-1', state: 'canceled' }))
   })
 
   const loaded = (given: Partial<LoadedName> = {}): LoadedName => ({
@@ -274,34 +196,6 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       })
       expect(await bearers('same')).toEqual([named({ name: 'same', id: 'x', at: 5 })])
       expect((await bearers('new')).map(({ id }) => id).toSorted()).toEqual([UPPER, 'y'])
-    })
-
-    test('replaces different names on request, even newer ones', async () => {
-      await store.put({ names: [named({ id: 'x', at: 5 })] })
-      const asked = [{ id: 'y', at: 4 }, { id: 'y', at: 9 }, { id: 'z', at: 3 }, { name: 'n' }].map(loaded)
-      expect(await store.load(asked, { replace: true })).toEqual({ written: 4, same: 0, conflicts: [] })
-      expect(await bearers('Q-1')).toEqual([named({ id: 'z', at: 3 })])
-      expect(await store.load([], { replace: true })).toEqual({ written: 0, same: 0, conflicts: [] })
-    })
-
-    test('adds a VIN to a shipment of which no vehicle is known, and a scan tells that of one vehicle', async () => {
-      const vehicle = (vin: string, more = {}) => ({ vin, year: '', make: '', model: '', ...more })
-      await store.put({ names: [], shipment: shipment({ id: 'known', vehicles: [vehicle('V1', { year: '2020' })] }) })
-      await store.put({ names: [], shipment: shipment({ id: 'two', vehicles: [vehicle('V1'), vehicle('V2')] }) })
-      await store.put({ names: [], shipment: shipment({ id: 'blank', own: 'W-1' }) })
-      const ids = ['blank', 'known', 'none', 'two']
-      const asked = [...ids, 'none'].map((id, nth) => loaded({ kind: 'shipment', id, vin: `NEW${nth}` }))
-      await store.load([...asked, loaded({ id: 'a quote', vin: 'V' })], { replace: false })
-      expect((await scanned(store)).map(({ id, vin }) => [id, vin])).toEqual([
-        ['a quote', ''],
-        ['blank', 'NEW0'],
-        ['known', 'V1'],
-        ['none', 'NEW2'],
-        ['two', ''],
-      ])
-      expect(await store.shipment('acme', 'blank')).toMatchObject({ own: 'W-1', vehicles: [vehicle('NEW0')] })
-      expect(await store.shipment('acme', 'known')).toMatchObject({ vehicles: [{ year: '2020' }] })
-      expect(await store.shipment('acme', 'a quote')).toBeUndefined()
     })
 
     test('takes thousands, while others write', async () => {
@@ -359,19 +253,6 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
   describe('claims', () => {
     const keysOf = (claims: readonly Claim[]) => claims.map(({ key }) => key)
 
-    test('are won once, and the loser learns of the winner', async () => {
-      const first = await store.claim(newClaim())
-      const times = { expires: 0, createdAt: 1_000, changedAt: 1_000 }
-      const { isOfReference: _, ...given } = newClaim()
-      const expected = { ...given, state: 'sending', version: 1, shipment: '', reply: '', ...times }
-      expect(first).toEqual({ won: true, claim: expected })
-      expect(await other.claim(newClaim({ body: 'other', handle: 'bk_2' }))).toEqual({ won: false, claim: expected })
-      expect(await other.findClaim('acme', 'REF-1')).toEqual(expected)
-      expect(await other.findClaim('other', 'REF-1')).toBeUndefined()
-      expect(await other.claimByHandle('bk_acme_REF-1')).toEqual(expected)
-      expect(await other.claimByHandle('bk_2')).toBeUndefined()
-    })
-
     test('have one winner among 200 callers of two gateways', async () => {
       for (let round = 0; round < 5; round += 1) {
         const key = `race-${round}`
@@ -414,61 +295,6 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect((await Promise.all(racing)).filter((one) => one !== undefined).length).toBe(1)
     })
 
-    test('write the names of a change with it, whether or not it changes the claim', async () => {
-      const { claim } = await store.claim(newClaim())
-      const change = { state: 'booked', instance: 'gateway-2', why: 'made', shipment: 'S-1', reply: '{}' } as const
-      const names = (id: string) => ({ names: [named({ id })], quote: quote({ id }) })
-      const told = async () => [
-        (await bearers(named().name)).map(({ id }) => id),
-        await store.findClaim('acme', 'REF-1'),
-      ]
-      const changed = await store.change(claim, change, names('S-1'))
-      expect(changed).toMatchObject({ state: 'booked', version: 2 })
-      expect(await told()).toEqual([['S-1'], changed])
-      expect(await store.change(claim, change, names('S-2'))).toBeUndefined()
-      expect(await told()).toEqual([['S-2'], changed])
-      expect(await store.quote('acme', 'S-2')).toMatchObject({ id: 'S-2' })
-    })
-
-    test.each([
-      { state: 'sending', expiresInMs: 10, free: false },
-      { state: 'unknown', expiresInMs: 10, free: false },
-      { state: 'booked', expiresInMs: undefined, free: false },
-      { state: 'booked', expiresInMs: 4_001, free: false },
-      { state: 'booked', expiresInMs: 4_000, free: true },
-      { state: 'refused', expiresInMs: undefined, free: true },
-      { state: 'freed', expiresInMs: undefined, free: true },
-    ] as const)('that are $state (expire in $expiresInMs) may be taken again: $free', async (row) => {
-      const { state, expiresInMs, free } = row
-      const { claim } = await store.claim(newClaim({ expiresInMs }))
-      const change = { state, instance: 'gateway-1', why: 'test', shipment: 'S-1', reply: '{}' }
-      const before = await store.change(claim, change)
-      await place.setClock(5_000)
-      const again = newClaim({ handle: 'bk_again', body: 'new', expiresInMs: 9 })
-      const results = await Promise.all([other.claim(again), store.claim(again), other.claim(again)])
-      expect(results.filter(({ won }) => won).length).toBe(free ? 1 : 0)
-      const standing = await store.findClaim('acme', 'REF-1')
-      for (const result of results) expect(result.claim).toEqual(standing)
-      if (!free) return expect(standing).toEqual(before)
-      const { expiresInMs: _, isOfReference: __, ...given } = again
-      const times = { expires: 5_009, createdAt: 5_000, changedAt: 5_000 }
-      expect(standing).toEqual({ ...given, state: 'sending', version: 3, shipment: '', reply: '', ...times })
-      expect((await store.audit('bk_again')).map(({ from, to }) => [from, to])).toEqual([[state, 'sending']])
-      expect(await store.claimByHandle('bk_acme_REF-1')).toBeUndefined()
-      expect(await store.change({ ...claim, version: 2 }, change)).toBeUndefined()
-    })
-
-    test('keep their trail when they are taken again, under whatever handle', async () => {
-      for (const handle of ['bk_1', 'bk_1', 'bk_2', 'bk_1']) {
-        const { claim } = await store.claim(newClaim({ handle }))
-        await other.change(claim, { state: 'freed', instance: 'g', why: 'test' })
-      }
-      const steps = async (handle: string) => (await store.audit(handle)).map(({ from, to }) => `${from} ${to}`)
-      const again = ['freed sending', 'sending freed']
-      expect(await steps('bk_1')).toEqual(['none sending', 'sending freed', ...again, ...again])
-      expect(await steps('bk_2')).toEqual(again)
-    })
-
     test('keep a handle to themselves', async () => {
       await store.claim(newClaim())
       const [taken, neighbor] = await Promise.allSettled([
@@ -480,60 +306,6 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(taken).toMatchObject({ reason: { message: expect.stringMatching(/handle/) } })
       expect(neighbor).toMatchObject({ status: 'fulfilled', value: { won: true } })
       expect(await store.findClaim('acme', 'REF-2')).toBeUndefined()
-    })
-
-    test('are listed by state and tenant, the oldest first, and by shipment', async () => {
-      for (const [index, tenant] of ['acme', 'other', 'acme', 'other'].entries()) {
-        await place.setClock(10 - index)
-        const { claim } = await store.claim(newClaim({ tenant, key: `K-${index}` }))
-        const state = index < 2 ? 'unknown' : 'booked'
-        await store.change(claim, { state, instance: 'g', why: 'test', shipment: `S-${index % 3}` })
-      }
-      const [first, second = expect.fail('no second claim')] = await other.listClaims({})
-      const listed: readonly [filter: ClaimFilter, keys: readonly string[]][] = [
-        [{}, ['K-3', 'K-2', 'K-1', 'K-0']],
-        [{ limit: 2 }, ['K-3', 'K-2']],
-        [{ limit: 2, newest: true }, ['K-0', 'K-1']],
-        [{ state: 'unknown' }, ['K-1', 'K-0']],
-        [{ tenant: 'acme' }, ['K-2', 'K-0']],
-        [{ tenant: 'acme', state: 'unknown', limit: 1 }, ['K-0']],
-        [{ state: 'freed' }, []],
-        [{ after: first }, ['K-2', 'K-1', 'K-0']],
-        [{ after: second, newest: true }, ['K-3']],
-        [{ since: second.createdAt + 1, tenant: 'acme' }, ['K-0']],
-        [{ until: second.createdAt }, ['K-3']],
-      ]
-      for (const [filter, keys] of listed) expect(keysOf(await other.listClaims(filter))).toEqual(keys)
-      expect(keysOf(await other.claimsOfShipment('acme', 'S-0'))).toEqual(['K-0'])
-      expect(keysOf(await other.claimsOfShipment('other', 'S-0'))).toEqual(['K-3'])
-      expect(await other.claimsOfShipment('acme', '')).toEqual([])
-    })
-
-    test('are counted by state, up to a number', async () => {
-      for (const [index, tenant] of ['acme', 'acme', 'acme', 'other'].entries()) {
-        const { claim } = await store.claim(newClaim({ tenant, key: `K-${index}` }))
-        if (index > 0) await store.change(claim, { state: 'unknown', instance: 'g', why: 'test' })
-      }
-      const none = { booked: 0, refused: 0, freed: 0 }
-      expect(await other.countClaims(10)).toEqual({ ...none, sending: 1, unknown: 3 })
-      expect(await other.countClaims(10, 'acme')).toEqual({ ...none, sending: 1, unknown: 2 })
-      expect(await other.countClaims(2)).toMatchObject({ unknown: 2 })
-    })
-
-    test('are found by each name, in any case, of any tenant, the newest first', async () => {
-      await place.setClock(10)
-      const vin = '1FDXE4FN9PDD32477'
-      const { claim } = await store.claim(newClaim({ key: 'Ref-1', handle: 'bk_0123456789ab', vin }))
-      await store.change(claim, { state: 'booked', instance: 'g', why: 'made', shipment: 'Ship-1' })
-      await place.setClock(20)
-      await store.claim(newClaim({ key: 'REF-1', tenant: 'other' }))
-      const found = async (name: string, limit = 5) =>
-        (await other.claimsNamed(name, limit)).map((one) => `${one.tenant} ${one.key}`)
-      expect(await found('rEf-1')).toEqual(['other REF-1', 'acme Ref-1'])
-      expect(await found('ref-1', 1)).toEqual(['other REF-1'])
-      for (const name of ['BK_0123456789AB', vin.toLowerCase(), 'SHIP-1'])
-        expect(await found(name), name).toEqual(['acme Ref-1'])
-      for (const name of ['', 'ref', '%']) expect(await found(name), name).toEqual([])
     })
 
     test('keep their gateway as long as its lease is renewed in time', async () => {
@@ -580,42 +352,6 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
     }
     const VAN = vehicle('2020', 'FORD', 'TRANSIT')
 
-    test('are of one vehicle each, with a key of their own', async () => {
-      const first = await book({ vin: 'V1', vehicle: VAN })
-      expect(first?.key).toBe('REF-1')
-      expect(await other.claim(ofReference({ vin: 'V1', body: 'other' }))).toEqual({ won: false, claim: first })
-      expect(await other.claim(ofReference({ vehicle: VAN }))).toEqual({ won: false, claim: first })
-      const second = await other.claim(ofReference({ vin: 'V2', vehicle: VAN }))
-      expect(second).toMatchObject({
-        won: true,
-        claim: { key: 'REF-1.2', state: 'sending', version: 1, reference: 'REF-1' },
-      })
-      const third = await other.claim(ofReference({ vehicle: vehicle('2020') }))
-      expect(third).toMatchObject({ won: false, claim: { key: 'REF-1.2' } })
-      const fourth = await other.claim(ofReference({ vehicle: vehicle('2021', 'FORD', 'TRANSIT') }))
-      expect(fourth).toMatchObject({ won: true, claim: { key: 'REF-1.3' } })
-      // A key that was given is no reference, and another tenant has references of its own.
-      expect(await store.claim(newClaim({ key: 'a key', reference: 'REF-1' }))).toMatchObject({ won: true })
-      expect(await store.claim(ofReference({ tenant: 'zenith' }))).toMatchObject({ won: true, claim: { key: 'REF-1' } })
-      const keys = (await other.claimsOfReference('acme', 'REF-1')).map(({ key }) => key)
-      expect(keys.toSorted()).toEqual(['REF-1', 'REF-1.2', 'REF-1.3', 'a key'])
-      expect(await store.claimsOfReference('acme', 'REF-2')).toEqual([])
-    })
-
-    test('that are booked are of the vehicles that their shipments have and had', async () => {
-      await book({ vin: 'V1', vehicle: VAN }, { shipment: 'S-1' })
-      const vehicles = [{ vin: 'V2', year: '2020', make: 'FORD', model: '' }]
-      await store.put({
-        names: [],
-        shipment: { tenant: 'acme', id: 'S-1', vehicles, formerVins: { V1: 'V2', V0: '' } },
-      })
-      for (const vin of ['V0', 'V1', 'V2'])
-        expect(await other.claim(ofReference({ vin }))).toMatchObject({ won: false })
-      // The shipment does not tell the model any more.
-      expect(await other.claim(ofReference({ vehicle: vehicle('', '', 'FOCUS') }))).toMatchObject({ won: false })
-      expect(await other.claim(ofReference({ vin: 'V3', vehicle: VAN }))).toMatchObject({ won: true })
-    })
-
     test('tell of the same body, then of one that is open, then of the newest', async () => {
       await book({ vin: 'V1', body: 'one' })
       await place.setClock(2_000)
@@ -627,19 +363,6 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect([await held('three'), await held('one')]).toEqual(['V3', 'V1'])
       await store.claim(ofReference({ vin: 'V4' }))
       expect([await held('three'), await held('one')]).toEqual(['V4', 'V1'])
-    })
-
-    test('that are free are taken again by the same vehicle, and hold up no other one', async () => {
-      const freed = await book({ vin: 'V1' }, { state: 'freed' })
-      await book({ vin: 'V2' }, { state: 'refused' })
-      const again = await other.claim(ofReference({ vin: 'V2', doubtSince: 400 }))
-      expect(again).toMatchObject({
-        won: true,
-        claim: { key: 'REF-1.2', state: 'unknown', version: 3, createdAt: 400 },
-      })
-      expect((await store.audit(again.claim.handle))[0]).toMatchObject({ from: 'refused', to: 'unknown' })
-      expect(await other.claim(ofReference({ vin: 'V3' }))).toMatchObject({ won: true, claim: { key: 'REF-1.3' } })
-      expect(await other.findClaim('acme', 'REF-1')).toEqual(freed)
     })
 
     test('have one winner among two gateways that spell one vehicle with and without its VIN', {
@@ -663,57 +386,6 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
         expect(isOneVehicle, `${round}: ${won}`).toBe(true)
         if (round % 8 <= 3) expect(won).toHaveLength(1)
       }
-    })
-  })
-
-  describe('the doubt', () => {
-    test('is none until it is declared, and is known to all stores until one is trusted', async () => {
-      expect([await store.doubt(), await store.trust()]).toEqual([undefined, false])
-      expect(await store.origin()).toEqual({ kind: 'own' })
-      const doubt = { since: 500, declaredAt: SAMPLE_TIME, until: 0 }
-      expect(await store.declareDoubt({ since: 500, until: 0 })).toEqual(doubt)
-      expect(await other.doubt()).toEqual(doubt)
-      expect(await other.trust()).toBe(true)
-      expect([await store.doubt(), await store.trust()]).toEqual([undefined, false])
-    })
-
-    test('ends by the clock of the store, and until then keeps its earlier beginning', async () => {
-      const until = SAMPLE_TIME + 100
-      await store.declareDoubt({ since: 500, until })
-      await place.setClock(SAMPLE_TIME + 50)
-      const again = { since: 500, declaredAt: SAMPLE_TIME + 50, until }
-      expect(await store.declareDoubt({ since: 900, until })).toEqual(again)
-      expect(await store.declareDoubt({ since: 400, until })).toMatchObject({ since: 400 })
-      await place.setClock(until - 1)
-      expect(await other.doubt()).toMatchObject({ since: 400 })
-      await place.setClock(until)
-      expect(await other.doubt()).toBeUndefined()
-      expect(await store.declareDoubt({ since: 900, until: 0 })).toMatchObject({ since: 900, until: 0 })
-    })
-
-    test('makes a claim unknown from the start, which is as old as the doubt', async () => {
-      const { doubtSince, isOfReference, ...given } = { ...newClaim(), doubtSince: 500 }
-      const { won, claim } = await store.claim({ ...given, isOfReference, doubtSince })
-      expect(won).toBe(true)
-      const times = { createdAt: doubtSince, changedAt: SAMPLE_TIME }
-      expect(claim).toMatchObject({ ...given, state: 'unknown', version: 1, shipment: '', ...times })
-      expect(await other.findClaim('acme', 'REF-1')).toEqual(claim)
-      expect(await other.audit(claim.handle)).toEqual([
-        { at: SAMPLE_TIME, from: 'none', to: 'unknown', instance: 'gateway-1', why: IN_DOUBT },
-      ])
-      const booked = await other.change(claim, { state: 'booked', instance: 'desk', shipment: 'id-1', why: 'settled' })
-      expect(booked).toMatchObject({ state: 'booked', shipment: 'id-1', createdAt: doubtSince })
-      expect(await store.claim(newClaim())).toMatchObject({ won: false, claim: { state: 'booked' } })
-    })
-
-    test('lets a claim take a free key, and no other one', async () => {
-      const inDoubt = newClaim({ doubtSince: 500 })
-      const { claim } = await store.claim(newClaim())
-      expect(await other.claim(inDoubt)).toEqual({ won: false, claim })
-      await store.change(claim, { state: 'freed', instance: 'gateway-1', why: 'test' })
-      const taken = await other.claim({ ...inDoubt, handle: 'bk_again' })
-      expect(taken).toMatchObject({ won: true, claim: { state: 'unknown', version: 3, createdAt: 500 } })
-      expect((await store.audit('bk_again'))[0]).toMatchObject({ from: 'freed', to: 'unknown', why: IN_DOUBT })
     })
   })
 
@@ -770,6 +442,122 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       const failed = store.exclusive('key', PATIENT_MS, () => Promise.reject(new Error('no such thing')))
       await expect(failed).rejects.toThrow('no such thing')
       expect(await other.exclusive('key', PATIENT_MS, async () => 'done')).toBe('done')
+    })
+  })
+
+  describe('events', () => {
+    const MINUTE_MS = 60_000
+    const DELIVERED = { state: 'delivered', outcome: 'answered 200' } as const
+    const take = (given: Partial<NewEvent> = {}) => store.takeEvent(newEvent(given))
+    const lease = (limit = 10, by = store) => by.leaseEvents('acme', limit, MINUTE_MS)
+
+    test('are stored once, by tenant, shipment, event, date and digest, however many stores take them at once', async () => {
+      const copies = Array.from({ length: 20 }, (_, i) => newEvent({ payload: `${i}` }))
+      const taken = await Promise.all(copies.map((copy, i) => (i % 2 ? store : other).takeEvent(copy)))
+      expect(taken.filter((one) => one.taken)).toHaveLength(1)
+      expect(new Set(taken.map(({ id }) => id)).size).toBe(1)
+      const others = [{ tenant: 'b' }, { shipment: 's-2' }, { event: 'x' }, { date: 'x' }, { digest: 'x' }]
+      for (const given of others) expect((await take(given)).taken).toBe(true)
+      expect(await store.listEvents({})).toHaveLength(1 + others.length)
+    })
+    test('are leased by one of several stores', async () => {
+      for (let i = 0; i < 20; i += 1) await take({ shipment: `s-${i}` })
+      const leased = await Promise.all(Array.from({ length: 8 }, (_, i) => lease(5, i % 2 ? store : other)))
+      const all = leased.flat().map(({ shipment }) => shipment)
+      expect(all.length).toBe(new Set(all).size)
+      expect(all.length).toBe(20)
+    })
+
+    test('of a gateway that is gone are leased again at once', async () => {
+      for (const shipment of ['s-1', 's-2', 's-3']) await take({ shipment })
+      for (const instance of ['gone', 'alive']) await store.renewLease(instance, MINUTE_MS)
+      const [lost] = await store.leaseEvents('acme', 1, MINUTE_MS, 'gone')
+      await store.leaseEvents('acme', 1, MINUTE_MS, 'alive')
+      await store.leaseEvents('acme', 1, MINUTE_MS)
+      expect(await lease(10, other)).toEqual([])
+      expect([...(await other.leaseholders())].sort()).toEqual(['alive', 'gone'])
+      await other.endLease('gone')
+      expect(await other.tenantsWithDue(['acme'])).toEqual(['acme'])
+      expect(await lease(10, other)).toMatchObject([{ id: lost?.id }])
+      expect(await store.finishTry(lost ?? expect.fail(), DELIVERED)).toBe(false)
+    })
+
+    test('that were stored while a try ended are not missed', async () => {
+      await take({ event: '0' })
+      for (let i = 1; i <= 30; i += 1) {
+        const [event = expect.fail('nothing is due')] = await lease(1)
+        const end = store.finishTry(event, DELIVERED)
+        await Promise.all([end, other.takeEvent(newEvent({ event: String(i) }))])
+      }
+      expect((await lease()).map(({ event }) => event)).toEqual(['30'])
+    })
+  })
+
+  describe('counts', () => {
+    test('add up over gateways, each batch once', async () => {
+      await store.addCounts(batch(1, { calls: [callsOf({ calls: 3 })], names: [usedName({ count: 3 })] }))
+      await other.addCounts(
+        batch(1, { instance: 'g2', calls: [callsOf({ calls: 4 })], names: [usedName({ count: 4 })] }),
+      )
+      await store.addCounts(batch(1, { calls: [callsOf({ calls: 3 })], names: [usedName({ count: 3 })] }))
+      await other.addCounts(batch(2, { calls: [callsOf({ calls: 5 }), callsOf({ outcome: 'untranslatable' })] }))
+      expect(await store.callCounts(['acme'], 0)).toEqual([
+        callsOf({ calls: 12 }),
+        callsOf({ outcome: 'untranslatable' }),
+      ])
+      expect(await other.nameCounts('acme')).toEqual([usedName({ count: 7 })])
+    })
+
+    test('of many gateways at once are exact', async () => {
+      const GATEWAYS = 8
+      const BATCHES = 10
+      const work = Array.from({ length: GATEWAYS }, async (_, gateway) => {
+        for (let no = 1; no <= BATCHES; no += 1) {
+          const names = Array.from({ length: 12 }, (_, i) =>
+            usedName({ kind: 'unknown', name: `F${gateway}-${no}-${i}` }),
+          )
+          const counts = batch(no, { instance: `gateway ${gateway}`, calls: [callsOf()], names })
+          await (gateway % 2 ? store : other).addCounts(counts)
+        }
+      })
+      await Promise.all(work)
+      expect(await store.callCounts(['acme'], 0)).toEqual([callsOf({ calls: GATEWAYS * BATCHES })])
+      const names = await other.nameCounts('acme')
+      expect(names).toHaveLength(51)
+      expect(names.reduce((all, { count }) => all + count, 0)).toBe(GATEWAYS * BATCHES * 12)
+    })
+
+    test('list the tenants with their interfaces, a thousand at once and then the ones after them', async () => {
+      const use = (no: number, name: string) =>
+        usedName({ tenant: `tenant ${String(no).padStart(4, '0')}`, kind: 'use', action: '', name })
+      const uses = Array.from({ length: 750 }, (_, no) => [use(no, 'version-1'), use(no, 'version-2')]).flat()
+      await store.addCounts(batch(1, { names: [usedName(), ...uses.toReversed()] }))
+      const first = await other.countedTenants()
+      const second = await other.countedTenants(first.at(-1))
+      expect([first.length, second.length]).toEqual([1_000, 500])
+      expect([...first, ...second]).toEqual(uses)
+      expect(await other.countedTenants(second.at(-1))).toEqual([])
+    })
+
+    test('have at most 50 unknown names, 50 networks and 10 agents of a tenant, and the others as one', async () => {
+      const many = (kind: 'unknown' | 'agent' | 'network', from: number, to: number) =>
+        Array.from({ length: to - from }, (_, i) => usedName({ kind, action: '', name: `n${from + i}` }))
+      for (const [no, kind] of (['unknown', 'agent', 'network'] as const).entries()) {
+        await store.addCounts(batch(no * 2 + 1, { names: many(kind, 0, 9) }))
+        await store.addCounts(
+          batch(no * 2 + 2, { names: [...many(kind, 0, 100), usedName({ kind, action: '', name: OTHER_NAMES })] }),
+        )
+      }
+      const found = await store.nameCounts('acme')
+      for (const [kind, most] of Object.entries({ unknown: 50, agent: 10, network: 50 })) {
+        const names = found.filter((count) => count.kind === kind)
+        expect(names, kind).toHaveLength(most + 1)
+        expect(names.find(({ name }) => name === OTHER_NAMES)?.count, kind).toBe(101 - most)
+        expect(names.find(({ name }) => name === 'n3')?.count, kind).toBe(2)
+      }
+      // The limit is that of each tenant.
+      await store.addCounts(batch(9, { names: many('agent', 0, 10).map((count) => ({ ...count, tenant: 'other' })) }))
+      expect(await store.nameCounts('other')).toHaveLength(10)
     })
   })
 

@@ -8,9 +8,8 @@ import { openStore } from '../../src/outside/store/open.ts'
 import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { newFolder } from '../command.ts'
 import { get, startGateway } from '../gateway.ts'
-import { newEvent } from './event-contract.ts'
 import { openPlaces } from './places.ts'
-import { named, newClaim, quote, scanned, shipment } from './samples.ts'
+import { named, newClaim, newEvent, quote, scanned, shipment } from './samples.ts'
 
 const places = openPlaces()
 afterAll(() => places.close())

@@ -1,11 +1,9 @@
 import { afterAll, describe } from 'vitest'
 import { runs } from '../size.ts'
 import { storeContract } from './contract.ts'
-import { eventContract } from './event-contract.ts'
 import { storeModel } from './model.ts'
 import { openPlaces } from './places.ts'
 import { pruneContract } from './prune-contract.ts'
-import { scoreboardContract } from './scoreboard-contract.ts'
 
 /** The number of runs against the model, in a sample and whole. */
 const MODEL_RUNS = {
@@ -14,15 +12,12 @@ const MODEL_RUNS = {
 }
 
 /** Tests an engine with every contract of the store, and against the store in memory. */
-export function testEngine(engine: 'memory' | keyof typeof MODEL_RUNS): void {
+export function testEngine(engine: keyof typeof MODEL_RUNS): void {
   const places = openPlaces()
   afterAll(() => places.close())
   const newPlace = places[engine]
   storeContract(engine, newPlace)
-  describe('events', () => eventContract(newPlace))
-  scoreboardContract(newPlace)
-  describe('pruning', () => pruneContract(engine, newPlace))
-  if (engine === 'memory') return
+  describe('pruning', () => pruneContract(newPlace))
   const { sample, whole } = MODEL_RUNS[engine]
   storeModel(newPlace, runs(sample, whole))
 }

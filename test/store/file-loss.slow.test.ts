@@ -172,22 +172,6 @@ test.each<[what: string, change: (file: string) => void]>([
   expect(store.ready()).toBe(false)
 })
 
-test('an old copy that comes while the disk is full is not taken once there is room', async () => {
-  const room = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-  room[0] = 100
-  const { store, states } = await open({ room })
-  expect((await store.claim(newClaim())).won).toBe(true)
-  const full = states.next(false)
-  // Few enough for one commit.
-  const failing = expect(fill(store, 'too-many', 900)).rejects.toThrow(StoreDown)
-  await full
-  copyFileSync(backup, path)
-  await failing
-  room[0] = 0
-  await expect.poll(() => states.seen.at(-1)?.error?.message).toMatch(/lacks what was written to it/)
-  await expect(store.findClaim('acme', 'REF-1')).rejects.toThrow(StoreDown)
-})
-
 test('a restart finds the backup that was moved in the place of the store, and nothing else in it', async () => {
   const { store } = await openWithLog()
   renameSync(backup, path)

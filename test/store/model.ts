@@ -3,9 +3,8 @@ import { expect, test } from 'vitest'
 import type { TryOutcome } from '../../src/outside/store/events.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import type { ClaimState, Store } from '../../src/outside/store/store.ts'
-import { newEvent } from './event-contract.ts'
 import type { Place } from './places.ts'
-import { named, newClaim, scanned } from './samples.ts'
+import { named, newClaim, newEvent, scanned } from './samples.ts'
 
 /** One step of a model run: what is called, on which of the two gateways, and what it answered. */
 interface Step {
@@ -59,7 +58,15 @@ const tenantAndId = fc.tuple(tenant, id)
 const loads = fc.record({ names: newNames, vin, replace: fc.boolean() })
 /** Two handles for each reference: those of its claims differ. */
 const wanted = fc
-  .record({ tenant, key: name, vin, isOfReference: fc.boolean(), expiresInMs: fc.option(at, { nil: undefined }) })
+  .record({
+    tenant,
+    key: name,
+    vin,
+    body: fc.constantFrom('hash', 'other'),
+    isOfReference: fc.boolean(),
+    expiresInMs: fc.option(at, { nil: undefined }),
+    doubtSince: fc.option(at, { nil: undefined }),
+  })
   .map(({ key, isOfReference, ...one }) =>
     isOfReference
       ? newClaim({
@@ -104,7 +111,19 @@ const namesAndClaims = fc.oneof(
     (store, { claim, change: { state, shipment }, names }) =>
       store.change(claim, { state, instance: 'g', why: 'model', ...(shipment === null ? {} : { shipment }) }, names),
   ),
-  step('listClaims', fc.record({ state, tenant, newest: fc.boolean() }), (store, options) => store.listClaims(options)),
+  step(
+    'listClaims',
+    fc.record({ state, tenant, newest: fc.boolean(), limit: at, since: at, until: at }, { requiredKeys: [] }),
+    (store, options) => store.listClaims(options),
+  ),
+  step('countClaims', fc.tuple(at, tenant), (store, [most, one]) => store.countClaims(most, one)),
+  step('claimsNamed', name, async (store, of) =>
+    (await store.claimsNamed(of.toUpperCase(), 9)).map(({ handle }) => handle).sort(),
+  ),
+  step('declareDoubt', fc.record({ since: at, until: fc.constantFrom(0, 3) }), (store, doubt) =>
+    store.declareDoubt(doubt),
+  ),
+  step('trust', tenant, async (store) => [await store.doubt(), await store.trust()]),
   step('claimsOfReference', tenantAndName, (store, [one, of]) => store.claimsOfReference(one, of)),
   step('claimsOfShipment', tenantAndId, (store, [one, of]) => store.claimsOfShipment(one, of)),
   step('audit', tenantAndName, (store, [one, of]) => store.audit(`bk_${one}_${of}`)),
@@ -158,6 +177,17 @@ const events = fc.oneof(
   step('replayEvents', choice, async (store, chosen) => store.replayEvents([(await chosenEvent(store, chosen)).id])),
   step('skipEvents', choice, async (store, chosen) => store.skipEvents([(await chosenEvent(store, chosen)).id])),
   step('resumeEndpoint', tenant, (store, one) => store.resumeEndpoint(one)),
+  step(
+    'listEvents',
+    fc.record({ tenant, since: at, until: at, limit: at }, { requiredKeys: [] }),
+    async (store, filter) => (await store.listEvents(filter)).map(({ id }) => id),
+  ),
+  step('eventsOfShipment', tenantAndId, async (store, [one, of]) =>
+    (await store.eventsOfShipment(one, of)).map(({ id }) => id),
+  ),
+  step('shipmentsWithEvents', fc.tuple(tenant, at, at), (store, [one, since, limit]) =>
+    store.shipmentsWithEvents(one, since, limit),
+  ),
 )
 
 /* Runs */

@@ -7,7 +7,7 @@ import { NAMED } from '../../src/outside/store/postgres/batches.ts'
 import { type Claim, type ClaimChange, LockTimeout, type Store } from '../../src/outside/store/store.ts'
 import { openGateways, WAITERS } from './meetings.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
-import { named, newClaim, quote } from './samples.ts'
+import { named, newClaim } from './samples.ts'
 
 const MANY = 40
 /** No entry of an index has room for it, however well it is compressed. */
@@ -32,24 +32,6 @@ const takes = (key: string) =>
 /** Locks a claim in a transaction: others that change it wait for it. */
 const locks = (key: string) => `SELECT FROM transload.claims WHERE key = '${key}' FOR UPDATE`
 
-/** Returns how many statements have written the rows of a table. */
-const statementsOf = (table: string) => `SELECT count(DISTINCT xmin::text)::int AS statements FROM transload.${table}`
-
-test('claims that come together share statements, and each is told what is stored of it', async () => {
-  const { one, other, query } = await openGateways(server)
-  const held = keys().filter((_, index) => index % 4 === 0)
-  for (const claim of await claimAll(other, held)) await other.change(claim, booked('by-other'))
-  const all = await Promise.all(
-    keys().map((key, index) => one.claim(newClaim({ key, expiresInMs: index % 2 ? 1_000 : undefined }))),
-  )
-  expect(all.flatMap(({ won, claim }) => (won ? [] : [claim.key]))).toEqual(held)
-  expect(all.map(({ claim }) => claim)).toEqual(await Promise.all(keys().map((key) => one.findClaim('acme', key))))
-  for (const { claim, won } of all) {
-    expect((await one.audit(claim.handle)).map(({ to }) => to)).toEqual(won ? ['sending'] : ['sending', 'booked'])
-  }
-  expect((await query(`${statementsOf('claims')} WHERE state = 'sending'`))[0]?.statements).toBeLessThan(4)
-})
-
 test('names are looked up by keys in large tables, in any case and with what is remembered of them', async () => {
   const { query } = await openGateways(server)
   const rows = 'FROM generate_series(1, 100000) AS nth'
@@ -64,32 +46,6 @@ test('names are looked up by keys in large tables, in any case and with what is 
   expect(JSON.stringify(plan)).not.toMatch(/Seq Scan|Hash Join|Merge Join/)
   // From 100,000 on, a server compiles a statement, each time.
   expect(plan['Total Cost']).toBeLessThan(20_000)
-})
-
-test('changes that come together share statements, and those of an old version change nothing but write their names', async () => {
-  const { one, query } = await openGateways(server)
-  const claims = await claimAll(one, keys())
-  const isOld = (index: number) => index % 5 === 0
-  for (const claim of claims.filter((_, index) => isOld(index))) {
-    await one.change(claim, { state: 'unknown', instance: 'gateway-2', why: 'late' })
-  }
-  const answers = await Promise.all(
-    claims.map((claim, index) => {
-      const names = { names: [named({ name: `N-${index}`, id: `S-${index}` })], quote: quote({ id: `S-${index}` }) }
-      return one.change(claim, booked(`S-${index}`), names)
-    }),
-  )
-  expect(answers.map((answer) => answer === undefined)).toEqual(claims.map((_, index) => isOld(index)))
-  for (const [index, { handle, key }] of claims.entries()) {
-    const stored = await one.findClaim('acme', key)
-    if (isOld(index)) expect(stored).toMatchObject({ state: 'unknown', version: 2, shipment: '' })
-    else expect(answers[index]).toEqual(stored)
-    expect(stored).toMatchObject(isOld(index) ? {} : { state: 'booked', version: 2, shipment: `S-${index}` })
-    expect(await one.audit(handle)).toHaveLength(2)
-    expect(await one.named('acme', `N-${index}`)).toMatchObject([{ id: `S-${index}` }])
-    expect(await one.quote('acme', `S-${index}`)).toMatchObject({ own: 'Q-1' })
-  }
-  expect((await query(`${statementsOf('claims')} WHERE state = 'booked'`))[0]?.statements).toBeLessThan(4)
 })
 
 test.each(['claims', 'changes'] as const)(

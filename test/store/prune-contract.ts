@@ -5,9 +5,8 @@ import { DAY_MS } from '../../src/outside/store/scoreboard.ts'
 import type { ClaimState, Store } from '../../src/outside/store/store.ts'
 import { pruneTable } from '../../src/state/uses/pruning.ts'
 import { runs } from '../size.ts'
-import { newEvent } from './event-contract.ts'
 import type { Place } from './places.ts'
-import { newClaim, newName, quote, scanned, shipment } from './samples.ts'
+import { newClaim, newEvent, newName, quote, scanned, shipment } from './samples.ts'
 
 const KEEP_DAYS = 3
 const KEEP = KEEP_DAYS * DAY_MS
@@ -42,7 +41,7 @@ async function startClock(place: Place, store: Store) {
 }
 
 /** Tests the pruning of an engine, with two stores on one database. */
-export function pruneContract(engine: Store['engine'], newPlace: () => Promise<Place>): void {
+export function pruneContract(newPlace: () => Promise<Place>): void {
   let place: Place
   let store: Store
   let other: Store
@@ -121,23 +120,6 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     expect(await pruneAll(store)).toEqual({ claims: 1, names: 2, quotes: 2 })
   })
 
-  test('deletes finished claims with their audit, and no other', async () => {
-    for (const state of ['booked', 'refused', 'freed', 'unknown', 'sending'] as const)
-      await claimed(state, state, 's-1')
-    await claimed('changed', 'booked', 's-2')
-    await pass(GONE_AFTER_DAYS)
-    const changed = (await store.findClaim('acme', 'changed')) ?? expect.fail('no claim')
-    await store.change(changed, { state: 'freed', instance: 'gateway-1', why: 'canceled' })
-    await claimed('young', 'booked', 's-3')
-    expect(await pruneAll(store)).toEqual({ claims: 3 })
-    const left = (await other.listClaims({})).map(({ key }) => key).sort()
-    expect(left).toEqual(['changed', 'sending', 'unknown', 'young'])
-    expect(await other.audit('bk_acme_booked')).toEqual([])
-    expect(await other.audit('bk_acme_unknown')).toHaveLength(2)
-    expect(await other.audit('bk_acme_changed')).toHaveLength(3)
-    expect(await pruneAll(store)).toEqual({})
-  })
-
   test('the vehicle of a reference is booked once, also where the first claim of it is gone', async () => {
     const given = (vin: string) =>
       newClaim({ key: 'K', reference: 'REF-1', vin, handle: `bk_${vin}`, isOfReference: true })
@@ -148,26 +130,6 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     expect(await pruneAll(store)).toEqual({ claims: 1 })
     expect(await other.claim({ ...given(''), handle: 'bk_again' })).toEqual({ won: false, claim: second.claim })
     expect(await other.claim(given('V3'))).toMatchObject({ won: true, claim: { key: 'K' } })
-  })
-
-  test('leaves a claim whose window is longer', async () => {
-    await claimed('window', 'booked', 's-1', 10 * DAY_MS)
-    await pass(GONE_AFTER_DAYS)
-    expect(await pruneAll(store)).toEqual({})
-    await pass(10 - GONE_AFTER_DAYS)
-    expect(await pruneAll(store)).toEqual({ claims: 1 })
-  })
-
-  test('deletes the audit of a claim that was taken again under another handle', async () => {
-    await claimed('again', 'refused')
-    await pass(GONE_AFTER_DAYS)
-    await store.claim(newClaim({ key: 'again', handle: 'bk_second' }))
-    expect(await pruneAll(store)).toEqual({})
-    expect(await store.audit('bk_acme_again')).toHaveLength(2)
-    await pass(GONE_AFTER_DAYS)
-    expect(await pruneAll(store)).toEqual({ audit: 1 })
-    expect(await store.audit('bk_acme_again')).toEqual([])
-    expect(await store.audit('bk_second')).toHaveLength(1)
   })
 
   test('a key can be claimed while its claim is pruned', async () => {
@@ -270,41 +232,6 @@ export function pruneContract(engine: Store['engine'], newPlace: () => Promise<P
     expect(await go()).toBe(2)
     expect((await store.listEvents({})).map(({ event }) => event)).toEqual(['parked', 'due'])
     expect((await store.takeEvent(newEvent({ event: 'recorded', deliver: false }))).taken).toBe(true)
-  })
-
-  test('counts go by their days', async () => {
-    const calls = (on: number) =>
-      ({ tenant: 'acme', day: on, use: 'version-1', action: '', outcome: 'done', calls: 1 }) as const
-    const used = { tenant: 'acme', kind: 'used', action: '', count: 1, example: '', firstAt: 0 } as const
-    await store.addCounts({
-      instance: 'g',
-      no: 1,
-      days: [0, 1],
-      calls: [calls(0), calls(1)],
-      names: [
-        { ...used, name: 'old', lastAt: 0 },
-        { ...used, name: 'new', lastAt: DAY_MS },
-      ],
-    })
-    await pass(KEEP_DAYS + 1)
-    expect(await pruneTable(store, 'counts', { olderThanMs: KEEP, pause })).toBe(4)
-    expect(await store.callCounts(['acme'], 0)).toEqual([calls(1)])
-    expect((await store.nameCounts('acme')).map(({ name }) => name)).toEqual(['new'])
-    expect(await store.watchedDays()).toEqual([1])
-  })
-
-  test('tells its size, and the day of the oldest row', async () => {
-    await put('kept')
-    await claimed('c', 'booked')
-    await pass(1)
-    await put('later')
-    const size = await other.size()
-    expect(size.bytes).toBeGreaterThan(0)
-    expect(size.freeBytes).toBeGreaterThanOrEqual(0)
-    const tables = new Map(size.tables.map((one) => [one.table, one]))
-    expect(tables.get('claims')?.oldest).toBe(0)
-    // PostgreSQL estimates the number of rows.
-    if (engine !== 'postgres') expect([tables.get('claims')?.rows, tables.get('quotes')?.rows]).toEqual([1, 2])
   })
 
   test('looks at all rows, however many; a dry run counts them and deletes nothing', async () => {

@@ -1,3 +1,4 @@
+import type { NewEvent } from '../../src/outside/store/events.ts'
 import type {
   Name,
   NewClaim,
@@ -50,6 +51,20 @@ export function newClaim(given: Partial<NewClaim> = {}): NewClaim {
     vehicle: '',
     request: '',
     isOfReference: false,
+    ...given,
+  }
+}
+
+/** Returns an event with defaults for what a test does not care about. */
+export function newEvent(given: Partial<NewEvent> = {}): NewEvent {
+  return {
+    tenant: 'acme',
+    shipment: 's-1',
+    event: 'shipment.created',
+    date: '2024-08-10T08:00:00+0000',
+    digest: 'digest',
+    payload: '{}',
+    deliver: true,
     ...given,
   }
 }

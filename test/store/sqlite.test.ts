@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { placeOf } from '../../src/outside/store/claim.ts'
 import { MAX_WAL_PAGES } from '../../src/outside/store/sqlite/connection.ts'
 import { inSqlite } from '../../src/outside/store/sqlite/session.ts'
@@ -117,34 +117,6 @@ test('no read of a call looks at a whole table, or at all rows of a tenant', asy
         expect(detail, text).not.toMatch(/^SCAN (names|quotes|shipments|claims|old_trails|events)\b|\(tenant=\?\)$/)
     }
   }
-})
-
-describe('writes share a commit', () => {
-  /** Returns how many commits store five writes, one in each turn of the event loop. */
-  async function commitsOfFive(betweenWrites: () => void): Promise<number> {
-    const store = await open()
-    const db = openFile()
-    const commits = () => Number(db.prepare('PRAGMA user_version').get()?.['user_version'])
-    const before = commits()
-    vi.useFakeTimers({ toFake: ['performance'] })
-    onTestFinished(() => void vi.useRealTimers())
-    const writes: Promise<void>[] = []
-    for (let no = 0; no < 5; no += 1) {
-      writes.push(put(store, `N-${no}`))
-      betweenWrites()
-      await nextTurn()
-    }
-    await Promise.all(writes)
-    return commits() - before
-  }
-
-  test('if they come in consecutive turns of the event loop', async () => {
-    expect(await commitsOfFive(() => {})).toBe(1)
-  })
-
-  test('and wait for others no longer than a few milliseconds', async () => {
-    expect(await commitsOfFive(() => vi.advanceTimersByTime(6))).toBeGreaterThan(1)
-  })
 })
 
 describe('the writing thread', () => {

@@ -2,7 +2,6 @@
 
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { Origin } from '../../src/outside/store/doubt.ts'
 import { backupStore } from '../../src/outside/store/sqlite/backup.ts'
@@ -54,18 +53,6 @@ test('a new store is stamped, and told from no copy at later starts, after a cra
   cpSync(join(folder, 'data'), moved, { recursive: true })
   rmSync(join(folder, 'data'), { recursive: true })
   expect(await origin(join(moved, 'store.db'))).toEqual(OWN)
-})
-
-test('a store whose count of commits starts over is no copy', async () => {
-  await write('N-1')
-  const LAST = 2 ** 31 - 1
-  const db = new DatabaseSync(path)
-  db.exec(`PRAGMA user_version = ${LAST}`)
-  db.close()
-  writeFileSync(stamp, JSON.stringify({ ...JSON.parse(readFileSync(stamp, 'utf8')), commits: LAST }))
-  await write('N-2')
-  expect(JSON.parse(readFileSync(stamp, 'utf8')).commits).toBeLessThan(0)
-  expect(await origin()).toEqual(OWN)
 })
 
 test.each<[string, Origin['kind'], () => unknown]>([

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { canonicalJson, isStructure, JsonError, parseJson, scalarText } from '../../src/language/text/json.ts'
+import { canonicalJson, JsonError, parseJson } from '../../src/language/text/json.ts'
 import { runs } from '../size.ts'
 
 const RUNS = runs(400, 2_000)
@@ -80,14 +80,6 @@ describe('a whole value', () => {
     fc.assert(law, { numRuns: 2 * RUNS })
   })
 
-  test('is written again with every digit that was read', () => {
-    const law = fc.property(digits, (literal) => {
-      expect(JSON.stringify(parseJson(literal))).toBe(literal)
-      expect(scalarText(parseJson(literal))).toBe(literal)
-    })
-    fc.assert(law, { numRuns: RUNS })
-  })
-
   test('keeps __proto__ as a name like any other', () => {
     const value = parseJson('{"__proto__":{"polluted":1},"a":{"__proto__":2}}')
     expect(Object.keys(value as object)).toEqual(['__proto__', 'a'])
@@ -120,13 +112,6 @@ describe('a whole value', () => {
   ])('%j: %s', (text, fault) => {
     expect(faultOf(text)).toBe(fault)
   })
-})
-
-test('a scalar is text with the digits that were read; a structure is none', () => {
-  const [raw, ...others] = parseJson('[1.50,1.5,"x",true,null,[],{}]') as unknown[]
-  expect(scalarText(raw)).toBe('1.50')
-  expect(others.map(scalarText)).toEqual(['1.5', 'x', 'true', undefined, undefined, undefined])
-  expect([raw, ...others].map(isStructure)).toEqual([false, false, false, false, false, true, true])
 })
 
 describe('one value has one text', () => {

@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import axios from 'axios'
 import express from 'express'
 import { connections, host, port, service } from './place.js'
+import { remember } from './remember.js'
 import {
   bookingToVersion1,
   bookingToVersion2,
@@ -37,10 +38,11 @@ function answer(response, { status, data }, toVersion1) {
   else response.status(status).json(data)
 }
 
-app.post('/getShippingQuote.php', express.json(), async (request, response) => {
-  const { authorization } = request.headers
-  const reply = await client.post('/v2/quote', quoteToVersion2(request.body), { headers: { authorization } })
-  answer(response, reply, (data) => quoteToVersion1(data, request.body))
+app.post('/getShippingQuote.php', express.json(), async ({ body, headers: { authorization } }, response) => {
+  const facts = quoteToVersion2(body)
+  const reply = await client.post('/v2/quote', facts, { headers: { authorization } })
+  if (remember && reply.status < 300) await remember(body.ShipmentNumber, reply.data.shipment_id, facts)
+  answer(response, reply, (data) => quoteToVersion1(data, body))
 })
 
 app.post('/createShipment.php', express.json(), async (request, response) => {

@@ -1,6 +1,7 @@
 import replyFrom from '@fastify/reply-from'
 import fastify from 'fastify'
 import { connections, host, port, service } from './place.js'
+import { remember } from './remember.js'
 import {
   bookingToVersion1,
   bookingToVersion2,
@@ -28,9 +29,14 @@ const answered = (toVersion1) => ({
   },
 })
 
-app.post('/getShippingQuote.php', ({ body }, reply) =>
-  reply.from('/v2/quote', { body: quoteToVersion2(body), ...answered((quote) => quoteToVersion1(quote, body)) }),
-)
+app.post('/getShippingQuote.php', ({ body }, reply) => {
+  const facts = quoteToVersion2(body)
+  const toVersion1 = (quote) => {
+    remember?.(body.ShipmentNumber, quote.shipment_id, facts)
+    return quoteToVersion1(quote, body)
+  }
+  return reply.from('/v2/quote', { body: facts, ...answered(toVersion1) })
+})
 
 app.post('/createShipment.php', ({ body }, reply) =>
   reply.from('/v2/shipments', { body: bookingToVersion2(body), ...answered(bookingToVersion1) }),

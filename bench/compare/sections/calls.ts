@@ -46,7 +46,7 @@ export const calls: Section<Data> = {
       await check(kind, gateway, [forgetful, ...nodePeers, ...(kind === 'bookings' ? [parts] : [])], bench.newFolder)
     }
     return bench.using(async (keep) => {
-      const stub = await keep(startStub(bench.newFolder(), bench.programs))
+      const stub = await keep(startStub(bench.newFolder()))
       const cases: (Case & { readonly kind: string })[] = []
       for (const { id, name, start } of [gateway, forgetful, parts, ...nodePeers]) {
         const running = await keep(start({ folder: bench.newFolder(), servicePort: stub.port }))
@@ -57,7 +57,7 @@ export const calls: Section<Data> = {
           cases.push({ kind, id, name, connections: CONNECTIONS, running, call })
         }
       }
-      const rows = await measure(cases, bench.plan)
+      const rows = await measure(cases, bench.sizes)
       const linesOf = (kind: string) =>
         summarize(
           rows.filter((_, i) => cases[i]?.kind === kind),

@@ -1,7 +1,7 @@
 import { quote, version2Quote } from '../calls.ts'
 import { durable, gateway, nodePeers, startPostgres, startStub } from '../contenders.ts'
 import { median, roundTo, STUB, table, whole } from '../figures.ts'
-import { type OpenLoad, openLoop } from '../load.ts'
+import { load, type OpenLoad, openLoop } from '../load.ts'
 import { tell } from '../rounds.ts'
 import type { Bench, Section } from '../section.ts'
 
@@ -24,7 +24,7 @@ interface OpenLine {
 async function measure(bench: Bench): Promise<readonly OpenLine[]> {
   const { seconds, rounds, warmUpSeconds } = bench.sizes
   return bench.using(async (keep) => {
-    const stub = await keep(startStub(bench.newFolder(), bench.programs))
+    const stub = await keep(startStub(bench.newFolder()))
     const server = await keep(startPostgres())
     const fastify = nodePeers.filter(({ id }) => id === 'fastify')
     const running = [{ id: STUB, name: 'the stub alone', running: stub, call: version2Quote }]
@@ -35,9 +35,9 @@ async function measure(bench: Bench): Promise<readonly OpenLine[]> {
     let capacity = 0
     for (const one of running) {
       const { port } = one.running
-      await bench.load({ port, call: one.call(), connections: CONNECTIONS, seconds: warmUpSeconds })
+      await load({ port, call: one.call(), connections: CONNECTIONS, seconds: warmUpSeconds })
       if (one.id !== gateway.id) continue
-      capacity = (await bench.load({ port, call: quote(), connections: CONNECTIONS, seconds })).perSecond
+      capacity = (await load({ port, call: quote(), connections: CONNECTIONS, seconds })).perSecond
     }
     const lines: OpenLine[] = []
     for (const share of SHARES) {

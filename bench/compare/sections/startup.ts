@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { quoteExample } from '../../../mappings/quote-rows.ts'
 import { startSandbox } from '../../../test/stand-in/stand-in.ts'
 import { shippedCommand } from '../contenders.ts'
@@ -14,31 +14,23 @@ import type { Section } from '../section.ts'
 const KNOCK_EVERY_MS = 1
 const GIVE_UP_MS = 30_000
 
-/** Tries to connect until the gateway listens, sends one quote, and waits for its answer. */
-function firstAnswer(port: number): Promise<void> {
-  const body = JSON.stringify(quoteExample)
-  const credential = Buffer.from('demo:demo-secret').toString('base64')
-  const request =
-    `POST /getShippingQuote.php HTTP/1.1\r\nHost: ${HOST}\r\nConnection: close\r\nAuthorization: Basic ${credential}\r\n` +
-    `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+/** Sends a quote until the gateway listens, and waits for its answer. */
+async function firstAnswer(port: number): Promise<void> {
+  const authorization = `Basic ${btoa('demo:demo-secret')}`
+  const request = {
+    method: 'POST',
+    headers: { authorization, connection: 'close' },
+    body: JSON.stringify(quoteExample),
+  }
   const giveUpAt = performance.now() + GIVE_UP_MS
-  return new Promise((resolve, reject) => {
-    const knock = () => {
-      const socket = connect({ port, host: HOST })
-      socket.once('connect', () => socket.write(request))
-      socket.once('data', (chunk) => {
-        socket.destroy()
-        const said = chunk.toString('latin1')
-        if (said.startsWith('HTTP/1.1 200')) resolve()
-        else reject(new Error(said))
-      })
-      socket.once('error', (error) => {
-        if (performance.now() > giveUpAt) reject(error)
-        else setTimeout(knock, KNOCK_EVERY_MS)
-      })
-    }
-    knock()
-  })
+  for (;;) {
+    const answer = await fetch(`http://${HOST}:${port}/getShippingQuote.php`, request).catch((error: unknown) => {
+      if (performance.now() > giveUpAt) throw error
+    })
+    if (answer?.ok) return
+    if (answer) throw new Error(await answer.text())
+    await pause(KNOCK_EVERY_MS)
+  }
 }
 
 /** Returns how long a process takes to end after a signal, in milliseconds. */
@@ -49,7 +41,7 @@ async function ending(child: ChildProcess): Promise<number> {
 }
 
 /** Times of starts and stops with one kind of store, in milliseconds. */
-export interface Startups {
+interface Startups {
   readonly store: string
   readonly firstAnswerMs: number
   readonly slowestMs: number
@@ -98,22 +90,18 @@ async function measureStartups(words: readonly string[], starts: number): Promis
   }
 }
 
-/** Makes the table of the figures in Markdown. */
-function startupTable(figures: readonly Startups[]): string {
-  return table(
-    ['Store', 'first answer, median ms', 'slowest ms', 'stopped after, median ms'],
-    figures.map(({ store, ...times }) => [
-      store,
-      ...[times.firstAnswerMs, times.slowestMs, times.stoppedAfterMs].map((figure) => whole(figure)),
-    ]),
-  )
-}
-
 /** From the start of the process to the first answer. */
 export const startup: Section<readonly Startups[]> = {
   title: 'Start',
   about: 'From the start of the process to the first quote, and from SIGTERM to its end. Nothing is pinned to a core.',
   inRounds: false,
   measure: ({ sizes }) => measureStartups(placed(shippedCommand()), sizes.starts),
-  markdown: startupTable,
+  markdown: (figures) =>
+    table(
+      ['Store', 'first answer, median ms', 'slowest ms', 'stopped after, median ms'],
+      figures.map(({ store, firstAnswerMs, slowestMs, stoppedAfterMs }) => [
+        store,
+        ...[firstAnswerMs, slowestMs, stoppedAfterMs].map(whole),
+      ]),
+    ),
 }

@@ -68,7 +68,7 @@ export const SCENARIOS = {
       cancellations: 1,
       storeFailures: 1,
     },
-    sample: 6,
+    sample: 5,
     whole: 8,
   },
   /** One call, whose gateway is paused for longer than its lease. */
@@ -77,16 +77,16 @@ export const SCENARIOS = {
   'one call': {
     calls: ['A'],
     budget: { ...NOTHING, ticks: 3, crashes: 1, settlements: 2, reopenings: 1, events: 1 },
-    sample: 10,
+    sample: 9,
     whole: 14,
   },
   /** A gateway is paused for longer than its lease and goes on. */
-  pauses: { calls: ['A', 'B'], budget: { ...NOTHING, ticks: 3, settlements: 1 }, sample: 8, whole: 12 },
+  pauses: { calls: ['A', 'B'], budget: { ...NOTHING, ticks: 3, settlements: 1 }, sample: 7, whole: 12 },
   /** A gateway dies at any step and starts again. */
   crashes: {
     calls: ['A', 'B', 'D'],
     budget: { ...NOTHING, crashes: 1, settlements: 1, events: 1 },
-    sample: 13,
+    sample: 11,
     whole: 60,
   },
   /** An operator, an event and a cancellation change what has an outcome. */

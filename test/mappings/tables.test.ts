@@ -1,42 +1,10 @@
-/** Promise: a change of a shipped declaration or table is reviewed (contract, section 4). */
+/** Promise: a change of a shipped table is reviewed (contract, section 4). */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { tables } from '../../mappings/index.ts'
-import { loadMappings } from '../../mappings/load.ts'
-import { eventStatuses, shipmentEvent } from '../../mappings/shipment-event.ts'
 import { knownStates, stateCodes } from '../../mappings/us-states.ts'
-
-/** Writes data of declarations as indented JSON; a codec is its name, and what only code says is left out. */
-const written = (value: unknown): string =>
-  JSON.stringify(
-    value,
-    (_key, part: unknown) => {
-      if (part instanceof RegExp) return String(part)
-      if (part instanceof Map) return Object.fromEntries(part)
-      if (part instanceof Set) return [...part]
-      if (part instanceof Function) return undefined
-      if (typeof part === 'object' && part !== null && 'decode' in part && 'name' in part) return part.name
-      return part
-    },
-    1,
-  )
-
-const { actions } = await loadMappings()
-
-test.each([...actions.values()].map(({ action }) => [action.name, action] as const))(
-  'the declaration of %s is the reviewed one',
-  async (name, action) => {
-    await expect(`${written(action)}\n`).toMatchFileSnapshot(`declarations/${name}.txt`)
-  },
-)
-
-test('the rows of an event are the reviewed ones', async () => {
-  await expect(`${written({ eventStatuses, ...shipmentEvent })}\n`).toMatchFileSnapshot(
-    'declarations/shipment-event.txt',
-  )
-})
 
 describe('tables', () => {
   /*

@@ -1,5 +1,0 @@
-/** Promise: the store in memory keeps the contract of all stores (contract, section 7). */
-
-import { testEngine } from './engine.ts'
-
-testEngine('memory')
