@@ -34,10 +34,8 @@ export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Versi
       ? reply
       : { ...reply, Message: `${reply['Message'] ?? ''}${ignoredSentence(subject.ignored)}`.trim() },
   )
-  const isIgnored = (field: string) => subject.ignored.some(([other]) => other === field)
-  const names = namesIn(request, request.compiled.action.givesNames ?? []).flatMap(([field, name]) =>
-    isIgnored(field) ? [] : name,
-  )
+  // In an update, the names only say which quote is meant.
+  const names = subject.quote ? [] : namesIn(request, request.compiled.action.givesNames ?? []).map(([, name]) => name)
   if (id === undefined) {
     // Nothing could ever name this quote.
     if (names.length === 0) throw gatewayError('service-unreadable/places', { places: 'shipment_id' })
@@ -67,8 +65,8 @@ function remembered(
   const assumed = notes.flatMap(({ code, name }) => (code === 'assumed' ? [name] : [])).join(' ')
   return {
     ...key,
-    own: own ?? '',
-    names: before ? [...new Set([...before.names.filter((name) => name !== before.id), ...names])] : names,
+    own: (before ? before.own : own) ?? '',
+    names: before ? before.names.filter((name) => name !== before.id) : names,
     facts: { ...before?.facts, ...compiled.remember(fields, body, settings).facts, [ASSUMED_FACT]: assumed },
     // Empty after a change whose reply tells none: the price before is not that of the quote any more.
     price,
