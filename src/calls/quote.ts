@@ -25,8 +25,8 @@ export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Versi
   // Some replies to an update leave out the id.
   const id = idAt(body, 'shipment_id') ?? subject.id
   const answer = answerOf(plan, { ...body, shipment_id: id }, withSentence(ignoredSentence(subject.ignored)))
-  const isIgnored = (name: string) => subject.ignored.some(([, value]) => value === name)
-  const names = namesGivenIn(request).filter((name) => !isIgnored(name))
+  // In an update, the names only say which quote is meant.
+  const names = subject.quote ? [] : namesGivenIn(request)
   if (id === undefined) {
     // Nothing could ever name this quote.
     if (names.length === 0) throw gatewayError('service-unreadable/places', { places: 'shipment_id' })
@@ -50,8 +50,8 @@ function remembered(
   const assumed = notes.flatMap(({ code, name }) => (code === 'assumed' ? [name] : [])).join(' ')
   return {
     ...key,
-    own: own ?? '',
-    names: before ? [...new Set([...before.names.filter((name) => name !== before.id), ...names])] : names,
+    own: (before ? before.own : own) ?? '',
+    names: before ? before.names.filter((name) => name !== before.id) : names,
     facts: { ...before?.facts, ...compiled.remember(fields, body, settings).facts, [ASSUMED_FACT]: assumed },
     // Empty after a change whose reply tells none: the price before is not that of the quote any more.
     price,

@@ -106,6 +106,24 @@ describe('a shipment that an approval made', () => {
   })
 })
 
+test.each(['Update Rate', 'Approve Rate'])(
+  'the order of several quotes, beside the number of an older one, means that one to %s',
+  async (ActionName) => {
+    const gateway = await startGateway()
+    for (const ShipmentNumber of [NUMBER, 'NEXT', 'LAST']) await quote(gateway, { ShipmentNumber })
+    await quote(gateway, { ShipmentNumber: 'OTHER', OrderRefNumber: 'OTHER-ORDER' })
+    const [older] = gateway.sandbox.quotes.keys()
+    const call = (names: object) => post(gateway, '/getShippingQuote.php', { ActionName, ...names })
+    expect((await call({ ShipmentNumber: 'OTHER', OrderRefNumber: ORDER })).status).toBe(409)
+    const { status, json } = await call({ ShipmentNumber: NUMBER, OrderRefNumber: ORDER })
+    expect([status, json.ShipmentNumber]).toEqual([200, NUMBER])
+    const sent = gateway.sandbox.requests.findLast(({ method, path }) => method !== 'GET' && path !== '/v2/quote')
+    expect(sent?.path).toMatch(new RegExp(`^/v2/quote/${older}`))
+    // Alone, it still means the newest.
+    expect((await call({ OrderRefNumber: ORDER })).json.ShipmentNumber).toBe('LAST')
+  },
+)
+
 describe('a number that nobody knows, beside one of a quote', () => {
   const call = (gateway: TestGateway, ActionName: string, names: Record<string, string>) =>
     post(gateway, '/getShippingQuote.php', { ActionName, ...names })

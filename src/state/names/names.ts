@@ -15,6 +15,7 @@ import type { NoteUse } from '../uses/pruning.ts'
 import {
   type KnownName,
   type KnownShipment,
+  type Meaning,
   type OpenBooking,
   type Reference,
   type Resolution,
@@ -172,6 +173,22 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
     return undefined
   }
 
+  /** Returns the quote that bears all the names of a call, although a newer one has some of them, too: quotes share an order. */
+  async function quoteOfAll(
+    tenant: string,
+    sent: readonly SentName[],
+    meanings: readonly Meaning[],
+  ): Promise<Resolution | undefined> {
+    const isMeant = ([field]: SentName) => meanings.some((meaning) => meaning.field === field)
+    const values = valuesOf(sent.filter(isMeant))
+    for (const { field, ids } of meanings) {
+      const { id, names } = await quoteOf(tenant, ids[0] ?? '')
+      if (values.every((value) => names.includes(value)))
+        return { is: 'quote', id, field, ignored: sent.filter((name) => !isMeant(name)) }
+    }
+    return undefined
+  }
+
   return {
     resolve: async (reference, tenant, look) => {
       const shipments: NotedShipments = new Map()
@@ -205,6 +222,10 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
           // The VIN may be that of a booking in doubt beside the shipments that are known.
           const booking = await openBookingOf(tenant, valuesOf(reference.names))
           return { resolution: booking ? { is: 'in-doubt', booking } : resolution, stored: undefined, seen }
+        }
+        if (resolution.is === 'conflict' && reference.kind === 'quote') {
+          const older = await quoteOfAll(tenant, reference.names, resolution.meanings)
+          return { resolution: older ?? resolution, stored: undefined, seen }
         }
         if (!look || (resolution.is !== 'ask' && resolution.is !== 'look')) {
           const stored = resolution.is === 'shipment' ? shipments.get(resolution.id)?.stored : undefined
