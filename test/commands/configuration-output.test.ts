@@ -48,6 +48,7 @@ test('the commands about mappings print what they did', async () => {
     'f-lacks': { action: 'quote.get', service: {}, replies: {} },
     'g-action': { action: 'quote.gte', request: {} },
     'h-nothing': { action: 'quote.get' },
+    'h-settings': { action: 'quote.get', settings: { PORT: 'x' }, request: { ActionName: 'Get Rate' } },
     'i-key': { action: 'quote.get', request: {}, send: {} },
   }
   mkdirSync(join(place, 'own', 'cases'), { recursive: true })

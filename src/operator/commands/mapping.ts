@@ -7,7 +7,8 @@ import { createErrorAnswers } from '../../edge/answers.ts'
 import { readBody } from '../../edge/body/read.ts'
 import { type Case, caseSchema, type Outcome, outcomeOf } from '../../labs/rehearse/case.ts'
 import { readRecord } from '../../labs/rehearse/recording.ts'
-import { readConfig } from '../../language/config/config.ts'
+import { type Config, readConfig } from '../../language/config/config.ts'
+import { ConfigErrors } from '../../language/config/errors.ts'
 import { issueText, readJsonFile } from '../../language/config/json-file.ts'
 import { translationSettings } from '../../language/config/translation-settings.ts'
 import { GatewayError } from '../../language/errors.ts'
@@ -172,8 +173,14 @@ export function runCase(file: string, catalog: Catalog): CaseResult {
   const { actions } = catalog
   if (call.target === undefined && action !== undefined && !actions.has(action))
     return { file, failures: [`action: there is no action ${action}${suggestion(action, [...actions.keys()])}`] }
-  const config = readConfig({ ...withoutService(), ...parsed.data.settings })
-  return { file, failures: failuresOf(parsed.data, outcomeOf(call, config, catalog)) }
+  try {
+    const config = readConfig({ ...withoutService(), ...parsed.data.settings })
+    return { file, failures: failuresOf(parsed.data, outcomeOf(call, config, catalog)) }
+  } catch (error) {
+    // The settings of one case are no reason to run no other.
+    if (!parsed.data.settings || !(error instanceof ConfigErrors)) throw error
+    return { file, failures: error.errors.map((line) => `settings: ${line}`) }
+  }
 }
 
 /** Compares what a case expects with what comes of it. */

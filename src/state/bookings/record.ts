@@ -208,20 +208,28 @@ export function createBookingRecord(deps: RecordRooms): BookingRecord {
     return { kind: 'other', write, kept: { tenant, ...kept } }
   }
 
+  /** The entries that are recorded, while the log keeps them because of others: what came since must stand. */
+  const recorded = new Set<string>()
+
   async function catchUp(): Promise<void> {
     const last = new Map(deps.emergencyLog.read().map((entry) => [nameOf(entry), entry]))
-    for (const [name, entry] of last) if (!backlog.find(name)) backlog.add(name, workOf(entry))
+    for (const [name, entry] of last)
+      if (!backlog.find(name) && !recorded.has(lineOf(entry))) backlog.add(name, workOf(entry))
     for (const [booking, work] of backlog.entries()) {
       try {
         await perform(work)
         backlog.remove(booking, work)
+        const entry = last.get(booking)
+        if (entry) recorded.add(lineOf(entry))
       } catch (err) {
         log.warn({ booking, err }, 'a change of a booking could still not be recorded')
         // If the store is down, the others would fail too; any other error concerns this change alone.
         if (err instanceof StoreDown) return
       }
     }
-    if (backlog.entries().length === 0) deps.emergencyLog.clear()
+    if (backlog.entries().length > 0) return
+    deps.emergencyLog.clear()
+    recorded.clear()
   }
 
   return {
