@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { assumptions } from '../src/labs/certify/assumptions.ts'
 import { type Proof, type Section, type Statement, sections } from '../test/interface/statements.ts'
 import { code, table } from './table.ts'
@@ -63,7 +63,8 @@ function linkTo(proof: Proof, read: (path: string) => string): string | undefine
   }
   const source = read(`test/${place}.test.ts`)
   const title = titleIn(source, words)
-  if (title === undefined || (row !== undefined && !hasRow(source, row))) return undefined
+  const documents = [...source.matchAll(/'([\w-]+\.json)'/g)].map(([, name]) => read(`test/${dirname(place)}/${name}`))
+  if (title === undefined || (row !== undefined && !hasRow([source, ...documents].join('\n'), row))) return undefined
   return link(place, `../test/${place}.test.ts`, `${title}${row === undefined ? '' : ` (${row})`}`)
 }
 
@@ -86,6 +87,8 @@ function titleIn(source: string, words: string): string | undefined {
   return found.length === 1 ? found[0]?.whole : undefined
 }
 
-/** Reports whether a table of tests has a row with these words, which are a string or begin a line. */
+/** Reports whether a table of tests or a document of them has a row with these words, which are a string or begin a line. */
 const hasRow = (source: string, words: string) =>
-  source.split('\n').some((line) => line.startsWith(`${words} `) || line.includes(`'${words}'`))
+  source
+    .split('\n')
+    .some((line) => line.startsWith(`${words} `) || line.includes(`'${words}'`) || line.includes(`"${words}"`))
