@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { assumptions } from '../src/labs/certify/assumptions.ts'
 import { type Proof, type Section, type Statement, sections } from '../test/interface/statements.ts'
 import { code } from './table.ts'
@@ -57,7 +57,8 @@ function linkTo(proof: Proof, read: (path: string) => string): string | undefine
     return read(place).replace(/\s+/g, ' ').includes(words) ? `[${page}](${page})` : undefined
   }
   const source = read(`test/${place}.test.ts`)
-  const isThere = hasTitle(source, words) && (row === undefined || hasRow(source, row))
+  const documents = [...source.matchAll(/'([\w-]+\.json)'/g)].map(([, name]) => read(`test/${dirname(place)}/${name}`))
+  const isThere = hasTitle(source, words) && (row === undefined || hasRow([source, ...documents].join('\n'), row))
   return isThere ? `[${place}](../test/${place}.test.ts)` : undefined
 }
 
@@ -73,6 +74,8 @@ function hasTitle(source: string, words: string): boolean {
   return (same.length > 0 ? same : titles.filter((title) => title.includes(words))).length === 1
 }
 
-/** Reports whether a table of tests has a row with these words, which are a string or begin a line. */
+/** Reports whether a table of tests or a document of them has a row with these words, which are a string or begin a line. */
 const hasRow = (source: string, words: string) =>
-  source.split('\n').some((line) => line.startsWith(`${words} `) || line.includes(`'${words}'`))
+  source
+    .split('\n')
+    .some((line) => line.startsWith(`${words} `) || line.includes(`'${words}'`) || line.includes(`"${words}"`))

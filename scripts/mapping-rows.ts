@@ -3,18 +3,13 @@ import { code, codes } from './table.ts'
 
 type Lines = readonly (readonly string[])[]
 
-/** Returns the line of a request's row; none for a row that is not translated. */
+/** Returns the line of a row, none if it is not translated: its fields, its places, its rule, and what fills the place of an absent field. */
 export function requestRow(row: Row): Lines {
   switch (row.kind) {
-    case 'move':
-      return [
-        [
-          code(row.v1),
-          code(row.v2),
-          rule(row.codec.name),
-          row.required ? 'required' : describeFallbacks(row.fallbacks),
-        ],
-      ]
+    case 'move': {
+      const more = row.required ? 'required' : describeFallbacks(row.fallbacks)
+      return [[code(row.v1), code(row.v2), rule(row.codec.name), more]]
+    }
     case 'split':
       return [[code(row.v1), codes(Object.values(row.v2)), rule(row.codec.name), '']]
     case 'join':
@@ -23,57 +18,32 @@ export function requestRow(row: Row): Lines {
       const sources = row.sources.map(({ v1, by }) => (by === 'phraseIn' ? `a phrase in ${code(v1)}` : code(v1)))
       return [[sources.join(', or '), code(row.v2), `[${row.table}](#${row.table})`, describeFallbacks(row.fallbacks)]]
     }
-    case 'fromQuote':
-      return [
-        [
-          '',
-          code(row.v2),
-          row.onlyWith ? `if ${code(row.onlyWith.toUpperCase())}, or after an approval` : '',
-          describeFallbacks(row.fallbacks),
-        ],
-      ]
+    case 'fromQuote': {
+      const onlyWith = row.onlyWith ? `if ${code(row.onlyWith.toUpperCase())}, or after an approval` : ''
+      return [['', code(row.v2), onlyWith, describeFallbacks(row.fallbacks)]]
+    }
+    case 'callerNumber':
+      return [[code(row.v1), code(row.v2), "the caller's own number, or this", '']]
+    case 'fixed':
+      return [[code(row.v1), '', `always ${code(row.value)}`, '']]
+    case 'choose': {
+      const cases = Object.entries(row.cases).map(([value, answer]) => `${code(answer)} for ${code(value)}`)
+      return [[code(row.v1), code(row.v2), `${cases.join(', ')}, otherwise ${code(row.default)}`, '']]
+    }
+    case 'message':
+      return [[code(row.v1), '', '[messages](wire.md#messages)', '']]
     case 'ref':
     case 'v1Only':
     case 'v2Only':
-    case 'callerNumber':
-    case 'fixed':
-    case 'choose':
-    case 'message':
       return []
     default:
       return row satisfies never
   }
 }
 
-/** Returns the line of a reply's row; none for a row that is not translated. */
-export function replyRow(row: Row): Lines {
-  switch (row.kind) {
-    case 'move':
-      return [[code(row.v1), code(row.v2), rule(row.codec.name) + (row.required ? ', required' : '')]]
-    case 'split':
-      return [[code(row.v1), codes(Object.values(row.v2)), rule(row.codec.name)]]
-    case 'join':
-      return [[row.v1.map(code).join(' and '), code(row.v2), rule(row.joiner.name)]]
-    case 'callerNumber':
-      return [[code(row.v1), code(row.v2), "the caller's own number, or this"]]
-    case 'fixed':
-      return [[code(row.v1), '', `always ${code(row.value)}`]]
-    case 'choose': {
-      const cases = Object.entries(row.cases).map(([value, answer]) => `${code(answer)} for ${code(value)}`)
-      return [[code(row.v1), code(row.v2), `${cases.join(', ')}, otherwise ${code(row.default)}`]]
-    }
-    case 'message':
-      return [[code(row.v1), '', '[messages](wire.md#messages)']]
-    case 'v1Only':
-    case 'v2Only':
-    case 'ref':
-    case 'lookup':
-    case 'fromQuote':
-      return []
-    default:
-      return row satisfies never
-  }
-}
+/** Returns the line of a reply's row, which has no fallback. */
+export const replyRow = (row: Row): Lines =>
+  requestRow(row).map(([v1 = '', v2 = '', how = '', more]) => [v1, v2, more === 'required' ? `${how}, required` : how])
 
 /** Returns a sentence of a reply with its condition. */
 export function describeSentence({ text, when }: Sentence): string {

@@ -49,7 +49,7 @@ test('every call of every small world means what the laws say', { timeout: LONG_
 })
 
 describe('a mistake turns a law red', () => {
-  test.each(mistakes)('$title', { timeout: LONG_MS }, async (mistake) => {
+  test.each(mistakes)('%s', { timeout: LONG_MS }, async (...mistake) => {
     const trial = await withMistake(mistake, (room) => tryWorlds(room, 1))
     expect(trial.violations).toHaveLength(1)
   })

@@ -214,13 +214,13 @@ export function createBookingRecord(deps: RecordRooms): BookingRecord {
   async function catchUp(): Promise<void> {
     const last = new Map(deps.emergencyLog.read().map((entry) => [nameOf(entry), entry]))
     for (const [name, entry] of last)
-      if (!backlog.find(name) && !recorded.has(lineOf(entry))) backlog.add(name, workOf(entry))
+      if (!backlog.find(name) && !recorded.has(JSON.stringify(entry))) backlog.add(name, workOf(entry))
     for (const [booking, work] of backlog.entries()) {
       try {
         await perform(work)
         backlog.remove(booking, work)
         const entry = last.get(booking)
-        if (entry) recorded.add(lineOf(entry))
+        if (entry) recorded.add(JSON.stringify(entry))
       } catch (err) {
         log.warn({ booking, err }, 'a change of a booking could still not be recorded')
         // If the store is down, the others would fail too; any other error concerns this change alone.
