@@ -65,7 +65,8 @@ test('commands at once lose no tenant, and the rest of a killed one is no hindra
   const added = names.filter((_, at) => ended[at]?.code === 0)
   const found = content().tenants.map(({ name }: { readonly name: string }) => name)
   expect(found.sort()).toEqual(added)
-  for (const { code, err } of ended) if (code !== 0) expect(err).toContain('another command changes the tenants')
+  for (const { code, err } of ended)
+    if (code !== 0) expect(err).toContain('another command is changing the tenants file')
 
   writeFileSync(`${file}.next`, '')
   expect(await add('late')).toMatchObject({ code: 1, err: expect.stringContaining('try again') })
