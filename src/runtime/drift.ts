@@ -12,8 +12,11 @@ interface Drift {
   readonly metric: CountedMetric
 }
 
-/** The known members of an object, or of the objects in a list. What has none is not looked into. */
-type Known = Map<string, Known>
+/** What is known of an object, or of the objects in a list. What has no members is not looked into. */
+interface Known {
+  path: string
+  readonly members: Map<string, Known>
+}
 
 /** The places that are told one by one. A service can invent any number of names. */
 const MOST_PLACES = 200
@@ -38,43 +41,44 @@ export function observeDrift({ actions }: Catalog, log: Logger): Drift {
   )
   const told = new Set<string>()
   // The replies to several actions show the same thing.
-  const known: Known = new Map(OF_CHANGES.map((name) => [name, new Map()]))
-  for (const { action } of actions.values())
-    for (const place of [...action.request, ...action.reply].flatMap(placesOf)) {
-      let holder = known
-      for (const step of parsePlace(place) ?? []) {
-        if (typeof step === 'number') continue
-        const next: Known = holder.get(step) ?? new Map()
-        holder.set(step, next)
-        holder = next
+  const known: Known = { path: '', members: new Map() }
+  const places = [...actions.values()].flatMap(({ action }) => [...action.request, ...action.reply].flatMap(placesOf))
+  for (const place of [...OF_CHANGES, ...places]) {
+    let holder = known
+    for (const step of parsePlace(place) ?? []) {
+      if (typeof step === 'number') {
+        holder.path = holder.path.replace(/(?:\[\])?$/, '[]')
+        continue
       }
+      const member: Known = holder.members.get(step) ?? { path: `${holder.path}.${step}`, members: new Map() }
+      holder.members.set(step, member)
+      holder = member
     }
+  }
 
-  function note(path: string): void {
+  function note(action: string, { path: holder }: Known, name: string): void {
     counter.add(1, KIND)
+    const path = `${action.split('.', 1)[0]}${holder}.${PLAIN_NAME.test(name) ? name : UNPLAIN_NAME}`
     if (told.has(path) || told.size >= MOST_PLACES) return
     told.add(path)
     log.warn({ drift: { kind: KIND, path } }, 'a reply of the service differs from what the gateway knows')
   }
 
-  function inspect(value: unknown, members: Known, path: string): void {
+  function inspect(action: string, value: unknown, holder: Known): void {
     if (Array.isArray(value)) {
-      for (let i = 0; i < value.length && i < MOST_ENTRIES; i += 1) inspect(value[i], members, `${path}[]`)
+      for (let i = 0; i < value.length && i < MOST_ENTRIES; i += 1) inspect(action, value[i], holder)
     }
     if (!isObject(value)) return
     let news = 0
     for (const name in value) {
-      const member = members.get(name)
-      if (member && member.size > 0) inspect(value[name], member, `${path}.${name}`)
-      if (member) continue
-      news += 1
-      note(`${path}.${PLAIN_NAME.test(name) ? name : UNPLAIN_NAME}`)
-      if (news === MOST_NEW_FIELDS) return
+      const member = holder.members.get(name)
+      if (member === undefined) {
+        note(action, holder, name)
+        news += 1
+        if (news === MOST_NEW_FIELDS) return
+      } else if (member.members.size > 0) inspect(action, value[name], member)
     }
   }
 
-  return {
-    inspect: (action, body) => inspect(body, known, action.split('.', 1)[0] ?? ''),
-    metric: counter.metric,
-  }
+  return { inspect: (action, body) => inspect(action, body, known), metric: counter.metric }
 }

@@ -37,10 +37,8 @@ export function oneAtATime<T>(work: () => Promise<T>) {
       })
       return running
     },
-    /** Resolves when no run is under way. */
-    async idle(): Promise<void> {
-      await running
-    },
+    /** Returns the run that is under way; undefined if there is none. */
+    current: (): Promise<T> | undefined => running,
   }
 }
 

@@ -57,8 +57,10 @@ export function createLocks({ takeLock, dropLock }: LockRows, holder: string): L
       isHeld: () => !isLost && elapsedSince(confirmedAt) <= HELD_FOR_MS,
       async release() {
         clearInterval(timer)
-        // A renewal after the release would take the lock again.
-        await renewals.idle()
+        // A renewal after the release would take the lock again. Without one, the lock is dropped at once: a command may close the
+        // store right after its work.
+        const renewal = renewals.current()
+        if (renewal) await renewal
         // A lock that cannot be released ends with its lease.
         await dropLock(key, holder).catch(() => undefined)
       },

@@ -61,7 +61,7 @@ export function createLeases(instance: string, rooms: LeaseRooms): Leases {
     },
     end: async () => {
       clearInterval(timer)
-      await heartbeats.idle()
+      await heartbeats.current()
       await store.endLease(instance).catch((err: unknown) => log.warn({ err }, 'the lease could not be ended'))
     },
   }

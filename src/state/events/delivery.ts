@@ -324,7 +324,7 @@ export function startDelivery(deps: DeliveryRooms) {
       closed = true
       clearInterval(timer)
       const late = setTimeout(() => closing.abort(), graceMs)
-      await polls.idle()
+      await polls.current()
       await idle()
       clearTimeout(late)
     },

@@ -230,7 +230,7 @@ export function createHealing(rooms: HealingRooms) {
       isClosed = true
       clearInterval(timer)
       for (const one of pauses) clearTimeout(one)
-      await Promise.race([Promise.all([reads.close(), searches.idle()]), pause(graceMs, undefined, { ref: false })])
+      await Promise.race([Promise.all([reads.close(), searches.current()]), pause(graceMs, undefined, { ref: false })])
     },
   }
 }

@@ -117,7 +117,7 @@ export function openUseCounts({ store, log, instance, everyMs = STORE_EVERY_MS }
       clearInterval(timer)
       const { promise: tooLong, resolve } = Promise.withResolvers<void>()
       const limit = setTimeout(resolve, LAST_WAIT_MS)
-      await Promise.race([rounds.idle().then(rounds.run), tooLong])
+      await Promise.race([Promise.resolve(rounds.current()).then(rounds.run), tooLong])
       clearTimeout(limit)
     },
   }

@@ -103,7 +103,7 @@ export function openPruning({ config, store, log, lookEveryMs = LOOK_EVERY_MS }:
     async close(): Promise<void> {
       closing = true
       clearInterval(timer)
-      await rounds.idle()
+      await rounds.current()
     },
   }
 }
