@@ -34,7 +34,7 @@ const LONGEST = [
   'bookings/paused.slow',
   'debian/pages',
   'debian/soak',
-  'names/edge.server',
+  'names/meaning.server',
   'events/kill-healing.slow',
   'events/kill-delivery.slow',
   'debian/failover',

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { quoteExample } from '../mappings/quote-rows.ts'
 import { openStore } from '../src/outside/store/open.ts'
 import { book } from './bookings/desk.ts'
-import { folder } from './callers/edge.ts'
+import { folder } from './callers/tenants-gateway.ts'
 import { ROOT } from './command.ts'
 import { get, OWN, post, startGateway } from './gateway.ts'
 

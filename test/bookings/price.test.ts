@@ -1,7 +1,7 @@
 /** Promise: a booking at another price than the quoted one says so, and stands (contract, section 12). */
 
 import { expect, test } from 'vitest'
-import { as, book, type Edge, named, openEdge, quote } from '../callers/edge.ts'
+import { as, book, type Edge, named, openEdge, quote } from '../callers/tenants-gateway.ts'
 import { get } from '../gateway.ts'
 
 const ACME = as('acme')

@@ -8,7 +8,7 @@ import { quoteExample } from '../../mappings/quote-rows.ts'
 import { basic, OWN, startGateway, type TestGateway } from '../gateway.ts'
 import { openLine } from '../http/line.ts'
 import { send } from '../http/wire.ts'
-import { as, named, openEdge } from './edge.ts'
+import { as, named, openEdge } from './tenants-gateway.ts'
 
 const BODY = JSON.stringify(quoteExample)
 

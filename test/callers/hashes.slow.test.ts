@@ -4,7 +4,7 @@ import { expect, test, vi } from 'vitest'
 import { matchesHash } from '../../src/edge/callers/hashes.ts'
 import { basic } from '../gateway.ts'
 import { connectFrom } from '../strangers/sockets.ts'
-import { as, atOnce, named, openEdge, quote, slowHash, statuses } from './edge.ts'
+import { as, atOnce, named, openEdge, quote, slowHash, statuses } from './tenants-gateway.ts'
 
 /* How much a slow hash costs, in CPU time. A machine that others use may slow down one side, so each is tried again. */
 

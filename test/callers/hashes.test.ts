@@ -17,7 +17,7 @@ import {
   slowHash,
   statuses,
   tenant,
-} from './edge.ts'
+} from './tenants-gateway.ts'
 
 const PROXY = { TRUST_PROXY: '127.0.0.0/8' }
 const from = (address: string) => ({ 'x-forwarded-for': address })

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Answered, get, post, startGateway } from '../gateway.ts'
 import { runs } from '../size.ts'
-import { as, atService, book, CALLS, type Edge, KINDS, named, openEdge, read } from './edge.ts'
+import { as, atService, book, CALLS, type Edge, KINDS, named, openEdge, read } from './tenants-gateway.ts'
 
 const NAMES = ['acme', 'beta', 'gamma'] as const
 type Name = (typeof NAMES)[number]

@@ -8,7 +8,7 @@ import { freePort } from '../free-port.ts'
 import { type Answered, basic, get, post } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { serve, transload } from './commands.ts'
-import { book, booking, CALLS, cheapHash, folder, KINDS, quote, read, seen, writeTenants } from './edge.ts'
+import { book, booking, CALLS, cheapHash, folder, KINDS, quote, read, seen, writeTenants } from './tenants-gateway.ts'
 
 /** Finds secrets in any text, in each of the forms in which they are sent. */
 function canaries() {

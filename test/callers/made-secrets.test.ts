@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { basic, startGateway, type TestGateway } from '../gateway.ts'
 import { transload } from './commands.ts'
-import { folder, quote } from './edge.ts'
+import { folder, quote } from './tenants-gateway.ts'
 
 function place() {
   const home = folder()

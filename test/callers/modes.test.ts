@@ -19,7 +19,7 @@ import {
   read,
   statuses,
   tenant,
-} from './edge.ts'
+} from './tenants-gateway.ts'
 
 const NOBODY = { authorization: '' }
 const TOKEN = { authorization: 'Bearer own' }

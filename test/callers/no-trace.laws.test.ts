@@ -7,7 +7,7 @@ import { type Answered, basic, startGateway } from '../gateway.ts'
 import { bytesOf, openService } from '../http/service.ts'
 import { runs, size } from '../size.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
-import { CALLS, KINDS, linksOf, seen } from './edge.ts'
+import { CALLS, KINDS, linksOf, seen } from './tenants-gateway.ts'
 
 /*
  * A credential that the service has not accepted leaves no trace that another caller can see. The same calls of the owner

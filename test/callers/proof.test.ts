@@ -6,7 +6,19 @@ import { NO_SHIPMENT } from '../../src/outside/service/account.ts'
 import { basic, CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
-import { atOnce, book, CALLS, clocks, exchanges, KINDS, linksOf, quote, read, seen, statuses } from './edge.ts'
+import {
+  atOnce,
+  book,
+  CALLS,
+  clocks,
+  exchanges,
+  KINDS,
+  linksOf,
+  quote,
+  read,
+  seen,
+  statuses,
+} from './tenants-gateway.ts'
 
 const OWNER = { authorization: basic() }
 const STRANGER = { authorization: basic('demo', 'a guess') }

@@ -6,7 +6,7 @@ import { expect, test, vi } from 'vitest'
 import { type Answered, basic, get, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { size } from '../size.ts'
-import { atOnce, book, quote, statuses } from './edge.ts'
+import { atOnce, book, quote, statuses } from './tenants-gateway.ts'
 
 const OWNER = basic('owner', 'right')
 const owner = { authorization: OWNER }

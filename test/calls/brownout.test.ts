@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { book, creations, expectBooked } from '../bookings/desk.ts'
-import { as, known, openEdge, tenant } from '../callers/edge.ts'
+import { as, known, openEdge, tenant } from '../callers/tenants-gateway.ts'
 import { get, post, startGateway, type TestGateway } from '../gateway.ts'
 
 const START = Date.UTC(2027, 0, 12, 15)

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { actions } from '../../mappings/index.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { as, named, openEdge } from '../callers/edge.ts'
+import { as, named, openEdge } from '../callers/tenants-gateway.ts'
 import { type Answered, basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 
 const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'

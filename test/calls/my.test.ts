@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { fromCell } from '../../src/operator/transfer/file-records.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import type { ScannedName, Store } from '../../src/outside/store/store.ts'
-import { as, named, openEdge } from '../callers/edge.ts'
+import { as, named, openEdge } from '../callers/tenants-gateway.ts'
 import { basic, get, OWN, startGateway, type TestGatewayOptions } from '../gateway.ts'
 import { fillCounts } from '../pages/sample-counts.ts'
 

@@ -6,7 +6,7 @@ import { quoteExample } from '../../mappings/quote-rows.ts'
 import { openSqliteStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { book, expectBooked, REFERENCE } from '../bookings/desk.ts'
 import { transload } from '../callers/commands.ts'
-import { as, folder, known, openEdge, tenant, writeTenants } from '../callers/edge.ts'
+import { as, folder, known, openEdge, tenant, writeTenants } from '../callers/tenants-gateway.ts'
 import { basic, get, post, startGateway } from '../gateway.ts'
 
 const END = Date.UTC(2027, 5, 30)

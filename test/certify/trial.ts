@@ -7,7 +7,7 @@ import { openTrial, shape } from '../../src/labs/certify/trial.ts'
 import { readConfig } from '../../src/language/config/config.ts'
 import { openAccount } from '../../src/outside/service/account.ts'
 import { openUpstream } from '../../src/outside/service/upstream.ts'
-import { folder } from '../callers/edge.ts'
+import { folder } from '../callers/tenants-gateway.ts'
 import { basic, CLIENT } from '../gateway.ts'
 import { deviationNames, type Fault, type SandboxOptions, startSandbox } from '../stand-in/stand-in.ts'
 

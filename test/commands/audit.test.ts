@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { openStore } from '../../src/outside/store/open.ts'
 import type { ClaimState, NamesWrite, NewClaim, Store } from '../../src/outside/store/store.ts'
 import { transload } from '../callers/commands.ts'
-import { folder } from '../callers/edge.ts'
+import { folder } from '../callers/tenants-gateway.ts'
 import { addBooking, handleOf } from './transcript.ts'
 
 const BOOKINGS = 1_000

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openSandbox } from '../bookings/desk.ts'
 import { transload } from '../callers/commands.ts'
-import { folder, known, tenant, writeTenants } from '../callers/edge.ts'
+import { folder, known, tenant, writeTenants } from '../callers/tenants-gateway.ts'
 import { OWN } from '../gateway.ts'
 import { transcript } from './transcript.ts'
 

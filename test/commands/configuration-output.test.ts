@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { configNames } from '../../src/language/config/config.ts'
-import { folder, tenant, writeTenants } from '../callers/edge.ts'
+import { folder, tenant, writeTenants } from '../callers/tenants-gateway.ts'
 import { ROOT } from '../command.ts'
 import { transcript } from './transcript.ts'
 

@@ -3,7 +3,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { folder } from '../callers/edge.ts'
+import { folder } from '../callers/tenants-gateway.ts'
 import { cleanEnv, ROOT, start } from '../command.ts'
 import { takenPort } from './taken-port.ts'
 

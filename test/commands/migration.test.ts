@@ -10,7 +10,7 @@ import { openStore } from '../../src/outside/store/open.ts'
 import { DAY_MS } from '../../src/outside/store/scoreboard.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { transload } from '../callers/commands.ts'
-import { folder } from '../callers/edge.ts'
+import { folder } from '../callers/tenants-gateway.ts'
 import { basic, get, post, startGateway } from '../gateway.ts'
 import { fillCounts } from '../pages/sample-counts.ts'
 

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { transload } from '../callers/commands.ts'
-import { cheapHash, folder } from '../callers/edge.ts'
+import { cheapHash, folder } from '../callers/tenants-gateway.ts'
 import { type Ended, ROOT, run } from '../command.ts'
 import { named, newClaim, newEvent, scanned } from '../store/samples.ts'
 

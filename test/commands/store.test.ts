@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { openStore } from '../../src/outside/store/open.ts'
 import { openEmergencyLog } from '../../src/state/bookings/record.ts'
-import { folder } from '../callers/edge.ts'
+import { folder } from '../callers/tenants-gateway.ts'
 import { named, quote } from '../store/samples.ts'
 import { addBooking, fillStore, handleOf, transcript } from './transcript.ts'
 

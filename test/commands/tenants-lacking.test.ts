@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openSandbox } from '../bookings/desk.ts'
 import { transload } from '../callers/commands.ts'
-import { known, tenant, writeTenants } from '../callers/edge.ts'
+import { known, tenant, writeTenants } from '../callers/tenants-gateway.ts'
 import { newFolder } from '../command.ts'
 
 test('adding and rotating a tenant warn of variables that are not set, and of none that are', async () => {

@@ -10,7 +10,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import type { Report } from '../../src/operator/reports/rehearsal.ts'
 import { transload } from '../callers/commands.ts'
-import { folder } from '../callers/edge.ts'
+import { folder } from '../callers/tenants-gateway.ts'
 import { output, start } from '../command.ts'
 import { freePort } from '../free-port.ts'
 

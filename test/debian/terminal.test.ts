@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { folder } from '../callers/edge.ts'
+import { folder } from '../callers/tenants-gateway.ts'
 import { cleanEnv, output, ROOT, run, start } from '../command.ts'
 import { badLines, helpLines, printed, RUN_LINES } from '../commands/every-command.ts'
 

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import type { Claim, Store } from '../../src/outside/store/store.ts'
-import { type Declared, tenant } from '../callers/edge.ts'
+import { type Declared, tenant } from '../callers/tenants-gateway.ts'
 import { type Answered, OWN, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 import type { Sandbox } from '../stand-in/stand-in.ts'
 

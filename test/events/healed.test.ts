@@ -16,7 +16,7 @@ import {
   shipments,
   statesOf,
 } from '../bookings/desk.ts'
-import { as, openEdge } from '../callers/edge.ts'
+import { as, openEdge } from '../callers/tenants-gateway.ts'
 import { basic, CLIENT, get, OWN, startGateway, type TestGateway } from '../gateway.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
 import {

@@ -64,7 +64,7 @@ export const sections: readonly Section[] = [
     shown(
       'A version-1 body gets a version-1 reply, and no other body does.',
       'calls/error-shape > a version-1 body keeps the version-1 shape',
-      'calls/reading > on %s is a quote, and its reply is of version 2',
+      'calls/request-bodies > on %s is a quote, and its reply is of version 2',
     ),
     chose(
       'The version-2 service still parses version-1 bodies.',
@@ -74,7 +74,7 @@ export const sections: readonly Section[] = [
     shown(
       'All bodies are JSON, with `Content-Type: application/json`.',
       'service/requests > every request goes below /v2/',
-      'calls/reading > the body decides, not its label',
+      'calls/request-bodies > the body decides, not its label',
     ),
   ),
   section(
@@ -497,7 +497,7 @@ export const sections: readonly Section[] = [
     shown(
       '`POST /getShippingQuote.php` gets, updates and approves a quote; `POST /getShippingQuoteWTS.php` gets one.',
       'calls/flow > a trip is quoted',
-      'calls/reading > ActionName is compared without case',
+      'calls/request-bodies > ActionName is compared without case',
     ),
     shown(
       '`POST /createShipment.php` and `POST /ConfirmBooking` create a shipment.',
@@ -507,7 +507,7 @@ export const sections: readonly Section[] = [
     shown(
       '`GET /getShipment.php` reads a shipment.',
       'calls/flow > a quote is booked with its facts',
-      'calls/reading > finds the field in each spelling',
+      'calls/request-bodies > finds the field in each spelling',
     ),
     shown(
       '`POST /updateShipment.php` updates a shipment, `POST /deleteShipment.php` cancels it.',
@@ -634,7 +634,7 @@ export const sections: readonly Section[] = [
     chose(
       'Size limits: not shown.',
       '256 KiB for a body, unless `BODY_LIMIT_BYTES` says otherwise.',
-      'calls/reading > a body of 256 KiB passes, one byte more is 413',
+      'calls/request-bodies > a body of 256 KiB passes, one byte more is 413',
       'assumption > body-256-kib',
     ),
     chose(
@@ -670,8 +670,8 @@ export const sections: readonly Section[] = [
     ),
     shown(
       'Version-2 bodies get version-2 replies, on version-1 paths too.',
-      'calls/reading > on a booking path is a new shipment',
-      'calls/reading > that mixes both versions is 422',
+      'calls/request-bodies > on a booking path is a new shipment',
+      'calls/request-bodies > that mixes both versions is 422',
     ),
     shown(
       'Clients should move: new features exist only in version 2.',

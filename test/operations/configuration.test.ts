@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type Config, readConfig } from '../../src/language/config/config.ts'
 import { ConfigErrors } from '../../src/language/config/errors.ts'
-import { folder } from '../callers/edge.ts'
+import { folder } from '../callers/tenants-gateway.ts'
 import { ROOT } from '../command.ts'
 
 const SERVICE = { V2_BASE_URL: 'https://service.example' }

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { loadMappings } from '../../mappings/load.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { MappingErrors } from '../../src/language/mapping/catalog.ts'
-import { folder } from '../callers/edge.ts'
+import { folder } from '../callers/tenants-gateway.ts'
 import { get, post, startGateway } from '../gateway.ts'
 
 /** A folder with these files; it goes with the test. */

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { ConfigErrors } from '../../src/language/config/errors.ts'
 import { readTenants } from '../../src/language/config/tenants-file.ts'
 import { serve } from '../callers/commands.ts'
-import { as, cheapHash, folder, known, openEdge, quote, tenant, writeTenants } from '../callers/edge.ts'
+import { as, cheapHash, folder, known, openEdge, quote, tenant, writeTenants } from '../callers/tenants-gateway.ts'
 import { ROOT, runAlone } from '../command.ts'
 import { basic, startGateway } from '../gateway.ts'
 

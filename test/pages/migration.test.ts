@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { DAY_MS } from '../../src/outside/store/scoreboard.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
-import { named, openEdge } from '../callers/edge.ts'
+import { named, openEdge } from '../callers/tenants-gateway.ts'
 import { get, OWN, startGateway, type TestGateway } from '../gateway.ts'
 import { fillCounts, fillTenants, HOSTILE } from './sample-counts.ts'
 

@@ -14,7 +14,7 @@ import { beginCall } from '../../src/runtime/call.ts'
 import { openRecorder } from '../../src/runtime/record.ts'
 import { openSandbox } from '../bookings/desk.ts'
 import { serve, transload } from '../callers/commands.ts'
-import { folder } from '../callers/edge.ts'
+import { folder } from '../callers/tenants-gateway.ts'
 import { basic } from '../gateway.ts'
 
 const QUOTE = { ...quoteExample, Foo: 'Kanari', LoadReference: 'Kanari Box Van 1FDXE4', BillToState: 'Texas' }

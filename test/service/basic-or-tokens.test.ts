@@ -1,7 +1,18 @@
 /** Promise: the gateway finds out how the service authenticates, without a call that is sent twice (contract, section 5). */
 
 import { expect, test } from 'vitest'
-import { as, atService, book, clocks, counted, exchanges, openEdge, quote, read, tenant } from '../callers/edge.ts'
+import {
+  as,
+  atService,
+  book,
+  clocks,
+  counted,
+  exchanges,
+  openEdge,
+  quote,
+  read,
+  tenant,
+} from '../callers/tenants-gateway.ts'
 import { basic, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 import { bytesOf, openService } from '../http/service.ts'
 

@@ -1,7 +1,7 @@
 /** Promise: a service that keeps failing is left alone, and used again when it is well (contract, section 9). */
 
 import { describe, expect, test } from 'vitest'
-import { clocks } from '../callers/edge.ts'
+import { clocks } from '../callers/tenants-gateway.ts'
 import { OWN, startGateway } from '../gateway.ts'
 import { book, quote } from './calls.ts'
 

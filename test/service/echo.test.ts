@@ -2,7 +2,7 @@
 
 import type { ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
-import { as, atService, openEdge, tenant } from '../callers/edge.ts'
+import { as, atService, openEdge, tenant } from '../callers/tenants-gateway.ts'
 import { basic, get, OWN, post, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { book, quote } from './calls.ts'

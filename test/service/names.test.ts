@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import { syncBuiltinESMExports } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { atOnce, clocks, counted } from '../callers/edge.ts'
+import { atOnce, clocks, counted } from '../callers/tenants-gateway.ts'
 import { OTHER_LOOPBACK, OWN, startGateway } from '../gateway.ts'
 import { book } from './calls.ts'
 

@@ -1,7 +1,7 @@
 /** Promise: only what may be repeated is tried again, and not too often (contract, section 9). */
 
 import { expect, test } from 'vitest'
-import { atOnce, clocks, counted } from '../callers/edge.ts'
+import { atOnce, clocks, counted } from '../callers/tenants-gateway.ts'
 import { OWN, startGateway, type TestGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import type { Fault } from '../stand-in/stand-in.ts'

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { atOnce, clocks } from '../callers/edge.ts'
+import { atOnce, clocks } from '../callers/tenants-gateway.ts'
 import { get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { approve, book as bookAs, cancel, quote, read, update } from './calls.ts'
 

@@ -1,7 +1,7 @@
 /** Promise: tokens are fetched once, renewed in time and dropped when refused (contract, section 5). */
 
 import { describe, expect, test } from 'vitest'
-import { atOnce, book, clocks, counted, exchanges, quote, read } from '../callers/edge.ts'
+import { atOnce, book, clocks, counted, exchanges, quote, read } from '../callers/tenants-gateway.ts'
 import { basic, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { size } from '../size.ts'

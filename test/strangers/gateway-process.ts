@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { openSqliteStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { serve } from '../callers/commands.ts'
-import { linksOf } from '../callers/edge.ts'
+import { linksOf } from '../callers/tenants-gateway.ts'
 import { newFolder } from '../command.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
 

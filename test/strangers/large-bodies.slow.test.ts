@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { atOnce, statuses } from '../callers/edge.ts'
+import { atOnce, statuses } from '../callers/tenants-gateway.ts'
 import { OWN } from '../gateway.ts'
 import { startGatewayProcess } from './gateway-process.ts'
 import { connectFrom } from './sockets.ts'

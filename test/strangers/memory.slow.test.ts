@@ -3,7 +3,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test, vi } from 'vitest'
-import { atOnce, book, quote, statuses } from '../callers/edge.ts'
+import { atOnce, book, quote, statuses } from '../callers/tenants-gateway.ts'
 import { basic, get, OWN, startGateway, type TestGateway } from '../gateway.ts'
 import { openHoldingService } from '../http/service.ts'
 import { connectFrom, held } from './sockets.ts'

@@ -3,7 +3,7 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test, vi } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { atOnce, quote, statuses } from '../callers/edge.ts'
+import { atOnce, quote, statuses } from '../callers/tenants-gateway.ts'
 import { basic, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openHoldingService } from '../http/service.ts'
 import { connectFrom, held, type Stranger } from './sockets.ts'

@@ -3,7 +3,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { type Served, serve } from '../callers/commands.ts'
-import { folder } from '../callers/edge.ts'
+import { folder } from '../callers/tenants-gateway.ts'
 import { get, post } from '../gateway.ts'
 import { size } from '../size.ts'
 import { type Sandbox, startSandbox } from '../stand-in/stand-in.ts'

@@ -5,6 +5,10 @@ import { NoReply, type Silence, type UpstreamReply } from './exchange.ts'
 /** Repeats an attempt if that is harmless and may help, within a budget. */
 export type Retry = (attempt: () => Promise<UpstreamReply>, deadline: number) => Promise<UpstreamReply>
 
+/** Reports whether a request may be sent twice: reads, quotes and cancels may; updates and bookings never. */
+export const isSafeToRepeat = (method: string, path: string): boolean =>
+  method === 'GET' || method === 'DELETE' || path === '/v2/quote'
+
 const TRIES = 3
 const BACKOFF_MS = 100
 /** The least time that must remain of a call for a retry. */

@@ -8,7 +8,7 @@ import { type Counter, createMeters } from '../../runtime/metrics.ts'
 import type { Account, Scheme } from './account.ts'
 import { createMask } from './credential.ts'
 import { accepts, exchange, isSuccess, NoReply, operationOf, type UpstreamReply } from './exchange.ts'
-import { type Circuit, createCircuit, createRetry, type Retry } from './retries.ts'
+import { type Circuit, createCircuit, createRetry, isSafeToRepeat, type Retry } from './retries.ts'
 import { openUpstream, type Upstream } from './upstream.ts'
 
 /** A request to version 2, in its declared spelling. */
@@ -126,10 +126,9 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
     state: LearnedState,
   ): Promise<UpstreamReply> {
     const { prefix, acceptance } = account
-    // Reads, quotes and cancels are idempotent; updates and bookings are not.
-    const isSafeToRepeat = method === 'GET' || method === 'DELETE' || path === '/v2/quote'
+    const isRepeatable = isSafeToRepeat(method, path)
     // The service may be closing a kept connection, so updates, bookings and retries use a new one.
-    let usesKept = isSafeToRepeat
+    let usesKept = isRepeatable
     const operation = operationOf(method, path)
     const ask = (authorization: string) => {
       const line = upstream.line(account, !usesKept)
@@ -158,7 +157,7 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
         throw error
       }
     }
-    const reply = await (!isSafeToRepeat
+    const reply = await (!isRepeatable
       ? attempt()
       : isProven
         ? state.retry(attempt, deadline)

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { thingKey } from '../../../language/text/service-text.ts'
+import { WRITES as SHARED } from '../all-verbs.ts'
 import { dropDoubt } from '../doubt.ts'
-import { WRITES as SHARED } from '../verbs.ts'
 import { type AnyWork, CLOCK, type Work, type WorkOf } from '../work.ts'
 import { acceptAs, identity, originOf, type Stamp } from './stamp.ts'
 

@@ -2,11 +2,11 @@
 
 import { afterAll, beforeAll } from 'vitest'
 import { openPlaces } from '../store/places.ts'
-import { edgeTests } from './edge.ts'
+import { meaningTests } from './meaning.ts'
 
 const places = openPlaces()
 // The server takes a while to start.
 beforeAll(() => places.postgres())
 afterAll(() => places.close())
 
-edgeTests(async () => (await places.postgres()).open(), ['tenants'])
+meaningTests(async () => (await places.postgres()).open(), ['tenants'])

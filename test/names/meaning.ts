@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { type Store, StoreDown } from '../../src/outside/store/store.ts'
-import { as, folder, known, tenant, writeTenants } from '../callers/edge.ts'
+import { as, folder, known, tenant, writeTenants } from '../callers/tenants-gateway.ts'
 import { type Answered, CLIENT, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import type { Shipment } from '../stand-in/stand-in.ts'
 
@@ -17,7 +17,7 @@ const WEBHOOK = { WEBHOOK_SECRET: 'hook-secret-for-tests' }
 type Mode = 'client' | 'fixed' | 'tenants'
 
 /** Tests what names and VINs mean over HTTP, on gateways that keep their stores where it says. */
-export function edgeTests(
+export function meaningTests(
   openStore: () => Promise<Store>,
   modes: readonly Mode[] = ['client', 'fixed', 'tenants'],
 ): void {
