@@ -266,7 +266,7 @@ export function meaningTests(
     })
 
     test('keeps the vehicle of its shipment, which nothing else would know as booked', async () => {
-      const at = await open({ env: { ...OWN, UPSTREAM_TIMEOUT_MS: '300' } })
+      const at = await open({ env: { ...OWN, UPSTREAM_TIMEOUT_MS: '1500' } })
       at.gateway.sandbox.fail({ kind: 'timeout', on: { method: 'POST' } })
       const key = keyIn(await at.book())
       const [{ id = '' } = {}] = at.gateway.sandbox.shipments.values()

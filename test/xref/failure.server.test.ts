@@ -1,6 +1,5 @@
 /** Promise: a gateway outlives its store, and books nothing meanwhile (contract, sections 6 and 7). */
 
-import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -58,43 +57,31 @@ async function expectWithStore(gateway: Target, number: string): Promise<void> {
   expect((await approve(gateway, number)).json.TransportationBooked).toBe('Yes')
 }
 
-test.each(['a server', 'a file'])(
-  'a gateway that starts before %s serves what needs none, and all once it is there',
-  async (kind) => {
-    const place = folder()
-    const inTheWay = join(place, 'in-the-way')
-    let come = async () => rmSync(inTheWay)
-    let storeUrl = join(inTheWay, 'store.db')
-    if (kind === 'a server') {
-      storeUrl = await server.createDatabase()
-      await server.stop()
-      come = () => server.start()
-    } else {
-      // A file in place of the folder: even root cannot write there.
-      writeFileSync(inTheWay, '')
-    }
-    const sandbox = await startSandbox()
-    onTestFinished(() => sandbox.close())
-    const gateway = await serve(place, { STORE_URL: storeUrl, V2_BASE_URL: sandbox.url })
-    await expectWithoutStore(gateway, sandbox.requests)
-    await come()
-    await gateway.says(/"msg":"store ready"/)
-    await expectWithStore(gateway, 'W-1')
-    gateway.signal('SIGTERM')
-    const { code, out, err } = await gateway.ended
-    expect({ code, err }).toEqual({ code: 0, err: '' })
-    const lines = out
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line))
-    const first = lines.find(({ msg }) => msg === 'store not ready')
-    const reason = kind === 'a server' ? /^PostgreSQL does not answer: .*ECONNREFUSED/ : /ENOTDIR|EEXIST/
-    expect(first).toMatchObject({ level: 'error', err: { type: 'StoreDown', message: expect.stringMatching(reason) } })
-    expect(out).not.toContain('password')
-    // Said when it changes, not with every try.
-    expect(lines.filter(({ msg }) => msg === 'store ready')).toHaveLength(1)
-  },
-)
+test('a gateway that starts before its server serves what needs none, and all once it is there', async () => {
+  const place = folder()
+  const storeUrl = await server.createDatabase()
+  await server.stop()
+  const sandbox = await startSandbox()
+  onTestFinished(() => sandbox.close())
+  const gateway = await serve(place, { STORE_URL: storeUrl, V2_BASE_URL: sandbox.url })
+  await expectWithoutStore(gateway, sandbox.requests)
+  await server.start()
+  await gateway.says(/"msg":"store ready"/)
+  await expectWithStore(gateway, 'W-1')
+  gateway.signal('SIGTERM')
+  const { code, out, err } = await gateway.ended
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  const lines = out
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  const first = lines.find(({ msg }) => msg === 'store not ready')
+  const reason = /^PostgreSQL does not answer: .*ECONNREFUSED/
+  expect(first).toMatchObject({ level: 'error', err: { type: 'StoreDown', message: expect.stringMatching(reason) } })
+  expect(out).not.toContain('password')
+  // Said when it changes, not with every try.
+  expect(lines.filter(({ msg }) => msg === 'store ready')).toHaveLength(1)
+})
 
 /** Callers that quote until told to stop. */
 function callersOf(gateway: Target, prefix: string) {

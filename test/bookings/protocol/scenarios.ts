@@ -72,7 +72,7 @@ export const SCENARIOS = {
     whole: 8,
   },
   /** One call, whose gateway is paused for longer than its lease. */
-  'one pause': { calls: ['A'], budget: { ...NOTHING, ticks: 3, settlements: 1 }, sample: 12, whole: 14 },
+  'one pause': { calls: ['A'], budget: { ...NOTHING, ticks: 3, settlements: 1 }, sample: 10, whole: 14 },
   /** One call, and almost everything that can go wrong with it. */
   'one call': {
     calls: ['A'],
@@ -93,21 +93,21 @@ export const SCENARIOS = {
   settlements: {
     calls: ['A', 'B'],
     budget: { ...NOTHING, settlements: 2, reopenings: 1, events: 1, cancellations: 1 },
-    sample: 16,
+    sample: 14,
     whole: 60,
   },
   /** Two late replays look at a shipment that may be canceled, and looks and the store may fail. */
   'late replays': {
     calls: ['A', 'L', 'M'],
     budget: { ...NOTHING, silentCancellations: 1, storeFailures: 1 },
-    sample: 16,
+    sample: 14,
     whole: 60,
   },
   /** One vehicle is booked with its VIN and without. */
   'two spellings': {
     calls: ['A', 'W'],
     budget: { ...NOTHING, settlements: 1, cancellations: 1, storeFailures: 1 },
-    sample: 18,
+    sample: 16,
     whole: 60,
   },
   /** The service answers 202, and makes the shipment later, or never. */
@@ -121,7 +121,7 @@ export const SCENARIOS = {
   'store failures': {
     calls: ['A', 'B'],
     budget: { ...NOTHING, crashes: 1, settlements: 1, storeFailures: 1 },
-    sample: 16,
+    sample: 13,
     whole: 60,
   },
 } as const satisfies Readonly<Record<string, Scenario>>
