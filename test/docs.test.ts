@@ -1,5 +1,3 @@
-import { interfacePage } from '../scripts/interface-page.ts'
-import type { Proof } from './interface/statements.ts'
 /** Promise: the documents agree with the program. */
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,6 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../mappings/booking-rows.ts'
 import { loadMappings } from '../mappings/load.ts'
 import { generatedDocs } from '../scripts/generated-docs.ts'
+import { interfacePage } from '../scripts/interface-page.ts'
 import { configNames, readConfig } from '../src/language/config/config.ts'
 import { readTenants } from '../src/language/config/tenants-file.ts'
 import * as vocabulary from '../src/language/mapping/declare.ts'
@@ -17,6 +16,7 @@ import { runCase } from '../src/operator/commands/mapping.ts'
 import { ROOT } from './command.ts'
 import { families } from './commands/every-command.ts'
 import { get, post, startGateway } from './gateway.ts'
+import type { Proof } from './interface/statements.ts'
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 
