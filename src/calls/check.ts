@@ -124,7 +124,10 @@ export function createChecks({ catalog, credentials }: CallRooms) {
     const planned = action && (keptOf(owner)?.planned ?? []).find((one) => isSameRequest(one, action, id, theirs))
     // The dry run knows ids of another form from the service itself.
     if (isNamed && !isUuid(id) && planned?.id !== id) refused(404, 'path', id, undefined, NO_ID)
-    const notChecked = isNamed && planned?.id !== id ? [`whether the service knows the id ${shown(id)}`] : []
+    const unknownId = planned
+      ? `whether ${shown(id)} is the id of what the dry run named`
+      : `whether the service knows the id ${shown(id)}`
+    const notChecked = isNamed && planned?.id !== id ? [unknownId] : []
     if (action && isObject(theirs)) {
       const ours = planned && parseJson(planned.text)
       found.compare(theirs, ours, requestShapes[action.name] ?? any, '', action, planned?.open ?? [])

@@ -156,9 +156,9 @@ test('the answer is an example of what the service says, with ids', async () => 
 test('a verdict says what nothing here can tell', async () => {
   const gateway = await explained()
   expect((await check(gateway, booking({}))).verdict.notChecked).toEqual([])
-  const unknownId = `whether the service knows the id ${ID}`
+  const unknownId = `whether ${ID} is the id of what the dry run named`
   const read = await check(gateway, { method: 'GET', path: `/v2/shipments/${ID}`, type: '' })
-  expect(read.verdict).toMatchObject({ check: 'ready', notChecked: [unknownId] })
+  expect(read.verdict).toMatchObject({ check: 'ready', notChecked: [`whether the service knows the id ${ID}`] })
   const { external_id, ...whole } = requests.change.body
   const { zipcode, ...delivery } = whole.delivery
   const [{ vin, ...known }] = whole.vehicles
