@@ -79,7 +79,7 @@ const LACKED = `SELECT handle, reference, vin, shipment, at FROM claims c WHERE 
  * A shipment of several vehicles may have a row for each, with its part of the price or with all of it. A reference is another one
  * where the column has those of bookings at all, and the number itself tells of the shipment.
  */
-const KNOWN = `SELECT l.number, max(l.reference) AS reference, max(l.stands) AS stands, m.tenant, m.id,
+const KNOWN = `SELECT l.number, l.reference, max(l.stands) AS stands, m.tenant, m.id,
     sum(CASE WHEN l.stands THEN l.cents END) AS total, max(CASE WHEN l.stands THEN l.cents END) AS most,
     (SELECT handle FROM claims c WHERE c.shipment = m.id AND c.tenant = m.tenant AND c.state = 'booked') AS standing,
     (SELECT handle FROM claims c WHERE c.shipment = m.id AND c.tenant = m.tenant AND c.state = 'freed' AND c.changed <= ?) AS freed,
