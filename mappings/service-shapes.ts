@@ -1,4 +1,5 @@
 import { choice, date, flag, list, type Members, object, type Shape, text } from '../src/language/mapping/shape.ts'
+import { UUID } from '../src/language/text/service-text.ts'
 
 /*
  * The requests of version 2: the members are those of the service's interface document, and the lists of values those of its
@@ -30,23 +31,29 @@ const vehicle: Members = {
 
 const customer: Members = { customer_name: text, customer_type: parties, ...address, email: text, phone, ...contact }
 
+const id: Shape = { kind: 'text', form: { pattern: UUID, says: 'is the UUID that the service gave the vehicle' } }
+
+const pickup: Members = {
+  ...place,
+  available_pickup_dttm: date,
+  scheduled_pickup_dttm: date,
+  scheduled_pickup_dttm_end: date,
+  pickup_dttm: date,
+}
+
+const delivery: Members = {
+  ...place,
+  preferred_delivery_dttm: date,
+  scheduled_delivery_dttm: date,
+  scheduled_delivery_dttm_end: date,
+  delivery_dttm: date,
+}
+
 /** A shipment without its vehicles. */
 const trip: Members = {
   customer: object(customer),
-  pickup: object({
-    ...place,
-    available_pickup_dttm: date,
-    scheduled_pickup_dttm: date,
-    scheduled_pickup_dttm_end: date,
-    pickup_dttm: date,
-  }),
-  delivery: object({
-    ...place,
-    preferred_delivery_dttm: date,
-    scheduled_delivery_dttm: date,
-    scheduled_delivery_dttm_end: date,
-    delivery_dttm: date,
-  }),
+  pickup: object(pickup),
+  delivery: object(delivery),
   transport_type: transportType,
   instructions: text,
   external_id: text,
@@ -57,7 +64,8 @@ const priced: Members = { pickup: text, delivery: text, vehicle_type: vehicleTyp
 /**
  * The shape of the body of each request. For a new shipment, the public reference requires `customer` with its name, and
  * `pickup`, and knows `quote_id`. The rest of what is required is ours: a trip ends somewhere and carries something, and a
- * shipment without a reference cannot be recognized when it is booked again.
+ * shipment without a reference cannot be recognized when it is booked again. An update replaces the whole shipment: what each
+ * shipment has must be there.
  */
 export const requestShapes: Readonly<Record<string, Shape>> = {
   'quote.get': object(priced, ['pickup', 'delivery']),
@@ -72,8 +80,14 @@ export const requestShapes: Readonly<Record<string, Shape>> = {
     },
     ['customer', 'pickup', 'delivery', 'vehicles', 'external_id'],
   ),
-  'shipment.update': object({ ...trip, vehicles: list(object({ ...vehicle, id: text }, ['id'])) }, [
-    'pickup',
-    'vehicles',
-  ]),
+  'shipment.update': object(
+    {
+      ...trip,
+      customer: object(customer, ['customer_name']),
+      pickup: object(pickup, [], ['zipcode', 'city']),
+      delivery: object(delivery, [], ['zipcode', 'city']),
+      vehicles: list(object({ ...vehicle, id }, ['id'])),
+    },
+    ['customer', 'pickup', 'delivery', 'vehicles', 'transport_type'],
+  ),
 }

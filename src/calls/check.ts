@@ -8,10 +8,12 @@ import { writeExplanation } from '../edge/explanation.ts'
 import type { Answer } from '../language/answer.ts'
 import { gatewayError } from '../language/errors.ts'
 import type { Action } from '../language/mapping/action.ts'
+import { listLeaves } from '../language/mapping/paths.ts'
 import { fieldsOf, placesOf } from '../language/mapping/row-parts.ts'
 import { any, DATE, type Shape } from '../language/mapping/shape.ts'
 import { isObject, isStructure, JsonError, parseJson, scalarText } from '../language/text/json.ts'
 import { suggestion } from '../language/text/nearest.ts'
+import { isUuid } from '../language/text/service-text.ts'
 import type { Call } from '../runtime/call.ts'
 import { type DryRun, ONLY_IF_SAME } from './dry-run.ts'
 import type { CallRooms } from './rooms.ts'
@@ -118,12 +120,22 @@ export function createChecks({ catalog, credentials }: CallRooms) {
       }
     }
     const id = action && idIn(spelled, action.service.path)
+    const isNamed = id !== undefined && id !== ''
     const planned = action && (keptOf(owner)?.planned ?? []).find((one) => isSameRequest(one, action, id, theirs))
+    // The dry run knows ids of another form from the service itself.
+    if (isNamed && !isUuid(id) && planned?.id !== id) refused(404, 'path', id, undefined, NO_ID)
+    const unknownId = planned
+      ? `whether ${shown(id)} is the id of what the dry run named`
+      : `whether the service knows the id ${shown(id)}`
+    const notChecked = isNamed && planned?.id !== id ? [unknownId] : []
     if (action && isObject(theirs)) {
       const ours = planned && parseJson(planned.text)
       found.compare(theirs, ours, requestShapes[action.name] ?? any, '', action, planned?.open ?? [])
+      if (action.verb === 'update' && action.family === 'shipment')
+        notChecked.push(lostBy(theirs, action.example.reply, setByService))
     }
-    return { action, id, status, planned, found: found.all() }
+    const reference = isObject(theirs) ? scalarText(theirs['external_id']) : undefined
+    return { action, id, reference, status, planned, found: found.all(), notChecked }
   }
 
   return {
@@ -150,7 +162,7 @@ export function createChecks({ catalog, credentials }: CallRooms) {
     async check(incoming: IncomingMessage, path: string, bytes: Buffer, call: Call): Promise<Answer> {
       const owner = await ownerOf(incoming, call)
       call.request.use = 'dry-run'
-      const { action, id, status, planned, found } = verdictOn(incoming, path, bytes, owner)
+      const { action, id, reference, status, planned, found, notChecked } = verdictOn(incoming, path, bytes, owner)
       call.outcome.action = action?.name
       const { more, ...lists } = found
       const isReady = Object.values(lists).every(({ length }) => length === 0)
@@ -162,11 +174,14 @@ export function createChecks({ catalog, credentials }: CallRooms) {
         comparedWith: planned ? 'the last dry run of this request' : 'the declared shapes alone',
         ...lists,
         more,
+        notChecked,
       })
       keep(owner, await isVerified(incoming, call), { planned: keptOf(owner)?.planned ?? [], verdict })
       const [first] = lists.differences
       const body =
-        status === 200 ? exampleOf(action, id) : { message: `${first?.reason}. Nothing was sent; read /check/last.` }
+        status === 200
+          ? exampleOf(action, id, reference)
+          : { message: `${first?.reason}. Nothing was sent; read /check/last.` }
       return {
         status,
         headers: { 'Transload-Check': check, 'Cache-Control': 'no-store' },
@@ -201,11 +216,29 @@ function isSameRequest(planned: Planned, action: Action, id: string | undefined,
   return reference(parseJson(planned.text)) === reference(theirs)
 }
 
-/** The service's reply in the interface document, with the id that was asked for. */
-function exampleOf(action: Action | undefined, id: string | undefined): unknown {
+/** The id of examples, which no program takes for one of its own. */
+const EXAMPLE_ID = '00000000-0000-4000-8000-000000000000'
+
+/** The service's reply in the interface document, with the id and the reference of the request. */
+function exampleOf(action: Action | undefined, id: string | undefined, reference = 'EXAMPLE'): unknown {
   const reply = action?.example.reply
   if (!isObject(reply)) return {}
-  return { ...reply, ...(id && { ['id' in reply ? 'id' : 'shipment_id']: id }) }
+  const own = { id: id || EXAMPLE_ID, shipment_id: id || EXAMPLE_ID, number: 'EXAMPLE', external_id: shown(reference) }
+  return { ...reply, ...Object.fromEntries(Object.entries(own).filter(([name]) => name in reply)) }
+}
+
+/** Says what an update may lose: nobody knows the shipment here, but what each one shows can be told. */
+function lostBy(theirs: Readonly<Record<string, unknown>>, example: unknown, ofService: ReadonlySet<string>): string {
+  const left = listLeaves(example).listed.flatMap(([path]) => {
+    if (ofService.has(path)) return []
+    const isSent = path
+      .split(/\.|\[(\d+)\]/)
+      .filter(Boolean)
+      .reduce<unknown>((part, name) => (part as Record<string, unknown> | undefined)?.[name], theirs)
+    return isSent === undefined || isSent === null ? [path] : []
+  })
+  const more = left.length > 0 ? `; a shipment may also have ${left.join(', ')}` : ''
+  return `what the shipment has beyond this request, and loses by it${more}`
 }
 
 /** A difference; `ours` is the value that the gateway would send. */
@@ -216,7 +249,10 @@ interface Difference {
   readonly reason: string
 }
 
+const NO_ID =
+  'the path has the UUID that the service returned as the id of the shipment or quote; a number or a reference is none'
 const NEEDED = 'the gateway always sends it'
+const RECOGNIZED = `${NEEDED}; without it, nobody recognizes a booking that is sent twice`
 const SENT = 'the gateway sends it'
 const WHOLE = 'PUT replaces the whole shipment: read it, change it, and send all of it, with the ids of its parts'
 const OTHER_VALUE = 'the gateway sends another value'
@@ -245,7 +281,13 @@ function createFindings(setByService: ReadonlySet<string>, meaning: (name: strin
     const fault = faultOf(theirs, shape)
     if (fault !== undefined) note(path, theirs, ours, `${path.split('.').at(-1)} ${fault}`)
     else if (shape.kind === 'object' && isObject(theirs)) {
-      const { members, required } = shape
+      const { members, required, oneOf } = shape
+      const has = (name: string) => Object.hasOwn(theirs, name) && theirs[name] !== undefined && theirs[name] !== null
+      if (oneOf.length > 0 && !oneOf.some(has))
+        add(lists.missing, () => ({
+          path: below(path, oneOf[0] ?? ''),
+          reason: `${WHOLE}; a place has its ${oneOf.join(' or ')}`,
+        }))
       for (const name in theirs) {
         if (!Object.hasOwn(members, name)) {
           add(lists.unknown, () => ({ path: below(path, name), reason: whyUnknown(path, name, members, action) }))
@@ -256,7 +298,8 @@ function createFindings(setByService: ReadonlySet<string>, meaning: (name: strin
         const planned = isObject(ours) ? ours[name] : undefined
         if (sent !== undefined && sent !== null) compare(sent, planned, member, below(path, name), action, open)
         else if (required.includes(name) || (planned !== undefined && !open.includes(below(path, name)))) {
-          const why = action.verb === 'update' ? WHOLE : required.includes(name) ? NEEDED : SENT
+          const needed = name === 'external_id' ? RECOGNIZED : NEEDED
+          const why = action.verb === 'update' ? WHOLE : required.includes(name) ? needed : SENT
           add(lists.missing, () => ({ path: below(path, name), ours: shown(planned), reason: why }))
         }
       }
@@ -276,7 +319,10 @@ function createFindings(setByService: ReadonlySet<string>, meaning: (name: strin
     if (target && /^(?:id|quote_id|shipment_id)$/.test(name)) return 'the id stands in the path'
     const old = meaning(name)
     if (old !== undefined) return `this is a name of version 1: ${old}`
-    return `version 2 has no such field here${suggestion(name, Object.keys(members))}`
+    const near = suggestion(name, Object.keys(members))
+    // `vehicle_type` of a vehicle is its `type`, and `phone` of a place its `contact_phone`.
+    const part = Object.keys(members).find((one) => name.endsWith(`_${one}`) || one.endsWith(`_${name}`))
+    return `version 2 has no such field here${near || (part === undefined ? '' : `; did you mean ${part}?`)}`
   }
 
   return { note, compare, all: () => ({ ...lists, more: Math.max(0, rows - MOST_ROWS) }) }

@@ -3,7 +3,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Context } from 'hono'
 import type { Answer } from '../language/answer.ts'
 import type { Config } from '../language/config/config.ts'
-import { anchorOf, errorTable, GatewayError, gatewayError, oneLine, RETRY_SOON } from '../language/errors.ts'
+import { anchorOf, GatewayError, gatewayError, oneLine, RETRY_SOON, titleOf } from '../language/errors.ts'
 import type { Catalog, Endpoint } from '../language/mapping/catalog.ts'
 import { SUPPORT } from '../language/messages.ts'
 import { NoReply } from '../outside/service/exchange.ts'
@@ -160,7 +160,7 @@ const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 export function problemDetails(error: GatewayError, support: string = SUPPORT): Answer {
   const body = {
     type: `urn:transload:error:${error.code}`,
-    title: errorTable[error.code].title,
+    title: titleOf(error),
     status: error.status,
     detail: oneLine(error.message.replace(SUPPORT, () => support)),
     ...(error.problems.length > 0 && { problems: error.problems }),

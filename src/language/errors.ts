@@ -102,6 +102,10 @@ const messageAdvice: Readonly<Partial<Record<MessageName, Advice>>> = {
   'service-silent/perhaps-done': READ_FIRST,
 }
 
+/** Returns the title of an error: a page or a verdict that is not there is no wrong path of a call. */
+export const titleOf = ({ code, about }: Pick<GatewayError, 'code' | 'about'>): string =>
+  about === 'path-unknown/check' ? 'Nothing was checked' : errorTable[code].title
+
 /** Returns the anchor of a message in the reference of the errors. */
 export const anchorOf = (name: string): string => name.replace('/', '-')
 

@@ -222,6 +222,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     notes: [
       'FILE is CSV with column headers in its first line. NAMES are number=HEADER, and likewise reference, vin, price, status and date.',
       "Dates without a time zone use this machine's (TZ). Exit codes: 1 if there is an anomaly, 65 if FILE cannot be read.",
+      'The store does not record version-2 calls, so their shipments are shown as not booked here.',
     ],
     examples: ['transload bookings audit invoice.csv --columns "number=Order #,price=Total"'],
     load: async () => (await import('./commands/audit.ts')).audit,

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { book, countUp, duplicates, end, startCallers } from '../../src/operator/commands/harness.ts'
+import { book, countUp, duplicates, end } from '../../src/operator/commands/harness.ts'
+import { startCallers } from './callers.ts'
 import { openSandbox, testFolder } from './desk.ts'
 import { type GatewayProcessOptions, launchGateway } from './gateway-process.ts'
 

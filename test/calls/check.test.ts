@@ -134,17 +134,54 @@ test('the answer is an example of what the service says, with ids', async () => 
   const gateway = await explained()
   const { example, verdict } = await check(gateway, booking({}))
   expect((await get(gateway, '/check/last/')).json).toEqual(verdict)
-  expect(example).toMatchObject({ id: expect.any(String), number: 'TL-100001', vehicles: [{ id: expect.any(String) }] })
+  // No program takes it for a shipment that there is.
+  expect(example).toMatchObject({
+    id: '00000000-0000-4000-8000-000000000000',
+    number: 'EXAMPLE',
+    external_id: BOOKING.external_id,
+    vehicles: [{ id: expect.any(String) }],
+  })
   expect(verdict).toMatchObject({ action: 'shipment.create', comparedWith: 'the last dry run of this request' })
   const other = '0d4f1b1c-3f0e-4c58-8a53-5a3f4de0b801'
   const read = await check(gateway, { method: 'GET', path: `/v2/shipments/${other}`, type: '' })
-  expect(read.example.id).toBe(other)
+  expect(read.example).toMatchObject({ id: other, number: 'EXAMPLE', external_id: 'EXAMPLE' })
   expect((await check(gateway, { method: 'PUT', path: `/v2/quote/${other}`, body: {} })).example.shipment_id).toBe(
     other,
   )
   // The examples of the declarations are right by themselves.
   for (const { example: declared } of actions.filter(({ name }) => name === 'shipment.get'))
     expect((await check(gateway, changing(kept(declared.reply)))).header).toBe('ready')
+})
+
+test('a verdict says what nothing here can tell', async () => {
+  const gateway = await explained()
+  expect((await check(gateway, booking({}))).verdict.notChecked).toEqual([])
+  const unknownId = `whether ${ID} is the id of what the dry run named`
+  const read = await check(gateway, { method: 'GET', path: `/v2/shipments/${ID}`, type: '' })
+  expect(read.verdict).toMatchObject({ check: 'ready', notChecked: [`whether the service knows the id ${ID}`] })
+  const { external_id, ...whole } = requests.change.body
+  const { zipcode, ...delivery } = whole.delivery
+  const [{ vin, ...known }] = whole.vehicles
+  const sent = { ...whole, delivery, vehicles: [known] }
+  expect((await check(gateway, changing(sent))).verdict.notChecked).toEqual([
+    unknownId,
+    'what the shipment has beyond this request, and loses by it; a shipment may also have delivery.zipcode, vehicles[0].vin, external_id',
+  ])
+  expect((await check(gateway, changing(requests.change.body))).verdict.notChecked).toEqual([
+    unknownId,
+    'what the shipment has beyond this request, and loses by it',
+  ])
+})
+
+test("an id of the service's own that is no UUID is right where the cross-reference knows it", async () => {
+  const gateway = await startGateway({ env: OWN })
+  const { store } = gateway
+  await store.put({ names: [{ tenant: 'demo', kind: 'shipment', name: 'REF-9', id: 'sh-9', givenBy: 'caller' }] })
+  await post(gateway, '/dry-run/deleteShipment.php', { ReferenceNumber: 'REF-9' })
+  const sent = { method: 'DELETE', type: '' }
+  const { verdict } = await check(gateway, { ...sent, path: '/v2/shipments/sh-9' })
+  expect(verdict).toMatchObject({ check: 'ready', notChecked: [] })
+  expect((await check(gateway, { ...sent, path: '/v2/shipments/REF-9' })).status).toBe(404)
 })
 
 /** Leaves out what only the service sets, as programs must. */
@@ -188,6 +225,7 @@ describe('a caller sees its own dry runs only', () => {
     expect([none.status, none.headers.get('www-authenticate')]).toEqual([401, expect.stringContaining('Basic')])
     const last = await fetch(`${url}/check/last`, { headers: { authorization: basic() } })
     expect([last.status, last.headers.get('content-type')]).toEqual([404, expect.stringContaining('problem+json')])
+    expect(await last.json()).toMatchObject({ title: 'Nothing was checked' })
   })
 
   test('in tenants mode, not with the credential of another tenant, nor with a wrong one', async () => {

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { openStore } from '../../src/outside/store/open.ts'
 import type { ClaimState, NamesWrite, NewClaim, Store } from '../../src/outside/store/store.ts'
 import { transload } from '../callers/commands.ts'
-import { folder } from '../callers/tenants-gateway.ts'
+import { folder, tenant, writeTenants } from '../callers/tenants-gateway.ts'
 import { addBooking, handleOf } from './transcript.ts'
 
 const BOOKINGS = 1_000
@@ -119,8 +119,10 @@ test('twenty anomalies among a thousand shipments are found, and none is invente
   expect(of('not-booked-here', 'number')).toEqual(['TL-20000', ...others.map((no) => `TL-98000${no}`)])
   expect(of('not-listed', 'handle')).toEqual([...missing].map(handleOf))
   expect(of('other-price', 'number')).toEqual(dearer.map((no) => `TL-${no}`))
-  expect(err).toContain('20 anomalies in 1,011 rows.')
-  expect([found.length, code]).toEqual([20, 1])
+  expect(of('canceled-there', 'number')).toEqual(['TL-501'])
+  expect(err).toContain('Prices compared with a quote: 996. Not compared, without a quote here: 0.\n')
+  expect(err).toContain('21 anomalies in 1,011 rows.')
+  expect([found.length, code]).toEqual([21, 1])
 })
 
 test('each line says what to do', async () => {
@@ -140,10 +142,85 @@ test('each line says what to do', async () => {
       '',
     ].join('\n'),
   )
-  expect(err).toBe('Not compared, because the list has no such columns: status, date.\n3 anomalies in 3 rows.\n')
+  expect(err).toBe(
+    'Not compared, because the list has no such columns: status, date.\nPrices compared with a quote: 1. Not compared, without a quote here: 0.\n3 anomalies in 3 rows.\n',
+  )
   expect(code).toBe(1)
   // Older shipments than the first booking are not the gateway's.
   expect(await audit([HEADER, line(1), line(2), line(5, { date: '01/31/2020' })])).toMatchObject({ code: 0, out: '' })
+})
+
+test('what a list says otherwise of shipments that are known is found', async () => {
+  const audit = await openFilled(async (store) => {
+    await Promise.all(range(1, 12).map((no) => book(store, no, 'booked')))
+    for (const no of [1, 2])
+      await store.put({ names: [], shipment: { tenant: TENANT, id: idOf(no), state: 'canceled' } })
+    const [claim] = await store.claimsNamed(handleOf(3), 1)
+    if (claim) await store.change(claim, { state: 'freed', instance: 'gateway-2', why: 'canceled' })
+    // These have no quote.
+    for (const no of [20, 21]) {
+      await book(store, no, 'booked')
+      await store.put({ names: [], shipment: { tenant: TENANT, id: idOf(no), quote: '' } })
+    }
+  })
+  const { out, err } = await audit([
+    HEADER,
+    line(1),
+    line(2, { status: 'canceled' }),
+    line(3),
+    line(4, { status: 'Canceled' }),
+    line(5, { ref: 'REF-99' }),
+    // A caller's number in other letters, and no reference.
+    line(6, { ref: 'ref-6' }),
+    line(7, { ref: '' }),
+    line(8, { total: '0' }),
+    // The same at the quoted price, the same in two halves, the same line, and other prices for one vehicle.
+    line(9),
+    line(9, { date: day(1) }),
+    ...[1, 2].map(() => line(10, { total: '617.25' })),
+    ...[1, 2].map(() => line(20, { total: '50' })),
+    line(21, { total: '50' }),
+    line(21, { total: '60' }),
+    line(11),
+  ])
+  const handle = handleOf
+  expect(out.trim().split('\n')).toEqual([
+    'TL-1 (REF-1) stands in the list and is canceled here. Read it at the service: if it is canceled there, reject its price; if not, cancel it.',
+    'TL-3 (REF-3) stands in the list and is canceled here. Read it at the service: if it is canceled there, reject its price; if not, cancel it.',
+    `TL-4 (REF-4) is canceled in the list, and ${handle(4)} stands here. Read it at the service: if it is canceled there, tell the caller that nothing is transported.`,
+    `TL-5 is listed with the reference REF-99, and ${handle(5)} booked it as REF-5. Ask the service which one is right.`,
+    'TL-8 (REF-8) costs 0.00, and its quote said 1234.50. Ask the service about the difference.',
+    `TL-20 (REF-20, ${vinOf(20)}) is listed 2 times at 50.00. Ask the service to bill it once.`,
+    `TL-9 (REF-9, ${vinOf(9)}) is listed 2 times at 1234.50. Ask the service to bill it once.`,
+  ])
+  expect(err).toBe('Prices compared with a quote: 9. Not compared, without a quote here: 2.\n7 anomalies in 17 rows.\n')
+})
+
+test('a column of references that are none of the bookings says nothing', async () => {
+  const audit = await openFilled((store) => book(store, 1, 'booked'))
+  expect(await audit([HEADER, line(1, { ref: 'PO-77' })])).toMatchObject({ code: 0, out: '' })
+})
+
+test('a tenant that the tenants file does not have is refused, and one without bookings is named', async () => {
+  const place = folder()
+  const store = await openStore(join(place, 'store.db'))
+  await book(store, 1, 'booked')
+  await store.close()
+  writeFileSync(join(place, 'list.csv'), `${HEADER}\n${line(1)}\n`)
+  const TENANTS_FILE = join(place, 'tenants.json')
+  writeTenants(TENANTS_FILE, tenant(place, TENANT), tenant(place, 'zenith'))
+  const audit = (name: string, env: object = { TENANTS_FILE }) =>
+    transload(['bookings', 'audit', 'list.csv', '--tenant', name], place, { STORE_URL: 'store.db', ...env })
+  expect(await audit('acmee')).toMatchObject({
+    code: 64,
+    out: '',
+    err: expect.stringContaining('There is no tenant acmee; did you mean acme?'),
+  })
+  expect(await audit(TENANT)).toMatchObject({ code: 0 })
+  expect((await audit('zenith')).err).toContain('The store has no bookings of zenith.\n')
+  const unmade = await audit('acmee', {})
+  expect(unmade).toMatchObject({ code: 1, err: expect.stringContaining('The store has no bookings of acmee.\n') })
+  expect(unmade.out).toContain('The gateway keeps no record of version-2 calls')
 })
 
 test.each([
@@ -154,7 +231,14 @@ test.each([
     'has no known column for the number; name it with --columns number=A',
   ],
   ['a column that is not there', [HEADER], ['--columns', 'price=Sum'], 'has no column Sum; its columns are Order #,'],
-  ['semicolons between cells', ['Order #;VIN #', 'TL-1;X'], [], 'something else than commas'],
+  [
+    'semicolons between cells',
+    ['Order #;VIN #', 'TL-1;X'],
+    [],
+    'separates its cells by ";", not by commas; save it as CSV with commas',
+  ],
+  ['semicolons, with a column named', ['Order No;VIN #', 'TL-1;X'], ['--columns', 'number=Order No'], 'cells by ";"'],
+  ['tabs between cells', ['Order No\tVIN #'], [], 'separates its cells by tabs'],
   ['an empty file', [''], [], 'is empty'],
   ['cells that are shifted', [HEADER, `${line(1)},1`], [], 'has more fields in line 2 than in the first one'],
   ['a quote that is not closed', [HEADER, '"TL-1,'], [], 'is not CSV'],

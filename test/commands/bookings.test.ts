@@ -167,11 +167,48 @@ test('a booking is not settled as not booked while the service has a shipment of
   found = [500, '']
   expect(await settle(' --yes')).toContain('the service answers 500 for REF-1. Nothing is settled')
   found = [200, shipment('mine', { status: 'canceled' })]
+  expect(await settle()).toContain('asked for REF-1 and shows the shipment mine, which is canceled.')
   expect(await settle()).toMatch(/tenant acme, reference REF-1, VIN VIN-1, sent [\s\S]*add --yes. Nothing is settled/)
   expect(await transcript(place, [`bookings settle ${KEY} --not-booked --yes`], { V2_BASE_URL })).toContain(
     '--unchecked',
   )
   expect(await settle(' --yes')).toContain('is settled as not booked')
+})
+
+test('before a booking is settled as not booked, the command says what the service answered and what that proves', {
+  timeout: 60_000,
+}, async () => {
+  const place = folder()
+  const found = new Set<string>()
+  const { url: V2_BASE_URL } = await openService(({ url = '' }, outgoing) => {
+    const reference = url.slice('/v2/shipments/'.length)
+    outgoing.writeHead(found.has(reference) ? 200 : 404)
+    outgoing.end(JSON.stringify(shipment('other', { external_id: reference })))
+  })
+  await fillStore(place, async (store) => {
+    await addBooking(store, 1, 'unknown', 'silent')
+    await addBooking(store, 2, 'booked', 'made', { tenant: 'other' })
+  })
+  const env = { V2_BASE_URL, V2_CLIENT_ID: 'acme', V2_CLIENT_SECRET: 'acme-secret' }
+  const settle = (more: string) => transcript(place, [`bookings settle ${KEY} --not-booked ${more}`], env)
+  const asked = 'The service was asked for REF-1 and answers 404.'
+  const own = "Look for REF-1 and VIN VIN-1 in the service's own list of shipments."
+  const none = `${asked} That proves nothing: no other booking of acme can show that it finds references. ${own}\n`
+  expect(await settle('')).toContain(none)
+  await fillStore(place, async (store) => {
+    await addBooking(store, 3, 'booked', 'made')
+    await addBooking(store, 4, 'booked', 'made', { reference: 'TL-7' })
+  })
+  found.add('TL-7')
+  expect(await settle('')).toContain(
+    `${asked} That proves nothing: it does not find the booked TL-7, REF-3 by reference, either. ${own}\n`,
+  )
+  found.add('REF-3')
+  const text = await settle('--yes')
+  expect(text).toContain(`${asked} It finds shipments by their references: it shows that of REF-3.\n`)
+  expect(text).toContain('is settled as not booked')
+  await transcript(place, [`bookings reopen ${KEY}`], env)
+  expect(await settle('--unchecked --yes')).toContain('The service was not asked.\n')
 })
 
 test('beside a running gateway, a booking is healed, reopened and settled', { timeout: 60_000 }, async () => {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
-import { book, startCallers as startBooking } from '../../src/operator/commands/harness.ts'
+import { book } from '../../src/operator/commands/harness.ts'
+import { startCallers as startBooking } from '../bookings/callers.ts'
 
 const CALLERS = 12
 const RETRY_PAUSE_MS = 20

@@ -7,7 +7,13 @@
 export type Shape =
   | { readonly kind: 'text' | 'number' | 'flag' | 'date' | 'any'; readonly form?: Form }
   | { readonly kind: 'choice'; readonly values: readonly string[] }
-  | { readonly kind: 'object'; readonly members: Members; readonly required: readonly string[] }
+  | {
+      readonly kind: 'object'
+      readonly members: Members
+      readonly required: readonly string[]
+      /** At least one of these must be there; none for no such rule. */
+      readonly oneOf: readonly string[]
+    }
   | { readonly kind: 'list'; readonly of: Shape }
 
 /** The form of a value. */
@@ -29,11 +35,11 @@ export const any: Shape = { kind: 'any' }
 /** A text that is one of these. */
 export const choice = (...values: readonly string[]): Shape => ({ kind: 'choice', values })
 /** An object with these members; those that are required must be there, and not null. */
-export const object = (members: Members, required: readonly string[] = []): Shape => ({
-  kind: 'object',
-  members,
-  required,
-})
+export const object = (
+  members: Members,
+  required: readonly string[] = [],
+  oneOf: readonly string[] = [],
+): Extract<Shape, { kind: 'object' }> => ({ kind: 'object', members, required, oneOf })
 /** A list of values of one shape. */
 export const list = (of: Shape): Shape => ({ kind: 'list', of })
 

@@ -57,7 +57,7 @@ const PLAIN_ID = /^(?!\.+$)[A-Za-z0-9._-]{1,64}$/
 /** Tells if a value may be asked for as an id. */
 export const isPlainId = (value: string): boolean => PLAIN_ID.test(value)
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** Returns true for a value that looks like an id of the service. */
 export const isUuid = (value: string): boolean => UUID.test(value)

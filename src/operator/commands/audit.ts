@@ -1,16 +1,19 @@
+import { hash } from 'node:crypto'
 import { createReadStream, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { twoDecimals } from '../../../mappings/codecs/money.ts'
+import { suggestion } from '../../language/text/nearest.ts'
 import { isNotKnown, thingKey } from '../../language/text/service-text.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
-import type { Store } from '../../outside/store/store.ts'
+import type { Store, StoredShipment } from '../../outside/store/store.ts'
 import { allBookings } from '../../state/bookings/bookings.ts'
 import { vinKey } from '../../state/names/resolve.ts'
 import { EXIT_FAILED, EXIT_UNREADABLE } from '../exit-codes.ts'
 import { csvRows, FileUnreadable, fromCell, textOf } from '../transfer/file-records.ts'
 import { grouped, plural } from '../words.ts'
+import { ownAccounts } from './accounts.ts'
 import { CommandFailed, namingFile, UsageError } from './failures.ts'
-import { withExistingStore } from './open-store.ts'
+import { storeConfig, withExistingStore } from './open-store.ts'
 import { print, printError, printJson } from './output.ts'
 
 /** The columns of a list, each with usual names as letters and digits alone, the most certain first. */
@@ -31,8 +34,8 @@ const NAMES = Object.keys(COLUMNS) as readonly Column[]
  */
 const TABLES = `
   PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF;
-  CREATE TABLE listed (number TEXT, reference TEXT, vin TEXT, cents INTEGER, stands INTEGER, at INTEGER, until INTEGER);
-  CREATE TABLE claims (handle TEXT PRIMARY KEY, tenant TEXT, state TEXT, reference TEXT, vin TEXT, shipment TEXT, at INTEGER);
+  CREATE TABLE listed (number TEXT, reference TEXT, vin TEXT, cents INTEGER, stands INTEGER, at INTEGER, until INTEGER, line TEXT);
+  CREATE TABLE claims (handle TEXT PRIMARY KEY, tenant TEXT, state TEXT, reference TEXT, vin TEXT, shipment TEXT, at INTEGER, changed INTEGER);
   CREATE TABLE names (name TEXT, tenant TEXT, id TEXT, own INTEGER)`
 /**
  * A number belongs to the shipment that the service calls so, or an import, or whose booking has the reference and no number. The
@@ -49,6 +52,9 @@ const MATCH = `
     UNION SELECT l.number, c.tenant, c.shipment FROM listed l JOIN claims c ON ${SAME_VEHICLE} WHERE c.state = 'booked'
       AND NOT EXISTS (SELECT 1 FROM names n WHERE n.id = c.shipment AND n.own = 0);
   CREATE INDEX matches_number ON matches (number); CREATE INDEX matches_id ON matches (id);
+  CREATE TABLE again AS SELECT number, max(reference) AS reference, vin, cents, count(*) AS times, count(DISTINCT line) AS lines,
+    (SELECT sum(o.cents) FROM listed o WHERE o.number = l.number AND o.vin = l.vin AND o.stands) AS total
+    FROM listed l WHERE stands AND cents > 0 AND vin <> '' GROUP BY number, vin, cents HAVING count(*) > 1;
   UPDATE listed SET vin = coalesce((SELECT c.vin FROM matches m JOIN claims c ON c.shipment = m.id
     WHERE m.number = listed.number AND c.vin <> ''), '') WHERE vin = '';
   CREATE TABLE twice AS SELECT reference, vin FROM listed WHERE stands AND reference <> '' AND vin <> ''
@@ -69,9 +75,22 @@ const UNMADE = `SELECT l.number, l.reference, l.vin,
 const LACKED = `SELECT handle, reference, vin, shipment, at FROM claims c WHERE state = 'booked'
   AND at BETWEEN (SELECT min(at) FROM listed) AND min((SELECT max(until) FROM listed), ?)
   AND NOT EXISTS (SELECT 1 FROM matches m WHERE m.id = c.shipment) ORDER BY at`
-/** A shipment of several vehicles may have a row for each, with its part of the price or with all of it. */
-const PRICED = `SELECT l.number, l.reference, sum(l.cents) AS total, max(l.cents) AS most, m.tenant, m.id FROM listed l
-  JOIN matches m ON m.number = l.number WHERE l.stands AND l.cents IS NOT NULL GROUP BY l.number, m.tenant, m.id`
+/**
+ * A shipment of several vehicles may have a row for each, with its part of the price or with all of it. A reference is another one
+ * where the column has those of bookings at all, and the number itself tells of the shipment.
+ */
+const KNOWN = `SELECT l.number, l.reference, max(l.stands) AS stands, m.tenant, m.id,
+    sum(CASE WHEN l.stands THEN l.cents END) AS total, max(CASE WHEN l.stands THEN l.cents END) AS most,
+    (SELECT handle FROM claims c WHERE c.shipment = m.id AND c.tenant = m.tenant AND c.state = 'booked') AS standing,
+    (SELECT handle FROM claims c WHERE c.shipment = m.id AND c.tenant = m.tenant AND c.state = 'freed' AND c.changed <= ?) AS freed,
+    (SELECT reference FROM claims c WHERE c.shipment = m.id AND c.tenant = m.tenant AND c.state = 'booked' AND c.reference <> ''
+      AND (m.id = l.number OR EXISTS (SELECT 1 FROM names n WHERE n.name = l.number AND n.id = m.id AND n.own = 0))
+      AND upper(l.reference) NOT IN ('', upper(c.reference))
+      AND NOT EXISTS (SELECT 1 FROM names n WHERE n.id = m.id AND upper(n.name) = upper(l.reference))
+      AND EXISTS (SELECT 1 FROM listed o JOIN claims b ON b.reference = o.reference WHERE o.reference <> '')) AS booked
+  FROM listed l JOIN matches m ON m.number = l.number GROUP BY l.number, m.tenant, m.id`
+/** Lines that are the same in every cell, and lines with the same number, VIN and price: whether the latter are parts, the quote tells. */
+const AGAIN = `SELECT a.*, m.tenant, m.id FROM again a LEFT JOIN matches m ON m.number = a.number GROUP BY a.number, a.vin, a.cents`
 
 interface AuditOptions {
   readonly columns?: string
@@ -97,20 +116,34 @@ export async function audit(file: string, { columns = '', tenant, json = false }
       return EXIT_UNREADABLE
     }
     return await withExistingStore(async (store) => {
-      await copyBookings(store, tenant, audited)
+      const copied = await copyBookings(store, tenant, audited)
+      if (tenant !== undefined && copied === 0) await requireTenant(tenant)
       audited.exec(`COMMIT; ${MATCH}`)
       let found = 0
-      for await (const { text, ...anomaly } of anomalies(store, audited, statSync(file).mtimeMs)) {
+      const prices = { compared: 0, unquoted: 0 }
+      for await (const { text, ...anomaly } of anomalies(store, audited, statSync(file).mtimeMs, prices)) {
         found += 1
         if (json) printJson({ ...anomaly, text })
         else print(text)
       }
+      if (prices.compared + prices.unquoted > 0)
+        printError(
+          `Prices compared with a quote: ${grouped(prices.compared)}. Not compared, without a quote here: ${grouped(prices.unquoted)}.`,
+        )
       printError(`${found === 1 ? '1 anomaly' : `${grouped(found)} anomalies`} in ${plural(rows, 'row')}.`)
       return found > 0 ? EXIT_FAILED : 0
     })
   } finally {
     audited.close()
   }
+}
+
+/** Throws for a tenant that is not in the tenants file, if there is one: every shipment would look as if nobody here had booked it. */
+async function requireTenant(tenant: string): Promise<void> {
+  const names = (await ownAccounts(storeConfig(), [])).map((account) => account.tenant)
+  if (names.length > 0 && !names.includes(tenant))
+    throw new UsageError(`There is no tenant ${tenant}${suggestion(tenant, names)}`)
+  printError(`The store has no bookings of ${tenant}.`)
 }
 
 function chosenColumns(text: string): ReadonlyMap<string, string> {
@@ -132,6 +165,13 @@ function placesOf(header: readonly string[], chosen: ReadonlyMap<string, string>
       .replaceAll('#', 'number')
       .replace(/[^a-z0-9]/g, ''),
   )
+  // A header that names a column by the whole line is one column.
+  const separator =
+    header.length === 1 && ![...chosen.values()].includes(header[0] ?? '') && /[;\t|]/.exec(header[0] ?? '')
+  if (separator) {
+    const by = separator[0] === '\t' ? 'tabs' : `"${separator[0]}"`
+    throw new FileUnreadable(`separates its cells by ${by}, not by commas; save it as CSV with commas`)
+  }
   const placeOf = (column: Column) => {
     const own = chosen.get(column)
     if (own === undefined) return plain.indexOf(COLUMNS[column].split(' ').find((name) => plain.includes(name)) ?? '-')
@@ -140,8 +180,6 @@ function placesOf(header: readonly string[], chosen: ReadonlyMap<string, string>
     return place
   }
   const places = Object.fromEntries(NAMES.map((column) => [column, placeOf(column)])) as Record<Column, number>
-  if (places.number < 0 && header.length === 1 && /[;\t|]/.test(header[0] ?? ''))
-    throw new FileUnreadable('separates its cells by something else than commas; save it as CSV with commas')
   if (places.number < 0)
     throw new FileUnreadable(`has no known column for the number; name it with --columns number=${header[0]}`)
   const lacking = NAMES.filter((column) => places[column] < 0)
@@ -151,7 +189,7 @@ function placesOf(header: readonly string[], chosen: ReadonlyMap<string, string>
 
 /** Reads the list into the database; returns the number of rows. */
 async function readList(file: string, chosen: ReadonlyMap<string, string>, audited: DatabaseSync): Promise<number> {
-  const insert = audited.prepare('INSERT INTO listed VALUES (?, ?, ?, ?, ?, ?, ?)')
+  const insert = audited.prepare('INSERT INTO listed VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
   let header: { readonly places: Readonly<Record<Column, number>>; readonly width: number } | undefined
   let rows = 0
   const left = { 'rows without a number': 0, 'prices that are no amount': 0, 'dates that cannot be read': 0 }
@@ -175,7 +213,17 @@ async function readList(file: string, chosen: ReadonlyMap<string, string>, audit
     if (date !== '' && !period) left['dates that cannot be read'] += 1
     if (number === '') continue
     const stands = /cancel|void/i.test(status) ? 0 : 1
-    insert.run(thingKey(number), reference, vinKey(vin), cents, stands, period?.at ?? null, period?.until ?? null)
+    const [at, until] = [period?.at ?? null, period?.until ?? null]
+    insert.run(
+      thingKey(number),
+      reference,
+      vinKey(vin),
+      cents,
+      stands,
+      at,
+      until,
+      hash('sha256', JSON.stringify(cells)),
+    )
     rows += 1
   }
   for (const [what, many] of Object.entries(left)) if (many > 0) printError(`Not compared: ${what} (${grouped(many)}).`)
@@ -198,30 +246,49 @@ function periodOf(text: string): { readonly at: number; readonly until: number }
   return { at, until: /\d:\d\d/.test(text) ? at : at + DAY_MS - 1 }
 }
 
-/** Copies what bookings and names tell of shipments, page by page. */
-async function copyBookings(store: Store, tenant: string | undefined, audited: DatabaseSync): Promise<void> {
-  const booking = audited.prepare('INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?, ?, ?)')
+/** Copies what bookings and names tell of shipments, page by page; returns how many there are. */
+async function copyBookings(store: Store, tenant: string | undefined, audited: DatabaseSync): Promise<number> {
+  let copied = 0
+  const booking = audited.prepare('INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
   for await (const claim of allBookings(store, { tenant })) {
-    const { handle, tenant: of, state, reference, vin, shipment, createdAt } = claim
-    booking.run(handle, of, state, reference, vin, thingKey(shipment), createdAt)
+    const { handle, tenant: of, state, reference, vin, shipment, createdAt, changedAt } = claim
+    booking.run(handle, of, state, reference, vin, thingKey(shipment), createdAt, changedAt)
+    copied += 1
   }
   const name = audited.prepare('INSERT INTO names VALUES (?, ?, ?, ?)')
   for await (const page of store.scan({ ...(tenant !== undefined && { tenant }) })) {
+    copied += page.length
     for (const one of page) {
       if (one.kind === 'shipment') name.run(one.name, one.tenant, thingKey(one.id), one.givenBy === 'caller' ? 1 : 0)
     }
   }
+  return copied
 }
 
 interface Anomaly {
-  readonly kind: 'twice' | 'not-booked-here' | 'not-listed' | 'other-price'
+  readonly kind:
+    | 'twice'
+    | 'not-booked-here'
+    | 'not-listed'
+    | 'other-price'
+    | 'billed-twice'
+    | 'canceled-here'
+    | 'canceled-there'
+    | 'other-reference'
   /** The line for people. */
   readonly text: string
   readonly [more: string]: unknown
 }
 
 /** Finds what the list and the store tell differently. A list that ends at `listedAt` lacks no later booking. */
-async function* anomalies(store: Store, audited: DatabaseSync, listedAt: number): AsyncGenerator<Anomaly> {
+async function* anomalies(
+  store: Store,
+  audited: DatabaseSync,
+  listedAt: number,
+  prices: { compared: number; unquoted: number },
+): AsyncGenerator<Anomaly> {
+  const quotedOf = async (shipment: StoredShipment | undefined) =>
+    centsOf((shipment?.quote && (await store.quote(shipment.tenant, shipment.quote))?.price) || '')
   for (const row of audited.prepare(TWICE).iterate()) {
     const { reference, vin, numbers, booked } = row
     const made = booked === null ? 'No booking here made one of them' : `Here ${booked}`
@@ -233,7 +300,7 @@ async function* anomalies(store: Store, audited: DatabaseSync, listedAt: number)
     const what = `${number} (${[reference, vin].filter(Boolean).join(', ') || 'no reference'}): no booking here made it.`
     const todo =
       unknown === null
-        ? 'Ask the service who booked it, and cancel it if nobody did.'
+        ? 'The gateway keeps no record of version-2 calls: ask the caller and the service who booked it, and cancel it if nobody did.'
         : `${unknown} may have: look it up at the service and settle that booking with its id: "transload bookings settle ${unknown} --shipment-id ID".`
     yield { kind: 'not-booked-here', ...row, text: `${what} ${todo}` }
   }
@@ -242,14 +309,39 @@ async function* anomalies(store: Store, audited: DatabaseSync, listedAt: number)
     const text = `${row['handle']} (${row['reference']}) was booked at ${at} as shipment ${row['shipment']}, which the list lacks. Ask the service for that shipment.`
     yield { kind: 'not-listed', ...row, at, text }
   }
-  for (const row of audited.prepare(PRICED).iterate()) {
-    const { number, reference, total, most, tenant, id } = row
-    const shipment = await store.shipment(String(tenant), String(id))
-    const quote = shipment?.quote ? await store.quote(String(tenant), shipment.quote) : undefined
-    const quoted = centsOf(quote?.price ?? '')
+  for (const row of audited.prepare(KNOWN).iterate(listedAt)) {
+    const { number, reference, stands, total, most, standing, freed, booked } = row
+    const shipment = await store.shipment(String(row['tenant']), String(row['id']))
+    const isCanceled = shipment !== undefined && shipment.state !== 'live' && shipment.at <= listedAt
+    const what = `${number} (${reference})`
+    if (stands === 1 && (isCanceled || (standing === null && freed !== null))) {
+      const text = `${what} stands in the list and is canceled here. Read it at the service: if it is canceled there, reject its price; if not, cancel it.`
+      yield { kind: 'canceled-here', number, reference, handle: freed ?? standing, text }
+    }
+    if (stands === 0 && standing !== null && shipment?.state !== 'canceled' && shipment?.state !== 'gone') {
+      const text = `${what} is canceled in the list, and ${standing} stands here. Read it at the service: if it is canceled there, tell the caller that nothing is transported.`
+      yield { kind: 'canceled-there', number, reference, handle: standing, text }
+    }
+    if (booked !== null) {
+      const text = `${number} is listed with the reference ${reference}, and ${standing} booked it as ${booked}. Ask the service which one is right.`
+      yield { kind: 'other-reference', number, reference, booked, handle: standing, text }
+    }
+    if (total === null) continue
+    const quoted = await quotedOf(shipment)
+    prices[quoted === null ? 'unquoted' : 'compared'] += 1
     if (quoted === null || quoted === total || quoted === most) continue
-    const [listed, asked] = [total, quoted].map((cents) => (Number(cents) / 100).toFixed(2))
-    const text = `${number} (${reference}) costs ${listed}, and its quote said ${asked}. Ask the service about the difference.`
+    const [listed, asked] = [amountOf(total), amountOf(quoted)]
+    const text = `${what} costs ${listed}, and its quote said ${asked}. Ask the service about the difference.`
     yield { kind: 'other-price', number, reference, quoted: asked, listed, text }
   }
+  for (const row of audited.prepare(AGAIN).iterate()) {
+    const { number, reference, vin, cents, times, lines, total, tenant, id } = row
+    const quoted = id === null ? null : await quotedOf(await store.shipment(String(tenant), String(id)))
+    // Equal parts of the price make up the quote; without one, only the same line is certain.
+    if (quoted === total || (lines !== 1 && quoted !== cents)) continue
+    const text = `${number} (${[reference, vin].filter(Boolean).join(', ')}) is listed ${times} times at ${amountOf(cents)}. Ask the service to bill it once.`
+    yield { kind: 'billed-twice', number, reference, vin, times, price: amountOf(cents), text }
+  }
 }
+
+const amountOf = (cents: unknown): string => (Number(cents) / 100).toFixed(2)

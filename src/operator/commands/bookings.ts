@@ -7,7 +7,14 @@ import { GatewayError } from '../../language/errors.ts'
 import { scalarText } from '../../language/text/json.ts'
 import { FIELD_LIMIT, isPlainId, shownText } from '../../language/text/service-text.ts'
 import { isSuccess, NoReply, type UpstreamReply } from '../../outside/service/exchange.ts'
-import { idAt, isCanceled, shipmentNamed, shipmentWithId } from '../../outside/service/proofs.ts'
+import {
+  idAt,
+  isCanceled,
+  isSameId,
+  parsedOrNothing,
+  shipmentNamed,
+  shipmentWithId,
+} from '../../outside/service/proofs.ts'
 import { createService } from '../../outside/service/service.ts'
 import { openUpstream } from '../../outside/service/upstream.ts'
 import { toldBy } from '../../outside/store/claim.ts'
@@ -150,7 +157,8 @@ export function settle(handle: string, { unchecked = false, yes = false, ...opti
     const isChecked = !unchecked && claim.state === 'unknown'
     const config = readConfig(isChecked ? process.env : withoutService())
     if (settlement === 'not-booked' && claim.state === 'unknown') {
-      if (isChecked) await requireAbsent(claim, config)
+      if (isChecked) await requireAbsent(claim, store, config)
+      else printError('The service was not asked.')
       await requireConfirmed(claim, store.now(), yes)
     }
     const checked =
@@ -239,17 +247,45 @@ async function checkShipment(
   return { shipment: id, number: number ?? own }
 }
 
-/** Throws unless the service answers that it knows no shipment by the reference of a booking. */
-async function requireAbsent({ tenant, reference }: Claim, config: Config): Promise<void> {
+/** Throws unless the service answers that it knows no shipment by the reference of a booking. Says what it was asked, and what that proves. */
+async function requireAbsent(claim: Claim, store: Store, config: Config): Promise<void> {
+  const { tenant, reference, vin } = claim
   if (!isPlainId(reference)) {
     throw unconfirmed('the service cannot be asked for this booking: it has no reference that fits into an address')
   }
   const reply = await read(tenant, reference, config)
-  if (NOT_THERE.has(reply.status)) return
+  if (NOT_THERE.has(reply.status)) {
+    const lookup = `The service was asked for ${reference} and answers ${reply.status}.`
+    const { finds, why } = await shownByReference(claim, store, config)
+    const look = `Look for ${reference}${vin && ` and VIN ${vin}`} in the service's own list of shipments.`
+    printError(finds ? `${lookup} ${why}` : `${lookup} That proves nothing: ${why} ${look}`)
+    return
+  }
   const { id, body } = shipmentIn(reply, shipmentNamed, reference, reference)
   const shown = shownText(id, FIELD_LIMIT)
   if (!isCanceled(body))
     throw unconfirmed(`the service has the shipment ${shown} under ${reference}; settle with --shipment-id ${shown}`)
+  printError(`The service was asked for ${reference} and shows the shipment ${shown}, which is canceled.`)
+}
+
+/** How many bookings are tried until the service finds one by its reference: some may be canceled. */
+const MOST_TRIED = 3
+
+/** Tells if the service finds a shipment of this tenant by its reference: unless it does, not finding one proves nothing. */
+async function shownByReference({ tenant, reference }: Claim, store: Store, config: Config) {
+  const newest = await store.listClaims({ state: 'booked', tenant, newest: true, limit: PAGE })
+  const others = newest.filter((one) => one.reference !== reference && isPlainId(one.reference)).slice(0, MOST_TRIED)
+  for (const other of others) {
+    const reply = await read(tenant, other.reference, config)
+    const found = isSuccess(reply.status) ? parsedOrNothing(reply) : undefined
+    // A reference that is also a number shows nothing.
+    const isOf = (key: string) => isSameId(idAt(found, key) ?? '', other.reference)
+    if (isOf('external_id') && !isOf('number') && !isOf('id'))
+      return { finds: true, why: `It finds shipments by their references: it shows that of ${other.reference}.` }
+  }
+  const tried = others.map((one) => one.reference).join(', ')
+  const why = `it does not find the booked ${tried} by reference, either.`
+  return { finds: false, why: tried ? why : `no other booking of ${tenant} can show that it finds references.` }
 }
 
 /** Returns the shipment of a reply that is what was asked for; `what` names that. */

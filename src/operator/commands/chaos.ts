@@ -7,12 +7,13 @@ import type { Call } from '../../labs/demo/service.ts'
 import { print } from '../commands/output.ts'
 import { forgettableSignal } from '../commands/process.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
-import { book, countUp, duplicates, end, ID, type LaunchedProgram, launch, SECRET, startCallers } from './harness.ts'
+import { plural } from '../words.ts'
+import { book, countUp, duplicates, end, ID, type LaunchedProgram, launch, SECRET } from './harness.ts'
 
-const CALLERS = 4
+/** A caller with another booking comes to each program so often, whether the earlier ones have their answers or not. */
+const ARRIVES_EVERY_MS = 100
+const TRIES_AGAIN_MS = 200
 const PATIENCE_MS = 5_000
-/** How long a caller does something else after a booking. */
-const IDLE_MS = 50
 /** The share of bookings that callers send once more, as after a second click. */
 const REPEATED = 0.1
 /** How often callers ask for a booking in doubt, and how long they do at the end. */
@@ -24,6 +25,7 @@ const KILLED_EARLY = 0.1
 const SERVICE_UP_MS = 5_000
 const SERVICE_DOWN_MS = 300
 const SHOWN_EVERY_MS = 1_000
+const COLUMN = 'in doubt'.length + 3
 /** A pipe keeps all lines, so it gets fewer. */
 const PIPED_EVERY = 10
 
@@ -62,6 +64,15 @@ export async function runChaos(seconds: number): Promise<number> {
   try {
     print(
       `For ${seconds} s, replies get lost or late, the service restarts, both programs are killed, and callers repeat.`,
+      '',
+      'asked     bookings that callers want; both programs get as many',
+      'made      shipments of the service for them',
+      'doubled   shipments beyond the first of a booking',
+      'lost      bookings that a caller was told are made, and the service does not have',
+      'in doubt  bookings whose outcome the gateway does not know: it says so and does not send them again',
+      'healed    bookings that were in doubt, until the gateway found their shipments',
+      'killed    how often the program was killed and started again',
+      '',
     )
     const show = startShowing([gateway, naive], sandbox, over.signal)
     const restarts = repeat(over.signal, SERVICE_UP_MS, () => sandbox.restart(SERVICE_DOWN_MS))
@@ -75,7 +86,10 @@ export async function runChaos(seconds: number): Promise<number> {
     })
     const { asked, made, 'in doubt': doubt } = gateway.ledger()
     if (doubt > 0 && asked === made + doubt)
-      print('', `The service never got the ${doubt} in doubt: an operator settles them.`)
+      print(
+        '',
+        `The service never got the ${plural(doubt, 'booking')} in doubt. Outside the demo, an operator looks for them and settles them with "transload bookings settle".`,
+      )
     print(
       '',
       `The gateway booked ${twice} twice and lost ${lost}; the naive proxy booked ${naive.ledger().doubled} twice.`,
@@ -147,14 +161,19 @@ function openSide(name: string, startProgram: () => LaunchedProgram, { shipments
     return answer?.word
   }
 
-  const stopCallers = startCallers(CALLERS, async (nth) => {
-    const reference = `${name}-${nth}`
+  async function call(): Promise<void> {
+    const reference = `${name}-REF-${asked.size + 1}`
     asked.add(reference)
-    const word = await ask(reference)
-    if (word === 'Yes' && Math.random() < REPEATED) await ask(reference)
-    if (word === 'Yes') await wait(IDLE_MS)
-    return word === 'Yes' || word === 'Unknown'
-  })
+    for (;;) {
+      const word = await ask(reference)
+      if (word === 'Yes' && Math.random() < REPEATED) await ask(reference)
+      if (word === 'Yes' || word === 'Unknown') return
+      await wait(TRIES_AGAIN_MS)
+    }
+  }
+  const calls: Promise<void>[] = []
+  const arrivals = setInterval(() => calls.push(call()), ARRIVES_EVERY_MS)
+  over.addEventListener('abort', () => clearInterval(arrivals))
   const askForDoubted = async () => {
     for (const reference of doubted) await ask(reference)
     await wait(ASK_AGAIN_MS)
@@ -188,7 +207,7 @@ function openSide(name: string, startProgram: () => LaunchedProgram, { shipments
       await Promise.all([asking, killing])
       await restart()
       const until = performance.now() + HEALED_WITHIN_MS
-      await Promise.race([stopCallers(), wait(HEALED_WITHIN_MS)])
+      await Promise.race([Promise.all(calls), wait(HEALED_WITHIN_MS)])
       // Those that the service never got stay in doubt: only a person can tell that there is nothing.
       const canHeal = () => [...own().values()].some(({ external_id: reference = '' }) => doubted.has(reference))
       while (canHeal() && performance.now() < until) await askForDoubted()
@@ -205,7 +224,7 @@ function startShowing(sides: readonly Side[], sandbox: Sandbox, over: AbortSigna
     const rows = sides.map((side) => [side.name, ...Object.values(side.ledger()).map(String)])
     const lines = [['', ...Object.keys(sides[0]?.ledger() ?? {})], ...rows]
     if (process.stdout.isTTY && shown > 0) process.stdout.write(`\u001b[${lines.length}A\u001b[J`)
-    print(...lines.map((cells) => cells.map((cell) => cell.padStart(9)).join('')))
+    print(...lines.map((cells) => cells.map((cell) => cell.padStart(COLUMN)).join('')))
     shown += 1
     // The demo would show them; here they only take memory.
     sandbox.requests.length = 0

@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
 import { bookingExample } from '../../../mappings/booking-rows.ts'
 import type { Shipment } from '../../labs/demo/bodies.ts'
@@ -10,8 +9,7 @@ import { openStore } from '../../outside/store/open.ts'
 import type { ClaimState } from '../../outside/store/store.ts'
 
 /*
- * Processes that are killed, callers that book until they are answered for good, and the accounts at the end: for the demo that
- * breaks things, and for the tests that do.
+ * Processes that are killed, bookings, and the accounts at the end: for the demo that breaks things, and for the tests that do.
  */
 
 /** The credential of the callers at the service. */
@@ -49,32 +47,6 @@ export async function end(child: ChildProcess, signal: NodeJS.Signals = 'SIGKILL
   const gone = once(child, 'exit')
   child.kill(signal)
   await gone
-}
-
-const RETRY_PAUSE_MS = 20
-
-/**
- * Starts callers that book one reference after another, each again and again until an attempt is answered for good. Returns the
- * function that stops them, and returns the number of references.
- */
-export function startCallers(
-  callers: number,
-  attempt: (reference: string, tries: number) => Promise<boolean>,
-): () => Promise<number> {
-  let references = 0
-  let isOver = false
-  const calling = Array.from({ length: callers }, async () => {
-    while (!isOver) {
-      references += 1
-      const nth = references
-      for (let tries = nth; !(await attempt(`REF-${nth}`, tries)); tries += 1) await pause(RETRY_PAUSE_MS)
-    }
-  })
-  return async () => {
-    isOver = true
-    await Promise.all(calling)
-    return references
-  }
 }
 
 const MOST_PATIENCE_MS = 300_000
