@@ -72,7 +72,7 @@ export const SCENARIOS = {
     whole: 8,
   },
   /** One call, whose gateway is paused for longer than its lease. */
-  'one pause': { calls: ['A'], budget: { ...NOTHING, ticks: 3, settlements: 1 }, sample: 10, whole: 14 },
+  'one pause': { calls: ['A'], budget: { ...NOTHING, ticks: 3, settlements: 1 }, sample: 12, whole: 14 },
   /** One call, and almost everything that can go wrong with it. */
   'one call': {
     calls: ['A'],
