@@ -15,7 +15,7 @@ test('an update in C#', () => {
   })
   expect(code).toMatchInlineSnapshot(`
     "// PUT /v2/shipments/{shipment_id}. SERVICE_URL is the service's address; SERVICE_TOKEN is from POST /oauth2/token.
-    // The first argument is the shipment_id that version 2 gave, not "R-1".
+    // The first argument is the shipment_id that version 2 gave, not your own number.
     // PUT replaces the whole shipment: it is read, changed, and sent without what the service sets itself.
     // Of several vehicles, this changes the first one; take the index of the one that you mean.
     using System.Net.Http.Headers;
@@ -35,6 +35,11 @@ test('an update in C#', () => {
         return text;
     }
 
+    if (args.Length == 0 || args[0] == "")
+    {
+        Console.Error.WriteLine("Usage: give the shipment_id as the first argument.");
+        Environment.Exit(64);
+    }
     var url = Environment.GetEnvironmentVariable("SERVICE_URL") + "/v2/shipments/" + Uri.EscapeDataString(args[0]);
     var shipment = JsonNode.Parse(await Service("GET", url))!.AsObject();
     shipment["delivery"]!["contact_name"] = "Sam \\"S\\" Example";
