@@ -1,4 +1,12 @@
-import { type Change, changesOf, jqSteps, SERVER, SERVER_OF_VEHICLE } from '../../calls/update-program.ts'
+import {
+  type Change,
+  changesOf,
+  curlCredential,
+  jqSteps,
+  SERVER,
+  SERVER_OF_VEHICLE,
+  shellWord,
+} from '../../calls/update-program.ts'
 
 /*
  * Version-2 calls as programs that a developer takes home. Each runs as printed, without packages where its language has what it
@@ -122,13 +130,10 @@ const PHP: LiteralStyle = { text: single, map: '[]', list: '[]', pair: ' => ', w
 const PYTHON: LiteralStyle = { text: json, map: '{}', list: '[]', pair: ': ', words: ['False', 'True', 'None'] }
 const PERL: LiteralStyle = { ...PHP, map: '{}', words: ['JSON::PP::false', 'JSON::PP::true', 'undef'] }
 
-const shell = (text: string) => (/^[\w./~-]*$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
-
 function curl({ method, path: [before, after], usage, body, changes, bearer }: Parts, comments: string): string {
-  const auth = bearer ? '--header "Authorization: Bearer $SERVICE_TOKEN"' : '--user "$SERVICE_ID:$SERVICE_SECRET"'
-  const url = `"$SERVICE_URL"${shell(before)}${after === undefined ? '' : `"$1"${shell(after)}`}`
+  const url = `"$SERVICE_URL"${shellWord(before)}${after === undefined ? '' : `"$1"${after && shellWord(after)}`}`
   const call = (verb: string) =>
-    `curl --fail-with-body --silent --show-error --max-time ${TIMEOUT_S} ${auth} --request ${verb}`
+    `curl --fail-with-body --silent --show-error --max-time ${TIMEOUT_S} ${curlCredential(bearer)} --request ${verb}`
   const send = `${call(method)} --header 'Content-Type: application/json' --data-binary @- ${url}`
   const head = `#!/usr/bin/env bash\n${comments}set -euo pipefail\n${usage && `[[ \${1-} ]] || { echo '${usage}' >&2; exit 64; }\n`}`
   if (changes) {
