@@ -182,7 +182,7 @@ export async function readReport(deps: ReportDeps, only?: string) {
       unknownFields: of('unknown').map(countedOf).sort(byCount),
       agents: of('agent').map(countedOf).sort(byCount),
       networks: of('network').map(countedOf).sort(byCount),
-      errors: errorsOf(calls, names),
+      errors: errorsOf(calls, names, today - QUIET_DAYS + 1),
       /** Bookings at another price than that of their quote. */
       otherPrices: total(of('price'), 'count'),
       /** The last one of them. */
@@ -207,14 +207,14 @@ export async function countBlockers(
   { store, catalog }: Pick<ReportDeps, 'store' | 'catalog'>,
   tenants: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
-  const today = Math.floor(store.now() / DAY_MS)
+  const fromDay = Math.floor(store.now() / DAY_MS) - QUIET_DAYS + 1
   const listWork = createListWork(catalog, [])
   const counts = new Map<string, number>()
   for (const tenant of tenants) {
-    const calls = await store.callCounts([tenant], today - DAYS_SHOWN + 1)
+    const calls = await store.callCounts([tenant], fromDay)
     const names = await store.nameCounts(tenant)
-    const work = listWork(calls, names, today - QUIET_DAYS + 1)
-    counts.set(tenant, problemsOf({ work, errors: errorsOf(calls, names) }).length)
+    const errors = errorsOf(calls, names, fromDay)
+    counts.set(tenant, problemsOf({ work: listWork(calls, names, fromDay), errors }).length)
     await new Promise(setImmediate)
   }
   return counts
@@ -321,17 +321,17 @@ function daysOf(calls: readonly CallCount[], days: Days = new Map()): readonly S
 }
 
 /** Lists errors, each with the request id of its last call. */
-function errorsOf(calls: readonly CallCount[], names: readonly NameCount[]) {
-  const version1 = calls.filter(({ use, action }) => use === 'version-1' && action !== VERSION_2_BODY)
+function errorsOf(calls: readonly CallCount[], names: readonly NameCount[], fromDay: number) {
+  const recent = calls.filter(
+    ({ use, action, day }) => use === 'version-1' && action !== VERSION_2_BODY && day >= fromDay,
+  )
+  const endedWith = (name: string) => recent.filter(({ outcome }) => outcome === name)
   return names
     .filter(({ kind }) => kind === 'error')
     .map((count) => ({
       ...countedOf(count),
-      /** How many of the shown days' calls with this error were of version 1. */
-      version1: total(
-        version1.filter(({ outcome }) => outcome === count.name),
-        'calls',
-      ),
+      /** How many recent version-1 calls ended with it. */
+      version1: total(endedWith(count.name), 'calls'),
       requestId: count.example,
     }))
     .sort(byCount)
