@@ -325,13 +325,13 @@ function errorsOf(calls: readonly CallCount[], names: readonly NameCount[], from
   const recent = calls.filter(
     ({ use, action, day }) => use === 'version-1' && action !== VERSION_2_BODY && day >= fromDay,
   )
-  const endedWith = (name: string) => recent.filter(({ outcome }) => outcome === name)
+  const endedWith = Map.groupBy(recent, ({ outcome }) => outcome)
   return names
     .filter(({ kind }) => kind === 'error')
     .map((count) => ({
       ...countedOf(count),
       /** How many recent version-1 calls ended with it. */
-      version1: total(endedWith(count.name), 'calls'),
+      version1: total(endedWith.get(count.name) ?? [], 'calls'),
       requestId: count.example,
     }))
     .sort(byCount)
