@@ -40,7 +40,7 @@ import { noteRequest } from './legacy-call.ts'
 import { accountOf, type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
 import { classify, namesIn, type Version1, type Version2, version1 } from './read-request.ts'
 import { NO_SUBJECT, notMeant, quoteSubject, referenceOf, shipmentSubject } from './subject.ts'
-import { changesOf, jqSteps } from './update-program.ts'
+import { changesOf, curlCredential, jqSteps, shellWord } from './update-program.ts'
 
 /** The rooms of explanations, which look nothing up. */
 interface ExplainingRooms extends Destination {
@@ -412,19 +412,14 @@ export function explainPlan(
       headers: { ...answer.headers, ...ignoredHeader(request) },
     },
     ...(remarks.length > 0 && { remarks }),
-    ...(isUpdate ? { curl: updateLine(written.request, body, ifSame) } : written.shell),
+    ...(isUpdate ? { curl: updateLine(written.line, body, ifSame) } : written.shell),
   }
 }
 
 /** Writes an update as a line for a shell: it reads the shipment, changes it with jq, and sends the whole. */
-function updateLine(
-  { method, url, headers }: DryRun['request'],
-  body: unknown,
-  ifSame: Readonly<Record<string, string>>,
-): string {
-  const { 'content-type': _, ...reading } = headers
-  const filter = quoted(jqSteps(changesOf(body, ifSame)).join(' | '))
-  return `${curl('GET', url, reading, undefined)} --fail | jq ${filter} | ${curl(method, url, headers, undefined)} --data-binary @-`
+function updateLine(line: ReturnType<typeof write>['line'], body: unknown, ifSame: Readonly<Record<string, string>>) {
+  const filter = shellWord(jqSteps(changesOf(body, ifSame)).join(' | '))
+  return `${line('GET')} --fail | jq ${filter} | ${line('PUT', '--data-binary @-')}`
 }
 
 /** Answers the body of a successful reply as the live call does, as far as the reply decides. */
@@ -471,31 +466,23 @@ function explainVersion2({ compiled: { action }, parse, toService }: Version2Pla
 /** Shows a request as it would go out, with its credential hidden. */
 function write(toService: ServiceRequest, { service, address }: Destination) {
   const { method, path, body, headers: others } = service.outgoing(toService, address)
-  const url = address.origin + address.prefix + path
-  const headers = { authorization: address.scheme === 'oauth2' ? 'Bearer ***' : 'Basic ***', ...others }
-  const shell = (body?.length ?? 0) < MOST_SHELL_CHARACTERS ? { curl: curl(method, url, headers, body) } : {}
-  return { request: { method, url, headers }, hasBody: body !== undefined, shell }
+  const isBearer = address.scheme === 'oauth2'
+  const headers = { authorization: isBearer ? 'Bearer ***' : 'Basic ***', ...others }
+  /** A line for a shell. Like a printed program, it takes the service's address and credential from the environment. */
+  const line = (verb: string, data?: string) =>
+    `curl --request ${verb} ${curlCredential(isBearer)} "$SERVICE_URL"${shellWord(path)}${data === undefined ? '' : ` --header 'Content-Type: application/json' ${data}`}`
+  const shell =
+    (body?.length ?? 0) < MOST_SHELL_CHARACTERS ? { curl: line(method, body && `--data-raw ${shellWord(body)}`) } : {}
+  return {
+    request: { method, url: address.origin + address.prefix + path, headers },
+    hasBody: body !== undefined,
+    line,
+    shell,
+  }
 }
 
 /** Linux takes no longer word. */
 const MOST_SHELL_CHARACTERS = 128 * 1024
-
-function curl(
-  method: string,
-  url: string,
-  headers: Readonly<Record<string, string>>,
-  body: string | undefined,
-): string {
-  const words = ['curl', '--request', method, quoted(url)]
-  for (const [name, value] of Object.entries(headers)) words.push('--header', quoted(`${name}: ${value}`))
-  if (body !== undefined) words.push('--data-raw', quoted(body))
-  return words.join(' ')
-}
-
-/** Quotes a word for a shell. */
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", "'\\''")}'`
-}
 
 /** The translation of an event, explained; nothing was delivered. */
 export interface EventDryRun extends CallbackAccount {

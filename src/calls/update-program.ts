@@ -46,3 +46,10 @@ export function jqSteps(changes: readonly Change[]): readonly string[] {
     `del(${SERVER.map((name) => `.${name}`).join(', ')}, .vehicles[]?[${SERVER_OF_VEHICLE.map((name) => JSON.stringify(name)).join(', ')}])`,
   ]
 }
+
+/** Writes a word for a shell. */
+export const shellWord = (text: string) => (/^[\w./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
+
+/** The option of curl that takes the credential from the environment. */
+export const curlCredential = (isBearer: boolean) =>
+  isBearer ? '--header "Authorization: Bearer $SERVICE_TOKEN"' : '--user "$SERVICE_ID:$SERVICE_SECRET"'

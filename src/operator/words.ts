@@ -13,6 +13,9 @@ export const plural = (value: number, noun: string): string => `${grouped(value)
 export const errorTitle = (code: string): string =>
   Object.hasOwn(errorTable, code) ? errorTable[code as ErrorCode].title : code
 
+/** `Book a shipment`: the title in an action's summary. The rest of it says what version 1 does. */
+export const titleOf = ({ summary }: { readonly summary: string }): string => summary.split(/[.:]/, 1)[0] ?? ''
+
 /** Writes a time (milliseconds since 1970) in ISO 8601. */
 export const isoTime = (ms: number): string => new Date(ms).toISOString()
 

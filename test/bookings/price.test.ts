@@ -61,5 +61,5 @@ test('the migration page counts them for each tenant', async () => {
   await expect.poll(async () => (await report('acme')).otherPrices).toBe(1)
   expect((await report('other')).otherPrices).toBe(0)
   const { text } = await get({ url: edge.adminUrl }, '/migration/acme', { accept: 'text/html' })
-  expect(text).toContain('1 booking cost something else than quoted')
+  expect(text).toContain('Booked at another price than quoted: 1.')
 })

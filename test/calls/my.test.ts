@@ -3,6 +3,7 @@
 import { get as httpGet } from 'node:http'
 import { describe, expect, test, vi } from 'vitest'
 import { fromCell } from '../../src/operator/transfer/file-records.ts'
+import { DAY_MS } from '../../src/outside/store/scoreboard.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import type { ScannedName, Store } from '../../src/outside/store/store.ts'
 import { as, named, openEdge } from '../callers/tenants-gateway.ts'
@@ -31,7 +32,8 @@ describe('/my', () => {
     const { status, json, headers } = await get(gateway, '/my', ACME)
     expect([status, headers.get('cache-control')]).toEqual([200, 'no-store'])
     const [operators] = (await get({ url: gateway.adminUrl }, '/migration/acme')).json.tenants
-    const { generatedAt, problems, brownouts, sunset, retiredFrom, kit, numbers, ...same } = json
+    const { generatedAt, countedWithinSeconds, problems, brownouts, sunset, retiredFrom, kit, numbers, ...same } = json
+    expect(countedWithinSeconds).toBe(10)
     expect(same).toEqual(operators)
     expect({ sunset, retiredFrom, kit, numbers }).toEqual({
       sunset: '2095-01-01T00:00:00.000Z',
@@ -52,7 +54,13 @@ describe('/my', () => {
       last: expect.stringMatching(/^20/),
       todo: 'Leave it out: version 2 does not record the agent',
     })
+    // What a dry run does not tell has another advice; an error of version 2 keeps nobody from version 2.
+    expect(problems).toContainEqual(
+      expect.objectContaining({ problem: 'Unknown number', todo: 'Check the number and VIN.' }),
+    )
+    expect(same.errors).toContainEqual(expect.objectContaining({ name: 'service-404', version1: 0 }))
     const names = problems.map(({ problem }: { problem: string }) => problem)
+    expect(names.join()).not.toContain('404')
     expect(new Set(names).size).toBe(names.length)
   })
 
@@ -60,7 +68,15 @@ describe('/my', () => {
     const gateway = await open({ env: { SUNSET: '2095-01-01', WORKBENCH: 'off' } })
     const { status, text, headers } = await get(gateway, '/my', { ...ACME, ...HTML })
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
-    for (const word of ['<bdi>acme</bdi>', 'Calls by day', 'What to do', '/my?kit', '/my/numbers.csv', '2095-01-01']) {
+    for (const word of [
+      '<bdi>acme</bdi>',
+      'Calls by day',
+      'What to do',
+      '/my?kit',
+      '/my/numbers.csv',
+      '2095-01-01',
+      'within 10 seconds',
+    ]) {
       expect(text).toContain(word)
     }
     const links = [...text.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, link]) => link)
@@ -69,6 +85,22 @@ describe('/my', () => {
     const kit = await get(gateway, '/my?kit', { ...ACME, ...HTML })
     expect(kit.headers.get('content-disposition')).toContain('attachment')
     expect(kit.text).toContain('Moving <bdi>acme</bdi>')
+  })
+
+  test('says where both prices of a booking stand, without a log', async () => {
+    const store = createMemoryStore()
+    const day = Math.floor(store.now() / DAY_MS)
+    const at = { firstAt: store.now(), lastAt: store.now() }
+    const price = { tenant: 'acme', kind: 'price', action: 'shipment.create', name: 'booked' } as const
+    const names = [{ ...price, ...at, count: 1, example: 'request-18' }]
+    await store.addCounts({ instance: 'price', no: 1, days: [day], calls: [], names })
+    const gateway = await startGateway({ store, sandbox: { credentials: CREDENTIALS } })
+    const { text } = await get(gateway, '/my', { ...ACME, ...HTML })
+    expect(text).toContain('Booked at another price than quoted: 1.')
+    for (const word of ['Transload-Price', 'request-18']) expect(text).toContain(word)
+    expect(text).not.toContain('log line')
+    const { json } = await get(gateway, '/my', ACME)
+    expect(json.otherPrice).toEqual({ requestId: 'request-18', last: new Date(at.lastAt).toISOString() })
   })
 
   test('shows nothing of another caller, whatever their names are', async () => {

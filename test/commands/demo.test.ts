@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { folder } from '../callers/tenants-gateway.ts'
-import { cleanEnv, ROOT, start } from '../command.ts'
+import { cleanEnv, ROOT, run, start } from '../command.ts'
 import { takenPort } from './taken-port.ts'
 
 /** Sends what a printed line of curl would send. */
@@ -57,7 +57,7 @@ test('a demo with a history fills the pages of operators', { timeout: 120_000 },
   })
   const said = await demo.says(/Ctrl-C stops it\.\n/)
   const [, admin = ''] = /^ {2}Operators +(\S+)\/$/m.exec(said) ?? []
-  const read = async (path: string) => (await fetch(admin + path)).json()
+  const read = async (path: string) => JSON.parse(await (await fetch(admin + path)).text())
   // The callbacks are tried within some seconds.
   await vi.waitFor(
     async () => expect(await read('/home.json')).toMatchObject({ events: { parked: { count: 3 } } }),
@@ -66,6 +66,14 @@ test('a demo with a history fills the pages of operators', { timeout: 120_000 },
   expect(await read('/home.json')).toMatchObject({ mode: 'tenants', unknownBookings: { count: 6 } })
   expect(await read('/migration.json')).toMatchObject({ found: 7, watchedDays: 90 })
   expect(await read('/events.json')).toMatchObject({ endpoints: [{}, {}, {}] })
+  // What the pages show can be pasted once the printed line has set the scene.
+  const [scene = ''] = said.match(/^export .*$/m) ?? []
+  const { settle } = (await read('/bookings.json?state=unknown')).bookings[0]
+  const pasted = `${scene}\n${settle.notBooked} --yes\ntransload bookings list --state unknown --json\ncurl -s -u "$SERVICE_ID:$SERVICE_SECRET" "$SERVICE_URL"/v2/shipments/none`
+  const shell = await run('bash', ['-c', pasted], { cwd: folder(), env: { PATH: process.env['PATH'] } })
+  expect(shell.out, shell.err).toContain('"state"')
+  expect(shell.out).toContain('There is no shipment none')
+  expect(await read('/home.json')).toMatchObject({ unknownBookings: { count: 5 } })
   demo.signal('SIGINT')
   expect((await demo.ended).code).toBe(0)
 })

@@ -131,6 +131,16 @@ test.each(Object.entries(runners))('%s', { timeout: 400_000 }, async (language, 
   expect((await ran('Read', shipment?.id)).printed).toContain("Sam O'Example")
   expect(await ran('Cancel', copy?.id)).toMatchObject({ method: 'DELETE', path: `/v2/shipments/${copy?.id}` })
 
+  // Without an id, the path would be that of all shipments.
+  const sent = sandbox.requests.length
+  const [program, without] = wordsOf('Cancel', '')
+  for (const words of [without, without.slice(0, -1)]) {
+    const bare = await run(program, words, { env: env(CLIENT.secret) })
+    expect(bare.code).not.toBe(0)
+    expect(bare.err.trim().replace(/\nexit status 1$/, '')).toBe('Usage: give the shipment_id as the first argument.')
+  }
+  expect(sandbox.requests).toHaveLength(sent)
+
   const refused = await run(...wordsOf('Cancel', 'none'), { env: env('wrong') })
   expect(refused.code).not.toBe(0)
   expect(refused.err + refused.out).toMatch(/401/)

@@ -96,7 +96,7 @@ describe('addresses', () => {
     const { take, pass, found, lines } = await openOffice({ endpoints: [endpoint(target, { allowed: NOWHERE })] })
     const id = await take()
     await pass(0)
-    const outcome = '127.0.0.1 is the address 127.0.0.1, which callback_networks does not allow'
+    const outcome = '127.0.0.1 is private; add it to callback_networks'
     expect(await found(id)).toMatchObject({ state: 'parked', failures: 1, outcome })
     await pass(1_000_000_000)
     expect(listener.connections()).toBe(0)

@@ -75,7 +75,9 @@ describe('/migration', () => {
     }
     const blocking = work.map(({ blocks }: { blocks?: string }) => blocks !== undefined)
     expect(blocking).toEqual(blocking.toSorted((one: boolean, other: boolean) => Number(other) - Number(one)))
-    expect(errors).toMatchObject([{ name: 'untranslatable', requestId: 'request-17' }])
+    expect(errors).toContainEqual(
+      expect.objectContaining({ name: 'untranslatable', version1: 3, requestId: 'request-17' }),
+    )
     const { text } = await ask(gateway, '/migration/acme', HTML)
     for (const word of ['pickup.contact_phone', 'request-17', 'OldShop/3', '192.0.2.0/24', 'all others']) {
       expect(text).toContain(word)
@@ -132,6 +134,14 @@ describe('/migration', () => {
     ]) {
       expect(text).toContain(word)
     }
+    // Headings say what version 2 does; only what needs a decision is listed, and nothing that the gateway assumed was sent.
+    expect(text).toContain('<h2>Get a quote</h2>')
+    const [, decisions = ''] = text.split('Fields that need a decision')
+    for (const word of ['PickupPhNo.', 'Foo', 'vehicle_type']) expect(decisions).toContain(word)
+    expect(decisions.match(/<tr role="row">/g)).toHaveLength(6)
+    expect(decisions).toContain('Leave out <code><bdi>TempShipFromCity</bdi></code>: ')
+    expect(text).not.toContain('It also sends')
+    for (const word of ['`No`', 'WTS20250216191244&quot;.']) expect(text).not.toContain(word)
     // Of the quote's fields, those that this tenant sends.
     expect(text).toContain('&quot;pickup&quot;: &quot;10314&quot;')
     expect(text).not.toMatch(/<(script|img)/)
@@ -152,7 +162,20 @@ describe('/migration', () => {
       example: '',
     } as const
     const at = { firstAt: day * DAY_MS, lastAt: day * DAY_MS }
-    await store.addCounts({ instance: 'typo', no: 1, days: [day], calls: [], names: [{ ...unknown, ...at }] })
+    const fields = ['ActionName', 'ReferenceNumber', 'DeliveryName', 'PickupCity'].map(
+      (name) => ({ ...unknown, ...at, kind: 'used', action: 'shipment.update', name }) as const,
+    )
+    const change = {
+      tenant: 'acme',
+      day,
+      use: 'version-1',
+      action: 'shipment.update',
+      outcome: 'done',
+      calls: 1,
+    } as const
+    const calls = [change, { ...change, action: 'quote.approve' }]
+    const names = [{ ...unknown, ...at }, ...fields]
+    await store.addCounts({ instance: 'typo', no: 1, days: [day], calls, names })
     const gateway = await startGateway({ store })
     const { text } = await ask(gateway, '/migration/acme', HTML)
     const [before = '', after = ''] = text.split('<h2>Details</h2>')
@@ -160,9 +183,29 @@ describe('/migration', () => {
     expect(before).toContain('Did you mean PickupZip?')
     expect(before).toContain('version 2 does not record the agent')
     expect(after.match(/<details><summary>[^<]+<\/summary>/g)?.length).toBeGreaterThan(4)
+    const kit = (await ask(gateway, '/migration/acme?kit')).text
+    expect(/It also sends.*/.exec(kit)?.[0].replace(/<[^>]*>/g, '')).toBe('It also sends PickupCity (pickup.city).')
+    // Version 2 does not do what the rest of these summaries says of version 1.
+    const headings = [...kit.matchAll(/<h2>(.*)<\/h2>/g)].map(([, heading]) => heading)
+    expect(headings).toEqual(['Get a quote', 'Accept a quote', 'Change a shipment', 'Fields that need a decision'])
     const { text: list } = await ask(gateway, '/migration', HTML)
     expect(list).toContain('class="share"')
     expect(list).toMatch(/>Blockers<\/th>/)
+    // One count everywhere.
+    const [, count] = /<h2>Blocks migration \((\d+)\)/.exec(before) ?? []
+    const [, listed] = /<bdi>acme<\/bdi>.*?<td [^>]*class="number">(\d+)<\/td>/s.exec(list) ?? []
+    expect(listed).toBe(count)
+  })
+
+  test('a report is read anew after the clock of the store has jumped', async () => {
+    let behindMs = 3 * DAY_MS
+    const store = createMemoryStore({ now: () => Date.now() - behindMs })
+    await fillTenants(store, 500)
+    const gateway = await startGateway({ store })
+    const asOf = async () => (await ask(gateway, '/migration')).json.generatedAt.slice(0, 10)
+    const before = await asOf()
+    behindMs = 0
+    expect(await asOf()).not.toBe(before)
   })
 
   test('the guide and the kit say in each mode which credential is good where', async () => {
@@ -178,6 +221,13 @@ describe('/migration', () => {
       for (const text of [(await get(gateway, '/guide', HTML)).text, (await ask(gateway, '/migration/acme?kit')).text])
         for (const word of words) expect(text).toContain(word)
     }
+  })
+
+  test('the guide names what a caller has of its own, and what version 2 does', async () => {
+    const { text } = await get(gateway, '/guide', HTML)
+    for (const words of ['href="/my"', 'href="/my/numbers.csv"', '/check/last', '>Change a shipment</a>'])
+      expect(text).toContain(words)
+    expect(text).not.toContain('stay unchanged')
   })
 
   test('shows hostile names as text', async () => {

@@ -8,7 +8,7 @@ import { book } from '../bookings/desk.ts'
 import { openEdge, tenant } from '../callers/tenants-gateway.ts'
 import { get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { newClaim } from '../store/samples.ts'
-import { HOSTILE } from './sample-counts.ts'
+import { fillTenants, HOSTILE } from './sample-counts.ts'
 
 const HTML = { accept: 'text/html' }
 const ask = ({ adminUrl: url }: TestGateway, path: string, headers: Readonly<Record<string, string>> = {}) =>
@@ -168,10 +168,26 @@ test('a booking of unknown outcome is a case with all that it takes to resolve i
     // A reference cannot end the word of a shell.
     `&#39;${gateway.sandbox.url}/v2/shipments/ACM-9001%27%3B%20rm&#39;`,
     'that is a second one',
+    // Many services find a shipment by its id alone.
+    'own list of shipments',
+    'A 404 proves nothing',
   ])
     expect(text).toContain(words)
   expect(text.match(/class="copy"/g)).toHaveLength(3)
   expect(text).not.toContain(OWN.V2_CLIENT_SECRET)
+})
+
+test('what failed leads to the runbook, and a tenant that fails needs attention', async () => {
+  const store = createMemoryStore()
+  await fillTenants(store, 4)
+  const gateway = await startGateway({ store })
+  expect(await headlineOf(gateway)).toBe('2 tenants are failing.')
+  const { text } = await ask(gateway, '/', HTML)
+  for (const words of ['tenant 00000, tenant 00003', 'href="/migration?state=failing#tenants"'])
+    expect(text).toContain(words)
+  expect((await ask(gateway, '/')).json).toMatchObject({ failingTenants: ['tenant 00000', 'tenant 00003'] })
+  const failed = await withBookings()
+  expect((await ask(failed, '/', HTML)).text).toContain('TransloadCallsFail')
 })
 
 test('events that wait and are parked are shown by tenant', async () => {

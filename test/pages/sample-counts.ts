@@ -60,7 +60,12 @@ export async function fillCounts(store: Store): Promise<void> {
   name({ ...quote, kind: 'assumed', name: 'vehicle_type' })
   name({ tenant: 'acme', action: 'shipment.create', kind: 'used', name: 'PickupPhNo.' })
   name({ tenant: 'acme', action: 'shipment.create', kind: 'lossy', name: 'PickupPhNo.' })
-  name({ tenant: 'acme', kind: 'error', name: 'untranslatable', example: 'request-17' })
+  const failed = { tenant: 'acme', day: today, action: 'quote.get', calls: 3 } as const
+  calls.push({ ...failed, use: 'version-1', outcome: 'untranslatable' })
+  calls.push({ ...failed, use: 'version-1', outcome: 'number-unknown' })
+  calls.push({ ...failed, use: 'version-2', action: '', outcome: 'service-404' })
+  for (const error of ['untranslatable', 'number-unknown', 'service-404'])
+    name({ tenant: 'acme', kind: 'error', name: error, example: 'request-17' })
   for (const field of ['Foo', HOSTILE, '']) name({ tenant: 'acme', kind: 'unknown', name: field })
   name({ tenant: HOSTILE, kind: 'agent', name: HOSTILE })
   await store.addCounts({ instance: 'sample', no: 1, days, calls, names: [...names.values()] })

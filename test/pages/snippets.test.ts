@@ -1,7 +1,7 @@
 /** Promise: a version-2 call is printed as a program (contract, section 8). */
 
 import { expect, test } from 'vitest'
-import { snippet } from '../../src/operator/pages/snippets.ts'
+import { type Language, languages, snippet } from '../../src/operator/pages/snippets.ts'
 
 /** Promise: version-2 code to take home. Debian has no compiler for C#; test/debian/snippets.test.ts runs the other languages. */
 test('an update in C#', () => {
@@ -15,7 +15,7 @@ test('an update in C#', () => {
   })
   expect(code).toMatchInlineSnapshot(`
     "// PUT /v2/shipments/{shipment_id}. SERVICE_URL is the service's address; SERVICE_TOKEN is from POST /oauth2/token.
-    // The first argument is the shipment_id that version 2 gave, not "R-1".
+    // The first argument is the shipment_id that version 2 gave, not your own number.
     // PUT replaces the whole shipment: it is read, changed, and sent without what the service sets itself.
     // Of several vehicles, this changes the first one; take the index of the one that you mean.
     using System.Net.Http.Headers;
@@ -35,6 +35,11 @@ test('an update in C#', () => {
         return text;
     }
 
+    if (args.Length == 0 || args[0] == "")
+    {
+        Console.Error.WriteLine("Usage: give the shipment_id as the first argument.");
+        Environment.Exit(64);
+    }
     var url = Environment.GetEnvironmentVariable("SERVICE_URL") + "/v2/shipments/" + Uri.EscapeDataString(args[0]);
     var shipment = JsonNode.Parse(await Service("GET", url))!.AsObject();
     shipment["delivery"]!["contact_name"] = "Sam \\"S\\" Example";
@@ -46,3 +51,14 @@ test('an update in C#', () => {
     "
   `)
 })
+
+test.each(Object.keys(languages) as Language[])(
+  'a cancellation in %s tells what it needs, and what it does twice',
+  (language) => {
+    const url = 'https://service.example.com/v2/shipments/{shipment_id of WTS-1}'
+    const code = snippet(language, { method: 'DELETE', url, headers: { authorization: 'Basic ***' } })
+    expect(code).toContain('Usage: give the shipment_id as the first argument.')
+    expect(code).toContain('The service may refuse to cancel it again')
+    expect(code).not.toContain('WTS-1')
+  },
+)

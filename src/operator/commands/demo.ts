@@ -3,11 +3,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { styleText } from 'node:util'
 import { bookingExample } from '../../../mappings/booking-rows.ts'
 import { loadMappings } from '../../../mappings/load.ts'
 import { quoteExample } from '../../../mappings/quote-rows.ts'
+import { shellWord } from '../../calls/update-program.ts'
 import { type Gateway, type GatewayParts, openGateway } from '../../gateway.ts'
 import { type Sandbox, startSandbox } from '../../labs/demo/sandbox.ts'
 import { readConfig } from '../../language/config/config.ts'
@@ -97,7 +98,7 @@ async function runDemo(sandbox: Sandbox, directory: string, withHistory: boolean
       await makeHistory(gateway.url, SECRET, store, clock)
       void keepCalling(gateway.url, SECRET, CALL_EVERY_MS, over.signal)
     }
-    print(...whatToTry(gateway, sandbox.url))
+    print(...whatToTry(gateway, env, sandbox.url))
     await stopped
     over.abort()
     await gateway.close()
@@ -134,7 +135,19 @@ async function openOnFreePorts(env: NodeJS.ProcessEnv, parts: GatewayParts): Pro
   }
 }
 
-function whatToTry({ url, adminUrl }: Gateway, serviceUrl: string): readonly string[] {
+/** What the commands on the pages read of the demo. */
+const SCENE = ['STORE_URL', 'EMERGENCY_LOG_FILE', 'V2_BASE_URL', 'TENANTS_FILE'] as const
+
+/** Writes a line for a shell in which the commands on the pages work. What the demo was given itself is not repeated. */
+function sceneOf(env: NodeJS.ProcessEnv, serviceUrl: string): string {
+  const made = SCENE.flatMap((name) => (process.env[name] === env[name] ? [] : [[name, env[name] ?? ''] as const]))
+  const service = { SERVICE_URL: serviceUrl, SERVICE_ID: ID, SERVICE_SECRET: SECRET }
+  const set = [...made, ...Object.entries(service)].map(([name, value]) => `${name}=${shellWord(value)}`)
+  const program = [process.execPath, resolve(process.argv[1] ?? '')].map(shellWord)
+  return `export ${set.join(' ')}; transload() { ${program.join(' ')} "$@"; }`
+}
+
+function whatToTry({ url, adminUrl }: Gateway, env: NodeJS.ProcessEnv, serviceUrl: string): readonly string[] {
   const call = (path: string, body: object) =>
     `curl -s -u ${ID}:${SECRET} ${url}${path} -d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`
   const reference = { ReferenceNumber: bookingExample.ReferenceNumber }
@@ -158,6 +171,9 @@ function whatToTry({ url, adminUrl }: Gateway, serviceUrl: string): readonly str
     `Transload answers version-1 calls on ${url}. Try these, in another terminal:`,
     '',
     ...examples.flatMap(([title, command]) => [`# ${title}`, command, '']),
+    '# Paste this before the commands that the pages show',
+    sceneOf(env, serviceUrl),
+    '',
     'Each call is shown here, with what the gateway sends to the service. Ctrl-C stops it.',
   ]
 }

@@ -5,6 +5,7 @@ import {
   DAYS_SHOWN,
   type MigrationReport,
   percent,
+  problemsOf,
   readReport,
   type TenantReport,
   total,
@@ -52,13 +53,13 @@ export function markdownOf(report: MigrationReport): readonly string[] {
     '',
     ...table(
       ['Tenant', 'Verdict', 'Last version-1 call', `Version 1, ${DAYS_SHOWN} days`, 'Version 2', 'Blocking'],
-      tenants.map(({ tenant, verdict: own, lastVersion1 = 'none', use, work }) => [
+      tenants.map(({ tenant, verdict: own, lastVersion1 = 'none', use, ...rest }) => [
         nameOf(tenant),
         verdictStates[own.state],
         lastVersion1,
         total(use, 'version1'),
         total(use, 'version2'),
-        work.filter(({ blocks }) => blocks).length,
+        problemsOf(rest).length,
       ]),
     ),
     ...tenants.flatMap(tenantLines),

@@ -217,14 +217,14 @@ const resolution = (
   canAsk: boolean,
 ) => html`<h2>Resolve it</h2>
 <h3>1. Look for the shipment at the service</h3>
-${lookUp === undefined ? html`<p>The booking has no reference. Look for the VIN or the route.</p>` : code(lookUp)}
-<p class="soft">The shipment's <code>external_id</code> is the reference${canAsk ? '' : "; use the caller's credential"}.</p>
+<p>Search the service's own list of shipments for ${lookUp === undefined ? '' : html`the reference (<code>external_id</code>), `}the VIN, or the route.</p>
+${lookUp === undefined ? '' : html`${code(lookUp)}<p class="soft">A 404 proves nothing: the service may find shipments by its own ids alone.${canAsk ? '' : " Use the caller's credential."}</p>`}
 <h3>2. If it is there, say so</h3>
 ${code(booked)}
 <p>The caller's next attempt gets the answer of this shipment. Nothing is sent.</p>
 <h3>3. If it is not there, free the key</h3>
 ${code(notBooked)}
-<p>The caller's next attempt is sent to the service. If the service did make a shipment, that is a second one. ${canAsk ? 'The command asks the service first.' : html`The gateway has no credential to ask the service with: add <code>--unchecked</code>.`}</p>
+<p>The caller's next attempt is sent to the service. If the service did make a shipment, that is a second one. ${canAsk ? 'The command asks the service first, by the reference.' : html`The gateway has no credential to ask the service with: add <code>--unchecked</code>.`}</p>
 <h3>If you do nothing</h3>
 <p>${canAsk ? 'The gateway keeps looking. A service event, or a search every ten minutes, settles the booking once the shipment shows.' : 'The booking stays unknown: the gateway has no credential of its own to look with.'}</p>`
 

@@ -132,7 +132,7 @@ const endpointColumns = (now: number): readonly Column<Endpoint>[] => [
 
 /** Says what became of a try, and what to do about it. */
 function inWords(outcome: string): Html | string {
-  const [, address] = /is the address (\S+), which callback_networks does not allow$/.exec(outcome) ?? []
+  const [, address] = /^(\S+) is private; add it to callback_networks$/.exec(outcome) ?? []
   if (address !== undefined) return html`${shown(address)} is private. Add it to <code>callback_networks</code>.`
   const [, status] = /^answered (\d{3})$/.exec(outcome) ?? []
   if (status === '410') return '410: the endpoint does not want events any more.'

@@ -7,8 +7,8 @@ import type { PageRooms } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
 import type { CompiledAction } from '../../language/mapping/compile.ts'
 import { NO_NAME } from '../../state/uses/counts.ts'
-import type { TenantReport } from '../reports/report.ts'
-import { plural } from '../words.ts'
+import { createEquivalents, type TenantReport, todoFor, type WorkItem } from '../reports/report.ts'
+import { plural, titleOf } from '../words.ts'
 import { credentialAdvice } from './guide.ts'
 import { type Html, named, table } from './layout.ts'
 import { programsOf } from './snippets.ts'
@@ -33,7 +33,10 @@ export async function fixItKit(report: TenantReport, rooms: PageRooms, own: OwnC
     return compiled ? [{ compiled, calls }] : []
   })
   const end = lastDay ? ` Version 1 ends on ${lastDay.toISOString().slice(0, 'yyyy-mm-dd'.length)}.` : ''
-  const decisions = work.filter(({ kind, note, blocks }) => kind !== 'action' && note !== '' && blocks !== undefined)
+  const fields = work.filter(({ kind }) => kind !== 'action')
+  const isWithout = ({ kind, equivalents }: WorkItem) => kind === 'field' && equivalents.length === 0
+  const decisions = fields.filter((item) => !isWithout(item) && (item.blocks !== undefined || item.kind === 'assumed'))
+  const without = Map.groupBy(fields.filter(isWithout), ({ note }) => note)
   const body = await html`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -52,16 +55,16 @@ the code in your language, and try it with the service's test address first.</p>
 </ul>
 ${used.map(({ compiled, calls }) => actionPart(compiled, calls, exampleOf(compiled, report, rooms, own)))}
 <h2>Fields that need a decision</h2>
-${table<(typeof decisions)[number]>(
-  'Fields without an equal, or that lose something',
+${table<WorkItem>(
+  'Fields that nobody knows, that lose something, or whose value is assumed',
   [
     ['Action', ({ action }) => action],
     ['Field', ({ name: field }) => named(field || 'others')],
-    ['Version 2', ({ equivalents }) => equivalents.join(', ')],
-    ['Note', ({ note }) => note],
+    ['What to do', (item) => named(todoFor(item))],
   ],
   decisions,
 )}
+${[...without].map(([why, some]) => html`<p>Leave out ${namesOf(some.map(({ name: field }) => field))}: ${why}.</p>`)}
 </body>
 </html>
 `
@@ -78,22 +81,27 @@ ${table<(typeof decisions)[number]>(
   }
 }
 
+/** Names fields or places, each once. */
+const namesOf = (names: readonly string[]) =>
+  html`${[...new Set(names)].map((name, at) => html`${at > 0 ? ', ' : ''}<code>${named(name)}</code>`)}`
+
 function actionPart({ action }: CompiledAction, calls: number, { request, rest }: ReturnType<typeof exampleOf>): Html {
-  return html`<h2>${action.summary}</h2>
+  return html`<h2>${titleOf(action)}</h2>
 <p>${plural(calls, 'call')} in 90 days. Version 2: <code>${request.method} ${action.service.path}</code>.</p>
-${rest.length === 0 ? '' : html`<p>It also sends ${rest.map((field) => html`<code>${named(field)}</code> `)}; the table below says what becomes of them.</p>`}
+${rest.length === 0 ? '' : html`<p>It also sends ${rest.map(([field, places], at) => html`${at > 0 ? ', ' : ''}<code>${named(field)}</code> (${namesOf(places)})`)}.</p>`}
 ${programsOf(request).map(([title, text]) => html`<details><summary>${title}</summary><pre>${text}</pre></details>`)}`
 }
 
-/** Makes the call that a tenant makes, of the declared example's values, and tells the fields that the example does not have. */
+/** Makes the call that a tenant makes, of the declared example's values, and tells the fields that the example lacks, with their places. */
 function exampleOf(
   compiled: CompiledAction,
   { fields }: TenantReport,
-  { service, address, settings }: PageRooms,
+  { catalog, service, address, settings }: PageRooms,
   own: OwnCaller | undefined,
 ) {
   const { action } = compiled
-  const sent = new Set(fields.filter((use) => use.action === action.name).map(({ field }) => field))
+  const sent = new Set(fields.filter((use) => use.action === action.name && use.used > 0).map(({ field }) => field))
+  const equivalent = createEquivalents(catalog)
   const example = Object.entries(action.example.request)
   const explained = (some: typeof example) =>
     explainPlan(
@@ -103,6 +111,10 @@ function exampleOf(
   const theirs = explained(example.filter(([field]) => sent.has(field)))
   return {
     request: (theirs.ok ? theirs : explained(example)).request,
-    rest: [...sent].filter((field) => !Object.hasOwn(action.example.request, field)),
+    rest: [...sent].flatMap((field) => {
+      // Not those that are a part of the path.
+      const places = equivalent(action.name, field)?.places.filter((place) => !place.includes('/')) ?? []
+      return places.length === 0 || Object.hasOwn(action.example.request, field) ? [] : [[field, places] as const]
+    }),
   }
 }

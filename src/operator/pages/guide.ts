@@ -2,6 +2,7 @@ import { html } from 'hono/html'
 import type { PageRooms } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
 import type { CompiledAction } from '../../language/mapping/compile.ts'
+import { titleOf } from '../words.ts'
 import { type Html, publicPage, table } from './layout.ts'
 
 type Mode = PageRooms['callers']['mode']
@@ -37,13 +38,13 @@ export function guidePage({ catalog, config, address, callers }: PageRooms): Pro
       [
         ['Version 1', ({ action }) => html`<code>${action.legacy.paths[0]}</code>`],
         ['Version 2', ({ action }) => html`<code>${action.service.method} ${action.service.path}</code>`],
-        ['Try it', ({ action }) => html`<a href="/?example=${action.name}">${action.summary}</a>`],
+        ['Try it', ({ action }) => html`<a href="/?example=${action.name}">${titleOf(action)}</a>`],
       ],
       [...catalog.actions.values()],
-    )}<p>Paste your own request into the <a href="/">workbench</a>: it shows the new body field by field, and the code in eight languages. The <a href="/reference">reference</a> has every field.</p></li>
-<li><h2>Keep the ids</h2><p>Version 2 names quotes and shipments by its own ids. Store the <code>shipment_id</code> or <code>id</code> of each reply; your own number goes into <code>external_id</code>.</p></li>
+    )}<p>Paste your own request into the <a href="/">workbench</a>: it shows the new body field by field, and the code in eight languages. The <a href="/reference">reference</a> has every field. <a href="/my">Your migration</a> (<code>/my</code>) asks for your version-1 credential: it has your own calls as code, and what blocks each.</p></li>
+<li><h2>Keep the ids</h2><p>Version 2 names quotes and shipments by its own ids. Store the <code>shipment_id</code> or <code>id</code> of each reply; your own number goes into <code>external_id</code>. <a href="/my/numbers.csv">numbers.csv</a> has the ids of the numbers that you have.</p></li>
 <li><h2>Handle errors by status</h2><p>Anything but 2xx is an error. After a timeout, ask the service before you book again.</p></li>
-<li><h2>Test, then switch</h2><p>Use the service's test address first. The gateway takes version-2 bodies and <code>/v2/</code> paths, too, so calls can move one by one.</p></li>
+<li><h2>Test, then switch</h2><p>Point the new code at <code>/check</code> of this gateway first, with the same credential: nothing is sent on, and <code>/check/last</code> says what differs from your last dry run. Then use the service's test address. The gateway takes version-2 bodies and <code>/v2/</code> paths, too, so calls can move one by one.</p></li>
 <li><h2>Stay informed</h2><p>The current version is 2.0.0. The operator's newsletter announces an update two months before it is released, and deprecations and ends of life first.</p></li>
 </ol>`,
   )

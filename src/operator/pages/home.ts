@@ -7,6 +7,7 @@ import { programVersion } from '../../language/config/version.ts'
 import { faultOf } from '../../language/errors.ts'
 import type { OpenEvents } from '../../outside/store/events.ts'
 import { MOST_COUNTED } from '../../state/bookings/bookings.ts'
+import { recentOverview } from '../reports/report.ts'
 import { durationOf, errorTitle, grouped, isoTime, plural } from '../words.ts'
 import {
   age,
@@ -46,7 +47,7 @@ type HomeState = Awaited<ReturnType<typeof stateOf>>
 
 async function stateOf({ config, callers, metrics, reloads, store }: OperatorRooms, minutes: readonly Minute[]) {
   // A store that is down is what the page is for.
-  const stored = await storedState(store).catch(() => NOTHING_STORED)
+  const stored = await storedState(store, callers.tenants()).catch(() => NOTHING_STORED)
   const [underWay] = await metrics.valuesOf('transload_calls_under_way')
   const { faults, ...hour } = summed(minutes)
   return {
@@ -74,7 +75,8 @@ async function stateOf({ config, callers, metrics, reloads, store }: OperatorRoo
   }
 }
 
-async function storedState(store: OperatorRooms['store']) {
+async function storedState(store: OperatorRooms['store'], named: readonly string[]) {
+  const { tenants } = await recentOverview({ store, tenants: named })
   const [oldest] = await store.listClaims({ state: 'unknown', limit: 1 })
   const open = await store.openEvents()
   return {
@@ -83,6 +85,8 @@ async function storedState(store: OperatorRooms['store']) {
       oldest: oldest && isoTime(oldest.createdAt),
     },
     events: { waiting: eventsIn(open, 'due'), parked: eventsIn(open, 'parked') },
+    /** As their verdicts say. */
+    failingTenants: tenants.flatMap(({ tenant, verdict }) => (verdict.state === 'failing' ? [tenant] : [])),
     stoppedCallbacks: (await store.endpoints()).filter(({ stopped }) => stopped).map(({ tenant }) => tenant),
   }
 }
@@ -99,6 +103,7 @@ const NONE = eventsIn([], 'due')
 const NOTHING_STORED: Awaited<ReturnType<typeof storedState>> = {
   unknownBookings: NONE,
   events: { waiting: NONE, parked: NONE },
+  failingTenants: [],
   stoppedCallbacks: [],
 }
 
@@ -125,9 +130,23 @@ const some = (
   action?: Item['action'],
 ): Item[] => (count === 0 ? [] : [{ figure: countOf(count), what: words(count === 1 ? '' : 's'), detail, action }])
 
+const MOST_NAMED = 5
+
+/** The part of the runbook that says what to do about calls that fail. */
+const RUNBOOK = html`What to do: <code>TransloadCallsFail</code> in docs/runbook.md.`
+
 /** Lists what needs attention, the worst first. */
 function itemsOf(state: HomeState, now: number): readonly Item[] {
-  const { store, unknownBookings: unknown, events, refusedReloads, stoppedCallbacks, lastHour, tokens } = state
+  const {
+    store,
+    unknownBookings: unknown,
+    events,
+    refusedReloads,
+    stoppedCallbacks,
+    failingTenants,
+    lastHour,
+    tokens,
+  } = state
   const since = (oldest: string | undefined) => (oldest ? html`The oldest is ${age(oldest, now)} old.` : '')
   const errors = ['#errors', 'See errors'] as const
   return [
@@ -157,14 +176,20 @@ function itemsOf(state: HomeState, now: number): readonly Item[] {
     ...some(
       lastHour.errors.service,
       (s) => `call${s} failed at the service in the last hour`,
-      `of ${plural(lastHour.calls, 'call')}`,
+      html`of ${plural(lastHour.calls, 'call')}. ${RUNBOOK}`,
       errors,
     ),
     ...some(
       lastHour.errors.gateway,
       (s) => `call${s} failed in the gateway in the last hour`,
-      'The log says why.',
+      html`The log says why. ${RUNBOOK}`,
       errors,
+    ),
+    ...some(
+      failingTenants.length,
+      (s) => (s ? 'tenants are failing' : 'tenant is failing'),
+      named(failingTenants.slice(0, MOST_NAMED).join(', ') + (failingTenants.length > MOST_NAMED ? ', …' : '')),
+      ['/migration?state=failing#tenants', 'See why'],
     ),
     ...some(
       tokens['failed'] ?? 0,

@@ -2,10 +2,10 @@ import type { IncomingMessage } from 'node:http'
 import { html } from 'hono/html'
 import type { Answer } from '../../language/answer.ts'
 import { windowsToCome } from '../../language/deprecation.ts'
-import { faultOf, gatewayError } from '../../language/errors.ts'
+import { gatewayError } from '../../language/errors.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import type { TenantBrownouts } from '../../runtime/signals.ts'
-import { NO_NAME } from '../../state/uses/counts.ts'
+import { NO_NAME, STORE_EVERY_MS } from '../../state/uses/counts.ts'
 import {
   type ActionUse,
   type Counted,
@@ -15,9 +15,11 @@ import {
   type FieldUse,
   type MigrationReport,
   type Overview,
+  type Problem,
   percent,
-  readOverview,
+  problemsOf,
   readReport,
+  recentOverview,
   type ShownDay,
   type TenantReport,
   type TenantSummary,
@@ -27,7 +29,7 @@ import {
   verdictStates,
   type WorkItem,
 } from '../reports/report.ts'
-import { errorTitle, grouped, isoTime, plural } from '../words.ts'
+import { grouped, isoTime, plural } from '../words.ts'
 import { fixItKit } from './fix-it-kit.ts'
 import type { OperatorRooms } from './home.ts'
 import {
@@ -60,35 +62,11 @@ export async function migration(
   const query = new URLSearchParams((incoming.url ?? '').split('?')[1])
   const name = pathName || query.get('tenant')
   if (name !== null) return oneTenant(incoming, name, query.has('kit'), rooms)
-  const overview = await overviewOf(rooms)
+  const overview = await recentOverview({ store: rooms.store, tenants: rooms.callers.tenants() })
   const listing = listingOf(query)
   return wantsHtml(incoming)
     ? migrationPage(overview, listing, rooms)
     : json({ ...overview, ...listed(overview, listing) })
-}
-
-/** An overview is good for so many times what it took to read it: pages cost a hundredth of a core at most. */
-const REST_FACTOR = 100
-
-const overviews = new WeakMap<OperatorRooms['store'], { readonly reading: Promise<Overview>; until: number }>()
-
-/** Returns what is known of all tenants. Those who ask at the same time share it. */
-function overviewOf({ store, callers }: OperatorRooms): Promise<Overview> {
-  const last = overviews.get(store)
-  const began = performance.now()
-  if (last && began < last.until) return last.reading
-  const reading = readOverview({ store, tenants: callers.tenants() })
-  const kept = { reading, until: Number.POSITIVE_INFINITY }
-  overviews.set(store, kept)
-  reading.then(
-    () => {
-      const ended = performance.now()
-      kept.until = ended + REST_FACTOR * (ended - began)
-    },
-    // Who waits for it is told.
-    () => overviews.delete(store),
-  )
-  return reading
 }
 
 async function oneTenant(
@@ -296,7 +274,7 @@ export function tenantPage(
   return show(
     tenant.tenant || 'Callers without a name',
     html`<h1>${nameOf(tenant.tenant)} ${verdictPill(verdict)}</h1>
-<p class="soft">As of ${moment(generatedAt)}; times are UTC.</p>
+<p class="soft">As of ${moment(generatedAt)}; times are UTC. A call is counted within ${STORE_EVERY_MS / 1_000} seconds.</p>
 ${verdict.reasons.map((reason) => html`<p>${named(reason)}</p>`)}
 ${facts(
   [
@@ -321,7 +299,17 @@ ${detailsOf(tenant)}`,
 }
 
 /** Folds the tables of a tenant that have rows. */
-function detailsOf({ work, actions, errors, fields, unknownFields, agents, networks, otherPrices }: TenantReport) {
+function detailsOf({
+  work,
+  actions,
+  errors,
+  fields,
+  unknownFields,
+  agents,
+  networks,
+  otherPrices,
+  otherPrice,
+}: TenantReport) {
   const rest = work.filter(({ blocks }) => blocks === undefined)
   const folded = <Row>(
     title: string,
@@ -340,42 +328,8 @@ ${folded('Fields', 'Version-1 fields, how often each was sent', fields, FIELDS, 
 ${folded('Unknown fields', 'Fields that no mapping knows', unknownFields, counted('Field'), 'plain')}
 ${folded('User agents', 'User agents', agents, counted('User agent'), 'plain')}
 ${folded('Networks', 'Source networks', networks, counted('Network'), 'plain')}
-${otherPrices === 0 ? '' : html`<p>${plural(otherPrices, 'booking')} cost something else than quoted; the log line of each has both prices.</p>`}`
+${otherPrice && html`<p>Booked at another price than quoted: ${grouped(otherPrices)}. <code>Transload-Price</code> in the response of each has both prices. The last one was at ${moment(otherPrice.last)}${otherPrice.requestId && html`, <code>X-Request-Id</code> ${codeOf(otherPrice.requestId)}`}.</p>`}`
 }
-
-/** Something that keeps a caller from moving, or its calls from working. */
-type Problem = ReturnType<typeof problemsOf>[number]
-
-/** Lists each problem of a tenant once. */
-export function problemsOf({ work, errors }: Pick<TenantReport, 'work' | 'errors'>) {
-  const alike = Map.groupBy(
-    work.filter(({ blocks }) => blocks !== undefined),
-    (item) => [item.action, item.blocks, todoFor(item)].join('\n'),
-  )
-  const blocking = [...alike.values()].flatMap((some) => {
-    const names = some.map(({ name }) => name || 'other fields').join(', ')
-    const [count, last] = [Math.max(...some.map((item) => item.count)), some.map((item) => item.last).sort()]
-    return some.slice(0, 1).map((item) => ({
-      problem: `${item.action} ${names}: ${item.blocks}`.trimStart(),
-      count,
-      last: last.at(-1) ?? item.last,
-      todo: todoFor(item),
-    }))
-  })
-  const refused = errors.flatMap(({ name, count, last }) => {
-    const todo = { caller: TRY, nobody: MOVE, gateway: undefined, service: undefined }[faultOf(name)]
-    return todo === undefined ? [] : { problem: errorTitle(name), count, last, todo }
-  })
-  return [...blocking, ...refused]
-}
-
-function todoFor({ equivalents, note, didYouMean }: WorkItem): string {
-  if (didYouMean !== undefined) return `Did you mean ${didYouMean}? The gateway leaves this field out.`
-  return equivalents.length > 0 ? `Send ${equivalents.join(', ')}: ${note}` : `Leave it out: ${note}`
-}
-
-const MOVE = 'Move these calls to version 2: the fix-it kit has the code.'
-const TRY = 'Send the same call to /dry-run: it names every field that is wrong, and why.'
 
 const lastSeen = ['Last seen', ({ last }: { readonly last: string }) => moment(last)] as const
 const counts = figures({ count: 'Count' })

@@ -10,11 +10,12 @@ import { windowsToCome } from '../../language/deprecation.ts'
 import { gatewayError } from '../../language/errors.ts'
 import { NoReply } from '../../outside/service/exchange.ts'
 import type { Call } from '../../runtime/call.ts'
-import { readReport } from '../reports/report.ts'
+import { STORE_EVERY_MS } from '../../state/uses/counts.ts'
+import { problemsOf, readReport } from '../reports/report.ts'
 import { toCell } from '../transfer/file-records.ts'
 import { fixItKit } from './fix-it-kit.ts'
 import { json, moment, ownPage, wantsHtml } from './layout.ts'
-import { brownoutTable, problemsOf, tenantPage } from './migration.ts'
+import { brownoutTable, tenantPage } from './migration.ts'
 
 /** Answers `/my`: the migration page of the caller alone, as a page, as JSON, or its fix-it kit. */
 export async function ownMigration(incoming: IncomingMessage, call: Call, deps: PageRooms): Promise<Answer> {
@@ -35,13 +36,22 @@ export async function ownMigration(incoming: IncomingMessage, call: Call, deps: 
   }))
   if (!wantsHtml(incoming)) {
     const links = { kit: '/my?kit', numbers: '/my/numbers.csv' }
-    return json({ generatedAt: report.generatedAt, ...own, problems, brownouts, sunset, retiredFrom, ...links })
+    return json({
+      generatedAt: report.generatedAt,
+      countedWithinSeconds: STORE_EVERY_MS / 1_000,
+      ...own,
+      problems,
+      brownouts,
+      sunset,
+      retiredFrom,
+      ...links,
+    })
   }
   const end = (what: string, date: Date | undefined) => date && html`<p>${what} ${moment(date.toISOString())}.</p>`
   const first = html`${end('Version 1 is announced to end on', sunset)}
 ${end('Every version-1 call is refused from', retiredFrom)}
 ${brownoutTable([{ tenant, windows }], now)}
-<p><a href="/my/numbers.csv" download>Your numbers</a>, with the ids that version 2 has for them. A call is counted here within ten seconds.</p>
+<p><a href="/my/numbers.csv" download>Your numbers</a>, with the ids that version 2 has for them.</p>
 `
   return tenantPage(own, report, { show: ownPage, at: 'Your migration', kit: '/my?kit', first })
 }

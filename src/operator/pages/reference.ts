@@ -9,14 +9,12 @@ import type { Row } from '../../language/mapping/row.ts'
 import { fieldsOf } from '../../language/mapping/row-parts.ts'
 import { type MessageName, messages } from '../../language/messages.ts'
 import { createEquivalents } from '../reports/report.ts'
+import { titleOf } from '../words.ts'
 import { type Column, code, facts, type Html, named, publicPage, table } from './layout.ts'
 
 /** Shows text of a declaration, whose backticks mean code. */
 export const prose = (text: string): Html =>
   html`${text.split('`').map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : part))}`
-
-/** `Book a shipment`: the title in an action's summary. */
-export const titleOf = ({ summary }: Action): string => summary.split(/[.:]/, 1)[0] ?? ''
 
 /** The endpoint of an action's first path. */
 export function endpointOf({ legacy }: Action, { endpoints }: Catalog): Endpoint {

@@ -1,4 +1,12 @@
-import { type Change, changesOf, jqSteps, SERVER, SERVER_OF_VEHICLE } from '../../calls/update-program.ts'
+import {
+  type Change,
+  changesOf,
+  curlCredential,
+  jqSteps,
+  SERVER,
+  SERVER_OF_VEHICLE,
+  shellWord,
+} from '../../calls/update-program.ts'
 
 /*
  * Version-2 calls as programs that a developer takes home. Each runs as printed, without packages where its language has what it
@@ -39,23 +47,24 @@ export function snippet(language: Language, request: ShownRequest): string {
   const { method, url, headers, body, over, ifSame } = request
   const path = url.slice(url.indexOf('/v2/'))
   const bearer = headers['authorization']?.startsWith('Bearer') === true
-  const [, before = path, id, name = '', after] = /^(.*?)\{(\w+) of (.*)\}(.*)$/s.exec(path) ?? []
+  const [, before = path, id, after] = /^(.*?)\{(\w+) of .*\}(.*)$/s.exec(path) ?? []
   const has = (text: string) => JSON.stringify(body ?? '').includes(text)
   const notes = [
     `${method} ${id ? `${before}{${id}}${after}` : path}. SERVICE_URL is the service's address; ${bearer ? 'SERVICE_TOKEN is from POST /oauth2/token' : 'SERVICE_ID and SERVICE_SECRET are its credential'}.`,
-    id &&
-      `The first argument is the ${id} that version 2 gave${name && name.length < 60 ? `, not ${plain(name)}` : ''}.`,
+    id && `The first argument is the ${id} that version 2 gave, not your own number.`,
     over && 'PUT replaces the whole shipment: it is read, changed, and sent without what the service sets itself.',
     over &&
       has('"vehicles"') &&
       'Of several vehicles, this changes the first one; take the index of the one that you mean.',
     has('_dttm') && 'Dates have a time and an offset without a colon: 2026-03-01T08:00:00-0500.',
+    method === 'DELETE' && 'The service may refuse to cancel it again: read its status then.',
     method === 'POST' && 'Keep the id in the reply: later calls name the thing by it.',
     method === 'POST' && 'After a timeout, ask the service before you send this again: it may be done already.',
   ].filter((note) => note)
   const parts: Parts = {
     method,
     path: [before, after],
+    usage: id === undefined ? '' : `Usage: give the ${id} as the first argument.`,
     body: over ? undefined : body,
     /** Each value with its place in the shipment that is read first. */
     changes: over ? changesOf(body, ifSame) : undefined,
@@ -72,13 +81,12 @@ interface Parts {
   readonly method: string
   /** The path and query, up to the id in the argument; the rest of it, if there is such an id. */
   readonly path: readonly [before: string, after: string | undefined]
+  /** The message without that argument; empty where there is none. */
+  readonly usage: string
   readonly body: unknown
   readonly changes: readonly Change[] | undefined
   readonly bearer: boolean
 }
-
-/** Text that cannot end a comment of any language. */
-const plain = (text: string) => JSON.stringify(text).replace(/[^\x20-\x7e]|[*?/\\]/g, '.')
 
 const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
@@ -122,15 +130,12 @@ const PHP: LiteralStyle = { text: single, map: '[]', list: '[]', pair: ' => ', w
 const PYTHON: LiteralStyle = { text: json, map: '{}', list: '[]', pair: ': ', words: ['False', 'True', 'None'] }
 const PERL: LiteralStyle = { ...PHP, map: '{}', words: ['JSON::PP::false', 'JSON::PP::true', 'undef'] }
 
-const shell = (text: string) => (/^[\w./~-]*$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
-
-function curl({ method, path: [before, after], body, changes, bearer }: Parts, comments: string): string {
-  const auth = bearer ? '--header "Authorization: Bearer $SERVICE_TOKEN"' : '--user "$SERVICE_ID:$SERVICE_SECRET"'
-  const url = `"$SERVICE_URL"${shell(before)}${after === undefined ? '' : `"$1"${shell(after)}`}`
+function curl({ method, path: [before, after], usage, body, changes, bearer }: Parts, comments: string): string {
+  const url = `"$SERVICE_URL"${shellWord(before)}${after === undefined ? '' : `"$1"${after && shellWord(after)}`}`
   const call = (verb: string) =>
-    `curl --fail-with-body --silent --show-error --max-time ${TIMEOUT_S} ${auth} --request ${verb}`
+    `curl --fail-with-body --silent --show-error --max-time ${TIMEOUT_S} ${curlCredential(bearer)} --request ${verb}`
   const send = `${call(method)} --header 'Content-Type: application/json' --data-binary @- ${url}`
-  const head = `#!/usr/bin/env bash\n${comments}set -euo pipefail\n`
+  const head = `#!/usr/bin/env bash\n${comments}set -euo pipefail\n${usage && `[[ \${1-} ]] || { echo '${usage}' >&2; exit 64; }\n`}`
   if (changes) {
     const steps = jqSteps(changes).map((step) => step.replaceAll("'", "'\\''"))
     return `${head}shipment=$(${call('GET')} ${url})\njq '\n  ${steps.join('\n  | ')}\n' <<<"$shipment" | ${send}\n`
@@ -142,6 +147,8 @@ function curl({ method, path: [before, after], body, changes, bearer }: Parts, c
 interface Dialect {
   /** The expressions of the service's address, and of the first argument, escaped. */
   readonly url: readonly [address: string, argument: string]
+  /** Ends the program with a message where it has no first argument. */
+  readonly guard: (usage: string) => string
   readonly join?: '.'
   readonly text?: (text: string) => string
   /** The body of a request as an argument. */
@@ -157,6 +164,7 @@ interface Dialect {
   readonly program: (parts: {
     readonly comments: string
     readonly auth: string
+    readonly guard: string
     readonly url: string
     readonly update: string
     readonly method: string
@@ -167,7 +175,7 @@ interface Dialect {
 
 function programIn(
   dialect: Dialect,
-  { path: [before, after], method, body, changes, bearer }: Parts,
+  { path: [before, after], usage, method, body, changes, bearer }: Parts,
   comments: string,
 ) {
   const {
@@ -180,6 +188,7 @@ function programIn(
   return dialect.program({
     comments,
     auth: dialect.auth[bearer ? 1 : 0],
+    guard: usage && `${dialect.guard(usage)}\n`,
     url: url.join(` ${join} `),
     update: changes ? `${dialect.update(changes.map(dialect.change).join('\n'))}\n` : '',
     method,
@@ -191,6 +200,10 @@ function programIn(
 const dialects: Readonly<Record<Exclude<Language, 'curl'>, Dialect>> = {
   php: {
     url: [`getenv('SERVICE_URL')`, 'rawurlencode($argv[1])'],
+    guard: (usage) => `if (($argv[1] ?? '') === '') {
+    fwrite(STDERR, "${usage}\\n");
+    exit(64);
+}`,
     join: '.',
     text: single,
     body: (body) => literal(body, PHP),
@@ -210,7 +223,7 @@ foreach ($shipment['vehicles'] ?? [] as $i => $vehicle)
         CURLOPT_HTTPHEADER => ['Content-Type: application/json'],`,
       `        CURLOPT_HTTPHEADER => ['Content-Type: application/json', 'Authorization: Bearer ' . getenv('SERVICE_TOKEN')],`,
     ],
-    program: ({ comments, auth, url, update, method, sent }) => `<?php
+    program: ({ comments, auth, guard, url, update, method, sent }) => `<?php
 ${comments}function service(string $method, string $url, ?array $body = null): array
 {
     $call = curl_init($url);
@@ -228,13 +241,14 @@ ${auth}
     return json_decode($reply, true) ?? [];
 }
 
-$url = ${url};
+${guard}$url = ${url};
 ${update}print_r(service('${method}', $url${sent}));
 `,
   },
 
   python: {
     url: ['os.environ["SERVICE_URL"]', 'urllib.parse.quote(sys.argv[1], safe="")'],
+    guard: (usage) => `if not any(sys.argv[1:2]):\n    sys.exit("${usage}")`,
     body: (body) => literal(body, PYTHON),
     change({ place, value, ifSameAs }) {
       const set = `${at(place)} = ${literal(value, PYTHON)}`
@@ -257,6 +271,7 @@ authorization = "Basic " + base64.b64encode(credential.encode()).decode()`,
     program: ({
       comments,
       auth,
+      guard,
       url,
       update,
       method,
@@ -275,13 +290,17 @@ def service(method, url, body=None):
     except urllib.error.HTTPError as error:
         sys.exit(f"{error.code} {error.read().decode()}")
 
-url = ${url}
+${guard}url = ${url}
 ${update}print(service("${method}", url${sent}))
 `,
   },
 
   javascript: {
     url: ['process.env.SERVICE_URL', 'encodeURIComponent(process.argv[2])'],
+    guard: (usage) => `if (!process.argv[2]) {
+  console.error('${usage}')
+  process.exit(64)
+}`,
     body: (body) => json(body),
     change({ place, value, ifSameAs }) {
       const now = at(place)
@@ -298,7 +317,7 @@ for (const vehicle of shipment.vehicles ?? [])
 const authorization = 'Basic ' + Buffer.from(credential).toString('base64')`,
       "const authorization = 'Bearer ' + process.env.SERVICE_TOKEN",
     ],
-    program: ({ comments, auth, url, update, method, sent }) => `${comments}${auth}
+    program: ({ comments, auth, guard, url, update, method, sent }) => `${comments}${auth}
 
 async function service(method, url, body) {
   const reply = await fetch(url, {
@@ -312,13 +331,14 @@ async function service(method, url, body) {
   return text ? JSON.parse(text) : {}
 }
 
-const url = ${url}
+${guard}const url = ${url}
 ${update}console.log(await service('${method}', url${sent}))
 `,
   },
 
   perl: {
     url: ['$ENV{SERVICE_URL}', '$ARGV[0]'],
+    guard: (usage) => `die "${usage}\\n" unless length($ARGV[0] // '');`,
     join: '.',
     text: single,
     body: (body) => literal(body, PERL),
@@ -338,7 +358,7 @@ delete @$_{qw(${SERVER_OF_VEHICLE.join(' ')})} for @{ $shipment->{vehicles} // [
       `my $authorization = 'Basic ' . encode_base64("$ENV{SERVICE_ID}:$ENV{SERVICE_SECRET}", '');`,
       'my $authorization = "Bearer $ENV{SERVICE_TOKEN}";',
     ],
-    program: ({ comments, auth, url, update, method, sent }) => `${comments}use strict;
+    program: ({ comments, auth, guard, url, update, method, sent }) => `${comments}use strict;
 use warnings;
 use utf8;
 use HTTP::Tiny;    # https needs IO::Socket::SSL
@@ -357,13 +377,16 @@ sub service {
     return length $reply->{content} ? decode_json($reply->{content}) : {};
 }
 
-my $url = ${url};
+${guard}my $url = ${url};
 ${update}print JSON::PP->new->utf8->pretty->encode(service('${method}', $url${sent}));
 `,
   },
 
   go: {
     url: ['os.Getenv("SERVICE_URL")', 'url.PathEscape(os.Args[1])'],
+    guard: (usage) => `	if len(os.Args) < 2 || os.Args[1] == "" {
+		check(fmt.Errorf("${usage}"))
+	}`,
     body: (body) => `[]byte(\`${json(body).replaceAll('`', '\\u0060')}\`)`,
     change({ place, value, ifSameAs }) {
       const of = ([first, ...rest]: Place) => {
@@ -395,7 +418,7 @@ ${changes}
       '	request.SetBasicAuth(os.Getenv("SERVICE_ID"), os.Getenv("SERVICE_SECRET"))',
       '	request.Header.Set("Authorization", "Bearer "+os.Getenv("SERVICE_TOKEN"))',
     ],
-    program: ({ comments, auth, url, update, method, sent, hasArgument }) => `${comments}package main
+    program: ({ comments, auth, guard, url, update, method, sent, hasArgument }) => `${comments}package main
 
 import (
 	"bytes"
@@ -432,7 +455,7 @@ func check(err error) {
 }
 
 func main() {
-	url := ${url}
+${guard}	url := ${url}
 ${update}	fmt.Printf("%s\\n", service("${method}", url${sent || ', nil'}))
 }
 `,
@@ -440,6 +463,10 @@ ${update}	fmt.Printf("%s\\n", service("${method}", url${sent || ', nil'}))
 
   java: {
     url: ['System.getenv("SERVICE_URL")', 'URLEncoder.encode(args[0], StandardCharsets.UTF_8)'],
+    guard: (usage) => `        if (args.length == 0 || args[0].isEmpty()) {
+            System.err.println("${usage}");
+            System.exit(64);
+        }`,
     body: (body) => `"""\n${json(body).replaceAll('\\', '\\\\')}"""`,
     change({ place, value, ifSameAs }) {
       const owner = place.slice(0, -1).map((part) => `.get(${json(part)})`)
@@ -458,7 +485,15 @@ ${changes}
         String authorization = "Basic " + Base64.getEncoder().encodeToString(credential.getBytes(StandardCharsets.UTF_8));`,
       '        String authorization = "Bearer " + System.getenv("SERVICE_TOKEN");',
     ],
-    program: ({ comments, auth, url, update, method, sent }) => `${comments}${update && JACKSON}import java.net.*;
+    program: ({
+      comments,
+      auth,
+      guard,
+      url,
+      update,
+      method,
+      sent,
+    }) => `${comments}${update && JACKSON}import java.net.*;
 import java.net.http.*;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -481,7 +516,7 @@ ${auth}
     }
 
     public static void main(String[] args) throws Exception {
-        String url = ${url};
+${guard}        String url = ${url};
 ${update}        System.out.println(service("${method}", url${sent || ', null'}));
     }
 }
@@ -490,6 +525,11 @@ ${update}        System.out.println(service("${method}", url${sent || ', null'})
 
   csharp: {
     url: ['Environment.GetEnvironmentVariable("SERVICE_URL")', 'Uri.EscapeDataString(args[0])'],
+    guard: (usage) => `if (args.Length == 0 || args[0] == "")
+{
+    Console.Error.WriteLine("${usage}");
+    Environment.Exit(64);
+}`,
     body: (body) => `"""\n${json(body)}\n"""`,
     change({ place, value, ifSameAs }) {
       const of = (some: Place) => `shipment${some.map((part) => `[${json(part)}]`).join('!')}`
@@ -509,7 +549,7 @@ foreach (var vehicle in shipment["vehicles"]?.AsArray() ?? new JsonArray())
 client.DefaultRequestHeaders.Authorization = new AuthenticationHeaderValue("Basic", Convert.ToBase64String(Encoding.UTF8.GetBytes(credential)));`,
       'client.DefaultRequestHeaders.Authorization = new AuthenticationHeaderValue("Bearer", Environment.GetEnvironmentVariable("SERVICE_TOKEN"));',
     ],
-    program: ({ comments, auth, url, update, method, sent }) => `${comments}using System.Net.Http.Headers;
+    program: ({ comments, auth, guard, url, update, method, sent }) => `${comments}using System.Net.Http.Headers;
 using System.Text;
 using System.Text.Json.Nodes;
 
@@ -526,7 +566,7 @@ async Task<string> Service(string method, string url, string? body = null)
     return text;
 }
 
-var url = ${url};
+${guard}var url = ${url};
 ${update}Console.WriteLine(await Service("${method}", url${sent}));
 `,
   },

@@ -1,4 +1,4 @@
-import { type ErrorCode, faultOf } from '../../language/errors.ts'
+import { type ErrorCode, errorTable, faultOf } from '../../language/errors.ts'
 import type { Action } from '../../language/mapping/action.ts'
 import type { Catalog } from '../../language/mapping/catalog.ts'
 import { ACTION_NAME } from '../../language/mapping/compile.ts'
@@ -14,7 +14,7 @@ import {
   type Scoreboard,
 } from '../../outside/store/scoreboard.ts'
 import { DONE, REPLAYED, VERSION_2_BODY } from '../../state/uses/counts.ts'
-import { grouped, isoTime, plural } from '../words.ts'
+import { errorTitle, grouped, isoTime, plural, titleOf } from '../words.ts'
 
 /** How many days the pictures and the tables of a report show. */
 export const DAYS_SHOWN = 90
@@ -95,6 +95,37 @@ export async function readOverview({ store, tenants: named }: Omit<ReportDeps, '
   return { ...watch, headline: headlineOf(states, verdict, basis), verdict, states, days, tenants }
 }
 
+/** An overview is good for so many times what it took to read it: pages cost a hundredth of a core at most. */
+const REST_FACTOR = 100
+/** The clock of a store that moves by more against that of the process has jumped. */
+const JUMP_MS = 60_000
+
+const overviews = new WeakMap<
+  ReportDeps['store'],
+  { readonly reading: Promise<Overview>; readonly clock: number; until: number }
+>()
+
+/** Returns what was read of all tenants lately. Those who ask at the same time share it. */
+export function recentOverview(deps: Omit<ReportDeps, 'catalog'>): Promise<Overview> {
+  const { store } = deps
+  const last = overviews.get(store)
+  const began = performance.now()
+  const clock = store.now() - began
+  if (last && began < last.until && Math.abs(clock - last.clock) < JUMP_MS) return last.reading
+  const reading = readOverview(deps)
+  const kept = { reading, clock, until: Number.POSITIVE_INFINITY }
+  overviews.set(store, kept)
+  reading.then(
+    () => {
+      const ended = performance.now()
+      kept.until = ended + REST_FACTOR * (ended - began)
+    },
+    // Who waits for it is told.
+    () => overviews.delete(store),
+  )
+  return reading
+}
+
 /** Answers in a sentence if version 1 can be switched off. */
 function headlineOf(
   states: Readonly<Partial<Record<VerdictState, number>>>,
@@ -151,12 +182,13 @@ export async function readReport(deps: ReportDeps, only?: string) {
       unknownFields: of('unknown').map(countedOf).sort(byCount),
       agents: of('agent').map(countedOf).sort(byCount),
       networks: of('network').map(countedOf).sort(byCount),
-      /** Each with the request id of its last call. */
-      errors: of('error')
-        .map((count) => ({ ...countedOf(count), requestId: count.example }))
-        .sort(byCount),
+      errors: errorsOf(calls, names, today - QUIET_DAYS + 1),
       /** Bookings at another price than that of their quote. */
       otherPrices: total(of('price'), 'count'),
+      /** The last one of them. */
+      otherPrice: of('price')
+        .map(({ example, lastAt }) => ({ requestId: example, last: isoTime(lastAt) }))
+        .sort((one, other) => (one.last < other.last ? 1 : -1))[0],
       /** What blocks comes first. */
       work: listWork(calls, names, today - QUIET_DAYS + 1),
     })
@@ -170,7 +202,7 @@ export async function readReport(deps: ReportDeps, only?: string) {
   }
 }
 
-/** Counts the fields that block each of these tenants. */
+/** Counts the problems of each of these tenants. */
 export async function countBlockers(
   { store, catalog }: Pick<ReportDeps, 'store' | 'catalog'>,
   tenants: readonly string[],
@@ -179,8 +211,11 @@ export async function countBlockers(
   const listWork = createListWork(catalog, [])
   const counts = new Map<string, number>()
   for (const tenant of tenants) {
-    const work = listWork([], await store.nameCounts(tenant), fromDay)
-    counts.set(tenant, work.filter(({ blocks }) => blocks !== undefined).length)
+    const calls = await store.callCounts([tenant], fromDay)
+    const names = await store.nameCounts(tenant)
+    const errors = errorsOf(calls, names, fromDay)
+    counts.set(tenant, problemsOf({ work: listWork(calls, names, fromDay), errors }).length)
+    await new Promise(setImmediate)
   }
   return counts
 }
@@ -283,6 +318,23 @@ function daysOf(calls: readonly CallCount[], days: Days = new Map()): readonly S
     if (count.outcome === RETIRED) day.afterEnd += count.calls
   }
   return [...days.values()]
+}
+
+/** Lists errors, each with the request id of its last call. */
+function errorsOf(calls: readonly CallCount[], names: readonly NameCount[], fromDay: number) {
+  const recent = calls.filter(
+    ({ use, action, day }) => use === 'version-1' && action !== VERSION_2_BODY && day >= fromDay,
+  )
+  const endedWith = Map.groupBy(recent, ({ outcome }) => outcome)
+  return names
+    .filter(({ kind }) => kind === 'error')
+    .map((count) => ({
+      ...countedOf(count),
+      /** How many recent version-1 calls ended with it. */
+      version1: total(endedWith.get(count.name) ?? [], 'calls'),
+      requestId: count.example,
+    }))
+    .sort(byCount)
 }
 
 /** The calls of an action on the days that the report shows. */
@@ -464,6 +516,66 @@ export interface WorkItem {
   readonly blocks: 'no version-2 equal' | 'loses something' | undefined
 }
 
+/** Something that keeps a caller from moving, or its version-1 calls from working. */
+export type Problem = ReturnType<typeof problemsOf>[number]
+
+/** Lists each problem of a tenant once. */
+export function problemsOf({ work, errors }: Pick<TenantReport, 'work' | 'errors'>) {
+  const alike = Map.groupBy(
+    work.filter(({ blocks }) => blocks !== undefined),
+    ({ didYouMean: _, ...item }) => [item.action, item.blocks, todoFor(item)].join('\n'),
+  )
+  const blocking = [...alike.values()].flatMap((some) => {
+    const names = some.map(({ name }) => name || 'other fields').join(', ')
+    const [count, last] = [Math.max(...some.map((item) => item.count)), some.map((item) => item.last).sort()]
+    return some.slice(0, 1).map((item) => ({
+      problem: `${item.action} ${names}: ${item.blocks}`.trimStart(),
+      count,
+      last: last.at(-1) ?? item.last,
+      todo: todoForAll(some),
+    }))
+  })
+  const refused = errors.flatMap(({ name, version1, last }) => {
+    const todo = version1 === 0 ? undefined : todoAfter(name)
+    return todo === undefined ? [] : { problem: errorTitle(name), count: version1, last, todo }
+  })
+  return [...blocking, ...refused]
+}
+
+/** Says what to do about a field. */
+export function todoFor({ equivalents, note, didYouMean }: WorkItem): string {
+  if (didYouMean !== undefined) return `Did you mean ${didYouMean}? The gateway leaves this field out.`
+  return equivalents.length > 0 ? `Send ${equivalents.join(', ')}: ${note}` : `Leave it out: ${note}`
+}
+
+/** Says what to do about fields that are alike, of which some may mean known ones. */
+function todoForAll(some: readonly WorkItem[]): string {
+  const meant = some.filter(({ didYouMean }) => didYouMean !== undefined)
+  const others = some.find(({ didYouMean }) => didYouMean === undefined)
+  const own = meant.map((item) => `${some.length > 1 ? `${item.name}: ` : ''}${todoFor(item)}`)
+  return [...own, ...(others ? [todoFor(others)] : [])].join(' ')
+}
+
+/** Errors whose fields a dry run explains. */
+const EXPLAINED: ReadonlySet<string> = new Set<ErrorCode>([
+  'body-unreadable',
+  'too-many-fields',
+  'action-unknown',
+  'generations-mixed',
+  'number-missing',
+  'untranslatable',
+])
+
+/** Says what a caller does about an error; undefined for one that it cannot end. */
+function todoAfter(code: string): string | undefined {
+  if (EXPLAINED.has(code)) return 'Send the same call to /dry-run: it names every field that is wrong, and why.'
+  const fault = faultOf(code)
+  if (fault === 'nobody') return 'Move these calls to version 2: the fix-it kit has the code.'
+  if (fault !== 'caller' || !Object.hasOwn(errorTable, code)) return undefined
+  // The table has it.
+  return errorTable[code as ErrorCode].advice[2].replaceAll('`', '')
+}
+
 const UNDECLARED = {
   equivalents: [],
   note: 'the mappings of this gateway do not declare it any more',
@@ -498,7 +610,7 @@ function actionsInUse(calls: readonly CallCount[], fromDay: number, catalog: Cat
     const declared = catalog.actions.get(name)?.action
     const last = dayText(Math.max(...counts.map(({ day }) => day)))
     const item = { kind: 'action', action: name, name, count: total(counts, 'calls'), last } as const
-    if (declared) return { ...item, equivalents: [requestOf(declared)], note: declared.summary, blocks: undefined }
+    if (declared) return { ...item, equivalents: [requestOf(declared)], note: titleOf(declared), blocks: undefined }
     if (name !== VERSION_2_BODY) return { ...item, ...UNDECLARED }
     const note = 'a version-2 body on a version-1 path: only the path is left to change'
     return { ...item, equivalents: ['/v2/'], note, blocks: undefined }

@@ -81,10 +81,8 @@ export function createPost({ resolve, timeoutMs = TIMEOUT_MS }: PostOptions): Po
     try {
       const addresses = await addressesOf(url, resolve, isOver)
       const forbidden = addresses.find((address) => !isPublic(address) && !allowed.has(address))
-      if (forbidden !== undefined) {
-        const reason = `${url.hostname} is the address ${forbidden}, which callback_networks does not allow`
-        return { kind: 'refused', reason }
-      }
+      if (forbidden !== undefined)
+        return { kind: 'refused', reason: `${forbidden} is private; add it to callback_networks` }
       const signed = signatureHeaders(keys, { id, timestamp: Math.floor(at / 1000), body: body.text })
       const { 'webhook-signature': _, ...unsigned } = signed
       const headers = {

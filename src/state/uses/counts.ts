@@ -50,7 +50,7 @@ interface UseRooms {
 }
 
 /** How often counts are stored: a process that is killed loses the rest. */
-const STORE_EVERY_MS = 10_000
+export const STORE_EVERY_MS = 10_000
 /** So many tenants are stored before that, because each takes some kilobytes. */
 const MANY_TENANTS = 1_000
 /** How long the end of a process waits for its last write. */
@@ -263,7 +263,7 @@ function createTally(mayGrow: () => boolean): Tally {
       if (known) known.calls += 1
       else calls.set(key, { day, use, action, outcome, calls: 1 })
       addName('use', '', use, now)
-      if (call.isOtherPrice) addName('price', action, 'booked', now)
+      if (call.isOtherPrice) addName('price', action, 'booked', now, call.requestId)
       if (use === 'dry-run') return
       if (outcome !== DONE && outcome !== REPLAYED) addName('error', '', outcome, now, call.requestId)
       addName('agent', '', productOf(call.agent), now)
