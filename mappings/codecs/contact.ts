@@ -30,7 +30,7 @@ function countDigits(part: string): number {
   return digits
 }
 
-/** Tells whether most of a part, which is not an e-mail address, is digits. */
+/** Reports whether most of a part, which is not an e-mail address, is digits. */
 const looksLikePhone = (part: string): boolean => {
   const digits = countDigits(part)
   return digits > 0 && digits * 2 > part.replace(/\s+/g, '').length && !isShortened(part)

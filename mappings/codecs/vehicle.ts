@@ -21,7 +21,7 @@ const withoutBlanks = (text: string): string => text.replace(/\s+/g, '').toUpper
 const BETWEEN_VINS = /[^a-z0-9]+/i
 const TWO_VINS = /^[A-HJ-NPR-Z0-9]{34}$/
 
-/** Tells if a text holds several VINs, with or without something between them. */
+/** Reports whether a text holds several VINs, with or without something between them. */
 const hasSeveral = (text: string): boolean =>
   TWO_VINS.test(withoutBlanks(text)) ||
   text

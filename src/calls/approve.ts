@@ -246,11 +246,11 @@ const NOT_SENT: ReadonlySet<ErrorCode> = new Set([
 /** Refusals that may mean that the quote was approved earlier. */
 const APPROVED_PERHAPS = new Set([408, 409])
 
-/** Tells if a status proves that the quote was not approved. */
+/** Reports whether a status proves that the quote was not approved. */
 export const refusesApproval = (status: number): boolean =>
   status >= 400 && status < 500 && !APPROVED_PERHAPS.has(status)
 
-/** Tells if an error proves that the quote was not approved. */
+/** Reports whether an error proves that the quote was not approved. */
 function isRefused(error: unknown): boolean {
   const { code, serviceStatus = 0 } = toGatewayError(error)
   return NOT_SENT.has(code) || (code === 'service-refused' && refusesApproval(serviceStatus))

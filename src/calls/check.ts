@@ -339,7 +339,7 @@ function shown(value: unknown): unknown {
   return typeof value === 'string' && value.length > LONGEST_SHOWN ? `${value.slice(0, LONGEST_SHOWN)}…` : value
 }
 
-/** Tells if two values are one, in whatever spelling of numbers. */
+/** Reports whether two values are one, in whatever spelling of numbers. */
 function isSame(one: unknown, other: unknown): boolean {
   if (isNumber(one) && isNumber(other)) return Number(scalarText(one)) === Number(scalarText(other))
   if (typeof one === 'string' && typeof other === 'string') return one.trim() === other.trim()

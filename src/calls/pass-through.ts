@@ -129,7 +129,7 @@ export async function passThrough(
 
 const EMPTY = Buffer.alloc(0)
 
-/** Tells if a read may free the key of a booking: then its reply is looked at. What a stranger is answered frees nothing. */
+/** Reports whether a read may free the key of a booking: then its reply is looked at. What a stranger is answered frees nothing. */
 async function mayFree(
   { id, tenant }: { readonly id: string; readonly tenant: string },
   isProven: boolean,

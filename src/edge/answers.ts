@@ -119,7 +119,7 @@ export function createRefusalAnswers(answerError: AnswerError, route: Router): A
 }
 
 /**
- * Tells if an error is answered with problem details: one of a dry run, of new code, of an event, or of a version-2 path. Any other
+ * Reports whether an error is answered with problem details: one of a dry run, of new code, of an event, or of a version-2 path. Any other
  * path may be a version-1 caller's mistake.
  */
 function isOwn(error: GatewayError | Refusal, route: string, target: string): boolean {

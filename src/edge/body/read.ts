@@ -89,7 +89,7 @@ function notJson({ message }: JsonError): GatewayError {
 // The first name must look like a name. Otherwise XML, or any text with a `=`, would be a form.
 const FIRST_PAIR = /^[\s&]*[\p{L}\p{M}\p{N}_.\-*~%+[\]]+=/u
 
-/** Tells whether a text begins with a `name=value` pair. */
+/** Reports whether a text begins with a `name=value` pair. */
 function looksLikeForm(text: string): boolean {
   return FIRST_PAIR.test(text)
 }

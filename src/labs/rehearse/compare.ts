@@ -49,7 +49,7 @@ interface CompareRooms {
   readonly ignored: readonly string[]
 }
 
-/** Tells if a call only asks: a read, or a request for a new quote. */
+/** Reports whether a call only asks: a read, or a request for a new quote. */
 export const onlyAsks = ({ verb, target }: Action): boolean =>
   verb === 'read' || (verb === 'quote' && target === undefined)
 

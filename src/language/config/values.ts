@@ -200,7 +200,7 @@ export const basePaths = value(
   },
 )
 
-/** Tells whether a status is in the list. */
+/** Reports whether a status is in the list. */
 export type StatusSet = (status: number) => boolean
 
 /** Statuses of refusals, such as `4xx,503`: any other reply may be that to a booking that was made. */

@@ -33,7 +33,7 @@ export interface Catalog {
   readonly callbacks: readonly CompiledCallback[]
   /** Returns the callback of an event; undefined if none has its form. */
   readonly callbackOf: (event: string) => CompiledCallback | undefined
-  /** Tells whether an action documents this version-1 field, in any spelling. */
+  /** Reports whether an action documents this version-1 field, in any spelling. */
   readonly isVersion1: (name: string) => boolean
 }
 

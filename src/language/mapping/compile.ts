@@ -181,7 +181,7 @@ const codecOf = (rows: readonly Row[], name: string): Codec | undefined => {
   return row?.kind === 'move' ? row.codec : undefined
 }
 
-/** Tells if a field was sent with a value that counts: `TBD` is no VIN. */
+/** Reports whether a field was sent with a value that counts: `TBD` is no VIN. */
 const hasValue = (value: Value, codec: Codec | undefined) =>
   value !== undefined && !(typeof value === 'string' && codec?.decode?.(value) instanceof LeftOut)
 

@@ -156,11 +156,11 @@ export function shapeMistakes(candidate: unknown): readonly string[] {
   })
 }
 
-/** Tells whether a declaration has the shape of an action. */
+/** Reports whether a declaration has the shape of an action. */
 export const isAction = (candidate: unknown): candidate is Action =>
   memberOf(candidate, 'kind') !== 'callback' && shapeMistakes(candidate).length === 0
 
-/** Tells whether a declaration has the shape of a callback. */
+/** Reports whether a declaration has the shape of a callback. */
 export const isCallback = (candidate: unknown): candidate is Callback =>
   memberOf(candidate, 'kind') === 'callback' && shapeMistakes(candidate).length === 0
 

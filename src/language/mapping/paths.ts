@@ -124,7 +124,7 @@ function countLeaves(value: unknown): number {
   return count || 1
 }
 
-/** Tells whether a path is this place or lies below it; an index in a declared place stands for every entry. */
+/** Reports whether a path is this place or lies below it; an index in a declared place stands for every entry. */
 export const covers = (place: string, path: string): boolean => coveredBy(path)(place)
 
 /** Returns what tells whether a path is a place or lies below it. */

@@ -20,12 +20,12 @@ export function scalarText(value: unknown): string | undefined {
   }
 }
 
-/** Tells whether a value is an object or a list, rather than a number that keeps its digits. */
+/** Reports whether a value is an object or a list, rather than a number that keeps its digits. */
 export function isStructure(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !JSON.isRawJSON(value)
 }
 
-/** Tells whether a value is an object with members. */
+/** Reports whether a value is an object with members. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
 }

@@ -54,7 +54,7 @@ export function serviceId(value: unknown): string | undefined {
 /** An id that may stand in a path; any other could span several segments. */
 const PLAIN_ID = /^(?!\.+$)[A-Za-z0-9._-]{1,64}$/
 
-/** Tells if a value may be asked for as an id. */
+/** Reports whether a value may be asked for as an id. */
 export const isPlainId = (value: string): boolean => PLAIN_ID.test(value)
 
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -65,7 +65,7 @@ export const isUuid = (value: string): boolean => UUID.test(value)
 /** Returns the one key of a thing whose id callers, events and replies may spell differently: only UUIDs have other spellings. */
 export const thingKey = (id: string): string => (isUuid(id) ? id.toLowerCase() : id)
 
-/** Tells if two ids are of one thing. */
+/** Reports whether two ids are of one thing. */
 export const isSameThing = (one: string, other: string): boolean => thingKey(one) === thingKey(other)
 
 function isInteger(value: unknown): boolean {
@@ -101,11 +101,11 @@ export function printableJson(value: unknown, indent?: number): string {
 /** Words of forms for a value that is not known yet; dashes and question marks say the same. */
 const NOT_KNOWN = /^(?:tb[da]|n\/?a|none|unknown|\?+|[-–—]+)$/i
 
-/** Tells if a text stands for a value that is not known yet. */
+/** Reports whether a text stands for a value that is not known yet. */
 export const isNotKnown = (text: string): boolean => NOT_KNOWN.test(text.trim())
 
 /** A number as spreadsheets show a long one: `2.14555E+09`. */
 const SHORTENED = /^\d+(?:\.\d+e\+?|e\+)\d+$/i
 
-/** Tells if a text is a number whose last digits are lost. */
+/** Reports whether a text is a number whose last digits are lost. */
 export const isShortened = (text: string): boolean => SHORTENED.test(text)

@@ -271,7 +271,7 @@ async function requireAbsent(claim: Claim, store: Store, config: Config): Promis
 /** How many bookings are tried until the service finds one by its reference: some may be canceled. */
 const MOST_TRIED = 3
 
-/** Tells if the service finds a shipment of this tenant by its reference: unless it does, not finding one proves nothing. */
+/** Reports whether the service finds a shipment of this tenant by its reference: unless it does, not finding one proves nothing. */
 async function shownByReference({ tenant, reference }: Claim, store: Store, config: Config) {
   const newest = await store.listClaims({ state: 'booked', tenant, newest: true, limit: PAGE })
   const others = newest.filter((one) => one.reference !== reference && isPlainId(one.reference)).slice(0, MOST_TRIED)

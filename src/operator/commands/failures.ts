@@ -60,7 +60,7 @@ function reasonOf(error: unknown): string {
   return `internal error: ${error instanceof Error ? error.message : String(error)} (NODE_DEBUG=transload shows more)`
 }
 
-/** Tells whether the operating system refused something, such as opening a file. */
+/** Reports whether the operating system refused something, such as opening a file. */
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error && 'code' in error
 }

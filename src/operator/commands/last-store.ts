@@ -84,7 +84,7 @@ export function openMemory(config: MemoryPlace): void {
 }
 
 /**
- * Tells if `--new-store` declares the store of this start. It counts for one store: a unit keeps the option, and may name a third one
+ * Reports whether `--new-store` declares the store of this start. It counts for one store: a unit keeps the option, and may name a third one
  * by mistake. After a start without it, it counts again.
  */
 export function declaresStore(config: MemoryPlace, isGiven: boolean): boolean {
@@ -109,7 +109,7 @@ export function placeOf(storeUrl: string): string {
 
 const stampOf = (storeUrl: string) => (engineOf(storeUrl) === 'file' ? readStamp(resolve(pathOf(storeUrl))) : undefined)
 
-/** Tells if an embedded store that is not open has such rows; false where there is none. */
+/** Reports whether an embedded store that is not open has such rows; false where there is none. */
 function hasRows(path: string, rows: string): boolean {
   try {
     const db = new DatabaseSync(path, { readOnly: true })

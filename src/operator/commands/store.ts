@@ -54,7 +54,7 @@ function unusableFile(error: unknown, file: string): unknown {
   return isDamage(error) ? new CommandFailed(`${file} is damaged: ${messageOf(error)}`) : error
 }
 
-/** Tells if two paths lead to one file. */
+/** Reports whether two paths lead to one file. */
 function isSameFile(one: string, other: string): boolean {
   const [first, second] = [identityOf(one), identityOf(other)]
   return first !== undefined && first.ino === second?.ino && first.dev === second.dev

@@ -231,7 +231,7 @@ export const moment = (time: string): Html => html`<time datetime="${time}">${mi
 export const JSON_SUFFIX = '.json'
 const INDENT = 2
 
-/** Tells if a request asks for a page rather than for JSON. */
+/** Reports whether a request asks for a page rather than for JSON. */
 export function wantsHtml({ url = '', headers }: IncomingMessage): boolean {
   return /\btext\/html\b/i.test(headers.accept ?? '') && !url.split('?', 1)[0]?.endsWith(JSON_SUFFIX)
 }

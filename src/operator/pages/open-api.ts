@@ -30,7 +30,7 @@ export function openApiAnswer(catalog: Catalog, basePaths: readonly string[]): (
 
 const VARY = { Vary: 'Accept-Encoding' }
 
-/** Tells whether a header accepts gzip by name; `gzip;q=0` refuses it. */
+/** Reports whether a header accepts gzip by name; `gzip;q=0` refuses it. */
 function acceptsGzip(header = ''): boolean {
   return header.split(',').some((entry) => /^\s*gzip\s*(;\s*q=(1|0\.0*[1-9])[\d.]*\s*)?$/i.test(entry))
 }

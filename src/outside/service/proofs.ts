@@ -19,7 +19,7 @@ export interface Shipment {
 
 const CANCELED = 'canceled'
 
-/** Tells if the service shows a shipment as canceled. */
+/** Reports whether the service shows a shipment as canceled. */
 export const isCanceled = (shipment: Readonly<Draft>): boolean => statusOf(shipment['status']) === CANCELED
 
 const statusOf = (value: unknown): string =>
@@ -55,7 +55,7 @@ export function isGone(reply: UpstreamReply, id: string): boolean {
   return shipment !== undefined && isCanceled(shipment.body)
 }
 
-/** Tells if a read shows that a shipment is canceled, or finds nothing. Without an answer, it may live. */
+/** Reports whether a read shows that a shipment is canceled, or finds nothing. Without an answer, it may live. */
 export async function isShownAsGone(id: string, read: (id: string) => Promise<UpstreamReply>): Promise<boolean> {
   try {
     return isGone(await read(id), id)
@@ -128,11 +128,11 @@ export function shipmentInApproval(body: Readonly<Draft>, quote: NamedQuote): Sh
   return undefined
 }
 
-/** Tells if a body with another id than the quote's is the shipment of the quote's approval. */
+/** Reports whether a body with another id than the quote's is the shipment of the quote's approval. */
 const isShipmentOf = (body: Readonly<Draft>, quote: NamedQuote): boolean =>
   isOfQuote(body, quote) || (isPresent(body['number']) && hasVehicles(body))
 
-/** Tells if a shipment names a quote: by its reference, or by its `quote_id`. */
+/** Reports whether a shipment names a quote: by its reference, or by its `quote_id`. */
 export function isOfQuote(body: Readonly<Draft>, { id, names }: NamedQuote): boolean {
   const reference = idAt(body, 'external_id')
   return (reference !== undefined && names.includes(reference)) || isSameId(idAt(body, 'quote_id') ?? '', id)
@@ -142,7 +142,7 @@ export function isOfQuote(body: Readonly<Draft>, { id, names }: NamedQuote): boo
 export const foreignShipment = (what: 'reference' | 'VIN'): GatewayError =>
   doubtful(`the approval named a shipment of another ${what}`)
 
-/** Tells if a reply to a change shows a shipment: its id alone, or a status, may be those of the change. */
+/** Reports whether a reply to a change shows a shipment: its id alone, or a status, may be those of the change. */
 export const showsShipment = (body: unknown): boolean =>
   isObject(body) && (isPresent(body['number']) || hasVehicles(body))
 
@@ -179,7 +179,7 @@ export function cancellationOf(reply: UpstreamReply, id: string): Readonly<Draft
   return underOwnId(body, id)
 }
 
-/** Tells if a body shows another status of the shipment than canceled. Some, such as `success`, are those of the call, and prove nothing. */
+/** Reports whether a body shows another status of the shipment than canceled. Some, such as `success`, are those of the call, and prove nothing. */
 function showsOther(body: Readonly<Draft>): boolean {
   const shown = statusOf(body['status'])
   return shown !== '' && shown !== CANCELED && !OF_THE_CALL.test(shown)
@@ -304,7 +304,7 @@ function denialIn({ success, ok, error, errors }: Readonly<Draft>): string | und
   return undefined
 }
 
-/** Tells if a member of a reply has a value: null and blank texts are none. */
+/** Reports whether a member of a reply has a value: null and blank texts are none. */
 export const isPresent = (value: unknown) =>
   value !== undefined && value !== null && !(typeof value === 'string' && value.trim() === '')
 
@@ -316,7 +316,7 @@ function isNo(value: unknown): boolean {
   return text !== undefined && NO.has(text.trim().toLowerCase())
 }
 
-/** Tells if a value reports an error. Many services fill `error` with nothing, `false` or a code 0. */
+/** Reports whether a value reports an error. Many services fill `error` with nothing, `false` or a code 0. */
 function isError(value: unknown): boolean {
   if (!isStructure(value)) return isPresent(value) && !isNo(value)
   // Members of a structure have any type.

@@ -210,7 +210,7 @@ const ACCEPTED_LATELY_MS = 60_000
 const UNPROVEN_RETRIES_MS = 2_000
 const UNAUTHORIZED = 401
 
-/** Tells if a successful reply is one of the service: a JSON object, or nothing where there is nothing to say. */
+/** Reports whether a successful reply is one of the service: a JSON object, or nothing where there is nothing to say. */
 function isAnswer(reply: UpstreamReply, method: Outgoing['method']): boolean {
   if (reply.body.length === 0) return method !== 'GET'
   try {

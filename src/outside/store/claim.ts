@@ -20,7 +20,7 @@ import { now, sql, TODAY, type Work, type WorkOf } from './work.ts'
 
 const STATES: readonly ClaimState[] = ['sending', 'booked', 'refused', 'unknown', 'freed']
 
-/** Tells if an existing claim may be taken again at this time. */
+/** Reports whether an existing claim may be taken again at this time. */
 export function isFree(claim: Claim, at: number): boolean {
   switch (claim.state) {
     case 'refused':
@@ -77,7 +77,7 @@ export function changed(claim: Claim, change: ClaimChange, at: number): Claim {
 type ToldVehicle = Partial<Vehicle>
 
 /**
- * Tells if a wanted booking provably is of another vehicle than a claim: by a VIN that no vehicle of it has or had; or, where one or
+ * Reports whether a wanted booking provably is of another vehicle than a claim: by a VIN that no vehicle of it has or had; or, where one or
  * both have none, by a year, make, or model that differs. The shipment of a claim knows its vehicles better than the claim.
  */
 export function isOtherVehicle(

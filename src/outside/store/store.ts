@@ -153,7 +153,7 @@ export interface NameReads {
    * later write first; for a name that nothing bears, those in another case of its letters, a thousand at most.
    */
   named(tenant: string, name: string): Promise<readonly Named[]>
-  /** Tells if a shipment bears this very name, whoever gave it. */
+  /** Reports whether a shipment bears this very name, whoever gave it. */
   bears(tenant: string, name: string, id: string): Promise<boolean>
   quote(tenant: string, id: string): Promise<Quote | undefined>
   shipment(tenant: string, id: string): Promise<StoredShipment | undefined>

@@ -275,7 +275,7 @@ export function createBookings(deps: BookingParts): Bookings {
     }
   }
 
-  /** Tells if a late look shows that the shipment of a booking is gone, which frees the key. A look that fails changes nothing. */
+  /** Reports whether a late look shows that the shipment of a booking is gone, which frees the key. A look that fails changes nothing. */
   async function isGoneByNow({ state, changedAt, shipment }: Claim, booking: Booking): Promise<boolean> {
     if (state !== 'booked' || claims.now() - changedAt <= booking.replayCheckAfterMs) return false
     const shown = await booking.look(shipment).catch(() => 'live')

@@ -105,7 +105,7 @@ export async function endDeadLeases(
   }
 }
 
-/** Tells if claims of this gateway are still its own. Costs no look at the store. */
+/** Reports whether claims of this gateway are still its own. Costs no look at the store. */
 export type IsHeld = () => boolean
 
 /** The lease of one gateway. */

@@ -69,7 +69,7 @@ export function proofOf(error: unknown, refusedStatuses: StatusSet): { readonly 
   return { state: refusedStatuses(serviceStatus) ? 'refused' : 'unknown', why: `answered ${serviceStatus}` }
 }
 
-/** Tells if a claim has no outcome yet: then a fact about it that is known late is still recorded. */
+/** Reports whether a claim has no outcome yet: then a fact about it that is known late is still recorded. */
 export const isOpen = ({ state }: Claim): boolean => state === 'sending' || state === 'unknown'
 
 /**
@@ -105,10 +105,10 @@ export function renewed({ term }: Lease, confirmedAt: Moment, isUnbroken: boolea
   return { confirmedAt, term: isUnbroken ? term : term + 1 }
 }
 
-/** Tells if a lease must be renewed before a claim relies on it. */
+/** Reports whether a lease must be renewed before a claim relies on it. */
 export const isStale = (ageMs: number): boolean => ageMs > FRESH_FOR_MS
 
-/** Tells if the claims that were taken in a term are still this gateway's. */
+/** Reports whether the claims that were taken in a term are still this gateway's. */
 export function isHeldSince(term: number, lease: Lease, ageMs: number): boolean {
   return lease.term === term && ageMs <= HELD_FOR_MS
 }

@@ -60,7 +60,7 @@ export function healedBy(audit: readonly AuditEntry[]): HealedBy | undefined {
   return HEALED_BY.find((how) => last?.why === HEALED + how)
 }
 
-/** Tells if an operator took back the last settlement; then only an operator settles the booking again. */
+/** Reports whether an operator took back the last settlement; then only an operator settles the booking again. */
 export const isReopened = (audit: readonly AuditEntry[]): boolean => audit.at(-1)?.why === REOPENED
 
 /** Settles an unknown booking: the caller's next retry is answered from the settlement. */

@@ -204,6 +204,6 @@ const forbidden = compileNetworks([...FORBIDDEN_IPV4, ...FORBIDDEN_IPV6])
 /** Of IPv6, only global unicast addresses are public: mapped, translated, local and multicast ones lie outside. */
 const globalIpv6 = compileNetworks(['2000::/3'])
 
-/** Tells if an address is on the public internet. */
+/** Reports whether an address is on the public internet. */
 export const isPublic = (address: string): boolean =>
   (isIP(address) === 4 || globalIpv6.has(address)) && !forbidden.has(address)

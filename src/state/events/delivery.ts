@@ -212,7 +212,7 @@ export function startDelivery(deps: DeliveryRooms) {
     return { own: own || undefined, number: claim && numberIn(claim.reply), reference: claim?.reference || undefined }
   }
 
-  /** Tells if a booking of the tenant may still get the shipment of an event: it is under way, or its outcome is not known. */
+  /** Reports whether a booking of the tenant may still get the shipment of an event: it is under way, or its outcome is not known. */
   async function hasOpenBooking(tenant: string): Promise<boolean> {
     const states = ['sending', 'unknown'] as const
     const found = await Promise.all(states.map((state) => store.listClaims({ tenant, state, limit: 1 })))

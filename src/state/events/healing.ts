@@ -336,14 +336,14 @@ export function createProving({ store, service, catalog, instance, timeoutMs, lo
     log.info({ booking: handle, tenant, shipment: shipment.id, how }, 'an unknown booking was found')
   }
 
-  /** Tells if a shipment existed before a booking was claimed: then another booking made it. */
+  /** Reports whether a shipment existed before a booking was claimed: then another booking made it. */
   async function isOlder(id: string, { tenant, reference, createdAt }: Claim): Promise<boolean> {
     const bearers = await store.named(tenant, reference)
     if (bearers.some((one) => one.name === reference && one.at < createdAt && isSameId(one.id, id))) return true
     return (await store.eventsOfShipment(tenant, thingKey(id))).some(({ receivedAt }) => receivedAt < createdAt)
   }
 
-  /** Tells if another booking with this identity is under way: the shipment may be its own. */
+  /** Reports whether another booking with this identity is under way: the shipment may be its own. */
   async function isSending({ tenant, reference, vin }: Claim): Promise<boolean> {
     const sending = await store.listClaims({ state: 'sending', tenant, limit: ALL })
     return sending.some((other) => other.reference === reference && other.vin === vin)

@@ -161,7 +161,7 @@ export function resolve(
 
 const NEVER_SEEN = { vehicles: undefined, formerVins: {}, isGone: false } as const
 
-/** Tells if a shipment had a VIN when it was last shown, or before. */
+/** Reports whether a shipment had a VIN when it was last shown, or before. */
 const hadVin = (shipment: KnownShipment | undefined, vin: string): boolean =>
   shipment !== undefined && (shipment.lastVins?.includes(vin) === true || Object.hasOwn(shipment.formerVins, vin))
 
@@ -228,7 +228,7 @@ export function chooseVehicle(
   return mismatch(use === 'read' ? 'no-such-vehicle' : 'several')
 }
 
-/** Tells if a chosen vehicle can be used so. Version 1 cannot cancel one of several vehicles. */
+/** Reports whether a chosen vehicle can be used so. Version 1 cannot cancel one of several vehicles. */
 const canUse = (use: Use, { shipment }: VehicleChoice, others: readonly VehicleChoice[]): boolean =>
   use === 'read' || (others.length === 0 && (use !== 'cancel' || vehiclesOf(shipment).length < 2))
 

@@ -14,21 +14,21 @@ const hasCode = (codes: RegExp) => (error: unknown) =>
 export const isInvalidWrite = hasCode(/^2[23]/)
 
 /**
- * Tells if the server has rolled back a statement, and goes on: its rows may be tried one by one. The reason may be one of them,
+ * Reports whether the server has rolled back a statement, and goes on: its rows may be tried one by one. The reason may be one of them,
  * also a limit of the program, a lock that one of two transactions had to give up, or one that was not to be had in time.
  */
 export const isRolledBack = hasCode(/^(?:2[23]|54|40001|40P01|55P03)/)
 
-/** Tells if the server takes no writes: a standby, or one that was made read-only. */
+/** Reports whether the server takes no writes: a standby, or one that was made read-only. */
 export const isReadOnly = hasCode(/^25006$/)
 
-/** Tells if a statement failed because another session prepared it. Nothing was done. */
+/** Reports whether a statement failed because another session prepared it. Nothing was done. */
 export const isNotPrepared = hasCode(/^(?:26000|42P05)$/)
 
-/** Tells if the address is wrong: unknown user, wrong password, no such database. */
+/** Reports whether the address is wrong: unknown user, wrong password, no such database. */
 const isWrongAddress = hasCode(/^(?:28|3D)/)
 
-/** Tells if a retry of the first connection cannot help. */
+/** Reports whether a retry of the first connection cannot help. */
 export function isPermanent(error: unknown): boolean {
   return error instanceof StoreTooNew || isWrongAddress(error)
 }

@@ -357,13 +357,13 @@ export const isSame = (one: FileIdentity, other: FileIdentity): boolean =>
 /** Result codes of SQLite (https://www.sqlite.org/rescode.html). */
 const SQLITE = { BUSY: 5, CORRUPT: 11, TOOBIG: 18, CONSTRAINT: 19, MISMATCH: 20, RANGE: 25, NOTADB: 26 }
 
-/** Tells if another process holds the lock. */
+/** Reports whether another process holds the lock. */
 export const isBusy = (error: unknown): boolean => codeOf(error) === SQLITE.BUSY
 
-/** Tells if SQLite has met content that it did not write. */
+/** Reports whether SQLite has met content that it did not write. */
 export const isDamage = (error: unknown): boolean => codeOf(error) === SQLITE.CORRUPT || isNoDatabase(error)
 
-/** Tells if the file is not a database. */
+/** Reports whether the file is not a database. */
 export const isNoDatabase = (error: unknown): boolean => codeOf(error) === SQLITE.NOTADB
 
 /** Tells a failure of the database from an invalid write, which SQLite blames on the values. */

@@ -58,7 +58,7 @@ export function originOf({ id, commits, isStamped, isOlder, backupAt }: Identity
   return { kind: isOlder || isBehind(commits, stamp.commits) ? 'older' : 'own' }
 }
 
-/** Tells if one count of commits is behind another. */
+/** Reports whether one count of commits is behind another. */
 export const isBehind = (one: number, other: number): boolean => ((one - other) | 0) < 0
 
 /**
