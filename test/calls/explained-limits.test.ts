@@ -102,3 +102,13 @@ test('the workbench takes 32 KiB, and shows no page beyond 1 MiB', async () => {
     expect(Buffer.byteLength(text)).toBeLessThan(MIB)
   }
 })
+
+test('an explanation holds eight times its body: one that a source may not hold is refused, where the call itself is not', async () => {
+  const gateway = await startGateway({ env: { BODY_LIMIT_BYTES: '65536', BODIES_LIMIT_BYTES: '262144' } })
+  const ofBytes = (bytes: number) =>
+    JSON.stringify({ PickupName: 'x'.repeat(bytes / 3), a: 'x'.repeat(bytes / 3), b: 'x'.repeat(bytes / 3) })
+  const explain = async (bytes: number) =>
+    (await post(gateway, '/dry-run/createShipment.php', ofBytes(bytes), NOBODY)).status
+  expect([await explain(3_000), await explain(7_000), await explain(9_000)]).toEqual([200, 429, 413])
+  expect((await post(gateway, '/createShipment.php', ofBytes(9_000))).status).toBe(422)
+})
