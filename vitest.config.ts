@@ -58,6 +58,7 @@ export default defineConfig({
   test: {
     include: CHOICE === 'rest' ? REST : EVERY,
     exclude: CHOICE === undefined ? REST : [],
+    globalSetup: CHOICE === undefined ? [] : ['test/built.ts'],
     maxWorkers: Math.max(LEAST_AT_ONCE, availableParallelism() - 1),
     sequence: { sequencer: LongestFirst },
     // Files share processes, and thereby what they import.

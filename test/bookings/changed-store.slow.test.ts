@@ -3,7 +3,7 @@
 import { copyFileSync, cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { cleanEnv, ROOT, run, start } from '../command.ts'
+import { cleanEnv, PROGRAM, run, start } from '../command.ts'
 import { get } from '../gateway.ts'
 import { WHOLE } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
@@ -22,7 +22,6 @@ beforeAll(async () => {
 afterAll(() => server.remove())
 
 const TIME = { timeout: 40_000 }
-const MAIN = join(ROOT, 'src/main.ts')
 
 async function setUp() {
   const folder = testFolder()
@@ -40,14 +39,14 @@ async function setUp() {
     work: (gateway: { url: string; signal: (signal: NodeJS.Signals) => void }) => Promise<unknown> = async () => {},
     { words = [] as string[], store = path, emergency = log, signal = 'SIGTERM' as NodeJS.Signals } = {},
   ) {
-    const running = start(process.execPath, [MAIN, 'serve', ...words], options(store, emergency))
+    const running = start(process.execPath, [PROGRAM, 'serve', ...words], options(store, emergency))
     const out = await running.says(/"listening"/)
     await work({ url: /"url":"([^"]+)"/.exec(out)?.[1] ?? '', signal: running.signal })
     running.signal(signal)
     await running.ended
   }
   const command = (words: readonly string[], store = path, emergency = log) =>
-    run(process.execPath, [MAIN, ...words], options(store, emergency))
+    run(process.execPath, [PROGRAM, ...words], options(store, emergency))
   const transload = async (...words: readonly string[]) => expect(await command(words)).toMatchObject({ code: 0 })
   const made = (ReferenceNumber: string) => async (gateway: { url: string }) =>
     expectBooked(await book(gateway, { ReferenceNumber }))

@@ -1,8 +1,8 @@
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { end, launch } from '../../src/operator/commands/harness.ts'
-import { COMPILED_ONCE, ROOT } from '../command.ts'
+import { COMPILED_ONCE, PROGRAM, ROOT } from '../command.ts'
 
 export { end }
 
@@ -12,13 +12,19 @@ export interface GatewayProcessOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Modules of this folder that are imported before the gateway. */
   readonly imports?: readonly string[]
-  /** @default that of the sources */
+  /** @default the built one; that of the sources if modules are imported before it */
   readonly program?: string
 }
 
 /** Starts a gateway in a separate process, which ends with the test; its address resolves once it listens. */
 export function launchGateway(options: GatewayProcessOptions) {
-  const { storeUrl, serviceUrl, env = {}, imports = [], program = 'src/main.ts' } = options
+  const {
+    storeUrl,
+    serviceUrl,
+    env = {},
+    imports = [],
+    program = imports.length > 0 ? 'src/main.ts' : PROGRAM,
+  } = options
   const settings = {
     ...COMPILED_ONCE,
     PATH: process.env['PATH'] ?? '',
@@ -31,7 +37,7 @@ export function launchGateway(options: GatewayProcessOptions) {
     EMERGENCY_LOG_FILE: join(tmpdir(), `transload-${process.pid}${storeUrl.replace(/\W+/g, '-').slice(-80)}.ndjson`),
     ...env,
   }
-  const words = [...imports.flatMap((file) => ['--import', join(import.meta.dirname, file)]), join(ROOT, program)]
+  const words = [...imports.flatMap((file) => ['--import', join(import.meta.dirname, file)]), resolve(ROOT, program)]
   const launched = launch(words, settings)
   onTestFinished(() => end(launched.child))
   return launched

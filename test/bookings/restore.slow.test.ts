@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { book, duplicates, end } from '../../src/operator/commands/harness.ts'
 import { inspectSqlite } from '../../src/outside/store/sqlite/backup.ts'
 import { backupTime } from '../../src/outside/store/sqlite/restore.ts'
-import { cleanEnv, output, ROOT, start } from '../command.ts'
+import { cleanEnv, output, PROGRAM, start } from '../command.ts'
 import { size } from '../size.ts'
 import { startCallers } from './callers.ts'
 import { openSandbox, testFolder } from './desk.ts'
@@ -30,7 +30,7 @@ test('nothing that a restored store has forgotten is booked twice', { timeout: L
   const [path, file] = [join(folder, 'store.db'), join(folder, 'backup.db')]
   const service = await openSandbox()
   const env = { EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson') }
-  const transload = [join(ROOT, 'src/main.ts'), 'store']
+  const transload = [PROGRAM, 'store']
   const commandEnv = cleanEnv({ ...env, STORE_URL: path })
   const counts = { acknowledged: 0, replayed: 0, unknown: 0, killedBackups: 0 }
 

@@ -1,7 +1,4 @@
-import { join } from 'node:path'
-import { type CommandOptions, cleanEnv, type Ended, ROOT, type Running, run, start } from '../command.ts'
-
-const MAIN = join(ROOT, 'src/main.ts')
+import { type CommandOptions, cleanEnv, type Ended, PROGRAM, type Running, run, start } from '../command.ts'
 
 /** Runs `transload …` to its end, in a folder of the test. */
 export function transload(
@@ -11,7 +8,7 @@ export function transload(
   input?: string,
 ): Promise<Ended> {
   const options: CommandOptions = { cwd, env: cleanEnv(env), ...(input !== undefined && { input }) }
-  return run(process.execPath, [MAIN, ...words], options)
+  return run(process.execPath, [PROGRAM, ...words], options)
 }
 
 /** A gateway in a separate process. */
@@ -21,8 +18,8 @@ export interface Served extends Running {
 }
 
 /** Starts a gateway as operators do; it ends with the test. */
-export async function serve(cwd: string, env: NodeJS.ProcessEnv, program = MAIN): Promise<Served> {
-  const running = start(process.execPath, [program, 'serve'], {
+export async function serve(cwd: string, env: NodeJS.ProcessEnv): Promise<Served> {
+  const running = start(process.execPath, [PROGRAM, 'serve'], {
     cwd,
     env: cleanEnv({ HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', ...env }),
   })

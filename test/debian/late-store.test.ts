@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { openPostgresStore } from '../../src/outside/store/postgres/postgres.ts'
-import { cleanEnv, newFolder, ROOT, start } from '../command.ts'
+import { cleanEnv, newFolder, PROGRAM, start } from '../command.ts'
 import { freePort } from '../free-port.ts'
 import { startMovingAddress } from './moving-address.ts'
 import { addressOf, openServer } from './postgres-servers.ts'
@@ -28,7 +28,7 @@ test('a wrong store that answers late is refused, and gets no booking of the eme
   writeFileSync(`${log}.store`, JSON.stringify({ store: 'postgres://other/db', newest: 'bk_earlier' }))
   const listeners = { V2_BASE_URL: 'http://127.0.0.1:9', HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0' }
   const env = cleanEnv({ ...listeners, STORE_URL: addressOf(address), EMERGENCY_LOG_FILE: log })
-  const gateway = start(process.execPath, [join(ROOT, 'src/main.ts'), 'serve'], { cwd, env })
+  const gateway = start(process.execPath, [PROGRAM, 'serve'], { cwd, env })
   await gateway.says(/"listening"/)
 
   // The look at the store waits for this lock, and a heartbeat does not.

@@ -8,8 +8,8 @@ import { size } from '../size.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 import { type KillReport, killGateways } from './kill-harness.ts'
 
-const EVENTS = size(300, 10_000)
-const KILLS = size(4, 100)
+const EVENTS = size(250, 10_000)
+const KILLS = size(3, 100)
 const LONG_MS = 900_000
 
 function check(engine: string, report: KillReport): void {

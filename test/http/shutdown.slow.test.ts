@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { newFolder, ROOT, start } from '../command.ts'
+import { newFolder, PROGRAM, ROOT, start } from '../command.ts'
 import { basic, get, post } from '../gateway.ts'
 import { openHoldingService } from './service.ts'
 import { dial, repliesIn } from './wire.ts'
@@ -16,7 +16,7 @@ const AUTHORIZATION = basic('acme', SECRET)
 /** Starts the program before a service, with nothing else in its environment. */
 async function serve(V2_BASE_URL: string, more: Record<string, string> = {}) {
   const env = { V2_BASE_URL, HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', STORE_URL: 'memory:', ...more }
-  const program = start(process.execPath, [join(ROOT, 'src/main.ts'), 'serve'], { env, cwd: ROOT })
+  const program = start(process.execPath, [PROGRAM, 'serve'], { env, cwd: ROOT })
   const out = await program.says(/"msg":"listening"/)
   const [listening] = linesOf(out).filter(({ msg }) => msg === 'listening')
   return { ...program, url: String(listening?.['url']) }

@@ -20,11 +20,6 @@ export interface GatewayProcessOptions {
   readonly env?: Readonly<Record<string, string>>
   /** The credentials that the service accepts. */
   readonly credentials: Readonly<Record<string, string>>
-  /**
-   * The program of the gateway.
-   * @default that of the sources
-   */
-  readonly program?: string
 }
 
 const KILOBYTE = 1024
@@ -34,7 +29,7 @@ export type GatewayProcess = Awaited<ReturnType<typeof startGatewayProcess>>
 
 /** Starts such a gateway as the image does, with a store on disk, and ends it with the test. */
 export async function startGatewayProcess(options: GatewayProcessOptions) {
-  const { env, credentials, program } = options
+  const { env, credentials } = options
   const sandbox = await startSandbox({ credentials })
   const folder = newFolder('strangers')
   onTestFinished(async () => {
@@ -42,19 +37,15 @@ export async function startGatewayProcess(options: GatewayProcessOptions) {
     await rm(folder, { recursive: true, force: true })
   })
   const path = join(folder, 'store.db')
-  const gateway = await serve(
-    folder,
-    {
-      NODE_OPTIONS: '--max-semi-space-size=8',
-      MALLOC_ARENA_MAX: '2',
-      MALLOC_TRIM_THRESHOLD_: '131072',
-      V2_BASE_URL: sandbox.url,
-      STORE_URL: path,
-      EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'),
-      ...env,
-    },
-    program,
-  )
+  const gateway = await serve(folder, {
+    NODE_OPTIONS: '--max-semi-space-size=8',
+    MALLOC_ARENA_MAX: '2',
+    MALLOC_TRIM_THRESHOLD_: '131072',
+    V2_BASE_URL: sandbox.url,
+    STORE_URL: path,
+    EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'),
+    ...env,
+  })
   return {
     url: gateway.url,
     sandbox,

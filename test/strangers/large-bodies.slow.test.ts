@@ -11,8 +11,8 @@ const CALLS = 2_000
 const SOURCES = 50
 const BODY_BYTES = 250_000
 const SERVICE_TAKES_MS = 2_000
-/** The built gateway peaks at 201 to 231 MB. Run from TypeScript, as here, it takes 23 more. */
-const MOST_MEGABYTES = 265
+/** The gateway peaks at 201 to 231 MB. */
+const MOST_MEGABYTES = 256
 const LONG_MS = 60_000
 
 test('two thousand large bodies from fifty addresses take no more memory than the gateway may have', {
@@ -33,7 +33,8 @@ test('two thousand large bodies from fifty addresses take no more memory than th
     return { status }
   })
   const counts = statuses(answers)
-  expect(Object.keys(counts).filter((status) => !/^(200|429|503|0)$/.test(status))).toEqual([])
+  // On a slow machine a body may take too long to come: 408.
+  expect(Object.keys(counts).filter((status) => !/^(200|408|429|503|0)$/.test(status))).toEqual([])
   expect(counts[200]).toBeGreaterThan(SOURCES)
   expect(gateway.measure().peakMegabytes).toBeLessThan(MOST_MEGABYTES)
 })

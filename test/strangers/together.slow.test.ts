@@ -1,14 +1,12 @@
 /** Promise: honest callers are served while all attacks run at once (contract, section 5). */
 
-import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { NO_SHIPMENT } from '../../src/outside/service/account.ts'
 import { as, booking, cheapHash, folder, known, tenant, writeTenants } from '../callers/tenants-gateway.ts'
-import { newFolder, start } from '../command.ts'
+import { start } from '../command.ts'
 import { basic } from '../gateway.ts'
-import { build } from '../pack.ts'
 import { size } from '../size.ts'
 import { type Answer, agentOf, callFrom } from './call.ts'
 import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts'
@@ -18,7 +16,7 @@ import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts'
  */
 
 const ATTACKERS = join(import.meta.dirname, 'attackers.ts')
-const ATTACK_SECONDS = size(6, 60)
+const ATTACK_SECONDS = size(4, 60)
 const HONEST = 10
 /** Honest callers whose credentials the gateway meets for the first time while the attack runs. */
 const NEW = 5
@@ -30,13 +28,6 @@ const FEW_DESCRIPTORS = 40
  * calls wait.
  */
 const HASH_COST = 11
-
-const sources = newFolder('built')
-let program = ''
-beforeAll(async () => {
-  program = await build(sources)
-}, 60_000)
-afterAll(() => rmSync(sources, { recursive: true }))
 
 const names = Array.from({ length: HONEST + NEW }, (_, i) => `honest-${i}`)
 
@@ -103,7 +94,7 @@ test.each(Object.keys(MODES) as (keyof typeof MODES)[])(
   'in %s mode, fifty attackers with all they have cost the honest callers nothing',
   async (mode) => {
     const { env, credentials, honest, idUnderAttack } = MODES[mode]()
-    const gateway = await startGatewayProcess({ env, credentials, program })
+    const gateway = await startGatewayProcess({ env, credentials })
     const [old, fresh] = [honest.slice(0, HONEST), honest.slice(HONEST)]
 
     // The first call of each proves its credential.

@@ -77,37 +77,37 @@ export const SCENARIOS = {
   'one call': {
     calls: ['A'],
     budget: { ...NOTHING, ticks: 3, crashes: 1, settlements: 2, reopenings: 1, events: 1 },
-    sample: 9,
+    sample: 8,
     whole: 14,
   },
   /** A gateway is paused for longer than its lease and goes on. */
-  pauses: { calls: ['A', 'B'], budget: { ...NOTHING, ticks: 3, settlements: 1 }, sample: 7, whole: 12 },
+  pauses: { calls: ['A', 'B'], budget: { ...NOTHING, ticks: 3, settlements: 1 }, sample: 6, whole: 12 },
   /** A gateway dies at any step and starts again. */
   crashes: {
     calls: ['A', 'B', 'D'],
     budget: { ...NOTHING, crashes: 1, settlements: 1, events: 1 },
-    sample: 11,
+    sample: 10,
     whole: 60,
   },
   /** An operator, an event and a cancellation change what has an outcome. */
   settlements: {
     calls: ['A', 'B'],
     budget: { ...NOTHING, settlements: 2, reopenings: 1, events: 1, cancellations: 1 },
-    sample: 14,
+    sample: 12,
     whole: 60,
   },
   /** Two late replays look at a shipment that may be canceled, and looks and the store may fail. */
   'late replays': {
     calls: ['A', 'L', 'M'],
     budget: { ...NOTHING, silentCancellations: 1, storeFailures: 1 },
-    sample: 14,
+    sample: 12,
     whole: 60,
   },
   /** One vehicle is booked with its VIN and without. */
   'two spellings': {
     calls: ['A', 'W'],
     budget: { ...NOTHING, settlements: 1, cancellations: 1, storeFailures: 1 },
-    sample: 16,
+    sample: 14,
     whole: 60,
   },
   /** The service answers 202, and makes the shipment later, or never. */
@@ -121,7 +121,7 @@ export const SCENARIOS = {
   'store failures': {
     calls: ['A', 'B'],
     budget: { ...NOTHING, crashes: 1, settlements: 1, storeFailures: 1 },
-    sample: 13,
+    sample: 11,
     whole: 60,
   },
 } as const satisfies Readonly<Record<string, Scenario>>
