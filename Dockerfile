@@ -1,11 +1,11 @@
 # The version of Node that the tests run with. For a reproducible image, name it with its digest: node:24.21.0-slim@sha256:…
 ARG NODE_IMAGE=node:24.21.0-slim
 
-# Bundles the sources. The Node in the development dependencies is used in this stage only.
+# Bundles the sources with the Node of the image: that of the development dependencies is not installed.
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci
+RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.types.json ./
 COPY scripts/build.ts ./scripts/
 COPY mappings ./mappings

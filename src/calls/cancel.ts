@@ -15,7 +15,7 @@ import {
 import { shipmentRead } from '../outside/service/service.ts'
 import { answerOf, withSentence } from './legacy-answer.ts'
 import { type Plan, plannedCall, refusalOf, requireReference } from './plan.ts'
-import type { CallInHand, CallRooms } from './rooms.ts'
+import type { CallInHand, CallRooms } from './verb.ts'
 import {
   goneShipment,
   ignoredSentence,

@@ -16,7 +16,7 @@ import { suggestion } from '../language/text/nearest.ts'
 import { isUuid } from '../language/text/service-text.ts'
 import type { Call } from '../runtime/call.ts'
 import { type DryRun, ONLY_IF_SAME } from './dry-run.ts'
-import type { CallRooms } from './rooms.ts'
+import type { CallRooms } from './verb.ts'
 
 /** A request that a dry run has planned. */
 interface Planned {

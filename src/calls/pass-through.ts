@@ -25,7 +25,7 @@ import type { Call } from '../runtime/call.ts'
 import type { Bookings } from '../state/bookings/bookings.ts'
 import type { Names } from '../state/names/names.ts'
 import { keepIds, refusesApproval } from './approve.ts'
-import type { CallRooms } from './rooms.ts'
+import type { CallRooms } from './verb.ts'
 import { noteVersion2Reply } from './version2.ts'
 
 /** The rooms of calls that are passed through. */

@@ -19,7 +19,7 @@ import {
   vinKey,
 } from '../state/names/resolve.ts'
 import { namesIn, type Version1 } from './read-request.ts'
-import type { AskingCall, AskingRooms } from './rooms.ts'
+import type { AskingCall, AskingRooms } from './verb.ts'
 
 /** The quote or shipment that a call is about, as far as it is known. */
 export interface Subject {

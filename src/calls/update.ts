@@ -22,7 +22,7 @@ import { type SeenShipment, valuesOf } from '../state/names/names.ts'
 import { chooseVehicle, type VehicleChoice } from '../state/names/resolve.ts'
 import { answerOf } from './legacy-answer.ts'
 import { ACCEPTED, changingFields, notUnderstood, planCall, requireReference } from './plan.ts'
-import type { CallInHand, CallRooms } from './rooms.ts'
+import type { CallInHand, CallRooms } from './verb.ts'
 import {
   goneShipment,
   ignoredSentence,

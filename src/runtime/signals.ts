@@ -1,4 +1,4 @@
-import { type BrownoutWindow, windowAt, windowsToCome } from '../language/deprecation.ts'
+import { type BrownoutWindow, windowAt, windowsToCome } from '../language/legacy-headers.ts'
 import type { Logger } from './log.ts'
 import {
   type CountedMetric,

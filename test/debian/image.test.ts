@@ -55,11 +55,11 @@ beforeAll(async () => {
   const npm = async (...words: readonly string[]) => (await output('npm', words, options)).trim()
   cpSync(join(await npm('root', '--global'), 'npm'), join(root, 'usr/local/lib/node_modules/npm'), { recursive: true })
   symlinkSync('../lib/node_modules/npm/bin/npm-cli.js', join(root, 'usr/local/bin/npm'))
-  // As on this machine: the authorities that it trusts, and where npm looks for them.
+  // As on this machine: the authorities that it trusts, where npm looks for them, and the packages that it has.
   const authorities = '/etc/ssl/certs/ca-certificates.crt'
   put(authorities)
   mkdirSync(join(root, 'usr/local/etc'), { recursive: true })
-  writeFileSync(join(root, 'usr/local/etc/npmrc'), `cafile=${authorities}\n`)
+  writeFileSync(join(root, 'usr/local/etc/npmrc'), `cafile=${authorities}\nprefer-offline=true\n`)
   await buildah('config', '--env', 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', base)
   await buildah('commit', '--quiet', '--rm', base, BASE)
   const cache = await npm('config', 'get', 'cache')

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { brownouts } from '../../src/language/config/values.ts'
-import { momentOf, parseLocalTime } from '../../src/language/deprecation.ts'
+import { momentOf, parseLocalTime } from '../../src/language/legacy-headers.ts'
 import { createLog } from '../../src/runtime/log.ts'
 import { createBrownoutSignals } from '../../src/runtime/signals.ts'
 import { post, startGateway } from '../gateway.ts'

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Config } from '../../language/config/config.ts'
-import { type Deprecation, deprecationOf } from '../../language/deprecation.ts'
+import { type Deprecation, deprecationOf } from '../../language/legacy-headers.ts'
 import { CHALLENGE, type GatewayError, gatewayError } from '../../language/errors.ts'
 import type { Settings } from '../../language/mapping/row.ts'
 import type { SigningKey } from '../../language/webhook-signature.ts'

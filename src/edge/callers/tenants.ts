@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Config } from '../../language/config/config.ts'
 import { FAST_HASH, type Tenant } from '../../language/config/tenants-file.ts'
-import { type Deprecation, deprecationOf } from '../../language/deprecation.ts'
+import { type Deprecation, deprecationOf } from '../../language/legacy-headers.ts'
 import type { Settings } from '../../language/mapping/row.ts'
 import { compileNetworks, type Networks } from '../../language/networks.ts'
 import { basicOf, basicPair } from '../../outside/service/credential.ts'

@@ -1,7 +1,7 @@
 import { quote } from '../../calls/quote.ts'
 import { read } from '../../calls/read.ts'
 import type { Version1 } from '../../calls/read-request.ts'
-import type { AskingRooms } from '../../calls/rooms.ts'
+import type { AskingRooms } from '../../calls/verb.ts'
 import { referenceOf, shipmentNamedBy } from '../../calls/subject.ts'
 import { toGatewayError } from '../../edge/answers.ts'
 import type { ErrorCode } from '../../language/errors.ts'

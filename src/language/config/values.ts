@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { isIP, isIPv6 } from 'node:net'
 import { z } from 'zod'
-import { type BrownoutWindow, DEPRECATED_AT, ladderFrom, parseLocalTime, windowFrom } from '../deprecation.ts'
+import { type BrownoutWindow, DEPRECATED_AT, ladderFrom, parseLocalTime, windowFrom } from '../legacy-headers.ts'
 import { isNetwork } from '../networks.ts'
 import { type SigningKey, signingKey } from '../webhook-signature.ts'
 import { readAddress } from './postgres-address.ts'

@@ -6,7 +6,7 @@ import { type Config, configNames, effectiveVariables } from '../../language/con
 import { ConfigErrors } from '../../language/config/errors.ts'
 import { pathOf } from '../../language/config/store-address.ts'
 import type { Tenant } from '../../language/config/tenants-file.ts'
-import { windowsToCome } from '../../language/deprecation.ts'
+import { windowsToCome } from '../../language/legacy-headers.ts'
 import { nearest } from '../../language/text/nearest.ts'
 import { openAccount } from '../../outside/service/account.ts'
 import { basicOf } from '../../outside/service/credential.ts'

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { html } from 'hono/html'
 import type { Answer } from '../../language/answer.ts'
-import { windowsToCome } from '../../language/deprecation.ts'
+import { windowsToCome } from '../../language/legacy-headers.ts'
 import { gatewayError } from '../../language/errors.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import type { TenantBrownouts } from '../../runtime/signals.ts'

@@ -15,7 +15,6 @@ import type { NoteUse } from '../uses/pruning.ts'
 import {
   type KnownName,
   type KnownShipment,
-  type Meaning,
   type OpenBooking,
   type Reference,
   type Resolution,
@@ -138,8 +137,11 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
       )
     const named = rows.find((row) => row.kind === 'quote')
     if (kind === 'quote') {
-      const quote = named ?? (await store.quote(tenant, value)) ?? (isUuid(value) ? { id: value } : undefined)
-      return { ...NOTHING_KNOWN, quote: quote && { id: thingKey(quote.id), shipments: [] } }
+      const quote = named ? named.quote : await store.quote(tenant, value)
+      const id = named?.id ?? quote?.id ?? (isUuid(value) ? value : undefined)
+      if (id === undefined) return NOTHING_KNOWN
+      const { names } = rememberedOf(id, quote)
+      return { ...NOTHING_KNOWN, quote: { id: thingKey(id), names, shipments: [] } }
     }
     const bookedFrom = async (quote: string) =>
       (await store.shipmentsOfQuote(tenant, quote)).map((shipment) => note(shipments, shipment.id, shipment))
@@ -157,7 +159,7 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
       const booked = await bookedFrom(quote.id)
       const names = 'names' in quote ? quote.names : []
       const openBooking = booked.length > 0 ? undefined : await openBookingOf(tenant, [value, ...names])
-      return { ...NOTHING_KNOWN, quote: { id: quote.id, shipments: booked }, openBooking }
+      return { ...NOTHING_KNOWN, quote: { id: quote.id, names, shipments: booked }, openBooking }
     }
     if (ofService.length > 0) return { ...NOTHING_KNOWN, ofService }
     return { ...NOTHING_KNOWN, mayAsk: isPlainId(value), openBooking: await openBookingOf(tenant, [value]) }
@@ -169,22 +171,6 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
       const claims = await store.claimsOfReference(tenant, reference)
       const open = claims.findLast(({ state }) => state === 'sending' || state === 'unknown')
       if (open) return { handle: open.handle, isSending: open.state === 'sending' }
-    }
-    return undefined
-  }
-
-  /** Returns the quote that bears all the names of a call, although a newer one has some of them, too: quotes share an order. */
-  async function quoteOfAll(
-    tenant: string,
-    sent: readonly SentName[],
-    meanings: readonly Meaning[],
-  ): Promise<Resolution | undefined> {
-    const isMeant = ([field]: SentName) => meanings.some((meaning) => meaning.field === field)
-    const values = valuesOf(sent.filter(isMeant))
-    for (const { field, ids } of meanings) {
-      const { id, names } = await quoteOf(tenant, ids[0] ?? '')
-      if (values.every((value) => names.includes(value)))
-        return { is: 'quote', id, field, ignored: sent.filter((name) => !isMeant(name)) }
     }
     return undefined
   }
@@ -222,10 +208,6 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
           // The VIN may be that of a booking in doubt beside the shipments that are known.
           const booking = await openBookingOf(tenant, valuesOf(reference.names))
           return { resolution: booking ? { is: 'in-doubt', booking } : resolution, stored: undefined, seen }
-        }
-        if (resolution.is === 'conflict' && reference.kind === 'quote') {
-          const older = await quoteOfAll(tenant, reference.names, resolution.meanings)
-          return { resolution: older ?? resolution, stored: undefined, seen }
         }
         if (!look || (resolution.is !== 'ask' && resolution.is !== 'look')) {
           const stored = resolution.is === 'shipment' ? shipments.get(resolution.id)?.stored : undefined

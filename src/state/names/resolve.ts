@@ -36,8 +36,7 @@ export interface Reference extends VehicleReference {
 export interface KnownName {
   /** Ids of the shipments that the caller calls so, the newest first. */
   readonly ofCaller: readonly string[]
-  /** The caller's newest quote of that name, and the shipments that were booked or approved from it, the newest first. */
-  readonly quote: { readonly id: string; readonly shipments: readonly string[] } | undefined
+  readonly quote: NamedQuote | undefined
   /** Ids of the shipments that the service calls so, or whose id the value is. */
   readonly ofService: readonly string[]
   /** The id of the shipment that the service shows by that name, or null if it shows none; undefined before it is asked. */
@@ -46,6 +45,15 @@ export interface KnownName {
   readonly mayAsk: boolean
   /** The booking under that reference whose outcome is not known yet, where no shipment that stands is known by it. */
   readonly openBooking: OpenBooking | undefined
+}
+
+/** The caller's newest quote of a name. */
+interface NamedQuote {
+  readonly id: string
+  /** All of its names. */
+  readonly names: readonly string[]
+  /** The shipments that were booked or approved from it, the newest first. */
+  readonly shipments: readonly string[]
 }
 
 /** A booking that is being sent, or whose outcome is not known. */
@@ -137,7 +145,10 @@ export function resolve(
   }
   const [first, ...others] = meanings
   const common = (first?.ids ?? []).filter((id) => others.every(({ ids }) => ids.includes(id)))
-  if (first && common.length === 0) return { is: 'conflict', meanings }
+  if (first && common.length === 0) {
+    const older = reference.kind === 'quote' ? quoteOfAll(reference, meanings, known) : undefined
+    return older ? { ...older, ignored } : { is: 'conflict', meanings }
+  }
   if (unasked.length > 0) return { is: 'ask', values: [...new Set(unasked)] }
   // A booking in doubt may be the shipment that another field does not mean.
   if (booking && reference.kind === 'shipment') return { is: 'in-doubt', booking }
@@ -157,6 +168,17 @@ export function resolve(
   const choice = isChosenLater ? { shipment: { id } } : chooseVehicle(reference, candidates)
   if ('is' in choice) return choice
   return { is: 'shipment', id: choice.shipment.id, field, namedBy, bearers: common.length, ignored }
+}
+
+/** Returns the quote that bears all the names of a call, although a newer one has some of them, too: quotes share an order. */
+function quoteOfAll({ names }: Reference, meanings: readonly Meaning[], known: ReadonlyMap<string, KnownName>) {
+  const meant = names.filter(([field]) => meanings.some((meaning) => meaning.field === field))
+  for (const [field, value] of meant) {
+    const quote = known.get(value)?.quote
+    if (quote && meant.every(([, name]) => quote.names.includes(name)))
+      return { is: 'quote', id: quote.id, field } as const
+  }
+  return undefined
 }
 
 const NEVER_SEEN = { vehicles: undefined, formerVins: {}, isGone: false } as const
