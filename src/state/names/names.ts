@@ -11,6 +11,7 @@ import type {
   StoredShipment,
   Vehicle,
 } from '../../outside/store/store.ts'
+import { createBoundedCache } from '../../runtime/collections.ts'
 import type { NoteUse } from '../uses/pruning.ts'
 import {
   type KnownName,
@@ -88,17 +89,14 @@ export interface Names {
 
 /** Opens the record on a store. */
 export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse = () => {}): Names {
+  /** The names that shipments were found to bear a while ago: callers read the same ones again and again. */
+  const borne = createBoundedCache<string, true>(MOST_BORNE, { ttl: BORNE_FOR_MS })
+
   /** Returns the bearers of a name, also in another case of its letters if one thing alone is called so. */
   async function bearersOf(tenant: string, value: string): Promise<readonly Named[]> {
     const rows = await store.named(tenant, value)
-    const [first] = rows
-    if (!first) return rows
-    const isOne = (['quote', 'shipment'] as const).every((kind) => {
-      const ids = rows.flatMap((row) => (row.kind === kind ? [thingKey(row.id)] : []))
-      return new Set(ids).size <= 1
-    })
-    const isExact = first.name === value || new Set(rows.map(({ name }) => name)).size === 1
-    if (!isOne && !isExact) return []
+    if (rows.length === 0) return rows
+    if (rows.length > 1 && !isOneMeaning(rows, value)) return []
     const oldest = Math.min(...rows.map(({ at, quote, shipment }) => Math.min(at, quote?.at ?? at, shipment?.at ?? at)))
     noteUse(tenant, oldest, () => [...new Set(rows.flatMap(({ name, id }) => [name, id, thingKey(id)]))])
     return rows
@@ -252,8 +250,10 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
     noteShown: async (tenant, { id, body, vehicles, state }, shownNames, stored) => {
       const names: NewName[] = []
       for (const name of new Set(shownNames)) {
-        if (await store.bears(tenant, name, id)) continue
-        names.push({ tenant, kind: 'shipment', name, id, givenBy: 'service' })
+        const place = JSON.stringify([tenant, name, id])
+        if (borne.has(place)) continue
+        if (await store.bears(tenant, name, id)) borne.set(place, true)
+        else names.push({ tenant, kind: 'shipment', name, id, givenBy: 'service' })
       }
       const changeFrom = (before?: StoredShipment) => changeOf(before, body === undefined ? undefined : vehicles, state)
       if (names.length === 0 && stored && !changeFrom(stored)) return
@@ -265,6 +265,10 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
     },
   }
 }
+
+const MOST_BORNE = 10_000
+/** Much shorter than names are kept. */
+const BORNE_FOR_MS = 600_000
 
 const NOTHING_KNOWN: KnownName = {
   ofCaller: [],
@@ -286,6 +290,15 @@ function note(shipments: NotedShipments, given: string, stored: StoredShipment |
   const lastVins = vehicles.map(({ vin }) => vin)
   if (!shipments.has(id)) shipments.set(id, { id, vehicles: undefined, formerVins, lastVins, isGone, stored })
   return id
+}
+
+/** Reports whether rows in any case of a name mean one thing of a kind, or are of one case. */
+function isOneMeaning(rows: readonly Named[], value: string): boolean {
+  if (rows[0]?.name === value || new Set(rows.map(({ name }) => name)).size === 1) return true
+  return (['quote', 'shipment'] as const).every((kind) => {
+    const ids = rows.flatMap((row) => (row.kind === kind ? [thingKey(row.id)] : []))
+    return new Set(ids).size <= 1
+  })
 }
 
 /** Returns what a read changes of a stored shipment; undefined if it shows what is stored. */
