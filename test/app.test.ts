@@ -7,7 +7,7 @@ import { basic, get, startGateway } from './gateway.ts'
 import { openService } from './http/service.ts'
 import { dial, repliesIn, send } from './http/wire.ts'
 
-type Sent = readonly [kind: string, method: string, path: string, body: string, status: number, route: string]
+type RoutedRequest = readonly [kind: string, method: string, path: string, body: string, status: number, route: string]
 
 const QUOTE = JSON.stringify(quoteExample)
 const BOOKING = JSON.stringify(bookingExample)
@@ -16,7 +16,7 @@ const DRY_RUN = '/dry-run/createShipment.php'
 const DRY_RUN_OF_REPLY = '/own/dry-run/reply/:action'
 
 /** One call of each kind, its status, and its route as the log and the metrics name it. */
-const calls: readonly Sent[] = [
+const calls: readonly RoutedRequest[] = [
   ['quote', 'POST', '/quotes/getShippingQuote.php', QUOTE, 200, '/legacy/getShippingQuote.php'],
   ['booking', 'POST', '/createShipment.php', BOOKING, 200, '/legacy/createShipment.php'],
   ['read', 'GET', READ, '', 200, '/legacy/getShipment.php'],

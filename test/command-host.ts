@@ -4,7 +4,7 @@
  */
 import { Readable, Writable } from 'node:stream'
 import { run } from '../src/operator/cli.ts'
-import type { CommandLine, Ended } from './command.ts'
+import type { CommandEnd, CommandLine } from './command.ts'
 
 // Every run adds its own.
 process.setMaxListeners(0)
@@ -23,7 +23,7 @@ process.on('message', async ({ words, cwd, env, input, isMerged }: CommandLine) 
   give('stdin', Readable.from(input === undefined ? [] : [Buffer.from(input)]))
   report = (code) => {
     report = undefined
-    process.send?.({ code, out: out(), err: err() } satisfies Ended)
+    process.send?.({ code, out: out(), err: err() } satisfies CommandEnd)
   }
   report?.(await run(words))
 })

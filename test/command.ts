@@ -12,7 +12,7 @@ export const ROOT = join(import.meta.dirname, '..')
 export const PROGRAM = process.env['TRANSLOAD_PROGRAM'] ?? join(ROOT, 'src/main.ts')
 
 /** The end of a command, and its output. */
-export interface Ended {
+export interface CommandEnd {
   /** The exit code, or the signal that ended the command. */
   readonly code: number | NodeJS.Signals | null
   readonly out: string
@@ -37,21 +37,21 @@ export interface Running {
   readonly says: (pattern: RegExp) => Promise<string>
   /** Signals the command and its descendants, like Ctrl-C in a terminal. */
   readonly signal: (signal: NodeJS.Signals) => void
-  readonly ended: Promise<Ended>
+  readonly ended: Promise<CommandEnd>
 }
 
 /**
  * Runs a command to its end; throws an error that names the program if it is not installed. Commands of the gateway that need
  * no process of their own share one.
  */
-export function run(program: string, args: readonly string[], options: CommandOptions = {}): Promise<Ended> {
+export function run(program: string, args: readonly string[], options: CommandOptions = {}): Promise<CommandEnd> {
   const [script = '', ...words] = args
   const isShared = program === process.execPath && PROGRAMS.has(script) && options.uid === undefined
   return isShared && !OF_THEIR_OWN.has(words[0]) ? runShared(words, options) : runAlone(program, args, options)
 }
 
 /** Runs a command to its end in a process of its own. */
-export function runAlone(program: string, args: readonly string[], options: CommandOptions = {}): Promise<Ended> {
+export function runAlone(program: string, args: readonly string[], options: CommandOptions = {}): Promise<CommandEnd> {
   return launch(program, args, options).ended
 }
 
@@ -70,7 +70,11 @@ export interface CommandLine extends Required<Pick<CommandOptions, 'cwd' | 'env'
 const idle: ChildProcess[] = []
 
 /** Runs a command of the gateway to its end, in a process that others have used. */
-export async function runShared(words: readonly string[], options: CommandOptions, isMerged = false): Promise<Ended> {
+export async function runShared(
+  words: readonly string[],
+  options: CommandOptions,
+  isMerged = false,
+): Promise<CommandEnd> {
   const { cwd = ROOT, env = cleanEnv(), input = '' } = options
   const host = idle.pop() ?? startHost()
   const stop = new AbortController()
@@ -80,7 +84,7 @@ export async function runShared(words: readonly string[], options: CommandOption
   const [end] = await ended.finally(() => stop.abort())
   if (typeof end !== 'object') throw new Error(`transload ${words.join(' ')} ended its process with ${end}`)
   if (host.connected) idle.push(host)
-  return end as Ended
+  return end as CommandEnd
 }
 
 function startHost(): ChildProcess {
@@ -138,7 +142,7 @@ function launch(program: string, args: readonly string[], { env = cleanEnv(), in
   // A command may end without reading its input.
   child.stdin.on('error', () => {})
   child.stdin.end(input)
-  const ended = new Promise<Ended>((resolve, reject) => {
+  const ended = new Promise<CommandEnd>((resolve, reject) => {
     child.once('error', (cause: NodeJS.ErrnoException) => {
       over = true
       reject(cause.code === 'ENOENT' ? new Error(`this test needs ${program}: install it`, { cause }) : cause)

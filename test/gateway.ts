@@ -168,7 +168,7 @@ export function basic(id: string = CLIENT.id, secret: string = CLIENT.secret): s
 }
 
 /** An answer with its whole body. */
-export interface Answered {
+export interface WholeAnswer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
@@ -183,7 +183,7 @@ export async function post(
   path: string,
   body: string | object | Uint8Array<ArrayBuffer>,
   headers: Readonly<Record<string, string>> = {},
-): Promise<Answered> {
+): Promise<WholeAnswer> {
   const sent = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body)
   return answered(
     await fetch(gateway.url + path, { method: 'POST', body: sent, headers: { authorization: basic(), ...headers } }),
@@ -195,11 +195,11 @@ export async function get(
   gateway: Pick<TestGateway, 'url'>,
   path: string,
   headers: Readonly<Record<string, string>> = {},
-): Promise<Answered> {
+): Promise<WholeAnswer> {
   return answered(await fetch(gateway.url + path, { headers: { authorization: basic(), ...headers } }))
 }
 
-async function answered(response: Response): Promise<Answered> {
+async function answered(response: Response): Promise<WholeAnswer> {
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.includes('json')
   return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }

@@ -13,11 +13,11 @@ interface Manifest {
 const read = (path: string): unknown => JSON.parse(readFileSync(join(ROOT, path), 'utf8'))
 const own = read('package.json') as Manifest
 
-interface Locked {
+interface LockedPackage {
   readonly dev?: boolean
   readonly optional?: boolean
 }
-const locked = (read('package-lock.json') as { readonly packages: Readonly<Record<string, Locked>> }).packages
+const locked = (read('package-lock.json') as { readonly packages: Readonly<Record<string, LockedPackage>> }).packages
 
 /** The packages that the gateway is installed with; npm leaves out optional ones that do not fit the machine. */
 const production = Object.entries(locked).filter(([path, { dev }]) => path !== '' && !dev)

@@ -27,9 +27,9 @@ import { requireOfQuote, withQuoteLock } from './approve.ts'
 import { answerOf } from './legacy-answer.ts'
 import { ACCEPTED, type Plan, planCall, plannedCall, sendNew } from './plan.ts'
 import { namesGivenIn, namesIn, type Version1 } from './read-request.ts'
-import type { CallInHand, CallRooms } from './verb.ts'
 import { lookFor, NO_SUBJECT, type Subject, seenShipment, vinOf } from './subject.ts'
 import { type MergedShipment, merge } from './update.ts'
+import type { CallInHand, CallRooms } from './verb.ts'
 
 /** The quote whose approval was sent and that a booking refers to; the service may have made it a shipment of the same id. */
 interface ApprovedQuote {

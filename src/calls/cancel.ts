@@ -15,7 +15,6 @@ import {
 import { shipmentRead } from '../outside/service/service.ts'
 import { answerOf, withSentence } from './legacy-answer.ts'
 import { type Plan, plannedCall, refusalOf, requireReference } from './plan.ts'
-import type { CallInHand, CallRooms } from './verb.ts'
 import {
   goneShipment,
   ignoredSentence,
@@ -25,6 +24,7 @@ import {
   seenShipment,
   shipmentNamedBy,
 } from './subject.ts'
+import type { CallInHand, CallRooms } from './verb.ts'
 
 /** Cancels a shipment, which frees the key of its booking. */
 export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer> {

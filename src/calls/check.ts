@@ -19,7 +19,7 @@ import { type DryRun, ONLY_IF_SAME } from './dry-run.ts'
 import type { CallRooms } from './verb.ts'
 
 /** A request that a dry run has planned. */
-interface Planned {
+interface PlannedRequest {
   readonly action: string
   /** Undefined where only the cross-reference or the service knows it. */
   readonly id: string | undefined
@@ -29,8 +29,8 @@ interface Planned {
   readonly open: readonly string[]
 }
 
-interface Kept {
-  readonly planned: readonly Planned[]
+interface CheckRecord {
+  readonly planned: readonly PlannedRequest[]
   readonly verdict: string | undefined
 }
 
@@ -49,8 +49,8 @@ const LONGEST_NAME = 64
  */
 export function createChecks({ catalog, credentials }: CallRooms) {
   const [known, strangers] = [MOST_CHARACTERS, MOST_OF_STRANGERS].map(
-    (maxSize) => new LRUCache<string, Kept>({ ttl: KEPT_MS, maxSize, sizeCalculation: charactersOf }),
-  ) as [LRUCache<string, Kept>, LRUCache<string, Kept>]
+    (maxSize) => new LRUCache<string, CheckRecord>({ ttl: KEPT_MS, maxSize, sizeCalculation: charactersOf }),
+  ) as [LRUCache<string, CheckRecord>, LRUCache<string, CheckRecord>]
   const keptOf = (owner: string) => known.get(owner) ?? strangers.get(owner)
   const actions = [...catalog.actions.values()].map(({ action }) => action)
   const rows = actions.flatMap(({ request }) => request)
@@ -62,7 +62,7 @@ export function createChecks({ catalog, credentials }: CallRooms) {
     return place === undefined ? own.flatMap((row) => ('why' in row ? [row.why] : []))[0] : `version 2 has ${place}`
   }
 
-  function keep(owner: string, isVerified: boolean, { planned, verdict }: Kept): void {
+  function keep(owner: string, isVerified: boolean, { planned, verdict }: CheckRecord): void {
     const some = [...planned]
     while (charactersOf({ planned: some, verdict }) > MOST_OF_CALLER) some.pop()
     const kept = isVerified || known.has(owner) ? known : strangers
@@ -198,7 +198,7 @@ export function createChecks({ catalog, credentials }: CallRooms) {
   }
 }
 
-function charactersOf({ planned, verdict = '' }: Kept): number {
+function charactersOf({ planned, verdict = '' }: CheckRecord): number {
   return planned.reduce((sum, { text }) => sum + text.length + LONGEST_SHOWN, verdict.length + LONGEST_SHOWN)
 }
 
@@ -209,7 +209,7 @@ function idIn(path: string, template: string): string | undefined {
   return match ? (match[1] ?? '') : undefined
 }
 
-function isSameRequest(planned: Planned, action: Action, id: string | undefined, theirs: unknown): boolean {
+function isSameRequest(planned: PlannedRequest, action: Action, id: string | undefined, theirs: unknown): boolean {
   if (planned.action !== action.name || (planned.id ?? id) !== id) return false
   if (action.verb !== 'book') return true
   const reference = (body: unknown) => (isObject(body) ? scalarText(body['external_id'])?.trim() : undefined)

@@ -17,7 +17,7 @@ import {
   explainCallback,
   explainReplyTranslation,
   type ReplyAccount,
-  type Unused,
+  type UnusedField,
 } from '../language/mapping/explain.ts'
 import { type FlatBody, meantField, type Problem } from '../language/mapping/fields.ts'
 import { listLeaves } from '../language/mapping/paths.ts'
@@ -331,7 +331,7 @@ export interface DryRun {
     readonly ifSame?: Readonly<Record<string, string>>
   }
   readonly fields: readonly Explanation[]
-  readonly unused: readonly Unused[]
+  readonly unused: readonly UnusedField[]
   readonly unknown: readonly string[]
   /** The documented fields that unknown names may mean. */
   readonly didYouMean?: Readonly<Record<string, string>>

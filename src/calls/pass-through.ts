@@ -4,7 +4,7 @@ import type { PassThrough } from '../edge/callers/caller.ts'
 import type { Arrival } from '../edge/door.ts'
 import { fullyDecoded } from '../edge/routing.ts'
 import { GatewayError } from '../language/errors.ts'
-import type { Taken } from '../outside/service/account.ts'
+import type { AuthorizedReply } from '../outside/service/account.ts'
 import { createMask, type Mask } from '../outside/service/credential.ts'
 import {
   exchange,
@@ -58,7 +58,7 @@ export async function passThrough(
   let last: StreamedReply | undefined
   try {
     let sent: string | undefined
-    const attempt = async (authorization: string | undefined): Promise<Taken> => {
+    const attempt = async (authorization: string | undefined): Promise<AuthorizedReply> => {
       // Only the last reply goes to the caller.
       last?.drop()
       sent = authorization

@@ -12,8 +12,8 @@ import { refusal, replyToChange } from '../outside/service/failures.ts'
 import { type Sending, type ServiceRequest, serviceRequest } from '../outside/service/service.ts'
 import type { Reference } from '../state/names/resolve.ts'
 import { PLAIN_NAME, placelessIn, type Version1, type Version2 } from './read-request.ts'
-import type { AskingCall, AskingRooms } from './verb.ts'
 import { NO_SUBJECT, referenceOf, type Subject } from './subject.ts'
+import type { AskingCall, AskingRooms } from './verb.ts'
 
 /** The plan of a version-1 call. */
 export interface Plan {

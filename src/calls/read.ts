@@ -2,8 +2,8 @@ import type { Draft } from '../language/mapping/paths.ts'
 import { chooseVehicle } from '../state/names/resolve.ts'
 import { answerOf, type Version1Answer, withSentence } from './legacy-answer.ts'
 import { plannedCall, requireReference } from './plan.ts'
-import type { AskingCall, AskingRooms } from './verb.ts'
 import { ignoredSentence, lookFor, numberUnknown, shipmentNamedBy, vinError } from './subject.ts'
+import type { AskingCall, AskingRooms } from './verb.ts'
 
 /** Reads a shipment, and shows the vehicle that the VIN chooses. */
 export async function read(call: AskingCall, rooms: AskingRooms): Promise<Version1Answer> {

@@ -2,13 +2,13 @@ import type { Problem } from './mapping/fields.ts'
 import { type MessageName, type MessageValues, messageText } from './messages.ts'
 
 /** Whether the call booked or changed something. */
-type Done = 'no' | 'unknown' | 'already' | 'in progress'
+type Effect = 'no' | 'unknown' | 'already' | 'in progress'
 
 /** Whether the same call can be sent again: now, after a wait, after a correction, or not. */
 type Again = 'yes' | 'later' | 'corrected' | 'no'
 
 /** The meaning of an error for its caller: was anything booked or changed, is it safe to send the call again, the next step. */
-type Advice = readonly [done: Done, again: Again, todo: string]
+type Advice = readonly [done: Effect, again: Again, todo: string]
 
 const CREDENTIAL: Advice = ['no', 'corrected', 'Check the credential.']
 const REQUEST: Advice = ['no', 'corrected', 'Correct the request.']

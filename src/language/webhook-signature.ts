@@ -8,7 +8,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 export type SigningKey = Buffer
 
 /** A delivery that is to be signed. */
-interface Signed {
+interface SignedDelivery {
   readonly id: string
   /** In whole seconds since 1970. */
   readonly timestamp: number | string
@@ -43,7 +43,7 @@ export function signingKey(secret: string): SigningKey | undefined {
 }
 
 /** Signs a delivery with every key: the receiver may have any of them. */
-export function signatureHeaders(keys: readonly SigningKey[], signed: Signed): SignatureHeaders {
+export function signatureHeaders(keys: readonly SigningKey[], signed: SignedDelivery): SignatureHeaders {
   return {
     'webhook-id': signed.id,
     'webhook-timestamp': String(signed.timestamp),
@@ -76,7 +76,7 @@ export function verifySignature(
   return isMatch ? 'valid' : 'wrong'
 }
 
-function digest(key: SigningKey, { id, timestamp, body }: Signed): Buffer {
+function digest(key: SigningKey, { id, timestamp, body }: SignedDelivery): Buffer {
   return createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest()
 }
 

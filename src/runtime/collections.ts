@@ -14,16 +14,16 @@ export function createBoundedCache<Key extends {}, Value extends {}>(
 const one = () => 1
 
 /** An item of a list, and its current index. */
-export interface Held<T> {
+export interface ListItem<T> {
   readonly item: T
   place: number
 }
 
 /** A collection without an order. */
 export interface UnorderedList<T> {
-  readonly add: (item: T) => Held<T>
+  readonly add: (item: T) => ListItem<T>
   /** Removes an item. Removing it again does nothing. */
-  readonly take: (held: Held<T>) => void
+  readonly take: (held: ListItem<T>) => void
   readonly size: () => number
   /** Returns a copy of the current items; items may be removed while it is read. */
   readonly items: () => readonly T[]
@@ -38,7 +38,7 @@ const OUT = -1
  * (docs/architecture.md).
  */
 export function createUnorderedList<T>(): UnorderedList<T> {
-  const all: Held<T>[] = []
+  const all: ListItem<T>[] = []
   return {
     add: (item) => {
       const held = { item, place: all.length }

@@ -13,9 +13,9 @@ interface Drift {
 }
 
 /** What is known of an object, or of the objects in a list. What has no members is not looked into. */
-interface Known {
+interface KnownPlace {
   path: string
-  readonly members: Map<string, Known>
+  readonly members: Map<string, KnownPlace>
 }
 
 /** The places that are told one by one. A service can invent any number of names. */
@@ -41,7 +41,7 @@ export function observeDrift({ actions }: Catalog, log: Logger): Drift {
   )
   const told = new Set<string>()
   // The replies to several actions show the same thing.
-  const known: Known = { path: '', members: new Map() }
+  const known: KnownPlace = { path: '', members: new Map() }
   const places = [...actions.values()].flatMap(({ action }) => [...action.request, ...action.reply].flatMap(placesOf))
   for (const place of [...OF_CHANGES, ...places]) {
     let holder = known
@@ -50,13 +50,13 @@ export function observeDrift({ actions }: Catalog, log: Logger): Drift {
         holder.path = holder.path.replace(/(?:\[\])?$/, '[]')
         continue
       }
-      const member: Known = holder.members.get(step) ?? { path: `${holder.path}.${step}`, members: new Map() }
+      const member: KnownPlace = holder.members.get(step) ?? { path: `${holder.path}.${step}`, members: new Map() }
       holder.members.set(step, member)
       holder = member
     }
   }
 
-  function note(action: string, { path: holder }: Known, name: string): void {
+  function note(action: string, { path: holder }: KnownPlace, name: string): void {
     counter.add(1, KIND)
     const path = `${action.split('.', 1)[0]}${holder}.${PLAIN_NAME.test(name) ? name : UNPLAIN_NAME}`
     if (told.has(path) || told.size >= MOST_PLACES) return
@@ -64,7 +64,7 @@ export function observeDrift({ actions }: Catalog, log: Logger): Drift {
     log.warn({ drift: { kind: KIND, path } }, 'a reply of the service differs from what the gateway knows')
   }
 
-  function inspect(action: string, value: unknown, holder: Known): void {
+  function inspect(action: string, value: unknown, holder: KnownPlace): void {
     if (Array.isArray(value)) {
       for (let i = 0; i < value.length && i < MOST_ENTRIES; i += 1) inspect(action, value[i], holder)
     }

@@ -1,15 +1,15 @@
 import { type CountedMetric, labelledGauge } from './metrics.ts'
 
 /** A file that is read again while the gateway runs. */
-type Reloaded = 'tenants' | 'certificate'
+type WatchedFile = 'tenants' | 'certificate'
 
 /** Keeps how the last reload of each file went. */
 export interface Reloads {
-  readonly taken: (file: Reloaded) => void
+  readonly taken: (file: WatchedFile) => void
   /** The old content stays in use. */
-  readonly refused: (file: Reloaded, reasons: readonly string[]) => void
+  readonly refused: (file: WatchedFile, reasons: readonly string[]) => void
   /** Returns the files whose new content is refused, with the reasons. */
-  readonly refusals: () => readonly { readonly file: Reloaded; readonly reasons: readonly string[] }[]
+  readonly refusals: () => readonly { readonly file: WatchedFile; readonly reasons: readonly string[] }[]
   readonly metrics: readonly CountedMetric[]
 }
 
@@ -22,7 +22,7 @@ const MS_PER_SECOND = 1_000
 
 /** Creates the record of reloads; a file is in it once it was read. */
 export function createReloads(now: () => number): Reloads {
-  const files = new Map<Reloaded, LastReload>()
+  const files = new Map<WatchedFile, LastReload>()
   const values = (of: (one: LastReload) => number) => () =>
     [...files].map(([file, one]) => ({ labels: { file }, value: of(one) }))
   return {

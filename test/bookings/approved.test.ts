@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { type Answered, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
+import { get, post, startGateway, type TestGateway, type TestGatewayOptions, type WholeAnswer } from '../gateway.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
 import * as desk from './desk.ts'
 import { claimOf, creations, expectBooked, OTHER_VIN, shipments } from './desk.ts'
@@ -61,7 +61,7 @@ async function openApproved(approvalBooks: boolean, options: TestGatewayOptions 
 }
 
 /** Checks an approval: it is a booking only where the service shows a shipment. */
-function expectApproved({ status, text, json }: Answered, isBooked: boolean): void {
+function expectApproved({ status, text, json }: WholeAnswer, isBooked: boolean): void {
   expect([status, json.TransportationBooked], text).toEqual([200, isBooked ? 'Yes' : 'No'])
   if (!isBooked) expect(json.Message).toMatch(/^The quote is approved; the transportation is not booked yet\./)
 }

@@ -6,7 +6,7 @@ import type { Claim, Store } from '../../src/outside/store/store.ts'
 import { settle } from '../../src/state/bookings/settlement.ts'
 import { newFolder } from '../command.ts'
 import { SETTINGS } from '../events/office.ts'
-import { type Answered, basic, post, type TestGateway } from '../gateway.ts'
+import { basic, post, type TestGateway, type WholeAnswer } from '../gateway.ts'
 import {
   type Fault,
   type RecordedRequest,
@@ -47,7 +47,7 @@ export function book(
   gateway: { readonly url: string },
   changes: object = {},
   headers: Readonly<Record<string, string>> = {},
-): Promise<Answered> {
+): Promise<WholeAnswer> {
   return post(gateway, '/createShipment.php', { ...bookingExample, ...changes }, headers)
 }
 
@@ -62,7 +62,7 @@ export async function begin(
   gateway: TestGateway,
   fault: Fault,
   changes: object = {},
-): Promise<{ readonly answer: Promise<Answered> }> {
+): Promise<{ readonly answer: Promise<WholeAnswer> }> {
   gateway.sandbox.fail({ ...fault, on: ON_CREATION })
   const begun = gateway.sandbox.next(isCreation)
   const answer = book(gateway, changes)
@@ -102,12 +102,12 @@ export async function statesOf({ store }: { readonly store: Store }, handle: str
 }
 
 /** The handle in a message. */
-export function handleIn({ json }: Answered): string {
+export function handleIn({ json }: WholeAnswer): string {
   return HANDLE.exec(json.Message)?.[0] ?? expect.fail(`no key in: ${json.Message}`)
 }
 
 /** Checks that the shipment is booked; returns its id. */
-export function expectBooked(answer: Answered, replayed = false): string {
+export function expectBooked(answer: WholeAnswer, replayed = false): string {
   expect(answer.json).toEqual({
     Message: expect.stringMatching(/^Transportation booked: shipment /),
     TransportationBooked: 'Yes',
@@ -118,7 +118,7 @@ export function expectBooked(answer: Answered, replayed = false): string {
 }
 
 /** Checks that the outcome is unknown; returns the key. */
-export function expectUnknown(answer: Answered): string {
+export function expectUnknown(answer: WholeAnswer): string {
   expect(answer.json).toEqual({ Message: expect.stringMatching(HANDLE), TransportationBooked: 'Unknown' })
   expect(answer.json.Message).toMatch(/not known whether this booking was made\. It will not be sent again/)
   expect(answer.status).toBe(503)

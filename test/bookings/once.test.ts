@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { type Answered, basic, CLIENT, get, post, startGateway } from '../gateway.ts'
+import { basic, CLIENT, get, post, startGateway, type WholeAnswer } from '../gateway.ts'
 import { dial } from '../http/wire.ts'
 import {
   begin,
@@ -27,7 +27,7 @@ const NAMELESS = { ReferenceNumber: '' }
 const SHORT = { UPSTREAM_TIMEOUT_MS: '1000' }
 const SLOW = { kind: 'delay', ms: 300 } as const
 /** Checks that the key has a booking already, which is named. */
-function expectConflict({ status, json }: Answered, message: RegExp): void {
+function expectConflict({ status, json }: WholeAnswer, message: RegExp): void {
   expect(status).toBe(409)
   expect(json).toEqual({ Message: expect.stringMatching(message), TransportationBooked: 'Unknown' })
   expect(json.Message).toMatch(HANDLE)

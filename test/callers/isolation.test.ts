@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Answered, get, post, startGateway } from '../gateway.ts'
+import { get, post, startGateway, type WholeAnswer } from '../gateway.ts'
 import { runs } from '../size.ts'
 import { as, atService, book, CALLS, type Edge, KINDS, named, openEdge, read } from './tenants-gateway.ts'
 
@@ -20,7 +20,7 @@ type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never
 const OWNERS: Readonly<Record<string, Name>> = Object.fromEntries(NAMES.map((name) => [atService(name), name]))
 
 /** Runs an operation with data that name the tenant, and returns the tenant's answer. */
-function act(edge: Edge, { who, what, number }: Operation): Promise<Answered> {
+function act(edge: Edge, { who, what, number }: Operation): Promise<WholeAnswer> {
   const own = { BillToName: `${who}-customer`, PickupName: `${who}-name`, BillToContact: `${who}-contact` }
   if (what === 'dry run') return post(edge, '/dry-run/updateShipment.php', { ReferenceNumber: number }, as(who))
   if (what === 'pass through') return get(edge, `/v2/shipments/${number}`, as(who))
@@ -38,7 +38,7 @@ test('tenants that use the same numbers never meet', async () => {
         edge.sandbox.clear()
         const run = `${met.operations}`
         const unique = operations.map((one) => ({ ...one, number: `R-${run}-${one.number}` }))
-        const answers: Answered[] = []
+        const answers: WholeAnswer[] = []
         if (sideBySide) answers.push(...(await Promise.all(unique.map((one) => act(edge, one)))))
         else for (const one of unique) answers.push(await act(edge, one))
         met.operations += operations.length

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { freePort } from '../free-port.ts'
-import { type Answered, basic, get, post } from '../gateway.ts'
+import { basic, get, post, type WholeAnswer } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { serve, transload } from './commands.ts'
 import { book, booking, CALLS, cheapHash, folder, KINDS, quote, read, seen, writeTenants } from './tenants-gateway.ts'
@@ -41,7 +41,7 @@ async function everyPath(gateway: { readonly url: string }, authorization: strin
   const name = person('number')
   const fields = { PickupName: person('name'), BillToEmailAddress: person('mail'), Unknown: person('field') }
   const headers = { authorization }
-  const answers: Answered[] = []
+  const answers: WholeAnswer[] = []
   for (const kind of KINDS) answers.push(await CALLS[kind](gateway, name, headers, fields))
   const odd = { cookie: `session=${next('cookie')}`, 'x-api-key': next('key') }
   answers.push(

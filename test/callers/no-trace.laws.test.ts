@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Answered, basic, startGateway } from '../gateway.ts'
+import { basic, startGateway, type WholeAnswer } from '../gateway.ts'
 import { bytesOf, openService } from '../http/service.ts'
 import { runs, size } from '../size.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
@@ -75,10 +75,10 @@ function createView() {
     if (!names.has(lot)) names.set(lot, `lot ${names.size}`)
     return names.get(lot) ?? ''
   }
-  return (answer: Answered) => seen(answer).replace(/[0-9a-f]{8}(-[0-9a-f]{4,12}){4}|bk_[0-9a-f]{12}/g, named)
+  return (answer: WholeAnswer) => seen(answer).replace(/[0-9a-f]{8}(-[0-9a-f]{4,12}){4}|bk_[0-9a-f]{12}/g, named)
 }
 
-interface Seen {
+interface Trace {
   readonly owner: readonly string[]
   readonly strangers: readonly string[]
   /** The stored claims and names, without random values. */
@@ -88,7 +88,7 @@ interface Seen {
 /** Gateways close in the background, because each takes half a second. */
 const closing: Promise<void>[] = []
 
-async function play(steps: readonly Step[], who: 'all' | 'owner' | 'strangers'): Promise<Seen> {
+async function play(steps: readonly Step[], who: 'all' | 'owner' | 'strangers'): Promise<Trace> {
   const { service, sandbox } = await openDoubtfulService()
   const gateway = await startGateway({ serviceUrl: service.url })
   const [viewOfOwner, viewOfStrangers] = [createView(), createView()]
@@ -98,7 +98,7 @@ async function play(steps: readonly Step[], who: 'all' | 'owner' | 'strangers'):
   expect((await CALLS.quote(gateway, 'FIRST', { authorization: OWNER })).status).toBe(200)
   for (const { owner: own, strangers: others, atOnce } of steps) {
     const works: (() => Promise<unknown>)[] = []
-    const add = (told: string[], view: (answer: Answered) => string, { what, name }: Call, authorization: string) =>
+    const add = (told: string[], view: (answer: WholeAnswer) => string, { what, name }: Call, authorization: string) =>
       works.push(async () => told.push(view(await CALLS[what](gateway, name, { authorization }))))
     if (who !== 'owner') {
       for (const { call: one, id, verdict } of others) add(strangers, viewOfStrangers, one, basic(id, verdict))

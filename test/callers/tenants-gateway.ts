@@ -5,10 +5,18 @@ import { join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import type { Name, Store } from '../../src/outside/store/store.ts'
-import { type Answered, basic, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
+import {
+  basic,
+  get,
+  post,
+  startGateway,
+  type TestGateway,
+  type TestGatewayOptions,
+  type WholeAnswer,
+} from '../gateway.ts'
 
 /** A tenant as an operator declares it. */
-export type Declared = Readonly<Record<string, unknown>> & { readonly name: string }
+export type TenantDeclaration = Readonly<Record<string, unknown>> & { readonly name: string }
 
 /** Makes a hash like `transload tenants hash`, which costs next to nothing. */
 export function cheapHash(secret: string, salt = `salt of ${secret}`, costLog2 = 4): string {
@@ -28,7 +36,7 @@ export function folder(): string {
 }
 
 /** A tenant with a credential, and its secret at the service in a file of that folder. */
-export function tenant(place: string, name: string, more: object = {}): Declared {
+export function tenant(place: string, name: string, more: object = {}): TenantDeclaration {
   const file = join(place, `${name}.secret`)
   writeFileSync(file, `${secretOf(name)}\n`)
   const { v2, ...rest } = { v2: {}, ...more }
@@ -43,7 +51,7 @@ export function tenant(place: string, name: string, more: object = {}): Declared
 /** Declares tenants that have what each needs, and the same more. */
 export const named =
   (names: readonly string[], more: object = {}) =>
-  (place: string): readonly Declared[] =>
+  (place: string): readonly TenantDeclaration[] =>
     names.map((name) => tenant(place, name, more))
 
 const secretOf = (name: string) => `${name}-v2-secret`
@@ -60,7 +68,7 @@ export const as = (name: string) => ({ authorization: basic(`${name}-legacy`, `$
 export const atService = (name: string) => basic(`${name}-v2`, secretOf(name))
 
 /** Writes a tenants file. */
-export function writeTenants(path: string, ...tenants: readonly Declared[]): void {
+export function writeTenants(path: string, ...tenants: readonly TenantDeclaration[]): void {
   writeFileSync(path, JSON.stringify({ tenants }))
 }
 
@@ -75,7 +83,7 @@ export interface Edge extends TestGateway {
 
 /** Opens a gateway for tenants; it closes by itself. */
 export async function openEdge(
-  declare: (place: string) => readonly Declared[],
+  declare: (place: string) => readonly TenantDeclaration[],
   options: TestGatewayOptions = {},
 ): Promise<Edge> {
   const place = folder()
@@ -95,11 +103,14 @@ export async function openEdge(
   return { ...gateway, place, path, hangUp }
 }
 
-type Sent = Readonly<Record<string, string>>
+type SentFields = Readonly<Record<string, string>>
 
 /** Asks for a quote. */
-export const quote = (gateway: Pick<TestGateway, 'url'>, headers: Sent, more: object = {}): Promise<Answered> =>
-  post(gateway, '/getShippingQuote.php', { ...quoteExample, ...more }, headers)
+export const quote = (
+  gateway: Pick<TestGateway, 'url'>,
+  headers: SentFields,
+  more: object = {},
+): Promise<WholeAnswer> => post(gateway, '/getShippingQuote.php', { ...quoteExample, ...more }, headers)
 
 /** A whole booking with a new reference. */
 export const booking = (ReferenceNumber: string, more: object = {}) => ({
@@ -111,19 +122,19 @@ export const booking = (ReferenceNumber: string, more: object = {}) => ({
   ...more,
 })
 
-export const book = (gateway: Pick<TestGateway, 'url'>, reference: string, headers: Sent, more: object = {}) =>
+export const book = (gateway: Pick<TestGateway, 'url'>, reference: string, headers: SentFields, more: object = {}) =>
   post(gateway, '/createShipment.php', booking(reference, more), headers)
 
 /** Reads a shipment. */
-export const read = (gateway: Pick<TestGateway, 'url'>, ReferenceNumber: string, headers: Sent) =>
+export const read = (gateway: Pick<TestGateway, 'url'>, ReferenceNumber: string, headers: SentFields) =>
   get(gateway, `/getShipment.php?${new URLSearchParams({ ReferenceNumber })}`, headers)
 
 type Call = (
   gateway: Pick<TestGateway, 'url'>,
   name: string,
-  headers: Sent,
+  headers: SentFields,
   more?: Readonly<Record<string, string>>,
-) => Promise<Answered>
+) => Promise<WholeAnswer>
 
 const posting =
   (path: string, body: (name: string) => object): Call =>
@@ -164,7 +175,7 @@ export async function linksOf(store: Store): Promise<readonly Name[]> {
 const NOT_SEEN: ReadonlySet<string> = new Set(['date', 'x-request-id', 'content-length', 'connection', 'keep-alive'])
 
 /** What a caller can tell answers by: all but the id of the call, its time and its connection. */
-export const seen = ({ status, headers, text }: Answered): string =>
+export const seen = ({ status, headers, text }: WholeAnswer): string =>
   `${status} ${JSON.stringify([...headers].filter(([name]) => !NOT_SEEN.has(name)))} ${text}`
 
 /** Counts how often each value occurs. */

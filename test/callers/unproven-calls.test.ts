@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { expect, test, vi } from 'vitest'
-import { type Answered, basic, get, startGateway } from '../gateway.ts'
+import { basic, get, startGateway, type WholeAnswer } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { size } from '../size.ts'
 import { atOnce, book, quote, statuses } from './tenants-gateway.ts'
@@ -137,7 +137,7 @@ test('a few wait, and the others are refused with Retry-After', async () => {
   // Of sixteen concurrent calls, eight may wait, four of them from one source.
   const env = { UPSTREAM_CONNECTIONS: '2', MAX_IN_FLIGHT: '16', SOURCE_IN_FLIGHT: '16' }
   const { gateway, refuseUntil } = await openWary(env)
-  const told: Answered[] = []
+  const told: WholeAnswer[] = []
   const calls = atOnce(8, async (i) => told.push(await quote(gateway, stranger(i))))
   await vi.waitFor(() => expect(told).toHaveLength(2), 20_000)
   for (const { status, headers } of told) expect([status, headers.get('retry-after')]).toEqual([429, '5'])

@@ -5,7 +5,7 @@ import { actions } from '../../mappings/index.ts'
 import { fieldsOf } from '../../src/language/mapping/row-parts.ts'
 import { parseJson } from '../../src/language/text/json.ts'
 import { type Case, caseFiles, readCase } from '../cases/read.ts'
-import { type Answered, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
+import { get, OWN, post, startGateway, type TestGateway, type WholeAnswer } from '../gateway.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
 
 const files = caseFiles()
@@ -45,7 +45,7 @@ const WITH_THE_SHIPMENT: Readonly<Record<string, (text: string) => Case>> = {
 
 const actionOf = (name: string) => actions.find((action) => action.name === name) ?? expect.fail(`no action ${name}`)
 
-type Sent = NonNullable<Case['request']>
+type CaseRequest = NonNullable<Case['request']>
 
 /** A read has every field; a case states those that are not blank. */
 const READ = Object.fromEntries(
@@ -56,7 +56,7 @@ const READ = Object.fromEntries(
 const repliesOf = ({ replies }: Case, action: string) => (action === 'shipment.get' ? { ...READ, ...replies } : replies)
 
 /** Makes the call of a case, or tries it in a dry run. */
-function call(gateway: TestGateway, name: string, sent: Sent, path?: string, prefix = ''): Promise<Answered> {
+function call(gateway: TestGateway, name: string, sent: CaseRequest, path?: string, prefix = ''): Promise<WholeAnswer> {
   const { paths, method } = actionOf(name).legacy
   const to = prefix + (path ?? paths[0])
   if (method === 'POST') return post(gateway, to, sent)
@@ -79,7 +79,7 @@ test.each(files)('$name', async ({ name, action, text }) => {
   await checkCall(gateway, one, action, one.request)
 })
 
-function checkExplanation(one: Case, action: string, { json }: Answered): void {
+function checkExplanation(one: Case, action: string, { json }: WholeAnswer): void {
   expect(json).toMatchObject({ action, ok: !one.problems, problems: one.problems ?? [] })
   expect(json.problems).toHaveLength(one.problems?.length ?? 0)
   const fields: Record<string, string>[] = json.fields
@@ -102,7 +102,7 @@ function checkExplanation(one: Case, action: string, { json }: Answered): void {
   if (one.unknown) expect(json.unknown).toEqual(one.unknown)
 }
 
-async function checkCall(gateway: TestGateway, one: Case, action: string, sent: Sent): Promise<void> {
+async function checkCall(gateway: TestGateway, one: Case, action: string, sent: CaseRequest): Promise<void> {
   const { sandbox } = gateway
   const before = sandbox.requests.length
   const method = one.sends?.method ?? ''

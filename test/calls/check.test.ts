@@ -7,7 +7,7 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { actions } from '../../mappings/index.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { as, named, openEdge } from '../callers/tenants-gateway.ts'
-import { type Answered, basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
+import { basic, get, OWN, post, startGateway, type TestGateway, type WholeAnswer } from '../gateway.ts'
 
 const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
 
@@ -17,7 +17,7 @@ const BOOKING = requests.booking.body
 const { pickup } = BOOKING
 const [vehicle] = BOOKING.vehicles
 
-interface Sent {
+interface ClientRequest {
   readonly method?: string
   readonly path?: string
   readonly body?: unknown
@@ -28,7 +28,7 @@ interface Sent {
 /** Sends what new code sends, and returns the answer with the verdict. */
 async function check(
   { url }: Pick<TestGateway, 'url'>,
-  { method = 'POST', path = '/v2/shipments', body, type = 'application/json', authorization = basic() }: Sent,
+  { method = 'POST', path = '/v2/shipments', body, type = 'application/json', authorization = basic() }: ClientRequest,
 ) {
   const reply = await fetch(`${url}/check${path}`, {
     method,
@@ -39,8 +39,8 @@ async function check(
   return {
     status: reply.status,
     header: reply.headers.get('transload-check'),
-    example: (await reply.json()) as Answered['json'],
-    verdict: (await verdict.json()) as Answered['json'],
+    example: (await reply.json()) as WholeAnswer['json'],
+    verdict: (await verdict.json()) as WholeAnswer['json'],
   }
 }
 
@@ -55,8 +55,8 @@ async function explained(options: Parameters<typeof startGateway>[0] = {}): Prom
   return gateway
 }
 
-const booking = (part: object): Sent => ({ body: { ...BOOKING, ...part } })
-const changing = (body: object): Sent => ({ method: 'PUT', path: `/v2/shipments/${ID}`, body })
+const booking = (part: object): ClientRequest => ({ body: { ...BOOKING, ...part } })
+const changing = (body: object): ClientRequest => ({ method: 'PUT', path: `/v2/shipments/${ID}`, body })
 
 type Json = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)

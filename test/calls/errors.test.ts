@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
-import { type Answered, get, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
+import { get, post, startGateway, type TestGateway, type TestGatewayOptions, type WholeAnswer } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
 
@@ -44,7 +44,7 @@ const CALLS = {
 type Name = keyof typeof CALLS
 
 /** Makes a call while the service always fails in one way. */
-async function failing(name: Name, fault: Fault, options: TestGatewayOptions = {}): Promise<Answered> {
+async function failing(name: Name, fault: Fault, options: TestGatewayOptions = {}): Promise<WholeAnswer> {
   const gateway = await startGateway(options)
   const { first, make } = CALLS[name]
   await first(gateway)
@@ -59,7 +59,7 @@ const UNKNOWN = { TransportationBooked: 'Unknown' }
 const ofCall = (name: string) => (name.startsWith('quote') ? ofQuote() : UNKNOWN)
 
 /** Checks that an error has the shape of its path, and one line of plain English. */
-function expectError(answer: Answered, status: number, shape: object, says: RegExp | string): void {
+function expectError(answer: WholeAnswer, status: number, shape: object, says: RegExp | string): void {
   expect(answer.status, answer.text).toBe(status)
   expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
   expect(answer.json).toEqual({ ...shape, Message: expect.any(String) })

@@ -62,14 +62,14 @@ const REPLY_HEADERS = new Set([
   ],
 ])
 
-interface Sent {
+interface NaughtyRequest {
   readonly action: string
   readonly field: string
   readonly value: string
 }
 
 /** Sends a call with one invalid value; returns the errors of the answer. */
-async function attempt({ action, field, value }: Sent, number: number, pool: Pool): Promise<string[]> {
+async function attempt({ action, field, value }: NaughtyRequest, number: number, pool: Pool): Promise<string[]> {
   const { path, fields } = ACTIONS[action] ?? { path: '', fields: {} }
   const own = action === 'shipment.create' ? { ReferenceNumber: `N-${number}` } : {}
   // A null prototype, because `__proto__` must be an ordinary name.
@@ -119,7 +119,7 @@ test.each(Object.keys(ACTIONS))(
 
     const { fields = {}, more = {} } = ACTIONS[action] ?? {}
     const names = new Set([...Object.keys(fields), ...Object.keys(more), 'Foo', '__proto__'])
-    const all: Sent[] = [...names].flatMap((field, at) => {
+    const all: NaughtyRequest[] = [...names].flatMap((field, at) => {
       const met = NAUGHTY.filter((_, i) => THOROUGH || (i + at) % ONE_IN === 0)
       return met.map((value) => ({ action, field, value }))
     })

@@ -145,7 +145,7 @@ describe('a number that nobody knows, beside one of a quote', () => {
 })
 
 /** A name in the cross-reference. */
-interface Known {
+interface KnownNumber {
   readonly name: string
   readonly id: string
   readonly kind?: 'quote' | 'shipment'
@@ -155,13 +155,13 @@ interface Known {
 }
 
 describe('the shipment of the other number of a quote', () => {
-  const OF_QUOTE: readonly Known[] = [
+  const OF_QUOTE: readonly KnownNumber[] = [
     { name: 'O', id: 'Q', kind: 'quote' },
     { name: 'N', id: 'Q', kind: 'quote' },
   ]
-  const SHIPMENT: Known = { name: 'N', id: 'S' }
+  const SHIPMENT: KnownNumber = { name: 'N', id: 'S' }
 
-  test.each<[string, readonly Known[], string]>([
+  test.each<[string, readonly KnownNumber[], string]>([
     ['is the booking that was made since', [...OF_QUOTE, { ...SHIPMENT, quote: 'Q' }], 'S'],
     ['is not one from before the quote', [SHIPMENT, ...OF_QUOTE], 'Q'],
     ['is not one that the service numbered so', [...OF_QUOTE, { ...SHIPMENT, givenBy: 'service' }], 'Q'],

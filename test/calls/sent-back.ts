@@ -63,7 +63,7 @@ export const shipments = fc.record({
   external_id: fc.oneof(fc.constantFrom(null, '', 'TBD', ' Lot ', 'Lot 7', 77), digits(/^[A-Za-z0-9._-]{1,20}$/)),
 })
 
-type Shown = Readonly<Record<string, string>>
+type ShownFields = Readonly<Record<string, string>>
 
 /** Opens a gateway before a service that shows whatever shipment it is told to. */
 export async function openShowing() {
@@ -83,12 +83,15 @@ export async function openShowing() {
   }
   return {
     /** Returns what a version-1 caller reads of a shipment. */
-    readOf: async (shipment: unknown): Promise<Shown> => {
+    readOf: async (shipment: unknown): Promise<ShownFields> => {
       show(shipment)
       return (await get(gateway, `/getShipment.php?id=${ID}`)).json
     },
     /** Sends fields in an update, and returns the body of the PUT; undefined where nothing was written, `several` where the VIN chooses no vehicle. */
-    written: async (shipment: unknown, fields: Shown): Promise<Record<string, unknown> | 'several' | undefined> => {
+    written: async (
+      shipment: unknown,
+      fields: ShownFields,
+    ): Promise<Record<string, unknown> | 'several' | undefined> => {
       show(shipment)
       const { status, json } = await post(gateway, '/updateShipment.php', fields)
       const put = sandbox.requests.find(({ method }) => method === 'PUT')

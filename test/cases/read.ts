@@ -58,7 +58,7 @@ const CHECKS = [
 export type Case = z.infer<typeof caseSchema>
 
 /** A case and its place. */
-export interface Filed {
+export interface CaseFile {
   /** `<action>/<behavior>`. */
   readonly name: string
   readonly action: string
@@ -66,7 +66,7 @@ export interface Filed {
 }
 
 /** Every case file. */
-export function caseFiles(): readonly Filed[] {
+export function caseFiles(): readonly CaseFile[] {
   return readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.json'))
     .sort()

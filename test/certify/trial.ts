@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type Assumption, assumptions } from '../../src/labs/certify/assumptions.ts'
 import { cleanUp, openJournal } from '../../src/labs/certify/journal.ts'
-import { type Allowed, type Result, tryAll } from '../../src/labs/certify/run.ts'
+import { type AllowedEffects, type Result, tryAll } from '../../src/labs/certify/run.ts'
 import { openTrial, shape } from '../../src/labs/certify/trial.ts'
 import { readConfig } from '../../src/language/config/config.ts'
 import { openAccount } from '../../src/outside/service/account.ts'
@@ -44,7 +44,7 @@ export function contradicting({ id }: Assumption): Setting {
 export async function tried(
   id: string | undefined,
   { faults = [], ...options }: Setting,
-  allowed: Partial<Allowed> = {},
+  allowed: Partial<AllowedEffects> = {},
 ) {
   const sandbox = await startSandbox(options)
   sandbox.fail(...faults)

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { folder } from '../callers/tenants-gateway.ts'
-import { cleanEnv, type Ended, ROOT, runAlone, start } from '../command.ts'
+import { type CommandEnd, cleanEnv, ROOT, runAlone, start } from '../command.ts'
 import { takenPort } from './taken-port.ts'
 
 const MAIN = join(ROOT, 'src/main.ts')
@@ -13,7 +13,7 @@ const envOf = (more: NodeJS.ProcessEnv) =>
   cleanEnv({ V2_BASE_URL: 'https://service.example.com', PORT: '0', ADMIN_PORT: '0', ...more })
 
 /** Runs the program, in a process of its own. */
-const transload = (place: string, words: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> =>
+const transload = (place: string, words: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<CommandEnd> =>
   runAlone(process.execPath, [MAIN, ...words], { cwd: place, env: envOf(env) })
 const serve = (env: NodeJS.ProcessEnv) => transload(folder(), ['serve'], env)
 

@@ -7,7 +7,7 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { transload } from '../callers/commands.ts'
 import { cheapHash, folder } from '../callers/tenants-gateway.ts'
-import { type Ended, ROOT, run } from '../command.ts'
+import { type CommandEnd, ROOT, run } from '../command.ts'
 import { named, newClaim, newEvent, scanned } from '../store/samples.ts'
 
 const OBEYED = /[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
@@ -28,7 +28,7 @@ const KEY = 'bk_000000000001'
 const STORE_URL = 'store.db'
 
 /** The output of a command, without its line ends. */
-const obeyed = ({ out, err }: Ended) => (out + err).replaceAll('\n', '').match(OBEYED)
+const obeyed = ({ out, err }: CommandEnd) => (out + err).replaceAll('\n', '').match(OBEYED)
 
 /** A folder with a store. */
 async function openDesk() {
@@ -82,7 +82,7 @@ test('a command prints nothing that a terminal obeys: names, files, bodies, sett
     'check',
     'flyNASTY',
   ]
-  const told = new Map<string, Ended>()
+  const told = new Map<string, CommandEnd>()
   for (const line of lines) {
     const words = line.split(' ').map((word) => word.replace('NASTY', NASTY))
     const more = line === 'check' ? { V2_CA_FILE: `nowhere${NASTY}` } : {}

@@ -16,7 +16,7 @@ import { parse } from 'yaml'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { configNames, readConfig } from '../../src/language/config/config.ts'
 import { isCreation, openSandbox } from '../bookings/desk.ts'
-import { type Served, serve } from '../callers/commands.ts'
+import { type GatewayCommand, serve } from '../callers/commands.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, ROOT, run, start } from '../command.ts'
 import { freePort } from '../free-port.ts'
 import { basic, get, startGateway } from '../gateway.ts'
@@ -276,8 +276,8 @@ describe('a proxy in front', () => {
     await listening(port, start('nginx', words).ended)
     const book = (ReferenceNumber: string) =>
       call(port, '/createShipment.php', { method: 'POST' }, JSON.stringify({ ...bookingExample, ReferenceNumber }))
-    const metricsOf = async ({ adminUrl }: Served) => (await get({ url: adminUrl }, '/metrics')).text
-    const actionsOf = async (gateway: Served) =>
+    const metricsOf = async ({ adminUrl }: GatewayCommand) => (await get({ url: adminUrl }, '/metrics')).text
+    const actionsOf = async (gateway: GatewayCommand) =>
       [...(await metricsOf(gateway)).matchAll(/^transload_calls_total\{.*action="(shipment\.\w+)"/gm)].map(
         ([, name]) => name,
       )

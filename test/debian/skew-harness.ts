@@ -11,7 +11,7 @@ import { startCallers } from './booking-callers.ts'
 const SERVICE_TAKES_MS = 20
 const LONGEST_LIFE_MS = 1_500
 
-type Started = ReturnType<typeof startGatewayProcess>
+type StartedGateway = ReturnType<typeof startGatewayProcess>
 
 /** Returns the environment of a process whose clock `faketime` sets an hour ahead. Its timers run as they do elsewhere. */
 async function hourAhead(): Promise<Readonly<Record<string, string>>> {
@@ -37,7 +37,7 @@ export async function killUnderSkew(storeUrl: string, kills: number): Promise<Ki
         EMERGENCY_LOG_FILE: join(folder, `emergency-${index}.ndjson`),
       },
     })
-  const gateways: [Started, Started] = [start(0), start(1)]
+  const gateways: [StartedGateway, StartedGateway] = [start(0), start(1)]
   try {
     await Promise.all(gateways)
     const callers = startCallers(async (nth) => (await gateways[nth % 2 === 0 ? 0 : 1]).url)

@@ -1,7 +1,7 @@
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { shipments } from '../bookings/desk.ts'
-import { type Answered, get, OWN, post, startGateway } from '../gateway.ts'
+import { get, OWN, post, startGateway, type WholeAnswer } from '../gateway.ts'
 import type { Answer } from '../stand-in/faults.ts'
 
 const QUOTE = '/getShippingQuote.php'
@@ -36,7 +36,7 @@ export async function openDoubted() {
     nth += 1
     const number = `N-${nth}`
     const named = path === QUOTE ? { ShipmentNumber: number, OrderRefNumber: '' } : { ReferenceNumber: number }
-    const call = (): Promise<Answered> =>
+    const call = (): Promise<WholeAnswer> =>
       name === 'read'
         ? get(gateway, `${path}?${new URLSearchParams(named)}`)
         : post(gateway, path, { ...fields, ...named })

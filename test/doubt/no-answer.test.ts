@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { ask, book } from '../bookings/desk.ts'
 import { freePort } from '../free-port.ts'
-import { type Answered, get, post, startGateway, type TestGateway } from '../gateway.ts'
+import { get, post, startGateway, type TestGateway, type WholeAnswer } from '../gateway.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
 
 /*
@@ -16,10 +16,10 @@ const QUOTE = '/getShippingQuote.php'
 const named = { ShipmentNumber: quoteExample.ShipmentNumber }
 const VERSION_2 = { customer: { name: 'Pat Example' }, vehicles: [] }
 
-type Told = Pick<Answered, 'status' | 'json'>
+type AnswerToCaller = Pick<WholeAnswer, 'status' | 'json'>
 const asked =
   (method: string, path: string) =>
-  async (gateway: TestGateway): Promise<Told> => {
+  async (gateway: TestGateway): Promise<AnswerToCaller> => {
     const { status, text } = await ask(gateway, method, path)
     return { status, json: JSON.parse(text) }
   }
@@ -30,7 +30,7 @@ const ASKED = /^(?!.*(?:may have|not known whether))/
 const AGAIN = /Try again/
 
 /** The calls, what a caller is told of each, and if the transportation is booked. */
-const CALLS: Readonly<Record<string, readonly [(gateway: TestGateway) => Promise<Told>, RegExp, string?]>> = {
+const CALLS: Readonly<Record<string, readonly [(gateway: TestGateway) => Promise<AnswerToCaller>, RegExp, string?]>> = {
   'a new quote': [(gateway) => post(gateway, QUOTE, quoteExample), ASKED],
   'an update of a quote': [(gateway) => post(gateway, QUOTE, { ...named, ActionName: 'Update Rate' }), CHANGE],
   'an approval': [(gateway) => post(gateway, QUOTE, { ...named, ActionName: 'Approve Rate' }), CHANGE],

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Answered } from '../gateway.ts'
+import type { WholeAnswer } from '../gateway.ts'
 import { runs, SAMPLE_SEED } from '../size.ts'
 import type { Answer } from '../stand-in/faults.ts'
 import type { RecordedRequest } from '../stand-in/stand-in.ts'
@@ -76,7 +76,7 @@ const name = fc.constantFrom(...callNames)
 const sample = fc.record({ name, status, headers, changes: fc.array(change, { maxLength: 4 }) })
 
 /** Nothing that the service says comes out raw, or without end, and no call ends in a fault of the gateway. */
-function expectPlain({ status: answered, json, headers: told }: Answered): void {
+function expectPlain({ status: answered, json, headers: told }: WholeAnswer): void {
   expect(answered).not.toBe(500)
   expect(json.Message).not.toBe('')
   for (const [field, text] of Object.entries<string>(json)) {

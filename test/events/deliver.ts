@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import type { Claim, Store } from '../../src/outside/store/store.ts'
-import { type Declared, tenant } from '../callers/tenants-gateway.ts'
-import { type Answered, OWN, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
+import { type TenantDeclaration, tenant } from '../callers/tenants-gateway.ts'
+import { OWN, post, startGateway, type TestGateway, type TestGatewayOptions, type WholeAnswer } from '../gateway.ts'
 import type { Sandbox } from '../stand-in/stand-in.ts'
 
 /** The secret in the path of deliveries. */
@@ -31,7 +31,7 @@ export function deliverTo({ url }: Pick<TestGateway, 'url'>, sandbox: Sandbox): 
 }
 
 /** A tenant whose events come with this secret. */
-export function withHook(place: string, name: string, secret: string, more: object = {}): Declared {
+export function withHook(place: string, name: string, secret: string, more: object = {}): TenantDeclaration {
   const file = join(place, `${name}.hook`)
   writeFileSync(file, `${secret}\n`)
   return tenant(place, name, { webhook_secret: { file }, ...more })
@@ -50,7 +50,7 @@ export function deliver(
   event: string | object | Uint8Array<ArrayBuffer>,
   headers: Readonly<Record<string, string>> = {},
   path: string = HOOK,
-): Promise<Answered> {
+): Promise<WholeAnswer> {
   return post(gateway, path, event, { 'content-type': 'application/json', ...headers })
 }
 

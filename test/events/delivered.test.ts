@@ -14,12 +14,12 @@ import { post } from '../gateway.ts'
 import { newClaim, newEvent } from '../store/samples.ts'
 import { withHook } from './deliver.ts'
 import { endpoint, type OfficeOptions, openOffice } from './office.ts'
-import { type Handle, type Received, replies, startReceiver } from './receiver.ts'
+import { type Handle, type ReceivedDelivery, replies, startReceiver } from './receiver.ts'
 
 const secretOf = (byte: number) => `whsec_${Buffer.alloc(24, byte).toString('base64')}`
 
 /** Checks the signature of a delivery, and returns its body. */
-const verified = (secret: string, { body, headers }: Received) =>
+const verified = (secret: string, { body, headers }: ReceivedDelivery) =>
   new Webhook(secret).verify(
     body,
     Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, String(text)])),

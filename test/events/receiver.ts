@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 
 /** A delivery as it arrived. */
-export interface Received {
+export interface ReceivedDelivery {
   readonly method: string | undefined
   readonly path: string | undefined
   readonly headers: IncomingHttpHeaders
@@ -16,14 +16,14 @@ export interface Received {
 export interface Receiver {
   readonly url: string
   readonly port: number
-  readonly received: readonly Received[]
+  readonly received: readonly ReceivedDelivery[]
   /** Resolves once so many deliveries have arrived. */
   readonly count: (deliveries: number) => Promise<void>
   /** Replaces the answer. */
   answer(next: Handle): void
 }
 
-export type Handle = (outgoing: ServerResponse, delivery: Received, incoming: IncomingMessage) => void
+export type Handle = (outgoing: ServerResponse, delivery: ReceivedDelivery, incoming: IncomingMessage) => void
 
 /** Answers with a status and headers. */
 export function replies(status: number, headers: Readonly<Record<string, string>> = {}): Handle {
@@ -32,7 +32,7 @@ export function replies(status: number, headers: Readonly<Record<string, string>
 
 /** Starts a receiver for one test; it answers 200 by default. */
 export async function startReceiver(handle: Handle = replies(200)): Promise<Receiver> {
-  const received: Received[] = []
+  const received: ReceivedDelivery[] = []
   const waiting = new Set<() => void>()
   let current = handle
   const server = createServer(async (incoming, outgoing) => {

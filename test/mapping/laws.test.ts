@@ -184,7 +184,7 @@ const actionNamed = (name: string): CompiledAction => {
 }
 
 /** A legacy call, as JSON or as a form. */
-interface Sent {
+interface LegacyRequest {
   readonly path: string
   readonly name: string
   readonly body: string
@@ -217,7 +217,7 @@ describe('the service gets the request that a dry run shows', () => {
   })
   let number = 0
 
-  const told = async (gateway: TestGateway, { path, name, body }: Sent) => {
+  const told = async (gateway: TestGateway, { path, name, body }: LegacyRequest) => {
     const rehearsal = await post(gateway, `/dry-run${path}`, body)
     expect(rehearsal.status).toBe(200)
     expect(rehearsal.json.action).toBe(name)
@@ -227,7 +227,7 @@ describe('the service gets the request that a dry run shows', () => {
     return { dry: rehearsal.json, answer, received }
   }
 
-  async function agrees(gateway: TestGateway, sent: Sent): Promise<boolean> {
+  async function agrees(gateway: TestGateway, sent: LegacyRequest): Promise<boolean> {
     const { dry, answer, received } = await told(gateway, sent)
     if (!dry.ok) {
       expect(answer.status).toBe(422)
@@ -274,7 +274,7 @@ describe('the service gets the request that a dry run shows', () => {
   })
 
   /** A dry run reads nothing, so an update shows only the fields that it would merge. */
-  async function agreesLaidOver(gateway: TestGateway, sent: Sent): Promise<void> {
+  async function agreesLaidOver(gateway: TestGateway, sent: LegacyRequest): Promise<void> {
     const { dry, received } = await told(gateway, sent)
     const [read, last] = [received[0], received.at(-1)]
     // Nothing is written that cannot be translated, or that stands there already.

@@ -4,7 +4,7 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { as, folder, known, tenant, writeTenants } from '../callers/tenants-gateway.ts'
-import { type Answered, CLIENT, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
+import { CLIENT, get, OWN, post, startGateway, type TestGateway, type WholeAnswer } from '../gateway.ts'
 import type { Shipment } from '../stand-in/stand-in.ts'
 
 const VIN = bookingExample.VinNo
@@ -488,7 +488,7 @@ export function meaningTests(
 
 const REF = bookingExample.ReferenceNumber
 
-const keyIn = ({ json }: Answered) => KEY.exec(json.Message)?.[0] ?? expect.fail(`no key in: ${json.Message}`)
+const keyIn = ({ json }: WholeAnswer) => KEY.exec(json.Message)?.[0] ?? expect.fail(`no key in: ${json.Message}`)
 
 type Fields = Readonly<Record<string, string | undefined>>
 type Talk = ReturnType<typeof talkTo>
@@ -503,7 +503,7 @@ function talkTo(gateway: TestGateway, headers: Readonly<Record<string, string>> 
     const before = shipment(id) ?? expect.fail('no shipment')
     sandbox.shipments.set(id, { ...before, ...how(before) })
   }
-  const noted = async (call: () => Promise<Answered>) => {
+  const noted = async (call: () => Promise<WholeAnswer>) => {
     sandbox.requests.length = 0
     return call()
   }
@@ -546,7 +546,7 @@ function talkTo(gateway: TestGateway, headers: Readonly<Record<string, string>> 
     setNumber: (id: string, number: string) => change(id, () => ({ number })),
     cancelAtService: (id: string) => change(id, () => ({ status: 'canceled' })),
     /** Expects a refusal whose message says all this, and that nothing but reads reached the service. */
-    expectNothingSent: ({ status, json }: Answered, should: number, ...texts: readonly string[]) => {
+    expectNothingSent: ({ status, json }: WholeAnswer, should: number, ...texts: readonly string[]) => {
       expect(status, json.Message).toBe(should)
       for (const text of texts) expect(json.Message).toContain(text)
       expect(sandbox.requests.filter(({ method }) => method !== 'GET')).toEqual([])

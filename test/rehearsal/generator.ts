@@ -32,7 +32,7 @@ const booking = (i: number, change: Fields = {}) =>
 const booked = (i: number, change: Fields = {}) => [quote(i), booking(i, change)]
 
 /** What a defect shows as in the report: a problem by its id, or something that is counted elsewhere. */
-interface Shown {
+interface ExpectedFinding {
   readonly problem?: string
   readonly unknown?: string
   readonly vehicle?: string
@@ -40,16 +40,16 @@ interface Shown {
   readonly differs?: string
 }
 
-interface Defect extends Shown {
+interface Defect extends ExpectedFinding {
   readonly lines: (i: number) => readonly Line[]
 }
 
-const inQuote = (change: Fields, shown: Shown, more: Line = {}): Defect => ({
+const inQuote = (change: Fields, shown: ExpectedFinding, more: Line = {}): Defect => ({
   ...shown,
   lines: (i) => [quote(i, change, more)],
 })
-const inBooking = (change: Fields, shown: Shown): Defect => ({ ...shown, lines: (i) => booked(i, change) })
-const inRecord = (path: string, body: Fields | string, shown: Shown, more: Line = {}): Defect => ({
+const inBooking = (change: Fields, shown: ExpectedFinding): Defect => ({ ...shown, lines: (i) => booked(i, change) })
+const inRecord = (path: string, body: Fields | string, shown: ExpectedFinding, more: Line = {}): Defect => ({
   ...shown,
   lines: (i) => [record(i, path, body, more)],
 })

@@ -14,18 +14,19 @@ const OLD = '127.0.0.1'
 const FRESH_MS = 5_000
 const USABLE_MS = 30_000
 
-type Done = (error: Error | null, addresses: LookupAddress[]) => void
+type LookupCallback = (error: Error | null, addresses: LookupAddress[]) => void
 /** The questions to the system that wait for an answer. */
-let questions: Done[]
+let questions: LookupCallback[]
 /** Answers each question at once; undefined: they wait. */
-let always: ((done: Done) => void) | undefined
+let always: ((done: LookupCallback) => void) | undefined
 
-const found = (address: string) => (done: Done) => done(null, [{ address, family: address.includes(':') ? 6 : 4 }])
-const failed = (code: string) => (done: Done) => done(Object.assign(new Error(code), { code }), [])
+const found = (address: string) => (done: LookupCallback) =>
+  done(null, [{ address, family: address.includes(':') ? 6 : 4 }])
+const failed = (code: string) => (done: LookupCallback) => done(Object.assign(new Error(code), { code }), [])
 /** Answers the question that waits. */
-const answer = (say: (done: Done) => void) => questions.splice(0).forEach(say)
+const answer = (say: (done: LookupCallback) => void) => questions.splice(0).forEach(say)
 /** Answers all questions, those to come as well. */
-function answerAll(say: (done: Done) => void): void {
+function answerAll(say: (done: LookupCallback) => void): void {
   always = say
   answer(say)
 }
@@ -35,7 +36,7 @@ beforeEach(() => {
   questions = []
   const real = dns.lookup as (...asked: unknown[]) => void
   always = undefined
-  const ask = (...asked: [name: string, options: unknown, done: Done]) => {
+  const ask = (...asked: [name: string, options: unknown, done: LookupCallback]) => {
     if (asked[0] !== NAME) real(...asked)
     else if (always) setImmediate(always, asked[2])
     else questions.push(asked[2])

@@ -9,7 +9,7 @@ import { newFolder } from '../command.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
 
 /** The usage of a process (proc(5)). */
-export interface Measured {
+export interface ProcessUsage {
   readonly peakMegabytes: number
   readonly descriptors: number
   /** How long its main thread ran, in nanoseconds. */
@@ -64,7 +64,7 @@ export async function startGatewayProcess(options: GatewayProcessOptions) {
   }
 }
 
-function measure(pid: number): Measured {
+function measure(pid: number): ProcessUsage {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const ranNs = Number.parseInt(readFileSync(`/proc/${pid}/schedstat`, 'utf8'), 10)
   return {

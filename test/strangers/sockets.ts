@@ -21,7 +21,7 @@ export async function connectFrom({ url }: Pick<TestGateway, 'url'>, localAddres
 }
 
 /** The current usage of all callers, by the gateway's gauges. */
-export interface Held {
+export interface HeldResources {
   readonly connections: number
   readonly calls: number
   readonly bodyBytes: number
@@ -30,14 +30,17 @@ export interface Held {
 const LOOK_AGAIN_MS = 10
 
 /** Reads the gauges. */
-export async function heldBy({ adminUrl }: Pick<TestGateway, 'adminUrl'>): Promise<Held> {
+export async function heldBy({ adminUrl }: Pick<TestGateway, 'adminUrl'>): Promise<HeldResources> {
   const text = await (await fetch(`${adminUrl}/metrics`)).text()
   const read = (name: string) => Number(new RegExp(`^transload_${name} (\\d+)$`, 'm').exec(text)?.[1])
   return { connections: read('connections'), calls: read('calls_under_way'), bodyBytes: read('body_bytes') }
 }
 
 /** Resolves once the gauges are as wanted. */
-export async function held(gateway: Pick<TestGateway, 'adminUrl'>, isWanted: (held: Held) => boolean): Promise<Held> {
+export async function held(
+  gateway: Pick<TestGateway, 'adminUrl'>,
+  isWanted: (held: HeldResources) => boolean,
+): Promise<HeldResources> {
   for (;;) {
     const now = await heldBy(gateway)
     if (isWanted(now)) return now

@@ -13,7 +13,7 @@ import {
   serviceId,
   shownText,
 } from '../../src/language/text/service-text.ts'
-import { type Answered, get, post, startGateway, type TestGateway } from '../gateway.ts'
+import { get, post, startGateway, type TestGateway, type WholeAnswer } from '../gateway.ts'
 import { runs } from '../size.ts'
 
 const RUNS = runs(400, 2_000)
@@ -97,7 +97,7 @@ describe('a service of strange strings', () => {
   const REFERENCE = bookingExample.ReferenceNumber
 
   /** Checks that the answer, its headers and the log contain no control characters. */
-  function expectPlain({ json, headers }: Answered, gateway: TestGateway): void {
+  function expectPlain({ json, headers }: WholeAnswer, gateway: TestGateway): void {
     for (const text of Object.values<string>(json)) {
       expect(text).not.toMatch(UNSHOWN)
       expect(text.isWellFormed()).toBe(true)

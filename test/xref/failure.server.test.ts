@@ -8,7 +8,7 @@ import { openStore } from '../../src/outside/store/open.ts'
 import { openSqliteStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { serve } from '../callers/commands.ts'
 import { folder } from '../callers/tenants-gateway.ts'
-import { type Answered, get, post, startGateway } from '../gateway.ts'
+import { get, post, startGateway, type WholeAnswer } from '../gateway.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { listen } from '../store/states.ts'
@@ -24,7 +24,7 @@ interface Target {
   readonly url: string
 }
 
-function expectNotNow({ status, headers, json }: Answered, body: object): void {
+function expectNotNow({ status, headers, json }: WholeAnswer, body: object): void {
   expect({ status, json }).toEqual({ status: 503, json: body })
   expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
   expect(headers.get('x-request-id')).toBeTruthy()

@@ -2,7 +2,7 @@
 
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { type Served, serve } from '../callers/commands.ts'
+import { type GatewayCommand, serve } from '../callers/commands.ts'
 import { folder } from '../callers/tenants-gateway.ts'
 import { get, post } from '../gateway.ts'
 import { size } from '../size.ts'
@@ -18,7 +18,7 @@ const MOST_ANSWERS = 40
 const LONG_MS = 150_000
 
 /** A number that a caller was given or told of, and the trip that it stands for. */
-interface Given {
+interface GivenNumber {
   readonly number: string
   readonly zip: string
   readonly booked: boolean
@@ -27,7 +27,7 @@ interface Given {
 let calls = 0
 
 /** Asks for a quote, or books; each call has a different trip, which identifies it at the service. */
-async function call(gateway: Served): Promise<Given> {
+async function call(gateway: GatewayCommand): Promise<GivenNumber> {
   calls += 1
   const booked = calls % 4 === 0
   const zip = String(10_000 + calls)
@@ -41,8 +41,8 @@ async function call(gateway: Served): Promise<Given> {
 }
 
 /** Makes calls until the gateway is killed in the middle; returns the answers. */
-async function killUnderLoad(gateway: Served): Promise<readonly Given[]> {
-  const given: Given[] = []
+async function killUnderLoad(gateway: GatewayCommand): Promise<readonly GivenNumber[]> {
+  const given: GivenNumber[] = []
   let dead = false
   const last = 1 + Math.floor(Math.random() * MOST_ANSWERS)
   const callers = Array.from({ length: CALLERS }, async () => {
@@ -64,7 +64,7 @@ async function killUnderLoad(gateway: Served): Promise<readonly Given[]> {
 }
 
 /** Every number that a caller got works at the next gateway. */
-async function expectResolved(gateway: Served, sandbox: Sandbox, given: readonly Given[]): Promise<void> {
+async function expectResolved(gateway: GatewayCommand, sandbox: Sandbox, given: readonly GivenNumber[]): Promise<void> {
   for (const { number, zip, booked } of given) {
     if (booked) {
       const { status, json } = await get(gateway, `/getShipment.php?ReferenceNumber=${number}`)
@@ -86,7 +86,7 @@ test('every number that a caller was given resolves after SIGKILL', { timeout: L
   const lanes = Array.from({ length: LANES }, async () => {
     const place = folder()
     const start = () => serve(place, { V2_BASE_URL: sandbox.url })
-    let given: readonly Given[] = []
+    let given: readonly GivenNumber[] = []
     while (next < ROUNDS) {
       next += 1
       const gateway = await start()

@@ -1,4 +1,4 @@
-import { type Answered, basic, CLIENT, post } from '../gateway.ts'
+import { basic, CLIENT, post, type WholeAnswer } from '../gateway.ts'
 
 /** Asks for a quote under a number. */
 export function quote(
@@ -6,7 +6,7 @@ export function quote(
   ShipmentNumber: string,
   more: object = {},
   client: string = CLIENT.id,
-): Promise<Answered> {
+): Promise<WholeAnswer> {
   const trip = { TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166', EquipmentType: 'OPEN AUTO' }
   return post(gateway, '/getShippingQuote.php', { ...trip, ...more, ShipmentNumber }, { authorization: basic(client) })
 }
@@ -16,7 +16,7 @@ export function approve(
   gateway: { readonly url: string },
   ShipmentNumber: string,
   client: string = CLIENT.id,
-): Promise<Answered> {
+): Promise<WholeAnswer> {
   const body = { ActionName: 'Approve Rate', ShipmentNumber }
   return post(gateway, '/getShippingQuote.php', body, { authorization: basic(client) })
 }

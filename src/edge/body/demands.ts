@@ -6,13 +6,13 @@ import { streamedBody } from './streamed-body.ts'
 
 /** How the body of a route's calls is taken. */
 export interface BodyDemand<Body> {
-  readonly receive: (incoming: IncomingMessage, share: Share) => Received<Body> | Promise<Received<Body>>
+  readonly receive: (incoming: IncomingMessage, share: Share) => ArrivedBody<Body> | Promise<ArrivedBody<Body>>
   /** True for explanations, which take memory and time of their own. */
   readonly isExplained: boolean
 }
 
 /** A body that has arrived, or that streams. */
-interface Received<Body> {
+interface ArrivedBody<Body> {
   readonly lengthBytes: number
   /** Reads what the body says, once there is room for the call. */
   readonly read: (call: Call) => Body
@@ -22,7 +22,7 @@ interface Received<Body> {
 export type ReadBody<Body> = (bytes: Buffer, incoming: IncomingMessage, call: Call) => Body
 
 const NO_BODY = Buffer.alloc(0)
-const nothing: Received<undefined> = { lengthBytes: 0, read: () => undefined }
+const nothing: ArrivedBody<undefined> = { lengthBytes: 0, read: () => undefined }
 
 /** A body that nobody reads. */
 export const untouched: BodyDemand<undefined> = { receive: () => nothing, isExplained: false }

@@ -1,11 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Config } from '../../language/config/config.ts'
-import { type Deprecation, deprecationOf } from '../../language/legacy-headers.ts'
 import { CHALLENGE, type GatewayError, gatewayError } from '../../language/errors.ts'
+import { type Deprecation, deprecationOf } from '../../language/legacy-headers.ts'
 import type { Settings } from '../../language/mapping/row.ts'
 import type { SigningKey } from '../../language/webhook-signature.ts'
-import { type Account, type AccountOfCaller, openAccount, type Taken } from '../../outside/service/account.ts'
+import { type Account, type AccountOfCaller, type AuthorizedReply, openAccount } from '../../outside/service/account.ts'
 import { basicPair } from '../../outside/service/credential.ts'
 import type { ServiceCredential, Upstream } from '../../outside/service/upstream.ts'
 import type { Share } from '../../runtime/call.ts'
@@ -46,7 +46,7 @@ export interface PassThrough extends ServiceCredential {
   /** Undefined where the call's own credential is all there is. */
   readonly authorized?: Account['authorized']
   /** Learns from the reply to a call with that authorization. */
-  readonly learn?: (authorization: string, answer: Taken, request: IncomingMessage) => void
+  readonly learn?: (authorization: string, answer: AuthorizedReply, request: IncomingMessage) => void
   readonly limits: Limits | undefined
 }
 

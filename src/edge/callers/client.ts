@@ -21,7 +21,7 @@ import {
 import { createTurns, type Turns } from './turns.ts'
 
 /** A credential that callers bring, at the service. */
-interface Known {
+interface KnownCredential {
   readonly account: Account
   /** Undefined where the credential names no client. */
   readonly caller: Caller | undefined
@@ -42,9 +42,12 @@ export function clientCredentials(rooms: CallerRooms): Credentials {
     if (isAccepted) turns.decide(header, undefined, true)
   })
 
-  function credentialsOf(scheme: Scheme, decide: (turns: Turns<Known>, header: string, isAccepted: boolean) => void) {
-    const { kept, open } = createAcceptedCredentials<Known>()
-    const turns = createTurns<Known>({
+  function credentialsOf(
+    scheme: Scheme,
+    decide: (turns: Turns<KnownCredential>, header: string, isAccepted: boolean) => void,
+  ) {
+    const { kept, open } = createAcceptedCredentials<KnownCredential>()
+    const turns = createTurns<KnownCredential>({
       atOnce: AT_ONCE,
       atOnceOfSource: Math.min(AT_ONCE_OF_SOURCE, config.UPSTREAM_CONNECTIONS),
       calls: config.MAX_IN_FLIGHT,
@@ -56,7 +59,7 @@ export function clientCredentials(rooms: CallerRooms): Credentials {
       const caller = pair && { tenant: pair.client, credential, account, profile }
       return { account, caller, accepted: passThroughWith(header, account) }
     }
-    const decided: Decided = (header, isAccepted) => decide(turns, header, isAccepted)
+    const decided: OnVerdict = (header, isAccepted) => decide(turns, header, isAccepted)
     const known = (header: string) => (kept.get(header) ?? open(header, make(header), decided)).value
     return {
       kept,
@@ -183,23 +186,23 @@ const AT_ONCE = 32
 const AT_ONCE_OF_SOURCE = 8
 
 /** A credential that the service has accepted in this process, with its account. */
-interface Accepted<T> {
+interface AcceptedCredential<T> {
   readonly value: T
   readonly acceptance: Acceptance
 }
 
 /** Accepted credentials, by the `Authorization` header that carries them. */
 interface AcceptedCredentials<T> {
-  readonly kept: { readonly get: (header: string) => Accepted<T> | undefined }
+  readonly kept: { readonly get: (header: string) => AcceptedCredential<T> | undefined }
   /**
    * Makes the entry of a header that is not accepted yet. Acceptance stores it, and a refusal removes it again.
    * `decided` is called for both.
    */
-  readonly open: (header: string, value: (acceptance: Acceptance) => T, decided?: Decided) => Accepted<T>
+  readonly open: (header: string, value: (acceptance: Acceptance) => T, decided?: OnVerdict) => AcceptedCredential<T>
 }
 
 /** Called with the service's verdict on a header. */
-type Decided = (header: string, isAccepted: boolean) => void
+type OnVerdict = (header: string, isAccepted: boolean) => void
 
 /** Time after the last acceptance until the service is asked again. */
 const PROVEN_MS = 15 * 60_000
@@ -213,7 +216,7 @@ const LEAST_BYTES = Math.ceil(KEPT_BYTES / KEPT)
 
 /** Makes the cache of accepted credentials; a credential that the service has not accepted takes no place in it. */
 export function createAcceptedCredentials<T>(): AcceptedCredentials<T> {
-  const kept = new LRUCache<string, Accepted<T>>({
+  const kept = new LRUCache<string, AcceptedCredential<T>>({
     maxSize: KEPT_BYTES,
     sizeCalculation: (_entry, { length }) => Math.max(LEAST_BYTES, ACCOUNT_BYTES + SPELLINGS * length),
   })
@@ -238,7 +241,7 @@ export function createAcceptedCredentials<T>(): AcceptedCredentials<T> {
           decided(header, false)
         },
       }
-      const entry: Accepted<T> = { value: value(acceptance), acceptance }
+      const entry: AcceptedCredential<T> = { value: value(acceptance), acceptance }
       return entry
     },
   }

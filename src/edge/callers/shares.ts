@@ -1,7 +1,7 @@
 import { type GatewayError, gatewayError } from '../../language/errors.ts'
 import type { Networks } from '../../language/networks.ts'
 import type { Share, Source } from '../../runtime/call.ts'
-import { createUnorderedList, type Held } from '../../runtime/collections.ts'
+import { createUnorderedList, type ListItem } from '../../runtime/collections.ts'
 import { type Arriving, addressOf, type Connection, plainAddress, sourceOf } from './sources.ts'
 
 /*
@@ -134,7 +134,7 @@ class Holding implements Share {
   readonly #reply: Reply | undefined
   readonly #own = { ...NO_USAGE }
   #isOver = false
-  #underWay: Held<Holding> | undefined
+  #underWay: ListItem<Holding> | undefined
   #held: (() => void)[] | undefined
 
   constructor(gate: Gate, { source, usage }: Caller, reply?: Reply) {

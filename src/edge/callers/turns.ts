@@ -6,13 +6,13 @@ import { gatewayError, RETRY_SOON } from '../../language/errors.ts'
 /** The turns of calls in groups: one credential is decided for all calls that carry it. */
 export interface Turns<T> {
   /** Waits for a turn, until the group is decided, or until the caller hangs up. A group shares the result of `make`. */
-  readonly enter: (incoming: IncomingMessage, source: string, group: string, make: () => T) => Promise<Entered<T>>
+  readonly enter: (incoming: IncomingMessage, source: string, group: string, make: () => T) => Promise<SharedTurn<T>>
   /** Ends the wait of a group: its calls go on, or throw. With `endsAll`, those that go on need no turn any more. */
   readonly decide: (group: string, refusal?: Error, endsAll?: boolean) => void
 }
 
 /** Called when a call of a group is over, however often. */
-interface Entered<T> {
+interface SharedTurn<T> {
   readonly shared: T
   readonly leave: () => void
 }

@@ -16,7 +16,7 @@ import {
   member,
   namesIn,
   OTHER_VIN,
-  type Seen,
+  type ParsedReply,
   TRIP,
   type Trial,
   textIn,
@@ -51,8 +51,8 @@ export interface Assumption {
  * If the service keeps an assumption, with what was seen: words, or a reply, which is described by its status and type. A reply
  * alone keeps it if it is a success.
  */
-type Found = Seen | readonly [isKept: boolean, seen: Seen | string, otherwise?: string]
-type Check = (trial: Trial) => Promise<Found>
+type Finding = ParsedReply | readonly [isKept: boolean, seen: ParsedReply | string, otherwise?: string]
+type Check = (trial: Trial) => Promise<Finding>
 
 /** The requests of a row are those of its area, unless it has its own. */
 type Row = readonly [
@@ -88,12 +88,12 @@ const CANCEL = 'DELETE /v2/shipments/{shipment_id}'
 /** Makes something at the service for a check. */
 const given =
   <Thing>(make: (trial: Trial) => Promise<Thing>) =>
-  (check: (thing: Thing, trial: Trial) => Found | Promise<Found>): Check =>
+  (check: (thing: Thing, trial: Trial) => Finding | Promise<Finding>): Check =>
   async (trial) =>
     check(await make(trial), trial)
 
 /** Checks the reply to one request. */
-const replies = (ask: (trial: Trial) => Promise<Seen>, isExpected: (reply: Seen) => boolean) =>
+const replies = (ask: (trial: Trial) => Promise<ParsedReply>, isExpected: (reply: ParsedReply) => boolean) =>
   given(ask)((reply) => [isExpected(reply), reply])
 
 /** A quote that several checks share, and one of its own for a check that changes it. */
@@ -111,7 +111,7 @@ const approved = given(async (trial) => {
 })
 
 /** Decides by the id that a reply names, if it has one. */
-const sameId = (named: string, id: string): Found => [
+const sameId = (named: string, id: string): Finding => [
   named === '' || named === id,
   named === '' ? 'no id' : 'the same id',
   'another id',
@@ -121,9 +121,9 @@ const sameId = (named: string, id: string): Found => [
 const readNone = (trial: Trial, authorization?: string | null) =>
   trial.ask('GET', `/v2/shipments/${NO_SHIPMENT}`, { authorization })
 const readWithWrongSecret = (trial: Trial) => readNone(trial, trial.wrongCredential)
-const isLetIn = (reply: Seen) => !is(401, 403)(reply)
+const isLetIn = (reply: ParsedReply) => !is(401, 403)(reply)
 
-async function askToken(trial: Trial, authorization = trial.basic): Promise<Seen> {
+async function askToken(trial: Trial, authorization = trial.basic): Promise<ParsedReply> {
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }
   const body = 'grant_type=client_credentials'
   const reply = await trial.ask('POST', '/oauth2/token', { authorization, headers, body })
@@ -131,7 +131,7 @@ async function askToken(trial: Trial, authorization = trial.basic): Promise<Seen
   return authorization === trial.basic ? done('it', reply) : reply
 }
 
-const isQuote = (reply: Seen) => isDone(reply) && textIn(reply, 'price') !== ''
+const isQuote = (reply: ParsedReply) => isDone(reply) && textIn(reply, 'price') !== ''
 
 /** Assumes that a quote takes each of several values of a field. */
 const takesEach = (id: string, sentence: string, otherwise: string, field: string, values: readonly string[]): Row => [
@@ -194,7 +194,7 @@ const datedBack = (
   sentence: string,
   otherwise: string,
   sent: string,
-  check: (value: unknown) => Found,
+  check: (value: unknown) => Finding,
 ): Row => [
   id,
   sentence,
@@ -212,7 +212,7 @@ const datedBack = (
 
 const isMoment =
   (expected: string) =>
-  (value: unknown): Found => {
+  (value: unknown): Finding => {
     const moment = Date.parse(textOf(value))
     const other = Number.isNaN(moment) ? formOf(value) : 'another moment'
     return [moment === Date.parse(expected), 'the same moment', other]

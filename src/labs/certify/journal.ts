@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import { z } from 'zod'
-import { CannotTell, described, isDone, isUnknown, OF_QUOTE, type Seen, type Trial, textIn } from './trial.ts'
+import { CannotTell, described, isDone, isUnknown, OF_QUOTE, type ParsedReply, type Trial, textIn } from './trial.ts'
 
 /*
  * A file of what a run makes at the service. Each line is on the disk before the request that it is about is sent: after a
@@ -19,7 +19,7 @@ const line = z.object({
   gone: z.boolean().optional(),
 })
 /** Something that a run made, or may have made. */
-type Made = z.infer<typeof line>
+type JournalLine = z.infer<typeof line>
 
 /** The journal of one run. */
 export type Journal = ReturnType<typeof openJournal>
@@ -39,10 +39,10 @@ export function openJournal(file: string, { address, tenant }: { readonly addres
     }
   })
   const own = all.filter((known) => known.address === address && known.tenant === tenant)
-  const left = new Map<string, Made>()
+  const left = new Map<string, JournalLine>()
   for (const known of own) apply(known)
 
-  function apply(made: Made): void {
+  function apply(made: JournalLine): void {
     const { reference, id, gone } = made
     // The id tells more than the intention.
     left.delete(keyOf(reference, gone ? id : undefined))
@@ -64,7 +64,7 @@ export function openJournal(file: string, { address, tenant }: { readonly addres
       if (left.size === 0 && own.length === all.length) rmSync(file, { force: true })
     },
     /** Returns what is left, the last first. */
-    left: (): readonly Made[] => [...left.values()].reverse(),
+    left: (): readonly JournalLine[] => [...left.values()].reverse(),
   }
 }
 
@@ -89,7 +89,7 @@ export async function cleanUp({ ask, shipmentPaths }: Trial, journal: Journal) {
   return { canceled, left }
 
   /** Cancels a shipment, in every spelling that the service may have; returns false if it is gone already. */
-  async function cancel({ reference, id }: Made): Promise<boolean> {
+  async function cancel({ reference, id }: JournalLine): Promise<boolean> {
     for (const base of shipmentPaths) {
       const reply = await ask('GET', `${base}/${encodeURIComponent(id ?? reference)}`)
       if (isUnknown(reply)) continue
@@ -114,4 +114,4 @@ export async function cleanUp({ ask, shipmentPaths }: Trial, journal: Journal) {
 }
 
 /** A service may spell the status in another way. */
-const isGone = (reply: Seen) => /^cancel/i.test(textIn(reply, 'status'))
+const isGone = (reply: ParsedReply) => /^cancel/i.test(textIn(reply, 'status'))

@@ -3,14 +3,17 @@ import type { Assumption } from './assumptions.ts'
 import { CannotTell, described, isDone, NotAnswered, type Trial } from './trial.ts'
 
 /** The effects that the operator allows. */
-export interface Allowed {
+export interface AllowedEffects {
   readonly bookings: boolean
   /** True if the operator named the address of the service as stage. */
   readonly isStage: boolean
 }
 
 /** Returns why an assumption may not be tried; undefined if it may. */
-export function forbidden({ effect, stageOnly }: Assumption, { bookings, isStage }: Allowed): string | undefined {
+export function forbidden(
+  { effect, stageOnly }: Assumption,
+  { bookings, isStage }: AllowedEffects,
+): string | undefined {
   if (effect === 'bookings' && !bookings) return 'needs --bookings and --stage'
   return stageOnly && !isStage ? 'needs --stage' : undefined
 }
@@ -35,7 +38,7 @@ const MOST_WITHOUT_REPLY = 5
 export async function* tryAll(
   assumptions: readonly Assumption[],
   trial: Trial,
-  allowed: Allowed,
+  allowed: AllowedEffects,
 ): AsyncGenerator<readonly [Assumption, Result]> {
   let withoutReply = 0
   for (const assumption of assumptions) {
@@ -52,7 +55,7 @@ export async function* tryAll(
   }
 }
 
-async function resultOf(assumption: Assumption, trial: Trial, allowed: Allowed): Promise<Result> {
+async function resultOf(assumption: Assumption, trial: Trial, allowed: AllowedEffects): Promise<Result> {
   const { id } = assumption
   const reason = forbidden(assumption, allowed)
   if (reason !== undefined) return { id, verdict: 'not tried', seen: reason }

@@ -95,7 +95,7 @@ export function openTrial({ config, upstream, account, journal, run, stop, ...cr
     method: ServiceRequest['method'],
     path: string,
     { body, headers, authorization, makes }: Asking = {},
-  ): Promise<Seen> {
+  ): Promise<ParsedReply> {
     stop?.throwIfAborted()
     // An update of a known shipment makes nothing new that its reference does not find.
     if (makes && method === 'POST') journal.made(...makes)
@@ -128,7 +128,7 @@ export function openTrial({ config, upstream, account, journal, run, stop, ...cr
   }
 
   /** Writes down what a request made. A plain refusal made nothing, and so did an update whose reply names no shipment. */
-  function note(reference: string, { status, body }: Seen, method: ServiceRequest['method']): void {
+  function note(reference: string, { status, body }: ParsedReply, method: ServiceRequest['method']): void {
     const isRefusal = status >= 400 && status < 500
     const ids = isRefusal ? [] : ['id', 'shipment_id'].flatMap((key) => serviceId(member(body, key)) ?? [])
     for (const id of new Set(ids)) journal.made(reference, id)
@@ -140,7 +140,7 @@ export function openTrial({ config, upstream, account, journal, run, stop, ...cr
     ask('POST', path, { body, makes: [body.external_id] })
 
   /** Asks for a quote, in the spelling that the service understands. */
-  function askQuote(change: Readonly<Record<string, string>> = {}): Promise<Seen> {
+  function askQuote(change: Readonly<Record<string, string>> = {}): Promise<ParsedReply> {
     const trip = { ...TRIP, ...change }
     return spelled(quotes, (method) =>
       method === 'POST'
@@ -219,7 +219,7 @@ function once<Made>(make: () => Made) {
 }
 
 /** Sends in the spelling that the service understands. */
-async function spelled<T>(way: Spelling<T>, send: (spelling: T) => Promise<Seen>) {
+async function spelled<T>(way: Spelling<T>, send: (spelling: T) => Promise<ParsedReply>) {
   const reply = await send(way.current)
   if (!is(404, 405, 410)(reply) || way.other === undefined) return reply
   Object.assign(way, { current: way.other, other: way.current })
@@ -227,7 +227,7 @@ async function spelled<T>(way: Spelling<T>, send: (spelling: T) => Promise<Seen>
 }
 
 /** Returns the id in a successful reply, under the first of these names that it has. */
-function idIn(what: string, reply: Seen, ...names: readonly string[]) {
+function idIn(what: string, reply: ParsedReply, ...names: readonly string[]) {
   const [id] = names.flatMap((name) => serviceId(member(reply.body, name)) ?? [])
   if (isDone(reply) && id !== undefined) return id
   throw new CannotTell(`${what} is answered ${described(reply)}`)
@@ -245,7 +245,7 @@ export class CannotTell extends Error {}
 export class NotAnswered extends CannotTell {}
 
 /** A reply of the service, read as far as it can be. */
-export interface Seen {
+export interface ParsedReply {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   /** The parsed body; undefined if it is empty or no JSON. */
@@ -254,7 +254,7 @@ export interface Seen {
 }
 
 /** Reads a reply; one that is not JSON has no body. */
-function seenReply({ status, headers, body: bytes }: UpstreamReply): Seen {
+function seenReply({ status, headers, body: bytes }: UpstreamReply): ParsedReply {
   let body: unknown
   try {
     body = parseJson(replyText(bytes))
@@ -265,21 +265,21 @@ function seenReply({ status, headers, body: bytes }: UpstreamReply): Seen {
 }
 
 /** Returns true for 2xx. */
-export const isDone = ({ status }: Seen) => isSuccess(status)
+export const isDone = ({ status }: ParsedReply) => isSuccess(status)
 /** Returns true for a refusal of what was sent, which is neither a missing credential nor a limit. */
-export const isRefused = ({ status }: Seen) =>
+export const isRefused = ({ status }: ParsedReply) =>
   status >= 400 && status < 500 && ![401, 403, 404, 405, 429].includes(status)
 /** Makes a test for some statuses. */
 export const is =
   (...statuses: readonly number[]) =>
-  ({ status }: Seen) =>
+  ({ status }: ParsedReply) =>
     statuses.includes(status)
 
 /** Returns true if the service knows no such thing. */
 export const isUnknown = is(404, 410)
 
 /** Returns a successful reply; any other one shows nothing about what follows from it. */
-export function done(what: string, reply: Seen): Seen {
+export function done(what: string, reply: ParsedReply): ParsedReply {
   if (isDone(reply)) return reply
   throw new CannotTell(`${what} is answered ${described(reply)}`)
 }
@@ -290,7 +290,7 @@ export const member = (body: unknown, ...place: Place) => valueAt(body, place)
 /** Returns a scalar as its text, and an empty text for anything else. */
 export const textOf = (value: unknown) => scalarText(value) ?? ''
 /** Returns the text of a member of a reply. */
-export const textIn = ({ body }: Seen, ...names: Place) => textOf(member(body, ...names))
+export const textIn = ({ body }: ParsedReply, ...names: Place) => textOf(member(body, ...names))
 
 /** Names the type of a value, as JSON does. */
 export function typeName(value: unknown) {
@@ -305,7 +305,7 @@ const MOST_NAMES = 12
 const SHOWN_CHARACTERS = 40
 
 /** Lists the members of a reply by name: names are no values, but come from the service, so they are bounded. */
-export function namesIn({ body }: Seen) {
+export function namesIn({ body }: ParsedReply) {
   if (!isStructure(body) || Array.isArray(body)) return typeName(body)
   const names = Object.keys(body).map((name) => shownText(name, SHOWN_CHARACTERS))
   if (names.length === 0) return 'an empty object'
@@ -314,7 +314,7 @@ export function namesIn({ body }: Seen) {
 }
 
 /** Describes a reply by its status and the type of its body. */
-export function described({ status, bytes, body }: Seen) {
+export function described({ status, bytes, body }: ParsedReply) {
   return `${status} with ${bytes.length === 0 ? 'no body' : body === undefined ? 'no JSON' : typeName(body)}`
 }
 

@@ -14,7 +14,7 @@ type EventName =
   | 'shipment.bol_available'
 
 /** The change of one field. */
-export interface Changed {
+export interface FieldChange {
   old_value: unknown
   new_value: unknown
   difference?: number
@@ -25,11 +25,11 @@ export interface ServiceEvent {
   shipment_id: string
   event: EventName
   event_date: string
-  data?: Record<string, Changed>
+  data?: Record<string, FieldChange>
 }
 
 /** Sends an event about a shipment. */
-export type Announce = (event: EventName, shipmentId: string, data?: Record<string, Changed>) => void
+export type Announce = (event: EventName, shipmentId: string, data?: Record<string, FieldChange>) => void
 
 /** The attempts for each event, the delay between them, and the time-out of each. */
 export interface EventRetry {

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type * as z from 'zod'
 import { change, check, creation, invalid, Refusal, readJson, type Shipment, trip, type Vehicle } from './bodies.ts'
-import type { Announce, Changed } from './events.ts'
+import type { Announce, FieldChange } from './events.ts'
 import { estimate } from './pricing.ts'
 
 /** A whole request. */
@@ -327,12 +327,12 @@ function estimateOf(
 }
 
 /** Returns the changed fields of two versions by dotted path; a list counts as one field. */
-function changes(old: object, next: object, path = ''): Record<string, Changed> {
+function changes(old: object, next: object, path = ''): Record<string, FieldChange> {
   const [before, after] = [
     new Map<string, unknown>(Object.entries(old)),
     new Map<string, unknown>(Object.entries(next)),
   ]
-  const data: Record<string, Changed> = {}
+  const data: Record<string, FieldChange> = {}
   for (const name of new Set([...before.keys(), ...after.keys()])) {
     const [old_value = null, new_value = null] = [before.get(name), after.get(name)]
     if (JSON.stringify(old_value) === JSON.stringify(new_value)) continue

@@ -11,7 +11,7 @@ import type { FlatBody, Problem } from '../../language/mapping/fields.ts'
 import { isObject } from '../../language/text/json.ts'
 import { openService } from '../../outside/service/service.ts'
 import { type Mask, maskedBody } from '../../runtime/record.ts'
-import { type Recorded, recordOf } from './recording.ts'
+import { type RecordedCall, recordOf } from './recording.ts'
 import { classified, createRoutes, fieldsIn, targetOf } from './rehearsal.ts'
 
 const fields = z.record(z.string(), z.unknown())
@@ -60,7 +60,7 @@ export interface Outcome extends Case {
 }
 
 /** Translates what a case has: its request, the reply of the service, or both. Sends nothing. */
-export function outcomeOf(call: Recorded, config: Config, catalog: Catalog): Outcome {
+export function outcomeOf(call: RecordedCall, config: Config, catalog: Catalog): Outcome {
   const settings = translationSettings(config)
   try {
     const request = call.request || call.target?.includes('?') ? requestOf(call, config, catalog) : undefined
@@ -86,7 +86,7 @@ export function outcomeOf(call: Recorded, config: Config, catalog: Catalog): Out
 const NO_FIELDS = { entries: [], format: 'json', text: '' } as const
 
 /** Reads the request of a case. The action counts that it names, whatever its path would choose. */
-function requestOf(call: Recorded, config: Config, catalog: Catalog): Version1 | undefined {
+function requestOf(call: RecordedCall, config: Config, catalog: Catalog): Version1 | undefined {
   const named = catalog.actions.get(call.action ?? '')
   const target = targetOf(call, catalog)
   const { endpoint } = target === undefined ? {} : createRoutes(catalog, config.LEGACY_BASE_PATHS)(target)
@@ -119,7 +119,13 @@ function sentFor(plan: Plan, config: Config): Outcome {
  * Makes a test case of a recorded call, with masked values: it expects what the gateway makes of them today. Undefined if the
  * line is no call of version 1.
  */
-export function caseOf(call: Recorded, about: string, mask: Mask, config: Config, catalog: Catalog): Case | undefined {
+export function caseOf(
+  call: RecordedCall,
+  about: string,
+  mask: Mask,
+  config: Config,
+  catalog: Catalog,
+): Case | undefined {
   const target = targetOf(call, catalog)
   const endpoint = target && createRoutes(catalog, config.LEGACY_BASE_PATHS)(target).endpoint
   if (!endpoint) return undefined

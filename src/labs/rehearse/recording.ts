@@ -281,7 +281,7 @@ async function* wholeLines(source: AsyncGenerator<Buffer>): AsyncGenerator<Buffe
 }
 
 /** A recorded call. */
-export interface Recorded {
+export interface RecordedCall {
   /** In milliseconds since 1970. */
   readonly at: number | undefined
   /** The method of the path by default. */
@@ -305,7 +305,7 @@ export interface Recorded {
 }
 
 /** Reads a line of a recording, or a case; returns why it cannot. */
-export function readRecord(line: string, file = ''): Recorded | string {
+export function readRecord(line: string, file = ''): RecordedCall | string {
   if (line === LEFT_OUT) return 'is longer than 16 MiB'
   try {
     // A price keeps its digits; other lines need half the time.
@@ -326,7 +326,7 @@ const jsonText = (value: unknown): string | undefined =>
   value === undefined || value === null ? undefined : typeof value === 'string' ? value : JSON.stringify(value)
 
 /** Reads a call as `docs/writing-a-mapping.md` describes it, or an entry of a HAR; undefined if it is neither. */
-export function recordOf(value: unknown, file: string): Recorded | undefined {
+export function recordOf(value: unknown, file: string): RecordedCall | undefined {
   const given = membersOf(value)
   const record = typeof membersOf(given['request'])['url'] === 'string' ? ofHar(given) : given
   const path = textOf(record['path'])

@@ -20,7 +20,7 @@ import { basicPair } from '../../outside/service/credential.ts'
 import { idAt } from '../../outside/service/proofs.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
 import { answered, type ComparedField, compareAnswers, comparisonsOf, masked } from './compare.ts'
-import { type Recorded, readRecord } from './recording.ts'
+import { type RecordedCall, readRecord } from './recording.ts'
 
 /*
  * Rehearses recorded calls: each is read, classified and planned as the gateway does, without store and service.
@@ -166,7 +166,7 @@ function createCallers(config: Config, catalog: Catalog, { env, tenant: assumed 
     ids: new Set(tenant.credentials.map(({ id }) => id)),
     networks: compileNetworks(tenant.networks),
   }))
-  return ({ authorization, client, source }: Recorded): RehearsedCaller => {
+  return ({ authorization, client, source }: RecordedCall): RehearsedCaller => {
     const key = `${authorization ?? ''}\n${client ?? ''}\n${source ?? ''}`
     const found = known.get(key)
     if (found) return found
@@ -214,11 +214,11 @@ export function createRoutes({ endpoints }: Catalog, basePaths: readonly string[
 }
 
 /** The path of a call: by default that of the action that it names. */
-export const targetOf = ({ target, action = '' }: Recorded, { actions }: Catalog): string | undefined =>
+export const targetOf = ({ target, action = '' }: RecordedCall, { actions }: Catalog): string | undefined =>
   target ?? actions.get(action)?.action.legacy.paths[0]
 
 /** Returns the fields of a call: of its body, or of its query. */
-export function fieldsIn({ request = EMPTY, contentType, target = '' }: Recorded, method: string): FlatBody {
+export function fieldsIn({ request = EMPTY, contentType, target = '' }: RecordedCall, method: string): FlatBody {
   const [, query] = /\?(.*)$/s.exec(target) ?? []
   if (method === 'GET' && (query !== undefined || request.length === 0)) return readQuery(query ?? '')
   // A recorded text is decoded already, whatever charset it was sent in.
@@ -229,7 +229,7 @@ const EMPTY = Buffer.alloc(0)
 
 /** Reads and classifies a call at its endpoint. */
 export function classified(
-  call: Recorded,
+  call: RecordedCall,
   endpoint: Endpoint,
   catalog: Catalog,
   synonyms: RehearsedCaller['synonyms'],
@@ -239,14 +239,14 @@ export function classified(
 }
 
 /** A rehearsed call of version 1. */
-export interface Rehearsed {
-  readonly call: Recorded
+export interface RehearsedCall {
+  readonly call: RecordedCall
   readonly caller: RehearsedCaller
   readonly plan: Plan
 }
 
 /** Rehearses the call of a line: counts what would become of it, and returns it if the gateway understands it. */
-export function rehearse(rehearsal: Rehearsal, line: string, place: Place): Rehearsed | undefined {
+export function rehearse(rehearsal: Rehearsal, line: string, place: Place): RehearsedCall | undefined {
   const { tally, catalog, config, shownText } = rehearsal
   tally.lines += 1
   const unreadable = (why: string) => note(tally.unreadable, [why], place, '')
@@ -357,7 +357,7 @@ function notePlan(
 /** Compares a recorded reply with the translation of the service's. */
 function compareReply(
   plan: Plan,
-  { replies, service }: Recorded,
+  { replies, service }: RecordedCall,
   caller: RehearsedCaller,
   place: Place,
   { tally, ignored }: Rehearsal,
@@ -395,7 +395,7 @@ export function noteCompared(
   note(table, [action, field, verdict, example], place, caller, example)
 }
 
-function actionNameIn(call: Recorded, method: string): string | undefined {
+function actionNameIn(call: RecordedCall, method: string): string | undefined {
   const value = fieldsIn(call, method).entries.find(([field]) => field.toLowerCase() === 'actionname')?.[1]
   return typeof value === 'string' ? value.trim() : undefined
 }
@@ -410,7 +410,7 @@ const shapeOfPath = (target: string): string =>
   )
 
 /** Returns the lines of `xref import` for the names that a call and its reply tell of a shipment or a quote. */
-export function learn({ plan, call, caller }: Rehearsed): string {
+export function learn({ plan, call, caller }: RehearsedCall): string {
   const { request } = plan
   const { verb } = request.compiled.action
   if (verb === 'cancel') return ''

@@ -12,7 +12,7 @@ export interface Remark {
 }
 
 /** What is said of a conversion. */
-interface Described {
+interface Rule {
   /** The rule's name in explanations, problems and docs. */
   readonly name: string
   /** One sentence for the mapping reference. */
@@ -36,7 +36,7 @@ interface Described {
 }
 
 /** A named two-way conversion between a version-1 string and a version-2 value. */
-export interface Codec<T = unknown> extends Described {
+export interface Codec<T = unknown> extends Rule {
   /** Decodes version 1 to version 2. Returns a `Failed` for text that cannot be read, and a `LeftOut` for text that counts as absent. */
   readonly decode: (text: string) => T | Failed | LeftOut
   /** Encodes version 2 to version 1; returns a `Failed` for a value that is not of this codec. */
@@ -49,7 +49,7 @@ export type Fail = (problem?: string) => never
 export type LeaveOut = (why: string) => never
 
 /** The two halves of a conversion. `decode` receives a trimmed string that is never empty. */
-export interface Conversion<T> extends Described {
+export interface Conversion<T> extends Rule {
   readonly decode: (text: string, fail: Fail, leaveOut: LeaveOut) => T
   readonly encode: (value: T, fail: Fail) => string
 }

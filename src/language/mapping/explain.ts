@@ -8,7 +8,7 @@ import type { Settings } from './row.ts'
 import { fieldsOf, placesOf } from './row-parts.ts'
 
 /** A field or place whose value is not used, with the reason. */
-export interface Unused {
+export interface UnusedField {
   readonly field: string
   readonly why: string
 }
@@ -17,7 +17,7 @@ export interface Unused {
 export interface ExplainedRequest {
   readonly body: Draft
   readonly fields: readonly Explanation[]
-  readonly unused: readonly Unused[]
+  readonly unused: readonly UnusedField[]
   readonly unknown: readonly string[]
   readonly problems: readonly Problem[]
   /** The facts that a later booking gets, each with the field that it comes from. */
@@ -62,7 +62,7 @@ function whyUnused({ action }: CompiledAction, field: string, value: string): st
 /** The leaves of a reply, each exactly once. */
 export interface ReplyAccount {
   readonly fields: readonly Explanation[]
-  readonly unused: readonly Unused[]
+  readonly unused: readonly UnusedField[]
   readonly unknown: readonly string[]
   /** The number of leaves that are not listed. */
   readonly more: number

@@ -199,7 +199,7 @@ export const assumedAgain = (name: DefaultSetting): Fallback => ({ kind: 'assume
 export const guess = (...v1: readonly string[]): Fallback => ({ kind: 'guess', v1 })
 
 /** The rows that only a reply has. */
-export type ReplyRow = CallerNumber | Fixed | Choose | Message
+export type ReplyRow = CallerNumber | FixedField | Choose | Message
 
 /** A reply's field for the caller's own number, else the service's. */
 export interface CallerNumber {
@@ -212,14 +212,14 @@ export interface CallerNumber {
 export const callerNumber = (v1: string, v2: string): CallerNumber => ({ kind: 'callerNumber', v1, v2 })
 
 /** A reply's field that is always the same. */
-export interface Fixed {
+export interface FixedField {
   readonly kind: 'fixed'
   readonly v1: string
   readonly value: string
 }
 
 /** Answers the same value always. */
-export const fixed = (v1: string, value: string): Fixed => ({ kind: 'fixed', v1, value })
+export const fixed = (v1: string, value: string): FixedField => ({ kind: 'fixed', v1, value })
 
 /** A reply's field that depends on a place's value and cannot be reversed. */
 export interface Choose {

@@ -47,7 +47,7 @@ interface Frame {
 }
 
 /** The tokens that may follow in a text that is being read. */
-type Expected = 'value' | 'value or end' | 'name' | 'name or end' | 'colon' | 'separator or end' | 'end'
+type ExpectedToken = 'value' | 'value or end' | 'name' | 'name or end' | 'colon' | 'separator or end' | 'end'
 
 /**
  * Reads a whole value, without recursion, because deep nesting must not overflow the stack, and in one loop, because a reply has
@@ -60,7 +60,7 @@ export function parseJson(text: string, onMember?: (name: string, value: unknown
   const { isPlain } = cursor
   let at = 0
   let frame: Frame | undefined
-  let expected: Expected = 'value'
+  let expected: ExpectedToken = 'value'
   let value: unknown
   for (;;) {
     let code = text.charCodeAt(at)

@@ -4,7 +4,7 @@ import { constants } from 'node:os'
 import { z } from 'zod'
 import { type Assumption, assumptions } from '../../labs/certify/assumptions.ts'
 import { type CleanedUp, cleanUp, openJournal } from '../../labs/certify/journal.ts'
-import { type Allowed, forbidden, type Result, result, tryAll, verdicts } from '../../labs/certify/run.ts'
+import { type AllowedEffects, forbidden, type Result, result, tryAll, verdicts } from '../../labs/certify/run.ts'
 import { NotAnswered, openTrial, type Trial } from '../../labs/certify/trial.ts'
 import { readConfig } from '../../language/config/config.ts'
 import { serviceAddress } from '../../language/config/values.ts'
@@ -93,7 +93,7 @@ export async function certifyAssumptions(asked: AssumptionsOptions): Promise<num
 async function tried(
   wanted: readonly Assumption[],
   trial: Trial,
-  allowed: Allowed,
+  allowed: AllowedEffects,
   isQuiet: boolean,
   stop: AbortSignal,
 ): Promise<{ results: readonly Result[]; failure: unknown }> {
@@ -172,7 +172,7 @@ function changesSince({ results }: Results, now: readonly Result[]): readonly Ch
 }
 
 /** Returns what the operator allows at an address; throws if the stage that they named is another address. */
-function allowedBy({ stage, bookings = false }: AssumptionsOptions, service: string): Allowed {
+function allowedBy({ stage, bookings = false }: AssumptionsOptions, service: string): AllowedEffects {
   if (stage === undefined) {
     if (!bookings) return { bookings, isStage: false }
     throw new CommandFailed(
@@ -236,7 +236,7 @@ function changeLines({ at }: Results, changes: readonly Change[]): readonly stri
 }
 
 /** Lists what would be tried. */
-function planLines(wanted: readonly Assumption[], allowed: Allowed, service: string): readonly string[] {
+function planLines(wanted: readonly Assumption[], allowed: AllowedEffects, service: string): readonly string[] {
   const tried = wanted.filter((assumption) => forbidden(assumption, allowed) === undefined)
   const books = tried.filter(({ effect }) => effect === 'bookings').length
   return [
@@ -249,7 +249,7 @@ function planLines(wanted: readonly Assumption[], allowed: Allowed, service: str
   ]
 }
 
-function plannedLines(assumption: Assumption, allowed: Allowed): readonly string[] {
+function plannedLines(assumption: Assumption, allowed: AllowedEffects): readonly string[] {
   const { id, how, effect, requests } = assumption
   const reason = forbidden(assumption, allowed)
   const what = reason === undefined ? effect : `not tried: ${reason}`
@@ -257,7 +257,7 @@ function plannedLines(assumption: Assumption, allowed: Allowed): readonly string
 }
 
 /** Returns an assumption with what would be done for it. */
-function plannedJson(assumption: Assumption, allowed: Allowed): object {
+function plannedJson(assumption: Assumption, allowed: AllowedEffects): object {
   const { id, sentence, how, effect, requests } = assumption
   const reason = forbidden(assumption, allowed)
   return { id, sentence, how, effect, requests, isTried: reason === undefined, ...(reason !== undefined && { reason }) }

@@ -80,14 +80,14 @@ export function duplicates({ shipments }: ServiceShipments): number {
 }
 
 /** The answers to callers, by reference. */
-export interface Told {
+export interface CallerAnswers {
   /** With the id of the shipment. */
   readonly acknowledged: ReadonlyMap<string, string>
   readonly unknown: ReadonlySet<string>
 }
 
 /** Compares the answers to callers with the service and the store. */
-export async function countUp(service: ServiceShipments, storeUrl: string, { acknowledged, unknown }: Told) {
+export async function countUp(service: ServiceShipments, storeUrl: string, { acknowledged, unknown }: CallerAnswers) {
   const store = await openStore(storeUrl)
   const claims = await store.listClaims({ limit: Number.MAX_SAFE_INTEGER })
   const claimed = new Map(claims.map((claim) => [claim.reference, claim]))

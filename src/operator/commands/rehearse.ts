@@ -14,7 +14,7 @@ import {
   openRehearsal,
   type Place,
   type Rehearsal,
-  type Rehearsed,
+  type RehearsedCall,
   rehearse as rehearseLine,
 } from '../../labs/rehearse/rehearsal.ts'
 import { type Config, readConfig } from '../../language/config/config.ts'
@@ -215,7 +215,7 @@ async function openAgainst(config: Config, options: RehearseOptions, ignored: re
   const rooms = { service, names, bookings: nothing, inspect: () => undefined, onNotServed: () => undefined }
   const deps = { ...account, upstream, rooms, sending, ignored }
   return {
-    async ask({ plan: { request }, caller }: Rehearsed, place: Place, { tally }: Rehearsal): Promise<void> {
+    async ask({ plan: { request }, caller }: RehearsedCall, place: Place, { tally }: Rehearsal): Promise<void> {
       const { action } = request.compiled
       const note = (one: Parameters<typeof noteCompared>[2]) =>
         noteCompared(tally.compared, action.name, one, place, caller.name)

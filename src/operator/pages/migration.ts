@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 import { html } from 'hono/html'
 import type { Answer } from '../../language/answer.ts'
-import { windowsToCome } from '../../language/legacy-headers.ts'
 import { gatewayError } from '../../language/errors.ts'
+import { windowsToCome } from '../../language/legacy-headers.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import type { TenantBrownouts } from '../../runtime/signals.ts'
 import { NO_NAME, STORE_EVERY_MS } from '../../state/uses/counts.ts'
 import {
   type ActionUse,
-  type Counted,
+  type CountedName,
   countBlockers,
   DAYS_SHOWN,
   emptyDay,
@@ -373,7 +373,7 @@ const ERRORS: readonly Column<TenantReport['errors'][number]>[] = [
   ['Request id of the last one', ({ requestId }) => codeOf(requestId)],
 ]
 
-const counted = (title: string): readonly Column<Counted>[] => [
+const counted = (title: string): readonly Column<CountedName>[] => [
   [title, ({ name }) => nameOrRest(name)],
   ...counts,
   ['First seen', ({ first }) => moment(first)],

@@ -12,8 +12,8 @@ import { readBody, readQuery } from '../../edge/body/read.ts'
 import { commonDeprecation } from '../../edge/callers/caller.ts'
 import type { PageRooms } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
-import { closureAt } from '../../language/legacy-headers.ts'
 import { errorTable, GatewayError, gatewayError } from '../../language/errors.ts'
+import { closureAt } from '../../language/legacy-headers.ts'
 import { actionKey, type Catalog, type Endpoint } from '../../language/mapping/catalog.ts'
 import { ACTION_NAME, type CompiledAction } from '../../language/mapping/compile.ts'
 import { type FlatBody, looseName } from '../../language/mapping/fields.ts'
@@ -35,14 +35,14 @@ interface Input {
 }
 
 /** A call that has been explained. */
-interface Explained extends ExplainedCall {
+interface ExplainedPaste extends ExplainedCall {
   readonly kind: 'explained'
   readonly compiled: CompiledAction
   readonly body: FlatBody
 }
 
 type Outcome =
-  | Explained
+  | ExplainedPaste
   | { readonly kind: 'refused'; readonly answer: Pick<Answer, 'status' | 'headers'> & { readonly v1: unknown } }
   | { readonly kind: 'passed'; readonly request: string }
 
@@ -139,7 +139,7 @@ const WORD = /'((?:[^']|'\\'')*)'|"((?:\\.|[^"\\])*)"|((?:\\.|[^\s'"\\])+)/gs
 const REQUEST_LINE = /^([A-Z]{3,7}) (\/\S*|https?:\/\/\S+)(?: HTTP\/[\d.]+)?(?=\r?\n|$)/
 const DATA = /^(?:-d|--data(?:-raw|-binary|-ascii|-urlencode)?)$/
 
-interface Pasted {
+interface PastedRequest {
   /** Undefined where a body alone was pasted. */
   readonly method: string | undefined
   readonly path: string | undefined
@@ -148,7 +148,7 @@ interface Pasted {
 }
 
 /** Finds the path and the body in what was pasted. */
-function pastedRequest(pasted: string): Pasted {
+function pastedRequest(pasted: string): PastedRequest {
   const text = pasted.trim()
   if (/^curl\s/.test(text)) {
     const words = [...text.replaceAll(/\\\r?\n/g, ' ').matchAll(WORD)].map(
@@ -175,7 +175,7 @@ function pastedRequest(pasted: string): Pasted {
   return requestTo(method, target, end ? text.slice(end.index + end[0].length) : '')
 }
 
-function requestTo(method: string, target: string, body: string): Pasted {
+function requestTo(method: string, target: string, body: string): PastedRequest {
   const [path = '', query = ''] = target.replace(/^https?:\/\/[^/?]*/, '').split('?', 2)
   return { method, path, query, body }
 }
@@ -212,7 +212,7 @@ interface FieldRow {
 const text = (value: unknown) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
 
 /** Lists every field once, what needs attention first. */
-function rowsOf({ run, body, compiled, plan }: Explained, catalog: Catalog): readonly FieldRow[] {
+function rowsOf({ run, body, compiled, plan }: ExplainedPaste, catalog: Catalog): readonly FieldRow[] {
   const { fields: index, action } = compiled
   const sent = new Map(
     body.entries.map(([name, value]) => {

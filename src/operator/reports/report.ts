@@ -266,7 +266,7 @@ function seenIn(counts: readonly NameCount[]) {
 
 const dayOf = (at: number | undefined) => (at === undefined ? undefined : Math.floor(at / DAY_MS))
 const timeText = (at: number | undefined) => (at === undefined ? undefined : isoTime(at))
-const byCount = (one: Counted, other: Counted) => other.count - one.count
+const byCount = (one: CountedName, other: CountedName) => other.count - one.count
 
 const FINE: ReadonlySet<string> = new Set([DONE, REPLAYED])
 const faultIn = ({ outcome }: CallCount) => (FINE.has(outcome) ? 'nobody' : faultOf(outcome))
@@ -275,7 +275,7 @@ const isFailed = (count: CallCount) => ['service', 'gateway'].includes(faultIn(c
 const RETIRED: ErrorCode = 'retired'
 
 /** A name with its counts. */
-export type Counted = ReturnType<typeof countedOf>
+export type CountedName = ReturnType<typeof countedOf>
 
 const countedOf = ({ name, count, firstAt, lastAt }: NameCount) => ({
   name,

@@ -12,13 +12,13 @@ import type { Upstream } from './upstream.ts'
 export type Scheme = 'basic' | 'oauth2' | 'auto'
 
 /** The part of a reply that shows if a credential was accepted. */
-export interface Taken {
+export interface AuthorizedReply {
   readonly status: number
   readonly headers: IncomingHttpHeaders
 }
 
 /** Makes a request with an `Authorization`. */
-type Attempt<R extends Taken> = (authorization: string) => Promise<R>
+type Attempt<R extends AuthorizedReply> = (authorization: string) => Promise<R>
 
 /** One credential at the service, at one address. */
 export interface Account {
@@ -31,11 +31,11 @@ export interface Account {
   /**
    * Makes an attempt with the expected `Authorization`, and repeats it if a refusal proves that another one is right.
    */
-  readonly authorized: <R extends Taken>(deadline: number, attempt: Attempt<R>) => Promise<R>
+  readonly authorized: <R extends AuthorizedReply>(deadline: number, attempt: Attempt<R>) => Promise<R>
   /** The expected `Authorization`, for a call that cannot be repeated. */
   readonly authorization: (deadline: number) => Promise<string>
   /** Learns from the reply to such a call. */
-  readonly learn: (authorization: string, answer: Taken) => void
+  readonly learn: (authorization: string, answer: AuthorizedReply) => void
   /** Returns each `Authorization` that a request may have carried: the credential, and the latest tokens for it. */
   readonly authorizations: () => readonly string[]
 }
@@ -64,9 +64,9 @@ export function openAccount(options: NewAccount): Account {
   /** With `auto`, false until the service asks for a token. */
   let usesTokens = scheme === 'oauth2'
 
-  const wantsTokens = ({ status, headers }: Taken) =>
+  const wantsTokens = ({ status, headers }: AuthorizedReply) =>
     scheme === 'auto' && status === 401 && challenges(headers).includes('bearer')
-  const learn = (authorization: string, answer: Taken) => {
+  const learn = (authorization: string, answer: AuthorizedReply) => {
     if (authorization !== basic) {
       if (answer.status === 401) tokens.drop(authorization.slice(BEARER.length))
     } else if (wantsTokens(answer)) usesTokens = true
@@ -81,7 +81,7 @@ export function openAccount(options: NewAccount): Account {
     }
   }
 
-  async function withToken<R extends Taken>(deadline: number, attempt: Attempt<R>): Promise<R> {
+  async function withToken<R extends AuthorizedReply>(deadline: number, attempt: Attempt<R>): Promise<R> {
     for (let first = true; ; first = false) {
       const authorization = await bearer(deadline)
       const answer = await attempt(authorization)
@@ -91,7 +91,7 @@ export function openAccount(options: NewAccount): Account {
     }
   }
 
-  async function withBasic<R extends Taken>(deadline: number, attempt: Attempt<R>): Promise<R> {
+  async function withBasic<R extends AuthorizedReply>(deadline: number, attempt: Attempt<R>): Promise<R> {
     const answer = await attempt(basic)
     learn(basic, answer)
     if (!wantsTokens(answer)) return answer
@@ -127,7 +127,7 @@ const NOT_FOUND = 404
 const hasNoTokens = (error: unknown): boolean =>
   error instanceof GatewayError && error.code.startsWith('login-') && error.serviceStatus === NOT_FOUND
 
-const namesBasic = ({ headers }: Taken): boolean => challenges(headers).includes('basic')
+const namesBasic = ({ headers }: AuthorizedReply): boolean => challenges(headers).includes('basic')
 
 /** The schemes of `WWW-Authenticate` (RFC 9110, 11.6.1), in lower case. */
 function challenges(headers: IncomingHttpHeaders): readonly string[] {

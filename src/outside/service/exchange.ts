@@ -5,7 +5,7 @@ import { brotliDecompress } from 'node:zlib'
 import type { Dispatcher } from 'undici'
 import { type Inflate, inflaters } from '../../language/text/decode.ts'
 import { currentCall, type RequestTrace, type TracedRequest, withTraceHeaders } from '../../runtime/call.ts'
-import { createUnorderedList, type Held } from '../../runtime/collections.ts'
+import { createUnorderedList, type ListItem } from '../../runtime/collections.ts'
 import type { Histogram } from '../../runtime/metrics.ts'
 import type { Mask } from './credential.ts'
 
@@ -180,7 +180,7 @@ abstract class Sent implements Waiting {
   protected controller: Dispatcher.DispatchController | undefined
   protected isOver = false
   /** Undefined while the clock stands still. */
-  #waiting: Held<Waiting> | undefined
+  #waiting: ListItem<Waiting> | undefined
   readonly #operation: string
   readonly #startedAt: number
 
@@ -566,8 +566,8 @@ interface Waiting {
 
 /** Watches the deadlines of calls under way. */
 interface Deadlines {
-  readonly add: (waiting: Waiting) => Held<Waiting>
-  readonly take: (held: Held<Waiting>) => void
+  readonly add: (waiting: Waiting) => ListItem<Waiting>
+  readonly take: (held: ListItem<Waiting>) => void
 }
 
 /** Watches all deadlines with one timer: a timer for each would cost every call, and almost none would fire. */

@@ -249,7 +249,7 @@ export function shipmentIn(reply: UpstreamReply): Shipment {
 }
 
 /** Returns a body that is an object and does not deny its success; throws for any other. */
-function successIn(body: unknown, of?: Doubted): Readonly<Draft> {
+function successIn(body: unknown, of?: DoubtfulRequest): Readonly<Draft> {
   if (!isObject(body)) throw doubtful(body === undefined ? 'it is empty' : 'it is not a JSON object', of)
   const denial = denialIn(body)
   if (denial !== undefined) throw doubtful(denial, of, body)
@@ -288,9 +288,9 @@ export function parsedOrNothing(reply: Pick<UpstreamReply, 'body' | 'json'>): un
 }
 
 /** The kinds of requests after whose doubtful reply the caller may have to act. */
-type Doubted = 'change' | 'cancellation'
+type DoubtfulRequest = 'change' | 'cancellation'
 
-export function doubtful(fault: string, of?: Doubted, body?: Readonly<Draft>): GatewayError {
+export function doubtful(fault: string, of?: DoubtfulRequest, body?: Readonly<Draft>): GatewayError {
   const details = body && of === 'change' ? { cause: new NamedIds(body) } : {}
   return gatewayError(of ? `reply-doubtful/${of}` : 'reply-doubtful', { fault }, details)
 }

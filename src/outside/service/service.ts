@@ -73,8 +73,8 @@ interface LearnedState {
   readonly circuit: Circuit
   /** When the service last accepted a credential, in milliseconds of `performance.now()`. */
   acceptedAt: number
-  readonly quotes: Spelling<Spelled>
-  readonly shipments: Spelling<Spelled>
+  readonly quotes: Spelling<DocumentedSpelling>
+  readonly shipments: Spelling<DocumentedSpelling>
 }
 
 /** The service, with the connections to it. */
@@ -250,7 +250,7 @@ export function withoutCredential(reply: UpstreamReply, account: Account): Upstr
 }
 
 /** The documented spellings of a request: the method of one for a quote, the path of one about shipments. */
-type Spelled = 'POST' | 'GET' | '/v2/shipments' | '/v2/shipment'
+type DocumentedSpelling = 'POST' | 'GET' | '/v2/shipments' | '/v2/shipment'
 
 /** The spelling of a request in use, and the other documented one, unless the operator chose. */
 export interface Spelling<T> {
@@ -266,7 +266,7 @@ export interface Spelling<T> {
 const TRUSTED_MS = 3_600_000
 
 /** Notes a reply to the current spelling that is not 404 or 405. */
-function noteAnswer(spelled: Spelling<Spelled>, status: number): void {
+function noteAnswer(spelled: Spelling<DocumentedSpelling>, status: number): void {
   spelled.isConfirmed ||= proves(status)
   if (isSuccess(status)) spelled.trustedUntil = performance.now() + TRUSTED_MS
 }
@@ -281,7 +281,7 @@ export function spelling<T>(chosen: T | 'auto', [current, other]: readonly [T, T
 function spellingOf(
   { method, path }: ServiceRequest,
   { quotes, shipments }: LearnedState,
-): Spelling<Spelled> | undefined {
+): Spelling<DocumentedSpelling> | undefined {
   if (method === 'POST' && path === '/v2/quote') return quotes
   return OF_SHIPMENTS.test(path) ? shipments : undefined
 }
@@ -298,7 +298,7 @@ export const BASE_HEADERS = {
 } as const
 
 /** Writes a request in a spelling: a `GET` of a quote has its facts in the query. */
-export function written(request: ServiceRequest, spelled?: Spelled): Outgoing {
+export function written(request: ServiceRequest, spelled?: DocumentedSpelling): Outgoing {
   let { method, path, body } = request
   if (spelled === 'GET') {
     method = 'GET'

@@ -224,13 +224,13 @@ interface Names {
   readonly isPending: (hostname: string) => boolean
 }
 
-interface Known {
+interface KnownAddresses {
   readonly addresses: LookupAddress[]
   /** In milliseconds of `performance.now()`. */
   readonly at: number
 }
 
-type Done = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void
+type LookupCallback = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void
 
 /** The time during which an address is used without asking again. */
 const FRESH_MS = 5_000
@@ -243,10 +243,10 @@ const USABLE_MS = 30_000
  * delay all other calls.
  */
 function createNames(): Names {
-  const known = new Map<string, Known>()
-  const waiting = new Map<string, Done[]>()
+  const known = new Map<string, KnownAddresses>()
+  const waiting = new Map<string, LookupCallback[]>()
 
-  function ask(hostname: string, done: Done): void {
+  function ask(hostname: string, done: LookupCallback): void {
     const others = waiting.get(hostname)
     if (others) return void others.push(done)
     const all = [done]
@@ -262,7 +262,7 @@ function createNames(): Names {
   return {
     isPending: (hostname) => waiting.has(hostname),
     lookup: (hostname, { all, family }, done) => {
-      const tell: Done = (error, addresses) => {
+      const tell: LookupCallback = (error, addresses) => {
         if (error) return done(error, '')
         const version = family === 'IPv4' ? 4 : family === 'IPv6' ? 6 : family
         const fitting = version === 4 || version === 6 ? addresses.filter((one) => one.family === version) : addresses

@@ -4,10 +4,10 @@ import type {
   Facts,
   LoadedName,
   Name,
-  Named,
   NameOfId,
   NameReads,
   Names,
+  NameWithBearer,
   NameWrites,
   Quote,
   QuoteChange,
@@ -138,7 +138,7 @@ export function shipmentOf(tenant: string, row: DatabaseRow): StoredShipment | u
  * Returns the names in rows with what is stored of their bearers: the caller's own first, then the newest first, then the later
  * write first. Most names have one bearer, for which a database that sorts takes longer than to find it.
  */
-export function namedIn(rows: readonly DatabaseRow[]): readonly Named[] {
+export function namedIn(rows: readonly DatabaseRow[]): readonly NameWithBearer[] {
   const isServices = ({ kind }: DatabaseRow) => (Number(kind) < SERVICE_KINDS ? 0 : 1)
   const inOrder =
     rows.length < 2

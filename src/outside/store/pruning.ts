@@ -95,13 +95,13 @@ const STEP_CLAIMS = 50
 const INSTANCE_KEPT_MS = DAY_MS
 
 /** A table with an index by use, and its rows that go, with the last day that is old as $1. */
-interface Indexed {
+interface IndexedTable {
   readonly table: string
   readonly key: string
   readonly where: string
 }
 
-const INDEXED: Readonly<Record<'claims' | 'audit' | 'events', Indexed>> = {
+const INDEXED: Readonly<Record<'claims' | 'audit' | 'events', IndexedTable>> = {
   claims: {
     table: 'claims',
     key: 'tenant, key',
@@ -116,7 +116,7 @@ const INDEXED: Readonly<Record<'claims' | 'audit' | 'events', Indexed>> = {
 }
 
 /** Deletes a few old rows. */
-function* pruneRows({ table, key, where }: Indexed, lastDay: number, dryRun: boolean): Work<PruneStepEnd> {
+function* pruneRows({ table, key, where }: IndexedTable, lastDay: number, dryRun: boolean): Work<PruneStepEnd> {
   if (dryRun) {
     const [row] = yield sql(`SELECT count(*) AS count FROM transload.${table} WHERE ${where}`, lastDay)
     return { pruned: Number(row?.['count']), more: false }

@@ -132,7 +132,7 @@ export interface StoredShipment extends ThingId, ShipmentParts {
 export interface ShipmentChange extends ThingId, Partial<ShipmentParts> {}
 
 /** A name, and what is stored of the thing that bears it. */
-export interface Named extends Name {
+export interface NameWithBearer extends Name {
   readonly quote: Quote | undefined
   readonly shipment: StoredShipment | undefined
 }
@@ -152,7 +152,7 @@ export interface NameReads {
    * Returns every bearer of a name, with what is stored of it: the caller's own names first, then the newest first, then the
    * later write first; for a name that nothing bears, those in another case of its letters, a thousand at most.
    */
-  named(tenant: string, name: string): Promise<readonly Named[]>
+  named(tenant: string, name: string): Promise<readonly NameWithBearer[]>
   /** Reports whether a shipment bears this very name, whoever gave it. */
   bears(tenant: string, name: string, id: string): Promise<boolean>
   quote(tenant: string, id: string): Promise<Quote | undefined>

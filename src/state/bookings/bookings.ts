@@ -19,7 +19,7 @@ import {
   StoreDown,
   type Vehicle,
 } from '../../outside/store/store.ts'
-import { createBoundedCache, createUnorderedList, type Held } from '../../runtime/collections.ts'
+import { createBoundedCache, createUnorderedList, type ListItem } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { labelledGauge } from '../../runtime/metrics.ts'
 import { type ClaimStore, claimsBeside, createKnownDoubt, inDoubt } from './doubts.ts'
@@ -88,7 +88,7 @@ export interface BookingResult {
 }
 
 /** The obstacle to a booking: its answer is repeated, or it is refused. */
-type Foreseen =
+type Obstacle =
   | { readonly is: 'replay'; readonly claim: Claim; readonly answer: Answer; readonly ageMs: number }
   | { readonly is: 'error'; readonly error: GatewayError }
 
@@ -97,7 +97,7 @@ interface ClaimedBooking {
   readonly claim: Claim
   /** Asked right before the request is written; if it is false, nothing may be written. */
   readonly isHeld: IsHeld
-  readonly underWay: Held<CallUnderWay>
+  readonly underWay: ListItem<CallUnderWay>
 }
 
 /** A call that books or waits, even if its caller has hung up. */
@@ -118,7 +118,7 @@ export interface Bookings extends Freeing {
   /** Claims a booking durably, for a call that sends it now, or returns the answer of the call that did. */
   readonly claim: (booking: Booking) => Promise<ClaimedBooking | BookingResult>
   /** Tells what a call with this booking meets, by the rules of `claim`, and claims nothing; undefined where it is sent. */
-  readonly foresee: (booking: BookingIdentity) => Promise<Foreseen | undefined>
+  readonly foresee: (booking: BookingIdentity) => Promise<Obstacle | undefined>
   /** Records a booking that the service made; then it may be answered. */
   readonly made: (claimed: ClaimedBooking, made: MadeBooking) => Promise<BookingResult>
   /**
@@ -221,7 +221,7 @@ export function createBookings(deps: BookingParts): Bookings {
     }
   }
 
-  async function foresee(booking: BookingIdentity): Promise<Foreseen | undefined> {
+  async function foresee(booking: BookingIdentity): Promise<Obstacle | undefined> {
     const wanted = claimFor(booking, NEW_KEY, instance, dedupeWindowMs)
     const held = await claims.holderOf(wanted)
     if (!held) {
@@ -246,7 +246,7 @@ export function createBookings(deps: BookingParts): Bookings {
     }
   }
 
-  function end(underWay: Held<CallUnderWay>): void {
+  function end(underWay: ListItem<CallUnderWay>): void {
     calls.take(underWay)
     underWay.item.over.resolve()
   }

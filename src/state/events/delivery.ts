@@ -17,13 +17,13 @@ import { createSweep } from './sweep.ts'
 export type Delivery = ReturnType<typeof startDelivery>
 
 /** An endpoint, with how its deliveries went since the start of this gateway. */
-export interface CallbackState extends Tried {
+export interface CallbackState extends TriesOfTenant {
   readonly tenant: string
   /** For people. */
   readonly url: string
 }
 
-interface Tried {
+interface TriesOfTenant {
   readonly tries: number
   readonly delivered: number
   /** The last answer or failure, and when it came; undefined before a try. */
@@ -94,7 +94,7 @@ export function startDelivery(deps: DeliveryRooms) {
   const tries = new Map<string, Set<Promise<void>>>()
   /** How many replies in a row have asked for fewer deliveries, by tenant. */
   const slowReplies = new Map<string, number>()
-  const records = new Map<string, Tried>()
+  const records = new Map<string, TriesOfTenant>()
   let endpoints: ReadonlyMap<string, Endpoint> = new Map()
   let closed = false
   let isStoreDown = false

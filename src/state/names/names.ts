@@ -2,8 +2,8 @@ import { isPlainId, isSameThing, isUuid, thingKey } from '../../language/text/se
 import type {
   Facts,
   KnownVehicles,
-  Named,
   NamesWrite,
+  NameWithBearer,
   NewName,
   Quote,
   ShipmentState,
@@ -93,7 +93,7 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
   const borne = createBoundedCache<string, true>(MOST_BORNE, { ttl: BORNE_FOR_MS })
 
   /** Returns the bearers of a name, also in another case of its letters if one thing alone is called so. */
-  async function bearersOf(tenant: string, value: string): Promise<readonly Named[]> {
+  async function bearersOf(tenant: string, value: string): Promise<readonly NameWithBearer[]> {
     const rows = await store.named(tenant, value)
     if (rows.length === 0) return rows
     if (rows.length > 1 && !isOneMeaning(rows, value)) return []
@@ -129,7 +129,7 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
     shipments: NotedShipments,
   ): Promise<KnownName> {
     const rows = await bearersOf(tenant, value)
-    const idsOf = (givenBy: Named['givenBy']) =>
+    const idsOf = (givenBy: NameWithBearer['givenBy']) =>
       rows.flatMap((row) =>
         row.kind === 'shipment' && row.givenBy === givenBy ? [note(shipments, row.id, row.shipment)] : [],
       )
@@ -293,7 +293,7 @@ function note(shipments: NotedShipments, given: string, stored: StoredShipment |
 }
 
 /** Reports whether rows in any case of a name mean one thing of a kind, or are of one case. */
-function isOneMeaning(rows: readonly Named[], value: string): boolean {
+function isOneMeaning(rows: readonly NameWithBearer[], value: string): boolean {
   if (rows[0]?.name === value || new Set(rows.map(({ name }) => name)).size === 1) return true
   return (['quote', 'shipment'] as const).every((kind) => {
     const ids = rows.flatMap((row) => (row.kind === kind ? [thingKey(row.id)] : []))

@@ -191,8 +191,8 @@ function* batchesOf(taken: (readonly [string, Tally])[]): Generator<TakenCounts,
 const PENDING_FACTOR = 2
 
 type Counting<Count> = { -readonly [Member in Exclude<keyof Count, 'tenant'>]: Count[Member] }
-type Calls = Counting<CallCount>
-type Named = Counting<NameCount>
+type CallCounting = Counting<CallCount>
+type NameCounting = Counting<NameCount>
 
 interface Slots {
   /** How often each field of the action was sent. */
@@ -210,8 +210,8 @@ interface Tally {
 
 /** Makes the counts of a tenant. A call costs a few look-ups and allocates nothing once its names are known. */
 function createTally(mayGrow: () => boolean): Tally {
-  const calls = new Map<string, Calls>()
-  const named = new Map<string, Map<string, Named>>()
+  const calls = new Map<string, CallCounting>()
+  const named = new Map<string, Map<string, NameCounting>>()
   const slots = new Map<CompiledAction, Slots>()
 
   function addName(kind: NameKind, action: string, name: string, now: number, example = ''): void {
@@ -227,7 +227,13 @@ function createTally(mayGrow: () => boolean): Tally {
     known.example = example
   }
 
-  function newName(names: Map<string, Named>, kind: NameKind, action: string, sent: string, now: number): Named {
+  function newName(
+    names: Map<string, NameCounting>,
+    kind: NameKind,
+    action: string,
+    sent: string,
+    now: number,
+  ): NameCounting {
     const own = storableName(sent)
     const short = names.get(own)
     if (short) return short

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { AuditEntry } from '../../../src/outside/store/store.ts'
 import { type Invariant, stepOf, type Violation } from './invariants.ts'
 import { createMoves } from './moves.ts'
-import type { Answered } from './programs.ts'
+import type { CallAnswer } from './programs.ts'
 import type { Scenario } from './scenarios.ts'
 import { keyOf, type World } from './world.ts'
 
@@ -25,7 +25,7 @@ export async function explore(scenario: Scenario, depth: number, only?: Invarian
       if (only === undefined || found.invariant === only) violation ??= found
     },
     onStep: (entry: AuditEntry) => void steps.add(stepOf(entry)),
-    onAnswer: ({ word, of }: Answered) => void answers.add(word.startsWith('Yes') ? word : `${word}: ${of}`),
+    onAnswer: ({ word, of }: CallAnswer) => void answers.add(word.startsWith('Yes') ? word : `${word}: ${of}`),
   })
   // A digest of 128 bits instead of the text: it takes less memory, and two texts never share one in practice.
   const known = new Set([digest(first)])

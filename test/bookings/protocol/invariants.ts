@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../../../src/outside/store/store.ts'
-import type { Answered } from './programs.ts'
+import type { CallAnswer } from './programs.ts'
 import { isMadePerhaps, type World } from './world.ts'
 
 /** Everything that must hold, by its name. */
@@ -87,7 +87,7 @@ export function checkShipments({ shipments, mistakes }: World, report: Report): 
 }
 
 /** Checks the answer of a call. */
-export function checkAnswer(world: World, handle: string, { word, of, isUnseen }: Answered, report: Report): void {
+export function checkAnswer(world: World, handle: string, { word, of, isUnseen }: CallAnswer, report: Report): void {
   const { recorded, shipments } = world
   if (isUnseen)
     report({ invariant: 'late replays look', what: `${handle} reads ${word} for ${of}, and has not looked` })

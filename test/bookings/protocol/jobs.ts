@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../../../src/outside/store/store.ts'
 import { checkAnswer, checkChange, checkWrite, type Report } from './invariants.ts'
-import { type Answered, type Job, programOf, REFERENCE, type StoreOperation, VIN } from './programs.ts'
+import { type CallAnswer, type Job, programOf, REFERENCE, type StoreOperation, VIN } from './programs.ts'
 import { type Exchange, type Operation, type Result, runOn } from './replay.ts'
 import type { createTables } from './table.ts'
 import { isMadePerhaps, type Progress, type Request, textOf, type World } from './world.ts'
@@ -8,7 +8,7 @@ import { isMadePerhaps, type Progress, type Request, textOf, type World } from '
 /** Learns what happens in an exploration. */
 export interface Witness {
   readonly report: Report
-  readonly onAnswer: (answer: Answered) => void
+  readonly onAnswer: (answer: CallAnswer) => void
   readonly onStep: (entry: AuditEntry) => void
 }
 
@@ -31,7 +31,7 @@ const TOGETHER: ReadonlySet<string> = new Set([
 export type StoreEnd = 'done' | 'fails' | 'fails after it was done'
 
 /** A job that ran on, with its exchanges since then, and what it returned if it ended. */
-interface Resumed {
+interface JobProgress {
   readonly progress: Progress
   readonly exchanges: readonly Exchange[]
   readonly outcome?: unknown
@@ -39,7 +39,7 @@ interface Resumed {
 
 /** Makes the functions that run jobs. Each part of a job runs once for equal circumstances. */
 export function createJobs(tables: ReturnType<typeof createTables>, { report, onAnswer, onStep }: Witness) {
-  const resumed = new Map<string, Resumed[]>()
+  const resumed = new Map<string, JobProgress[]>()
   const progresses = new Map<string, Progress>()
   /** A call that waits knows nothing of the claims that it has seen before. */
   const waiting = new Map<Job, Progress>()
@@ -80,7 +80,7 @@ export function createJobs(tables: ReturnType<typeof createTables>, { report, on
     return TOGETHER.has(operationAt(after, place).name) && result ? perform(after, place, 'done') : after
   }
 
-  async function run(before: Progress, result: Result | undefined, world: World): Promise<Resumed> {
+  async function run(before: Progress, result: Result | undefined, world: World): Promise<JobProgress> {
     const { id, job, history } = before
     const { part, operation, exchanges, ...ended } = await runOn(programOf(job), history, result, world)
     if (!operation) return { progress: before, exchanges, ...ended }
@@ -123,7 +123,7 @@ export function createJobs(tables: ReturnType<typeof createTables>, { report, on
     const { [place]: _, ...others } = jobs
     if (job.kind !== 'call') return { ...world, jobs: others }
     // The program of a call returns this.
-    const answer = outcome as Answered
+    const answer = outcome as CallAnswer
     const after = { ...world, jobs: others, over: [...world.over, job.handle].sort() }
     checkAnswer(after, job.handle, answer, report)
     onAnswer(answer)

@@ -53,7 +53,7 @@ export type Job =
   | { readonly kind: 'settle as not booked' | 'reopen' }
 
 /** The answer that a call got, by the word that old callers read. */
-export interface Answered {
+export interface CallAnswer {
   readonly word: 'Yes' | 'Yes again' | 'No' | 'Unknown'
   /** The shipment, or the code of the error. */
   readonly of: string
@@ -97,7 +97,7 @@ export function programOf(job: Job): Program {
   }
 }
 
-async function book(call: Extract<Job, { kind: 'call' }>, ports: Ports): Promise<Answered> {
+async function book(call: Extract<Job, { kind: 'call' }>, ports: Ports): Promise<CallAnswer> {
   const { instance, handle, vin } = call
   let isTimedOut = false
   let hasLooked = false

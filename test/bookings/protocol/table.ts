@@ -29,7 +29,7 @@ interface Write {
 }
 
 /** The end of an operation. */
-interface Performed {
+interface OperationEnd {
   readonly table: Table
   readonly result: Result
   /** The entries that it added to the trail of the claim. */
@@ -39,7 +39,7 @@ interface Performed {
 /** Makes the states of a store. */
 export function createTables() {
   const known = new Map<string, Table>()
-  const performed = new Map<string, Performed>()
+  const performed = new Map<string, OperationEnd>()
   const empty: Table = { id: 0, row: undefined, settledWhy: '', renewals: {}, writes: [] }
 
   async function perform(
@@ -47,7 +47,7 @@ export function createTables() {
     name: StoreOperation,
     args: readonly unknown[],
     time: number,
-  ): Promise<Performed> {
+  ): Promise<OperationEnd> {
     const key = `${before.id}|${time}|${name}|${textOf(args)}`
     const found = performed.get(key)
     if (found) return found

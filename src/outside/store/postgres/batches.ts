@@ -26,8 +26,8 @@ import type {
   Claim,
   ClaimChange,
   ClaimVersion,
-  Named,
   NamesWrite,
+  NameWithBearer,
   NewClaim,
   NewName,
   StoredShipment,
@@ -268,7 +268,7 @@ const claimKey = ({ tenant, key }: { readonly tenant: string; readonly key: stri
 
 /** Returns the verbs of calls on a pool of connections. */
 export const createBatches = (pool: pg.Pool) => ({
-  named: inBatches<{ readonly tenant: string; readonly name: string }, readonly Named[]>(pool, {
+  named: inBatches<{ readonly tenant: string; readonly name: string }, readonly NameWithBearer[]>(pool, {
     text: NAMED,
     valuesOf: (all) => [numbered(all)],
     answerOf(rows, { name }) {
