@@ -10,7 +10,7 @@ import { legacyCaller, passedCaller, verifiedCaller } from './edge/callers/arriv
 import type { BrowserChecks } from './edge/callers/browsers.ts'
 import { commonDeprecation } from './edge/callers/caller.ts'
 import type { Shares } from './edge/callers/shares.ts'
-import { byPath, createDoor, type Demands, type Env, PAGE, READY_MADE, type Work } from './edge/door.ts'
+import { byPath, createDoor, type Demands, type Env, PAGE, READY_MADE, type RouteWork } from './edge/door.ts'
 import { alive, readiness } from './edge/probes.ts'
 import { type Router, WEBHOOK_ROUTE } from './edge/routing.ts'
 import type { Answer } from './language/answer.ts'
@@ -65,7 +65,7 @@ export function createApp(rooms: AppRooms): Hono<Env> {
   const browserChecks = credentials.mode === 'fixed' ? rooms.browserChecks : undefined
   const door = createDoor({ ...rooms, browserChecks, answerError: replyError })
   // Only one handler may match a call: Hono chains several.
-  const all = <Body, Caller>(path: string, demands: Demands<Body, Caller>, answer: Work<Body, Caller>) =>
+  const all = <Body, Caller>(path: string, demands: Demands<Body, Caller>, answer: RouteWork<Body, Caller>) =>
     app.all(path, door(path, demands, answer))
 
   // Version-1 calls.
@@ -141,7 +141,7 @@ export function createApp(rooms: AppRooms): Hono<Env> {
     body: streamed,
     who: passedCaller(credentials),
   } as const
-  const passOn: Work<Parameters<typeof passThrough>[0]['body'], Parameters<typeof passThrough>[0]['caller']> = (
+  const passOn: RouteWork<Parameters<typeof passThrough>[0]['body'], Parameters<typeof passThrough>[0]['caller']> = (
     { env: { incoming, outgoing, call } },
     arrival,
   ) => passThrough(arrival, incoming, outgoing, call, rooms)

@@ -5,7 +5,7 @@ import type { Arrival } from '../edge/door.ts'
 import { fullyDecoded } from '../edge/routing.ts'
 import { GatewayError } from '../language/errors.ts'
 import type { AuthorizedReply } from '../outside/service/account.ts'
-import { createMask, type Mask } from '../outside/service/credential.ts'
+import { type CredentialMask, createMask } from '../outside/service/credential.ts'
 import {
   exchange,
   HungUp,
@@ -218,7 +218,12 @@ function newTreatment(name: string): Treatment {
  * Returns the header lines of a call that go to the service, without the caller's credential, or those of a reply that go to the
  * caller, with a mask over their values; then `more`.
  */
-function linesOfAllHops(lines: readonly string[], isRequest: boolean, more: readonly string[], mask?: Mask): string[] {
+function linesOfAllHops(
+  lines: readonly string[],
+  isRequest: boolean,
+  more: readonly string[],
+  mask?: CredentialMask,
+): string[] {
   const kept: string[] = []
   /** The headers that `Connection` names, which apply to this hop only, too. */
   let named: string[] | undefined

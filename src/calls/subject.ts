@@ -9,11 +9,11 @@ import type { StoredShipment } from '../outside/store/store.ts'
 import type { Freeing } from '../state/bookings/bookings.ts'
 import type { Look, Names, RememberedQuote, SeenShipment } from '../state/names/names.ts'
 import {
+  type NameUse,
   type Reference,
   type Resolution,
   type SentName,
   type ShipmentMeant,
-  type Use,
   type VinMismatch,
   vehiclesIn,
   vinKey,
@@ -59,7 +59,7 @@ export function referenceOf(request: Version1): Reference | undefined {
   }
 }
 
-const USES: Readonly<Partial<Record<string, Use>>> = { update: 'update', cancel: 'cancel' }
+const USES: Readonly<Partial<Record<string, NameUse>>> = { update: 'update', cancel: 'cancel' }
 
 /** Returns the VIN of a call as VINs are compared; empty if there is none. */
 export const vinOf = ({ compiled, sent }: Version1): string =>
@@ -213,7 +213,7 @@ export const stillUnknown = (key: string): GatewayError =>
   gatewayError('outcome-unknown/under-way', { key }, RETRY_SOON)
 
 /** Returns the error of a VIN, or of its lack, that chooses no vehicle. */
-export function vinError({ is, vins: all }: VinMismatch, vin: string, use: Use): GatewayError {
+export function vinError({ is, vins: all }: VinMismatch, vin: string, use: NameUse): GatewayError {
   const vins = all.join(', ')
   if (is === 'no-such-vehicle') return gatewayError('number-unknown/vin', { vin, vins })
   if (vin === '') return gatewayError('several-matches', { vins })

@@ -3,7 +3,7 @@
  * programs of all languages are written from these parts, so that they do what the gateway does.
  */
 
-type Place = readonly (string | number)[]
+import type { Place } from '../language/mapping/paths.ts'
 
 /** One change of a shipment that was read. */
 export interface Change {

@@ -13,7 +13,7 @@ import type { CallerFacts } from '../runtime/call.ts'
 import { commonDeprecation } from './callers/caller.ts'
 import type { Env } from './door.ts'
 import { writeExplanation } from './explanation.ts'
-import type { AnswerRefusal, Refusal } from './refusals.ts'
+import type { AnswerRefusal, RequestRefusal } from './refusals.ts'
 import { BELOW_VERSION_2, type Router, WEBHOOK_ROUTE } from './routing.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
@@ -73,7 +73,7 @@ interface ErrorPlace {
  * Returns an error in the shape that its reader knows: for a version-1 body, and on unknown paths, that of version 1; for a
  * version-2 body or path, problem details.
  */
-export type AnswerError = (error: GatewayError | Refusal, place: ErrorPlace) => Answer
+export type AnswerError = (error: GatewayError | RequestRefusal, place: ErrorPlace) => Answer
 
 /** Makes the answers to all errors of the public listener. */
 export function createErrorAnswers(config: Config, catalog: Catalog): AnswerError {
@@ -99,7 +99,7 @@ export function createErrorAnswers(config: Config, catalog: Catalog): AnswerErro
 }
 
 /** Adds a link to the explanation in the reference. It is relative: a gateway does not know the name that callers use for it. */
-function withHelp({ headers, ...answer }: Answer, error: GatewayError | Refusal): Answer {
+function withHelp({ headers, ...answer }: Answer, error: GatewayError | RequestRefusal): Answer {
   if (!(error instanceof GatewayError)) return { ...answer, headers }
   const help = `</reference#${anchorOf(error.about)}>; rel="help"`
   return { ...answer, headers: { ...headers, Link: headers['Link'] ? `${headers['Link']}, ${help}` : help } }
@@ -122,7 +122,7 @@ export function createRefusalAnswers(answerError: AnswerError, route: Router): A
  * Reports whether an error is answered with problem details: one of a dry run, of new code, of an event, or of a version-2 path. Any other
  * path may be a version-1 caller's mistake.
  */
-function isOwn(error: GatewayError | Refusal, route: string, target: string): boolean {
+function isOwn(error: GatewayError | RequestRefusal, route: string, target: string): boolean {
   if (route === WEBHOOK_ROUTE) return !(error instanceof GatewayError && error.code === 'path-unknown')
   return OWN.test(target) || route === '/service' || route === '/token' || BELOW_VERSION_2.test(target)
 }
@@ -138,12 +138,12 @@ const errorShape = ({ family, actions }: Endpoint): ErrorShape =>
 
 /** Returns an error in the shape that version-1 callers of a path read; `own` is the caller's own number. */
 export function legacyError(
-  error: GatewayError | Refusal,
+  error: GatewayError | RequestRefusal,
   shape: ErrorShape,
   own: string,
   support: string = SUPPORT,
 ): Answer {
-  const { status, code, headers = {}, mayHaveBooked = false }: Partial<GatewayError> & Refusal = error
+  const { status, code, headers = {}, mayHaveBooked = false }: Partial<GatewayError> & RequestRefusal = error
   const message = oneLine(error.message.replace(SUPPORT, () => support))
   // Without an answer, a shipment that exists may be booked or canceled; a number that is not known is neither.
   const isUnknown = mayHaveBooked || (shape === 'shipment' && code !== 'number-unknown')
@@ -173,7 +173,7 @@ export function problemDetails(error: GatewayError, support: string = SUPPORT): 
 }
 
 /** Returns the refusal of a listener in the same format; its status says it all (RFC 9457, 4.2.1). */
-export function refusalDetails({ status, message }: Refusal): Answer {
+export function refusalDetails({ status, message }: RequestRefusal): Answer {
   const body = { type: 'about:blank', title: STATUS_CODES[status], status, detail: message }
   return { status, headers: { 'Content-Type': PROBLEM_TYPE }, body: JSON.stringify(body) }
 }

@@ -91,10 +91,14 @@ export interface Arrival<Body, Caller> {
 }
 
 /** Answers a call that has arrived: it writes to `c.env.outgoing`. */
-export type Work<Body, Caller> = (c: Context<Env>, arrival: Arrival<Body, Caller>) => unknown
+export type RouteWork<Body, Caller> = (c: Context<Env>, arrival: Arrival<Body, Caller>) => unknown
 
 /** Makes the handler of a route. */
-type Door = <Body, Caller>(route: string, demands: Demands<Body, Caller>, answer: Work<Body, Caller>) => Handler<Env>
+type Door = <Body, Caller>(
+  route: string,
+  demands: Demands<Body, Caller>,
+  answer: RouteWork<Body, Caller>,
+) => Handler<Env>
 
 /** The parts that all calls share. */
 interface DoorRooms {

@@ -24,7 +24,7 @@ import type { Env, Unavailable } from './door.ts'
 import {
   type AnswerRefusal,
   parserRefusal,
-  type Refusal,
+  type RequestRefusal,
   refusal,
   refusalBytes,
   refusals,
@@ -163,7 +163,7 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
   }
 
   /** Refuses malformed input on a connection, after the replies to earlier requests. */
-  const refuseConnection = (socket: Duplex, reason: Refusal) => {
+  const refuseConnection = (socket: Duplex, reason: RequestRefusal) => {
     if (finished.has(socket)) return
     finished.add(socket)
     const pending = unanswered.items().filter(({ req }) => req.socket === socket)

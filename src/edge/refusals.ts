@@ -6,13 +6,13 @@ import { JSON_TYPE } from './answers.ts'
 /* The requests that a listener refuses before they are routed: malformed ones, and those that other servers read differently. */
 
 /** The reason why a listener refuses a request before routing. */
-export interface Refusal {
+export interface RequestRefusal {
   readonly status: number
   readonly message: string
 }
 
 /** Returns a refusal in the shape that callers of its path read. The request is undefined if nothing of it is known. */
-export type AnswerRefusal = (refused: Refusal, incoming: IncomingMessage | undefined) => Answer
+export type AnswerRefusal = (refused: RequestRefusal, incoming: IncomingMessage | undefined) => Answer
 
 /** Every refusal. `{method}` is filled in. */
 export const refusals = {
@@ -28,14 +28,20 @@ export const refusals = {
   headers: { status: 431, message: 'The headers are too large. Send fewer of them.' },
   coding: { status: 501, message: 'Send the body with a Content-Length, or chunked over HTTP/1.1.' },
   version: { status: 505, message: 'Use HTTP/1.1 or HTTP/1.0.' },
-} as const satisfies Readonly<Record<string, Refusal>>
+} as const satisfies Readonly<Record<string, RequestRefusal>>
 
 const HTTP_1_0_OR_LATER = /^1\.[01]$/
 /** More headers than any caller needs. Beyond its own limit, Node would drop headers silently. */
 const MAX_HEADERS = 200
 
 /** Returns the reason to refuse a request that Node accepts and other servers read differently. */
-export function refusal({ rawHeaders, headers, httpVersion, method, url }: IncomingMessage): Refusal | undefined {
+export function refusal({
+  rawHeaders,
+  headers,
+  httpVersion,
+  method,
+  url,
+}: IncomingMessage): RequestRefusal | undefined {
   if (!HTTP_1_0_OR_LATER.test(httpVersion)) return refusals.version
   if (method === 'TRACE' || method === 'CONNECT') return unsupported(method)
   if (!url?.startsWith('/')) return refusals.target
@@ -61,19 +67,19 @@ function isHost(host: string): boolean {
 }
 
 /** Refuses a method that concerns proxies. */
-export const unsupported = (method: string): Refusal => ({
+export const unsupported = (method: string): RequestRefusal => ({
   status: refusals.method.status,
   message: refusals.method.message.replace('{method}', method),
 })
 
-const PARSER_REFUSALS: ReadonlyMap<string, Refusal> = new Map<string, Refusal>([
+const PARSER_REFUSALS: ReadonlyMap<string, RequestRefusal> = new Map<string, RequestRefusal>([
   ['HPE_HEADER_OVERFLOW', refusals.headers],
   ['HPE_CHUNK_EXTENSIONS_OVERFLOW', refusals.chunkExtensions],
   ['ERR_HTTP_REQUEST_TIMEOUT', refusals.timeout],
 ])
 
 /** Returns the refusal for an error code of Node's parser. */
-export const parserRefusal = (code: string | undefined): Refusal =>
+export const parserRefusal = (code: string | undefined): RequestRefusal =>
   PARSER_REFUSALS.get(code ?? '') ?? refusals.malformed
 
 /** Closes the connection after the answer, because the rest of a refused request is not read. */

@@ -8,11 +8,11 @@ import { newFolder } from '../command.ts'
 import { SETTINGS } from '../events/office.ts'
 import { basic, post, type TestGateway, type WholeAnswer } from '../gateway.ts'
 import {
+  type DemoShipment,
   type Fault,
   type RecordedRequest,
   type Sandbox,
   type SandboxOptions,
-  type Shipment,
   startSandbox,
 } from '../stand-in/stand-in.ts'
 
@@ -81,7 +81,7 @@ export function creations({ sandbox }: { readonly sandbox: Sandbox }): number {
 }
 
 /** The shipments that the service has for a reference, or for any; canceled ones do not count. */
-export function shipments({ sandbox }: { readonly sandbox: Sandbox }, reference?: string): Shipment[] {
+export function shipments({ sandbox }: { readonly sandbox: Sandbox }, reference?: string): DemoShipment[] {
   return [...sandbox.shipments.values()].filter(
     ({ status, external_id }) => status !== 'canceled' && (reference === undefined || external_id === reference),
   )
@@ -152,5 +152,5 @@ export function settleAs(
 }
 
 /** The settlement of a booking whose shipment is looked for at the service. */
-export const settlementOf = (found: Shipment | undefined) =>
+export const settlementOf = (found: DemoShipment | undefined) =>
   found ? { shipment: found.id, number: found.number } : 'not-booked'

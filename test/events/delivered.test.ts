@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { bookingExample, shipmentExample } from '../../mappings/booking-rows.ts'
 import { signingKey } from '../../src/language/webhook-signature.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
-import type { Endpoint } from '../../src/state/events/callback.ts'
+import type { CallbackEndpoint } from '../../src/state/events/callback.ts'
 import { as, book, openEdge, quote, writeTenants } from '../callers/tenants-gateway.ts'
 import { post } from '../gateway.ts'
 import { newClaim, newEvent } from '../store/samples.ts'
@@ -26,7 +26,7 @@ const verified = (secret: string, { body, headers }: ReceivedDelivery) =>
   )
 
 /** Starts a receiver, and deliveries to it. */
-async function openTo(handle?: Handle, given: Partial<Endpoint> = {}, options: Partial<OfficeOptions> = {}) {
+async function openTo(handle?: Handle, given: Partial<CallbackEndpoint> = {}, options: Partial<OfficeOptions> = {}) {
   const receiver = await startReceiver(handle)
   const office = await openOffice({ endpoints: [endpoint(receiver.url, given)], ...options })
   const { received } = receiver
@@ -439,7 +439,7 @@ describe('the order', () => {
 
 describe('fairness', () => {
   /** Deliveries whose tries may hang, on a store with the clock of this machine. */
-  const open = (...endpoints: readonly Endpoint[]) =>
+  const open = (...endpoints: readonly CallbackEndpoint[]) =>
     openOffice({ endpoints, timeoutMs: 600_000, store: createMemoryStore() })
 
   test('a thousand shipments of a receiver that never answers keep no event of another from its receiver', async () => {

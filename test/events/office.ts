@@ -6,7 +6,7 @@ import type { NewEvent, StoredEvent } from '../../src/outside/store/events.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/outside/store/store.ts'
 import { createLog } from '../../src/runtime/log.ts'
-import type { Endpoint, Resolve } from '../../src/state/events/callback.ts'
+import type { CallbackEndpoint, Resolve } from '../../src/state/events/callback.ts'
 import { type Delivery, startDelivery } from '../../src/state/events/delivery.ts'
 
 /** The settings of a caller. */
@@ -18,7 +18,7 @@ export const SETTINGS = {
 } as const
 
 /** Returns an endpoint that may be on this machine. */
-export function endpoint(url: string, given: Partial<Endpoint> = {}): Endpoint {
+export function endpoint(url: string, given: Partial<CallbackEndpoint> = {}): CallbackEndpoint {
   return {
     tenant: 'acme',
     url: new URL(url),
@@ -44,7 +44,7 @@ export interface Office {
 }
 
 export interface OfficeOptions {
-  readonly endpoints: readonly Endpoint[]
+  readonly endpoints: readonly CallbackEndpoint[]
   readonly resolve?: Resolve
   readonly timeoutMs?: number
   readonly slots?: number

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { basic, CLIENT, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
-import type { Sandbox, Shipment } from '../stand-in/stand-in.ts'
+import type { DemoShipment, Sandbox } from '../stand-in/stand-in.ts'
 import { type Case, cases, expected, type Verdict, type World, worlds, writeWorld } from './world.ts'
 
 /** Prime to the numbers of worlds and of calls in one. */
@@ -30,7 +30,7 @@ const sample = worlds
 function fillService(
   { shipments, quotes }: World,
   { sandbox }: { readonly sandbox: Sandbox },
-  template: Shipment,
+  template: DemoShipment,
   client: string,
 ) {
   sandbox.shipments.clear()
@@ -49,7 +49,7 @@ function fillService(
   }
 }
 
-async function templateOf(gateway: TestGateway): Promise<Shipment> {
+async function templateOf(gateway: TestGateway): Promise<DemoShipment> {
   await post(gateway, '/createShipment.php', bookingExample)
   return [...gateway.sandbox.shipments.values()][0] ?? expect.fail('not booked')
 }

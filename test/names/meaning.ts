@@ -5,7 +5,7 @@ import { quoteExample } from '../../mappings/quote-rows.ts'
 import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { as, folder, known, tenant, writeTenants } from '../callers/tenants-gateway.ts'
 import { CLIENT, get, OWN, post, startGateway, type TestGateway, type WholeAnswer } from '../gateway.ts'
-import type { Shipment } from '../stand-in/stand-in.ts'
+import type { DemoShipment } from '../stand-in/stand-in.ts'
 
 const VIN = bookingExample.VinNo
 const OTHER_VIN = '1HGCM82633A004352'
@@ -499,7 +499,7 @@ function talkTo(gateway: TestGateway, headers: Readonly<Record<string, string>> 
   const book = (changes: Fields = {}) =>
     post(gateway, '/createShipment.php', { ...bookingExample, ...changes }, headers)
   const shipment = (id: string) => sandbox.shipments.get(id)
-  const change = (id: string, how: (shipment: Shipment) => Partial<Shipment>) => {
+  const change = (id: string, how: (shipment: DemoShipment) => Partial<DemoShipment>) => {
     const before = shipment(id) ?? expect.fail('no shipment')
     sandbox.shipments.set(id, { ...before, ...how(before) })
   }

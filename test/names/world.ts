@@ -1,5 +1,5 @@
 import type { Store, Vehicle } from '../../src/outside/store/store.ts'
-import type { Reference, SentName, Use } from '../../src/state/names/resolve.ts'
+import type { NameUse, Reference, SentName } from '../../src/state/names/resolve.ts'
 
 /*
  * A small world: two shipments, two quotes, the names that callers and the service gave them, and a booking in doubt. `expected` says
@@ -251,7 +251,7 @@ export async function writeWorld(
 export interface Case {
   readonly names: readonly SentName[]
   readonly vin: string
-  readonly use: Use
+  readonly use: NameUse
   readonly changesVehicle: boolean
   readonly kind: Reference['kind']
 }
@@ -277,7 +277,7 @@ const SETS_OF_VALUES = ((all: readonly string[]) =>
     ...all.slice(i + 1).flatMap((two, j) => [[one, two], ...all.slice(i + j + 2).map((three) => [one, two, three])]),
   ]))(Object.values(VALUES))
 
-const USES: readonly (readonly [Use, changesVehicle: boolean])[] = [
+const USES: readonly (readonly [NameUse, changesVehicle: boolean])[] = [
   ['read', false],
   ['update', false],
   ['update', true],

@@ -4,12 +4,18 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { quoteGet } from '../../mappings/quote-get.ts'
 import { shipmentGet } from '../../mappings/shipment-get.ts'
-import { type Answer, answered, compareAnswers, comparisonsOf, masked } from '../../src/labs/rehearse/compare.ts'
+import {
+  answered,
+  type ComparedAnswer,
+  compareAnswers,
+  comparisonsOf,
+  masked,
+} from '../../src/labs/rehearse/compare.ts'
 
 const ofQuote = comparisonsOf(quoteGet.reply)
 const ofRead = comparisonsOf(shipmentGet.reply)
 
-const answer = (fields: object): Answer => answered(JSON.stringify(fields)) ?? new Map()
+const answer = (fields: object): ComparedAnswer => answered(JSON.stringify(fields)) ?? new Map()
 test.each<[field: string, one: unknown, other: unknown, expected: string | undefined, again?: string]>([
   ['Cost', '1234.5', '1234.50', 'equal'],
   ['Cost', 1234.5, '1234.50', 'equal'],
@@ -45,7 +51,8 @@ test.each<[field: string, one: unknown, other: unknown, expected: string | undef
 test('refusals are compared as such', () => {
   const refused = 'refused'
   const quote = answer({ Cost: '1.00' })
-  const wholly = (one: Answer, two: Answer, own: Answer) => compareAnswers([one, two], own, ofQuote)
+  const wholly = (one: ComparedAnswer, two: ComparedAnswer, own: ComparedAnswer) =>
+    compareAnswers([one, two], own, ofQuote)
   expect(wholly(refused, refused, refused)).toMatchObject([{ field: '(answer)', verdict: 'equal' }])
   expect(wholly(refused, refused, quote)).toEqual([
     { field: '(answer)', verdict: 'differs', native: 'refused', translated: 'answered' },

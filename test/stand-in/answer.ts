@@ -1,5 +1,12 @@
-import { Refusal, readJson, type Shipment } from '../../src/labs/demo/bodies.ts'
-import { answer, authenticate, type Call, makeQuote, type Reply, type Service } from '../../src/labs/demo/service.ts'
+import { DemoRefusal, type DemoShipment, readJson } from '../../src/labs/demo/bodies.ts'
+import {
+  answer,
+  authenticate,
+  type DemoReply,
+  type DemoRequest,
+  type DemoService,
+  makeQuote,
+} from '../../src/labs/demo/service.ts'
 import { type DeviationName, deviating, kindOf } from './deviations.ts'
 
 /** The kinds of service that there may be, beside the one of the demo. */
@@ -23,12 +30,12 @@ export interface Traits {
 }
 
 /** Answers a request as a service with these traits does. */
-export function answerAs(service: Service, traits: Traits, call: Call): Reply {
-  const plain = (asked: Call) => answerWith(service, traits, asked)
+export function answerAs(service: DemoService, traits: Traits, call: DemoRequest): DemoReply {
+  const plain = (asked: DemoRequest) => answerWith(service, traits, asked)
   return traits.deviations?.length ? deviating(traits.deviations, service, call, plain) : plain(call)
 }
 
-function answerWith(service: Service, traits: Traits, call: Call): Reply {
+function answerWith(service: DemoService, traits: Traits, call: DemoRequest): DemoReply {
   const { kind, id } = kindOf(call)
   if (kind === 'version 1' || (kind === 'quote' && call.body.includes('TempShip') && traits.quoteMethod !== 'GET'))
     return answerNatively(service, traits, call)
@@ -50,12 +57,12 @@ function answerWith(service: Service, traits: Traits, call: Call): Reply {
 }
 
 /** Returns a request that the service takes as one with these traits takes the given one. */
-function asUnderstood(service: Service, traits: Traits, call: Call): Call {
+function asUnderstood(service: DemoService, traits: Traits, call: DemoRequest): DemoRequest {
   const { auth = 'both', shipmentPath = 'both', quoteMethod = 'both', findsByReference } = traits
   const { kind, id } = kindOf(call)
   const { authorization = '' } = call.headers
   const isBearer = /^bearer /i.test(authorization)
-  const as = (credential: string): Call => ({ ...call, headers: { ...call.headers, authorization: credential } })
+  const as = (credential: string): DemoRequest => ({ ...call, headers: { ...call.headers, authorization: credential } })
   if (kind === 'token') return auth === 'basic' ? { ...call, target: '/none' } : call
   if (auth === 'basic' && isBearer) return as('')
   if (auth === 'bearer' && !isBearer) return as('Bearer none')
@@ -69,10 +76,10 @@ function asUnderstood(service: Service, traits: Traits, call: Call): Call {
 }
 
 /** Returns the id of the client's newest shipment with a reference. */
-function idOfReference(service: Service, authorization: string, reference: string): string | undefined {
+function idOfReference(service: DemoService, authorization: string, reference: string): string | undefined {
   try {
     const client = authenticate(service, authorization)
-    const isFound = ({ id, external_id }: Shipment) =>
+    const isFound = ({ id, external_id }: DemoShipment) =>
       external_id === reference && (service.owners.get(id) ?? client) === client
     return [...service.shipments.values()].findLast(isFound)?.id
   } catch {
@@ -80,10 +87,10 @@ function idOfReference(service: Service, authorization: string, reference: strin
   }
 }
 
-const versions = new WeakMap<Service, Map<string, { shipment: Shipment; version: number }>>()
+const versions = new WeakMap<DemoService, Map<string, { shipment: DemoShipment; version: number }>>()
 
 /** Returns the ETag of a shipment, which counts the versions that were asked for. */
-function tagOf(service: Service, id: string): string | undefined {
+function tagOf(service: DemoService, id: string): string | undefined {
   const known = versions.get(service) ?? new Map()
   versions.set(service, known)
   const shipment = service.shipments.get(id)
@@ -95,7 +102,7 @@ function tagOf(service: Service, id: string): string | undefined {
 }
 
 /** Answers a quote or a read in version 1, as the retired host did. */
-function answerNatively(service: Service, { native = (told) => told }: Traits, call: Call): Reply {
+function answerNatively(service: DemoService, { native = (told) => told }: Traits, call: DemoRequest): DemoReply {
   const [path = '', query = ''] = call.target.split('?', 2)
   const isRead = /getShipment\.php$/i.test(path)
   try {
@@ -109,7 +116,7 @@ function answerNatively(service: Service, { native = (told) => told }: Traits, c
       body: native(isRead ? flatShipment(service, client, flat) : flatQuote(service, client, flat)),
     }
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
+    if (!(error instanceof DemoRefusal)) throw error
     const { status, message: Message } = error
     return {
       status,
@@ -120,7 +127,7 @@ function answerNatively(service: Service, { native = (told) => told }: Traits, c
 
 type Flat = Readonly<Record<string, string>>
 
-function flatQuote(service: Service, client: string, flat: Flat): Flat {
+function flatQuote(service: DemoService, client: string, flat: Flat): Flat {
   const words = flat['PickupCommodityCode'] || flat['DeliveryCommodityCode'] || flat['LoadReference'] || 'car'
   const vehicle_type =
     [
@@ -155,18 +162,18 @@ const FLAT = {
   '': ['vehicle', { Year: 'year', Make: 'make', Model: 'model', VinNo: 'vin' }],
 } as const
 
-function flatShipment(service: Service, client: string, flat: Flat): Flat {
+function flatShipment(service: DemoService, client: string, flat: Flat): Flat {
   const name = flat['ShipmentNumber'] ?? flat['ReferenceNumber'] ?? ''
   const shipment = service.shipments.values().find(({ id, number }) => id === name || number === name)
   if (!shipment || service.owners.get(shipment.id) !== client)
-    throw new Refusal('not_found', `There is no shipment ${name}`)
+    throw new DemoRefusal('not_found', `There is no shipment ${name}`)
   const told: Record<string, string> = {
     ShipmentNumber: shipment.number,
     ReferenceNumber: shipment.external_id ?? '',
     Cost: shipment.price.toFixed(2),
     Status: shipment.status,
     TransportationBooked: shipment.status === 'canceled' ? 'No' : 'Yes',
-    Message: `Shipment ${shipment.number}`,
+    Message: `DemoShipment ${shipment.number}`,
   }
   const parts: Record<string, unknown> = { ...shipment, vehicle: shipment.vehicles[0] ?? {} }
   for (const [start, [part, names]] of Object.entries(FLAT)) {

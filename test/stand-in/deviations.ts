@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Call, Reply, Service } from '../../src/labs/demo/service.ts'
+import type { DemoReply, DemoRequest, DemoService } from '../../src/labs/demo/service.ts'
 
 /** The kind of a request. */
 type Kind =
@@ -15,11 +15,11 @@ type Kind =
   | 'other'
 
 /** A request, with what deviations look at. */
-interface KnownCall extends Call {
+interface KnownCall extends DemoRequest {
   readonly kind: Kind
   /** The name in the path; empty if there is none. */
   readonly id: string
-  readonly service: Service
+  readonly service: DemoService
 }
 
 /** One way in which the stand-in behaves otherwise than the service is assumed to. */
@@ -27,16 +27,16 @@ interface Deviation {
   /** @default every kind */
   readonly on?: readonly Kind[]
   /** Changes a request, or answers it. */
-  readonly before?: (call: KnownCall) => Partial<Call> | Reply | undefined
+  readonly before?: (call: KnownCall) => Partial<DemoRequest> | DemoReply | undefined
   /** Changes an answer. */
-  readonly after?: (reply: Reply, call: KnownCall) => Reply
+  readonly after?: (reply: DemoReply, call: KnownCall) => DemoReply
 }
 
 /** A body as an object, for changes. */
 type Members = Readonly<Record<string, unknown>>
 
 /** Returns the body of a request as an object. */
-function bodyOf({ body }: Call): Members {
+function bodyOf({ body }: DemoRequest): Members {
   try {
     return Object(JSON.parse(body))
   } catch {
@@ -50,7 +50,7 @@ function askedBy(call: KnownCall): Members {
 }
 
 /** Returns true for a successful answer. */
-const isDone = ({ status }: Reply): boolean => status < 300
+const isDone = ({ status }: DemoReply): boolean => status < 300
 
 /** Changes the members of successful answers. */
 const changing =
@@ -64,7 +64,7 @@ const instead =
   (reply) =>
     reply.status === status ? { ...reply, status: other } : reply
 
-const refusal = (status: number, message: string): Reply => ({
+const refusal = (status: number, message: string): DemoReply => ({
   status,
   body: { error: { code: 'deviation', message } },
 })
@@ -87,7 +87,7 @@ const inVehicles = (body: Members, change: (vehicle: Members) => Members): Membe
 const sending = (body: Members) => ({ body: JSON.stringify(body) })
 
 const IS_UUID = /^[0-9a-f-]{36}$/
-const refusedIfUnknown = (reply: Reply): Reply => (reply.status === 404 ? { ...reply, status: 400 } : reply)
+const refusedIfUnknown = (reply: DemoReply): DemoReply => (reply.status === 404 ? { ...reply, status: 400 } : reply)
 const MOST_READS = 5
 /** A limit below that of most services. */
 const MOST_BYTES = 100 * 1024
@@ -118,7 +118,7 @@ const sentDate = (change: (text: string) => string): Deviation => ({
 })
 
 /** Returns the shipment that has the reference of a booking, if there is one. */
-function sameReference(service: Service, { external_id }: Members) {
+function sameReference(service: DemoService, { external_id }: Members) {
   return [...service.shipments.values()].find((shipment) => shipment.external_id === external_id)
 }
 
@@ -342,10 +342,10 @@ export const deviationNames = Object.keys(DEVIATIONS) as readonly DeviationName[
 /** Answers a call as the service does, apart from these deviations. */
 export function deviating(
   names: readonly DeviationName[],
-  service: Service,
-  asked: Call,
-  answer: (call: Call) => Reply,
-): Reply {
+  service: DemoService,
+  asked: DemoRequest,
+  answer: (call: DemoRequest) => DemoReply,
+): DemoReply {
   let call: KnownCall = { ...asked, ...kindOf(asked), service }
   // A widening: the table's own type has no member that some entries lack.
   const all = names.map((name): Deviation => DEVIATIONS[name]).filter(({ on }) => on?.includes(call.kind) ?? true)
@@ -358,7 +358,7 @@ export function deviating(
 }
 
 /** Returns what a request asks for, and the name in its path. */
-export function kindOf({ method, target }: Call): { kind: Kind; id: string } {
+export function kindOf({ method, target }: DemoRequest): { kind: Kind; id: string } {
   const [path = ''] = target.split('?', 1)
   const [, version, collection = '', id = '', verb] = path.split('/').map(decoded)
   return { kind: kindAt(method, path, version, collection, id, verb), id }

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createGzip, deflateRawSync, gzipSync } from 'node:zlib'
-import type { Reply } from '../../src/labs/demo/service.ts'
+import type { DemoReply } from '../../src/labs/demo/service.ts'
 
 /** The faults that the stand-in can make. */
 type Kinds =
@@ -130,7 +130,7 @@ const DEFAULT_WRONG_BY_BYTES = 10
 const PAGE = '<!doctype html><title>Service</title><h1>It works!</h1>'
 
 /** Sends an answer without a fault. */
-export function send(response: ServerResponse, { status, headers, body }: Reply): void {
+export function send(response: ServerResponse, { status, headers, body }: DemoReply): void {
   sendText(response, status, JSON.stringify(body), headers)
 }
 
@@ -139,7 +139,7 @@ export async function sendFaulty(
   request: IncomingMessage,
   response: ServerResponse,
   fault: RequestFault,
-  reply: Reply | undefined,
+  reply: DemoReply | undefined,
   closing: AbortSignal,
 ): Promise<void> {
   if (fault.kind === 'status') return sendText(response, fault.status, ...contentOf(fault))
@@ -265,7 +265,7 @@ async function drip(response: ServerResponse, bytes: Buffer, ms: number, closing
 
 async function inflated(
   response: ServerResponse,
-  { status, body }: Reply,
+  { status, body }: DemoReply,
   headers: Readonly<Record<string, string>>,
   megabytes: number,
   compressed: boolean,

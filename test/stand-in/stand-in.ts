@@ -2,15 +2,15 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Agent } from 'undici'
-import { type Shipment, serviceDate } from '../../src/labs/demo/bodies.ts'
-import { EVENT_RETRY, type EventRetry, type ServiceEvent, sendEvent } from '../../src/labs/demo/events.ts'
-import { openService, type Quote, type Service, type ServiceSettings } from '../../src/labs/demo/service.ts'
+import { type DemoShipment, serviceDate } from '../../src/labs/demo/bodies.ts'
+import { type DemoEvent, EVENT_RETRY, type EventRetry, sendEvent } from '../../src/labs/demo/events.ts'
+import { type DemoQuote, type DemoService, openService, type ServiceSettings } from '../../src/labs/demo/service.ts'
 import { answerAs, type Traits } from './answer.ts'
 import { type Fault, faultQueue, type RequestFault, send, sendFaulty } from './faults.ts'
 
-export type { Shipment, Vehicle } from '../../src/labs/demo/bodies.ts'
-export type { ServiceEvent } from '../../src/labs/demo/events.ts'
-export type { Quote } from '../../src/labs/demo/service.ts'
+export type { DemoShipment, DemoVehicle } from '../../src/labs/demo/bodies.ts'
+export type { DemoEvent } from '../../src/labs/demo/events.ts'
+export type { DemoQuote } from '../../src/labs/demo/service.ts'
 export { type DeviationName, deviationNames } from './deviations.ts'
 export type { Fault } from './faults.ts'
 
@@ -37,7 +37,7 @@ export interface RecordedRequest {
 
 /** One attempt at delivering an event. */
 export interface WebhookDelivery {
-  event: ServiceEvent
+  event: DemoEvent
   /** The status is 2xx, and came in time. */
   delivered: boolean
 }
@@ -49,9 +49,9 @@ export interface Sandbox {
   /** Every received request, answered or not. */
   requests: RecordedRequest[]
   /** By id. A test may change a shipment; that makes a new version of it, with another ETag. */
-  shipments: Map<string, Shipment>
+  shipments: Map<string, DemoShipment>
   /** By id. */
-  quotes: Map<string, Quote>
+  quotes: Map<string, DemoQuote>
   /** Every attempt at a webhook so far. */
   webhookDeliveries: WebhookDelivery[]
   /** Changes settings at run time. */
@@ -211,7 +211,7 @@ function counter() {
   }
 }
 
-function assign({ shipments, announce }: Service, id: string): void {
+function assign({ shipments, announce }: DemoService, id: string): void {
   const shipment = shipments.get(id)
   if (!shipment) throw new Error(`The stand-in has no shipment ${id}`)
   shipments.set(id, { ...shipment, status: 'assigned' })

@@ -3,7 +3,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import type { Origin } from '../../src/outside/store/doubt.ts'
+import type { StoreOrigin } from '../../src/outside/store/doubt.ts'
 import { backupStore } from '../../src/outside/store/sqlite/backup.ts'
 import { restoreStore } from '../../src/outside/store/sqlite/restore.ts'
 import { openSqliteStore } from '../../src/outside/store/sqlite/sqlite.ts'
@@ -12,7 +12,7 @@ import type { Store } from '../../src/outside/store/store.ts'
 import { newFolder } from '../command.ts'
 import { named } from './samples.ts'
 
-const OWN: Origin = { kind: 'own' }
+const OWN: StoreOrigin = { kind: 'own' }
 
 let folder: string
 let path: string
@@ -55,7 +55,7 @@ test('a new store is stamped, and told from no copy at later starts, after a cra
   expect(await origin(join(moved, 'store.db'))).toEqual(OWN)
 })
 
-test.each<[string, Origin['kind'], () => unknown]>([
+test.each<[string, StoreOrigin['kind'], () => unknown]>([
   ['a backup that was put in place by hand', 'backup', () => cpSync(backup, path)],
   // Even in the same file.
   ['an older copy', 'older', () => writeFileSync(path, readFileSync(join(folder, 'copy.db')))],

@@ -2,7 +2,7 @@ import { type GatewayError, gatewayError } from '../../language/errors.ts'
 import type { Networks } from '../../language/networks.ts'
 import type { Share, Source } from '../../runtime/call.ts'
 import { createUnorderedList, type ListItem } from '../../runtime/collections.ts'
-import { type Arriving, addressOf, type Connection, plainAddress, sourceOf } from './sources.ts'
+import { type Arriving, addressOf, type CallerConnection, plainAddress, sourceOf } from './sources.ts'
 
 /*
  * The shares of callers. Whatever a call takes is given back when it ends (`Share.leave`).
@@ -31,9 +31,9 @@ interface ShareConfig {
 /** Divides the gateway's connections, calls and memory among sources. */
 export interface Shares {
   /** Admits a connection and returns the function to call when it closes; undefined refuses it. */
-  readonly connect: (socket: Connection) => (() => void) | undefined
+  readonly connect: (socket: CallerConnection) => (() => void) | undefined
   /** Starts the share of one request, without any resources. */
-  readonly open: (incoming: Arriving, reply: Reply) => Share
+  readonly open: (incoming: Arriving, reply: ResponseState) => Share
   /** The largest body that one source can send. */
   readonly largestBodyBytes: number
   /** The current usage of all sources together. */
@@ -78,8 +78,8 @@ export function createShares(config: ShareConfig, trusted?: Networks): Shares {
       usage: usageOf(name),
     }
   }
-  const known = new WeakMap<Connection, Caller>()
-  const newCallerOn = (connection: Connection): Caller => {
+  const known = new WeakMap<CallerConnection, Caller>()
+  const newCallerOn = (connection: CallerConnection): Caller => {
     const caller = callerAt(plainAddress(connection.remoteAddress), false)
     known.set(connection, caller)
     return caller
@@ -104,7 +104,7 @@ export function createShares(config: ShareConfig, trusted?: Networks): Shares {
 }
 
 /** The part of a response that shows if work for it remains. */
-interface Reply {
+interface ResponseState {
   readonly writableEnded: boolean
   readonly writableNeedDrain: boolean
   readonly destroyed: boolean
@@ -131,13 +131,13 @@ class Holding implements Share {
   readonly source: Source
   readonly #gate: Gate
   readonly #usage: Usage
-  readonly #reply: Reply | undefined
+  readonly #reply: ResponseState | undefined
   readonly #own = { ...NO_USAGE }
   #isOver = false
   #underWay: ListItem<Holding> | undefined
   #held: (() => void)[] | undefined
 
-  constructor(gate: Gate, { source, usage }: Caller, reply?: Reply) {
+  constructor(gate: Gate, { source, usage }: Caller, reply?: ResponseState) {
     this.source = source
     this.#gate = gate
     this.#usage = usage
@@ -225,7 +225,7 @@ class Holding implements Share {
 }
 
 /** The rest of a refused body is not read; the caller's next call uses another connection. */
-const HEADERS = { 'Retry-After': '1', Connection: 'close' }
+const HEADERS = { 'Retry-After': '1', CallerConnection: 'close' }
 
 function tooMuch(lacking: Shortage): GatewayError {
   return gatewayError(lacking === 'all' ? 'overloaded' : 'too-many-calls/source', {}, { headers: HEADERS })

@@ -5,14 +5,14 @@ import type { Networks } from '../../language/networks.ts'
 /* Where a call comes from: its address, also behind proxies, and the source that shares are divided by. */
 
 /** A connection of a caller, or of a proxy. */
-export interface Connection {
+export interface CallerConnection {
   readonly remoteAddress?: string | undefined
 }
 
 /** The parts of a request that tell where it comes from. */
 export interface Arriving {
   readonly headers: IncomingHttpHeaders
-  readonly socket: Connection
+  readonly socket: CallerConnection
 }
 
 /** Returns the address of a caller that trusted proxies report, nearest proxy first. */

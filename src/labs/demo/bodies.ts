@@ -12,7 +12,7 @@ const REFUSALS = {
 } as const
 
 /** A refusal of the service: thrown anywhere, answered in one place. */
-export class Refusal extends Error {
+export class DemoRefusal extends Error {
   override readonly name = 'Refusal'
   readonly status: number
   readonly body: object
@@ -31,9 +31,9 @@ export class Refusal extends Error {
 }
 
 /** A 422 that names every wrong field. */
-export function invalid(fields: readonly { readonly field: string; readonly message: string }[]): Refusal {
+export function invalid(fields: readonly { readonly field: string; readonly message: string }[]): DemoRefusal {
   const message = fields.map(({ field, message }) => `${field} ${message}`).join('; ')
-  return new Refusal('validation_failed', message, { fields })
+  return new DemoRefusal('validation_failed', message, { fields })
 }
 
 /** Parses with a schema. */
@@ -49,10 +49,10 @@ export function readJson(text: string): object {
   try {
     body = JSON.parse(text)
   } catch {
-    throw new Refusal('bad_json', 'The body is not JSON')
+    throw new DemoRefusal('bad_json', 'The body is not JSON')
   }
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body
-  throw new Refusal('bad_json', 'The body must be a JSON object')
+  throw new DemoRefusal('bad_json', 'The body must be a JSON object')
 }
 
 /** A date as the service writes it: UTC, whole seconds, an offset without a colon. */
@@ -174,7 +174,7 @@ export const change = z.object({
 type VehicleInput = Omit<z.infer<typeof vehicle>, 'weight' | 'height' | 'width' | 'length' | 'photos'>
 
 /** A vehicle in the service's replies. */
-export type Vehicle = VehicleInput & {
+export type DemoVehicle = VehicleInput & {
   id: string
   weight: number
   height: number
@@ -184,7 +184,7 @@ export type Vehicle = VehicleInput & {
 }
 
 /** A shipment in the service's replies. */
-export interface Shipment {
+export interface DemoShipment {
   id: string
   number: string
   status: 'new' | 'posted' | 'assigned' | 'picked_up' | 'delivered' | 'hold' | 'canceled'
@@ -192,7 +192,7 @@ export interface Shipment {
   customer?: z.infer<typeof customer>
   pickup: z.infer<typeof pickup>
   delivery?: z.infer<typeof delivery>
-  vehicles: Vehicle[]
+  vehicles: DemoVehicle[]
   distance: number
   distance_meters: number
   transport_type: string

@@ -21,7 +21,7 @@ export interface FieldChange {
 }
 
 /** The payload of a webhook. */
-export interface ServiceEvent {
+export interface DemoEvent {
   shipment_id: string
   event: EventName
   event_date: string
@@ -50,7 +50,7 @@ interface SendingEvents {
 /** Delivers an event, again and again until it is accepted. */
 export async function sendEvent(
   url: string,
-  event: ServiceEvent,
+  event: DemoEvent,
   { attempts, delayMs, timeoutMs = 30_000 }: EventRetry,
   { dispatcher, closing, attempted }: SendingEvents,
 ): Promise<void> {

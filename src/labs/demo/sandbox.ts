@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Agent } from 'undici'
 import * as z from 'zod'
-import { check, Refusal, readJson, serviceDate } from './bodies.ts'
+import { check, DemoRefusal, readJson, serviceDate } from './bodies.ts'
 import { EVENT_RETRY, type EventRetry, sendEvent } from './events.ts'
-import { answer, type Call, openService, type Reply, type Service } from './service.ts'
+import { answer, type DemoReply, type DemoRequest, type DemoService, openService } from './service.ts'
 
 /** A running stand-in of the service. */
 export interface Sandbox {
@@ -15,7 +15,7 @@ export interface Sandbox {
   /** Every request that it received, but for those to its own endpoints. */
   readonly requests: { method: string; path: string; headers: IncomingHttpHeaders; body: string }[]
   /** By id. */
-  readonly shipments: Service['shipments']
+  readonly shipments: DemoService['shipments']
   /** They can change while it runs. */
   readonly settings: { webhookUrl: string | null }
   /** Drops all connections, and listens again after a while; its data stay. */
@@ -57,7 +57,7 @@ export async function startSandbox({
 }: {
   readonly credentials: Readonly<Record<string, string>>
   /** Chooses what becomes of a request for which nobody has asked a failure. @default none */
-  readonly faultOf?: (call: Call) => Fault | undefined
+  readonly faultOf?: (call: DemoRequest) => Fault | undefined
   readonly eventRetry?: EventRetry
 }): Promise<Sandbox> {
   if (process.env['NODE_ENV'] === 'production') throw new Error('The sandbox does not run in production')
@@ -99,7 +99,7 @@ export async function startSandbox({
   })
 
   /** Answers the stand-in's own endpoints, with which a person makes failures. */
-  function control({ method, target, body }: Call): Reply {
+  function control({ method, target, body }: DemoRequest): DemoReply {
     try {
       switch (`${method} ${target}`) {
         case 'POST /__sandbox/faults':
@@ -111,10 +111,10 @@ export async function startSandbox({
           return { status: 200, body: { changed: Object.keys(changed) } }
         }
         default:
-          throw new Refusal('not_found', 'Use POST /__sandbox/faults or POST /__sandbox/settings')
+          throw new DemoRefusal('not_found', 'Use POST /__sandbox/faults or POST /__sandbox/settings')
       }
     } catch (error) {
-      if (error instanceof Refusal) return error
+      if (error instanceof DemoRefusal) return error
       throw error
     }
   }
@@ -148,6 +148,6 @@ export async function startSandbox({
   }
 }
 
-function send(response: ServerResponse, { status, headers, body }: Reply): void {
+function send(response: ServerResponse, { status, headers, body }: DemoReply): void {
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
 }

@@ -1,12 +1,22 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type * as z from 'zod'
-import { change, check, creation, invalid, Refusal, readJson, type Shipment, trip, type Vehicle } from './bodies.ts'
+import {
+  change,
+  check,
+  creation,
+  DemoRefusal,
+  type DemoShipment,
+  type DemoVehicle,
+  invalid,
+  readJson,
+  trip,
+} from './bodies.ts'
 import type { Announce, FieldChange } from './events.ts'
 import { estimate } from './pricing.ts'
 
 /** A whole request. */
-export interface Call {
+export interface DemoRequest {
   readonly method: string
   /** The raw target, with the query. */
   readonly target: string
@@ -14,7 +24,7 @@ export interface Call {
   readonly body: string
 }
 
-export interface Reply {
+export interface DemoReply {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Written as JSON. */
@@ -22,7 +32,7 @@ export interface Reply {
 }
 
 /** A stored quote. */
-export interface Quote extends z.infer<typeof trip> {
+export interface DemoQuote extends z.infer<typeof trip> {
   shipment_id: string
   price: number
   client: string
@@ -41,35 +51,35 @@ export interface ServiceSettings {
 }
 
 /** The data of the service. */
-export interface Service {
+export interface DemoService {
   readonly settings: ServiceSettings
   /** By id. */
-  readonly shipments: Map<string, Shipment>
+  readonly shipments: Map<string, DemoShipment>
   /** The client of each shipment. */
   readonly owners: Map<string, string>
   /** By id. */
-  readonly quotes: Map<string, Quote>
+  readonly quotes: Map<string, DemoQuote>
   /** Valid access tokens, with their client and when they expire (milliseconds). */
   readonly tokens: Map<string, { client: string; until: number }>
   readonly announce: Announce
 }
 
 /** Opens a service without data. */
-export function openService(settings: ServiceSettings, announce: Announce): Service {
+export function openService(settings: ServiceSettings, announce: Announce): DemoService {
   return { settings, shipments: new Map(), owners: new Map(), quotes: new Map(), tokens: new Map(), announce }
 }
 
 /** Answers a request as the service does. */
-export function answer(service: Service, call: Call): Reply {
+export function answer(service: DemoService, call: DemoRequest): DemoReply {
   try {
     return route(service, call)
   } catch (error) {
-    if (error instanceof Refusal) return error
+    if (error instanceof DemoRefusal) return error
     throw error
   }
 }
 
-function route(service: Service, call: Call): Reply {
+function route(service: DemoService, call: DemoRequest): DemoReply {
   const { method, headers, body } = call
   const [path = '', query = ''] = call.target.split('?', 2)
   if (path === '/oauth2/token') {
@@ -102,9 +112,9 @@ function route(service: Service, call: Call): Reply {
   throw notAllowed('GET, PUT, DELETE')
 }
 
-const ok = (body: object): Reply => ({ status: 200, body })
-const noSuchPath = (path: string) => new Refusal('not_found', `There is no ${path}`)
-const notAllowed = (allow: string) => new Refusal('method_not_allowed', `Use ${allow}`, { headers: { allow } })
+const ok = (body: object): DemoReply => ({ status: 200, body })
+const noSuchPath = (path: string) => new DemoRefusal('not_found', `There is no ${path}`)
+const notAllowed = (allow: string) => new DemoRefusal('method_not_allowed', `Use ${allow}`, { headers: { allow } })
 
 function decode(part: string): string {
   try {
@@ -116,10 +126,10 @@ function decode(part: string): string {
 
 const REALM = 'realm="sandbox"'
 const unauthorized = (message: string, challenge: string) =>
-  new Refusal('unauthorized', message, { headers: { 'www-authenticate': challenge } })
+  new DemoRefusal('unauthorized', message, { headers: { 'www-authenticate': challenge } })
 
 /** Returns the client of a request. */
-export function authenticate(service: Service, authorization = ''): string {
+export function authenticate(service: DemoService, authorization = ''): string {
   const token = /^bearer (.*)/i.exec(authorization)?.[1]
   if (token === undefined) return clientOfBasic(service, authorization)
   const known = service.tokens.get(token)
@@ -127,7 +137,7 @@ export function authenticate(service: Service, authorization = ''): string {
   throw unauthorized('The token is not good', `Bearer ${REALM}, error="invalid_token"`)
 }
 
-function clientOfBasic({ settings: { credentials } }: Service, authorization: string): string {
+function clientOfBasic({ settings: { credentials } }: DemoService, authorization: string): string {
   const encoded = /^basic +(\S+)$/i.exec(authorization)?.[1]
   if (!encoded) throw unauthorized('Credentials are needed', `Basic ${REALM}`)
   const [, id, secret] = /^([^:]+):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
@@ -138,7 +148,7 @@ function clientOfBasic({ settings: { credentials } }: Service, authorization: st
 }
 
 /** Answers the token endpoint of RFC 6749, section 4.4; errors have the shape of section 5.2. */
-function grantToken(service: Service, authorization: string | undefined, form: URLSearchParams): Reply {
+function grantToken(service: DemoService, authorization: string | undefined, form: URLSearchParams): DemoReply {
   const grant = form.get('grant_type')
   if (grant === null) return { status: 400, body: { error: 'invalid_request' } }
   if (grant !== 'client_credentials') return { status: 400, body: { error: 'unsupported_grant_type' } }
@@ -146,7 +156,7 @@ function grantToken(service: Service, authorization: string | undefined, form: U
   try {
     client = clientOfBasic(service, authorization ?? '')
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
+    if (!(error instanceof DemoRefusal)) throw error
     return { status: 401, headers: error.headers, body: { error: 'invalid_client' } }
   }
   const access_token = randomBytes(24).toString('base64url')
@@ -157,20 +167,20 @@ function grantToken(service: Service, authorization: string | undefined, form: U
   return { status: 200, headers: { 'cache-control': 'no-store' }, body }
 }
 
-export function makeQuote(service: Service, client: string, body: object) {
+export function makeQuote(service: DemoService, client: string, body: object) {
   const asked = check(trip, body)
   return keep(service, { ...asked, shipment_id: randomUUID(), price: priceOf(asked), client, approved: false })
 }
 
-function updateQuote(service: Service, client: string, id: string, body: object) {
+function updateQuote(service: DemoService, client: string, id: string, body: object) {
   const quote = findQuote(service, client, id)
-  if (quote.approved) throw new Refusal('conflict', 'The quote is already approved')
+  if (quote.approved) throw new DemoRefusal('conflict', 'The quote is already approved')
   const asked = check(trip, { ...quote, ...body })
   return keep(service, { ...quote, ...asked, price: priceOf(asked) })
 }
 
 /** Approves a quote; approving it again changes nothing. The reply speaks of a shipment only if there is one. */
-function approveQuote(service: Service, client: string, id: string) {
+function approveQuote(service: DemoService, client: string, id: string) {
   const quote = findQuote(service, client, id)
   const isNew = !quote.approved
   keep(service, { ...quote, approved: true })
@@ -186,13 +196,13 @@ function approveQuote(service: Service, client: string, id: string) {
   return { shipment_id: id, price, number: shipment.number, status: shipment.status }
 }
 
-function findQuote({ quotes }: Service, client: string, id: string): Quote {
+function findQuote({ quotes }: DemoService, client: string, id: string): DemoQuote {
   const quote = quotes.get(id)
-  if (quote?.client !== client) throw new Refusal('not_found', `There is no quote ${id}`)
+  if (quote?.client !== client) throw new DemoRefusal('not_found', `There is no quote ${id}`)
   return quote
 }
 
-function keep({ quotes }: Service, quote: Quote) {
+function keep({ quotes }: DemoService, quote: DemoQuote) {
   quotes.set(quote.shipment_id, quote)
   return { shipment_id: quote.shipment_id, price: quote.price }
 }
@@ -203,7 +213,7 @@ const priceOf = ({ pickup, delivery, vehicle_type, transport_type }: z.infer<typ
 // A shipment's ZIP code is a number; a Canadian code does not fit.
 const placeOf = (postalCode: string) => (/^\d{5}/.test(postalCode) ? { zipcode: Number(postalCode.slice(0, 5)) } : {})
 
-function book(service: Service, client: string, body: object): Shipment {
+function book(service: DemoService, client: string, body: object): DemoShipment {
   const { quote_id, ...input } = check(creation, body)
   const quote = quote_id === undefined ? undefined : service.quotes.get(quote_id)
   if (quote_id !== undefined && quote?.client !== client)
@@ -213,21 +223,21 @@ function book(service: Service, client: string, body: object): Shipment {
   return shipment
 }
 
-type ShipmentInput = Omit<z.infer<typeof creation>, 'quote_id' | 'customer'> & Pick<Shipment, 'customer'>
+type ShipmentInput = Omit<z.infer<typeof creation>, 'quote_id' | 'customer'> & Pick<DemoShipment, 'customer'>
 type VehicleInput = ShipmentInput['vehicles'][number]
 
 const FIRST_NUMBER = 100001
 
 /** Enters a shipment; a quote may have fixed its price. */
 function enter(
-  service: Service,
+  service: DemoService,
   client: string,
   { customer, pickup, delivery, instructions, external_id, transport_type = 'open', ...input }: ShipmentInput,
   { id, price }: { id: string; price: number | undefined },
-): Shipment {
+): DemoShipment {
   const vehicles = input.vehicles.map(newVehicle)
   const estimated = estimateOf({ pickup, delivery, vehicles, transport_type })
-  const shipment: Shipment = {
+  const shipment: DemoShipment = {
     id,
     number: `TL-${FIRST_NUMBER + service.owners.size}`,
     status: 'new',
@@ -249,22 +259,22 @@ function enter(
 }
 
 /** Returns the client's shipment with this id. */
-function findShipment({ shipments, owners }: Service, client: string, name: string, id = name): Shipment {
+function findShipment({ shipments, owners }: DemoService, client: string, name: string, id = name): DemoShipment {
   const shipment = shipments.get(id)
   if (shipment && (owners.get(id) ?? client) === client) return shipment
-  throw new Refusal('not_found', `There is no shipment ${name}`)
+  throw new DemoRefusal('not_found', `There is no shipment ${name}`)
 }
 
-const idOfNumber = ({ shipments }: Service, name: string): string | undefined =>
+const idOfNumber = ({ shipments }: DemoService, name: string): string | undefined =>
   name.startsWith('TL-') ? shipments.values().find(({ number }) => number === name)?.id : name
 
 /** Sent members replace the old ones, absent ones stay; so do vehicles that are not sent. */
-function updateShipment(service: Service, client: string, id: string, body: object): Shipment {
+function updateShipment(service: DemoService, client: string, id: string, body: object): DemoShipment {
   const old = findShipment(service, client, id)
   const { vehicles = [], ...given } = check(change, body)
-  if (old.status === 'canceled') throw new Refusal('conflict', 'The shipment is canceled')
+  if (old.status === 'canceled') throw new DemoRefusal('conflict', 'The shipment is canceled')
   // An absent member is undefined for the compiler, and missing in fact.
-  const next: Shipment = { ...old, ...(given as object), vehicles: merged(old.vehicles, vehicles) }
+  const next: DemoShipment = { ...old, ...(given as object), vehicles: merged(old.vehicles, vehicles) }
   const estimated = estimateOf(next)
   // A price that a quote fixed is valid until the trip changes.
   if (estimated.price !== estimateOf(old).price) Object.assign(next, estimated)
@@ -274,10 +284,10 @@ function updateShipment(service: Service, client: string, id: string, body: obje
   return next
 }
 
-function cancelShipment(service: Service, client: string, id: string): Shipment {
+function cancelShipment(service: DemoService, client: string, id: string): DemoShipment {
   const old = findShipment(service, client, id)
-  if (old.status === 'canceled') throw new Refusal('conflict', 'The shipment is already canceled')
-  const canceled: Shipment = { ...old, status: 'canceled' }
+  if (old.status === 'canceled') throw new DemoRefusal('conflict', 'The shipment is already canceled')
+  const canceled: DemoShipment = { ...old, status: 'canceled' }
   service.shipments.set(id, canceled)
   service.announce('shipment.canceled', id)
   return canceled
@@ -294,15 +304,15 @@ const SIZES: ReadonlyMap<string | undefined, typeof CAR> = new Map([
 ])
 const OTHER_SIZE = { weight: 8200, height: 98, width: 84, length: 264 }
 
-function newVehicle(vehicle: Omit<VehicleInput, 'id'>): Vehicle {
+function newVehicle(vehicle: Omit<VehicleInput, 'id'>): DemoVehicle {
   return { id: randomUUID(), ...vehicle, ...(SIZES.get(vehicle.type) ?? OTHER_SIZE), photos: [] }
 }
 
 /** Lays vehicles over those of a shipment, by their ids; one without an id is new. */
 function merged(
-  old: readonly Vehicle[],
+  old: readonly DemoVehicle[],
   given: readonly (Omit<VehicleInput, 'id'> & { id?: string | undefined })[],
-): Vehicle[] {
+): DemoVehicle[] {
   const vehicles = [...old]
   given.forEach(({ id, ...vehicle }, index) => {
     const place = vehicles.findIndex((known) => known.id === id)
@@ -315,7 +325,9 @@ function merged(
 }
 
 function estimateOf(
-  shipment: Pick<Shipment, 'pickup' | 'vehicles' | 'transport_type'> & { delivery?: Shipment['delivery'] | undefined },
+  shipment: Pick<DemoShipment, 'pickup' | 'vehicles' | 'transport_type'> & {
+    delivery?: DemoShipment['delivery'] | undefined
+  },
 ) {
   const { pickup, delivery, vehicles, transport_type: transportType } = shipment
   return estimate({

@@ -54,13 +54,13 @@ export const caseSchema = z.strictObject({
 export type Case = z.output<typeof caseSchema>
 
 /** The result of the gateway for a case, in the words of a case. */
-export interface Outcome extends Case {
+export interface CaseOutcome extends Case {
   problems?: Problem[]
   replies?: Record<string, string>
 }
 
 /** Translates what a case has: its request, the reply of the service, or both. Sends nothing. */
-export function outcomeOf(call: RecordedCall, config: Config, catalog: Catalog): Outcome {
+export function outcomeOf(call: RecordedCall, config: Config, catalog: Catalog): CaseOutcome {
   const settings = translationSettings(config)
   try {
     const request = call.request || call.target?.includes('?') ? requestOf(call, config, catalog) : undefined
@@ -103,7 +103,7 @@ function requestOf(call: RecordedCall, config: Config, catalog: Catalog): Versio
 }
 
 /** Explains a plan. The service's client is only asked how it would write the request. */
-function sentFor(plan: Plan, config: Config): Outcome {
+function sentFor(plan: Plan, config: Config): CaseOutcome {
   const { request, problems, unused, unknown } = explainPlan(plan, openService(config))
   const { origin, prefix } = config.V2_BASE_URL
   const path = request.url.slice(`${origin}${prefix}`.length)

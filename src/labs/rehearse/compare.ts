@@ -17,7 +17,7 @@ import { type Sending, type ServiceRequest, written } from '../../outside/servic
 import type { Upstream } from '../../outside/service/upstream.ts'
 
 /** The answer to a version-1 call, sent natively or translated: its fields without blank ones, or a refusal of what it asks. */
-export type Answer = ReadonlyMap<string, string> | 'refused'
+export type ComparedAnswer = ReadonlyMap<string, string> | 'refused'
 
 /** There is no verdict on a call; the message says why. */
 export class NotCompared extends Error {
@@ -89,7 +89,7 @@ async function askNatively(
   request: Version1,
   id: string | undefined,
   { upstream, sending }: CompareRooms,
-): Promise<Answer> {
+): Promise<ComparedAnswer> {
   const { action } = request.compiled
   const toService = nativeRequest(request, id)
   const { method, path, headers, body } = written(toService)
@@ -143,7 +143,7 @@ function nativeRequest({ compiled, fields }: Version1, id: string | undefined): 
 const means = (sent: string) => (name: string) => actionKey(name) === actionKey(sent)
 
 /** Makes the call as the gateway does. */
-async function askTranslated(request: Version1, deps: CompareRooms): Promise<Answer> {
+async function askTranslated(request: Version1, deps: CompareRooms): Promise<ComparedAnswer> {
   const ask = request.compiled.action.verb === 'read' ? read : quote
   try {
     const fields = answered((await ask(callOf(request, deps), deps.rooms)).body)
@@ -165,7 +165,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
 ])
 
 /** Returns a refusal if a translated call failed for what it asks. */
-function refusedFor(error: unknown): Answer {
+function refusedFor(error: unknown): ComparedAnswer {
   const { code, serviceStatus = 0 } = toGatewayError(error)
   const isRefusal = code === 'service-refused' && serviceStatus < 500 && !NO_VERDICT.has(serviceStatus)
   if (isRefusal || REFUSALS.has(code)) return 'refused'
@@ -231,8 +231,8 @@ function canonical(codec: Codec, text: string): string | undefined {
  * other; what they disagree on is noise, such as ids, times and moving prices.
  */
 export function compareAnswers(
-  [one, two]: readonly [Answer, Answer],
-  translated: Answer,
+  [one, two]: readonly [ComparedAnswer, ComparedAnswer],
+  translated: ComparedAnswer,
   comparisons: ReadonlyMap<string, Same>,
   /** Fields that the gateway fills in by its own knowledge, such as the caller's own number. */
   leftOut: ReadonlySet<string> = new Set(),

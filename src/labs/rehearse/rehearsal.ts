@@ -38,7 +38,7 @@ interface Setup {
 }
 
 /** A line of a file, counted from 1; the entry of a HAR. */
-export interface Place {
+export interface LinePlace {
   readonly file: string
   readonly line: number
 }
@@ -48,8 +48,8 @@ export interface Spot {
   /** The texts that tell it apart. */
   readonly parts: readonly string[]
   count: number
-  readonly first: Place
-  last: Place
+  readonly first: LinePlace
+  last: LinePlace
   readonly example: string
   /** How often by caller. */
   readonly callers: Map<string, number>
@@ -109,7 +109,7 @@ function entryOf<Entry>(
 }
 
 /** Counts something at a place of the recording. */
-function note(table: Table, parts: readonly string[], place: Place, caller: string, example = ''): undefined {
+function note(table: Table, parts: readonly string[], place: LinePlace, caller: string, example = ''): undefined {
   const spot = entryOf(table, copyOf(parts.join('\t'), KEY_CHARACTERS), MOST_SPOTS, OTHERS, (key) => ({
     parts: key === OTHERS ? [OTHERS] : parts.map((part) => copyOf(part, KEY_CHARACTERS)),
     count: 0,
@@ -246,7 +246,7 @@ export interface RehearsedCall {
 }
 
 /** Rehearses the call of a line: counts what would become of it, and returns it if the gateway understands it. */
-export function rehearse(rehearsal: Rehearsal, line: string, place: Place): RehearsedCall | undefined {
+export function rehearse(rehearsal: Rehearsal, line: string, place: LinePlace): RehearsedCall | undefined {
   const { tally, catalog, config, shownText } = rehearsal
   tally.lines += 1
   const unreadable = (why: string) => note(tally.unreadable, [why], place, '')
@@ -329,7 +329,7 @@ const outcomeOf = ({ problems, notes }: Plan): keyof Outcomes =>
 function notePlan(
   { request, problems, notes }: Plan,
   caller: RehearsedCaller,
-  place: Place,
+  place: LinePlace,
   rehearsal: Rehearsal,
 ): void {
   const { tally, shownText } = rehearsal
@@ -359,7 +359,7 @@ function compareReply(
   plan: Plan,
   { replies, service }: RecordedCall,
   caller: RehearsedCaller,
-  place: Place,
+  place: LinePlace,
   { tally, ignored }: Rehearsal,
 ): void {
   if (service === undefined || replies === undefined) return
@@ -388,7 +388,7 @@ export function noteCompared(
   table: Table,
   action: string,
   { field, verdict, native, translated }: ComparedField,
-  place: Place,
+  place: LinePlace,
   caller: string,
 ): void {
   const example = verdict === 'differs' ? `${native || '(absent)'} → ${translated || '(absent)'}` : ''

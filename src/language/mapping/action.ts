@@ -13,7 +13,7 @@ export const anyOf = (...alternatives: readonly (string | Alternative)[]): Requi
 })
 
 /** Unknown fields that must not be ignored: they mean something that one call cannot do. */
-export interface Refusal {
+export interface FieldRefusal {
   /** Matches the whole name, which the problem repeats. */
   readonly fields: RegExp
   readonly code: string
@@ -58,7 +58,7 @@ export interface Action {
   /** The fields whose values become names of the new quote or shipment. @default none */
   readonly givesNames?: readonly string[]
   readonly requires?: readonly Requirement[]
-  readonly refuses?: readonly Refusal[]
+  readonly refuses?: readonly FieldRefusal[]
   readonly request: readonly Row[]
   /** Rows whose places are facts, remembered for a later booking. A value that cannot be read is not remembered. */
   readonly remember?: readonly Row[]

@@ -3,7 +3,7 @@ import { FIELD_LIMIT, MESSAGE_LIMIT, shownText } from '../text/service-text.ts'
 import { type Codec, Failed } from './codec.ts'
 import { keepsTextOf } from './keeps.ts'
 import { placeOf, valueAt } from './paths.ts'
-import type { Explanation, Origin, Rule } from './request.ts'
+import type { Explanation, Rule, ValueOrigin } from './request.ts'
 import type { Row, Sentence, Settings } from './row.ts'
 import { fieldsOf } from './row-parts.ts'
 
@@ -200,7 +200,7 @@ function answer(
   from: readonly string[],
   before: unknown,
   { name, keeps }: Rule,
-  origin: Origin,
+  origin: ValueOrigin,
 ): void {
   run.reply[to] = after
   run.explanations?.push({

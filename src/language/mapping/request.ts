@@ -117,7 +117,7 @@ export type Tables = ReadonlyMap<string, LookupTable>
 export type KnownFacts = Readonly<Record<string, string | number>>
 
 /** The source of a value. */
-export type Origin = 'caller' | 'quote' | 'default' | 'fixed' | 'service'
+export type ValueOrigin = 'caller' | 'quote' | 'default' | 'fixed' | 'service'
 
 /** The explanation of one leaf of a translated body. */
 export interface Explanation extends Remark {
@@ -128,7 +128,7 @@ export interface Explanation extends Remark {
   readonly rule?: string
   /** The part of the value that the row's round trip keeps. */
   readonly keeps?: string | undefined
-  readonly origin: Origin
+  readonly origin: ValueOrigin
 }
 
 /** One run of an action's request rows over one call. */

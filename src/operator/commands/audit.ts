@@ -25,8 +25,8 @@ const COLUMNS = {
   status: 'orderstatus shipmentstatus status',
   date: 'createddate createdat created bookingdate bookedon orderdate date',
 } as const
-type Column = keyof typeof COLUMNS
-const NAMES = Object.keys(COLUMNS) as readonly Column[]
+type AuditColumn = keyof typeof COLUMNS
+const NAMES = Object.keys(COLUMNS) as readonly AuditColumn[]
 
 /*
  * The list and the store's bookings in a temporary database, which SQLite keeps in a file that goes by itself: both may be larger
@@ -158,7 +158,10 @@ function chosenColumns(text: string): ReadonlyMap<string, string> {
 }
 
 /** Finds the place of each column in the first line. */
-function placesOf(header: readonly string[], chosen: ReadonlyMap<string, string>): Readonly<Record<Column, number>> {
+function placesOf(
+  header: readonly string[],
+  chosen: ReadonlyMap<string, string>,
+): Readonly<Record<AuditColumn, number>> {
   const plain = header.map((name) =>
     name
       .toLowerCase()
@@ -172,14 +175,14 @@ function placesOf(header: readonly string[], chosen: ReadonlyMap<string, string>
     const by = separator[0] === '\t' ? 'tabs' : `"${separator[0]}"`
     throw new FileUnreadable(`separates its cells by ${by}, not by commas; save it as CSV with commas`)
   }
-  const placeOf = (column: Column) => {
+  const placeOf = (column: AuditColumn) => {
     const own = chosen.get(column)
     if (own === undefined) return plain.indexOf(COLUMNS[column].split(' ').find((name) => plain.includes(name)) ?? '-')
     const place = header.findIndex((name) => name.toLowerCase() === own.toLowerCase())
     if (place < 0) throw new FileUnreadable(`has no column ${own}; its columns are ${header.join(', ')}`)
     return place
   }
-  const places = Object.fromEntries(NAMES.map((column) => [column, placeOf(column)])) as Record<Column, number>
+  const places = Object.fromEntries(NAMES.map((column) => [column, placeOf(column)])) as Record<AuditColumn, number>
   if (places.number < 0)
     throw new FileUnreadable(`has no known column for the number; name it with --columns number=${header[0]}`)
   const lacking = NAMES.filter((column) => places[column] < 0)
@@ -190,7 +193,7 @@ function placesOf(header: readonly string[], chosen: ReadonlyMap<string, string>
 /** Reads the list into the database; returns the number of rows. */
 async function readList(file: string, chosen: ReadonlyMap<string, string>, audited: DatabaseSync): Promise<number> {
   const insert = audited.prepare('INSERT INTO listed VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
-  let header: { readonly places: Readonly<Record<Column, number>>; readonly width: number } | undefined
+  let header: { readonly places: Readonly<Record<AuditColumn, number>>; readonly width: number } | undefined
   let rows = 0
   const left = { 'rows without a number': 0, 'prices that are no amount': 0, 'dates that cannot be read': 0 }
   for await (const { line, cells } of csvRows(textOf(createReadStream(file)))) {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Fault, type Sandbox, startSandbox } from '../../labs/demo/sandbox.ts'
-import type { Call } from '../../labs/demo/service.ts'
+import type { DemoRequest } from '../../labs/demo/service.ts'
 import { print } from '../commands/output.ts'
 import { forgettableSignal } from '../commands/process.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
@@ -37,7 +37,7 @@ const FAULTS: readonly (readonly [share: number, fault: Fault])[] = [
   [0.1, { kind: 'delay', ms: 400 }],
 ]
 
-function faultOf({ method }: Call): Fault | undefined {
+function faultOf({ method }: DemoRequest): Fault | undefined {
   const chance = Math.random()
   let below = 0
   for (const [share, fault] of method === 'POST' ? FAULTS : []) {

@@ -128,7 +128,7 @@ async function storeState({ STORE_URL }: Config): Promise<StoreState> {
   }
 }
 
-interface Connection {
+interface ConnectionTrial {
   readonly tenant: string
   /** Undefined where nothing was tried. */
   readonly accepted: boolean | undefined
@@ -139,12 +139,12 @@ interface Connection {
  * Tries every credential of the gateway's own at the service in both ways: it is accepted if that of `V2_TOKEN` is. In client
  * mode, tries if the service answers.
  */
-async function connected(config: Config): Promise<readonly Connection[]> {
+async function connected(config: Config): Promise<readonly ConnectionTrial[]> {
   const { UPSTREAM_TIMEOUT_MS: timeoutMs, V2_BASE_URL: address } = config
   const upstream = openUpstream(config)
   // The warnings name the secrets that are not here.
   const accounts = await ownAccounts(config, [])
-  const tried: Connection[] = []
+  const tried: ConnectionTrial[] = []
   for (const { tenant, open, scheme, hasSecret } of accounts) {
     if (!hasSecret) {
       tried.push({ tenant: `as ${tenant}`, accepted: undefined, outcome: 'not tried: its secret is not here' })

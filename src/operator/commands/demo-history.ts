@@ -4,7 +4,7 @@ import { request } from 'undici'
 import { bookingExample } from '../../../mappings/booking-rows.ts'
 import { quoteExample } from '../../../mappings/quote-rows.ts'
 import type { Fault } from '../../labs/demo/sandbox.ts'
-import type { Call } from '../../labs/demo/service.ts'
+import type { DemoRequest } from '../../labs/demo/service.ts'
 import { type CallCount, DAY_MS, type NameCount, type Use } from '../../outside/store/scoreboard.ts'
 import type { Store } from '../../outside/store/store.ts'
 
@@ -56,7 +56,7 @@ export function historyTenants(secret: string, secretFile: string, callbackUrl: 
 }
 
 /** Fails what the history says failed: some bookings are never answered, and one ZIP code is too much for the service. */
-export function historyFault({ method, target, body }: Call): Fault | undefined {
+export function historyFault({ method, target, body }: DemoRequest): Fault | undefined {
   if (method === 'POST' && target === '/v2/shipments' && body.includes('-LOST')) return { kind: 'reset-before' }
   return target.includes('59999') || body.includes('59999') ? { kind: 'status', status: 500 } : undefined
 }

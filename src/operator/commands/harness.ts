@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { request } from 'undici'
 import { bookingExample } from '../../../mappings/booking-rows.ts'
-import type { Shipment } from '../../labs/demo/bodies.ts'
+import type { DemoShipment } from '../../labs/demo/bodies.ts'
 import { openStore } from '../../outside/store/open.ts'
 import type { ClaimState } from '../../outside/store/store.ts'
 
@@ -71,7 +71,7 @@ export async function book(url: string | Promise<string>, reference: string, pat
 
 /** The shipments of the service, by id. */
 export interface ServiceShipments {
-  readonly shipments: ReadonlyMap<string, Pick<Shipment, 'external_id'>>
+  readonly shipments: ReadonlyMap<string, Pick<DemoShipment, 'external_id'>>
 }
 
 /** Shipments beyond the first of their reference. */

@@ -5,7 +5,7 @@ import { loadMappings } from '../../../mappings/load.ts'
 import { type DryRun, explainCall } from '../../calls/dry-run.ts'
 import { createErrorAnswers } from '../../edge/answers.ts'
 import { readBody } from '../../edge/body/read.ts'
-import { type Case, caseSchema, type Outcome, outcomeOf } from '../../labs/rehearse/case.ts'
+import { type Case, type CaseOutcome, caseSchema, outcomeOf } from '../../labs/rehearse/case.ts'
 import { readRecord } from '../../labs/rehearse/recording.ts'
 import { readConfig } from '../../language/config/config.ts'
 import { ConfigErrors } from '../../language/config/errors.ts'
@@ -184,7 +184,7 @@ export function runCase(file: string, catalog: Catalog): CaseResult {
 }
 
 /** Compares what a case expects with what comes of it. */
-function failuresOf(one: Case, { status, ...made }: Outcome): readonly string[] {
+function failuresOf(one: Case, { status, ...made }: CaseOutcome): readonly string[] {
   const isRefused = (one.status ?? 0) >= 400
   if (status !== undefined) return difference('status', one.status ?? 200, status)
   const problems = one.problems ?? (isRefused ? undefined : [])

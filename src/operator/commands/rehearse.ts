@@ -9,10 +9,10 @@ import { caseOf } from '../../labs/rehearse/case.ts'
 import { compareCall, NotCompared, onlyAsks } from '../../labs/rehearse/compare.ts'
 import { NotARecording, type Reading, readLines, readRecord } from '../../labs/rehearse/recording.ts'
 import {
+  type LinePlace,
   learn,
   noteCompared,
   openRehearsal,
-  type Place,
   type Rehearsal,
   type RehearsedCall,
   rehearse as rehearseLine,
@@ -215,7 +215,7 @@ async function openAgainst(config: Config, options: RehearseOptions, ignored: re
   const rooms = { service, names, bookings: nothing, inspect: () => undefined, onNotServed: () => undefined }
   const deps = { ...account, upstream, rooms, sending, ignored }
   return {
-    async ask({ plan: { request }, caller }: RehearsedCall, place: Place, { tally }: Rehearsal): Promise<void> {
+    async ask({ plan: { request }, caller }: RehearsedCall, place: LinePlace, { tally }: Rehearsal): Promise<void> {
       const { action } = request.compiled
       const note = (one: Parameters<typeof noteCompared>[2]) =>
         noteCompared(tally.compared, action.name, one, place, caller.name)

@@ -6,7 +6,7 @@ import { NO_NAMES } from '../../language/mapping/callback.ts'
 import { pages } from '../../outside/store/copy.ts'
 import type { CallbackBody, EventFilter, EventState, StoredEvent } from '../../outside/store/events.ts'
 import type { Store } from '../../outside/store/store.ts'
-import { createPost, createResolve, type Endpoint, endpointOf, shownUrl } from '../../state/events/callback.ts'
+import { type CallbackEndpoint, createPost, createResolve, endpointOf, shownUrl } from '../../state/events/callback.ts'
 import { renderEvent } from '../../state/events/delivery.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import { aligned, grouped, isoTime, plural } from '../words.ts'
@@ -155,7 +155,9 @@ export async function test(tenant: string, { json = false }: JsonOption): Promis
   return delivered ? 0 : EXIT_FAILED
 }
 
-async function sampleFor(tenant: string): Promise<{ readonly endpoint: Endpoint; readonly body: CallbackBody }> {
+async function sampleFor(
+  tenant: string,
+): Promise<{ readonly endpoint: CallbackEndpoint; readonly body: CallbackBody }> {
   const config = storeConfig()
   if (config.TENANTS_FILE === undefined)
     throw new ConfigErrors(['TENANTS_FILE is not set; only tenants have callbacks'])

@@ -64,7 +64,7 @@ async function firstOf(open: readonly OpenEvents[], state: OpenEvents['state'], 
 }
 
 /** An endpoint, and what it has not been told. */
-type Endpoint = Awaited<ReturnType<typeof endpointsOf>>[number]
+type EndpointRow = Awaited<ReturnType<typeof endpointsOf>>[number]
 
 async function endpointsOf(
   only: string | undefined,
@@ -105,14 +105,14 @@ const nextTry = (at: number, now: number) => (at <= now ? 'now' : `in ${duration
 const ago = (at: number, now: number) => html`${age(isoTime(at), now)} ago`
 const eventsOf = (tenant: string) => html`<a href="/events?${new URLSearchParams({ tenant })}">${named(tenant)}</a>`
 
-function stateOf({ stopped, pausedUntil, parked, url, last }: Endpoint, now: number): Html {
+function stateOf({ stopped, pausedUntil, parked, url, last }: EndpointRow, now: number): Html {
   if (stopped) return pill('stopped', 'bad')
   if (pausedUntil > now) return pill(`pauses ${durationOf(pausedUntil - now)}`, 'warn')
   const isFailing = parked > 0 || url === undefined || (last !== undefined && !/^answered 2/.test(last.outcome))
   return isFailing ? pill('failing', 'bad') : pill('working', 'good')
 }
 
-const endpointColumns = (now: number): readonly Column<Endpoint>[] => [
+const endpointColumns = (now: number): readonly Column<EndpointRow>[] => [
   ['Tenant', ({ tenant }) => eventsOf(tenant)],
   ['Address', ({ url }) => (url === undefined ? html`<span class="bad">no callback_url</span>` : named(url))],
   ['State', (endpoint) => stateOf(endpoint, now)],

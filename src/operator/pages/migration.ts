@@ -13,9 +13,9 @@ import {
   DAYS_SHOWN,
   emptyDay,
   type FieldUse,
+  type MigrationProblem,
   type MigrationReport,
   type Overview,
-  type Problem,
   percent,
   problemsOf,
   readReport,
@@ -334,7 +334,7 @@ ${otherPrice && html`<p>Booked at another price than quoted: ${grouped(otherPric
 const lastSeen = ['Last seen', ({ last }: { readonly last: string }) => moment(last)] as const
 const counts = figures({ count: 'Count' })
 
-const PROBLEMS: readonly Column<Problem>[] = [
+const PROBLEMS: readonly Column<MigrationProblem>[] = [
   ['Problem', ({ problem }) => named(problem)],
   ...counts,
   ['Last time', ({ last }) => moment(last)],

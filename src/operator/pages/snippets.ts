@@ -97,10 +97,10 @@ const single = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`
 const listed = (names: readonly string[], quoted: (name: string) => string = json) =>
   names.map((name) => quoted(name)).join(', ')
 
-type Place = Change['place']
+type ChangePlace = Change['place']
 
 /** Writes a place below the shipment as an expression. */
-const at = (place: Place, quoted: (part: string) => string = json) =>
+const at = (place: ChangePlace, quoted: (part: string) => string = json) =>
   `shipment${place.map((part) => `[${typeof part === 'number' ? part : quoted(part)}]`).join('')}`
 
 interface LiteralStyle {
@@ -252,7 +252,7 @@ ${update}print_r(service('${method}', $url${sent}));
     body: (body) => literal(body, PYTHON),
     change({ place, value, ifSameAs }) {
       const set = `${at(place)} = ${literal(value, PYTHON)}`
-      const read = (of: Place) => `${at(of.slice(0, -1))}.get(${json(of.at(-1))})`
+      const read = (of: ChangePlace) => `${at(of.slice(0, -1))}.get(${json(of.at(-1))})`
       return ifSameAs ? `if ${read(place)} in (None, "", ${read(ifSameAs)}):\n    ${set}` : set
     },
     update: (changes) => `shipment = service("GET", url)
@@ -343,7 +343,7 @@ ${update}console.log(await service('${method}', url${sent}))
     text: single,
     body: (body) => literal(body, PERL),
     change({ place, value, ifSameAs }) {
-      const of = (some: Place) =>
+      const of = (some: ChangePlace) =>
         `$shipment->${some.map((part) => (typeof part === 'number' ? `[${part}]` : `{${part}}`)).join('')}`
       const now = of(place)
       const guard = ifSameAs ? ` if (${now} // '') eq '' or ${now} eq (${of(ifSameAs)} // '')` : ''
@@ -389,7 +389,7 @@ ${update}print JSON::PP->new->utf8->pretty->encode(service('${method}', $url${se
 	}`,
     body: (body) => `[]byte(\`${json(body).replaceAll('`', '\\u0060')}\`)`,
     change({ place, value, ifSameAs }) {
-      const of = ([first, ...rest]: Place) => {
+      const of = ([first, ...rest]: ChangePlace) => {
         const deeper = rest.map((part) =>
           typeof part === 'number' ? `.([]any)[${part}]` : `.(map[string]any)[${json(part)}]`,
         )
@@ -470,7 +470,7 @@ ${update}	fmt.Printf("%s\\n", service("${method}", url${sent || ', nil'}))
     body: (body) => `"""\n${json(body).replaceAll('\\', '\\\\')}"""`,
     change({ place, value, ifSameAs }) {
       const owner = place.slice(0, -1).map((part) => `.get(${json(part)})`)
-      const now = (of: Place) => `shipment.at(${json(`/${of.join('/')}`)}).asText("")`
+      const now = (of: ChangePlace) => `shipment.at(${json(`/${of.join('/')}`)}).asText("")`
       const guard = ifSameAs ? `if (${now(place)}.isEmpty() || ${now(place)}.equals(${now(ifSameAs)})) ` : ''
       return `        ${guard}((ObjectNode) shipment${owner.join('')}).put(${json(place.at(-1))}, ${json(value)});`
     },
@@ -532,7 +532,7 @@ ${update}        System.out.println(service("${method}", url${sent || ', null'})
 }`,
     body: (body) => `"""\n${json(body)}\n"""`,
     change({ place, value, ifSameAs }) {
-      const of = (some: Place) => `shipment${some.map((part) => `[${json(part)}]`).join('!')}`
+      const of = (some: ChangePlace) => `shipment${some.map((part) => `[${json(part)}]`).join('!')}`
       const guard = ifSameAs
         ? `if (string.IsNullOrEmpty((string?)${of(place)}) || (string?)${of(place)} == (string?)${of(ifSameAs)}) `
         : ''

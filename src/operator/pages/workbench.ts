@@ -41,7 +41,7 @@ interface ExplainedPaste extends ExplainedCall {
   readonly body: FlatBody
 }
 
-type Outcome =
+type PasteOutcome =
   | ExplainedPaste
   | { readonly kind: 'refused'; readonly answer: Pick<Answer, 'status' | 'headers'> & { readonly v1: unknown } }
   | { readonly kind: 'passed'; readonly request: string }
@@ -104,7 +104,7 @@ function noticeOf({ config, callers, store }: PageRooms): Html | '' {
 const linesOf = (text: string) => text.split(/\r?\n/).map(shown).join('\n')
 
 /** Explains the request as its path would take it. */
-function outcomeOf(input: Input, rooms: DryRunRooms): Outcome {
+function outcomeOf(input: Input, rooms: DryRunRooms): PasteOutcome {
   const { catalog, config } = rooms
   const pasted = pastedRequest(input.body)
   const path = pasted.path ?? input.path
@@ -272,7 +272,7 @@ const ORIGINS = {
 }
 
 /** Says first what would happen. */
-function verdictOf(outcome: Outcome, rows: readonly FieldRow[]): Html {
+function verdictOf(outcome: PasteOutcome, rows: readonly FieldRow[]): Html {
   if (outcome.kind === 'passed')
     return html`<div class="verdict good"><h2>Would be passed on unchanged: <code>${shown(outcome.request)}</code></h2></div>`
   if (outcome.kind === 'refused' || !outcome.run.ok) {
@@ -293,7 +293,7 @@ function verdictOf(outcome: Outcome, rows: readonly FieldRow[]): Html {
 const pathOf = (url: string) => url.slice(Math.max(0, url.indexOf('/v2/')))
 
 /** Shows the request to the service, or the answer that the caller gets in its place. */
-function version2Of(outcome: Outcome, rows: readonly FieldRow[]): Html {
+function version2Of(outcome: PasteOutcome, rows: readonly FieldRow[]): Html {
   if (outcome.kind === 'passed') return html`<h2>Version 2</h2><p class="soft">The request is version 2 already.</p>`
   if (outcome.kind === 'refused') return refusedPart(outcome.answer.v1, outcome.answer.headers)
   const { request, ok, reply } = outcome.run
@@ -353,7 +353,7 @@ const FIELD =
   /"((?:\\.|[^"\\]){0,200})"\s{0,20}:\s{0,20}(?:"(?:\\.|[^"\\]){0,4096}"|[^\s,}\]]+)|(?<=^|[?&\s'"])([^\s&='"?{}:,]{1,200})=[^&'"\s]*/g
 
 /** Repeats the request with its fields marked; it lies under the request that one edits. */
-function marked(pasted: string, outcome: Outcome, rows: readonly FieldRow[]): Html {
+function marked(pasted: string, outcome: PasteOutcome, rows: readonly FieldRow[]): Html {
   if (outcome.kind !== 'explained') return html`${linesOf(pasted)}`
   const { fields } = outcome.compiled
   let end = 0
@@ -414,7 +414,7 @@ const COLUMNS: readonly Column<FieldRow>[] = [
 const MOST_REPLY_ROWS = 18
 
 /** The way back: a version-2 reply, and the version-1 answer. A refused call has none, but keeps the reply. */
-function backOf(outcome: Outcome, { reply, replyTo }: Input, rooms: DryRunRooms): Html | string {
+function backOf(outcome: PasteOutcome, { reply, replyTo }: Input, rooms: DryRunRooms): Html | string {
   if (outcome.kind !== 'explained' || !outcome.run.ok)
     return html`<input type="hidden" name="replyTo" value="${replyTo}"><input type="hidden" name="reply" value="${linesOf(reply)}">`
   const { compiled, plan } = outcome

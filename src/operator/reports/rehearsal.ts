@@ -1,7 +1,7 @@
 import { html, raw } from 'hono/html'
 import { masked } from '../../labs/rehearse/compare.ts'
 import type { RecordedFile } from '../../labs/rehearse/recording.ts'
-import { HIDDEN, OTHERS, type Place, type Rehearsal, type Spot, type Table } from '../../labs/rehearse/rehearsal.ts'
+import { HIDDEN, type LinePlace, OTHERS, type Rehearsal, type Spot, type Table } from '../../labs/rehearse/rehearsal.ts'
 import { fieldProblems, looseName, meantField } from '../../language/mapping/fields.ts'
 import { fieldsOf, placesOf } from '../../language/mapping/row-parts.ts'
 import { keptFields } from '../../runtime/record.ts'
@@ -167,7 +167,7 @@ export function lookupsOf({ tally, config, catalog }: Rehearsal): string {
 
 const shareText = (share: number | null): string =>
   share === null ? 'no call could be told' : `${Math.floor(share * 100_000) / 1000} %`
-const at = ({ file, line }: Place): string => `${file}:${line}`
+const at = ({ file, line }: LinePlace): string => `${file}:${line}`
 
 /** The headings of columns that are not named as their members. */
 const HEADINGS: Readonly<Record<string, string>> = {
@@ -190,7 +190,7 @@ function cellOf(value: unknown): string {
     return most ? `${most}${others.length > 0 ? ` and ${others.length} more` : ''}` : ''
   }
   // The only objects are places.
-  return typeof value === 'object' && value !== null ? at(value as Place) : String(value ?? '')
+  return typeof value === 'object' && value !== null ? at(value as LinePlace) : String(value ?? '')
 }
 
 const PROBLEM_COLUMNS = 'kind count message example first last callers advice'

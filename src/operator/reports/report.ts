@@ -517,7 +517,7 @@ export interface WorkItem {
 }
 
 /** Something that keeps a caller from moving, or its version-1 calls from working. */
-export type Problem = ReturnType<typeof problemsOf>[number]
+export type MigrationProblem = ReturnType<typeof problemsOf>[number]
 
 /** Lists each problem of a tenant once. */
 export function problemsOf({ work, errors }: Pick<TenantReport, 'work' | 'errors'>) {

@@ -5,11 +5,11 @@ import type { Kind } from '../../outside/store/store.ts'
 
 /** The columns of an export, in their order. */
 export const COLUMNS = ['tenant', 'kind', 'name', 'vin', 'id', 'at', 'given_by'] as const
-export type Column = (typeof COLUMNS)[number]
+export type FileColumn = (typeof COLUMNS)[number]
 
 /** The meaning of a column's name. */
 interface Meaning {
-  readonly column: Column
+  readonly column: FileColumn
   /** The kind that the name of an id implies. */
   readonly kind?: Kind
 }

@@ -8,8 +8,8 @@ import type { GivenBy, Kind, LoadedName, NameOfId, ScannedName, Store } from '..
 import {
   type Cell,
   COLUMNS,
-  type Column,
   csvRecords,
+  type FileColumn,
   FileUnreadable,
   type Format,
   fromCell,
@@ -212,7 +212,7 @@ export async function* readRows(
 
 function rowOf(line: number, cells: readonly Cell[], owner: string | undefined): ImportRow {
   const names = new Set<string>()
-  const values: { [column in Column]?: string } = {}
+  const values: { [column in FileColumn]?: string } = {}
   let implied: Kind = 'shipment'
   for (const [meaning, cell] of cells) {
     if (!meaning || cell === '') continue

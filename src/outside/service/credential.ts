@@ -54,7 +54,7 @@ function secretOf(authorization: string): string {
  * Puts asterisks in the place of a credential in a reply that is passed on in parts. Nothing changes its length, and what a part
  * may be the beginning of is held back until the next one.
  */
-export interface Mask {
+export interface CredentialMask {
   readonly text: (text: string) => string
   readonly bytes: (part: Buffer) => Buffer
   /** Returns what is held back, at the end of the body. */
@@ -65,7 +65,7 @@ export interface Mask {
  * Makes the mask of the `Authorization` that a request was sent with. A refusal or failure may quote the secret of a Basic
  * credential by itself; in other replies, the secret may be a word that occurs by chance.
  */
-export function createMask(authorization: string, isSuccess: boolean): Mask {
+export function createMask(authorization: string, isSuccess: boolean): CredentialMask {
   const { whole, all } = needlesOf(authorization)
   const needles = isSuccess ? whole : all
   let held: Buffer = NOTHING

@@ -7,7 +7,7 @@ import { type Inflate, inflaters } from '../../language/text/decode.ts'
 import { currentCall, type RequestTrace, type TracedRequest, withTraceHeaders } from '../../runtime/call.ts'
 import { createUnorderedList, type ListItem } from '../../runtime/collections.ts'
 import type { Histogram } from '../../runtime/metrics.ts'
-import type { Mask } from './credential.ts'
+import type { CredentialMask } from './credential.ts'
 
 /** A request to the service, complete before it is sent. */
 interface UpstreamRequest {
@@ -315,7 +315,7 @@ export interface StreamedReply {
   /** Returns the whole body, before it is passed on; undefined if it is large or breaks off. Rejects if it is late. */
   readonly whole: () => Promise<Buffer | undefined>
   /** Writes the body, through a mask, as fast as the reader takes it; resolves when all of it is written. */
-  readonly toReader: (mask?: Mask) => Promise<void>
+  readonly toReader: (mask?: CredentialMask) => Promise<void>
   /** Discards a reply that will not be read. */
   readonly drop: () => void
 }
@@ -382,7 +382,7 @@ class Streamed extends Sent implements Dispatcher.DispatchHandler, StreamedReply
   #held: Buffer[] | undefined = []
   #heldBytes = 0
   #whole: PromiseWithResolvers<Buffer | undefined> | undefined
-  #mask: Mask | undefined
+  #mask: CredentialMask | undefined
   #failure: Error | undefined
   #stalled: NodeJS.Timeout | undefined
   readonly #handedOver = Promise.withResolvers<void>()
@@ -457,7 +457,7 @@ class Streamed extends Sent implements Dispatcher.DispatchHandler, StreamedReply
     }
   }
 
-  toReader(mask?: Mask): Promise<void> {
+  toReader(mask?: CredentialMask): Promise<void> {
     this.#mask = mask
     const held = this.#held ?? []
     this.#held = undefined
@@ -517,7 +517,7 @@ class Streamed extends Sent implements Dispatcher.DispatchHandler, StreamedReply
 }
 
 /** Returns the end of a body through its mask. */
-function masked(mask: Mask, last: Buffer | undefined): Buffer | undefined {
+function masked(mask: CredentialMask, last: Buffer | undefined): Buffer | undefined {
   const shown = last && mask.bytes(last)
   const rest = mask.rest()
   return shown && rest.length > 0 ? Buffer.concat([shown, rest]) : (shown ?? rest)

@@ -27,9 +27,9 @@ export function createRetry(onRetry = () => {}): Retry {
   return async (attempt, deadline) => {
     budget.slice().calls += 1
     /** The outcome of the last attempt that left: one that did not leave proves nothing about those before it. */
-    let left: Outcome | undefined
+    let left: AttemptOutcome | undefined
     for (let tries = 1; ; tries += 1) {
-      let outcome: Outcome
+      let outcome: AttemptOutcome
       let isTemporary: boolean
       try {
         const reply = await attempt()
@@ -58,7 +58,7 @@ export function createRetry(onRetry = () => {}): Retry {
 }
 
 /** The result of an attempt. */
-type Outcome =
+type AttemptOutcome =
   | { readonly reply: UpstreamReply; readonly error?: undefined }
   | { readonly reply?: undefined; readonly error: unknown }
 

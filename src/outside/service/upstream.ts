@@ -218,7 +218,7 @@ function ignoreContinue(socket: Socket): void {
 }
 
 /** Looks up the addresses of names for many connections at once. */
-interface Names {
+interface AddressBook {
   readonly lookup: LookupFunction
   /** Returns whether connections wait for the address of this name. */
   readonly isPending: (hostname: string) => boolean
@@ -242,7 +242,7 @@ const USABLE_MS = 30_000
  * the system occupies one of libuv's few threads. With one question per connection, calls that will be refused would
  * delay all other calls.
  */
-function createNames(): Names {
+function createNames(): AddressBook {
   const known = new Map<string, KnownAddresses>()
   const waiting = new Map<string, LookupCallback[]>()
 

@@ -24,7 +24,7 @@ export interface NewDoubt {
  * How a store came to its place: `own` where it was written there; else it is a copy, and bookings that were made after the copy
  * may be missing.
  */
-export type Origin =
+export type StoreOrigin =
   | { readonly kind: 'own' }
   /** A file of `transload store backup`. */
   | { readonly kind: 'backup'; readonly at: number }
@@ -44,7 +44,7 @@ export interface Doubts {
   /** Ends the doubt, and accepts a copy as the store of its place; returns false if there was neither. */
   trust(): Promise<boolean>
   /** Returns how the store came to its place. */
-  origin(): Promise<Origin>
+  origin(): Promise<StoreOrigin>
 }
 
 /** The numbers of what is in a store. */
@@ -66,7 +66,7 @@ export interface Inspection extends StoreContent {
   readonly faults: readonly string[]
   /** The store's id; undefined where it has none. */
   readonly id?: string | undefined
-  readonly origin: Origin
+  readonly origin: StoreOrigin
   readonly doubt: Doubt | undefined
 }
 

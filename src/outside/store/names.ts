@@ -6,7 +6,7 @@ import type {
   Name,
   NameOfId,
   NameReads,
-  Names,
+  NameRecord,
   NameWithBearer,
   NameWrites,
   Quote,
@@ -156,9 +156,9 @@ export function namedIn(rows: readonly DatabaseRow[]): readonly NameWithBearer[]
 }
 
 /** The key of a name's row. */
-type Place = readonly [tenant: string, name: string, kind: number, bearer: string]
+type NameKey = readonly [tenant: string, name: string, kind: number, bearer: string]
 
-export const nameReads: WorkOf<NameReads & { namesAfter(place: Place): Promise<readonly ScannedName[]> }> = {
+export const nameReads: WorkOf<NameReads & { namesAfter(place: NameKey): Promise<readonly ScannedName[]> }> = {
   *named(tenant, name) {
     const exact = yield sql(NAMED, tenant, name)
     const isOfOneCase = name.toLowerCase() === name.toUpperCase()
@@ -195,10 +195,10 @@ const NAMES_AFTER = `SELECT name.*, vehicles FROM (SELECT ${NAME} FROM transload
 
 /** Reads page by page, each by itself, which lets checkpoints and calls run in between. */
 export async function* scan(
-  namesAfter: (place: Place) => Promise<readonly ScannedName[]>,
-  { tenant, after }: Parameters<Names['scan']>[0],
+  namesAfter: (place: NameKey) => Promise<readonly ScannedName[]>,
+  { tenant, after }: Parameters<NameRecord['scan']>[0],
 ): AsyncGenerator<readonly ScannedName[]> {
-  const first: Place = after ? partsOf(after) : [tenant ?? '', '', -1, '']
+  const first: NameKey = after ? partsOf(after) : [tenant ?? '', '', -1, '']
   for await (const names of pages(
     (last: ScannedName | undefined) => namesAfter(last ? partsOf(last) : first),
     NAMES_AT_ONCE,

@@ -14,7 +14,7 @@ interface PruneStep {
   /** Counts all that would go, and deletes nothing. @default false */
   readonly dryRun?: boolean | undefined
   /** Where the step before this one ended. @default this is the first step */
-  readonly after?: Place | undefined
+  readonly after?: RowKey | undefined
 }
 
 export interface PruneStepEnd {
@@ -23,11 +23,11 @@ export interface PruneStepEnd {
   /** True if there may be more. */
   readonly more: boolean
   /** Where the next step begins, in a table that is looked through. */
-  readonly after?: Place | undefined
+  readonly after?: RowKey | undefined
 }
 
 /** The key of a row. */
-type Place = readonly (string | number)[]
+type RowKey = readonly (string | number)[]
 
 /** The size of a table; an estimate, because counting would read all of it. */
 interface TableSize {
@@ -134,7 +134,7 @@ interface LookedThrough {
   readonly table: string
   readonly key: readonly string[]
   /** Before every key. */
-  readonly first: Place
+  readonly first: RowKey
   readonly isOld: string
   readonly isNeeded: string
   /** @default they are deleted */
@@ -178,7 +178,7 @@ function* lookThrough(
   { table, key, first, isOld, isNeeded, set }: LookedThrough,
   before: number,
   dryRun: boolean,
-  after: Place = first,
+  after: RowKey = first,
 ): Work<PruneStepEnd> {
   const keys = key.join(', ')
   const place = (nth: number) => `(${key.map((_, index) => `$${nth + index}`).join(', ')})`

@@ -13,7 +13,7 @@ import type { Scoreboard } from './scoreboard.ts'
  */
 export interface Store
   extends Engine,
-    Names,
+    NameRecord,
     Claims,
     Locks,
     Events,
@@ -174,7 +174,7 @@ export interface NameWrites {
 }
 
 /** The durable record from names to ids. */
-export interface Names extends NameReads, NameWrites {
+export interface NameRecord extends NameReads, NameWrites {
   /** Yields every name after `after`, ordered by tenant, name, giver, kind, and id; safe during other writes. */
   scan(options: { readonly tenant?: string; readonly after?: NameOfId }): AsyncIterable<readonly ScannedName[]>
 }

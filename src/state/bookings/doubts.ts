@@ -1,4 +1,4 @@
-import type { Doubt, Origin } from '../../outside/store/doubt.ts'
+import type { Doubt, StoreOrigin } from '../../outside/store/doubt.ts'
 import type { Claim, Claims, NewClaim, Store } from '../../outside/store/store.ts'
 import type { Logger } from '../../runtime/log.ts'
 
@@ -46,7 +46,7 @@ export function doubtView({ since, declaredAt, until }: Doubt) {
 const REMEDY = 'bookings that were made after the copy can be booked again; see “Restore” in docs/data.md'
 
 /** Says that a store is a copy; undefined for one that is not. */
-export function originText(origin: Origin): string | undefined {
+export function originText(origin: StoreOrigin): string | undefined {
   switch (origin.kind) {
     case 'own':
       return undefined

@@ -10,7 +10,7 @@ import { type SigningKey, signatureHeaders } from '../../language/webhook-signat
 import type { CallbackBody, CallbackFormat } from '../../outside/store/events.ts'
 
 /** A tenant's callback. */
-export interface Endpoint {
+export interface CallbackEndpoint {
   readonly tenant: string
   readonly url: URL
   readonly format: CallbackFormat
@@ -25,7 +25,7 @@ export interface Endpoint {
 export function endpointOf(
   { name, callback, shipment_number: number }: Tenant,
   common: Settings,
-): Endpoint | undefined {
+): CallbackEndpoint | undefined {
   if (!callback) return undefined
   const { url, format, keys, networks } = callback
   const settings = { ...common, shipment_number: number ?? common.shipment_number }
@@ -48,14 +48,14 @@ interface Try {
 }
 
 /** The result of a try. */
-export type Reply =
+export type TryResult =
   | { readonly kind: 'answered'; readonly status: number; readonly retryAfter: unknown }
   /** An address is not allowed; nothing was sent. */
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'failed'; readonly reason: string }
 
 /** Posts one try to an endpoint; never rejects. */
-type Post = (endpoint: Endpoint, attempt: Try) => Promise<Reply>
+type Post = (endpoint: CallbackEndpoint, attempt: Try) => Promise<TryResult>
 
 interface PostOptions {
   readonly resolve: Resolve
@@ -99,7 +99,7 @@ export function createPost({ resolve, timeoutMs = TIMEOUT_MS }: PostOptions): Po
 }
 
 /** Sends a request on a connection of its own, and reads its reply up to a limit. */
-async function wholeReply(url: URL, options: RequestOptions, text: string): Promise<Reply> {
+async function wholeReply(url: URL, options: RequestOptions, text: string): Promise<TryResult> {
   const request = (url.protocol === 'https:' ? https : http).request(url, { ...options, agent: false })
   // One that comes after the reply concerns nobody.
   request.on('error', () => undefined)

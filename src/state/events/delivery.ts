@@ -10,7 +10,7 @@ import type { Logger } from '../../runtime/log.ts'
 import { createCounter, createHistogram, labelledGauge } from '../../runtime/metrics.ts'
 import { currentMoment, elapsedSince, oneAtATime } from '../../runtime/time.ts'
 import type { Leases } from '../bookings/leases.ts'
-import { createPost, type Endpoint, type Reply, type Resolve, shownUrl } from './callback.ts'
+import { type CallbackEndpoint, createPost, type Resolve, shownUrl, type TryResult } from './callback.ts'
 import { createSweep } from './sweep.ts'
 
 /** Delivers the events of the store to the tenants' endpoints. */
@@ -95,7 +95,7 @@ export function startDelivery(deps: DeliveryRooms) {
   /** How many replies in a row have asked for fewer deliveries, by tenant. */
   const slowReplies = new Map<string, number>()
   const records = new Map<string, TriesOfTenant>()
-  let endpoints: ReadonlyMap<string, Endpoint> = new Map()
+  let endpoints: ReadonlyMap<string, CallbackEndpoint> = new Map()
   let closed = false
   let isStoreDown = false
 
@@ -139,7 +139,7 @@ export function startDelivery(deps: DeliveryRooms) {
     }
   })
 
-  function start(event: StoredEvent, endpoint: Endpoint, mayStart: () => boolean): void {
+  function start(event: StoredEvent, endpoint: CallbackEndpoint, mayStart: () => boolean): void {
     const { tenant } = endpoint
     const underWay = tries.get(tenant) ?? new Set()
     tries.set(tenant, underWay)
@@ -160,7 +160,7 @@ export function startDelivery(deps: DeliveryRooms) {
   }
 
   /** Makes one try of a leased event, and stores its end. */
-  async function deliver(event: StoredEvent, endpoint: Endpoint, mayStart: () => boolean): Promise<void> {
+  async function deliver(event: StoredEvent, endpoint: CallbackEndpoint, mayStart: () => boolean): Promise<void> {
     const body = event.body ?? (await render(event, endpoint))
     if ('state' in body) return void (await store.finishTry(event, body))
     if (!event.body && !(await store.keepBody(event, body))) return
@@ -183,7 +183,7 @@ export function startDelivery(deps: DeliveryRooms) {
   }
 
   /** Returns the body of every try; or the end of this one, where there is none. */
-  async function render(event: StoredEvent, endpoint: Endpoint): Promise<CallbackBody | TryOutcome> {
+  async function render(event: StoredEvent, endpoint: CallbackEndpoint): Promise<CallbackBody | TryOutcome> {
     let names = await namesOf(event)
     const mayBeNamed = !names && store.now() - event.receivedAt < WAIT_FOR_NAMES_MS
     if (mayBeNamed && (await hasOpenBooking(event.tenant))) {
@@ -220,7 +220,7 @@ export function startDelivery(deps: DeliveryRooms) {
   }
 
   /** Decides what becomes of an event after a try. */
-  function verdictOn({ tenant, failures }: StoredEvent, reply: Reply): TryOutcome {
+  function verdictOn({ tenant, failures }: StoredEvent, reply: TryResult): TryOutcome {
     if (reply.kind === 'refused') return { state: 'parked', outcome: reply.reason }
     if (reply.kind === 'failed') return nextTry(failures + 1, reply.reason, 0)
     const { status } = reply
@@ -239,7 +239,11 @@ export function startDelivery(deps: DeliveryRooms) {
       : nextTry(failures + 1, outcome, waitMs)
   }
 
-  function tell({ id, tenant, event, failures: before }: StoredEvent, end: TryOutcome, { url }: Endpoint): void {
+  function tell(
+    { id, tenant, event, failures: before }: StoredEvent,
+    end: TryOutcome,
+    { url }: CallbackEndpoint,
+  ): void {
     const failures = before + 1
     const line = { event: id, kind: event, tenant, url: shownUrl(url), outcome: end.outcome }
     if (end.state === 'parked') log.error({ ...line, failures }, 'an event is parked')
@@ -279,7 +283,7 @@ export function startDelivery(deps: DeliveryRooms) {
 
   return {
     /** Replaces the endpoints. */
-    setEndpoints: (list: readonly Endpoint[]): void => {
+    setEndpoints: (list: readonly CallbackEndpoint[]): void => {
       endpoints = new Map(list.map((endpoint) => [endpoint.tenant, endpoint]))
     },
     /** To be called when an event of a tenant was stored: it is delivered at once. */
@@ -335,7 +339,7 @@ export function startDelivery(deps: DeliveryRooms) {
 export function renderEvent(
   event: ServiceEvent,
   names: ShipmentNames,
-  { format, settings }: Endpoint,
+  { format, settings }: CallbackEndpoint,
   { callbackOf }: Callbacks,
 ): CallbackBody | undefined {
   const fields = callbackOf(event.event)?.translate(event, { settings, names, statuses: eventStatuses })

@@ -13,13 +13,13 @@ import type { Vehicle } from '../../outside/store/store.ts'
 export type SentName = readonly [field: string, value: string]
 
 /** The use that a call makes of the thing that it names. */
-export type Use = 'read' | 'update' | 'cancel'
+export type NameUse = 'read' | 'update' | 'cancel'
 
 /** The vehicle that a call is about. */
 interface VehicleReference {
   /** Upper case, without blanks; empty if none was sent. */
   readonly vin: string
-  readonly use: Use
+  readonly use: NameUse
   /** True if an update sends fields of a vehicle beside the VIN. */
   readonly changesVehicle: boolean
 }
@@ -251,7 +251,7 @@ export function chooseVehicle(
 }
 
 /** Reports whether a chosen vehicle can be used so. Version 1 cannot cancel one of several vehicles. */
-const canUse = (use: Use, { shipment }: VehicleChoice, others: readonly VehicleChoice[]): boolean =>
+const canUse = (use: NameUse, { shipment }: VehicleChoice, others: readonly VehicleChoice[]): boolean =>
   use === 'read' || (others.length === 0 && (use !== 'cancel' || vehiclesOf(shipment).length < 2))
 
 /** Returns the vehicles that have a VIN, else those that had it. */

@@ -1,5 +1,5 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
-import type { Origin } from '../doubt.ts'
+import type { StoreOrigin } from '../doubt.ts'
 import { sql, type Work } from '../work.ts'
 import type { Session } from './session.ts'
 
@@ -51,7 +51,10 @@ export function* identity(): Work<Identity> {
 }
 
 /** Compares a store with the stamp beside it. */
-export function originOf({ id, commits, isStamped, isOlder, backupAt }: Identity, stamp: Stamp | undefined): Origin {
+export function originOf(
+  { id, commits, isStamped, isOlder, backupAt }: Identity,
+  stamp: Stamp | undefined,
+): StoreOrigin {
   if (backupAt > 0) return { kind: 'backup', at: backupAt }
   if (stamp === undefined) return { kind: isStamped ? 'moved' : 'own' }
   if (stamp.id !== id) return { kind: 'other' }
