@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { codeOf } from '../src/language/config/json-file.ts'
+import { errorCodeOf } from '../src/language/config/json-file.ts'
 import { oneLine } from '../src/language/errors.ts'
 import type { Action } from '../src/language/mapping/action.ts'
 import type { Callback } from '../src/language/mapping/callback.ts'
@@ -54,6 +54,8 @@ function filesIn(directory: string): readonly string[] {
       .filter((file) => /\.(ts|js|mjs)$/.test(file) && !file.endsWith('.d.ts'))
       .sort()
   } catch (error) {
-    throw new MappingErrors([`MAPPINGS_DIR names ${directory}, which cannot be read as a folder (${codeOf(error)})`])
+    throw new MappingErrors([
+      `MAPPINGS_DIR names ${directory}, which cannot be read as a folder (${errorCodeOf(error)})`,
+    ])
   }
 }

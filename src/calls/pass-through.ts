@@ -5,7 +5,7 @@ import type { Arrival } from '../edge/door.ts'
 import { fullyDecoded } from '../edge/routing.ts'
 import { GatewayError } from '../language/errors.ts'
 import type { AuthorizedReply } from '../outside/service/account.ts'
-import { type CredentialMask, createMask } from '../outside/service/credential.ts'
+import { type CredentialMask, createCredentialMask } from '../outside/service/credential.ts'
 import {
   exchange,
   HungUp,
@@ -115,7 +115,7 @@ export async function passThrough(
       await noteVersion2Reply(used, shown, read, used.tenant, rooms)
     }
     // A credential of the caller's own is nothing new to it.
-    const mask = authorized && sent !== undefined ? createMask(sent, isSuccess(reply.status)) : undefined
+    const mask = authorized && sent !== undefined ? createCredentialMask(sent, isSuccess(reply.status)) : undefined
     outgoing.writeHead(reply.status, linesOfAllHops(reply.lines, false, ['X-Request-Id', requestId], mask))
     await reply.toReader(mask)
   } catch (cause) {

@@ -1,9 +1,9 @@
+import type { Place } from '../language/mapping/paths.ts'
+
 /*
  * An update as a program: read the shipment, lay the changes over it, send the whole without what the service sets itself. Printed
  * programs of all languages are written from these parts, so that they do what the gateway does.
  */
-
-import type { Place } from '../language/mapping/paths.ts'
 
 /** One change of a shipment that was read. */
 export interface Change {

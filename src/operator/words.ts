@@ -14,7 +14,7 @@ export const errorTitle = (code: string): string =>
   Object.hasOwn(errorTable, code) ? errorTable[code as ErrorCode].title : code
 
 /** `Book a shipment`: the title in an action's summary. The rest of it says what version 1 does. */
-export const titleOf = ({ summary }: { readonly summary: string }): string => summary.split(/[.:]/, 1)[0] ?? ''
+export const shortSummary = ({ summary }: { readonly summary: string }): string => summary.split(/[.:]/, 1)[0] ?? ''
 
 /** Writes a time (milliseconds since 1970) in ISO 8601. */
 export const isoTime = (ms: number): string => new Date(ms).toISOString()

@@ -2,13 +2,13 @@
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createMask } from '../../src/outside/service/credential.ts'
+import { createCredentialMask } from '../../src/outside/service/credential.ts'
 
 const CREDENTIAL = Buffer.from('acme:top?secret~?').toString('base64')
 
 /** Passes the parts of a body through a mask; returns what comes out, part by part. */
 function through(parts: readonly (string | Uint8Array)[], authorization = `Basic ${CREDENTIAL}`): readonly string[] {
-  const mask = createMask(authorization, true)
+  const mask = createCredentialMask(authorization, true)
   return [...parts.map((part) => mask.bytes(Buffer.from(part))), mask.rest()].map((part) => part.toString('latin1'))
 }
 

@@ -1,4 +1,4 @@
-import { DemoRefusal, type DemoShipment, readJson } from '../../src/labs/demo/bodies.ts'
+import { DemoRefusal, type DemoShipment, parseBody } from '../../src/labs/demo/bodies.ts'
 import {
   answer,
   authenticate,
@@ -110,7 +110,7 @@ function answerNatively(service: DemoService, { native = (told) => told }: Trait
     const isJson = !isRead && call.body.trim().startsWith('{')
     const form = () => Object.fromEntries(new URLSearchParams(isRead ? query : call.body))
     // Version-1 values are texts.
-    const flat = (isJson ? readJson(call.body) : form()) as Flat
+    const flat = (isJson ? parseBody(call.body) : form()) as Flat
     return {
       status: 200,
       body: native(isRead ? flatShipment(service, client, flat) : flatQuote(service, client, flat)),

@@ -8,7 +8,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { READS } from '../../src/outside/store/all-verbs.ts'
-import { placeOf } from '../../src/outside/store/claim.ts'
+import { claimPlace } from '../../src/outside/store/claim.ts'
 import { MAX_WAL_PAGES } from '../../src/outside/store/sqlite/connection.ts'
 import { inSqlite } from '../../src/outside/store/sqlite/session.ts'
 import { openSqliteStore } from '../../src/outside/store/sqlite/sqlite.ts'
@@ -97,7 +97,7 @@ test('no read of a call looks at a whole table, or at all rows of a tenant', asy
     READS.quote('acme', 'id-1'),
     READS.shipment('acme', 'id-1'),
     READS.namesAfter(['acme', 'N-1', 0, '']),
-    placeOf(newClaim({ isOfReference: true }), 0),
+    claimPlace(newClaim({ isOfReference: true }), 0),
     READS.claimsOfReference('acme', 'REF-1'),
     READS.listClaims({ tenant: 'acme', state: 'unknown', limit: 5 }),
     READS.listClaims({ tenant: 'acme', newest: true, limit: 5 }),

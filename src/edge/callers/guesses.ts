@@ -6,7 +6,7 @@ import { gatewayError, retryAfter } from '../../language/errors.ts'
 import { type BasicPair, basicOf } from '../../outside/service/credential.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
 import type { Caller } from './caller.ts'
-import { fastHash, isSame, matchesHash } from './hashes.ts'
+import { fastHash, isSameHash, matchesHash } from './hashes.ts'
 import { createTurns } from './turns.ts'
 
 /* The check of a credential that claims to be a tenant's: once by its slow hash, few wrong guesses, no word about which ids exist. */
@@ -124,7 +124,7 @@ export function createVerification(
       const made = fastHash(pair.secret)
       const match = current()
         .fast(pair.id)
-        .find(({ hash: text }) => isSame(text, made))
+        .find(({ hash: text }) => isSameHash(text, made))
       if (match?.caller) verified.set(id, match.caller)
       return match?.caller
     },

@@ -12,7 +12,7 @@ export const makeSecret = (): string => `tl_${randomBytes(MADE_BYTES).toString('
 /** Returns the hash of a secret that the gateway has made. */
 export const fastHash = (secret: string): string => `$sha256$${hash('sha256', secret, 'base64').replace(/=+$/, '')}`
 
-export const isSame = (one: string, other: string) =>
+export const isSameHash = (one: string, other: string) =>
   one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
 
 /** The cost of a hash: 2^15 rounds of 1 KiB, about 0.1 s and 32 MiB. */

@@ -14,7 +14,7 @@ import {
   isRefused,
   isUnknown,
   member,
-  namesIn,
+  namesInReply,
   OTHER_VIN,
   type ParsedReply,
   TRIP,
@@ -360,7 +360,7 @@ export const assumptions: readonly Assumption[] = [
       'Every quote gets 502. Change the places of quote.get in your own mapping.',
       async (trial) => {
         const reply = done('a quote', await trial.askQuote())
-        return [isQuote(reply), namesIn(reply)]
+        return [isQuote(reply), namesInReply(reply)]
       },
     ],
     [
@@ -368,7 +368,7 @@ export const assumptions: readonly Assumption[] = [
       'A quote returns its id as `shipment_id`.',
       'Asks for a quote.',
       'Quotes cannot be found by number. Tell the service.',
-      quoted(({ reply }) => [textIn(reply, 'shipment_id') !== '', namesIn(reply)]),
+      quoted(({ reply }) => [textIn(reply, 'shipment_id') !== '', namesInReply(reply)]),
     ],
     [
       'quote-id-is-uuid',
@@ -542,7 +542,7 @@ export const assumptions: readonly Assumption[] = [
       async (trial) => {
         const reply = done('a booking', await trial.book())
         const id = textIn(reply, 'id')
-        return [isUuid(id), 'a UUID', id === '' ? namesIn(reply) : 'an id of another form']
+        return [isUuid(id), 'a UUID', id === '' ? namesInReply(reply) : 'an id of another form']
       },
     ],
     [
@@ -697,7 +697,7 @@ export const assumptions: readonly Assumption[] = [
         return [
           isSameThing(shown, id),
           shown === id ? 'the same id' : 'another id',
-          shown === '' ? namesIn(read) : 'another id',
+          shown === '' ? namesInReply(read) : 'another id',
         ]
       }),
     ],

@@ -305,7 +305,7 @@ const MOST_NAMES = 12
 const SHOWN_CHARACTERS = 40
 
 /** Lists the members of a reply by name: names are no values, but come from the service, so they are bounded. */
-export function namesIn({ body }: ParsedReply) {
+export function namesInReply({ body }: ParsedReply) {
   if (!isStructure(body) || Array.isArray(body)) return typeName(body)
   const names = Object.keys(body).map((name) => shownText(name, SHOWN_CHARACTERS))
   if (names.length === 0) return 'an empty object'

@@ -44,7 +44,7 @@ export function check<T>(schema: z.ZodType<T>, body: unknown): T {
 }
 
 /** Reads a body that has to be a JSON object. */
-export function readJson(text: string): object {
+export function parseBody(text: string): object {
   let body: unknown
   try {
     body = JSON.parse(text)

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Agent } from 'undici'
 import * as z from 'zod'
-import { check, DemoRefusal, readJson, serviceDate } from './bodies.ts'
+import { check, DemoRefusal, parseBody, serviceDate } from './bodies.ts'
 import { EVENT_RETRY, type EventRetry, sendEvent } from './events.ts'
 import { answer, type DemoReply, type DemoRequest, type DemoService, openService } from './service.ts'
 
@@ -103,10 +103,10 @@ export async function startSandbox({
     try {
       switch (`${method} ${target}`) {
         case 'POST /__sandbox/faults':
-          faults.push(check(fault, readJson(body)))
+          faults.push(check(fault, parseBody(body)))
           return { status: 200, body: { faults: faults.length } }
         case 'POST /__sandbox/settings': {
-          const changed = check(changeable, readJson(body))
+          const changed = check(changeable, parseBody(body))
           Object.assign(settings, changed)
           return { status: 200, body: { changed: Object.keys(changed) } }
         }

@@ -9,7 +9,7 @@ import {
   type DemoShipment,
   type DemoVehicle,
   invalid,
-  readJson,
+  parseBody,
   trip,
 } from './bodies.ts'
 import type { Announce, FieldChange } from './events.ts'
@@ -93,21 +93,21 @@ function route(service: DemoService, call: DemoRequest): DemoReply {
   if (kind === 'quote') {
     if (id === undefined) {
       if (method !== 'GET' && method !== 'POST') throw notAllowed('GET, POST')
-      const asked = method === 'GET' ? Object.fromEntries(new URLSearchParams(query)) : readJson(body)
+      const asked = method === 'GET' ? Object.fromEntries(new URLSearchParams(query)) : parseBody(body)
       return ok(makeQuote(service, client, asked))
     }
     if (verb !== undefined && verb !== 'approve') throw noSuchPath(path)
     const allowed = verb === undefined ? 'PUT' : 'POST'
     if (method !== allowed) throw notAllowed(allowed)
-    return ok(verb ? approveQuote(service, client, id) : updateQuote(service, client, id, readJson(body)))
+    return ok(verb ? approveQuote(service, client, id) : updateQuote(service, client, id, parseBody(body)))
   }
   if ((kind !== 'shipments' && kind !== 'shipment') || verb !== undefined) throw noSuchPath(path)
   if (id === undefined) {
     if (method !== 'POST') throw notAllowed('POST')
-    return { status: 201, body: book(service, client, readJson(body)) }
+    return { status: 201, body: book(service, client, parseBody(body)) }
   }
   if (method === 'GET') return ok(findShipment(service, client, id, idOfNumber(service, id)))
-  if (method === 'PUT') return ok(updateShipment(service, client, id, readJson(body)))
+  if (method === 'PUT') return ok(updateShipment(service, client, id, parseBody(body)))
   if (method === 'DELETE') return ok(cancelShipment(service, client, id))
   throw notAllowed('GET, PUT, DELETE')
 }

@@ -19,7 +19,7 @@ export function readJsonFile(path: string): JsonFile {
     // Editors of Windows begin a file with this mark.
     text = readFileSync(path, 'utf8').replace(/^\ufeff/, '')
   } catch (error) {
-    return { error: `cannot be read (${codeOf(error)})` }
+    return { error: `cannot be read (${errorCodeOf(error)})` }
   }
   try {
     return {
@@ -38,7 +38,7 @@ export function readJsonFile(path: string): JsonFile {
 }
 
 /** Returns the code of an error of the system, such as ENOENT. */
-export const codeOf = (error: unknown): string =>
+export const errorCodeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : String(error)
 
 /** Describes the error of a value in a JSON file, for a line that begins with the value's path. */

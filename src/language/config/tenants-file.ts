@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { isNetwork } from '../networks.ts'
 import type { SigningKey } from '../webhook-signature.ts'
 import { ConfigErrors } from './errors.ts'
-import { codeOf, issueText, type JsonContent, readJsonFile } from './json-file.ts'
+import { errorCodeOf, issueText, type JsonContent, readJsonFile } from './json-file.ts'
 import {
   brownouts,
   pathSecrets,
@@ -64,7 +64,7 @@ function fetchSecret(ref: SecretRef, env: NodeJS.ProcessEnv): { readonly secret:
     const secret = readFileSync(ref.file, 'utf8').replace(/\r?\n$/, '')
     return secret ? { secret } : { error: `the file ${ref.file} is empty` }
   } catch (error) {
-    return { error: `the file ${ref.file} cannot be read (${codeOf(error)})` }
+    return { error: `the file ${ref.file} cannot be read (${errorCodeOf(error)})` }
   }
 }
 

@@ -9,7 +9,7 @@ import type { Store, StoredShipment } from '../../outside/store/store.ts'
 import { allBookings } from '../../state/bookings/bookings.ts'
 import { vinKey } from '../../state/names/resolve.ts'
 import { EXIT_FAILED, EXIT_UNREADABLE } from '../exit-codes.ts'
-import { csvRows, FileUnreadable, fromCell, textOf } from '../transfer/file-records.ts'
+import { csvRows, decodedText, FileUnreadable, fromCell } from '../transfer/file-records.ts'
 import { grouped, plural } from '../words.ts'
 import { ownAccounts } from './accounts.ts'
 import { CommandFailed, namingFile, UsageError } from './failures.ts'
@@ -196,7 +196,7 @@ async function readList(file: string, chosen: ReadonlyMap<string, string>, audit
   let header: { readonly places: Readonly<Record<AuditColumn, number>>; readonly width: number } | undefined
   let rows = 0
   const left = { 'rows without a number': 0, 'prices that are no amount': 0, 'dates that cannot be read': 0 }
-  for await (const { line, cells } of csvRows(textOf(createReadStream(file)))) {
+  for await (const { line, cells } of csvRows(decodedText(createReadStream(file)))) {
     if (!header) {
       header = { places: placesOf(cells, chosen), width: cells.length }
       continue

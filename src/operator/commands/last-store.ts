@@ -95,7 +95,7 @@ export function declaresStore(config: MemoryPlace, isGiven: boolean): boolean {
 }
 
 /** Returns the address of a store as an operator knows it, without what only a connection needs. */
-export function placeOf(storeUrl: string): string {
+export function storePlace(storeUrl: string): string {
   if (engineOf(storeUrl) === 'file') return resolve(pathOf(storeUrl))
   return (
     storeUrl
@@ -129,7 +129,7 @@ const isInDoubt = (path: string) => hasRows(path, `doubts WHERE until = 0 OR unt
 /** Returns why a start would refuse an embedded store, as far as its files show it; undefined for any other. Changes nothing. */
 export function refusalAhead(config: MemoryPlace): string | undefined {
   const { STORE_URL } = config
-  const path = placeOf(STORE_URL)
+  const path = storePlace(STORE_URL)
   if (engineOf(STORE_URL) !== 'file' || isInDoubt(path)) return undefined
   try {
     refuseOldFolder(config)
@@ -157,7 +157,7 @@ export function refusalAhead(config: MemoryPlace): string | undefined {
 export function refuseOldFolder(config: MemoryPlace): void {
   const last = readMemory(config)
   const { STORE_URL } = config
-  if (!last?.stamp || engineOf(STORE_URL) !== 'file' || last.store !== placeOf(STORE_URL)) return
+  if (!last?.stamp || engineOf(STORE_URL) !== 'file' || last.store !== storePlace(STORE_URL)) return
   const stamp = stampOf(STORE_URL)
   if (!stamp || (stamp.id === last.stamp.id && !isBehind(stamp.commits, last.stamp.commits))) return
   if (isInDoubt(last.store)) return
@@ -181,7 +181,7 @@ async function wrongStore(store: Store, config: MemoryPlace, last: Memory | unde
   if ((await store.doubt()) !== undefined) return undefined
   const copied = originText(await store.origin())
   if (copied !== undefined) return copied
-  const place = placeOf(config.STORE_URL)
+  const place = storePlace(config.STORE_URL)
   if (last?.newest !== undefined) {
     // A key that is booked again has another handle, and the trail of both.
     if ((await store.audit(last.newest)).length > 0) return undefined
@@ -191,7 +191,7 @@ async function wrongStore(store: Store, config: MemoryPlace, last: Memory | unde
   const file = fileOf(config)
   if (!last && file !== undefined && textOf(file) !== undefined && (await newestIn(store)) === undefined)
     return `${file}, which says what store this installation used, cannot be read, and the store ${place} has no bookings`
-  const byDefault = placeOf(DEFAULT_STORE)
+  const byDefault = storePlace(DEFAULT_STORE)
   const isMissed = last?.store !== place && byDefault !== place && (await newestIn(store)) === undefined
   if (!isMissed || !hasRows(byDefault, 'claims')) return undefined
   return `the store ${place} is empty, and ${byDefault}, which this installation used before, has bookings: "transload store copy" takes them over`
@@ -227,7 +227,7 @@ export async function keepStore(
   if (store.engine === 'memory') return store
   while (!store.ready()) await delay(READY_EVERY_MS, undefined, { ref: false })
   const last = readMemory(config)
-  const place = placeOf(STORE_URL)
+  const place = storePlace(STORE_URL)
   if (isMeant) {
     // A doubt that an operator has declared stays: trust would end it.
     if ((await store.doubt()) === undefined && (await store.origin()).kind !== 'own') await store.trust()

@@ -27,7 +27,7 @@ import type { Store } from '../../outside/store/store.ts'
 import { createMask, keptFields } from '../../runtime/record.ts'
 import { openNames } from '../../state/names/names.ts'
 import { EXIT_FAILED, EXIT_SIGNALED } from '../exit-codes.ts'
-import { lookupsOf, pageOf, reportOf, textOf } from '../reports/rehearsal.ts'
+import { lookupsOf, pageOf, reportLines, reportOf } from '../reports/rehearsal.ts'
 import { chosenAccount } from './accounts.ts'
 import { CommandFailed, namingFile, UsageError } from './failures.ts'
 import { engineOf, openConfiguredStore, withoutService } from './open-store.ts'
@@ -100,7 +100,7 @@ export async function rehearse(operands: readonly string[], options: RehearseOpt
     if (options.lookups !== undefined) writeFileSync(options.lookups, lookupsOf(rehearsal), { mode: OWNER_ONLY })
     if (options.html !== undefined) writeFileSync(options.html, pageOf(report))
     if (options.json) printJson(report, 2)
-    else print(...textOf(report))
+    else print(...reportLines(report))
     if (stopped !== undefined) return EXIT_SIGNALED + constants.signals[stopped]
     if (report.calls.all === 0) printError('transload: no call of version 1 was found')
     const isEnough = (share: number | null) => share === null || share >= least

@@ -7,7 +7,7 @@ import { type Store, StoreDown } from '../../outside/store/store.ts'
 import { createLog, endOfLog, logFormat } from '../../runtime/log.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import { listenFailure, reportFailure } from './failures.ts'
-import { declaresStore, keepStore, openMemory, placeOf, refuseOldFolder } from './last-store.ts'
+import { declaresStore, keepStore, openMemory, refuseOldFolder, storePlace } from './last-store.ts'
 import { loadConfig } from './load.ts'
 import { modeOf, openConfiguredStore } from './open-store.ts'
 import { printError } from './output.ts'
@@ -86,7 +86,7 @@ export async function serve({ newStore = false }: ServeOptions = {}): Promise<ne
       `Transload ${programVersion()} in ${modeOf(config)} mode`,
       `  for callers    ${url}`,
       `  for operators  ${admin ?? 'no listener (ADMIN_PORT=0)'}`,
-      `  store          ${placeOf(STORE_URL)}`,
+      `  store          ${storePlace(STORE_URL)}`,
       `  service        ${V2_BASE_URL.origin}${V2_BASE_URL.prefix}; ${url} in a browser shows what becomes of a call`,
     )
   }

@@ -22,7 +22,7 @@ import { EXIT_FAILED } from '../exit-codes.ts'
 import { aligned, grouped, isoTime } from '../words.ts'
 import { copyStore } from './copy-store.ts'
 import { CommandFailed, UsageError } from './failures.ts'
-import { placeOf, refuseOldFolder } from './last-store.ts'
+import { refuseOldFolder, storePlace } from './last-store.ts'
 import { embeddedStorePath, engineOf, existing, storeConfig, timeOf, withExistingStore } from './open-store.ts'
 import { createProgress, type JsonOption, print, printError, printResult } from './output.ts'
 
@@ -189,12 +189,12 @@ export function copy({ to: url }: { readonly to: string }): Promise<number> {
     // The other store would not be known for a copy that lacks bookings.
     const lacking = (await store.doubt()) ? undefined : originText(await store.origin())
     if (lacking !== undefined) throw new CommandFailed(lacking)
-    if (placeOf(url) === placeOf(storeUrl)) throw new UsageError('--to names the store itself')
+    if (storePlace(url) === storePlace(storeUrl)) throw new UsageError('--to names the store itself')
     const target = await openOther(url)
     const progress = createProgress('copied')
     try {
       if (!target.ready()) throw new CommandFailed('the other store does not answer; check --to')
-      const counts = await copyStore(store, target, placeOf(storeUrl), placeOf(url), progress.update)
+      const counts = await copyStore(store, target, storePlace(storeUrl), storePlace(url), progress.update)
       progress.end()
       print(
         ...[...counts].map(([table, rows]) => countLine(rows, table)),

@@ -6,7 +6,7 @@ import { NO_NAMES } from '../../language/mapping/callback.ts'
 import { pages } from '../../outside/store/copy.ts'
 import type { CallbackBody, EventFilter, EventState, StoredEvent } from '../../outside/store/events.ts'
 import type { Store } from '../../outside/store/store.ts'
-import { type CallbackEndpoint, createPost, createResolve, endpointOf, shownUrl } from '../../state/events/callback.ts'
+import { type CallbackEndpoint, callbackOf, createPost, createResolve, shownUrl } from '../../state/events/callback.ts'
 import { renderEvent } from '../../state/events/delivery.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import { aligned, grouped, isoTime, plural } from '../words.ts'
@@ -164,7 +164,7 @@ async function sampleFor(
   const catalog = await mappingsOf(config)
   const declared = readTenants(config.TENANTS_FILE, catalog.actions).find(({ name }) => name === tenant)
   if (!declared) throw new CommandFailed(`the tenants file has no tenant ${tenant}`)
-  const endpoint = endpointOf(declared, translationSettings(config))
+  const endpoint = callbackOf(declared, translationSettings(config))
   if (!endpoint) throw new CommandFailed(`${tenant} has no callback_url`)
   const [callback] = catalog.callbacks
   const body = callback && renderEvent(callback.callback.example, NO_NAMES, endpoint, catalog)

@@ -8,7 +8,7 @@ import type { Answer } from '../../language/answer.ts'
 import type { CompiledAction } from '../../language/mapping/compile.ts'
 import { NO_NAME } from '../../state/uses/counts.ts'
 import { createEquivalents, type TenantReport, todoFor, type WorkItem } from '../reports/report.ts'
-import { plural, titleOf } from '../words.ts'
+import { plural, shortSummary } from '../words.ts'
 import { credentialAdvice } from './guide.ts'
 import { type Html, named, table } from './layout.ts'
 import { programsOf } from './snippets.ts'
@@ -86,7 +86,7 @@ const namesOf = (names: readonly string[]) =>
   html`${[...new Set(names)].map((name, at) => html`${at > 0 ? ', ' : ''}<code>${named(name)}</code>`)}`
 
 function actionPart({ action }: CompiledAction, calls: number, { request, rest }: ReturnType<typeof exampleOf>): Html {
-  return html`<h2>${titleOf(action)}</h2>
+  return html`<h2>${shortSummary(action)}</h2>
 <p>${plural(calls, 'call')} in 90 days. Version 2: <code>${request.method} ${action.service.path}</code>.</p>
 ${rest.length === 0 ? '' : html`<p>It also sends ${rest.map(([field, places], at) => html`${at > 0 ? ', ' : ''}<code>${named(field)}</code> (${namesOf(places)})`)}.</p>`}
 ${programsOf(request).map(([title, text]) => html`<details><summary>${title}</summary><pre>${text}</pre></details>`)}`

@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import type { PageRooms } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
 import type { CompiledAction } from '../../language/mapping/compile.ts'
-import { titleOf } from '../words.ts'
+import { shortSummary } from '../words.ts'
 import { type Html, publicPage, table } from './layout.ts'
 
 type Mode = PageRooms['callers']['mode']
@@ -38,7 +38,7 @@ export function guidePage({ catalog, config, address, callers }: PageRooms): Pro
       [
         ['Version 1', ({ action }) => html`<code>${action.legacy.paths[0]}</code>`],
         ['Version 2', ({ action }) => html`<code>${action.service.method} ${action.service.path}</code>`],
-        ['Try it', ({ action }) => html`<a href="/?example=${action.name}">${titleOf(action)}</a>`],
+        ['Try it', ({ action }) => html`<a href="/?example=${action.name}">${shortSummary(action)}</a>`],
       ],
       [...catalog.actions.values()],
     )}<p>Paste your own request into the <a href="/">workbench</a>: it shows the new body field by field, and the code in eight languages. The <a href="/reference">reference</a> has every field. <a href="/my">Your migration</a> (<code>/my</code>) asks for your version-1 credential: it has your own calls as code, and what blocks each.</p></li>

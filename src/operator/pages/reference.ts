@@ -9,7 +9,7 @@ import type { Row } from '../../language/mapping/row.ts'
 import { fieldsOf } from '../../language/mapping/row-parts.ts'
 import { type MessageName, messages } from '../../language/messages.ts'
 import { createEquivalents } from '../reports/report.ts'
-import { titleOf } from '../words.ts'
+import { shortSummary } from '../words.ts'
 import { type Column, code, facts, type Html, named, publicPage, table } from './layout.ts'
 
 /** Shows text of a declaration, whose backticks mean code. */
@@ -62,7 +62,7 @@ export function referencePage(rooms: DryRunRooms): Promise<Answer> {
     'Reference',
     html`<div class="reference">
 <nav class="rail" aria-label="Contents"><p id="find"></p>
-<ul>${actions.map(({ action }) => link(action.name, titleOf(action)))}</ul>
+<ul>${actions.map(({ action }) => link(action.name, shortSummary(action)))}</ul>
 <ul>${link('rules', 'Rules')}${[...valueTables.keys()].map((name) => link(`values-${name}`, `Values: ${name}`))}</ul>
 <ul>${link('errors', 'Errors')}<li><a href="/openapi.json">OpenAPI</a></li></ul></nav>
 <div>
@@ -117,13 +117,13 @@ function entryOf(
     known.filter(({ places }) => places.length === 0),
     ({ note }) => note,
   )
-  return html`<section class="entry" id="${action.name}"><h2>${titleOf(action)} — <code>${legacy.method} ${legacy.paths[0]}</code></h2>
-<p>${prose(action.summary.slice(titleOf(action).length + 1).trim())} ${legacy.paths.length > 1 ? html`Also at ${codes(legacy.paths.slice(1), ', ')}.` : ''}
+  return html`<section class="entry" id="${action.name}"><h2>${shortSummary(action)} — <code>${legacy.method} ${legacy.paths[0]}</code></h2>
+<p>${prose(action.summary.slice(shortSummary(action).length + 1).trim())} ${legacy.paths.length > 1 ? html`Also at ${codes(legacy.paths.slice(1), ', ')}.` : ''}
 ${legacy.actionNames === 'any' ? '' : html`<code>ActionName</code> is ${codes(legacy.actionNames, ', ')}${legacy.byDefault ? ', or absent' : ''}.`}
 Version 2: <code>${service.method} ${service.path}</code>. <a href="/?example=${action.name}">Try it in the workbench</a></p>
 <div class="beside"><div>
 ${table<(typeof known)[number]>(
-  `Fields: ${titleOf(action)}`,
+  `Fields: ${shortSummary(action)}`,
   [
     ['Field', ({ field }) => html`<code>${field}</code>`],
     ['Required', ({ field }) => requiredOf(field, action)],

@@ -82,7 +82,7 @@ ${linesOf(body)}</textarea></div>
 <div id="account">${accountOf(rows)}</div>
 <div class="pair" id="back" data-action="${action}">${backOf(outcome, input, rooms)}</div>
 </form>
-<div id="code">${outcome.kind === 'explained' && outcome.run.ok ? codeOf(outcome.run) : ''}</div>`,
+<div id="code">${outcome.kind === 'explained' && outcome.run.ok ? requestCode(outcome.run) : ''}</div>`,
   )
 }
 
@@ -450,7 +450,7 @@ ${left.length === 0 ? '' : html`<details><summary>Not in the answer (${left.leng
 /** A larger body is not printed in every language. */
 const MOST_CODE_CHARACTERS = 8 * 1024
 
-function codeOf({ request, curl }: DryRun): Html {
+function requestCode({ request, curl }: DryRun): Html {
   if ((curl?.length ?? 0) > MOST_CODE_CHARACTERS)
     return html`<p class="soft">The request is too long to show as code.</p>`
   return html`<h2>The version-2 call as code</h2>

@@ -236,7 +236,7 @@ function verdictOf({ calls, share, equal, lines, stopped }: Report): string {
 const ROWS_SHOWN = 20
 
 /** Writes a report as text. A problem takes several lines. */
-export function textOf(report: Report): readonly string[] {
+export function reportLines(report: Report): readonly string[] {
   const sections = sectionsOf(report).flatMap(({ title, head, rows }) => {
     const few = rows.slice(0, ROWS_SHOWN)
     const rest = rows.length > few.length ? [`  … and ${rows.length - few.length} more (--json has all)`] : []

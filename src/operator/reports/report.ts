@@ -14,7 +14,7 @@ import {
   type Scoreboard,
 } from '../../outside/store/scoreboard.ts'
 import { DONE, REPLAYED, VERSION_2_BODY } from '../../state/uses/counts.ts'
-import { errorTitle, grouped, isoTime, plural, titleOf } from '../words.ts'
+import { errorTitle, grouped, isoTime, plural, shortSummary } from '../words.ts'
 
 /** How many days the pictures and the tables of a report show. */
 export const DAYS_SHOWN = 90
@@ -610,7 +610,8 @@ function actionsInUse(calls: readonly CallCount[], fromDay: number, catalog: Cat
     const declared = catalog.actions.get(name)?.action
     const last = dayText(Math.max(...counts.map(({ day }) => day)))
     const item = { kind: 'action', action: name, name, count: total(counts, 'calls'), last } as const
-    if (declared) return { ...item, equivalents: [requestOf(declared)], note: titleOf(declared), blocks: undefined }
+    if (declared)
+      return { ...item, equivalents: [requestOf(declared)], note: shortSummary(declared), blocks: undefined }
     if (name !== VERSION_2_BODY) return { ...item, ...UNDECLARED }
     const note = 'a version-2 body on a version-1 path: only the path is left to change'
     return { ...item, equivalents: ['/v2/'], note, blocks: undefined }

@@ -85,7 +85,7 @@ export async function* csvRecords(
   onUnused: (columns: readonly string[]) => void,
 ): AsyncGenerator<FileRecord> {
   let columns: readonly (Meaning | undefined)[] | undefined
-  for await (const { line, cells } of csvRows(notJson(textOf(input)))) {
+  for await (const { line, cells } of csvRows(notJson(decodedText(input)))) {
     if (columns) yield { line, record: cellsOf(cells, columns) }
     else columns = header(cells, onUnused)
   }
@@ -126,7 +126,7 @@ export async function* jsonRecords(input: Readable): AsyncGenerator<FileRecord> 
   let rest = ''
   let isFirst = true
   // Not `node:readline`: it ends lines at U+2028 too, which JSON may hold.
-  for await (const text of textOf(input)) {
+  for await (const text of decodedText(input)) {
     const lines = (rest + text).split('\n')
     rest = lines.pop() ?? ''
     for (const whole of lines) {
@@ -159,7 +159,7 @@ const NOT_NDJSON = 'does not begin with a JSON object on one line; add --format 
 const scalar = (value: unknown) => (typeof value === 'string' || Number.isSafeInteger(value) ? String(value) : '')
 
 /** Decodes strictly: wrong letters would make names that no caller sends. The byte order mark is dropped. */
-export async function* textOf(input: Readable): AsyncGenerator<string> {
+export async function* decodedText(input: Readable): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   try {
     for await (const chunk of input) yield decoder.decode(chunk, { stream: true })

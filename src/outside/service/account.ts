@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { CHALLENGE, GatewayError, gatewayError, retryAfter } from '../../language/errors.ts'
 import { serviceSays } from '../../language/messages.ts'
 import { oneAtATime } from '../../runtime/time.ts'
-import { createMask } from './credential.ts'
+import { createCredentialMask } from './credential.ts'
 import { exchange, isSuccess, NoReply, type UpstreamReply } from './exchange.ts'
 import { serviceMessage } from './failures.ts'
 import { createRetry, type Retry, timeAsked } from './retries.ts'
@@ -259,7 +259,7 @@ const REFUSALS = new Set([400, 401, 403])
 
 function notGiven({ status, headers, body }: UpstreamReply, basic: string): GatewayError {
   const found = status < 500 ? serviceMessage(body) : undefined
-  const said = serviceSays(found && createMask(basic, false).text(found))
+  const said = serviceSays(found && createCredentialMask(basic, false).text(found))
   if (REFUSALS.has(status)) {
     return gatewayError('login-refused', { serviceSays: said }, { serviceStatus: status, ...CHALLENGE })
   }

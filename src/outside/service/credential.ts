@@ -65,7 +65,7 @@ export interface CredentialMask {
  * Makes the mask of the `Authorization` that a request was sent with. A refusal or failure may quote the secret of a Basic
  * credential by itself; in other replies, the secret may be a word that occurs by chance.
  */
-export function createMask(authorization: string, isSuccess: boolean): CredentialMask {
+export function createCredentialMask(authorization: string, isSuccess: boolean): CredentialMask {
   const { whole, all } = needlesOf(authorization)
   const needles = isSuccess ? whole : all
   let held: Buffer = NOTHING

@@ -6,7 +6,7 @@ import { replyText } from '../../language/text/decode.ts'
 import { isObject, parseJson, scalarText } from '../../language/text/json.ts'
 import { type Counter, createMeters } from '../../runtime/metrics.ts'
 import type { Account, Scheme } from './account.ts'
-import { createMask } from './credential.ts'
+import { createCredentialMask } from './credential.ts'
 import { accepts, exchange, isSuccess, NoReply, operationOf, type UpstreamReply } from './exchange.ts'
 import { type Circuit, createCircuit, createRetry, isSafeToRepeat, type Retry } from './retries.ts'
 import { openUpstream, type Upstream } from './upstream.ts'
@@ -238,7 +238,7 @@ export function readJson(reply: Pick<UpstreamReply, 'body' | 'json'>, isOfChange
 export function withoutCredential(reply: UpstreamReply, account: Account): UpstreamReply {
   let { headers, body } = reply
   for (const authorization of account.authorizations()) {
-    const mask = createMask(authorization, isSuccess(reply.status))
+    const mask = createCredentialMask(authorization, isSuccess(reply.status))
     body = Buffer.concat([mask.bytes(body), mask.rest()])
     const shown = Object.entries(headers).map(([name, value]) => [
       name,

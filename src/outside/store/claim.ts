@@ -155,7 +155,7 @@ export const claimReads: WorkOf<ClaimReads> = {
     return (yield sql(`${SELECT_CLAIMS} WHERE handle = $1`, handle)).map(CLAIMS.of)[0]
   },
   *holderOf(wanted) {
-    return (yield* placeOf(wanted, yield* now())).holder
+    return (yield* claimPlace(wanted, yield* now())).holder
   },
   *claimsOfShipment(tenant, shipment) {
     const text = `${SELECT_CLAIMS} WHERE tenant = $1 AND lower(shipment) = lower($2) AND shipment <> ''
@@ -231,7 +231,7 @@ export const claimWrites: WorkOf<ClaimWrites & LockRows> = {
     yield* demandWhole()
     for (;;) {
       const at = yield* now()
-      const { key, before, holder } = yield* placeOf(wanted, at, LOCK)
+      const { key, before, holder } = yield* claimPlace(wanted, at, LOCK)
       if (holder) return { won: false, claim: holder }
       if (before) yield sql(KEEP_TRAIL, wanted.tenant, key)
       const claim = { ...newlyClaimed(wanted, before, at), key }
@@ -304,7 +304,7 @@ interface ClaimPlace {
 }
 
 /** Finds the place of a wanted claim, among those that a lock keeps as they are. A later `at` sees more claims as free. */
-export function* placeOf(wanted: NewClaim, at: number, lock: typeof LOCK | '' = ''): Work<ClaimPlace> {
+export function* claimPlace(wanted: NewClaim, at: number, lock: typeof LOCK | '' = ''): Work<ClaimPlace> {
   const { tenant, key, isOfReference } = wanted
   if (!isOfReference) {
     const before = (yield sql(`${FIND_CLAIM}${lock}`, tenant, key)).map(CLAIMS.of)[0]

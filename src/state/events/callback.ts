@@ -22,7 +22,7 @@ export interface CallbackEndpoint {
 }
 
 /** Returns the endpoint of a tenant; undefined if it has no callback. */
-export function endpointOf(
+export function callbackOf(
   { name, callback, shipment_number: number }: Tenant,
   common: Settings,
 ): CallbackEndpoint | undefined {

@@ -5,7 +5,7 @@ import { isPlainId } from '../../language/text/service-text.ts'
 import { shipmentIfRead } from '../../outside/service/proofs.ts'
 import { shipmentRead } from '../../outside/service/service.ts'
 import type { StoredEvent } from '../../outside/store/events.ts'
-import { createResolve, endpointOf } from './callback.ts'
+import { callbackOf, createResolve } from './callback.ts'
 import { type DeliveryOptions, startDelivery } from './delivery.ts'
 import { createHealing, type HealingRooms } from './healing.ts'
 import { openReception } from './receive.ts'
@@ -59,7 +59,7 @@ export function openEvents(rooms: EventRooms) {
     onUnknown: healing.onUnknown,
     /** To be called with the tenants of the file whenever they are read. */
     setTenants: (tenants: readonly Tenant[]): void => {
-      const endpoints = tenants.flatMap((tenant) => endpointOf(tenant, settings) ?? [])
+      const endpoints = tenants.flatMap((tenant) => callbackOf(tenant, settings) ?? [])
       for (const { tenant, keys } of endpoints)
         if (keys.length === 0) log.warn({ tenant }, 'deliveries are not signed: the tenant has no callback_secrets')
       delivery.setEndpoints(endpoints)

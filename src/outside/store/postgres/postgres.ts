@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { readAddress } from '../../../language/config/postgres-address.ts'
 import { READS, WRITES } from '../all-verbs.ts'
-import { placeOf } from '../claim.ts'
+import { claimPlace } from '../claim.ts'
 import { copyWrites, demandWhole } from '../copy.ts'
 import { contentOf, doubtReads, dropDoubt, type Inspection } from '../doubt.ts'
 import { newInstance } from '../instance.ts'
@@ -151,7 +151,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 /** Returns the claim that holds a key, where the store may be relied on: one that was copied away knows no later changes. */
 function* heldInWhole(wanted: NewClaim): Work<Claim | undefined> {
   yield* demandWhole()
-  return (yield* placeOf(wanted, Number.POSITIVE_INFINITY)).holder
+  return (yield* claimPlace(wanted, Number.POSITIVE_INFINITY)).holder
 }
 
 interface Rows {

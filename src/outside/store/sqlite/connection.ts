@@ -274,7 +274,7 @@ function createFileGuard(path: string): FileGuard {
       // A link that has taken its name is another file, although it may lead here: a restart finds no log beside its target.
       const found = lstatSync(path, { throwIfNoEntry: false })
       if (!found) throw gone(path)
-      if (!isSame(found, main)) throw replaced(path)
+      if (!isSameFile(found, main)) throw replaced(path)
       if (!isAt(walPath, wal)) throw logGone(walPath)
       if (!isAt(indexPath, index)) throw logGone(indexPath)
       if (found.mtimeMs === last.mtimeMs && found.ctimeMs === last.ctimeMs && found.size === last.size) return
@@ -320,7 +320,7 @@ const aheadOf = (one: number, other: number): number => (one - other) >>> 0
 function checkIdentity(path: string, expected: FileIdentity): void {
   const found = identityOf(path)
   if (!found) throw gone(path)
-  if (!isSame(found, expected)) throw replaced(path)
+  if (!isSameFile(found, expected)) throw replaced(path)
 }
 
 const RESTORE = 'Stop the gateway, restore a backup without its -wal and -shm files, and start it again.'
@@ -346,10 +346,10 @@ export function identityOf(path: string): FileIdentity | undefined {
 
 function isAt(path: string, identity: FileIdentity): boolean {
   const found = identityOf(path)
-  return found !== undefined && isSame(found, identity)
+  return found !== undefined && isSameFile(found, identity)
 }
 
-export const isSame = (one: FileIdentity, other: FileIdentity): boolean =>
+export const isSameFile = (one: FileIdentity, other: FileIdentity): boolean =>
   one.ino === other.ino && one.dev === other.dev
 
 /* Errors */
