@@ -24,7 +24,7 @@ const KEYS = ['abc', 'def', 'ghi', 'jkl', 'mno', 'pqrs', 'tuv', 'wxyz']
 const FIRST_KEY = 2
 
 /** The digits of a phone number, its extension, and true if there is a second number. */
-export interface Phone {
+interface Phone {
   readonly digits: string
   readonly extension?: string
   readonly hasSecond?: true

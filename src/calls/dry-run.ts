@@ -354,7 +354,7 @@ export interface DryRun {
 }
 
 /** The service that writes the request, and its address. */
-export interface Destination {
+interface Destination {
   readonly service: Service
   /** The service's address for callers without their own. */
   readonly address: Address

@@ -307,7 +307,7 @@ type Version2Call =
  * words, parameters of a segment (`;`), escapes at any depth, blanks, and repeated or reversed slashes. Everything that asks
  * for the meaning of a path asks here. Undefined for a call that the gateway has nothing to do with.
  */
-export function version2Call(method: string, url: string): Version2Call | undefined {
+function version2Call(method: string, url: string): Version2Call | undefined {
   if (method !== 'POST' && method !== 'DELETE' && method !== 'GET') return undefined
   const [path = ''] = url.split('?', 1)
   const segments: string[] = []

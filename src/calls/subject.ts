@@ -88,7 +88,7 @@ export function shipmentSubject(
 }
 
 /** A quote that a call names. */
-export interface QuoteSubject extends Subject {
+interface QuoteSubject extends Subject {
   readonly id: string
   readonly quote: RememberedQuote
   /** Values that nobody knows. */

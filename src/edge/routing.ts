@@ -95,7 +95,7 @@ const DOT_SEGMENT = /[\\/]\s*\.{1,2}\s*(?:[\\/;?#]|$)/
  * Returns true if a raw path is below `/v2/` for every server that may read it, in whatever order and however often it
  * decodes, splits and resolves the path.
  */
-export function isBelowVersion2(path: string): boolean {
+function isBelowVersion2(path: string): boolean {
   if (!BELOW_VERSION_2.test(path)) return false
   if (!AMBIGUOUS.test(path)) return true
   if (path.includes('#')) return false

@@ -266,7 +266,7 @@ function createUsages(): (source: string) => Usage {
 }
 
 /** The total of a resource, and the most of it that one source may hold. */
-export interface Quota {
+interface Quota {
   readonly limit: number
   /** Equal to `limit` if one source may hold all of it. */
   readonly perSource: number
@@ -287,7 +287,7 @@ const PART_OF_REST = 3
  * full share would leave nothing for the others. Therefore the less of the last quarter is left, the less of it a
  * source may take: a thousand greedy sources still leave room for a small call of another one.
  */
-export function shortage(
+function shortage(
   { limit, perSource: most, little }: Quota,
   heldByAll: number,
   held: number,

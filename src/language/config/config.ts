@@ -314,7 +314,7 @@ function variablesSet(env: NodeJS.ProcessEnv): Environment {
 }
 
 /** A variable as it is in effect. */
-export interface EffectiveVariable {
+interface EffectiveVariable {
   readonly name: string
   /** As an operator writes it, without secrets; undefined if the variable is not set and has no default. */
   readonly value: string | undefined

@@ -13,7 +13,7 @@ export const anyOf = (...alternatives: readonly (string | Alternative)[]): Requi
 })
 
 /** Unknown fields that must not be ignored: they mean something that one call cannot do. */
-export interface FieldRefusal {
+interface FieldRefusal {
   /** Matches the whole name, which the problem repeats. */
   readonly fields: RegExp
   readonly code: string

@@ -43,7 +43,7 @@ export const lettersAndDigits: Sense = (text) =>
     .replace(/^0+/, '')
 
 /** Returns a class with its detail in one line, such as `canonical: five digits`. */
-export function keepsText(keeps: Keeps): string {
+function keepsText(keeps: Keeps): string {
   if (keeps.class === 'canonical') return `canonical: ${keeps.form}`
   if (keeps.class === 'lossy') return `lossy: ${keeps.lost}`
   return keeps.class === 'oneWay' ? `one way: ${keeps.why}` : keeps.class

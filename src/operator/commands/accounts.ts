@@ -12,7 +12,7 @@ import { CommandFailed } from './failures.ts'
 import { mappingsOf } from './open-store.ts'
 
 /** A credential of the gateway's own at the service. */
-export interface OwnAccount {
+interface OwnAccount {
   readonly tenant: string
   /** The scheme that the operator chose for it. */
   readonly scheme: Scheme

@@ -70,7 +70,7 @@ export async function book(url: string | Promise<string>, reference: string, pat
 }
 
 /** The shipments of the service, by id. */
-export interface ServiceShipments {
+interface ServiceShipments {
   readonly shipments: ReadonlyMap<string, Pick<DemoShipment, 'external_id'>>
 }
 
@@ -80,7 +80,7 @@ export function duplicates({ shipments }: ServiceShipments): number {
 }
 
 /** The answers to callers, by reference. */
-export interface CallerAnswers {
+interface CallerAnswers {
   /** With the id of the shipment. */
   readonly acknowledged: ReadonlyMap<string, string>
   readonly unknown: ReadonlySet<string>

@@ -49,7 +49,7 @@ export function showStatus(line: string): void {
 }
 
 /** Removes the line of `showStatus`. */
-export function clearStatus(): void {
+function clearStatus(): void {
   if (hasStatus) process.stderr.write(ERASE_LINE)
   hasStatus = false
 }

@@ -23,7 +23,7 @@ const QUIET_DAYS = 30
 /** So many tenants are read at once: reads of the embedded store run on the event loop. */
 const TENANTS_AT_ONCE = 5
 
-export interface ReportDeps {
+interface ReportDeps {
   readonly store: Scoreboard & { readonly now: () => number }
   readonly catalog: Catalog
   /** The tenants that the gateway knows by name, whether or not they have called. */
@@ -56,7 +56,7 @@ async function readBasis(store: ReportDeps['store']) {
 }
 
 /** Reads what is known of all tenants together, a few at a time. */
-export async function readOverview({ store, tenants: named }: Omit<ReportDeps, 'catalog'>) {
+async function readOverview({ store, tenants: named }: Omit<ReportDeps, 'catalog'>) {
   const { basis, watch } = await readBasis(store)
   const uses = await readUses(store)
   const usesOf = Map.groupBy(uses, ({ tenant }) => tenant)
@@ -695,7 +695,7 @@ function placesOfFacts(actions: readonly Action[]): ReadonlyMap<string, string> 
 }
 
 /** Returns a day since 1970 as `2026-11-22`. */
-export const dayText = (day: number): string => isoTime(day * DAY_MS).slice(0, 'yyyy-mm-dd'.length)
+const dayText = (day: number): string => isoTime(day * DAY_MS).slice(0, 'yyyy-mm-dd'.length)
 
 /** Returns a share as `4.2 %`. */
 export const percent = (share: number): string => `${Math.round(share * 1_000) / 10} %`

@@ -108,7 +108,7 @@ export const toldBy = ({ vin, vehicle }: BookedVehicle): ToldVehicle => ({
 })
 
 /** The default number of claims in a list. */
-export const LIST_LIMIT = 1_000
+const LIST_LIMIT = 1_000
 
 /** Returns the reason of a new claim, for the audit trail. */
 export function claimReason({ doubtSince }: NewClaim): string {

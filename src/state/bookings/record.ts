@@ -278,7 +278,7 @@ function createBacklog(): Backlog {
 }
 
 /** A booking that the service made and the store could not record. */
-export interface UnrecordedBooking {
+interface UnrecordedBooking {
   /** The claim's handle. */
   readonly booking: string
   readonly tenant: string
@@ -288,7 +288,7 @@ export interface UnrecordedBooking {
 }
 
 /** A change that the store could not record: shipments that are gone, each as the service spells it, or what to write. */
-export interface KeptChange {
+interface KeptChange {
   readonly tenant: string
   readonly gone?: readonly string[]
   readonly record?: NamesWrite

@@ -17,7 +17,7 @@ import { createSweep } from './sweep.ts'
 export type Delivery = ReturnType<typeof startDelivery>
 
 /** An endpoint, with how its deliveries went since the start of this gateway. */
-export interface CallbackState extends TriesOfTenant {
+interface CallbackState extends TriesOfTenant {
   readonly tenant: string
   /** For people. */
   readonly url: string

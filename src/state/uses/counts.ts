@@ -301,14 +301,14 @@ const PRODUCT = /^([^\s/();,]+)(?:\/v?(\d{1,6}))?/
 const LONGEST_AGENT_CHARACTERS = 256
 
 /** Returns the product and the major version of a user agent, such as `curl/8`. */
-export const productOf = remembered((agent) => {
+const productOf = remembered((agent) => {
   const [, product = '', major] = PRODUCT.exec(agent.slice(0, LONGEST_AGENT_CHARACTERS).trim()) ?? []
   if (product === '') return 'none'
   return storableName(major === undefined ? product : `${product}/${major}`)
 })
 
 /** Returns the network of a source: the /24 of an IPv4 address; an IPv6 source is a /64 already. */
-export const networkOf = remembered((source) => {
+const networkOf = remembered((source) => {
   const lastDot = source.lastIndexOf('.')
   return lastDot === -1 ? source || 'unknown' : `${source.slice(0, lastDot)}.0/24`
 })
@@ -330,10 +330,10 @@ const LONGEST_NAME_CHARACTERS = 64
 const LONGEST_TENANT_CHARACTERS = 256
 
 /** Returns a name that a caller chose in a form that every store keeps. */
-export const storableName = (name: string): string => storable(name, LONGEST_NAME_CHARACTERS)
+const storableName = (name: string): string => storable(name, LONGEST_NAME_CHARACTERS)
 
 /** Returns the name of a tenant in a form that every store keeps. */
-export const storableTenant = (name: string): string => storable(name, LONGEST_TENANT_CHARACTERS)
+const storableTenant = (name: string): string => storable(name, LONGEST_TENANT_CHARACTERS)
 
 function storable(text: string, limit: number): string {
   const short = text.length > limit ? `${text.slice(0, limit - 1)}…` : text
