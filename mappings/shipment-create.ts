@@ -39,7 +39,7 @@ export const shipmentCreate = action({
   ],
   refuses: [
     {
-      fields: /^(?:vehicles(?:[.[][\w.[\] ]{0,32})?|(?:vehicle|vin(?:no)?|year|make|model)[ ._-]?[2-9])$/i,
+      fields: /^(?:vehicles(?:[.[][\w.[\] ]{0,32})?|(?:vehicle|vin(?:no)?|year|make|model)[ ._-]?(?:[2-9]|[1-9]\d))$/i,
       code: 'several-vehicles',
       problem: 'means several vehicles, and a booking has one: send one booking for each',
     },

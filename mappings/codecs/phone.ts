@@ -104,6 +104,6 @@ export const phone = codec<Scalar>(scalar, {
   keeps: lossy('an extension, a second number, and other characters', phoneSense),
   // Forms send TBD or N/A for an unknown number.
   decode: (text, _fail, leaveOut) => readPhone(text).digits || leaveOut('a phone number without any digit'),
-  encode: String,
+  encode: (value) => withoutFraction(String(value)),
   remark: remarkOnPhone,
 })

@@ -40,7 +40,7 @@ export const year = codec<Scalar>(scalar, {
     const value = Number(YEAR.exec(withoutFraction(text))?.[0])
     return value >= FIRST_YEAR && value <= latestYear() ? value : fail()
   },
-  encode: String,
+  encode: (value) => withoutFraction(String(value)),
 })
 
 /** A vehicle identification number; the check digit is not enforced. */

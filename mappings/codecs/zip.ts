@@ -32,7 +32,10 @@ const WORDS = 'the words around the ZIP'
 const padded = (value: number | string): string => String(value).padStart(ZIP_DIGITS, '0')
 
 /** Puts back the zeros of `2134`. Other text that the service may send, such as `75201-1234`, stays as it is. */
-const zipText = (value: number | string): string => (/^\d{1,4}$/.test(String(value)) ? padded(value) : String(value))
+const zipText = (value: number | string): string => {
+  const text = withoutFraction(String(value))
+  return /^\d{1,4}$/.test(text) ? padded(text) : text
+}
 
 /** A US ZIP: an integer in version 2, which cannot hold the extension of a ZIP+4. */
 export const zipcode = codec<number | string>(z.union([z.number(), z.string()]), {
@@ -69,6 +72,9 @@ export const quoteZip = codec<number | string>(z.union([z.number(), z.string()])
     const text = zipAmongWords(sent)?.[0] ?? withoutFraction(sent)
     return WITHOUT_LEADING_ZEROS.test(text) ? padded(text) : text.replace(ZIP_WITH_SPREAD_DASH, '$1-$2')
   },
-  encode: (value) => (typeof value === 'number' ? padded(value) : value),
+  encode: (value) => {
+    const text = withoutFraction(String(value))
+    return text === value ? value : padded(text)
+  },
   remark: (text) => (zipAmongWords(text) ? { loss: WORDS } : remarkOnZeros(withoutFraction(text))),
 })

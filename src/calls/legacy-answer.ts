@@ -1,4 +1,4 @@
-import type { Answer } from '../language/answer.ts'
+import { type Answer, HOP_BY_HOP } from '../language/answer.ts'
 import { gatewayError, oneLine } from '../language/errors.ts'
 import { parsePlace, valueAt } from '../language/mapping/paths.ts'
 import { scalarText } from '../language/text/json.ts'
@@ -89,14 +89,23 @@ function idHeaders(body: unknown, idKey: string): Record<string, string> {
   }
 }
 
-/** Spelled as the gateway spells its own headers, because a header in two spellings would be sent twice. */
-const PASSED_ON = ['Content-Type', 'Content-Encoding', 'ETag', 'Location', 'Retry-After', 'WWW-Authenticate'] as const
+/** Headers of this gateway's own answer. */
+const OWN_HEADERS: ReadonlySet<string> = new Set([
+  ...['content-length', 'x-request-id', 'deprecation', 'sunset', 'link'],
+  ...HOP_BY_HOP,
+])
+
+/** Returns a header's name as the gateway spells its own: in two spellings, it would be sent twice. */
+const spelled = (name: string) =>
+  name === 'etag' ? 'ETag' : name.replace(/(?<![a-z])(?:www|[a-z])/g, (part) => part.toUpperCase())
 
 /** Returns the service's own reply unchanged, as the answer to a version-2 body. */
 export function unchanged({ status, headers, body }: UpstreamReply): Answer {
-  const passedOn = PASSED_ON.flatMap((name) => {
-    const value = headers[name.toLowerCase()]
-    return typeof value === 'string' ? [[name, value] as const] : []
-  })
+  const ofThisHop = headers.connection?.toLowerCase().split(/[\s,]+/) ?? []
+  const passedOn = Object.entries(headers).flatMap(([name, value]) =>
+    typeof value !== 'string' || OWN_HEADERS.has(name) || ofThisHop.includes(name)
+      ? []
+      : [[spelled(name), value] as const],
+  )
   return { status, headers: Object.fromEntries(passedOn), body }
 }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { noteVerified } from '../edge/callers/arriving.ts'
-import type { Caller } from '../edge/callers/caller.ts'
+import { type Caller, missingCredential } from '../edge/callers/caller.ts'
 import type { Arrival } from '../edge/door.ts'
 import type { Answer } from '../language/answer.ts'
 import { GatewayError, gatewayError, retryAfter } from '../language/errors.ts'
@@ -69,9 +69,15 @@ export async function legacyRefusal(
 ): Promise<unknown> {
   // Under overload nothing more is done for a call, not even a check of its secret.
   if (error instanceof GatewayError && (error.code === 'overloaded' || error.code === 'too-many-calls')) return error
-  const caller = await noteVerified(rooms.credentials, incoming, call)
+  const { credentials } = rooms
+  const isOfBody = error instanceof GatewayError && OF_BODY.has(error.status)
+  if (isOfBody && credentials.mode === 'client' && !incoming.headers.authorization) return missingCredential(incoming)
+  const caller = await noteVerified(credentials, incoming, call)
   return (caller && retirement(caller, rooms)) ?? error
 }
+
+/** The statuses of a body that cannot be read: without a credential, that is answered first. */
+const OF_BODY: ReadonlySet<number> = new Set([400, 422])
 
 /** The verbs of version 1, each with its whole life in one file. */
 const verbs: Readonly<Record<Action['verb'], Verb>> = { quote, approve, book, read, update, cancel }

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import type { PassThrough } from '../edge/callers/caller.ts'
 import type { Arrival } from '../edge/door.ts'
 import { fullyDecoded } from '../edge/routing.ts'
+import { HOP_BY_HOP } from '../language/answer.ts'
 import { GatewayError } from '../language/errors.ts'
 import type { AuthorizedReply } from '../outside/service/account.ts'
 import { type CredentialMask, createCredentialMask } from '../outside/service/credential.ts'
@@ -169,21 +170,6 @@ function isClosed(failure: unknown): boolean {
   const error = failure instanceof NoReply && failure.silence === 'unsent' ? failure.cause : failure
   return error instanceof Error && 'code' in error && CLOSED.has(String(error.code))
 }
-
-/** Headers of one connection alone (RFC 9110, 7.6.1), and those that the gateway sets for the next one. */
-const HOP_BY_HOP = new Set([
-  'connection',
-  'expect',
-  'host',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
 
 /**
  * Other header names are dropped: some servers read `Content_Length` and `Content.Length` as the length of the body,

@@ -83,13 +83,14 @@ export function createErrorAnswers(config: Config, catalog: Catalog): AnswerErro
     const { errorStatus = config.ERROR_STATUS, support, legacyHeaders = deprecation } = caller ?? {}
     const contact = support ?? config.SUPPORT_CONTACT
     const shape = shapes.get(route)
-    if (shape && isVersion2 && error instanceof GatewayError) {
-      const { headers, ...answer } = problemDetails(error, contact)
-      return { ...answer, headers: { ...legacyHeaders, ...headers } }
-    }
     if (shape) {
-      const { status, headers, body } = legacyError(error, shape, own, contact)
-      return { status: errorStatus === 'ok' ? OK : status, headers: { ...legacyHeaders, ...headers }, body }
+      const isProblem = isVersion2 && error instanceof GatewayError
+      const answer = isProblem ? problemDetails(error, contact) : legacyError(error, shape, own, contact)
+      return {
+        ...answer,
+        status: errorStatus === 'ok' ? OK : answer.status,
+        headers: { ...legacyHeaders, ...answer.headers },
+      }
     }
     if (!isOwn(error, route, target)) return legacyError(error, 'booking', '', contact)
     return error instanceof GatewayError ? problemDetails(error, contact) : refusalDetails(error)

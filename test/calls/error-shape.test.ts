@@ -18,16 +18,22 @@ test.each([
   expect(answer.json).not.toHaveProperty('Message')
 })
 
-test.each(['/createShipment.php', '/v2/shipments'])(
-  'a connection that breaks at %s gives problem details',
-  async (path) => {
-    const gateway = await startGateway({ env: { ...OWN, ERROR_STATUS: 'ok' } })
-    gateway.sandbox.fail({ kind: 'reset-before', on: { method: 'POST' } })
-    const { status, headers } = await post(gateway, path, VERSION_2)
-    expect(status).toBeGreaterThanOrEqual(500)
-    expect(headers.get('content-type')).toMatch(PROBLEM)
-  },
-)
+test.each([
+  ['/createShipment.php', 200],
+  ['/v2/shipments', 502],
+])('a connection that breaks at %s gives problem details, with ERROR_STATUS=ok as %i', async (path, expected) => {
+  const gateway = await startGateway({ env: { ...OWN, ERROR_STATUS: 'ok' } })
+  gateway.sandbox.fail({ kind: 'reset-before', on: { method: 'POST' } })
+  const { status, headers, json } = await post(gateway, path, VERSION_2)
+  expect([status, headers.get('content-type')]).toEqual([expected, expect.stringMatching(PROBLEM)])
+  expect(json.status).toBe(502)
+})
+
+test.each(['', '[', 'nonsense'])('without a credential, a body that cannot be read is 401: "%s"', async (body) => {
+  const { status, headers, json } = await post(await startGateway(), '/createShipment.php', body, NOBODY)
+  expect([status, headers.get('www-authenticate')]).toEqual([401, expect.stringMatching(/^Basic/)])
+  expect(json).toMatchObject({ TransportationBooked: 'No' })
+})
 
 test('the token endpoint in fixed mode is refused with problem details', async () => {
   const gateway = await startGateway({ env: OWN })

@@ -107,6 +107,11 @@ describe('the body decides, not its label', () => {
   })
 })
 
+test('a form may have a pair in each line where it is labeled as text', async () => {
+  const body = form({ ...bookingExample, PickupName: 'Pat' }).replaceAll('&', '\r\n')
+  expect((await booked(body, { 'content-type': 'text/plain' })).pickup.contact_name).toBe('Pat')
+})
+
 describe('the encoding of a body', () => {
   const NAME = 'Zoë Müller – “Lot”'
   // Windows-1252 by hand: é is the same in ISO-8859-1, the dash and the quotation marks are not.
@@ -386,7 +391,13 @@ describe('a body of version 2 on a legacy path', () => {
       kind: 'status',
       status: 200,
       body: '{"note":"the very reply"}',
-      headers: { etag: '"7"', 'content-type': 'application/vnd.x+json' },
+      headers: {
+        etag: '"7"',
+        'content-type': 'application/vnd.x+json',
+        'x-ratelimit-remaining': '9',
+        connection: 'close, x-of-this-hop',
+        'x-of-this-hop': '1',
+      },
       on: { method: 'PUT' },
     })
     const { status, text, headers } = await post(gateway, '/updateShipment.php', body)
@@ -400,6 +411,7 @@ describe('a body of version 2 on a legacy path', () => {
     expect(text).toBe('{"note":"the very reply"}')
     expect(headers.get('etag')).toBe('"7"')
     expect(headers.get('content-type')).toBe('application/vnd.x+json')
+    expect([headers.get('x-ratelimit-remaining'), headers.get('x-of-this-hop')]).toEqual(['9', null])
   })
 
   test('on the cancel path cancels the shipment whose id it has', async () => {

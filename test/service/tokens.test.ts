@@ -194,6 +194,16 @@ describe('a token', () => {
   })
 })
 
+test('a token reply may begin with a byte order mark', async () => {
+  const gateway = await openWithTokens({ sandbox: { auth: 'both' } })
+  const real = await post({ url: gateway.sandbox.url }, '/oauth2/token', 'grant_type=client_credentials', {
+    authorization: basic('own', 'own-secret'),
+  })
+  const body = `\ufeff{"access_token":"${real.json.access_token}"}`
+  gateway.sandbox.fail({ kind: 'status', on: AT_TOKEN, status: 200, body })
+  expect(await quoted(gateway)).toBe(200)
+})
+
 describe('a token endpoint', () => {
   const failures = [
     ['fails', { kind: 'status', status: 500 }, 502],

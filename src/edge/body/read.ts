@@ -19,7 +19,10 @@ export function readBody(body: Buffer, contentType: string | undefined): FlatBod
     })
   }
   if (looksLikeForm(text)) {
-    return bodyInField({ entries: readFormFields(bytes.toString('latin1'), decode), format: 'form', text })
+    const pairs = isListOfLines(text, contentType)
+      ? bytes.toString('latin1').replace(/\r?\n/g, '&')
+      : bytes.toString('latin1')
+    return bodyInField({ entries: readFormFields(pairs, decode), format: 'form', text })
   }
   throw gatewayError('body-unreadable/form', {})
 }
@@ -93,6 +96,12 @@ const FIRST_PAIR = /^[\s&]*[\p{L}\p{M}\p{N}_.\-*~%+[\]]+=/u
 function looksLikeForm(text: string): boolean {
   return FIRST_PAIR.test(text)
 }
+
+const LINE_OF_PAIR = /^[^=&]+=[^&]*$/
+
+/** Reports whether a form has a pair in each line, as a browser writes one of `text/plain`. */
+const isListOfLines = (text: string, contentType: string | undefined): boolean =>
+  /^text\/plain\b/i.test(contentType ?? '') && text.split(/\r?\n/).every((line) => LINE_OF_PAIR.test(line))
 
 /**
  * Reads the fields of `name=value` pairs joined by `&`.

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { explained } from '../../edge/body/demands.ts'
 import { PAGE, READY_MADE } from '../../edge/door.ts'
 import { welcome } from '../../edge/probes.ts'
+import { requireMethod } from '../../edge/routing.ts'
 import type { PageRooms, Pages } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
 import { COPY_PATH, copyScript, STYLE_PATH, style } from './fixed.ts'
@@ -31,7 +32,11 @@ export function createPages(pageRooms: PageRooms): Pages {
   const rooms = { ...pageRooms, show, watch: openWatch(pageRooms.metrics, pageRooms.store.now) }
   const description = openApiAnswer(catalog, config.LEGACY_BASE_PATHS)
   const page = (path: string, answer: PublicPage['answer']): PublicPage => ({ path, demands: PAGE, answer })
-  const readyMade = (path: string, answer: PublicPage['answer']) => ({ path, demands: READY_MADE, answer })
+  const readyMade = (path: string, answer: PublicPage['answer']) => ({
+    path,
+    demands: { ...READY_MADE, methods: ['GET'] } as const,
+    answer,
+  })
   /** A page of the admin listener is at its path, and as JSON at another. */
   const admin = <Name extends string>(
     paths: readonly string[],
@@ -51,7 +56,10 @@ export function createPages(pageRooms: PageRooms): Pages {
         body: explained(Math.min(mostExplainedBytes, PASTED_BYTES), (bytes) => bytes),
       },
       answer: async (incoming, bytes) => {
-        if (!wantsHtml(incoming)) return welcome
+        if (!wantsHtml(incoming)) {
+          requireMethod(incoming.method, ['GET'])
+          return welcome
+        }
         const sent = incoming.method === 'POST' ? String(bytes) : (incoming.url ?? '').split('?')[1]
         return (await workbench()).workbenchPage(rooms, new URLSearchParams(sent))
       },

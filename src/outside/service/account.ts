@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { CHALLENGE, GatewayError, gatewayError, retryAfter } from '../../language/errors.ts'
 import { serviceSays } from '../../language/messages.ts'
+import { replyText } from '../../language/text/decode.ts'
 import { oneAtATime } from '../../runtime/time.ts'
 import { createCredentialMask } from './credential.ts'
 import { exchange, isSuccess, NoReply, type UpstreamReply } from './exchange.ts'
@@ -247,7 +248,7 @@ async function fetchToken(source: TokenSource, retry: Retry): Promise<Token> {
 
 function bodyOf(reply: UpstreamReply): { access_token?: unknown; expires_in?: unknown } {
   try {
-    const body: unknown = JSON.parse(reply.body.toString('utf8'))
+    const body: unknown = JSON.parse(replyText(reply.body))
     return typeof body === 'object' && body !== null ? body : {}
   } catch {
     return {}
