@@ -5,8 +5,7 @@ import { type ErrorCode, gatewayError, perhapsBooked, RETRY_SOON } from '../lang
 import { type Draft, valueAt } from '../language/mapping/paths.ts'
 import { scalarText } from '../language/text/json.ts'
 import { isSameThing } from '../language/text/service-text.ts'
-import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
-import { refusal } from '../outside/service/failures.ts'
+import type { UpstreamReply } from '../outside/service/exchange.ts'
 import {
   bookedShipment,
   idAt,
@@ -55,15 +54,21 @@ export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> 
     request: { id: sending.requestId, route: routeOf(plan) },
     replayCheckAfterMs: rooms.config.REPLAY_CHECK_AFTER,
     // A shipment that it shows as gone frees the key.
-    look: async (shipment) => (await look.read(shipment)).state,
+    look: async (shipment) => {
+      try {
+        return (await look.read(shipment)).state
+      } catch (cause) {
+        // The booking stands, whatever the read shows: `No` would send the caller to book again.
+        throw perhapsBooked(toGatewayError(cause))
+      }
+    },
   }
   // Under the lock, because the second of two bookings of one approved quote must see the first one's shipment.
-  const { answer, requiresReadOf } = await (approved && rooms.config.APPROVAL_BOOKS === 'auto'
+  const { answer } = await (approved && rooms.config.APPROVAL_BOOKS === 'auto'
     ? withQuoteLock(tenant, approved.quote.id, sending, rooms.store, (isLocked) =>
         bookOnce(plan, booking, { ...sending, mayWrite: isLocked }, rooms, approved),
       )
     : bookOnce(plan, booking, sending, rooms))
-  if (requiresReadOf !== undefined) await requireReadable(requiresReadOf, sending, rooms)
   return answer
 }
 
@@ -104,34 +109,22 @@ export async function quoteOfBooking(
     const sendsQuoteId = quote.approval === 'approved'
     return { subject: { ...subject, sendsQuoteId }, approved: { quote, sendsQuoteId } }
   }
-  const older = await olderApproval(tenant, quote, names)
+  const older = await olderApproval(tenant, quote, values, names)
   return { subject, approved: older && { quote: older, sendsQuoteId: false } }
 }
 
-/** Returns the approved quote that had a name of the quote before, whose shipment the name stands for. */
+/** Returns the approved quote that had the name of the quote before, whose shipment the name stands for. */
 async function olderApproval(
   tenant: string,
   quote: RememberedQuote,
+  values: readonly string[],
   names: Names,
 ): Promise<RememberedQuote | undefined> {
-  for (const id of await names.shipmentsOf(tenant, quote)) {
-    const of = (await names.shipment(tenant, id))?.quote ?? ''
+  for (const { quote: of } of await names.shipmentsNamed(tenant, values)) {
     const older = of === '' || isSameThing(of, quote.id) ? undefined : await names.quote(tenant, of)
     if (older && older.approval !== '') return older
   }
   return undefined
-}
-
-/** Throws unless the caller may read the shipment of a booking that was made before. */
-async function requireReadable(id: string, sending: Sending, { service }: CallRooms): Promise<void> {
-  try {
-    const reply = await service.send(shipmentRead(id), sending)
-    if (!isSuccess(reply.status)) throw refusal(reply)
-    shipmentWithId(reply, id)
-  } catch (cause) {
-    // The booking stands, whatever the read shows: `No` would send the caller to book again.
-    throw perhapsBooked(toGatewayError(cause))
-  }
 }
 
 /** Books, unless an approval of the quote was sent since it was looked up. */

@@ -201,6 +201,18 @@ test('a replay is for the credential that booked, or one that the service lets r
   expect(creations(gateway)).toBe(0)
 })
 
+test.each(['canceled', 'gone'])('where that read shows it as %s, it is booked anew', async (how) => {
+  const withSecret = (secret: string) => ({ authorization: basic(CLIENT.id, secret) })
+  const gateway = await startGateway({ sandbox: { credentials: { [CLIENT.id]: 'old' } } })
+  const id = expectBooked(await book(gateway, {}, withSecret('old')))
+  const shipment = gateway.sandbox.shipments.get(id)
+  if (how === 'gone') gateway.sandbox.shipments.delete(id)
+  else if (shipment) gateway.sandbox.shipments.set(id, { ...shipment, status: 'canceled' })
+  gateway.sandbox.set({ credentials: { [CLIENT.id]: 'new' } })
+  expect(expectBooked(await book(gateway, {}, withSecret('new')))).not.toBe(id)
+  expect(creations(gateway)).toBe(2)
+})
+
 test.each([
   ['4xx', 503, 'unknown'],
   ['4xx,500', 500, 'refused'],

@@ -124,6 +124,40 @@ test.each(['Update Rate', 'Approve Rate'])(
   },
 )
 
+test.each(['approved', 'booked'])('… and means the shipment that was %s from it, to every call', async (how) => {
+  const gateway = await startGateway()
+  for (const ShipmentNumber of [NUMBER, 'NEXT']) await quote(gateway, { ShipmentNumber })
+  const names = { ShipmentNumber: NUMBER, OrderRefNumber: ORDER }
+  const made =
+    how === 'booked'
+      ? await book(gateway)
+      : await post(gateway, '/getShippingQuote.php', { ActionName: 'Approve Rate', ...names })
+  expect(made.json.TransportationBooked).toBe('Yes')
+  expect((await read(gateway, names)).json.ShipmentNumber).toBe(NUMBER)
+  expect((await post(gateway, '/updateShipment.php', { ...names, PickupName: 'Gate 3' })).status).toBe(200)
+  expect((await post(gateway, '/deleteShipment.php', names)).status).toBe(200)
+  expect(shipments(gateway)).toEqual([])
+})
+
+test('an approval of an order is answered from the booking of its own quote, not from that of a newer one', async () => {
+  const gateway = await startGateway()
+  await quote(gateway)
+  const id = expectBooked(await book(gateway, { ReferenceNumber: ORDER }))
+  await quote(gateway, { OrderRefNumber: '' })
+  const approve = (names: object) => post(gateway, '/getShippingQuote.php', { ActionName: 'Approve Rate', ...names })
+  expect((await approve({ ShipmentNumber: NUMBER })).headers.get('transload-shipment-id')).not.toBe(id)
+  expect((await approve({ OrderRefNumber: ORDER })).headers.get('transload-shipment-id')).toBe(id)
+})
+
+test('a booking by an order is not merged into the shipment of a newer quote of the other number', async () => {
+  const gateway = await startGateway()
+  await quote(gateway)
+  await quote(gateway, { OrderRefNumber: '' })
+  await post(gateway, '/getShippingQuote.php', { ActionName: 'Approve Rate', ShipmentNumber: NUMBER })
+  expectBooked(await book(gateway, { ReferenceNumber: ORDER }))
+  expect(shipments(gateway)).toHaveLength(2)
+})
+
 describe('a number that nobody knows, beside one of a quote', () => {
   const call = (gateway: TestGateway, ActionName: string, names: Record<string, string>) =>
     post(gateway, '/getShippingQuote.php', { ActionName, ...names })

@@ -265,6 +265,15 @@ export function meaningTests(
       expect([answer.status, answer.json.TransportationBooked, keyIn(answer)]).toEqual([503, 'Unknown', key])
     })
 
+    test('is not told to a read with the VIN of no booking', async () => {
+      const at = await open()
+      at.gateway.sandbox.fail({ kind: 'status', status: 500, on: { method: 'POST' } })
+      const key = keyIn(await at.book())
+      await at.booked({ VinNo: OTHER_VIN })
+      expect((await at.read({ ReferenceNumber: REF, VinNo: '1FTFW1ET5DFC10312' })).status).toBe(404)
+      expect(keyIn(await at.read({ ReferenceNumber: REF, VinNo: VIN }))).toBe(key)
+    })
+
     test('keeps the vehicle of its shipment, which nothing else would know as booked', async () => {
       const at = await open({ env: { ...OWN, UPSTREAM_TIMEOUT_MS: '1500' } })
       at.gateway.sandbox.fail({ kind: 'timeout', on: { method: 'POST' } })

@@ -24,7 +24,7 @@ import type { Logger } from '../../runtime/log.ts'
 import { labelledGauge } from '../../runtime/metrics.ts'
 import { type ClaimStore, claimsBeside, createKnownDoubt, inDoubt } from './doubts.ts'
 import { createLeases, type IsHeld } from './leases.ts'
-import { courseOf, NotBooked } from './protocol.ts'
+import { type Course, courseOf, NotBooked } from './protocol.ts'
 import { type BookingRecord, createBookingRecord, type FreeKeys, openEmergencyLog, type WriteLater } from './record.ts'
 
 /** The values that decide if two bookings are the same. */
@@ -80,11 +80,6 @@ export interface MadeBooking {
 /** The result of a booking, made by this call or by an earlier one. */
 export interface BookingResult {
   readonly answer: Answer
-  /**
-   * A shipment that another credential of the tenant booked: this caller gets the answer only if the service lets it
-   * read the shipment.
-   */
-  readonly requiresReadOf?: string
 }
 
 /** The obstacle to a booking: its answer is repeated, or it is refused. */
@@ -193,8 +188,8 @@ export function createBookings(deps: BookingParts): Bookings {
           isClaimed = true
           return { claim, isHeld, underWay }
         }
-        if (await isGoneByNow(claim, booking)) continue
         const course = courseOf(claim, wanted.body, record.isUnrecorded(claim.handle))
+        if (await isGoneByNow(claim, course, booking)) continue
         switch (course) {
           case 'another-booking':
             throw otherBooking(claim)
@@ -203,11 +198,7 @@ export function createBookings(deps: BookingParts): Bookings {
             break
           case 'replay':
             outcomes.add(1, 'replayed')
-            return {
-              answer: replay(claim),
-              ...(credential !== undefined &&
-                !makers.isMaker(claim.handle, credential) && { requiresReadOf: claim.shipment }),
-            }
+            return { answer: replay(claim) }
           case 'unknown':
             throw outcomeUnknown(claim.handle)
           case 'claim-again':
@@ -275,13 +266,25 @@ export function createBookings(deps: BookingParts): Bookings {
     }
   }
 
-  /** Reports whether a late look shows that the shipment of a booking is gone, which frees the key. A look that fails changes nothing. */
-  async function isGoneByNow({ state, changedAt, shipment }: Claim, booking: Booking): Promise<boolean> {
-    if (state !== 'booked' || claims.now() - changedAt <= booking.replayCheckAfterMs) return false
-    const shown = await booking.look(shipment).catch(() => 'live')
+  /**
+   * Reports whether a look shows that the shipment of a booking is gone, which frees the key. It is looked at late, where a look
+   * that fails changes nothing, and for a credential that has not made the booking, which must be able to read its shipment.
+   */
+  async function isGoneByNow(
+    { state, changedAt, handle, shipment }: Claim,
+    course: Course,
+    { tenant, credential, replayCheckAfterMs, look }: Booking,
+  ): Promise<boolean> {
+    if (state !== 'booked') return false
+    const mustRead = course === 'replay' && credential !== undefined && !makers.isMaker(handle, credential)
+    if (!mustRead && claims.now() - changedAt <= replayCheckAfterMs) return false
+    const shown = await look(shipment).catch((error: unknown) => {
+      if (mustRead) throw error
+      return 'live'
+    })
     if (shown === 'live') return false
     // The look frees the key. Until the store could do so, neither the old answer is true nor a new booking safe.
-    if (await isBooked(booking.tenant, shipment)) throw new StoreDown('the key of a canceled booking is not freed yet')
+    if (await isBooked(tenant, shipment)) throw new StoreDown('the key of a canceled booking is not freed yet')
     return true
   }
 

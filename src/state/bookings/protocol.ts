@@ -23,7 +23,7 @@ export class NotBooked extends Error {
 }
 
 /** How a call goes on that did not get the claim of its key. */
-type Course = 'another-booking' | 'wait' | 'unknown' | 'replay' | 'claim-again'
+export type Course = 'another-booking' | 'wait' | 'unknown' | 'replay' | 'claim-again'
 
 /** Decides how a call goes on that found its key claimed; `isUnrecorded` is about the claim. */
 export function courseOf(claim: Claim, body: string, isUnrecorded: boolean): Course {

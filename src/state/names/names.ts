@@ -1,5 +1,6 @@
 import { isPlainId, isSameThing, isUuid, thingKey } from '../../language/text/service-text.ts'
 import type {
+  Claim,
   Facts,
   KnownVehicles,
   NamesWrite,
@@ -74,7 +75,12 @@ export interface Names {
   readonly shipment: (tenant: string, id: string) => Promise<StoredShipment | undefined>
   /** Returns the ids of the shipments that the service calls so. */
   readonly idsNamed: (tenant: string, number: string) => Promise<readonly string[]>
-  /** Returns the shipments that were booked or approved from a quote or under one of its names, the newest first. */
+  /** Returns the shipments that the caller calls by one of these names. */
+  readonly shipmentsNamed: (
+    tenant: string,
+    values: readonly string[],
+  ) => Promise<readonly Pick<StoredShipment, 'id' | 'quote'>[]>
+  /** Returns the shipments that were booked or approved from a quote, and then those under one of its names. */
   readonly shipmentsOf: (tenant: string, quote: RememberedQuote) => Promise<readonly string[]>
   /** Resolves when it is durable; only then may an answer depend on it. */
   readonly write: (write: NamesWrite) => Promise<void>
@@ -135,18 +141,13 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
       )
     const named = rows.find((row) => row.kind === 'quote')
     if (kind === 'quote') {
-      const quote = named ? named.quote : await store.quote(tenant, value)
-      const id = named?.id ?? quote?.id ?? (isUuid(value) ? value : undefined)
-      if (id === undefined) return NOTHING_KNOWN
-      const { names } = rememberedOf(id, quote)
-      return { ...NOTHING_KNOWN, quote: { id: thingKey(id), names, shipments: [] } }
+      const id = named?.id ?? (await store.quote(tenant, value))?.id ?? (isUuid(value) ? value : undefined)
+      return { ...NOTHING_KNOWN, quote: id === undefined ? undefined : { id: thingKey(id), shipments: [] } }
     }
-    const bookedFrom = async (quote: string) =>
-      (await store.shipmentsOfQuote(tenant, quote)).map((shipment) => note(shipments, shipment.id, shipment))
     const ofCaller = idsOf('caller')
     if (ofCaller.length > 0) {
       // The newest quote got the name after these bookings: its shipment bears it as well.
-      const newer = named && named === rows[0] ? await bookedFrom(named.id) : []
+      const newer = named && named === rows[0] ? await bookedFrom(tenant, named.id, shipments) : []
       return { ...NOTHING_KNOWN, ofCaller: [...new Set([...newer, ...ofCaller])] }
     }
     const ofService = idsOf('service')
@@ -154,19 +155,54 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
     if (itself) return { ...NOTHING_KNOWN, ofService: [note(shipments, itself.id, itself)] }
     const quote = named?.quote ?? named ?? (ofService.length === 0 ? await store.quote(tenant, value) : undefined)
     if (quote) {
-      const booked = await bookedFrom(quote.id)
+      const booked = await bookedFrom(tenant, quote.id, shipments)
       const names = 'names' in quote ? quote.names : []
       const openBooking = booked.length > 0 ? undefined : await openBookingOf(tenant, [value, ...names])
-      return { ...NOTHING_KNOWN, quote: { id: quote.id, names, shipments: booked }, openBooking }
+      return { ...NOTHING_KNOWN, quote: { id: quote.id, shipments: booked }, openBooking }
     }
     if (ofService.length > 0) return { ...NOTHING_KNOWN, ofService }
     return { ...NOTHING_KNOWN, mayAsk: isPlainId(value), openBooking: await openBookingOf(tenant, [value]) }
   }
 
-  /** Returns the newest booking under one of these references whose outcome is not known yet. */
-  async function openBookingOf(tenant: string, references: readonly string[]): Promise<OpenBooking | undefined> {
+  /** Returns the shipments that were booked or approved from a quote, the newest first. */
+  async function bookedFrom(tenant: string, quote: string, shipments: NotedShipments): Promise<readonly string[]> {
+    return (await store.shipmentsOfQuote(tenant, quote)).map((shipment) => note(shipments, shipment.id, shipment))
+  }
+
+  /** Adds the quotes that had a name before the newest one, as far as another name of the call leads to them. */
+  async function addOlderQuotes(
+    tenant: string,
+    kind: Reference['kind'],
+    known: Map<string, KnownName>,
+    shipments: NotedShipments,
+  ): Promise<void> {
+    const ofNames = [...known.values()].map(({ quote }) => quote?.id)
+    const ofShipments = [...shipments.values()].map(({ stored }) => stored?.quote)
+    for (const id of new Set([...ofNames, ...ofShipments])) {
+      if (!id) continue
+      const { names } = await quoteOf(tenant, id)
+      const older = { id, shipments: kind === 'quote' ? [] : await bookedFrom(tenant, id, shipments) }
+      for (const [value, name] of known)
+        if (names.includes(value)) known.set(value, { ...name, olderQuotes: [...name.olderQuotes, older] })
+    }
+  }
+
+  async function shipmentsNamed(tenant: string, values: readonly string[]) {
+    const rows = (await Promise.all(values.map((value) => bearersOf(tenant, value)))).flat()
+    return rows
+      .filter(({ kind, givenBy }) => kind === 'shipment' && givenBy === 'caller')
+      .map(({ id, shipment }) => ({ id, quote: shipment?.quote ?? '' }))
+  }
+
+  /** Returns the newest booking under one of these references whose outcome is not known yet, and that may be of a VIN. */
+  async function openBookingOf(
+    tenant: string,
+    references: readonly string[],
+    sentVin = '',
+  ): Promise<OpenBooking | undefined> {
+    const mayHave = ({ vin }: Claim) => sentVin === '' || vin === '' || vin === sentVin
     for (const reference of new Set(references)) {
-      const claims = await store.claimsOfReference(tenant, reference)
+      const claims = (await store.claimsOfReference(tenant, reference)).filter(mayHave)
       const open = claims.findLast(({ state }) => state === 'sending' || state === 'unknown')
       if (open) return { handle: open.handle, isSending: open.state === 'sending' }
     }
@@ -195,6 +231,7 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
         seen.set(thingKey(id), { id, vehicles, state, ...one })
         return spelled
       }
+      let hasOlderQuotes = false
       for (;;) {
         for (const [value, name] of known) {
           // Nothing that stands is known by the name: it may be that of a booking in doubt.
@@ -204,8 +241,13 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
         const resolution = resolve(reference, known, shipments)
         if (resolution.is === 'no-such-vehicle') {
           // The VIN may be that of a booking in doubt beside the shipments that are known.
-          const booking = await openBookingOf(tenant, valuesOf(reference.names))
+          const booking = await openBookingOf(tenant, valuesOf(reference.names), reference.vin)
           return { resolution: booking ? { is: 'in-doubt', booking } : resolution, stored: undefined, seen }
+        }
+        if (resolution.is === 'conflict' && !hasOlderQuotes) {
+          hasOlderQuotes = true
+          await addOlderQuotes(tenant, reference.kind, known, shipments)
+          continue
         }
         if (!look || (resolution.is !== 'ask' && resolution.is !== 'look')) {
           const stored = resolution.is === 'shipment' ? shipments.get(resolution.id)?.stored : undefined
@@ -237,14 +279,11 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
       (await store.named(tenant, number)).flatMap(({ kind, givenBy, id }) =>
         kind === 'shipment' && givenBy === 'service' ? [id] : [],
       ),
+    shipmentsNamed,
     shipmentsOf: async (tenant, quote) => {
-      const ids = new Map<string, string>()
-      for (const name of quote.names) {
-        for (const { kind, givenBy, id } of await bearersOf(tenant, name))
-          if (kind === 'shipment' && givenBy === 'caller') ids.set(thingKey(id), id)
-      }
-      for (const { id } of await store.shipmentsOfQuote(tenant, quote.id)) ids.set(thingKey(id), id)
-      return [...ids.values()]
+      const own = await store.shipmentsOfQuote(tenant, quote.id)
+      const named = await shipmentsNamed(tenant, quote.names)
+      return [...new Map([...own, ...named].map(({ id }) => [thingKey(id), id])).values()]
     },
     write: (write) => store.put(write),
     noteShown: async (tenant, { id, body, vehicles, state }, shownNames, stored) => {
@@ -273,6 +312,7 @@ const BORNE_FOR_MS = 600_000
 const NOTHING_KNOWN: KnownName = {
   ofCaller: [],
   quote: undefined,
+  olderQuotes: [],
   ofService: [],
   asked: undefined,
   mayAsk: false,

@@ -36,7 +36,10 @@ export interface Reference extends VehicleReference {
 export interface KnownName {
   /** Ids of the shipments that the caller calls so, the newest first. */
   readonly ofCaller: readonly string[]
+  /** The newest quote of that name. */
   readonly quote: NamedQuote | undefined
+  /** Quotes that had the name before, once names disagree: quotes share an order. */
+  readonly olderQuotes: readonly NamedQuote[]
   /** Ids of the shipments that the service calls so, or whose id the value is. */
   readonly ofService: readonly string[]
   /** The id of the shipment that the service shows by that name, or null if it shows none; undefined before it is asked. */
@@ -47,11 +50,9 @@ export interface KnownName {
   readonly openBooking: OpenBooking | undefined
 }
 
-/** The caller's newest quote of a name. */
+/** A quote that the caller calls so. */
 interface NamedQuote {
   readonly id: string
-  /** All of its names. */
-  readonly names: readonly string[]
   /** The shipments that were booked or approved from it, the newest first. */
   readonly shipments: readonly string[]
 }
@@ -111,6 +112,8 @@ type NamedBy = 'caller' | 'quote' | 'service'
 export interface Meaning {
   readonly field: string
   readonly ids: readonly string[]
+  /** What it means where another field means one of these alone. */
+  readonly olderIds?: readonly string[]
   readonly namedBy: NamedBy
 }
 
@@ -144,11 +147,8 @@ export function resolve(
     }
   }
   const [first, ...others] = meanings
-  const common = (first?.ids ?? []).filter((id) => others.every(({ ids }) => ids.includes(id)))
-  if (first && common.length === 0) {
-    const older = reference.kind === 'quote' ? quoteOfAll(reference, meanings, known) : undefined
-    return older ? { ...older, ignored } : { is: 'conflict', meanings }
-  }
+  const common = allOf(first).filter((id) => others.every((other) => allOf(other).includes(id)))
+  if (first && common.length === 0) return { is: 'conflict', meanings }
   if (unasked.length > 0) return { is: 'ask', values: [...new Set(unasked)] }
   // A booking in doubt may be the shipment that another field does not mean.
   if (booking && reference.kind === 'shipment') return { is: 'in-doubt', booking }
@@ -170,36 +170,32 @@ export function resolve(
   return { is: 'shipment', id: choice.shipment.id, field, namedBy, bearers: common.length, ignored }
 }
 
-/** Returns the quote that bears all the names of a call, although a newer one has some of them, too: quotes share an order. */
-function quoteOfAll({ names }: Reference, meanings: readonly Meaning[], known: ReadonlyMap<string, KnownName>) {
-  const meant = names.filter(([field]) => meanings.some((meaning) => meaning.field === field))
-  for (const [field, value] of meant) {
-    const quote = known.get(value)?.quote
-    if (quote && meant.every(([, name]) => quote.names.includes(name)))
-      return { is: 'quote', id: quote.id, field } as const
-  }
-  return undefined
-}
-
 const NEVER_SEEN = { vehicles: undefined, formerVins: {}, isGone: false } as const
 
 /** Reports whether a shipment had a VIN when it was last shown, or before. */
 const hadVin = (shipment: KnownShipment | undefined, vin: string): boolean =>
   shipment !== undefined && (shipment.lastVins?.includes(vin) === true || Object.hasOwn(shipment.formerVins, vin))
 
+/** Returns all that a name may mean. */
+const allOf = (meaning: Meaning | undefined): readonly string[] => [
+  ...(meaning?.ids ?? []),
+  ...(meaning?.olderIds ?? []),
+]
+
 /** Returns the things that a name means, in its best sense; undefined if it means nothing that is known. */
 function meaningOf(
-  { ofCaller, quote, ofService, asked, openBooking }: KnownName,
+  { ofCaller, quote, olderQuotes, ofService, asked, openBooking }: KnownName,
   kind: Reference['kind'],
   shipments: ReadonlyMap<string, KnownShipment>,
-): { readonly ids: readonly string[]; readonly namedBy: NamedBy } | undefined {
-  if (kind === 'quote') return quote && { ids: [quote.id], namedBy: 'quote' }
+): Omit<Meaning, 'field'> | undefined {
+  if (kind === 'quote') return quote && { ids: [quote.id], olderIds: olderQuotes.map(({ id }) => id), namedBy: 'quote' }
   // A caller's own name comes before one that the service happened to give.
   if (ofCaller.length > 0) return openBooking ? undefined : { ids: standing(ofCaller, shipments), namedBy: 'caller' }
   if (quote) {
     if (openBooking) return undefined
     const ids = quote.shipments.length > 0 ? quote.shipments : [quote.id]
-    return { ids: standing(ids, shipments), namedBy: 'quote' }
+    const olderIds = olderQuotes.flatMap((one) => one.shipments)
+    return { ids: standing(ids, shipments), olderIds, namedBy: 'quote' }
   }
   if (ofService.length > 0) return { ids: standing(ofService, shipments), namedBy: 'service' }
   return typeof asked === 'string' ? { ids: [asked], namedBy: 'service' } : undefined
