@@ -75,6 +75,8 @@ export const requestShapes: Readonly<Record<string, Shape>> = {
     {
       ...trip,
       customer: object(customer, ['customer_name']),
+      pickup: object(pickup, [], ['zipcode', 'city']),
+      delivery: object(delivery, [], ['zipcode', 'city']),
       vehicles: list(object(vehicle)),
       quote_id: text,
     },

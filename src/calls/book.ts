@@ -163,26 +163,37 @@ const NO_REPLY = { status: 0, headers: {}, body: Buffer.alloc(0) }
 /** Books an approved quote: merges the booking into the quote's shipment, if there is one that no other booking has. */
 async function makeOfApproved(
   plan: Plan,
-  { quote, sendsQuoteId }: ApprovedQuote,
+  approved: ApprovedQuote,
   tenant: string,
   sending: Sending,
   rooms: CallRooms,
 ): Promise<MadeBooking> {
   const { bookings, names } = rooms
+  const { quote } = approved
   const mergeable = await beforeSending(mergeableShipments(quote, tenant, bookings, names))
   if (mergeable.length === 0) {
     const another = withoutQuoteId(plan)
     return madeBooking(another, await sendBooking(another, sending, rooms), tenant)
   }
-  const ids = await beforeSending(names.shipmentsOf(tenant, quote))
+  const isFurther = await beforeSending(isFurtherVehicle(approved, tenant, bookings, names))
   for (const id of mergeable) {
     const merged = await mergeIntoApproved(plan, id, quote, tenant, sending, rooms)
     if (merged) return madeBooking(plan, { ...merged.before.body, ...merged.after }, tenant)
   }
-  let isFurtherVehicle = !sendsQuoteId
-  for (const id of ids) isFurtherVehicle ||= await beforeSending(bookings.isBooked(tenant, id))
-  const anew = isFurtherVehicle ? withoutQuoteId(plan) : plan
+  const anew = isFurther ? withoutQuoteId(plan) : plan
   return madeBooking(anew, await sendBooking(anew, sending, rooms), tenant)
+}
+
+/** Reports whether a booking of an approved quote is of another vehicle than the one that it was approved for. */
+export async function isFurtherVehicle(
+  { quote, sendsQuoteId }: ApprovedQuote,
+  tenant: string,
+  bookings: Bookings,
+  names: Names,
+): Promise<boolean> {
+  if (!sendsQuoteId) return true
+  for (const id of await names.shipmentsOf(tenant, quote)) if (await bookings.isBooked(tenant, id)) return true
+  return false
 }
 
 /** Returns the ids of the shipments of an approved quote that a booking may be merged into; none where its own is booked. */

@@ -282,11 +282,11 @@ function createFindings(setByService: ReadonlySet<string>, meaning: (name: strin
     if (fault !== undefined) note(path, theirs, ours, `${path.split('.').at(-1)} ${fault}`)
     else if (shape.kind === 'object' && isObject(theirs)) {
       const { members, required, oneOf } = shape
-      const has = (name: string) => Object.hasOwn(theirs, name) && theirs[name] !== undefined && theirs[name] !== null
+      const has = (name: string) => Object.hasOwn(theirs, name) && isGiven(theirs[name])
       if (oneOf.length > 0 && !oneOf.some(has))
         add(lists.missing, () => ({
           path: below(path, oneOf[0] ?? ''),
-          reason: `${WHOLE}; a place has its ${oneOf.join(' or ')}`,
+          reason: `${action.verb === 'update' ? `${WHOLE}; a` : 'a'} place has its ${oneOf.join(' or ')}`,
         }))
       for (const name in theirs) {
         if (!Object.hasOwn(members, name)) {
@@ -296,7 +296,8 @@ function createFindings(setByService: ReadonlySet<string>, meaning: (name: strin
       for (const [name, member] of Object.entries(members)) {
         const sent = Object.hasOwn(theirs, name) ? theirs[name] : undefined
         const planned = isObject(ours) ? ours[name] : undefined
-        if (sent !== undefined && sent !== null) compare(sent, planned, member, below(path, name), action, open)
+        if (isGiven(sent, required.includes(name) && action.verb !== 'update'))
+          compare(sent, planned, member, below(path, name), action, open)
         else if (required.includes(name) || (planned !== undefined && !open.includes(below(path, name)))) {
           const needed = name === 'external_id' ? RECOGNIZED : NEEDED
           const why = action.verb === 'update' ? WHOLE : required.includes(name) ? needed : SENT
@@ -327,6 +328,10 @@ function createFindings(setByService: ReadonlySet<string>, meaning: (name: strin
 
   return { note, compare, all: () => ({ ...lists, more: Math.max(0, rows - MOST_ROWS) }) }
 }
+
+/** Reports whether a member has a value; what must be there must not be blank. */
+const isGiven = (value: unknown, isNeeded = false): boolean =>
+  value !== undefined && value !== null && !(isNeeded && typeof value === 'string' && value.trim() === '')
 
 const below = (path: string, name: string): string => {
   const short = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name

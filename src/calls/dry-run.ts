@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
 import { eventStatuses } from '../../mappings/shipment-event.ts'
-import type { AnswerError } from '../edge/answers.ts'
+import { type AnswerError, errorShape, legacyError } from '../edge/answers.ts'
 import { readJsonValue } from '../edge/body/read.ts'
 import type { Caller, Credentials } from '../edge/callers/caller.ts'
 import type { Arrival } from '../edge/door.ts'
 import type { Answer } from '../language/answer.ts'
 import type { Config } from '../language/config/config.ts'
-import { GatewayError, gatewayError, untranslatable } from '../language/errors.ts'
+import { GatewayError, gatewayError, perhapsBooked, untranslatable } from '../language/errors.ts'
 import type { VerbName } from '../language/mapping/action.ts'
 import { NO_NAMES, type ServiceEvent } from '../language/mapping/callback.ts'
 import type { Catalog, Endpoint } from '../language/mapping/catalog.ts'
@@ -32,14 +32,15 @@ import { StoreDown } from '../outside/store/store.ts'
 import type { Call } from '../runtime/call.ts'
 import type { Bookings } from '../state/bookings/bookings.ts'
 import type { Look, Names } from '../state/names/names.ts'
-import type { Reference, Resolution } from '../state/names/resolve.ts'
+import { chooseVehicle, type Reference, type Resolution } from '../state/names/resolve.ts'
 import { answerToReply, requireNoneOpen } from './approve.ts'
-import { bookingOf, mergeableShipments, quoteOfBooking, withoutQuoteId } from './book.ts'
+import { bookingOf, isFurtherVehicle, mergeableShipments, quoteOfBooking, withoutQuoteId } from './book.ts'
 import { answerOf, ignoredHeader } from './legacy-answer.ts'
 import { noteRequest } from './legacy-call.ts'
 import { accountOf, type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
 import { classify, namesIn, type Version1, type Version2, version1 } from './read-request.ts'
-import { NO_SUBJECT, notMeant, quoteSubject, referenceOf, shipmentSubject } from './subject.ts'
+import { NO_SUBJECT, notMeant, quoteSubject, referenceOf, shipmentSubject, vinError } from './subject.ts'
+import { withoutVin } from './update.ts'
 import { changesOf, curlCredential, jqSteps, shellWord } from './update-program.ts'
 
 /** The rooms of explanations, which look nothing up. */
@@ -220,7 +221,7 @@ async function lookAtBooking(
   const mergeable = await mergeableShipments(approved.quote, tenant, bookings, names)
   if (mergeable.length === 0) return { plan: withoutQuoteId(plan) }
   return {
-    plan,
+    plan: (await isFurtherVehicle(approved, tenant, bookings, names)) ? withoutQuoteId(plan) : plan,
     remarks: [
       `The quote of this number was approved: the live call first asks for its shipment (${readsOf(mergeable)}). If there is one, these fields are merged into it with a PUT, and no other shipment is made; if there is none, this request is sent; on any other reply, nothing is.`,
     ],
@@ -245,7 +246,17 @@ async function lookAtNamed(
   switch (resolution.is) {
     case 'shipment': {
       const stored = await names.shipment(tenant, resolution.id)
-      return { plan: planCall(request, shipmentSubject(reference, resolution, stored, undefined), settings) }
+      const plan = planCall(request, shipmentSubject(reference, resolution, stored, undefined), settings)
+      if (reference.use !== 'update' || !stored || stored.vehicles.length === 0) return { plan }
+      // The live call chooses among the vehicles that its read shows; here, those that were last shown.
+      const choice = chooseVehicle(reference, [{ ...stored, isGone: false }])
+      if ('is' in choice) return failing(plan, vinError(choice, reference.vin, reference.use))
+      const { entry, vin } = choice
+      const which = `The live call changes vehicle ${entry + 1} of the shipment: in the printed program, write vehicles[${entry}] for vehicles[0].`
+      return {
+        plan: vin === 'former' ? { ...plan, body: withoutVin(plan.body) } : plan,
+        remarks: entry === 0 ? [] : [which],
+      }
     }
     case 'quote': {
       const quote = await names.quote(tenant, resolution.id)
@@ -541,16 +552,21 @@ export function dryRunReply(bytes: Buffer, compiled: CompiledAction, settings: S
   }))
   let v1 = reply
   let remarks: readonly string[] = []
+  const { verb, family } = compiled.action
   try {
-    if (compiled.action.verb === 'approve') {
+    if (missing.length > 0) throw gatewayError('service-unreadable/places', { places: missing.join(' and ') })
+    if (verb === 'approve') {
       const plan = planned ?? planFromNames(version1(compiled, { entries: [], format: 'json', text: '' }), settings)
       const { answer, isFinal } = answerToBody(plan, v2)
       v1 = answer.reply
       if (!isFinal) remarks = [READ_DECIDES]
-    } else believed[compiled.action.verb]({ status: 200, headers: {}, body: bytes, json: v2 }, idAt(v2, 'id') ?? '')
+    } else believed[verb]({ status: 200, headers: {}, body: bytes, json: v2 }, idAt(v2, 'id') ?? '')
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
-    problems.push(problemOf(error, ''))
+    if (missing.length === 0) problems.push(problemOf(error, ''))
+    // A booking whose reply is not believed is unknown.
+    const answered = verb === 'book' ? perhapsBooked(error) : error
+    v1 = JSON.parse(String(legacyError(answered, errorShape({ family, actions: [compiled] }), planned?.own ?? '').body))
   }
   // The rows count only as far as the answer agrees.
   const fields = account.fields.map((field) => ({ ...field, after: v1[field.to] ?? field.after }))

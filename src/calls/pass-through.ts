@@ -123,7 +123,7 @@ export async function passThrough(
     last?.drop()
     if (outgoing.headersSent || cause instanceof HungUp) return void outgoing.destroy()
     if (cause instanceof GatewayError) throw cause
-    const mayBook = meaning !== undefined && meaning.verb !== 'read'
+    const mayBook = meaning !== undefined && meaning.verb !== 'read' && meaning.verb !== 'update'
     throw unansweredError(cause, { method, path: url, mayBook })
   }
 }
@@ -281,12 +281,15 @@ async function keepIdsOf(
   await keepIds(reply, quote, tenant, names).catch(() => undefined)
 }
 
-/** The meaning of a version-2 call that concerns the gateway: it creates, reads or cancels a shipment, or approves a quote. */
+/** The meaning of a version-2 call that concerns the gateway: it is about a shipment, or approves a quote. */
 type Version2Call =
   | { readonly verb: 'create' }
   | { readonly verb: 'approve'; readonly id: string }
   /** `collection` is the path of the shipments, as the call spells it; `id` may be the service's number. */
-  | { readonly verb: 'read' | 'cancel'; readonly id: string; readonly collection: string }
+  | { readonly verb: 'read' | 'update' | 'cancel'; readonly id: string; readonly collection: string }
+
+/** The meaning of a method on shipments. */
+const VERBS_OF_SHIPMENTS = { POST: 'create', GET: 'read', PUT: 'update', DELETE: 'cancel' } as const
 
 /**
  * Tells what a version-2 call means, by its method and path, in every spelling that some service may take for it: the case of
@@ -294,21 +297,22 @@ type Version2Call =
  * for the meaning of a path asks here. Undefined for a call that the gateway has nothing to do with.
  */
 function version2Call(method: string, url: string): Version2Call | undefined {
-  if (method !== 'POST' && method !== 'DELETE' && method !== 'GET') return undefined
+  if (!Object.hasOwn(VERBS_OF_SHIPMENTS, method)) return undefined
+  const verb = VERBS_OF_SHIPMENTS[method as keyof typeof VERBS_OF_SHIPMENTS]
   const [path = ''] = url.split('?', 1)
   const segments: string[] = []
   for (const part of (fullyDecoded(path) ?? path).split(/[/\\]/)) {
     const segment = (part.split(';', 1)[0] ?? '').trim()
     if (segment !== '') segments.push(segment)
   }
-  const [version, thing, id, verb, ...more] = segments
+  const [version, thing, id, step, ...more] = segments
   const word = thing?.toLowerCase()
   if (version?.toLowerCase() !== 'v2' || more.length > 0) return undefined
   if (word === 'quote' || word === 'quotes') {
-    const isApproval = method === 'POST' && verb?.toLowerCase() === 'approve'
+    const isApproval = method === 'POST' && step?.toLowerCase() === 'approve'
     return isApproval && id !== undefined ? { verb: 'approve', id } : undefined
   }
-  if ((word !== 'shipment' && word !== 'shipments') || verb !== undefined) return undefined
-  if (method === 'POST') return id === undefined ? { verb: 'create' } : undefined
-  return id === undefined ? undefined : { verb: method === 'GET' ? 'read' : 'cancel', id, collection: `/v2/${word}` }
+  if ((word !== 'shipment' && word !== 'shipments') || step !== undefined) return undefined
+  if (verb === 'create') return id === undefined ? { verb } : undefined
+  return id === undefined ? undefined : { verb, id, collection: `/v2/${word}` }
 }

@@ -253,7 +253,7 @@ async function requireDone(
   if (!isDone) throw gatewayError('reply-doubtful/accepted', {})
 }
 
-function withoutVin(sent: Draft): Draft {
+export function withoutVin(sent: Draft): Draft {
   const { vehicles, ...others } = sent
   if (!Array.isArray(vehicles)) return sent
   const rest = vehicles.map((vehicle) => {

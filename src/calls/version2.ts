@@ -19,8 +19,8 @@ interface Version2Use {
 }
 
 /**
- * Notes what the reply to a version-2 call proves of bookings: a cancellation, or a read, of a shipment that is gone frees the key of
- * its booking. Never rejects, because the call itself has its answer.
+ * Notes what the reply to a version-2 call proves of bookings: a cancellation of a shipment, or a
+ * reply that shows it as gone, frees the key of its booking. Never rejects, because the call itself has its answer.
  */
 export async function noteVersion2Reply(
   { verb, id }: Version2Use,
@@ -30,10 +30,10 @@ export async function noteVersion2Reply(
   rooms: NotingRooms,
 ): Promise<void> {
   if (verb === 'cancel' && isSuccess(reply.status)) return freeCanceled(id, reply, read, tenant, rooms)
-  if (verb !== 'read') return
+  if (verb !== 'read' && verb !== 'update') return
   const shown = shipmentIfRead(reply, id)
   if (shown) await noteSeen(tenant, seenShipment(shown), rooms).catch(() => undefined)
-  else if (isGone(reply, id)) await rooms.bookings.freeLater(tenant, [id], async (own) => own === id)
+  else if (verb === 'read' && isGone(reply, id)) await rooms.bookings.freeLater(tenant, [id], async (own) => own === id)
 }
 
 /**

@@ -5,11 +5,11 @@ import { printableLines } from '../language/text/service-text.ts'
 export type { Logger }
 
 /** How log lines look: JSON for programs, or lines for people. */
-type LogFormat = 'json' | 'lines'
+type LogFormat = 'json' | 'text'
 
 /** Returns the format of the log: by default lines where people look, on a terminal. */
 export const logFormat = ({ LOG_FORMAT: format }: Config): LogFormat =>
-  format === 'auto' ? (process.stdout.isTTY ? 'lines' : 'json') : format
+  format === 'auto' ? (process.stdout.isTTY ? 'text' : 'json') : format
 
 /** Makes a logger. It writes in the background: call `flush` before the process ends. */
 export function createLog(
@@ -24,7 +24,7 @@ export function createLog(
     log.warn({ lines }, 'log lines were dropped, because standard output did not take them')
   const log = pino(
     options,
-    createLogOutput({ printableTail: CALL_LINE_END, onDropped, isForPeople: format === 'lines' }),
+    createLogOutput({ printableTail: CALL_LINE_END, onDropped, isForPeople: format === 'text' }),
   )
   return log
 }

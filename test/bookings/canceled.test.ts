@@ -158,6 +158,15 @@ describe('nothing is freed', () => {
   })
 })
 
+test('an update under /v2/ whose reply shows it as canceled frees it', async () => {
+  const { gateway, sandbox, id } = await openBooked()
+  const shipment = sandbox.shipments.get(id)
+  if (shipment) sandbox.shipments.set(id, { ...shipment, status: 'canceled' })
+  sandbox.fail({ ...replies(200, { id, status: 'canceled' }), on: { method: 'PUT' } })
+  await ask(gateway, 'PUT', `/v2/shipments/${id}`)
+  await expectFree(gateway, id)
+})
+
 test.each(DENIALS)(
   'a version-2 body at /deleteShipment.php frees it, and not where it is answered %o',
   async (denial) => {

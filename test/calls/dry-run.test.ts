@@ -481,7 +481,7 @@ describe('a reply of version 2', () => {
     const gateway = await startGateway()
     const { status, json } = await post(gateway, '/dry-run/reply/shipment.get', body)
     expect(status).toBe(200)
-    expect(json.reply.v1).toMatchObject({ TransportationBooked: 'Yes', Status: '' })
+    expect(json).toMatchObject({ ok: false, reply: { v1: { TransportationBooked: 'Unknown' } } })
   })
 })
 
@@ -566,5 +566,50 @@ describe('a body that is version 2 already', () => {
     expect(json.request.headers.authorization).toBe('Bearer ***')
     expect(json.curl).toContain('--header "Authorization: Bearer $SERVICE_TOKEN"')
     expect(gateway.sandbox.requests).toEqual([])
+  })
+})
+
+describe('an update of a shipment whose vehicles are known', () => {
+  const OTHER = '1HGCM82633A004352'
+
+  async function withTwo() {
+    const gateway = await startGateway({ env: FIXED })
+    await post(gateway, '/createShipment.php', BOOKING)
+    const [shipment] = gateway.sandbox.shipments.values()
+    const [vehicle] = shipment?.vehicles ?? []
+    if (!shipment || !vehicle) throw new Error('The booking made no vehicle.')
+    const vehicles = [vehicle, { ...vehicle, id: 'another', vin: OTHER }]
+    gateway.sandbox.shipments.set(shipment.id, { ...shipment, vehicles })
+    const names = { ReferenceNumber: BOOKING.ReferenceNumber }
+    await get(gateway, `/getShipment.php?${new URLSearchParams(names)}`)
+    const both = async (fields: object) => ({
+      dry: (await post(gateway, '/dry-run/updateShipment.php', { ...names, ...fields })).json,
+      live: await post(gateway, '/updateShipment.php', { ...names, ...fields }),
+    })
+    return { gateway, both }
+  }
+
+  test.each([{ VinNo: '1FTFW1ET5DFC10312', PickupName: 'T' }, { Model: 'T' }])(
+    'is refused as the live call is: %j',
+    async (fields) => {
+      const { dry, live } = await (await withTwo()).both(fields)
+      expect(live.status).toBe(409)
+      expect(dry).toMatchObject({ ok: false, reply: { status: 409 } })
+    },
+  )
+
+  test('says which vehicle it changes', async () => {
+    const { dry } = await (await withTwo()).both({ VinNo: OTHER, Model: 'T' })
+    expect(dry.remarks).toEqual([expect.stringContaining('vehicle 2')])
+  })
+
+  test('does not write a former VIN back', async () => {
+    const gateway = await startGateway({ env: FIXED })
+    await post(gateway, '/createShipment.php', BOOKING)
+    const names = { ReferenceNumber: BOOKING.ReferenceNumber }
+    await post(gateway, '/updateShipment.php', { ...names, VinNo: OTHER })
+    const { json } = await post(gateway, '/dry-run/updateShipment.php', { ...names, VinNo: VIN, PickupName: 'T' })
+    expect(json).toMatchObject({ ok: true, request: { body: { pickup: { contact_name: 'T' } } } })
+    expect(json.request.body).not.toHaveProperty('vehicles')
   })
 })

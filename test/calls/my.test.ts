@@ -87,6 +87,15 @@ describe('/my', () => {
     expect(kit.text).toContain('Moving <bdi>acme</bdi>')
   })
 
+  test.each([
+    'application/json, text/html',
+    'application/json;q=1, text/html;q=0',
+    'text/html;q=0.5, application/json',
+  ])('is JSON for a program that prefers it: %s', async (accept) => {
+    const { headers } = await get(await startGateway({ env: OWN }), '/my', { accept })
+    expect(headers.get('content-type')).toMatch(/^application\/json/)
+  })
+
   test('says where both prices of a booking stand, without a log', async () => {
     const store = createMemoryStore()
     const day = Math.floor(store.now() / DAY_MS)

@@ -94,7 +94,9 @@ test('twenty anomalies among a thousand shipments are found, and none is invente
     HEADER,
     ...range(0, BOOKINGS)
       .filter((no) => !missing.has(no) && no !== 500 && no !== 501)
-      .map((no) => line(no, dearer.includes(no) ? { total: '$1310.00' } : {})),
+      .map((no) =>
+        line(no, dearer.includes(no) ? { total: '$1310.00' } : no === 502 ? { status: 'Not canceled' } : {}),
+      ),
     ...twice.map((no) => line(no, { number: `TL-99000${no}` })),
     ...others.map((no) => line(0, { number: `TL-98000${no}`, ref: `WEB-${no}`, vin: vinOf(50_000 + no) })),
     line(20_000),
@@ -123,6 +125,17 @@ test('twenty anomalies among a thousand shipments are found, and none is invente
   expect(err).toContain('Prices compared with a quote: 996. Not compared, without a quote here: 0.\n')
   expect(err).toContain('21 anomalies in 1,011 rows.')
   expect([found.length, code]).toEqual([21, 1])
+})
+
+test('shipments from before the first booking here are not compared, and counted', async () => {
+  const audit = await openFilled((store) => book(store, 1, 'booked'))
+  const { code, out, err } = await audit([
+    HEADER,
+    line(1),
+    line(0, { number: 'TL-2', ref: 'WEB-2', date: '01/02/2020' }),
+  ])
+  expect([code, out]).toEqual([0, ''])
+  expect(err).toContain('Not compared: shipments from before the first booking here (1).\n')
 })
 
 test('each line says what to do', async () => {

@@ -164,6 +164,9 @@ test('a booking is not settled as not booked while the service has a shipment of
   const env = { V2_BASE_URL, V2_CLIENT_ID: 'acme', V2_CLIENT_SECRET: 'acme-secret' }
   const settle = (more = '') => transcript(place, [`bookings settle ${KEY} --not-booked${more}`], env)
   expect(await settle(' --yes')).toContain('settle with --shipment-id mine')
+  await fillStore(place, (store) => addBooking(store, 2, 'booked', 'made', { reference: 'REF-1' }))
+  found = [200, shipment('shipment-2')]
+  expect(await settle(' --yes')).toContain(`which ${handleOf(2)} booked; look for VIN VIN-1`)
   found = [500, '']
   expect(await settle(' --yes')).toContain('the service answers 500 for REF-1. Nothing is settled')
   found = [200, shipment('mine', { status: 'canceled' })]

@@ -32,7 +32,16 @@ export function badLines(): readonly (readonly string[])[] {
       ...more,
     ]),
   )
-  return [['bogus'], ['--bogus'], ['-x'], ['help', 'bogus'], ['bogus', '--help'], ...ofFamilies, ...ofCommands]
+  return [
+    ['bogus'],
+    ['--bogus'],
+    ['-x'],
+    ['help', 'bogus'],
+    ['bogus', '--help'],
+    ...ofFamilies,
+    ...ofCommands,
+    'store copy --to mysql://h/d'.split(' '),
+  ]
 }
 
 /** Returns the command lines that print help, and the version. */

@@ -445,3 +445,13 @@ test('mistakes of the command line end in one line', async () => {
     await transcript(place, lines, { ...OWN, V2_BASE_URL: 'https://stage.example.com' }),
   ).toMatchFileSnapshot('mistakes.txt')
 })
+
+test('a rate of none is refused', async () => {
+  const place = folder()
+  write(place, { 'a.ndjson': line(quote()) })
+  const ended = await transload(['rehearse', 'a.ndjson', '--against', 'service', '--rate', '0'], place, {
+    ...OWN,
+    V2_BASE_URL: 'http://127.0.0.1:1',
+  })
+  expect(ended).toMatchObject({ code: 64, err: expect.stringContaining('--rate takes a number from 0.01') })
+})

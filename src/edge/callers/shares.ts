@@ -225,7 +225,7 @@ class Holding implements Share {
 }
 
 /** The rest of a refused body is not read; the caller's next call uses another connection. */
-const HEADERS = { 'Retry-After': '1', CallerConnection: 'close' }
+const HEADERS = { 'Retry-After': '1', Connection: 'close' }
 
 function tooMuch(lacking: Shortage): GatewayError {
   return gatewayError(lacking === 'all' ? 'overloaded' : 'too-many-calls/source', {}, { headers: HEADERS })

@@ -123,9 +123,9 @@ const sections = {
     SHUTDOWN_GRACE_MS: milliseconds
       .prefault('30000')
       .describe('How long calls in progress can take to finish after SIGTERM.'),
-    LOG_FORMAT: word('auto', 'json', 'lines')
+    LOG_FORMAT: word('auto', 'json', 'text')
       .default('auto')
-      .describe('`json`, `lines` for people, or `auto`: lines on a terminal, otherwise JSON.'),
+      .describe('`json`, `text` for people, or `auto`: text on a terminal, otherwise JSON.'),
     LOG_LEVEL: word('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent')
       .default('info')
       .describe('The lowest level to log: `trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`.'),

@@ -59,19 +59,22 @@ const MATCH = `
     WHERE m.number = listed.number AND c.vin <> ''), '') WHERE vin = '';
   CREATE TABLE twice AS SELECT reference, vin FROM listed WHERE stands AND reference <> '' AND vin <> ''
     GROUP BY reference, vin HAVING count(DISTINCT number) > 1;
-  CREATE INDEX twice_reference ON twice (reference)`
+  CREATE INDEX twice_reference ON twice (reference); CREATE INDEX listed_reference ON listed (reference, vin)`
 const TWICE = `SELECT t.reference, t.vin, (SELECT group_concat(number, ' ') FROM (SELECT DISTINCT number FROM listed l
     WHERE l.stands AND l.reference = t.reference AND l.vin = t.vin ORDER BY number)) AS numbers,
   (SELECT group_concat(handle || ' made ' || number, ', ') FROM (SELECT DISTINCT c.handle, l.number FROM listed l
     JOIN matches m ON m.number = l.number JOIN claims c ON c.shipment = m.id
     WHERE l.stands AND l.reference = t.reference AND l.vin = t.vin ORDER BY l.number)) AS booked FROM twice t`
-/** Older shipments than the first booking are none of the gateway's; the number of an approved or imported one has an own name. */
+/** The number of an approved or imported shipment has an own name. */
+const UNMATCHED = `l.stands AND NOT EXISTS (SELECT 1 FROM matches m WHERE m.number = l.number AND (EXISTS (SELECT 1 FROM claims c WHERE c.shipment = m.id)
+      OR EXISTS (SELECT 1 FROM names n WHERE n.id = m.id AND n.own = 1)))
+    AND NOT EXISTS (SELECT 1 FROM twice t WHERE t.reference = l.reference AND t.vin = l.vin)`
+/** Older shipments than the first booking are none of the gateway's. */
+const IS_OLDER = `(l.until IS NOT NULL AND l.until < (SELECT coalesce(min(at), 0) FROM claims))`
+const OLDER = `SELECT count(DISTINCT number) AS many FROM listed l WHERE ${UNMATCHED} AND ${IS_OLDER}`
 const UNMADE = `SELECT l.number, l.reference, l.vin,
     (SELECT handle FROM claims c WHERE ${SAME_VEHICLE} AND c.state IN ('unknown', 'sending')) AS unknown FROM listed l
-  WHERE l.stands AND (l.until IS NULL OR l.until >= (SELECT coalesce(min(at), 0) FROM claims))
-    AND NOT EXISTS (SELECT 1 FROM matches m WHERE m.number = l.number AND (EXISTS (SELECT 1 FROM claims c WHERE c.shipment = m.id)
-      OR EXISTS (SELECT 1 FROM names n WHERE n.id = m.id AND n.own = 1)))
-    AND NOT EXISTS (SELECT 1 FROM twice t WHERE t.reference = l.reference AND t.vin = l.vin) GROUP BY l.number`
+  WHERE ${UNMATCHED} AND NOT ${IS_OLDER} GROUP BY l.number`
 const LACKED = `SELECT handle, reference, vin, shipment, at FROM claims c WHERE state = 'booked'
   AND at BETWEEN (SELECT min(at) FROM listed) AND min((SELECT max(until) FROM listed), ?)
   AND NOT EXISTS (SELECT 1 FROM matches m WHERE m.id = c.shipment) ORDER BY at`
@@ -126,6 +129,8 @@ export async function audit(file: string, { columns = '', tenant, json = false }
         if (json) printJson({ ...anomaly, text })
         else print(text)
       }
+      const older = Number(audited.prepare(OLDER).get()?.['many'])
+      if (older > 0) printError(`Not compared: shipments from before the first booking here (${grouped(older)}).`)
       if (prices.compared + prices.unquoted > 0)
         printError(
           `Prices compared with a quote: ${grouped(prices.compared)}. Not compared, without a quote here: ${grouped(prices.unquoted)}.`,
@@ -215,7 +220,7 @@ async function readList(file: string, chosen: ReadonlyMap<string, string>, audit
     if (price !== '' && cents === null) left['prices that are no amount'] += 1
     if (date !== '' && !period) left['dates that cannot be read'] += 1
     if (number === '') continue
-    const stands = /cancel|void/i.test(status) ? 0 : 1
+    const stands = CANCELED.test(status) ? 0 : 1
     const [at, until] = [period?.at ?? null, period?.until ?? null]
     insert.run(
       thingKey(number),
@@ -232,6 +237,8 @@ async function readList(file: string, chosen: ReadonlyMap<string, string>, audit
   for (const [what, many] of Object.entries(left)) if (many > 0) printError(`Not compared: ${what} (${grouped(many)}).`)
   return rows
 }
+
+const CANCELED = /(?<!\bnot[\s_-])\b(?:cancel(?:l?ed|lation)?|void(?:ed)?)\b/i
 
 /** Returns an amount such as `$1,234.50` in cents. */
 function centsOf(price: string): number | null {

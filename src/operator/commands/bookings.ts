@@ -263,6 +263,11 @@ async function requireAbsent(claim: Claim, store: Store, config: Config): Promis
   }
   const { id, body } = shipmentIn(reply, shipmentNamed, reference, reference)
   const shown = shownText(id, FIELD_LIMIT)
+  const [other] = (await store.claimsOfShipment(tenant, id)).filter(({ handle }) => handle !== claim.handle)
+  if (other) {
+    const look = `look for VIN ${vin || '(none)'} in the service's own list of shipments, and settle with --unchecked`
+    throw unconfirmed(`the service shows ${shown} under ${reference}, which ${other.handle} booked; ${look}`)
+  }
   if (!isCanceled(body))
     throw unconfirmed(`the service has the shipment ${shown} under ${reference}; settle with --shipment-id ${shown}`)
   printError(`The service was asked for ${reference} and shows the shipment ${shown}, which is canceled.`)

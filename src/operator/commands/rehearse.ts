@@ -98,7 +98,7 @@ export async function rehearse(operands: readonly string[], options: RehearseOpt
     if (learned) await finished(learned.end())
     const report = reportOf(rehearsal, reading.files, stopped !== undefined, new Date())
     if (options.lookups !== undefined) writeFileSync(options.lookups, lookupsOf(rehearsal), { mode: OWNER_ONLY })
-    if (options.html !== undefined) writeFileSync(options.html, pageOf(report))
+    if (options.html !== undefined) writeFileSync(options.html, pageOf(report), { mode: OWNER_ONLY })
     if (options.json) printJson(report, 2)
     else print(...reportLines(report))
     if (stopped !== undefined) return EXIT_SIGNALED + constants.signals[stopped]
@@ -177,10 +177,10 @@ function filesOf(operands: readonly string[], { html, lookups, learn }: Rehearse
   return names
 }
 
-function numberOf(option: string, text: string, most: number): number {
+function numberOf(option: string, text: string, most: number, least = 0): number {
   const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN
-  if (value <= most) return value
-  throw new UsageError(`${option} takes a number up to ${most}`)
+  if (value <= most && value >= least) return value
+  throw new UsageError(`${option} takes a number ${least > 0 ? `from ${least} ` : ''}up to ${most}`)
 }
 
 /** Returns a function that tells the share of the files that was read; undefined for standard input. */
@@ -193,13 +193,14 @@ function shareOf(names: readonly string[], reading: Reading): () => number | und
 /** The request id of every request to the service. */
 const REQUEST_ID = 'transload-rehearse'
 const MOST_PER_SECOND = 1_000
+const LEAST_PER_SECOND = 0.01
 
 /** Asks the service what it answers to calls itself, and compares that with the translated answers. */
 async function openAgainst(config: Config, options: RehearseOptions, ignored: readonly string[]) {
   const { tenant, against } = options
   if (against !== 'service') throw new UsageError('--against takes service')
   const account = await chosenAccount(config, tenant)
-  const pauseMs = 1000 / Math.max(0.01, numberOf('--rate', options.rate, MOST_PER_SECOND))
+  const pauseMs = 1000 / numberOf('--rate', options.rate, MOST_PER_SECOND, LEAST_PER_SECOND)
   const upstream = openUpstream(config)
   const service = createService(config, upstream)
   const opened = account.open(upstream, account.scheme)

@@ -80,7 +80,7 @@ export async function serve({ newStore = false }: ServeOptions = {}): Promise<ne
   const { url, adminUrl: admin } = gateway
   log.info({ version: programVersion(), pid: process.pid, url, admin, service: config.V2_BASE_URL.origin }, 'listening')
 
-  if (process.stdout.isTTY && logFormat(config) === 'lines') {
+  if (process.stdout.isTTY && logFormat(config) === 'text') {
     const { V2_BASE_URL, STORE_URL } = config
     printError(
       `Transload ${programVersion()} in ${modeOf(config)} mode`,

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Inspection, NewDoubt } from '../../outside/store/doubt.ts'
-import { loadEngine } from '../../outside/store/open.ts'
+import { isStoreAddress, loadEngine } from '../../outside/store/open.ts'
 import { PRUNED_TABLES } from '../../outside/store/pruning.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import { backupStore } from '../../outside/store/sqlite/backup.ts'
@@ -183,7 +183,7 @@ async function inspectFile(file: string): Promise<StoreInspection> {
 
 /** Copies the store into an empty one, which may have the other engine. */
 export function copy({ to: url }: { readonly to: string }): Promise<number> {
-  if (engineOf(url) === 'memory') throw new UsageError('--to takes a path or postgres://…')
+  if (engineOf(url) === 'memory' || !isStoreAddress(url)) throw new UsageError('--to takes a path or postgres://…')
   refuseOldFolder(storeConfig())
   return withExistingStore(async (store, storeUrl) => {
     // The other store would not be known for a copy that lacks bookings.

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { html, raw } from 'hono/html'
+import { parseAccept } from 'hono/utils/accept'
 import type { Answer } from '../../language/answer.ts'
 import { errorTable, type GatewayError } from '../../language/errors.ts'
 import { escapeControls, printableJson } from '../../language/text/service-text.ts'
@@ -231,9 +232,13 @@ export const moment = (time: string): Html => html`<time datetime="${time}">${mi
 export const JSON_SUFFIX = '.json'
 const INDENT = 2
 
+const PAGE_OR_JSON = /^(?:text\/html|application\/json)$/i
+
 /** Reports whether a request asks for a page rather than for JSON. */
 export function wantsHtml({ url = '', headers }: IncomingMessage): boolean {
-  return /\btext\/html\b/i.test(headers.accept ?? '') && !url.split('?', 1)[0]?.endsWith(JSON_SUFFIX)
+  const accepted = parseAccept(headers.accept ?? '').filter(({ type, q }) => q > 0 && PAGE_OR_JSON.test(type))
+  const [best] = accepted.sort((one, other) => other.q - one.q)
+  return best?.type.toLowerCase() === 'text/html' && !url.split('?', 1)[0]?.endsWith(JSON_SUFFIX)
 }
 
 /** Answers a program. */

@@ -17,7 +17,7 @@ export async function openStore(storeUrl: string, options: StoreOptions = {}): P
 /** Loads the engine of the store at a URL, and its driver; no other is loaded. */
 export async function loadEngine(storeUrl: string): Promise<OpenStore> {
   const url = storeUrl.trim()
-  const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(url)?.[1]?.toLowerCase()
+  const scheme = schemeOf(url)
   switch (scheme) {
     case 'memory': {
       const { createMemoryStore } = await import('./sqlite/sqlite.ts')
@@ -39,3 +39,18 @@ export async function loadEngine(storeUrl: string): Promise<OpenStore> {
       throw new Error(`STORE_URL starts with ${scheme}:; use memory:, postgres://… or the path of a file.`)
   }
 }
+
+/** The schemes of stores; an address without one is a path. */
+const SCHEMES: ReadonlySet<string | undefined> = new Set([
+  'memory',
+  'postgres',
+  'postgresql',
+  'sqlite',
+  'file',
+  undefined,
+])
+
+const schemeOf = (url: string) => /^([a-z][a-z0-9+.-]+):/i.exec(url)?.[1]?.toLowerCase()
+
+/** Reports whether an address may be that of a store. */
+export const isStoreAddress = (url: string): boolean => SCHEMES.has(schemeOf(url.trim()))
