@@ -521,20 +521,11 @@ export type MigrationProblem = ReturnType<typeof problemsOf>[number]
 
 /** Lists each problem of a tenant once. */
 export function problemsOf({ work, errors }: Pick<TenantReport, 'work' | 'errors'>) {
-  const alike = Map.groupBy(
-    work.filter(({ blocks }) => blocks !== undefined),
-    ({ didYouMean: _, ...item }) => [item.action, item.blocks, todoFor(item)].join('\n'),
+  const blocking = work.flatMap(({ blocks, action, name, count, last, ...item }) =>
+    blocks === undefined
+      ? []
+      : { problem: `${action} ${name || 'other fields'}: ${blocks}`.trimStart(), count, last, todo: todoFor(item) },
   )
-  const blocking = [...alike.values()].flatMap((some) => {
-    const names = some.map(({ name }) => name || 'other fields').join(', ')
-    const [count, last] = [Math.max(...some.map((item) => item.count)), some.map((item) => item.last).sort()]
-    return some.slice(0, 1).map((item) => ({
-      problem: `${item.action} ${names}: ${item.blocks}`.trimStart(),
-      count,
-      last: last.at(-1) ?? item.last,
-      todo: todoForAll(some),
-    }))
-  })
   const refused = errors.flatMap(({ name, version1, last }) => {
     const todo = version1 === 0 ? undefined : todoAfter(name)
     return todo === undefined ? [] : { problem: errorTitle(name), count: version1, last, todo }
@@ -543,17 +534,13 @@ export function problemsOf({ work, errors }: Pick<TenantReport, 'work' | 'errors
 }
 
 /** Says what to do about a field. */
-export function todoFor({ equivalents, note, didYouMean }: WorkItem): string {
+export function todoFor({
+  equivalents,
+  note,
+  didYouMean,
+}: Pick<WorkItem, 'equivalents' | 'note' | 'didYouMean'>): string {
   if (didYouMean !== undefined) return `Did you mean ${didYouMean}? The gateway leaves this field out.`
   return equivalents.length > 0 ? `Send ${equivalents.join(', ')}: ${note}` : `Leave it out: ${note}`
-}
-
-/** Says what to do about fields that are alike, of which some may mean known ones. */
-function todoForAll(some: readonly WorkItem[]): string {
-  const meant = some.filter(({ didYouMean }) => didYouMean !== undefined)
-  const others = some.find(({ didYouMean }) => didYouMean === undefined)
-  const own = meant.map((item) => `${some.length > 1 ? `${item.name}: ` : ''}${todoFor(item)}`)
-  return [...own, ...(others ? [todoFor(others)] : [])].join(' ')
 }
 
 /** Errors whose fields a dry run explains. */
