@@ -2,7 +2,7 @@ import { toGatewayError } from '../edge/answers.ts'
 import type { Answer } from '../language/answer.ts'
 import { type ErrorCode, gatewayError } from '../language/errors.ts'
 import type { Draft } from '../language/mapping/paths.ts'
-import { scalarText } from '../language/text/json.ts'
+import { isObject, scalarText } from '../language/text/json.ts'
 import { isSameThing, shownText, thingKey } from '../language/text/service-text.ts'
 import type { UpstreamReply } from '../outside/service/exchange.ts'
 import {
@@ -15,6 +15,7 @@ import {
   isSameId,
   NamedIds,
   type NamedQuote,
+  parsedOrNothing,
   shipmentInApproval,
 } from '../outside/service/proofs.ts'
 import type { Sending } from '../outside/service/service.ts'
@@ -265,11 +266,26 @@ function isRefused(error: unknown): boolean {
 const MAX_IDS = 4
 
 /** Keeps the ids in a reply to an approval, or in the reply behind an error, that are not the quote's own. */
-export async function keepIds(reply: unknown, quote: string, tenant: string, names: Names): Promise<void> {
+async function keepIds(reply: unknown, quote: string, tenant: string, names: Names): Promise<void> {
   const cause = reply instanceof Error ? toGatewayError(reply).cause : undefined
   const named = cause instanceof NamedIds ? cause.ids : idsNamedIn(reply)
   const others = [...new Set(named.filter((id) => !isSameId(id, quote)))].slice(0, MAX_IDS)
   if (others.length > 0) await names.write({ names: [], quote: { tenant, id: quote, idsInApproval: others } })
+}
+
+/** Notes what the successful reply to an approval of version 2 shows: the ids that it names, or the shipment. */
+export async function noteApprovalReply(
+  { status, body }: Pick<UpstreamReply, 'status' | 'body'>,
+  id: string,
+  tenant: string,
+  names: Names,
+): Promise<void> {
+  const reply = parsedOrNothing({ body })
+  await keepIds(reply, id, tenant, names)
+  if (!isObject(reply) || isCanceled(reply)) return
+  const quote = await names.quote(tenant, id)
+  const shown = shownInApproval(reply, quote, status)
+  if (shown) await recordShipment(quote, shown, tenant, names)
 }
 
 /** Runs the approval of a quote, or a booking of an approved quote, while no other of the same quote runs. */

@@ -18,14 +18,12 @@ import {
   type UpstreamReply,
 } from '../outside/service/exchange.ts'
 import { unansweredError } from '../outside/service/failures.ts'
-import { parsedOrNothing } from '../outside/service/proofs.ts'
 import { BASE_HEADERS } from '../outside/service/service.ts'
 import type { Upstream } from '../outside/service/upstream.ts'
 import type { Approval } from '../outside/store/store.ts'
 import type { Call } from '../runtime/call.ts'
 import type { Bookings } from '../state/bookings/bookings.ts'
-import type { Names } from '../state/names/names.ts'
-import { keepIds, refusesApproval } from './approve.ts'
+import { noteApprovalReply, refusesApproval } from './approve.ts'
 import type { CallRooms } from './verb.ts'
 import { noteVersion2Reply } from './version2.ts'
 
@@ -102,7 +100,12 @@ export async function passThrough(
     const reply = last
     if (!reply) throw new Error('A call that is passed through is sent at least once.')
     await approval?.answered(reply.status)
-    if (approved && isSuccess(reply.status)) await keepIdsOf(await reply.whole(), approved, names)
+    if (approved && isSuccess(reply.status)) {
+      const { status } = reply
+      const whole = { status, body: (await reply.whole()) ?? EMPTY }
+      // A store that fails does not fail the call.
+      await noteApprovalReply(whole, approved.quote, approved.tenant, names).catch(() => undefined)
+    }
     const used = meaning && 'collection' in meaning && tenant !== undefined ? { ...meaning, tenant } : undefined
     if (
       used &&
@@ -269,16 +272,6 @@ async function noteApproval(
       if (isNew && error instanceof NoReply && error.silence !== 'late') await note('')
     },
   }
-}
-
-/** Keeps the ids that the body of a successful reply names beside the quote's. A body that says nothing names none. */
-async function keepIdsOf(
-  body: Buffer | undefined,
-  { quote, tenant }: { readonly quote: string; readonly tenant: string },
-  names: Names,
-): Promise<void> {
-  const reply = body && parsedOrNothing({ body })
-  await keepIds(reply, quote, tenant, names).catch(() => undefined)
 }
 
 /** The meaning of a version-2 call that concerns the gateway: it is about a shipment, or approves a quote. */

@@ -402,3 +402,15 @@ describe('a shipment that an approval named', () => {
     expect(creations(gateway)).toBe(created)
   })
 })
+
+test('the shipment that an approval under /v2/ shows counts for the name of its quote, beside an earlier booking', async () => {
+  const { gateway, id } = await openQuoted(true)
+  const booked = expectBooked(await book(gateway))
+  const reply = JSON.parse((await approveAtService(gateway, id)).text)
+  expect(reply.shipment_id ?? reply.id).not.toBe(booked)
+  expect(shipments(gateway)).toHaveLength(2)
+  expect((await read(gateway)).json.Message).toContain('2 shipments')
+  expect((await cancel(gateway)).status).toBe(409)
+  expect((await post(gateway, '/deleteShipment.php', { shipment_id: id })).status).toBe(200)
+  expect(shipments(gateway).map((one) => one.id)).toEqual([booked])
+})
