@@ -48,6 +48,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   const isFinal = (problem: Problem) => asksForNothing(problem) || textOf(problem.field) === undefined
   if (plan.problems.some(isFinal)) throw untranslatable(plan.problems)
 
+  let vin: VehicleChoice['vin'] = 'none'
   const choose = async (shipment: Shipment): Promise<VehicleChoice> => {
     const seen = seenShipment(shipment)
     await noteSeen(tenant, seen, rooms)
@@ -59,6 +60,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     if (reference.changesVehicle || choice.vin === 'changed' || choice.vin === 'new') {
       await requireSettled(seen, tenant, rooms)
     }
+    vin = choice.vin
     return choice
   }
   const verify = async (reply: UpstreamReply) => {
@@ -86,7 +88,8 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   const merged = await merge(merging, tenant, sending, rooms)
   if (!merged) throw doubtful('it shows no shipment')
   const { before, after, changes } = merged
-  const unused = changes.unused.filter((field) => asked.includes(field))
+  // A former VIN has chosen the vehicle.
+  const unused = changes.unused.filter((field) => asked.includes(field) && !(vin === 'former' && field === 'VinNo'))
   if (changes.fields.length === 0 && unused.length === asked.length) {
     const message = (field: string) => `the value of ${field} is not understood`
     throw untranslatable(unused.map((field) => ({ field, code: 'unknown', message: message(field) })))

@@ -254,6 +254,17 @@ export function meaningTests(
     })
   })
 
+  test('a VIN that a vehicle had before selects it, and is understood', async () => {
+    const at = await open()
+    await at.booked()
+    expect((await at.update({ ReferenceNumber: REF, VinNo: OTHER_VIN })).status).toBe(200)
+    const alone = await at.update({ ReferenceNumber: REF, VinNo: VIN })
+    expect([alone.status, alone.json.Message]).toEqual([200, expect.stringContaining('these values already')])
+    const { json } = await at.update({ ReferenceNumber: REF, VinNo: VIN, PickupName: 'T' })
+    expect(json.Message).toMatch(/Changed: PickupName\.$/)
+    expect(json.Message).not.toContain('Not understood')
+  })
+
   describe('a booking in doubt', () => {
     const CALLS = ['read', 'update', 'cancel'] as const
 
