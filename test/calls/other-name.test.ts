@@ -124,20 +124,25 @@ test.each(['Update Rate', 'Approve Rate'])(
   },
 )
 
-test.each(['approved', 'booked'])('… and means the shipment that was %s from it, to every call', async (how) => {
-  const gateway = await startGateway()
-  for (const ShipmentNumber of [NUMBER, 'NEXT']) await quote(gateway, { ShipmentNumber })
-  const names = { ShipmentNumber: NUMBER, OrderRefNumber: ORDER }
-  const made =
-    how === 'booked'
-      ? await book(gateway)
-      : await post(gateway, '/getShippingQuote.php', { ActionName: 'Approve Rate', ...names })
-  expect(made.json.TransportationBooked).toBe('Yes')
-  expect((await read(gateway, names)).json.ShipmentNumber).toBe(NUMBER)
-  expect((await post(gateway, '/updateShipment.php', { ...names, PickupName: 'Gate 3' })).status).toBe(200)
-  expect((await post(gateway, '/deleteShipment.php', names)).status).toBe(200)
-  expect(shipments(gateway)).toEqual([])
-})
+test.each(['approved', 'booked', 'booked by its id'])(
+  '… and means the shipment that was %s from it, to every call',
+  async (how) => {
+    const gateway = await startGateway()
+    for (const ShipmentNumber of [NUMBER, 'NEXT']) await quote(gateway, { ShipmentNumber })
+    const names = { ShipmentNumber: NUMBER, OrderRefNumber: ORDER }
+    const [older = ''] = gateway.sandbox.quotes.keys()
+    const made =
+      how !== 'approved'
+        ? await book(gateway, how === 'booked' ? {} : { ReferenceNumber: older })
+        : await post(gateway, '/getShippingQuote.php', { ActionName: 'Approve Rate', ...names })
+    expect(made.json.TransportationBooked).toBe('Yes')
+    const { json } = await read(gateway, names)
+    expect([json.ShipmentNumber, json.Message]).toEqual([NUMBER, expect.not.stringContaining('2 shipments')])
+    expect((await post(gateway, '/updateShipment.php', { ...names, PickupName: 'Gate 3' })).status).toBe(200)
+    expect((await post(gateway, '/deleteShipment.php', names)).status).toBe(200)
+    expect(shipments(gateway)).toEqual([])
+  },
+)
 
 test('an approval of an order is answered from the booking of its own quote, not from that of a newer one', async () => {
   const gateway = await startGateway()

@@ -178,8 +178,7 @@ const hadVin = (shipment: KnownShipment | undefined, vin: string): boolean =>
 
 /** Returns all that a name may mean. */
 const allOf = (meaning: Meaning | undefined): readonly string[] => [
-  ...(meaning?.ids ?? []),
-  ...(meaning?.olderIds ?? []),
+  ...new Set([...(meaning?.ids ?? []), ...(meaning?.olderIds ?? [])]),
 ]
 
 /** Returns the things that a name means, in its best sense; undefined if it means nothing that is known. */
