@@ -79,7 +79,7 @@ test('a demo with a history fills the pages of operators', { timeout: 120_000 },
 })
 
 test('the chaos shows that a naive proxy books twice and the gateway does not', { timeout: 120_000 }, async () => {
-  const words = [join(ROOT, 'bin/transload.js'), 'demo', '--chaos', '--seconds', '12']
+  const words = [join(ROOT, 'bin/transload.js'), 'demo', '--chaos', '--seconds', '8']
   const { code, out } = await start(process.execPath, words, { cwd: folder(), env: cleanEnv() }).ended
   /** The last ledger of a side: asked, made, doubled, lost. */
   const ledger = (name: string) =>

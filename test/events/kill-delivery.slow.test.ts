@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { newFolder } from '../command.ts'
-import { size } from '../size.ts'
+import { size, WHOLE } from '../size.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 import { type KillReport, killGateways } from './kill-harness.ts'
 
@@ -26,8 +26,13 @@ test('two gateways on one file that are killed lose no event, and keep the order
   check('sqlite', await killGateways({ storeUrl: join(folder, 'store.db'), events: EVENTS, kills: KILLS }))
 })
 
-test('two gateways on PostgreSQL that are killed lose no event, and keep the order', { timeout: LONG_MS }, async () => {
-  const server = await startPostgres()
-  onTestFinished(() => server.remove())
-  check('postgres', await killGateways({ storeUrl: await server.createDatabase(), events: EVENTS, kills: KILLS }))
-})
+// The kills of test/events/kill-healing are on PostgreSQL.
+if (WHOLE) {
+  test('two gateways on PostgreSQL that are killed lose no event, and keep the order', {
+    timeout: LONG_MS,
+  }, async () => {
+    const server = await startPostgres()
+    onTestFinished(() => server.remove())
+    check('postgres', await killGateways({ storeUrl: await server.createDatabase(), events: EVENTS, kills: KILLS }))
+  })
+}

@@ -9,7 +9,7 @@ import type { Store } from '../../src/outside/store/store.ts'
 import { book, isCreation, ON_CREATION } from '../bookings/desk.ts'
 import { newFolder } from '../command.ts'
 import { CLIENT } from '../gateway.ts'
-import { size } from '../size.ts'
+import { size, WHOLE } from '../size.ts'
 import { type Sandbox, startSandbox } from '../stand-in/stand-in.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { RECEIVES, SECRET } from './deliver.ts'
@@ -51,7 +51,7 @@ async function bookOn(
   return references
 }
 
-describe.each(['embedded', 'PostgreSQL'])(
+describe.each(WHOLE ? ['embedded', 'PostgreSQL'] : ['PostgreSQL'])(
   'two gateways on the %s store, killed while events come and answers get lost',
   (engine) => {
     test('lose no event that they answered, heal every booking that was made, and book none twice', {

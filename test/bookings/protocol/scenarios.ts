@@ -68,7 +68,7 @@ export const SCENARIOS = {
       cancellations: 1,
       storeFailures: 1,
     },
-    sample: 5,
+    sample: 4,
     whole: 8,
   },
   /** One call, whose gateway is paused for longer than its lease. */
@@ -86,28 +86,28 @@ export const SCENARIOS = {
   crashes: {
     calls: ['A', 'B', 'D'],
     budget: { ...NOTHING, crashes: 1, settlements: 1, events: 1 },
-    sample: 10,
+    sample: 9,
     whole: 60,
   },
   /** An operator, an event and a cancellation change what has an outcome. */
   settlements: {
     calls: ['A', 'B'],
     budget: { ...NOTHING, settlements: 2, reopenings: 1, events: 1, cancellations: 1 },
-    sample: 12,
+    sample: 11,
     whole: 60,
   },
   /** Two late replays look at a shipment that may be canceled, and looks and the store may fail. */
   'late replays': {
     calls: ['A', 'L', 'M'],
     budget: { ...NOTHING, silentCancellations: 1, storeFailures: 1 },
-    sample: 12,
+    sample: 11,
     whole: 60,
   },
   /** One vehicle is booked with its VIN and without. */
   'two spellings': {
     calls: ['A', 'W'],
     budget: { ...NOTHING, settlements: 1, cancellations: 1, storeFailures: 1 },
-    sample: 14,
+    sample: 12,
     whole: 60,
   },
   /** The service answers 202, and makes the shipment later, or never. */
@@ -121,7 +121,7 @@ export const SCENARIOS = {
   'store failures': {
     calls: ['A', 'B'],
     budget: { ...NOTHING, crashes: 1, settlements: 1, storeFailures: 1 },
-    sample: 11,
+    sample: 10,
     whole: 60,
   },
 } as const satisfies Readonly<Record<string, Scenario>>
