@@ -12,14 +12,13 @@ import {
   nameRow,
   QUOTE,
   QUOTE_PARTS,
-  quoteOf,
   quoteRow,
   SET_QUOTE,
   SET_SHIPMENT,
   SHIPMENT,
   SHIPMENT_PARTS,
-  shipmentOf,
   shipmentRow,
+  thingIn,
 } from '../names.ts'
 import { CLAIMS } from '../schema.ts'
 import type {
@@ -30,6 +29,7 @@ import type {
   NameWithBearer,
   NewClaim,
   NewName,
+  Quote,
   StoredShipment,
   ThingId,
 } from '../store.ts'
@@ -154,7 +154,7 @@ const CLOCK = 'clock AS MATERIALIZED (SELECT transload.now_ms() AS ms)'
 const NOW = '(SELECT ms FROM clock)'
 
 /** The limit makes each look at a table one by its key, for each name: a join may be planned as one with the whole table. */
-const lookUp = (of: 'quote' | 'shipment', columns: string, tenant: string, key: string) => `LATERAL (SELECT ${columns}
+const lookUp = (of: 'quote' | 'shipment', column: string, tenant: string, key: string) => `LATERAL (SELECT ${column}
   FROM transload.${of}s AS ${of} WHERE ${of}.tenant = ${tenant} AND ${of}.key = ${key} LIMIT 1) AS the_${of}`
 
 export const NAMED = `SELECT nth, name.*, the_quote.*, the_shipment.* FROM ${rowsOf(1, 'tenant text, name text, nth int')}
@@ -163,15 +163,14 @@ export const NAMED = `SELECT nth, name.*, the_quote.*, the_shipment.* FROM ${row
   LEFT JOIN ${lookUp('shipment', SHIPMENT, 'name.tenant', BEARER)} ON true`
 
 /** Finds quotes or shipments by their ids. */
-const find = <T>(
+const find = <T extends Quote | StoredShipment>(
   of: 'quote' | 'shipment',
-  columns: string,
-  read: (tenant: string, row: DatabaseRow) => T | undefined,
+  column: string,
 ): BatchStatement<ThingId, T | undefined> => ({
   text: `SELECT nth, the_${of}.* FROM ${rowsOf(1, 'tenant text, key text, nth int')}
-    CROSS JOIN ${lookUp(of, columns, 'row.tenant', 'row.key')}`,
+    CROSS JOIN ${lookUp(of, column, 'row.tenant', 'row.key')}`,
   valuesOf: (all) => [numbered(all.map(({ tenant, id }) => ({ tenant, key: thingKey(id) })))],
-  answerOf: ([row], { tenant }) => row && read(tenant, row),
+  answerOf: ([row], { tenant }) => thingIn(tenant, row?.[of]),
 })
 
 /** The step of a statement that writes quotes or shipments. */
@@ -276,8 +275,8 @@ export const createBatches = (pool: pg.Pool) => ({
       return namedIn(exact.length > 0 ? exact : rows)
     },
   }),
-  quote: inBatches(pool, find('quote', QUOTE, quoteOf)),
-  shipment: inBatches(pool, find<StoredShipment>('shipment', SHIPMENT, shipmentOf)),
+  quote: inBatches(pool, find<Quote>('quote', QUOTE)),
+  shipment: inBatches(pool, find<StoredShipment>('shipment', SHIPMENT)),
   put: inBatches<NamesWrite, void>(pool, {
     name: 'put',
     text: `WITH ${CLOCK}, ${putSteps(1)} SELECT`,

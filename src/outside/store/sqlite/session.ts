@@ -68,6 +68,8 @@ export function inSqlite(text: string): string {
     .replaceAll('transload.each(', 'json_each(')
     .replaceAll('transload.', '')
     .replaceAll(/([a-z.]*facts)::text/g, 'json($1)')
+    .replaceAll(/CAST\((.*?) AS json\)/g, 'json($1)')
+    .replaceAll('json_build_object(', 'json_object(')
     .replaceAll(/::[a-z]+/g, '')
     .replaceAll(/ FOR UPDATE( SKIP LOCKED)?/g, '')
     .replaceAll(/\$(\d+)/g, '?$1')
