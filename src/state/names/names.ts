@@ -348,14 +348,20 @@ function changeOf(
   state: ShipmentState,
 ): Partial<StoredShipment> | undefined {
   const isNewState = state !== (before?.state ?? 'live')
-  const isNewVehicles =
-    vehicles !== undefined && vehicles.length > 0 && JSON.stringify(vehicles) !== JSON.stringify(before?.vehicles)
+  const isNewVehicles = vehicles !== undefined && vehicles.length > 0 && !isSame(vehicles, before?.vehicles ?? [])
   if (before && !isNewState && !isNewVehicles) return undefined
   return {
     state,
     ...(isNewVehicles && { vehicles, formerVins: formerVinsAfter(before, vehicles) }),
   }
 }
+
+const isSame = (some: readonly Vehicle[], others: readonly Vehicle[]): boolean =>
+  some.length === others.length &&
+  some.every(({ vin, year, make, model }, index) => {
+    const other = others[index]
+    return vin === other?.vin && year === other.year && make === other.make && model === other.model
+  })
 
 /** Returns the former VINs of a shipment whose vehicles are others now. Of a shipment of one vehicle, it is known which vehicle had them. */
 export function formerVinsAfter(
