@@ -10,7 +10,7 @@ import { transload } from '../callers/commands.ts'
 import { folder } from '../callers/tenants-gateway.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 import { named, newClaim, quote } from '../store/samples.ts'
-import { transcript } from './transcript.ts'
+import { replay } from './transcript.ts'
 
 /** For tests that start several processes, on a busy machine. */
 const LONG_MS = 120_000
@@ -53,11 +53,11 @@ test('a store on PostgreSQL is verified, doubted and trusted', { timeout: LONG_M
   onTestFinished(() => server.remove())
   const STORE_URL = await server.createDatabase()
   const place = folder()
-  const none = await transcript(place, ['store verify'], { STORE_URL })
+  const none = await transload(['store', 'verify'], place, { STORE_URL })
+  expect(none).toMatchObject({ code: 1, err: expect.stringContaining('there is no store in the database') })
   const store = await openStore(STORE_URL)
   onTestFinished(() => store.close())
   await store.put({ names: [named()], quote: quote({ id: 'another' }) })
   await store.claim(newClaim())
-  const lines = ['store verify --json', 'store doubt --since 2h', 'store verify', 'store trust', 'store trust']
-  await expect(none + (await transcript(place, lines, { STORE_URL }))).toMatchFileSnapshot('output/store-postgres.txt')
+  await replay('output/store-postgres', { STORE_URL }, place)
 })
