@@ -104,7 +104,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       'Writes transload.env with every variable explained, and tenants.json for a gateway with several tenants. Overwrites nothing.',
     options: [option('--sidecar', 'For a gateway beside one application, whose credential is passed on.')],
     examples: ['transload init', 'transload init --sidecar'],
-    load: async () => (await import('./commands/init.ts')).init,
+    load: from(() => import('./commands/init.ts'), 'init'),
   },
   check: {
     about:
@@ -114,7 +114,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       json(),
     ],
     examples: ['V2_BASE_URL=https://service.example.com transload check --json'],
-    load: async () => (await import('./commands/check.ts')).check,
+    load: from(() => import('./commands/check.ts'), 'check'),
   },
   'translate <ACTION> [FILE]': {
     about: 'Explains the translation of a version-1 request from a file or standard input. Sends nothing.',
@@ -146,7 +146,6 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       option('--lookups <FILE>', 'Writes values that no table knows to a LOOKUPS_FILE for you to edit.'),
       option('--learn <FILE>', 'Writes the numbers in the recording, for "xref import --format ndjson".'),
       tenant('The tenant of calls without a caller.'),
-      option('--ignore <FIELDS>', 'Ignores these fields when comparing replies; separate them with commas.'),
       option(
         '--against <SERVICE>',
         'With the word service: sends quotes and reads natively and translated, and compares.',
@@ -162,7 +161,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       'transload rehearse recording.ndjson --html report.html --lookups lookups.json',
       'transload rehearse recording.ndjson --keep 17 > my-mappings/cases/refused.json',
     ],
-    load: async () => (await import('./commands/rehearse.ts')).rehearse,
+    load: from(() => import('./commands/rehearse.ts'), 'rehearse'),
   },
   'bookings list': {
     about: 'Lists bookings, oldest first. Settle the unknown ones.',
@@ -225,7 +224,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       'The store does not record version-2 calls, so their shipments are shown as not booked here.',
     ],
     examples: ['transload bookings audit invoice.csv --columns "number=Order #,price=Total"'],
-    load: async () => (await import('./commands/audit.ts')).audit,
+    load: from(() => import('./commands/audit.ts'), 'audit'),
   },
   'xref get <NAME>': {
     about: "Shows the quotes and shipments of a caller's number.",
@@ -360,7 +359,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     about: 'Reports who still uses version 1 and what blocks them.',
     options: [tenant('Reports only on this tenant.'), json('Prints JSON instead of Markdown.')],
     examples: ['transload migration report --tenant acme --json'],
-    load: async () => (await import('./commands/migration.ts')).report,
+    load: from(() => import('./commands/migration.ts'), 'report'),
   },
   'tenants add <NAME>': {
     about: 'Adds a tenant with a generated secret, and shows the secret once.',
@@ -427,7 +426,6 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       ),
       option('--journal <FILE>', 'Records test bookings in this file.').default('transload-test-bookings.ndjson'),
       option('--clean-up', 'Only cancels test bookings left by an earlier run.'),
-      json(),
     ],
     examples: [
       'transload certify assumptions --plan',
@@ -436,13 +434,13 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       'transload certify assumptions --stage https://stage.example.com --bookings',
       'transload certify assumptions --clean-up',
     ],
-    load: async () => (await import('./commands/certify-assumptions.ts')).certifyAssumptions,
+    load: from(() => import('./commands/certify-assumptions.ts'), 'certifyAssumptions'),
   },
   healthcheck: {
     about:
       'Checks that the gateway answers, for containers: on the admin listener, or on the public one if there is none.',
     examples: ['ADMIN_PORT=9902 transload healthcheck'],
-    load: async () => (await import('./commands/healthcheck.ts')).healthcheck,
+    load: from(() => import('./commands/healthcheck.ts'), 'healthcheck'),
   },
   demo: {
     about: 'Runs the gateway with a stand-in of the service, to try it out.',
@@ -456,7 +454,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       option('--naive <URL>', 'Runs the naive proxy.').hideHelp(),
     ],
     examples: ['PORT=8081 transload demo', 'transload demo --chaos'],
-    load: async () => (await import('./commands/demo.ts')).demo,
+    load: from(() => import('./commands/demo.ts'), 'demo'),
   },
 }
 

@@ -74,7 +74,7 @@ test('killed, it leaves a journal for its owner alone, from which the next run a
 test('the credential is found nowhere', async () => {
   const secret = `canary-${randomBytes(12).toString('hex')}`
   const { place, certify } = await openStage(secret, { deviations: ['delete-cancels'] })
-  const told = [await certify('--save', 'results.json'), await certify('--json')]
+  const told = [await certify('--save', 'results.json'), await certify('--plan')]
   const files = readdirSync(place)
   expect(files).toEqual(expect.arrayContaining([JOURNAL, 'results.json']))
   const texts = [

@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'no
 import type { AddressInfo } from 'node:net'
 import { Agent } from 'undici'
 import { type DemoShipment, serviceDate } from '../../src/labs/demo/bodies.ts'
-import { type DemoEvent, EVENT_RETRY, type EventRetry, sendEvent } from '../../src/labs/demo/events.ts'
+import { type DemoEvent, type EventRetry, sendEvent } from '../../src/labs/demo/events.ts'
 import { type DemoQuote, type DemoService, openService, type ServiceSettings } from '../../src/labs/demo/service.ts'
 import { answerAs, type Traits } from './answer.ts'
 import { type Fault, faultQueue, type RequestFault, send, sendFaulty } from './faults.ts'
@@ -79,7 +79,7 @@ export const PLAIN: SandboxSettings = {
   credentials: { demo: 'demo-secret' },
   tokenExpiresIn: 3600,
   approvalBooks: true,
-  webhookRetry: EVENT_RETRY,
+  webhookRetry: { attempts: 6, delayMs: 60_000 },
   clock: () => new Date(),
 }
 

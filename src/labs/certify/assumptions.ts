@@ -42,8 +42,6 @@ export interface Assumption {
   readonly effect: 'reads' | 'quotes' | 'bookings'
   /** True if trying it is a burden or a risk that belongs on the stage address only. */
   readonly stageOnly: boolean
-  /** The field of version 2 that it is about, if it is about one. */
-  readonly field?: string
   readonly check: Check
 }
 
@@ -61,19 +59,19 @@ type Row = readonly [
   how: string,
   otherwise: string,
   check: Check,
-  requests?: readonly string[] | undefined,
-  more?: { readonly stageOnly?: boolean; readonly field?: string },
+  requests?: readonly string[],
+  stageOnly?: boolean,
 ]
 
 const area = (title: string, shared: readonly string[], ...rows: readonly Row[]): readonly Assumption[] =>
-  rows.map(([id, sentence, how, otherwise, check, requests = shared, more]) => {
+  rows.map(([id, sentence, how, otherwise, check, requests = shared, stageOnly = false]) => {
     const all = requests.join()
     const effect = /(POST|PUT|DELETE) \/v2\/shipment|approve/.test(all)
       ? 'bookings'
       : /quote/.test(all)
         ? 'quotes'
         : 'reads'
-    return { area: title, id, sentence, how, otherwise, stageOnly: false, check, ...more, requests, effect }
+    return { area: title, id, sentence, how, otherwise, stageOnly, check, requests, effect }
   })
 
 const TOKEN = 'POST /oauth2/token'
@@ -147,8 +145,6 @@ const takesEach = (id: string, sentence: string, otherwise: string, field: strin
     }
     return [refused.length === 0, `all ${values.length} are taken`, refused.join('; ')]
   },
-  undefined,
-  { field },
 ]
 
 const asks = (change: Readonly<Record<string, string>>, isExpected = isQuote) =>
@@ -182,8 +178,6 @@ const comesBack = (id: string, sentence: string, otherwise: string, path: Place,
     const isSame = typeName(value) === typeName(expected) && textOf(value) === textOf(expected)
     return [isSame, 'unchanged', value === undefined ? 'missing' : `${typeName(value)}, changed`]
   }),
-  undefined,
-  { field: String(path.at(-1)) },
 ]
 
 const OWN_MAPPING = 'Change its codec in your own mapping.'
@@ -206,8 +200,6 @@ const datedBack = (
     if (value === undefined) throw new CannotTell('the shipment does not show the date')
     return check(value)
   },
-  undefined,
-  { field: 'available_pickup_dttm' },
 ]
 
 const isMoment =
@@ -487,7 +479,7 @@ export const assumptions: readonly Assumption[] = [
         return [true, `${largest} KiB are taken`]
       },
       ['POST /v2/quote'],
-      { stageOnly: true },
+      true,
     ],
     [
       'value-4-kib',
@@ -513,7 +505,7 @@ export const assumptions: readonly Assumption[] = [
         return [true, 'none is limited']
       },
       [READ],
-      { stageOnly: true },
+      true,
     ],
   ),
   ...area(
@@ -576,7 +568,6 @@ export const assumptions: readonly Assumption[] = [
         return [textIn(second, 'id') !== id, 'two ids', 'the same id twice']
       }),
       [BOOK, READ],
-      { field: 'external_id' },
     ],
     [
       'refused-makes-nothing',
@@ -602,7 +593,6 @@ export const assumptions: readonly Assumption[] = [
         return [value === reference, 'unchanged', value === undefined ? 'missing' : 'changed']
       }),
       [BOOK, READ],
-      { field: 'external_id' },
     ],
   ),
   ...area(
@@ -916,8 +906,6 @@ export const assumptions: readonly Assumption[] = [
         const isOther = textIn(reply, 'id') !== id
         return [isDone(reply) && isOther, `${described(reply)}${isOther ? '' : ', with the same id'}`]
       }),
-      undefined,
-      { field: 'external_id' },
     ],
   ),
 ]

@@ -38,8 +38,6 @@ export interface EventRetry {
   timeoutMs?: number
 }
 
-export const EVENT_RETRY: EventRetry = { attempts: 6, delayMs: 60_000, timeoutMs: 30_000 }
-
 interface SendingEvents {
   readonly dispatcher: Dispatcher
   readonly closing: AbortSignal

@@ -13,7 +13,6 @@ import {
   trip,
 } from './bodies.ts'
 import type { Announce, FieldChange } from './events.ts'
-import { estimate } from './pricing.ts'
 
 /** A whole request. */
 export interface DemoRequest {
@@ -208,7 +207,7 @@ function keep({ quotes }: DemoService, quote: DemoQuote) {
 }
 
 const priceOf = ({ pickup, delivery, vehicle_type, transport_type }: z.infer<typeof trip>) =>
-  estimate({ from: pickup, to: delivery, vehicleTypes: [vehicle_type], transportType: transport_type }).price
+  estimate(pickup, delivery, [vehicle_type], transport_type).price
 
 // A shipment's ZIP code is a number; a Canadian code does not fit.
 const placeOf = (postalCode: string) => (/^\d{5}/.test(postalCode) ? { zipcode: Number(postalCode.slice(0, 5)) } : {})
@@ -225,6 +224,9 @@ function book(service: DemoService, client: string, body: object): DemoShipment 
 
 type ShipmentInput = Omit<z.infer<typeof creation>, 'quote_id' | 'customer'> & Pick<DemoShipment, 'customer'>
 type VehicleInput = ShipmentInput['vehicles'][number]
+type Trip = Pick<DemoShipment, 'pickup' | 'vehicles' | 'transport_type'> & {
+  delivery?: DemoShipment['delivery'] | undefined
+}
 
 const FIRST_NUMBER = 100001
 
@@ -293,19 +295,11 @@ function cancelShipment(service: DemoService, client: string, id: string): DemoS
   return canceled
 }
 
-const CAR = { weight: 3300, height: 57, width: 72, length: 190 }
-// Pounds, then inches.
-const SIZES: ReadonlyMap<string | undefined, typeof CAR> = new Map([
-  [undefined, CAR],
-  ['car', CAR],
-  ['suv', { weight: 4400, height: 69, width: 77, length: 195 }],
-  ['van', { weight: 4700, height: 78, width: 79, length: 215 }],
-  ['truck', { weight: 5100, height: 76, width: 80, length: 232 }],
-])
-const OTHER_SIZE = { weight: 8200, height: 98, width: 84, length: 264 }
+/** Pounds, then inches. */
+const SIZE = { weight: 3300, height: 57, width: 72, length: 190 }
 
 function newVehicle(vehicle: Omit<VehicleInput, 'id'>): DemoVehicle {
-  return { id: randomUUID(), ...vehicle, ...(SIZES.get(vehicle.type) ?? OTHER_SIZE), photos: [] }
+  return { id: randomUUID(), ...vehicle, ...SIZE, photos: [] }
 }
 
 /** Lays vehicles over those of a shipment, by their ids; one without an id is new. */
@@ -324,18 +318,46 @@ function merged(
   return vehicles
 }
 
-function estimateOf(
-  shipment: Pick<DemoShipment, 'pickup' | 'vehicles' | 'transport_type'> & {
-    delivery?: DemoShipment['delivery'] | undefined
-  },
+function estimateOf({ pickup, delivery, vehicles, transport_type }: Trip) {
+  const zipOf = (place?: { readonly zipcode?: number | undefined }) => place?.zipcode?.toString().padStart(5, '0')
+  const types = vehicles.map(({ type = 'car' }) => type)
+  return estimate(zipOf(pickup), zipOf(delivery), types, transport_type)
+}
+
+const LOADING_FEE_DOLLARS = 165
+const CAR_DOLLARS_PER_MILE = 0.62
+const OTHER_DOLLARS_PER_MILE = 0.84
+const ENCLOSED_FACTOR = 1.4
+const METERS_PER_MILE = 1609.344
+
+/** Prices a trip: a loading fee and a rate per mile for each vehicle, times a factor for an enclosed trailer. */
+function estimate(
+  from: string | undefined,
+  to: string | undefined,
+  vehicleTypes: readonly string[],
+  transportType: string,
 ) {
-  const { pickup, delivery, vehicles, transport_type: transportType } = shipment
-  return estimate({
-    from: pickup.zipcode?.toString().padStart(5, '0'),
-    to: delivery?.zipcode?.toString().padStart(5, '0'),
-    vehicleTypes: vehicles.map(({ type = 'car' }) => type),
-    transportType,
-  })
+  const distance = milesBetween(from, to)
+  const rates = vehicleTypes.map((type) => (type === 'car' ? CAR_DOLLARS_PER_MILE : OTHER_DOLLARS_PER_MILE))
+  const open = rates.reduce((sum, rate) => sum + LOADING_FEE_DOLLARS + distance * rate, 0)
+  const price = transportType === 'enclosed' ? open * ENCLOSED_FACTOR : open
+  return {
+    price: Math.round(price * 100) / 100,
+    distance,
+    distance_meters: Math.round(distance * METERS_PER_MILE),
+  }
+}
+
+/** The distance of a trip with an end without a ZIP code. */
+const UNKNOWN_MILES = 500
+const SHORTEST_MILES = 5
+/** ZIP codes grow from east to west. A stand-in needs the same miles for the same trip, not the true ones. */
+const CODES_PER_MILE = 18
+
+function milesBetween(from = '', to = ''): number {
+  const codeOf = (zip: string) => Number(/^\d{5}/.exec(zip)?.[0] ?? Number.NaN)
+  const miles = Math.abs(codeOf(from) - codeOf(to)) / CODES_PER_MILE
+  return Number.isNaN(miles) ? UNKNOWN_MILES : Math.round(Math.max(miles, SHORTEST_MILES) * 10) / 10
 }
 
 /** Returns the changed fields of two versions by dotted path; a list counts as one field. */

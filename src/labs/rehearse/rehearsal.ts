@@ -31,8 +31,6 @@ interface Setup {
   readonly env: Environment
   /** Shows values in examples; otherwise only their shapes. */
   readonly showValues: boolean
-  /** The fields of replies that are not compared. */
-  readonly ignored: readonly string[]
   /** The tenant of callers that the recording does not tell. */
   readonly tenant: string | undefined
 }
@@ -146,7 +144,6 @@ export async function openRehearsal(setup: Setup) {
     catalog,
     callerOf: createCallers(config, catalog, setup),
     routeOf: createRoutes(catalog, config.LEGACY_BASE_PATHS),
-    ignored: new Set(setup.ignored),
     shownText: (text = '') => (setup.showValues ? text : masked(text)),
     tally: newTally(),
     /** True for the names of quotes that name their payer, too. */
@@ -360,7 +357,7 @@ function compareReply(
   { replies, service }: RecordedCall,
   caller: RehearsedCaller,
   place: LinePlace,
-  { tally, ignored }: Rehearsal,
+  { tally }: Rehearsal,
 ): void {
   if (service === undefined || replies === undefined) return
   const { request, settings, own } = plan
@@ -369,7 +366,7 @@ function compareReply(
   const said = action.verb === 'approve' ? approvalReply(plan, service) : translate(service, { settings, own }).reply
   const translated = said && answered(JSON.stringify(said))
   if (!native || !translated) return
-  for (const one of compareAnswers([native, native], translated, comparisonsOf(action.reply), ignored))
+  for (const one of compareAnswers([native, native], translated, comparisonsOf(action.reply)))
     noteCompared(tally.compared, action.name, one, place, caller.name)
 }
 

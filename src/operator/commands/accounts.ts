@@ -11,48 +11,49 @@ import type { Upstream } from '../../outside/service/upstream.ts'
 import { CommandFailed } from './failures.ts'
 import { mappingsOf } from './open-store.ts'
 
-/** A credential of the gateway's own at the service. */
-interface OwnAccount {
-  readonly tenant: string
-  /** The scheme that the operator chose for it. */
-  readonly scheme: Scheme
-  /** The credential as Basic authentication. */
-  readonly basic: string
-  /** False where a command beside the gateway lacks its secret. */
-  readonly hasSecret: boolean
-  readonly address: Config['V2_BASE_URL']
-  readonly open: (upstream: Upstream, scheme: Scheme) => Account
-  /** The settings of its translations. */
-  readonly settings: Settings
+/** A credential of the gateway's own at the service; the operator chose its scheme. */
+type OwnAccount = ReturnType<typeof ownAccount>
+
+function ownAccount(
+  own: {
+    readonly tenant: string
+    readonly scheme: Scheme
+    readonly address: Config['V2_BASE_URL']
+    readonly settings: Settings
+  },
+  id: string,
+  secret: string,
+  timeoutMs: number,
+) {
+  const { tenant, address } = own
+  const basic = basicOf(id, secret)
+  return {
+    ...own,
+    /** As Basic authentication. */
+    basic,
+    /** False where a command beside the gateway lacks its secret. */
+    hasSecret: secret !== '',
+    open: (upstream: Upstream, scheme = own.scheme) =>
+      openAccount({ upstream, ...address, basic, pool: tenant, scheme, timeoutMs }),
+  }
 }
 
 /** Returns the configured accounts; none in client mode, where callers bring their own. See `readTenants` for `lacking`. */
 export async function ownAccounts(config: Config, lacking?: string[]): Promise<readonly OwnAccount[]> {
   const { V2_CLIENT_ID: id, V2_CLIENT_SECRET: secret, TENANTS_FILE: file, UPSTREAM_TIMEOUT_MS: timeoutMs } = config
+  const { V2_BASE_URL: address, V2_TOKEN: scheme } = config
   const common = translationSettings(config)
-  const account = (
-    { tenant, address, scheme, settings }: Pick<OwnAccount, 'tenant' | 'address' | 'scheme' | 'settings'>,
-    clientId: string,
-    clientSecret: string,
-  ): OwnAccount => {
-    const basic = basicOf(clientId, clientSecret)
-    return {
-      ...{ tenant, address, scheme, settings, basic },
-      hasSecret: clientSecret !== '',
-      open: (upstream, chosen) => openAccount({ upstream, ...address, basic, pool: tenant, scheme: chosen, timeoutMs }),
-    }
-  }
   if (file !== undefined) {
     const { actions } = await mappingsOf(config)
     return readTenants(file, actions, process.env, lacking).map((tenant) => {
-      const { client_id, base_url: address = config.V2_BASE_URL, token: scheme = config.V2_TOKEN } = tenant.v2
-      const own = { tenant: tenant.name, address, scheme, settings: tenantSettings(tenant, common) }
-      return account(own, client_id, tenant.secret)
+      const { client_id, base_url = address, token = scheme } = tenant.v2
+      const settings = tenantSettings(tenant, common)
+      const own = { tenant: tenant.name, address: base_url, scheme: token, settings }
+      return ownAccount(own, client_id, tenant.secret, timeoutMs)
     })
   }
   if (id === undefined || secret === undefined) return []
-  const own = { tenant: id, address: config.V2_BASE_URL, scheme: config.V2_TOKEN, settings: common }
-  return [account(own, id, secret)]
+  return [ownAccount({ tenant: id, address, scheme, settings: common }, id, secret, timeoutMs)]
 }
 
 /** Returns the account of a tenant, or the only one. */

@@ -9,10 +9,10 @@ import type { Store, StoredShipment } from '../../outside/store/store.ts'
 import { allBookings } from '../../state/bookings/bookings.ts'
 import { vinKey } from '../../state/names/resolve.ts'
 import { EXIT_FAILED, EXIT_UNREADABLE } from '../exit-codes.ts'
-import { csvRows, decodedText, FileUnreadable, fromCell } from '../transfer/file-records.ts'
+import { csvRows, decodedText, fromCell } from '../transfer/file-records.ts'
 import { grouped, plural } from '../words.ts'
 import { ownAccounts } from './accounts.ts'
-import { CommandFailed, namingFile, UsageError } from './failures.ts'
+import { CommandFailed, FileUnreadable, namingFile, UsageError } from './failures.ts'
 import { storeConfig, withExistingStore } from './open-store.ts'
 import { print, printError, printJson } from './output.ts'
 
@@ -112,8 +112,7 @@ export async function audit(file: string, { columns = '', tenant, json = false }
     try {
       rows = await readList(file, chosen, audited)
     } catch (error) {
-      const reason =
-        error instanceof FileUnreadable ? new CommandFailed(`${file} ${error.message}`) : namingFile(error, file)
+      const reason = namingFile(error, file)
       if (!(reason instanceof CommandFailed)) throw error
       printError(`transload: ${reason.message}`)
       return EXIT_UNREADABLE

@@ -33,7 +33,7 @@ import { aligned, durationOf, isoTime, plural, STATES, sentenceOf, stateOf } fro
 import { ownAccounts } from './accounts.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { mappingsOf, timeOf, withExistingStore, withoutService } from './open-store.ts'
-import { type JsonOption, print, printError, printJson } from './output.ts'
+import { type JsonOption, print, printError, printJson, printPages } from './output.ts'
 
 interface ListOptions extends JsonOption {
   readonly state?: ClaimState
@@ -61,18 +61,13 @@ export function list({ json = false, state, tenant, reference, ...options }: Lis
             claim.createdAt >= (since ?? 0),
         )
     }
-    let listed = 0
-    for await (const page of found()) {
-      const views = []
-      for (const claim of page) views.push(await viewOf(store, claim))
-      const rows = views.map((view) => [
-        ...COLUMNS.map((name) => view[name] || '-'),
-        ...(view.healed ? [`healed: ${view.healed}`] : []),
-      ])
-      if (json) for (const view of views) printJson(view)
-      else print(...aligned([COLUMNS.map((name) => name.toUpperCase()), ...rows]).slice(rows.length && !listed ? 0 : 1))
-      listed += page.length
-    }
+    const listed = await printPages(
+      found(),
+      { json },
+      (claim) => viewOf(store, claim),
+      COLUMNS.map((name) => name.toUpperCase()),
+      (view) => [...COLUMNS.map((name) => view[name] || '-'), ...(view.healed ? [`healed: ${view.healed}`] : [])],
+    )
     if (!json) printError(plural(listed, 'booking'))
     return 0
   })
@@ -342,7 +337,7 @@ async function read(tenant: string, shipment: string, config: Config): Promise<U
     return await createService(config, upstream).send(
       { method: 'GET', path: `/v2/shipments/${encodeURIComponent(shipment)}`, namesAnId: true },
       {
-        account: own.open(upstream, own.scheme),
+        account: own.open(upstream),
         requestId: randomUUID(),
         deadline: performance.now() + config.UPSTREAM_TIMEOUT_MS,
       },

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { constants } from 'node:os'
 import { z } from 'zod'
 import { type Assumption, assumptions } from '../../labs/certify/assumptions.ts'
 import { type CleanedUp, cleanUp, openJournal } from '../../labs/certify/journal.ts'
@@ -11,15 +10,15 @@ import { serviceAddress } from '../../language/config/values.ts'
 import { suggestion } from '../../language/text/nearest.ts'
 import { basicOf, basicPair } from '../../outside/service/credential.ts'
 import { openUpstream } from '../../outside/service/upstream.ts'
-import { EXIT_CHANGED, EXIT_CONTRADICTED, EXIT_FAILED, EXIT_SIGNALED } from '../exit-codes.ts'
+import { EXIT_CHANGED, EXIT_CONTRADICTED, EXIT_FAILED } from '../exit-codes.ts'
 import { isoTime, plural } from '../words.ts'
 import { chosenAccount } from './accounts.ts'
 import { CommandFailed, UsageError } from './failures.ts'
-import { type JsonOption, print, printError, printJson } from './output.ts'
-import { forgettableSignal } from './process.ts'
+import { print, printError } from './output.ts'
+import { watchSignals } from './process.ts'
 
 /** The values of the options. */
-interface AssumptionsOptions extends JsonOption {
+interface AssumptionsOptions {
   readonly stage?: string
   readonly bookings?: boolean
   readonly tenant?: string
@@ -42,15 +41,20 @@ export async function certifyAssumptions(asked: AssumptionsOptions): Promise<num
   const allowed = allowedBy(asked, service)
   const wanted = assumptions.filter(({ id }) => only?.has(id) ?? true)
   if (asked.plan) {
-    if (asked.json) printJson({ service, assumptions: wanted.map((one) => plannedJson(one, allowed)) }, 2)
-    else print(...planLines(wanted, allowed, service))
+    print(...planLines(wanted, allowed, service))
     return 0
   }
 
   const journal = openJournal(asked.journal, { address: service, tenant: own.tenant })
   const upstream = openUpstream(config)
-  const stopped = watchSignals()
-  const account = own.open(upstream, own.scheme)
+  // The first signal ends the run after the request under way.
+  const signals = watchSignals()
+  const stop = new AbortController()
+  void signals.received.then(() => {
+    printError('Stopping: the test bookings are canceled first.')
+    stop.abort()
+  })
+  const account = own.open(upstream)
   // A credential of the same Client ID with a random secret.
   const wrongCredential = basicOf(basicPair(own.basic)?.id ?? 'transload-test', randomUUID())
   const common = { config, upstream, account, journal, run: Date.now().toString(36), basic: own.basic, wrongCredential }
@@ -63,28 +67,24 @@ export async function certifyAssumptions(asked: AssumptionsOptions): Promise<num
       return earlierLeft.left.length === 0 ? 0 : EXIT_FAILED
     }
     if (earlierLeft.canceled + earlierLeft.left.length > 0) printError(...cleanedUpLines(earlierLeft))
-    const trial = trialUntil(stopped.stop)
-    const { results, failure } = await tried(wanted, trial, allowed, asked.json ?? false, stopped.stop)
+    const trial = trialUntil(stop.signal)
+    const { results, failure } = await tried(wanted, trial, allowed, stop.signal)
     const cleanedUp = await cleanUp(cleaning, journal)
     const quotes = trial.quotesMade()
     const changes = before && changesSince(before, results)
     const run = { service, at: isoTime(Date.now()), results }
     if (asked.save !== undefined) writeFileSync(asked.save, `${JSON.stringify(run, null, 2)}\n`)
-    if (asked.json)
-      printJson({ ...run, results: results.map(resultJson), ...(changes && { changes }), quotes, ...cleanedUp }, 2)
-    else {
-      print('', summaryLine(results), ...cleanedUpLines(cleanedUp))
-      if (quotes > 0) print(`Quotes made: ${quotes}. The service has no way to delete a quote.`)
-      if (before && changes) print('', ...changeLines(before, changes))
-    }
-    const signal = stopped.signal()
-    if (signal !== undefined) return EXIT_SIGNALED + constants.signals[signal]
+    print('', summaryLine(results), ...cleanedUpLines(cleanedUp))
+    if (quotes > 0) print(`Quotes made: ${quotes}. The service has no way to delete a quote.`)
+    if (before && changes) print('', ...changeLines(before, changes))
+    const stopped = signals.exitCode()
+    if (stopped !== undefined) return stopped
     if (failure !== undefined) throw failure
     if (cleanedUp.left.length > 0) return EXIT_FAILED
     if (changes) return changes.length > 0 ? EXIT_CHANGED : 0
     return results.some(({ verdict }) => verdict === 'contradicted') ? EXIT_CONTRADICTED : 0
   } finally {
-    stopped.forget()
+    signals.forget()
     await upstream.close()
   }
 }
@@ -94,7 +94,6 @@ async function tried(
   wanted: readonly Assumption[],
   trial: Trial,
   allowed: AllowedEffects,
-  isQuiet: boolean,
   stop: AbortSignal,
 ): Promise<{ results: readonly Result[]; failure: unknown }> {
   const results: Result[] = []
@@ -103,7 +102,6 @@ async function tried(
   try {
     for await (const [assumption, result] of tryAll(wanted, trial, allowed)) {
       results.push(result)
-      if (isQuiet) continue
       if (assumption.area !== title) print('', assumption.area)
       title = assumption.area
       print(...resultLines(assumption, result))
@@ -113,19 +111,6 @@ async function tried(
     else if (error !== stop.reason) failure = error
   }
   return { results, failure }
-}
-
-/** Notes the first signal, which ends the run after the request under way; a second one ends the process. */
-function watchSignals() {
-  const stop = new AbortController()
-  let signal: NodeJS.Signals | undefined
-  const { promise, forget } = forgettableSignal()
-  void promise.then((received) => {
-    signal = received
-    printError('Stopping: the test bookings are canceled first.')
-    stop.abort()
-  })
-  return { signal: () => signal, stop: stop.signal, forget }
 }
 
 function onlyOf(ids: string | undefined): ReadonlySet<string> | undefined {
@@ -200,12 +185,6 @@ function resultLines({ id, sentence, otherwise }: Assumption, { verdict, seen }:
   return verdict === 'contradicted' ? [line, `${INDENT}→ ${otherwise}`] : [line]
 }
 
-/** Returns a result with its sentence, and what to do if it contradicts. */
-function resultJson({ id, verdict, seen }: Result): object {
-  const { sentence, otherwise } = assumptions.find((one) => one.id === id) ?? {}
-  return { id, sentence, verdict, seen, ...(verdict === 'contradicted' && { otherwise }) }
-}
-
 /** Counts the results by verdict. */
 function summaryLine(results: readonly Result[]): string {
   const counts = verdicts.map(
@@ -254,11 +233,4 @@ function plannedLines(assumption: Assumption, allowed: AllowedEffects): readonly
   const reason = forbidden(assumption, allowed)
   const what = reason === undefined ? effect : `not tried: ${reason}`
   return [`  ${id.padEnd(ID_CHARACTERS)}  ${how} (${what})`, `  ${' '.repeat(ID_CHARACTERS)}  ${requests.join(', ')}`]
-}
-
-/** Returns an assumption with what would be done for it. */
-function plannedJson(assumption: Assumption, allowed: AllowedEffects): object {
-  const { id, sentence, how, effect, requests } = assumption
-  const reason = forbidden(assumption, allowed)
-  return { id, sentence, how, effect, requests, isTried: reason === undefined, ...(reason !== undefined && { reason }) }
 }

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Fault, type Sandbox, startSandbox } from '../../labs/demo/sandbox.ts'
 import type { DemoRequest } from '../../labs/demo/service.ts'
-import { print } from '../commands/output.ts'
-import { forgettableSignal } from '../commands/process.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import { plural } from '../words.ts'
 import { book, countUp, duplicates, end, ID, type LaunchedProgram, launch, SECRET } from './harness.ts'
+import { print } from './output.ts'
+import { watchSignals } from './process.ts'
 
 /** A caller with another booking comes to each program so often, whether the earlier ones have their answers or not. */
 const ARRIVES_EVERY_MS = 100
@@ -51,16 +51,12 @@ function faultOf({ method }: DemoRequest): Fault | undefined {
 export async function runChaos(seconds: number): Promise<number> {
   const directory = await mkdtemp(join(tmpdir(), 'transload-chaos-'))
   const over = new AbortController()
-  const sandbox = await startSandbox({
-    credentials: { [ID]: SECRET },
-    faultOf: (call) => (over.signal.aborted ? undefined : faultOf(call)),
-    eventRetry: { attempts: 60, delayMs: 500, timeoutMs: 2_000 },
-  })
+  const sandbox = await startSandbox({ [ID]: SECRET }, (call) => (over.signal.aborted ? undefined : faultOf(call)))
   const storeUrl = join(directory, 'transload.db')
   const startGateway = gatewayStarter(sandbox, storeUrl)
   const gateway = openSide('gateway', startGateway, sandbox, over.signal)
   const naive = openSide('naive', () => start(['demo', '--naive', sandbox.url]), sandbox, over.signal)
-  const stop = forgettableSignal()
+  const signals = watchSignals()
   try {
     print(
       `For ${seconds} s, replies get lost or late, the service restarts, both programs are killed, and callers repeat.`,
@@ -76,7 +72,10 @@ export async function runChaos(seconds: number): Promise<number> {
     )
     const show = startShowing([gateway, naive], sandbox, over.signal)
     const restarts = repeat(over.signal, SERVICE_UP_MS, () => sandbox.restart(SERVICE_DOWN_MS))
-    await Promise.race([Promise.all([gateway.listens, naive.listens]).then(() => wait(seconds * 1_000)), stop.promise])
+    await Promise.race([
+      Promise.all([gateway.listens, naive.listens]).then(() => wait(seconds * 1_000)),
+      signals.received,
+    ])
     over.abort()
     await Promise.all([restarts, gateway.finish(), naive.finish()])
     show()
@@ -97,7 +96,7 @@ export async function runChaos(seconds: number): Promise<number> {
     return twice + lost > 0 ? EXIT_FAILED : 0
   } finally {
     over.abort()
-    stop.forget()
+    signals.forget()
     await Promise.all([gateway.end(), naive.end()])
     await sandbox.close()
     await rm(directory, { recursive: true })
@@ -123,7 +122,7 @@ function gatewayStarter(sandbox: Sandbox, storeUrl: string): () => LaunchedProgr
     launched.url.then(
       (url) => {
         PORT = new URL(url).port
-        sandbox.settings.webhookUrl = `${url}/webhooks/${secret}`
+        sandbox.webhookUrl = `${url}/webhooks/${secret}`
       },
       () => undefined,
     )

@@ -1,8 +1,8 @@
-import { scryptSync } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
 import { bookingExample } from '../../../mappings/booking-rows.ts'
 import { quoteExample } from '../../../mappings/quote-rows.ts'
+import { hashSecret } from '../../edge/callers/hashes.ts'
 import type { Fault } from '../../labs/demo/sandbox.ts'
 import type { DemoRequest } from '../../labs/demo/service.ts'
 import { type CallCount, DAY_MS, type NameCount, type Use } from '../../outside/store/scoreboard.ts'
@@ -32,12 +32,7 @@ const DAYS = 90
 export const HISTORY_TENANTS = Object.keys(STORIES)
 
 /** Returns the tenants file; all have one secret, and their callbacks go wrong in different ways. */
-export function historyTenants(secret: string, secretFile: string, callbackUrl: string): object {
-  const part = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')
-  const hashFor = (name: string) => {
-    const salt = Buffer.alloc(12, name)
-    return `$scrypt$ln=10,r=8,p=1$${part(salt)}$${part(scryptSync(secret, salt, 32, { N: 1024, r: 8, p: 1 }))}`
-  }
+export async function historyTenants(secret: string, secretFile: string, callbackUrl: string): Promise<object> {
   const local = { callback_allow_http: true, callback_networks: ['127.0.0.0/8'] }
   const more: Readonly<Record<string, object>> = {
     'acme-motors': { callback_url: callbackUrl, ...local },
@@ -45,14 +40,13 @@ export function historyTenants(secret: string, secretFile: string, callbackUrl: 
     'elm-fleet': { callback_url: 'http://127.0.0.1:1/events', ...local },
     'delta-dealers': { brownouts: 'none' },
   }
-  return {
-    tenants: HISTORY_TENANTS.map((name) => ({
-      name,
-      credentials: [{ id: name, secret_hash: hashFor(name) }],
-      v2: { client_id: name, client_secret: { file: secretFile } },
-      ...more[name],
-    })),
-  }
+  const tenants = HISTORY_TENANTS.map(async (name) => ({
+    name,
+    credentials: [{ id: name, secret_hash: await hashSecret(secret) }],
+    v2: { client_id: name, client_secret: { file: secretFile } },
+    ...more[name],
+  }))
+  return { tenants: await Promise.all(tenants) }
 }
 
 /** Fails what the history says failed: some bookings are never answered, and one ZIP code is too much for the service. */

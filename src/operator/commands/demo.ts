@@ -53,10 +53,8 @@ export async function demo({
   if (chaos) return runChaos(seconds)
   const directory = await mkdtemp(join(tmpdir(), 'transload-demo-'))
   const names = withHistory ? HISTORY_TENANTS : [ID]
-  const sandbox = await startSandbox({
-    credentials: Object.fromEntries(names.map((name) => [name, SECRET])),
-    ...(withHistory && { faultOf: historyFault }),
-  })
+  const credentials = Object.fromEntries(names.map((name) => [name, SECRET]))
+  const sandbox = await startSandbox(credentials, withHistory ? historyFault : undefined)
   try {
     await runDemo(sandbox, directory, withHistory)
   } finally {
@@ -117,7 +115,7 @@ async function writeTenants(directory: string, receiver: Server): Promise<string
   const { port } = receiver.address() as AddressInfo
   const [secret, file] = [join(directory, 'secret'), join(directory, 'tenants.json')]
   await writeFile(secret, SECRET)
-  await writeFile(file, JSON.stringify(historyTenants(SECRET, secret, `http://127.0.0.1:${port}/`)))
+  await writeFile(file, JSON.stringify(await historyTenants(SECRET, secret, `http://127.0.0.1:${port}/`)))
   return file
 }
 
@@ -178,13 +176,7 @@ function whatToTry({ url, adminUrl }: Gateway, env: NodeJS.ProcessEnv, serviceUr
   ]
 }
 
-/** A request that the service received. */
-interface SentRequest {
-  readonly method: string
-  readonly path: string
-  readonly headers: Readonly<Record<string, unknown>>
-  readonly body: string
-}
+type SentRequests = Sandbox['requests']
 
 const FIRST_REFUSAL = 400
 const FIRST_FAILURE = 500
@@ -192,19 +184,19 @@ const FIRST_FAILURE = 500
 const SHOWN_CHARACTERS = 400
 
 /** Makes a log that prints a colored line for each call, of one tenant or of all, and below it the requests that the service received. */
-function createDemoLog(service: { readonly requests: SentRequest[] }, tenant?: string): Logger {
+function createDemoLog({ requests }: Sandbox, tenant?: string): Logger {
   return createLog('info', {
     write: (line) => {
       const { level, msg, ...entry }: Readonly<Record<string, unknown>> = JSON.parse(line)
       if (msg === 'call' || msg === 'call failed') {
-        const sent = takeRequests(service.requests, entry['id'])
+        const sent = takeRequests(requests, entry['id'])
         if (tenant === undefined || entry['tenant'] === tenant) printCall(entry, sent)
       } else if (level !== 'info' && tenant === undefined) print(line.trimEnd())
     },
   })
 }
 
-function printCall(call: Readonly<Record<string, unknown>>, sent: readonly SentRequest[]): void {
+function printCall(call: Readonly<Record<string, unknown>>, sent: SentRequests): void {
   const { method, path, action, status, ms, error } = call
   const words = [status, method, path, action, `${ms} ms`, error].filter((word) => word !== undefined)
   printColored(colorOf(Number(status)), words.join('  '))
@@ -225,7 +217,7 @@ function colorOf(status: number): 'green' | 'yellow' | 'red' {
 }
 
 /** Takes the requests of one call out of those that the service received. */
-function takeRequests(requests: SentRequest[], id: unknown): readonly SentRequest[] {
+function takeRequests(requests: SentRequests, id: unknown): SentRequests {
   const taken = requests.filter(({ headers }) => headers['x-request-id'] === id)
   for (const request of taken) requests.splice(requests.indexOf(request), 1)
   return taken

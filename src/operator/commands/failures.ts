@@ -16,6 +16,11 @@ export class CommandFailed extends Error {
   override readonly name = 'CommandFailed'
 }
 
+/** A file that cannot be read to its end; the message tells what it is or has. Rows before the error may have been imported. */
+export class FileUnreadable extends Error {
+  override readonly name = 'FileUnreadable'
+}
+
 const debug = debuglog('transload')
 
 /**
@@ -56,7 +61,7 @@ function reasonOf(error: unknown): string {
   const isPlain = error instanceof CommandFailed || error instanceof StoreDown || error instanceof StoreTooNew
   if (isPlain) return error.message
   if (isSystemError(error)) return systemReason(error)
-  if (isAccessDenied(error)) return accessReason(error)
+  if (isAccessDenied(error)) return accessReason(error.message, error.permission, error.resource)
   return `internal error: ${error instanceof Error ? error.message : String(error)} (NODE_DEBUG=transload shows more)`
 }
 
@@ -73,18 +78,16 @@ function systemReason({ message, code, syscall, path }: NodeJS.ErrnoException, f
   return `cannot ${syscall}${file === undefined ? '' : ` ${file}`}: ${reason}`
 }
 
-/** Returns an error of the operating system as a failure that names the file, and any other error as it is. */
-export const namingFile = (error: unknown, file: string): unknown =>
-  isSystemError(error) ? new CommandFailed(systemReason(error, file)) : error
-
-/** An access that Node's permission model refuses. */
-interface AccessDenied extends Error {
-  readonly code: 'ERR_ACCESS_DENIED'
-  readonly permission?: string
-  readonly resource?: string
+/** Returns an error of a file as a failure that names it, and any other error as it is. */
+export function namingFile(error: unknown, file: string): unknown {
+  if (error instanceof FileUnreadable) return new CommandFailed(`${file} ${error.message}`)
+  return isSystemError(error) ? new CommandFailed(systemReason(error, file)) : error
 }
 
-const isAccessDenied = (error: unknown): error is AccessDenied =>
+/** Reports whether Node's permission model refused an access. */
+const isAccessDenied = (
+  error: unknown,
+): error is Error & { readonly permission?: string; readonly resource?: string } =>
   error instanceof Error && 'code' in error && error.code === 'ERR_ACCESS_DENIED'
 
 const FLAGS: Readonly<Record<string, string>> = {
@@ -94,7 +97,7 @@ const FLAGS: Readonly<Record<string, string>> = {
 }
 
 /** Names the flag that would allow the access. */
-function accessReason({ message, permission = '', resource = '' }: AccessDenied): string {
+function accessReason(message: string, permission = '', resource = ''): string {
   const flag = FLAGS[permission]
   if (flag === undefined) return message
   if (!permission.startsWith('FileSystem')) return `Node runs with --permission and needs ${flag} for this`

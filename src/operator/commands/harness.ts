@@ -4,7 +4,6 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { request } from 'undici'
 import { bookingExample } from '../../../mappings/booking-rows.ts'
-import type { DemoShipment } from '../../labs/demo/bodies.ts'
 import { openStore } from '../../outside/store/open.ts'
 import type { ClaimState } from '../../outside/store/store.ts'
 
@@ -71,7 +70,7 @@ export async function book(url: string | Promise<string>, reference: string, pat
 
 /** The shipments of the service, by id. */
 interface ServiceShipments {
-  readonly shipments: ReadonlyMap<string, Pick<DemoShipment, 'external_id'>>
+  readonly shipments: ReadonlyMap<string, { readonly external_id?: string }>
 }
 
 /** Shipments beyond the first of their reference. */
@@ -79,15 +78,15 @@ export function duplicates({ shipments }: ServiceShipments): number {
   return shipments.size - new Set([...shipments.values()].map(({ external_id: reference }) => reference)).size
 }
 
-/** The answers to callers, by reference. */
-interface CallerAnswers {
-  /** With the id of the shipment. */
-  readonly acknowledged: ReadonlyMap<string, string>
-  readonly unknown: ReadonlySet<string>
-}
-
-/** Compares the answers to callers with the service and the store. */
-export async function countUp(service: ServiceShipments, storeUrl: string, { acknowledged, unknown }: CallerAnswers) {
+/** Compares the answers to callers, by reference, with the service and the store; acknowledged ones have the id of the shipment. */
+export async function countUp(
+  service: ServiceShipments,
+  storeUrl: string,
+  {
+    acknowledged,
+    unknown,
+  }: { readonly acknowledged: ReadonlyMap<string, string>; readonly unknown: ReadonlySet<string> },
+) {
   const store = await openStore(storeUrl)
   const claims = await store.listClaims({ limit: Number.MAX_SAFE_INTEGER })
   const claimed = new Map(claims.map((claim) => [claim.reference, claim]))

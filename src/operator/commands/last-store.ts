@@ -202,27 +202,16 @@ async function newestIn(store: Store): Promise<string | undefined> {
   return newest?.handle
 }
 
-/** Keeps what the next start has to know of a store, until it is closed. */
-interface KeptStore {
-  /** Closes the store. */
-  readonly close: () => Promise<void>
-}
-
-interface KeepOptions {
-  /** True if an operator says that the store is the right one. */
-  readonly isMeant: boolean
-  readonly onUnwritable: (error: unknown) => void
-}
-
 /**
  * Refuses a store that may lack bookings, unless an operator has said that it is meant, or has declared a doubt; then keeps what the
- * next start has to know. A store that does not answer yet is looked at once it does.
+ * next start has to know, until it is closed. A store that does not answer yet is looked at once it does.
  */
 export async function keepStore(
   store: Store,
   config: MemoryPlace,
-  { isMeant, onUnwritable }: KeepOptions,
-): Promise<KeptStore> {
+  isMeant: boolean,
+  onUnwritable: (error: unknown) => void,
+): Promise<{ readonly close: () => Promise<void> }> {
   const { STORE_URL } = config
   if (store.engine === 'memory') return store
   while (!store.ready()) await delay(READY_EVERY_MS, undefined, { ref: false })
@@ -261,6 +250,7 @@ export async function keepStore(
   }
   const keeping = setInterval(keep, KEEP_EVERY_MS).unref()
   return {
+    /** Closes the store, too. */
     async close() {
       clearInterval(keeping)
       await keep()

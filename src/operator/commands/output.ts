@@ -1,6 +1,6 @@
 import { escapeControls, printableJson } from '../../language/text/service-text.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
-import { grouped } from '../words.ts'
+import { aligned, grouped } from '../words.ts'
 
 /*
  * Writes all terminal output of commands. Only printable text and the commands' own line ends pass, whatever names callers
@@ -33,6 +33,25 @@ export function printResult({ json = false }: JsonOption, value: object, ...line
   if (json) printJson(value)
   else print(...lines)
   return 0
+}
+
+/** Prints pages of things, each on a line: as JSON, or as cells below a heading; returns how many there are. */
+export async function printPages<Thing, View extends object>(
+  pages: AsyncIterable<readonly Thing[]>,
+  { json = false }: JsonOption,
+  viewOf: (thing: Thing) => View | Promise<View>,
+  heading: readonly string[],
+  cellsOf: (view: View) => readonly string[],
+): Promise<number> {
+  let printed = 0
+  for await (const page of pages) {
+    const views = await Promise.all(page.map(viewOf))
+    // Every page is as wide as the heading, which stands above the first one.
+    if (json) for (const view of views) printJson(view)
+    else print(...aligned([heading, ...views.map(cellsOf)]).slice(printed === 0 && page.length > 0 ? 0 : 1))
+    printed += page.length
+  }
+  return printed
 }
 
 /** Returns to the start of the line, and erases it. */
@@ -78,22 +97,16 @@ export function endWhenOutputCloses(): void {
 const REDRAWN_EVERY_MS = 100
 const FIRST_LINE_AFTER_MS = 5_000
 
-/** Reports the progress of long work. */
-interface Progress {
-  /** Takes the rows so far, and the share of the work that they are, where it is known. */
-  readonly update: (rows: number, share?: number) => void
-  readonly end: () => void
-}
-
 /**
  * Reports progress: on a terminal as one line that changes, elsewhere as lines at doubling intervals.
  * `things` are what is counted.
  */
-export function createProgress(verb: string, things = 'rows'): Progress {
+export function createProgress(verb: string, things = 'rows') {
   const startedAt = performance.now()
   let nextMs = process.stderr.isTTY ? REDRAWN_EVERY_MS : FIRST_LINE_AFTER_MS
   return {
-    update(rows, share) {
+    /** Takes the rows so far, and the share of the work that they are, where it is known. */
+    update(rows: number, share?: number) {
       const elapsedMs = performance.now() - startedAt
       if (elapsedMs < nextMs) return
       const perSecond = Math.round((rows * 1000) / elapsedMs)

@@ -1,18 +1,22 @@
-/** Resolves at the next SIGTERM or SIGINT. */
-export function stopSignal(): Promise<NodeJS.Signals> {
-  return forgettableSignal().promise
-}
+import { constants } from 'node:os'
+import { EXIT_SIGNALED } from '../exit-codes.ts'
 
-/** Resolves at the next SIGTERM or SIGINT, unless it is forgotten before. */
-export function forgettableSignal(): { readonly promise: Promise<NodeJS.Signals>; readonly forget: () => void } {
-  const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>()
+/** Resolves at the next SIGTERM or SIGINT. */
+export const stopSignal = (): Promise<NodeJS.Signals> => watchSignals().received
+
+/** Watches for the next SIGTERM or SIGINT; once it is there or forgotten, the next one ends the process. */
+export function watchSignals() {
+  const { promise: received, resolve } = Promise.withResolvers<NodeJS.Signals>()
+  let exitCode: number | undefined
   const stop = (signal: NodeJS.Signals) => {
     forget()
+    exitCode = EXIT_SIGNALED + constants.signals[signal]
     resolve(signal)
   }
   const forget = () => void process.off('SIGTERM', stop).off('SIGINT', stop)
   process.on('SIGTERM', stop).on('SIGINT', stop)
-  return { promise, forget }
+  /** The exit code is undefined before a signal. */
+  return { received, exitCode: () => exitCode, forget }
 }
 
 /** The rights of Node's permission model. The types lack `drop`, and so do older releases of Node 24. */

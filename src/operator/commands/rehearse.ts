@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { createWriteStream, existsSync, statSync, writeFileSync } from 'node:fs'
-import { constants } from 'node:os'
 import { resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -26,13 +25,13 @@ import { loadEngine, openStore } from '../../outside/store/open.ts'
 import type { Store } from '../../outside/store/store.ts'
 import { createMask, keptFields } from '../../runtime/record.ts'
 import { openNames } from '../../state/names/names.ts'
-import { EXIT_FAILED, EXIT_SIGNALED } from '../exit-codes.ts'
+import { EXIT_FAILED } from '../exit-codes.ts'
 import { lookupsOf, pageOf, reportLines, reportOf } from '../reports/rehearsal.ts'
 import { chosenAccount } from './accounts.ts'
 import { CommandFailed, namingFile, UsageError } from './failures.ts'
 import { engineOf, openConfiguredStore, withoutService } from './open-store.ts'
 import { createProgress, type JsonOption, print, printError, printJson } from './output.ts'
-import { forgettableSignal } from './process.ts'
+import { watchSignals } from './process.ts'
 
 /** The options, as they were given. */
 interface RehearseOptions extends JsonOption {
@@ -42,7 +41,6 @@ interface RehearseOptions extends JsonOption {
   readonly lookups?: string
   readonly learn?: string
   readonly minPass?: string
-  readonly ignore?: string
   readonly tenant?: string
   readonly against?: string
   readonly rate: string
@@ -55,25 +53,21 @@ const HUNDRED = 100
 export async function rehearse(operands: readonly string[], options: RehearseOptions): Promise<number> {
   const least = numberOf('--min-pass', options.minPass ?? '0', HUNDRED) / HUNDRED
   const names = filesOf(operands, options)
-  const ignored = options.ignore?.split(',').map((field) => field.trim()) ?? []
   const env = options.against === undefined ? withoutService() : process.env
   const rehearsal = await openRehearsal({
     env: { ...env },
     showValues: options.showValues ?? false,
-    ignored,
     tenant: options.tenant,
   })
   const reading: Reading = { files: [], bytesRead: 0, isStopped: false }
   if (options.keep !== undefined) return keep(names, options.keep, rehearsal, reading, options.showValues)
-  const signal = forgettableSignal()
-  let stopped: NodeJS.Signals | undefined
-  void signal.promise.then((received) => {
-    stopped = received
+  const signals = watchSignals()
+  void signals.received.then(() => {
     reading.isStopped = true
     // A read of a pipe that nobody writes to would never end.
     process.stdin.destroy()
   })
-  const against = options.against === undefined ? undefined : await openAgainst(readConfig(), options, ignored)
+  const against = options.against === undefined ? undefined : await openAgainst(readConfig(), options)
   const learned = options.learn === undefined ? undefined : createWriteStream(options.learn, { mode: OWNER_ONLY })
   for (const flag of HEAP_FLAGS) setFlagsFromString(flag)
   const progress = createProgress('rehearsed', 'lines')
@@ -96,18 +90,19 @@ export async function rehearse(operands: readonly string[], options: RehearseOpt
     }
     progress.end()
     if (learned) await finished(learned.end())
+    const stopped = signals.exitCode()
     const report = reportOf(rehearsal, reading.files, stopped !== undefined, new Date())
     if (options.lookups !== undefined) writeFileSync(options.lookups, lookupsOf(rehearsal), { mode: OWNER_ONLY })
     if (options.html !== undefined) writeFileSync(options.html, pageOf(report), { mode: OWNER_ONLY })
     if (options.json) printJson(report, 2)
     else print(...reportLines(report))
-    if (stopped !== undefined) return EXIT_SIGNALED + constants.signals[stopped]
+    if (stopped !== undefined) return stopped
     if (report.calls.all === 0) printError('transload: no call of version 1 was found')
     const isEnough = (share: number | null) => share === null || share >= least
     const isWhole = reading.files.every(({ fault }) => fault === undefined)
     return report.calls.all > 0 && isWhole && isEnough(report.share) && isEnough(report.equal) ? 0 : EXIT_FAILED
   } finally {
-    signal.forget()
+    signals.forget()
     progress.end()
     await against?.close()
   }
@@ -196,14 +191,14 @@ const MOST_PER_SECOND = 1_000
 const LEAST_PER_SECOND = 0.01
 
 /** Asks the service what it answers to calls itself, and compares that with the translated answers. */
-async function openAgainst(config: Config, options: RehearseOptions, ignored: readonly string[]) {
+async function openAgainst(config: Config, options: RehearseOptions) {
   const { tenant, against } = options
   if (against !== 'service') throw new UsageError('--against takes service')
   const account = await chosenAccount(config, tenant)
   const pauseMs = 1000 / numberOf('--rate', options.rate, MOST_PER_SECOND, LEAST_PER_SECOND)
   const upstream = openUpstream(config)
   const service = createService(config, upstream)
-  const opened = account.open(upstream, account.scheme)
+  const opened = account.open(upstream)
   const store = await storeOf(config)
   const sending = (): Sending => ({
     account: opened,
@@ -214,7 +209,7 @@ async function openAgainst(config: Config, options: RehearseOptions, ignored: re
   const names = openNames({ ...store, put: async () => {} }, config.QUOTE_MEMORY)
   const nothing = { freeLater: async () => {} }
   const rooms = { service, names, bookings: nothing, inspect: () => undefined, onNotServed: () => undefined }
-  const deps = { ...account, upstream, rooms, sending, ignored }
+  const deps = { ...account, upstream, rooms, sending }
   return {
     async ask({ plan: { request }, caller }: RehearsedCall, place: LinePlace, { tally }: Rehearsal): Promise<void> {
       const { action } = request.compiled

@@ -25,12 +25,8 @@ const YOUNG_FLAG = '--no-allocation-site-pretenuring'
  */
 const HEAP_FLAG = '--heap-growing-percent=50'
 
-interface ServeOptions {
-  readonly newStore?: boolean
-}
-
 /** Runs the gateway until it is told to stop: configuration → mappings → store → listeners → drain. */
-export async function serve({ newStore = false }: ServeOptions = {}): Promise<never> {
+export async function serve({ newStore = false }: { readonly newStore?: boolean } = {}): Promise<never> {
   setFlagsFromString(YOUNG_FLAG)
   // All configuration errors are reported before anything is opened.
   const { config, catalog } = await loadConfig()
@@ -54,10 +50,7 @@ export async function serve({ newStore = false }: ServeOptions = {}): Promise<ne
   // A store that does not answer yet is looked at once it does.
   const isLate = !store.ready()
   const look = () =>
-    keepStore(store, config, {
-      isMeant,
-      onUnwritable: (err) => log.warn({ err }, 'the file beside the emergency log cannot be written'),
-    })
+    keepStore(store, config, isMeant, (err) => log.warn({ err }, 'the file beside the emergency log cannot be written'))
   const watching = (isLate ? untilAnswered(look) : look()).catch(async (error: unknown) => {
     await store.close()
     throw error

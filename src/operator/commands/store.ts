@@ -159,19 +159,14 @@ export async function verify(file: string | undefined, options: JsonOption): Pro
   return problems.length === 0 ? 0 : EXIT_FAILED
 }
 
-interface StoreInspection {
-  readonly name: string
-  readonly found: Inspection
-}
-
-async function inspectServer(storeUrl: string): Promise<StoreInspection> {
+async function inspectServer(storeUrl: string) {
   const { inspectPostgres } = await import('../../outside/store/postgres/postgres.ts')
   const found = await inspectPostgres(storeUrl)
   if (!found) throw new CommandFailed('there is no store in the database; set STORE_URL as the gateway has it')
   return { name: 'PostgreSQL', found }
 }
 
-async function inspectFile(file: string): Promise<StoreInspection> {
+async function inspectFile(file: string) {
   const path = existing(resolve(file))
   const { inspectSqlite } = await import('../../outside/store/sqlite/backup.ts')
   try {

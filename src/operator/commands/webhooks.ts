@@ -9,10 +9,10 @@ import type { Store } from '../../outside/store/store.ts'
 import { type CallbackEndpoint, callbackOf, createPost, createResolve, shownUrl } from '../../state/events/callback.ts'
 import { renderEvent } from '../../state/events/delivery.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
-import { aligned, grouped, isoTime, plural } from '../words.ts'
+import { grouped, isoTime, plural } from '../words.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { mappingsOf, storeConfig, timeOf, withExistingStore } from './open-store.ts'
-import { createProgress, type JsonOption, print, printError, printJson, printResult } from './output.ts'
+import { createProgress, type JsonOption, printError, printJson, printPages, printResult } from './output.ts'
 
 /** How many events are listed, or replayed, in one step. */
 const PAGE = 500
@@ -35,13 +35,7 @@ const filterOf = ({ state, tenant, since, until }: RangeOptions): EventFilter =>
 export function list({ json = false, ...range }: RangeOptions): Promise<number> {
   const filter = filterOf(range)
   return withExistingStore(async (store) => {
-    let listed = 0
-    for await (const page of pagesOf(store, filter)) {
-      if (json) for (const event of page) printJson(eventView(event))
-      // Every page is as wide as the heading, which stands above the first one.
-      else print(...aligned([HEADING, ...page.map(cellsOf)]).slice(listed === 0 ? 0 : 1))
-      listed += page.length
-    }
+    const listed = await printPages(pagesOf(store, filter), { json }, eventView, HEADING, cellsOf)
     if (json) return 0
     printError(plural(listed, 'event'))
     for (const { tenant, stopped, pausedUntil } of await store.endpoints()) {
@@ -76,8 +70,16 @@ function eventView(stored: StoredEvent) {
 const HEADING = ['ID', 'STATE', 'RECEIVED', 'TENANT', 'SHIPMENT', 'EVENT', 'FAILURES', 'OUTCOME']
 
 /** Returns the row of an event in a list. */
-function cellsOf(stored: StoredEvent): readonly string[] {
-  const { id, state, received, tenant, shipment, event, failures, outcome } = eventView(stored)
+function cellsOf({
+  id,
+  state,
+  received,
+  tenant,
+  shipment,
+  event,
+  failures,
+  outcome,
+}: ReturnType<typeof eventView>): readonly string[] {
   return [id, state, received, tenant, shipment, event, grouped(failures), outcome || '-']
 }
 

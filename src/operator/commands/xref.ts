@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { printableLines } from '../../language/text/service-text.ts'
 import type { Store } from '../../outside/store/store.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
-import { FileUnreadable, type Format } from '../transfer/file-records.ts'
+import type { Format } from '../transfer/file-records.ts'
 import {
   checkpointOf,
   headerOf,
@@ -72,7 +72,7 @@ async function importFile(store: Store, storeUrl: string, file: string, options:
       progress.update(counts.rows - from.counts.rows, size && 'bytesRead' in input ? input.bytesRead / size : undefined)
     }
   } catch (error) {
-    throw named(error, file)
+    throw namingFile(error, file === '-' ? 'standard input' : file)
   }
   progress.end()
   checkpoint?.remove()
@@ -80,12 +80,6 @@ async function importFile(store: Store, storeUrl: string, file: string, options:
   const summary = `${plural(counts.rows, 'row')}: ${grouped(counts.written)} written, ${grouped(counts.same)} there already, ${plural(counts.conflicts, 'conflict')}${left}, ${plural(counts.badRows, 'bad row')}.`
   printResult({ json }, counts, summary)
   return counts.conflicts + counts.badRows > 0 ? EXIT_FAILED : 0
-}
-
-/** Adds the file's name to a read error. */
-function named(error: unknown, file: string): unknown {
-  const name = file === '-' ? 'standard input' : file
-  return error instanceof FileUnreadable ? new CommandFailed(`${name} ${error.message}`) : namingFile(error, name)
 }
 
 /** Input from a pipe cannot be resumed. */
@@ -110,11 +104,7 @@ export async function exportNumbers(file: string | undefined, options: ExportOpt
   }
   return withExistingStore(async (store) => {
     const known = resume && file !== undefined && existsSync(file) ? file : undefined
-    const after =
-      known &&
-      (await lastKey(known, format).catch((error: unknown) => {
-        throw named(error, known)
-      }))
+    const after = known && lastKey(known, format)
     const progress = createProgress('exported')
     let rows = 0
     async function* lines() {

@@ -2,6 +2,7 @@ import { pipeline, type Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 import { escapeControls, escapeSequence } from '../../language/text/service-text.ts'
 import type { Kind } from '../../outside/store/store.ts'
+import { FileUnreadable } from '../commands/failures.ts'
 
 /** The columns of an export, in their order. */
 export const COLUMNS = ['tenant', 'kind', 'name', 'vin', 'id', 'at', 'given_by'] as const
@@ -32,11 +33,6 @@ const meaningOf = (name: string): Meaning | undefined => MEANINGS.get(name.trim(
 
 /** The format of an import or an export. */
 export type Format = 'csv' | 'ndjson'
-
-/** A file that cannot be read to its end; the rows before the error may have been imported. */
-export class FileUnreadable extends Error {
-  override readonly name = 'FileUnreadable'
-}
 
 /** A value of a row, with the meaning of its column. */
 export type Cell = readonly [meaning: Meaning | undefined, value: string]

@@ -1,16 +1,26 @@
 import { createHash } from 'node:crypto'
-import { createReadStream, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import type { Readable } from 'node:stream'
 import { parse } from 'csv-parse/sync'
 import { isText } from '../../language/mapping/fields.ts'
 import { isNotKnown, isSameThing, printableJson, serviceId } from '../../language/text/service-text.ts'
 import type { GivenBy, Kind, LoadedName, NameOfId, ScannedName, Store } from '../../outside/store/store.ts'
+import { CommandFailed } from '../commands/failures.ts'
 import {
   type Cell,
   COLUMNS,
   csvRecords,
   type FileColumn,
-  FileUnreadable,
   type Format,
   fromCell,
   jsonRecords,
@@ -71,15 +81,11 @@ export async function* importRows(
   if (batch.length > 0) yield await load(batch)
 }
 
-/** Keeps the progress of an import, for a second run that continues where the first was interrupted. */
-interface Checkpoint {
-  readonly read: () => ImportProgress | undefined
-  readonly write: (progress: ImportProgress) => void
-  readonly remove: () => void
-}
-
-/** Keeps the checkpoint beside the file. One from before a change of the file, or for another `purpose`, does not count. */
-export function checkpointOf(file: string, purpose: readonly unknown[]): Checkpoint {
+/**
+ * Keeps the progress of an import beside its file, for a second run that continues where the first was interrupted. One from before
+ * a change of the file, or for another `purpose`, does not count.
+ */
+export function checkpointOf(file: string, purpose: readonly unknown[]) {
   const path = `${file}.import-progress`
   const { size, mtimeMs } = statSync(file)
   // Hashed, because the address of a store may hold a password.
@@ -87,7 +93,7 @@ export function checkpointOf(file: string, purpose: readonly unknown[]): Checkpo
     .update(JSON.stringify([size, mtimeMs, ...purpose]))
     .digest('hex')
   return {
-    read: () => {
+    read: (): ImportProgress | undefined => {
       try {
         const kept = JSON.parse(readFileSync(path, 'utf8')) as ImportProgress & { readonly stamp: string }
         return kept.stamp === stamp ? kept : undefined
@@ -96,7 +102,7 @@ export function checkpointOf(file: string, purpose: readonly unknown[]): Checkpo
         return undefined
       }
     },
-    write: (progress) => {
+    write: (progress: ImportProgress) => {
       try {
         // Written beside and renamed: an interruption leaves the old one or the new one, never half of one.
         writeFileSync(`${path}.new`, JSON.stringify({ stamp, ...progress }))
@@ -121,46 +127,40 @@ export async function isInStore(store: Store, { last }: ImportProgress): Promise
   )
 }
 
-/** Returns the key of the last whole line of an interrupted export, undefined if it has none, and cuts off the rest. */
-export async function lastKey(file: string, format: Format): Promise<NameOfId | undefined> {
-  const header = headerOf(format)
-  const begins = await textBetween(file, 0, header.length)
-  if (!header.startsWith(begins)) throw new FileUnreadable('does not begin like an export; it stays as it is')
-  const { start, end } = await lastLine(file, format)
-  const key = end > header.length ? keyIn(await textBetween(file, start, end), format) : undefined
-  truncateSync(file, end)
-  return key
-}
-
+/** More than a line of an export has: a name has 4,096 characters at most. */
+const LINE_BYTES = 256 * 1024
 const NEW_LINE = 0x0a
-const QUOTE = 0x22
 
-/** Reads from the beginning: a quoted cell may hold line ends, and only counting quotes tells which. */
-async function lastLine(file: string, format: Format): Promise<{ readonly start: number; readonly end: number }> {
-  let [start, end, read] = [0, 0, 0]
-  let quotes = 0
-  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
-    for (let index = 0; index < chunk.length; index += 1) {
-      if (chunk[index] === QUOTE) quotes += 1
-      else if (chunk[index] === NEW_LINE && (format === 'ndjson' || quotes % 2 === 0)) {
-        start = end
-        end = read + index + 1
-      }
+/** Returns the key of the last whole line of an interrupted export, undefined if it has none, and cuts off the rest. */
+export function lastKey(file: string, format: Format): NameOfId | undefined {
+  const { size } = statSync(file)
+  const header = headerOf(format)
+  const descriptor = openSync(file, 'r+')
+  try {
+    const bytesAt = (at: number, length: number) => {
+      const bytes = Buffer.alloc(Math.min(length, size - at))
+      readSync(descriptor, bytes, 0, bytes.length, at)
+      return bytes
     }
-    read += chunk.length
+    if (!header.startsWith(bytesAt(0, header.length).toString()))
+      throw new CommandFailed(`${file} does not begin like an export; it stays as it is`)
+    // Line ends inside a cell are escaped.
+    const before = Math.max(0, size - LINE_BYTES)
+    const rest = bytesAt(before, LINE_BYTES)
+    const end = rest.lastIndexOf(NEW_LINE) + 1
+    const line = rest.subarray(rest.lastIndexOf(NEW_LINE, end - 2) + 1, end).toString()
+    const hasKey = before + end > header.length
+    const key = hasKey ? keyIn(line, format) : undefined
+    if (hasKey && !key) throw new CommandFailed(`${file} does not end like an export; it stays as it is`)
+    ftruncateSync(descriptor, before + end)
+    return key
+  } finally {
+    closeSync(descriptor)
   }
-  return { start, end }
 }
 
-async function textBetween(file: string, start: number, end: number): Promise<string> {
-  if (end <= start) return ''
-  const chunks: Buffer[] = []
-  for await (const chunk of createReadStream(file, { start, end: end - 1 })) chunks.push(chunk)
-  return Buffer.concat(chunks).toString('utf8')
-}
-
-/** Reads the key as the store has it: blanks that an import would trim belong to it. */
-function keyIn(line: string, format: Format): NameOfId {
+/** Reads the key as the store has it, undefined if the line has none: blanks that an import would trim belong to it. */
+function keyIn(line: string, format: Format): NameOfId | undefined {
   const { tenant, kind, name, id, given_by: givenBy } = fieldsIn(line, format)
   const isWhole =
     [tenant, name, id].every((value) => typeof value === 'string') &&
@@ -168,7 +168,7 @@ function keyIn(line: string, format: Format): NameOfId {
     (givenBy === 'caller' || givenBy === 'service')
   // All of it is checked.
   if (isWhole) return { tenant, kind, name, id, givenBy } as NameOfId
-  throw new FileUnreadable('does not end like an export; it stays as it is')
+  return undefined
 }
 
 function fieldsIn(line: string, format: Format): { readonly [column: string]: unknown } {
