@@ -76,7 +76,7 @@ export async function transcript(place: string, lines: readonly string[], env: N
         )
       : run('bash', ['-c', whole], { env: cleanEnv({ ...all, PATH: pathWithThisNode() }), cwd: place })
     const { code, out, err } = await ended
-    told.push(`$ ${stable(line, place, ids)}\n${stable(out + err, place, ids)}(exit code ${code})\n`)
+    told.push(`$ ${line}\n${stable(out + err, place, ids)}(exit code ${code})\n`)
   }
   return told.join('\n')
 }
