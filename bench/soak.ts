@@ -7,8 +7,8 @@ import { parseArgs } from 'node:util'
 import { bookingExample } from '../mappings/booking-rows.ts'
 import { quoteExample } from '../mappings/quote-rows.ts'
 import { startSandbox } from '../test/stand-in/stand-in.ts'
-import { shippedCommand, shippedEnv } from './compare/contenders.ts'
-import { freePort, HOST, type Running, residentMegabytes, startServer } from './compare/processes.ts'
+import { startGateway } from './compare/contenders.ts'
+import { HOST, residentMegabytes } from './compare/processes.ts'
 
 /*
  * Checks that memory stays flat: node bench/soak.ts [--minutes 3] [--callers 8]
@@ -26,16 +26,6 @@ const LOOK_EVERY_MS = 10_000
 const AUTHORIZATION = `Basic ${Buffer.from('demo:demo-secret').toString('base64')}`
 /** The stand-in keeps all bookings in memory; it is restarted before they take too much. */
 const CLEAR_EVERY_MS = 5_000
-
-async function startGateway(service: string, folder: string): Promise<Running> {
-  const port = await freePort()
-  const env = {
-    ...shippedEnv,
-    ...{ V2_BASE_URL: service, HOST, PORT: String(port), ADMIN_PORT: '0', STORE_URL: join(folder, 'soak.db') },
-    ...{ EMERGENCY_LOG_FILE: join(folder, 'emergency.ndjson'), UPSTREAM_TIMEOUT_MS: '500' },
-  }
-  return startServer(port, shippedCommand(), { env })
-}
 
 /** Every kind of call, in turn. */
 function calls(port: number): readonly ((name: string) => Promise<number>)[] {
@@ -96,7 +86,8 @@ function asItBroke(error: unknown): number {
 async function soak(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'transload-soak-'))
   const sandbox = await startSandbox()
-  const gateway = await startGateway(sandbox.url, folder)
+  const place = { folder, servicePort: Number(new URL(sandbox.url).port) }
+  const gateway = await startGateway(place, { core: null, env: { UPSTREAM_TIMEOUT_MS: '500' } })
   const statuses = new Map<number, number>()
   let failed = 0
   try {
@@ -118,9 +109,11 @@ async function soak(): Promise<void> {
     const trouble = setInterval(() => {
       sandbox.clear()
       sandbox.fail(
-        ...(['reset-after', 'reset-mid-body', 'timeout', 'not-json', 'huge'] as const).map((kind) =>
-          kind === 'huge' ? ({ kind, megabytes: 9 } as const) : ({ kind } as const),
-        ),
+        { kind: 'reset-after' },
+        { kind: 'reset-mid-body' },
+        { kind: 'timeout' },
+        { kind: 'not-json' },
+        { kind: 'huge', megabytes: 9 },
       )
     }, CLEAR_EVERY_MS)
     const megabytes: number[] = []

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startHaproxy } from './haproxy.ts'
-import { startNginx, startNginxRedis, startNginxStub } from './nginx.ts'
+import { startNginx, startNginxRedis } from './nginx.ts'
 import { cores, freePort, HOST, type Running, startServer } from './processes.ts'
 import type { Programs } from './programs.ts'
 
@@ -111,19 +111,13 @@ export const overPostgres = (server: Running): Contender => ({
 /** Returns the contenders that answer a quote only once it is on the disk, as far as they are installed. */
 export function durable({ nginxLua, redis }: Programs, server: Running): readonly Contender[] {
   return [
-    ...(nginxLua && redis ? [nginxRedis(nginxLua)] : []),
+    ...(nginxLua && redis
+      ? [{ id: 'nginx-redis', name: 'nginx + Lua + Redis', start: (place: Place) => startNginxRedis(place, nginxLua) }]
+      : []),
     parts,
     nodeContender('fastify-sqlite', 'fastify + @fastify/reply-from + `node:sqlite`', 'sqlite'),
     nodeContender('express-postgres', 'express + axios + `pg`', 'postgres', postgresUrl(server)),
   ]
-}
-
-function nginxRedis(modules: readonly string[]): Contender {
-  return {
-    id: 'nginx-redis',
-    name: 'nginx + Lua + Redis',
-    start: async (place) => startNginxRedis({ ...place, port: await freePort(), core: cores.contender }, modules),
-  }
 }
 
 /** The other Node programs, which also book and read. */
@@ -147,16 +141,14 @@ export function passers(programs: Programs): readonly Contender[] {
   return [nginx('nginx', undefined), ...(programs.haproxy ? [haproxy('HAProxy', undefined)] : []), ...nodePeers]
 }
 
-function nginx(name: string, modules: readonly string[] | undefined): Contender {
-  const start = async (place: Place) => startNginx({ ...place, port: await freePort(), core: cores.contender }, modules)
-  return { id: 'nginx', name, start }
-}
+const nginx = (name: string, modules: readonly string[] | undefined): Contender => ({
+  id: 'nginx',
+  name,
+  start: (place) => startNginx(place, modules),
+})
 
-function haproxy(name: string, json: string | undefined): Contender {
-  const start = async (place: Place) => startHaproxy({ ...place, port: await freePort(), core: cores.contender }, json)
-  return { id: 'haproxy', name, start }
-}
-
-/** Starts the stub of the service, which must be faster than every contender. */
-export const startStub = async (folder: string): Promise<Running> =>
-  startNginxStub(folder, await freePort(), cores.stub)
+const haproxy = (name: string, json: string | undefined): Contender => ({
+  id: 'haproxy',
+  name,
+  start: (place) => startHaproxy(place, json),
+})

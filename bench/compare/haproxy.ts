@@ -1,14 +1,12 @@
 import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { vehicleTypes } from '../../mappings/vehicle-types.ts'
-import { HOST, type Running, startServer } from './processes.ts'
+import type { Place } from './contenders.ts'
+import { cores, freePort, HOST, type Running, startServer } from './processes.ts'
 
 /** Starts HAProxy in front of the service: it passes `/v2/` through, and Lua translates quotes if it has a JSON library. */
-export function startHaproxy(
-  place: { readonly folder: string; readonly port: number; readonly servicePort: number; readonly core: string },
-  json: string | undefined,
-): Promise<Running> {
-  const { folder, port, servicePort, core } = place
+export async function startHaproxy({ folder, servicePort }: Place, json: string | undefined): Promise<Running> {
+  const port = await freePort()
   const programs = join(import.meta.dirname, 'contenders')
   copyFileSync(join(programs, 'translate.lua'), join(folder, 'translate.lua'))
   writeFileSync(join(folder, 'vehicle-types.json'), JSON.stringify(vehicleTypes))
@@ -34,5 +32,5 @@ backend service
 `,
   )
   const env = { BENCH_FOLDER: folder, BENCH_LUA_CPATH: json ?? '', BENCH_SERVICE: `http://${HOST}:${servicePort}` }
-  return startServer(port, ['haproxy', '-db', '-q', '-f', file], { core, env })
+  return startServer(port, ['haproxy', '-db', '-q', '-f', file], { core: cores.contender, env })
 }

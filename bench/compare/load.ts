@@ -61,6 +61,5 @@ export async function openLoop({ port, call, seconds }: Omit<Stretch, 'connectio
   const options = [port, rate, seconds, ...words(call).slice(0, 7)].map(String)
   const said = await output([process.execPath, program, ...options], { core: cores.load })
   const { calls, failed, p50, p99, p999 } = JSON.parse(said)
-  const [ms50, ms99, ms999] = [p50, p99, p999].map((micros: number) => micros / MICROS_PER_MS)
-  return { calls, failed, p50: ms50 ?? Number.NaN, p99: ms99 ?? Number.NaN, p999: ms999 ?? Number.NaN }
+  return { calls, failed, p50: p50 / MICROS_PER_MS, p99: p99 / MICROS_PER_MS, p999: p999 / MICROS_PER_MS }
 }

@@ -47,7 +47,7 @@ interface Options {
 }
 
 /** Returns the command that starts a program on one core, or on all cores although this process is pinned to one. */
-export function placed(words: readonly string[], core = `0-${CORES - 1}`): readonly string[] {
+function placed(words: readonly string[], core = `0-${CORES - 1}`): readonly string[] {
   return pinning ? ['taskset', '-c', core, ...words] : words
 }
 

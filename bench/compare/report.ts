@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { withPart } from '../../scripts/part.ts'
+import { withPart } from '../../scripts/markdown.ts'
 import { chart } from './chart.ts'
 import { table } from './figures.ts'
 import { type Result, type Results, readResults } from './results.ts'

@@ -9,7 +9,6 @@ import type { Section, Sizes } from './section.ts'
 const ROOT = join(import.meta.dirname, '../..')
 const FILE = join(ROOT, 'bench/results.json')
 const GIGABYTE = 1024 ** 3
-const LINE_WIDTH = 260
 
 /** The machine of a measurement. */
 export interface Machine {
@@ -53,19 +52,7 @@ export function keepResult(name: string, section: Section, programs: Programs, s
     ...(section.inRounds && { rounds: { count: sizes.rounds, seconds: sizes.seconds } }),
     data,
   }
-  writeFileSync(FILE, `${written({ ...readResults(), [name]: result })}\n`)
-}
-
-/** Formats JSON with each short value on one line, such as a line of a table. */
-function written(value: unknown, indent = ''): string {
-  const flat = JSON.stringify(value)
-  if (typeof value !== 'object' || value === null || flat.length <= LINE_WIDTH) return flat
-  const inner = `${indent} `
-  const parts = Array.isArray(value)
-    ? value.map((item) => written(item, inner))
-    : Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}: ${written(item, inner)}`)
-  const [open, close] = Array.isArray(value) ? '[]' : '{}'
-  return `${open}\n${inner}${parts.join(`,\n${inner}`)}\n${indent}${close}`
+  writeFileSync(FILE, `${JSON.stringify({ ...readResults(), [name]: result }, null, 1)}\n`)
 }
 
 function machine(): Machine {

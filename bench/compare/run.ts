@@ -14,7 +14,7 @@ import { sections } from './sections.ts'
  * Measures the gateway beside other gateways, and writes bench/README.md and bench/quotes.svg.
  *
  * npm run bench -- [--only quotes,durable,open-loop,pass-through,calls,startup] [--seconds 10]
- * [--rounds 5] [--warm-up 10] [--starts 15] [--folder /tmp] | [--render]
+ * [--rounds 5] [--warm-up 10] [--starts 15]
  *
  * Sections that are not measured keep their last results, in bench/results.json. A run is refused with exit code 1 if a
  * call fails or a contender does not do the same as the gateway.
@@ -27,8 +27,6 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '5' },
     'warm-up': { type: 'string', default: '10' },
     starts: { type: 'string', default: '15' },
-    folder: { type: 'string', default: tmpdir() },
-    render: { type: 'boolean', default: false },
   },
 })
 const BENCH = join(import.meta.dirname, '..')
@@ -58,7 +56,7 @@ async function run(): Promise<void> {
   }
   const programs = findPrograms()
   for (const line of programs.missing) tell(line)
-  const folder = mkdtempSync(join(values.folder, 'transload-bench-'))
+  const folder = mkdtempSync(join(tmpdir(), 'transload-bench-'))
   // After a signal too.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   const bench = createBench(folder, programs, sizes)
@@ -73,7 +71,7 @@ async function run(): Promise<void> {
 }
 
 try {
-  if (!values.render) await run()
+  await run()
   writeDocs()
 } catch (error) {
   if (!(error instanceof Refused)) throw error

@@ -1,8 +1,9 @@
 import { bookBeforehand } from '../booked.ts'
 import { newBooking, read, readById, replay } from '../calls.ts'
 import { check } from '../check.ts'
-import { forgetful, gateway, nodePeers, parts, startStub } from '../contenders.ts'
+import { forgetful, gateway, nodePeers, parts } from '../contenders.ts'
 import { caseTable, type Line, summarize } from '../figures.ts'
+import { startStub } from '../nginx.ts'
 import { type Case, measure, tell } from '../rounds.ts'
 import type { Section } from '../section.ts'
 

@@ -8,10 +8,10 @@ import {
   overPostgres,
   passers,
   startPostgres,
-  startStub,
   translators,
 } from '../contenders.ts'
 import { type Line, STUB, summarize, tablesByConnections } from '../figures.ts'
+import { startStub } from '../nginx.ts'
 import type { Programs } from '../programs.ts'
 import { type Case, measure, tell } from '../rounds.ts'
 import type { Bench, Keep, Section } from '../section.ts'

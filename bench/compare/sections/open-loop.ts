@@ -1,7 +1,8 @@
 import { quote, version2Quote } from '../calls.ts'
-import { durable, gateway, nodePeers, startPostgres, startStub } from '../contenders.ts'
+import { durable, gateway, nodePeers, startPostgres } from '../contenders.ts'
 import { median, roundTo, STUB, table, whole } from '../figures.ts'
 import { load, type OpenLoad, openLoop } from '../load.ts'
+import { startStub } from '../nginx.ts'
 import { tell } from '../rounds.ts'
 import type { Bench, Section } from '../section.ts'
 

@@ -1,5 +1,3 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +6,7 @@ import { quoteExample } from '../../../mappings/quote-rows.ts'
 import { startSandbox } from '../../../test/stand-in/stand-in.ts'
 import { shippedCommand } from '../contenders.ts'
 import { median, table, whole } from '../figures.ts'
-import { freePort, HOST, placed } from '../processes.ts'
+import { freePort, HOST, start, stop } from '../processes.ts'
 import type { Section } from '../section.ts'
 
 const KNOCK_EVERY_MS = 1
@@ -33,13 +31,6 @@ async function firstAnswer(port: number): Promise<void> {
   }
 }
 
-/** Returns how long a process takes to end after a signal, in milliseconds. */
-async function ending(child: ChildProcess): Promise<number> {
-  const at = performance.now()
-  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
-  return performance.now() - at
-}
-
 /** Times of starts and stops with one kind of store, in milliseconds. */
 interface Startups {
   readonly store: string
@@ -59,23 +50,20 @@ async function measureStartups(words: readonly string[], starts: number): Promis
   const folder = mkdtempSync(join(tmpdir(), 'transload-bench-'))
   const sandbox = await startSandbox()
   const figures = stores.map(({ store, url }) => ({ store, url, up: [] as number[], down: [] as number[] }))
-  const [command = '', ...rest] = words
   try {
     for (let round = -1; round < starts; round += 1) {
       for (const { url, up, down } of figures) {
         const port = await freePort()
         const own = { V2_BASE_URL: sandbox.url, STORE_URL: url(folder, round + 1), HOST, PORT: String(port) }
-        const env = { ...process.env, ...own, ADMIN_PORT: '0', NODE_ENV: 'production' }
         const at = performance.now()
-        const child = spawn(command, rest, { env, stdio: ['ignore', 'ignore', 'inherit'] })
-        const upMs = await firstAnswer(port)
-          .then(() => performance.now() - at)
-          .finally(() => void child.kill('SIGTERM'))
-        const downMs = await ending(child)
+        const child = start(words, { env: { ...own, ADMIN_PORT: '0', NODE_ENV: 'production' } })
+        await firstAnswer(port)
+        const upAt = performance.now()
+        await stop(child)
         // The first round only fills the page cache.
         if (round < 0) continue
-        up.push(upMs)
-        down.push(downMs)
+        up.push(upAt - at)
+        down.push(performance.now() - upAt)
       }
     }
     return figures.map(({ store, up, down }) => ({
@@ -95,7 +83,7 @@ export const startup: Section<readonly Startups[]> = {
   title: 'Start',
   about: 'From the start of the process to the first quote, and from SIGTERM to its end. Nothing is pinned to a core.',
   inRounds: false,
-  measure: ({ sizes }) => measureStartups(placed(shippedCommand()), sizes.starts),
+  measure: ({ sizes }) => measureStartups(shippedCommand(), sizes.starts),
   markdown: (figures) =>
     table(
       ['Store', 'first answer, median ms', 'slowest ms', 'stopped after, median ms'],
