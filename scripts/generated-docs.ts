@@ -9,11 +9,9 @@ import { tenantsSchema } from '../src/language/config/tenants-file.ts'
 import { commands, groups } from '../src/operator/cli.ts'
 import { assumptionsPart } from './assumptions-page.ts'
 import { interfacePage } from './interface-page.ts'
-import { json } from './json.ts'
 import { mappingReference } from './mapping-reference.ts'
+import { code, codes, table, withPart } from './markdown.ts'
 import { messagePart } from './message-table.ts'
-import { withPart } from './part.ts'
-import { code, codes, table } from './table.ts'
 
 /** Returns every document that is generated or has generated parts, by its path, with its current content. */
 export async function generatedDocs(root: string): Promise<ReadonlyMap<string, string>> {
@@ -32,11 +30,13 @@ export async function generatedDocs(root: string): Promise<ReadonlyMap<string, s
   return new Map([
     ...documents,
     ['docs/interface.md', interfacePage(root)],
-    ['docs/lookups.json', `${json(tables)}\n`],
-    ['docs/tenants.schema.json', `${json(z.toJSONSchema(tenantsSchema, { io: 'input' }))}\n`],
+    ['docs/lookups.json', json(tables)],
+    ['docs/tenants.schema.json', json(z.toJSONSchema(tenantsSchema, { io: 'input' }))],
     ...renderDocs(),
   ])
 }
+
+const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
 
 function configurationTables(): string {
   const [[start = '', first = []] = [], ...others] = [...configTexts()].map(([title, variables]) => {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { assumptions } from '../src/labs/certify/assumptions.ts'
 import { type Proof, type Section, type Statement, sections } from '../test/interface/statements.ts'
-import { code } from './table.ts'
+import { code } from './markdown.ts'
 
 /**
  * Returns the page about the interface document: each statement with the tests that prove it, or with our choice. Throws

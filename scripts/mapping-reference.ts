@@ -2,7 +2,7 @@ import { eventStatuses } from '../mappings/shipment-event.ts'
 import { actionKey, type Catalog } from '../src/language/mapping/catalog.ts'
 import type { Action, Callback, Requirement, Row } from '../src/language/mapping/declare.ts'
 import { replyRow, requestRow } from './mapping-rows.ts'
-import { code, codes, table } from './table.ts'
+import { code, codes, table } from './markdown.ts'
 
 /** A table that stands above, by the rows that it has. */
 type Above = Map<string, string>

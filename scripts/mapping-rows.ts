@@ -1,5 +1,5 @@
 import type { Fallback, Row, Sentence } from '../src/language/mapping/declare.ts'
-import { code, codes } from './table.ts'
+import { code, codes } from './markdown.ts'
 
 type Lines = readonly (readonly string[])[]
 

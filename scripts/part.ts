@@ -1,8 +1,0 @@
-/** Returns a document with a new generated part, which stands between two comments. */
-export function withPart(text: string, name: string, part: string): string {
-  const [begin, end] = [`<!-- generated: ${name} -->`, `<!-- end of ${name} -->`]
-  const from = text.indexOf(begin)
-  const to = text.indexOf(end)
-  if (from === -1 || to < from) throw new Error(`No place for ${name}: ${begin} … ${end}`)
-  return `${text.slice(0, from + begin.length)}\n\n${part.replace(/\n{3,}/g, '\n\n')}\n${text.slice(to)}`
-}
