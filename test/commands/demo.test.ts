@@ -15,11 +15,14 @@ async function statusOf(line: string): Promise<number> {
   return (await fetch(url, { headers, ...init })).status
 }
 
+/** Starts a demo in an empty folder. */
+const startDemo = (words: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = folder()) =>
+  start(process.execPath, [join(ROOT, 'bin/transload.js'), 'demo', ...words], { cwd, env: cleanEnv(env) })
+
 test('the demo prints commands that work, shows each call with what it sends, opens both listeners, and names the ports that were taken', async () => {
   const [port, adminPort] = [await takenPort(), await takenPort()]
   const place = folder()
-  const env = cleanEnv({ PORT: `${port}`, ADMIN_PORT: `${adminPort}` })
-  const demo = start(process.execPath, [join(ROOT, 'bin/transload.js'), 'demo'], { cwd: place, env })
+  const demo = startDemo([], { PORT: `${port}`, ADMIN_PORT: `${adminPort}` }, place)
   const said = await demo.says(/Ctrl-C stops it\.\n/)
   expect(said).toContain(`Port ${port} is in use, so the gateway takes a free one.\n`)
   expect(said).toContain(`Port ${adminPort} is in use, so the admin listener takes a free one.\n`)
@@ -50,11 +53,7 @@ test('the demo prints commands that work, shows each call with what it sends, op
 })
 
 test('a demo with a history fills the pages of operators', { timeout: 120_000 }, async () => {
-  const words = [join(ROOT, 'bin/transload.js'), 'demo', '--with-history']
-  const demo = start(process.execPath, words, {
-    cwd: folder(),
-    env: cleanEnv({ PORT: '0', ADMIN_PORT: `${await takenPort()}` }),
-  })
+  const demo = startDemo(['--with-history'], { PORT: '0', ADMIN_PORT: `${await takenPort()}` })
   const said = await demo.says(/Ctrl-C stops it\.\n/)
   const [, admin = ''] = /^ {2}Operators +(\S+)\/$/m.exec(said) ?? []
   const read = async (path: string) => JSON.parse(await (await fetch(admin + path)).text())
@@ -79,8 +78,7 @@ test('a demo with a history fills the pages of operators', { timeout: 120_000 },
 })
 
 test('the chaos shows that a naive proxy books twice and the gateway does not', { timeout: 120_000 }, async () => {
-  const words = [join(ROOT, 'bin/transload.js'), 'demo', '--chaos', '--seconds', '8']
-  const { code, out } = await start(process.execPath, words, { cwd: folder(), env: cleanEnv() }).ended
+  const { code, out } = await startDemo(['--chaos', '--seconds', '8']).ended
   /** The last ledger of a side: asked, made, doubled, lost. */
   const ledger = (name: string) =>
     (out.match(new RegExp(`^ +${name} .*$`, 'gm'))?.at(-1) ?? '').trim().split(/ +/).slice(1).map(Number)

@@ -41,19 +41,9 @@ async function report(files: Files, words: readonly string[] = [], env: NodeJS.P
   return { code, err, place, found: JSON.parse(out) as Report }
 }
 
-interface Defect {
-  /** Changes of a quote, or of a booking that follows one. */
-  readonly quote?: object
-  readonly booking?: object
-  readonly line?: object
-  /** What it shows as in the report. */
-  readonly problem?: string
-  readonly unknown?: string
-  readonly vehicle?: string
-  readonly action?: string
-  readonly differs?: string
-  readonly more?: object
-  readonly path?: string
+/** Changes of a quote, of a booking that follows one, or a line; and what that shows as in the report. */
+type Defect = { readonly [key in 'quote' | 'booking' | 'line' | 'more']?: object } & {
+  readonly [key in 'path' | 'problem' | 'unknown' | 'vehicle' | 'action' | 'differs']?: string
 }
 
 const LIMIT_BYTES = 8_192
@@ -82,7 +72,7 @@ test('each seeded defect is found with its exact count, and nothing else', async
   const bad = DEFECTS.flatMap((one, n) => Array.from({ length: n + 1 }, (_, i) => linesOf(one, `D-${n}-${i}`)))
   const recording = [...good, ...bad].flat().map(line).join('')
   const { found } = await report({ 'a.ndjson': recording }, [], { BODY_LIMIT_BYTES: String(LIMIT_BYTES) })
-  const wanted = (key: keyof Defect) =>
+  const wanted = (key: 'problem' | 'unknown' | 'vehicle' | 'action' | 'differs') =>
     Object.fromEntries(DEFECTS.flatMap(({ [key]: name }, n) => (name === undefined ? [] : [[name, n + 1]])))
   const problems = Object.fromEntries(found.problems.map(({ id, count }) => [id, count]))
   expect(problems).toEqual(wanted('problem'))
