@@ -38,6 +38,7 @@ const LONGEST = [
   'events/kill-healing.slow',
   'events/kill-delivery.slow',
   'debian/failover',
+  'commands/transcripts',
   'commands/demo',
 ].map((name) => `/test/${name}.test.ts`)
 

@@ -21,15 +21,14 @@ import { type LoadedConfig, loadConfig } from './load.ts'
 import { engineOf, modeOf, unusableStore, withExistingStore } from './open-store.ts'
 import { type JsonOption, print, printError, printJson } from './output.ts'
 
-interface CheckOptions extends JsonOption {
-  readonly connect?: boolean
-}
-
 /**
  * Checks everything that `serve` checks before it starts, and prints what the gateway would be: mode, addresses, store, the
  * brownouts to come and what is set, without secrets.
  */
-export async function check({ json = false, connect = false }: CheckOptions): Promise<number> {
+export async function check({
+  json = false,
+  connect = false,
+}: JsonOption & { readonly connect?: boolean }): Promise<number> {
   const lacking: string[] = []
   const loaded = await loadConfig(lacking).catch((error: unknown) => {
     // A slip may be the cause of an error.
@@ -55,7 +54,7 @@ export async function check({ json = false, connect = false }: CheckOptions): Pr
     ...lacking,
     ...(refusal === undefined ? [] : [`"transload serve" refuses this store: ${refusal}`]),
     ...slipsIn(process.env, new Set(tenants.flatMap(variablesOf))),
-    ...(await endWarnings(ends, store, now)),
+    ...(await endWarnings(ends, store.hasCounts, now)),
   ]
   const counts = { actions: catalog.actions.size, paths: catalog.endpoints.size, tenants: tenants.length }
   if (json) {
@@ -94,16 +93,8 @@ export async function check({ json = false, connect = false }: CheckOptions): Pr
   return service?.some(({ accepted }) => accepted === false) ? EXIT_FAILED : 0
 }
 
-interface StoreState {
-  readonly text: string
-  /** Why a gateway could not use it. */
-  readonly mistake?: string
-  /** True if a gateway has made it, and it can be read. */
-  readonly hasCounts?: boolean
-}
-
-/** Tries the store; makes none. */
-async function storeState({ STORE_URL }: Config): Promise<StoreState> {
+/** Tries the store; makes none. It has counts if a gateway has made it, and a mistake if none could use it. */
+async function storeState({ STORE_URL }: Config) {
   if (engineOf(STORE_URL) === 'memory') return { text: 'memory: everything is lost at the end' }
   try {
     if (engineOf(STORE_URL) === 'postgres') {
@@ -181,7 +172,7 @@ const MOST_LISTED = 10
 /** Returns the warnings on the end of version 1: of dates that do not fit, and of callers that it cuts off. */
 async function endWarnings(
   ends: ReturnType<typeof deprecationsOf>,
-  store: StoreState,
+  hasCounts: boolean | undefined,
   now: number,
 ): Promise<readonly string[]> {
   const dates = ends.flatMap(({ tenant = 'all callers', sunset, retiredFrom }) => {
@@ -191,7 +182,7 @@ async function endWarnings(
       : [`SUNSET of ${tenant} has passed without RETIRED_FROM: version-1 calls still work`]
   })
   const ending = ends.filter(({ retiredFrom }) => retiredFrom)
-  if (ending.length === 0 || !store.hasCounts) return dates
+  if (ending.length === 0 || !hasCounts) return dates
   const recent: string[] = []
   await withExistingStore(async (counts) => {
     for (let uses = await counts.countedTenants(undefined); uses.length > 0; ) {

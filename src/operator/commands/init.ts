@@ -4,33 +4,25 @@ import { configTexts } from '../../language/config/config.ts'
 import { CommandFailed } from './failures.ts'
 import { print } from './output.ts'
 
-interface InitOptions {
-  readonly sidecar?: boolean
+/** The settings that a gateway starts with; the other variables are comments. */
+const START: Readonly<Record<string, string>> = {
+  V2_BASE_URL: 'https://service.example.com',
+  STORE_URL: './data/transload.db',
+  EMERGENCY_LOG_FILE: './data/emergency.ndjson',
 }
-
-/** The settings that a gateway of each kind starts with; the other variables are comments. */
-const STARTS = {
-  edge: {
-    V2_BASE_URL: 'https://service.example.com',
-    TENANTS_FILE: './tenants.json',
-    STORE_URL: './data/transload.db',
-    EMERGENCY_LOG_FILE: './data/emergency.ndjson',
-    TRUST_PROXY: '127.0.0.1/32',
-    SUPPORT_CONTACT: 'support@example.com',
-  },
-  sidecar: {
-    V2_BASE_URL: 'https://service.example.com',
-    HOST: '127.0.0.1',
-    STORE_URL: './data/transload.db',
-    EMERGENCY_LOG_FILE: './data/emergency.ndjson',
-  },
-} as const
+const EDGE: typeof START = {
+  ...START,
+  TENANTS_FILE: './tenants.json',
+  TRUST_PROXY: '127.0.0.1/32',
+  SUPPORT_CONTACT: 'support@example.com',
+}
+const SIDECAR: typeof START = { ...START, HOST: '127.0.0.1' }
 
 const WIDTH = 110
 
 /** Writes a file with the variables of a gateway, each with its meaning, grouped like the documentation, and on an edge a file of tenants; overwrites nothing. */
-export function init({ sidecar = false }: InitOptions): number {
-  const starts: Readonly<Record<string, string>> = sidecar ? STARTS.sidecar : STARTS.edge
+export function init({ sidecar = false }: { readonly sidecar?: boolean }): number {
+  const starts = sidecar ? SIDECAR : EDGE
   const lines = [...configTexts()].flatMap(([title, variables]) => [
     ...['', '', `# ${'='.repeat(WIDTH)}`, `# ${title}`, `# ${'='.repeat(WIDTH)}`],
     ...variables.flatMap(({ name, text, value }) => {

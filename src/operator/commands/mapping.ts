@@ -25,15 +25,11 @@ import { type JsonOption, print, printJson } from './output.ts'
 
 const STANDARD_INPUT = 0
 
-interface TranslateOptions extends JsonOption {
-  readonly as?: Language
-}
-
 /** Explains the translation of one version-1 request from a file or standard input; sends nothing. */
 export async function translate(
   name: string,
   file: string | undefined,
-  { json = false, as }: TranslateOptions,
+  { json = false, as }: JsonOption & { readonly as?: Language },
 ): Promise<number> {
   const config = readConfig(withoutService())
   const catalog = await mappingsOf(config)

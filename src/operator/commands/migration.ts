@@ -17,12 +17,8 @@ import { CommandFailed } from './failures.ts'
 import { mappingsOf, storeConfig, withExistingStore } from './open-store.ts'
 import { type JsonOption, print, printJson } from './output.ts'
 
-interface ReportOptions extends JsonOption {
-  readonly tenant?: string
-}
-
 /** Reports from the store who still uses version 1; the gateway may run or not. */
-export function report({ tenant, json = false }: ReportOptions): Promise<number> {
+export function report({ tenant, json = false }: JsonOption & { readonly tenant?: string }): Promise<number> {
   return withExistingStore(async (store) => {
     const config = storeConfig()
     const { TENANTS_FILE: file, V2_CLIENT_ID: id } = config

@@ -65,13 +65,11 @@ interface DoubtOptions {
   readonly until?: string
 }
 
-interface RestoreOptions extends DoubtOptions {
-  readonly complete?: boolean
-  readonly force?: boolean
-}
-
 /** Puts a backup in the place of the store, which no gateway may use meanwhile. */
-export async function restore(file: string, { force = false, ...options }: RestoreOptions): Promise<number> {
+export async function restore(
+  file: string,
+  { force = false, ...options }: DoubtOptions & { readonly complete?: boolean; readonly force?: boolean },
+): Promise<number> {
   const since = timeOf('--since', options.since, 'past')
   const until = timeOf('--until', options.until, 'future') ?? 0
   const path = embeddedStorePath(
@@ -259,12 +257,11 @@ const MEANINGS: Readonly<Record<(typeof PRUNED_TABLES)[number], string>> = {
   instances: 'gateways that are gone',
 }
 
-interface PruneOptions extends JsonOption {
-  readonly dryRun?: boolean
-}
-
 /** Deletes the rows that were not needed for `BOOKING_DAYS` days, or says how many would go. */
-export async function prune({ dryRun = false, json = false }: PruneOptions): Promise<number> {
+export async function prune({
+  dryRun = false,
+  json = false,
+}: JsonOption & { readonly dryRun?: boolean }): Promise<number> {
   const { BOOKING_DAYS: days } = storeConfig()
   return withExistingStore(async (store) => {
     const progress = createProgress(dryRun ? 'counted' : 'deleted')
