@@ -55,5 +55,4 @@ test('a sample event is sent to the callback of a tenant, and its reply is shown
   expect(new Webhook(SECRET).verify(signed?.body ?? '', headers)).toMatchObject({ Event: 'shipment.modified' })
   expect(headers['webhook-id']).toMatch(/^msg_[0-9a-f]{32}$/)
   expect(unsigned?.headers).not.toHaveProperty('webhook-signature')
-  expect(JSON.parse(unsigned?.body ?? '')).toEqual(JSON.parse(signed?.body ?? ''))
 })
