@@ -37,10 +37,10 @@ test('the generated documents are up to date: npm run docs', async () => {
 })
 
 test.each<Proof>([
-  'calls/flown > a trip is quoted',
-  'calls/flow > a trip is painted',
+  'calls/checks > a right program is called right',
+  'calls/check > a wrong program is called right',
   // The part of several titles.
-  'calls/flow > a quote is',
+  'calls/check > in client mode',
   'calls/check > %s is right > a teapot',
   'cases/quote.get/open-auto-is-closed',
   'assumption > quote-by-letter',
@@ -49,7 +49,7 @@ test.each<Proof>([
   const page = (...proofs: Proof[]) => interfacePage(ROOT, [{ title: 'T', statements: [{ states: 'S', proofs }] }])
   expect(() => page(proof)).toThrow(proof)
   expect(() => page()).toThrow('a proof of “S”')
-  expect(page('calls/flow > a trip is quoted')).toContain('- S ([calls/flow](../test/calls/flow.test.ts))')
+  expect(page('calls/check > a right program is called')).toContain('- S ([calls/check](../test/calls/check.test.ts))')
 })
 
 test('every link leads to a file, and to a heading in it', () => {

@@ -1,12 +1,11 @@
-/** Promise: what a read showed and is sent back changes nothing (contract, section 3). */
+/** Promise: an update writes what was changed alone, also where others change the shipment at the same time (contract, section 4). */
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { runs, SAMPLE_SEED } from '../size.ts'
 import { changes, expectTrueUpdates, openShowing, shipments } from './sent-back.ts'
-
-const UPDATE = '/updateShipment.php'
 
 test('what a read showed and is sent back changes nothing, and one changed field only what it stands for', async () => {
   const showing = await openShowing()
@@ -14,90 +13,44 @@ test('what a read showed and is sent back changes nothing, and one changed field
   await expect(fc.assert(law, { numRuns: runs(150, 100_000), ...SAMPLE_SEED })).resolves.toBeUndefined()
 }, 3_600_000)
 
-/** Books a shipment, and makes it one as other callers of the service have. */
-async function booked(gateway: TestGateway, also: object = {}) {
-  const booking = { ReferenceNumber: 'R-1', PickupZip: '10314', DeliveryZip: '33166', BillToName: 'Pat', VinNo: 'VIN1' }
-  expect((await post(gateway, '/createShipment.php', booking)).status).toBe(200)
-  const [shipment] = gateway.sandbox.shipments.values()
-  if (!shipment) throw new Error('nothing was booked')
-  shipment.pickup = Object.assign(shipment.pickup ?? {}, {
-    location_name: 'Lot',
-    contact_name: 'Pam',
-    contact_phone: '(214) 555-0000 x5',
-  })
-  Object.assign(shipment, also)
+const update = (gateway: TestGateway, fields: object) =>
+  post(gateway, '/updateShipment.php', { ReferenceNumber: bookingExample.ReferenceNumber, ...fields })
+
+/** Opens a gateway before a service with a booked shipment. */
+async function openBooked(etag: boolean) {
+  const gateway = await startGateway({ env: OWN, sandbox: { etag } })
+  const { headers } = await post(gateway, '/createShipment.php', bookingExample)
   gateway.sandbox.requests.length = 0
-  return shipment
+  return { gateway, sandbox: gateway.sandbox, id: headers.get('transload-shipment-id') ?? '' }
 }
 
-const methods = ({ sandbox }: TestGateway) => sandbox.requests.map(({ method }) => method)
-
-test('the names of a place and of a person survive an update of something else, and of the person', async () => {
-  const gateway = await startGateway({ env: OWN })
-  const shipment = await booked(gateway)
-  const read = (await get(gateway, '/getShipment.php?ReferenceNumber=R-1')).json
-  expect(read.PickupName).toBe('Pam')
-  const before = structuredClone(shipment)
-  const same = await post(gateway, UPDATE, read)
-  expect(same.json.Message).toBe('The shipment has these values already; nothing was changed.')
-  expect(methods(gateway)).toEqual(['GET', 'GET'])
-
-  const changed = await post(gateway, UPDATE, { ...read, DeliveryCity: 'Hialeah', PickupName: 'Sam' })
-  expect(changed).toMatchObject({ status: 200, json: { TransportationBooked: 'Yes' } })
-  expect(changed.json.Message).toMatch(/^Shipment .+ was updated\. Changed: PickupName, DeliveryCity\.$/)
-  expect(gateway.sandbox.shipments.get(shipment.id)).toMatchObject({
-    pickup: { ...before.pickup, contact_name: 'Sam' },
-    delivery: { ...before.delivery, city: 'Hialeah' },
-  })
+test('an update that finds a changed shipment starts again from a fresh read with its ETag, and keeps the other change', async () => {
+  const { gateway, sandbox, id } = await openBooked(true)
+  const overtaken = sandbox
+    .next(({ method }) => method === 'GET')
+    .then(() => {
+      const shipment = sandbox.shipments.get(id) ?? expect.fail('no shipment')
+      sandbox.shipments.set(id, { ...shipment, delivery: { ...shipment.delivery, contact_name: 'Their change' } })
+    })
+  expect((await update(gateway, { PickupName: 'Our change' })).json).toMatchObject({ TransportationBooked: 'Yes' })
+  await overtaken
+  expect(sandbox.requests.map(({ method }) => method)).toEqual(['GET', 'PUT', 'GET', 'PUT'])
+  const [, first, , second] = sandbox.requests.map(({ headers }) => headers['if-match'])
+  expect([first, second]).toEqual([expect.stringMatching(/^"\d+"$/), expect.stringMatching(/^"\d+"$/)])
+  expect(first).not.toBe(second)
+  const both = { pickup: { contact_name: 'Our change' }, delivery: { contact_name: 'Their change' } }
+  expect(sandbox.shipments.get(id)).toMatchObject(both)
+  sandbox.set({ etag: false })
+  await update(gateway, { PickupName: 'Another' })
+  expect(sandbox.requests.at(-1)?.headers['if-match']).toBeUndefined()
 })
 
-test('the answer names what was not understood, and what a blank does not clear', async () => {
-  const gateway = await startGateway({ env: OWN })
-  await booked(gateway)
-  const body = { ReferenceNumber: 'R-1', DeliveryZipcode: '90210', PickupName: '', DeliveryName: '', Make: 'Ford' }
-  expect((await post(gateway, UPDATE, body)).json.Message).toMatch(
-    / was updated\. Not understood: DeliveryZipcode \(did you mean DeliveryZip\?\)\. Not cleared, because a blank changes nothing: PickupName\. Changed: Make\.$/,
-  )
+test('updates of one shipment at once are done one after the other, each from a fresh read', async () => {
+  const { gateway, sandbox, id } = await openBooked(false)
+  const all = [{ PickupName: 'Gate 4' }, { DeliveryName: 'Gate 5' }, { DeliveryCity: 'Tampa' }]
+  const answers = await Promise.all(all.map((changed) => update(gateway, changed)))
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+  expect(sandbox.requests.map(({ method }) => method)).toEqual(['GET', 'PUT', 'GET', 'PUT', 'GET', 'PUT'])
+  const result = { pickup: { contact_name: 'Gate 4' }, delivery: { contact_name: 'Gate 5', city: 'Tampa' } }
+  expect(sandbox.shipments.get(id)).toMatchObject(result)
 })
-
-test.each([
-  [{ DeliveryZipcode: '90210' }, 'DeliveryZipcode (did you mean DeliveryZip?) is not a known field.'],
-  [{ DeliveryCity: ' ', PickupName: null }, 'DeliveryCity is blank, and PickupName is blank'],
-])('an update of %j alone is refused', async (fields, says) => {
-  const gateway = await startGateway({ env: OWN })
-  await booked(gateway)
-  const answer = await post(gateway, UPDATE, { ReferenceNumber: 'R-1', ...fields })
-  expect(answer).toMatchObject({ status: 422, json: { Message: expect.stringContaining(says) } })
-  expect(methods(gateway)).toEqual([])
-})
-
-test('a value that the service shows and version 1 cannot translate is no problem when it comes back', async () => {
-  const gateway = await startGateway({ env: OWN })
-  const shipment = await booked(gateway)
-  shipment.pickup = Object.assign(shipment.pickup ?? {}, { state: 'Ontario', notes: '字'.repeat(2000) })
-  const read = (await get(gateway, '/getShipment.php?ReferenceNumber=R-1')).json
-  expect((await post(gateway, UPDATE, { ...read, PickupCity: 'Ottawa' })).json.Message).toContain(
-    'Changed: PickupCity.',
-  )
-  expect(gateway.sandbox.shipments.get(shipment.id)?.pickup).toMatchObject({ city: 'Ottawa', state: 'Ontario' })
-  const wrong = await post(gateway, UPDATE, { ...read, PickupState: 'Quebec' })
-  expect(wrong).toMatchObject({ status: 422, json: { Message: expect.stringContaining('PickupState') } })
-})
-
-test('an update says by the status if the transportation is booked', async () => {
-  const gateway = await startGateway({ env: OWN })
-  const { id } = await booked(gateway, { status: 'canceled' })
-  gateway.sandbox.fail({ kind: 'status', status: 200, body: { id }, on: { method: 'PUT' } })
-  const answer = await post(gateway, UPDATE, { ReferenceNumber: 'R-1', Make: 'Ford' })
-  expect(answer).toMatchObject({ status: 200, json: { TransportationBooked: 'No' } })
-})
-
-test.each(['/createShipment.php', '/dry-run/createShipment.php'])(
-  '%s names the field that a wrong name means',
-  async (path) => {
-    const gateway = await startGateway({ env: OWN })
-    const body = { PickupZipCode: '10314', DeliveryZip: '33166', BillToName: 'Pat', VinNo: 'VIN1' }
-    const { text } = await post(gateway, path, body)
-    expect(text).toContain('PickupZip or PickupCity is required; you sent PickupZipCode')
-  },
-)

@@ -1,12 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { z } from 'zod'
 import { caseSchema as format } from '../../src/labs/rehearse/case.ts'
 import { parseJson } from '../../src/language/text/json.ts'
+import type { Fault, SandboxOptions } from '../stand-in/stand-in.ts'
 
 /** `true` where only the presence of the remark counts. */
 const remark = z.union([z.string(), z.literal(true)]).optional()
 
-const { request } = format.shape
+const { about, settings, action, path, method, headers, request, request_hex, status } = format.shape
+const members = z.record(z.string(), z.unknown())
 
 /** The format of `mapping test`, and what needs a gateway. */
 const caseSchema = format
@@ -66,13 +69,23 @@ export interface CaseFile {
 }
 
 /** Every case file. */
-export function caseFiles(): readonly CaseFile[] {
-  return readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' })
+export const caseFiles = (): readonly CaseFile[] => filesIn('.').filter(({ action }) => action !== STORIES)
+
+/** The calls in a row, each file with the name of its promise. */
+export const storyFiles = (): readonly CaseFile[] => filesIn(STORIES)
+
+const STORIES = 'stories'
+
+function filesIn(folder: string): readonly CaseFile[] {
+  const root = import.meta.dirname
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.json'))
     .sort()
     .map((file) => {
-      const name = file.replaceAll('\\', '/').replace(/\.json$/, '')
-      return { name, action: name.split('/')[0] ?? '', text: readFileSync(`${import.meta.dirname}/${file}`, 'utf8') }
+      const name = join(folder, file)
+        .replaceAll('\\', '/')
+        .replace(/\.json$/, '')
+      return { name, action: name.split('/')[0] ?? '', text: readFileSync(join(root, folder, file), 'utf8') }
     })
 }
 
@@ -80,3 +93,70 @@ export function caseFiles(): readonly CaseFile[] {
 export function readCase(text: string): Case {
   return caseSchema.parse(parseJson(text))
 }
+
+/**
+ * One call of a story: a case with what happens at the service before it, and what is there after it. Expected members are those
+ * that it is about; a text between slashes is a pattern. `{shipment 1}`, `{number 1}` and `{quote 1}` stand for what the
+ * service called its first shipment or quote.
+ */
+const storyCall = z.strictObject({
+  ...{ action, path, method, headers, request, request_hex, status },
+  /** The action's example, with these fields in place of its own; null leaves one out. */
+  with: members.optional(),
+  /** The request is the answer before, with these fields in place of its own. */
+  sends_back: z.literal(true).optional(),
+  /** The time of the gateway. */
+  at: z.iso.datetime().optional(),
+  /** The next faults of the service. */
+  faults: z.array(z.custom<Fault>()).optional(),
+  /** What others have changed of shipments since, by their place; null is a shipment that is gone. */
+  meanwhile: z.record(z.string(), members.nullable()).optional(),
+  replies: members.optional(),
+  /** Places that the answer does not have. */
+  lacks: z.array(z.string()).optional(),
+  says: z.array(z.string()).optional(),
+  /** Texts that the answer has nowhere, not in a header either. */
+  says_not: z.array(z.string()).optional(),
+  /** The answer as text. */
+  text: z.string().optional(),
+  /** Headers of the answer; null is one that it does not have. */
+  answer_headers: z.record(z.string(), z.string().nullable()).optional(),
+  /** The last request of this method at the service, and the places that its body does not have. */
+  sends: z
+    .strictObject({
+      method: z.string(),
+      path: z.string().optional(),
+      body: z.unknown().optional(),
+      headers: members.optional(),
+      lacks: z.array(z.string()).optional(),
+    })
+    .optional(),
+  /** Every request at the service, such as `GET /v2/shipments/7`. */
+  requests: z.array(z.string()).optional(),
+  /** The shipments and quotes at the service. */
+  shipments: z.array(members).optional(),
+  quotes: z.array(members).optional(),
+  /** The line of the call in the log. */
+  log: members.optional(),
+})
+
+/** Calls in a row. */
+const storySchema = z
+  .strictObject({
+    about,
+    settings,
+    /** With `client`, callers bring the credential of the service. @default the gateway has its own */
+    mode: z.literal('client').optional(),
+    /** How the service differs from the one of the demo. */
+    service_is: z.custom<SandboxOptions>().optional(),
+    /** Members of every call. */
+    every: z.record(z.string(), z.unknown()).default({}),
+    calls: z.array(z.record(z.string(), z.unknown())).min(1),
+  })
+  .transform(({ every, calls, ...story }) => ({
+    ...story,
+    calls: calls.map((call) => storyCall.parse({ ...every, ...call })),
+  }))
+
+export type StoryCall = z.infer<typeof storyCall>
+export const readStory = (text: string) => storySchema.parse(JSON.parse(text))

@@ -5,7 +5,7 @@
 
 /**
  * A proof is one of:
- * - `calls/flow > a trip is quoted`: a test file in `test/`, and a title in it, or a part of one title alone. Where the
+ * - `calls/check > a right program is called right`: a test file in `test/`, and a title in it, or a part of one title alone. Where the
  *   title is that of a table of tests, ` > ` and the words of a row may follow;
  * - `cases/quote.get/open-auto-is-open`: a case file in `test/cases/`;
  * - `assumption > quote-by-post`: what `transload certify assumptions` asks the service itself;
@@ -45,8 +45,14 @@ const REPLIES = 'doubt/replies > replies and what follows from them'
 export const sections: readonly Section[] = [
   section(
     'What the service does',
-    shown('A client gets a price for a trip, changes the quote and approves it.', 'calls/flow > a trip is quoted'),
-    shown('A client creates, reads, updates and cancels a shipment.', 'calls/flow > a quote is booked with its facts'),
+    shown(
+      'A client gets a price for a trip, changes the quote and approves it.',
+      'cases/stories/a-trip-is-quoted-changed-approved-and-read',
+    ),
+    shown(
+      'A client creates, reads, updates and cancels a shipment.',
+      'cases/stories/a-quote-is-booked-read-by-all-its-names-changed-and-canceled',
+    ),
     shown(
       'A shipment has one or more vehicles. (A version-1 booking has one.)',
       'cases/shipment.create/a-list-of-vehicles-is-a-problem',
@@ -63,8 +69,8 @@ export const sections: readonly Section[] = [
     ),
     shown(
       'A version-1 body gets a version-1 reply, and no other body does.',
-      'calls/error-shape > a version-1 body keeps the version-1 shape',
-      'calls/request-bodies > on %s is a quote, and its reply is of version 2',
+      'cases/stories/a-version-2-body-or-path-gets-problem-details',
+      'cases/stories/a-version-2-quote-on-a-legacy-path-has-a-reply-of-version-2',
     ),
     chose(
       'The version-2 service still parses version-1 bodies.',
@@ -74,14 +80,14 @@ export const sections: readonly Section[] = [
     shown(
       'All bodies are JSON, with `Content-Type: application/json`.',
       'service/requests > every request goes below /v2/',
-      'calls/request-bodies > the body decides, not its label',
+      'cases/stories/json-and-forms-are-read-under-any-label',
     ),
   ),
   section(
     'Quote',
     shown(
       '`shipment_id` is a string, a UUID.',
-      'calls/flow > a trip is quoted',
+      'cases/stories/a-trip-is-quoted-changed-approved-and-read',
       'text/service-text > can always stand in a path and in a header',
       'assumption > quote-id-is-uuid',
     ),
@@ -193,7 +199,7 @@ export const sections: readonly Section[] = [
       '`location_name` and `contact_name`: text.',
       'cases/shipment.create/pickup-name-is-the-place-and-the-person',
       'cases/shipment.create/delivery-name-is-the-place-and-the-person',
-      'calls/sent-back > the names of a place and of a person survive',
+      'cases/stories/the-names-of-a-place-and-of-a-person-survive-an-update-of-something-else',
     ),
     chose(
       '`location_type`, and `customer_type` of a customer: text such as `DEALER`.',
@@ -335,7 +341,7 @@ export const sections: readonly Section[] = [
       '`CSR`: text.',
       'Version 2 has no place for it. The response lists it as ignored.',
       QUOTE,
-      'calls/ignored > quotes, bookings, updates and replays name',
+      'cases/stories/an-answer-says-in-a-header-which-fields-had-no-place',
     ),
     shown(
       '`BillToCompany`, which may be empty, and the `BillTo…` fields of the address.',
@@ -381,18 +387,22 @@ export const sections: readonly Section[] = [
     ),
     shown(
       'The response has `Message` and `TransportationBooked`, such as `Yes`.',
-      'calls/flow > a quote is booked with its facts',
-      'calls/errors > has the shape of its path',
+      'cases/stories/a-quote-is-booked-read-by-all-its-names-changed-and-canceled',
+      'cases/stories/a-mistake-of-a-caller-has-the-shape-of-its-path',
     ),
   ),
   section(
     'States',
-    shown('A new shipment has the status `new`.', 'calls/flow > a trip is quoted', `${REPLIES} > status canceled`),
+    shown(
+      'A new shipment has the status `new`.',
+      'cases/stories/a-trip-is-quoted-changed-approved-and-read',
+      `${REPLIES} > status canceled`,
+    ),
     chose(
       'Other transitions: not shown.',
       'The gateway expects none. Only `canceled` changes a response: `TransportationBooked` is `No`.',
       'cases/shipment.get/reply-of-a-canceled-shipment',
-      'calls/sent-back > an update says by the status',
+      'cases/stories/an-update-says-by-the-status-if-the-transportation-is-booked',
     ),
     chose(
       'All values of the status: not shown.',
@@ -449,7 +459,7 @@ export const sections: readonly Section[] = [
     shown(
       '`{quote_id}` is a string.',
       'cases/quote.get/reply-id-as-a-long-number',
-      'calls/flow > stays one segment of a path where the service itself gave such an id',
+      'cases/stories/an-odd-id-of-the-service-stays-one-segment-of-a-path',
     ),
     shown(
       '`POST /v2/shipments` creates a shipment and returns all of it. (The public reference adds `quote_id`.)',
@@ -496,8 +506,8 @@ export const sections: readonly Section[] = [
     'Version-1 endpoints',
     shown(
       '`POST /getShippingQuote.php` gets, updates and approves a quote; `POST /getShippingQuoteWTS.php` gets one.',
-      'calls/flow > a trip is quoted',
-      'calls/request-bodies > ActionName is compared without case',
+      'cases/stories/a-trip-is-quoted-changed-approved-and-read',
+      'cases/stories/an-ActionName-is-compared-without-case-blanks-underscores-and-dashes',
     ),
     shown(
       '`POST /createShipment.php` and `POST /ConfirmBooking` create a shipment.',
@@ -506,8 +516,8 @@ export const sections: readonly Section[] = [
     ),
     shown(
       '`GET /getShipment.php` reads a shipment.',
-      'calls/flow > a quote is booked with its facts',
-      'calls/request-bodies > finds the field in each spelling',
+      'cases/stories/a-quote-is-booked-read-by-all-its-names-changed-and-canceled',
+      'cases/stories/a-query-is-read-like-a-form',
     ),
     shown(
       '`POST /updateShipment.php` updates a shipment, `POST /deleteShipment.php` cancels it.',
@@ -596,8 +606,8 @@ export const sections: readonly Section[] = [
     chose(
       'The body of an error: not shown.',
       "The gateway finds the service's message in any usual form, and passes it on.",
-      'calls/errors > are found in every usual shape',
-      'calls/errors > are not looked for in pages, in halves, or too deep',
+      'cases/stories/the-services-own-words-are-found-in-every-usual-shape',
+      'cases/stories/the-services-own-words-are-not-looked-for-in-pages-in-halves-or-too-deep',
     ),
     chose(
       'Invalid credentials: not shown.',
@@ -610,7 +620,7 @@ export const sections: readonly Section[] = [
     chose(
       'Invalid input: not shown.',
       'A 4xx means that nothing was done. Its status and message are passed on.',
-      'calls/errors > a refusal of a booking keeps its status and its words',
+      'cases/stories/a-refusal-of-a-booking-keeps-its-status-and-its-words',
       'bookings/once > with BOOKING_REFUSED_STATUSES=%s',
       'assumption > invalid-quote-4xx',
     ),
@@ -618,7 +628,7 @@ export const sections: readonly Section[] = [
       'Unknown identifiers: not shown.',
       '404 and 410, once the path is confirmed. For a number that is not a UUID, also 400, 405 and 422.',
       'service/spelling > means the id once a spelling is confirmed: %s',
-      'calls/find > is unknown to a service that answers %i',
+      'cases/stories/the-next-name-is-tried-where-the-service-does-not-know-one',
       'assumption > unknown-shipment-404',
     ),
   ),
@@ -627,7 +637,7 @@ export const sections: readonly Section[] = [
     chose(
       'Rate limits: not shown.',
       'A 429 is passed on with its `Retry-After`. Tenants may have limits of their own.',
-      'calls/errors > a failure of the service at %s is told as what it is',
+      'cases/stories/a-failure-of-the-service-at-a-quote-is-told-as-what-it-is',
       'callers/modes > a tenant has so many calls a second',
       'assumption > reads-in-a-row',
     ),
@@ -666,12 +676,12 @@ export const sections: readonly Section[] = [
     shown(
       'The version-1 host is deprecated; its deadline is January 1, 2026.',
       'http/routes > Deprecation is on every reply of a legacy path',
-      'calls/retired > every legacy call is 410 in its own shape',
+      'cases/stories/from-the-end-of-version-1-on-every-legacy-call-is-410',
     ),
     shown(
       'Version-2 bodies get version-2 replies, on version-1 paths too.',
-      'calls/request-bodies > on a booking path is a new shipment',
-      'calls/request-bodies > that mixes both versions is 422',
+      'cases/stories/a-version-2-body-on-a-booking-path-is-a-new-shipment',
+      'cases/stories/a-body-that-mixes-both-versions-is-422',
     ),
     shown(
       'Clients should move: new features exist only in version 2.',
@@ -693,8 +703,8 @@ export const sections: readonly Section[] = [
     ),
     shown(
       'Replace the body, and handle the version-2 response.',
-      'calls/dry-run > everything about a call, and sends nothing',
-      'calls/dry-run > is shown in its version-1 form, place by place',
+      'cases/stories/a-dry-run-explains-everything-about-a-booking',
+      'cases/stories/a-dry-run-of-a-reply-shows-its-version-1-form-place-by-place',
       'calls/check > the answer is an example of what the service says, with ids',
     ),
     shown(

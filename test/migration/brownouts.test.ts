@@ -1,21 +1,12 @@
-/** Promise: callers are told of the end of version 1, and brownouts come when they were announced (contract, section 9). */
+/** Promise: brownouts come when they were announced (contract, section 9). */
 
 import { describe, expect, test } from 'vitest'
 import { brownouts } from '../../src/language/config/values.ts'
 import { momentOf, parseLocalTime } from '../../src/language/legacy-headers.ts'
 import { createLog } from '../../src/runtime/log.ts'
 import { createBrownoutSignals } from '../../src/runtime/signals.ts'
-import { post, startGateway } from '../gateway.ts'
 
 const HOUR_MS = 3_600_000
-
-test('callers are told of a guide before the end of version 1 is known', async () => {
-  const gateway = await startGateway({ env: { MIGRATION_GUIDE_URL: 'https://example.com/guide' } })
-  const { headers } = await post(gateway, '/createShipment.php', {})
-  expect(headers.get('link')).toBe(
-    '<https://example.com/guide>; rel="deprecation"; type="text/html", </reference#untranslatable>; rel="help"',
-  )
-})
 
 describe('brownouts', () => {
   /** The windows of a text with their lengths, or its error. */

@@ -1,0 +1,139 @@
+/** Promise: calls in a row are answered, and reach the service, as their story says (contract, sections 2 to 9). */
+
+import { expect, test } from 'vitest'
+import { actions } from '../../mappings/index.ts'
+import { fieldsOf } from '../../src/language/mapping/row-parts.ts'
+import { parseJson } from '../../src/language/text/json.ts'
+import { readStory, type StoryCall, storyFiles } from '../cases/read.ts'
+import { basic, OWN, startGateway, type TestGateway, type WholeAnswer } from '../gateway.ts'
+
+test.each(storyFiles())('$name', async ({ text }) => {
+  const { mode, settings, service_is: sandbox, calls } = readStory(text)
+  const env = { ...(mode !== 'client' && OWN), ...settings }
+  const clock = { now: 0 }
+  const isTimed = calls.some(({ at }) => at !== undefined)
+  const gateway = await startGateway({ env, ...(sandbox && { sandbox }), ...(isTimed && { now: () => clock.now }) })
+  let shown: object = {}
+  for (const [i, call] of calls.entries()) {
+    if (call.at !== undefined) clock.now = Date.parse(call.at)
+    const named = filled(gateway, call)
+    if (call.sends_back) named.request = { ...shown, ...Object(call.request) }
+    gateway.sandbox.clearFaults()
+    change(gateway, named)
+    gateway.sandbox.requests.length = 0
+    const answer = await make(gateway, named)
+    shown = Object(answer.json)
+    check(gateway, filled(gateway, named), answer, `call ${i + 1}: ${answer.text.slice(0, 500)}`)
+  }
+})
+
+/** Puts in what the service has called its shipments and quotes. */
+function filled(gateway: TestGateway, call: StoryCall): StoryCall {
+  const { url, shipments, quotes } = gateway.sandbox
+  const all: Readonly<Record<string, readonly string[]>> = {
+    shipment: [...shipments.keys()],
+    number: [...shipments.values()].map(({ number }) => number),
+    quote: [...quotes.keys()],
+    QUOTE: [...quotes.keys()].map((id) => id.toUpperCase()),
+    service: [url],
+  }
+  const name = /\{(\w+)(?: (\d+))?\}/g
+  return JSON.parse(JSON.stringify(call).replace(name, (whole, of, no = 1) => all[of]?.[no - 1] ?? whole))
+}
+
+/** Does what happens at the service before a call. */
+function change({ sandbox }: TestGateway, { faults = [], meanwhile = {} }: StoryCall): void {
+  sandbox.fail(...faults)
+  const ids = [...sandbox.shipments.keys()]
+  for (const [no, changes] of Object.entries(meanwhile)) {
+    const id = ids[Number(no) - 1] ?? ''
+    const shipment = sandbox.shipments.get(id) ?? expect.fail(`no shipment ${no}`)
+    if (changes) sandbox.shipments.set(id, { ...shipment, ...changes })
+    else sandbox.shipments.delete(id)
+  }
+}
+
+async function make(gateway: TestGateway, call: StoryCall): Promise<WholeAnswer> {
+  const action = actions.find(({ name }) => name === call.action)
+  const example = call.with && { ...(action?.example.request ?? expect.fail('no action')), ...call.with }
+  const fields = example && Object.fromEntries(Object.entries(example).filter(([, value]) => value !== null))
+  const { path = action?.legacy.paths[0] ?? '', method = action?.legacy.method ?? '', request = fields ?? '' } = call
+  const isQuery = method === 'GET' && request !== ''
+  const body = call.request_hex === undefined ? textOf(request) : Uint8Array.from(Buffer.from(call.request_hex, 'hex'))
+  // Headers are texts.
+  const headers = { authorization: basic(), ...(call.headers as Record<string, string>) }
+  const target = isQuery ? `${path}?${new URLSearchParams(request as Record<string, string>)}` : path
+  const reply = await fetch(gateway.url + target, { method, headers, ...(method !== 'GET' && { body }) })
+  const text = await reply.text()
+  const isJson = reply.headers.get('content-type')?.includes('json')
+  return { status: reply.status, headers: reply.headers, text, json: isJson ? JSON.parse(text) : undefined }
+}
+
+const textOf = (request: unknown) => (typeof request === 'string' ? request : JSON.stringify(request))
+
+function check(gateway: TestGateway, call: StoryCall, answer: WholeAnswer, where: string): void {
+  const { status, json, text, headers } = answer
+  const { requests, shipments, quotes } = gateway.sandbox
+  expect(status, where).toBe(call.status ?? 200)
+  checkForm(answer, where)
+  if (call.replies) expect(json, where).toMatchObject(pattern(call.replies))
+  if (call.text !== undefined) expect(text, where).toEqual(pattern(call.text))
+  for (const place of call.lacks ?? []) expect(json, where).not.toHaveProperty(place)
+  const message = json?.Message ?? json?.detail
+  for (const word of call.says ?? []) expect(message, where).toContain(word)
+  const whole = text + JSON.stringify([...headers])
+  for (const word of call.says_not ?? []) expect(whole, where).not.toContain(word)
+  for (const [name, value] of Object.entries(call.answer_headers ?? {}))
+    expect({ [name]: headers.get(name) }, where).toEqual({ [name]: pattern(value) })
+  if (call.sends) {
+    const { lacks = [], ...wanted } = call.sends
+    const request = requests.findLast(({ method }) => method === wanted.method) ?? expect.fail(where)
+    const sent = { ...request, body: request.body && parseJson(request.body) }
+    expect(sent, where).toMatchObject(pattern(wanted))
+    for (const place of lacks) expect(sent.body, where).not.toHaveProperty(place)
+  }
+  if (call.requests)
+    expect(
+      requests.map(({ method, path }) => `${method} ${path}`),
+      where,
+    ).toEqual(pattern(call.requests))
+  if (call.shipments) expect([...shipments.values()], where).toMatchObject(pattern(call.shipments))
+  if (call.quotes) expect([...quotes.values()], where).toMatchObject(pattern(call.quotes))
+  if (call.log)
+    expect(
+      gateway.lines().findLast(({ msg }) => msg === 'call'),
+      where,
+    ).toMatchObject(pattern(call.log))
+}
+
+const READ = actions.flatMap(({ name, reply }) => (name === 'shipment.get' ? reply.flatMap(fieldsOf) : []))
+/** The members of version-1 answers. */
+const FORMS = [
+  ['Cost', 'ShipmentNumber'],
+  ['Cost', 'Message', 'ShipmentNumber'],
+  ['Cost', 'Message', 'ShipmentNumber', 'TransportationBooked'],
+  ['Message', 'TransportationBooked'],
+  [...new Set(READ)].sort(),
+]
+
+/** Checks that a version-1 answer has the members of one, and one line for people. */
+function checkForm({ json, headers, status }: WholeAnswer, where: string): void {
+  if (!('TransportationBooked' in Object(json)) && !('Cost' in Object(json))) return
+  expect(FORMS, where).toContainEqual(Object.keys(json).sort())
+  expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+  const { Message: message } = json
+  if (status !== 200) expect(message, where).toMatch(/./)
+  if (message !== undefined) expect(message, where).toMatch(/^[^\p{Cc}\p{Zl}\p{Zp}]{0,500}$/u)
+}
+
+/** Returns an expected value as a matcher: a text between slashes is a pattern. */
+function pattern<Value>(value: Value): Value {
+  const made = (one: unknown): unknown => {
+    if (typeof one === 'string')
+      return /^\/.+\/$/s.test(one) ? expect.stringMatching(RegExp(one.slice(1, -1), 'u')) : one
+    if (Array.isArray(one)) return one.map(made)
+    if (typeof one !== 'object' || one === null) return one
+    return Object.fromEntries(Object.entries(one).map(([name, part]) => [name, made(part)]))
+  }
+  return made(value) as Value
+}
