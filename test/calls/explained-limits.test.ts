@@ -1,14 +1,16 @@
 /** Promise: nothing that a stranger pastes is explained without a limit (contract, section 11). */
 
 import { gzipSync } from 'node:zlib'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { actions } from '../../mappings/index.ts'
 import { post, startGateway } from '../gateway.ts'
+import { dial } from '../http/wire.ts'
 
 const MIB = 1024 * 1024
 const MOST_ROWS = 1_000
 const MEMBERS = 12_000
 const NOBODY = { authorization: '' }
+const gateway = await startGateway({ closeAt: afterAll })
 const LONG_NAME = 'a'.repeat(250_000)
 
 /** Many members below many levels: their paths together have 864 million characters. */
@@ -32,7 +34,6 @@ describe('an object of 12,000 members below 90 levels', () => {
     ['/dry-run/reply/shipment.get', 'plain'],
     ['/dry-run/createShipment.php', 'plain'],
   ])('%s (%s) lists no path that is longer than all paths may be, and counts the rows', async (path, encoding) => {
-    const gateway = await startGateway()
     const isGzip = encoding === 'gzip'
     const headers = isGzip ? { ...NOBODY, 'content-encoding': 'gzip' } : NOBODY
     const { status, text, json } = await post(gateway, path, isGzip ? Uint8Array.from(gzipSync(DEEP)) : DEEP, headers)
@@ -44,7 +45,6 @@ describe('an object of 12,000 members below 90 levels', () => {
 
   test('of many leaves with short names, a thousand are listed', async () => {
     const flat = JSON.stringify(Object.fromEntries(Array.from({ length: MEMBERS }, (_, i) => [`m${i}`, 1])))
-    const gateway = await startGateway()
     const reply = await post(gateway, '/dry-run/reply/quote.get', flat, NOBODY)
     expect(reply.json).toMatchObject({ truncated: true, more: MEMBERS - MOST_ROWS })
     expect(reply.json.unknown).toHaveLength(MOST_ROWS)
@@ -55,7 +55,7 @@ describe('an object of 12,000 members below 90 levels', () => {
 
 test.each(explanations)('%s suggests nothing for a name of 250,000 letters', async (path) => {
   const named = { [LONG_NAME]: '1' }
-  const reply = await post(await startGateway(), path, path.includes('webhook') ? { data: named } : named, NOBODY)
+  const reply = await post(gateway, path, path.includes('webhook') ? { data: named } : named, NOBODY)
   expect(reply.status).toBe(200)
   expect(reply.json.didYouMean).toBeUndefined()
   expect(Buffer.byteLength(reply.text)).toBeLessThan(MIB)
@@ -69,26 +69,12 @@ test.each([
   const text = fill.repeat(size)
   const names = actions.find(({ name }) => name === 'shipment.create')?.example.request ?? {}
   const body = size > 4_000 ? { pickup: { notes: text } } : Object.fromEntries(Object.keys(names).map((n) => [n, text]))
-  const reply = await post(await startGateway(), path, body, NOBODY)
+  const reply = await post(gateway, path, body, NOBODY)
   expect(reply.status).toBe(200)
   expect(Buffer.byteLength(reply.text)).toBeLessThan(MIB)
 })
 
-test('an explanation reserves eight times its body: what has no room is too large', async () => {
-  // A source may hold a quarter of it, so an explained body may have a 32nd.
-  const gateway = await startGateway({ env: { BODIES_LIMIT_BYTES: String(4 * MIB) } })
-  const body = JSON.stringify({
-    TempShipFromPostalCode: '10314',
-    TempShipToPostalCode: '33166',
-    Note: 'x'.repeat(150_000),
-  })
-  expect((await post(gateway, '/dry-run/getShippingQuote.php', body)).status).toBe(413)
-  expect((await post(gateway, '/dry-run/reply/quote.get', body)).status).toBe(413)
-  expect((await post(gateway, '/getShippingQuote.php', body)).status).toBe(200)
-})
-
 test('the workbench takes 32 KiB, and shows no page beyond 1 MiB', async () => {
-  const gateway = await startGateway()
   const paste = (body: string) => post(gateway, '/', body, { ...NOBODY, accept: 'text/html' })
   expect((await paste(`body=${JSON.stringify({ [LONG_NAME]: 1 })}`)).status).toBe(413)
   for (const body of [
@@ -111,4 +97,26 @@ test('an explanation holds eight times its body: one that a source may not hold 
     (await post(gateway, '/dry-run/createShipment.php', ofBytes(bytes), NOBODY)).status
   expect([await explain(3_000), await explain(7_000), await explain(9_000)]).toEqual([200, 429, 413])
   expect((await post(gateway, '/createShipment.php', ofBytes(9_000))).status).toBe(422)
+})
+
+test('explanations that arrive at once are made in a turn of the event loop each: other calls go on between them', async () => {
+  const wires = await Promise.all(Array.from({ length: 10 }, () => dial(gateway)))
+  for (const wire of wires) {
+    wire.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await wire.received(1)
+  }
+  const all = gateway.lines().length
+  const explained = () =>
+    gateway
+      .lines()
+      .slice(all)
+      .filter(({ action }) => action === 'quote.get').length
+  const head = 'POST /dry-run/reply/quote.get HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n'
+  for (const wire of wires) wire.write(`${head}{}`)
+  const ofEachTurn: number[] = []
+  for (let before = 0; before < wires.length; before = explained()) {
+    await new Promise(setImmediate)
+    ofEachTurn.push(explained() - before)
+  }
+  expect(Math.max(...ofEachTurn)).toBe(1)
 })
