@@ -22,10 +22,10 @@ import type { Sending } from '../outside/service/service.ts'
 import type { Store } from '../outside/store/store.ts'
 import { type Bookings, outcomeUnknown, underWayStill } from '../state/bookings/bookings.ts'
 import { type Names, namesOfShipment, type RememberedQuote, type SeenShipment } from '../state/names/names.ts'
-import { answerOf, type Version1Answer, withSentence } from './legacy-answer.ts'
 import { ACCEPTED, type Plan, plannedCall, requireReference, sendChange } from './plan.ts'
 import { ignoredSentence, lookFor, quoteNamedBy, seenShipment } from './subject.ts'
 import type { CallInHand, CallRooms } from './verb.ts'
+import { answerOf, type Version1Answer, withSentence } from './version1-answer.ts'
 
 /**
  * Approves a quote, unless one of its names is booked already, or an earlier approval made a shipment of it: then the

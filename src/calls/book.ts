@@ -23,12 +23,12 @@ import { NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type Names, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle, vehiclesIn } from '../state/names/resolve.ts'
 import { requireOfQuote, withQuoteLock } from './approve.ts'
-import { answerOf } from './legacy-answer.ts'
 import { ACCEPTED, type Plan, planCall, plannedCall, sendNew } from './plan.ts'
 import { namesGivenIn, namesIn, type Version1 } from './read-request.ts'
 import { lookFor, NO_SUBJECT, type Subject, seenShipment, vinOf } from './subject.ts'
 import { type MergedShipment, merge } from './update.ts'
 import type { CallInHand, CallRooms } from './verb.ts'
+import { answerOf } from './version1-answer.ts'
 
 /** The quote whose approval was sent and that a booking refers to; the service may have made it a shipment of the same id. */
 interface ApprovedQuote {

@@ -13,7 +13,6 @@ import {
   showsShipment,
 } from '../outside/service/proofs.ts'
 import { shipmentRead } from '../outside/service/service.ts'
-import { answerOf, withSentence } from './legacy-answer.ts'
 import { type Plan, plannedCall, refusalOf, requireReference } from './plan.ts'
 import {
   goneShipment,
@@ -25,6 +24,7 @@ import {
   shipmentNamedBy,
 } from './subject.ts'
 import type { CallInHand, CallRooms } from './verb.ts'
+import { answerOf, withSentence } from './version1-answer.ts'
 
 /** Cancels a shipment, which frees the key of its booking. */
 export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer> {

@@ -35,13 +35,14 @@ import type { Look, Names } from '../state/names/names.ts'
 import { chooseVehicle, type Reference, type Resolution } from '../state/names/resolve.ts'
 import { answerToReply, requireNoneOpen } from './approve.ts'
 import { bookingOf, isFurtherVehicle, mergeableShipments, quoteOfBooking, withoutQuoteId } from './book.ts'
-import { answerOf, ignoredHeader } from './legacy-answer.ts'
 import { noteRequest } from './legacy-call.ts'
-import { accountOf, type Plan, planCall, planVersion2, type Version2Plan } from './plan.ts'
+import { accountOf, type Plan, planCall } from './plan.ts'
 import { classify, namesIn, type Version1, type Version2, version1 } from './read-request.ts'
 import { NO_SUBJECT, notMeant, quoteSubject, referenceOf, shipmentSubject, vinError } from './subject.ts'
 import { withoutVin } from './update.ts'
 import { changesOf, curlCredential, jqSteps, shellWord } from './update-program.ts'
+import { answerOf, ignoredHeader } from './version1-answer.ts'
+import { planVersion2, type Version2Plan } from './version2.ts'
 
 /** The rooms of explanations, which look nothing up. */
 interface ExplainingRooms extends Destination {

@@ -5,26 +5,23 @@ import type { Arrival } from '../edge/door.ts'
 import type { Answer } from '../language/answer.ts'
 import { GatewayError, gatewayError, retryAfter } from '../language/errors.ts'
 import { closureAt, type Deprecation } from '../language/legacy-headers.ts'
-import type { Action } from '../language/mapping/action.ts'
+import type { VerbName } from '../language/mapping/action.ts'
 import type { Endpoint } from '../language/mapping/catalog.ts'
 import type { FlatBody } from '../language/mapping/fields.ts'
 import { SUPPORT } from '../language/messages.ts'
-import { NoReply, type UpstreamReply } from '../outside/service/exchange.ts'
-import { unansweredError } from '../outside/service/failures.ts'
-import { type Sending, shipmentRead, withoutCredential } from '../outside/service/service.ts'
+import type { Sending } from '../outside/service/service.ts'
 import type { Call, CallOutcome } from '../runtime/call.ts'
 import { PRICE, REPLAYED } from '../state/bookings/bookings.ts'
 import { approve } from './approve.ts'
 import { book } from './book.ts'
 import { cancel } from './cancel.ts'
-import { ignoredHeader, unchanged } from './legacy-answer.ts'
-import { planVersion2, type Version2Plan } from './plan.ts'
 import { quote } from './quote.ts'
 import { read } from './read.ts'
 import { classify, type Version1 } from './read-request.ts'
 import { update } from './update.ts'
 import type { CallRooms, Verb } from './verb.ts'
-import { noteVersion2Reply } from './version2.ts'
+import { ignoredHeader } from './version1-answer.ts'
+import { passOnBody, planVersion2 } from './version2.ts'
 
 /** The arrival of a legacy call. */
 type LegacyArrival = Arrival<FlatBody, Caller>
@@ -46,7 +43,12 @@ export async function legacyCall(
     throw retired
   }
   const request = classify(body, endpoint, rooms.catalog, caller.profile.synonyms, url)
-  if (request.generation === 2) return answerVersion2(planVersion2(request, endpoint), caller, sending, rooms)
+  if (request.generation === 2) {
+    const plan = planVersion2(request, endpoint)
+    const brownout = brownoutError(plan.compiled.action.verb, caller, rooms)
+    if (brownout) throw brownout
+    return passOnBody(plan, caller.tenant, sending, rooms)
+  }
   noteRequest(outcome, request)
   const answer = await answerVersion1(request, headers, outcome, caller, sending, rooms)
   outcome.replayed = REPLAYED in answer.headers
@@ -80,7 +82,7 @@ export async function legacyRefusal(
 const OF_BODY: ReadonlySet<number> = new Set([400, 422])
 
 /** The verbs of version 1, each with its whole life in one file. */
-const verbs: Readonly<Record<Action['verb'], Verb>> = { quote, approve, book, read, update, cancel }
+const verbs: Readonly<Record<VerbName, Verb>> = { quote, approve, book, read, update, cancel }
 
 /** Checks that the call may do what its action does, and does it. */
 async function answerVersion1(
@@ -93,7 +95,7 @@ async function answerVersion1(
 ): Promise<Answer> {
   const { action } = request.compiled
   const { verb } = action
-  const brownout = brownoutError(verb === 'book' || verb === 'approve', caller, rooms)
+  const brownout = brownoutError(verb, caller, rooms)
   // A booking that was made before is answered from its record, whenever it is repeated.
   if (brownout && verb !== 'book') throw brownout
   // Until the service has accepted a credential, nothing is looked up or claimed for it. A new quote proves it by itself.
@@ -103,36 +105,6 @@ async function answerVersion1(
     outcome.notes = notes
   }
   return verbs[verb]({ request, headers, caller, sending, brownout, noteTranslation }, rooms)
-}
-
-/** Passes a version-2 body on, and the service's reply back; a canceled shipment frees the key of its booking. */
-async function answerVersion2(
-  { compiled, toService, id }: Version2Plan,
-  caller: Caller,
-  sending: Sending,
-  rooms: CallRooms,
-): Promise<Answer> {
-  const { service } = rooms
-  const { verb } = compiled.action
-  const mayBook = verb === 'book'
-  const brownout = brownoutError(mayBook || verb === 'approve', caller, rooms)
-  if (brownout) throw brownout
-  const { method, path } = toService
-  let reply: UpstreamReply
-  try {
-    reply = await service.send(toService, sending)
-  } catch (cause) {
-    throw cause instanceof NoReply ? unansweredError(cause, { method, path, mayBook }) : cause
-  }
-  if (id !== undefined)
-    await noteVersion2Reply(
-      { verb, id },
-      reply,
-      (name) => service.send(shipmentRead(name), sending),
-      caller.tenant,
-      rooms,
-    )
-  return unchanged(withoutCredential(reply, sending.account))
 }
 
 /** Returns the error of all legacy calls of a caller for whom version 1 has ended. A booking may stand that was made before. */
@@ -148,11 +120,12 @@ function retirement({ profile: { deprecation } }: Caller, { store }: CallRooms):
 
 /** Returns the error of a legacy call in a brownout; undefined outside of one, and for bookings that it spares. */
 function brownoutError(
-  mayBook: boolean,
+  verb: VerbName,
   { profile: { deprecation } }: Caller,
   { store }: CallRooms,
 ): GatewayError | undefined {
   const { coversBookings, sunset } = deprecation
+  const mayBook = verb === 'book' || verb === 'approve'
   const now = store.now()
   const closure = closureAt(deprecation, now)
   if (closure?.kind !== 'brownout' || (mayBook && !coversBookings)) return undefined

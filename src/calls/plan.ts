@@ -1,17 +1,15 @@
 import { gatewayError, untranslatable } from '../language/errors.ts'
-import type { Endpoint } from '../language/mapping/catalog.ts'
-import type { CompiledAction, RequestContext } from '../language/mapping/compile.ts'
+import type { RequestContext } from '../language/mapping/compile.ts'
 import { type ExplainedRequest, explainRequestTranslation } from '../language/mapping/explain.ts'
 import { meantField, type Problem } from '../language/mapping/fields.ts'
-import { type Draft, valueAt } from '../language/mapping/paths.ts'
+import type { Draft } from '../language/mapping/paths.ts'
 import type { Note } from '../language/mapping/request.ts'
 import type { Settings } from '../language/mapping/row.ts'
-import { isObject } from '../language/text/json.ts'
 import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
 import { refusal, replyToChange } from '../outside/service/failures.ts'
 import { type Sending, type ServiceRequest, serviceRequest } from '../outside/service/service.ts'
 import type { Reference } from '../state/names/resolve.ts'
-import { PLAIN_NAME, placelessIn, type Version1, type Version2 } from './read-request.ts'
+import { PLAIN_NAME, placelessIn, type Version1 } from './read-request.ts'
 import { NO_SUBJECT, referenceOf, type Subject } from './subject.ts'
 import type { AskingCall, AskingRooms } from './verb.ts'
 
@@ -30,16 +28,6 @@ export interface Plan {
   readonly filled: readonly unknown[]
   /** The caller's own number for what it named. */
   readonly own: string | undefined
-}
-
-/** The plan of a call with a version-2 body. */
-export interface Version2Plan {
-  /** The action that the path implies for such a body. */
-  readonly compiled: CompiledAction
-  readonly parse: Version2['parse']
-  readonly toService: ServiceRequest
-  /** The id of the shipment that the body names; undefined where it creates one. */
-  readonly id: string | undefined
 }
 
 /** Plans a version-1 call. Pure, which lets the dry run and the real call share it. */
@@ -117,26 +105,6 @@ function contextOf({ sendsQuoteId, quote }: Subject, settings: Settings): Reques
     settings: sendsQuoteId ? { ...settings, send_quote_id: true } : settings,
     facts: quote && { ...quote.facts, quote_id: quote.id },
   }
-}
-
-/** Plans a call with a version-2 body, which goes unchanged to the endpoint that its path implies. */
-export function planVersion2({ parse, text, query }: Version2, endpoint: Endpoint): Version2Plan {
-  const compiled = endpoint.choose(undefined)
-  if (!compiled) throw gatewayError('path-unknown/version-2', {})
-  const { action } = compiled
-  if (!action.target) return { compiled, parse, toService: serviceRequest(action, text, undefined), id: undefined }
-  const body = parse()
-  const inBody = valueAt(body, ['id'])
-  const id = inBody ?? query.find(([name]) => name === 'id')?.[1]
-  if (typeof id !== 'string' || id.trim() === '') {
-    throw gatewayError('number-missing', { kind: action.target.kind })
-  }
-  if (inBody === undefined || !isObject(body)) {
-    return { compiled, parse, toService: serviceRequest(action, text, id), id }
-  }
-  // It stands in the path: the request has no such field.
-  const { id: _, ...rest } = body
-  return { compiled, parse: () => rest, toService: serviceRequest(action, rest, id), id }
 }
 
 /** Returns the problems of an update in which nothing that was sent can change anything. */

@@ -2,11 +2,11 @@ import { gatewayError } from '../language/errors.ts'
 import { ASSUMED_FACT } from '../language/mapping/row.ts'
 import { changeOf, idAt, newQuote } from '../outside/service/proofs.ts'
 import type { QuoteChange } from '../outside/store/store.ts'
-import { answerOf, type Version1Answer, withSentence } from './legacy-answer.ts'
 import { type Plan, plannedCall, sendChange, sendNew } from './plan.ts'
 import { namesGivenIn } from './read-request.ts'
 import { ignoredSentence, NO_SUBJECT, quoteNamedBy, referenceOf } from './subject.ts'
 import type { AskingCall, AskingRooms } from './verb.ts'
+import { answerOf, type Version1Answer, withSentence } from './version1-answer.ts'
 
 /** Prices a trip, or changes a quote and prices it again. The quote is remembered before its number is answered. */
 export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Version1Answer> {

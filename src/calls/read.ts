@@ -1,9 +1,9 @@
 import type { Draft } from '../language/mapping/paths.ts'
 import { chooseVehicle } from '../state/names/resolve.ts'
-import { answerOf, type Version1Answer, withSentence } from './legacy-answer.ts'
 import { plannedCall, requireReference } from './plan.ts'
 import { ignoredSentence, lookFor, numberUnknown, shipmentNamedBy, vinError } from './subject.ts'
 import type { AskingCall, AskingRooms } from './verb.ts'
+import { answerOf, type Version1Answer, withSentence } from './version1-answer.ts'
 
 /** Reads a shipment, and shows the vehicle that the VIN chooses. */
 export async function read(call: AskingCall, rooms: AskingRooms): Promise<Version1Answer> {

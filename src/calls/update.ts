@@ -20,7 +20,6 @@ import {
 import { type Sending, type Service, shipmentRead } from '../outside/service/service.ts'
 import { type SeenShipment, valuesOf } from '../state/names/names.ts'
 import { chooseVehicle, type VehicleChoice } from '../state/names/resolve.ts'
-import { answerOf } from './legacy-answer.ts'
 import { ACCEPTED, changingFields, notUnderstood, planCall, requireReference } from './plan.ts'
 import {
   goneShipment,
@@ -33,6 +32,7 @@ import {
   vinError,
 } from './subject.ts'
 import type { CallInHand, CallRooms } from './verb.ts'
+import { answerOf } from './version1-answer.ts'
 
 /** Changes a shipment: reads it, lays the sent fields over it, and sends the whole. */
 export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer> {

@@ -1,4 +1,11 @@
-import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
+import { type Answer, HOP_BY_HOP } from '../language/answer.ts'
+import { gatewayError } from '../language/errors.ts'
+import type { Endpoint } from '../language/mapping/catalog.ts'
+import type { CompiledAction } from '../language/mapping/compile.ts'
+import { valueAt } from '../language/mapping/paths.ts'
+import { isObject } from '../language/text/json.ts'
+import { isSuccess, NoReply, type UpstreamReply } from '../outside/service/exchange.ts'
+import { unansweredError } from '../outside/service/failures.ts'
 import {
   isCanceled,
   isGone,
@@ -7,23 +14,98 @@ import {
   shipmentIfRead,
   shipmentNamed,
 } from '../outside/service/proofs.ts'
+import {
+  type Sending,
+  type ServiceRequest,
+  serviceRequest,
+  shipmentRead,
+  withoutCredential,
+} from '../outside/service/service.ts'
+import type { Version2 } from './read-request.ts'
 import { type NotingRooms, noteSeen, seenShipment } from './subject.ts'
+import type { CallRooms } from './verb.ts'
+
+/** The plan of a call with a version-2 body. */
+export interface Version2Plan {
+  /** The action that the path implies for such a body. */
+  readonly compiled: CompiledAction
+  readonly parse: Version2['parse']
+  readonly toService: ServiceRequest
+  /** The id of the shipment that the body names; undefined where it creates one. */
+  readonly id: string | undefined
+}
+
+/** Plans a call with a version-2 body, which goes unchanged to the endpoint that its path implies. */
+export function planVersion2({ parse, text, query }: Version2, endpoint: Endpoint): Version2Plan {
+  const compiled = endpoint.choose(undefined)
+  if (!compiled) throw gatewayError('path-unknown/version-2', {})
+  const { action } = compiled
+  if (!action.target) return { compiled, parse, toService: serviceRequest(action, text, undefined), id: undefined }
+  const body = parse()
+  const inBody = valueAt(body, ['id'])
+  const id = inBody ?? query.find(([name]) => name === 'id')?.[1]
+  if (typeof id !== 'string' || id.trim() === '') {
+    throw gatewayError('number-missing', { kind: action.target.kind })
+  }
+  if (inBody === undefined || !isObject(body)) {
+    return { compiled, parse, toService: serviceRequest(action, text, id), id }
+  }
+  // It stands in the path: the request has no such field.
+  const { id: _, ...rest } = body
+  return { compiled, parse: () => rest, toService: serviceRequest(action, rest, id), id }
+}
+
+/** Passes a version-2 body on, and the service's reply back; a canceled shipment frees the key of its booking. */
+export async function passOnBody(
+  { compiled, toService, id }: Version2Plan,
+  tenant: string,
+  sending: Sending,
+  rooms: CallRooms,
+): Promise<Answer> {
+  const { service } = rooms
+  const { verb } = compiled.action
+  const { method, path } = toService
+  let reply: UpstreamReply
+  try {
+    reply = await service.send(toService, sending)
+  } catch (cause) {
+    throw cause instanceof NoReply ? unansweredError(cause, { method, path, mayBook: verb === 'book' }) : cause
+  }
+  const read = (name: string) => service.send(shipmentRead(name), sending)
+  if (id !== undefined) await noteVersion2Reply({ verb, id }, reply, read, tenant, rooms)
+  return unchanged(withoutCredential(reply, sending.account))
+}
+
+/** Headers of this gateway's own answer. */
+const OWN_HEADERS: ReadonlySet<string> = new Set([
+  ...['content-length', 'x-request-id', 'deprecation', 'sunset', 'link'],
+  ...HOP_BY_HOP,
+])
+
+/** Returns a header's name as the gateway spells its own: in two spellings, it would be sent twice. */
+const spelled = (name: string) =>
+  name === 'etag' ? 'ETag' : name.replace(/(?<![a-z])(?:www|[a-z])/g, (part) => part.toUpperCase())
+
+/** Returns the service's own reply unchanged, as the answer to a version-2 body. */
+function unchanged({ status, headers, body }: UpstreamReply): Answer {
+  const ofThisHop = headers.connection?.toLowerCase().split(/[\s,]+/) ?? []
+  const passedOn = Object.entries(headers).flatMap(([name, value]) =>
+    typeof value !== 'string' || OWN_HEADERS.has(name) || ofThisHop.includes(name)
+      ? []
+      : [[spelled(name), value] as const],
+  )
+  return { status, headers: Object.fromEntries(passedOn), body }
+}
 
 /** Reads a shipment by its id or number. */
 type ReadShipment = (name: string) => Promise<UpstreamReply>
 
-/** The effect of a version-2 call on a shipment. `id` may be the service's number for it. */
-interface Version2Use {
-  readonly verb: string
-  readonly id: string
-}
-
 /**
- * Notes what the reply to a version-2 call proves of bookings: a cancellation of a shipment, or a
- * reply that shows it as gone, frees the key of its booking. Never rejects, because the call itself has its answer.
+ * Notes what the reply to a version-2 call proves of bookings: a cancellation of a shipment, or a reply that shows it as gone, frees
+ * the key of its booking. `id` may be the service's number for it. Never rejects, because the call itself has its answer.
  */
 export async function noteVersion2Reply(
-  { verb, id }: Version2Use,
+  { verb, id }: { readonly verb: string; readonly id: string },
   reply: UpstreamReply,
   read: ReadShipment,
   tenant: string,

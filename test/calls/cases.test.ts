@@ -63,7 +63,7 @@ function call(gateway: TestGateway, name: string, sent: CaseRequest, path?: stri
   return get(gateway, `${to}?${typeof sent === 'string' ? sent : new URLSearchParams(sent as Record<string, string>)}`)
 }
 
-test.each(files)('$name', async ({ name, action, text }) => {
+test.each(files.map(({ name, action, text }) => [name, action, text]))('%s', async (name, action, text) => {
   const one = (WITH_THE_SHIPMENT[name] ?? readCase)(text)
   const gateway = await startGateway({ env: { ...OWN, ...one.settings } })
   if (one.request === undefined || one.missing) await checkReply(gateway, one, action)

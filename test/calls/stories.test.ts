@@ -7,7 +7,7 @@ import { parseJson } from '../../src/language/text/json.ts'
 import { readStory, type StoryCall, storyFiles } from '../cases/read.ts'
 import { basic, OWN, startGateway, type TestGateway, type WholeAnswer } from '../gateway.ts'
 
-test.each(storyFiles())('$name', async ({ text }) => {
+test.each(storyFiles().map(({ name, text }) => [name, text]))('%s', async (_name, text) => {
   const { mode, settings, service_is: sandbox, calls } = readStory(text)
   const env = { ...(mode !== 'client' && OWN), ...settings }
   const clock = { now: 0 }

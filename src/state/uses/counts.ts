@@ -39,16 +39,6 @@ export const REPLAYED = 'replayed'
 /** The action of a version-2 body on a version-1 path. */
 export const VERSION_2_BODY = 'version-2 body'
 
-/** The dependencies of the counts. */
-interface UseRooms {
-  readonly store: Store
-  readonly log: Logger
-  /** The name of this process among those that share the store. */
-  readonly instance: string
-  /** @default 10000 */
-  readonly everyMs?: number | undefined
-}
-
 /** How often counts are stored: a process that is killed loses the rest. */
 export const STORE_EVERY_MS = 10_000
 /** So many tenants are stored before that, because each takes some kilobytes. */
@@ -59,8 +49,19 @@ const LAST_WAIT_MS = 5_000
 /** Counts calls and stores the counts. */
 export type UseCounts = ReturnType<typeof openUseCounts>
 
-/** Starts to count calls. */
-export function openUseCounts({ store, log, instance, everyMs = STORE_EVERY_MS }: UseRooms) {
+/** Starts to count calls. `instance` is the name of this process among those that share the store. */
+export function openUseCounts({
+  store,
+  log,
+  instance,
+  everyMs = STORE_EVERY_MS,
+}: {
+  readonly store: Store
+  readonly log: Logger
+  readonly instance: string
+  /** @default 10000 */
+  readonly everyMs?: number | undefined
+}) {
   const counts = createCounts(store.now, () => {
     if (!isFailing) void rounds.run()
   })

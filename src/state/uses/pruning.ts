@@ -40,15 +40,6 @@ export async function pruneTable(
 /** Notes that old names and ids are still used. `at` is when they were written. */
 export type NoteUse = (tenant: string, at: number, names: () => readonly string[]) => void
 
-/** The dependencies of pruning. */
-interface PruningRooms {
-  readonly config: Config
-  readonly store: Store
-  readonly log: Logger
-  /** How often a gateway prunes. @default once an hour */
-  readonly lookEveryMs: number | undefined
-}
-
 const LOOK_EVERY_MS = 3_600_000
 const FINISHED_EVENT_DAYS = 30
 /** Between two steps: pruning takes less than a tenth of the store's time. */
@@ -58,7 +49,18 @@ const ALL_TABLES: readonly PrunedTable[] = [...PRUNED_TABLES, 'facts', 'events',
 const MAX_NOTED = 10_000
 
 /** Deletes what is old, again and again, and notes uses, which keep rows young. */
-export function openPruning({ config, store, log, lookEveryMs = LOOK_EVERY_MS }: PruningRooms) {
+export function openPruning({
+  config,
+  store,
+  log,
+  lookEveryMs = LOOK_EVERY_MS,
+}: {
+  readonly config: Config
+  readonly store: Store
+  readonly log: Logger
+  /** How often a gateway prunes. @default once an hour */
+  readonly lookEveryMs: number | undefined
+}) {
   const counter = createCounter(
     'transload_store_pruned_rows_total',
     'Old rows that this gateway has deleted from the store.',

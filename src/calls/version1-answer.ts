@@ -1,9 +1,8 @@
-import { type Answer, HOP_BY_HOP } from '../language/answer.ts'
+import type { Answer } from '../language/answer.ts'
 import { gatewayError, oneLine } from '../language/errors.ts'
 import { parsePlace, valueAt } from '../language/mapping/paths.ts'
 import { scalarText } from '../language/text/json.ts'
 import { headerText } from '../language/text/service-text.ts'
-import type { UpstreamReply } from '../outside/service/exchange.ts'
 import { idAt } from '../outside/service/proofs.ts'
 import { priceHeader } from '../state/bookings/bookings.ts'
 import type { Plan } from './plan.ts'
@@ -87,25 +86,4 @@ function idHeaders(body: unknown, idKey: string): Record<string, string> {
     ...(id !== undefined && { 'Transload-Shipment-Id': headerText(id) }),
     ...(number !== '' && { 'Transload-Shipment-Number': number }),
   }
-}
-
-/** Headers of this gateway's own answer. */
-const OWN_HEADERS: ReadonlySet<string> = new Set([
-  ...['content-length', 'x-request-id', 'deprecation', 'sunset', 'link'],
-  ...HOP_BY_HOP,
-])
-
-/** Returns a header's name as the gateway spells its own: in two spellings, it would be sent twice. */
-const spelled = (name: string) =>
-  name === 'etag' ? 'ETag' : name.replace(/(?<![a-z])(?:www|[a-z])/g, (part) => part.toUpperCase())
-
-/** Returns the service's own reply unchanged, as the answer to a version-2 body. */
-export function unchanged({ status, headers, body }: UpstreamReply): Answer {
-  const ofThisHop = headers.connection?.toLowerCase().split(/[\s,]+/) ?? []
-  const passedOn = Object.entries(headers).flatMap(([name, value]) =>
-    typeof value !== 'string' || OWN_HEADERS.has(name) || ofThisHop.includes(name)
-      ? []
-      : [[spelled(name), value] as const],
-  )
-  return { status, headers: Object.fromEntries(passedOn), body }
 }
