@@ -1,6 +1,6 @@
 import { toGatewayError } from '../edge/answers.ts'
 import type { Answer } from '../language/answer.ts'
-import { type ErrorCode, gatewayError } from '../language/errors.ts'
+import { type ErrorCode, GatewayError, gatewayError } from '../language/errors.ts'
 import type { Draft } from '../language/mapping/paths.ts'
 import { isObject, scalarText } from '../language/text/json.ts'
 import { isSameThing, shownText, thingKey } from '../language/text/service-text.ts'
@@ -22,9 +22,19 @@ import type { Sending } from '../outside/service/service.ts'
 import type { Store } from '../outside/store/store.ts'
 import { type Bookings, outcomeUnknown, underWayStill } from '../state/bookings/bookings.ts'
 import { type Names, namesOfShipment, type RememberedQuote, type SeenShipment } from '../state/names/names.ts'
-import { ACCEPTED, type Plan, plannedCall, requireReference, sendChange } from './plan.ts'
+import type { Reference } from '../state/names/resolve.ts'
+import {
+  ACCEPTED,
+  type Plan,
+  type Prospect,
+  plannedCall,
+  readsOf,
+  refused,
+  requireReference,
+  sendChange,
+} from './plan.ts'
 import { ignoredSentence, lookFor, quoteNamedBy, seenShipment } from './subject.ts'
-import type { CallInHand, CallRooms } from './verb.ts'
+import type { CallInHand, CallRooms, ForeseeingRooms } from './verb.ts'
 import { answerOf, type Version1Answer, withSentence } from './version1-answer.ts'
 
 /**
@@ -185,12 +195,37 @@ export function requireOfQuote(shipment: SeenShipment, quote: RememberedQuote, v
 }
 
 /** Throws if a booking under a name of the quote is under way or has an unknown outcome. */
-export async function requireNoneOpen({ names }: RememberedQuote, tenant: string, bookings: Bookings): Promise<void> {
+async function requireNoneOpen({ names }: RememberedQuote, tenant: string, bookings: Bookings): Promise<void> {
   for (const name of names) {
     for (const claim of await bookings.underReference(tenant, name)) {
       if (claim.state === 'sending') throw underWayStill(claim)
       if (claim.state === 'unknown') throw outcomeUnknown(claim.handle)
     }
+  }
+}
+
+/** Foresees an approval of a quote that the store knows. */
+export async function foreseeApproval(
+  plan: Plan,
+  reference: Reference,
+  quote: RememberedQuote,
+  tenant: string,
+  { names, bookings, config }: ForeseeingRooms,
+): Promise<Prospect> {
+  try {
+    await requireNoneOpen(quote, tenant, bookings)
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    return refused(plan, error, reference.names[0]?.[0])
+  }
+  const earlier = quote.approval === '' || config.APPROVAL_BOOKS === 'no' ? [] : [quote.id, ...quote.idsInApproval]
+  const ids = [...new Set([...(await names.shipmentsOf(tenant, quote)), ...earlier])]
+  if (ids.length === 0) return { plan }
+  return {
+    plan,
+    remarks: [
+      `This quote may have a shipment already: the live call first reads ${readsOf(ids)}. If one stands, the answer is about it, and no approval is sent.`,
+    ],
   }
 }
 

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { toGatewayError } from '../edge/answers.ts'
+import type { Caller } from '../edge/callers/caller.ts'
 import type { Answer } from '../language/answer.ts'
 import { type ErrorCode, gatewayError, perhapsBooked, RETRY_SOON } from '../language/errors.ts'
 import { type Draft, valueAt } from '../language/mapping/paths.ts'
@@ -23,11 +24,11 @@ import { NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type Names, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle, vehiclesIn } from '../state/names/resolve.ts'
 import { requireOfQuote, withQuoteLock } from './approve.ts'
-import { ACCEPTED, type Plan, planCall, plannedCall, sendNew } from './plan.ts'
+import { ACCEPTED, type Plan, type Prospect, planCall, plannedCall, readsOf, refused, sendNew } from './plan.ts'
 import { namesGivenIn, namesIn, type Version1 } from './read-request.ts'
 import { lookFor, NO_SUBJECT, type Subject, seenShipment, vinOf } from './subject.ts'
 import { type MergedShipment, merge } from './update.ts'
-import type { CallInHand, CallRooms } from './verb.ts'
+import type { CallInHand, CallRooms, ForeseeingRooms } from './verb.ts'
 import { answerOf } from './version1-answer.ts'
 
 /** The quote whose approval was sent and that a booking refers to; the service may have made it a shipment of the same id. */
@@ -96,7 +97,7 @@ async function bookOnce(
 }
 
 /** Returns the quote that a booking refers to, and the approved one behind its name. */
-export async function quoteOfBooking(
+async function quoteOfBooking(
   request: Version1,
   tenant: string,
   names: Names,
@@ -185,7 +186,7 @@ async function makeOfApproved(
 }
 
 /** Reports whether a booking of an approved quote is of another vehicle than the one that it was approved for. */
-export async function isFurtherVehicle(
+async function isFurtherVehicle(
   { quote, sendsQuoteId }: ApprovedQuote,
   tenant: string,
   bookings: Bookings,
@@ -197,7 +198,7 @@ export async function isFurtherVehicle(
 }
 
 /** Returns the ids of the shipments of an approved quote that a booking may be merged into; none where its own is booked. */
-export async function mergeableShipments(
+async function mergeableShipments(
   quote: RememberedQuote,
   tenant: string,
   bookings: Bookings,
@@ -212,7 +213,7 @@ export async function mergeableShipments(
 }
 
 /** Plans a booking of another vehicle than the one that the quote was approved for. */
-export function withoutQuoteId({ request, subject, settings, own }: Plan): Plan {
+function withoutQuoteId({ request, subject, settings, own }: Plan): Plan {
   return { ...planCall(request, { ...subject, sendsQuoteId: false }, settings), own }
 }
 
@@ -293,7 +294,7 @@ async function beforeSending<T>(known: Promise<T>): Promise<T> {
 }
 
 /** Returns the booking of a plan: the values of its key, its vehicle, and the caller's fields as version 2 has them. */
-export function bookingOf(
+function bookingOf(
   { request, body, filled }: Plan,
   headers: IncomingHttpHeaders,
   { tenant, credential }: { readonly tenant: string; readonly credential: string | undefined },
@@ -359,3 +360,38 @@ function vehiclesOfBooking(shown: readonly Vehicle[], booked: readonly Vehicle[]
   }
   return { vehicles: [vehicle], formerVins: formerVinsAfter({ vehicles: booked, formerVins: {} }, [vehicle]) }
 }
+
+/** Foresees a booking: it has its quote and, for a caller that the gateway verifies, it meets the bookings that stand. */
+export async function foreseeBooking(
+  request: Version1,
+  headers: IncomingHttpHeaders,
+  caller: Caller,
+  isOwn: boolean,
+  { names, bookings, config }: ForeseeingRooms,
+): Promise<Prospect> {
+  const { tenant, profile } = caller
+  const { subject, approved } = await quoteOfBooking(request, tenant, names)
+  const plan = planCall(request, subject, profile.settings)
+  if (!isOwn) return { plan, remarks: [STANDING_UNKNOWN] }
+  if (plan.problems.length > 0) return { plan }
+  const met = await bookings.foresee(bookingOf(plan, headers, caller, 0))
+  if (met?.is === 'error') return refused(plan, met.error, 'ReferenceNumber')
+  if (met) {
+    const { handle, shipment } = met.claim
+    const stands = `This booking stands already, as ${handle}: the live call repeats its answer and sends nothing.`
+    const first = `It is older than REPLAY_CHECK_AFTER, so the live call first reads the shipment ${shipment}. If that is canceled or gone, the booking is sent anew.`
+    return { plan, answer: met.answer, remarks: met.ageMs > config.REPLAY_CHECK_AFTER ? [stands, first] : [stands] }
+  }
+  if (!approved || config.APPROVAL_BOOKS === 'no') return { plan }
+  const mergeable = await mergeableShipments(approved.quote, tenant, bookings, names)
+  if (mergeable.length === 0) return { plan: withoutQuoteId(plan) }
+  return {
+    plan: (await isFurtherVehicle(approved, tenant, bookings, names)) ? withoutQuoteId(plan) : plan,
+    remarks: [
+      `The quote of this number was approved: the live call first asks for its shipment (${readsOf(mergeable)}). If there is one, these fields are merged into it with a PUT, and no other shipment is made; if there is none, this request is sent; on any other reply, nothing is.`,
+    ],
+  }
+}
+
+const STANDING_UNKNOWN =
+  'Earlier bookings were not consulted: only the service can verify this credential. The live call repeats the answer of a booking that stands.'

@@ -6,7 +6,6 @@ import { readJsonValue } from '../edge/body/read.ts'
 import type { Caller, Credentials } from '../edge/callers/caller.ts'
 import type { Arrival } from '../edge/door.ts'
 import type { Answer } from '../language/answer.ts'
-import type { Config } from '../language/config/config.ts'
 import { GatewayError, gatewayError, perhapsBooked, untranslatable } from '../language/errors.ts'
 import type { VerbName } from '../language/mapping/action.ts'
 import { NO_NAMES, type ServiceEvent } from '../language/mapping/callback.ts'
@@ -30,17 +29,17 @@ import { bookedShipment, cancellationOf, changeOf, idAt, newQuote, shipmentWithI
 import { type Address, type Service, type ServiceRequest, withPlaceholder } from '../outside/service/service.ts'
 import { StoreDown } from '../outside/store/store.ts'
 import type { Call } from '../runtime/call.ts'
-import type { Bookings } from '../state/bookings/bookings.ts'
 import type { Look, Names } from '../state/names/names.ts'
-import { chooseVehicle, type Reference, type Resolution } from '../state/names/resolve.ts'
-import { answerToReply, requireNoneOpen } from './approve.ts'
-import { bookingOf, isFurtherVehicle, mergeableShipments, quoteOfBooking, withoutQuoteId } from './book.ts'
+import type { Reference, Resolution } from '../state/names/resolve.ts'
+import { answerToReply, foreseeApproval } from './approve.ts'
+import { foreseeBooking } from './book.ts'
 import { noteRequest } from './legacy-call.ts'
-import { accountOf, type Plan, planCall } from './plan.ts'
+import { accountOf, type Outlook, type Plan, type Prospect, planCall, problemOf, readsOf, refused } from './plan.ts'
 import { classify, namesIn, type Version1, type Version2, version1 } from './read-request.ts'
-import { NO_SUBJECT, notMeant, quoteSubject, referenceOf, shipmentSubject, vinError } from './subject.ts'
-import { withoutVin } from './update.ts'
+import { NO_SUBJECT, notMeant, quoteSubject, referenceOf, shipmentSubject } from './subject.ts'
+import { foreseeUpdate } from './update.ts'
 import { changesOf, curlCredential, jqSteps, shellWord } from './update-program.ts'
+import type { ForeseeingRooms } from './verb.ts'
 import { answerOf, ignoredHeader } from './version1-answer.ts'
 import { planVersion2, type Version2Plan } from './version2.ts'
 
@@ -53,11 +52,8 @@ interface ExplainingRooms extends Destination {
 }
 
 /** The rooms of dry runs. */
-export interface DryRunRooms extends ExplainingRooms {
-  readonly names: Names
+export interface DryRunRooms extends ExplainingRooms, ForeseeingRooms {
   readonly credentials: Credentials
-  readonly bookings: Bookings
-  readonly config: Config
 }
 
 /** Classifies and plans a call as the legacy path does, then explains the plan instead of sending it. */
@@ -73,11 +69,9 @@ export async function dryRun(
   const refusal = (error: GatewayError) => refusalAt(endpoint.path, error, call.outcome.own, rooms, call.caller)
   const { request, unknownName } = classifyAnyName(body, endpoint, rooms.catalog, synonyms, incoming.url)
   if (request.generation === 2) return explainVersion2(planVersion2(request, endpoint), to)
-  if (unknownName) return explainUnknownName(request, unknownName, to, refusal(unknownName)).run
+  if (unknownName) return explainProspect(withUnknownName(request, unknownName, rooms.settings), to, refusal)
   noteRequest(call.outcome, request)
-  const { plan, error, ...outlook } = await look(request, incoming, caller, rooms)
-  const refused = error ?? (plan.problems.length > 0 ? untranslatable(plan.problems) : undefined)
-  return explainPlan(plan, to, refused ? { ...outlook, answer: refusal(refused) } : outlook)
+  return explainProspect(await look(request, incoming, caller, rooms), to, refusal)
 }
 
 /** A call as its path takes it, planned without its caller and explained. */
@@ -101,10 +95,10 @@ export function explainCall(
   if (request.generation === 2) return { run: explainVersion2(planVersion2(request, endpoint), rooms), plan: undefined }
   const meant = as ? version1(as, body) : request
   const refusal = (error: GatewayError) => refusalAt(endpoint.path, error, meant.textOf('ShipmentNumber') ?? '', rooms)
-  if (unknownName) return explainUnknownName(meant, unknownName, rooms, refusal(unknownName))
   const plan = planFromNames(meant, rooms.settings)
-  const outlook = plan.problems.length === 0 ? undefined : { answer: refusal(untranslatable(plan.problems)) }
-  return { run: explainPlan(plan, rooms, outlook), plan }
+  const remarks = plan.problems.length === 0 && { remarks: remarksWithoutCaller(meant) }
+  const prospect = unknownName ? withUnknownName(meant, unknownName, rooms.settings) : { plan, ...remarks }
+  return { run: explainProspect(prospect, rooms, refusal), plan: prospect.plan }
 }
 
 /** Returns the answer of a path to an error. */
@@ -133,30 +127,17 @@ function classifyAnyName(
   }
 }
 
-function explainUnknownName(
-  request: Version1,
-  error: GatewayError,
-  rooms: ExplainingRooms,
-  answer: Answer,
-): ExplainedCall {
-  const plan = { ...planFromNames(request, rooms.settings), problems: [problemOf(error, 'ActionName')] }
-  return { run: explainPlan(plan, rooms, { answer }), plan }
-}
+const withUnknownName = (request: Version1, error: GatewayError, settings: Settings): Prospect =>
+  refused({ ...planFromNames(request, settings), problems: [] }, error, 'ActionName')
 
-const problemOf = ({ code, message }: GatewayError, field: string): Problem => ({ field, code, message })
-
-/** The view from a plan up to the point where only the service knows how the call goes on. */
-interface Outlook {
-  /** The answer, where it is not that of the example. */
-  readonly answer?: Answer
-  /** Sentences that say what the live call does beside this request, and where only the service decides. */
-  readonly remarks?: readonly string[]
-}
-
-/** An outlook of a call, with the plan, and the error that the gateway has for the call already. */
-interface Prospect extends Outlook {
-  readonly plan: Plan
-  readonly error?: GatewayError
+/** Explains a plan with what is foreseen of it; what is refused has the answer of its path to the error. */
+function explainProspect(
+  { plan, error, ...outlook }: Prospect,
+  to: Destination,
+  refusal: (error: GatewayError) => Answer,
+): DryRun {
+  const final = error ?? (plan.problems.length > 0 ? untranslatable(plan.problems) : undefined)
+  return explainPlan(plan, to, final ? { ...outlook, answer: refusal(final) } : outlook)
 }
 
 /** Looks ahead for a call, with the numbers of a verified caller. */
@@ -171,7 +152,7 @@ async function look(
   const isOwn = caller !== undefined && rooms.credentials.mode !== 'client'
   try {
     if (request.compiled.action.verb === 'book') {
-      if (caller) return await lookAtBooking(request, incoming, caller, isOwn, rooms)
+      if (caller) return await foreseeBooking(request, incoming.headers, caller, isOwn, rooms)
     } else if (reference && isOwn) return await lookAtNamed(request, reference, caller, rooms)
   } catch (error) {
     if (!(error instanceof StoreDown)) throw error
@@ -195,84 +176,27 @@ const NOT_CONSULTED =
   'The remembered quote and earlier bookings were not consulted, because this dry run has no credential that the service has accepted: the live call takes from the quote what this booking lacks.'
 const NOT_RESOLVED = 'The live call looks the number up; a dry run does so only for a caller that the gateway verifies.'
 
-/** Looks at what a booking meets: its quote and, for a caller that the gateway verifies, the bookings that stand. */
-async function lookAtBooking(
-  request: Version1,
-  { headers }: IncomingMessage,
-  caller: Caller,
-  isOwn: boolean,
-  { names, bookings, config }: DryRunRooms,
-): Promise<Prospect> {
-  const { tenant, profile } = caller
-  const { subject, approved } = await quoteOfBooking(request, tenant, names)
-  const plan = planCall(request, subject, profile.settings)
-  if (!isOwn) return { plan, remarks: [STANDING_UNKNOWN] }
-  if (plan.problems.length > 0) return { plan }
-  const met = await bookings.foresee(bookingOf(plan, headers, caller, 0))
-  if (met?.is === 'error') {
-    return { plan: { ...plan, problems: [problemOf(met.error, 'ReferenceNumber')] }, error: met.error }
-  }
-  if (met) {
-    const { handle, shipment } = met.claim
-    const stands = `This booking stands already, as ${handle}: the live call repeats its answer and sends nothing.`
-    const first = `It is older than REPLAY_CHECK_AFTER, so the live call first reads the shipment ${shipment}. If that is canceled or gone, the booking is sent anew.`
-    return { plan, answer: met.answer, remarks: met.ageMs > config.REPLAY_CHECK_AFTER ? [stands, first] : [stands] }
-  }
-  if (!approved || config.APPROVAL_BOOKS === 'no') return { plan }
-  const mergeable = await mergeableShipments(approved.quote, tenant, bookings, names)
-  if (mergeable.length === 0) return { plan: withoutQuoteId(plan) }
-  return {
-    plan: (await isFurtherVehicle(approved, tenant, bookings, names)) ? withoutQuoteId(plan) : plan,
-    remarks: [
-      `The quote of this number was approved: the live call first asks for its shipment (${readsOf(mergeable)}). If there is one, these fields are merged into it with a PUT, and no other shipment is made; if there is none, this request is sent; on any other reply, nothing is.`,
-    ],
-  }
-}
-
-const STANDING_UNKNOWN =
-  'Earlier bookings were not consulted: only the service can verify this credential. The live call repeats the answer of a booking that stands.'
-
 /** Looks at the thing that a call names, up to what only the service can say. */
 async function lookAtNamed(
   request: Version1,
   reference: Reference,
   { tenant, profile: { settings } }: Caller,
-  { names, bookings, config }: DryRunRooms,
+  rooms: ForeseeingRooms,
 ): Promise<Prospect> {
+  const { names } = rooms
   const resolution = await meaningInStore(reference, tenant, names)
-  const failing = (plan: Plan, error: GatewayError) => {
-    const problem = problemOf(error, reference.names[0]?.[0] ?? '')
-    return { plan: { ...plan, problems: [problem, ...plan.problems] }, error }
-  }
   switch (resolution.is) {
     case 'shipment': {
       const stored = await names.shipment(tenant, resolution.id)
       const plan = planCall(request, shipmentSubject(reference, resolution, stored, undefined), settings)
-      if (reference.use !== 'update' || !stored || stored.vehicles.length === 0) return { plan }
-      // The live call chooses among the vehicles that its read shows; here, those that were last shown.
-      const choice = chooseVehicle(reference, [{ ...stored, isGone: false }])
-      if ('is' in choice) return failing(plan, vinError(choice, reference.vin, reference.use))
-      const { entry, vin } = choice
-      const which = `The live call changes vehicle ${entry + 1} of the shipment: in the printed program, write vehicles[${entry}] for vehicles[0].`
-      return {
-        plan: vin === 'former' ? { ...plan, body: withoutVin(plan.body) } : plan,
-        remarks: entry === 0 ? [] : [which],
-      }
+      return reference.use === 'update' && stored ? foreseeUpdate(plan, reference, stored) : { plan }
     }
     case 'quote': {
       const quote = await names.quote(tenant, resolution.id)
       const plan = planCall(request, quoteSubject(reference, resolution, quote), settings)
-      if (request.compiled.action.verb !== 'approve') return { plan }
-      try {
-        await requireNoneOpen(quote, tenant, bookings)
-      } catch (error) {
-        if (!(error instanceof GatewayError)) throw error
-        return failing(plan, error)
-      }
-      const earlier = quote.approval === '' || config.APPROVAL_BOOKS === 'no' ? [] : [quote.id, ...quote.idsInApproval]
-      const ids = [...new Set([...(await names.shipmentsOf(tenant, quote)), ...earlier])]
-      const stands = `This quote may have a shipment already: the live call first reads ${readsOf(ids)}. If one stands, the answer is about it, and no approval is sent.`
-      return { plan, remarks: ids.length === 0 ? [] : [stands] }
+      return request.compiled.action.verb === 'approve'
+        ? foreseeApproval(plan, reference, quote, tenant, rooms)
+        : { plan }
     }
     case 'ask':
     case 'look': {
@@ -282,7 +206,7 @@ async function lookAtNamed(
       return { plan: planOfNames(request, reference, settings), remarks: [remark] }
     }
     default:
-      return failing(planFromNames(request, settings), notMeant(resolution, reference))
+      return refused(planFromNames(request, settings), notMeant(resolution, reference), reference.names[0]?.[0])
   }
 }
 
@@ -302,9 +226,6 @@ async function meaningInStore(reference: Reference, tenant: string, names: Names
   const meant = await names.resolve(reference, tenant, look)
   return areKnown ? meant.resolution : resolution
 }
-
-const readsOf = (names: readonly string[]): string =>
-  names.map((name) => `GET /v2/shipments/${encodeURIComponent(name)}`).join(', ')
 
 /** Plans without look-ups: the caller's name stands for the id, unless the name is an id itself. */
 export function planFromNames(request: Version1, settings: Settings): Plan {

@@ -1,4 +1,5 @@
-import { gatewayError, untranslatable } from '../language/errors.ts'
+import type { Answer } from '../language/answer.ts'
+import { type GatewayError, gatewayError, untranslatable } from '../language/errors.ts'
 import type { RequestContext } from '../language/mapping/compile.ts'
 import { type ExplainedRequest, explainRequestTranslation } from '../language/mapping/explain.ts'
 import { meantField, type Problem } from '../language/mapping/fields.ts'
@@ -28,6 +29,20 @@ export interface Plan {
   readonly filled: readonly unknown[]
   /** The caller's own number for what it named. */
   readonly own: string | undefined
+}
+
+/** What a dry run says beside a plan, up to the point where only the service knows how the call goes on. */
+export interface Outlook {
+  /** The answer, where it is not that of the example. */
+  readonly answer?: Answer
+  /** Sentences that say what the live call does beside this request, and where only the service decides. */
+  readonly remarks?: readonly string[]
+}
+
+/** An outlook of a call, with the plan, and the error that the gateway has for the call already. */
+export interface Prospect extends Outlook {
+  readonly plan: Plan
+  readonly error?: GatewayError
 }
 
 /** Plans a version-1 call. Pure, which lets the dry run and the real call share it. */
@@ -60,6 +75,18 @@ export function plannedCall({ request, caller, noteTranslation }: AskingCall, su
   if (plan.problems.length > 0) throw untranslatable(plan.problems)
   return plan
 }
+
+/** Foresees that a call is refused: the error is a problem of a field. */
+export const refused = (plan: Plan, error: GatewayError, field = ''): Prospect => ({
+  plan: { ...plan, problems: [problemOf(error, field), ...plan.problems] },
+  error,
+})
+
+export const problemOf = ({ code, message }: GatewayError, field: string): Problem => ({ field, code, message })
+
+/** Returns the reads of shipments, as a remark lists them. */
+export const readsOf = (names: readonly string[]): string =>
+  names.map((name) => `GET /v2/shipments/${encodeURIComponent(name)}`).join(', ')
 
 /** Returns the names of a call that must name something; throws if it has none that can be used. */
 export function requireReference({ request, caller }: AskingCall): Reference {

@@ -18,9 +18,19 @@ import {
   shipmentWithId,
 } from '../outside/service/proofs.ts'
 import { type Sending, type Service, shipmentRead } from '../outside/service/service.ts'
+import type { StoredShipment } from '../outside/store/store.ts'
 import { type SeenShipment, valuesOf } from '../state/names/names.ts'
-import { chooseVehicle, type VehicleChoice } from '../state/names/resolve.ts'
-import { ACCEPTED, changingFields, notUnderstood, planCall, requireReference } from './plan.ts'
+import { chooseVehicle, type Reference, type VehicleChoice } from '../state/names/resolve.ts'
+import {
+  ACCEPTED,
+  changingFields,
+  notUnderstood,
+  type Plan,
+  type Prospect,
+  planCall,
+  refused,
+  requireReference,
+} from './plan.ts'
 import {
   goneShipment,
   ignoredSentence,
@@ -111,6 +121,19 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     ]
     return { ...reply, Message: oneLine(parts.join('')) }
   })
+}
+
+/** Foresees which vehicle an update changes: the live call chooses among those that its read shows, and here, the last ones that were shown count. */
+export function foreseeUpdate(plan: Plan, reference: Reference, stored: StoredShipment): Prospect {
+  if (stored.vehicles.length === 0) return { plan }
+  const choice = chooseVehicle(reference, [{ ...stored, isGone: false }])
+  if ('is' in choice) return refused(plan, vinError(choice, reference.vin, 'update'), reference.names[0]?.[0])
+  const { entry, vin } = choice
+  const which = `The live call changes vehicle ${entry + 1} of the shipment: in the printed program, write vehicles[${entry}] for vehicles[0].`
+  return {
+    plan: vin === 'former' ? { ...plan, body: withoutVin(plan.body) } : plan,
+    remarks: entry === 0 ? [] : [which],
+  }
 }
 
 /** Throws if this tenant ever sent a booking of the vehicle that an update makes of another one. */
@@ -256,7 +279,7 @@ async function requireDone(
   if (!isDone) throw gatewayError('reply-doubtful/accepted', {})
 }
 
-export function withoutVin(sent: Draft): Draft {
+function withoutVin(sent: Draft): Draft {
   const { vehicles, ...others } = sent
   if (!Array.isArray(vehicles)) return sent
   const rest = vehicles.map((vehicle) => {

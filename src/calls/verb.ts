@@ -24,9 +24,15 @@ export interface AskingRooms {
   readonly onNotServed: (request: ServiceRequest, status: number) => void
 }
 
-/** The rooms that calls use, the same for every call. */
-export interface CallRooms extends AskingRooms {
+/** The rooms that a dry run looks into to foresee a call. */
+export interface ForeseeingRooms {
   readonly config: Config
+  readonly names: Names
+  readonly bookings: Bookings
+}
+
+/** The rooms that calls use, the same for every call. */
+export interface CallRooms extends AskingRooms, ForeseeingRooms {
   readonly catalog: Catalog
   readonly credentials: Credentials
   readonly prove: Prove
