@@ -199,7 +199,8 @@ export async function get(
   return answered(await fetch(gateway.url + path, { headers: { authorization: basic(), ...headers } }))
 }
 
-async function answered(response: Response): Promise<WholeAnswer> {
+/** Reads an answer whole. */
+export async function answered(response: Response): Promise<WholeAnswer> {
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.includes('json')
   return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }

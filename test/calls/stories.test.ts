@@ -5,7 +5,7 @@ import { actions } from '../../mappings/index.ts'
 import { fieldsOf } from '../../src/language/mapping/row-parts.ts'
 import { parseJson } from '../../src/language/text/json.ts'
 import { readStory, type StoryCall, storyFiles } from '../cases/read.ts'
-import { basic, OWN, startGateway, type TestGateway, type WholeAnswer } from '../gateway.ts'
+import { answered, basic, OWN, startGateway, type TestGateway, type WholeAnswer } from '../gateway.ts'
 
 test.each(storyFiles().map(({ name, text }) => [name, text]))('%s', async (_name, text) => {
   const { mode, settings, service_is: sandbox, calls } = readStory(text)
@@ -63,10 +63,7 @@ async function make(gateway: TestGateway, call: StoryCall): Promise<WholeAnswer>
   // Headers are texts.
   const headers = { authorization: basic(), ...(call.headers as Record<string, string>) }
   const target = isQuery ? `${path}?${new URLSearchParams(request as Record<string, string>)}` : path
-  const reply = await fetch(gateway.url + target, { method, headers, ...(method !== 'GET' && { body }) })
-  const text = await reply.text()
-  const isJson = reply.headers.get('content-type')?.includes('json')
-  return { status: reply.status, headers: reply.headers, text, json: isJson ? JSON.parse(text) : undefined }
+  return answered(await fetch(gateway.url + target, { method, headers, ...(method !== 'GET' && { body }) }))
 }
 
 const textOf = (request: unknown) => (typeof request === 'string' ? request : JSON.stringify(request))
