@@ -146,6 +146,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       option('--lookups <FILE>', 'Writes values that no table knows to a LOOKUPS_FILE for you to edit.'),
       option('--learn <FILE>', 'Writes the numbers in the recording, for "xref import --format ndjson".'),
       tenant('The tenant of calls without a caller.'),
+      option('--ignore <FIELDS>', 'Ignores these fields when comparing replies; separate them with commas.'),
       option(
         '--against <SERVICE>',
         'With the word service: sends quotes and reads natively and translated, and compares.',

@@ -289,7 +289,7 @@ const CALLS = [
   { path: '/getShipment.php?ReferenceNumber=NONE', method: 'GET' },
 ]
 
-test('the answers of the service are compared: quotes and reads only, without noise', async () => {
+test('the answers of the service are compared: quotes and reads only, without noise and what is ignored', async () => {
   const right = await against({}, CALLS, ['--min-pass', '100'])
   expect(right).toMatchObject({ code: 0, found: { equal: 1 } })
   expect(right.sandbox.shipments.size).toBe(0)
@@ -298,9 +298,10 @@ test('the answers of the service are compared: quotes and reads only, without no
   const native: SandboxOptions['native'] = (answer) => ({
     ...answer,
     Cost: '9.99',
+    ShipmentNumber: 'x',
     RequestId: String(turns.next().value),
   })
-  const wrong = await against({ native }, CALLS.slice(0, 1), ['--min-pass', '90'])
+  const wrong = await against({ native }, CALLS.slice(0, 1), ['--ignore', 'ShipmentNumber', '--min-pass', '90'])
   expect(wrong.code).toBe(1)
   expect(wrong.found.compared.filter(({ differs, noise }) => differs + noise > 0)).toEqual([
     {

@@ -45,6 +45,8 @@ interface CompareRooms {
   readonly settings: Settings
   readonly tenant: string
   readonly sending: () => Sending
+  /** Fields of replies that are not compared. */
+  readonly ignored: readonly string[]
 }
 
 /** Reports whether a call only asks: a read, or a request for a new quote. */
@@ -64,7 +66,7 @@ export async function compareCall(request: Version1, deps: CompareRooms): Promis
   const again = await askNatively(request, id, deps)
   // Where the service is asked by its own id, it cannot answer the caller's number.
   const numbers = action.reply.flatMap((row) => (id !== undefined && row.kind === 'callerNumber' ? [row.v1] : []))
-  return compareAnswers([first, again], translated, comparisonsOf(action.reply), new Set(numbers))
+  return compareAnswers([first, again], translated, comparisonsOf(action.reply), new Set([...numbers, ...deps.ignored]))
 }
 
 const callOf = (request: Version1, { tenant, settings, sending }: CompareRooms) => ({

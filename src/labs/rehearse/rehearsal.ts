@@ -32,6 +32,8 @@ interface Setup {
   readonly env: Environment
   /** Shows values in examples; otherwise only their shapes. */
   readonly showValues: boolean
+  /** The fields of replies that are not compared. */
+  readonly ignored: readonly string[]
   /** The tenant of callers that the recording does not tell. */
   readonly tenant: string | undefined
 }
@@ -145,6 +147,7 @@ export async function openRehearsal(setup: Setup) {
     catalog,
     callerOf: createCallers(config, catalog, setup),
     routeOf: createRoutes(catalog, config.LEGACY_BASE_PATHS),
+    ignored: new Set(setup.ignored),
     shownText: (text = '') => (setup.showValues ? text : masked(text)),
     tally: newTally(),
     /** True for the names of quotes that name their payer, too. */
@@ -358,7 +361,7 @@ function compareReply(
   { replies, service }: RecordedCall,
   caller: RehearsedCaller,
   place: LinePlace,
-  { tally }: Rehearsal,
+  { tally, ignored }: Rehearsal,
 ): void {
   if (service === undefined || replies === undefined) return
   const { request, settings, own } = plan
@@ -367,7 +370,7 @@ function compareReply(
   const said = action.verb === 'approve' ? approvalReply(plan, service) : translate(service, { settings, own }).reply
   const translated = said && answered(JSON.stringify(said))
   if (!native || !translated) return
-  for (const one of compareAnswers([native, native], translated, comparisonsOf(action.reply)))
+  for (const one of compareAnswers([native, native], translated, comparisonsOf(action.reply), ignored))
     noteCompared(tally.compared, action.name, one, place, caller.name)
 }
 

@@ -41,6 +41,7 @@ interface RehearseOptions extends JsonOption {
   readonly lookups?: string
   readonly learn?: string
   readonly minPass?: string
+  readonly ignore?: string
   readonly tenant?: string
   readonly against?: string
   readonly rate: string
@@ -53,10 +54,12 @@ const HUNDRED = 100
 export async function rehearse(operands: readonly string[], options: RehearseOptions): Promise<number> {
   const least = numberOf('--min-pass', options.minPass ?? '0', HUNDRED) / HUNDRED
   const names = filesOf(operands, options)
+  const ignored = options.ignore?.split(',').map((field) => field.trim()) ?? []
   const env = options.against === undefined ? withoutService() : process.env
   const rehearsal = await openRehearsal({
     env: { ...env },
     showValues: options.showValues ?? false,
+    ignored,
     tenant: options.tenant,
   })
   const reading: Reading = { files: [], bytesRead: 0, isStopped: false }
@@ -67,7 +70,7 @@ export async function rehearse(operands: readonly string[], options: RehearseOpt
     // A read of a pipe that nobody writes to would never end.
     process.stdin.destroy()
   })
-  const against = options.against === undefined ? undefined : await openAgainst(readConfig(), options)
+  const against = options.against === undefined ? undefined : await openAgainst(readConfig(), options, ignored)
   const learned = options.learn === undefined ? undefined : createWriteStream(options.learn, { mode: OWNER_ONLY })
   for (const flag of HEAP_FLAGS) setFlagsFromString(flag)
   const progress = createProgress('rehearsed', 'lines')
@@ -191,7 +194,7 @@ const MOST_PER_SECOND = 1_000
 const LEAST_PER_SECOND = 0.01
 
 /** Asks the service what it answers to calls itself, and compares that with the translated answers. */
-async function openAgainst(config: Config, options: RehearseOptions) {
+async function openAgainst(config: Config, options: RehearseOptions, ignored: readonly string[]) {
   const { tenant, against } = options
   if (against !== 'service') throw new UsageError('--against takes service')
   const account = await chosenAccount(config, tenant)
@@ -209,7 +212,7 @@ async function openAgainst(config: Config, options: RehearseOptions) {
   const names = openNames({ ...store, put: async () => {} }, config.QUOTE_MEMORY)
   const nothing = { freeLater: async () => {} }
   const rooms = { service, names, bookings: nothing, inspect: () => undefined, onNotServed: () => undefined }
-  const deps = { ...account, upstream, rooms, sending }
+  const deps = { ...account, upstream, rooms, sending, ignored }
   return {
     async ask({ plan: { request }, caller }: RehearsedCall, place: LinePlace, { tally }: Rehearsal): Promise<void> {
       const { action } = request.compiled
