@@ -41,12 +41,9 @@ test.each<[fault: Fault, made: 0 | 1, end: End, env?: object]>([
   [{ kind: 'wrong-length' }, 1, 'unknown'],
   [{ kind: 'wrong-length', by: -10 }, 1, 'unknown'],
   [{ kind: 'gzip' }, 1, 'booked'],
-  [{ kind: 'raw-deflate' }, 1, 'booked'],
   [{ kind: 'gzip', megabytes: 64 }, 1, 'unknown'],
   [{ kind: 'huge', megabytes: 16 }, 1, 'unknown'],
-  [{ kind: 'continue-twice' }, 1, 'booked'],
   [{ kind: 'latin1' }, 1, 'booked'],
-  [{ kind: 'close-on-accept' }, 0, 'unknown'],
 ])('a service with the fault %o, and %i shipment', async (fault, made, end, env = {}) => {
   const gateway = await startGateway({ env: { ...env } })
   gateway.sandbox.fail({ ...fault, on: ON_CREATION })

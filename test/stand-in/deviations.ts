@@ -49,25 +49,39 @@ function askedBy(call: KnownCall): Members {
   return call.method === 'GET' ? Object.fromEntries(new URLSearchParams(call.target.split('?')[1])) : bodyOf(call)
 }
 
-/** Returns true for a successful answer. */
-const isDone = ({ status }: DemoReply): boolean => status < 300
-
 /** Changes the members of successful answers. */
 const changing =
   (change: (body: Members, call: KnownCall) => object): NonNullable<Deviation['after']> =>
   (reply, call) =>
-    isDone(reply) ? { ...reply, body: change({ ...reply.body }, call) } : reply
+    reply.status < 300 ? { ...reply, body: change({ ...reply.body }, call) } : reply
+
+/** Answers one kind of request with other members. */
+const telling = (kind: Kind, change: (body: Members) => object): Deviation => ({ on: [kind], after: changing(change) })
+
+/** Answers as a shipment looks in the stand-in, changed. */
+const shown = (change: (body: Members) => Members): Deviation => ({
+  on: ['booking', 'read', 'update'],
+  after: changing(change),
+})
 
 /** Answers one status as another. */
 const instead =
-  (status: number, other: number): NonNullable<Deviation['after']> =>
-  (reply) =>
+  (status: number, other: number) =>
+  (reply: DemoReply): DemoReply =>
     reply.status === status ? { ...reply, status: other } : reply
 
-const refusal = (status: number, message: string): DemoReply => ({
-  status,
-  body: { error: { code: 'deviation', message } },
-})
+const refusal = (status: number): DemoReply => ({ status, body: { error: { code: 'deviation', message: 'No' } } })
+
+/** Refuses requests of one kind, or some of them. */
+const refusing = (
+  kind: Kind,
+  status: number,
+  isRefused: (call: KnownCall) => boolean | undefined = () => true,
+): Deviation => ({ on: [kind], before: (call) => (isRefused(call) ? refusal(status) : undefined) })
+
+/** Refuses quotes by a value that they ask for. */
+const refusingQuote = (name: string, isRefused: (value: string) => boolean): Deviation =>
+  refusing('quote', 422, (call) => isRefused(String(askedBy(call)[name])))
 
 /** Returns an object without a member. */
 function lacking(body: Members, name: string): Members {
@@ -83,72 +97,62 @@ const inPart = (body: Members, part: string, change: (members: Members) => Membe
 const inVehicles = (body: Members, change: (vehicle: Members) => Members): Members =>
   Array.isArray(body['vehicles']) ? { ...body, vehicles: body['vehicles'].map((one) => change(Object(one))) } : body
 
-/** Sends a request with another body. */
-const sending = (body: Members) => ({ body: JSON.stringify(body) })
+/** Changes the date of the pickup. */
+const inDate = (body: Members, change: (text: string) => string): Members =>
+  inPart(body, 'pickup', (pickup) => {
+    const { available_pickup_dttm: date } = pickup
+    return typeof date === 'string' ? { ...pickup, available_pickup_dttm: change(date) } : pickup
+  })
+
+/** Sends one kind of request with another body. */
+const sending = (kind: Kind, change: (body: Members) => Members): Deviation => ({
+  on: [kind],
+  before: (call) => ({ body: JSON.stringify(change(bodyOf(call))) }),
+})
+
+/** Returns a test that is true of the names in paths that were seen before at a service. */
+function seenBefore() {
+  const seen = new WeakMap<DemoService, Set<string>>()
+  return ({ service, id }: KnownCall): boolean => {
+    const before = seen.get(service) ?? new Set()
+    seen.set(service, new Set([...before, id]))
+    return before.has(id)
+  }
+}
 
 const IS_UUID = /^[0-9a-f-]{36}$/
-const refusedIfUnknown = (reply: DemoReply): DemoReply => (reply.status === 404 ? { ...reply, status: 400 } : reply)
 const MOST_READS = 5
 /** A limit below that of most services. */
 const MOST_BYTES = 100 * 1024
-const reads = new WeakMap<object, number>()
-
+const reads = new WeakMap<DemoService, number>()
 const KNOWN = new Set(['pickup', 'delivery', 'vehicle_type', 'transport_type'])
-const updated = new WeakMap<object, Set<string>>()
-
-/** Answers as a shipment looks in the stand-in, changed. */
-const shown = (change: (body: Members, call: KnownCall) => Members): Deviation => ({
-  on: ['booking', 'read', 'update'],
-  after: changing(change),
-})
-
-const SOMEBODY = { customer_name: 'Nobody' }
 const ZONE = /[+-]\d{4}$/
 
-/** Changes the date of the pickup in a booking. */
-const sentDate = (change: (text: string) => string): Deviation => ({
-  on: ['booking'],
-  before: (call) =>
-    sending(
-      inPart(bodyOf(call), 'pickup', (pickup) => {
-        const { available_pickup_dttm: date } = pickup
-        return typeof date === 'string' ? { ...pickup, available_pickup_dttm: change(date) } : pickup
-      }),
-    ),
-})
-
 /** Returns the shipment that has the reference of a booking, if there is one. */
-function sameReference(service: DemoService, { external_id }: Members) {
-  return [...service.shipments.values()].find((shipment) => shipment.external_id === external_id)
+function sameReference(call: KnownCall) {
+  const { external_id } = bodyOf(call)
+  return [...call.service.shipments.values()].find((shipment) => shipment.external_id === external_id)
 }
 
 const DEVIATIONS = {
   'wrong-secret-401': { after: instead(401, 403) },
   'wrong-secret-before-404': { on: ['read'], after: instead(401, 404) },
-  challenge: {
-    after: (reply) => (reply.status === 401 ? { ...reply, headers: {} } : reply),
-  },
-  'token-given': {
-    on: ['token'],
-    after: changing(({ access_token: token, ...rest }) => ({ ...rest, token })),
-  },
+  challenge: { after: (reply) => (reply.status === 401 ? { ...reply, headers: {} } : reply) },
+  'token-given': telling('token', ({ access_token: token, ...rest }) => ({ ...rest, token })),
   'token-accepted': {
     before: ({ headers, kind }) =>
-      kind !== 'token' && headers.authorization?.startsWith('Bearer') ? refusal(401, 'No tokens here') : undefined,
+      kind !== 'token' && headers.authorization?.startsWith('Bearer') ? refusal(401) : undefined,
   },
-  'second-token-keeps-first': {
-    on: ['token'],
-    before: ({ service }) => void service.tokens.clear(),
-  },
+  'second-token-keeps-first': { on: ['token'], before: ({ service }) => void service.tokens.clear() },
   'token-wrong-secret': { on: ['token'], after: instead(401, 500) },
 
   'unknown-shipment-404': {
     on: ['read'],
-    after: (reply, { id }) => (IS_UUID.test(id) ? refusedIfUnknown(reply) : reply),
+    after: (reply, { id }) => (IS_UUID.test(id) ? instead(404, 400)(reply) : reply),
   },
   'unknown-number-404': {
     on: ['read'],
-    after: (reply, { id }) => (!IS_UUID.test(id) ? refusedIfUnknown(reply) : reply),
+    after: (reply, { id }) => (IS_UUID.test(id) ? reply : instead(404, 400)(reply)),
   },
   'unknown-path-404': { on: ['other'], after: instead(404, 400) },
   'invalid-quote-4xx': {
@@ -156,118 +160,50 @@ const DEVIATIONS = {
     after: (reply) => (reply.status === 422 ? { status: 200, body: { shipment_id: '', price: 0 } } : reply),
   },
 
-  'body-256-kib': {
-    before: ({ body }) => (body.length > MOST_BYTES ? refusal(413, 'The body is too large') : undefined),
-  },
-  'value-4-kib': {
-    on: ['booking'],
-    after: changing((body) => ({ ...body, instructions: String(body['instructions']).slice(0, 1000) })),
-  },
-  'reads-in-a-row': {
-    on: ['read'],
-    before: ({ service }) => {
-      const count = (reads.get(service) ?? 0) + 1
-      reads.set(service, count)
-      return count > MOST_READS ? refusal(429, 'Too many reads') : undefined
-    },
-  },
+  'body-256-kib': { before: ({ body }) => (body.length > MOST_BYTES ? refusal(413) : undefined) },
+  'value-4-kib': telling('booking', (body) => ({ ...body, instructions: String(body['instructions']).slice(0, 1000) })),
+  'reads-in-a-row': refusing('read', 429, ({ service }) => {
+    const count = (reads.get(service) ?? 0) + 1
+    reads.set(service, count)
+    return count > MOST_READS
+  }),
 
-  'quote-is-object': { on: ['quote'], after: changing((data) => ({ data })) },
-  'quote-returns-shipment-id': {
-    on: ['quote'],
-    after: changing(({ shipment_id: quote_id, ...rest }) => ({ ...rest, quote_id })),
-  },
-  'quote-id-is-uuid': {
-    on: ['quote'],
-    after: changing((body) => ({ ...body, shipment_id: `Q-${String(body['shipment_id']).slice(0, 8)}` })),
-  },
-  'price-is-number': { on: ['quote'], after: changing((body) => ({ ...body, price: String(body['price']) })) },
-  'quote-repeats': {
-    on: ['quote'],
-    before: ({ service }) => (service.quotes.size > 0 ? refusal(409, 'The trip has a quote already') : undefined),
-  },
-  'vehicle-types-known': {
-    on: ['quote'],
-    before: (call) =>
-      askedBy(call)['vehicle_type'] === 'service_body' ? refusal(422, 'vehicle_type is wrong') : undefined,
-  },
-  'transport-types-known': {
-    on: ['quote'],
-    before: (call) =>
-      askedBy(call)['transport_type'] === 'enclosed' ? refusal(422, 'transport_type is wrong') : undefined,
-  },
-  'quote-zip-leading-zero': {
-    on: ['quote'],
-    before: (call) =>
-      String(askedBy(call)['delivery']).startsWith('0') ? refusal(422, 'delivery is wrong') : undefined,
-  },
-  'quote-zip-plus-four': {
-    on: ['quote'],
-    before: (call) => (String(askedBy(call)['delivery']).includes('-') ? refusal(422, 'delivery is wrong') : undefined),
-  },
-  'quote-unknown-field': {
-    on: ['quote'],
-    before: (call) =>
-      Object.keys(askedBy(call)).every((name) => KNOWN.has(name)) ? undefined : refusal(422, 'A field is unknown'),
-  },
+  'quote-is-object': telling('quote', (data) => ({ data })),
+  'quote-returns-shipment-id': telling('quote', ({ shipment_id: quote_id, ...rest }) => ({ ...rest, quote_id })),
+  'quote-id-is-uuid': telling('quote', (body) => ({
+    ...body,
+    shipment_id: `Q-${String(body['shipment_id']).slice(0, 8)}`,
+  })),
+  'price-is-number': telling('quote', (body) => ({ ...body, price: String(body['price']) })),
+  'quote-repeats': refusing('quote', 409, ({ service }) => service.quotes.size > 0),
+  'vehicle-types-known': refusingQuote('vehicle_type', (type) => type === 'service_body'),
+  'transport-types-known': refusingQuote('transport_type', (type) => type === 'enclosed'),
+  'quote-zip-leading-zero': refusingQuote('delivery', (zip) => zip.startsWith('0')),
+  'quote-zip-plus-four': refusingQuote('delivery', (zip) => zip.includes('-')),
+  'quote-unknown-field': refusing('quote', 422, (call) => Object.keys(askedBy(call)).some((name) => !KNOWN.has(name))),
 
-  'quote-id-updates': { on: ['quote update'], before: () => refusal(404, 'There is no such quote') },
-  'quote-update-keeps-id': {
-    on: ['quote update'],
-    after: changing((body) => ({ ...body, shipment_id: randomUUID() })),
-  },
-  'quote-update-twice': {
-    on: ['quote update'],
-    before: ({ service, id }) => {
-      const before = updated.get(service) ?? new Set()
-      updated.set(service, new Set([...before, id]))
-      return before.has(id) ? refusal(409, 'The quote was updated before') : undefined
-    },
-  },
+  'quote-id-updates': refusing('quote update', 404),
+  'quote-update-keeps-id': telling('quote update', (body) => ({ ...body, shipment_id: randomUUID() })),
+  'quote-update-twice': refusing('quote update', 409, seenBefore()),
 
-  'approve-takes-empty-object': { on: ['approval'], before: () => refusal(422, 'signature is required') },
-  'approve-names-quote': {
-    on: ['approval'],
-    after: changing((body) => ({ ...body, shipment_id: randomUUID() })),
-  },
+  'approve-takes-empty-object': refusing('approval', 422),
+  'approve-names-quote': telling('approval', (body) => ({ ...body, shipment_id: randomUUID() })),
   'approve-twice-makes-one': {
     on: ['approval'],
     before: ({ service, id }) =>
       service.quotes.get(id)?.approved ? { status: 200, body: { shipment_id: randomUUID(), price: 1 } } : undefined,
   },
-  'quote-id-books': {
-    on: ['booking'],
-    before: ({ body }) => (body.includes('"quote_id"') ? refusal(422, 'quote_id is unknown') : undefined),
-  },
+  'quote-id-books': refusing('booking', 422, ({ body }) => body.includes('"quote_id"')),
 
-  'booking-returns-id': { on: ['booking'], after: changing((body) => lacking(body, 'id')) },
-  'minimal-booking': {
-    on: ['booking'],
-    before: ({ body }) => (body.includes('contact_name') ? undefined : refusal(422, 'pickup.contact_name is required')),
-  },
-  'reference-free-after-cancel': {
-    on: ['booking'],
-    before: (call) =>
-      sameReference(call.service, bodyOf(call))?.status === 'canceled'
-        ? refusal(409, 'external_id is in use')
-        : undefined,
-  },
-  'approved-takes-booking': {
-    on: ['update'],
-    before: ({ service, id }) => (service.quotes.has(id) ? refusal(409, 'The shipment is of a quote') : undefined),
-  },
-  'booking-unknown-field': {
-    on: ['booking'],
-    before: ({ body }) => (body.includes('transload_test') ? refusal(422, 'transload_test is unknown') : undefined),
-  },
-  'external-id-twice': {
-    on: ['booking'],
-    before: (call) => (sameReference(call.service, bodyOf(call)) ? refusal(409, 'external_id is in use') : undefined),
-  },
+  'booking-returns-id': telling('booking', (body) => lacking(body, 'id')),
+  'minimal-booking': refusing('booking', 422, ({ body }) => !body.includes('contact_name')),
+  'reference-free-after-cancel': refusing('booking', 409, (call) => sameReference(call)?.status === 'canceled'),
+  'approved-takes-booking': refusing('update', 409, ({ service, id }) => service.quotes.has(id)),
+  'booking-unknown-field': refusing('booking', 422, ({ body }) => body.includes('transload_test')),
+  'external-id-twice': refusing('booking', 409, (call) => sameReference(call) !== undefined),
   'refused-makes-nothing': {
-    on: ['booking'],
-    before: (call) => sending({ customer: SOMEBODY, ...bodyOf(call) }),
-    after: (reply, { body }) => (body.includes('"Nobody"') ? refusal(422, 'customer is required') : reply),
+    ...sending('booking', (body) => ({ customer: { customer_name: 'Nobody' }, ...body })),
+    after: (reply, { body }) => (body.includes('"Nobody"') ? refusal(422) : reply),
   },
   'external-id-kept': shown((body) => lacking(body, 'external_id')),
   'zip-is-integer': shown((body) =>
@@ -288,20 +224,14 @@ const DEVIATIONS = {
   })),
   'customer-shown': shown((body) => lacking(body, 'customer')),
 
-  'date-form': shown((body) =>
-    inPart(body, 'pickup', (pickup) => {
-      const { available_pickup_dttm: date } = pickup
-      return typeof date === 'string' ? { ...pickup, available_pickup_dttm: date.replace(ZONE, 'Z') } : pickup
-    }),
+  'date-form': shown((body) => inDate(body, (date) => date.replace(ZONE, 'Z'))),
+  'date-offset-obeyed': sending('booking', (body) => inDate(body, (date) => date.replace(ZONE, ''))),
+  'date-without-offset-is-utc': sending('booking', (body) =>
+    inDate(body, (date) => (ZONE.test(date) ? date : `${date}-0500`)),
   ),
-  'date-offset-obeyed': sentDate((date) => date.replace(ZONE, '')),
-  'date-without-offset-is-utc': sentDate((date) => (ZONE.test(date) ? date : `${date}-0500`)),
 
-  'read-is-shipment': { on: ['read'], after: changing((data) => ({ data })) },
-  'read-by-number': {
-    on: ['read'],
-    before: ({ id }) => (id.startsWith('TL-') ? refusal(404, 'There is no such shipment') : undefined),
-  },
+  'read-is-shipment': telling('read', (data) => ({ data })),
+  'read-by-number': refusing('read', 404, ({ id }) => id.startsWith('TL-')),
   'read-by-reference-is-no-other': {
     on: ['read'],
     before: ({ id }) =>
@@ -315,19 +245,16 @@ const DEVIATIONS = {
     ...(Array.isArray(body['vehicles']) && { vehicles: body['vehicles'].toReversed() }),
   })),
 
-  'update-takes-whole': { on: ['update'], before: () => refusal(422, 'customer cannot be changed') },
-  'vehicle-with-id-stays': {
-    on: ['update'],
-    before: (call) => sending(inVehicles(bodyOf(call), (vehicle) => lacking(vehicle, 'id'))),
-  },
-  'update-names-shipment': { on: ['update'], after: changing((body) => ({ ...body, id: randomUUID() })) },
+  'update-takes-whole': refusing('update', 422),
+  'vehicle-with-id-stays': sending('update', (body) => inVehicles(body, (vehicle) => lacking(vehicle, 'id'))),
+  'update-names-shipment': telling('update', (body) => ({ ...body, id: randomUUID() })),
   'if-match-obeyed': {
     on: ['update'],
     before: ({ headers: { 'if-match': _, ...headers } }) => ({ headers }),
   },
 
-  'delete-cancels': { on: ['cancellation'], before: () => refusal(405, 'Use POST') },
-  'changes-at-once': { on: ['cancellation'], after: (reply) => (isDone(reply) ? { ...reply, status: 202 } : reply) },
+  'delete-cancels': refusing('cancellation', 405),
+  'changes-at-once': { on: ['cancellation'], after: instead(200, 202) },
   'canceled-is-shown': shown((body) =>
     body['status'] === 'canceled' ? { ...body, status: 'canceled_by_client' } : body,
   ),

@@ -1,8 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import { createGzip, deflateRawSync, gzipSync } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
 import type { DemoReply } from '../../src/labs/demo/service.ts'
 
 /** The faults that the stand-in can make. */
@@ -23,14 +21,8 @@ type Kinds =
   | { kind: 'delay'; ms: number }
   /** The body is sent one byte every `ms`. */
   | { kind: 'drip'; ms: number }
-  /** Half of the body is sent, without a length, then the connection closes in order. */
-  | { kind: 'half-json' }
   /** `Content-Length` is off by so many bytes. @default 10 too many */
   | { kind: 'wrong-length'; by?: number }
-  /** Carried out; the answer has no id. */
-  | { kind: 'no-id' }
-  /** Carried out; the answer's body is empty. */
-  | { kind: 'empty' }
   /** Carried out; the answer is a page instead of JSON. */
   | { kind: 'not-json' }
   /** Carried out; the answer's body is this text, of any form. */
@@ -43,16 +35,10 @@ type Kinds =
   | { kind: 'deep'; levels: number }
   /** The answer is compressed, asked for or not, and grows by so many megabytes when inflated. @default 0 */
   | { kind: 'gzip'; megabytes?: number }
-  /** The answer is compressed as `deflate`, without the zlib wrapper that RFC 9110 asks for. */
-  | { kind: 'raw-deflate' }
-  /** Two `100 Continue` come before the answer. */
-  | { kind: 'continue-twice' }
   /** The answer is in Latin-1, and one member needs it. */
   | { kind: 'latin1' }
   /** The answer is larger by so many megabytes. */
   | { kind: 'huge'; megabytes: number }
-  /** A new connection is closed before a request is read; `on` cannot apply. */
-  | { kind: 'close-on-accept' }
 
 /** An answer whose body is any bytes. */
 export interface Answer {
@@ -68,51 +54,28 @@ export type Fault = Kinds & {
   /** The number of these requests. @default 1 */
   times?: number | 'always'
 }
-/** The faults of requests, without those of connections. */
-export type RequestFault = Exclude<Fault, { kind: 'close-on-accept' }>
 
-/** The faults that are still to happen, in the order they were given. */
-export interface FaultQueue {
-  add(...faults: readonly Fault[]): void
-  clear(): void
-  /** Takes the first fault that applies to this request. */
-  takeForRequest(method: string, path: string): RequestFault | undefined
-  /** Takes a fault that applies to a new connection. */
-  takeForConnection(): boolean
-}
-
-/** Makes an empty queue. */
-export function faultQueue(): FaultQueue {
-  let queue: { fault: Fault; left: number }[] = []
-
-  function take(entry: { fault: Fault; left: number }) {
-    entry.left -= 1
-    if (entry.left <= 0) queue = queue.filter((other) => other !== entry)
-  }
-
+/** Makes an empty queue of faults that are still to happen, in the order they were given. */
+export function faultQueue() {
+  const queue: { fault: Fault; left: number }[] = []
   return {
-    add(...faults) {
+    add(...faults: readonly Fault[]): void {
       for (const fault of faults) {
         const left = fault.times === 'always' ? Number.POSITIVE_INFINITY : (fault.times ?? 1)
         queue.push({ fault, left })
       }
     },
-    clear() {
-      queue = []
+    clear(): void {
+      queue.length = 0
     },
-    takeForRequest(method, path) {
-      for (const entry of queue) {
-        const { fault } = entry
-        if (fault.kind === 'close-on-accept' || !meets(fault, method, path)) continue
-        take(entry)
-        return fault
-      }
-      return undefined
-    },
-    takeForConnection() {
-      const entry = queue.find(({ fault }) => fault.kind === 'close-on-accept')
-      if (entry) take(entry)
-      return entry !== undefined
+    /** Takes the first fault that applies to this request. */
+    take(method: string, path: string): Fault | undefined {
+      const at = queue.findIndex(({ fault }) => meets(fault, method, path))
+      const entry = queue[at]
+      if (!entry) return undefined
+      entry.left -= 1
+      if (entry.left === 0) queue.splice(at, 1)
+      return entry.fault
     },
   }
 }
@@ -136,9 +99,8 @@ export function send(response: ServerResponse, { status, headers, body }: DemoRe
 
 /** Sends an answer with a fault. The reply is undefined if, and only if, the fault keeps the request from being carried out. */
 export async function sendFaulty(
-  request: IncomingMessage,
   response: ServerResponse,
-  fault: RequestFault,
+  fault: Fault,
   reply: DemoReply | undefined,
   closing: AbortSignal,
 ): Promise<void> {
@@ -167,30 +129,15 @@ export async function sendFaulty(
     case 'drip':
       response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(text) })
       return drip(response, Buffer.from(text), fault.ms, closing)
-    case 'half-json':
-      // Without a length and without chunks, the end of the connection is the end of the body.
-      response.useChunkedEncodingByDefault = false
-      response.writeHead(status, { ...headers, connection: 'close' })
-      response.write(half(text))
-      return void response.end()
     case 'wrong-length': {
       const by = fault.by ?? DEFAULT_WRONG_BY_BYTES
       response.writeHead(status, { ...headers, 'content-length': Math.max(0, Buffer.byteLength(text) + by) })
       return void response.end(text, () => by > 0 && response.socket?.destroy())
     }
-    case 'no-id': {
-      const { id, shipment_id, ...rest } = { id: undefined, shipment_id: undefined, ...reply.body }
-      return whole(JSON.stringify(rest))
-    }
-    case 'empty':
-      return whole('')
     case 'not-json':
       return whole(PAGE, { 'content-type': 'text/html; charset=utf-8' })
     case 'gzip':
-      if (fault.megabytes) return inflated(response, reply, headers, fault.megabytes, true)
-      return whole(gzipSync(text), { 'content-encoding': 'gzip' })
-    case 'raw-deflate':
-      return whole(deflateRawSync(text), { 'content-encoding': 'deflate' })
+      return whole(gzipSync(padded(reply, fault.megabytes)), { 'content-encoding': 'gzip' })
     case 'body':
       return whole(fault.body)
     case 'change': {
@@ -201,15 +148,10 @@ export async function sendFaulty(
       return whole(JSON.stringify(reply.body, strange))
     case 'deep':
       return whole(`${text.slice(0, -1)},"deep":${nested(fault.levels)}}`)
-    case 'continue-twice':
-      // A request that expects one has received its first already.
-      if (!request.headers.expect) response.writeContinue()
-      response.writeContinue()
-      return whole(text)
     case 'latin1':
       return whole(Buffer.from(JSON.stringify({ ...reply.body, note: 'Déjà reçu à Orléans' }), 'latin1'))
     case 'huge':
-      return inflated(response, reply, headers, fault.megabytes, false)
+      return whole(padded(reply, fault.megabytes))
     default:
       fault satisfies never
   }
@@ -226,7 +168,7 @@ function sendText(
   response.end(text)
 }
 
-function contentOf(fault: Extract<RequestFault, { kind: 'status' }>): [string, Readonly<Record<string, string>>] {
+function contentOf(fault: Extract<Fault, { kind: 'status' }>): [string, Readonly<Record<string, string>>] {
   const { body = { error: { code: 'fault', message: `A fault of status ${fault.status}` } }, headers } = fault
   if (typeof body !== 'string') return [JSON.stringify(body), { ...headers }]
   const type = body.trimStart().startsWith('<') ? 'text/html' : 'text/plain'
@@ -263,23 +205,5 @@ async function drip(response: ServerResponse, bytes: Buffer, ms: number, closing
   response.end()
 }
 
-async function inflated(
-  response: ServerResponse,
-  { status, body }: DemoReply,
-  headers: Readonly<Record<string, string>>,
-  megabytes: number,
-  compressed: boolean,
-): Promise<void> {
-  const source = Readable.from(padded(JSON.stringify({ ...body, padding: '' }), megabytes))
-  response.writeHead(status, { ...headers, ...(compressed && { 'content-encoding': 'gzip' }) })
-  // The client may hang up halfway, and should.
-  await pipeline([source, ...(compressed ? [createGzip()] : []), response]).catch(() => undefined)
-}
-
-// Fills the empty string at the end of the text.
-function* padded(text: string, megabytes: number): Generator<Buffer> {
-  const block = Buffer.alloc(MEGABYTE, 'x')
-  yield Buffer.from(text.slice(0, -2))
-  for (let left = megabytes; left > 0; left -= 1) yield left >= 1 ? block : block.subarray(0, left * MEGABYTE)
-  yield Buffer.from(text.slice(-2))
-}
+const padded = ({ body }: DemoReply, megabytes = 0) =>
+  JSON.stringify({ ...body, padding: 'x'.repeat(megabytes * MEGABYTE) })

@@ -6,7 +6,7 @@ import { type DemoShipment, serviceDate } from '../../src/labs/demo/bodies.ts'
 import { type DemoEvent, type EventRetry, sendEvent } from '../../src/labs/demo/events.ts'
 import { type DemoQuote, type DemoService, openService, type ServiceSettings } from '../../src/labs/demo/service.ts'
 import { answerAs, type Traits } from './answer.ts'
-import { type Fault, faultQueue, type RequestFault, send, sendFaulty } from './faults.ts'
+import { type Fault, faultQueue, send, sendFaulty } from './faults.ts'
 
 export type { DemoShipment, DemoVehicle } from '../../src/labs/demo/bodies.ts'
 export type { DemoEvent } from '../../src/labs/demo/events.ts'
@@ -117,10 +117,10 @@ export async function startSandbox(given: SandboxOptions = {}): Promise<Sandbox>
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
     response.setHeader('Sandbox', 'true')
     const { method = 'GET', url: target = '/', headers } = request
-    const fault = faults.takeForRequest(method, target.split('?', 1)[0] ?? target)
+    const fault = faults.take(method, target.split('?', 1)[0] ?? target)
     if (fault?.kind === 'reset-before') {
       note(request, '')
-      return void sendFaulty(request, response, fault, undefined, closing.signal)
+      return void sendFaulty(response, fault, undefined, closing.signal)
     }
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -132,11 +132,8 @@ export async function startSandbox(given: SandboxOptions = {}): Promise<Sandbox>
       const reply = isUndone(fault) ? undefined : answerAs(service, settings, { method: asked, target, headers, body })
       if (!fault && reply) return send(response, reply)
       // Only a pause that closing interrupts rejects.
-      if (fault) sendFaulty(request, response, fault, reply, closing.signal).catch(() => response.destroy())
+      if (fault) sendFaulty(response, fault, reply, closing.signal).catch(() => response.destroy())
     })
-  })
-  server.on('connection', (socket) => {
-    if (faults.takeForConnection()) socket.destroy()
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -171,7 +168,7 @@ export async function startSandbox(given: SandboxOptions = {}): Promise<Sandbox>
   }
 }
 
-const isUndone = (fault: RequestFault | undefined): boolean =>
+const isUndone = (fault: Fault | undefined): boolean =>
   fault?.kind === 'timeout-unprocessed' || (fault?.kind === 'status' && !fault.process)
 
 /** The requests so far, with a way to wait for the next one that matches. */
