@@ -36,7 +36,6 @@ const LONGEST = [
   'debian/soak',
   'names/meaning.server',
   'events/kill-healing.slow',
-  'events/kill-delivery.slow',
   'debian/failover',
   'commands/transcripts',
   'commands/demo',

@@ -1,13 +1,13 @@
 import { onTestFinished } from 'vitest'
 import { loadMappings } from '../../mappings/load.ts'
-import type { Catalog } from '../../src/language/mapping/catalog.ts'
 import { compileNetworks } from '../../src/language/networks.ts'
 import type { NewEvent, StoredEvent } from '../../src/outside/store/events.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/outside/store/store.ts'
 import { createLog } from '../../src/runtime/log.ts'
-import type { CallbackEndpoint, Resolve } from '../../src/state/events/callback.ts'
-import { type Delivery, startDelivery } from '../../src/state/events/delivery.ts'
+import type { CallbackEndpoint } from '../../src/state/events/callback.ts'
+import { type Delivery, type DeliveryOptions, startDelivery } from '../../src/state/events/delivery.ts'
+import { newEvent } from '../store/samples.ts'
 
 /** The settings of a caller. */
 export const SETTINGS = {
@@ -43,14 +43,8 @@ export interface Office {
   found(id: string): Promise<StoredEvent>
 }
 
-export interface OfficeOptions {
+export interface OfficeOptions extends Pick<DeliveryOptions, 'timeoutMs' | 'slots' | 'leaseMs'> {
   readonly endpoints: readonly CallbackEndpoint[]
-  readonly resolve?: Resolve
-  readonly timeoutMs?: number
-  readonly slots?: number
-  readonly leaseMs?: number
-  /** @default the mappings that ship with the product */
-  readonly catalog?: Pick<Catalog, 'callbackOf'>
   readonly store?: Store
 }
 
@@ -58,23 +52,21 @@ const START = Date.parse('2026-11-22T00:00:00Z')
 const NEVER_MS = 1_000_000_000
 
 /** The caller's number of a shipment in these tests. */
-export const ownNumber = (shipment: string) => `REF-${shipment}`
+const ownNumber = (shipment: string) => `REF-${shipment}`
 
 /** Starts deliveries for one test. They look for what is due only when the test says so. */
-export async function openOffice(options: OfficeOptions): Promise<Office> {
-  const { endpoints, resolve = async () => [], timeoutMs = 2_000 } = options
+export async function openOffice({ endpoints, store: given, ...options }: OfficeOptions): Promise<Office> {
   let now = START
-  const store = options.store ?? createMemoryStore({ now: () => now })
+  const store = given ?? createMemoryStore({ now: () => now })
   const lines: Readonly<Record<string, unknown>>[] = []
   const deliveries = startDelivery({
     store,
-    catalog: options.catalog ?? (await loadMappings()),
-    resolve,
-    timeoutMs,
+    catalog: await loadMappings(),
+    resolve: async () => [],
+    timeoutMs: 2_000,
     log: createLog('info', { write: (line) => void lines.push(JSON.parse(line)) }),
     pollEveryMs: NEVER_MS,
-    ...(options.slots && { slots: options.slots }),
-    ...(options.leaseMs && { leaseMs: options.leaseMs }),
+    ...options,
   })
   deliveries.setEndpoints(endpoints)
   onTestFinished(async () => {
@@ -86,25 +78,11 @@ export async function openOffice(options: OfficeOptions): Promise<Office> {
     deliveries,
     lines,
     async take(given = {}) {
-      const {
-        tenant = 'acme',
-        shipment = 's-1',
-        event = 'shipment.delivered',
-        date = '2024-08-10T08:00:00+0000',
-      } = given
-      await store.put({ names: [], shipment: { tenant, id: shipment, own: ownNumber(shipment) } })
-      const payload = JSON.stringify({ shipment_id: shipment, event, event_date: date })
-      const { id } = await store.takeEvent({
-        tenant,
-        shipment,
-        event,
-        date,
-        digest: '',
-        payload,
-        deliver: true,
-        ...given,
-      })
-      return id
+      const event = newEvent({ event: 'shipment.delivered', ...given })
+      const { tenant, shipment: id, event: name, date } = event
+      await store.put({ names: [], shipment: { tenant, id, own: ownNumber(id) } })
+      const payload = JSON.stringify({ shipment_id: id, event: name, event_date: date })
+      return (await store.takeEvent({ ...event, payload, ...given })).id
     },
     async pass(ms) {
       now += ms

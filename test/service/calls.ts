@@ -1,9 +1,13 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { get, post, type TestGateway } from '../gateway.ts'
+import { get, OWN, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
+import { openService } from '../http/service.ts'
 
 export const NUMBER = quoteExample.ShipmentNumber
 export const REFERENCE = bookingExample.ReferenceNumber
+/** The id of a shipment. */
+export const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
 
 type At = Pick<TestGateway, 'url'>
 
@@ -26,3 +30,14 @@ export const update = (gateway: At, named: object = { ReferenceNumber: REFERENCE
 
 export const cancel = (gateway: At, ReferenceNumber: string = REFERENCE) =>
   post(gateway, '/deleteShipment.php', { ReferenceNumber })
+
+/** Opens a gateway before a service that answers each request, once it is read, in a way of its own. */
+export async function answering(
+  answer: (outgoing: ServerResponse, incoming: IncomingMessage) => void,
+  options: TestGatewayOptions = {},
+) {
+  const service = await openService((incoming, outgoing) => {
+    incoming.resume().once('end', () => answer(outgoing, incoming))
+  })
+  return { service, gateway: await startGateway({ env: OWN, ...options, serviceUrl: service.url }) }
+}

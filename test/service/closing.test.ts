@@ -1,35 +1,38 @@
 /** Promise: a connection that closes early costs no call (contract, section 9). */
 
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { shipmentExample } from '../../mappings/booking-rows.ts'
-import { atOnce, counted } from '../callers/tenants-gateway.ts'
+import { atOnce, statuses } from '../callers/tenants-gateway.ts'
 import { get, startGateway, type TestGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { size } from '../size.ts'
-import { book, quote, read, update } from './calls.ts'
+import { answering, book, ID, quote, read, update } from './calls.ts'
 
 const CALLS = size(150, 1_000)
 /** Updates of one shipment are made one after the other, and each lost connection costs a pause. */
 const LONG_MS = 300_000
 /** Every so many requests on kept connections, the service closes the connection instead of answering. */
 const CLOSES_EVERY = 12
-const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
 const NAMED = { shipment_id: ID }
 
 let bookings = 0
 
-function replyTo({ method, url = '' }: IncomingMessage): string {
+function reply(outgoing: ServerResponse, { method, url = '' }: IncomingMessage): void {
   bookings += 1
   const id = method === 'POST' ? `s-${bookings}` : url.split('/').at(-1)
-  return JSON.stringify({ ...shipmentExample, id, ...(url === '/v2/quote' && { shipment_id: 'q-1', price: 100 }) })
+  outgoing.end(
+    JSON.stringify({ ...shipmentExample, id, ...(url === '/v2/quote' && { shipment_id: 'q-1', price: 100 }) }),
+  )
 }
+
+const readUnderV2 = (gateway: TestGateway) => get(gateway, `/v2/shipments/${ID}`)
 
 test.each([
   ['quotes', (gateway: TestGateway) => quote(gateway), true],
   ['reads', (gateway: TestGateway) => read(gateway, NAMED), true],
-  ['calls under /v2/', (gateway: TestGateway) => get(gateway, `/v2/shipments/${ID}`), true],
+  ['calls under /v2/', readUnderV2, true],
   ['updates', (gateway: TestGateway) => update(gateway, NAMED), true],
   ['bookings', (gateway: TestGateway, i: number) => book(gateway, `R-${i}`), false],
 ] as const)(
@@ -43,25 +46,22 @@ test.each([
       // The request is not read.
       if (used.has(incoming.socket) && later % CLOSES_EVERY === 0) return void incoming.socket.destroy()
       used.add(incoming.socket)
-      incoming.resume().once('end', () => outgoing.end(replyTo(incoming)))
+      incoming.resume().once('end', () => reply(outgoing, incoming))
     })
     const gateway = await startGateway({ serviceUrl: service.url })
     expect((await read(gateway, NAMED)).status).toBe(200)
     const queue = Array.from({ length: CALLS }, (_, i) => i).values()
-    const statuses: number[] = []
+    const answers: { status: number }[] = []
     await atOnce(8, async () => {
-      for (const i of queue) statuses.push((await call(gateway, i)).status)
+      for (const i of queue) answers.push(await call(gateway, i))
     })
-    expect(counted(statuses)).toEqual({ 200: CALLS })
+    expect(statuses(answers)).toEqual({ 200: CALLS })
     if (usesKept) expect(later).toBeGreaterThan(CALLS / 4)
   },
 )
 
 test('each booking has a connection of its own, which ends with it', async () => {
-  const service = await openService((incoming, outgoing) => {
-    incoming.resume().once('end', () => outgoing.end(replyTo(incoming)))
-  })
-  const gateway = await startGateway({ serviceUrl: service.url })
+  const { gateway, service } = await answering(reply)
   for (let count = 1; count <= 3; count += 1) {
     expect((await book(gateway, `O-${count}`)).status).toBe(200)
     const sockets = service.requests.map(({ socket }) => socket)
@@ -72,19 +72,18 @@ test('each booking has a connection of its own, which ends with it', async () =>
 })
 
 test('a service that resets kept connections before the next request fails no call under /v2/', async () => {
-  const kept: Socket[] = []
-  const service = await openService((incoming, outgoing) => {
-    outgoing.end(replyTo(incoming))
-    kept.push(incoming.socket)
+  let kept: Socket | undefined
+  const { gateway } = await answering((outgoing, incoming) => {
+    reply(outgoing, incoming)
+    kept = incoming.socket
   })
-  const gateway = await startGateway({ serviceUrl: service.url })
-  const statuses: number[] = []
+  const answers: { status: number }[] = []
   for (let i = 0; i < CALLS; i += 1) {
-    const [socket] = kept.splice(0)
-    const call = get(gateway, `/v2/shipments/${ID}`)
+    const socket = kept
+    const call = readUnderV2(gateway)
     const reset = (turns: number) => void (turns > 0 ? setImmediate(reset, turns - 1) : socket?.resetAndDestroy())
     reset(i % 12)
-    statuses.push((await call).status)
+    answers.push(await call)
   }
-  expect(counted(statuses)).toEqual({ 200: CALLS })
+  expect(statuses(answers)).toEqual({ 200: CALLS })
 })

@@ -1,13 +1,17 @@
 /** Promise: only what may be repeated is tried again, and not too often (contract, section 9). */
 
 import { expect, test } from 'vitest'
-import { atOnce, clocks, counted } from '../callers/tenants-gateway.ts'
-import { OWN, startGateway, type TestGateway } from '../gateway.ts'
-import { openService } from '../http/service.ts'
+import { atOnce, clocks, statuses } from '../callers/tenants-gateway.ts'
+import { startGateway, type TestGateway } from '../gateway.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
-import { approve, book, cancel, quote, read, update } from './calls.ts'
+import { answering, approve, book, cancel, quote, read, update } from './calls.ts'
 
-const BUSY: Fault = { kind: 'status', status: 503, times: 'always' }
+const answers = (status: number, later?: string): Fault => ({
+  kind: 'status',
+  status,
+  ...(later !== undefined && { headers: { 'retry-after': later } }),
+})
+const BUSY: Fault = { ...answers(503), times: 'always' }
 
 test.each([
   ['a quote', quote, 'POST', 3],
@@ -29,8 +33,8 @@ test.each([
 })
 
 test.each<[Fault, number]>([
-  ...[502, 503, 504].map((status): [Fault, number] => [{ kind: 'status', status }, 3]),
-  ...[500, 501, 505, 429].map((status): [Fault, number] => [{ kind: 'status', status }, 1]),
+  ...[502, 503, 504].map((status): [Fault, number] => [answers(status), 3]),
+  ...[500, 501, 505, 429].map((status): [Fault, number] => [answers(status), 1]),
   [{ kind: 'reset-before' }, 3],
   [{ kind: 'reset-mid-body' }, 3],
   [{ kind: 'huge', megabytes: 9 }, 1],
@@ -41,29 +45,27 @@ test.each<[Fault, number]>([
   expect(gateway.sandbox.requests).toHaveLength(times)
 })
 
-/** The milliseconds between the requests at the service. */
-const pauses = ({ sandbox }: TestGateway) =>
-  sandbox.requests.slice(1).map(({ at }, i) => at.getTime() - (sandbox.requests[i]?.at.getTime() ?? Number.NaN))
-
 test('the service has a pause that grows, or the one that it asks for', async () => {
   const gateway = await startGateway()
-  gateway.sandbox.fail({ ...BUSY, times: 2 })
-  expect((await quote(gateway)).status).toBe(200)
-  const [first, second] = pauses(gateway)
-  expect(first).toBeGreaterThanOrEqual(45)
-  expect(second).toBeGreaterThanOrEqual(95)
-  gateway.sandbox.requests.length = 0
-  gateway.sandbox.fail({ kind: 'status', status: 503, headers: { 'retry-after': '1' } })
-  expect((await quote(gateway)).status).toBe(200)
-  expect(pauses(gateway)[0]).toBeGreaterThanOrEqual(1_000)
+  const { requests } = gateway.sandbox
+  for (const [fault, least] of [
+    [{ ...BUSY, times: 2 }, [45, 95]],
+    [answers(503, '1'), [1_000]],
+  ] as const) {
+    requests.length = 0
+    gateway.sandbox.fail(fault)
+    expect((await quote(gateway)).status).toBe(200)
+    const at = requests.map((request) => request.at.getTime())
+    for (const [i, pauseMs] of least.entries()) expect((at[i + 1] ?? 0) - (at[i] ?? 0)).toBeGreaterThanOrEqual(pauseMs)
+  }
 })
 
 test('a call with no time for it is not tried again', async () => {
   const gateway = await startGateway({ env: { UPSTREAM_TIMEOUT_MS: '600' } })
-  gateway.sandbox.fail({ ...BUSY, times: 1 }, { kind: 'timeout' })
+  gateway.sandbox.fail(answers(503), { kind: 'timeout' })
   expect((await quote(gateway)).status).toBe(504)
   expect(gateway.sandbox.requests).toHaveLength(2)
-  gateway.sandbox.fail({ kind: 'status', status: 503, headers: { 'retry-after': '60' } })
+  gateway.sandbox.fail(answers(503, '60'))
   const answer = await quote(gateway)
   expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '60'])
   expect(gateway.sandbox.requests).toHaveLength(3)
@@ -71,16 +73,13 @@ test('a call with no time for it is not tried again', async () => {
 
 const DATE = 'Fri, 31 Dec 1999 23:59:59 GMT'
 test.each([
-  ['30', '30'],
-  [DATE, DATE],
-  ['Friday, 31-Dec-99 23:59:59 GMT', 'Friday, 31-Dec-99 23:59:59 GMT'],
-  ['Fri Dec 31 23:59:59 1999', 'Fri Dec 31 23:59:59 1999'],
-  ...['9999999999', '-3', '60s', '5, 7', 'Fri, when we are back, noon'].map((odd) => [odd, null]),
-  ['Fri, 31 Dec 1999 99:59:59 GMT', null],
-  [`${DATE} ${'x'.repeat(40)}`, null],
+  ...['30', DATE, 'Friday, 31-Dec-99 23:59:59 GMT', 'Fri Dec 31 23:59:59 1999'].map((good) => [good, good] as const),
+  ...['9999999999', '-3', '60s', '5, 7', 'Fri, when we are back, noon'].map((odd) => [odd, null] as const),
+  ['Fri, 31 Dec 1999 99:59:59 GMT', null] as const,
+  [`${DATE} ${'x'.repeat(40)}`, null] as const,
 ])('the caller of a service that says Retry-After: %j is told %j', async (said, told) => {
   const gateway = await startGateway()
-  gateway.sandbox.fail({ kind: 'status', status: 429, headers: { 'retry-after': said ?? '' } })
+  gateway.sandbox.fail(answers(429, said))
   expect((await quote(gateway)).headers.get('retry-after')).toBe(told)
 })
 
@@ -105,24 +104,22 @@ test('ten seconds have ten retries', async () => {
 
 test('more than ten retries are a fifth of the traffic at most', async () => {
   const CALLS = 200
-  const FAILING_OF_FIVE = 2
   let count = 0
-  const service = await openService((incoming, outgoing) => {
-    incoming.resume()
+  const { gateway, service } = await answering((outgoing) => {
     count += 1
-    if (count % 5 < FAILING_OF_FIVE) return void outgoing.writeHead(502).end()
-    outgoing.end(JSON.stringify({ shipment_id: `q-${count}`, price: 1 }))
+    // Two of five fail.
+    if (count % 5 < 2) outgoing.writeHead(502).end()
+    else outgoing.end(JSON.stringify({ shipment_id: `q-${count}`, price: 1 }))
   })
-  const gateway = await startGateway({ serviceUrl: service.url, env: OWN })
   const queue = Array.from({ length: CALLS }, (_, i) => i).values()
-  const statuses: number[] = []
+  const all: { status: number }[] = []
   await atOnce(10, async () => {
-    for (const i of queue) statuses.push((await quote(gateway, `N-${i}`)).status)
+    for (const i of queue) all.push(await quote(gateway, `N-${i}`))
   })
   const retries = service.requests.length - CALLS
   expect(retries).toBeLessThanOrEqual(0.2 * CALLS)
   expect(retries).toBeGreaterThan(10)
-  expect(counted(statuses)['502']).toBeGreaterThan(0)
+  expect(statuses(all)['502']).toBeGreaterThan(0)
 })
 
 test('an attempt that did not leave does not hide one that did', async () => {

@@ -4,18 +4,20 @@ import { describe, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { atOnce, clocks } from '../callers/tenants-gateway.ts'
 import { get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
-import { approve, book as bookAs, cancel, quote, read, update } from './calls.ts'
+import { approve, book as bookAs, cancel, ID, quote, read, update } from './calls.ts'
 
-const UNKNOWN_ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
 const POST = 'POST /v2/quote'
 const GET = 'GET /v2/quote?pickup=10314&delivery=33166&vehicle_type=truck_ext&transport_type=open'
 
-/** The requests at the service since the last call, one line each. */
-function sent(gateway: TestGateway): string[] {
-  return gateway.sandbox.requests.splice(0).map(({ method, path }) => `${method} ${path}`)
+/** Makes a call; returns its status, and the requests at the service, one line each. */
+async function sentBy({ sandbox }: TestGateway, call: Promise<{ readonly status: number }>) {
+  sandbox.requests.length = 0
+  const { status } = await call
+  return [status, ...sandbox.requests.map(({ method, path }) => `${method} ${path}`)]
 }
 
-const readId = (gateway: TestGateway, id: string) => read(gateway, { id })
+const quoted = (gateway: TestGateway) => sentBy(gateway, quote(gateway))
+const readId = (gateway: TestGateway, id = ID) => sentBy(gateway, read(gateway, { id }))
 
 let bookings = 0
 /** Books under a new reference each time; gives the service's id. */
@@ -37,10 +39,7 @@ describe('V2_QUOTE_METHOD', () => {
     '%s asks a service that speaks %s by %j, then by %j',
     async (V2_QUOTE_METHOD, quoteMethod, first, then, status: number = 200) => {
       const gateway = await startGateway({ env: { V2_QUOTE_METHOD }, sandbox: { quoteMethod } })
-      for (const requests of [first, then, then]) {
-        expect((await quote(gateway)).status).toBe(status)
-        expect(sent(gateway)).toEqual(requests)
-      }
+      for (const requests of [first, then, then]) expect(await quoted(gateway)).toEqual([status, ...requests])
     },
   )
 
@@ -48,9 +47,8 @@ describe('V2_QUOTE_METHOD', () => {
     const gateway = await startGateway({ env: { V2_QUOTE_METHOD: 'GET' } })
     await post(gateway, '/getShippingQuote.php', { ...quoteExample, TempShipFromPostalCode: 'K1A 0B1 & more' })
     const [request] = gateway.sandbox.requests
-    expect(request?.body).toBe('')
+    expect(request).toMatchObject({ body: '', headers: { 'accept-encoding': 'identity', 'user-agent': 'transload' } })
     expect(request?.headers).not.toHaveProperty('content-type')
-    expect(request?.headers).toMatchObject({ 'accept-encoding': 'identity', 'user-agent': 'transload' })
     expect(new URLSearchParams(request?.path.split('?')[1]).get('pickup')).toBe('K1A 0B1 & more')
   })
 
@@ -58,46 +56,36 @@ describe('V2_QUOTE_METHOD', () => {
     const gateway = await startGateway({ sandbox: { quoteMethod: 'GET' } })
     await quote(gateway)
     gateway.sandbox.set({ quoteMethod: 'POST' })
-    sent(gateway)
-    expect((await quote(gateway)).status).toBe(502)
-    expect(sent(gateway)).toEqual([GET])
-    expect((await quote(gateway)).status).toBe(200)
-    expect(sent(gateway)).toEqual([GET, POST])
+    expect(await quoted(gateway)).toEqual([502, GET])
+    expect(await quoted(gateway)).toEqual([200, GET, POST])
     gateway.sandbox.fail({ kind: 'status', status: 404, times: 3 })
-    expect((await quote(gateway)).status).toBe(502)
-    expect((await quote(gateway)).status).toBe(502)
-    expect(sent(gateway)).toEqual([POST, POST, GET])
-    expect((await quote(gateway)).status).toBe(200)
-    expect(sent(gateway)).toEqual([POST])
+    expect(await quoted(gateway)).toEqual([502, POST])
+    expect(await quoted(gateway)).toEqual([502, POST, GET])
+    expect(await quoted(gateway)).toEqual([200, POST])
   })
 
   test('a spelling that worked within the hour does not change over for a single 404', async () => {
     const { pass } = clocks()
     const gateway = await startGateway({ env: OWN })
+    const missing = { kind: 'status', status: 404, on: { method: 'POST' } } as const
     for (const _ of ['once', 'and again after a success']) {
       await quote(gateway)
-      gateway.sandbox.fail({ kind: 'status', status: 404, on: { method: 'POST' } })
-      sent(gateway)
-      expect((await quote(gateway)).status).toBe(502)
-      expect((await quote(gateway)).status).toBe(200)
-      expect(sent(gateway)).toEqual([POST, POST])
+      gateway.sandbox.fail(missing)
+      expect(await quoted(gateway)).toEqual([502, POST])
+      expect(await quoted(gateway)).toEqual([200, POST])
     }
     pass(3_600_001)
-    gateway.sandbox.fail({ kind: 'status', status: 404, on: { method: 'POST' } })
-    expect((await quote(gateway)).status).toBe(200)
-    expect(sent(gateway)).toEqual([POST, GET])
+    gateway.sandbox.fail(missing)
+    expect(await quoted(gateway)).toEqual([200, POST, GET])
   })
 
-  test('updating and approving a quote have one spelling', async () => {
+  test.each(['Update Rate', 'Accept Rate'])('%s has one spelling', async (ActionName) => {
     const gateway = await startGateway()
     await quote(gateway)
-    sent(gateway)
-    for (const ActionName of ['Update Rate', 'Accept Rate']) {
-      gateway.sandbox.fail({ kind: 'status', status: 404 })
-      const named = { ActionName, ShipmentNumber: quoteExample.ShipmentNumber }
-      expect((await post(gateway, '/getShippingQuote.php', named)).status).toBe(404)
-      expect(sent(gateway)).toHaveLength(1)
-    }
+    gateway.sandbox.fail({ kind: 'status', status: 404 })
+    const named = { ActionName, ShipmentNumber: quoteExample.ShipmentNumber }
+    const sent = await sentBy(gateway, post(gateway, '/getShippingQuote.php', named))
+    expect([sent[0], sent.length]).toEqual([404, 2])
   })
 })
 
@@ -111,17 +99,23 @@ describe('V2_SHIPMENT_PATH', () => {
     '%s takes a shipment through its life at a service that speaks %s',
     async (V2_SHIPMENT_PATH, shipmentPath, spelling, tries) => {
       const gateway = await startGateway({ env: { V2_SHIPMENT_PATH }, sandbox: { shipmentPath } })
-      const { id, reference } = await book(gateway)
       const missed = Array.from({ length: tries }, () => 'POST /v2/shipments')
-      expect(sent(gateway)).toEqual([...missed, `POST ${spelling}`])
-
+      const booked = book(gateway)
+      expect(await sentBy(gateway, booked)).toEqual([200, ...missed, `POST ${spelling}`])
+      const { id, reference } = await booked
       const named = { ReferenceNumber: reference }
-      const calls = [await read(gateway, named), await update(gateway, named), await cancel(gateway, reference)]
-      expect(calls.map(({ status }) => status)).toEqual([200, 200, 200])
       const one = `${spelling}/${id}`
-      expect(sent(gateway)).toEqual([`GET ${one}`, `GET ${one}`, `PUT ${one}`, `DELETE ${one}`, `GET ${one}`])
+      expect(await sentBy(gateway, read(gateway, named))).toEqual([200, `GET ${one}`])
+      expect(await sentBy(gateway, update(gateway, named))).toEqual([200, `GET ${one}`, `PUT ${one}`])
+      expect(await sentBy(gateway, cancel(gateway, reference))).toEqual([200, `DELETE ${one}`, `GET ${one}`])
     },
   )
+
+  test('auto finds one spelling for all callers', async () => {
+    const gateway = await startGateway({ sandbox: { shipmentPath: 'singular' } })
+    const booked = await atOnce(4, () => book(gateway))
+    expect(booked.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  })
 })
 
 describe('a 404 to a request that names an id', () => {
@@ -130,66 +124,41 @@ describe('a 404 to a request that names an id', () => {
     async (shipmentPath) => {
       const gateway = await startGateway({ sandbox: { shipmentPath } })
       await book(gateway)
-      sent(gateway)
-      expect((await readId(gateway, UNKNOWN_ID)).status).toBe(404)
-      expect(sent(gateway)).toEqual([`GET /v2/shipment${shipmentPath === 'singular' ? '' : 's'}/${UNKNOWN_ID}`])
+      expect(await readId(gateway)).toEqual([404, `GET /v2/shipment${shipmentPath === 'singular' ? '' : 's'}/${ID}`])
     },
   )
 
   test('has the other spelling tried while none is confirmed, which is confirmed when it knows the id', async () => {
     const gateway = await startGateway({ sandbox: { shipmentPath: 'singular' } })
     const both = (id: string) => [`GET /v2/shipments/${id}`, `GET /v2/shipment/${id}`]
-    for (const _ of [1, 2]) {
-      expect((await readId(gateway, UNKNOWN_ID)).status).toBe(404)
-      expect(sent(gateway)).toEqual(both(UNKNOWN_ID))
-    }
+    for (const _ of [1, 2]) expect(await readId(gateway)).toEqual([404, ...both(ID)])
     const shipment = { customer: { customer_name: 'Pat' }, pickup: {}, vehicles: [{ vin: 'X' }] }
     const { id } = (await post(gateway, '/v2/shipment', shipment)).json
-    sent(gateway)
-    expect([(await readId(gateway, id)).status, sent(gateway)]).toEqual([200, both(id)])
-    expect([(await readId(gateway, id)).status, sent(gateway)]).toEqual([200, both(id).slice(1)])
+    expect(await readId(gateway, id)).toEqual([200, ...both(id)])
+    expect(await readId(gateway, id)).toEqual([200, both(id)[1]])
   })
 
   test('is not undone by a 404 to a new shipment', async () => {
     const gateway = await startGateway({ sandbox: { shipmentPath: 'plural' } })
     const { id } = await book(gateway)
     gateway.sandbox.set({ shipmentPath: 'singular' })
-    sent(gateway)
-    expect([(await readId(gateway, id)).status, sent(gateway)]).toEqual([404, [`GET /v2/shipments/${id}`]])
-    expect((await book(gateway)).status).toBe(502)
-    expect((await book(gateway)).status).toBe(200)
-    expect(sent(gateway)).toEqual(['POST /v2/shipments', 'POST /v2/shipments', 'POST /v2/shipment'])
-    expect([(await readId(gateway, id)).status, sent(gateway)]).toEqual([200, [`GET /v2/shipment/${id}`]])
+    expect(await readId(gateway, id)).toEqual([404, `GET /v2/shipments/${id}`])
+    expect(await sentBy(gateway, book(gateway))).toEqual([502, 'POST /v2/shipments'])
+    expect(await sentBy(gateway, book(gateway))).toEqual([200, 'POST /v2/shipments', 'POST /v2/shipment'])
+    expect(await readId(gateway, id)).toEqual([200, `GET /v2/shipment/${id}`])
   })
-})
 
-test.each([401, 503])('an answer %i confirms no spelling', async (status) => {
-  const gateway = await startGateway({ env: OWN, sandbox: { shipmentPath: 'singular' } })
-  gateway.sandbox.fail({ kind: 'status', status, times: 'always', on: { path: '/v2/shipments*' } })
-  expect((await readId(gateway, UNKNOWN_ID)).status).not.toBe(404)
-  gateway.sandbox.clearFaults()
-  sent(gateway)
-  expect((await readId(gateway, UNKNOWN_ID)).status).toBe(404)
-  expect(sent(gateway)).toHaveLength(2)
-})
-
-test.each([400, 422])('an answer %i confirms the spelling that got it', async (status) => {
-  const gateway = await startGateway()
-  gateway.sandbox.fail({ kind: 'status', status, on: { method: 'POST' } })
-  await book(gateway)
-  sent(gateway)
-  expect((await readId(gateway, UNKNOWN_ID)).status).toBe(404)
-  expect(sent(gateway)).toHaveLength(1)
-})
-
-test('one spelling is found for all callers and shared by the actions', async () => {
-  const gateway = await startGateway({ sandbox: { shipmentPath: 'singular' } })
-  const booked = await atOnce(4, () => book(gateway))
-  expect(booked.map(({ status }) => status)).toEqual([200, 200, 200, 200])
-  sent(gateway)
-  await book(gateway)
-  await readId(gateway, booked[0]?.id ?? '')
-  expect(sent(gateway)).toEqual(['POST /v2/shipment', `GET /v2/shipment/${booked[0]?.id}`])
+  test.each([
+    [400, 1],
+    [422, 1],
+    [401, 2],
+    [503, 2],
+  ])('after an answer %i to a booking is tried in so many spellings: %i', async (status, tries) => {
+    const gateway = await startGateway({ env: OWN })
+    gateway.sandbox.fail({ kind: 'status', status, on: { method: 'POST' } })
+    expect((await book(gateway)).status).toBe(status)
+    expect(await readId(gateway)).toHaveLength(1 + tries)
+  })
 })
 
 test('each request is counted by its operation, in one spelling and without ids', async () => {
