@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import {
   type ReceivedHeaders,
   type SigningKey,
@@ -34,54 +34,44 @@ function sentBy(secret: string, id = 'msg_1', seconds = NOW, body = BODY): Recor
 
 test('whatever is signed is valid, for both implementations alike', () => {
   const id = fc.stringMatching(/^[\w.-]{1,64}$/)
+  const bytes = fc.uint8Array({ minLength: 24, maxLength: 64 })
   fc.assert(
-    fc.property(
-      id,
-      fc.string({ unit: 'grapheme' }),
-      fc.uint8Array({ minLength: 24, maxLength: 64 }),
-      (name, text, key) => {
-        const secret = `whsec_${Buffer.from(key).toString('base64')}`
-        const body = Buffer.from(text.toWellFormed())
-        const headers = signatureHeaders([keyOf(secret)], { id: name, timestamp: NOW, body })
-        expect(headers).toEqual(sentBy(secret, name, NOW, body))
-        expect(verifySignature([keyOf(secret)], headers, body, NOW)).toBe('valid')
-        expect(verifySignature([keyOf(secret)], headers, Buffer.concat([body, Buffer.from(' ')]), NOW)).toBe('wrong')
-      },
-    ),
+    fc.property(id, fc.string({ unit: 'grapheme' }), bytes, (name, text, key) => {
+      const secret = `whsec_${Buffer.from(key).toString('base64')}`
+      const keys = [keyOf(secret)]
+      const body = Buffer.from(text.toWellFormed())
+      const headers = signatureHeaders(keys, { id: name, timestamp: NOW, body })
+      expect(headers).toEqual(sentBy(secret, name, NOW, body))
+      expect(verifySignature(keys, headers, body, NOW)).toBe('valid')
+      expect(verifySignature(keys, headers, Buffer.concat([body, Buffer.from(' ')]), NOW)).toBe('wrong')
+    }),
     { numRuns: runs(50, 1_000), seed: 1 },
   )
 })
 
 const good = sentBy(SECRET)
 const signature = good['webhook-signature'] ?? ''
-const matrix: readonly (readonly [name: string, headers: ReceivedHeaders, verdict: string])[] = [
+
+test.each<[name: string, headers: ReceivedHeaders, verdict: string]>([
   ['no headers', {}, 'missing'],
-  ['no signature', { ...good, 'webhook-signature': undefined }, 'missing'],
-  ['a list of ids', { ...good, 'webhook-id': ['msg_1'] }, 'malformed'],
-  ['a long id', { ...good, 'webhook-id': 'm'.repeat(257) }, 'malformed'],
+  ['no signature', { 'webhook-signature': undefined }, 'missing'],
+  ['a list of ids', { 'webhook-id': ['msg_1'] }, 'malformed'],
+  ['a long id', { 'webhook-id': 'm'.repeat(257) }, 'malformed'],
   ['the longest id', sentBy(SECRET, 'm'.repeat(256)), 'valid'],
-  ['a date as timestamp', { ...good, 'webhook-timestamp': '2024-08-10T08:00:00Z' }, 'malformed'],
-  ['a timestamp in milliseconds', { ...good, 'webhook-timestamp': `${NOW}000` }, 'malformed'],
+  ['a date as timestamp', { 'webhook-timestamp': '2024-08-10T08:00:00Z' }, 'malformed'],
+  ['a timestamp in milliseconds', { 'webhook-timestamp': `${NOW}000` }, 'malformed'],
   ['300 s ago', sentBy(SECRET, 'msg_1', NOW - 300), 'valid'],
   ['301 s ago', sentBy(SECRET, 'msg_1', NOW - 301), 'too-old'],
   ['in 300 s', sentBy(SECRET, 'msg_1', NOW + 300), 'valid'],
   ['in 301 s', sentBy(SECRET, 'msg_1', NOW + 301), 'too-new'],
-  ['another id', { ...good, 'webhook-id': 'msg_3' }, 'wrong'],
+  ['another id', { 'webhook-id': 'msg_3' }, 'wrong'],
   ['another secret', sentBy(OLD_SECRET), 'wrong'],
-  ['an asymmetric one', { ...good, 'webhook-signature': signature.replace('v1', 'v1a') }, 'wrong'],
-  ['two, the second right', { ...good, 'webhook-signature': `v1,AAAA ${signature}` }, 'valid'],
-  [
-    'the right one as the last of sixteen',
-    { ...good, 'webhook-signature': `${'v1,AAAA '.repeat(15)}${signature}` },
-    'valid',
-  ],
-  ['the right one behind too many', { ...good, 'webhook-signature': `${'v1,AAAA '.repeat(16)}${signature}` }, 'wrong'],
-]
-
-describe('a delivery with', () => {
-  test.each(matrix)('%s', (_name, headers, verdict) => {
-    expect(verifySignature([KEY], headers, BODY, NOW)).toBe(verdict)
-  })
+  ['an asymmetric one', { 'webhook-signature': signature.replace('v1', 'v1a') }, 'wrong'],
+  ['the right one as the last of sixteen', { 'webhook-signature': `${'v1,AAAA '.repeat(15)}${signature}` }, 'valid'],
+  ['the right one behind too many', { 'webhook-signature': `${'v1,AAAA '.repeat(16)}${signature}` }, 'wrong'],
+])('a delivery with %s', (name, headers, verdict) => {
+  const sent = name === 'no headers' ? {} : { ...good, ...headers }
+  expect(verifySignature([KEY], sent, BODY, NOW)).toBe(verdict)
 })
 
 test('each of several keys is tried, and none is none', () => {

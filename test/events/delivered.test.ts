@@ -6,6 +6,7 @@ import { Webhook } from 'standardwebhooks'
 import { describe, expect, test } from 'vitest'
 import { signingKey } from '../../src/language/webhook-signature.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import { StoreDown } from '../../src/outside/store/store.ts'
 import type { CallbackEndpoint } from '../../src/state/events/callback.ts'
 import { as, book, openEdge, quote, writeTenants } from '../callers/tenants-gateway.ts'
 import { post } from '../gateway.ts'
@@ -303,6 +304,31 @@ describe('receivers that fail', () => {
     receiver.answer(replies(200))
     await pass(11_000)
     expect((await found(other)).state).toBe('delivered')
+  })
+
+  test('an event whose delivery could not be recorded is delivered again, under the same id', async () => {
+    let now = 0
+    const store = createMemoryStore({ now: () => now })
+    let isDown = true
+    const failing: typeof store = {
+      ...store,
+      finishTry: async (...end) => {
+        if (isDown) throw new StoreDown('The disk is full.')
+        return store.finishTry(...end)
+      },
+    }
+    const { take, pass, found, lines, received } = await openTo(undefined, {}, { store: failing, leaseMs: 2_000 })
+    const id = await take()
+    await pass(0)
+    expect(lines).toContainEqual(expect.objectContaining({ level: 'warn', msg: 'deliveries wait for the store' }))
+    isDown = false
+    now += 1_500
+    await pass(0)
+    expect([received.length, (await found(id)).state]).toEqual([1, 'due'])
+    now += 501
+    await pass(0)
+    expect((await found(id)).state).toBe('delivered')
+    expect(received.map(({ headers }) => headers['webhook-id'])).toEqual([id, id])
   })
 
   test('an event that cannot be translated is parked, and the next one of its shipment goes out', async () => {

@@ -268,21 +268,6 @@ describe('the sweep', () => {
     expect(creations(gateway)).toBe(1)
   })
 
-  test('a shipment that is found and is not the one of the booking changes nothing', async () => {
-    const gateway = await startGateway({ env })
-    const other = await book(gateway)
-    const number = other.headers.get('transload-shipment-number') ?? ''
-    gateway.sandbox.fail(NOT_MADE)
-    // The reference is the number that the service gave another shipment.
-    const handle = expectUnknown(await book(gateway, { ReferenceNumber: number }))
-    const found = gateway.sandbox.next(({ method, path }) => method === 'GET' && path.endsWith(`/${number}`))
-    const after = await restart(gateway)
-    await found
-    await gateway.sandbox.idle()
-    await after.gateway.close()
-    expect((await gateway.store.claimByHandle(handle))?.state).toBe('unknown')
-  })
-
   test('a service that fails is left alone until the next sweep', async () => {
     const gateway = await startGateway({ env })
     gateway.sandbox.fail({ ...NOT_MADE, times: 20 })

@@ -1,12 +1,12 @@
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { loadMappings } from '../../mappings/load.ts'
 import { compileNetworks } from '../../src/language/networks.ts'
-import type { NewEvent, StoredEvent } from '../../src/outside/store/events.ts'
+import type { NewEvent } from '../../src/outside/store/events.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/outside/store/store.ts'
 import { createLog } from '../../src/runtime/log.ts'
 import type { CallbackEndpoint } from '../../src/state/events/callback.ts'
-import { type Delivery, type DeliveryOptions, startDelivery } from '../../src/state/events/delivery.ts'
+import { type DeliveryOptions, startDelivery } from '../../src/state/events/delivery.ts'
 import { newEvent } from '../store/samples.ts'
 
 /** The settings of a caller. */
@@ -30,19 +30,6 @@ export function endpoint(url: string, given: Partial<CallbackEndpoint> = {}): Ca
   }
 }
 
-/** Deliveries on a store whose clock a test sets. */
-export interface Office {
-  readonly store: Store
-  readonly deliveries: Delivery
-  /** Every log line so far. */
-  readonly lines: readonly Readonly<Record<string, unknown>>[]
-  /** Stores an event whose shipment has a name, and returns its id. */
-  take(given?: Partial<NewEvent>): Promise<string>
-  /** Lets time pass, and then everything that is due. */
-  pass(ms: number): Promise<void>
-  found(id: string): Promise<StoredEvent>
-}
-
 export interface OfficeOptions extends Pick<DeliveryOptions, 'timeoutMs' | 'slots' | 'leaseMs'> {
   readonly endpoints: readonly CallbackEndpoint[]
   readonly store?: Store
@@ -55,7 +42,7 @@ const NEVER_MS = 1_000_000_000
 const ownNumber = (shipment: string) => `REF-${shipment}`
 
 /** Starts deliveries for one test. They look for what is due only when the test says so. */
-export async function openOffice({ endpoints, store: given, ...options }: OfficeOptions): Promise<Office> {
+export async function openOffice({ endpoints, store: given, ...options }: OfficeOptions) {
   let now = START
   const store = given ?? createMemoryStore({ now: () => now })
   const lines: Readonly<Record<string, unknown>>[] = []
@@ -76,23 +63,22 @@ export async function openOffice({ endpoints, store: given, ...options }: Office
   return {
     store,
     deliveries,
+    /** Every log line so far. */
     lines,
-    async take(given = {}) {
+    /** Stores an event whose shipment has a name, and returns its id. */
+    async take(given: Partial<NewEvent> = {}) {
       const event = newEvent({ event: 'shipment.delivered', ...given })
       const { tenant, shipment: id, event: name, date } = event
       await store.put({ names: [], shipment: { tenant, id, own: ownNumber(id) } })
       const payload = JSON.stringify({ shipment_id: id, event: name, event_date: date })
       return (await store.takeEvent({ ...event, payload, ...given })).id
     },
-    async pass(ms) {
+    /** Lets time pass, and then everything that is due. */
+    async pass(ms: number) {
       now += ms
       await deliveries.poll()
       await deliveries.idle()
     },
-    async found(id) {
-      const event = await store.findEvent(id)
-      if (!event) throw new Error(`there is no event ${id}`)
-      return event
-    },
+    found: async (id: string) => (await store.findEvent(id)) ?? expect.fail(`there is no event ${id}`),
   }
 }

@@ -12,17 +12,6 @@ export interface ReceivedDelivery {
   readonly body: string
 }
 
-/** A tenant's receiver: a real server. */
-export interface Receiver {
-  readonly url: string
-  readonly port: number
-  readonly received: readonly ReceivedDelivery[]
-  /** Resolves once so many deliveries have arrived. */
-  readonly count: (deliveries: number) => Promise<void>
-  /** Replaces the answer. */
-  answer(next: Handle): void
-}
-
 export type Handle = (outgoing: ServerResponse, delivery: ReceivedDelivery, incoming: IncomingMessage) => void
 
 /** Answers with a status and headers. */
@@ -30,8 +19,8 @@ export function replies(status: number, headers: Readonly<Record<string, string>
   return (outgoing) => void outgoing.writeHead(status, headers).end()
 }
 
-/** Starts a receiver for one test; it answers 200 by default. */
-export async function startReceiver(handle: Handle = replies(200)): Promise<Receiver> {
+/** Starts a tenant's receiver, a real server, for one test; it answers 200 by default. */
+export async function startReceiver(handle: Handle = replies(200)) {
   const received: ReceivedDelivery[] = []
   const waiting = new Set<() => void>()
   let current = handle
@@ -42,8 +31,7 @@ export async function startReceiver(handle: Handle = replies(200)): Promise<Rece
     for (const look of waiting) look()
     current(outgoing, delivery, incoming)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  await once(server.listen(0, '127.0.0.1'), 'listening')
   onTestFinished(() => {
     server.closeAllConnections()
     server.close()
@@ -53,8 +41,9 @@ export async function startReceiver(handle: Handle = replies(200)): Promise<Rece
     url: `http://127.0.0.1:${port}/hook`,
     port,
     received,
-    count: (deliveries) =>
-      new Promise((resolve) => {
+    /** Resolves once so many deliveries have arrived. */
+    count: (deliveries: number) =>
+      new Promise<void>((resolve) => {
         const look = () => {
           if (received.length < deliveries) return
           waiting.delete(look)
@@ -63,7 +52,8 @@ export async function startReceiver(handle: Handle = replies(200)): Promise<Rece
         waiting.add(look)
         look()
       }),
-    answer: (next) => {
+    /** Replaces the answer. */
+    answer: (next: Handle) => {
       current = next
     },
   }

@@ -4,7 +4,6 @@ import { expect, test } from 'vitest'
 import { atOnce, book, clocks, counted, exchanges, quote, read } from '../callers/tenants-gateway.ts'
 import { basic, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 import { openService } from '../http/service.ts'
-import { size } from '../size.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
 
 const OWN = { V2_CLIENT_ID: 'own', V2_CLIENT_SECRET: 'own-secret' }
@@ -65,19 +64,6 @@ test('the exchange is made for each client by itself, in client mode', async () 
   await atOnce(20, (i) => quote(gateway, { authorization: (i % 2 ? one : two) ?? '' }))
   const made = exchanges(gateway).map(({ headers }) => headers.authorization)
   expect(made.sort()).toEqual([one, two])
-})
-
-test('a token expires under load, again and again, and no call fails', async () => {
-  const gateway = await openWithTokens({ sandbox: { tokenExpiresIn: 1 } })
-  const statuses: number[] = []
-  await atOnce(size(4, 20), async () => {
-    while (exchanges(gateway).length < size(4, 10)) statuses.push(await quoted(gateway))
-  })
-  expect(Object.keys(counted(statuses))).toEqual(['200'])
-  // Half of its life is used at most, and four fifths of that before it is renewed. A busy machine notes the first late.
-  const times = exchanges(gateway).map(({ at }) => at.getTime())
-  const lived = (times.at(-1) ?? Number.NaN) - (times[0] ?? Number.NaN)
-  expect(lived).toBeGreaterThanOrEqual((times.length - 2) * 200)
 })
 
 test.each([

@@ -49,20 +49,29 @@ function askedBy(call: KnownCall): Members {
   return call.method === 'GET' ? Object.fromEntries(new URLSearchParams(call.target.split('?')[1])) : bodyOf(call)
 }
 
-/** Changes the members of successful answers. */
-const changing =
-  (change: (body: Members, call: KnownCall) => object): NonNullable<Deviation['after']> =>
-  (reply, call) =>
-    reply.status < 300 ? { ...reply, body: change({ ...reply.body }, call) } : reply
+/** Changes what stands at a place such as `vehicles.vin`, in every vehicle; what becomes undefined is left out of the JSON. */
+function changedAt(value: unknown, [key, ...rest]: readonly string[], change: (value: unknown) => unknown): unknown {
+  if (key === undefined) return change(value)
+  if (Array.isArray(value)) return value.map((one) => changedAt(one, [key, ...rest], change))
+  const members: Members = Object(value)
+  return members[key] === undefined ? value : { ...members, [key]: changedAt(members[key], rest, change) }
+}
 
-/** Answers one kind of request with other members. */
-const telling = (kind: Kind, change: (body: Members) => object): Deviation => ({ on: [kind], after: changing(change) })
+const gone = () => undefined
 
-/** Answers as a shipment looks in the stand-in, changed. */
-const shown = (change: (body: Members) => Members): Deviation => ({
-  on: ['booking', 'read', 'update'],
-  after: changing(change),
+/** Changes successful answers to some kinds of requests. */
+const telling = (on: readonly Kind[], change: (body: Members) => object): Deviation => ({
+  on,
+  after: (reply) => (reply.status < 300 ? { ...reply, body: change({ ...reply.body }) } : reply),
 })
+
+/** Changes what such answers have at a place. */
+const tellingAt = (on: readonly Kind[], place: string, change: (value: unknown) => unknown): Deviation =>
+  telling(on, (body) => Object(changedAt(body, place.split('.'), change)))
+
+/** Answers as a shipment looks in the stand-in, changed at a place. */
+const shown = (place: string, change: (value: unknown) => unknown): Deviation =>
+  tellingAt(['booking', 'read', 'update'], place, change)
 
 /** Answers one status as another. */
 const instead =
@@ -83,31 +92,10 @@ const refusing = (
 const refusingQuote = (name: string, isRefused: (value: string) => boolean): Deviation =>
   refusing('quote', 422, (call) => isRefused(String(askedBy(call)[name])))
 
-/** Returns an object without a member. */
-function lacking(body: Members, name: string): Members {
-  const { [name]: _, ...rest } = body
-  return rest
-}
-
-/** Changes a part of a shipment, such as its pickup. */
-const inPart = (body: Members, part: string, change: (members: Members) => Members): Members =>
-  body[part] === undefined ? body : { ...body, [part]: change(Object(body[part])) }
-
-/** Changes every vehicle of a shipment. */
-const inVehicles = (body: Members, change: (vehicle: Members) => Members): Members =>
-  Array.isArray(body['vehicles']) ? { ...body, vehicles: body['vehicles'].map((one) => change(Object(one))) } : body
-
-/** Changes the date of the pickup. */
-const inDate = (body: Members, change: (text: string) => string): Members =>
-  inPart(body, 'pickup', (pickup) => {
-    const { available_pickup_dttm: date } = pickup
-    return typeof date === 'string' ? { ...pickup, available_pickup_dttm: change(date) } : pickup
-  })
-
-/** Sends one kind of request with another body. */
-const sending = (kind: Kind, change: (body: Members) => Members): Deviation => ({
+/** Sends one kind of request with a body that is changed at a place. */
+const sending = (kind: Kind, place: string, change: (value: unknown) => unknown): Deviation => ({
   on: [kind],
-  before: (call) => ({ body: JSON.stringify(change(bodyOf(call))) }),
+  before: (call) => ({ body: JSON.stringify(changedAt(bodyOf(call), place.split('.'), change)) }),
 })
 
 /** Returns a test that is true of the names in paths that were seen before at a service. */
@@ -126,6 +114,7 @@ const MOST_READS = 5
 const MOST_BYTES = 100 * 1024
 const reads = new WeakMap<DemoService, number>()
 const KNOWN = new Set(['pickup', 'delivery', 'vehicle_type', 'transport_type'])
+const DATE = 'pickup.available_pickup_dttm'
 const ZONE = /[+-]\d{4}$/
 
 /** Returns the shipment that has the reference of a booking, if there is one. */
@@ -138,7 +127,7 @@ const DEVIATIONS = {
   'wrong-secret-401': { after: instead(401, 403) },
   'wrong-secret-before-404': { on: ['read'], after: instead(401, 404) },
   challenge: { after: (reply) => (reply.status === 401 ? { ...reply, headers: {} } : reply) },
-  'token-given': telling('token', ({ access_token: token, ...rest }) => ({ ...rest, token })),
+  'token-given': telling(['token'], ({ access_token: token, ...rest }) => ({ ...rest, token })),
   'token-accepted': {
     before: ({ headers, kind }) =>
       kind !== 'token' && headers.authorization?.startsWith('Bearer') ? refusal(401) : undefined,
@@ -161,20 +150,17 @@ const DEVIATIONS = {
   },
 
   'body-256-kib': { before: ({ body }) => (body.length > MOST_BYTES ? refusal(413) : undefined) },
-  'value-4-kib': telling('booking', (body) => ({ ...body, instructions: String(body['instructions']).slice(0, 1000) })),
+  'value-4-kib': tellingAt(['booking'], 'instructions', (text) => String(text).slice(0, 1000)),
   'reads-in-a-row': refusing('read', 429, ({ service }) => {
     const count = (reads.get(service) ?? 0) + 1
     reads.set(service, count)
     return count > MOST_READS
   }),
 
-  'quote-is-object': telling('quote', (data) => ({ data })),
-  'quote-returns-shipment-id': telling('quote', ({ shipment_id: quote_id, ...rest }) => ({ ...rest, quote_id })),
-  'quote-id-is-uuid': telling('quote', (body) => ({
-    ...body,
-    shipment_id: `Q-${String(body['shipment_id']).slice(0, 8)}`,
-  })),
-  'price-is-number': telling('quote', (body) => ({ ...body, price: String(body['price']) })),
+  'quote-is-object': telling(['quote'], (data) => ({ data })),
+  'quote-returns-shipment-id': telling(['quote'], ({ shipment_id: quote_id, ...rest }) => ({ ...rest, quote_id })),
+  'quote-id-is-uuid': tellingAt(['quote'], 'shipment_id', (id) => `Q-${String(id).slice(0, 8)}`),
+  'price-is-number': tellingAt(['quote'], 'price', String),
   'quote-repeats': refusing('quote', 409, ({ service }) => service.quotes.size > 0),
   'vehicle-types-known': refusingQuote('vehicle_type', (type) => type === 'service_body'),
   'transport-types-known': refusingQuote('transport_type', (type) => type === 'enclosed'),
@@ -183,11 +169,11 @@ const DEVIATIONS = {
   'quote-unknown-field': refusing('quote', 422, (call) => Object.keys(askedBy(call)).some((name) => !KNOWN.has(name))),
 
   'quote-id-updates': refusing('quote update', 404),
-  'quote-update-keeps-id': telling('quote update', (body) => ({ ...body, shipment_id: randomUUID() })),
+  'quote-update-keeps-id': tellingAt(['quote update'], 'shipment_id', () => randomUUID()),
   'quote-update-twice': refusing('quote update', 409, seenBefore()),
 
   'approve-takes-empty-object': refusing('approval', 422),
-  'approve-names-quote': telling('approval', (body) => ({ ...body, shipment_id: randomUUID() })),
+  'approve-names-quote': tellingAt(['approval'], 'shipment_id', () => randomUUID()),
   'approve-twice-makes-one': {
     on: ['approval'],
     before: ({ service, id }) =>
@@ -195,42 +181,32 @@ const DEVIATIONS = {
   },
   'quote-id-books': refusing('booking', 422, ({ body }) => body.includes('"quote_id"')),
 
-  'booking-returns-id': telling('booking', (body) => lacking(body, 'id')),
+  'booking-returns-id': tellingAt(['booking'], 'id', gone),
   'minimal-booking': refusing('booking', 422, ({ body }) => !body.includes('contact_name')),
   'reference-free-after-cancel': refusing('booking', 409, (call) => sameReference(call)?.status === 'canceled'),
   'approved-takes-booking': refusing('update', 409, ({ service, id }) => service.quotes.has(id)),
   'booking-unknown-field': refusing('booking', 422, ({ body }) => body.includes('transload_test')),
   'external-id-twice': refusing('booking', 409, (call) => sameReference(call) !== undefined),
   'refused-makes-nothing': {
-    ...sending('booking', (body) => ({ customer: { customer_name: 'Nobody' }, ...body })),
+    on: ['booking'],
+    before: (call) => ({ body: JSON.stringify({ customer: { customer_name: 'Nobody' }, ...bodyOf(call) }) }),
     after: (reply, { body }) => (body.includes('"Nobody"') ? refusal(422) : reply),
   },
-  'external-id-kept': shown((body) => lacking(body, 'external_id')),
-  'zip-is-integer': shown((body) =>
-    inPart(body, 'delivery', (delivery) => ({ ...delivery, zipcode: String(delivery['zipcode']).padStart(5, '0') })),
-  ),
-  'year-is-integer': shown((body) => inVehicles(body, (vehicle) => ({ ...vehicle, year: String(vehicle['year']) }))),
-  'phone-is-digits': shown((body) =>
-    inPart(body, 'pickup', (pickup) => ({ ...pickup, contact_phone: '(214) 555-0101' })),
-  ),
-  'state-unchanged': shown((body) => inPart(body, 'pickup', (pickup) => ({ ...pickup, state: 'Texas' }))),
-  'vin-unchanged': shown((body) =>
-    inVehicles(body, (vehicle) => ({ ...vehicle, vin: String(vehicle['vin']).toLowerCase() })),
-  ),
-  'transport-type-unchanged': shown((body) => ({ ...body, transport_type: 'OPEN' })),
-  'text-is-utf-8': shown((body) => ({
-    ...body,
-    instructions: Buffer.from(String(body['instructions'])).toString('latin1'),
-  })),
-  'customer-shown': shown((body) => lacking(body, 'customer')),
+  'external-id-kept': shown('external_id', gone),
+  'zip-is-integer': shown('delivery.zipcode', (zip) => String(zip).padStart(5, '0')),
+  'year-is-integer': shown('vehicles.year', String),
+  'phone-is-digits': shown('pickup.contact_phone', () => '(214) 555-0101'),
+  'state-unchanged': shown('pickup.state', () => 'Texas'),
+  'vin-unchanged': shown('vehicles.vin', (vin) => String(vin).toLowerCase()),
+  'transport-type-unchanged': shown('transport_type', () => 'OPEN'),
+  'text-is-utf-8': shown('instructions', (text) => Buffer.from(String(text)).toString('latin1')),
+  'customer-shown': shown('customer', gone),
 
-  'date-form': shown((body) => inDate(body, (date) => date.replace(ZONE, 'Z'))),
-  'date-offset-obeyed': sending('booking', (body) => inDate(body, (date) => date.replace(ZONE, ''))),
-  'date-without-offset-is-utc': sending('booking', (body) =>
-    inDate(body, (date) => (ZONE.test(date) ? date : `${date}-0500`)),
-  ),
+  'date-form': shown(DATE, (date) => String(date).replace(ZONE, 'Z')),
+  'date-offset-obeyed': sending('booking', DATE, (date) => String(date).replace(ZONE, '')),
+  'date-without-offset-is-utc': sending('booking', DATE, (date) => (ZONE.test(String(date)) ? date : `${date}-0500`)),
 
-  'read-is-shipment': telling('read', (data) => ({ data })),
+  'read-is-shipment': telling(['read'], (data) => ({ data })),
   'read-by-number': refusing('read', 404, ({ id }) => id.startsWith('TL-')),
   'read-by-reference-is-no-other': {
     on: ['read'],
@@ -239,15 +215,12 @@ const DEVIATIONS = {
         ? { status: 200, body: { id: randomUUID(), external_id: 'OTHER', status: 'new' } }
         : undefined,
   },
-  'vehicles-have-ids': shown((body) => inVehicles(body, (vehicle) => lacking(vehicle, 'id'))),
-  'vehicles-in-order': shown((body) => ({
-    ...body,
-    ...(Array.isArray(body['vehicles']) && { vehicles: body['vehicles'].toReversed() }),
-  })),
+  'vehicles-have-ids': shown('vehicles.id', gone),
+  'vehicles-in-order': shown('vehicles', (all) => (Array.isArray(all) ? all.toReversed() : all)),
 
   'update-takes-whole': refusing('update', 422),
-  'vehicle-with-id-stays': sending('update', (body) => inVehicles(body, (vehicle) => lacking(vehicle, 'id'))),
-  'update-names-shipment': telling('update', (body) => ({ ...body, id: randomUUID() })),
+  'vehicle-with-id-stays': sending('update', 'vehicles.id', gone),
+  'update-names-shipment': tellingAt(['update'], 'id', () => randomUUID()),
   'if-match-obeyed': {
     on: ['update'],
     before: ({ headers: { 'if-match': _, ...headers } }) => ({ headers }),
@@ -255,9 +228,7 @@ const DEVIATIONS = {
 
   'delete-cancels': refusing('cancellation', 405),
   'changes-at-once': { on: ['cancellation'], after: instead(200, 202) },
-  'canceled-is-shown': shown((body) =>
-    body['status'] === 'canceled' ? { ...body, status: 'canceled_by_client' } : body,
-  ),
+  'canceled-is-shown': shown('status', (status) => (status === 'canceled' ? 'canceled_by_client' : status)),
   'cancel-again': { on: ['cancellation'], after: instead(409, 500) },
 } as const satisfies Readonly<Record<string, Deviation>>
 

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Agent } from 'undici'
-import { type DemoShipment, serviceDate } from '../../src/labs/demo/bodies.ts'
+import { serviceDate } from '../../src/labs/demo/bodies.ts'
 import { type DemoEvent, type EventRetry, sendEvent } from '../../src/labs/demo/events.ts'
-import { type DemoQuote, type DemoService, openService, type ServiceSettings } from '../../src/labs/demo/service.ts'
+import { type DemoService, openService, type ServiceSettings } from '../../src/labs/demo/service.ts'
 import { answerAs, type Traits } from './answer.ts'
 import { type Fault, faultQueue, send, sendFaulty } from './faults.ts'
 
@@ -43,36 +43,7 @@ export interface WebhookDelivery {
 }
 
 /** A running service for tests, with its data and controls. */
-export interface Sandbox {
-  /** Its address, without a closing slash. */
-  url: string
-  /** Every received request, answered or not. */
-  requests: RecordedRequest[]
-  /** By id. A test may change a shipment; that makes a new version of it, with another ETag. */
-  shipments: Map<string, DemoShipment>
-  /** By id. */
-  quotes: Map<string, DemoQuote>
-  /** Every attempt at a webhook so far. */
-  webhookDeliveries: WebhookDelivery[]
-  /** Changes settings at run time. */
-  set(settings: Partial<SandboxSettings>): void
-  /** Queues faults; each request takes the first one that matches it. */
-  fail(...faults: readonly Fault[]): void
-  /** Removes the faults that have not happened yet. */
-  clearFaults(): void
-  /** A carrier is assigned to a shipment, which is announced. */
-  advance(id: string, step: 'assigned'): void
-  /** Revokes every access token. */
-  revokeTokens(): void
-  /** Resolves at the next request that matches, after it has been carried out, if it is at all. */
-  next(matches?: (request: RecordedRequest) => boolean): Promise<RecordedRequest>
-  /** Resolves when no answer and no webhook is under way; requests that are never answered do not count. */
-  idle(): Promise<void>
-  /** Deletes all data, requests, deliveries and faults; the settings stay. */
-  clear(): void
-  /** Closes the listener and every connection. */
-  close(): Promise<void>
-}
+export type Sandbox = Awaited<ReturnType<typeof startSandbox>>
 
 /** The settings of a service that keeps every assumption. */
 export const PLAIN: SandboxSettings = {
@@ -90,8 +61,8 @@ const MOST_REQUESTS = 200_000
 const NEVER_ANSWERED: ReadonlySet<Fault['kind']> = new Set(['timeout', 'timeout-unprocessed'])
 
 /** Starts a service for tests on a real port, in memory. */
-export async function startSandbox(given: SandboxOptions = {}): Promise<Sandbox> {
-  const settings = { ...PLAIN, ...given }
+export async function startSandbox(given: SandboxOptions = {}) {
+  const settings: SandboxSettings = { ...PLAIN, ...given }
   const closing = new AbortController()
   const dispatcher = new Agent()
   const faults = faultQueue()
@@ -141,24 +112,38 @@ export async function startSandbox(given: SandboxOptions = {}): Promise<Sandbox>
   const { port } = server.address() as AddressInfo
 
   return {
+    /** Its address, without a closing slash. */
     url: `http://127.0.0.1:${port}`,
+    /** Every received request, answered or not. */
     requests: requests.all,
+    /** By id. A test may change a shipment; that makes a new version of it, with another ETag. */
     shipments: service.shipments,
+    /** By id. */
     quotes: service.quotes,
+    /** Every attempt at a webhook so far. */
     webhookDeliveries: deliveries,
-    set: (changed) => void Object.assign(settings, changed),
+    /** Changes settings at run time. */
+    set: (changed: SandboxOptions) => void Object.assign(settings, changed),
+    /** Queues faults; each request takes the first one that matches it. */
     fail: faults.add,
+    /** Removes the faults that have not happened yet. */
     clearFaults: faults.clear,
-    advance: (id) => assign(service, id),
+    /** A carrier is assigned to a shipment, which is announced. */
+    advance: (id: string, status: 'assigned') => advance(service, id, status),
+    /** Revokes every access token. */
     revokeTokens: () => service.tokens.clear(),
+    /** Resolves at the next request that matches, after it has been carried out, if it is at all. */
     next: requests.next,
+    /** Resolves when no answer and no webhook is under way; requests that are never answered do not count. */
     idle: underWay.idle,
+    /** Deletes all data, requests, deliveries and faults; the settings stay. */
     clear() {
       for (const map of [service.shipments, service.owners, service.quotes, service.tokens]) map.clear()
       faults.clear()
       requests.all.length = 0
       deliveries.length = 0
     },
+    /** Closes the listener and every connection. */
     async close() {
       closing.abort()
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
@@ -208,9 +193,9 @@ function counter() {
   }
 }
 
-function assign({ shipments, announce }: DemoService, id: string): void {
+function advance({ shipments, announce }: DemoService, id: string, status: 'assigned'): void {
   const shipment = shipments.get(id)
   if (!shipment) throw new Error(`The stand-in has no shipment ${id}`)
-  shipments.set(id, { ...shipment, status: 'assigned' })
-  announce('shipment.assigned', id)
+  shipments.set(id, { ...shipment, status })
+  announce(`shipment.${status}`, id)
 }
