@@ -143,9 +143,6 @@ function challenges(headers: IncomingHttpHeaders): readonly string[] {
 const QUOTED = /"(?:[^"\\]|\\.)*"/g
 const SCHEME = /(?:^|,)\s*([a-z][a-z0-9_-]*)(?=\s|,|$)/gi
 
-/** The token endpoint and the credential. */
-type TokenSource = Required<NewAccount>
-
 interface Token {
   readonly text: string
   /** In milliseconds of `performance.now()`, which a wrong system clock does not affect. */
@@ -164,7 +161,7 @@ const LATEST_TOKENS = 3
 const RENEW_PAUSE_MS = 5_000
 
 /** Keeps the token of one credential: cached until shortly before it expires, and fetched once for all waiting calls. */
-function createTokens(source: TokenSource) {
+function createTokens(source: Required<NewAccount>) {
   let token: Token | undefined
   /** A call may still be under way with a token that was renewed or dropped meanwhile. */
   let latest: readonly string[] = []
@@ -201,7 +198,7 @@ function createTokens(source: TokenSource) {
   }
 }
 
-async function fetchToken(source: TokenSource, retry: Retry): Promise<Token> {
+async function fetchToken(source: Required<NewAccount>, retry: Retry): Promise<Token> {
   const deadline = performance.now() + source.timeoutMs
   let askedAt = 0
   const ask = () => {

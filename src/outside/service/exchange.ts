@@ -66,23 +66,19 @@ export type Silence =
   /** The request left, and the reply is larger than the limit. */
   | 'too-large'
 
-interface NoReplyOptions extends ErrorOptions {
-  /**
-   * True if the gateway itself lacked a resource, which proves nothing about the service.
-   * @default `busy` and `withdrawn` alone
-   */
-  readonly isOurs?: boolean
-}
-
 /** The error of a call without a whole reply. */
 export class NoReply extends Error {
   override readonly name = 'NoReply'
   readonly silence: Silence
+  /** True if the gateway itself lacked a resource, which proves nothing about the service. */
   readonly isOurs: boolean
 
   constructor(
     silence: Silence,
-    { isOurs = silence === 'busy' || silence === 'withdrawn', ...options }: NoReplyOptions = {},
+    {
+      isOurs = silence === 'busy' || silence === 'withdrawn',
+      ...options
+    }: ErrorOptions & { readonly isOurs?: boolean } = {},
   ) {
     super(`no reply of the service: ${reasonOf(silence, options.cause)}`, options)
     this.silence = silence
@@ -123,7 +119,7 @@ function reasonOf(silence: Silence, cause: unknown): string {
 export interface Line {
   readonly origin: string
   readonly dispatcher: Dispatcher
-  readonly deadlines: Deadlines
+  readonly deadlines: ReturnType<typeof createDeadlines>
   /** Returns true if a call waits because the gateway has no free connection. */
   readonly isBusy: () => boolean
   /** Counts requests by operation and class of status. */
@@ -564,14 +560,8 @@ interface Waiting {
   readonly late: () => void
 }
 
-/** Watches the deadlines of calls under way. */
-interface Deadlines {
-  readonly add: (waiting: Waiting) => ListItem<Waiting>
-  readonly take: (held: ListItem<Waiting>) => void
-}
-
-/** Watches all deadlines with one timer: a timer for each would cost every call, and almost none would fire. */
-export function createDeadlines(): Deadlines {
+/** Watches the deadlines of all calls with one timer: a timer for each would cost every call, and almost none would fire. */
+export function createDeadlines() {
   const all = createUnorderedList<Waiting>()
   let timer: NodeJS.Timeout | undefined
   /** When the timer fires: at the earliest deadline known when it was set, or added since. */
@@ -596,7 +586,7 @@ export function createDeadlines(): Deadlines {
   }
 
   return {
-    add: (waiting) => {
+    add: (waiting: Waiting): ListItem<Waiting> => {
       if (waiting.deadline < lookAt) setTimer(waiting.deadline)
       return all.add(waiting)
     },

@@ -55,16 +55,14 @@ const LEFT = {
   'too-large': { ofChange: 'service-unreadable/size-change', perhapsDone: 'service-unreadable/size-perhaps-done' },
 } as const
 
-/** A version-2 call as the caller wrote it. */
-interface Version2Call {
-  readonly method: string
-  readonly path: string
-  /** True if it creates or cancels a shipment. */
-  readonly mayBook: boolean
-}
-
-/** Returns the error of such a call without a whole reply: nothing prevents that it is sent a second time. */
-export function unansweredError(cause: unknown, { method, path, mayBook }: Version2Call): GatewayError {
+/**
+ * Returns the error of a version-2 call as the caller wrote it, without a whole reply: nothing prevents that it is sent a second
+ * time. It may book if it creates or cancels a shipment.
+ */
+export function unansweredError(
+  cause: unknown,
+  { method, path, mayBook }: { readonly method: string; readonly path: string; readonly mayBook: boolean },
+): GatewayError {
   const silence = cause instanceof NoReply ? cause.silence : 'lost'
   const name = SAFE_METHODS.has(method) || MAKES_NOTHING.test(path) ? undefined : LEFT[silence]?.perhapsDone
   // A cancellation may be sent again, unless it would be answered in the same way.

@@ -305,7 +305,7 @@ function denialIn({ success, ok, error, errors }: Readonly<Draft>): string | und
 }
 
 /** Reports whether a member of a reply has a value: null and blank texts are none. */
-export const isPresent = (value: unknown) =>
+const isPresent = (value: unknown) =>
   value !== undefined && value !== null && !(typeof value === 'string' && value.trim() === '')
 
 /** The forms of `false` in replies: `false`, `"false"`, `0`. */

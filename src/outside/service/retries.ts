@@ -1,13 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { gatewayError, retryAfter } from '../../language/errors.ts'
 import { NoReply, type Silence, type UpstreamReply } from './exchange.ts'
 
 /** Repeats an attempt if that is harmless and may help, within a budget. */
 export type Retry = (attempt: () => Promise<UpstreamReply>, deadline: number) => Promise<UpstreamReply>
-
-/** Reports whether a request may be sent twice: reads, quotes and cancels may; updates and bookings never. */
-export const isSafeToRepeat = (method: string, path: string): boolean =>
-  method === 'GET' || method === 'DELETE' || path === '/v2/quote'
 
 const TRIES = 3
 const BACKOFF_MS = 100
@@ -19,7 +14,7 @@ const SHARE = 0.2
 const ALWAYS_ALLOWED = 10
 
 /** The statuses of a service that fails; a failure may be temporary. */
-const FAILURES = new Set([502, 503, 504])
+export const FAILURES: ReadonlySet<number> = new Set([502, 503, 504])
 
 /** Makes the retries of one service, with one budget for all callers; `onRetry` is called before each repetition. */
 export function createRetry(onRetry = () => {}): Retry {
@@ -110,64 +105,3 @@ function createBudget() {
     },
   }
 }
-
-/** Keeps calls away from a failing service, and sends one probe now and then. */
-export interface Circuit {
-  readonly isOpen: () => boolean
-  /**
-   * Returns whether a call is the probe of an open circuit; throws if it may not be made. A call that does not count is never
-   * the probe.
-   */
-  readonly admit: (counts: boolean) => boolean
-  /** Notes what came of a call that counts. A resource that the gateway itself lacks proves nothing about the service. */
-  readonly note: (outcome: UpstreamReply | NoReply, isProbe: boolean) => void
-}
-
-const WINDOW_MS = 10_000
-/** Fewer calls in a window prove nothing. */
-const LEAST_CALLS = 20
-const FAILED_SHARE = 0.5
-const OPEN_MS = 5_000
-const LEAST_WAIT_MS = 1_000
-
-/** Makes the circuit breaker of one service address; it opens after sustained failure. */
-export function createCircuit(): Circuit {
-  let windowAt = performance.now()
-  let calls = 0
-  let failures = 0
-  /** When an open circuit lets a probe through; undefined while it is closed. */
-  let probeAt: number | undefined
-
-  return {
-    isOpen: () => probeAt !== undefined,
-    admit: (counts) => {
-      if (probeAt === undefined) return false
-      const now = performance.now()
-      if (now < probeAt || !counts) throw open(Math.max(probeAt - now, LEAST_WAIT_MS))
-      // If the probe never reports back, another one is sent later.
-      probeAt = now + OPEN_MS
-      return true
-    },
-    note: (outcome, isProbe) => {
-      if (outcome instanceof NoReply && outcome.isOurs) return
-      // Calls that were under way when the circuit opened prove nothing new.
-      if (probeAt !== undefined && !isProbe) return
-      const failed = outcome instanceof NoReply || FAILURES.has(outcome.status)
-      const now = performance.now()
-      if (isProbe || now - windowAt > WINDOW_MS) {
-        calls = 0
-        failures = 0
-        windowAt = now
-      }
-      if (isProbe) {
-        probeAt = failed ? now + OPEN_MS : undefined
-        return
-      }
-      calls += 1
-      if (failed) failures += 1
-      if (calls >= LEAST_CALLS && failures / calls >= FAILED_SHARE) probeAt = now + OPEN_MS
-    },
-  }
-}
-
-const open = (leftMs: number) => gatewayError('circuit-open', {}, retryAfter(Math.ceil(leftMs / 1000)))

@@ -1,5 +1,5 @@
 import type { Config } from '../../language/config/config.ts'
-import { gatewayError } from '../../language/errors.ts'
+import { gatewayError, retryAfter } from '../../language/errors.ts'
 import type { Action } from '../../language/mapping/action.ts'
 import type { Draft } from '../../language/mapping/paths.ts'
 import { replyText } from '../../language/text/decode.ts'
@@ -8,7 +8,7 @@ import { type Counter, createMeters } from '../../runtime/metrics.ts'
 import type { Account, Scheme } from './account.ts'
 import { createCredentialMask } from './credential.ts'
 import { accepts, exchange, isSuccess, NoReply, operationOf, type UpstreamReply } from './exchange.ts'
-import { type Circuit, createCircuit, createRetry, isSafeToRepeat, type Retry } from './retries.ts'
+import { createRetry, FAILURES, type Retry } from './retries.ts'
 import { openUpstream, type Upstream } from './upstream.ts'
 
 /** A request to version 2, in its declared spelling. */
@@ -70,26 +70,22 @@ interface LearnedState {
   readonly retry: Retry
   /** For unproven credentials: their retries use none of the budget of the others. */
   readonly retryUnproven: Retry
-  readonly circuit: Circuit
+  readonly circuit: ReturnType<typeof createCircuit>
   /** When the service last accepted a credential, in milliseconds of `performance.now()`. */
   acceptedAt: number
   readonly quotes: Spelling<DocumentedSpelling>
   readonly shipments: Spelling<DocumentedSpelling>
 }
 
-/** The service, with the connections to it. */
-interface OpenService {
-  readonly service: Service
-  readonly upstream: Upstream
-  /** The service's address for callers without their own. */
-  readonly address: Address
-}
-
-/** Opens the client of the service as configured; the first call makes the first connection. */
-export function openService(config: Config, meters = createMeters()): OpenService {
+/**
+ * Opens the client of the service as configured, with the connections to it, and the service's address for callers without their
+ * own. The first call makes the first connection.
+ */
+export function openService(config: Config, meters = createMeters()) {
   const upstream = openUpstream(config, meters)
   const service = createService(config, upstream, meters.retries)
-  return { service, upstream, address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN } }
+  const address: Address = { ...config.V2_BASE_URL, scheme: config.V2_TOKEN }
+  return { service, upstream, address }
 }
 
 /** Makes the client, which uses the spelling that the service understands. */
@@ -203,6 +199,10 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
     circuits: () => [...known].map(([address, { circuit }]) => [address, circuit.isOpen()]),
   }
 }
+
+/** Reports whether a request may be sent twice: reads, quotes and cancels may; updates and bookings never. */
+const isSafeToRepeat = (method: string, path: string): boolean =>
+  method === 'GET' || method === 'DELETE' || path === '/v2/quote'
 
 /** After an accepted call, calls of unproven credentials do not count for the circuit for this time. */
 const ACCEPTED_LATELY_MS = 60_000
@@ -365,3 +365,60 @@ function pathSegment(id: string): string {
   if (/^\.+$/.test(id)) throw gatewayError('number-unknown/dots', {})
   return encodeURIComponent(id)
 }
+
+const WINDOW_MS = 10_000
+/** Fewer calls in a window prove nothing. */
+const LEAST_CALLS = 20
+const FAILED_SHARE = 0.5
+const OPEN_MS = 5_000
+const LEAST_WAIT_MS = 1_000
+
+/**
+ * Makes the circuit breaker of one service address: it opens after sustained failure, keeps calls away from the service, and sends
+ * one probe now and then.
+ */
+function createCircuit() {
+  let windowAt = performance.now()
+  let calls = 0
+  let failures = 0
+  /** When an open circuit lets a probe through; undefined while it is closed. */
+  let probeAt: number | undefined
+
+  return {
+    isOpen: () => probeAt !== undefined,
+    /**
+     * Returns whether a call is the probe of an open circuit; throws if it may not be made. A call that does not count is never
+     * the probe.
+     */
+    admit: (counts: boolean): boolean => {
+      if (probeAt === undefined) return false
+      const now = performance.now()
+      if (now < probeAt || !counts) throw open(Math.max(probeAt - now, LEAST_WAIT_MS))
+      // If the probe never reports back, another one is sent later.
+      probeAt = now + OPEN_MS
+      return true
+    },
+    /** Notes what came of a call that counts. A resource that the gateway itself lacks proves nothing about the service. */
+    note: (outcome: UpstreamReply | NoReply, isProbe: boolean): void => {
+      if (outcome instanceof NoReply && outcome.isOurs) return
+      // Calls that were under way when the circuit opened prove nothing new.
+      if (probeAt !== undefined && !isProbe) return
+      const failed = outcome instanceof NoReply || FAILURES.has(outcome.status)
+      const now = performance.now()
+      if (isProbe || now - windowAt > WINDOW_MS) {
+        calls = 0
+        failures = 0
+        windowAt = now
+      }
+      if (isProbe) {
+        probeAt = failed ? now + OPEN_MS : undefined
+        return
+      }
+      calls += 1
+      if (failed) failures += 1
+      if (calls >= LEAST_CALLS && failures / calls >= FAILED_SHARE) probeAt = now + OPEN_MS
+    },
+  }
+}
+
+const open = (leftMs: number) => gatewayError('circuit-open', {}, retryAfter(Math.ceil(leftMs / 1000)))

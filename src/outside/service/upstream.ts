@@ -12,8 +12,6 @@ import { createBoundedCache } from '../../runtime/collections.ts'
 import { createMeters, type Meters } from '../../runtime/metrics.ts'
 import { createDeadlines, type Line } from './exchange.ts'
 
-/** The part of the configuration that connections to the service depend on. */
-
 /** The connections to the service. */
 export interface Upstream {
   /**
@@ -21,8 +19,14 @@ export interface Upstream {
    * `usesOwn`: the service may be closing a kept one right now, and then it is unknown if it read the request.
    */
   readonly line: (credential: ServiceCredential, usesOwn?: boolean) => Line
-  /** Returns the state of the kept connections. */
-  readonly stats: () => UpstreamStats
+  /** Returns the state of the kept connections to the service, of all credentials. */
+  readonly stats: () => {
+    readonly connections: number
+    /** Requests that are sent and not answered. */
+    readonly running: number
+    /** Requests that wait for a connection. */
+    readonly queued: number
+  }
   /** Counts the tokens that were asked for, by outcome. */
   readonly tokens: { readonly add: (by: number, outcome: 'given' | 'refused' | 'failed') => void }
   readonly close: () => Promise<void>
@@ -34,15 +38,6 @@ export interface ServiceCredential {
   /** Separates its connections and TLS sessions from those of other credentials, once the service has accepted it. */
   readonly pool: string
   readonly acceptance: { readonly isProven: () => boolean }
-}
-
-/** The state of the kept connections to the service, of all credentials. */
-interface UpstreamStats {
-  readonly connections: number
-  /** Requests that are sent and not answered. */
-  readonly running: number
-  /** Requests that wait for a connection. */
-  readonly queued: number
 }
 
 /** The connections of one credential, which are replaced together when they are too old. */
@@ -217,13 +212,6 @@ function ignoreContinue(socket: Socket): void {
   }
 }
 
-/** Looks up the addresses of names for many connections at once. */
-interface AddressBook {
-  readonly lookup: LookupFunction
-  /** Returns whether connections wait for the address of this name. */
-  readonly isPending: (hostname: string) => boolean
-}
-
 interface KnownAddresses {
   readonly addresses: LookupAddress[]
   /** In milliseconds of `performance.now()`. */
@@ -242,7 +230,7 @@ const USABLE_MS = 30_000
  * the system occupies one of libuv's few threads. With one question per connection, calls that will be refused would
  * delay all other calls.
  */
-function createNames(): AddressBook {
+function createNames() {
   const known = new Map<string, KnownAddresses>()
   const waiting = new Map<string, LookupCallback[]>()
 
@@ -260,8 +248,9 @@ function createNames(): AddressBook {
   }
 
   return {
-    isPending: (hostname) => waiting.has(hostname),
-    lookup: (hostname, { all, family }, done) => {
+    /** Returns whether connections wait for the address of this name. */
+    isPending: (hostname: string) => waiting.has(hostname),
+    lookup: ((hostname, { all, family }, done) => {
       const tell: LookupCallback = (error, addresses) => {
         if (error) return done(error, '')
         const version = family === 'IPv4' ? 4 : family === 'IPv6' ? 6 : family
@@ -276,6 +265,6 @@ function createNames(): AddressBook {
       if (ageMs > FRESH_MS) ask(hostname, () => undefined)
       // Asynchronous in every case: the callback never runs before `lookup` returns.
       return process.nextTick(tell, null, found.addresses)
-    },
+    }) satisfies LookupFunction,
   }
 }

@@ -54,15 +54,6 @@ export type TryResult =
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'failed'; readonly reason: string }
 
-/** Posts one try to an endpoint; never rejects. */
-type Post = (endpoint: CallbackEndpoint, attempt: Try) => Promise<TryResult>
-
-interface PostOptions {
-  readonly resolve: Resolve
-  /** @default 20000 */
-  readonly timeoutMs?: number | undefined
-}
-
 /** How long a try may take in all: look-up, connection and the whole reply. */
 const TIMEOUT_MS = 20_000
 /** A longer reply is not read to its end. */
@@ -72,10 +63,18 @@ const CONTENT_TYPES = { json: 'application/json', form: 'application/x-www-form-
 
 /**
  * Makes the function that posts. Every address of the endpoint is checked before each try, and the connection goes to
- * those addresses: the name is not looked up again. Each try has a connection of its own, and follows no redirect.
+ * those addresses: the name is not looked up again. Each try has a connection of its own, and follows no redirect. It never
+ * rejects.
  */
-export function createPost({ resolve, timeoutMs = TIMEOUT_MS }: PostOptions): Post {
-  return async ({ url, keys, allowed }, { id, body, at, signal }) => {
+export function createPost({
+  resolve,
+  timeoutMs = TIMEOUT_MS,
+}: {
+  readonly resolve: Resolve
+  /** @default 20000 */
+  readonly timeoutMs?: number | undefined
+}) {
+  return async ({ url, keys, allowed }: CallbackEndpoint, { id, body, at, signal }: Try): Promise<TryResult> => {
     const timeout = AbortSignal.timeout(timeoutMs)
     const isOver = signal ? AbortSignal.any([timeout, signal]) : timeout
     try {

@@ -13,9 +13,6 @@ import type { Leases } from '../bookings/leases.ts'
 import { type CallbackEndpoint, createPost, type Resolve, shownUrl, type TryResult } from './callback.ts'
 import { createSweep } from './sweep.ts'
 
-/** Delivers the events of the store to the tenants' endpoints. */
-export type Delivery = ReturnType<typeof startDelivery>
-
 /** An endpoint, with how its deliveries went since the start of this gateway. */
 interface CallbackState extends TriesOfTenant {
   readonly tenant: string
@@ -47,24 +44,6 @@ export interface DeliveryOptions {
   readonly slots?: number
 }
 
-/** The declared callbacks. */
-interface Callbacks {
-  readonly callbackOf: Catalog['callbackOf']
-}
-
-/** The dependencies of the delivery. */
-interface DeliveryRooms extends DeliveryOptions {
-  readonly resolve: Resolve
-  readonly store: Store
-  readonly catalog: Callbacks
-  readonly log: Logger
-  /** Returns the status that the service shows of the shipment of an event; undefined if it shows none. @default none */
-  readonly statusOf?: (event: StoredEvent) => Promise<string | undefined>
-  /** The gateway that has the leases, and its own lease. Without them, leases last for their time. */
-  readonly instance?: string
-  readonly hold?: Leases['hold']
-}
-
 const POLL_EVERY_MS = 1_000
 const LEASE_MS = 60_000
 /** The share of a lease after which a try does not start any more: with its time limit, it could end after the lease. */
@@ -84,8 +63,20 @@ const INTERRUPTED: TryOutcome = { state: 'due', outcome: 'interrupted by a shutd
 
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3_600, 21_600, 86_400, 259_200]
 
-/** Starts delivering. */
-export function startDelivery(deps: DeliveryRooms) {
+/** Starts to deliver the events of the store to the tenants' endpoints. */
+export function startDelivery(
+  deps: DeliveryOptions & {
+    readonly resolve: Resolve
+    readonly store: Store
+    readonly catalog: Catalog
+    readonly log: Logger
+    /** Returns the status that the service shows of the shipment of an event; undefined if it shows none. @default none */
+    readonly statusOf?: (event: StoredEvent) => Promise<string | undefined>
+    /** The gateway that has the leases, and its own lease. Without them, leases last for their time. */
+    readonly instance?: string
+    readonly hold?: Leases['hold']
+  },
+) {
   const { store, catalog, log, pollEveryMs = POLL_EVERY_MS, leaseMs = LEASE_MS, slots = SLOTS } = deps
   const { instance, hold = async () => () => true, statusOf = async () => undefined } = deps
   const post = createPost(deps)
@@ -340,7 +331,7 @@ export function renderEvent(
   event: ServiceEvent,
   names: ShipmentNames,
   { format, settings }: CallbackEndpoint,
-  { callbackOf }: Callbacks,
+  { callbackOf }: Catalog,
 ): CallbackBody | undefined {
   const fields = callbackOf(event.event)?.translate(event, { settings, names, statuses: eventStatuses })
   if (!fields) return undefined

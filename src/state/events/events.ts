@@ -21,16 +21,15 @@ export type ServiceEvents = ReturnType<typeof openEvents>
 /** A try that is under way at a shutdown may take so long at most; it is made again later. */
 const LONGEST_GRACE_MS = 5_000
 
-/** The dependencies of the events. */
-interface EventRooms extends HealingRooms {
-  /** The settings of tenants that have none of their own. */
-  readonly settings: Settings
-  /** For tests: how callbacks are delivered. */
-  readonly callbacks?: DeliveryOptions | undefined
-}
-
 /** Opens the reception, the delivery and the healing of a gateway. */
-export function openEvents(rooms: EventRooms) {
+export function openEvents(
+  rooms: HealingRooms & {
+    /** The settings of tenants that have none of their own. */
+    readonly settings: Settings
+    /** For tests: how callbacks are delivered. */
+    readonly callbacks?: DeliveryOptions | undefined
+  },
+) {
   const { config, credentials, service, settings, leases, log, callbacks } = rooms
   const timeoutMs = config.UPSTREAM_TIMEOUT_MS
   const healing = createHealing(rooms)

@@ -235,17 +235,6 @@ export function createHealing(rooms: HealingRooms) {
   }
 }
 
-/** The dependencies of the reads. */
-interface ProvingRooms {
-  readonly store: Store
-  readonly service: Sender
-  readonly catalog: Catalog
-  readonly instance: string
-  readonly timeoutMs: number
-  readonly log: Logger
-  readonly onHealed: (how: HealedBy) => void
-}
-
 /** The unknown bookings of a tenant, by what identifies their shipments. */
 type UnknownBookings = ReadonlyMap<string, readonly Claim[]>
 
@@ -256,7 +245,23 @@ const NOT_THERE = new Set([400, 404, 405, 410, 422])
 const NO_BOOKING = ''
 
 /** Makes the reads that prove what became of bookings. A booking stays as it is if none does. */
-export function createProving({ store, service, catalog, instance, timeoutMs, log, onHealed }: ProvingRooms) {
+export function createProving({
+  store,
+  service,
+  catalog,
+  instance,
+  timeoutMs,
+  log,
+  onHealed,
+}: {
+  readonly store: Store
+  readonly service: Sender
+  readonly catalog: Catalog
+  readonly instance: string
+  readonly timeoutMs: number
+  readonly log: Logger
+  readonly onHealed: (how: HealedBy) => void
+}) {
   /** The identities of shipments that were read: a sweep passes over those that no booking waits for. */
   const identities = createBoundedCache<string, string>(SHIPMENTS_KEPT)
 

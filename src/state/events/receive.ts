@@ -40,22 +40,22 @@ export const EVENT_LIMIT_BYTES = 65_536
 /** Receives the deliveries of the service. */
 export type Reception = ReturnType<typeof openReception>
 
-/** The dependencies of the reception. */
-interface ReceptionRooms {
+/** The events that one source may send. The service sends some for each shipment; more than this is a flood. */
+const EVENTS_PER_SECOND = 1_000
+
+/** Opens the reception of events. */
+export function openReception({
+  credentials,
+  store,
+  onStored,
+  log,
+}: {
   readonly credentials: Credentials
   readonly store: Store
   readonly log: Logger
   /** Called with an event that is durable. */
   readonly onStored: (recipient: EventRecipient, event: ReceivedEvent) => void
-}
-
-/**
- * The events that one source may send. The service sends some for each shipment; more than this is a flood.
- */
-const EVENTS_PER_SECOND = 1_000
-
-/** Opens the reception of events. */
-export function openReception({ credentials, store, onStored, log }: ReceptionRooms) {
+}) {
   const limitSource = createSourceLimits(EVENTS_PER_SECOND)
   const events = createCounter(
     'transload_webhook_events_total',
@@ -137,7 +137,7 @@ function receiptOf(error: unknown): Receipt {
 }
 
 /** An event as it was received. */
-export interface ReceivedEvent extends EventContent {
+interface ReceivedEvent extends EventContent {
   readonly fault: string | undefined
   /** The id of the shipment as the event spells it; `shipment` is the one key of all spellings. Empty where it names none. */
   readonly spelled: string
