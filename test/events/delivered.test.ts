@@ -230,8 +230,8 @@ describe('receivers that fail', () => {
 
   test('a long reply is not read to its end', async () => {
     let written = 0
+    const chunk = Buffer.alloc(64 * 1024)
     const { take, pass, found } = await openTo((outgoing) => {
-      const chunk = Buffer.alloc(64 * 1024)
       const more = () => {
         do written += chunk.length
         while (!outgoing.destroyed && outgoing.write(chunk))

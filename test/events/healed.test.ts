@@ -1,5 +1,7 @@
 /** Promise: an event settles an unknown booking, and frees the key of a canceled one (contract, sections 7 and 10). */
 
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
@@ -98,7 +100,10 @@ test('a booking that times out, whose event comes first, is healed; the retry ge
 })
 
 describe('what cannot be decided stays unknown:', () => {
-  const vehicle = { id: 'v', vin: bookingExample.VinNo, weight: 1, height: 1, width: 1, length: 1, photos: [] }
+  /** How a shipment looks that the booking has not made, and what a read may give in its place. */
+  const { shown, read }: { shown: Record<string, object>; read: Record<string, Fault> } = JSON.parse(
+    readFileSync(join(import.meta.dirname, 'undecided.json'), 'utf8'),
+  )
 
   /** Makes a shipment at the service that an unknown booking may or may not have made; returns the booking's key. */
   type Undecided = (gateway: TestGateway) => Promise<string>
@@ -127,17 +132,9 @@ describe('what cannot be decided stays unknown:', () => {
     }
 
   test.each<[name: string, undecided: Undecided]>([
-    ['a shipment that is canceled', shownAs({ status: 'canceled' })],
-    ['another reference', shownAs({ external_id: 'REF-OTHER' })],
-    ['the reference in another case', shownAs({ external_id: REFERENCE.toLowerCase() })],
-    ['another VIN', shownAs({ vehicles: [{ ...vehicle, vin: '1HGCM82633A004353' }] })],
-    ['no VIN', shownAs({ vehicles: [{ ...vehicle, vin: undefined }] })],
-    ['vehicles that are no list', shownAs({ vehicles: vehicle })],
-    ['two vehicles', shownAs({ vehicles: [vehicle, { ...vehicle, id: 'w' }] })],
+    ...Object.entries(shown).map(([name, body]): [string, Undecided] => [name, shownAs(body)]),
+    ...Object.entries(read).map(([name, fault]): [string, Undecided] => [name, readAs(fault)]),
     ['a shipment that the service does not find', changed(({ sandbox }, id) => void sandbox.shipments.delete(id))],
-    ['another shipment', readAs({ kind: 'body', body: `{"id":"other","number":"1","external_id":"${REFERENCE}"}` })],
-    ['a page', readAs({ kind: 'not-json' })],
-    ['a success that denies itself', readAs({ kind: 'body', body: '{"id":"x","success":false}' })],
     [
       'two unknown bookings of one reference and VIN',
       async (gateway) => {

@@ -71,16 +71,16 @@ test('a call with no time for it is not tried again', async () => {
   expect(gateway.sandbox.requests).toHaveLength(3)
 })
 
-const DATE = 'Fri, 31 Dec 1999 23:59:59 GMT'
-test.each([
-  ...['30', DATE, 'Friday, 31-Dec-99 23:59:59 GMT', 'Fri Dec 31 23:59:59 1999'].map((good) => [good, good] as const),
-  ...['9999999999', '-3', '60s', '5, 7', 'Fri, when we are back, noon'].map((odd) => [odd, null] as const),
-  ['Fri, 31 Dec 1999 99:59:59 GMT', null] as const,
-  [`${DATE} ${'x'.repeat(40)}`, null] as const,
-])('the caller of a service that says Retry-After: %j is told %j', async (said, told) => {
+test('the caller of a service that asks it to wait is told how long, where that is a time', async () => {
   const gateway = await startGateway()
-  gateway.sandbox.fail(answers(429, said))
-  expect((await quote(gateway)).headers.get('retry-after')).toBe(told)
+  const date = 'Fri, 31 Dec 1999 23:59:59 GMT'
+  const times = ['30', date, 'Friday, 31-Dec-99 23:59:59 GMT', 'Fri Dec 31 23:59:59 1999']
+  const others = ['9999999999', '-3', '60s', '5, 7', 'Fri, when we are back, noon', date.replace('23:', '99:')]
+  for (const said of [...times, ...others, `${date} ${'x'.repeat(40)}`]) {
+    gateway.sandbox.fail(answers(429, said))
+    const { headers } = await quote(gateway)
+    expect([said, headers.get('retry-after')]).toEqual([said, times.includes(said) ? said : null])
+  }
 })
 
 test('ten seconds have ten retries', async () => {

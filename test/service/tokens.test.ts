@@ -1,5 +1,7 @@
 /** Promise: tokens are fetched once, renewed in time and dropped when refused (contract, section 5). */
 
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { atOnce, book, clocks, counted, exchanges, quote, read } from '../callers/tenants-gateway.ts'
 import { basic, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
@@ -164,23 +166,14 @@ test.each([
   expect(exchanges(gateway)).toHaveLength(3)
 })
 
-const answer = (status: number, body: object, headers = {}): Fault => ({ kind: 'status', status, body, headers })
+type Failure = Fault & { readonly told: number }
+const failures: Record<string, Failure> = JSON.parse(
+  readFileSync(join(import.meta.dirname, 'token-endpoint.json'), 'utf8'),
+)
 
-test.each<[what: string, fault: Fault, status: number]>([
-  ['fails', answer(500, {}), 502],
-  ['is overloaded', answer(503, {}, { 'retry-after': '60' }), 503],
-  ['is not there', answer(404, {}), 502],
-  ['answers with a page', { kind: 'not-json' }, 502],
-  ['answers without a token', answer(200, { token_type: 'Bearer' }), 502],
-  ['answers with a token that breaks headers', answer(200, { access_token: 'a\r\nx: y' }), 502],
-  ['breaks the connection', { kind: 'reset-before' }, 502],
-  ['answers endlessly', { kind: 'huge', megabytes: 9 }, 502],
-  ['never answers', { kind: 'timeout' }, 504],
-  ['refuses the credential', answer(401, { error: 'invalid_client' }), 401],
-  ['refuses the client', answer(400, { error: 'unauthorized_client' }), 401],
-])(
+test.each(Object.entries(failures))(
   'a token endpoint that %s is told in the shape of version 1, nothing is sent, and the booking may be sent again',
-  async (_, fault, status) => {
+  async (_, { told: status, ...fault }) => {
     const gateway = await openWithTokens({ env: fault.kind === 'timeout' ? { UPSTREAM_TIMEOUT_MS: '400' } : {} })
     const { sandbox } = gateway
     const failing = { ...fault, on: AT_TOKEN, times: 'always' } as const
@@ -198,8 +191,8 @@ test.each<[what: string, fault: Fault, status: number]>([
     await expect.poll(() => quoted(gateway)).toBe(200)
     sandbox.revokeTokens()
     sandbox.fail(failing)
-    const { status: told, json } = await book(gateway, 'R-1', CALLER)
-    expect([told, json]).toEqual([status, { Message, TransportationBooked: 'No' }])
+    const booking = await book(gateway, 'R-1', CALLER)
+    expect([booking.status, booking.json]).toEqual([status, { Message, TransportationBooked: 'No' }])
     sandbox.clearFaults()
     await expect.poll(() => booked(gateway)).toBe('Yes')
     expect(sandbox.shipments.size).toBe(1)
