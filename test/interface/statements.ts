@@ -35,7 +35,7 @@ const section = (title: string, ...statements: readonly Statement[]): Section =>
 const BACK = 'cases/shipment.update/every-place-that-a-booking-lacks-goes-back'
 const EVERY_MEMBER = 'calls/check > a right program is called right'
 const SET_BY_SERVICE = 'calls/check > what only the service sets is wrong in a booking'
-const DOCUMENTED = 'service/drift > a read, with every member and every value'
+const DOCUMENTED = 'service/drift > a reply as documented is no news'
 const NEWS = 'service/drift > what is new is passed on as it is'
 const BOOKING = 'cases/shipment.create/every-documented-field'
 const READING = 'cases/shipment.get/every-documented-field'
@@ -64,7 +64,7 @@ export const sections: readonly Section[] = [
     ),
     shown(
       'Version 2 has paths below `/v2` and a new shape; version 1 has PHP-style paths and flat bodies.',
-      'service/requests > every request goes below /v2/',
+      'service/spelling > %s takes a shipment through its life',
       'http/routes > is served in every spelling',
     ),
     shown(
@@ -79,7 +79,7 @@ export const sections: readonly Section[] = [
     ),
     shown(
       'All bodies are JSON, with `Content-Type: application/json`.',
-      'service/requests > every request goes below /v2/',
+      'service/spelling > %s takes a shipment through its life',
       'cases/stories/json-and-forms-are-read-under-any-label',
     ),
   ),
@@ -415,7 +415,7 @@ export const sections: readonly Section[] = [
     'Version-2 endpoints',
     shown(
       'Every request has `Authorization: Basic`.',
-      'service/requests > every request goes below /v2/',
+      'service/spelling > %s takes a shipment through its life',
       "callers/modes > every call goes out with the caller's own credential",
     ),
     shown(
@@ -466,7 +466,7 @@ export const sections: readonly Section[] = [
       BOOKING,
       'cases/shipment.create/a-quote-id-only-where-the-operator-wants-it',
       `${REPLIES} > no id`,
-      'service/drift > a quote of two members',
+      DOCUMENTED,
     ),
     chose(
       '`GET /v2/shipments/{shipment_id}`; its reply: not shown.',
@@ -551,13 +551,13 @@ export const sections: readonly Section[] = [
     ),
     shown(
       '`POST /oauth2/token`: a form with `grant_type=client_credentials`, and the pair as Basic.',
-      'service/tokens > is made as the interface says',
+      'service/tokens > the exchange is made as the interface says',
     ),
     chose(
       'The token response: not shown.',
       'As in RFC 6749: `access_token`, and `expires_in` or five minutes.',
-      'service/tokens > lives on however its life is told: %s',
-      'service/tokens > that %s is told in the shape of version 1',
+      'service/tokens > a token lives on however its life is told: %s',
+      'service/tokens > a token endpoint that %s is told in the shape of version 1',
       'assumption > token-given',
     ),
     chose(
@@ -580,7 +580,7 @@ export const sections: readonly Section[] = [
     chose(
       'Payloads: not shown.',
       'Those of the public reference. Any other shape is stored and parked.',
-      'events/delivered > the numbers are %s, and changed fields have their version-1 names',
+      'calls/dry-run-event > GET explains the declared example',
       'events/received > an event of another shape is kept',
     ),
     chose(
@@ -650,7 +650,7 @@ export const sections: readonly Section[] = [
     chose(
       'Time-outs: not shown.',
       '`UPSTREAM_TIMEOUT_MS`. A booking without an answer is unknown, and never sent again.',
-      'service/replies > is not prolonged by informational replies',
+      'service/replies > the deadline is not prolonged by informational replies',
       'bookings/once > an unknown key is never sent again',
     ),
     chose(
@@ -664,7 +664,7 @@ export const sections: readonly Section[] = [
     shown(
       'The current version is 2.0.0; its paths start with `/v2`.',
       'pages/workbench > the guide has each step of a move',
-      'service/requests > every request goes below /v2/',
+      'service/spelling > %s takes a shipment through its life',
       'calls/pass-through > that could leave /v2/',
     ),
     shown(

@@ -49,11 +49,11 @@ describe('V2_QUOTE_METHOD', () => {
     },
   )
 
-  test('a quote by query says the same', async () => {
+  test('a quote by query has no body and says the same', async () => {
     const gateway = await startGateway({ env: { V2_QUOTE_METHOD: 'GET' } })
     await post(gateway, '/getShippingQuote.php', { ...quoteExample, TempShipFromPostalCode: 'K1A 0B1 & more' })
     const [request] = gateway.sandbox.requests
-    expect(request?.headers).toMatchObject({ 'accept-encoding': 'identity', 'user-agent': 'transload' })
+    expect(request).toMatchObject({ body: '', headers: { 'accept-encoding': 'identity', 'user-agent': 'transload' } })
     expect(new URLSearchParams(request?.path.split('?')[1]).get('pickup')).toBe('K1A 0B1 & more')
   })
 
