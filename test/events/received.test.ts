@@ -251,7 +251,7 @@ test('whatever members come, an event is storable or refused', () => {
         if (!(error instanceof GatewayError && (error.status === 400 || error.status === 413))) throw error
       }
     }),
-    runs(3_000, 50_000),
+    runs(500, 50_000),
   )
   expect(stored).toBeGreaterThan(0)
 })
