@@ -53,10 +53,13 @@ async function startMortal(options: { storeUrl: string; serviceUrl: string; env:
   return { url: `http://127.0.0.1:${port}`, start, kill }
 }
 
-test.each([embedded, postgres])(
-  'two gateways on one store (%o), killed while events come and answers get lost',
+test.each([
+  ['the embedded store', embedded],
+  ['PostgreSQL', postgres],
+])(
+  'two gateways on %s, killed while events come and answers get lost, lose no event and book nothing twice',
   { timeout: LONG_MS },
-  async (newStore) => {
+  async (_, newStore) => {
     const place = newFolder('webhooks')
     onTestFinished(() => rmSync(place, { recursive: true, force: true }))
     const storeUrl = await newStore(place)
