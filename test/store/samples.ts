@@ -1,4 +1,5 @@
 import type { NewEvent } from '../../src/outside/store/events.ts'
+import { type CallCount, type CountBatch, DAY_MS, type NameCount } from '../../src/outside/store/scoreboard.ts'
 import type {
   Name,
   NewClaim,
@@ -68,6 +69,29 @@ export function newEvent(given: Partial<NewEvent> = {}): NewEvent {
     ...given,
   }
 }
+
+const DAY = 20_000
+
+/** Returns a count of calls with defaults for what a test does not care about. */
+export const callsOf = (given: Partial<CallCount> = {}): CallCount => ({
+  ...({ tenant: 'acme', day: DAY, use: 'version-1', action: 'quote.get', outcome: 'done' } as const),
+  calls: 1,
+  ...given,
+})
+
+/** Returns a count of a name with defaults for what a test does not care about. */
+export const usedName = (given: Partial<NameCount> = {}): NameCount => ({
+  ...({ tenant: 'acme', kind: 'used', action: 'quote.get', name: 'LoadReference', count: 1, example: '' } as const),
+  firstAt: DAY * DAY_MS,
+  lastAt: DAY * DAY_MS,
+  ...given,
+})
+
+/** Returns a batch of counts by its number. */
+export const batch = (no: number, given: Partial<CountBatch> = {}): CountBatch => ({
+  ...{ instance: 'g1', no, days: [DAY], calls: [], names: [] },
+  ...given,
+})
 
 /** Returns everything that a scan yields, in one list. */
 export async function scanned(
