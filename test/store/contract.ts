@@ -104,6 +104,31 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(await other.shipment('acme', 'id-1')).toEqual(shipment({ own: 'W-1', state: 'canceled' }))
     })
 
+    test('of the caller come before those of the service, then the newest, and none replaces another', async () => {
+      const callers = named({ kind: 'shipment', name: '1001', id: 'mine', at: 1 })
+      const services = { ...callers, id: 'theirs', givenBy: 'service', at: 9 } as const
+      const others = [{ ...callers, id: 'newer', at: 5 }, services, { ...services, kind: 'quote', id: 'quoted', at: 7 }]
+      for (const one of [services, callers, ...others]) await store.put({ names: [named(one)] })
+      expect((await other.named('acme', '1001')).map(({ id }) => id)).toEqual(['newer', 'mine', 'theirs', 'quoted'])
+    })
+
+    test('that are loaded are written, there already, or listed with the one that they differ from', async () => {
+      const loaded = (name: string, id: string) => ({ ...named({ name, id }), vin: '' })
+      const before = [loaded('same', 'x'), loaded('differs', 'x')]
+      expect((await store.load(before, { replace: false })).written).toBe(2)
+      const [differs, twice] = [loaded('differs', 'y'), loaded('new', 'z')]
+      const asked = [loaded('new', 'y'), loaded('same', 'x'), differs, loaded('new', 'y'), twice]
+      expect(await store.load(asked, { replace: false })).toEqual({
+        written: 1,
+        same: 2,
+        conflicts: [
+          { asked: differs, found: named({ name: 'differs', id: 'x' }) },
+          { asked: twice, found: named({ name: 'new', id: 'y' }) },
+        ],
+      })
+      expect(await other.load([differs], { replace: true })).toEqual({ written: 1, same: 0, conflicts: [] })
+    })
+
     test('are loaded by thousands while others write; a scan goes on then, sees writes ahead of it, and begins anywhere', async () => {
       const many = Array.from({ length: 3_500 }, (_, nth) => ({ ...named({ name: `N-${1_000 + nth}` }), vin: '' }))
       const [load] = await Promise.all([
