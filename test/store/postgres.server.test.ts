@@ -1,11 +1,17 @@
-/** Promise: a gateway and its PostgreSQL agree on the time, and wait for each other in no circle (contract, section 7). */
+/**
+ * Promise: calls that come together share statements, and none suffers for another; a gateway and its PostgreSQL agree on the time
+ * (contract, section 7).
+ */
 
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { NAMED } from '../../src/outside/store/postgres/batches.ts'
 import { openPostgresStore } from '../../src/outside/store/postgres/postgres.ts'
-import { StoreDown } from '../../src/outside/store/store.ts'
-import { openGateways } from './meetings.ts'
+import { type ClaimChange, LockTimeout, type Store, StoreDown } from '../../src/outside/store/store.ts'
+import { openGateways, WAITERS } from './meetings.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
-import { named, newClaim, quote } from './samples.ts'
+import { named, newClaim } from './samples.ts'
 import { listen } from './states.ts'
 
 let server: PostgresServer
@@ -14,66 +20,216 @@ beforeAll(async () => {
 })
 afterAll(() => server.remove())
 
-test.each([
-  ['password', (url: string) => url.replace(':password@', ':wrong@')],
-  ['database', (url: string) => url.replace(/[^/]*$/, 'nowhere')],
-])('a wrong %s is an error at the start', async (_what, wrong) => {
-  const url = await server.createDatabase()
-  await expect(openPostgresStore({ url: wrong(url) })).rejects.toThrow(/password|nowhere/)
+const MANY = 40
+const keys = Array.from({ length: MANY }, (_, index) => `K-${index}`)
+const booked = (shipment: string): ClaimChange => {
+  return { state: 'booked', instance: 'gateway-1', shipment, reply: `{"id":"${shipment}"}`, why: 'made' }
+}
+const claimAll = async (store: Store) =>
+  (await Promise.all(keys.map((key) => store.claim(newClaim({ key }))))).map(({ claim }) => claim)
+
+/** Takes the place of a claim, in a transaction: others that claim its key wait for it. */
+const takes = (key: string) =>
+  `INSERT INTO transload.claims VALUES ('acme', '${key}', 'bk_held', 'sending', 1, '', '', '', '', '', '', '', '', 0, 0, 0, 0, '')`
+/** Locks a row in a transaction: others that change it wait for it. */
+const locks = (key: string) => `SELECT FROM transload.claims WHERE key = '${key}' FOR UPDATE`
+const locksName = (name: string) => `SELECT FROM transload.names WHERE name = '${name}' FOR UPDATE`
+
+type Kind = 'claim' | 'change' | 'put or load'
+
+/** Prepares a call for each of the keys: `make` tells if it has won, `hold` makes the one of a key wait. */
+async function prepare(kind: Kind, one: Store) {
+  const name = (key: string, id: string) => ({ ...named({ name: key, id }), vin: '' })
+  if (kind === 'claim') {
+    const make = async (store: Store, key: string, by = '') =>
+      (await store.claim(newClaim({ key, handle: `bk_${by}_${key}` }))).won
+    return { hold: takes, make }
+  }
+  if (kind === 'change') {
+    const claims = new Map((await claimAll(one)).map((claim) => [claim.key, claim]))
+    const make = async (store: Store, key: string, by = 'once') => {
+      const change = store.change(claims.get(key) ?? expect.fail(key), booked(by), { names: [name(key, by)] })
+      return (await change) !== undefined
+    }
+    return { hold: locks, make }
+  }
+  const load = (store: Store, all: readonly string[], by: string) =>
+    store.load(
+      all.map((key) => name(key, by)),
+      { replace: true },
+    )
+  await load(one, keys, 'before')
+  const make = async (store: Store, key: string, by = '') => {
+    if (store === one) await store.put({ names: [name(key, by)] })
+    else if (key === keys[0]) await load(store, keys.toReversed(), by)
+    return store === one
+  }
+  return { hold: locksName, make }
+}
+
+test('names are looked up by keys in large tables, in any case and with what is remembered of them', async () => {
+  const { query } = await openGateways(server)
+  const rows = 'FROM generate_series(1, 100000) AS nth'
+  await query(`INSERT INTO transload.names SELECT 'acme', 'REF-' || nth, 1, 'id-' || nth, NULL, 1, 0, 1 ${rows}`)
+  for (const table of ['quotes', 'shipments']) {
+    await query(`INSERT INTO transload.${table} (tenant, key, at, used_day) SELECT 'acme', 'id-' || nth, 1, 1 ${rows}`)
+  }
+  await query('ANALYZE')
+  await query(`PREPARE named (text) AS ${NAMED}`)
+  const [row] = await query(`EXPLAIN (FORMAT JSON) EXECUTE named ('[{"tenant": "acme", "name": "ref-1", "nth": 1}]')`)
+  const [{ Plan: plan }] = row['QUERY PLAN']
+  expect(JSON.stringify(plan)).not.toMatch(/Seq Scan|Hash Join|Merge Join/)
+  // From 100,000 on, a server compiles a statement, each time.
+  expect(plan['Total Cost']).toBeLessThan(20_000)
 })
 
-test('the store has the time of the server as soon as it is open', async () => {
+test.each<Kind>(['claim', 'change', 'put or load'])(
+  'two gateways that %s in opposite orders wait in no circle',
+  async (kind) => {
+    const { one, other, meeting, deadlocks } = await openGateways(server)
+    const { hold, make } = await prepare(kind, one)
+    // Each of two that kept their order would write half of the rows, wait for this one, and then for the other.
+    const won = await meeting({ hold: hold('K-20'), statements: 2 }, () =>
+      Promise.all([
+        ...keys.map((key) => make(one, key, 'one')),
+        ...keys.toReversed().map((key) => make(other, key, 'other')),
+      ]),
+    )
+    expect(won.filter(Boolean)).toHaveLength(MANY)
+    expect(await deadlocks()).toBe(0)
+  },
+)
+
+test('what one call writes and the server refuses fails that call alone', async () => {
+  const { one } = await openGateways(server)
+  /** No entry of an index has room for it, however well it is compressed. */
+  const tooLong = randomBytes(6_000).toString('hex')
+  const claims = await Promise.allSettled(
+    keys.map((key, nth) => one.claim(newClaim({ key, ...(nth === 7 && { tenant: tooLong }) }))),
+  )
+  const failed = (all: typeof claims | typeof changes) =>
+    all.flatMap(({ status }, nth) => (status === 'rejected' ? [nth] : []))
+  const made = claims.flatMap((claim) => (claim.status === 'fulfilled' ? [claim.value.claim] : []))
+  const changes = await Promise.allSettled(
+    made.map((claim, nth) =>
+      one.change(claim, booked(claim.key), { names: [named({ name: nth === 3 ? tooLong : claim.key })] }),
+    ),
+  )
+  expect([failed(claims), failed(changes)]).toEqual([[7], [3]])
+  const states = await Promise.all(made.map(({ key }) => one.findClaim('acme', key)))
+  expect(states.map((claim) => claim?.state)).toEqual(made.map((_, nth) => (nth === 3 ? 'sending' : 'booked')))
+  expect(await one.named('acme', made[4]?.key ?? '')).toHaveLength(1)
+})
+
+test.each<Kind>(['claim', 'change'])('a row that is held for long holds up its own %s only', async (kind) => {
+  const { one, meeting } = await openGateways(server)
+  const { hold, make } = await prepare(kind, one)
+  const written = () => one.listClaims({ state: kind === 'change' ? 'booked' : 'sending' })
+  let calls: Promise<boolean>[] = []
+  const begin = () => {
+    calls = keys.map((key) => make(one, key))
+    return Promise.all(calls)
+  }
+  const all = await meeting({ hold: hold('K-20'), statements: 1 }, begin, async () => {
+    await Promise.all(calls.toSpliced(20, 1))
+    expect(await written()).toHaveLength(MANY - 1)
+  })
+  expect(all.every(Boolean)).toBe(true)
+  expect(await written()).toHaveLength(MANY)
+})
+
+test('a batch that has to give way to another transaction is tried again, call by call', async () => {
+  const { url, one, waiting, meeting, deadlocks } = await openGateways(server)
+  const { make } = await prepare('change', one)
+  const rival = new pg.Client({ connectionString: url, application_name: 'rival' })
+  await rival.connect()
+  // The rival never looks for a circle, and waits for the batch before the batch waits for it: the batch ends the circle.
+  await rival.query(`BEGIN; SET LOCAL deadlock_timeout = '1h'; ${locks('K-20')}`)
+  const changed = await meeting(
+    { hold: locks('K-10'), statements: 1 },
+    () => Promise.all(keys.map((key) => make(one, key))),
+    async (blocker) => {
+      const locked = rival.query(locks('K-0'))
+      await waiting(2)
+      await blocker.query('ROLLBACK')
+      await locked
+      await rival.end()
+    },
+  )
+  expect(changed).toEqual(keys.map(() => true))
+  expect(await deadlocks()).toBe(1)
+})
+
+test('a connection that is killed amid a batch fails all of it, writes none of it, and the next one goes on', async () => {
+  const { one, query, meeting } = await openGateways(server)
+  const { make } = await prepare('change', one)
+  const before = await one.listClaims({})
+  await one.put({ names: [named({ name: 'before' })] })
+  const readNames = 'LOCK TABLE transload.names IN ACCESS EXCLUSIVE MODE'
+  const work: readonly (readonly [hold: string, begin: () => readonly Promise<unknown>[]])[] = [
+    [locks('K-9'), () => keys.map((key) => make(one, key, 'lost'))],
+    [takes('L-9'), () => keys.map((_, nth) => one.claim(newClaim({ key: `L-${nth}` })))],
+    [readNames, () => keys.map(() => one.named('acme', 'before'))],
+    [readNames, () => [one.load([{ ...named({ name: 'loaded' }), vin: '' }], { replace: false })]],
+  ]
+  for (const [hold, begin] of work) {
+    const outcomes = await meeting(
+      { hold, statements: 1 },
+      () => Promise.allSettled(begin()),
+      async (_, done) => {
+        await query(`SELECT pg_terminate_backend(pid) ${WAITERS}`)
+        await done
+      },
+    )
+    for (const outcome of outcomes) {
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { name: 'StoreDown' } })
+    }
+  }
+  expect(await one.listClaims({})).toEqual(before)
+  expect(await query('SELECT name FROM transload.names')).toEqual([{ name: 'before' }])
+  expect(await Promise.all(keys.map((key) => make(one, key)))).toEqual(keys.map(() => true))
+})
+
+test('a lock that its holder renews while another gateway asks for it stays with its holder', async () => {
+  const { one, meeting } = await openGateways(server)
+  const until = 'transload.lease_ms() + 10000'
+  const asked = await meeting(
+    { hold: `INSERT INTO transload.locks VALUES ('key', 'host/1/2/3', ${until})`, statements: 1 },
+    () => Promise.allSettled([one.exclusive('key', 2_000, async () => 'granted')]),
+    (blocker) => blocker.query(`UPDATE transload.locks SET until_ms = ${until}; COMMIT`),
+  )
+  expect(asked).toEqual([{ status: 'rejected', reason: expect.any(LockTimeout) }])
+})
+
+test.each([
+  ['password', ':password@', ':wrong@'],
+  ['database', /[^/]*$/, 'nowhere'],
+])('a wrong %s is an error at the start', async (_, right, wrong) => {
+  const url = (await server.createDatabase()).replace(right, wrong)
+  await expect(openPostgresStore({ url })).rejects.toThrow(/password|nowhere/)
+})
+
+test('a store has the time of the server as soon as it is open, and opens no more connections than it may', async () => {
   const { url, query } = await openGateways(server)
+  const counted = async () => {
+    const ours = "application_name = 'transload' AND datname = current_database()"
+    return (await query(`SELECT pid FROM pg_stat_activity WHERE ${ours}`)).length
+  }
+  const before = await counted()
   const NOON = 1_000_000
   await query(
     `CREATE OR REPLACE FUNCTION transload.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT ${NOON}::bigint'`,
   )
-  const store = await openPostgresStore({ url })
-  const now = store.now()
-  await store.close()
-  expect(Math.abs(now - NOON)).toBeLessThan(10_000)
-})
-
-test('writes that meet on the same rows wait for each other, in no circle', async () => {
-  const { one, other } = await openGateways(server)
-  const names = Array.from({ length: 20 }, (_, index) => `N-${index}`)
-  const writes = Array.from({ length: 300 }, (_, index) => {
-    const ordered = index % 2 === 0 ? names : names.toReversed()
-    const given = ordered.map((name) => named({ name, id: `${index}`, at: index }))
-    const store = index % 4 < 2 ? one : other
-    if (index % 10 === 0)
-      return store.load(
-        given.map((one) => ({ ...one, vin: '' })),
-        { replace: true },
-      )
-    return store.put({ names: given, quote: quote({ id: `id-${index % 3}`, at: index }) })
-  })
-  await Promise.all(writes)
-  // Every write gives all names one meaning, so the last one is seen under each of them.
-  const found = await Promise.all([one, other].flatMap((store) => names.map((name) => store.named('acme', name))))
-  expect(new Set(found.map(([newest]) => newest?.id)).size).toBe(1)
-})
-
-test('a store opens no more connections than it may', async () => {
-  const { url, query } = await openGateways(server)
-  const counted = async () =>
-    (
-      await query(
-        "SELECT pid FROM pg_stat_activity WHERE application_name = 'transload' AND datname = current_database()",
-      )
-    ).length
-  const before = await counted()
   const store = await openPostgresStore({ url, connections: 3 })
-  const keys = Array.from({ length: 100 }, (_, index) => `K-${index}`)
+  expect(Math.abs(store.now() - NOON)).toBeLessThan(10_000)
   await Promise.all(keys.flatMap((key) => [store.claim(newClaim({ key })), store.findClaim('acme', key)]))
   expect((await counted()) - before).toBe(3)
   await store.close()
 })
 
 test('a gateway closes while the server is down', async () => {
-  const url = await server.createDatabase()
   const states = listen()
-  const store = await openPostgresStore({ url, onState: states.onState })
+  const store = await openPostgresStore({ url: await server.createDatabase(), onState: states.onState })
   const down = states.next(false)
   await server.crash()
   await down
