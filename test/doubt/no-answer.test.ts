@@ -1,6 +1,7 @@
 /** Promise: a call without an answer says what may have been done (contract, section 9). */
 
 import { expect, test } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { ask, book } from '../bookings/desk.ts'
 import { freePort } from '../free-port.ts'
@@ -16,48 +17,42 @@ const QUOTE = '/getShippingQuote.php'
 const named = { ShipmentNumber: quoteExample.ShipmentNumber }
 const VERSION_2 = { customer: { name: 'Pat Example' }, vehicles: [] }
 
-type AnswerToCaller = Pick<WholeAnswer, 'status' | 'json'>
-const asked =
-  (method: string, path: string) =>
-  async (gateway: TestGateway): Promise<AnswerToCaller> => {
-    const { status, text } = await ask(gateway, method, path)
-    return { status, json: JSON.parse(text) }
-  }
-
 const CHANGE = /It is not known whether the change was made\./
 const PASSED = /It may have completed the request\. Read the record before you send this again/
 const ASKED = /^(?!.*(?:may have|not known whether))/
 const AGAIN = /Try again/
 
-/** The calls, what a caller is told of each, and if the transportation is booked. */
-const CALLS: Readonly<Record<string, readonly [(gateway: TestGateway) => Promise<AnswerToCaller>, RegExp, string?]>> = {
-  'a new quote': [(gateway) => post(gateway, QUOTE, quoteExample), ASKED],
-  'an update of a quote': [(gateway) => post(gateway, QUOTE, { ...named, ActionName: 'Update Rate' }), CHANGE],
-  'an approval': [(gateway) => post(gateway, QUOTE, { ...named, ActionName: 'Approve Rate' }), CHANGE],
+/** The calls: how, with which fields, what a caller is told of each, and if the transportation is booked. */
+const CALLS: Readonly<Record<string, readonly [path: string, fields: object, message: RegExp, booked?: string]>> = {
+  'a new quote': [QUOTE, quoteExample, ASKED],
+  'an update of a quote': [QUOTE, { ...named, ActionName: 'Update Rate' }, CHANGE],
+  'an approval': [QUOTE, { ...named, ActionName: 'Approve Rate' }, CHANGE],
   'a booking': [
-    (gateway) => book(gateway, { ReferenceNumber: 'REF-2' }),
+    '/createShipment.php',
+    { ...bookingExample, ReferenceNumber: 'REF-2' },
     /^It is not known whether this booking was made\./,
     'Unknown',
   ],
-  'a read': [(gateway) => get(gateway, '/getShipment.php?ReferenceNumber=REF-1'), ASKED, 'Unknown'],
-  'an update': [
-    (gateway) => post(gateway, '/updateShipment.php', { ReferenceNumber: 'REF-1', PickupName: 'Robin' }),
-    CHANGE,
-    'Unknown',
-  ],
-  'a cancellation': [
-    (gateway) => post(gateway, '/deleteShipment.php', { ReferenceNumber: 'REF-1' }),
-    CHANGE,
-    'Unknown',
-  ],
-  'a version-2 body': [(gateway) => post(gateway, '/createShipment.php', VERSION_2), PASSED, 'Unknown'],
-  'POST /v2/shipments': [asked('POST', '/v2/shipments'), PASSED, 'Unknown'],
-  'POST /v2/quote/q-1/approve': [asked('POST', '/v2/quote/q-1/approve'), PASSED, 'Unknown'],
-  'PUT /v2/shipments/s-1': [asked('PUT', '/v2/shipments/s-1'), PASSED, 'No'],
-  'POST /v2/carriers': [asked('POST', '/v2/carriers'), PASSED, 'No'],
-  'GET /v2/shipments/s-1': [asked('GET', '/v2/shipments/s-1'), AGAIN, 'No'],
-  'DELETE /v2/shipments/s-1': [asked('DELETE', '/v2/shipments/s-1'), AGAIN, 'Unknown'],
-  'POST /v2/quote': [asked('POST', '/v2/quote/?from=NY'), AGAIN, 'No'],
+  'a read': ['/getShipment.php?ReferenceNumber=REF-1', {}, ASKED, 'Unknown'],
+  'an update': ['/updateShipment.php', { ReferenceNumber: 'REF-1', PickupName: 'Robin' }, CHANGE, 'Unknown'],
+  'a cancellation': ['/deleteShipment.php', { ReferenceNumber: 'REF-1' }, CHANGE, 'Unknown'],
+  'a version-2 body': ['/createShipment.php', VERSION_2, PASSED],
+  'POST /v2/shipments': ['', {}, PASSED],
+  'POST /v2/quote/q-1/approve': ['', {}, PASSED],
+  'PUT /v2/shipments/s-1': ['', {}, PASSED],
+  'POST /v2/carriers': ['', {}, PASSED],
+  'GET /v2/shipments/s-1': ['', {}, AGAIN],
+  'DELETE /v2/shipments/s-1': ['', {}, AGAIN],
+  'POST /v2/quote/?from=NY': ['', {}, AGAIN],
+}
+
+/** Makes a call; one without a path is named by its request. */
+async function send(gateway: TestGateway, what: string): Promise<Pick<WholeAnswer, 'status' | 'json'>> {
+  const [path = '', fields = {}] = CALLS[what] ?? []
+  if (path !== '') return path.includes('?') ? get(gateway, path) : post(gateway, path, fields)
+  const [method = '', itsPath = ''] = what.split(' ')
+  const { status, text } = await ask(gateway, method, itsPath)
+  return { status, json: JSON.parse(text) }
 }
 
 const ALL = Object.entries(CALLS)
@@ -70,12 +65,12 @@ test.each<[string, Fault, number]>([
 ])('%s', async (_, fault, status) => {
   // What is passed through is streamed: it breaks off as it came.
   const isPassedOn = fault.kind === 'reset-mid-body' || fault.kind === 'huge'
-  const told = async ([what, [send, message, booked]]: (typeof ALL)[number]) => {
+  const told = async ([what, [, , message, booked]]: (typeof ALL)[number]) => {
     const gateway = await startGateway({ env: fault.kind === 'timeout' ? { UPSTREAM_TIMEOUT_MS: '2000' } : {} })
     await post(gateway, QUOTE, quoteExample)
     await book(gateway, { ReferenceNumber: 'REF-1' })
     gateway.sandbox.fail({ ...fault, ...(what === 'an update' && { on: { method: 'PUT' } }), times: 'always' })
-    const { status: answered, json } = await send(gateway)
+    const { status: answered, json } = await send(gateway, what)
     // A version-2 caller gets problem details, whose words say it.
     const isVersion2 = / \/v2\/|version-2/.test(what)
     const expected = [what, what === 'a booking' ? 503 : status, expect.stringMatching(message)]
@@ -89,7 +84,7 @@ test('an update whose shipment cannot be read changes nothing', async () => {
   const gateway = await startGateway()
   await book(gateway, { ReferenceNumber: 'REF-1' })
   gateway.sandbox.fail({ kind: 'reset-after', on: { method: 'GET' }, times: 'always' })
-  expect((await CALLS['an update']?.[0](gateway))?.json.Message).toMatch(ASKED)
+  expect((await send(gateway, 'an update')).json.Message).toMatch(ASKED)
 })
 
 test.each([
@@ -99,8 +94,8 @@ test.each([
   const gateway = await startGateway()
   await book(gateway, { ReferenceNumber: 'REF-1' })
   gateway.sandbox.fail({ kind: 'status', status: 404, on: { method } })
-  const answer = await CALLS[what]?.[0](gateway)
-  expect([answer?.status, answer?.json.TransportationBooked]).toEqual([404, 'Unknown'])
+  const { status, json } = await send(gateway, what)
+  expect([status, json.TransportationBooked]).toEqual([404, 'Unknown'])
 })
 
 test('only a call that found no connection was not sent', async () => {

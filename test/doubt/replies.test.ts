@@ -1,8 +1,12 @@
 /** Promise: a reply that says little or contradicts itself proves nothing (contract, section 9). */
 
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Answer } from '../stand-in/faults.ts'
 import { callNames, openDoubted } from './doubted.ts'
+
+const SAID: Readonly<Record<string, Said>> = JSON.parse(readFileSync(join(import.meta.dirname, 'replies.json'), 'utf8'))
 
 /*
  * Promise: whatever the service answers, a caller is told what that proves, and nothing is written that was not read (contract,
@@ -96,9 +100,7 @@ no pickup                           | 200      | 200          | 200      | 200  
 type Change = (own: Answer) => Answer
 type Json = Readonly<Record<string, unknown>>
 
-const OTHER = '11111111-2222-4333-8444-555555555555'
 const NEST = '['.repeat(20_000) + ']'.repeat(20_000)
-const PAGE = '<!doctype html><title>Welcome</title><h1>Welcome</h1>'
 
 /** The reply with another body. */
 const json =
@@ -107,10 +109,6 @@ const json =
 const text =
   (change: (own: string) => string | Buffer, status = 200): Change =>
   ({ body }) => ({ status, body: change(String(body)) })
-const as = (status: number) => text((own) => own, status)
-const refusal = (status: number) => text(() => '{"message":"Lane closed"}', status)
-/** The reply with members that are added, replaced or, where undefined, left out. */
-const having = (more: Json) => json((body) => ({ ...body, ...more }))
 /** The reply with another id, under whichever key it has one. */
 const withId = (id: (own: string) => unknown) =>
   json((body) => {
@@ -118,74 +116,55 @@ const withId = (id: (own: string) => unknown) =>
     return { ...body, [key]: id(String(body[key])) }
   })
 
-/** The replies that are more than a status, each with what is odd about it. */
+/** The replies that are made of the right one, each with what is odd about it; `replies.json` has those that say the same to all. */
 const CHANGES: Readonly<Record<string, Change>> = {
-  'the thing itself': as(200),
-  '204': text(() => '', 204),
-  'an empty body': text(() => ''),
-  blanks: text(() => ' \r\n'),
-  null: text(() => 'null'),
-  'a text': text(() => '"ok"'),
-  'a page': text(() => PAGE),
   'a list of the thing': json((body) => [body]),
-  'an empty object': text(() => '{}'),
   'the thing in data': json((data) => ({ data })),
   'the thing in shipment': json((shipment) => ({ shipment })),
-  'a message alone': text(() => '{"message":"done"}'),
   'half a JSON': text((own) => own.slice(0, own.length >> 1)),
   'two JSONs': text((own) => own + own),
   'a nest of 20,000 levels': text(() => `{"deep":${NEST}}`),
   'the thing with a nest': text((own) => `${own.slice(0, -1)},"deep":${NEST}}`),
   'the thing after a byte order mark': text((own) => `\ufeff${own}`),
   noise: text(() => Buffer.from([0x1f, 0x8b, 0xff, 0xfe, 0x00])),
-  'no id': withId(() => undefined),
-  'an id of null': withId(() => null),
-  'a blank id': withId(() => '  '),
-  'an id of dots': withId(() => '..'),
-  'an id that is an object': withId(() => ({ value: 1 })),
-  'an id with a fraction': withId(() => 1.5),
-  'an id with a line end': withId(() => 'a\nb'),
-  'half a character as id': withId(() => '\ud83d'),
-  'an id without end': withId(() => 'x'.repeat(257)),
-  'another id': withId(() => OTHER),
   'its id in capitals': withId((own) => own.toUpperCase()),
-  'success: false': having({ success: false }),
-  'success: false alone': text(() => '{"success":false}'),
-  'ok: 0': having({ ok: 0 }),
-  'an error': having({ error: 'no truck' }),
-  'a list of errors': having({ errors: [{ message: 'no truck' }] }),
-  'an error of nothing': having({ success: true, errors: [], error: { code: 0, message: '' } }),
-  'an error that is OK': having({ error: { code: 0, message: 'OK' } }),
-  'ok: No': having({ ok: ' No ' }),
-  'an error in words that say OK': having({ error: 'OK' }),
-  'an error of code 7 that says OK': having({ error: { code: 7, message: 'OK' } }),
-  'an error of no code': having({ error: { code: false, message: 'OK' } }),
-  'an error of code 0 with more to say': having({ error: { code: 0, message: 'OK', detail: 'no truck' } }),
-  'an error of code 0 in other words': having({ error: { code: 0, message: 'OK, but no truck' } }),
-  'errors that are none': having({ errors: [{ code: ' 0 ', message: ' No error. ' }, { code: 0 }] }),
-  'status Cancelled': having({ status: 'Cancelled' }),
-  'status failed': having({ status: 'failed' }),
-  'status deleted': having({ status: 'deleted' }),
-  'another quote_id': having({ quote_id: OTHER }),
+  'a list of its id': withId((own) => [own]),
+  'its id with blanks': withId((own) => ` ${own} `),
   'an id of its own': json(({ id, shipment_id, ...own }) => ({
     ...own,
     id: 'change-7',
     shipment_id: shipment_id ?? id,
   })),
   'its number as shipment_id': json((own) => ({ ...own, shipment_id: own['number'] ?? own['shipment_id'] })),
-  'a list of its id': withId((own) => [own]),
-  'its id with blanks': withId((own) => ` ${own} `),
   'nothing but a status': json(({ id, shipment_id }) => ({ id, shipment_id, status: ' ', customer: null })),
-  'status canceled': having({ status: 'canceled' }),
-  'status in_transit': having({ status: 'in_transit' }),
-  'no status': having({ status: undefined }),
-  'no price': having({ price: undefined }),
-  'a price in words': having({ price: 'on request' }),
   'the id alone': json(({ id, shipment_id }) => ({ id, shipment_id })),
-  'no vehicles': having({ vehicles: undefined }),
-  'vehicles that are texts': having({ vehicles: ['Ford'] }),
-  'vehicles without ids': having({ vehicles: [{ make: 'Ford' }] }),
-  'no pickup': having({ pickup: undefined }),
+}
+
+/** A body; or members that are added to the right one, left out of it (`without`), or in the place of its id. */
+type Said = {
+  readonly body?: string
+  readonly with?: Json
+  readonly without?: readonly string[]
+  readonly id?: unknown
+}
+
+function saying({ body, with: more, without = [], ...other }: Said): Change {
+  if (body !== undefined) return text(() => body)
+  if ('id' in other) return withId(() => other.id)
+  return json((own) =>
+    Object.fromEntries(Object.entries({ ...own, ...more }).filter(([key]) => !without.includes(key))),
+  )
+}
+
+/** Returns the change that a row names: in words, or by its status alone. */
+function changeOf(what: string): Change {
+  const said = SAID[what]
+  const status = Number(/\d+/.exec(what))
+  return (
+    CHANGES[what] ??
+    (said && saying(said)) ??
+    text((own) => (what === '204' ? '' : what === String(status) ? '{"message":"Lane closed"}' : own), status || 200)
+  )
 }
 
 /** A message is one line of plain text. */
@@ -196,9 +175,9 @@ test('replies and what follows from them', { timeout: 180_000 }, async () => {
   const [, ...lines] = TABLE.split('\n').filter(Boolean)
   const cellsOf = (line: string) => line.split('|').map((cell) => cell.trim())
   const found: string[] = []
+  expect(Object.keys({ ...CHANGES, ...SAID }).filter((what) => !TABLE.includes(`\n${what} `))).toEqual([])
   for (const [what = ''] of lines.map(cellsOf)) {
-    const isStatus = /^\d+$/.test(what)
-    const change = CHANGES[what] ?? (isStatus ? refusal(Number(what)) : as(Number(/\d+/.exec(what))))
+    const change = changeOf(what)
     const cells = [what]
     for (const name of callNames) {
       const { answer, next, again, shipments } = await doubt(name, change)

@@ -72,6 +72,22 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
     expect(found.flat()).toEqual(Array(5).fill(undefined))
   })
 
+  test("never shows a tenant another tenant's data", async () => {
+    const tenants = { a: 'bc', b: 'bc', ab: 'c', abc: '', '': 'abc' }
+    for (const [tenant, name] of Object.entries(tenants)) {
+      await store.claim(newClaim({ tenant, key: name, handle: `bk_${tenant}`, body: tenant }))
+      await store.put({ names: [named({ tenant, name, id: tenant })], quote: quote({ tenant, id: name, own: tenant }) })
+    }
+    for (const [tenant, name] of Object.entries({ ...tenants, stranger: 'bc' })) {
+      const claims = [await store.findClaim(tenant, name), ...(await store.listClaims({ tenant }))]
+      const names = [...(await store.named(tenant, name)), ...(await scanned(store, { tenant }))]
+      const found = [...claims.map((one) => one?.body), ...names.map(({ id }) => id)]
+      expect([...found, (await other.quote(tenant, name))?.own]).toEqual(
+        tenant === 'stranger' ? [undefined, undefined] : Array(5).fill(tenant),
+      )
+    }
+  })
+
   describe('names', () => {
     test('written by many at once are all there, the later of a name, and each reader is told its own', async () => {
       await atOnce(300, both, async (one, index) => {
@@ -164,12 +180,16 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       }
     })
 
-    test('change once for each version, however many try', async () => {
-      const { claim } = await store.claim(newClaim())
+    test('change once for each version, however many try; their time begins once they are booked', async () => {
+      const { claim } = await store.claim(newClaim({ expiresInMs: 77 }))
+      await place.setClock(2_000)
       const why = 'settled by "Zoë",\n[2]'
       const changes = await atOnce(50, both, (one) => one.change(claim, { state: 'booked', instance: 'g', why }))
-      expect(changes.filter((one) => one !== undefined)).toHaveLength(1)
+      const [booked = expect.fail('no winner'), ...others] = changes.filter((one) => one !== undefined)
+      expect(others).toEqual([])
       expect(await other.audit(claim.handle)).toMatchObject([{ to: 'sending' }, { to: 'booked', why }])
+      const freed = await other.change(booked, { state: 'freed', instance: 'g', why })
+      expect([claim.expires, booked.expires, freed?.expires]).toEqual([1_077, 2_077, 1_077])
     })
 
     test('keep a handle to themselves', async () => {
