@@ -73,12 +73,13 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
   })
 
   test("never shows a tenant another tenant's data", async () => {
-    const tenants = { a: 'bc', b: 'bc', ab: 'c', abc: '', '': 'abc' }
+    const text = " ÄÖ 漢字 🚚'); DROP TABLE names;--\n%\\ "
+    const tenants = { a: text, b: text, ab: 'c', abc: '', '': 'abc' }
     for (const [tenant, name] of Object.entries(tenants)) {
       await store.claim(newClaim({ tenant, key: name, handle: `bk_${tenant}`, body: tenant }))
       await store.put({ names: [named({ tenant, name, id: tenant })], quote: quote({ tenant, id: name, own: tenant }) })
     }
-    for (const [tenant, name] of Object.entries({ ...tenants, stranger: 'bc' })) {
+    for (const [tenant, name] of Object.entries({ ...tenants, stranger: text })) {
       const claims = [await store.findClaim(tenant, name), ...(await store.listClaims({ tenant }))]
       const names = [...(await store.named(tenant, name)), ...(await scanned(store, { tenant }))]
       const found = [...claims.map((one) => one?.body), ...names.map(({ id }) => id)]

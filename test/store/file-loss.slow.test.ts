@@ -1,19 +1,7 @@
 /** Promise: files that are gone, replaced or old are noticed before a write is acknowledged (contract, section 7). */
 
-import {
-  closeSync,
-  copyFileSync,
-  cpSync,
-  existsSync,
-  openSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  truncateSync,
-  utimesSync,
-  writeSync,
-} from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { cpSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
@@ -28,9 +16,9 @@ let template: string
 /** The files of one test. */
 let folder: string
 let path: string
-let wal: string
-let index: string
-let backup: string
+
+/** Does to the files what an operator does. */
+const sh = (script: string, cwd = folder) => execFileSync('sh', ['-ec', script], { cwd })
 
 /** Writes many pages. */
 async function fill(store: Store, prefix: string, count: number): Promise<void> {
@@ -40,10 +28,12 @@ async function fill(store: Store, prefix: string, count: number): Promise<void> 
 
 beforeAll(async () => {
   template = newFolder('loss')
-  const file = join(template, 'data', 'store.db')
-  for (const [prefix, count] of Object.entries({ 'backed-up': 1_000, later: 300 })) {
-    if (existsSync(file)) copyFileSync(file, join(template, 'backup.db'))
-    const store = await openSqliteStore({ path: file })
+  for (const [prefix, count] of [
+    ['backed-up', 1_000],
+    ['later', 300],
+  ] as const) {
+    if (prefix === 'later') sh('cp data/store.db backup.db', template)
+    const store = await openSqliteStore({ path: join(template, 'data', 'store.db') })
     await fill(store, prefix, count)
     await store.close()
   }
@@ -55,15 +45,11 @@ beforeEach(() => {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   cpSync(template, folder, { recursive: true })
   path = join(folder, 'data', 'store.db')
-  wal = `${path}-wal`
-  index = `${path}-shm`
-  backup = join(folder, 'backup.db')
 })
 
-/** Opens the store, with commits in its log unless it has none. */
-async function open(options: Omit<Parameters<typeof openSqliteStore>[0], 'path'> = {}, at = path) {
+async function open(at = path) {
   const states = listen()
-  const store = await openSqliteStore({ onState: states.onState, ...options, path: at })
+  const store = await openSqliteStore({ path: at, onState: states.onState })
   onTestFinished(() => store.close())
   return { store, states }
 }
@@ -76,51 +62,29 @@ async function openWithLog() {
 /** From a loss on, an acknowledged write might be lost. */
 const expectNoWrite = (store: Store) => expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
 
-/** Overwrites bytes of a file. */
-function scribble(file: string, at: number, length = 20_000): void {
-  const descriptor = openSync(file, 'r+')
-  writeSync(descriptor, Buffer.alloc(length, 'x'), 0, length, at)
-  closeSync(descriptor)
-}
+/** Overwrites bytes of a file, from so many thousands on. */
+const scribble = (file: string, from: number, length = 20) =>
+  `yes | head -c ${length}000 | dd of=${file} bs=1000 seek=${from} conv=notrunc status=none`
 
-/** Puts a copy of a file in its place. */
-function replaceByCopy(file: string): void {
-  copyFileSync(file, `${file}.copy`)
-  renameSync(`${file}.copy`, file)
-}
-
-test.each<[what: string, lose: () => void]>([
-  ['the database is deleted', () => rmSync(path)],
-  ['the database and its log are deleted', () => [path, wal, index].map((file) => rmSync(file))],
-  ['the database is renamed', () => renameSync(path, `${path}.old`)],
-  [
-    'the database is renamed, and a link to it has its name',
-    () => {
-      renameSync(path, `${path}.old`)
-      symlinkSync(`${path}.old`, path)
-    },
-  ],
-  ['the folder is renamed', () => renameSync(join(folder, 'data'), join(folder, 'elsewhere'))],
-  ['a backup is moved in its place', () => renameSync(backup, path)],
-  ['a backup is copied over it', () => copyFileSync(backup, path)],
-  [
-    'a backup is copied over it, with its times',
-    () => {
-      const { atime, mtime } = statSync(backup)
-      copyFileSync(backup, path)
-      utimesSync(path, atime, mtime)
-    },
-  ],
-  ['it is emptied', () => truncateSync(path, 0)],
-  ['its beginning is overwritten', () => scribble(path, 0)],
-  ['its log is deleted', () => rmSync(wal)],
-  ['its log is replaced by a copy', () => replaceByCopy(wal)],
-  ['the index of its log is deleted', () => rmSync(index)],
-  ['the index of its log is replaced by a copy', () => replaceByCopy(index)],
-])('%s: nothing more is acknowledged', async (_what, lose) => {
+test.each([
+  'rm data/store.db',
+  'rm data/store.db data/store.db-wal data/store.db-shm',
+  'mv data/store.db data/store.db.old',
+  'mv data/store.db data/store.db.old; ln -s store.db.old data/store.db',
+  'mv data elsewhere',
+  'mv backup.db data/store.db',
+  'cp backup.db data/store.db',
+  'cp --preserve=timestamps backup.db data/store.db',
+  ': > data/store.db',
+  scribble('data/store.db', 0),
+  'rm data/store.db-wal',
+  'cp data/store.db-wal copy; mv copy data/store.db-wal',
+  'rm data/store.db-shm',
+  'cp data/store.db-shm copy; mv copy data/store.db-shm',
+])('nothing more is acknowledged after: %s', async (loss) => {
   const { store, states } = await openWithLog()
   expect(store.ready()).toBe(true)
-  lose()
+  sh(loss)
   await expectNoWrite(store)
   expect(store.ready()).toBe(false)
   expect(states.seen.at(-1)?.error?.message).toMatch(
@@ -133,54 +97,50 @@ test.each<[what: string, lose: () => void]>([
 test('a loss is noticed without a write', async () => {
   const { store, states } = await openWithLog()
   const noticed = states.next(false)
-  rmSync(path)
+  sh('rm data/store.db')
   await noticed
   expect(store.ready()).toBe(false)
 })
 
-test.each([
-  ['the database', () => path],
-  ['its log', () => wal],
-  ['the folder', () => join(folder, 'data')],
-])('a file that comes back is taken again, with all that was in it: %s', async (_what, file) => {
-  const { store, states } = await openWithLog()
-  const aside = join(folder, 'aside')
-  renameSync(file(), aside)
-  await expectNoWrite(store)
-  const back = states.next(true)
-  renameSync(aside, file())
-  await back
-  expect(await store.named('acme', 'in-wal-7')).toHaveLength(1)
-  expect((await store.claim(newClaim())).won).toBe(true)
-  await store.close()
-  const { store: next } = await open()
-  expect(await next.named('acme', 'in-wal-7')).toHaveLength(1)
-  expect(await next.findClaim('acme', 'REF-1')).toBeDefined()
-})
+test.each(['data/store.db', 'data/store.db-wal', 'data'])(
+  'what comes back is taken again, with all that was in it: %s',
+  async (file) => {
+    const { store, states } = await openWithLog()
+    sh(`mv ${file} aside`)
+    await expectNoWrite(store)
+    const back = states.next(true)
+    sh(`mv aside ${file}`)
+    await back
+    expect(await store.named('acme', 'in-wal-7')).toHaveLength(1)
+    expect((await store.claim(newClaim())).won).toBe(true)
+    await store.close()
+    const { store: next } = await open()
+    expect(await next.named('acme', 'in-wal-7')).toHaveLength(1)
+    expect(await next.findClaim('acme', 'REF-1')).toBeDefined()
+  },
+)
 
-test.each<[what: string, change: (file: string) => void]>([
-  ['overwritten', (file) => scribble(file, 40_000)],
-  ['an older one', (file) => copyFileSync(backup, file)],
-])('a file that comes back is not taken if it was changed meanwhile: %s', async (_what, change) => {
-  const { store } = await openWithLog()
-  const aside = join(folder, 'aside')
-  renameSync(path, aside)
-  await expectNoWrite(store)
-  change(aside)
-  renameSync(aside, path)
-  await expectNoWrite(store)
-  expect(store.ready()).toBe(false)
-})
+test.each([scribble('aside', 40), 'cp backup.db aside'])(
+  'a file that comes back is not taken after: %s',
+  async (change) => {
+    const { store } = await openWithLog()
+    sh('mv data/store.db aside')
+    await expectNoWrite(store)
+    sh(`${change}; mv aside data/store.db`)
+    await expectNoWrite(store)
+    expect(store.ready()).toBe(false)
+  },
+)
 
 test('a restart finds the backup that was moved in the place of the store, and nothing else in it', async () => {
   const { store } = await openWithLog()
-  renameSync(backup, path)
+  sh('mv backup.db data/store.db')
   await expectNoWrite(store)
   // As after a SIGKILL.
-  cpSync(join(folder, 'data'), join(folder, 'killed'), { recursive: true })
+  sh('cp -r data killed')
   await store.close()
   for (const file of [path, join(folder, 'killed', 'store.db')]) {
-    const { store: next } = await open({}, file)
+    const { store: next } = await open(file)
     const found = ['backed-up-1', 'later-1', 'in-wal-1'].map((name) => next.named('acme', name))
     expect((await Promise.all(found)).map(({ length }) => length)).toEqual([1, 0, 0])
     await next.close()
@@ -192,8 +152,8 @@ test('a restart finds the backup that was moved in the place of the store, and n
 
 test('content that SQLite cannot read ends readiness, whichever thread meets it', async () => {
   // Damaged before the start: there is nothing to compare it with. The small tables, which the start reads, are at the beginning.
-  const { size } = statSync(path)
-  scribble(path, Math.floor(size * 0.6), Math.floor(size * 0.35))
+  const kilobytes = Math.floor(statSync(path).size / 1_000)
+  sh(scribble('data/store.db', Math.floor(kilobytes * 0.6), Math.floor(kilobytes * 0.35)))
   const { store, states } = await open()
   const down = states.next(false)
   const names = Array.from({ length: 1_000 }, (_, index) => `backed-up-${index}`)
@@ -220,8 +180,8 @@ test('changes of the files by SQLite itself, in any process, are no loss', async
 
 test('a link is no file of a store, because SQLite keeps the log beside its target', async () => {
   const linked = join(folder, 'link.db')
-  symlinkSync(path, linked)
-  const { store, states } = await open({}, linked)
+  sh('ln -s data/store.db link.db')
+  const { store, states } = await open(linked)
   expect(store.ready()).toBe(false)
   expect(states.seen.at(-1)?.error?.message).toMatch(/link\.db is a symbolic link\. Set STORE_URL to the file/)
   await expectNoWrite(store)

@@ -60,6 +60,7 @@ test.each<[string, StoreOrigin['kind'], () => unknown]>([
   // Even in the same file.
   ['an older copy', 'older', () => writeFileSync(path, readFileSync(join(folder, 'copy.db')))],
   ['another store', 'other', () => cpSync(join(folder, 'stage.db'), path)],
+  ['a new store', 'other', () => rmSync(path)],
   ['a store without its stamp', 'moved', () => rmSync(stamp)],
   ['a store whose stamp cannot be read', 'moved', () => writeFileSync(stamp, '{"id":5,"commits":"5"}')],
 ])('%s is told at every start until somebody accepts it', async (_, kind, lose) => {
@@ -79,13 +80,7 @@ test.each<[string, StoreOrigin['kind'], () => unknown]>([
   expect(await origin()).toEqual(OWN)
 })
 
-test('a new store in the place of one that is gone is told', async () => {
-  await write('N-1')
-  rmSync(path)
-  expect(await origin()).toEqual({ kind: 'other' })
-})
-
-test('a restored store is no copy, and the store that it replaced is one when it is put back', async () => {
+test('a restored store is no copy, here or where no store stood; the one that it replaced is, when it is put back', async () => {
   await write('N-1')
   await backupStore(path, backup)
   for (const name of ['N-2', 'N-3']) await write(name)
@@ -94,15 +89,9 @@ test('a restored store is no copy, and the store that it replaced is one when it
   await write('N-4')
   renameSync(kept ?? expect.fail('the old store is gone'), path)
   expect(await origin()).toEqual({ kind: 'older' })
-})
-
-test('a restored store is no copy where no store stood', async () => {
-  await write('N-1')
-  await backupStore(path, backup)
   const elsewhere = join(folder, 'elsewhere', 'store.db')
   expect(await restoreStore(elsewhere, backup, { doubt: undefined })).toBeUndefined()
   expect(await origin(elsewhere)).toEqual(OWN)
-  expect(existsSync(stampPath(elsewhere))).toBe(true)
 })
 
 test('the store works where no stamp can be written', async () => {

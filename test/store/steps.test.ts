@@ -37,23 +37,23 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
+/** A database, without a store, and its migration by these steps. */
 const engines = {
   async sqlite() {
     const url = join(folder, `${crypto.randomUUID()}.db`)
+    const asked = async <T>(work: (db: DatabaseSync) => T) => {
+      const db = new DatabaseSync(url, { timeout: 5_000 })
+      createSession(db, 0)
+      try {
+        return work(db)
+      } finally {
+        db.close()
+      }
+    }
     return {
       url,
-      async migrate(steps: readonly SchemaStep[]) {
-        const db = new DatabaseSync(url, { timeout: 5_000 })
-        createSession(db, 0)
-        migrateSqlite(db, steps)
-        db.close()
-      },
-      async query(sql: string) {
-        const db = new DatabaseSync(url, { timeout: 5_000 })
-        const rows = db.prepare(sql).all()
-        db.close()
-        return rows
-      },
+      migrate: (steps: readonly SchemaStep[]) => asked((db) => migrateSqlite(db, steps)),
+      query: (sql: string) => asked((db) => db.prepare(sql).all()),
     }
   },
   async postgres() {
@@ -61,13 +61,13 @@ const engines = {
     const asked = async <T>(work: (client: pg.Client) => Promise<T>) => {
       const client = new pg.Client({ connectionString: url })
       await client.connect()
+      await client.query('SET search_path = transload')
       return work(client).finally(() => client.end())
     }
     return {
       url,
       migrate: (steps: readonly SchemaStep[]) => asked((client) => migratePostgres(client, steps)),
-      query: (sql: string) =>
-        asked(async (client) => (await client.query(sql.replace('FROM ', 'FROM transload.'))).rows),
+      query: (sql: string) => asked(async (client) => (await client.query(sql)).rows),
     }
   },
 }
@@ -89,7 +89,7 @@ test.each(ENGINES)('a column that a step adds is on a new store, and is copied, 
   const stores = await Promise.all([from, to].map(({ url }) => openStore(url)))
   const [source, target] = stores as [Store, Store]
   await source.claim(newClaim())
-  await from.query(`UPDATE ${engine === 'postgres' ? 'transload.' : ''}claims SET note = 'kept'`)
+  await from.query("UPDATE claims SET note = 'kept'")
   await copyStore(source, target, 'there', 'here', () => {})
   expect(await to.query('SELECT note FROM claims')).toEqual([{ note: 'kept' }])
   // A store that has not had the step does not lose the column in silence.
