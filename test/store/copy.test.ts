@@ -8,8 +8,9 @@ import { openStore } from '../../src/outside/store/open.ts'
 import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { newFolder } from '../command.ts'
 import { get, startGateway } from '../gateway.ts'
+import { contentOf } from './model.ts'
 import { openPlaces } from './places.ts'
-import { named, newClaim, newEvent, quote, scanned, shipment } from './samples.ts'
+import { batch, callsOf, named, newClaim, newEvent, quote, shipment, usedName } from './samples.ts'
 
 const places = openPlaces()
 afterAll(() => places.close())
@@ -17,9 +18,9 @@ afterAll(() => places.close())
 async function filled(store: Store): Promise<Store> {
   const put = (_: unknown, no: number) =>
     store.put({
-      names: [named({ kind: no % 3 ? 'quote' : 'shipment', name: `Ä-${no}`, id: `id-${no}` })],
+      names: [named({ kind: no % 3 ? 'quote' : 'shipment', name: `Ä-${no}`, id: `ID-${no}` })],
       shipment: shipment({ id: `ID-${no}`, vehicles: [{ vin: `V${no}`, year: '', make: '', model: '' }] }),
-      quote: quote({ id: `id-${no}`, facts: no % 2 ? null : { a: 1 } }),
+      quote: quote({ id: `ID-${no}`, facts: no % 2 ? null : { a: 1 } }),
     })
   await Promise.all(Array.from({ length: 1_200 }, put))
   const { claim } = await store.claim(newClaim({ reference: 'Zoë "1"', vin: 'V' }))
@@ -28,39 +29,22 @@ async function filled(store: Store): Promise<Store> {
   await store.change(again.claim, { state: 'freed', instance: 'g', why: 'canceled' })
   await store.claim(newClaim({ key: 'REF-2', handle: 'bk_again' }))
   await store.takeEvent(newEvent())
-  await store.addCounts({
-    instance: 'g',
-    no: 1,
-    days: [1, 2],
-    calls: [{ tenant: 'acme', day: 1, use: 'version-1', action: 'quote.get', outcome: 'done', calls: 3 }],
-    names: [{ tenant: 'acme', kind: 'agent', action: '', name: 'x', count: 1, firstAt: 1, lastAt: 2, example: '' }],
-  })
+  await store.addCounts(batch(1, { calls: [callsOf()], names: [usedName()] }))
   await store.declareDoubt({ since: 5, until: 0 })
   return store
 }
 
-/** Everything that the contract shows of what was filled in. */
-const seen = async (store: Store) => ({
-  borne: await scanned(store),
-  quotes: await Promise.all([0, 1, 1_199].map((no) => store.quote('acme', `id-${no}`))),
-  shipments: await Promise.all([0, 1, 1_199].map((no) => store.shipment('acme', `ID-${no}`))),
-  claims: await store.listClaims({}),
-  audit: await Promise.all(['bk_acme_REF-1', 'bk_acme_REF-2', 'bk_again'].map((handle) => store.audit(handle))),
-  events: await store.listEvents({}),
-  calls: await store.callCounts(['acme'], 0),
-  names: await store.nameCounts('acme'),
-  days: await store.watchedDays(),
-  doubt: await store.doubt(),
-})
+/** Everything that the contract shows of what was filled in; the trail of a key that was taken again has a handle of its own. */
+const seen = async (store: Store) => [await contentOf(store, ['acme']), await store.audit('bk_acme_REF-2')]
 
 test.each(['sqlite to sqlite', 'sqlite to postgres', 'postgres to sqlite'])('%s', async (route) => {
   const [from = 'sqlite', to = 'sqlite'] = route.split(' to ') as ('sqlite' | 'postgres')[]
-  const place = await places[from]()
-  await place.setClock(1_800_000_000_000)
-  const source = await filled(await place.open())
-  const target = await (await places[to]()).open()
-  const counts = await copyStore(source, target, 'there', 'here', () => {})
-  expect([counts.get('names'), counts.get('shipments'), counts.get('events')]).toEqual([1_200, 1_200, 1])
+  const there = await places[from]()
+  const here = await places[to]()
+  for (const place of [there, here]) await place.setClock(1_800_000_000_000)
+  const source = await filled(await there.open())
+  const target = await here.open()
+  await copyStore(source, target, 'there', 'here', () => {})
   expect(await seen(target)).toEqual(await seen(source))
   // What comes next has a number of its own.
   const next = await target.takeEvent(newEvent({ date: '2027-01-01T00:00:00Z' }))

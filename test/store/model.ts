@@ -206,20 +206,23 @@ const eventSteps = [
 const comparable = (answer: unknown): unknown =>
   JSON.parse(JSON.stringify(answer ?? null, (key, value) => (key === 'no' ? undefined : value)))
 
-/** Returns what a store has. */
-async function seen(store: Store) {
+/** Returns what a store has of tenants. */
+export async function contentOf(store: Store, tenants: readonly string[] = ['\uffee', '🚚']) {
   const byText = (one: object, other: object) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1)
-  const tenants = ['\uffee', '🚚']
+  const names = await scanned(store)
+  const claims = await store.listClaims({})
+  const things = names.map(({ tenant, id }) => [store.quote(tenant, id), store.shipment(tenant, id)])
   return comparable([
-    await scanned(store),
-    await store.listClaims({}),
+    ...[names, claims, await Promise.all(things.flat())],
+    await Promise.all(claims.map(({ handle }) => store.audit(handle))),
     await store.listEvents({}),
     await store.tenantsWithDue(tenants),
     await store.endpoints(),
     (await store.openEvents()).toSorted(byText),
     await store.callCounts(tenants, 0),
-    await store.nameCounts('🚚'),
+    await Promise.all(tenants.map((tenant) => store.nameCounts(tenant))),
     await store.watchedDays(),
+    await store.doubt(),
   ])
 }
 
@@ -246,7 +249,7 @@ export function storeModel(newPlace: () => Promise<Place>, numRuns: number): voi
             const expected = comparable(await call(model))
             expect(comparable(await call(stores[gateway])), text).toEqual(expected)
           }
-          for (const store of stores) expect(await seen(store)).toEqual(await seen(model))
+          for (const store of stores) expect(await contentOf(store)).toEqual(await contentOf(model))
         } finally {
           await place.close()
         }
