@@ -121,11 +121,3 @@ test.each([404, 405])(
     expect((await get(gateway, '/readyz')).status).toBe(200)
   },
 )
-
-test('a quote that nobody could ever name is 502', async () => {
-  const gateway = await startGateway()
-  gateway.sandbox.fail({ kind: 'body', body: '{"price":100}', times: 'always' })
-  const { ShipmentNumber: _, OrderRefNumber: __, ...nameless } = quoteExample
-  expect((await post(gateway, QUOTE, nameless)).status).toBe(502)
-  expect(await post(gateway, QUOTE, { ...nameless, ...named })).toMatchObject({ status: 200, json: { Cost: '100.00' } })
-})

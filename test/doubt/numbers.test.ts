@@ -1,7 +1,7 @@
 /** Promise: a number is never taken for another thing's (contract, section 6). */
 
-import { describe, expect, test } from 'vitest'
-import { ask, book, expectBooked, OTHER_VIN } from '../bookings/desk.ts'
+import { expect, test } from 'vitest'
+import { book, expectBooked, OTHER_VIN } from '../bookings/desk.ts'
 import { get, post, startGateway, type TestGateway } from '../gateway.ts'
 
 /*
@@ -9,40 +9,13 @@ import { get, post, startGateway, type TestGateway } from '../gateway.ts'
  * (contract, section 6).
  */
 
-/** The stand-in numbers shipments from here. */
+/** The number that the stand-in gives its first shipment. */
 const FIRST = 'TL-100001'
-const SECOND = 'TL-100002'
 
 const statusOf = ({ sandbox }: TestGateway, ...ids: string[]) => ids.map((id) => sandbox.shipments.get(id)?.status)
 const cancel = (gateway: TestGateway, name: object) => post(gateway, '/deleteShipment.php', name)
 const read = (gateway: TestGateway, name: Record<string, string>) =>
   get(gateway, `/getShipment.php?${new URLSearchParams(name)}`)
-
-describe.each(['numbered first', 'named first'])('a reference that is a number of the service, %s', (order) => {
-  /** Two bookings of one VIN; the reference of one is the number that the service gives the other. */
-  async function openConfusing() {
-    const gateway = await startGateway()
-    const isFirst = order === 'numbered first'
-    const name = isFirst ? FIRST : SECOND
-    const made: string[] = []
-    for (const ReferenceNumber of isFirst ? ['REF-1', name] : [name, 'REF-1']) {
-      made.push(expectBooked(await book(gateway, { ReferenceNumber })))
-    }
-    const [numbered = '', named = ''] = isFirst ? made : made.toReversed()
-    expect(gateway.sandbox.shipments.get(numbered)?.number).toBe(name)
-    return { gateway, numbered, named, name }
-  }
-
-  test('keeps its key when the other is canceled under /v2/ by its number', async () => {
-    const { gateway, numbered, named, name } = await openConfusing()
-    gateway.sandbox.fail({ kind: 'status', status: 204, body: '', on: { method: 'DELETE' } })
-    const shipment = gateway.sandbox.shipments.get(numbered)
-    if (shipment) shipment.status = 'canceled'
-    await ask(gateway, 'DELETE', `/v2/shipments/${name}`)
-    expect(expectBooked(await book(gateway, { ReferenceNumber: name }), true)).toBe(named)
-    expect(expectBooked(await book(gateway, { ReferenceNumber: 'REF-1' }))).not.toBe(numbered)
-  })
-})
 
 test('a number of the service that named an update is not taken for a name of the caller', async () => {
   const gateway = await startGateway()

@@ -151,6 +151,10 @@ describe('a restore', () => {
     await expect(restore()).rejects.toThrow(`${path} is in use by another process. Stop gateways and commands first.`)
     for (const instance of [newInstance(), ELSEWHERE, DEAD]) await store.renewLease(instance, 1_000)
     await store.close()
+    // The process is told from an earlier one with its number, under whichever name.
+    const { title } = process
+    onTestFinished(() => void Object.assign(process, { title }))
+    process.title = ') S 1 (x'
     await expect(restore()).rejects.toThrow(
       `${path} is in use by a gateway (process 7 on elsewhere) and a gateway (process ${process.pid} on ${hostname()}). Stop it first; one that was killed is gone after ten seconds.`,
     )

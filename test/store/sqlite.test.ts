@@ -88,6 +88,21 @@ test('a write waits for another process that is writing, and a read does not', a
   expect(await namesIn(store)).toEqual(['N-1'])
 })
 
+test('calls that come with a step of pruning are done before it', async () => {
+  const store = await open()
+  const order: string[] = []
+  const noted = (what: string, work: Promise<unknown>) => work.then(() => order.push(what))
+  for (let nth = 0; nth < 10; nth += 1) {
+    await Promise.all([
+      noted('step', store.prune({ table: 'names', olderThanMs: 0 })),
+      noted('step', store.prune({ table: 'facts', olderThanMs: 0 })),
+      noted('call', put(store, `N-${nth}`)),
+      noted('call', store.claim(newClaim({ key: `K-${nth}` }))),
+    ])
+    expect(order.splice(0)).toEqual(['call', 'call', 'step', 'step'])
+  }
+})
+
 test('no read of a call looks at a whole table, or at all rows of a tenant', async () => {
   await open()
   const db = openFile()
