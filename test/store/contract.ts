@@ -183,14 +183,22 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
 
     test('change once for each version, however many try; their time begins once they are booked', async () => {
       const { claim } = await store.claim(newClaim({ expiresInMs: 77 }))
-      await place.setClock(2_000)
       const why = 'settled by "Zoë",\n[2]'
-      const changes = await atOnce(50, both, (one) => one.change(claim, { state: 'booked', instance: 'g', why }))
+      await place.setClock(1_500)
+      const unknown = await store.change(claim, { state: 'unknown', instance: 'g', why })
+      await place.setClock(2_000)
+      const changes = await atOnce(50, both, (one) =>
+        one.change(unknown ?? claim, { state: 'booked', instance: 'g', why }),
+      )
       const [booked = expect.fail('no winner'), ...others] = changes.filter((one) => one !== undefined)
       expect(others).toEqual([])
-      expect(await other.audit(claim.handle)).toMatchObject([{ to: 'sending' }, { to: 'booked', why }])
+      expect(await other.audit(claim.handle)).toMatchObject([
+        { to: 'sending' },
+        { to: 'unknown' },
+        { to: 'booked', why },
+      ])
       const freed = await other.change(booked, { state: 'freed', instance: 'g', why })
-      expect([claim.expires, booked.expires, freed?.expires]).toEqual([1_077, 2_077, 1_077])
+      expect([unknown?.expires, booked.expires, freed?.expires]).toEqual([1_077, 2_077, 1_077])
     })
 
     test('keep a handle to themselves', async () => {
