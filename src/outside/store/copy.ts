@@ -79,14 +79,14 @@ export const copyReads: WorkOf<CopyReads> = {
     const rows = yield sql('SELECT * FROM transload.columns ORDER BY of_table, place')
     return [...Map.groupBy(rows, (row) => row['of_table'])].flatMap(([name, columns]) => {
       if (NOT_COPIED.has(name)) return []
-      const inKey = columns.filter((column) => Number(column['key_place']) > 0)
+      const inKey = columns
+        .filter((column) => Number(column['key_place']) > 0)
+        .sort((one, other) => Number(one['key_place']) - Number(other['key_place']))
       return {
         name: String(name),
         // SQLite has no booleans.
         columns: columns.map((column) => ({ name: String(column['name']), isText: Boolean(column['is_text']) })),
-        key: inKey
-          .toSorted((one, other) => Number(one['key_place']) - Number(other['key_place']))
-          .map((column) => String(column['name'])),
+        key: inKey.map((column) => String(column['name'])),
       }
     })
   },

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isRenewed, SILENT_FOR_MS } from './instance.ts'
-import { EVENTS } from './schema.ts'
+import { EVENTS, OPEN_EVENTS } from './schema.ts'
 import { type DatabaseRow, sql, TODAY, type Work, type WorkOf } from './work.ts'
 
 /** What an event of the service says. */
@@ -256,12 +256,7 @@ export const eventReads: WorkOf<EventReads> = {
   *openEvents() {
     const rows = yield sql(`SELECT tenant, state, count(*) AS count, min(received_at) AS oldest FROM transload.events
       WHERE state IN ('due', 'parked') GROUP BY tenant, state`)
-    return rows.map((row) => ({
-      tenant: String(row['tenant']),
-      state: row['state'] === 'due' ? 'due' : 'parked',
-      count: Number(row['count']),
-      oldest: Number(row['oldest']),
-    }))
+    return rows.map(OPEN_EVENTS.of)
   },
 }
 

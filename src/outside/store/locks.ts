@@ -18,11 +18,6 @@ export interface LockRows {
   dropLock(key: string, holder: string): Promise<void>
 }
 
-interface HeldLock {
-  isHeld(): boolean
-  release(): Promise<void>
-}
-
 /**
  * Creates the locks of a store. Work of one process queues in memory, and takes at most one lock per key; the lock is a row
  * with a lease, which needs no connection while the work runs.
@@ -30,7 +25,7 @@ interface HeldLock {
 export function createLocks({ takeLock, dropLock }: LockRows, holder: string): Locks {
   const mutex = createKeyedMutex()
 
-  async function acquire(key: string, isLate: () => boolean): Promise<HeldLock | undefined> {
+  async function acquire(key: string, isLate: () => boolean) {
     while (!isLate()) {
       const asked = currentMoment()
       if (await takeLock(key, holder, LOCK_LEASE_MS)) return hold(key, asked)
@@ -40,7 +35,7 @@ export function createLocks({ takeLock, dropLock }: LockRows, holder: string): L
     return undefined
   }
 
-  function hold(key: string, takenAt: Moment): HeldLock {
+  function hold(key: string, takenAt: Moment) {
     let confirmedAt = takenAt
     let isLost = false
     const renewals = oneAtATime(async () => {

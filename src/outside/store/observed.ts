@@ -3,18 +3,11 @@ import { type CountedMetric, gauge, type Histogram, labelledGauge } from '../../
 import type { StoreSize } from './pruning.ts'
 import type { Store } from './store.ts'
 
-/** A store whose operations are timed. */
-interface ObservedStore {
-  readonly store: Store
-  /** The operations that are waiting for the store. */
-  readonly pending: CountedMetric
-}
-
 /** The verbs that tell of the store itself, yield pages, or are timed by themselves. */
 const UNTIMED: ReadonlySet<string> = new Set(['ready', 'now', 'close', 'scan', 'exclusive'])
 
 /** Times every operation of a store: for the metrics, and for the call that waits for it. */
-export function observeStore(store: Store, seconds: Histogram): ObservedStore {
+export function observeStore(store: Store, seconds: Histogram) {
   let pending = 0
 
   function timed<Args extends readonly unknown[], Result>(

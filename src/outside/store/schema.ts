@@ -1,5 +1,5 @@
 import type { Doubt } from './doubt.ts'
-import type { StoredEvent } from './events.ts'
+import type { OpenEvents, StoredEvent } from './events.ts'
 import type { CallCount, NameCount } from './scoreboard.ts'
 import type { Claim } from './store.ts'
 import { type DatabaseRow, item } from './work.ts'
@@ -81,6 +81,8 @@ export const EVENTS = columns<Omit<StoredEvent, 'body' | 'no'>>({
   changedAt: 'INTEGER',
   outcome: 'TEXT',
 })
+
+export const OPEN_EVENTS = columns<OpenEvents>({ tenant: 'TEXT', state: 'TEXT', count: 'INTEGER', oldest: 'INTEGER' })
 
 export const CALL_COUNTS = columns<CallCount>({
   tenant: 'TEXT',

@@ -24,11 +24,6 @@ const LOAD_TIMEOUT_MS = 60_000
 /** All rows are counted. */
 const INSPECTION_TIMEOUT_MS = 3_600_000
 
-/** Options of a store on PostgreSQL. */
-interface PostgresOptions extends StoreOptions {
-  readonly url: string
-}
-
 /** Writes of one statement, which are a transaction by themselves. */
 const SINGLE: ReadonlySet<string> = new Set(['takeLock', 'dropLock', 'endLease', 'keepBody', 'resumeEndpoint'])
 
@@ -36,9 +31,12 @@ const SINGLE: ReadonlySet<string> = new Set(['takeLock', 'dropLock', 'endLease',
  * Opens a store on PostgreSQL, which several gateways may share. Nothing is cached: what one gateway has written, every other one
  * reads. It keeps no state of a session, so a pooler may give each transaction another one.
  */
-export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
-  const { url, onState, onNotice = () => undefined } = options
-  const { connections = CONNECTIONS } = options
+export async function openPostgresStore({
+  url,
+  onState,
+  onNotice = () => undefined,
+  connections = CONNECTIONS,
+}: StoreOptions & { readonly url: string }): Promise<Store> {
   const { server, notices } = readAddress(url)
   const readiness = createReadiness(onState)
   let closed = false
@@ -46,14 +44,14 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   const { pool, leave } = createPool(server, connections, (error) => session.leave(error))
   notices.forEach(onNotice)
 
-  const session = startSession({
+  const session = startSession(
     server,
-    onUp: () => readiness.set({ ready: true, server: server.place }),
-    onDown(error) {
+    () => readiness.set({ ready: true, server: server.place }),
+    (error) => {
       readiness.set({ ready: false, error })
       leave()
     },
-  })
+  )
 
   /** Runs queries; fails at once while the server is down, and converts errors for the contract. */
   async function ask<T>(work: () => Promise<T>): Promise<T> {

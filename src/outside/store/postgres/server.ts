@@ -57,15 +57,8 @@ export function end(client: pg.Client): void {
   void client.end().catch(() => undefined)
 }
 
-/** The connections of the store's calls. */
-export interface Pool {
-  readonly pool: pg.Pool
-  /** Breaks all connections: calls that wait for a server that is left fail at once. */
-  leave(): void
-}
-
-/** Creates a pool. A new connection that reaches a server that takes no writes is refused, and `onRefused` is told. */
-export function createPool(server: Server, max: number, onRefused: (error: StoreDown) => void): Pool {
+/** Creates the pool of the store's calls. A new connection that reaches a server that takes no writes is refused, and `onRefused` is told. */
+export function createPool(server: Server, max: number, onRefused: (error: StoreDown) => void) {
   const sockets = new Set<Socket>()
 
   function openSocket(): Socket {
@@ -101,7 +94,8 @@ export function createPool(server: Server, max: number, onRefused: (error: Store
 
   return {
     pool,
-    leave() {
+    /** Breaks all connections: calls that wait for a server that is left fail at once. */
+    leave(): void {
       for (const socket of sockets) socket.destroy()
     },
   }

@@ -12,29 +12,11 @@ const PING_EVERY_MS = 1_000
 /** The longest pause between two tries to connect: a standby that is promoted is used soon after. */
 const LONGEST_PAUSE_MS = 1_000
 
-/** The settings and callbacks of a session. */
-interface SessionOptions {
-  readonly server: Server
-  readonly onUp: () => void
-  readonly onDown: (error: Error) => void
-}
-
-/** The connection that stays open. */
-export interface Session {
-  /** Resolves when the store is ready or known not to be ready yet; rejects if a retry cannot help. */
-  readonly started: Promise<void>
-  /** Returns the time by the server's clock, in milliseconds since 1970. */
-  now(): number
-  /** Leaves the server, which cannot be used any more, and connects again: the address may lead to another one by then. */
-  leave(why: Error): void
-  close(): Promise<void>
-}
-
 /**
  * Keeps one connection open as long as the store: it migrates the schema, and shows that the server answers and takes writes. It
  * reconnects by itself.
  */
-export function startSession({ server, onUp, onDown }: SessionOptions): Session {
+export function startSession(server: Server, onUp: () => void, onDown: (error: Error) => void) {
   const started = Promise.withResolvers<void>()
   const closing = new AbortController()
   let leaveNow: (why: Error) => void = () => undefined
@@ -102,10 +84,13 @@ export function startSession({ server, onUp, onDown }: SessionOptions): Session 
 
   const ended = reconnect()
   return {
+    /** Resolves when the store is ready or known not to be ready yet; rejects if a retry cannot help. */
     started: started.promise,
+    /** Returns the time by the server's clock, in milliseconds since 1970. */
     now: () => Math.round(performance.now() + clockOffsetMs),
-    leave: (why) => leaveNow(why),
-    async close() {
+    /** Leaves the server, which cannot be used any more, and connects again: the address may lead to another one by then. */
+    leave: (why: Error): void => leaveNow(why),
+    async close(): Promise<void> {
       closing.abort()
       await ended
     },

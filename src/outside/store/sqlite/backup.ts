@@ -15,27 +15,15 @@ export interface CopyOptions {
   readonly onStep?: ((step: string) => void) | undefined
 }
 
-/** A backup that was made. */
-interface Backup {
-  /** The moment of its content, in milliseconds since 1970: it has every write that was acknowledged before. */
-  readonly at: number
-  readonly version: number
-  readonly bytes: number
-}
-
 const BUSY_TIMEOUT_MS = 5_000
 /** One MiB between two reports of the progress. */
 const PAGES_PER_STEP = 256
 
 /**
  * Copies a store into a file, while gateways go on writing: the file has the content of one moment. It appears under its name once it
- * is whole and durable.
+ * is whole and durable. Returns the moment, in milliseconds since 1970: the backup has every write that was acknowledged before.
  */
-export async function backupStore(
-  path: string,
-  file: string,
-  { onProgress, onStep }: CopyOptions = {},
-): Promise<Backup> {
+export async function backupStore(path: string, file: string, { onProgress, onStep }: CopyOptions = {}) {
   const partial = newPartialFile(file)
   try {
     onStep?.('copy')

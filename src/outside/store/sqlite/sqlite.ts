@@ -14,13 +14,6 @@ import { createSession, WRITES, type WriteName, workOf } from './session.ts'
 import { identity, originOf, readStamp, type Stamp } from './stamp.ts'
 import { startWriter } from './writer.ts'
 
-/** Options of the embedded store. */
-interface SqliteOptions extends StoreOptions {
-  readonly path: string
-  /** For tests: the number of pages that fit on the disk. */
-  readonly room?: Int32Array<SharedArrayBuffer>
-}
-
 /** The steps of housekeeping, for which no write waits. */
 const STEPS: ReadonlySet<string> = new Set(['prune', 'turnDay'])
 
@@ -28,7 +21,16 @@ const STEPS: ReadonlySet<string> = new Set(['prune', 'turnDay'])
  * Opens the embedded store, a file that several processes may share. Writes go to a thread that commits them in batches:
  * the event loop never waits for the disk. Reads are answered in this thread.
  */
-export async function openSqliteStore({ path, onState, room, now = Date.now }: SqliteOptions): Promise<Store> {
+export async function openSqliteStore({
+  path,
+  onState,
+  room,
+  now = Date.now,
+}: StoreOptions & {
+  readonly path: string
+  /** For tests: the number of pages that fit on the disk. */
+  readonly room?: Int32Array<SharedArrayBuffer>
+}): Promise<Store> {
   const file = resolve(path)
   const readiness = createReadiness(onState)
   let reader: ReturnType<typeof openReader> | undefined
@@ -39,7 +41,7 @@ export async function openSqliteStore({ path, onState, room, now = Date.now }: S
     reader = undefined
   }
 
-  const writer = startWriter({ path: file, room }, now, { onState: readiness.set, onLost: disconnect })
+  const writer = startWriter({ path: file, room }, now, readiness.set, disconnect)
 
   function read<T>(work: Work<T>): T {
     if (closed) throw new StoreDown('The store is closed.')
@@ -82,13 +84,14 @@ export async function openSqliteStore({ path, onState, room, now = Date.now }: S
   })
 }
 
-interface MemoryOptions extends StoreOptions {
+/** Creates a store that ends with the process. It is in this thread, and durable for nobody. */
+export function createMemoryStore({
+  now = Date.now,
+  monotonicNow,
+}: StoreOptions & {
   /** The clock of leases, in milliseconds. @default the time since the machine started */
   readonly monotonicNow?: () => number
-}
-
-/** Creates a store that ends with the process. It is in this thread, and durable for nobody. */
-export function createMemoryStore({ now = Date.now, monotonicNow }: MemoryOptions = {}): Store {
+} = {}): Store {
   const db = new DatabaseSync(':memory:')
   const session = createSession(db, now(), monotonicNow)
   migrate(db)

@@ -56,21 +56,19 @@ export interface WorkerData {
   readonly room?: Int32Array<SharedArrayBuffer> | undefined
 }
 
-/** The events of the writing thread. */
-interface WriterEvents {
-  readonly onState: (state: StoreState) => void
-  /** Called when the files of the store are lost. */
-  readonly onLost: () => void
-}
-
 interface PendingWrite extends Write {
   readonly isStep: boolean
   resolve(result: unknown): void
   reject(error: Error): void
 }
 
-/** Starts the writing thread, and restarts it if it dies. */
-export function startWriter(data: WorkerData, now: () => number, { onState, onLost }: WriterEvents) {
+/** Starts the writing thread, and restarts it if it dies. `onLost` is called when the files of the store are lost. */
+export function startWriter(
+  data: WorkerData,
+  now: () => number,
+  onState: (state: StoreState) => void,
+  onLost: () => void,
+) {
   /** The writes at the worker, until they are answered. A `Map` would leak for a while, see `createUnorderedList`. */
   let sent: (PendingWrite | undefined)[] = []
   /** The number of the first of them. */
