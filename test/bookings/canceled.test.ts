@@ -7,7 +7,7 @@ import { ask, book, creations, expectBooked, REFERENCE, shipments } from './desk
 
 /*
  * Promise: canceling a booking frees its key, whichever interface cancels it, and nothing else does: a read of the very id that the
- * booking holds shows `canceled`, or finds nothing (contract, section 7; test/doubt/spellings.test.ts has other spellings).
+ * booking holds shows `canceled`, or finds nothing (contract, section 7; test/doubt/numbers.test.ts has other spellings).
  */
 
 async function openBooked(env: Readonly<Record<string, string>> = {}) {

@@ -128,6 +128,9 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       const quoted = { ...services, kind: 'quote', id: 'quoted', at: 7 } as const
       for (const one of [services, callers, newer, services, quoted]) await store.put({ names: [one] })
       expect((await other.named('acme', '1001')).map(({ id }) => id)).toEqual(['newer', 'mine', 'theirs', 'quoted'])
+      // Of the same age, the later write is the newer one, also where they come at once.
+      await Promise.all(['one', 'two', 'one'].map((id) => store.put({ names: [named({ ...newer, name: 'N', id })] })))
+      expect((await other.named('acme', 'N')).map(({ id }) => id)).toEqual(['one', 'two'])
     })
 
     test('that are loaded are written, there already, or listed with the one that they differ from', async () => {

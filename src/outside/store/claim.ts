@@ -149,10 +149,10 @@ const IS_ALIVE = isRenewed('$1::bigint')
 
 export const claimReads: WorkOf<ClaimReads> = {
   *findClaim(tenant, key) {
-    return (yield sql(FIND_CLAIM, tenant, key)).map(CLAIMS.of)[0]
+    return (yield* CLAIMS.read(FIND_CLAIM, tenant, key))[0]
   },
   *claimByHandle(handle) {
-    return (yield sql(`${SELECT_CLAIMS} WHERE handle = $1`, handle)).map(CLAIMS.of)[0]
+    return (yield* CLAIMS.read(`${SELECT_CLAIMS} WHERE handle = $1`, handle))[0]
   },
   *holderOf(wanted) {
     return (yield* claimPlace(wanted, yield* now())).holder
@@ -160,12 +160,12 @@ export const claimReads: WorkOf<ClaimReads> = {
   *claimsOfShipment(tenant, shipment) {
     const text = `${SELECT_CLAIMS} WHERE tenant = $1 AND lower(shipment) = lower($2) AND shipment <> ''
       ORDER BY created_at, handle`
-    return (yield sql(text, tenant, shipment)).map(CLAIMS.of).filter((claim) => isSameThing(claim.shipment, shipment))
+    return (yield* CLAIMS.read(text, tenant, shipment)).filter((claim) => isSameThing(claim.shipment, shipment))
   },
   *claimsOfReference(tenant, reference) {
     const text = `${SELECT_CLAIMS} WHERE lower(reference) = lower($2) AND tenant = $1 AND reference = $2
       AND reference <> '' ORDER BY created_at, handle`
-    return (yield sql(text, tenant, reference)).map(CLAIMS.of)
+    return yield* CLAIMS.read(text, tenant, reference)
   },
   /** Reads each state in its order, by one index for all tenants, and one for each. */
   *listClaims({ state, tenant, since, until, after, limit = LIST_LIMIT, newest = false }) {
@@ -184,7 +184,7 @@ export const claimReads: WorkOf<ClaimReads> = {
     for (const one of state === undefined ? STATES : [state]) {
       const text = `${SELECT_CLAIMS} WHERE state = $1${where.join('')}
         ORDER BY created_at ${order}, handle ${order} LIMIT $2`
-      found.push(...(yield sql(text, one, ...values)).map(CLAIMS.of))
+      found.push(...(yield* CLAIMS.read(text, one, ...values)))
     }
     const sign = newest ? -1 : 1
     return found.sort((one, other) => sign * byAge(one, other)).slice(0, limit)
@@ -203,7 +203,7 @@ export const claimReads: WorkOf<ClaimReads> = {
     const found = new Map<string, Claim>()
     for (const test of NAMED_BY) {
       const text = `${SELECT_CLAIMS} WHERE ${test} ORDER BY created_at DESC, handle DESC LIMIT $2`
-      for (const claim of (yield sql(text, name, limit)).map(CLAIMS.of)) found.set(claim.handle, claim)
+      for (const claim of yield* CLAIMS.read(text, name, limit)) found.set(claim.handle, claim)
     }
     return [...found.values()].sort((one, other) => byAge(other, one)).slice(0, limit)
   },
@@ -243,7 +243,7 @@ export const claimWrites: WorkOf<ClaimWrites & LockRows> = {
   },
   *change({ tenant, key, version }, change, names) {
     if (names) yield* nameWrites.put(names)
-    const before = (yield sql(LOCK_CLAIM, tenant, key)).map(CLAIMS.of)[0]
+    const before = (yield* CLAIMS.read(LOCK_CLAIM, tenant, key))[0]
     return before?.version === version ? yield* updateClaim(before, change) : undefined
   },
   *renewLease(instance, maxAgeMs) {
@@ -263,11 +263,11 @@ export const claimWrites: WorkOf<ClaimWrites & LockRows> = {
     yield sql('DELETE FROM transload.instances WHERE instance = $1', instance)
   },
   *orphanClaims(silentForMs, by) {
-    const gone = (yield sql(
+    const gone = yield* CLAIMS.read(
       `${SELECT_CLAIMS} AS claim WHERE state = 'sending' AND NOT EXISTS (SELECT 1 FROM transload.instances AS alive
         WHERE alive.instance = claim.instance AND ${IS_ALIVE}) ORDER BY tenant, key FOR UPDATE`,
       Math.round(silentForMs),
-    )).map(CLAIMS.of)
+    )
     const orphaned: Claim[] = []
     for (const claim of gone) {
       const why = `gateway ${claim.instance} is gone`
@@ -307,7 +307,7 @@ interface ClaimPlace {
 export function* claimPlace(wanted: NewClaim, at: number, lock: typeof LOCK | '' = ''): Work<ClaimPlace> {
   const { tenant, key, isOfReference } = wanted
   if (!isOfReference) {
-    const before = (yield sql(`${FIND_CLAIM}${lock}`, tenant, key)).map(CLAIMS.of)[0]
+    const before = (yield* CLAIMS.read(`${FIND_CLAIM}${lock}`, tenant, key))[0]
     return before && !isFree(before, at) ? { key, holder: before } : { key, before }
   }
   let found = yield sql(`${OF_KEY}${lock}`, tenant, key)

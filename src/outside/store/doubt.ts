@@ -95,7 +95,7 @@ export function* contentOf(tables: string): Work<StoreContent> {
 
 function* currentDoubt(): Work<Doubt | undefined> {
   const text = `SELECT ${DOUBTS.names} FROM transload.doubts WHERE until = 0 OR until > transload.now_ms()`
-  return (yield sql(text)).map(DOUBTS.of)[0]
+  return (yield* DOUBTS.read(text))[0]
 }
 
 export const doubtReads = { doubt: currentDoubt }

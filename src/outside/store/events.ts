@@ -254,9 +254,8 @@ export const eventReads: WorkOf<EventReads> = {
     }))
   },
   *openEvents() {
-    const rows = yield sql(`SELECT tenant, state, count(*) AS count, min(received_at) AS oldest FROM transload.events
+    return yield* OPEN_EVENTS.read(`SELECT tenant, state, count(*) AS count, min(received_at) AS oldest FROM transload.events
       WHERE state IN ('due', 'parked') GROUP BY tenant, state`)
-    return rows.map(OPEN_EVENTS.of)
   },
 }
 

@@ -2,7 +2,7 @@ import type { Doubt } from './doubt.ts'
 import type { OpenEvents, StoredEvent } from './events.ts'
 import type { CallCount, NameCount } from './scoreboard.ts'
 import type { Claim } from './store.ts'
-import { type DatabaseRow, item } from './work.ts'
+import { type DatabaseRow, item, sql, type Work } from './work.ts'
 
 /** One migration of a store. A store has had a number of steps, in order; a released step never changes. */
 export interface SchemaStep {
@@ -26,19 +26,24 @@ function columns<T extends object>(types: Readonly<Record<keyof T & string, 'TEX
   const each = (write: (column: (typeof all)[number], index: number) => string) => all.map(write).join(', ')
   /** Has every property: they are set faster than added. */
   const blank = Object.fromEntries(all.map(({ property }) => [property, undefined]))
+  /** Returns what is in a row with all of them. */
+  function of(row: DatabaseRow): T {
+    const found: Record<string, unknown> = { ...blank }
+    for (const { property, name, type } of all)
+      found[property] = type === 'TEXT' ? String(row[name]) : Number(row[name])
+    // Only values of these types, such as states, are ever written to the columns.
+    return found as T
+  }
   return {
     all,
     /** For a list in a statement. */
     names: each(({ name }) => name),
     /** Their values in a row of `transload.each($1)`. */
     items: each(({ type }, index) => item(index, type === 'TEXT' ? 'text' : 'bigint')),
-    /** Returns what is in a row with all of them. */
-    of(row: DatabaseRow): T {
-      const found: Record<string, unknown> = { ...blank }
-      for (const { property, name, type } of all)
-        found[property] = type === 'TEXT' ? String(row[name]) : Number(row[name])
-      // Only values of these types, such as states, are ever written to the columns.
-      return found as T
+    of,
+    /** Reads rows that have all of them. */
+    *read(...statement: Parameters<typeof sql>): Work<readonly T[]> {
+      return (yield sql(...statement)).map(of)
     },
     /** Returns the rows of `transload.each` for these. */
     listOf: (rows: readonly T[]) => JSON.stringify(rows.map((row) => all.map(({ property }) => row[property]))),

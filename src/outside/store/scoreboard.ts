@@ -120,16 +120,16 @@ export const countReads: WorkOf<CountReads> = {
   *countedTenants({ tenant, name } = { tenant: '', name: '' }) {
     const text = `SELECT * FROM transload.name_counts WHERE kind = 'use' AND (tenant, name) > ($1, $2)
       ORDER BY tenant, name LIMIT ${USES_AT_ONCE}`
-    return (yield sql(text, tenant, name)).map(NAME_COUNTS.of)
+    return yield* NAME_COUNTS.read(text, tenant, name)
   },
   *callCounts(tenants, fromDay) {
     const text = `SELECT * FROM transload.call_counts
       WHERE tenant IN (SELECT value FROM transload.each($1)) AND day >= $2 ORDER BY ${CALL_KEY}`
-    return (yield sql(text, JSON.stringify(tenants), fromDay)).map(CALL_COUNTS.of)
+    return yield* CALL_COUNTS.read(text, JSON.stringify(tenants), fromDay)
   },
   *nameCounts(tenant) {
     const text = `SELECT * FROM transload.name_counts WHERE tenant = $1 ORDER BY ${NAME_KEY}`
-    return (yield sql(text, tenant)).map(NAME_COUNTS.of)
+    return yield* NAME_COUNTS.read(text, tenant)
   },
   *watchedDays() {
     return (yield sql('SELECT day FROM transload.watched_days ORDER BY day')).map(({ day }) => Number(day))
