@@ -1,8 +1,4 @@
-/**
- * Promise: a number is never taken for another thing's, and one thing in two spellings is one thing: its key is freed by a read of the
- * id that the booking holds, and what a version-2 path means does not depend on its spelling (contract, sections 6 and 7;
- * test/bookings/canceled.test.ts has the spellings of a DELETE).
- */
+/** Promise: a number is never taken for another thing's, and one thing in two spellings is one thing (contract, sections 6 and 7). */
 
 import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'

@@ -1,7 +1,4 @@
-/**
- * Promise: calls that come together share statements, and none suffers for another; a gateway and its PostgreSQL agree on the time
- * (contract, section 7).
- */
+/** Promise: calls that come to PostgreSQL together share statements, and none suffers for another (contract, section 7). */
 
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
