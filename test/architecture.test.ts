@@ -39,10 +39,6 @@ function importsOf({ path, text }: Source): readonly { readonly target: string; 
 /** Returns the text of a file without its comments. */
 const codeOf = ({ text }: Source): string => text.replace(/\/\*[\s\S]*?\*\/|(^|\s)\/\/.*$/gm, '$1')
 
-/** Reports whether a path is one of these files, or in one of these folders. */
-const inside = (path: string, ...places: readonly string[]) =>
-  places.some((place) => path === place || (place.endsWith('/') && path.startsWith(place)))
-
 /** The bands, the uppermost first: each imports from itself and from those below it. */
 const BANDS: readonly string[] = [
   'src/main.ts',
@@ -61,7 +57,7 @@ const BANDS: readonly string[] = [
 
 /** Returns the band of a file. */
 const bandOf = (path: string) =>
-  BANDS.find((place) => (place === 'src/' ? dirname(path) === 'src' : inside(path, place)))
+  BANDS.find((place) => (place === 'src/' ? dirname(path) === 'src' : path.startsWith(place)))
 
 /** Returns how far down a file is; -1 if it is in no band. */
 const depthOf = (path: string): number => BANDS.indexOf(bandOf(path) ?? '')
@@ -69,35 +65,18 @@ const depthOf = (path: string): number => BANDS.indexOf(bandOf(path) ?? '')
 /** Returns the room of a file: its folder in a band, or the band where it has no rooms. */
 const roomOf = (path: string): string => path.split('/').slice(0, -1).slice(0, 3).join('/')
 
-interface Rule {
-  readonly name: string
-  /** Returns one line for each breach. */
-  readonly breaches: (sources: readonly Source[]) => readonly string[]
-  /** The texts of files that break the rule, by path. */
-  readonly broken: Readonly<Record<string, string>>
-}
+type Broken = Readonly<Record<string, string>>
+type Breaches = (sources: readonly Source[]) => readonly string[]
 
-/** Lists imports that a rule forbids. */
+/** Lists the imports that are forbidden. */
 const imports =
-  (forbidden: (path: string, target: string) => boolean): Rule['breaches'] =>
+  (isForbidden: (path: string, target: string) => boolean): Breaches =>
   (sources) =>
     sources.flatMap((source) =>
       importsOf(source)
-        .filter(({ target }) => forbidden(source.path, target))
+        .filter(({ target }) => isForbidden(source.path, target))
         .map(({ target }) => `${source.path} imports ${target}`),
     )
-
-/** Lists files of one kind that contain what a rule forbids; an exception is a file, with its reason. */
-const contents =
-  (
-    concerns: (path: string) => boolean,
-    forbidden: RegExp,
-    exceptions: Readonly<Record<string, string>> = {},
-  ): Rule['breaches'] =>
-  (sources) =>
-    sources
-      .filter((source) => concerns(source.path) && !Object.hasOwn(exceptions, source.path))
-      .flatMap((source) => (forbidden.test(codeOf(source)) ? [`${source.path} contains ${forbidden}`] : []))
 
 /** Returns the import cycles, each once and by its shortest path. */
 function cycles(sources: readonly Source[], withTypes: boolean): readonly string[] {
@@ -121,123 +100,63 @@ function cycles(sources: readonly Source[], withTypes: boolean): readonly string
   return [...found.values()]
 }
 
-const isMapping = (path: string) => inside(path, 'src/language/mapping/')
-/** What loads the declarations is none. */
-const isDeclaration = (path: string) => inside(path, 'mappings/') && !/^mappings\/(load|own)\.ts$/.test(path)
-const isSandbox = (path: string) => inside(path, 'src/labs/demo/')
-/** Run the gateway in front of the stand-in of the service. */
-const isDemo = (path: string) => /^src\/operator\/commands\/(demo|demo-history|chaos|harness)\.ts$/.test(path)
-const isStore = (path: string) => inside(path, 'src/outside/store/')
-const isText = (path: string) => inside(path, 'src/language/text/')
+/** A rule about what some files import or contain. */
+interface RuleOfFiles {
+  readonly rule: string
+  readonly files: string
+  readonly imports?: string
+  readonly contains?: string
+  /** Files that may contain it, with the reason. */
+  readonly exceptions?: Readonly<Record<string, string>>
+  /** The texts of files that break the rule, by path. */
+  readonly broken: Broken
+}
 
-const rules: readonly Rule[] = [
-  {
-    name: 'every file is in a band',
-    breaches: (sources) => sources.map(({ path }) => path).filter((path) => bandOf(path) === undefined),
-    broken: { 'src/attic/box.ts': '' },
-  },
-  {
-    name: 'bands import downward only, types included',
-    breaches: imports((path, target) => depthOf(target) !== -1 && depthOf(target) < depthOf(path)),
-    broken: { 'src/edge/nosy.ts': "import type { Call } from '../calls/legacy.ts'" },
-  },
-  {
-    name: 'the mapping engine imports nothing but itself, text and zod',
-    breaches: imports((path, target) => isMapping(path) && !isMapping(target) && !isText(target) && target !== 'zod'),
-    broken: { 'src/language/mapping/nosy.ts': "import { readFileSync } from 'node:fs'" },
-  },
-  {
-    name: 'the mapping engine does no I/O, reads no clock and uses no random numbers',
-    breaches: contents(
-      isMapping,
-      /\bDate\b|\bperformance\b|Math\.random|\bcrypto\b|\bprocess\b|\bfetch\(|\bset(Timeout|Interval|Immediate)\b|\bawait\b/,
-    ),
-    broken: { 'src/language/mapping/restless.ts': 'export const at = () => Date.now()' },
-  },
-  {
-    name: 'declarations import nothing but the vocabulary, each other, text and zod',
-    breaches: imports(
-      (path, target) =>
-        isDeclaration(path) &&
-        ![isMapping, isDeclaration, isText].some((isAllowed) => isAllowed(target)) &&
-        !['src/language/config/lookups.ts', 'zod'].includes(target),
-    ),
-    broken: { 'mappings/nosy.ts': "import { createXref } from '../src/state/names/names.ts'" },
-  },
-  {
-    name: 'declarations do no I/O and read no clock',
-    breaches: contents(isDeclaration, /\bDate\b|\bperformance\b|Math\.random|\bprocess\b|\bfetch\(|\bawait\b/, {
-      'mappings/codecs/vehicle.ts': 'the latest model year depends on today',
-    }),
-    broken: { 'mappings/restless.ts': 'export const lot = Math.random()' },
-  },
-  {
-    name: 'the stores import nothing of the gateway but runtime, text and their address',
-    breaches: imports(
-      (path, target) =>
-        isStore(path) &&
-        bandOf(target) !== undefined &&
-        ![isStore, isText].some((isAllowed) => isAllowed(target)) &&
-        !inside(target, 'src/runtime/', 'src/language/config/'),
-    ),
-    broken: { 'src/outside/store/nosy.ts': "import { vehicleTypes } from '../../../mappings/vehicle-types.ts'" },
-  },
-  {
-    name: 'the stand-in of the service imports nothing of the gateway',
-    breaches: imports((path, target) => isSandbox(path) && inside(target, 'src/', 'mappings/') && !isSandbox(target)),
-    broken: { 'src/labs/demo/nosy.ts': "import { GatewayError } from '../errors.ts'" },
-  },
-  {
-    name: 'only the demo imports the stand-in of the service',
-    breaches: imports((path, target) => !isSandbox(path) && !isDemo(path) && isSandbox(target)),
-    broken: { 'src/gateway-with-toys.ts': "import { startSandbox } from './labs/demo/sandbox.ts'" },
-  },
-  {
-    name: 'every error of the gateway has a message of the table',
-    breaches: contents((path) => path !== 'src/language/errors.ts', /new GatewayError\(/),
-    broken: { 'src/calls/free.ts': "export const free = new GatewayError('draining', 'Wait.')" },
-  },
-  {
-    name: 'only the configuration and the commands read the environment',
-    breaches: contents(
-      (path) => !inside(path, 'src/language/config/', 'src/operator/commands/'),
-      /process\.env|\bimport\.meta\.env/,
-      {
-        'src/labs/demo/sandbox.ts': 'the stand-in refuses to start in production',
-        'src/operator/pages/snippets.ts': 'the programs that it writes read theirs',
-      },
-    ),
-    broken: { 'src/whimsical.ts': "export const loud = process.env['LOUD'] === 'yes'" },
-  },
-  {
-    name: 'the service is called through undici, never through the global fetch, which costs six times as much',
-    breaches: contents((path) => inside(path, 'src/'), /(?<![.\w])fetch\(|globalThis\.fetch/, {
-      'src/operator/pages/snippets.ts': 'the programs that it writes are not the gateway',
-    }),
-    broken: { 'src/slow.ts': "export const slow = () => fetch('https://service.example.com')" },
-  },
-  {
-    name: 'no files load each other in a cycle',
-    breaches: (sources) => cycles(sources, false),
-    broken: {
+/** Lists the breaches of such a rule. */
+function breachesOf({ files, imports: target, contains, exceptions = {} }: RuleOfFiles): Breaches {
+  const isConcerned = (path: string) => new RegExp(files).test(path) && !Object.hasOwn(exceptions, path)
+  if (target !== undefined) return imports((path, to) => isConcerned(path) && new RegExp(target).test(to))
+  const forbidden = new RegExp(contains ?? expect.fail('a rule forbids nothing'))
+  return (sources) =>
+    sources.filter((one) => isConcerned(one.path) && forbidden.test(codeOf(one))).map(({ path }) => path)
+}
+
+const ofFiles: readonly RuleOfFiles[] = JSON.parse(readFileSync(join(ROOT, 'test/architecture.json'), 'utf8'))
+
+const rules: readonly (readonly [rule: string, breaches: Breaches, broken: Broken])[] = [
+  [
+    'every file is in a band',
+    (sources) => sources.map(({ path }) => path).filter((path) => bandOf(path) === undefined),
+    { 'src/attic/box.ts': '' },
+  ],
+  [
+    'bands import downward only, types included',
+    imports((path, target) => depthOf(target) !== -1 && depthOf(target) < depthOf(path)),
+    { 'src/edge/nosy.ts': "import type { Call } from '../calls/legacy.ts'" },
+  ],
+  [
+    'no files load each other in a cycle',
+    (sources) => cycles(sources, false),
+    {
       'src/hen.ts': "import { egg } from './egg.ts'",
       'src/egg.ts': "import { type Shell, yolk } from './yolk.ts'",
       'src/yolk.ts': "export const later = () => import('./hen.ts')",
     },
-  },
-  {
-    name: 'no two rooms import each other, types included',
-    breaches: (sources) => cycles(sources, true).filter((cycle) => new Set(cycle.split(' → ').map(roomOf)).size > 1),
-    broken: {
+  ],
+  [
+    'no two rooms import each other, types included',
+    (sources) => cycles(sources, true).filter((cycle) => new Set(cycle.split(' → ').map(roomOf)).size > 1),
+    {
       'src/state/names/row.ts': "import type { Table } from '../uses/table.ts'",
       'src/state/uses/table.ts': "import type { Row } from '../names/row.ts'",
     },
-  },
+  ],
+  ...ofFiles.map((one) => [one.rule, breachesOf(one), one.broken] as const),
 ]
 
 const program = [...sourcesIn('src'), ...sourcesIn('mappings')]
 
-test.each(rules)('$name', ({ breaches, broken }) => {
+test.each(rules)('%s', (_rule, breaches, broken) => {
   expect(breaches(program)).toEqual([])
   // A rule that cannot fail protects nothing.
   const files = Object.entries(broken).map(([path, text]) => ({ path, text }))
@@ -252,7 +171,7 @@ test('every band holds files', () => {
 test('every relative import leads to a file of the program: not to tests, benchmarks or scripts', () => {
   const paths = new Set([...program.map(({ path }) => path), 'package.json'])
   const targets = program.flatMap((source) => importsOf(source).map(({ target }) => target))
-  const within = targets.filter((target) => inside(target, 'src/', 'mappings/', 'package.json'))
+  const within = targets.filter((target) => /^(src\/|mappings\/|package\.json$)/.test(target))
   expect(within.filter((target) => !paths.has(target))).toEqual([])
   const specifiers = program.flatMap(({ text }) => text.match(/from '\.[^']+'|import\('\.[^']+'\)/g) ?? [])
   expect(within.length).toBe(specifiers.length)

@@ -20,6 +20,7 @@ import { type GatewayCommand, serve } from '../callers/commands.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, ROOT, run, start } from '../command.ts'
 import { freePort } from '../free-port.ts'
 import { basic, get, startGateway } from '../gateway.ts'
+import type { Sandbox } from '../stand-in/stand-in.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 
 const DEPLOY = join(ROOT, 'deploy')
@@ -40,85 +41,61 @@ function checkSettings(settings: NodeJS.ProcessEnv): void {
 const settingsIn = (lines: readonly string[]): NodeJS.ProcessEnv =>
   Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]))
 
-describe('Kubernetes', () => {
-  const KINDS = {
-    Deployment,
-    HTTPRoute,
-    StatefulSet,
-    NetworkPolicy,
-    PodDisruptionBudget,
-    PersistentVolumeClaim,
-    Service,
-  }
-  const validate = (text: string) => {
-    const { kind, ...rest }: { readonly kind: string } = parse(text)
-    const Kind = Object.entries(KINDS).find(([name]) => name === kind)?.[1] ?? expect.fail(`${kind} is not known here`)
-    new Kind({ kind, ...rest } as never).validate()
-  }
-  /** Reads a pod, and checks that it runs as a user without a name, with no right that it does not need. */
-  function hardenedPod(path: string) {
-    const pod = parse(read(path)).spec.template.spec
+const KINDS: Readonly<Record<string, new (resource: never) => { readonly validate: () => void }>> = {
+  ...{ Deployment, HTTPRoute, StatefulSet, NetworkPolicy, PodDisruptionBudget, PersistentVolumeClaim, Service },
+}
+
+test.each([
+  ['edge', /^transload-\w{10}$/],
+  ['sidecar', undefined],
+] as const)(
+  'Kubernetes, %s: kustomize builds valid resources, with settings that are valid, and without rights',
+  async (name, map) => {
+    const built = await output('kubectl', ['kustomize', join(DEPLOY, 'kubernetes', name)])
+    const resources = built.split(/^---$/m).map((text) => parse(text))
+    const [settings, ...others] = resources.filter(({ kind }) => kind === 'ConfigMap')
+    // The name of a map has a hash of its settings: a change of them restarts the gateways.
+    expect([settings?.metadata.name, ...others]).toEqual([map && expect.stringMatching(map)])
+    for (const { kind, ...rest } of resources.filter((one) => one !== settings)) {
+      const Kind = KINDS[kind] ?? expect.fail(`${kind} is not known here`)
+      new Kind({ kind, ...rest } as never).validate()
+    }
+    const pod = resources.find(({ spec }) => spec?.template).spec.template.spec
+    // A user without a name, with no right that it does not need.
     expect(pod).toMatchObject({
       automountServiceAccountToken: false,
       securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
     })
     expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(30)
     const { containers, initContainers: [gateway] = containers } = pod
-    expect(gateway.securityContext).toMatchObject({
-      ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true },
-      capabilities: { drop: ['ALL'] },
+    const rights = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } }
+    const image = expect.stringMatching(/^registry\.example\.com\/transload:\d+\.\d+\.\d+$/)
+    expect(gateway).toMatchObject({ image, securityContext: rights })
+    expect(gateway.envFrom).toEqual(settings && [{ configMapRef: { name: settings.metadata.name } }])
+    const variables: readonly { readonly name: string; readonly value?: string }[] = gateway.env
+    checkSettings({
+      ...settings?.data,
+      ...Object.fromEntries(variables.map(({ name, value = 'from-a-secret' }) => [name, value])),
     })
-    return gateway
-  }
-
-  test.each(['edge', 'sidecar'])('%s: kustomize builds it, with the image and the settings in place', async (name) => {
-    const built = await output('kubectl', ['kustomize', join(DEPLOY, 'kubernetes', name)])
-    const resources = built.split(/^---$/m)
-    for (const resource of resources.filter((text) => !/^kind: ConfigMap$/m.test(text))) validate(resource)
-    expect(built).toMatch(/^ +image: registry\.example\.com\/transload:\d+\.\d+\.\d+$/m)
-    // The name of a map has a hash of its settings: a change of them restarts the gateways.
-    const [, map] = /^kind: ConfigMap\nmetadata:\n {2}name: (.+)$/m.exec(built) ?? []
-    const named = [...built.matchAll(/configMapRef:\n +name: (.+)$/gm)].map(([, to]) => to)
-    expect(named).toEqual(name === 'edge' ? [expect.stringMatching(/^transload-\w{10}$/)] : [])
-    expect(named).toEqual(map === undefined ? [] : [map])
-  })
-
-  test('the edge has valid settings, and its containers have no rights', () => {
-    const gateway = hardenedPod('kubernetes/edge/stateful-set.yaml')
-    const { configMapGenerator } = parse(read('kubernetes/edge/kustomization.yaml'))
-    const settings = settingsIn(configMapGenerator.flatMap(({ literals }: { literals: string[] }) => literals))
-    checkSettings({ ...settings, STORE_URL: 'postgres://transload:secret@postgres.example.com/transload' })
-    /** Returns the secret in which a file of the pod is. */
-    const mountOf = (file = '') =>
+    /** Returns the volume in which a file of the pod is. */
+    const mountOf = (file: string) =>
       gateway.volumeMounts.find(({ mountPath }: { mountPath: string }) => file.startsWith(`${mountPath}/`))?.name
-    expect(mountOf(settings['TENANTS_FILE'])).toBe('tenants')
-    expect(mountOf('/run/secrets/transload/acme')).toBe('clients')
-  })
-
-  test('the sidecar has valid settings, and its container has no rights', () => {
-    const variables: readonly { readonly name: string; readonly value?: string }[] = hardenedPod(
-      'kubernetes/sidecar/deployment.yaml',
-    ).env
-    checkSettings(Object.fromEntries(variables.map(({ name, value = 'from-a-secret' }) => [name, value])))
-  })
-})
+    const files = [settings?.data['TENANTS_FILE'] ?? '', '/run/secrets/transload/acme'].map(mountOf)
+    expect(files).toEqual(settings ? ['tenants', 'clients'] : [undefined, undefined])
+  },
+)
 
 test('compose: the settings are valid, and every mounted file exists', () => {
-  const given = { V2_BASE_URL: 'https://service.example.com', POSTGRES_PASSWORD: 'secret' }
-  const text = read('compose/compose.yaml').replace(
-    /\$\{(\w+):\?[^}]+\}/g,
-    (_, name: keyof typeof given) => given[name],
-  )
+  const text = read('compose/compose.yaml').replace(/\$\{(\w+):\?[^}]+\}/g, (_, name) => `https://${name}`)
   type Service = { readonly environment?: NodeJS.ProcessEnv; readonly volumes?: readonly string[] }
   const { services, volumes }: { services: Record<string, Service>; volumes: object } = parse(text)
   checkSettings(services['gateway']?.environment ?? {})
-  const sources = Object.values(services).flatMap(({ volumes = [] }) =>
-    volumes.map((volume) => volume.split(':')[0] ?? ''),
+  const sources = Object.values(services).flatMap((one) =>
+    (one.volumes ?? []).map((volume) => volume.split(':')[0] ?? ''),
   )
-  const named = sources.filter((source) => !source.startsWith('.'))
-  expect(named.sort()).toEqual(Object.keys(volumes).sort())
-  const files = sources.filter((source) => source.startsWith('.')).map((source) => join(DEPLOY, 'compose', source))
-  expect(files.filter((file) => !existsSync(file))).toEqual([])
+  const { files = [], named } = Object.groupBy(sources, (source) => (source.startsWith('.') ? 'files' : 'named'))
+  expect(named?.sort()).toEqual(Object.keys(volumes).sort())
+  expect(files.filter((file) => !existsSync(join(DEPLOY, 'compose', file)))).toEqual([])
 })
 
 test('systemd: the unit is valid, and its exposure is low', async () => {
@@ -192,23 +169,18 @@ describe('a proxy in front', () => {
     ])
   }
 
-  async function checkCalls(
-    port: number,
-    sandbox: { readonly requests: readonly { readonly path: string }[] },
-  ): Promise<void> {
+  async function checkCalls(port: number, { requests }: Pick<Sandbox, 'requests'>): Promise<void> {
     expect(await call(port, '/readyz')).toMatchObject({ status: 200 })
-    const quote = '/getShipment.php?ReferenceNumber=NONE'
-    expect(await call(port, quote)).toMatchObject({ status: 404, text: expect.stringContaining('NONE') })
-    const before = sandbox.requests.length
-    for (const path of ['/v2/a%2fb/../../x', '/v2/a%5cb/..%2f../x', '/v2/%2e%2e/x', '/v2/a;/../x', '/%zz']) {
-      const { status } = await call(port, path)
-      expect({ path, isRefused: status === 400 || status === 404 }).toEqual({ path, isRefused: true })
-    }
-    expect(sandbox.requests.slice(before).filter(({ path }) => !path.startsWith('/v2/'))).toEqual([])
+    const unknown = '/getShipment.php?ReferenceNumber=NONE'
+    expect(await call(port, unknown)).toMatchObject({ status: 404, text: expect.stringContaining('NONE') })
+    const before = requests.length
+    for (const path of ['/v2/a%2fb/../../x', '/v2/a%5cb/..%2f../x', '/v2/%2e%2e/x', '/v2/a;/../x', '/%zz'])
+      expect([400, 404], path).toContain((await call(port, path)).status)
+    expect(requests.slice(before).filter(({ path }) => !path.startsWith('/v2/'))).toEqual([])
   }
 
   /** Returns the words that run nginx with its file before these gateways, in a folder and on a port of the test. */
-  async function nginxBefore(...urls: readonly string[]) {
+  async function nginxBefore(urls: readonly string[], timeout = '30s') {
     const folder = folderOf('nginx')
     const port = await freePort()
     let sockets = 0
@@ -216,29 +188,26 @@ describe('a proxy in front', () => {
     const site = read('nginx/transload.conf')
       .replace('127.0.0.1:8080', first)
       .replace(/#(server) 127\.0\.0\.1:8081/, (line, server) => (second ? `${server} ${second}` : line))
+      .replace('proxy_read_timeout 30s', `proxy_read_timeout ${timeout}`)
       .replace('listen 443', `listen 127.0.0.1:${port}`)
       .replaceAll(/listen (?=80|\[)[^ ;]+/g, () => `listen unix:${folder}/${sockets++}.socket`)
       .replace('/etc/nginx/tls/gateway.pem', join(CERTIFICATES, 'server.pem'))
       .replace('/etc/nginx/tls/gateway.key', join(CERTIFICATES, 'server.key'))
     mkdirSync(join(folder, 'tmp'))
-    const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-      (kind) => `${kind}_temp_path ${folder}/tmp/${kind};`,
-    )
+    const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    const paths = kinds.map((kind) => `${kind}_temp_path ${folder}/tmp/${kind};`).join(' ')
     const conf = join(folder, 'nginx.conf')
-    const whole = `pid ${folder}/nginx.pid; error_log stderr; daemon off; events {} http { access_log ${folder}/access.log; ${paths.join(' ')}\n${site}\n}`
-    writeFileSync(conf, whole)
-    return { folder, port, conf, whole, words: ['-p', folder, '-c', conf] }
+    writeFileSync(
+      conf,
+      `pid ${folder}/nginx.pid; error_log stderr; daemon off; events {} http { access_log ${folder}/access.log; ${paths}\n${site}\n}`,
+    )
+    return { folder, port, words: ['-p', folder, '-c', conf] }
   }
 
   test('nginx accepts its file, and passes calls on as they come', async () => {
     const gateway = await startGateway({ env: { TRUST_PROXY: '127.0.0.1' } })
-    const { folder, port, conf, whole: shipped, words } = await nginxBefore(gateway.url)
-    const whole = shipped.replace('proxy_read_timeout 30s', 'proxy_read_timeout 1s')
-    writeFileSync(conf, whole)
-    expect(await run('nginx', ['-t', ...words])).toMatchObject({
-      code: 0,
-      err: expect.stringContaining('test is successful'),
-    })
+    const { folder, port, words } = await nginxBefore([gateway.url], '1s')
+    expect((await run('nginx', ['-t', ...words])).err).toContain('test is successful')
     const nginx = start('nginx', words)
     await listening(port, nginx.ended)
     await checkCalls(port, gateway.sandbox)
@@ -247,17 +216,16 @@ describe('a proxy in front', () => {
       const { status, text } = await call(port, path, headers)
       return [status, JSON.parse(text)]
     }
-    expect(await said('/createShipment.php', { method: 'POST', 'content-length': '2000000' })).toEqual([
-      413,
-      { Message: 'The body is too large.', TransportationBooked: 'No' },
-    ])
+    const post = { method: 'POST' }
+    const tooLarge = { Message: 'The body is too large.', TransportationBooked: 'No' }
+    expect(await said('/createShipment.php', { ...post, 'content-length': '2000000' })).toEqual([413, tooLarge])
     const quote = { Cost: '', ShipmentNumber: '', Message: expect.stringContaining('Try again') }
     const booking = { Message: expect.stringContaining('Send the same call again'), TransportationBooked: 'Unknown' }
     gateway.sandbox.fail({ kind: 'delay', ms: 60_000, times: 'always' })
     expect(await said('/getShipment.php?number=1', {})).toEqual([504, booking])
     await gateway.gateway.close()
-    expect(await said('/quotes/getShippingQuote.php', { method: 'POST' })).toEqual([502, quote])
-    expect(await said('/ConfirmBooking', { method: 'POST' })).toEqual([502, booking])
+    expect(await said('/quotes/getShippingQuote.php', post)).toEqual([502, quote])
+    expect(await said('/ConfirmBooking', post)).toEqual([502, booking])
     nginx.signal('SIGTERM')
     await nginx.ended
     const log = readFileSync(join(folder, 'access.log'), 'utf8')
@@ -272,33 +240,30 @@ describe('a proxy in front', () => {
     const common = { V2_BASE_URL: sandbox.url, STORE_URL: await postgres.createDatabase(), TRUST_PROXY: '127.0.0.1' }
     const serveOne = async () => serve(folderOf('gateway'), { ...common, ADMIN_PORT: String(await freePort()) })
     const gateways = [await serveOne(), await serveOne()]
-    const { port, words } = await nginxBefore(...gateways.map(({ url }) => url))
+    const { port, words } = await nginxBefore(gateways.map(({ url }) => url))
     await listening(port, start('nginx', words).ended)
     const book = (ReferenceNumber: string) =>
       call(port, '/createShipment.php', { method: 'POST' }, JSON.stringify({ ...bookingExample, ReferenceNumber }))
-    const metricsOf = async ({ adminUrl }: GatewayCommand) => (await get({ url: adminUrl }, '/metrics')).text
-    const actionsOf = async (gateway: GatewayCommand) =>
-      [...(await metricsOf(gateway)).matchAll(/^transload_calls_total\{.*action="(shipment\.\w+)"/gm)].map(
-        ([, name]) => name,
-      )
-
-    expect(await book('R-1')).toMatchObject({ status: 200, text: expect.stringContaining('"Yes"') })
+    const booked = { status: 200, text: expect.stringContaining('"Yes"') }
     const shown = () => call(port, '/getShipment.php?ReferenceNumber=R-1')
+    const metricsOf = async ({ adminUrl }: GatewayCommand) => (await get({ url: adminUrl }, '/metrics')).text
+
+    expect(await book('R-1')).toMatchObject(booked)
     expect(await shown()).toMatchObject({ status: 200, text: expect.stringContaining(bookingExample.PickupCity) })
-    const actions = await Promise.all(gateways.map(actionsOf))
+    const metrics = await Promise.all(gateways.map(metricsOf))
+    const actions = metrics.map((text) => text.match(/(?<=^transload_calls_total\{.*action=")shipment\.\w+/gm))
     expect(actions.sort()).toEqual([['shipment.create'], ['shipment.get']])
 
     sandbox.fail({ kind: 'delay', ms: 60_000, on: { method: 'POST' }, times: 1 })
     const sent = sandbox.next(isCreation)
     const lost = book('R-2')
     await sent
-    for (const gateway of gateways) {
+    for (const gateway of gateways)
       if (/^transload_calls_under_way 1$/m.test(await metricsOf(gateway))) gateway.signal('SIGKILL')
-    }
     expect(await lost).toMatchObject({ status: 502, text: expect.stringContaining('"Unknown"') })
     // Each would be sent to either in turn.
     for (let i = 0; i < 4; i += 1) {
-      expect(await book('R-1')).toMatchObject({ status: 200, text: expect.stringContaining('"Yes"') })
+      expect(await book('R-1')).toMatchObject(booked)
       expect(await shown()).toMatchObject({ status: 200 })
     }
     expect(sandbox.requests.filter(isCreation)).toHaveLength(2)
