@@ -4,10 +4,10 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, wr
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { quoteExample } from '../mappings/quote-rows.ts'
+import { openSandbox } from './bookings/desk.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, personalPath, ROOT, run, start } from './command.ts'
-import { basic, CLIENT } from './gateway.ts'
+import { CLIENT, post } from './gateway.ts'
 import { pack } from './pack.ts'
-import { startSandbox } from './stand-in/stand-in.ts'
 
 /*
  * Packs a copy of the sources, installs the package into another project, and runs it there.
@@ -82,42 +82,31 @@ test("an outsider's module passes its case, and is checked by its types", async 
 })
 
 test('installed in another project, it serves with a store on disk, and stops on a signal', async () => {
-  const sandbox = await startSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
-  try {
-    const settings = { V2_BASE_URL: sandbox.url, HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0' }
-    const gateway = start(transload, ['serve'], { cwd: project, env: env(settings) })
-    const said = await gateway.says(/"msg":"listening"/)
-    const [, url = ''] = /"url":"([^"]+)"/.exec(said) ?? []
-    const quoted = await fetch(`${url}/getShippingQuote.php`, {
-      method: 'POST',
-      headers: { authorization: basic() },
-      body: JSON.stringify(quoteExample),
-    })
-    expect(await quoted.json()).toMatchObject({ ShipmentNumber: quoteExample.ShipmentNumber })
-    expect(existsSync(join(project, 'data/transload.db'))).toBe(true)
-    gateway.signal('SIGTERM')
-    const out = expect.stringContaining('"msg":"stopped"')
-    expect(await gateway.ended).toEqual({ code: 0, out, err: '' })
-  } finally {
-    await sandbox.close()
-  }
+  const sandbox = await openSandbox({ credentials: { [CLIENT.id]: CLIENT.secret } })
+  const settings = { V2_BASE_URL: sandbox.url, HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0' }
+  const gateway = start(transload, ['serve'], { cwd: project, env: env(settings) })
+  const said = await gateway.says(/"msg":"listening"/)
+  const url = /"url":"([^"]+)"/.exec(said)?.[1] ?? expect.fail(said)
+  const { ShipmentNumber } = quoteExample
+  expect((await post({ url }, '/getShippingQuote.php', quoteExample)).json).toMatchObject({ ShipmentNumber })
+  expect(existsSync(join(project, 'data/transload.db'))).toBe(true)
+  gateway.signal('SIGTERM')
+  expect(await gateway.ended).toEqual({ code: 0, out: expect.stringContaining('"msg":"stopped"'), err: '' })
 })
 
 test('an older Node, simulated or real, ends with one line that names the required version', async () => {
   const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.8' } })`
-  const runtimes = [
-    {
-      node: process.execPath,
-      words: ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`],
-      version: '18.20.8',
-    },
+  const simulated = ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`]
+  const runtimes: [node: string, words: readonly string[], version: string][] = [
+    [process.execPath, simulated, '18.20.8'],
   ]
-  for (const node of personalPath().map((place) => join(place, 'node'))) {
-    if (!existsSync(node)) continue
+  for (const node of personalPath()
+    .map((place) => join(place, 'node'))
+    .filter(existsSync)) {
     const version = (await output(node, ['--version'])).trim().slice(1)
-    if (Number.parseInt(version, 10) < 24) runtimes.push({ node, words: [], version })
+    if (Number.parseInt(version, 10) < 24) runtimes.push([node, [], version])
   }
-  for (const { node, words, version } of runtimes) {
+  for (const [node, words, version] of runtimes) {
     const ended = await run(node, [...words, join(installed, 'bin/transload.js'), 'check'], { env: env() })
     const err = `transload needs Node 24 or later; this is Node ${version}.\n`
     expect(ended).toEqual({ code: 1, out: '', err })
@@ -127,15 +116,8 @@ test('an older Node, simulated or real, ends with one line that names the requir
 test.each(['package-lock.json', 'bench/package-lock.json'])(
   '%s is whole for every platform and names no place to download from',
   (lockFile) => {
-    interface Locked {
-      readonly version?: string
-      readonly resolved?: string
-      readonly integrity?: string
-      readonly optionalDependencies?: Readonly<Record<string, string>>
-    }
-    const { packages }: { readonly packages: Readonly<Record<string, Locked>> } = JSON.parse(
-      readFileSync(join(ROOT, lockFile), 'utf8'),
-    )
+    type Locked = Partial<Record<'version' | 'resolved' | 'integrity', string>> & { optionalDependencies?: object }
+    const { packages }: { packages: Record<string, Locked> } = JSON.parse(readFileSync(join(ROOT, lockFile), 'utf8'))
     const { '': _root, ...locked } = packages
     const entries = Object.entries(locked)
     expect(entries.filter(([, { resolved }]) => resolved !== undefined)).toEqual([])

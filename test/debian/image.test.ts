@@ -15,11 +15,9 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { bookingExample } from '../../mappings/booking-rows.ts'
-import { openSandbox } from '../bookings/desk.ts'
+import { book, openSandbox } from '../bookings/desk.ts'
 import { cleanEnv, newFolder, output, ROOT, run, start } from '../command.ts'
 import { freePort } from '../free-port.ts'
-import { basic } from '../gateway.ts'
 
 /*
  * Builds the Dockerfile with Buildah, and runs the image. The base image is made here of the programs of this machine that the
@@ -87,11 +85,9 @@ test('the image says what it is, and has the files that it needs and no others',
       'org.opencontainers.image.base.name': BASE,
     },
   })
-  const container = await buildah('from', IMAGE)
-  const app = join(await buildah('mount', container), 'app')
-  expect(readdirSync(app).sort()).toEqual(
-    ['LICENSE', 'bin', 'data', 'dist', 'node_modules', 'package.json', 'sbom.cdx.json'].sort(),
-  )
+  const app = join(await buildah('mount', await buildah('from', '--name', 'first', IMAGE)), 'app')
+  const files = ['LICENSE', 'bin', 'data', 'dist', 'node_modules', 'package.json', 'sbom.cdx.json']
+  expect(readdirSync(app).sort()).toEqual(files.sort())
   const { packages } = JSON.parse(readFileSync(join(app, 'node_modules/.package-lock.json'), 'utf8'))
   const { components } = JSON.parse(readFileSync(join(app, 'sbom.cdx.json'), 'utf8'))
   const listed = components.map(({ name }: { readonly name: string }) => `node_modules/${name}`)
@@ -110,12 +106,11 @@ test(
   async () => {
     const sandbox = await openSandbox()
     const { Docker } = JSON.parse(await buildah('inspect', '--type', 'image', IMAGE))
-    const { Cmd, Healthcheck } = Docker.config
+    const { Cmd } = Docker.config
     const data = join(folder, 'data')
     await output('install', ['--directory', '--owner=1000', '--group=1000', data])
 
-    async function up() {
-      const container = await buildah('from', IMAGE)
+    async function up(container: string) {
       const [port, adminPort] = [await freePort(), await freePort()]
       const settings = { PORT: port, ADMIN_PORT: adminPort, V2_BASE_URL: sandbox.url }
       const env = Object.entries(settings).flatMap(([name, value]) => ['--env', `${name}=${value}`])
@@ -127,41 +122,35 @@ test(
       const running = start('buildah', inside('sh', '-c', 'echo "process $$"; exec "$@"', 'sh', ...Cmd), options)
       const id = Number(/process (\d+)/.exec(await running.says(/process \d+/))?.[1])
       await running.says(/"msg":"listening"/)
-      const book = async () => {
-        const answer = await fetch(`http://127.0.0.1:${port}/createShipment.php`, {
-          method: 'POST',
-          headers: { authorization: basic() },
-          body: JSON.stringify(bookingExample),
-        })
-        const reply: object = JSON.parse(await answer.text())
-        return { status: answer.status, again: answer.headers.get('idempotent-replayed'), ...reply }
-      }
-      const [, program, ...words] = Healthcheck.Test
       return {
         id,
-        running,
-        book,
-        health: () => run('buildah', inside(program, ...words), options),
-        inside,
+        stop: async () => {
+          process.kill(id, 'SIGTERM')
+          expect(await running.ended).toMatchObject({ code: 0 })
+        },
+        book: async () => {
+          const { status, json, headers } = await book({ url: `http://127.0.0.1:${port}` })
+          return { status, again: headers.get('idempotent-replayed'), ...json }
+        },
+        runs: (...words: readonly string[]) => run('buildah', inside(...words), options),
       }
     }
 
-    const first = await up()
+    const first = await up('first')
     expect(readFileSync(`/proc/${first.id}/status`, 'utf8')).toMatch(/^Uid:\t1000\t1000\t1000\t1000$/m)
-    expect(await first.health()).toMatchObject({ code: 0 })
-    const command = await run('buildah', first.inside('transload', '--version'), options)
-    expect([command.code, command.out.trim()]).toEqual([0, `transload ${version}`])
+    const [, ...check] = Docker.config.Healthcheck.Test
+    expect(await first.runs(...check)).toMatchObject({ code: 0 })
+    const { code, out } = await first.runs('transload', '--version')
+    expect([code, out.trim()]).toEqual([0, `transload ${version}`])
     const booked = await first.book()
     expect(booked).toMatchObject({ status: 200, again: null, TransportationBooked: 'Yes' })
     expect(lstatSync(join(data, 'transload.db'))).toMatchObject({ uid: 1000 })
-    process.kill(first.id, 'SIGTERM')
-    expect(await first.running.ended).toMatchObject({ code: 0 })
-    expect((await first.health()).code).not.toBe(0)
+    await first.stop()
+    expect((await first.runs(...check)).code).not.toBe(0)
 
-    const second = await up()
+    const second = await up(await buildah('from', IMAGE))
     expect(await second.book()).toEqual({ ...booked, again: 'true' })
-    process.kill(second.id, 'SIGTERM')
-    expect(await second.running.ended).toMatchObject({ code: 0 })
+    await second.stop()
     expect(sandbox.shipments.size).toBe(1)
   },
   BUILD_MS,

@@ -9,7 +9,7 @@ import { size } from '../size.ts'
 const MOST_MEGABYTES = 320
 /** A leak of half a kilobyte a call would be more within the time. */
 const GROWTH_MEGABYTES = 80
-const MINUTES = size(0.4, 3)
+const MINUTES = size(0.2, 3)
 
 test('under load of every kind, memory stays small and flat', { timeout: (MINUTES + 1.5) * 60_000 }, async () => {
   const out = await output(process.execPath, [join(ROOT, 'bench/soak.ts'), '--minutes', String(MINUTES)], {
