@@ -112,29 +112,27 @@ test('every page can be reached from the README', () => {
 })
 
 /** The long options of every command, by its words. */
-const known: ReadonlyMap<string, ReadonlySet<string | undefined>> = new Map(
+const known: ReadonlyMap<string, readonly (string | undefined)[]> = new Map(
   Object.entries(commands).map(([usage, { options = [] }]) => [
     usage.replace(/ [<[].*/, ''),
-    new Set(['--help', ...options.map(({ long }) => long)]),
+    ['--help', ...options.map(({ long }) => long)],
   ]),
 )
 
 test('every command in a text exists, with its verb and its options', () => {
-  const named = pages.flatMap((page) =>
-    [...read(page).matchAll(/`transload ([^`]+)`/g)].map(([, text = '']) => ({ page, words: text.split(/\s+/) })),
-  )
-  const wrong = named.filter(({ words: [first = '', ...rest] }) => {
+  const named = pages.flatMap((page) => [...read(page).matchAll(/`transload ([^`]+)`/g)].map(([, text = '']) => text))
+  const wrong = named.filter((text) => {
+    const [first = '', second = '', ...rest] = text.split(/\s+/)
     if (first === 'needs' || first.startsWith('-')) return false
     const name = first === 'booking' ? 'bookings' : first
-    const [second = ''] = rest
     // A family may be named alone.
     if (families.includes(name) && second === '') return false
     const options = known.get(families.includes(name) ? `${name} ${second}` : name)
-    const used = rest.flatMap((word) => /^\[?(--[a-z-]+)/.exec(word)?.[1] ?? [])
-    return !options || used.some((option) => !options.has(option))
+    const used = [second, ...rest].flatMap((word) => /^\[?(--[a-z-]+)/.exec(word)?.[1] ?? [])
+    return !options || used.some((option) => !options.includes(option))
   })
   expect(named.length).toBeGreaterThan(30)
-  expect(wrong.map(({ page, words }) => `${page}: ${words.join(' ')}`)).toEqual([])
+  expect(wrong).toEqual([])
 })
 
 test('every variable that a page names exists', () => {
@@ -142,18 +140,11 @@ test('every variable that a page names exists', () => {
   const variables = new Set(
     [...text.matchAll(/`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=[^`]*)?`/g)].map(([, name = '']) => name),
   )
-  expect([...variables].filter((name) => !configNames.includes(name) && !OTHER_NAMES.has(name))).toEqual([])
+  expect([...variables].filter((name) => !configNames.includes(name)).sort()).toEqual([
+    // Names in capitals of Node and of the build of the image.
+    ...['ERR_ACCESS_DENIED', 'NODE_DEBUG', 'NODE_IMAGE', 'NODE_OPTIONS', 'SOURCE_DATE_EPOCH'],
+  ])
 })
-
-/** Names in capitals of Node and of the build of the image. */
-const OTHER_NAMES = new Set([
-  'NODE_DEBUG',
-  'NODE_OPTIONS',
-  'ERR_ACCESS_DENIED',
-  'UV_THREADPOOL_SIZE',
-  'NODE_IMAGE',
-  'SOURCE_DATE_EPOCH',
-])
 
 test('the vocabulary table has every constructor, and no other', () => {
   const page = read('docs/writing-a-mapping.md')
@@ -195,11 +186,6 @@ function folderOf(written: readonly { readonly file: string; readonly code: stri
   return folder
 }
 
-test.each(modules)('the example $file loads', async ({ file, code }) => {
-  const { actions } = await loadMappings(folderOf([{ file, code }]))
-  expect(actions.size).toBeGreaterThanOrEqual(7)
-})
-
 test('the example action answers', async () => {
   const gateway = await startGateway({ env: { MAPPINGS_DIR: folderOf(modules) } })
   await post(gateway, '/createShipment.php', bookingExample)
@@ -214,19 +200,17 @@ test('the example action answers', async () => {
   // A field that a message merely mentions counts as used.
   const reply = { external_id: 'REF-1', number: 'TL-1', status: 'new', colour: 'red' }
   const explained = await post(gateway, '/dry-run/reply/shipment.status', reply)
-  expect(explained.json).toMatchObject({ unknown: ['colour'], unused: [] })
-  expect(explained.json.fields).toContainEqual(expect.objectContaining({ to: 'Message', from: ['number'] }))
+  const fields = expect.arrayContaining([expect.objectContaining({ to: 'Message', from: ['number'] })])
+  expect(explained.json).toMatchObject({ unknown: ['colour'], unused: [], fields })
   const trip = { TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166' }
   expect((await post(gateway, '/getRate.php', trip)).status).toBe(200)
   const rush = await post(gateway, '/dry-run/createShipment.php', { ...bookingExample, Speed: 'rush' })
   expect(rush.json.request.body.instructions).toBe('expedited')
   // The callback is for its event alone.
   const callback = async (event: string) => (await get(gateway, `/dry-run/webhook/${event}`)).json
-  expect(await callback('shipment.picked_up')).toMatchObject({
-    callback: 'picked-up',
-    bodies: { json: { Stage: 'ON THE ROAD', Number: 'S-1' } },
-  })
-  expect((await callback('shipment.created')).callback).toBe('shipment.event')
+  const bodies = { json: { Stage: 'ON THE ROAD', Number: 'S-1' } }
+  expect(await callback('shipment.picked_up')).toMatchObject({ callback: 'picked-up', bodies })
+  expect(await callback('shipment.created')).toMatchObject({ callback: 'shipment.event' })
 })
 
 test('the example case passes', async () => {

@@ -1,13 +1,59 @@
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
-import { book } from '../../src/operator/commands/harness.ts'
+import { book, countUp, end } from '../../src/operator/commands/harness.ts'
 import { startCallers as startBooking } from '../bookings/callers.ts'
+import { openSandbox, testFolder } from '../bookings/desk.ts'
+import { startGatewayProcess } from '../bookings/gateway-process.ts'
 
 const CALLERS = 12
 const RETRY_PAUSE_MS = 20
 
+/** Starts two gateways over one store, and callers that book through both; the service takes its time. */
+export async function startLoad(
+  storeUrl: string,
+  serviceTakesMs: number,
+  environments: readonly Readonly<Record<string, string>>[] = [{}, {}],
+) {
+  const folder = testFolder()
+  const sandbox = await openSandbox()
+  sandbox.fail({ kind: 'delay', ms: serviceTakesMs, times: 'always', on: { method: 'POST' } })
+  const start = (index: number) =>
+    startGatewayProcess({
+      storeUrl,
+      serviceUrl: sandbox.url,
+      env: {
+        ...environments[index],
+        // A call that meets the claim of a gateway that is gone comes again soon.
+        UPSTREAM_TIMEOUT_MS: '2000',
+        EMERGENCY_LOG_FILE: join(folder, `emergency-${index}.ndjson`),
+      },
+    })
+  const gateways = environments.map((_, index) => start(index))
+  await Promise.all(gateways)
+  const callers = startCallers(async (nth) => (await gateways[nth % gateways.length])?.url ?? '')
+  return {
+    gateways,
+    callers,
+    /** Kills a gateway, and starts it again. */
+    async kill(index: number) {
+      const gateway = await gateways[index]
+      if (gateway) await end(gateway.child)
+      gateways[index] = start(index)
+    },
+    /** Lets the callers end what they have begun, ends the gateways, and counts what the service and the store have. */
+    async finish(forgets = false) {
+      const references = await callers.stop()
+      const forgotten = forgets ? await callers.forgotten() : 0
+      for (const gateway of gateways) await end((await gateway).child, 'SIGTERM')
+      await sandbox.idle()
+      return { references, forgotten, ...(await countUp(sandbox, storeUrl, callers)) }
+    },
+  }
+}
+
 /** Starts callers that book references of their own, each until it is answered for good, until they are stopped. */
-export function startCallers(urlOf: (nth: number) => string | Promise<string>) {
+function startCallers(urlOf: (nth: number) => string | Promise<string>) {
   const acknowledged = new Map<string, string>()
   const unknown = new Set<string>()
   /** When the last accepted booking was asked for. */

@@ -1,32 +1,41 @@
 /** Promise: gateways with different clocks book nothing twice (contract, section 7). */
 
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { output } from '../command.ts'
 import { size } from '../size.ts'
-import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
-import { killUnderSkew } from './skew-harness.ts'
+import { startPostgres } from '../store/postgres-server.ts'
+import { startLoad } from './booking-callers.ts'
 
 /* Two gateways over one PostgreSQL are killed at random, and Debian's `faketime` sets the clock of one an hour ahead. */
 
 const LONG_MS = 300_000
 const KILLS = size(5, 30)
-
-let server: PostgresServer
-beforeAll(async () => {
-  server = await startPostgres()
-})
-afterAll(() => server.remove())
+const SERVICE_TAKES_MS = 20
+const LONGEST_LIFE_MS = 1_500
 
 test('gateways with different clocks that are killed under load book nothing twice and lose nothing', {
   timeout: LONG_MS,
 }, async () => {
-  const report = await killUnderSkew(await server.createDatabase(), KILLS)
+  const server = await startPostgres()
+  onTestFinished(() => server.remove())
+  // Not the program itself: it would be the parent of the gateway, and a signal to it would not reach the gateway.
+  const library = await output('faketime', ['-f', '+1h', 'printenv', 'LD_PRELOAD'])
+  // Its timers run as they do elsewhere.
+  const fake = { LD_PRELOAD: library.trim(), FAKETIME_DONT_FAKE_MONOTONIC: '1', NO_FAKE_STAT: '1' }
+  const ahead = { ...fake, FAKETIME: '+1h' }
+  const load = await startLoad(await server.createDatabase(), SERVICE_TAKES_MS, [ahead, {}])
+  for (let killed = 0; killed < KILLS; killed += 1) {
+    await load.gateways[killed % 2]
+    await pause(Math.random() * LONGEST_LIFE_MS)
+    await load.kill(killed % 2)
+  }
+  const report = await load.finish()
   process.stdout.write(`an hour apart: ${JSON.stringify(report)}\n`)
-  expect(report).toMatchObject({ kills: KILLS, duplicates: 0, lost: 0 })
+  expect(report).toMatchObject({ duplicates: 0, lost: 0 })
   expect(report.acknowledged + report.unknown).toBe(report.references)
   expect(report.acknowledged).toBeGreaterThan(KILLS)
   // Some were killed in the middle, or this shows nothing.
   expect(report.unknown).toBeGreaterThan(0)
-  const { booked = 0, unknown = 0, ...others } = report.states
-  expect(others).toEqual({})
-  expect([booked, unknown]).toEqual([report.acknowledged, report.unknown])
+  expect(report.states).toEqual({ booked: report.acknowledged, unknown: report.unknown })
 })

@@ -4,18 +4,16 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { openPostgresStore } from '../../src/outside/store/postgres/postgres.ts'
 import { cleanEnv, newFolder, PROGRAM, start } from '../command.ts'
 import { freePort } from '../free-port.ts'
 import { startMovingAddress } from './moving-address.ts'
-import { addressOf, openServer } from './postgres-servers.ts'
+import { addressOf, openServer, openStoreAt } from './postgres-servers.ts'
 
 test('a wrong store that answers late is refused, and gets no booking of the emergency log', {
   timeout: 120_000,
 }, async () => {
   const server = await openServer()
-  const store = await openPostgresStore({ url: addressOf(server) })
-  await store.close()
+  await (await openStoreAt(addressOf(server))).store.close()
   const address = await startMovingAddress(await freePort())
   onTestFinished(address.close)
   const cwd = newFolder('late')

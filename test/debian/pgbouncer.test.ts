@@ -7,11 +7,10 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { openPostgresStore } from '../../src/outside/store/postgres/postgres.ts'
 import { cleanEnv } from '../command.ts'
 import { freePort } from '../free-port.ts'
 import { named, newClaim, quote } from '../store/samples.ts'
-import { addressOf, asUser, type DebianServer, folderOfUser, startServer } from './postgres-servers.ts'
+import { addressOf, asUser, type DebianServer, folderOfUser, openStoreAt, startServer } from './postgres-servers.ts'
 
 /* Debian's PgBouncer before a PostgreSQL. */
 
@@ -26,14 +25,14 @@ beforeAll(async () => {
 afterAll(() => server.remove())
 
 /** Starts a PgBouncer before a server, and returns the address of the database through it. */
-async function startBouncer(poolMode: string, behind: { readonly port: number } = server): Promise<string> {
+async function startBouncer(poolMode: string): Promise<string> {
   const folder = await folderOfUser('pgbouncer')
   const port = await freePort()
   const file = join(folder, 'pgbouncer.ini')
   writeFileSync(
     file,
     `[databases]
-postgres = host=127.0.0.1 port=${behind.port} user=postgres
+postgres = host=127.0.0.1 port=${server.port} user=postgres
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = ${port}
@@ -72,8 +71,7 @@ test.each(['session', 'transaction'])(
   'gateways behind a PgBouncer in %s mode read what the other one has written',
   async (mode) => {
     const url = await startBouncer(mode)
-    const [one, other] = await Promise.all([openPostgresStore({ url }), openPostgresStore({ url })])
-    onTestFinished(async () => void (await Promise.all([one.close(), other.close()])))
+    const [{ store: one }, { store: other }] = [await openStoreAt(url), await openStoreAt(url)]
     for (let turn = 0; turn < TURNS; turn += 1) {
       // Many at once take many sessions, each of which has prepared other statements.
       await Promise.all(

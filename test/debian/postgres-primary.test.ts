@@ -1,30 +1,21 @@
 /** Promise: a server of PostgreSQL that takes no writes is left (contract, section 11). */
 
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { openPostgresStore } from '../../src/outside/store/postgres/postgres.ts'
 import type { Store } from '../../src/outside/store/store.ts'
 import { named, newClaim } from '../store/samples.ts'
-import { listen } from '../store/states.ts'
 import { startMovingAddress } from './moving-address.ts'
-import { addressOf, type DebianServer, openServer, startStandby } from './postgres-servers.ts'
+import { addressOf, type DebianServer, openServer, openStoreAt, startStandby } from './postgres-servers.ts'
 
 /* A gateway leaves a server that takes no writes, and connects again: its address may lead to another one by then. */
 
 const LONG_MS = 180_000
 vi.setConfig({ testTimeout: LONG_MS })
 
-async function open(url: string) {
-  const states = listen()
-  const store = await openPostgresStore({ url, onState: states.onState })
-  onTestFinished(() => store.close())
-  return { store, states }
-}
-
 /** Opens a store at an address that moves. */
 async function openMoving({ port }: DebianServer) {
   const address = await startMovingAddress(port)
   onTestFinished(address.close)
-  return { address, ...(await open(addressOf(address))) }
+  return { address, ...(await openStoreAt(addressOf(address))) }
 }
 
 async function primaryAndStandby(): Promise<readonly [DebianServer, DebianServer]> {
@@ -64,24 +55,9 @@ test('a primary that hangs with its connections open is left for the standby tha
   expect(await writesOn(store, standby)).toEqual([standby.port])
 })
 
-test('a standby alone is told from a server that is down, and used once it is promoted', async () => {
-  const [, standby] = await primaryAndStandby()
-  const { store, states } = await open(addressOf(standby))
-  expect(states.seen).toMatchObject([
-    {
-      ready: false,
-      error: { message: `127.0.0.1:${standby.port} is a standby.` },
-    },
-  ])
-  const up = states.next(true)
-  await standby.promote()
-  await up
-  expect(await writesOn(store, standby)).toEqual([standby.port])
-})
-
 test('a server that becomes read-only is left, and used again when it takes writes', async () => {
   const server = await openServer()
-  const { store, states } = await open(addressOf(server))
+  const { store, states } = await openStoreAt(addressOf(server))
   // The connection of the pool is open, so the session alone can notice.
   await store.put({ names: [named()] })
   const down = states.next(false)
@@ -97,7 +73,7 @@ test('a server that becomes read-only is left, and used again when it takes writ
 
 test('a write that a read-only server refuses makes the gateway leave at once', async () => {
   const server = await openServer()
-  const { store, states } = await open(addressOf(server))
+  const { store, states } = await openStoreAt(addressOf(server))
   await store.put({ names: [named()] })
   const down = states.next(false)
   await server.query("ALTER SYSTEM SET default_transaction_read_only = 'on'", 'SELECT pg_reload_conf()')
@@ -109,7 +85,7 @@ test('a primary that has lost its synchronous standby acknowledges nothing and i
   const [primary, standby] = await primaryAndStandby()
   await primary.set('synchronous_standby_names', '*')
   await primary.until("SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync'")
-  const { store, states } = await open(addressOf(primary))
+  const { store, states } = await openStoreAt(addressOf(primary))
   expect(await writesOn(store, primary)).toEqual([primary.port])
   const down = states.next(false)
   await standby.kill()
@@ -132,7 +108,7 @@ test('a primary that has lost its synchronous standby acknowledges nothing and i
 test('a user without special rights can tell that a server takes writes', async () => {
   const server = await openServer()
   await server.query('CREATE ROLE gateway LOGIN', 'GRANT CREATE ON DATABASE postgres TO gateway')
-  const { store, states } = await open(`postgres://gateway@127.0.0.1:${server.port}/postgres`)
+  const { store, states } = await openStoreAt(`postgres://gateway@127.0.0.1:${server.port}/postgres`)
   expect(states.seen).toEqual([{ ready: true, server: `127.0.0.1:${server.port}` }])
   await store.put({ names: [named()] })
 })

@@ -6,8 +6,10 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
+import { openPostgresStore } from '../../src/outside/store/postgres/postgres.ts'
 import { output } from '../command.ts'
 import { freePort } from '../free-port.ts'
+import { listen } from '../store/states.ts'
 
 /* PostgreSQL servers and their standbys, from Debian's package `postgresql`. */
 
@@ -82,14 +84,24 @@ export async function openServer(): Promise<DebianServer> {
   return server
 }
 
+/** Opens a store for one test, and listens to its states and notices. */
+export async function openStoreAt(url: string) {
+  const notices: string[] = []
+  const states = listen()
+  const { onState } = states
+  const store = await openPostgresStore({ url, onState, onNotice: (notice) => notices.push(notice) })
+  onTestFinished(() => store.close())
+  return { store, states, notices }
+}
+
 /** Starts a standby of a server. */
 export async function startStandby(primary: DebianServer): Promise<DebianServer> {
-  const server = await newServer({})
+  const server = await newServer()
   await server.follow(primary)
   return server
 }
 
-async function newServer(settings: Readonly<Record<string, string>>): Promise<DebianServer> {
+async function newServer(settings: Readonly<Record<string, string>> = {}): Promise<DebianServer> {
   const folder = await folderOfUser('server')
   const port = await freePort()
   const data = join(folder, 'data')

@@ -669,7 +669,7 @@ export const sections: readonly Section[] = [
     ),
     shown(
       'Production has a new host. The stage is for tests.',
-      'operations/configuration > the address of the service is required',
+      'operations/configuration > %j > V2_BASE_URL is required: set it to the address of the service',
       'docs/certainty.md > so a stage command cannot book in production',
       'commands/certify-assumptions > a plan sends nothing',
     ),
@@ -698,7 +698,7 @@ export const sections: readonly Section[] = [
     'Migration steps',
     shown(
       'Replace the host and the paths.',
-      'pages/workbench > the reference has every field and error, and the guide every call',
+      'pages/workbench > the guide has each step of a move',
       'calls/check > a mistake of new code is found',
     ),
     shown(

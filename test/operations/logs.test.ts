@@ -63,18 +63,15 @@ test.each([
   ['all', '127.0.0.1', '127.0.0.1'],
   ['refused', undefined, '127.0.0.1'],
   ['none', undefined, undefined],
-])(
-  'with LOG_ADDRESSES=%s, calls that are answered have the source %s, and refused ones %s',
-  async (which, ...wanted) => {
-    const to = await startGateway({ env: { LOG_ADDRESSES: which, ERROR_STATUS: 'ok' } })
-    await quote({}, {}, to)
-    await quote({ authorization: basic('acme\u001b]0;owned\u0007', 'hush') }, {}, to)
-    expect(calls(to).map(({ source }) => source)).toEqual(wanted)
-    // The id is shown as far as it is plain, and no secret.
-    expect(calls(to).map(({ client }) => client)).toEqual([undefined, 'acme\\u001b]0;owned\\u0007'])
-    expect(JSON.stringify(to.lines())).not.toContain('hush')
-  },
-)
+])('with LOG_ADDRESSES=%s, answered calls have the source %s, and refused ones %s', async (which, ...wanted) => {
+  const to = await startGateway({ env: { LOG_ADDRESSES: which, ERROR_STATUS: 'ok' } })
+  await quote({}, {}, to)
+  await quote({ authorization: basic('acme\u001b]0;owned\u0007', 'hush') }, {}, to)
+  expect(calls(to).map(({ source }) => source)).toEqual(wanted)
+  // The id is shown as far as it is plain, and no secret.
+  expect(calls(to).map(({ client }) => client)).toEqual([undefined, 'acme\\u001b]0;owned\\u0007'])
+  expect(JSON.stringify(to.lines())).not.toContain('hush')
+})
 
 test('the source is the one behind a trusted proxy', async () => {
   const to = await startGateway({ env: { TRUST_PROXY: '127.0.0.1' } })
@@ -83,14 +80,14 @@ test('the source is the one behind a trusted proxy', async () => {
 })
 
 test('a hostile user agent is cut, and cannot steer a terminal or forge a line', async () => {
+  const cut = ['\\u009b31mred', 'x'.repeat(128), '"},{"msg":"forged"', '\\u00adsoft\\u009d0;title']
   const hostile = ['\u009b31mred', 'x'.repeat(200), '"},{"msg":"forged"', '\u00adsoft\u009d0;title']
   for (const agent of hostile) await quote({ 'user-agent': agent })
-  const agents = calls(gateway)
-    .slice(-hostile.length)
-    .map(({ user_agent }) => String(user_agent))
-  expect(agents.slice(0, 3)).toEqual(['\\u009b31mred', 'x'.repeat(128), '"},{"msg":"forged"'])
-  expect(agents.filter((agent) => /\p{Cc}/u.test(agent))).toEqual([])
-  expect(agents).toHaveLength(hostile.length)
+  expect(
+    calls(gateway)
+      .slice(-hostile.length)
+      .map((line) => line['user_agent']),
+  ).toEqual(cut)
 })
 
 test('a call that failed because of the gateway itself has the cause, with its place, in the log alone', async () => {

@@ -1,6 +1,7 @@
 /** Promise: a trace of the caller goes on to the service (contract, section 11). */
 
-import { request as httpRequest } from 'node:http'
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { text as textOf } from 'node:stream/consumers'
 import { SpanKind } from '@opentelemetry/api'
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base'
@@ -16,57 +17,44 @@ describe('with an SDK', () => {
   const CALLER_SPAN = 'b7ad6b7169203331'
   /** As some callers spell them. */
   const TRACE = { TraceParent: `00-${TRACE_ID}-${CALLER_SPAN}-01`, TraceState: 'a=1' }
-  const ONE = /^00-[\da-f]{32}-[\da-f]{16}-01$/
 
   /** The spans of the gateway; the test's own client is instrumented, too. */
   const spans = () =>
     exporter.getFinishedSpans().filter(({ instrumentationScope }) => instrumentationScope.name === 'transload')
   const idOf = (span: ReadableSpan | undefined) => span?.spanContext().spanId
-  const named = (name: string) => spans().find((span) => span.name === name)
 
   beforeEach(() => exporter.reset())
   afterAll(unloadSdk)
 
   /** Sends a call as a caller with a trace does: no instrumentation adds to its headers. */
-  function send(gateway: { readonly url: string }, path: string, body?: object): Promise<string> {
-    const method = body ? 'POST' : 'GET'
-    return new Promise((resolve, reject) => {
-      const sent = httpRequest(gateway.url + path, { method, headers: TRACE }, (reply) =>
-        textOf(reply).then(resolve, reject),
-      )
-      sent.on('error', reject).end(body && JSON.stringify(body))
-    })
+  async function send({ url }: { readonly url: string }, path: string, body?: object): Promise<void> {
+    const sent = httpRequest(url + path, { method: body ? 'POST' : 'GET', headers: TRACE })
+    const replied = once(sent.end(body && JSON.stringify(body)), 'response')
+    const [reply]: IncomingMessage[] = await replied
+    await textOf(reply ?? expect.fail('no reply'))
   }
 
   test('a call, the store and the service have spans of one trace', async () => {
     const gateway = await startGateway({ env: OWN })
     exporter.reset()
     await send(gateway, '/getShippingQuote.php?secret=1', quoteExample)
-    const call = named('POST /legacy/getShippingQuote.php')
-    const service = named('POST /v2/quote')
-    const store = named('put')
+    const [call, service, store] = ['POST /legacy/getShippingQuote.php', 'POST /v2/quote', 'put'].map((name) =>
+      spans().find((span) => span.name === name),
+    )
     expect(spans()).toHaveLength(3)
     for (const span of spans()) expect(span.spanContext().traceId).toBe(TRACE_ID)
-    expect(call?.parentSpanContext?.spanId).toBe(CALLER_SPAN)
-    expect([service, store].map((span) => span?.parentSpanContext?.spanId)).toEqual([idOf(call), idOf(call)])
-    expect(call?.kind).toBe(SpanKind.SERVER)
+    const parents = [call, service, store].map((span) => span?.parentSpanContext?.spanId)
+    expect(parents).toEqual([CALLER_SPAN, idOf(call), idOf(call)])
+    expect([call?.kind, service?.kind]).toEqual([SpanKind.SERVER, SpanKind.CLIENT])
     expect(call?.attributes).toEqual({
-      'http.request.method': 'POST',
-      'http.route': '/legacy/getShippingQuote.php',
-      'http.response.status_code': 200,
-      'url.scheme': 'http',
-      'url.path': '/getShippingQuote.php',
-      'network.protocol.version': '1.1',
-      'client.address': '127.0.0.1',
-      'transload.action': 'quote.get',
+      ...{ 'http.request.method': 'POST', 'http.route': '/legacy/getShippingQuote.php' },
+      ...{ 'http.response.status_code': 200, 'network.protocol.version': '1.1', 'client.address': '127.0.0.1' },
+      ...{ 'url.scheme': 'http', 'url.path': '/getShippingQuote.php', 'transload.action': 'quote.get' },
     })
-    expect(service?.kind).toBe(SpanKind.CLIENT)
     expect(service?.attributes).toEqual({
-      'http.request.method': 'POST',
-      'http.response.status_code': 200,
+      ...{ 'http.request.method': 'POST', 'http.response.status_code': 200 },
       'url.full': `${gateway.sandbox.url}/v2/quote`,
-      'server.address': '127.0.0.1',
-      'server.port': Number(new URL(gateway.sandbox.url).port),
+      ...{ 'server.address': '127.0.0.1', 'server.port': Number(new URL(gateway.sandbox.url).port) },
     })
     expect(store?.attributes).toEqual({ 'db.system.name': 'memory', 'db.operation.name': 'put' })
     const [request] = gateway.sandbox.requests
@@ -87,17 +75,15 @@ describe('with an SDK', () => {
     expect(sent).toHaveLength(11)
     const ids = spans().flatMap((span) => (span.kind === SpanKind.CLIENT ? [idOf(span)] : []))
     for (const { headers } of sent) {
-      expect(headers['traceparent']).toMatch(ONE)
+      const [, id] = /^00-[\da-f]{32}-([\da-f]{16})-01$/.exec(String(headers['traceparent'])) ?? []
+      expect(ids).toContain(id)
       expect(headers['tracestate']).toBe(TRACE.TraceState)
-      expect(ids).toContain(String(headers['traceparent']).split('-')[2])
-      expect(String(headers['traceparent'])).not.toContain(CALLER_SPAN)
     }
     expect(new Set(sent.map(({ headers }) => headers['traceparent'])).size).toBe(11)
     // The instrumentation has made no spans of its own for them.
     const others = exporter.getFinishedSpans().filter((span) => !spans().includes(span))
-    expect(others.filter(({ attributes }) => String(attributes['url.full']).startsWith(gateway.sandbox.url))).toEqual(
-      [],
-    )
+    const addresses = others.map(({ attributes }) => String(attributes['url.full']))
+    expect(addresses.filter((url) => url.startsWith(gateway.sandbox.url))).toEqual([])
   })
 })
 
@@ -127,10 +113,8 @@ describe('without an SDK', () => {
       [{ tracestate: 'a=1' }],
       [{ traceparent: `${parent}, ${parent}` }],
       [{ traceparent: later(0) }],
-      [{ traceparent: later(1) }, later(1)],
       [{ traceparent: later(256) }, later(256)],
       [{ traceparent: later(257) }],
-      [{ traceparent: state(10_000) }],
       [{ traceparent: parent, tracestate: state(2_048) }, parent, state(2_048)],
       [{ traceparent: parent, tracestate: state(2_049) }, parent],
     ]

@@ -1,11 +1,19 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type CallCount, DAY_MS, type NameCount, type Use } from '../../src/outside/store/scoreboard.ts'
 import type { Store } from '../../src/outside/store/store.ts'
+
+type SampleName = Pick<NameCount, 'tenant' | 'kind' | 'name'> & Partial<NameCount>
+
+/** What tells the tenant acme apart. */
+const sample: { readonly names: readonly SampleName[]; readonly callsOfToday: readonly Omit<CallCount, 'day'>[] } =
+  JSON.parse(readFileSync(join(import.meta.dirname, 'sample-counts.json'), 'utf8'))
 
 /** A name that is an attack where it is taken for more than text. */
 export const HOSTILE = `<img src=x onerror=alert(1)>"'&\u001b[31m\u202e=HYPERLINK("x")|\``
 
 /** Tenants with different stories, by the end of `today`, a day since 1970. */
-export const STORIES: Readonly<Record<string, (day: number, today: number) => Partial<Record<Use, number>>>> = {
+const STORIES: Readonly<Record<string, (day: number, today: number) => Partial<Record<Use, number>>>> = {
   acme: (day, today) => ({ 'version-1': 40 + (day % 7) * 5, 'version-2': day > today - 20 ? 15 : 0 }),
   'calling-only': (day) => ({ 'version-1': 12 + (day % 5) }),
   gone: (day, today) => ({ 'version-1': day < today - 45 ? 20 : 0, 'version-2': 10 }),
@@ -22,15 +30,9 @@ export async function fillCounts(store: Store): Promise<void> {
   const days = Array.from({ length: DAYS }, (_, i) => today - DAYS + 1 + i)
   const calls: CallCount[] = []
   const names = new Map<string, NameCount>()
-  const name = (count: Pick<NameCount, 'tenant' | 'kind' | 'name'> & Partial<NameCount>) => {
-    const whole = {
-      action: '',
-      count: 3,
-      firstAt: (today - DAYS) * DAY_MS,
-      lastAt: today * DAY_MS,
-      example: '',
-      ...count,
-    }
+  const name = (count: SampleName) => {
+    const at = { firstAt: (today - DAYS) * DAY_MS, lastAt: today * DAY_MS }
+    const whole = { action: '', count: 3, example: '', ...at, ...count }
     names.set(JSON.stringify([whole.tenant, whole.kind, whole.action, whole.name]), whole)
   }
   for (const [tenant, story] of Object.entries(STORIES)) {
@@ -45,28 +47,9 @@ export async function fillCounts(store: Store): Promise<void> {
     name({ tenant, kind: 'agent', name: 'OldShop/3' })
     name({ tenant, kind: 'network', name: '192.0.2.0/24' })
   }
-  const quote = { tenant: 'acme', action: 'quote.get' } as const
-  for (const field of [
-    'ActionName',
-    'TempShipFromPostalCode',
-    'EquipmentType',
-    'LoadReference',
-    'ShipmentNumber',
-    'BillToCity',
-  ]) {
-    name({ ...quote, kind: 'used', name: field })
-  }
-  for (const field of ['CSR', 'TempShipFromCity']) name({ ...quote, kind: 'unused', name: field })
-  name({ ...quote, kind: 'assumed', name: 'vehicle_type' })
-  name({ tenant: 'acme', action: 'shipment.create', kind: 'used', name: 'PickupPhNo.' })
-  name({ tenant: 'acme', action: 'shipment.create', kind: 'lossy', name: 'PickupPhNo.' })
-  const failed = { tenant: 'acme', day: today, action: 'quote.get', calls: 3 } as const
-  calls.push({ ...failed, use: 'version-1', outcome: 'untranslatable' })
-  calls.push({ ...failed, use: 'version-1', outcome: 'number-unknown' })
-  calls.push({ ...failed, use: 'version-2', action: '', outcome: 'service-404' })
-  for (const error of ['untranslatable', 'number-unknown', 'service-404'])
-    name({ tenant: 'acme', kind: 'error', name: error, example: 'request-17' })
-  for (const field of ['Foo', HOSTILE, '']) name({ tenant: 'acme', kind: 'unknown', name: field })
+  for (const one of sample.names) name(one)
+  calls.push(...sample.callsOfToday.map((call) => ({ ...call, day: today })))
+  name({ tenant: 'acme', kind: 'unknown', name: HOSTILE })
   name({ tenant: HOSTILE, kind: 'agent', name: HOSTILE })
   await store.addCounts({ instance: 'sample', no: 1, days, calls, names: [...names.values()] })
 }
