@@ -19,7 +19,9 @@ import {
   json,
   moment,
   named,
+  nameLink,
   pill,
+  queryOf,
   shortId,
   showCase,
   shown,
@@ -56,7 +58,7 @@ const ON_A_PAGE = 50
 /** Answers `/bookings`: one page of bookings, the newest first, or those of a name. */
 export async function bookings(incoming: IncomingMessage, rooms: OperatorRooms): Promise<Answer> {
   const { store } = rooms
-  const query = new URLSearchParams(incoming.url?.split('?')[1])
+  const query = queryOf(incoming)
   const text = (name: string) => (query.get(name) ?? '').trim()
   const filter = { q: text('q'), tenant: text('tenant'), from: dateOf(text('from')), to: dateOf(text('to')) }
   const state = Object.keys(STATES).find((one): one is ClaimState => one === query.get('state'))
@@ -181,7 +183,7 @@ function casePage(claim: Claim, trail: readonly AuditEntry[], rooms: OperatorRoo
   const what = html`${facts([
     ['State', statePill(view)],
     ['Key', codeOf(view.key)],
-    ['Tenant', html`<a href="/bookings?${new URLSearchParams({ tenant: view.tenant })}">${named(view.tenant)}</a>`],
+    ['Tenant', nameLink('/bookings', { tenant: view.tenant }, view.tenant)],
     ['Reference', named(reference)],
     ['VIN', codeOf(view.vin)],
     ['Vehicle', named(view.vehicle)],

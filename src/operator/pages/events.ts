@@ -16,7 +16,9 @@ import {
   json,
   moment,
   named,
+  nameLink,
   pill,
+  queryOf,
   shortId,
   showCase,
   shown,
@@ -29,7 +31,7 @@ const MOST_EVENTS = 50
 /** Answers `/events`: the endpoints, and the events that they have not taken. */
 export async function events(incoming: IncomingMessage, rooms: OperatorRooms): Promise<Answer> {
   const { store, show } = rooms
-  const only = new URLSearchParams(incoming.url?.split('?')[1]).get('tenant') || undefined
+  const only = queryOf(incoming).get('tenant') || undefined
   const open = (await store.openEvents()).filter(({ tenant }) => only === undefined || tenant === only)
   const [parked, due] = [await firstOf(open, 'parked', store), await firstOf(open, 'due', store)]
   const endpoints = await endpointsOf(only, open, [...parked, ...due], rooms)
@@ -103,7 +105,7 @@ async function endpointsOf(
 
 const nextTry = (at: number, now: number) => (at <= now ? 'now' : `in ${durationOf(at - now)}`)
 const ago = (at: number, now: number) => html`${age(isoTime(at), now)} ago`
-const eventsOf = (tenant: string) => html`<a href="/events?${new URLSearchParams({ tenant })}">${named(tenant)}</a>`
+const eventsOf = (tenant: string) => nameLink('/events', { tenant }, tenant)
 
 function stateOf({ stopped, pausedUntil, parked, url, last }: EndpointRow, now: number): Html {
   if (stopped) return pill('stopped', 'bad')
@@ -163,7 +165,7 @@ export async function event(incoming: IncomingMessage, { store, show }: Operator
   const what = html`${facts([
     ['State', pill(words, STATES[state])],
     ['Tenant', eventsOf(tenant)],
-    ['Shipment', html`<a href="/bookings?${new URLSearchParams({ q: shipment })}">${named(shipment)}</a>`],
+    ['Shipment', nameLink('/bookings', { q: shipment }, shipment)],
     ['Event id', codeOf(id)],
     ['Received', html`${moment(isoTime(receivedAt))} UTC`],
     ['Failed tries', grouped(found.failures)],

@@ -20,6 +20,7 @@ import {
   json,
   moment,
   named,
+  nameLink,
   pill,
   type Shell,
   shown,
@@ -76,7 +77,7 @@ async function stateOf({ config, callers, metrics, reloads, store }: OperatorRoo
 }
 
 async function storedState(store: OperatorRooms['store'], named: readonly string[]) {
-  const { tenants } = await recentOverview({ store, tenants: named })
+  const { tenants } = await recentOverview(store, named)
   const [oldest] = await store.listClaims({ state: 'unknown', limit: 1 })
   const open = await store.openEvents()
   return {
@@ -298,12 +299,7 @@ const ERRORS: readonly Column<HomeState['lastHour']['topErrors'][number]>[] = [
   ['Error', ({ error }) => html`<code>${error}</code>`, 'line1'],
   ['Meaning', ({ error }) => errorTitle(error), 'line2'],
   ['At fault', ({ error }) => FAULTS[faultOf(error)], 'line1'],
-  [
-    'Tenant',
-    ({ tenant }) =>
-      tenant === '' ? '' : html`<a href="/migration?${new URLSearchParams({ tenant })}">${named(tenant)}</a>`,
-    'line2',
-  ],
+  ['Tenant', ({ tenant }) => (tenant === '' ? '' : nameLink('/migration', { tenant }, tenant)), 'line2'],
 ]
 
 /** Answers `/settings`: every setting as it applies to this process. */

@@ -136,6 +136,10 @@ export const shown = (text: string): string => escapeControls(text)
 /** Shows a name that a caller chose, in its own direction of writing; nothing for an empty one. */
 export const named = (text: string): Html | '' => (text === '' ? '' : html`<bdi>${shown(text)}</bdi>`)
 
+/** Shows a name as a link to a page about it. */
+export const nameLink = (path: string, query: Readonly<Record<string, string>>, text: string): Html =>
+  html`<a href="${path}?${new URLSearchParams(query)}">${named(text)}</a>`
+
 /** Shows what is copied to the letter, such as a VIN; nothing for an empty text. */
 export const codeOf = (text: string): Html | '' => (text === '' ? '' : html`<code>${named(text)}</code>`)
 
@@ -233,6 +237,9 @@ export const JSON_SUFFIX = '.json'
 const INDENT = 2
 
 const PAGE_OR_JSON = /^(?:text\/html|application\/json)$/i
+
+/** Reads the query of a request. */
+export const queryOf = ({ url = '' }: IncomingMessage): URLSearchParams => new URLSearchParams(url.split('?')[1])
 
 /** Reports whether a request asks for a page rather than for JSON. */
 export function wantsHtml({ url = '', headers }: IncomingMessage): boolean {

@@ -7,12 +7,10 @@ import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import type { TenantBrownouts } from '../../runtime/signals.ts'
 import { NO_NAME, STORE_EVERY_MS } from '../../state/uses/counts.ts'
 import {
-  type ActionUse,
   type CountedName,
   countBlockers,
   DAYS_SHOWN,
   emptyDay,
-  type FieldUse,
   type MigrationProblem,
   type MigrationReport,
   type Overview,
@@ -45,6 +43,7 @@ import {
   moment,
   named,
   pill,
+  queryOf,
   type Shell,
   shareBar,
   table,
@@ -59,10 +58,10 @@ export async function migration(
   /** Empty where the path ends before one. */
   pathName: string,
 ): Promise<Answer> {
-  const query = new URLSearchParams((incoming.url ?? '').split('?')[1])
+  const query = queryOf(incoming)
   const name = pathName || query.get('tenant')
   if (name !== null) return oneTenant(incoming, name, query.has('kit'), rooms)
-  const overview = await recentOverview({ store: rooms.store, tenants: rooms.callers.tenants() })
+  const overview = await recentOverview(rooms.store, rooms.callers.tenants())
   const listing = listingOf(query)
   return wantsHtml(incoming)
     ? migrationPage(overview, listing, rooms)
@@ -354,12 +353,12 @@ const WORK: readonly Column<WorkItem>[] = [
   ['Note', ({ note }) => note],
   ...counts,
 ]
-const ACTIONS: readonly Column<ActionUse>[] = [
+const ACTIONS: readonly Column<TenantReport['actions'][number]>[] = [
   ['Action', ({ action }) => (action === '' ? html`<em>not recognized</em>` : html`<code>${action}</code>`)],
   ...figures({ calls: 'Calls', replayed: 'Replayed bookings', failed: 'Failed', mistakes: 'Caller errors' }),
 ]
 
-const FIELDS: readonly Column<FieldUse>[] = [
+const FIELDS: readonly Column<TenantReport['fields'][number]>[] = [
   ['Action', ({ action }) => action],
   ['Field', ({ field }) => codeOf(field)],
   ...figures({ used: 'Used', unused: 'Unused', lossy: 'Lossy', assumed: 'Assumed' }),

@@ -7,7 +7,7 @@ import type { PageRooms, Pages } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
 import { COPY_PATH, copyScript, STYLE_PATH, style } from './fixed.ts'
 import type { OperatorRooms } from './home.ts'
-import { adminShell, errorPage, publicPage, SCRIPT_PATH, wantsHtml } from './layout.ts'
+import { adminShell, errorPage, publicPage, queryOf, SCRIPT_PATH, wantsHtml } from './layout.ts'
 import { openApiAnswer } from './open-api.ts'
 import { openWatch } from './watch.ts'
 
@@ -60,8 +60,8 @@ export function createPages(pageRooms: PageRooms): Pages {
           requireMethod(incoming.method, ['GET'])
           return welcome
         }
-        const sent = incoming.method === 'POST' ? String(bytes) : (incoming.url ?? '').split('?')[1]
-        return (await workbench()).workbenchPage(rooms, new URLSearchParams(sent))
+        const sent = incoming.method === 'POST' ? new URLSearchParams(String(bytes)) : queryOf(incoming)
+        return (await workbench()).workbenchPage(rooms, sent)
       },
     },
     page('/reference', async () => (await import('./reference.ts')).referencePage(rooms)),

@@ -23,12 +23,7 @@ const QUIET_DAYS = 30
 /** So many tenants are read at once: reads of the embedded store run on the event loop. */
 const TENANTS_AT_ONCE = 5
 
-interface ReportDeps {
-  readonly store: Scoreboard & { readonly now: () => number }
-  readonly catalog: Catalog
-  /** The tenants that the gateway knows by name, whether or not they have called. */
-  readonly tenants: readonly string[]
-}
+type CountingStore = Scoreboard & { readonly now: () => number }
 
 /** The figures of all tenants together. */
 export type Overview = Awaited<ReturnType<typeof readOverview>>
@@ -39,7 +34,7 @@ export type MigrationReport = Awaited<ReturnType<typeof readReport>>
 /** The use that one tenant makes of the gateway. */
 export type TenantReport = MigrationReport['tenants'][number]
 
-async function readBasis(store: ReportDeps['store']) {
+async function readBasis(store: CountingStore) {
   const now = store.now()
   const watched = await store.watchedDays()
   const [first] = watched
@@ -55,8 +50,8 @@ async function readBasis(store: ReportDeps['store']) {
   }
 }
 
-/** Reads what is known of all tenants together, a few at a time. */
-async function readOverview({ store, tenants: named }: Omit<ReportDeps, 'catalog'>) {
+/** Reads what is known of all tenants together, a few at a time; those that are known by name may never have called. */
+async function readOverview(store: CountingStore, named: readonly string[]) {
   const { basis, watch } = await readBasis(store)
   const uses = await readUses(store)
   const usesOf = Map.groupBy(uses, ({ tenant }) => tenant)
@@ -101,18 +96,17 @@ const REST_FACTOR = 100
 const JUMP_MS = 60_000
 
 const overviews = new WeakMap<
-  ReportDeps['store'],
+  CountingStore,
   { readonly reading: Promise<Overview>; readonly clock: number; until: number }
 >()
 
 /** Returns what was read of all tenants lately. Those who ask at the same time share it. */
-export function recentOverview(deps: Omit<ReportDeps, 'catalog'>): Promise<Overview> {
-  const { store } = deps
+export function recentOverview(store: CountingStore, named: readonly string[]): Promise<Overview> {
   const last = overviews.get(store)
   const began = performance.now()
   const clock = store.now() - began
   if (last && began < last.until && Math.abs(clock - last.clock) < JUMP_MS) return last.reading
-  const reading = readOverview(deps)
+  const reading = readOverview(store, named)
   const kept = { reading, clock, until: Number.POSITIVE_INFINITY }
   overviews.set(store, kept)
   reading.then(
@@ -151,9 +145,15 @@ function headlineOf(
 }
 
 /** Reads a report on one tenant or on all. A report on a tenant that is neither known nor counted has no tenants. */
-export async function readReport(deps: ReportDeps, only?: string) {
-  const { store, catalog, tenants: named } = deps
-  const overview = only === undefined ? await readOverview(deps) : undefined
+export async function readReport(
+  {
+    store,
+    catalog,
+    tenants: named,
+  }: { readonly store: CountingStore; readonly catalog: Catalog; readonly tenants: readonly string[] },
+  only?: string,
+) {
+  const overview = only === undefined ? await readOverview(store, named) : undefined
   const { basis, watch } = await readBasis(store)
   const { today } = basis
   const listWork = createListWork(catalog)
@@ -204,7 +204,7 @@ export async function readReport(deps: ReportDeps, only?: string) {
 
 /** Counts the problems of each of these tenants. */
 export async function countBlockers(
-  { store, catalog }: Pick<ReportDeps, 'store' | 'catalog'>,
+  { store, catalog }: { readonly store: CountingStore; readonly catalog: Catalog },
   tenants: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
   const fromDay = Math.floor(store.now() / DAY_MS) - QUIET_DAYS + 1
@@ -337,9 +337,7 @@ function errorsOf(calls: readonly CallCount[], names: readonly NameCount[], from
     .sort(byCount)
 }
 
-/** The calls of an action on the days that the report shows. */
-export type ActionUse = ReturnType<typeof actionsOf>[number]
-
+/** Counts the calls of each action on the days that the report shows. */
 function actionsOf(calls: readonly CallCount[]) {
   const version1 = calls.filter(({ use }) => use === 'version-1')
   return [...Map.groupBy(version1, ({ action }) => action)]
@@ -356,11 +354,9 @@ function actionsOf(calls: readonly CallCount[]) {
     .sort((one, other) => other.calls - one.calls)
 }
 
-/** A version-1 field of an action: how often it was sent, and how often it was translated with a remark. */
-export type FieldUse = ReturnType<typeof fieldUses>[number]
-
 const FIELD_KINDS: readonly NameKind[] = ['used', 'unused', 'lossy', 'assumed']
 
+/** Tells of each version-1 field of an action how often it was sent, and how often it was translated with a remark. */
 function fieldUses(names: readonly NameCount[]) {
   const fields = names.filter(({ kind }) => FIELD_KINDS.includes(kind))
   return [...Map.groupBy(fields, keyOf).values()].flatMap((counts) => {
