@@ -67,7 +67,9 @@ test('the runbook has no entry without an alert', () => {
 test('every panel of the dashboard has an id of its own and the provisioned data source', () => {
   const ids = DASHBOARD.panels.map(({ id }) => id)
   expect(new Set(ids).size).toBe(ids.length)
-  const sources = new Set(DASHBOARD.panels.flatMap(({ targets }) => targets.map(({ datasource }) => datasource.uid)))
+  const sources = new Set(
+    DASHBOARD.panels.flatMap(({ targets = [] }) => targets.map(({ datasource }) => datasource.uid)),
+  )
   const provisioned = readFileSync(join(MONITORING, 'grafana/provisioning/datasources/prometheus.yml'), 'utf8')
   expect([...sources].map((uid) => provisioned.includes(`uid: ${uid}`))).toEqual([true])
 })

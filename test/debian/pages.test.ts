@@ -1,12 +1,10 @@
 /** Promise: pages are sound on any device, without scripts, by keyboard alone (contract, section 1). */
 
-import { rm } from 'node:fs/promises'
 import axe from 'axe-core'
-import { type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core'
-import { expect, onTestFinished, test } from 'vitest'
+import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { book } from '../bookings/desk.ts'
-import { newFolder } from '../command.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { fillCounts, HOSTILE } from '../pages/sample-counts.ts'
 import { WHOLE } from '../size.ts'
@@ -37,20 +35,17 @@ const PATHS = [
   '/bookings',
 ]
 
+let browser: Browser
+beforeAll(async () => {
+  browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS.split(' ') })
+})
+afterAll(() => browser.close())
+
 /** Opens a page in Chromium with a new profile, on a device. */
 async function openPage(url: string, options: BrowserContextOptions = {}) {
-  const profile = newFolder('chromium')
-  const browser = await chromium.launchPersistentContext(profile, {
-    executablePath: '/usr/bin/chromium',
-    args: FLAGS.split(' '),
-    ...DEVICES['desktop'],
-    ...options,
-  })
-  onTestFinished(async () => {
-    await browser.close()
-    await rm(profile, { recursive: true, force: true })
-  })
-  const page = await browser.newPage()
+  const context = await browser.newContext({ ...DEVICES['desktop'], ...options })
+  onTestFinished(() => context.close())
+  const page = await context.newPage()
   const complaints = complaintsOf(page)
   await page.goto(url)
   /** Follows a link, or opens what is folded, by keyboard. */
@@ -58,7 +53,7 @@ async function openPage(url: string, options: BrowserContextOptions = {}) {
     await place.focus()
     await page.keyboard.press('Enter')
   }
-  return { browser, page, complaints, enter }
+  return { context, page, complaints, enter }
 }
 
 /** A gateway with 70 days of counts, a booking and one whose outcome is not known. */
@@ -166,7 +161,7 @@ test('the pages work without scripts, and by keyboard alone', { timeout: LONG_MS
 
 test('the workbench translates while one types, and the reference is searched', { timeout: LONG_MS }, async () => {
   const { url, sandbox } = await startGateway()
-  const { browser, page, complaints } = await openPage(url)
+  const { context, page, complaints } = await openPage(url)
   const body = page.getByRole('textbox', { name: 'A version-1 request' })
   const path = page.getByRole('combobox', { name: 'Path' })
   const shows = (text: string) => page.getByText(text).first().waitFor()
@@ -188,7 +183,7 @@ test('the workbench translates while one types, and the reference is searched', 
   expect(await page.locator('[aria-current=true]').textContent()).toBe('shipment.create')
   expect(await page.getByText('Transportation booked').count()).toBe(0)
   await quote('60602')
-  const other = await browser.newPage()
+  const other = await context.newPage()
   await other.goto(`${url}/reference`)
   const search = other.getByRole('searchbox')
   const heading = other.getByRole('heading', { name: 'Book a shipment' })

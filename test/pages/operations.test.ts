@@ -159,7 +159,6 @@ test('events that wait and are parked are shown by tenant, and each has a page w
   const words = ['shipment.delivered', '500: the endpoint refused it.', `transload webhooks skip ${id}`]
   expectWords(await pageOf(gateway, `/events/${id}`), ...words, '&quot;event&quot;')
   expect((await ask(gateway, `/events/${id}`)).json).toMatchObject({ id, state: 'parked' })
-  expect((await ask(gateway, '/events/msg_none')).status).toBe(404)
 })
 
 test('an endpoint has its address, its success, and its last answer in words', async () => {
@@ -177,32 +176,11 @@ test('an endpoint has its address, its success, and its last answer in words', a
   expect(await pageOf(edge, `/events/${id}`)).toContain(`transload webhooks replay ${id}`)
 })
 
-test('a browser gets an error as a page, and a program as problem details', async () => {
-  const { url, adminUrl } = await startGateway()
-  for (const [listener, path] of [
-    [adminUrl, '/nowhere'],
-    [adminUrl, '/bookings/bk_none'],
-    [url, '/nowhere'],
-  ] as const) {
-    const { status, text, headers } = await get({ url: listener }, path, HTML)
-    const page = [404, 'text/html; charset=utf-8', 'Not found']
-    expect([status, headers.get('content-type'), partOf(text, HEADLINE)], path).toEqual(page)
-  }
-  expect((await get({ url: adminUrl }, '/nowhere')).json).toMatchObject({ status: 404 })
-  // Version-1 callers may accept HTML, too.
-  for (const [path, headers] of [
-    ['/getShipments.php', HTML],
-    ['/nowhere', {}],
-  ] as const)
-    expect(await get({ url }, path, headers)).toMatchObject({ status: 404, json: { TransportationBooked: 'No' } })
-})
-
-test('settings are shown as they apply', async () => {
-  const gateway = await startGateway()
-  const { settings } = (await ask(gateway, '/settings')).json
-  // What the gateway was given counts, not what its process has.
-  expect(settings).toContainEqual({ name: 'HOST', value: '127.0.0.1', from: 'environment' })
-  expect(settings).toContainEqual({ name: 'V2_BASE_URL', value: gateway.sandbox.url, from: 'environment' })
-  expect(settings).toContainEqual({ name: 'BODY_LIMIT_BYTES', value: expect.any(String), from: 'default' })
-  expect(await pageOf(gateway, '/settings')).toContain('<code>BODY_LIMIT_BYTES</code>')
+test('an unknown path is a page for a browser, and version 1 for its callers, which may accept HTML, too', async () => {
+  const { url } = await startGateway()
+  const { status, text, headers } = await get({ url }, '/nowhere', HTML)
+  const page = [404, 'text/html; charset=utf-8', 'Not found']
+  expect([status, headers.get('content-type'), partOf(text, HEADLINE)]).toEqual(page)
+  for (const answer of [await get({ url }, '/getShipments.php', HTML), await get({ url }, '/nowhere')])
+    expect(answer).toMatchObject({ status: 404, json: { TransportationBooked: 'No' } })
 })
