@@ -86,7 +86,9 @@ test.each([
 )
 
 test('compose: the settings are valid, and every mounted file exists', () => {
-  const text = read('compose/compose.yaml').replace(/\$\{(\w+):\?[^}]+\}/g, (_, name) => `https://${name}`)
+  const text = read('compose/compose.yaml')
+    .replace(/\$\{V2_BASE_URL:[^}]+\}/, 'https://service.example.com')
+    .replaceAll(/\$\{POSTGRES_PASSWORD:[^}]+\}/g, 'secret')
   type Service = { readonly environment?: NodeJS.ProcessEnv; readonly volumes?: readonly string[] }
   const { services, volumes }: { services: Record<string, Service>; volumes: object } = parse(text)
   checkSettings(services['gateway']?.environment ?? {})
