@@ -1,29 +1,17 @@
 /** Promise: every documented command works as printed (contract, section 11). */
 
-import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { cleanEnv, newFolder, output, pathWithThisNode, ROOT, start } from '../command.ts'
+import { blocks, pages } from '../documents.ts'
 import { CLIENT, startGateway } from '../gateway.ts'
 
-const pages = [
-  'README.md',
-  'CONTRIBUTING.md',
-  'SECURITY.md',
-  'deploy/README.md',
-  'bench/README.md',
-  ...readdirSync(join(ROOT, 'docs'))
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => join('docs', name)),
-]
-const read = (page: string) => readFileSync(join(ROOT, page), 'utf8')
-
 /** The lines of a page's blocks for a shell. */
-const shellLines = (page: string): readonly string[] =>
-  [...read(page).matchAll(/^```sh\n([\s\S]*?)^```$/gm)].flatMap(([, code = '']) => code.trim().split('\n'))
+const shellLines = (page: string): readonly string[] => blocks(page, 'sh').flatMap((code) => code.trim().split('\n'))
 
 /** Lines that another test runs, or that no test can. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
@@ -102,7 +90,7 @@ test('the lines that certify a service run one after the other', async () => {
 test('the lines of the page about mappings run one after the other', async () => {
   const { folder, env } = await openFolder()
   const page = 'docs/writing-a-mapping.md'
-  const [, code = ''] = /^```js\n([\s\S]*?)^```$/m.exec(read(page)) ?? []
+  const [code = ''] = blocks(page, 'js')
   writeFileSync(join(folder, 'my-mappings/shipment-status.mjs'), code)
   const lines = shellLines(page)
   expect(lines.at(-1)).toBe('transload serve')

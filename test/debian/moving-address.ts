@@ -3,19 +3,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 /* One address of PostgreSQL that moves from server to server, as a virtual IP or a proxy does. */
 
-/** An address of this machine. */
-export interface MovingAddress {
-  readonly port: number
-  /** New connections go there; open ones stay where they are. */
-  moveTo(port: number): void
-  /** Breaks the connections to a server. */
-  cut(port: number): void
-  connectionsTo(port: number): number
-  close(): void
-}
-
-/** Starts an address that leads to a server. */
-export async function startMovingAddress(first: number): Promise<MovingAddress> {
+/** Starts an address of this machine that leads to a server. */
+export async function startMovingAddress(first: number) {
   let target = first
   const open = new Map<Socket, number>()
   const proxy = createServer((client) => {
@@ -35,13 +24,15 @@ export async function startMovingAddress(first: number): Promise<MovingAddress> 
   return {
     // A server that listens on a port has such an address.
     port: (proxy.address() as AddressInfo).port,
-    moveTo(port) {
+    /** New connections go there; open ones stay where they are. */
+    moveTo(port: number) {
       target = port
     },
-    cut(port) {
+    /** Breaks the connections to a server. */
+    cut(port: number) {
       for (const socket of socketsTo(port)) socket.destroy()
     },
-    connectionsTo: (port) => socketsTo(port).length,
+    connectionsTo: (port: number) => socketsTo(port).length,
     close() {
       proxy.close()
       for (const socket of open.keys()) socket.destroy()
