@@ -90,15 +90,18 @@ export async function bookings(incoming: IncomingMessage, rooms: OperatorRooms):
 /** Returns a day as `2026-03-01`; empty for what is no day. */
 const dateOf = (text: string) => (/^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)) ? text : '')
 
-interface Lists {
-  readonly state: ClaimState | undefined
-  readonly counts: Readonly<Partial<Record<ClaimState, number>>>
-  readonly bookings: readonly ShownBooking[]
-  readonly next: string | undefined
-}
-
 function listPage(
-  { state, counts, bookings: all, next }: Lists,
+  {
+    state,
+    counts,
+    bookings: all,
+    next,
+  }: {
+    readonly state: ClaimState | undefined
+    readonly counts: Readonly<Partial<Record<ClaimState, number>>>
+    readonly bookings: readonly ShownBooking[]
+    readonly next: string | undefined
+  },
   filter: Readonly<Record<'q' | 'tenant' | 'from' | 'to', string>>,
   { show, store, callers, config, catalog }: OperatorRooms,
 ): Promise<Answer> {

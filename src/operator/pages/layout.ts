@@ -24,26 +24,19 @@ const POLICY = [
 
 type PageLink = readonly [path: string, name: string]
 
-/** The frame of a page: its navigation, and what stands in it. */
-interface Frame {
-  readonly pages: readonly [PageLink, ...PageLink[]]
-  /** Of the pages for visitors. */
-  readonly script?: string
-  /** The service's environment, for a badge. */
-  readonly environment?: keyof typeof BADGES
-}
-
-interface PageOptions {
-  /** The name of the page in the navigation that this one belongs to. @default its title */
-  readonly at?: string
-  /** The browser loads the page again after this time. */
-  readonly refreshSeconds?: number
-  /** @default 200 */
-  readonly status?: number
-}
-
 /** Makes the answer of a page. */
-export type Shell = (title: string, content: Html, options?: PageOptions) => Promise<Answer>
+export type Shell = (
+  title: string,
+  content: Html,
+  options?: {
+    /** The name of the page in the navigation that this one belongs to. @default its title */
+    readonly at?: string
+    /** The browser loads the page again after this time. */
+    readonly refreshSeconds?: number
+    /** @default 200 */
+    readonly status?: number
+  },
+) => Promise<Answer>
 
 /** The address of the script of the pages for visitors. */
 export const SCRIPT_PATH = '/workbench.js'
@@ -83,7 +76,18 @@ export function environmentOf({ hostname }: URL): keyof typeof BADGES {
   return /(^|[.-])(stage|staging|test|sandbox|uat|dev|demo)\d*([.-]|$)/.test(hostname) ? 'test' : 'production'
 }
 
-function shellOf({ pages, script, environment }: Frame): Shell {
+/** Makes the frame of pages: their navigation, and what stands in it. */
+function shellOf({
+  pages,
+  script,
+  environment,
+}: {
+  readonly pages: readonly [PageLink, ...PageLink[]]
+  /** Of the pages for visitors. */
+  readonly script?: string
+  /** The service's environment, for a badge. */
+  readonly environment?: keyof typeof BADGES
+}): Shell {
   const [[first, firstName]] = pages
   const scripts = [COPY_PATH, ...(script === undefined ? [] : [script])]
   return async (title, content, { at = title, refreshSeconds, status = 200 } = {}) => {

@@ -251,20 +251,16 @@ function whoOf(some: ReadonlySet<string>, all: readonly string[]): string {
   return others.length <= FEW ? `all except ${others.join(', ')}` : plural(some.size, 'tenant')
 }
 
-/** The parts of a tenant's page that depend on who looks. */
-interface Look {
-  readonly show: Shell
-  readonly at: string
-  /** The address of the fix-it kit. */
-  readonly kit: string
-  readonly first?: Html
-}
-
 /** Shows the use that one tenant makes of the gateway, and the work that is left: to an operator, or to the tenant itself. */
 export function tenantPage(
   tenant: TenantReport,
-  { generatedAt }: Pick<MigrationReport, 'generatedAt'>,
-  { show, at, kit, first = html`` }: Look,
+  { generatedAt }: MigrationReport,
+  {
+    show,
+    at,
+    kit,
+    first = html``,
+  }: { readonly show: Shell; readonly at: string /** Its address. */; readonly kit: string; readonly first?: Html },
 ): Promise<Answer> {
   const { verdict, actions, use } = tenant
   const problems = problemsOf(tenant)
