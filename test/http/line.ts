@@ -1,20 +1,15 @@
+import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
-import { dial, parse, type Wire } from './wire.ts'
-
-/** A whole reply as it was received. */
-export interface Reply {
-  readonly status: number
-  /** Names are in lower case; a repeated one keeps the last value. */
-  readonly headers: ReadonlyMap<string, string>
-  readonly body: string
-}
+import { join } from 'node:path'
+import { type ConnectionOptions, type TLSSocket, connect as tlsConnect } from 'node:tls'
+import { dial, parse, type Wire, type WireReply } from './wire.ts'
 
 /** A connection to which a test writes bytes, and from which it reads whole replies, also after it has ended its side. */
 export interface Line extends Omit<Wire, 'closed'> {
   /** Resolves with all replies once there are `count`, or the other end has closed. */
-  readonly replies: (count: number) => Promise<readonly Reply[]>
+  readonly replies: (count: number) => Promise<readonly WireReply[]>
   /** Resolves with all replies once the other end has closed. */
-  readonly closed: () => Promise<readonly Reply[]>
+  readonly closed: () => Promise<readonly WireReply[]>
 }
 
 /** Opens such a connection, or uses a given one. */
@@ -32,26 +27,29 @@ export async function openLine(gateway: { readonly url: string }, given?: Socket
 }
 
 /** Returns the whole replies in a text; an incomplete last one is left out. */
-export function wholeReplies(text: string): readonly Reply[] {
-  return parse(text)
-    .replies.filter(({ isWhole }) => isWhole)
-    .map(({ status, headers, body }) => ({
-      status,
-      headers: new Map([...headers].map(([name, values]) => [name, values.at(-1) ?? ''])),
-      body,
-    }))
-}
+export const wholeReplies = (text: string): readonly WireReply[] => parse(text).replies.filter(({ isWhole }) => isWhole)
 
-/** Returns the error replies whose body is not the JSON object that it must be. */
-export function notJson(replies: readonly Reply[]): readonly Reply[] {
-  return replies.filter(({ status, headers, body }) => {
-    if (status < 400) return false
-    if (!/^application\/(problem\+)?json/.test(headers.get('content-type') ?? '')) return true
-    try {
-      const parsed: unknown = JSON.parse(Buffer.from(body, 'latin1').toString('utf8'))
-      return typeof parsed !== 'object' || parsed === null || !('Message' in parsed || 'detail' in parsed)
-    } catch {
-      return true
-    }
+export const CERTIFICATES = join(import.meta.dirname, 'certificates')
+
+/** The settings of a gateway that speaks TLS. */
+export const TLS = {
+  TLS_CERT_FILE: join(CERTIFICATES, 'server.pem'),
+  TLS_KEY_FILE: join(CERTIFICATES, 'server.key'),
+} as const
+
+/** Obeyed, although its type does not say so. */
+const HALF_OPEN: object = { allowHalfOpen: true }
+
+/** Connects to a gateway by TLS, and resolves after the handshake. */
+export const shaken = (gateway: { readonly url: string }, options: ConnectionOptions = {}) =>
+  new Promise<TLSSocket>((resolve, reject) => {
+    const socket = tlsConnect({
+      port: Number(new URL(gateway.url).port),
+      host: '127.0.0.1',
+      servername: 'localhost',
+      ca: readFileSync(join(CERTIFICATES, 'authority.pem')),
+      ...HALF_OPEN,
+      ...options,
+    })
+    socket.once('secureConnect', () => resolve(socket)).once('error', reject)
   })
-}

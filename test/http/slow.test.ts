@@ -1,12 +1,11 @@
 /** Promise: slow callers are disconnected, and others notice nothing (contract, section 5). */
 
 import { connect } from 'node:net'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { basic, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { size, WHOLE } from '../size.ts'
-import { type Line, openLine } from './line.ts'
+import { type Line, openLine, TLS } from './line.ts'
 
 const EACH = size(40, 200)
 /** Paces the slow callers, and honest ones beside them. */
@@ -38,9 +37,7 @@ async function probe(gateway: TestGateway, number: string): Promise<readonly num
 
 /** Resolves when callers that stop in the middle of a TLS handshake are disconnected. */
 async function silentInTls(): Promise<void> {
-  const certificates = join(import.meta.dirname, 'certificates')
-  const env = { TLS_CERT_FILE: join(certificates, 'server.pem'), TLS_KEY_FILE: join(certificates, 'server.key') }
-  const gateway = await startGateway({ env, timeouts })
+  const gateway = await startGateway({ env: TLS, timeouts })
   const closed = ['', '\x16\x03\x01\x02\x00'].map((bytes) => {
     const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1', () => socket.write(bytes, 'latin1'))
     return new Promise((resolve) =>

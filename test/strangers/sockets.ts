@@ -1,14 +1,15 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { TestGateway } from '../gateway.ts'
-import { openLine, type Reply } from '../http/line.ts'
+import { openLine } from '../http/line.ts'
+import type { WireReply } from '../http/wire.ts'
 
 /** A connection from a given address. */
 export interface Stranger {
   readonly socket: Socket
   readonly write: (bytes: string | Uint8Array) => void
   /** Resolves with the first reply; undefined if the connection ends without one. */
-  readonly reply: Promise<Reply | undefined>
+  readonly reply: Promise<WireReply | undefined>
   readonly isClosed: () => boolean
 }
 
