@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openHoldingService } from '../http/service.ts'
 import { callFrom } from '../strangers/call.ts'
+import forwardedFor from './forwarded-for.json' with { type: 'json' }
 import {
   as,
   atOnce,
@@ -46,14 +47,17 @@ async function callAll(gateway: TestGateway, authorization: string): Promise<num
 
 const ALL_WELL = Array(7).fill(200)
 
-type Useless = readonly (readonly [what: string, authorization: string, says: RegExp])[]
+type Useless = readonly (readonly [authorization: string, says: RegExp])[]
 
 /** Expects that no kind of call goes to the service with these credentials. */
 async function expectRefused(gateway: TestGateway, useless: Useless): Promise<void> {
-  for (const [what, authorization, says] of useless) {
+  for (const [authorization, says] of useless) {
     for (const kind of KINDS) {
       const { status, headers, json } = await CALLS[kind](gateway, 'N-1', { authorization })
-      expect([what, kind, status, json.Message]).toEqual([what, kind, 401, expect.stringMatching(says)])
+      expect({ authorization, kind, status, told: json.Message }).toMatchObject({
+        status: 401,
+        told: expect.stringMatching(says),
+      })
       expect(headers.get('www-authenticate')).toBe('Basic realm="transload", charset="UTF-8"')
     }
   }
@@ -63,17 +67,17 @@ async function expectRefused(gateway: TestGateway, useless: Useless): Promise<vo
 const OTHER_SCHEME = /^The Authorization header must use HTTP Basic: /
 const NO_PAIR = /^The Basic credential is not valid Base64 of ClientID:ClientSecret\./
 const UNREADABLE: Useless = [
-  ['none', '', /^No credential was sent\. Use HTTP Basic authentication with your Client ID/],
-  ['a token', 'Bearer abc', OTHER_SCHEME],
-  ['another scheme', `Digest ${encoded('a:b')}`, OTHER_SCHEME],
-  ['Basic without a value', 'Basic', NO_PAIR],
-  ['Basic that is not Base64', 'Basic %%%', NO_PAIR],
-  ['Basic without a colon', `Basic ${encoded('acme')}`, NO_PAIR],
-  ['Basic without an id', `Basic ${encoded(':secret')}`, NO_PAIR],
-  ['Basic with more behind it', `Basic ${encoded('a:b')} x`, NO_PAIR],
+  ['', /^No credential was sent\. Use HTTP Basic authentication with your Client ID/],
+  ['Bearer abc', OTHER_SCHEME],
+  [`Digest ${encoded('a:b')}`, OTHER_SCHEME],
+  ['Basic', NO_PAIR],
+  ['Basic %%%', NO_PAIR],
+  [`Basic ${encoded('no colon')}`, NO_PAIR],
+  [`Basic ${encoded(':no id')}`, NO_PAIR],
+  [`Basic ${encoded('more:behind')} x`, NO_PAIR],
   // Others may skip characters outside the alphabet, or unused bits, and read another client.
-  ['Basic with another alphabet', 'Basic ZGVt-bzpkZW1vLXNlY3JldA==', NO_PAIR],
-  ['Basic with unused bits', 'Basic ZGVtbzpkZW1vLXNlY3JldB==', NO_PAIR],
+  ['Basic ZGVt-bzpkZW1vLXNlY3JldA==', NO_PAIR],
+  ['Basic ZGVtbzpkZW1vLXNlY3JldB==', NO_PAIR],
 ]
 
 describe('in client mode', () => {
@@ -87,7 +91,7 @@ describe('in client mode', () => {
   })
 
   test('a credential that is of no use is refused, and nothing is sent', async () => {
-    const controls = ['acme\u0000', 'ac\nme', '\u007facme'].map((id) => [id, basic(id), /control character/] as const)
+    const controls = ['acme\u0000', 'ac\nme', '\u007facme'].map((id) => [basic(id), /control character/] as const)
     await expectRefused(await startGateway(), [...UNREADABLE, ...controls])
   })
 })
@@ -103,12 +107,6 @@ describe('in fixed mode', () => {
     expect(await bare(gateway.url)).toBe(200)
     expect(new Set(sentOn(gateway))).toEqual(new Set([basic()]))
   })
-
-  test('a credential that the service refuses is 401', async () => {
-    const gateway = await startGateway({ env: OWN, sandbox: { credentials: {} } })
-    const { status, json } = await quote(gateway, NOBODY)
-    expect([status, json.Message]).toEqual([401, expect.stringMatching(/Client Secret/)])
-  })
 })
 
 test.each(['basic', 'oauth2', 'auto'])(
@@ -120,11 +118,7 @@ test.each(['basic', 'oauth2', 'auto'])(
       for (const headers of [as('acme'), NOBODY, TOKEN, { authorization: basic('nobody', 'x') }]) {
         for (const path of ['/oauth2/token', '/oauth2/%74oken', '/oauth2/token?grant_type=x']) {
           const refused = await post(gateway, path, 'grant_type=client_credentials', headers)
-          expect([path, refused.status, refused.json.detail]).toEqual([
-            path,
-            403,
-            expect.stringMatching(/does not issue tokens/),
-          ])
+          expect(refused).toMatchObject({ status: 403, json: { detail: expect.stringMatching(/does not issue/) } })
         }
       }
       expect(gateway.sandbox.requests).toEqual([])
@@ -144,56 +138,35 @@ describe('in tenants mode', () => {
   const WRONG = /Client ID or the Client Secret is wrong/
   test('who is no tenant is told so, and nothing is sent', async () => {
     const edge = await openTwo()
-    const useless: Useless = [
-      ...UNREADABLE,
-      ['an unknown id', basic('nobody', 'acme-legacy-secret'), WRONG],
-      ['a wrong secret', basic('acme-legacy', 'wrong'), WRONG],
-      ["another tenant's secret", basic('acme-legacy', 'beta-legacy-secret'), WRONG],
-      ["the service's credential of the tenant", atService('acme'), WRONG],
-      ['the id in other case', basic('ACME-legacy', 'acme-legacy-secret'), WRONG],
+    const wrong = [
+      basic('nobody', 'acme-legacy-secret'),
+      basic('acme-legacy', 'wrong'),
+      basic('acme-legacy', 'beta-legacy-secret'),
+      atService('acme'),
+      basic('ACME-legacy', 'acme-legacy-secret'),
     ]
-    for (const [what, authorization] of useless) {
-      expect((await get(edge, '/v2/shipments/x', { authorization })).status, what).toBe(401)
+    const useless = [...UNREADABLE, ...wrong.map((authorization) => [authorization, WRONG] as const)]
+    for (const [authorization] of useless) {
+      expect((await get(edge, '/v2/shipments/x', { authorization })).status, authorization).toBe(401)
     }
     await expectRefused(edge, useless)
   })
 
   test('a caller without a credential is known by its network: the narrowest one, from the nearest proxy that is not trusted', async () => {
-    const without = { credentials: [] }
+    const networks = {
+      wide: ['10.0.0.0/8', '10.9.9.0/24', '2001:db8::/32'],
+      narrow: ['10.9.0.0/16'],
+      proxy: ['192.0.2.0/24'],
+    }
     const edge = await openEdge(
-      (place) => [
-        tenant(place, 'wide', { ...without, networks: ['10.0.0.0/8', '10.9.9.0/24', '2001:db8::/32'] }),
-        tenant(place, 'narrow', { ...without, networks: ['10.9.0.0/16'] }),
-        tenant(place, 'proxy', { ...without, networks: ['192.0.2.0/24'] }),
-      ],
+      (place) => Object.entries(networks).map(([name, own]) => tenant(place, name, { credentials: [], networks: own })),
       { env: { TRUST_PROXY: '127.0.0.0/8,192.0.2.0/24' } },
     )
-    const known = {
-      wide: [
-        '10.1.2.3',
-        '10.9.9.3',
-        '2001:db8::7',
-        '::ffff:10.1.2.3',
-        '::FFFF:10.1.2.3',
-        '[2001:db8::7]:4711',
-        '[2001:db8::7]',
-        '11.1.2.3, 10.1.2.3',
-        ' 10.1.2.3 , 192.0.2.1,192.0.2.2',
-      ],
-      narrow: ['10.9.2.3', '10.9.2.3:4711'],
-      proxy: ['192.0.2.1', '10.1.2.3, unknown, 192.0.2.1'],
+    for (const [forwarded, name] of Object.entries(forwardedFor)) {
+      edge.sandbox.requests.length = 0
+      const status = await bare(edge.url, { 'x-forwarded-for': forwarded })
+      expect([forwarded, status, ...sentOn(edge)]).toEqual([forwarded, ...(name ? [200, atService(name)] : [401])])
     }
-    for (const [name, addresses] of Object.entries(known)) {
-      for (const address of addresses) {
-        expect(await bare(edge.url, { 'x-forwarded-for': address }), address).toBe(200)
-        expect(sentOn(edge).at(-1), address).toBe(atService(name))
-      }
-    }
-    const before = edge.sandbox.requests.length
-    for (const stranger of ['11.1.2.3', '2001:db9::7', 'nonsense', 'x10.1.2.3:4711', '', '10.1.2.3, 11.1.2.3']) {
-      expect(await bare(edge.url, { 'x-forwarded-for': stranger }), stranger).toBe(401)
-    }
-    expect(edge.sandbox.requests).toHaveLength(before)
   })
 
   test('a network vouches for no wrong credential, no header where no proxy is trusted, and no token', async () => {
@@ -245,35 +218,30 @@ describe('in tenants mode', () => {
       tenant(place, 'beta'),
     ])
     const asked = { ...TRIP, ShipmentNumber: 'OWN-1' }
-    const acme = await post(edge, '/getShippingQuote.php', asked, as('acme'))
-    const beta = await post(edge, '/getShippingQuote.php', asked, as('beta'))
-    const bodies = edge.sandbox.requests.map(({ body }) => JSON.parse(body))
-    expect(bodies[0]).toMatchObject({ transport_type: 'enclosed', vehicle_type: 'suv' })
-    expect(bodies[1]).toMatchObject({ transport_type: 'open', vehicle_type: 'car' })
-    expect(acme.json.ShipmentNumber).toMatch(/^[0-9a-f]{8}-/)
-    expect(beta.json.ShipmentNumber).toBe('OWN-1')
-    for (const [headers, type] of [
-      [as('acme'), 'enclosed'],
-      [NOBODY, 'open'],
-    ] as const) {
-      const { json } = await post(edge, '/dry-run/createShipment.php', booking('R-2'), headers)
-      expect(json.request.body.transport_type).toBe(type)
-    }
-
     const refresh = { ActionName: 'refresh_rate', ShipmentNumber: 'OWN-1', EquipmentType: 'OPEN AUTO' }
-    expect((await post(edge, '/getShippingQuote.php', refresh, as('acme'))).json.Cost).toMatch(/^\d+\.\d\d$/)
-    expect((await post(edge, '/getShippingQuote.php', refresh, as('beta'))).status).toBe(422)
-
-    const acmeError = await read(edge, 'UNKNOWN', as('acme'))
-    expect([acmeError.status, acmeError.json.TransportationBooked]).toEqual([200, 'No'])
-    expect((await read(edge, 'UNKNOWN', as('beta'))).status).toBe(404)
-    const unreadable = await post(edge, '/createShipment.php', '<no/>', as('acme'))
-    expect([unreadable.status, unreadable.json.TransportationBooked]).toEqual([200, 'No'])
-    const wrong = await get(edge, '/createShipment.php', as('acme'))
-    expect([wrong.status, wrong.headers.get('allow')]).toEqual([200, 'POST'])
+    for (const [name, shown, number, refreshed, errors] of [
+      ['acme', { transport_type: 'enclosed', vehicle_type: 'suv' }, /^[0-9a-f]{8}-/, 200, [200, 200, 200]],
+      ['beta', { transport_type: 'open', vehicle_type: 'car' }, /^OWN-1$/, 422, [404, 400, 405]],
+    ] as const) {
+      edge.sandbox.requests.length = 0
+      const quoted = await post(edge, '/getShippingQuote.php', asked, as(name))
+      expect(JSON.parse(edge.sandbox.requests[0]?.body ?? '')).toMatchObject(shown)
+      expect(quoted.json.ShipmentNumber).toMatch(number)
+      const dry = await post(edge, '/dry-run/createShipment.php', booking('R-2'), as(name))
+      expect(dry.json.request.body.transport_type).toBe(shown.transport_type)
+      expect((await post(edge, '/getShippingQuote.php', refresh, as(name))).status).toBe(refreshed)
+      const failed = [
+        await read(edge, 'UNKNOWN', as(name)),
+        await post(edge, '/createShipment.php', '<no/>', as(name)),
+        await get(edge, '/createShipment.php', as(name)),
+      ]
+      expect(failed.map(({ status }) => status)).toEqual(errors)
+    }
     // An unknown caller gets the operator's.
     expect((await get(edge, '/createShipment.php', NOBODY)).status).toBe(405)
     expect((await read(edge, 'UNKNOWN', NOBODY)).status).toBe(401)
+    const { json } = await post(edge, '/dry-run/createShipment.php', booking('R-2'), NOBODY)
+    expect(json.request.body.transport_type).toBe('open')
   })
 
   test('a tenant has so many calls a second, and the others do not notice', async () => {
@@ -286,12 +254,7 @@ describe('in tenants mode', () => {
     const called = async (name: string, count: number) => statuses(await atOnce(count, () => quote(edge, as(name))))
     expect(await called('acme', 3)).toEqual({ 200: 1, 429: 2 })
     const refused = await quote(edge, as('acme'))
-    expect(refused.headers.get('retry-after')).toBe('10')
-    expect(refused.json).toEqual({
-      Cost: '',
-      ShipmentNumber: expect.any(String),
-      Message: expect.stringMatching(/10 s/),
-    })
+    expect([refused.headers.get('retry-after'), refused.json.Message]).toEqual(['10', expect.stringMatching(/10 s/)])
     pass(5_000)
     const passed = await get(edge, '/v2/shipments/x', as('acme'))
     expect([passed.status, passed.headers.get('retry-after')]).toEqual([429, expect.stringMatching(/^[45]$/)])

@@ -112,14 +112,6 @@ test('if no credential has been accepted, all failures open the circuit', async 
   expect(service.requests).toHaveLength(before)
 })
 
-test('a new credential may come with as many calls at once as it likes', async () => {
-  const { gateway, sockets } = await openWary({ UPSTREAM_CONNECTIONS: '10' })
-  const answers = await atOnce(200, () => quote(gateway, owner))
-  expect(statuses(answers)).toEqual({ 200: 200 })
-  // Eight at first, each with its own connection, and ten that the others share.
-  expect(sockets.size).toBeLessThanOrEqual(18)
-})
-
 test('calls that wait with one wrong credential are refused together', async () => {
   const { gateway, service, arrived, refuseUntil } = await openWary()
   const calls = atOnce(100, () => quote(gateway, stranger('same')))
