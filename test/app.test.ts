@@ -3,64 +3,36 @@
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../mappings/booking-rows.ts'
 import { quoteExample } from '../mappings/quote-rows.ts'
+import calls from './app.json' with { type: 'json' }
 import { basic, get, startGateway } from './gateway.ts'
 import { openService } from './http/service.ts'
 import { dial, repliesIn, send } from './http/wire.ts'
 
-type RoutedRequest = readonly [kind: string, method: string, path: string, body: string, status: number, route: string]
-
-const QUOTE = JSON.stringify(quoteExample)
-const BOOKING = JSON.stringify(bookingExample)
-const READ = `/getShipment.php?ReferenceNumber=${bookingExample.ReferenceNumber}`
-const DRY_RUN = '/dry-run/createShipment.php'
-const DRY_RUN_OF_REPLY = '/own/dry-run/reply/:action'
-
-/** One call of each kind, its status, and its route as the log and the metrics name it. */
-const calls: readonly RoutedRequest[] = [
-  ['quote', 'POST', '/quotes/getShippingQuote.php', QUOTE, 200, '/legacy/getShippingQuote.php'],
-  ['booking', 'POST', '/createShipment.php', BOOKING, 200, '/legacy/createShipment.php'],
-  ['read', 'GET', READ, '', 200, '/legacy/getShipment.php'],
-  ['read-by-head', 'HEAD', READ, '', 200, '/legacy/getShipment.php'],
-  ['unreadable-body', 'POST', '/createShipment.php', 'nonsense', 400, '/legacy/createShipment.php'],
-  ['wrong-method', 'GET', '/createShipment.php', '', 405, '/legacy/createShipment.php'],
-  ['dry-run', 'POST', DRY_RUN, BOOKING, 200, DRY_RUN],
-  ['dry-run-wrong-method', 'PUT', DRY_RUN, '', 405, DRY_RUN],
-  ['dry-run-of-a-reply', 'POST', '/dry-run/reply/quote.get', '{}', 200, DRY_RUN_OF_REPLY],
-  ['dry-run-unknown', 'POST', '/dry-run/reply/no.such', '{}', 404, DRY_RUN_OF_REPLY],
-  ['version-2', 'POST', '/v2/quote', '{}', 422, '/service'],
-  ['version-2-by-head', 'HEAD', '/v2/shipments/none', '', 405, '/service'],
-  ['token', 'POST', '/oauth2/token', 'grant_type=client_credentials', 200, '/token'],
-  ['token-wrong-method', 'GET', '/oauth2/token', '', 405, '/token'],
-  ['welcome', 'GET', '/', '', 200, '/own/'],
-  ['call-without-a-path', 'POST', '/', BOOKING, 405, '/own/'],
-  ['description', 'GET', '/openapi.json', '', 200, '/own/openapi.json'],
-  ['description-wrong-method', 'POST', '/openapi.json', '', 405, '/own/openapi.json'],
-  ['alive', 'GET', '/healthz', '', 200, '/own/healthz'],
-  ['ready-by-head', 'HEAD', '/readyz', '', 200, '/own/readyz'],
-  ['unknown', 'GET', '/index.php', '', 404, '/*'],
-  ['unreadable-path', 'GET', '/%zz', '', 400, '/unreadable'],
-]
+const EXAMPLES: Readonly<Record<string, string>> = {
+  '{quote}': JSON.stringify(quoteExample),
+  '{booking}': JSON.stringify(bookingExample),
+}
 
 describe('every call goes through the app', () => {
   test('every kind of call has one request id, one log line and one sample of the metrics', async () => {
     const gateway = await startGateway({ proven: false })
-    for (const [kind, method, path, body, status] of calls) {
-      const head = `${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: ${basic()}\r\n`
-      const length = `Content-Length: ${Buffer.byteLength(body)}\r\n`
-      const reply = await send(gateway, `${head}X-Request-Id: ${kind}\r\n${length}\r\n${body}`)
-      expect([kind, reply.status, reply.headers.get('x-request-id')]).toEqual([kind, status, [kind]])
+    for (const { id, method, path, body = '', status } of calls) {
+      const sent = EXAMPLES[body] ?? body
+      const target = path.replace('{reference}', bookingExample.ReferenceNumber)
+      const head = `${method} ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: ${basic()}\r\n`
+      const length = `Content-Length: ${Buffer.byteLength(sent)}\r\n`
+      const reply = await send(gateway, `${head}X-Request-Id: ${id}\r\n${length}\r\n${sent}`)
+      expect([id, reply.status, reply.headers.get('x-request-id')]).toEqual([id, status, [id]])
     }
 
-    const lines = gateway.lines().filter(({ msg }) => msg === 'call')
-    expect(lines.map(({ id, method, path, status }) => [id, method, path, status])).toEqual(
-      calls.map(([kind, method, , , status, route]) => [kind, method, route, status]),
+    expect(gateway.lines().filter(({ msg }) => msg === 'call')).toMatchObject(
+      calls.map(({ id, method, status, route }) => ({ id, method, path: route, status })),
     )
-
     const { text } = await get({ url: gateway.adminUrl }, '/metrics')
     const samples = [...text.matchAll(SAMPLE)].flatMap(([, route, status, count]) =>
       Array<string>(Number(count)).fill(`${route} ${status}`),
     )
-    expect(samples.sort()).toEqual(calls.map(([, , , , status, route]) => `${route} ${status}`).sort())
+    expect(samples.sort()).toEqual(calls.map(({ route, status }) => `${route} ${status}`).sort())
   })
 
   test('HEAD has the headers of GET and no body, and the connection goes on', async () => {

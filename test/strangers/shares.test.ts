@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, test, vi } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { atOnce, quote, statuses } from '../callers/tenants-gateway.ts'
-import { basic, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
+import { basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openHoldingService } from '../http/service.ts'
 import { connectFrom, held, type Stranger } from './sockets.ts'
 
@@ -226,7 +226,13 @@ describe('behind a proxy that is trusted', () => {
     }
     const unnamed = [1, 2, 3, 4, 5].map(() => quote(gateway, {}))
     await service.arrived(8)
-    expect((await quote(gateway, {})).status).toBe(503)
+    // All is taken: the answer is 503 in the shape of its path, and probes go on.
+    const Message = expect.stringContaining('overloaded')
+    const booked = { Message, TransportationBooked: 'No' }
+    expect(await quote(gateway, {})).toMatchObject({ status: 503, json: { Cost: '', ShipmentNumber: '', Message } })
+    expect(await post(gateway, '/createShipment.php', {})).toMatchObject({ status: 503, json: booked })
+    for (const path of ['/v2/shipments', `/dry-run${PATH}`]) expect((await post(gateway, path, {})).status).toBe(503)
+    for (const path of ['/healthz', '/readyz']) expect((await get(gateway, path)).status).toBe(200)
     service.release(PRICED)
     expect(statuses(await Promise.all([...underWay, ...unnamed]))).toEqual({ 200: 8 })
   })
