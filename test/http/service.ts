@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { NO_SHIPMENT } from '../../src/outside/service/account.ts'
 
 /** A service that answers exactly with the bytes of a test. */
@@ -55,27 +55,18 @@ export interface HoldingService extends OwnService {
   readonly release: (body: object) => void
 }
 
+const POLL_MS = 5
+
 /** Opens such a service for one test. */
 export async function openHoldingService(): Promise<HoldingService> {
   const held = new Set<ServerResponse>()
-  const watchers = new Set<() => void>()
   const service = await openService((incoming, outgoing) => {
     incoming.resume()
     held.add(outgoing)
-    for (const watcher of watchers) watcher()
   })
   return {
     ...service,
-    arrived: (count) =>
-      new Promise((resolve) => {
-        const look = () => {
-          if (service.requests.length < count) return
-          watchers.delete(look)
-          resolve()
-        }
-        watchers.add(look)
-        look()
-      }),
+    arrived: (count) => expect.poll(() => service.requests.length, { interval: POLL_MS }).toBeGreaterThanOrEqual(count),
     release: (body) => {
       for (const outgoing of held) {
         outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
