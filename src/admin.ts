@@ -1,8 +1,7 @@
 import { type Context, Hono } from 'hono'
-import { type ErrorPage, problemDetails, reply, toGatewayError } from './edge/answers.ts'
+import { alive, type ErrorPage, problemDetails, readiness, reply, toGatewayError } from './edge/answers.ts'
 import type { BrowserChecks } from './edge/callers/browsers.ts'
 import type { Env } from './edge/door.ts'
-import { alive, readiness } from './edge/probes.ts'
 import type { Answer } from './language/answer.ts'
 import { type GatewayError, gatewayError } from './language/errors.ts'
 import type { Metrics } from './runtime/metrics.ts'
@@ -13,17 +12,20 @@ export interface AdminRoute {
   readonly answer: (request: Env['Bindings']['incoming'], parameter: string | undefined) => Answer | Promise<Answer>
 }
 
-/** The rooms that the admin listener stands on. */
-interface AdminRooms {
+/** Builds the app of the admin listener, which is for operators only. */
+export function createAdmin({
+  browserChecks,
+  ready,
+  metrics,
+  adminPages,
+  errorPage,
+}: {
   readonly browserChecks: BrowserChecks
   readonly ready: () => boolean
   readonly metrics: Metrics
   readonly adminPages: readonly AdminRoute[]
   readonly errorPage: ErrorPage
-}
-
-/** Builds the app of the admin listener, which is for operators only. */
-export function createAdmin({ browserChecks, ready, metrics, adminPages, errorPage }: AdminRooms): Hono<Env> {
+}): Hono<Env> {
   const app = new Hono<Env>({ getPath: (_request, options) => pathOf(options?.env?.incoming.url ?? '/') })
   app.use((c, next) => {
     browserChecks.demandOwnOrigin(c.env.incoming)

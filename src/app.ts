@@ -4,14 +4,30 @@ import { type DryRunRooms, dryRun, dryRunEvent, dryRunReply } from './calls/dry-
 import { legacyCall, legacyRefusal } from './calls/legacy-call.ts'
 import { type PassThroughRooms, passThrough } from './calls/pass-through.ts'
 import { noteGeneration, readFields } from './calls/read-request.ts'
-import { type AnswerError, type ErrorPage, reply, replyExplanation, toGatewayError } from './edge/answers.ts'
+import {
+  type AnswerError,
+  alive,
+  type ErrorPage,
+  readiness,
+  reply,
+  replyExplanation,
+  toGatewayError,
+} from './edge/answers.ts'
 import { explained, streamed, whole } from './edge/body/demands.ts'
-import { legacyCaller, passedCaller, verifiedCaller } from './edge/callers/arriving.ts'
 import type { BrowserChecks } from './edge/callers/browsers.ts'
-import { commonDeprecation } from './edge/callers/caller.ts'
+import { deprecationFor } from './edge/callers/caller.ts'
 import type { Shares } from './edge/callers/shares.ts'
-import { byPath, createDoor, type Demands, type Env, PAGE, READY_MADE, type RouteWork } from './edge/door.ts'
-import { alive, readiness } from './edge/probes.ts'
+import {
+  createDoor,
+  type Demands,
+  type Env,
+  legacyCaller,
+  PAGE,
+  passedCaller,
+  READY_MADE,
+  type RouteWork,
+  verifiedCaller,
+} from './edge/door.ts'
 import { type Router, WEBHOOK_ROUTE } from './edge/routing.ts'
 import type { Answer } from './language/answer.ts'
 import { gatewayError } from './language/errors.ts'
@@ -75,7 +91,7 @@ export function createApp(rooms: AppRooms): Hono<Env> {
     noteGeneration(body, call.outcome, catalog)
     return body
   }
-  const { headers: deprecation } = commonDeprecation(config)
+  const { headers: deprecation } = deprecationFor(config)
   for (const endpoint of catalog.endpoints.values()) {
     const demands = {
       use: 'version-1',
@@ -155,11 +171,11 @@ export function createApp(rooms: AppRooms): Hono<Env> {
     admission: 'counted',
     methods: 'any',
     body: whole(Math.min(EVENT_LIMIT_BYTES, rooms.shares.largestBodyBytes), (bytes) => bytes),
-    who: byPath((incoming, call) => {
+    who: (incoming, call) => {
       const recipient = reception.recipient(incoming, call)
       if (!recipient) throw unknownPath()
-      return recipient
-    }),
+      return () => recipient
+    },
     refused: reception.refused,
   } as const satisfies Demands<unknown, unknown>
   const receive = door(WEBHOOK_ROUTE, event, async (c, arrival) =>

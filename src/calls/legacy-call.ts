@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { noteVerified } from '../edge/callers/arriving.ts'
 import { type Caller, missingCredential } from '../edge/callers/caller.ts'
 import type { Arrival } from '../edge/door.ts'
+import { noteVerified } from '../edge/door.ts'
 import type { Answer } from '../language/answer.ts'
 import { GatewayError, gatewayError, retryAfter } from '../language/errors.ts'
 import { closureAt, type Deprecation } from '../language/legacy-headers.ts'

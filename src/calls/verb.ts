@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Caller, Credentials } from '../edge/callers/caller.ts'
-import type { Prove } from '../edge/callers/prove.ts'
+import type { Caller, Credentials, Prove } from '../edge/callers/caller.ts'
 import type { Answer } from '../language/answer.ts'
 import type { Config } from '../language/config/config.ts'
 import type { GatewayError } from '../language/errors.ts'

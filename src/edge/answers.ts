@@ -10,14 +10,14 @@ import { NoReply } from '../outside/service/exchange.ts'
 import { noReplyError } from '../outside/service/failures.ts'
 import { LockTimeout, StoreDown } from '../outside/store/store.ts'
 import type { CallerFacts } from '../runtime/call.ts'
-import { commonDeprecation } from './callers/caller.ts'
+import { deprecationFor } from './callers/caller.ts'
 import type { Env } from './door.ts'
 import { writeExplanation } from './explanation.ts'
 import type { AnswerRefusal, RequestRefusal } from './refusals.ts'
 import { BELOW_VERSION_2, type Router, WEBHOOK_ROUTE } from './routing.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
-export const TEXT_TYPE = 'text/plain; charset=utf-8'
+const TEXT_TYPE = 'text/plain; charset=utf-8'
 
 /** These have no body by their status, and no length of one (RFC 9110, 8.6). */
 const BODILESS = new Set([204, 304])
@@ -78,7 +78,7 @@ export type AnswerError = (error: GatewayError | RequestRefusal, place: ErrorPla
 /** Makes the answers to all errors of the public listener. */
 export function createErrorAnswers(config: Config, catalog: Catalog): AnswerError {
   const shapes = new Map([...catalog.endpoints.values()].map((one) => [`/legacy${one.path}`, errorShape(one)]))
-  const { headers: deprecation } = commonDeprecation(config)
+  const { headers: deprecation } = deprecationFor(config)
   const answerError: AnswerError = (error, { route, target, own, isVersion2, caller }) => {
     const { errorStatus = config.ERROR_STATUS, support, legacyHeaders = deprecation } = caller ?? {}
     const contact = support ?? config.SUPPORT_CONTACT
@@ -177,4 +177,21 @@ export function problemDetails(error: GatewayError, support: string = SUPPORT): 
 export function refusalDetails({ status, message }: RequestRefusal): Answer {
   const body = { type: 'about:blank', title: STATUS_CODES[status], status, detail: message }
   return { status, headers: { 'Content-Type': PROBLEM_TYPE }, body: JSON.stringify(body) }
+}
+
+/** The answer of `/healthz`: the process runs. */
+export const alive: Answer = { status: 200, headers: {}, body: JSON.stringify({ status: 'alive' }) }
+
+/** Returns the answer of `/readyz`, which tells load balancers whether to send calls here. */
+export function readiness(ready: boolean): Answer {
+  return { status: ready ? 200 : 503, headers: {}, body: JSON.stringify({ status: ready ? 'ready' : 'not ready' }) }
+}
+
+/** The answer of `/` to programs. */
+export const welcome: Answer = {
+  status: 200,
+  headers: { 'Content-Type': TEXT_TYPE },
+  body: `Transload answers the version-1 calls of a vehicle-transport service from its version 2.
+Point the old integration at this host, or try a call below /dry-run first. The interface: /openapi.json
+`,
 }

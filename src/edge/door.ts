@@ -1,11 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Context, Handler } from 'hono'
 import { gatewayError } from '../language/errors.ts'
-import { type Call, type EndCall, runCall, type Share, type Use } from '../runtime/call.ts'
+import { type Call, type CallerFacts, type EndCall, runCall, type Share, type Use } from '../runtime/call.ts'
 import type { Tracing } from '../runtime/tracing.ts'
 import { type BodyDemand, makeRoomToExplain, untouched } from './body/demands.ts'
 import type { BrowserChecks } from './callers/browsers.ts'
+import type { Caller, Credentials, PassThrough } from './callers/caller.ts'
 import type { Shares } from './callers/shares.ts'
 import { requireMethod } from './routing.ts'
 
@@ -14,15 +16,13 @@ import { requireMethod } from './routing.ts'
  * its body, its share of what is under way, its caller. The demands of its route say what each step asks.
  */
 
-/** The reason why a listener refuses new calls. */
-export type Unavailable = 'draining'
-
 /** The values that Hono carries with a request. Its variables would cost every call a map. */
 export interface Env {
   Bindings: {
     readonly incoming: IncomingMessage
     readonly outgoing: ServerResponse
-    readonly unavailable: Unavailable | undefined
+    /** The listener takes no new calls. */
+    readonly isDraining: boolean
     readonly call: Call
   }
 }
@@ -50,23 +50,62 @@ export interface Demands<Body, Caller> {
  */
 export type Who<Body, Caller> = (incoming: IncomingMessage, call: Call) => (body: Body) => Caller | Promise<Caller>
 
-export const byPath =
-  <Caller>(identify: (incoming: IncomingMessage, call: Call) => Caller): Who<unknown, Caller> =>
-  (incoming, call) => {
-    const caller = identify(incoming, call)
-    return () => caller
-  }
-
-export const byCredential =
-  <Body, Caller>(
-    identify: (incoming: IncomingMessage, call: Call, body: Body) => Caller | Promise<Caller>,
-  ): Who<Body, Caller> =>
-  (incoming, call) =>
-  (body) =>
-    identify(incoming, call, body)
-
 /** Anybody may call, and nobody asks who it is. */
 const anybody: Who<unknown, undefined> = () => () => undefined
+
+/* Who calls, for each interface. Only these write the caller of a call, and let it take its part of the caller's limits. */
+
+/** The caller of a version-1 call. */
+export const legacyCaller =
+  (credentials: Credentials): Who<unknown, Caller> =>
+  (incoming, call) =>
+  async () => {
+    const { share } = call.request
+    const caller = await credentials.identify(incoming, share)
+    call.caller = factsOf(caller)
+    caller.profile.limits?.enter(share)
+    return caller
+  }
+
+/** The caller whose numbers an explanation may show: one that the gateway itself verifies. */
+export const verifiedCaller =
+  (credentials: Credentials): Who<unknown, Caller | undefined> =>
+  (incoming, call) =>
+  async () => {
+    const caller = await credentials.verified(incoming, call.request.share)
+    if (caller) call.caller = factsOf(caller)
+    return caller
+  }
+
+/** The account of a call that is passed through. */
+export const passedCaller =
+  (credentials: Credentials): Who<Buffer | Readable | null, PassThrough> =>
+  (incoming, call) =>
+  async (body) => {
+    const { share } = call.request
+    const account = await credentials.passThrough(incoming, body instanceof Readable, share)
+    const { tenant, acceptance, authorization, limits } = account
+    call.caller = { tenant, acceptance: authorization === undefined ? undefined : acceptance }
+    limits?.enter(share)
+    return account
+  }
+
+/** Notes the caller of a refused call, if the gateway itself verifies it: its errors have the shape that it wants. */
+export async function noteVerified(
+  credentials: Credentials,
+  incoming: IncomingMessage,
+  call: Call,
+): Promise<Caller | undefined> {
+  const caller = await credentials.verified(incoming, call.request.share).catch(() => undefined)
+  if (caller) call.caller = factsOf(caller)
+  return caller
+}
+
+function factsOf({ tenant, account, profile }: Caller): CallerFacts {
+  const { errorStatus, support, deprecation } = profile
+  return { tenant, acceptance: account.acceptance, errorStatus, support, legacyHeaders: deprecation.headers }
+}
+
 const asItIs = (error: unknown) => error
 
 /** The demands of a page, which anybody may see. */
@@ -100,8 +139,17 @@ type Door = <Body, Caller>(
   answer: RouteWork<Body, Caller>,
 ) => Handler<Env>
 
-/** The parts that all calls share. */
-interface DoorRooms {
+/**
+ * Makes the door. Each call gets its route and its share of the limits, arrives and is answered, or is refused, and ends, whatever
+ * happens. Hono gets its response at once: each promise in a row, and each middleware, costs every call.
+ */
+export function createDoor({
+  shares,
+  browserChecks,
+  endCall,
+  tracing,
+  answerError,
+}: {
   readonly shares: Shares
   /** Undefined where every caller needs a credential. */
   readonly browserChecks: BrowserChecks | undefined
@@ -109,15 +157,9 @@ interface DoorRooms {
   /** Undefined without an SDK of OpenTelemetry. */
   readonly tracing: Tracing | undefined
   readonly answerError: (c: Context<Env>, error: unknown) => Promise<unknown>
-}
-
-/**
- * Makes the door. Each call gets its route and its share of the limits, arrives and is answered, or is refused, and ends, whatever
- * happens. Hono gets its response at once: each promise in a row, and each middleware, costs every call.
- */
-export function createDoor({ shares, browserChecks, endCall, tracing, answerError }: DoorRooms): Door {
+}): Door {
   async function arrive<Body, Caller>(
-    { incoming, unavailable, call }: Env['Bindings'],
+    { incoming, isDraining, call }: Env['Bindings'],
     { from, admission, methods, body: wanted, who, refused }: Demands<Body, Caller>,
   ): Promise<Arrival<Body, Caller>> {
     const { share } = call.request
@@ -128,7 +170,7 @@ export function createDoor({ shares, browserChecks, endCall, tracing, answerErro
     }
     if (isCounted) {
       // The body is not read.
-      if (unavailable) throw gatewayError(unavailable, {}, { headers: { 'Retry-After': '5', Connection: 'close' } })
+      if (isDraining) throw gatewayError('draining', {}, { headers: { 'Retry-After': '5', Connection: 'close' } })
       share.admit()
     }
     const identify = who(incoming, call)

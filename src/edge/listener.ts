@@ -1,12 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo, Socket, Server as SocketServer } from 'node:net'
+import type { AddressInfo, Server as SocketServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Hono } from 'hono'
 import type { Config } from '../language/config/config.ts'
-import { watchFiles } from '../language/config/watch-files.ts'
 import { beginCall } from '../runtime/call.ts'
 import { createUnorderedList } from '../runtime/collections.ts'
 import type { Logger } from '../runtime/log.ts'
@@ -16,11 +15,10 @@ import {
   type ConnectionLimits,
   destroyUnreadReplies,
   discardRest,
-  LISTENER_TIMEOUTS,
   type ListenerTimeouts,
   limitConnections,
 } from './connections.ts'
-import type { Env, Unavailable } from './door.ts'
+import type { Env } from './door.ts'
 import {
   type AnswerRefusal,
   parserRefusal,
@@ -31,27 +29,34 @@ import {
   refuse,
   unsupported,
 } from './refusals.ts'
-import { readTls, renewTls, type TlsFiles, tlsFilesOf } from './tls.ts'
+import { type Certificate, openCertificate } from './tls.ts'
 
-interface ListenersOptions {
+/** Opens the public and the admin listener, or neither. */
+export async function openListeners({
+  config,
+  app,
+  admin,
+  adminPort,
+  connect,
+  answerRefusal,
+  timeouts,
+  log,
+  reloads,
+}: {
   readonly config: Config
   readonly app: Hono<Env>
   readonly admin: Hono<Env>
   /** Undefined turns the admin listener off. */
   readonly adminPort: number | undefined
   /** Admits a connection of a caller, as in `ConnectionLimits`. */
-  readonly connect: (socket: Socket) => (() => void) | undefined
+  readonly connect: Required<ConnectionLimits>['connect']
   /** On the public listener. */
   readonly answerRefusal: AnswerRefusal
   readonly timeouts: ListenerTimeouts
   readonly log: Logger
-  /** Of the certificate. @default not kept */
-  readonly reloads?: Reloads | undefined
-}
-
-/** Opens the public and the admin listener, or neither. */
-export async function openListeners(options: ListenersOptions) {
-  const { config, app, admin, adminPort, connect, answerRefusal, timeouts, log, reloads } = options
+  /** Of the certificate. */
+  readonly reloads: Reloads
+}) {
   const open: Listener[] = []
   /** Refuses new calls, finishes those in flight, and closes. */
   const close = async (): Promise<void> => {
@@ -59,11 +64,11 @@ export async function openListeners(options: ListenersOptions) {
   }
   try {
     const { HOST: host, PORT: port, MAX_CONNECTIONS: maxConnections } = config
-    const tls = tlsFilesOf(config, log)
-    const publicOptions = { host, port, maxConnections, connect, tls, answerRefusal, timeouts, log, reloads }
+    const certificate = openCertificate(config, log, reloads)
+    const publicOptions = { host, port, maxConnections, connect, certificate, answerRefusal, timeouts }
     open.push(await listen(createRequestHandler(app, answerRefusal), publicOptions))
     if (adminPort !== undefined) {
-      const adminOptions = { host: config.ADMIN_HOST, port: adminPort, answerRefusal: refusalDetails, timeouts, log }
+      const adminOptions = { host: config.ADMIN_HOST, port: adminPort, answerRefusal: refusalDetails, timeouts }
       open.push(await listen(createRequestHandler(admin, refusalDetails), adminOptions))
     }
     const [listener, adminListener] = open
@@ -76,13 +81,13 @@ export async function openListeners(options: ListenersOptions) {
 
 /** Makes the request handler of an app whose handlers read `c.env.incoming` and write to `c.env.outgoing`. */
 function createRequestHandler(app: Hono<Env>, answerRefusal: AnswerRefusal): RequestHandler {
-  let unavailable: Unavailable | undefined
+  let isDraining = false
   let received: readonly [IncomingMessage, ServerResponse] | undefined
   const listener = getRequestListener(
     (request, bindings) => {
       // The listener speaks HTTP/1, so the bindings are those of `node:http`.
       const { incoming, outgoing } = bindings as Env['Bindings']
-      const answered = app.fetch(request, { incoming, outgoing, unavailable, call: beginCall(incoming) })
+      const answered = app.fetch(request, { incoming, outgoing, isDraining, call: beginCall(incoming) })
       // If even the error reply failed, the connection closes.
       if (answered instanceof Promise) answered.catch(() => outgoing.destroy())
       // The app writes to `outgoing`. Nothing waits for it here: each promise in a row costs every call.
@@ -93,7 +98,7 @@ function createRequestHandler(app: Hono<Env>, answerRefusal: AnswerRefusal): Req
   )
   return (incoming, outgoing, now) => {
     // The adapter makes a `Request`, and calls the app, before it returns.
-    unavailable = now
+    isDraining = now
     received = [incoming, outgoing]
     void listener(incoming, outgoing)
     received = undefined
@@ -113,8 +118,8 @@ function createRequestHandler(app: Hono<Env>, answerRefusal: AnswerRefusal): Req
 type RequestHandler = (
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  /** The reason why the listener refuses new calls. */
-  unavailable: Unavailable | undefined,
+  /** The listener takes no new calls. */
+  isDraining: boolean,
 ) => void
 
 /** A listening server. */
@@ -127,19 +132,15 @@ interface Listener {
 interface ListenerOptions extends ConnectionLimits {
   readonly host: string
   readonly port: number
-  /** @default plain HTTP */
-  readonly tls?: TlsFiles | undefined
-  /** @default LISTENER_TIMEOUTS */
-  readonly timeouts?: ListenerTimeouts | undefined
+  /** Undefined speaks plain HTTP. */
+  readonly certificate?: Certificate | undefined
+  readonly timeouts: ListenerTimeouts
   readonly answerRefusal: AnswerRefusal
-  readonly log: Logger
-  /** Of the certificate. @default not kept */
-  readonly reloads?: Reloads | undefined
 }
 
 /** Opens a listener. It refuses malformed and ambiguous requests, and passes the others to the handler. */
 async function listen(handler: RequestHandler, options: ListenerOptions): Promise<Listener> {
-  const { host, port, tls, log, reloads, answerRefusal, timeouts = LISTENER_TIMEOUTS } = options
+  const { host, port, certificate, answerRefusal, timeouts } = options
   const unanswered = createUnorderedList<ServerResponse>()
   /** Connections whose last reply is sent; further data on them is no request. */
   const finished = new WeakSet<Duplex>()
@@ -159,7 +160,7 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
       if (!incoming.readableEnded) discardRest(incoming, timeouts.lingerMs)
     })
     if (isClosing) outgoing.setHeader('Connection', 'close')
-    handler(incoming, outgoing, isClosing ? 'draining' : undefined)
+    handler(incoming, outgoing, isClosing)
   }
 
   /** Refuses malformed input on a connection, after the replies to earlier requests. */
@@ -187,17 +188,12 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
     // `refusal` refuses such requests with a body.
     requireHostHeader: false,
   }
-  let renew = () => {}
-  const stopWatching =
-    tls &&
-    watchFiles(
-      () => [tls.certFile, tls.keyFile],
-      timeouts.certificateMs,
-      () => renew(),
-    )
-  const server = tls
+  const stopWatching = certificate?.watch(timeouts.certificateMs, (renewed) => {
+    if ('setSecureContext' in server) server.setSecureContext(renewed)
+  })
+  const server = certificate
     ? createTlsServer(
-        { ...settings, ...readTls(tls), handshakeTimeout: timeouts.headersMs, allowHalfOpen: true },
+        { ...settings, ...certificate.read(), handshakeTimeout: timeouts.headersMs, allowHalfOpen: true },
         receive,
       )
     : createServer(settings, receive)
@@ -219,15 +215,12 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
     if (isGone || NOT_HTTP.test(error.code ?? '')) return void socket.destroy()
     refuseConnection(socket, parserRefusal(error.code))
   })
-  if (tls) reloads?.taken('certificate')
-  if (tls && 'setSecureContext' in server)
-    renew = () => renewTls(tls, (renewed) => server.setSecureContext(renewed), log, reloads)
   const destroyConnections = limitConnections(server, options)
   const checks = destroyUnreadReplies(unanswered, timeouts)
   await started(server, host, port)
 
   return {
-    url: urlOf(server, host, tls ? 'https' : 'http'),
+    url: urlOf(server, host, certificate ? 'https' : 'http'),
     close: async (graceMs) => {
       isClosing = true
       stopWatching?.()

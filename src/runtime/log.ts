@@ -22,10 +22,7 @@ export function createLog(
   if (destination) return pino(options, destination)
   const onDropped = (lines: number) =>
     log.warn({ lines }, 'log lines were dropped, because standard output did not take them')
-  const log = pino(
-    options,
-    createLogOutput({ printableTail: CALL_LINE_END, onDropped, isForPeople: format === 'text' }),
-  )
+  const log = pino(options, createLogOutput(format, onDropped))
   return log
 }
 
@@ -58,15 +55,6 @@ interface LogOutput extends DestinationStream {
   readonly flush: (done: (error?: Error) => void) => void
 }
 
-interface LogOutputOptions {
-  /** The tail of lines that are known to be printable. */
-  readonly printableTail: string
-  /** Called when standard output takes lines again, with the number of those that were dropped. */
-  readonly onDropped: (lines: number) => void
-  /** @default false */
-  readonly isForPeople?: boolean
-}
-
 const LINES_PER_WRITE = 256
 const FLUSH_EVERY_MS = 100
 /** The most bytes that wait for the reader of standard output: about 30,000 lines. */
@@ -77,7 +65,11 @@ const STALLED_AFTER_MS = 1_000
  * Writes lines to standard output in batches: one write per line would cost as much as making the line. If the reader does
  * not keep up, lines are dropped and counted: neither calls nor memory may depend on it.
  */
-function createLogOutput({ printableTail, onDropped, isForPeople = false }: LogOutputOptions): LogOutput {
+function createLogOutput(
+  format: LogFormat,
+  /** Called when standard output takes lines again, with the number of those that were dropped. */
+  onDropped: (lines: number) => void,
+): LogOutput {
   const out = pino.destination({ sync: false })
   let lines: string[] = []
   let backlogBytes = 0
@@ -121,8 +113,9 @@ function createLogOutput({ printableTail, onDropped, isForPeople = false }: LogO
     write: (line) => {
       if (lines.length === 0) setTimeout(writeLines, FLUSH_EVERY_MS).unref()
       // pino escapes only C0, and logs are read in terminals.
-      const printable = line.endsWith(printableTail) ? line : printableLines(line)
-      if (lines.push(isForPeople ? printableLines(lineForPeople(line)) : printable) === LINES_PER_WRITE) writeLines()
+      const printable = line.endsWith(CALL_LINE_END) ? line : printableLines(line)
+      if (lines.push(format === 'text' ? printableLines(lineForPeople(line)) : printable) === LINES_PER_WRITE)
+        writeLines()
     },
     flush: (done) => {
       writeLines()

@@ -1,13 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import { hostname } from 'node:os'
+import type { Config } from '../../language/config/config.ts'
 import { gatewayError } from '../../language/errors.ts'
-
-/** Names and origins under which a gateway may be reached, besides those that it recognizes itself. */
-interface AllowedHosts {
-  readonly names: readonly string[]
-  readonly origins: readonly string[]
-}
 
 /**
  * Checks requests that need no credential: a browser sends them for any page that its user opens, also to loopback.
@@ -23,10 +18,10 @@ export interface BrowserChecks {
   readonly demandOwnHost: (incoming: IncomingMessage) => void
 }
 
-const NO_MORE: AllowedHosts = { names: [], origins: [] }
-
-/** Makes the checks of a gateway with these names. */
-export function createBrowserChecks({ names, origins }: AllowedHosts = NO_MORE): BrowserChecks {
+/** Makes the checks of a gateway that may be reached by these names, besides those that it recognizes itself. */
+export function createBrowserChecks(
+  { names, origins }: NonNullable<Config['ALLOWED_HOSTS']> = { names: [], origins: [] },
+): BrowserChecks {
   const allowedOrigins = new Set(origins)
   const allowedNames = new Set(
     ['localhost', hostname(), ...names, ...origins.map((origin) => new URL(origin).hostname)].map(nameOf),

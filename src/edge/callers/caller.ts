@@ -1,16 +1,17 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Config } from '../../language/config/config.ts'
+import type { Tenant } from '../../language/config/tenants-file.ts'
 import { CHALLENGE, type GatewayError, gatewayError } from '../../language/errors.ts'
 import { type Deprecation, deprecationOf } from '../../language/legacy-headers.ts'
 import type { Settings } from '../../language/mapping/row.ts'
 import type { SigningKey } from '../../language/webhook-signature.ts'
 import { type Account, type AccountOfCaller, type AuthorizedReply, openAccount } from '../../outside/service/account.ts'
 import { basicPair } from '../../outside/service/credential.ts'
+import type { Sending } from '../../outside/service/service.ts'
 import type { ServiceCredential, Upstream } from '../../outside/service/upstream.ts'
 import type { Share } from '../../runtime/call.ts'
 import type { BrowserChecks } from './browsers.ts'
-import type { Prove } from './prove.ts'
 import type { Limits } from './rates.ts'
 
 /** A caller, and its account at the service. */
@@ -77,6 +78,12 @@ export interface OwnCaller {
   readonly profile: Profile
 }
 
+/**
+ * Asks the service if it accepts a credential, with a harmless read; throws if the service refuses it or gives no
+ * verdict. Undefined if the service has accepted it already.
+ */
+export type Prove = (sending: Sending) => Promise<void> | undefined
+
 /** The rooms that callers stand on. */
 export interface CallerRooms {
   readonly config: Config
@@ -93,19 +100,20 @@ export function commonProfile({ config, settings }: { readonly config: Config; r
     errorStatus: config.ERROR_STATUS,
     support: config.SUPPORT_CONTACT,
     synonyms: {},
-    deprecation: commonDeprecation(config),
+    deprecation: deprecationFor(config),
     limits: undefined,
   }
 }
 
-/** Returns the deprecation of callers that have none of their own. */
-export function commonDeprecation(config: Config): Deprecation {
+/** Returns the deprecation of a tenant: its own values, else those of the configuration, which all others have. */
+export function deprecationFor(config: Config, tenant?: Tenant): Deprecation {
+  const { retired_from: retiredFrom = config.RETIRED_FROM } = tenant ?? {}
   return deprecationOf({
-    sunset: config.SUNSET,
-    retiredFrom: config.RETIRED_FROM,
-    guide: config.MIGRATION_GUIDE_URL,
-    windows: config.BROWNOUTS,
-    coversBookings: config.BROWNOUT_BOOKINGS,
+    sunset: tenant?.sunset ?? config.SUNSET,
+    retiredFrom: retiredFrom === 'never' ? undefined : retiredFrom,
+    guide: tenant?.migration_guide_url ?? config.MIGRATION_GUIDE_URL,
+    windows: tenant?.brownouts ?? config.BROWNOUTS,
+    coversBookings: tenant?.brownout_bookings ?? config.BROWNOUT_BOOKINGS,
   })
 }
 
@@ -174,18 +182,12 @@ export interface EventRecipient {
   readonly hasCallback: boolean
 }
 
-/** How a tenant receives events. */
-interface EventOptions {
-  readonly secrets: readonly string[] | undefined
-  readonly signingKeys: readonly SigningKey[] | undefined
-  /** @default false */
-  readonly hasCallback?: boolean
-}
-
 /** Returns the tenant as a recipient; none without a secret. */
 export function recipientsOf(
   tenant: string,
-  { secrets = [], signingKeys = [], hasCallback = false }: EventOptions,
+  secrets: readonly string[] = [],
+  signingKeys: readonly SigningKey[] = [],
+  hasCallback = false,
 ): readonly EventRecipient[] {
   return secrets.length === 0 ? [] : [{ tenant, secretHashes: secrets.map(hash), signingKeys, hasCallback }]
 }

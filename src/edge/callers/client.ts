@@ -1,10 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { LRUCache } from 'lru-cache'
-import { type Acceptance, type Account, type Scheme, trusted } from '../../outside/service/account.ts'
+import { type GatewayError, gatewayError, RETRY_SOON, retryAfter } from '../../language/errors.ts'
+import {
+  type Acceptance,
+  type Account,
+  before,
+  NO_SHIPMENT,
+  type Scheme,
+  trusted,
+} from '../../outside/service/account.ts'
 import { type BasicPair, basicOf, basicPair, hasControlCharacter } from '../../outside/service/credential.ts'
-import { accepts } from '../../outside/service/exchange.ts'
-import { credentialRefused } from '../../outside/service/failures.ts'
+import { accepts, NoReply, type UpstreamReply } from '../../outside/service/exchange.ts'
+import { credentialRefused, refusal } from '../../outside/service/failures.ts'
+import { timeAsked } from '../../outside/service/retries.ts'
+import type { Sender, Sending } from '../../outside/service/service.ts'
 import type { Share } from '../../runtime/call.ts'
 import {
   accountAt,
@@ -16,6 +26,7 @@ import {
   missingCredential,
   type OwnCaller,
   type PassThrough,
+  type Prove,
   recipientsOf,
 } from './caller.ts'
 import { createTurns, type Turns } from './turns.ts'
@@ -99,7 +110,7 @@ export function clientCredentials(rooms: CallerRooms): Credentials {
 
   const { WEBHOOK_CLIENT_ID: ownId, WEBHOOK_SECRET: secrets, WEBHOOK_SIGNING_SECRET: signingKeys } = config
   const own = ownCallerOf(rooms)
-  const recipients = recipientsOf(ownId ?? NO_CLIENT, { secrets, signingKeys })
+  const recipients = recipientsOf(ownId ?? NO_CLIENT, secrets, signingKeys)
 
   return {
     mode: 'client',
@@ -245,4 +256,45 @@ export function createAcceptedCredentials<T>(): AcceptedCredentials<T> {
       return entry
     },
   }
+}
+
+/** Proves credentials; concurrent calls of one credential share one proof, and each waits for it until its own deadline. */
+export function createProve(service: Sender, timeoutMs: number): Prove {
+  const underWay = new WeakMap<Account, Promise<void>>()
+  const ask = async (sending: Sending): Promise<void> => {
+    const { account } = sending
+    const request = { method: 'GET', path: `/v2/shipments/${NO_SHIPMENT}`, namesAnId: true } as const
+    let reply: UpstreamReply
+    try {
+      reply = await service.send(request, sending)
+    } catch (error) {
+      // A token that the service issued is proof enough.
+      if (account.acceptance.isProven()) return
+      throw error instanceof NoReply && error.silence !== 'unsent' && error.silence !== 'busy' ? notSaid(error) : error
+    }
+    if (account.acceptance.isProven()) return
+    throw reply.status === 401 || reply.status === 403 ? refusal(reply) : undecided(reply)
+  }
+  return (sending) => {
+    const { account } = sending
+    if (account.acceptance.isProven()) return undefined
+    let asked = underWay.get(account)
+    if (!asked) {
+      // The read outlasts the first call: one that comes right before the first gives up has its whole time.
+      const deadline = performance.now() + 2 * timeoutMs
+      asked = ask({ ...sending, deadline }).finally(() => underWay.delete(account))
+      underWay.set(account, asked)
+    }
+    return before(sending.deadline, asked, notSaid)
+  }
+}
+
+const notSaid = (cause?: unknown) => gatewayError('service-unavailable/proof', {}, { cause, ...RETRY_SOON })
+
+function undecided(reply: UpstreamReply): GatewayError {
+  // A rate limit of the service is answered with the service's own message.
+  if (reply.status === 429) return refusal(reply)
+  const later = timeAsked(reply.headers)
+  const details = { serviceStatus: reply.status, ...(later === undefined ? RETRY_SOON : retryAfter(later)) }
+  return gatewayError('service-unavailable/proof', {}, details)
 }

@@ -11,8 +11,8 @@ import {
   type Caller,
   type CallerRooms,
   type Credentials,
-  commonDeprecation,
   commonProfile,
+  deprecationFor,
   passThroughOf,
   recipientsOf,
   refuseTokens,
@@ -44,7 +44,7 @@ export function openCallers(rooms: OpenCallerRooms): Callers {
   if (path !== undefined) return openTenants(rooms, path)
   const credentials =
     id === undefined || secret === undefined ? clientCredentials(rooms) : fixedCredentials(rooms, id, secret)
-  const common = [{ tenant: '', windows: commonDeprecation(rooms.config).windows }]
+  const common = [{ tenant: '', windows: deprecationFor(rooms.config).windows }]
   return { ...credentials, brownouts: () => common, tell: () => {}, close: () => {} }
 }
 
@@ -101,7 +101,7 @@ function fixedCredentials(rooms: CallerRooms, id: string, secret: string): Crede
   const account = accountAt(rooms, address, { basic, pool: basic, scheme })
   const caller: Caller = { tenant: id, credential: undefined, account, profile: commonProfile(rooms) }
   const { WEBHOOK_SECRET: secrets, WEBHOOK_SIGNING_SECRET: signingKeys } = rooms.config
-  const recipients = recipientsOf(id, { secrets, signingKeys })
+  const recipients = recipientsOf(id, secrets, signingKeys)
   return {
     mode: 'fixed',
     tenants: () => [id],

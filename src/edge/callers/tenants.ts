@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import type { Config } from '../../language/config/config.ts'
 import { FAST_HASH, type Tenant } from '../../language/config/tenants-file.ts'
-import { type Deprecation, deprecationOf } from '../../language/legacy-headers.ts'
+import type { Deprecation } from '../../language/legacy-headers.ts'
 import type { Settings } from '../../language/mapping/row.ts'
 import { compileNetworks, type Networks } from '../../language/networks.ts'
 import { basicOf, basicPair } from '../../outside/service/credential.ts'
@@ -12,6 +11,7 @@ import {
   type CallerRooms,
   type Credentials,
   commonProfile,
+  deprecationFor,
   type EventRecipient,
   isBearer,
   missingCredential,
@@ -123,20 +123,9 @@ export function tenantCredentials(rooms: CallerRooms, tenants: readonly Tenant[]
   }
 }
 
-/** Returns the deprecation of a tenant: its own values, else those of the configuration. */
-export function tenantDeprecation(tenant: Tenant, config: Config): Deprecation {
-  return deprecationOf({
-    sunset: tenant.sunset ?? config.SUNSET,
-    retiredFrom: tenant.retired_from === 'never' ? undefined : (tenant.retired_from ?? config.RETIRED_FROM),
-    guide: tenant.migration_guide_url ?? config.MIGRATION_GUIDE_URL,
-    windows: tenant.brownouts ?? config.BROWNOUTS,
-    coversBookings: tenant.brownout_bookings ?? config.BROWNOUT_BOOKINGS,
-  })
-}
-
 function recipientsIn(tenants: readonly Tenant[]): readonly EventRecipient[] {
-  return tenants.flatMap(({ name, webhookSecrets: secrets, signingKeys, callback_url }) =>
-    recipientsOf(name, { secrets, signingKeys, hasCallback: callback_url !== undefined }),
+  return tenants.flatMap(({ name, webhookSecrets, signingKeys, callback_url }) =>
+    recipientsOf(name, webhookSecrets, signingKeys, callback_url !== undefined),
   )
 }
 
@@ -154,20 +143,17 @@ function callerOf(tenant: Tenant, rooms: CallerRooms): Caller {
     errorStatus: tenant.error_status ?? common.errorStatus,
     support: tenant.support_contact ?? common.support,
     synonyms: tenant.actions,
-    deprecation: tenantDeprecation(tenant, rooms.config),
+    deprecation: deprecationFor(rooms.config, tenant),
     limits: createLimits(limits.per_second, limits.concurrent),
   }
   return { tenant: name, credential: undefined, account, profile }
 }
 
-/** The settings of a tenant for its translations. */
-interface TenantSettings {
-  readonly defaults: Tenant['defaults']
-  readonly shipment_number?: Tenant['shipment_number']
-}
-
 /** Returns the settings of a tenant's translations: its own, else those of all. */
-export function tenantSettings({ defaults, shipment_number }: TenantSettings, common: Settings): Settings {
+export function tenantSettings(
+  { defaults, shipment_number }: Pick<Tenant, 'defaults' | 'shipment_number'>,
+  common: Settings,
+): Settings {
   return {
     ...common,
     transport_type: defaults.transport_type ?? common.transport_type,

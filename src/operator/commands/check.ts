@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { commonDeprecation } from '../../edge/callers/caller.ts'
-import { tenantDeprecation } from '../../edge/callers/tenants.ts'
+import { deprecationFor } from '../../edge/callers/caller.ts'
 import { type Config, configNames, effectiveVariables } from '../../language/config/config.ts'
 import { ConfigErrors } from '../../language/config/errors.ts'
 import { pathOf } from '../../language/config/store-address.ts'
@@ -162,8 +161,8 @@ const EVENTS_ONLY =
 /** Returns the deprecation of each tenant; without tenants, that of all callers. */
 function deprecationsOf({ config, tenants }: LoadedConfig) {
   return tenants === undefined
-    ? [{ tenant: undefined, ...commonDeprecation(config) }]
-    : tenants.map((tenant) => ({ tenant: tenant.name, ...tenantDeprecation(tenant, config) }))
+    ? [{ tenant: undefined, ...deprecationFor(config) }]
+    : tenants.map((tenant) => ({ tenant: tenant.name, ...deprecationFor(config, tenant) }))
 }
 
 const RECENT_MS = 28 * 86_400_000

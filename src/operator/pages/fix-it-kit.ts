@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { html, raw } from 'hono/html'
 import { explainPlan, planFromNames } from '../../calls/dry-run.ts'
 import { version1 } from '../../calls/read-request.ts'
-import { commonDeprecation, type OwnCaller } from '../../edge/callers/caller.ts'
+import { deprecationFor, type OwnCaller } from '../../edge/callers/caller.ts'
 import type { PageRooms } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
 import type { CompiledAction } from '../../language/mapping/compile.ts'
@@ -25,7 +25,7 @@ export async function fixItKit(report: TenantReport, rooms: PageRooms, own: OwnC
   const { tenant, actions, work } = report
   const { catalog, callers, config } = rooms
   const { account: address = rooms.address, profile } = own ?? {}
-  const { sunset, retiredFrom } = profile?.deprecation ?? commonDeprecation(config)
+  const { sunset, retiredFrom } = profile?.deprecation ?? deprecationFor(config)
   const lastDay = retiredFrom ?? sunset
   const name = tenant === NO_NAME ? 'callers without a name' : tenant
   const used = actions.flatMap(({ action, calls }) => {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
+import { welcome } from '../../edge/answers.ts'
 import { explained } from '../../edge/body/demands.ts'
 import { PAGE, READY_MADE } from '../../edge/door.ts'
-import { welcome } from '../../edge/probes.ts'
 import { requireMethod } from '../../edge/routing.ts'
 import type { PageRooms, Pages } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'

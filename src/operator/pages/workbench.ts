@@ -9,7 +9,7 @@ import {
   refusalAt,
 } from '../../calls/dry-run.ts'
 import { readBody, readQuery } from '../../edge/body/read.ts'
-import { commonDeprecation } from '../../edge/callers/caller.ts'
+import { deprecationFor } from '../../edge/callers/caller.ts'
 import type { PageRooms } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
 import { errorTable, GatewayError, gatewayError } from '../../language/errors.ts'
@@ -90,7 +90,7 @@ ${linesOf(body)}</textarea></div>
 function noticeOf({ config, callers, store }: PageRooms): Html | '' {
   if (callers.mode === 'tenants')
     return html`<p class="soft">A tenant's own settings do not count here, such as its <code>ActionName</code>s, defaults, and end of version 1. With its credential, a dry run has them, and <a href="/my">its migration</a> the dates.</p>`
-  const deprecation = commonDeprecation(config)
+  const deprecation = deprecationFor(config)
   const closure = closureAt(deprecation, store.now())
   if (!closure) return ''
   const refused =
