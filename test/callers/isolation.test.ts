@@ -89,16 +89,3 @@ test('in client mode, the client id tells callers apart: by its case, and by eve
   // Two secrets of one id are one client.
   expect((await read(gateway, 'R-1', of('acme', 'utf8', 'another'))).json.PickupName).toBe('name-0')
 })
-
-test('an idempotency key, and an outcome that is not known, are of one tenant', async () => {
-  const edge = await openEdge(named(NAMES))
-  const keyed = await Promise.all(['acme', 'beta'].map((name) => CALLS['book by a key'](edge, 'K-1', as(name))))
-  expect(keyed.map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, null])
-  edge.sandbox.fail({ kind: 'reset-after', on: { path: '/v2/shipments' } })
-  for (const [name, word] of [
-    ['acme', 'Unknown'],
-    ['beta', 'Yes'],
-    ['acme', 'Unknown'],
-  ] as const)
-    expect((await book(edge, 'R-1', as(name))).json.TransportationBooked).toBe(word)
-})

@@ -8,7 +8,8 @@ import { freePort } from '../free-port.ts'
 import { basic, get, post, type WholeAnswer } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { serve, transload } from './commands.ts'
-import { book, booking, CALLS, cheapHash, folder, KINDS, quote, read, seen, writeTenants } from './tenants-gateway.ts'
+import rows from './leaks.json' with { type: 'json' }
+import { CALLS, cheapHash, folder, KINDS, seen, writeTenants } from './tenants-gateway.ts'
 
 /** Makes secrets, and finds them in any text, in each of the forms in which they are sent. */
 function canaries() {
@@ -35,6 +36,13 @@ function canaries() {
 
 type Next = ReturnType<typeof canaries>['next']
 
+interface Row {
+  readonly method: string
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | object
+}
+
 /** Makes calls of every kind, about data of a person, and returns the answers with bodies and headers. */
 async function everyPath(gateway: { readonly url: string }, authorization: string, next: Next, person: Next) {
   const name = person('number')
@@ -42,27 +50,17 @@ async function everyPath(gateway: { readonly url: string }, authorization: strin
   const headers = { authorization }
   const answers: WholeAnswer[] = []
   for (const kind of KINDS) answers.push(await CALLS[kind](gateway, name, headers, fields))
-  const odd = { cookie: `session=${next('cookie')}`, 'x-api-key': next('key') }
-  answers.push(
-    await book(gateway, name, headers, fields),
-    await quote(gateway, headers, { ActionName: person('action') }),
-    await post(gateway, '/createShipment.php', `{"PickupName":"${person('broken')}"`, headers),
-    await post(gateway, '/dry-run/createShipment.php', booking(name, fields), headers),
-    await post(gateway, '/dry-run/updateShipment.php', { ReferenceNumber: name }, headers),
-    await post(gateway, '/dry-run/getShippingQuote.php', 'nonsense', headers),
-    await post(gateway, `/dry-run/reply/${person('action')}`, { price: 1 }, headers),
-    await get(gateway, `/v2/shipments/${person('id')}`, headers),
-    await get(gateway, `/v2/shipments/x?token=${next('query')}`, { authorization: `Bearer ${next('own')}` }),
-    await post(gateway, '/v2/quote', { pickup: '10314' }, headers),
-    await post(gateway, '/v2/documents', 'x'.repeat(70_000), headers),
-    await get(gateway, `/v2/..%2f${person('path')}`, headers),
-    await read(gateway, 'R-1', { authorization: `${authorization}x` }),
-    await get(gateway, `/${person('base')}/getShipment.php`, { ...headers, ...odd }),
-    await get(gateway, `/webhooks/${next('hook')}`, headers),
-    await post(gateway, `/webhooks/${next('hook')}`, {}, headers),
-    await get(gateway, '/', headers),
-    await get(gateway, '/readyz', headers),
-  )
+  const filled = (text: string): string =>
+    text
+      .replace(/\{(secret|person)\}/g, (_, whose) => (whose === 'secret' ? next : person)('row'))
+      .replace('{number}', name)
+      .replace('{authorization}', authorization)
+      .replace('{long}', 'x'.repeat(70_000))
+  for (const row of rows) {
+    const { method, path, headers: more, body }: Row = JSON.parse(filled(JSON.stringify(row)))
+    const sent = { ...headers, ...more }
+    answers.push(await (method === 'GET' ? get(gateway, path, sent) : post(gateway, path, body ?? '', sent)))
+  }
   return answers.map(seen).join('\n')
 }
 
@@ -136,22 +134,13 @@ test('secrets, through every path, are found nowhere, and no data of people in t
       told.push(seen(answer))
     }
   }
-  // A refused tenants file, with a misplaced secret.
-  const misplaced = next('misplaced')
-  const v2 = { client_id: 'x', client_secret: misplaced }
-  writeTenants(path, { name: 'x', credentials: [{ id: 'x', secret_hash: misplaced }], v2 })
-  gateway.signal('SIGHUP')
-  await gateway.says(/must say where the secret is/)
   const runAll = (...commands: string[]) =>
     Promise.all(commands.map((words) => transload(words.split(' '), place, env)))
-  const refused = await runAll('check', 'tenants list')
-  for (const { code } of refused) expect(code).toBe(78)
-  writeTenants(path, ...tenants)
   const listed = await runAll(
     ...['check --connect', 'tenants list', 'bookings list', 'xref export', 'migration report'],
   )
   const hashed = await transload(['tenants', 'hash'], place, env, next('typed'))
-  for (const { out, err } of [...refused, ...listed, hashed]) told.push(out, err)
+  for (const { out, err } of [...listed, hashed]) told.push(out, err)
   for (const at of ['/metrics', '/healthz', '/readyz', '/bookings', '/migration', '/nothing']) {
     for (const accept of ['*/*', 'text/html']) {
       told.push(seen(await get({ url: gateway.adminUrl }, at, { accept })))

@@ -182,29 +182,19 @@ describe('in tenants mode', () => {
     expect(sentOn(edge)).toEqual(Array(3).fill(atService('acme')))
   })
 
-  test('a tenant may have another address of the service, for legacy and for version-2 calls', async () => {
+  test('a tenant may have another address of the service, for legacy and for version-2 calls, and tokens or not', async () => {
     const stage = await startGateway({ sandbox: { credentials: { 'beta-v2': 'beta-v2-secret' } } })
-    const edge = await openEdge((place) => [
-      tenant(place, 'acme'),
-      tenant(place, 'beta', { v2: { base_url: `${stage.sandbox.url}/v2` } }),
-    ])
+    const beta = { v2: { base_url: `${stage.sandbox.url}/v2`, token: 'basic' } }
+    const declared = (place: string) => [tenant(place, 'acme'), tenant(place, 'beta', beta)]
+    const edge = await openEdge(declared, { env: { V2_TOKEN: 'oauth2' } })
     await quote(edge, as('acme'))
     await quote(edge, as('beta'))
     await get(edge, '/v2/shipments/x', as('beta'))
-    expect(sentOn(edge)).toEqual([atService('acme')])
+    expect(edge.sandbox.requests.map(({ path }) => path)).toEqual(['/oauth2/token', '/v2/quote'])
+    expect(sentOn(edge).at(-1)).toMatch(/^Bearer /)
     expect(sentOn(stage)).toEqual([atService('beta'), atService('beta')])
     const dry = await post(edge, '/dry-run/getShippingQuote.php', TRIP, as('beta'))
     expect(dry.json.request.url).toBe(`${stage.sandbox.url}/v2/quote`)
-  })
-
-  test('tenants use tokens or not, each as its own operator says', async () => {
-    const edge = await openEdge((place) => [tenant(place, 'acme'), tenant(place, 'beta', { v2: { token: 'basic' } })], {
-      env: { V2_TOKEN: 'oauth2' },
-    })
-    await quote(edge, as('acme'))
-    await quote(edge, as('beta'))
-    expect(edge.sandbox.requests.map(({ path }) => path)).toEqual(['/oauth2/token', '/v2/quote', '/v2/quote'])
-    expect(sentOn(edge).slice(1)).toEqual([expect.stringMatching(/^Bearer /), atService('beta')])
   })
 
   test("a tenant's defaults, numbers, action names and error status are its own", async () => {

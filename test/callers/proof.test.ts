@@ -6,6 +6,7 @@ import { NO_SHIPMENT } from '../../src/outside/service/account.ts'
 import { basic, CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
+import noProof from './no-proof.json' with { type: 'json' }
 import {
   atOnce,
   book,
@@ -139,22 +140,10 @@ describe('a refused credential', () => {
 })
 
 describe('an answer that proves nothing', () => {
-  const later = { headers: { 'retry-after': '7' } }
-  test.each<[what: string, fault: Fault, status?: number, retryAfter?: string]>([
-    ['500', { kind: 'status', status: 500 }],
-    ['503', { kind: 'status', status: 503, ...later }, 503, '7'],
-    ['429', { kind: 'status', status: 429, ...later }, 429, '7'],
-    ['400', { kind: 'status', status: 400 }],
-    ['a redirect', { kind: 'status', status: 302, headers: { location: 'https://example.com/' } }],
-    ['a lost connection', { kind: 'reset-after' }],
-    ['half of a body', { kind: 'reset-mid-body' }],
-    ['nothing in time', { kind: 'timeout' }],
-    ['204', { kind: 'status', status: 204, body: '' }],
-    ['an empty body', { kind: 'status', status: 200, body: '' }],
-    ['a page', { kind: 'status', status: 200, body: '<!doctype html><title>Sign in</title>' }],
-    ['a list', { kind: 'status', status: 200, body: [] }],
-    ['no end', { kind: 'huge', megabytes: 16 }],
-  ])('claims, finds and sends nothing: %s', async (_, fault, status = 503, retryAfter = '5') => {
+  const cases: Readonly<Record<string, { fault: unknown; status?: number; retryAfter?: string }>> = noProof
+  test.each(Object.entries(cases))('claims, finds and sends nothing: %s', async (_, one) => {
+    const { status = 503, retryAfter = '5' } = one
+    const fault = one.fault as Fault
     const gateway = await startGateway({ proven: false, env: { UPSTREAM_TIMEOUT_MS: '600' } })
     gateway.sandbox.fail({ ...fault, times: 'always', on: { method: 'GET' } })
     const answer = await book(gateway, 'R-1', OWNER)

@@ -50,11 +50,6 @@ test('callers that do not read are disconnected, and do not delay others', {
   const ended = Promise.withResolvers<void>()
   const service = await openService((incoming, outgoing) => {
     if (incoming.url === '/v2/small') return void outgoing.end('small')
-    if (incoming.url === '/v2/slow') {
-      // The service takes longer than a reader may, which is not the reader's fault.
-      outgoing.write('slow')
-      return void ended.promise.then(() => outgoing.end('ly'))
-    }
     open.add(outgoing)
     outgoing.once('close', () => {
       open.delete(outgoing)
@@ -81,9 +76,6 @@ test('callers that do not read are disconnected, and do not delay others', {
     calm = (await get(gateway, '/v2/small')).status === 200 ? calm + 1 : 0
   }
   expect(calm).toBe(CALM)
-  const patient = await dial(gateway)
-  patient.write(`GET /v2/slow ${HEAD}Connection: close\r\n\r\n`)
-  await patient.until(/slow/)
   for (let i = 0; i < CALM; i += 1) {
     expect((await get(gateway, '/v2/small')).status).toBe(200)
     expect((await post(gateway, '/dry-run/createShipment.php', bookingExample)).status).toBe(200)
@@ -91,7 +83,6 @@ test('callers that do not read are disconnected, and do not delay others', {
 
   // The connections to the service are closed, too.
   await ended.promise
-  expect(await patient.closed()).toMatch(/slow[\s\S]*ly/)
   // A caller that does not read notices the end only when it sends again.
   await Promise.all(
     [pipelining, ...readers].map((socket) => {
@@ -105,6 +96,7 @@ test('callers that do not read are disconnected, and do not delay others', {
 test('an answer that waits behind a slow one on its connection comes whole', { timeout: 60_000 }, async () => {
   const service = await openService((incoming, outgoing) => {
     if (incoming.url === '/v2/big') return void outgoing.end(Buffer.alloc(ENOUGH_BYTES, 'x'))
+    // The service takes longer than a reader may, which is not the reader's fault.
     outgoing.write('slow')
     setTimeout(() => outgoing.end('ly'), SLOW_MS)
   })
