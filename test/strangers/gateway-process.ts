@@ -6,6 +6,7 @@ import { openSqliteStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { serve } from '../callers/commands.ts'
 import { linksOf } from '../callers/tenants-gateway.ts'
 import { newFolder } from '../command.ts'
+import { CLIENT } from '../gateway.ts'
 import { startSandbox } from '../stand-in/stand-in.ts'
 
 /** The usage of a process (proc(5)). */
@@ -16,21 +17,21 @@ export interface ProcessUsage {
   readonly ranNs: number
 }
 
-export interface GatewayProcessOptions {
-  readonly env?: Readonly<Record<string, string>>
-  /** The credentials that the service accepts. */
-  readonly credentials: Readonly<Record<string, string>>
-}
-
 const KILOBYTE = 1024
 
 /** A gateway in a separate process, in front of the stand-in of the service. */
 export type GatewayProcess = Awaited<ReturnType<typeof startGatewayProcess>>
 
 /** Starts such a gateway as the image does, with a store on disk, and ends it with the test. */
-export async function startGatewayProcess(options: GatewayProcessOptions) {
-  const { env, credentials } = options
-  const sandbox = await startSandbox({ credentials })
+export async function startGatewayProcess({
+  env,
+  credentials,
+}: {
+  readonly env: Readonly<Record<string, string>>
+  /** The credentials that the service accepts. @default those of the stand-in */
+  readonly credentials?: Readonly<Record<string, string>>
+}) {
+  const sandbox = await startSandbox({ credentials: credentials ?? { [CLIENT.id]: CLIENT.secret } })
   const folder = newFolder('strangers')
   onTestFinished(async () => {
     await sandbox.close()

@@ -1,14 +1,16 @@
-/** Promise: bodies of single bytes take no more memory than others (contract, section 5). */
+/** Promise: what strangers send takes little memory, and no more than there is (contract, section 5). */
 
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test, vi } from 'vitest'
+import { quoteExample } from '../../mappings/quote-rows.ts'
 import { atOnce, book, quote, statuses } from '../callers/tenants-gateway.ts'
 import { basic, get, OWN, startGateway, type TestGateway } from '../gateway.ts'
 import { openHoldingService } from '../http/service.ts'
+import { startGatewayProcess } from './gateway-process.ts'
 import { connectFrom, held } from './sockets.ts'
 
-/* What strangers send takes little memory. The garbage collector of a busy machine may be late, so each is tried twice. */
+/* The garbage collector of a busy machine may be late, so each is tried twice. */
 
 vi.setConfig({ testTimeout: 60_000 })
 const RETRY = { retry: 1 }
@@ -104,3 +106,31 @@ test('refused credentials of eight kilobytes each leave nothing behind', RETRY, 
   expect((await book(gateway, 'R-1', {})).status).toBe(200)
   expect(gateway.sandbox.requests.map(({ method }) => method)).toEqual(['POST'])
 })
+
+const SOURCES = 50
+/** The gateway peaks at 201 to 231 MB. */
+const MOST_MEGABYTES = 256
+
+test(
+  'two thousand large bodies from fifty addresses take no more memory than the gateway may have',
+  RETRY,
+  async () => {
+    const gateway = await startGatewayProcess({ env: OWN })
+    gateway.sandbox.fail({ kind: 'delay', ms: 2_000, times: 'always', on: { method: 'POST' } })
+    const body = JSON.stringify({ ...quoteExample, Padding: ' '.repeat(250_000) })
+    const head = `POST /getShippingQuote.php HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n`
+    const answers = await atOnce(2_000, async (i) => {
+      const { socket, write, reply } = await connectFrom(gateway, `127.0.0.${2 + (i % SOURCES)}`)
+      write(head + body)
+      // The rest of a refused body is not read: its connection may end without a reply.
+      const { status } = (await reply) ?? { status: 0 }
+      socket.destroy()
+      return { status }
+    })
+    const counts = statuses(answers)
+    // On a slow machine a body may take too long to come: 408.
+    expect(Object.keys(counts).filter((status) => !/^(200|408|429|503|0)$/.test(status))).toEqual([])
+    expect(counts[200]).toBeGreaterThan(SOURCES)
+    expect(gateway.measure().peakMegabytes).toBeLessThan(MOST_MEGABYTES)
+  },
+)
