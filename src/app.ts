@@ -66,7 +66,8 @@ export interface AppRooms extends DryRunRooms, PassThroughRooms {
   readonly recorder: CallRecorder | undefined
   readonly ready: () => boolean
   /** The largest body of a version-1 call, and of one that is explained. */
-  readonly mostBytes: { readonly ofCall: number; readonly explained: number }
+  readonly mostBytesOfCall: number
+  readonly mostExplainedBytes: number
 }
 
 /**
@@ -74,7 +75,7 @@ export interface AppRooms extends DryRunRooms, PassThroughRooms {
  * `c.env.outgoing`.
  */
 export function createApp(rooms: AppRooms): Hono<Env> {
-  const { config, catalog, credentials, route, ready, reception, recorder, mostBytes } = rooms
+  const { config, catalog, credentials, route, ready, reception, recorder } = rooms
   const app = new Hono<Env>({ getPath: (_request, options) => route(options?.env?.incoming.url ?? '/') })
 
   // Where callers need no credential, web pages of other sites are refused.
@@ -98,7 +99,7 @@ export function createApp(rooms: AppRooms): Hono<Env> {
       from: 'own pages',
       admission: 'counted',
       methods: [endpoint.method],
-      body: whole(mostBytes.ofCall, readRecorded),
+      body: whole(rooms.mostBytesOfCall, readRecorded),
       who: legacyCaller(credentials),
       refused: (error, incoming, call) => legacyRefusal(error, incoming, call, rooms),
     } as const satisfies Demands<unknown, unknown>
@@ -112,13 +113,13 @@ export function createApp(rooms: AppRooms): Hono<Env> {
 
   // The same calls, explained and not sent.
   const checks = createChecks(rooms)
-  const explains = { ...PAGE, body: explained(mostBytes.explained, (bytes) => bytes) }
+  const explains = { ...PAGE, body: explained(rooms.mostExplainedBytes, (bytes) => bytes) }
   for (const endpoint of catalog.endpoints.values()) {
     const demands = {
       ...explains,
       use: 'dry-run',
       methods: endpoint.method === 'GET' ? ['GET', 'POST'] : ['POST'],
-      body: explained(mostBytes.explained, readFields),
+      body: explained(rooms.mostExplainedBytes, readFields),
       who: verifiedCaller(credentials),
     } as const
     all(`/dry-run${endpoint.path}`, demands, async (c, arrival) => {

@@ -159,46 +159,39 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
   opened.defer(signals.stop)
   const { metrics } = signals
   const tracing = await openTracing(config, store.engine)
-  const explainedBytes = Math.min(config.BODY_LIMIT_BYTES, mostExplainedBytes(shares.largestBodyBytes))
   const answerError = createErrorAnswers(config, catalog)
-  const pages = parts.pages({
+  const rooms = {
     ...base,
     service,
+    upstream,
     address,
     names,
     callers,
     credentials: callers,
+    shares,
+    browserChecks,
     bookings,
     answerError,
     prove,
     metrics,
     reloads,
     events,
-    mostExplainedBytes: explainedBytes,
+    mostExplainedBytes: Math.min(config.BODY_LIMIT_BYTES, mostExplainedBytes(shares.largestBodyBytes)),
     readerTimeoutMs: timeouts.replyMs,
-  })
+  }
+  const pages = parts.pages(rooms)
   opened.defer(pages.close)
 
   const route = createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS)
   let draining = false
   const ready = () => store.ready() && isWhole() && !draining
   const app = createApp({
-    ...base,
-    service,
-    upstream,
-    address,
-    credentials: callers,
-    shares,
-    browserChecks,
-    prove,
-    names,
-    bookings,
+    ...rooms,
     reception: events.reception,
     inspect: drift.inspect,
     onNotServed: ({ method, path }, status) =>
       log.error({ method, path, status }, 'the service does not serve this call; check V2_BASE_URL'),
-    readerTimeoutMs: timeouts.replyMs,
-    mostBytes: { ofCall: Math.min(config.BODY_LIMIT_BYTES, shares.largestBodyBytes), explained: explainedBytes },
+    mostBytesOfCall: Math.min(config.BODY_LIMIT_BYTES, shares.largestBodyBytes),
     pages: pages.public,
     errorPage: pages.publicError,
     tracing,
@@ -206,7 +199,6 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
     endCall: createEndOfCall({ config, log, meters, uses, tracing, recorder }),
     ready,
     route,
-    answerError,
   })
 
   callers.tell(events.setTenants)

@@ -6,8 +6,11 @@ import { createAcceptedCredentials } from '../../src/edge/callers/client.ts'
 import { createShares } from '../../src/edge/callers/shares.ts'
 
 test('an accepted credential gives way to ten thousand others, or fewer that are long', () => {
-  const { kept, open } = createAcceptedCredentials<number>()
-  const accept = (header: string) => open(header, () => 0).acceptance.accepted()
+  const { kept, open } = createAcceptedCredentials(
+    (_header, acceptance) => acceptance,
+    () => undefined,
+  )
+  const accept = (header: string) => open(header).accepted()
   accept('first')
   for (let i = 0; i < 9_000; i += 1) accept(`Basic ${i}`)
   expect(kept.get('first')).toBeDefined()

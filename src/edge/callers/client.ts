@@ -57,26 +57,31 @@ export function clientCredentials(rooms: CallerRooms): Credentials {
     scheme: Scheme,
     decide: (turns: Turns<KnownCredential>, header: string, isAccepted: boolean) => void,
   ) {
-    const { kept, open } = createAcceptedCredentials<KnownCredential>()
     const turns = createTurns<KnownCredential>({
       atOnce: AT_ONCE,
       atOnceOfSource: Math.min(AT_ONCE_OF_SOURCE, config.UPSTREAM_CONNECTIONS),
       calls: config.MAX_IN_FLIGHT,
     })
-    const make = (header: string) => (acceptance: Acceptance) => {
+    const make = (header: string, acceptance: Acceptance) => {
       const account = accountAt(rooms, config.V2_BASE_URL, { basic: header, pool: header, scheme, acceptance })
       const pair = readablePair(header)
       const credential = pair && basicOf(pair.client, pair.secret)
       const caller = pair && { tenant: pair.client, credential, account, profile }
       return { account, caller, accepted: passThroughWith(header, account) }
     }
-    const decided: OnVerdict = (header, isAccepted) => decide(turns, header, isAccepted)
-    const known = (header: string) => (kept.get(header) ?? open(header, make(header), decided)).value
+    const { kept, open } = createAcceptedCredentials<KnownCredential>(make, (header, isAccepted) =>
+      decide(turns, header, isAccepted),
+    )
     return {
       kept,
       enter: (incoming: IncomingMessage, { source }: Share, header: string) =>
-        turns.enter(incoming, source.name, header, () => known(header)),
+        turns.enter(incoming, source.name, header, () => kept.get(header) ?? open(header)),
     }
+  }
+
+  function provenCaller(header: string): Caller | undefined {
+    const known = translated.kept.get(header)
+    return known?.account.acceptance.isProven() ? known.caller : undefined
   }
 
   async function arrive(incoming: IncomingMessage, share: Share, header: string): Promise<Caller> {
@@ -118,19 +123,14 @@ export function clientCredentials(rooms: CallerRooms): Credentials {
     identify: (incoming, share) => {
       const { authorization } = incoming.headers
       if (!authorization) throw missingCredential(incoming)
-      const known = translated.kept.get(authorization)
-      const caller = known?.acceptance.isProven() ? known.value.caller : undefined
-      return caller ?? arrive(incoming, share, authorization)
+      return provenCaller(authorization) ?? arrive(incoming, share, authorization)
     },
-    verified: async ({ headers: { authorization = '' } }) => {
-      const known = translated.kept.get(authorization)
-      return known?.acceptance.isProven() ? known.value.caller : undefined
-    },
+    verified: async ({ headers: { authorization = '' } }) => provenCaller(authorization),
     passThrough: (incoming, streams, share) => {
       const header = incoming.headers.authorization
       if (header === undefined) return { ...config.V2_BASE_URL, ...NO_CREDENTIAL }
       const known = passed.kept.get(header)
-      return known?.acceptance.isProven() ? known.value.accepted : passUnproven(incoming, header, streams, share)
+      return known?.account.acceptance.isProven() ? known.accepted : passUnproven(incoming, header, streams, share)
     },
     ownCaller: (tenant) => (tenant === ownId ? own : undefined),
     eventRecipients: () => recipients,
@@ -196,20 +196,11 @@ function showsAcceptance(method: string, url: string, status: number): boolean {
 const AT_ONCE = 32
 const AT_ONCE_OF_SOURCE = 8
 
-/** A credential that the service has accepted in this process, with its account. */
-interface AcceptedCredential<T> {
-  readonly value: T
-  readonly acceptance: Acceptance
-}
-
 /** Accepted credentials, by the `Authorization` header that carries them. */
 interface AcceptedCredentials<T> {
-  readonly kept: { readonly get: (header: string) => AcceptedCredential<T> | undefined }
-  /**
-   * Makes the entry of a header that is not accepted yet. Acceptance stores it, and a refusal removes it again.
-   * `decided` is called for both.
-   */
-  readonly open: (header: string, value: (acceptance: Acceptance) => T, decided?: OnVerdict) => AcceptedCredential<T>
+  readonly kept: { readonly get: (header: string) => T | undefined }
+  /** Makes the entry of a header that is not accepted yet. Acceptance stores it, and a refusal removes it again. */
+  readonly open: (header: string) => T
 }
 
 /** Called with the service's verdict on a header. */
@@ -226,14 +217,18 @@ const SPELLINGS = 3
 const LEAST_BYTES = Math.ceil(KEPT_BYTES / KEPT)
 
 /** Makes the cache of accepted credentials; a credential that the service has not accepted takes no place in it. */
-export function createAcceptedCredentials<T>(): AcceptedCredentials<T> {
-  const kept = new LRUCache<string, AcceptedCredential<T>>({
+export function createAcceptedCredentials<T extends {}>(
+  make: (header: string, acceptance: Acceptance) => T,
+  /** Called for both verdicts. */
+  decided: OnVerdict,
+): AcceptedCredentials<T> {
+  const kept = new LRUCache<string, T>({
     maxSize: KEPT_BYTES,
     sizeCalculation: (_entry, { length }) => Math.max(LEAST_BYTES, ACCOUNT_BYTES + SPELLINGS * length),
   })
   return {
     kept,
-    open: (header, value, decided = () => undefined) => {
+    open: (header) => {
       let provenUntil = Number.NEGATIVE_INFINITY
       const acceptance: Acceptance = {
         isProven: () => performance.now() < provenUntil,
@@ -252,7 +247,7 @@ export function createAcceptedCredentials<T>(): AcceptedCredentials<T> {
           decided(header, false)
         },
       }
-      const entry: AcceptedCredential<T> = { value: value(acceptance), acceptance }
+      const entry = make(header, acceptance)
       return entry
     },
   }
