@@ -5,6 +5,7 @@ import { basic, get, OWN, post, startGateway, type TestGateway } from '../gatewa
 import { openHoldingService } from '../http/service.ts'
 import { callFrom } from '../strangers/call.ts'
 import forwardedFor from './forwarded-for.json' with { type: 'json' }
+import noCredential from './no-credential.json' with { type: 'json' }
 import {
   as,
   atOnce,
@@ -47,16 +48,16 @@ async function callAll(gateway: TestGateway, authorization: string): Promise<num
 
 const ALL_WELL = Array(7).fill(200)
 
-type Useless = readonly (readonly [authorization: string, says: RegExp])[]
+type Useless = readonly { readonly authorization: string; readonly says: string }[]
 
 /** Expects that no kind of call goes to the service with these credentials. */
 async function expectRefused(gateway: TestGateway, useless: Useless): Promise<void> {
-  for (const [authorization, says] of useless) {
+  for (const { authorization, says } of useless) {
     for (const kind of KINDS) {
       const { status, headers, json } = await CALLS[kind](gateway, 'N-1', { authorization })
       expect({ authorization, kind, status, told: json.Message }).toMatchObject({
         status: 401,
-        told: expect.stringMatching(says),
+        told: expect.stringContaining(says),
       })
       expect(headers.get('www-authenticate')).toBe('Basic realm="transload", charset="UTF-8"')
     }
@@ -64,21 +65,11 @@ async function expectRefused(gateway: TestGateway, useless: Useless): Promise<vo
   expect(gateway.sandbox.requests).toEqual([])
 }
 
-const OTHER_SCHEME = /^The Authorization header must use HTTP Basic: /
-const NO_PAIR = /^The Basic credential is not valid Base64 of ClientID:ClientSecret\./
-const UNREADABLE: Useless = [
-  ['', /^No credential was sent\. Use HTTP Basic authentication with your Client ID/],
-  ['Bearer abc', OTHER_SCHEME],
-  [`Digest ${encoded('a:b')}`, OTHER_SCHEME],
-  ['Basic', NO_PAIR],
-  ['Basic %%%', NO_PAIR],
-  [`Basic ${encoded('no colon')}`, NO_PAIR],
-  [`Basic ${encoded(':no id')}`, NO_PAIR],
-  [`Basic ${encoded('more:behind')} x`, NO_PAIR],
-  // Others may skip characters outside the alphabet, or unused bits, and read another client.
-  ['Basic ZGVt-bzpkZW1vLXNlY3JldA==', NO_PAIR],
-  ['Basic ZGVtbzpkZW1vLXNlY3JldB==', NO_PAIR],
-]
+/** Others may skip characters outside the alphabet, or unused bits, and read another client. */
+const UNREADABLE: Useless = noCredential.map(({ authorization, says }) => ({
+  authorization: authorization.replace(/\{(.*)\}/, (_, text) => encoded(text)),
+  says,
+}))
 
 describe('in client mode', () => {
   test("every call goes out with the caller's own credential, to the letter", async () => {
@@ -91,7 +82,10 @@ describe('in client mode', () => {
   })
 
   test('a credential that is of no use is refused, and nothing is sent', async () => {
-    const controls = ['acme\u0000', 'ac\nme', '\u007facme'].map((id) => [basic(id), /control character/] as const)
+    const controls = ['acme\u0000', 'ac\nme', '\u007facme'].map((id) => ({
+      authorization: basic(id),
+      says: 'control character',
+    }))
     await expectRefused(await startGateway(), [...UNREADABLE, ...controls])
   })
 })
@@ -135,7 +129,7 @@ describe('in tenants mode', () => {
     expect(sentOn(edge).at(-1)).toBe(atService('beta'))
   })
 
-  const WRONG = /Client ID or the Client Secret is wrong/
+  const says = 'Client ID or the Client Secret is wrong'
   test('who is no tenant is told so, and nothing is sent', async () => {
     const edge = await openTwo()
     const wrong = [
@@ -145,8 +139,8 @@ describe('in tenants mode', () => {
       atService('acme'),
       basic('ACME-legacy', 'acme-legacy-secret'),
     ]
-    const useless = [...UNREADABLE, ...wrong.map((authorization) => [authorization, WRONG] as const)]
-    for (const [authorization] of useless) {
+    const useless = [...UNREADABLE, ...wrong.map((authorization) => ({ authorization, says }))]
+    for (const { authorization } of useless) {
       expect((await get(edge, '/v2/shipments/x', { authorization })).status, authorization).toBe(401)
     }
     await expectRefused(edge, useless)

@@ -97,6 +97,14 @@ test("retries of strangers' calls are not taken from the owner's", async () => {
   expect((await quote(gateway, {})).status).toBe(200)
 })
 
+test('if no credential has been accepted, all failures open the circuit', async () => {
+  const { gateway, service } = await openWary({}, (outgoing) => void outgoing.writeHead(502).end())
+  await atOnce(30, (i) => quote(gateway, stranger(i)))
+  const before = service.requests.length
+  expect((await quote(gateway, stranger('last'))).json.Message).toMatch(/^The service is failing, so nothing was sent/)
+  expect(service.requests).toHaveLength(before)
+})
+
 test('calls that wait with one wrong credential are refused together', async () => {
   const { gateway, service, arrived, refuseUntil } = await openWary()
   const calls = atOnce(100, () => quote(gateway, stranger('same')))
