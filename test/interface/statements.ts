@@ -580,7 +580,7 @@ export const sections: readonly Section[] = [
     chose(
       'Payloads: not shown.',
       'Those of the public reference. Any other shape is stored and parked.',
-      'calls/dry-run-event > GET explains the declared example',
+      'cases/stories/a-dry-run-of-an-event-shows-what-a-callback-would-get',
       'events/received > an event of another shape is kept',
     ),
     chose(
