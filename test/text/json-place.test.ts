@@ -1,7 +1,7 @@
 /** Promise: a mistake in JSON is told with its place (contract, section 11). */
 
 import { expect, test } from 'vitest'
-import { placeInJson } from '../../src/language/text/json-place.ts'
+import { placeInJson } from '../../src/language/config/json-file.ts'
 
 const TEXT = `{
   "a": 1, "b": [10,

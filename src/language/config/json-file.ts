@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import type { z } from 'zod'
-import { placeInJson } from '../text/json-place.ts'
 
 /** A JSON file that was read. */
 export interface JsonContent {
@@ -35,6 +34,36 @@ export function readJsonFile(path: string): JsonFile {
     const where = /\(line \d+ column \d+\)/.exec(said)?.[0] ?? (/end of JSON/.test(said) ? '(it ends too early)' : '')
     return { error: `is not JSON ${where}`.trimEnd() }
   }
+}
+
+const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{}:,]|[^\s"[\]{}:,]+/g
+
+/**
+ * Returns where the value at a path begins in JSON that is valid, its line and column counted from 1; where it is missing, the object
+ * or list that lacks it. Of several members with one name, the last counts.
+ */
+export function placeInJson(text: string, path: readonly PropertyKey[]) {
+  const tokens = [...text.matchAll(TOKEN)]
+  const written = (at: number) => tokens[at]?.[0] ?? ''
+  let found = 0
+  /** Passes the value that begins with a token, below so many steps of the path; returns the number of the token after it. */
+  const pass = (start: number, steps: number | undefined): number => {
+    if (steps !== undefined) found = start
+    const isObject = written(start) === '{'
+    if (!isObject && written(start) !== '[') return start + 1
+    let at = start + 1
+    for (let index = 0; !/^[\]}]/.test(written(at)); index += 1) {
+      const key = isObject ? JSON.parse(written(at)) : index
+      const isOnPath = steps !== undefined && steps < path.length && path[steps] === key
+      // A name and its colon stand before the value.
+      at = pass(isObject ? at + 2 : at, isOnPath ? steps + 1 : undefined)
+      if (written(at) === ',') at += 1
+    }
+    return at + 1
+  }
+  pass(0, 0)
+  const before = text.slice(0, tokens[found]?.index)
+  return { line: before.split('\n').length, column: before.length - before.lastIndexOf('\n') }
 }
 
 /** Returns the code of an error of the system, such as ENOENT. */

@@ -164,19 +164,19 @@ const LINE_FEED = 0x0a
 const CARRIAGE_RETURN = 0x0d
 const BLANK = 0x20
 const QUOTE = 0x22
-export const COMMA = 0x2c
+const COMMA = 0x2c
 const COLON = 0x3a
-export const OPEN_BRACKET = 0x5b
+const OPEN_BRACKET = 0x5b
 const BACKSLASH = 0x5c
-export const CLOSE_BRACKET = 0x5d
+const CLOSE_BRACKET = 0x5d
 const LETTER_F = 0x66
 const LETTER_N = 0x6e
 const LETTER_T = 0x74
-export const OPEN_BRACE = 0x7b
-export const CLOSE_BRACE = 0x7d
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
 
 /** A place in a text that is being read. */
-export interface Cursor {
+interface Cursor {
   readonly text: string
   at: number
   /** No string of the text contains an escape or a control character. */
@@ -186,22 +186,12 @@ export interface Cursor {
 const PLAIN = /^[^\\\p{Cc}]*$/u
 
 /** Makes a cursor at the start of a text. */
-export const cursorOf = (text: string): Cursor => ({ text, at: 0, isPlain: PLAIN.test(text) })
-
-/** Skips blanks, and returns the code of the character at the cursor; NaN at the end. */
-export function next(cursor: Cursor): number {
-  let code = cursor.text.charCodeAt(cursor.at)
-  while (code === BLANK || code === LINE_FEED || code === CARRIAGE_RETURN || code === TAB) {
-    cursor.at += 1
-    code = cursor.text.charCodeAt(cursor.at)
-  }
-  return code
-}
+const cursorOf = (text: string): Cursor => ({ text, at: 0, isPlain: PLAIN.test(text) })
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 
 /** Reads a string, a number, a boolean or null, which begins with this code. */
-export function readScalar(cursor: Cursor, code: number): unknown {
+function readScalar(cursor: Cursor, code: number): unknown {
   switch (code) {
     case QUOTE:
       return readString(cursor)
@@ -230,7 +220,7 @@ function readLiteral(cursor: Cursor, literal: string, value: boolean | null): bo
 }
 
 /** Reads a string at its opening quote. */
-export function readString(cursor: Cursor): string {
+function readString(cursor: Cursor): string {
   const { text, at } = cursor
   const end = cursor.isPlain ? text.indexOf('"', at + 1) : endOfString(cursor)
   if (end === -1) throw unexpected({ text, at: text.length })
