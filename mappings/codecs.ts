@@ -1,9 +1,551 @@
-export { choice, equipmentType } from './codecs/choice.ts'
-export { type ContactParts, contactParts } from './codecs/contact.ts'
-export { money, twoDecimals } from './codecs/money.ts'
-export { phone } from './codecs/phone.ts'
-export { state } from './codecs/state.ts'
-export { joinStreet, splitStreet } from './codecs/street.ts'
-export { email, type Scalar, text } from './codecs/text.ts'
-export { vin, year } from './codecs/vehicle.ts'
-export { quoteZip, zipcode } from './codecs/zip.ts'
+import { z } from 'zod'
+import {
+  type Codec,
+  canonical,
+  codec,
+  exact,
+  type LeaveOut,
+  lettersAndDigits,
+  lossy,
+  type Remark,
+} from '../src/language/mapping/codec.ts'
+import { isNotKnown, isShortened } from '../src/language/text/service-text.ts'
+import { knownStates, stateCodes } from './us-states.ts'
+
+/* Text */
+
+/** A plain value of the service: a number or boolean in place of documented text is no error. */
+const scalar = z.union([z.string(), z.number(), z.boolean()])
+
+/** A plain value of version 2. */
+export type Scalar = z.infer<typeof scalar>
+
+/** Text, unchanged. */
+export const text = codec<Scalar>(scalar, {
+  name: 'text',
+  summary: 'Text, unchanged.',
+  keeps: exact,
+  decode: (value) => value,
+  encode: String,
+})
+
+/** Leaves a text such as `TBD` out. */
+function leftOutIfNotKnown(text: string, leaveOut: LeaveOut): void {
+  if (isNotKnown(text)) leaveOut('a word for a value that is not known yet')
+}
+
+/** An e-mail address, unchanged. */
+export const email = codec<Scalar>(scalar, {
+  name: 'email',
+  summary: 'Text, unchanged. TBD and N/A count as absent.',
+  keeps: exact,
+  decode: (value, _fail, leaveOut) => {
+    leftOutIfNotKnown(value, leaveOut)
+    return value
+  },
+  encode: String,
+})
+
+/** Returns a whole number without the fraction of zeros that a spreadsheet adds. */
+const withoutFraction = (text: string): string => text.replace(/^(\d+)\.0+$/, '$1')
+
+/* Postal codes */
+
+const ZIP_DIGITS = 5
+
+/** Five digits and perhaps four more; word processors lengthen the dash between them. */
+const ZIP = /^(\d{5})(?:(?:\s*[-–—]\s*|\s*)(\d{4}))?$/
+const ZIP_WITH_SPREAD_DASH = /^(\d{5})\s*-\s*(\d{4})$/
+const WITHOUT_LEADING_ZEROS = /^\d{3,4}$/
+
+/** The same among words, as in `NY 10314`. */
+const ZIP_AMONG_WORDS = /(?<![\p{L}\p{N}])(\d{5})(?:-(\d{4}))?(?![\p{L}\p{N}])/u
+const FIVE_DIGITS = /(?<!\d)\d{5}(?!\d)/g
+
+/** Finds the ZIP among words: the only group of five digits. */
+function zipAmongWords(text: string): RegExpExecArray | null {
+  const isOnly = /\p{L}/u.test(text) && text.match(FIVE_DIGITS)?.length === 1
+  return isOnly ? ZIP_AMONG_WORDS.exec(text) : null
+}
+
+const zipSense = (text: string): string => lettersAndDigits(zipAmongWords(text)?.[0] ?? withoutFraction(text))
+
+const LEADING_ZEROS_LOST: Remark = { assumed: 'leading zeros that got lost on the way' }
+
+const remarkOnZeros = (text: string): Remark | undefined =>
+  WITHOUT_LEADING_ZEROS.test(text) ? LEADING_ZEROS_LOST : undefined
+
+const AROUND_ZIP = 'the words around the ZIP'
+
+const padded = (value: number | string): string => String(value).padStart(ZIP_DIGITS, '0')
+
+/** Puts back the zeros of `2134`. Other text that the service may send, such as `75201-1234`, stays as it is. */
+const zipText = (value: number | string): string => {
+  const text = withoutFraction(String(value))
+  return /^\d{1,4}$/.test(text) ? padded(text) : text
+}
+
+/** A US ZIP: an integer in version 2, which cannot hold the extension of a ZIP+4. */
+export const zipcode = codec<number | string>(z.union([z.number(), z.string()]), {
+  name: 'zipcode',
+  summary:
+    'A US ZIP: an integer in version 2, five digits in version 1. A ZIP+4 extension and surrounding words are lost. TBD and N/A count as absent.',
+  problem: 'must be a US ZIP code such as 75201 or 75201-1234',
+  keeps: lossy('a ZIP+4 extension, and words around the ZIP', zipSense),
+  decode: (sent, fail, leaveOut) => {
+    leftOutIfNotKnown(sent, leaveOut)
+    const text = withoutFraction(sent)
+    const digits = WITHOUT_LEADING_ZEROS.test(text) ? text : (ZIP.exec(text) ?? zipAmongWords(text))?.[1]
+    const zip = Number(digits ?? 0)
+    // Forms send 00000 for an unknown ZIP; no place has it.
+    return zip > 0 ? zip : fail()
+  },
+  encode: zipText,
+  remark: (text) => {
+    const words = zipAmongWords(text)
+    const extension = (words ?? ZIP.exec(withoutFraction(text)))?.[2]
+    const lost = [
+      ...(extension === undefined ? [] : [`the ZIP+4 extension ${extension}`]),
+      ...(words ? [AROUND_ZIP] : []),
+    ]
+    return lost.length === 0 ? remarkOnZeros(withoutFraction(text)) : { loss: lost.join(', and ') }
+  },
+})
+
+/** A postal code of any country as text; only a US ZIP is normalized. */
+export const quoteZip = codec<number | string>(z.union([z.number(), z.string()]), {
+  name: 'quoteZip',
+  summary:
+    'A postal code, unchanged. A US ZIP regains lost leading zeros and loses surrounding words. TBD and N/A count as absent.',
+  keeps: canonical('a US ZIP with all its zeros, a plain dash, and no words', zipSense),
+  decode: (sent, _fail, leaveOut) => {
+    leftOutIfNotKnown(sent, leaveOut)
+    const text = zipAmongWords(sent)?.[0] ?? withoutFraction(sent)
+    return WITHOUT_LEADING_ZEROS.test(text) ? padded(text) : text.replace(ZIP_WITH_SPREAD_DASH, '$1-$2')
+  },
+  encode: (value) => {
+    const text = withoutFraction(String(value))
+    return text === value ? value : padded(text)
+  },
+  remark: (text) => (zipAmongWords(text) ? { loss: AROUND_ZIP } : remarkOnZeros(withoutFraction(text))),
+})
+
+/* Vehicles */
+
+/** The year of the first car. */
+const FIRST_YEAR = 1886
+
+/** Next year's models are sold this year; one more year is for early orders. */
+const YEARS_AHEAD = 2
+
+const YEAR = /^\d{4}$/
+
+/** Seventeen capitals and digits, without I, O and Q, which look like digits. */
+const VIN = /^[A-HJ-NPR-Z0-9]{17}$/
+
+const latestYear = (): number => new Date().getUTCFullYear() + YEARS_AHEAD
+
+const withoutBlanks = (text: string): string => text.replace(/\s+/g, '').toUpperCase()
+
+/** Between two VINs in one field. */
+const BETWEEN_VINS = /[^a-z0-9]+/i
+const TWO_VINS = /^[A-HJ-NPR-Z0-9]{34}$/
+
+/** Reports whether a text holds several VINs, with or without something between them. */
+const hasSeveral = (text: string): boolean =>
+  TWO_VINS.test(withoutBlanks(text)) ||
+  text
+    .toUpperCase()
+    .split(BETWEEN_VINS)
+    .filter((part) => VIN.test(part)).length > 1
+
+/** A model year as an integer. */
+export const year = codec<Scalar>(scalar, {
+  name: 'year',
+  summary: 'A model year of four digits, from 1886 to the year after next. TBD and N/A count as absent.',
+  problem: 'must be a year of four digits, from 1886 to the year after next',
+  keeps: canonical('four digits', (text) => text.replace(/\.0+$/, '')),
+  decode: (text, fail, leaveOut) => {
+    leftOutIfNotKnown(text, leaveOut)
+    const value = Number(YEAR.exec(withoutFraction(text))?.[0])
+    return value >= FIRST_YEAR && value <= latestYear() ? value : fail()
+  },
+  encode: (value) => withoutFraction(String(value)),
+})
+
+/** A vehicle identification number; the check digit is not enforced. */
+export const vin = codec<Scalar>(scalar, {
+  name: 'vin',
+  summary:
+    'A VIN in uppercase without spaces. An unusual VIN is sent anyway; several are refused. TBD and N/A count as absent.',
+  problem: 'has several VINs: send one booking for each vehicle',
+  keeps: canonical('uppercase without spaces'),
+  decode: (text, fail, leaveOut) => {
+    leftOutIfNotKnown(text, leaveOut)
+    return hasSeveral(text) ? fail() : withoutBlanks(text)
+  },
+  encode: String,
+  // No problem: vehicles from before 1981 have other numbers.
+  remark: (text) =>
+    VIN.test(withoutBlanks(text)) ? undefined : { warning: 'is not 17 characters of the VIN alphabet' },
+})
+
+/* Phone numbers */
+
+/** Digits of a US number without its country code. */
+const US_DIGITS = 10
+
+/** Digits of the shortest number that an extension can follow: a number without its area code. */
+const SHORTEST_DIGITS = 7
+
+/** `x123`, `ext. 5`, `#12`, `;ext=9`; no two neighboring parts match the same blank: it runs in linear time. */
+const EXTENSION = /(?:(?<![a-z])(?:extension|extn|ext|x)[\s.:=]*(?:#\s*)?|#\s*)(\d+)/i
+
+const digitsOf = (text: string): string => text.replace(/\D+/g, '')
+
+/** Between two numbers in one field. */
+const BETWEEN_NUMBERS = /[/,;|&]|\s(?:or|and)\s/i
+/** The first of two numbers that only blanks separate, with or without its country code. */
+const FIRST_OF_TWO = /^\D*(?:1\D*)?(?:\d\D*){10}(?=(?:\d\D*){7})/
+
+/** A number with words for some of its digits: an area code, perhaps three more digits, and at least ten places in all. */
+const NUMBER_IN_WORDS = /^\+?1?(?=[\da-z]{10,})\d{3}(?:\d{3})?[a-z]+[\da-z]*$/i
+const KEYS = ['abc', 'def', 'ghi', 'jkl', 'mno', 'pqrs', 'tuv', 'wxyz']
+const FIRST_KEY = 2
+
+/** The digits of a phone number, its extension, and true if there is a second number. */
+interface Phone {
+  readonly digits: string
+  readonly extension?: string
+  readonly hasSecond?: true
+}
+
+const withoutCountryCode = (text: string): string => {
+  const digits = digitsOf(text)
+  const national = /^\+\s*1/.test(text) ? digits.slice(1) : digits
+  // Some systems put +1 before a number that already has its 1.
+  return national.length === US_DIGITS + 1 && national.startsWith('1') ? national.slice(1) : national
+}
+
+/** Returns the digits that the letters of `1-800-FLOWERS` stand for; undefined for text that is no such number. */
+function digitsOfWords(text: string): string | undefined {
+  const bare = text.replace(/[\s().-]+/g, '')
+  if (!NUMBER_IN_WORDS.test(bare)) return undefined
+  const digits = bare.replace(/[a-z]/gi, (letter) =>
+    String(FIRST_KEY + KEYS.findIndex((key) => key.includes(letter.toLowerCase()))),
+  )
+  return digits.replace(/^\+?1(?=\d{10})/, '').slice(0, US_DIGITS)
+}
+
+function firstOfTwo(text: string): string | undefined {
+  const [first = '', ...rest] = text.split(BETWEEN_NUMBERS)
+  const areTwo = [first, rest.join('')].every(
+    (part) => (digitsOfWords(part) ?? digitsOf(part)).length >= SHORTEST_DIGITS,
+  )
+  return areTwo ? first : FIRST_OF_TWO.exec(text)?.[0]
+}
+
+/** A number as most callers write it. */
+const PLAIN_NUMBER = /^\(?\d{3}\)?[ -]?\d{3}[ -]?\d{4}$/
+
+/** Reads a phone number from free text; `digits` is empty if there is none. */
+function readPhone(sent: string): Phone {
+  if (PLAIN_NUMBER.test(sent)) return { digits: digitsOf(sent) }
+  const text = withoutFraction(sent)
+  const first = firstOfTwo(text)
+  if (first !== undefined) return { ...readPhone(first), hasSecond: true }
+  const match = EXTENSION.exec(text)
+  const extension = match?.[1]
+  const before = text.slice(0, match?.index)
+  if (match && extension !== undefined) {
+    const words = digitsOfWords(before)
+    if (words !== undefined) return { digits: words, extension }
+  }
+  const words = digitsOfWords(text)
+  if (words !== undefined) return { digits: words }
+  if (match && extension !== undefined && digitsOf(before).length >= SHORTEST_DIGITS)
+    return { digits: withoutCountryCode(before), extension }
+  return { digits: withoutCountryCode(text) }
+}
+
+/** Returns the remarks on a phone number: its lost or odd parts. */
+function remarkOnPhone(text: string): Remark | undefined {
+  const { digits, extension, hasSecond } = readPhone(text)
+  const lost = [
+    ...(extension === undefined ? [] : [`the extension ${extension}`]),
+    ...(hasSecond ? ['the second number'] : []),
+  ]
+  if (digits === '' || (digits.length === US_DIGITS && lost.length === 0)) return undefined
+  return {
+    ...(lost.length > 0 && { loss: lost.join(', and ') }),
+    ...(digits.length !== US_DIGITS && { warning: 'is not a US phone number of ten digits' }),
+  }
+}
+
+/** Returns the digits of a text; the 1 of the United States is none of the number. */
+const phoneSense = (text: string): string => (digitsOfWords(text) ?? digitsOf(withoutFraction(text))).replace(/^1+/, '')
+
+/** A phone number as digits. */
+export const phone = codec<Scalar>(scalar, {
+  name: 'phone',
+  summary:
+    'A phone number as digits. A leading 1 is dropped, letters are read as on a keypad, and an extension or a second number is lost. Text without digits counts as absent.',
+  keeps: lossy('an extension, a second number, and other characters', phoneSense),
+  // Forms send TBD or N/A for an unknown number.
+  decode: (text, _fail, leaveOut) => readPhone(text).digits || leaveOut('a phone number without any digit'),
+  encode: (value) => withoutFraction(String(value)),
+  remark: remarkOnPhone,
+})
+
+/* Contacts */
+
+const BETWEEN_PARTS = '~'
+
+/** A first part with fewer digits is a name: some companies are called by a number. */
+const SHORTEST_PHONE_DIGITS = 7
+
+/** The parts of a version-1 contact. A type, not an interface: only a type is a record of parts, too. */
+export type ContactParts = {
+  readonly contact_name?: string | undefined
+  readonly contact_phone?: string | undefined
+  readonly contact_email?: string | undefined
+}
+
+const looksLikeEmail = (part: string): boolean => part.includes('@') && /^[^\s@]+@[^\s@]+$/.test(part)
+
+const DIGIT_0 = 0x30
+const DIGIT_9 = 0x39
+
+function countDigits(part: string): number {
+  let digits = 0
+  for (let i = 0; i < part.length; i += 1) {
+    const code = part.charCodeAt(i)
+    if (code >= DIGIT_0 && code <= DIGIT_9) digits += 1
+  }
+  return digits
+}
+
+/** Reports whether most of a part, which is not an e-mail address, is digits. */
+const looksLikePhone = (part: string): boolean => {
+  const digits = countDigits(part)
+  return digits > 0 && digits * 2 > part.replace(/\s+/g, '').length && !isShortened(part)
+}
+
+/** The text of each role before any conversion, and the parts without a role. */
+interface Roles {
+  name: string | undefined
+  phone: string | undefined
+  email: string | undefined
+  readonly rest: string[]
+}
+
+function readParts(text: string): Roles {
+  const roles: Roles = { name: undefined, phone: undefined, email: undefined, rest: [] }
+  const parts = text.split(BETWEEN_PARTS)
+  for (let place = 0; place < parts.length; place += 1) {
+    const part = parts[place]?.trim()
+    if (!part) continue
+    const email = looksLikeEmail(part)
+    const phone = !email && looksLikePhone(part)
+    if (place === 0 && !email && !(phone && countDigits(part) >= SHORTEST_PHONE_DIGITS)) roles.name = part
+    else if (email && (roles.email ?? part) === part) roles.email = part
+    else if (phone && (roles.phone ?? part) === part) roles.phone = part
+    else roles.rest.push(part)
+  }
+  return roles
+}
+
+const asPart = (value: string | undefined): string => (value ?? '').replaceAll(BETWEEN_PARTS, ' ').trim()
+
+/** The parts in any order, each once. */
+const contactSense = (text: string): string => {
+  const parts = text
+    .split(BETWEEN_PARTS)
+    .map((part) => (looksLikePhone(part) ? phoneSense(part) : lettersAndDigits(part)))
+  return [...new Set(parts)].sort().join('')
+}
+
+const string = z.string().optional()
+
+/** Name, phone and e-mail in one string, such as `Pat Example~2145550000~~~pat@example.com`. */
+export const contactParts = codec<ContactParts>(
+  z.object({ contact_name: string, contact_phone: string, contact_email: string }),
+  {
+    name: 'contactParts',
+    summary: 'Parts joined by ~: the name first, then what looks like a phone number and an email address.',
+    keeps: lossy('other parts', contactSense),
+    decode: (text) => {
+      const { name, phone, email } = readParts(text)
+      const digits = phone === undefined ? '' : readPhone(phone).digits
+      return {
+        ...(name !== undefined && { contact_name: name }),
+        ...(digits !== '' && { contact_phone: digits }),
+        ...(email !== undefined && { contact_email: email }),
+      }
+    },
+    encode: ({ contact_name, contact_phone, contact_email }) => {
+      const [name, phone, email] = [asPart(contact_name), asPart(contact_phone), asPart(contact_email)]
+      return name || phone || email ? [name, phone, '', '', email].join(BETWEEN_PARTS) : ''
+    },
+    remark: (text): Remark | undefined => {
+      const { phone, rest } = readParts(text)
+      const onPhone = phone === undefined ? undefined : remarkOnPhone(phone)
+      if (rest.length === 0) return onPhone
+      const others = 'parts that are neither the name, the phone number nor the e-mail address'
+      return { ...onPhone, loss: onPhone?.loss === undefined ? others : `${onPhone.loss}, and ${others}` }
+    },
+  },
+)
+
+/* States */
+
+/** Returns the code of a code or a name; undefined if it is neither. */
+function readState(text: string): string | undefined {
+  const letters = text.replace(/[\s.,]+/g, '')
+  // Checked first: upper case turns some foreign letters into two.
+  if (!/^[a-z]+$/i.test(letters)) return undefined
+  const upper = letters.toUpperCase()
+  return upper.length === 2 ? upper : stateCodes.get(upper)
+}
+
+const stateSense = (text: string): string => {
+  const letters = lettersAndDigits(text)
+  return stateCodes.get(letters) ?? letters
+}
+
+/** A US state as its two letters. */
+export const state = codec<Scalar>(scalar, {
+  name: 'state',
+  values: Object.fromEntries(stateCodes),
+  summary: 'A US state, as two letters or its full name. TBD and N/A count as absent.',
+  problem: 'must be a US state such as TX or Texas',
+  keeps: canonical('two uppercase letters', stateSense),
+  decode: (text, fail, leaveOut) => {
+    leftOutIfNotKnown(text, leaveOut)
+    return readState(text) ?? fail()
+  },
+  encode: String,
+  remark: (text) => {
+    const code = readState(text)
+    return code === undefined || knownStates.has(code) ? undefined : { warning: 'is not a US state or territory' }
+  },
+})
+
+/* Money */
+
+const CENT_DIGITS = 2
+
+/** A price as most services write it: nothing to round, and no zeros in front. */
+const PLAIN_AMOUNT = /^(0|[1-9]\d{0,14})(?:\.(\d{1,2}))?$/
+
+/** Sign, whole digits (perhaps in groups of three), fraction, exponent. */
+const AMOUNT = /^([+-]?)(?:\s*\$\s*)?(\d{1,3}(?:,\d{3})+|\d*)(?:\.(\d*))?(?:e([+-]?\d+))?$/i
+
+interface Amount {
+  readonly negative: boolean
+  readonly whole: string
+  readonly fraction: string
+  readonly exponent: number
+  /** The nearest double: for decoding and for bounds, never for rounding. */
+  readonly near: number
+}
+
+function readAmount(value: number | string): Amount | undefined {
+  const match = AMOUNT.exec(String(value).trim())
+  if (!match) return undefined
+  const [, sign, grouped = '', fraction = '', power = '0'] = match
+  const whole = grouped.replaceAll(',', '')
+  if (whole === '' && fraction === '') return undefined
+  const near = Number(`${sign}${whole}.${fraction || '0'}e${power}`)
+  // No number beyond the range of a double is a price, and an exponent of nine digits would fill the memory with zeros.
+  if (!Number.isFinite(near)) return undefined
+  return { negative: sign === '-', whole, fraction, exponent: Number(power), near }
+}
+
+function rounded({ negative, whole, fraction, exponent, near }: Amount): string {
+  const digits = whole + fraction
+  const kept = whole.length + exponent + CENT_DIGITS
+  if (near === 0 || kept < 0) return '0.00'
+  const cents = BigInt(digits.slice(0, kept).padEnd(kept, '0')) + (digits.charAt(kept) >= '5' ? 1n : 0n)
+  const text = String(cents).padStart(CENT_DIGITS + 1, '0')
+  return `${negative && cents > 0n ? '-' : ''}${text.slice(0, -CENT_DIGITS)}.${text.slice(-CENT_DIGITS)}`
+}
+
+/**
+ * Returns an amount with exactly two decimals, rounded half up on its decimal digits; undefined for what is no amount.
+ *
+ * @example
+ * twoDecimals(1.005) // '1.01'
+ */
+export function twoDecimals(value: number | string): string | undefined {
+  const plain = PLAIN_AMOUNT.exec(String(value))
+  if (plain) return `${plain[1]}.${(plain[2] ?? '').padEnd(CENT_DIGITS, '0')}`
+  const amount = readAmount(value)
+  return amount && rounded(amount)
+}
+
+/** A price: a number in version 2, text with two decimals in version 1. A value that is no amount is not answered. */
+export const money = codec<number | string>(z.union([z.number(), z.string()]), {
+  name: 'money',
+  summary: 'An amount. Version 1 has exactly two decimals, rounded half up.',
+  problem: 'must be an amount such as 1234.50',
+  keeps: lossy("fractions of a cent, and digits beyond a double's", (text) =>
+    String(Number(text.replace(/[$,\s]/g, ''))),
+  ),
+  decode: (text, fail) => readAmount(text)?.near ?? fail(),
+  encode: (value, fail) => twoDecimals(value) ?? fail(),
+  passThroughUnknown: false,
+})
+
+/* Closed lists */
+
+const folded = (text: string): string => text.replace(/[\s_-]+/g, ' ').toUpperCase()
+
+/** `A`, `A or B`, `A, B or C`. */
+const listed = (names: readonly string[]): string =>
+  names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`
+
+/**
+ * Makes a codec of a closed table: any case, and `_`, `-` or a run of blanks is one blank. A value of the service that the
+ * table lacks is answered as it is: the service's lists grow.
+ *
+ * @example
+ * choice({ STANDARD: 'std', EXPRESS: 'exp' }, 'speed')
+ */
+export function choice(table: Readonly<Record<string, string>>, name: string): Codec<Scalar> {
+  const entries = Object.entries(table)
+  const toV2 = new Map(entries.map(([v1, v2]) => [folded(v1), v2]))
+  // Reversed: of two names for one value, the first is written back.
+  const toV1 = new Map<Scalar, string>(entries.map(([v1, v2]): [string, string] => [v2, v1]).reverse())
+  const accepted = listed(Object.keys(table))
+  return codec<Scalar>(scalar, {
+    name,
+    values: table,
+    summary: `${accepted}, in any case.`,
+    problem: `must be ${accepted}`,
+    keeps: canonical(accepted, (text) => String(toV2.get(folded(text)) ?? text)),
+    decode: (text, fail) => toV2.get(folded(text)) ?? fail(),
+    encode: (value) => toV1.get(value) ?? String(value),
+  })
+}
+
+/** The kind of trailer. */
+export const equipmentType = choice({ 'OPEN AUTO': 'open', 'ENCLOSED AUTO': 'enclosed' }, 'equipmentType')
+
+/* Addresses */
+
+const COMMA = ', '
+
+/** Joins the lines of an address with commas; blank lines are left out. */
+export function joinStreet(lines: readonly string[]): string {
+  return lines
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .join(COMMA)
+}
+
+/** Splits a line of an address at its first comma; the second part is empty if there is none. */
+export function splitStreet(text: string): [string, string] {
+  const comma = text.indexOf(',')
+  return comma < 0 ? [text.trim(), ''] : [text.slice(0, comma).trim(), text.slice(comma + 1).trim()]
+}

@@ -1,25 +1,41 @@
 import {
   assumedAgain,
   type DefaultSetting,
+  type Fallback,
   type Joiner,
   join,
+  lookup,
   lossy,
   move,
+  phraseIn,
   quoteFact,
   type Row,
   ref,
   setting,
   split,
   v1Only,
+  wholeValue,
 } from '../src/language/mapping/declare.ts'
-import { contactParts, joinStreet, quoteZip, splitStreet, state, text, zipcode } from './codecs.ts'
-import { transportTypeRow, vehicleTypeRow } from './kind-rows.ts'
+import { contactParts, equipmentType, joinStreet, quoteZip, splitStreet, state, text, zipcode } from './codecs.ts'
 
 /** The names that a caller gives a quote. */
 export const quoteNames = ['ShipmentNumber', 'OrderRefNumber'] as const
 
 const notPriced = 'version 2 prices a trip by its two postal codes'
 const namesIt = 'identifies the quote; version 2 has no field for it'
+
+/** The kind of the trailer: callers send it in quotes, and some in bookings and updates. */
+export const transportTypeRow = (...fallbacks: readonly Fallback[]): Row =>
+  move('EquipmentType', 'transport_type', equipmentType, { fallbacks })
+
+/** The kind of the vehicle, likewise. */
+export const vehicleTypeRow = (place: string, ...fallbacks: readonly Fallback[]): Row =>
+  lookup(
+    [wholeValue('PickupCommodityCode'), wholeValue('DeliveryCommodityCode'), phraseIn('LoadReference')],
+    place,
+    'vehicle_types',
+    fallbacks,
+  )
 
 /** The fields that price a trip. In an update, absent fields come from the remembered quote. */
 export const tripRows = ({ update }: { readonly update: boolean }): readonly Row[] => {

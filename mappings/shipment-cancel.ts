@@ -1,6 +1,5 @@
 import { action, fixed, ifAbsent, ifPresent, message } from '../src/language/mapping/declare.ts'
-import { namingRows, shipmentExample, shipmentNames } from './booking-rows.ts'
-import { wholeShipmentRows } from './shipment-rows.ts'
+import { namingRows, shipmentExample, shipmentNames, wholeShipmentRows } from './booking-rows.ts'
 
 export const shipmentCancel = action({
   name: 'shipment.cancel',

@@ -12,9 +12,8 @@ import {
   setting,
   v1Only,
 } from '../src/language/mapping/declare.ts'
-import { bookingExample, bookingRows, shipmentExample } from './booking-rows.ts'
-import { transportTypeRow, vehicleTypeRow } from './kind-rows.ts'
-import { shipmentOnlyRows, wholeShipmentRows } from './shipment-rows.ts'
+import { bookingExample, bookingRows, shipmentExample, shipmentOnlyRows, wholeShipmentRows } from './booking-rows.ts'
+import { transportTypeRow, vehicleTypeRow } from './quote-rows.ts'
 
 /** Books a trip. */
 export const shipmentCreate = action({

@@ -1,8 +1,18 @@
 import { action, callerNumber, ifAbsent, ifPresent, ifSeveral, message, move } from '../src/language/mapping/declare.ts'
-import { bookedByStatus, bookedRows, namingRows, shipmentExample, shipmentNames } from './booking-rows.ts'
+import {
+  bookedByStatus,
+  bookedRows,
+  namingRows,
+  partIdRows,
+  quoteOnlyPlaces,
+  serverRows,
+  shipmentExample,
+  shipmentNames,
+  shipmentOnlyRows,
+  unshownKinds,
+} from './booking-rows.ts'
 import { money, text } from './codecs.ts'
-import { transportTypeRow } from './kind-rows.ts'
-import { partIdRows, quoteOnlyPlaces, serverRows, shipmentOnlyRows, unshownKinds } from './shipment-rows.ts'
+import { transportTypeRow } from './quote-rows.ts'
 
 /** Reads a shipment: the rows of a booking, run backwards. */
 export const shipmentGet = action({

@@ -1,15 +1,19 @@
 import { action, ifAbsent, ifPresent, message, v1Only, v2Only } from '../src/language/mapping/declare.ts'
 import { fieldsOf } from '../src/language/mapping/row-parts.ts'
-import { bookedByStatus, bookedRows, nameRows, shipmentExample, shipmentNames } from './booking-rows.ts'
-import { transportTypeRow, vehicleTypeRow } from './kind-rows.ts'
 import {
+  bookedByStatus,
+  bookedRows,
+  nameRows,
   partIdRows,
   quoteOnlyPlaces,
   serverRows,
+  shipmentExample,
+  shipmentNames,
   shipmentOnlyRows,
   shownServerRows,
   wholeShipmentRows,
-} from './shipment-rows.ts'
+} from './booking-rows.ts'
+import { transportTypeRow, vehicleTypeRow } from './quote-rows.ts'
 
 /** Changes a shipment: the sent fields are merged into what the service has. */
 export const shipmentUpdate = action({

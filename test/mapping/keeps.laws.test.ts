@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { actions, callbacks } from '../../mappings/index.ts'
 import { codec } from '../../src/language/mapping/codec.ts'
 import { move, type Row } from '../../src/language/mapping/declare.ts'
-import { keepsOf, keepsTextOf } from '../../src/language/mapping/keeps.ts'
+import { keepsOf, keepsTextOf } from '../../src/language/mapping/row-parts.ts'
 import { runs } from '../size.ts'
 import { wrongClass } from './keeps.ts'
 

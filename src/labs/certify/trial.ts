@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { serverRows, shownServerRows } from '../../../mappings/shipment-rows.ts'
+import { serverRows, shownServerRows } from '../../../mappings/booking-rows.ts'
 import type { Config } from '../../language/config/config.ts'
 import { GatewayError } from '../../language/errors.ts'
 import { compileOverlay } from '../../language/mapping/overlay.ts'

@@ -1,11 +1,10 @@
 import { scalarText } from '../text/json.ts'
 import { FIELD_LIMIT, MESSAGE_LIMIT, shownText } from '../text/service-text.ts'
 import { type Codec, Failed } from './codec.ts'
-import { keepsTextOf } from './keeps.ts'
 import { placeOf, valueAt } from './paths.ts'
 import type { Explanation, Rule, ValueOrigin } from './request.ts'
 import type { Row, Sentence, Settings } from './row.ts'
-import { fieldsOf } from './row-parts.ts'
+import { fieldsOf, keepsTextOf } from './row-parts.ts'
 
 /** One run of an action's reply rows over one reply of the service. */
 interface ReplyRun {

@@ -1,9 +1,9 @@
 import { type Codec, Failed, LeftOut, type Remark } from './codec.ts'
 import type { FieldIndex, Problem, Value } from './fields.ts'
-import { FALLBACK_KEEPS, keepsTextOf } from './keeps.ts'
 import type { LookupTable } from './lookup.ts'
 import { type Draft, type Place, placeOf, putAt } from './paths.ts'
 import { ASSUMED_FACT, type Fallback, type Row, type Settings } from './row.ts'
+import { FALLBACK_KEEPS, keepsTextOf } from './row-parts.ts'
 
 /** Compiles a request's rows into steps once; a call then parses no paths. */
 export function compileRequest(rows: readonly Row[], index: FieldIndex, tables: Tables): readonly RequestStep[] {

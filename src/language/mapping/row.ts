@@ -1,5 +1,4 @@
-import type { Codec } from './codec.ts'
-import type { Keeps } from './keeps.ts'
+import type { Codec, Keeps } from './codec.ts'
 
 /** One line of a mapping: a closed union of twelve kinds. */
 export type Row = Move | Split | Join | Lookup | FromQuote | Ref | V1Only | V2Only | ReplyRow

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { createReadStream, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { twoDecimals } from '../../../mappings/codecs/money.ts'
+import { twoDecimals } from '../../../mappings/codecs.ts'
 import { suggestion } from '../../language/text/nearest.ts'
 import { isNotKnown, thingKey } from '../../language/text/service-text.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'

@@ -1,5 +1,5 @@
 import { hash, randomUUID } from 'node:crypto'
-import { twoDecimals } from '../../../mappings/codecs/money.ts'
+import { twoDecimals } from '../../../mappings/codecs.ts'
 import type { Answer } from '../../language/answer.ts'
 import type { Config } from '../../language/config/config.ts'
 import { type GatewayError, gatewayError, RETRY_SOON } from '../../language/errors.ts'
