@@ -1,95 +1,114 @@
-import { choice, date, flag, list, type Members, object, type Shape, text } from '../src/language/mapping/shape.ts'
+import { VEHICLE_TYPES } from '../src/language/config/lookups.ts'
+import type { Action } from '../src/language/mapping/action.ts'
+import { type Draft, placeOf, putAt } from '../src/language/mapping/paths.ts'
+import { placesOf } from '../src/language/mapping/row-parts.ts'
+import { isObject } from '../src/language/text/json.ts'
 import { UUID } from '../src/language/text/service-text.ts'
+import { actions } from './index.ts'
 
 /*
- * The requests of version 2: the members are those of the service's interface document, and the lists of values those of its
- * public reference. They serve to check new code.
+ * The requests of version 2: the members are the places of the declarations, and the lists of values those of the service's public
+ * reference. They serve to check new code.
  */
 
-const zipcode: Shape = { kind: 'number', form: { pattern: /^\d{1,5}$/, says: 'is an integer of five digits at most' } }
-const year: Shape = { kind: 'number', form: { pattern: /^\d{4}$/, says: 'is an integer of four digits' } }
+/** The shape of a value. */
+export type Shape =
+  | { readonly kind: 'text' | 'number'; readonly form?: Form }
+  | { readonly kind: 'flag' | 'any' }
+  /** A date-time in one of the service's two forms. */
+  | { readonly kind: 'date' }
+  | { readonly kind: 'choice'; readonly values: readonly string[] }
+  | {
+      readonly kind: 'object'
+      readonly members: Readonly<Record<string, Shape>>
+      /** These must be there, and not null. */
+      readonly required: readonly string[]
+      /** At least one of these must be there; none for no such rule. */
+      readonly oneOf: readonly string[]
+    }
+  | { readonly kind: 'list'; readonly of: Shape }
+
+/** The form of a value. */
+interface Form {
+  readonly pattern: RegExp
+  /** Completes a sentence that begins with the member's name. */
+  readonly says: string
+}
+
+/** A date-time, with or without milliseconds. */
+export const DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?[+-]\d{4}$/
+
 const phone: Shape = { kind: 'text', form: { pattern: /^\d*$/, says: 'has digits only' } }
-const state: Shape = { kind: 'text', form: { pattern: /^(?:[A-Z]{2})?$/, says: 'is two capital letters' } }
-const parties = choice('AUCTION', 'BUSINESS', 'DEALER', 'PRIVATE', 'REPO_YARD', 'PORT')
-const vehicleType = choice('car', 'suv', 'van', 'truck', 'truck_ext', 'work_van', 'service_body')
-const transportType = choice('open', 'enclosed')
-const address = { address: text, city: text, state, zipcode }
-const contact = { contact_name: text, contact_email: text, contact_phone: phone }
-const place = { location_name: text, location_type: parties, ...address, ...contact, notes: text }
+const parties: Shape = {
+  kind: 'choice',
+  values: ['AUCTION', 'BUSINESS', 'DEALER', 'PRIVATE', 'REPO_YARD', 'PORT'],
+}
+const vehicleType: Shape = { kind: 'choice', values: VEHICLE_TYPES }
 
-const vehicle: Members = {
-  vin: text,
-  year,
-  make: text,
-  model: text,
-  trim: text,
+/** The members that are more than a text, by their names. Those whose names end in `_dttm` or `_dttm_end` are dates. */
+const members: Readonly<Record<string, Shape>> = {
+  zipcode: { kind: 'number', form: { pattern: /^\d{1,5}$/, says: 'is an integer of five digits at most' } },
+  year: { kind: 'number', form: { pattern: /^\d{4}$/, says: 'is an integer of four digits' } },
+  phone,
+  contact_phone: phone,
+  state: { kind: 'text', form: { pattern: /^(?:[A-Z]{2})?$/, says: 'is two capital letters' } },
+  customer_type: parties,
+  location_type: parties,
+  vehicle_type: vehicleType,
   type: vehicleType,
-  is_modified: flag,
-  is_inoperable: flag,
-  notes: text,
+  transport_type: { kind: 'choice', values: ['open', 'enclosed'] },
+  is_modified: { kind: 'flag' },
+  is_inoperable: { kind: 'flag' },
+  id: { kind: 'text', form: { pattern: UUID, says: 'is the UUID that the service gave the vehicle' } },
 }
 
-const customer: Members = { customer_name: text, customer_type: parties, ...address, email: text, phone, ...contact }
-
-const id: Shape = { kind: 'text', form: { pattern: UUID, says: 'is the UUID that the service gave the vehicle' } }
-
-const pickup: Members = {
-  ...place,
-  available_pickup_dttm: date,
-  scheduled_pickup_dttm: date,
-  scheduled_pickup_dttm_end: date,
-  pickup_dttm: date,
+/** The members that must be there, by action and object. */
+const required: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  'quote.get': { '': ['pickup', 'delivery'] },
+  // The public reference requires `customer` with its name, and `pickup`. The rest is ours: a trip ends somewhere and carries
+  // something, and a shipment without a reference cannot be recognized when it is booked again.
+  'shipment.create': {
+    '': ['customer', 'pickup', 'delivery', 'vehicles', 'external_id'],
+    customer: ['customer_name'],
+  },
+  // An update replaces the whole shipment: what each shipment has must be there.
+  'shipment.update': {
+    '': ['customer', 'pickup', 'delivery', 'vehicles', 'transport_type'],
+    customer: ['customer_name'],
+    vehicles: ['id'],
+  },
 }
 
-const delivery: Members = {
-  ...place,
-  preferred_delivery_dttm: date,
-  scheduled_delivery_dttm: date,
-  scheduled_delivery_dttm_end: date,
-  delivery_dttm: date,
+/** The members of an object of which one must be there. */
+const oneOf: Readonly<Record<string, readonly string[]>> = {
+  pickup: ['zipcode', 'city'],
+  delivery: ['zipcode', 'city'],
 }
 
-/** A shipment without its vehicles. */
-const trip: Members = {
-  customer: object(customer),
-  pickup: object(pickup),
-  delivery: object(delivery),
-  transport_type: transportType,
-  instructions: text,
-  external_id: text,
+/** Returns the shape of the body of a request: the places that its rows write, or leave to those who know version 2. */
+function shapeOf({ name, request }: Action): Shape {
+  const body: Draft = {}
+  for (const row of request) {
+    const isSent = row.kind !== 'v2Only' || !row.setByService
+    for (const place of isSent ? placesOf(row) : []) putAt(body, placeOf(place), place)
+  }
+  const shaped = (value: unknown, member: string): Shape => {
+    if (Array.isArray(value)) return { kind: 'list', of: shaped(value[0], member) }
+    if (!isObject(value)) return members[member] ?? { kind: /_dttm(?:_end)?$/.test(member) ? 'date' : 'text' }
+    const parts = Object.entries(value).map(([part, below]) => [part, shaped(below, part)])
+    return {
+      kind: 'object',
+      members: Object.fromEntries(parts),
+      required: required[name]?.[member] ?? [],
+      oneOf: oneOf[member] ?? [],
+    }
+  }
+  return shaped(body, '')
 }
 
-const priced: Members = { pickup: text, delivery: text, vehicle_type: vehicleType, transport_type: transportType }
-
-/**
- * The shape of the body of each request. For a new shipment, the public reference requires `customer` with its name, and
- * `pickup`, and knows `quote_id`. The rest of what is required is ours: a trip ends somewhere and carries something, and a
- * shipment without a reference cannot be recognized when it is booked again. An update replaces the whole shipment: what each
- * shipment has must be there.
- */
-export const requestShapes: Readonly<Record<string, Shape>> = {
-  'quote.get': object(priced, ['pickup', 'delivery']),
-  'quote.update': object(priced),
-  'quote.approve': object({}),
-  'shipment.create': object(
-    {
-      ...trip,
-      customer: object(customer, ['customer_name']),
-      pickup: object(pickup, [], ['zipcode', 'city']),
-      delivery: object(delivery, [], ['zipcode', 'city']),
-      vehicles: list(object(vehicle)),
-      quote_id: text,
-    },
-    ['customer', 'pickup', 'delivery', 'vehicles', 'external_id'],
-  ),
-  'shipment.update': object(
-    {
-      ...trip,
-      customer: object(customer, ['customer_name']),
-      pickup: object(pickup, [], ['zipcode', 'city']),
-      delivery: object(delivery, [], ['zipcode', 'city']),
-      vehicles: list(object({ ...vehicle, id }, ['id'])),
-    },
-    ['customer', 'pickup', 'delivery', 'vehicles', 'transport_type'],
-  ),
-}
+/** The shape of the body of each request that has one, by action. */
+export const requestShapes: Readonly<Record<string, Shape>> = Object.fromEntries(
+  actions
+    .filter(({ service }) => service.method === 'POST' || service.method === 'PUT')
+    .map((action) => [action.name, shapeOf(action)]),
+)

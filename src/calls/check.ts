@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { LRUCache } from 'lru-cache'
-import { requestShapes } from '../../mappings/service-shapes.ts'
+import { DATE, requestShapes, type Shape } from '../../mappings/service-shapes.ts'
 import { missingCredential } from '../edge/callers/caller.ts'
 import { legacyCaller } from '../edge/door.ts'
 import { writeExplanation } from '../edge/explanation.ts'
@@ -10,7 +10,6 @@ import { gatewayError } from '../language/errors.ts'
 import type { Action } from '../language/mapping/action.ts'
 import { listLeaves } from '../language/mapping/paths.ts'
 import { fieldsOf, placesOf } from '../language/mapping/row-parts.ts'
-import { any, DATE, type Shape } from '../language/mapping/shape.ts'
 import { isObject, isStructure, JsonError, parseJson, scalarText } from '../language/text/json.ts'
 import { suggestion } from '../language/text/nearest.ts'
 import { isUuid } from '../language/text/service-text.ts'
@@ -130,7 +129,7 @@ export function createChecks({ catalog, credentials }: CallRooms) {
     const notChecked = isNamed && planned?.id !== id ? [unknownId] : []
     if (action && isObject(theirs)) {
       const ours = planned && parseJson(planned.text)
-      found.compare(theirs, ours, requestShapes[action.name] ?? any, '', action, planned?.open ?? [])
+      found.compare(theirs, ours, requestShapes[action.name] ?? { kind: 'any' }, '', action, planned?.open ?? [])
       if (action.verb === 'update' && action.family === 'shipment')
         notChecked.push(lostBy(theirs, action.example.reply, setByService))
     }
