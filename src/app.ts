@@ -13,7 +13,7 @@ import {
   replyExplanation,
   toGatewayError,
 } from './edge/answers.ts'
-import { explained, streamed, whole } from './edge/body/demands.ts'
+import { explained, streamed, whole } from './edge/body/receive.ts'
 import type { BrowserChecks } from './edge/callers/browsers.ts'
 import { deprecationFor } from './edge/callers/caller.ts'
 import type { Shares } from './edge/callers/shares.ts'

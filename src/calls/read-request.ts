@@ -1,6 +1,5 @@
-import { freePart } from '../edge/body/bytes.ts'
-import { isQuery, type ReadBody } from '../edge/body/demands.ts'
 import { readBody, readJsonValue, readQuery } from '../edge/body/read.ts'
+import { freePart, isQuery, type ReadBody } from '../edge/body/receive.ts'
 import { type GatewayError, gatewayError } from '../language/errors.ts'
 import type { Catalog, Endpoint } from '../language/mapping/catalog.ts'
 import type { CompiledAction } from '../language/mapping/compile.ts'

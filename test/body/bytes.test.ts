@@ -5,7 +5,7 @@ import { createServer, IncomingMessage } from 'node:http'
 import { type AddressInfo, connect, Socket } from 'node:net'
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { readBytes } from '../../src/edge/body/bytes.ts'
+import { readBytes } from '../../src/edge/body/receive.ts'
 import { type BodyMemory, unlimitedShare } from '../../src/runtime/call.ts'
 
 const LIMIT_BYTES = 1_000

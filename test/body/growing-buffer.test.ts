@@ -1,7 +1,7 @@
 /** Promise: the memory of the parts of a body is free once they are joined (contract, section 2). */
 
 import { expect, test } from 'vitest'
-import { createGrowingBuffer } from '../../src/edge/body/bytes.ts'
+import { createGrowingBuffer } from '../../src/edge/body/receive.ts'
 
 test('the memory of each part is free as soon as it is copied, unless it is shared with others', () => {
   const PART_BYTES = 64 * 1024

@@ -6,7 +6,7 @@ import { type AddressInfo, connect } from 'node:net'
 import type { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { streamedBody } from '../../src/edge/body/streamed-body.ts'
+import { streamedBody } from '../../src/edge/body/receive.ts'
 
 /** A request whose head has arrived, and the connection that its body is to be written to. */
 async function begin(headers = 'Transfer-Encoding: chunked') {

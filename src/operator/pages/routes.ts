@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { welcome } from '../../edge/answers.ts'
-import { explained } from '../../edge/body/demands.ts'
+import { explained } from '../../edge/body/receive.ts'
 import { PAGE, READY_MADE } from '../../edge/door.ts'
 import { requireMethod } from '../../edge/routing.ts'
 import type { PageRooms, Pages } from '../../gateway.ts'

@@ -1,0 +1,328 @@
+import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { type GatewayError, gatewayError } from '../../language/errors.ts'
+import { inflaters } from '../../language/text/decode.ts'
+import type { BodyMemory, Call, Share } from '../../runtime/call.ts'
+
+/** How the body of a route's calls is taken. */
+export interface BodyDemand<Body> {
+  readonly receive: (incoming: IncomingMessage, share: Share) => ArrivedBody<Body> | Promise<ArrivedBody<Body>>
+  /** True for explanations, which take memory and time of their own. */
+  readonly isExplained: boolean
+}
+
+/** A body that has arrived, or that streams. */
+interface ArrivedBody<Body> {
+  readonly lengthBytes: number
+  /** Reads what the body says, once there is room for the call. */
+  readonly read: (call: Call) => Body
+}
+
+/** Reads what the bytes of a body say. The bytes of a query are none. */
+export type ReadBody<Body> = (bytes: Buffer, incoming: IncomingMessage, call: Call) => Body
+
+const EMPTY: Buffer = Buffer.alloc(0)
+const nothing: ArrivedBody<undefined> = { lengthBytes: 0, read: () => undefined }
+
+/** A body that nobody reads. */
+export const untouched: BodyDemand<undefined> = { receive: () => nothing, isExplained: false }
+
+/** A whole body of at most so many bytes. */
+export const whole = <Body>(mostBytes: number, read: ReadBody<Body>): BodyDemand<Body> => ({
+  receive: async (incoming, share) => {
+    const bytes = isQuery(incoming) ? leaveBody(incoming) : await readBytes(incoming, mostBytes, share)
+    return { lengthBytes: bytes.length, read: (call) => read(bytes, incoming, call) }
+  },
+  isExplained: false,
+})
+
+/** A whole body that is explained to anybody who sends it. */
+export const explained = <Body>(mostBytes: number, read: ReadBody<Body>): BodyDemand<Body> => ({
+  ...whole(mostBytes, read),
+  isExplained: true,
+})
+
+/** A body of any size: a small one is read, because that costs less than a stream and can be sent again, another one streams. */
+export const streamed: BodyDemand<Buffer | Readable | null> = {
+  receive: async (incoming, share) => {
+    const { 'content-length': length, 'content-encoding': coding } = incoming.headers
+    const isSmall = coding === undefined && Number(length) > 0 && Number(length) <= SMALL_BYTES
+    const body = isSmall ? await readBytes(incoming, SMALL_BYTES, share) : streamOf(incoming, share)
+    return { lengthBytes: isSmall ? Number(length) : 0, read: () => body }
+  },
+  isExplained: false,
+}
+
+const SMALL_BYTES = 64 * 1024
+
+/** Returns a body that is not small as a stream; null if there is none. */
+function streamOf(incoming: IncomingMessage, share: Share): Readable | null {
+  const { 'transfer-encoding': coding, 'content-length': length } = incoming.headers
+  if (coding === undefined && Number(length ?? 0) === 0) return null
+  share.streamBody(length === undefined ? Number.POSITIVE_INFINITY : Number(length))
+  const body = streamedBody(incoming)
+  // A body without a reader must not go on buffering.
+  share.hold(() => body.destroy())
+  return body
+}
+
+export const isQuery = ({ method }: IncomingMessage) => method === 'GET' || method === 'HEAD'
+
+/** The body of a `GET` has no meaning and is discarded as it arrives, because Node would keep it for the call. */
+function leaveBody(incoming: IncomingMessage): Buffer {
+  if (!incoming.complete) incoming.resume()
+  return EMPTY
+}
+
+/** The memory of an explanation, as a multiple of what it explains. */
+const EXPLANATION_FACTOR = 8
+
+/** Returns the largest body that a source can have explained, of those that it can send. */
+export const mostExplainedBytes = (largestBodyBytes: number): number =>
+  Math.floor(largestBodyBytes / EXPLANATION_FACTOR)
+
+let lastExplanation = Promise.resolve()
+
+/** Reserves the memory of an explanation, and waits: one in a turn of the event loop, so that calls go on between them. */
+export async function makeRoomToExplain(share: Share, lengthBytes: number): Promise<void> {
+  share.takeBody((EXPLANATION_FACTOR - 1) * lengthBytes)
+  lastExplanation = lastExplanation.then(() => new Promise(setImmediate))
+  await lastExplanation
+}
+
+/* A whole body */
+
+/** Names of no compression; some senders put a charset there, or an encoding of mail. The old host ignored them. */
+const NO_COMPRESSION = /^(?:|identity|none|plain|binary|[78]bit|us-ascii|(?:utf|iso|windows)-?[\d-]+)$/
+
+/**
+ * Reads the whole body of a request and inflates it, up to `limitBytes`. It leaves the socket to the server, and the
+ * memory stays reserved until the call is over.
+ */
+export async function readBytes(incoming: IncomingMessage, limitBytes: number, memory: BodyMemory): Promise<Buffer> {
+  const encoding = incoming.headers['content-encoding']?.trim().toLowerCase() ?? ''
+  const inflate = inflaters.get(encoding)
+  if (!inflate && !NO_COMPRESSION.test(encoding)) throw gatewayError('body-unreadable/encoding', {})
+  const declaredBytes = Number(incoming.headers['content-length'] ?? 0)
+  try {
+    if (declaredBytes > limitBytes) throw tooLarge(limitBytes)
+    memory.expectBody(declaredBytes)
+  } catch (error) {
+    // Otherwise the beginning of each refused body stays in memory until the next collection.
+    incoming.on('data', freePart)
+    throw error
+  }
+
+  const bytes = await received(incoming, declaredBytes, limitBytes, memory)
+  if (!inflate || bytes.length === 0) return bytes
+
+  // A few compressed bytes may inflate to the limit.
+  memory.takeBody(limitBytes - bytes.length)
+  try {
+    const inflated = await inflate(bytes, { maxOutputLength: limitBytes })
+    memory.returnBody(limitBytes - inflated.length)
+    return inflated
+  } catch (cause) {
+    if (cause instanceof RangeError) throw tooLarge(limitBytes)
+    throw gatewayError('body-unreadable/compression', {}, { cause })
+  }
+}
+
+/** Returns a body as it arrives, up to a limit. */
+async function received(
+  incoming: IncomingMessage,
+  declaredBytes: number,
+  limitBytes: number,
+  memory: BodyMemory,
+): Promise<Buffer> {
+  /** Most bodies come in one part. */
+  let first: Buffer | undefined
+  let all: GrowingBuffer | undefined
+  let receivedBytes = 0
+  let isSettled = false
+  // It does not resolve with the bytes, because the listeners stay on the request and would keep them for the whole call.
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  // After an error comes a close, which changes nothing.
+  const onGone = (cause?: unknown) => {
+    if (!isSettled) reject(gatewayError('body-unreadable/incomplete', {}, { cause }))
+  }
+  // The listeners stay: removing each would cost as much as adding it.
+  incoming.on('data', (part: Buffer) => {
+    if (isSettled) return freePart(part)
+    try {
+      receivedBytes += part.length
+      if (receivedBytes > limitBytes) throw tooLarge(limitBytes)
+      if (all) all.append(part)
+      else if (first) {
+        const mostBytes = declaredBytes || limitBytes
+        all = createGrowingBuffer(first, mostBytes, (size) => memory.takeBody(size))
+        first = undefined
+        all.append(part)
+      } else {
+        memory.takeBody(part.length)
+        first = part
+      }
+    } catch (error) {
+      isSettled = true
+      first = undefined
+      all = undefined
+      // Paused, not destroyed: the reply still needs this socket, and the server then drains the rest.
+      incoming.pause()
+      reject(error)
+    }
+  })
+  incoming.on('end', () => {
+    isSettled = true
+    resolve()
+  })
+  incoming.on('error', onGone).on('close', onGone)
+  // A stream that has ended emits no more events, and the promise would never settle.
+  if (incoming.destroyed || incoming.readableEnded) onGone(incoming.errored)
+  // A stream that was paused before does not resume on its own when a listener is added.
+  else if (incoming.isPaused()) incoming.resume()
+  await promise
+  const bytes = all?.take() ?? first ?? EMPTY
+  first = undefined
+  all = undefined
+  return bytes
+}
+
+function tooLarge(limitBytes: number): GatewayError {
+  return gatewayError('body-too-large', { bytes: limitBytes })
+}
+
+/** A buffer for bytes that arrive in parts. */
+interface GrowingBuffer {
+  readonly append: (part: Buffer) => void
+  readonly lengthBytes: () => number
+  /** Returns all bytes and resets the buffer. */
+  readonly take: () => Buffer
+}
+
+/** A replaced buffer stays in memory until the next collection; larger steps leave less garbage. */
+const GROWTH = 4
+
+/**
+ * Makes a buffer that grows with its content. It copies the parts: a part of one byte costs about 600 bytes of objects,
+ * and a caller can send a whole body in such parts. Memory for the bytes that it begins with is reserved already; `reserve`, called
+ * before it takes more, may throw.
+ */
+export function createGrowingBuffer(
+  first = EMPTY,
+  mostBytes = Number.POSITIVE_INFINITY,
+  reserve: (bytes: number) => void = () => {},
+): GrowingBuffer {
+  let held = first
+  let filledBytes = first.length
+  return {
+    append: (part) => {
+      const wantedBytes = filledBytes + part.length
+      if (filledBytes === 0) {
+        // Most bodies come in one part.
+        reserve(part.length)
+        held = part
+      } else {
+        if (wantedBytes > held.length) {
+          const sizeBytes = Math.max(wantedBytes, Math.min(mostBytes, GROWTH * held.length))
+          reserve(sizeBytes - held.length)
+          const larger = Buffer.allocUnsafeSlow(sizeBytes)
+          held.copy(larger, 0, 0, filledBytes)
+          freePart(held)
+          held = larger
+        }
+        part.copy(held, filledBytes)
+        freePart(part)
+      }
+      filledBytes = wantedBytes
+    },
+    lengthBytes: () => filledBytes,
+    take: () => {
+      const bytes = held.length === filledBytes ? held : held.subarray(0, filledBytes)
+      held = EMPTY
+      filledBytes = 0
+      return bytes
+    },
+  }
+}
+
+/** Smaller parts are not worth the call. */
+const LEAST_BYTES = 4_096
+
+/**
+ * Frees the memory of a part of a body that nothing reads any more. Without this, parts stay until the next garbage
+ * collection, which counts small objects and not their bytes: dozens of megabytes under many large bodies.
+ */
+export function freePart(part: Buffer): void {
+  const { buffer } = part
+  // A part that shares its memory with others has to stay.
+  if (part.length >= LEAST_BYTES && buffer instanceof ArrayBuffer && buffer.byteLength === part.length) {
+    buffer.transfer(0)
+  }
+}
+
+/* A streamed body */
+
+const PART_BYTES = 64 * 1024
+/** With smaller parts, Node would hold hundreds of objects while the body waits for its reader. */
+const SMALLEST_PART_BYTES = 512
+
+/**
+ * Returns the body of a request as a stream of larger parts. Node limits its own buffer in bytes, not in parts, and
+ * each part costs 600 bytes of objects. Destroying the stream leaves the request intact, because it may still need an
+ * answer.
+ */
+export function streamedBody(incoming: IncomingMessage): Readable {
+  const pending = createGrowingBuffer()
+  let parts = 0
+  let receivedBytes = 0
+  let isWanted = false
+  let scheduled: NodeJS.Immediate | undefined
+  let isOver = false
+
+  const handOn = () => {
+    scheduled = undefined
+    if (isWanted && pending.lengthBytes() > 0) isWanted = body.push(pending.take())
+    if (isOver && pending.lengthBytes() === 0) body.push(null)
+  }
+  const schedule = () => {
+    if (!scheduled) scheduled = setImmediate(handOn)
+  }
+  const body = new Readable({
+    highWaterMark: PART_BYTES,
+    read: () => {
+      isWanted = true
+      if (pending.lengthBytes() > 0 || isOver) schedule()
+      if (incoming.isPaused()) incoming.resume()
+    },
+    destroy: (error, done) => {
+      incoming.off('data', onData).pause()
+      pending.take()
+      done(error)
+    },
+  })
+  const onData = (part: Buffer) => {
+    parts += 1
+    receivedBytes += part.length
+    pending.append(part)
+    if (pending.lengthBytes() < PART_BYTES) {
+      if (isWanted) schedule()
+    } else if (isWanted) {
+      handOn()
+    } else {
+      incoming.pause()
+      if (receivedBytes / parts < SMALLEST_PART_BYTES) body.destroy(gatewayError('body-unreadable/chunks', {}))
+    }
+  }
+  // The reader handles errors; before there is one, errors must not end the process.
+  body.on('error', () => {})
+  incoming.on('data', onData)
+  incoming.on('end', () => {
+    isOver = true
+    schedule()
+  })
+  incoming.on('error', (error) => body.destroy(error))
+  incoming.on('close', () => {
+    if (!isOver) body.destroy(new Error('The connection closed before the whole body arrived.'))
+  })
+  return body
+}
