@@ -1,14 +1,41 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { assumptions } from '../src/labs/certify/assumptions.ts'
-import { type Proof, type Section, type Statement, sections } from '../test/interface/statements.ts'
 import { code } from './markdown.ts'
+
+/**
+ * A proof is one of:
+ * - `calls/flow > a trip is quoted`: a test file in `test/`, and a title in it, or a part of one title alone. Where the
+ *   title is that of a table of tests, ` > ` and the words of a row may follow;
+ * - `cases/quote.get/open-auto-is-open`: a case file in `test/cases/`;
+ * - `assumption > quote-by-post`: what `transload certify assumptions` asks the service itself;
+ * - `docs/migrating.md > two months before`: a page, and words in it, for statements that only people can follow.
+ */
+export type Proof = string
+
+/** A section of the interface document, with its statements in words of our own and in the order of the document. */
+interface Section {
+  readonly title: string
+  readonly statements: readonly Statement[]
+}
+
+interface Statement {
+  readonly states: string
+  /** Our choice, where the document shows nothing or leaves two ways. */
+  readonly chosen?: string
+  readonly proofs: readonly Proof[]
+}
+
+const STATEMENTS = 'test/interface/statements.json'
 
 /**
  * Returns the page about the interface document: each statement with the tests that prove it, or with our choice. Throws
  * if a test, a case, an assumption or a page is not there.
  */
-export function interfacePage(root: string, all: readonly Section[] = sections): string {
+export function interfacePage(
+  root: string,
+  all: readonly Section[] = JSON.parse(readFileSync(join(root, STATEMENTS), 'utf8')),
+): string {
   const missing: string[] = []
   const read = (path: string) => {
     try {
@@ -28,14 +55,14 @@ export function interfacePage(root: string, all: readonly Section[] = sections):
     return `- ${states}${chosen === undefined ? '' : ` → ${chosen}`} (${links})\n`
   }
   const lists = all.map(({ title, statements }) => `## ${title}\n\n${statements.map(lineOf).join('')}`)
-  if (missing.length > 0) throw new Error(`test/interface/statements.ts names what is not there: ${missing.join('; ')}`)
+  if (missing.length > 0) throw new Error(`${STATEMENTS} names what is not there: ${missing.join('; ')}`)
   const rows = all.flatMap(({ statements }) => statements)
   const choices = rows.filter(({ chosen }) => chosen !== undefined).length
   return `# The interface document, statement by statement
 
 The ${rows.length} statements of the service's interface document, in its order. The links lead to the tests that prove that the gateway
 follows each one, and to [assumptions](certainty.md) that only the service can confirm. For ${choices} of them, the document shows nothing
-or leaves a choice; our choice follows the arrow. \`npm run docs\` writes this page from \`test/interface/statements.ts\`, which has the
+or leaves a choice; our choice follows the arrow. \`npm run docs\` writes this page from \`${STATEMENTS}\`, which has the
 titles of the tests, and fails if one does not exist.
 
 ${lists.join('\n')}`

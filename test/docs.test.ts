@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../mappings/booking-rows.ts'
 import { loadMappings } from '../mappings/load.ts'
 import { generatedDocs } from '../scripts/generated-docs.ts'
-import { interfacePage } from '../scripts/interface-page.ts'
+import { interfacePage, type Proof } from '../scripts/interface-page.ts'
 import { configNames, readConfig } from '../src/language/config/config.ts'
 import { readTenants } from '../src/language/config/tenants-file.ts'
 import * as vocabulary from '../src/language/mapping/declare.ts'
@@ -17,7 +17,6 @@ import { ROOT } from './command.ts'
 import { families } from './commands/every-command.ts'
 import { blocks, pages, read } from './documents.ts'
 import { get, post, startGateway } from './gateway.ts'
-import type { Proof } from './interface/statements.ts'
 
 test('the generated documents are up to date: npm run docs', async () => {
   for (const [path, content] of await generatedDocs(ROOT)) expect(read(path), `${path} is stale`).toBe(content)
