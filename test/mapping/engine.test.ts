@@ -12,37 +12,19 @@ import {
   ifSeveral,
   message,
   move,
-  type Row,
   type Sentence,
 } from '../../src/language/mapping/declare.ts'
 import { compileReply } from '../../src/language/mapping/reply.ts'
-import type { Explanation } from '../../src/language/mapping/request.ts'
-import type { Settings } from '../../src/language/mapping/row.ts'
+import { SETTINGS } from '../events/office.ts'
 import { post, startGateway } from '../gateway.ts'
 
 const { actions } = await loadMappings()
 
-const SETTINGS: Settings = {
-  transport_type: 'open',
-  vehicle_type: 'car',
-  send_quote_id: false,
-  shipment_number: 'caller',
-}
-
 describe('rows of a reply', () => {
-  /** Translates a body with these rows. */
-  function translated(rows: Row | readonly Row[], body: unknown, own?: string) {
-    const explanations: Explanation[] = []
-    const reply: Record<string, string> = {}
-    const run = { body, own, settings: SETTINGS, reply, missing: [], unreadable: [], explanations }
-    for (const step of compileReply([rows].flat())) step(run)
-    return run
-  }
-
   const ANY = { name: 'any', summary: '', decode: (text: string) => text, keeps: exact }
   const zip = move('Zip', 'zip', codec(z.string(), { ...ANY, passThroughUnknown: false, encode: (_, fail) => fail() }))
   const told = (sentences: readonly Sentence[], body: unknown, field = 'Message') =>
-    translated([zip, message(field, sentences)], body).reply[field]
+    compileReply([zip, message(field, sentences)])(body, { settings: SETTINGS, own: undefined }).reply[field]
 
   test.each<[string, Sentence, unknown, string | undefined]>([
     ['quotes a place', { text: 'It is {a.b}.' }, { a: { b: ' TL-1 ' } }, 'It is TL-1.'],

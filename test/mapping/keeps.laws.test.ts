@@ -37,17 +37,14 @@ function put(row: TwoWays, fields: Fields): Draft | undefined {
   const alone = row.kind === 'move' ? { ...row, fallbacks: [] } : row
   const index = indexFields(fieldsOf(row))
   const values = index.names.map((name) => fields[name])
-  const out = { body: {}, problems: [], notes: [], sent: [] }
-  for (const step of compileRequest([alone], index, new Map()))
-    step({ ...out, values, facts: undefined, settings, explanations: undefined })
-  return out.problems.length === 0 && Object.keys(out.body).length > 0 ? out.body : undefined
+  const translate = compileRequest([alone], [], index, new Map())
+  const { body, problems } = translate(values, { facts: undefined, settings }, {}, [])
+  return problems.length === 0 && Object.keys(body).length > 0 ? body : undefined
 }
 
 /** Returns the fields of a reply with this body; blank ones are absent. */
 function get(row: TwoWays, body: Draft): Fields {
-  const reply: Record<string, string> = {}
-  for (const step of compileReply([row]))
-    step({ body, own: undefined, settings, reply, missing: [], unreadable: [], explanations: undefined })
+  const { reply } = compileReply([row])(body, { own: undefined, settings })
   return Object.fromEntries(Object.entries(reply).filter(([, text]) => text.trim() !== ''))
 }
 

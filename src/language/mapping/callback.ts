@@ -1,5 +1,5 @@
 import { type Draft, type Place, placeOf, putAt, valueAt } from './paths.ts'
-import { compileReply, type ReplyStep } from './reply.ts'
+import { compileReply } from './reply.ts'
 import type { Explanation } from './request.ts'
 import type { Row, Settings } from './row.ts'
 import { placesOf } from './row-parts.ts'
@@ -80,21 +80,16 @@ const CHANGES = 'changes.'
 
 /** Compiles a checked declaration. */
 export function compileCallback(declared: Callback): CompiledCallback {
-  const steps = declared.fields.flatMap((row): ReplyStep[] => {
-    const places = placesOf(row).map(placeOf)
-    const mayBeAbsent = changedPlaces(row).length > 0 || placesOf(row).includes('status')
-    return compileReply([row]).map((step) => (run) => {
-      if (!mayBeAbsent || places.some((place) => valueAt(run.body, place) !== undefined)) step(run)
-    })
-  })
+  const translate = compileReply(
+    declared.fields,
+    (row) => changedPlaces(row).length > 0 || placesOf(row).includes('status'),
+  )
   const changeable = declared.fields.flatMap(changedPlaces)
   return {
     callback: declared,
     translate: (event, { settings, names, statuses, explanations }) => {
-      const body = noticeOf(event, changeable, names, statuses)
-      const run = { body, own: names.own, settings, reply: {}, missing: [], unreadable: [], explanations }
-      for (const step of steps) step(run)
-      return run.reply
+      const notice = noticeOf(event, changeable, names, statuses)
+      return translate(notice, { settings, own: names.own, explanations }).reply
     },
   }
 }

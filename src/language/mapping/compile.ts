@@ -1,52 +1,18 @@
-import type { Action, Alternative, Requirement } from './action.ts'
-import { type Codec, LeftOut } from './codec.ts'
-import { type FieldIndex, type Fields, indexFields, type Problem, type Value } from './fields.ts'
+import type { Action } from './action.ts'
+import { type FieldIndex, type Fields, indexFields, type Problem } from './fields.ts'
 import { type Compare, compileCompare, compileOverlay, type Overlay } from './overlay.ts'
 import type { Draft } from './paths.ts'
-import { blankReply, compileReply } from './reply.ts'
+import { compileReply, type TranslateReply } from './reply.ts'
 import {
   compileRequest,
   type Explanation,
-  factOf,
   type KnownFacts,
-  type Note,
-  type RequestStep,
+  type RequestContext,
+  type RequestTranslation,
   type Tables,
 } from './request.ts'
 import type { Row, Settings } from './row.ts'
 import { fieldsOf, placesOf } from './row-parts.ts'
-
-/** The context of a request's translation. */
-export interface RequestContext {
-  readonly settings: Settings
-  /** The facts of the remembered quote, if there is one. */
-  readonly facts: KnownFacts | undefined
-  /** Receives explanations; absent in a real call. */
-  readonly explanations?: Explanation[]
-}
-
-interface RequestTranslation {
-  readonly body: Draft
-  readonly problems: readonly Problem[]
-  /** The lost, assumed and suspicious parts of the translation. */
-  readonly notes: readonly Note[]
-  /** The places that the caller's fields fill, each before its value. */
-  readonly sent: readonly unknown[]
-}
-
-/** The context of a reply's translation. */
-interface ReplyContext {
-  readonly settings: Settings
-  /** The caller's own number for the thing. */
-  readonly own: string | undefined
-  readonly explanations?: Explanation[]
-}
-
-interface ReplyTranslation {
-  readonly reply: Readonly<Record<string, string>>
-  /** Required places that the service did not fill. */
-  readonly missing: readonly string[]
-}
 
 /** An action whose rows are compiled into steps. Pure: no clock, no store, no network. */
 export interface CompiledAction {
@@ -70,7 +36,7 @@ export interface CompiledAction {
     explanations?: Explanation[],
   ) => { readonly facts: KnownFacts; readonly problems: readonly Problem[] }
   /** Translates version 2 to version 1. */
-  readonly reply: (body: unknown, context: ReplyContext) => ReplyTranslation
+  readonly reply: TranslateReply
   /** Names the caller's fields in a message of the service. */
   readonly nameFields: NameFields
   /** Merges the sent fields into the service's current state. */
@@ -83,13 +49,8 @@ export interface CompiledAction {
 export function compileAction(action: Action, tables: Tables): CompiledAction {
   const rememberRows = action.remember ?? []
   const fields = indexFields([...action.request, ...rememberRows].flatMap(fieldsOf))
-  const requestSteps = [
-    ...compileRequest(action.request, fields, tables),
-    ...(action.requires ?? []).map((requirement) => compileRequirement(requirement, fields, action.request)),
-  ]
-  const rememberSteps = compileRequest(rememberRows, fields, tables)
-  const replySteps = compileReply(action.reply)
-  const blank = blankReply(action.reply)
+  const translate = compileRequest(action.request, action.requires ?? [], fields, tables)
+  const remember = compileRequest(rememberRows, [], fields, tables)
 
   const withPlace = new Set(
     [...action.request, ...rememberRows].filter(({ kind }) => kind !== 'v1Only').flatMap(fieldsOf),
@@ -105,40 +66,20 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
     vehicleFields: action.request
       .filter((row) => placesOf(row).some((place) => place.startsWith(VEHICLE) && place !== VIN))
       .flatMap(fieldsOf),
-    request: ({ values, ignored, problems: sorting }, { settings, facts, explanations }) => {
-      const body: Draft = {}
-      const problems = [...sorting]
-      const notes: Note[] = []
-      const sent: unknown[] = []
-      const run = { values, facts, settings, body, problems, notes, sent, explanations }
-      for (const step of requestSteps) step(run)
+    request: ({ values, ignored, problems: sorting }, context) => {
+      const translation = translate(values, context, {}, sorting)
       for (const { fields: refused, code, problem } of ignored.length > 0 ? (action.refuses ?? []) : [])
         for (const field of ignored) {
-          if (refused.test(field)) problems.push({ field, code, message: `${field} ${problem}` })
+          if (refused.test(field)) translation.problems.push({ field, code, message: `${field} ${problem}` })
         }
-      return { body, problems, notes, sent }
+      return translation
     },
-    remember: ({ values }, body, settings, explanations) => {
-      const facts: Draft = { ...body }
-      const problems: Problem[] = []
-      const run = { values, facts: undefined, settings, body: facts, problems, notes: [], sent: [], explanations }
-      for (const step of rememberSteps) step(run)
+    remember: ({ values }, sent, settings, explanations) => {
+      const { body, problems } = remember(values, { settings, facts: undefined, explanations }, { ...sent }, [])
       // The rows' codecs give strings and integers, and a quote's body is flat.
-      return { facts: facts as KnownFacts, problems }
+      return { facts: body as KnownFacts, problems }
     },
-    reply: (body, { settings, own, explanations }) => {
-      const run = {
-        body,
-        own,
-        settings,
-        reply: { ...blank },
-        missing: [] as string[],
-        unreadable: [] as string[],
-        explanations,
-      }
-      for (const step of replySteps) step(run)
-      return run
-    },
+    reply: compileReply(action.reply),
     nameFields: compileFieldNames(action.request),
     overlay: compileOverlay(
       [...action.request, ...action.reply].flatMap((row) =>
@@ -154,43 +95,6 @@ export const ACTION_NAME = 'ActionName'
 
 const VEHICLE = 'vehicles[0].'
 const VIN = 'vehicles[0].vin'
-
-/** Compiles a rule over several fields. */
-function compileRequirement({ anyOf }: Requirement, index: FieldIndex, rows: readonly Row[]): RequestStep {
-  const alternatives = anyOf.map((alternative) =>
-    'facts' in alternative
-      ? alternative
-      : alternative.map((name) => ({ slot: index.slotOf(name) ?? -1, codec: codecOf(rows, name) })),
-  )
-  const field = anyOf.flatMap((alternative) => ('facts' in alternative ? [] : alternative))[0] ?? ''
-  const choices = anyOf.flatMap(describeFields)
-  const message = `${choices.join(choices.some((choice) => choice.includes(' ')) ? ', or ' : ' or ')} is required`
-  return (run) => {
-    for (const alternative of alternatives) {
-      let holds = true
-      if ('facts' in alternative) holds = factOf(run, alternative.facts) !== undefined
-      else for (const { slot, codec } of alternative) holds &&= hasValue(run.values[slot], codec)
-      if (holds) return
-    }
-    run.problems.push({ field, code: 'required', message })
-  }
-}
-
-const codecOf = (rows: readonly Row[], name: string): Codec | undefined => {
-  const row = rows.find((one) => one.kind === 'move' && one.v1 === name)
-  return row?.kind === 'move' ? row.codec : undefined
-}
-
-/** Reports whether a field was sent with a value that counts: `TBD` is no VIN. */
-const hasValue = (value: Value, codec: Codec | undefined) =>
-  value !== undefined && !(typeof value === 'string' && codec?.decode?.(value) instanceof LeftOut)
-
-/** Returns `Year with Make and Model`; nothing for a fact, which a caller cannot send. */
-function describeFields(alternative: Alternative): string[] {
-  if ('facts' in alternative) return []
-  const [first, ...rest] = alternative
-  return [rest.length === 0 ? String(first) : `${first} with ${rest.join(' and ')}`]
-}
 
 /** Replaces version-2 places in the service's text by the fields that the caller sent for them. */
 type NameFields = (text: string) => string

@@ -66,17 +66,7 @@ export function compileCompare(rows: readonly Row[]): Compare {
   const fieldsAt = new Map(rows.flatMap((row) => placesOf(row).map((place) => [place, fieldsOf(row)] as const)))
   return (current, sent, entry, textOf, settings) => {
     const now = entryOf(current, entry)
-    const shown: Record<string, string> = {}
-    const run = {
-      body: now,
-      own: undefined,
-      settings,
-      reply: shown,
-      missing: [],
-      unreadable: [],
-      explanations: undefined,
-    }
-    for (const step of show) step(run)
+    const { reply: shown } = show(now, { settings, own: undefined })
     const standing = new Set<string>()
     const kept = new Set<string>()
     for (const row of shownRows) {

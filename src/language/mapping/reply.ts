@@ -4,7 +4,7 @@ import { type Codec, Failed } from './codec.ts'
 import { placeOf, valueAt } from './paths.ts'
 import type { Explanation, Rule, ValueOrigin } from './request.ts'
 import type { Row, Sentence, Settings } from './row.ts'
-import { fieldsOf, keepsTextOf } from './row-parts.ts'
+import { fieldsOf, keepsTextOf, placesOf } from './row-parts.ts'
 
 /** One run of an action's reply rows over one reply of the service. */
 interface ReplyRun {
@@ -22,25 +22,60 @@ interface ReplyRun {
   readonly explanations: Explanation[] | undefined
 }
 
-export type ReplyStep = (run: ReplyRun) => void
+type ReplyStep = (run: ReplyRun) => void
+
+/** The context of a reply's translation. */
+export interface ReplyContext {
+  readonly settings: Settings
+  /** The caller's own number for the thing. */
+  readonly own: string | undefined
+  /** Receives explanations; absent in a real call. */
+  readonly explanations?: Explanation[] | undefined
+}
+
+/** A translated reply. */
+interface ReplyTranslation {
+  readonly reply: Readonly<Record<string, string>>
+  /** Required places that the service did not fill. */
+  readonly missing: readonly string[]
+}
+
+/** Translates a body of the service, of any shape. */
+export type TranslateReply = (body: unknown, context: ReplyContext) => ReplyTranslation
 
 /**
- * Returns a reply with every field that is always set, in the order of the rows: an object that grows field by field is
- * copied again and again. A message may be absent, and ends the list.
+ * Compiles a reply's rows once. A row of a request runs backwards here. A row that may be absent is left out where the body has none of
+ * its places.
  */
-export function blankReply(rows: readonly Row[]): Readonly<Record<string, string>> {
+export function compileReply(rows: readonly Row[], mayBeAbsent: (row: Row) => boolean = () => false): TranslateReply {
+  const steps = rows.flatMap((row) => {
+    const step = compileRow(row)
+    if (!step || !mayBeAbsent(row)) return step ?? []
+    const places = placesOf(row).map(placeOf)
+    return (run: ReplyRun) => {
+      if (places.some((place) => valueAt(run.body, place) !== undefined)) step(run)
+    }
+  })
+  const blank = blankReply(rows, mayBeAbsent)
+  return (body, { settings, own, explanations }) => {
+    const run: ReplyRun = { body, own, settings, reply: { ...blank }, missing: [], unreadable: [], explanations }
+    for (const step of steps) step(run)
+    return run
+  }
+}
+
+/**
+ * Returns a reply with the fields that are always set, in the order of the rows: an object that grows field by field is copied again
+ * and again. A message may be absent, too, and ends the list.
+ */
+function blankReply(rows: readonly Row[], mayBeAbsent: (row: Row) => boolean): Readonly<Record<string, string>> {
   const blank: Record<string, string> = {}
   for (const row of rows) {
-    if (row.kind === 'message') break
+    if (row.kind === 'message' || mayBeAbsent(row)) break
     for (const field of fieldsOf(row)) blank[field] = ''
   }
   // V8 copies an object that was parsed as one block of memory.
   return JSON.parse(JSON.stringify(blank))
-}
-
-/** Compiles a reply's rows into steps once. A row of a request runs backwards here. */
-export function compileReply(rows: readonly Row[]): readonly ReplyStep[] {
-  return rows.flatMap((row) => compileRow(row) ?? [])
 }
 
 function compileRow(row: Row): ReplyStep | undefined {

@@ -1,3 +1,4 @@
+import type { Alternative, Requirement } from './action.ts'
 import { type Codec, Failed, LeftOut, type Remark } from './codec.ts'
 import type { FieldIndex, Problem, Value } from './fields.ts'
 import type { LookupTable } from './lookup.ts'
@@ -5,9 +6,58 @@ import { type Draft, type Place, placeOf, putAt } from './paths.ts'
 import { ASSUMED_FACT, type Fallback, type Row, type Settings } from './row.ts'
 import { FALLBACK_KEEPS, keepsTextOf } from './row-parts.ts'
 
-/** Compiles a request's rows into steps once; a call then parses no paths. */
-export function compileRequest(rows: readonly Row[], index: FieldIndex, tables: Tables): readonly RequestStep[] {
-  return rows.flatMap((row) => compileRow(row, index, tables) ?? [])
+/** The context of a request's translation. */
+export interface RequestContext {
+  readonly settings: Settings
+  /** The facts of the remembered quote, if there is one. */
+  readonly facts: KnownFacts | undefined
+  /** Receives explanations; absent in a real call. */
+  readonly explanations?: Explanation[] | undefined
+}
+
+/** A translated request. */
+export interface RequestTranslation {
+  readonly body: Draft
+  readonly problems: Problem[]
+  /** The lost, assumed and suspicious parts of the translation. */
+  readonly notes: readonly Note[]
+  /** The places that the caller's fields fill, each before its value: without what a quote remembers, and without defaults. */
+  readonly sent: readonly unknown[]
+}
+
+/** Translates the values of fields, by their slots, into a body; adds to the problems that sorting the fields has found. */
+type TranslateRequest = (
+  values: readonly Value[],
+  context: RequestContext,
+  body: Draft,
+  problems: readonly Problem[],
+) => RequestTranslation
+
+/** Compiles a request's rows, and the rules over several fields, once; a call then parses no paths. */
+export function compileRequest(
+  rows: readonly Row[],
+  requires: readonly Requirement[],
+  index: FieldIndex,
+  tables: Tables,
+): TranslateRequest {
+  const steps = [
+    ...rows.flatMap((row) => compileRow(row, index, tables) ?? []),
+    ...requires.map((requirement) => compileRequirement(requirement, index, rows)),
+  ]
+  return (values, { settings, facts, explanations }, body, problems) => {
+    const run: RequestRun = {
+      values,
+      facts,
+      settings,
+      body,
+      problems: [...problems],
+      notes: [],
+      sent: [],
+      explanations,
+    }
+    for (const step of steps) step(run)
+    return run
+  }
 }
 
 function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | undefined {
@@ -139,7 +189,6 @@ interface RequestRun {
   readonly body: Draft
   readonly problems: Problem[]
   readonly notes: Note[]
-  /** The places that the caller's fields fill, each before its value: without what a quote remembers, and without defaults. */
   readonly sent: unknown[]
   /** Filled only by an explained run. */
   readonly explanations: Explanation[] | undefined
@@ -170,10 +219,10 @@ function put(
 }
 
 /** One row of a request, compiled. */
-export type RequestStep = (run: RequestRun) => void
+type RequestStep = (run: RequestRun) => void
 
 /** Returns the first of these facts that the remembered quote has, and did not only assume. */
-export function factOf({ facts }: RequestRun, names: readonly string[]): string | number | undefined {
+function factOf({ facts }: RequestRun, names: readonly string[]): string | number | undefined {
   if (!facts) return undefined
   for (const name of names) if (facts[name] !== undefined && !isAssumed(facts, name)) return facts[name]
   return undefined
@@ -205,6 +254,43 @@ export function decode<T>(
   if (!(value instanceof Failed)) return value
   run.problems.push({ field, code: codec.name, message: `${field} ${value.message}` })
   return UNDECODED
+}
+
+/** Compiles a rule over several fields. */
+function compileRequirement({ anyOf }: Requirement, index: FieldIndex, rows: readonly Row[]): RequestStep {
+  const alternatives = anyOf.map((alternative) =>
+    'facts' in alternative
+      ? alternative
+      : alternative.map((name) => ({ slot: index.slotOf(name) ?? -1, codec: codecOf(rows, name) })),
+  )
+  const field = anyOf.flatMap((alternative) => ('facts' in alternative ? [] : alternative))[0] ?? ''
+  const choices = anyOf.flatMap(describeFields)
+  const message = `${choices.join(choices.some((choice) => choice.includes(' ')) ? ', or ' : ' or ')} is required`
+  return (run) => {
+    for (const alternative of alternatives) {
+      let holds = true
+      if ('facts' in alternative) holds = factOf(run, alternative.facts) !== undefined
+      else for (const { slot, codec } of alternative) holds &&= hasValue(run.values[slot], codec)
+      if (holds) return
+    }
+    run.problems.push({ field, code: 'required', message })
+  }
+}
+
+const codecOf = (rows: readonly Row[], name: string): Codec | undefined => {
+  const row = rows.find((one) => one.kind === 'move' && one.v1 === name)
+  return row?.kind === 'move' ? row.codec : undefined
+}
+
+/** Reports whether a field was sent with a value that counts: `TBD` is no VIN. */
+const hasValue = (value: Value, codec: Codec | undefined) =>
+  value !== undefined && !(typeof value === 'string' && codec?.decode?.(value) instanceof LeftOut)
+
+/** Returns `Year with Make and Model`; nothing for a fact, which a caller cannot send. */
+function describeFields(alternative: Alternative): string[] {
+  if ('facts' in alternative) return []
+  const [first, ...rest] = alternative
+  return [rest.length === 0 ? String(first) : `${first} with ${rest.join(' and ')}`]
 }
 
 /** A value in place of one that the caller did not send. */

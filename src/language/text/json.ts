@@ -51,8 +51,8 @@ type ExpectedToken = 'value' | 'value or end' | 'name' | 'name or end' | 'colon'
 
 /**
  * Reads a whole value, without recursion, because deep nesting must not overflow the stack, and in one loop, because a reply has
- * hundreds of tokens; throws `JsonError`. `onMember` gets the members of the outermost value, in their order and equal names
- * included; that value then has to be an object, of any depth.
+ * hundreds of tokens; throws `JsonError`. `onMember` gets the members of the outermost object, in their order and equal names
+ * included, of any depth.
  */
 export function parseJson(text: string, onMember?: (name: string, value: unknown) => void): unknown {
   const maxDepth = onMember ? Number.POSITIVE_INFINITY : MAX_DEPTH
@@ -72,7 +72,6 @@ export function parseJson(text: string, onMember?: (name: string, value: unknown
       if (at < text.length) throw unexpected({ text, at })
       return value
     }
-    if (onMember && !frame && code !== OPEN_BRACE) throw unexpected({ text, at })
     if (frame && code === frame.close && expected !== 'value' && expected !== 'name' && expected !== 'colon') {
       at += 1
       value = frame.holder
