@@ -21,7 +21,6 @@ export const messages = {
   'body-unreadable/incomplete': 'The connection closed before the whole body arrived. Send the request again.',
   'body-unreadable/chunks': 'The body arrives in chunks that are too small. Send larger ones.',
   'body-unreadable/event': 'The body is not an event. Send a JSON object with shipment_id, event_date, and data.',
-  'body-unreadable/reply': 'The body is not JSON. Send a version-2 reply.',
   'event-unreadable': 'The event {fault}. Send a JSON object.',
   'caller-gone': 'The caller closed the connection, so nothing was sent.',
   'credential-missing': 'No credential was sent. Use HTTP Basic authentication with your Client ID and Client Secret.',

@@ -25,7 +25,7 @@ interface ReplyRun {
 type ReplyStep = (run: ReplyRun) => void
 
 /** The context of a reply's translation. */
-export interface ReplyContext {
+interface ReplyContext {
   readonly settings: Settings
   /** The caller's own number for the thing. */
   readonly own: string | undefined

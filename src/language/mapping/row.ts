@@ -7,14 +7,14 @@ export type Row = Move | Split | Join | Lookup | FromQuote | Ref | V1Only | V2On
 export type Fallback = QuoteFact | DefaultValue | Guess
 
 /** An operator's default setting, which a dry run marks as assumed. */
-export interface DefaultValue {
+interface DefaultValue {
   /** `assumedAgain`: only where the remembered quote assumed a default, too. */
   readonly kind: 'setting' | 'assumedAgain'
   readonly setting: DefaultSetting
 }
 
 /** A look-up in the table of the row that is no more than a guess: a dry run marks it as assumed. */
-export interface Guess {
+interface Guess {
   readonly kind: 'guess'
   /** The fields whose values, in a row, are searched for a phrase. */
   readonly v1: readonly string[]
@@ -62,7 +62,7 @@ export const move = (v1: string, v2: string, codec: Codec, options: MoveOptions 
 export type Parts = Readonly<Record<string, string | undefined>>
 
 /** One field to several places. */
-export interface Split {
+interface Split {
   readonly kind: 'split'
   readonly v1: string
   /** Part of the codec's value → place. */
@@ -108,7 +108,7 @@ export interface Lookup {
   readonly fallbacks: readonly Fallback[]
 }
 
-export interface LookupSource {
+interface LookupSource {
   readonly v1: string
   /** `wholeValue`: the whole value is a phrase of the table. `phraseIn`: the value contains one. */
   readonly by: 'wholeValue' | 'phraseIn'
@@ -128,7 +128,7 @@ export const lookup = (
 ): Lookup => ({ kind: 'lookup', sources, v2, table, fallbacks })
 
 /** A place that version 1 has no field for, filled from the remembered quote. */
-export interface FromQuote {
+interface FromQuote {
   readonly kind: 'fromQuote'
   readonly v2: string
   readonly fallbacks: readonly Fallback[]
@@ -151,7 +151,7 @@ export const fromQuote = (v2: string, fact: string, options: FromQuoteOptions = 
 })
 
 /** A field that names a quote or a shipment and goes nowhere else. */
-export interface Ref {
+interface Ref {
   readonly kind: 'ref'
   readonly v1: string
   readonly why: string
@@ -161,7 +161,7 @@ export interface Ref {
 export const ref = (v1: string, why: string): Ref => ({ kind: 'ref', v1, why })
 
 /** A field that version 2 has no place for. */
-export interface V1Only {
+interface V1Only {
   readonly kind: 'v1Only'
   readonly v1: string
   readonly why: string
@@ -172,7 +172,7 @@ export const v1Only = (v1: readonly string[], why: string): readonly V1Only[] =>
   v1.map((field) => ({ kind: 'v1Only', v1: field, why }))
 
 /** A place that version 1 has no field for. */
-export interface V2Only {
+interface V2Only {
   readonly kind: 'v2Only'
   readonly v2: string
   readonly why: string
@@ -198,10 +198,10 @@ export const assumedAgain = (name: DefaultSetting): Fallback => ({ kind: 'assume
 export const guess = (...v1: readonly string[]): Fallback => ({ kind: 'guess', v1 })
 
 /** The rows that only a reply has. */
-export type ReplyRow = CallerNumber | FixedField | Choose | Message
+type ReplyRow = CallerNumber | FixedField | Choose | Message
 
 /** A reply's field for the caller's own number, else the service's. */
-export interface CallerNumber {
+interface CallerNumber {
   readonly kind: 'callerNumber'
   readonly v1: string
   readonly v2: string
@@ -211,7 +211,7 @@ export interface CallerNumber {
 export const callerNumber = (v1: string, v2: string): CallerNumber => ({ kind: 'callerNumber', v1, v2 })
 
 /** A reply's field that is always the same. */
-export interface FixedField {
+interface FixedField {
   readonly kind: 'fixed'
   readonly v1: string
   readonly value: string
@@ -221,7 +221,7 @@ export interface FixedField {
 export const fixed = (v1: string, value: string): FixedField => ({ kind: 'fixed', v1, value })
 
 /** A reply's field that depends on a place's value and cannot be reversed. */
-export interface Choose {
+interface Choose {
   readonly kind: 'choose'
   readonly v1: string
   readonly v2: string
@@ -270,7 +270,7 @@ export const ASSUMED_FACT = 'assumed'
 /** The operator's default settings that a row may fall back to. */
 export type DefaultSetting = 'transport_type' | 'vehicle_type'
 /** The operator's switches that a row may depend on. */
-export type SwitchSetting = 'send_quote_id'
+type SwitchSetting = 'send_quote_id'
 
 /** The settings of a translation; a tenant may have its own. */
 export interface Settings {
