@@ -230,7 +230,7 @@ test.each<[string, string, Record<string, string>]>([
   ['a value that ends in the byte of a no-break space', 'a=Pietà', { a: 'Pietà' }],
   ['no UTF-16 in a value', 'a=%FF%FEx', { a: 'ÿþx' }],
   ['names of PHP lists', 'a[]=1&a%5B0%5D=2', { 'a[]': '1', 'a[0]': '2' }],
-  ['JSON as a value is text', 'a={"b":1}', { a: '{"b":1}' }],
+  ['JSON as one value of several is text', 'data={"b":1}&a=2', { data: '{"b":1}', a: '2' }],
   ['nothing between separators, an empty name', '&&a=1&&&=2&', { a: '1', '': '2' }],
 ])('in a form: %s', (_, form, fields) => {
   expect(read(form, FORM)).toEqual(Object.entries(fields))

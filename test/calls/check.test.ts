@@ -128,6 +128,8 @@ test('what only the service sets is wrong in a booking', async () => {
     const { verdict } = await check(gateway, booking({ vehicles: [{ ...vehicle, [name]: 1 }] }))
     expect([...verdict.differences, ...verdict.unknown]).toMatchObject([{ path: `vehicles[0].${name}` }])
   }
+  const { verdict } = await check(gateway, changing({ status: 'new' }))
+  expect(verdict.unknown).toMatchObject([{ path: 'status' }])
 })
 
 test('the answer is an example of what the service says, with ids', async () => {
