@@ -105,6 +105,8 @@ describe('a whole value', () => {
     ['"a\\', 'it ends too early'],
     ['[1,]', 'it breaks at character 4'],
     ['{a:1}', 'it breaks at character 2'],
+    ['[1:2]', 'it breaks at character 3'],
+    ['{"a",1}', 'it breaks at character 5'],
     ['"a\\x"', 'it breaks at character 4'],
     ['"a\n"', 'it breaks at character 3'],
     ['nul', 'it breaks at character 1'],
