@@ -84,7 +84,9 @@ function linkTo(proof: Proof, read: (path: string) => string): string | undefine
     return read(place).replace(/\s+/g, ' ').includes(words) ? `[${page}](${page})` : undefined
   }
   const source = read(`test/${place}.test.ts`)
-  const documents = [...source.matchAll(/'([\w-]+\.json)'/g)].map(([, name]) => read(`test/${dirname(place)}/${name}`))
+  const documents = [...source.matchAll(/'([\w-]+\.(?:json|txt))'/g)].map(([, name]) =>
+    read(`test/${dirname(place)}/${name}`),
+  )
   const isThere = hasTitle(source, words) && (row === undefined || hasRow([source, ...documents].join('\n'), row))
   return isThere ? `[${place}](../test/${place}.test.ts)` : undefined
 }

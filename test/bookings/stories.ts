@@ -1,0 +1,229 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
+import {
+  get,
+  OWN,
+  post,
+  startGateway,
+  type TestGateway,
+  type TestGatewayOptions,
+  type WholeAnswer,
+} from '../gateway.ts'
+import type { Fault } from '../stand-in/stand-in.ts'
+import { ask, HANDLE, isCreation, OTHER_VIN, shipments } from './desk.ts'
+
+/*
+ * Stories over HTTP, in text files: `#` and a title, and a line for each step. A step is a verb with its words and, after `→`, what
+ * it is answered.
+ *
+ *   gateway NAME=v option=v own       the first step: settings of the gateway, options of the stand-in; `own`: the credential is its own
+ *   quote|approve|book|read|update|cancel FIELD=v    a version-1 call: the documented example with other fields, or these fields
+ *   POST /v2/…                        a version-2 call
+ *   begin CALL, meanwhile CALL, end   a call that goes on: until the service has its request, or at once; `end` awaits the first one
+ *   other CALL                        a version-1 call at a second gateway on the same store
+ *   event NAME $S                     an event of the service
+ *   fault METHOD|/path* {…}, heal     a fault of the stand-in; `status` and `body` of a `change` are laid over the service's reply
+ *   service $S|new place=v vins=…     changes or makes a shipment at the service
+ *   shipment $S place=v vins=…        checks it there; `*` is the newest, `all` its whole text
+ *   quoted $Q                         checks the id of the newest quote there
+ *   live 1, made 2                    checks how many shipments stand there, and how many were ever made
+ *   sent GET /v2/…, PUT /v2/…         checks all requests that reached the service since the last call began
+ *   body place=v                      checks the body of the last of them
+ *   claim $S state                    waits for the state of a shipment's booking
+ *
+ * An answer is a status; Yes, No or Unknown, where Yes comes with 200; "words of the message" or !"others"; `unsent`, where the
+ * service got only reads; `unchanged`, where the reply of the fault was passed on; or name=v: a field, a header (with a dash), the `id` or `number` of the shipment, the `key` of the booking.
+ * `$NAME` is learnt where it first stands, and is no other `$NAME`. `<one|other>` makes a story of each, with the same place of all
+ * these in a story.
+ */
+
+/** A story. */
+type Story = readonly [title: string, steps: readonly string[]]
+
+const CHOICE = /<([^<>]*\|[^<>]*)>/g
+
+/** Returns the stories of a file. */
+export function storiesIn(folder: string, file: string): readonly Story[] {
+  const [, ...texts] = readFileSync(join(folder, file), 'utf8').split(/^# /m)
+  return texts.flatMap((text) => {
+    const choices = [...text.matchAll(CHOICE)].map(([, all = '']) => all.split('|').length)
+    return Array.from({ length: Math.max(1, ...choices) }, (_, nth) => {
+      const chosen = text.replace(CHOICE, (_, all: string) => all.split('|')[nth] ?? '')
+      const [title = '', ...steps] = chosen.split('\n').filter((line) => line !== '')
+      return [title, steps]
+    })
+  })
+}
+
+/** A gateway, with the headers of its callers. */
+interface Place {
+  readonly gateway: TestGateway
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const HOOK = { WEBHOOK_SECRET: 'hook-secret-for-tests' }
+const HEADERS = new Map([
+  ['id', 'transload-shipment-id'],
+  ['number', 'transload-shipment-number'],
+])
+const CALLS = new Map<string | undefined, readonly [path: string, fields: object]>([
+  ['quote', ['/getShippingQuote.php', { ...quoteExample, OrderRefNumber: '' }]],
+  ['approve', ['/getShippingQuote.php', { ActionName: 'Accept Rate', ShipmentNumber: quoteExample.ShipmentNumber }]],
+  ['book', ['/createShipment.php', bookingExample]],
+  ['update', ['/updateShipment.php', {}]],
+  ['cancel', ['/deleteShipment.php', {}]],
+])
+
+const wordsOf = (text: string): readonly string[] => text.match(/(?:[^\s"]|"[^"]*")+/g) ?? []
+const valueIn = (text: string): unknown => (/^["[{]|^(true|false)$/.test(text) ? JSON.parse(text) : text)
+const pairsOf = (words: readonly string[]): readonly (readonly [name: string, value: string])[] =>
+  words.map((word) => [word.split('=', 1)[0] ?? '', word.slice(word.indexOf('=') + 1)])
+const fieldsOf = (words: readonly string[]): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(pairsOf(words).map(([name, value]) => [name, valueIn(value)]))
+const at = (body: object, place: string): unknown =>
+  place.split('.').reduce((value: unknown, key) => Object(value)[key], body) ?? ''
+
+/** Makes the call of a step. */
+async function call([verb, ...words]: readonly string[], { gateway, headers }: Place): Promise<WholeAnswer> {
+  if (verb === 'read')
+    return get(gateway, `/getShipment.php?${new URLSearchParams(fieldsOf(words) as Record<string, string>)}`, headers)
+  const [path, fields] = CALLS.get(verb) ?? expect.fail(`no verb ${verb}`)
+  return post(gateway, path, { ...fields, ...fieldsOf(words) }, headers)
+}
+
+/** Opens the gateways of a story, and plays its steps. */
+export async function play(
+  steps: readonly string[],
+  open: (options: TestGatewayOptions) => Promise<Place> = async (options) => ({ gateway: await startGateway(options) }),
+): Promise<void> {
+  const [settings = '', ...others] = steps[0]?.startsWith('gateway') ? steps : ['', ...steps]
+  const given = Object.entries(fieldsOf(wordsOf(settings).filter((word) => word.includes('='))))
+  const [env, sandboxOptions] = [true, false].map((isEnv) =>
+    Object.fromEntries(given.filter(([name]) => (name === name.toUpperCase()) === isEnv)),
+  )
+  const own = settings.endsWith(' own') ? { ...OWN, ...HOOK } : {}
+  const place = await open({ env: { ...own, ...(env as typeof own) }, sandbox: { ...sandboxOptions } })
+  const { gateway } = place
+  const { sandbox, store } = gateway
+  const shipmentOf = (id = '') =>
+    (id === '*' ? [...sandbox.shipments.values()].at(-1) : sandbox.shipments.get(id)) ?? expect.fail('no shipment')
+  let second: Place | undefined
+  const underWay: Promise<WholeAnswer>[] = []
+  /** The body of the last fault. */
+  let faultBody: unknown
+  const values = new Map<string, string>([
+    ['REF', bookingExample.ReferenceNumber],
+    ['VIN', bookingExample.VinNo],
+    ['VIN2', OTHER_VIN],
+    ['VIN3', '5YJSA1E14HF000337'],
+  ])
+
+  /** Compares a value, or learns one that is seen for the first time. */
+  function meet(expected: string, value: unknown, line: string): void {
+    if (typeof value === 'object') return void expect(value, line).toEqual(JSON.parse(expected))
+    const text = String(value)
+    if (!expected.startsWith('$')) return void expect(text, line).toBe(expected)
+    expect(['', ...values.values()], line).not.toContain(text)
+    values.set(expected, text).set(`${expected}-in-capitals`, text.toUpperCase())
+  }
+
+  function check({ status, headers, json, text }: WholeAnswer, words: readonly string[], line: string): void {
+    const what = `${line}\n${status} ${json?.Message}`
+    for (const word of words) {
+      if (/^\d+$/.test(word)) expect(status, what).toBe(Number(word))
+      else if (/^(Yes|No|Unknown)$/.test(word))
+        expect([json.TransportationBooked, status === 200 || word !== 'Yes'], what).toEqual([word, true])
+      else if (word === 'unsent') expect(sandbox.requests.filter(({ method }) => method !== 'GET')).toEqual([])
+      else if (word === 'unchanged') expect(text, what).toBe(faultBody)
+      else if (word.startsWith('"')) expect(json.Message, what).toContain(valueIn(word))
+      else if (word.startsWith('!')) expect(json.Message, what).not.toContain(valueIn(word.slice(1)))
+      else {
+        const [[name, value] = ['', '']] = pairsOf([word])
+        const header = name.includes('-') ? name : HEADERS.get(name)
+        const key = name === 'key' && HANDLE.exec(json.Message)?.[0]
+        meet(value, header ? (headers.get(header) ?? '') : key || json[name], what)
+      }
+    }
+  }
+
+  const STEPS: Readonly<Record<string, (words: readonly string[], line: string) => unknown>> = {
+    POST: ([path = '']) => ask(gateway, 'POST', path),
+    GET: ([path = '']) => ask(gateway, 'GET', path),
+    begin: (words) => {
+      const begun = sandbox.next(isCreation)
+      underWay.push(call(words, place))
+      return begun
+    },
+    meanwhile: (words) =>
+      void underWay.push(words[0] === 'other' && second ? call(words.slice(1), second) : call(words, place)),
+    end: () => underWay.shift(),
+    other: async (words) => {
+      second ??= await open({ store, serviceUrl: sandbox.url })
+      return call(words, second)
+    },
+    event: ([event, shipment_id]) =>
+      post(gateway, `/webhooks/${HOOK.WEBHOOK_SECRET}`, { event, shipment_id, event_date: '2026-11-25T12:00:00+0000' }),
+    fault: ([on = ''], line) => {
+      const { body, status, ...fault } = JSON.parse(line.slice(line.indexOf('{')))
+      faultBody = body
+      const change = (answer: { readonly status: number; readonly body: string | Buffer }) => ({
+        status: status ?? answer.status,
+        body: body ? JSON.stringify({ ...JSON.parse(String(answer.body)), ...body }) : answer.body,
+      })
+      const what = fault.kind === 'change' ? { change } : { body, status }
+      sandbox.fail({ ...fault, ...what, on: on.startsWith('/') ? { path: on } : { method: on } } satisfies Fault)
+    },
+    heal: () => sandbox.clearFaults(),
+    service: async ([id = '', ...words]) => {
+      if (id === 'new') {
+        const made = {
+          customer: { customer_name: 'Pat' },
+          pickup: { city: 'Miami' },
+          vehicles: [{}],
+          ...fieldsOf(words),
+        }
+        return post(sandbox, '/v2/shipments', made, { 'content-type': 'application/json' })
+      }
+      const { vins, ...changes } = fieldsOf(words)
+      const { vehicles, ...shipment } = shipmentOf(id)
+      const [first = expect.fail('no vehicle')] = vehicles
+      const ofVins = String(vins)
+        .split(',')
+        .map((vin, nth) => ({ ...first, id: `vehicle-${nth}`, vin }))
+      return sandbox.shipments.set(id, { ...shipment, vehicles: vins === undefined ? vehicles : ofVins, ...changes })
+    },
+    shipment: ([id, ...words], line) => {
+      const shipment = shipmentOf(id)
+      const vins = shipment.vehicles.map(({ vin }) => vin).join()
+      const all = JSON.stringify(shipment)
+      for (const [name, value] of pairsOf(words)) meet(value, at({ ...shipment, vins, all }, name), line)
+    },
+    quoted: ([name = ''], line) => meet(name, [...sandbox.quotes.keys()].at(-1), line),
+    live: ([count], line) => expect(shipments(gateway), line).toHaveLength(Number(count)),
+    made: ([count], line) => expect(sandbox.shipments.size, line).toBe(Number(count)),
+    sent: (words, line) => {
+      expect(sandbox.requests.map(({ method, path }) => `${method} ${path}`).join(', '), line).toBe(words.join(' '))
+    },
+    body: (words, line) => {
+      const body = JSON.parse(sandbox.requests.at(-1)?.body ?? '')
+      for (const [name, value] of pairsOf(words)) meet(value, at(body, name), line)
+    },
+    claim: async ([id, state], message) => {
+      const stateOf = async () =>
+        (await store.listClaims({})).find((one) => one.shipment === id || one.reference === id)?.state
+      await expect.poll(stateOf, { message }).toBe(state)
+    },
+  }
+
+  for (const step of others) {
+    const line = step.replace(/\$[\w-]+|\b(REF|VIN\d?)\b/g, (name) => values.get(name) ?? name)
+    const [said = '', expected = ''] = line.split(' → ')
+    const [verb = '', ...words] = wordsOf(said)
+    if (/^(begin|other|quote|approve|book|read|update|cancel|GET|POST)$/.test(verb)) sandbox.requests.length = 0
+    const answer = await (STEPS[verb] ? STEPS[verb](words, line) : call([verb, ...words], place))
+    if (expected !== '') check(answer as WholeAnswer, wordsOf(expected), line)
+  }
+}
