@@ -1,4 +1,4 @@
-/** Promise: a booking is claimed, sent, recorded and answered once, and replayed after (contract, section 7). */
+/** Promise: a booking is made once, however often its caller asks for it (contract, section 7: the table of a key's states). */
 
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
@@ -18,8 +18,7 @@ import {
   shipments,
   statesOf,
 } from './desk.ts'
-
-/* Promise: a booking is made once, however often its caller asks for it (contract, section 7: the table of a key's states). */
+import { play, storiesIn } from './stories.ts'
 
 /** The same key with another body. */
 const OTHER_BODY = { DeliveryName: 'Somebody Else' }
@@ -35,19 +34,9 @@ function expectConflict({ status, json }: WholeAnswer, message: RegExp): void {
 
 const keyed = (text: string) => ({ 'Idempotency-Key': text })
 
-describe('a booking under way', () => {
-  test('is waited for by the same one, and is no place for a different body', async () => {
-    const gateway = await startGateway()
-    const { answer } = await begin(gateway, SLOW)
-    const [same, other] = await Promise.all([book(gateway), book(gateway, OTHER_BODY)])
-    const first = await answer
-    expect(expectBooked(same, true)).toBe(expectBooked(first))
-    expect(same.text).toBe(first.text)
-    expect(same.headers.get('transload-shipment-number')).toBe(first.headers.get('transload-shipment-number'))
-    expectConflict(other, /^Another booking with this reference is in progress/)
-    expect(creations(gateway)).toBe(1)
-  })
+test.each(storiesIn(import.meta.dirname, 'once.txt'))('%s', (_, steps) => play(steps))
 
+describe('a booking under way', () => {
   test('of another gateway is waited for too, and at the end of the time the answer says when to come back', async () => {
     const gateway = await startGateway()
     const hasty = await startGateway({ env: SHORT, store: gateway.store, serviceUrl: gateway.sandbox.url })
@@ -184,8 +173,9 @@ test('an unknown key is never sent again, with any body or after any time, and t
   expect(gateway.lines()).toContainEqual(expect.objectContaining({ booking: key, why: 'late', level: 'error' }))
 })
 
+const withSecret = (secret: string) => ({ authorization: basic(CLIENT.id, secret) })
+
 test('a replay is for the credential that booked, or one that the service lets read the shipment', async () => {
-  const withSecret = (secret: string) => ({ authorization: basic(CLIENT.id, secret) })
   const gateway = await startGateway({ sandbox: { credentials: { [CLIENT.id]: 'old' } } })
   const id = expectBooked(await book(gateway, {}, withSecret('old')))
   gateway.sandbox.set({ credentials: { [CLIENT.id]: 'new' } })
@@ -202,7 +192,6 @@ test('a replay is for the credential that booked, or one that the service lets r
 })
 
 test.each(['canceled', 'gone'])('where that read shows it as %s, it is booked anew', async (how) => {
-  const withSecret = (secret: string) => ({ authorization: basic(CLIENT.id, secret) })
   const gateway = await startGateway({ sandbox: { credentials: { [CLIENT.id]: 'old' } } })
   const id = expectBooked(await book(gateway, {}, withSecret('old')))
   const shipment = gateway.sandbox.shipments.get(id)
@@ -211,20 +200,4 @@ test.each(['canceled', 'gone'])('where that read shows it as %s, it is booked an
   gateway.sandbox.set({ credentials: { [CLIENT.id]: 'new' } })
   expect(expectBooked(await book(gateway, {}, withSecret('new')))).not.toBe(id)
   expect(creations(gateway)).toBe(2)
-})
-
-test.each([
-  ['4xx', 503, 'unknown'],
-  ['4xx,500', 500, 'refused'],
-  ['4xx,3xx', 307, 'refused'],
-  ['422', 400, 'unknown'],
-])('with BOOKING_REFUSED_STATUSES=%s, %i is %s, which another body finds too', async (statuses, status, state) => {
-  const gateway = await startGateway({ env: { BOOKING_REFUSED_STATUSES: statuses } })
-  gateway.sandbox.fail({ kind: 'status', status, on: ON_CREATION })
-  const first = await book(gateway)
-  expect((await claimOf(gateway)).state).toBe(state)
-  const second = await book(gateway, OTHER_BODY)
-  if (state === 'unknown') expect(expectUnknown(first)).toBe(expectUnknown(second))
-  else expectBooked(second)
-  expect(creations(gateway)).toBe(state === 'unknown' ? 1 : 2)
 })
