@@ -93,9 +93,9 @@ const STATES: readonly (readonly [stored: State, now: State])[] = [
 const STRIDE = 37
 
 /** Every small world. */
-export const worlds: readonly World[] = ((all) => all.map((_, nth) => all[(nth * STRIDE) % all.length] ?? all[0]))([
-  ...everyWorld(),
-] as [World, ...World[]])
+export const worlds: readonly World[] = [...everyWorld()].flatMap(
+  (_, nth, all) => all[(nth * STRIDE) % all.length] ?? [],
+)
 
 function* everyWorld(): Generator<World> {
   let nth = 0
@@ -104,74 +104,52 @@ function* everyWorld(): Generator<World> {
       for (const [storedState, state] of STATES) {
         for (const booked of ['none', 'under its name', 'under another name'] as const) {
           nth += 1
-          // The rest takes turns.
-          const changed = nth % 3 === 0 && vins1.length === 1 && vins1[0] !== ''
-          const isOlderNewer = nth % 2 === 0
-          yield worldOf({
-            title: `S1 ${vins1.join('+') || 'no VIN'} ${storedState}/${state}, S2 ${vins2.join('+') || 'no VIN'}, booked ${booked}, ${nth}`,
-            vins1,
-            vins2,
-            storedState,
-            state,
-            booked,
-            storedVins1: changed ? [VIN.former] : vins1,
-            formerVins1: !changed && vins1.length === 1 && nth % 5 < 2 ? { [VIN.former]: vins1[0] ?? '' } : {},
-            isReused: nth % 4 === 1,
-            otherState: nth % 7 === 0 && isOlderNewer ? 'canceled' : 'live',
-            doubt: nth % 2 === 0 ? 'sending' : 'unknown',
-            isQuoteInDoubt: nth % 3 === 1,
-            isGoneInDoubt: nth % 4 === 2,
-          })
+          yield worldOf(nth, vins1, vins2, storedState, state, booked)
         }
       }
     }
   }
 }
 
-interface Traits {
-  readonly title: string
-  readonly vins1: readonly string[]
-  readonly vins2: readonly string[]
-  readonly storedState: State
-  readonly state: State
-  readonly booked: 'none' | 'under its name' | 'under another name'
-  readonly storedVins1: readonly string[]
-  readonly formerVins1: Readonly<Record<string, string>>
-  /** The name of quote 2 is also that of the first booking, which is older. */
-  readonly isReused: boolean
-  readonly otherState: State
-  readonly doubt: 'sending' | 'unknown'
-  readonly isQuoteInDoubt: boolean
-  readonly isGoneInDoubt: boolean
-}
-
-function worldOf(traits: Traits): World {
-  const { booked } = traits
+/** Returns a world of these traits; the others take turns. */
+function worldOf(
+  nth: number,
+  vins1: readonly string[],
+  vins2: readonly string[],
+  storedState: State,
+  state: State,
+  booked: 'none' | 'under its name' | 'under another name',
+): World {
+  const [vin1 = ''] = vins1
+  const isChanged = nth % 3 === 0 && vins1.length === 1 && vin1 !== ''
+  const hasFormer = !isChanged && vins1.length === 1 && nth % 5 < 2
+  const otherState = nth % 14 === 0 ? 'canceled' : 'live'
+  // The name of quote 2 is also that of the first booking, which is older.
+  const isReused = nth % 4 === 1
+  const doubt = nth % 2 === 0 ? 'sending' : 'unknown'
+  const inDoubt = [VALUES.doubt, ...(nth % 3 === 1 ? [VALUES.quote2] : []), ...(nth % 4 === 2 ? [VALUES.ref1] : [])]
   const ofCaller = (name: string, id: string) => ({ name, kind: 'shipment', id, givenBy: 'caller' }) as const
   const ofService = (name: string, id: string) => ({ name, kind: 'shipment', id, givenBy: 'service' }) as const
   const quoted = (name: string, id: string) => ({ name, kind: 'quote', id, givenBy: 'caller' }) as const
-  const doubts = new Map<string, 'sending' | 'unknown'>([[VALUES.doubt, traits.doubt]])
-  if (traits.isQuoteInDoubt) doubts.set(VALUES.quote2, traits.doubt)
-  if (traits.isGoneInDoubt) doubts.set(VALUES.ref1, traits.doubt)
   return {
-    title: traits.title,
+    title: `S1 ${vins1.join('+') || 'no VIN'} ${storedState}/${state}, S2 ${vins2.join('+') || 'no VIN'}, booked ${booked}, ${nth}`,
     shipments: [
       {
         id: S1,
         number: VALUES.number1,
-        vins: traits.vins1,
-        state: traits.state,
-        storedVins: traits.storedVins1,
-        storedState: traits.storedState,
-        formerVins: traits.formerVins1,
+        vins: vins1,
+        state,
+        storedVins: isChanged ? [VIN.former] : vins1,
+        storedState,
+        formerVins: hasFormer ? { [VIN.former]: vin1 } : {},
       },
       {
         id: S2,
         number: VALUES.renumbered,
-        vins: traits.vins2,
-        state: traits.otherState,
-        storedVins: traits.vins2,
-        storedState: traits.otherState,
+        vins: vins2,
+        state: otherState,
+        storedVins: vins2,
+        storedState: otherState,
         formerVins: {},
         ...(booked !== 'none' && { quote: Q1 }),
       },
@@ -196,15 +174,15 @@ function worldOf(traits: Traits): World {
       // The service numbers the second shipment as the caller calls the first.
       ofService(VALUES.ref1, S2),
       quoted(VALUES.quote1, Q1),
-      ...(traits.isReused ? [quoted(VALUES.both, Q1)] : []),
+      ...(isReused ? [quoted(VALUES.both, Q1)] : []),
       ofCaller(VALUES.ref2, S2),
       ofCaller(VALUES.both, S2),
       ofService('TL-2', S2),
       ...(booked === 'under its name' ? [ofCaller(VALUES.quote1, S2)] : []),
       quoted(VALUES.quote2, Q2),
-      ...(traits.isReused && booked === 'under another name' ? [quoted(VALUES.ref1, Q1)] : []),
+      ...(isReused && booked === 'under another name' ? [quoted(VALUES.ref1, Q1)] : []),
     ],
-    doubts,
+    doubts: new Map(inDoubt.map((reference) => [reference, doubt])),
   }
 }
 
@@ -260,22 +238,15 @@ export const FIELDS = ['ShipmentNumber', 'ReferenceNumber', 'OrderRefNumber', 's
 const QUOTE_FIELDS = ['ShipmentNumber', 'OrderRefNumber'] as const
 const VINS = ['', ...Object.values(VIN)]
 
-const SETS_OF_FIELDS = FIELDS.flatMap((one, i) => [
-  [one],
-  ...FIELDS.slice(i + 1).flatMap((two, j) => [
-    [one, two],
-    ...FIELDS.slice(i + j + 2).map((three) => [one, two, three]),
-  ]),
-])
-/** Sets of fields by their size. */
-const FIELDS_OF = [1, 2, 3].map((size) => SETS_OF_FIELDS.filter((fields) => fields.length === size))
-
-/** Every set of up to three values, in one of its orders. */
-const SETS_OF_VALUES = ((all: readonly string[]) =>
+/** Returns every set of up to three, in one of its orders. */
+const setsOf = (all: readonly string[]): readonly (readonly string[])[] =>
   all.flatMap((one, i) => [
     [one],
     ...all.slice(i + 1).flatMap((two, j) => [[one, two], ...all.slice(i + j + 2).map((three) => [one, two, three])]),
-  ]))(Object.values(VALUES))
+  ])
+/** Sets of fields by their size. */
+const FIELDS_OF = [1, 2, 3].map((size) => setsOf(FIELDS).filter((fields) => fields.length === size))
+const SETS_OF_VALUES = setsOf(Object.values(VALUES))
 
 const USES: readonly (readonly [NameUse, changesVehicle: boolean])[] = [
   ['read', false],
@@ -285,10 +256,9 @@ const USES: readonly (readonly [NameUse, changesVehicle: boolean])[] = [
 ]
 
 type Ending = Pick<Case, 'vin' | 'use' | 'changesVehicle'>
-const ENDINGS = VINS.flatMap((vin) => USES.map(([use, changesVehicle]) => ({ vin, use, changesVehicle }))) as [
-  Ending,
-  ...Ending[],
-]
+const ENDINGS: readonly Ending[] = VINS.flatMap((vin) =>
+  USES.map(([use, changesVehicle]) => ({ vin, use, changesVehicle })),
+)
 /** How many of the endings a set of one, two, and three values gets in one world; the others take their turn in other worlds. */
 const ENDINGS_OF = [ENDINGS.length, 3, 1]
 
@@ -303,8 +273,8 @@ export function* cases(turn: number): Generator<Case> {
     const names = fields.map((field, place) => [field, inOrder[place] ?? ''] as const)
     const count = ENDINGS_OF[values.length - 1] ?? 0
     for (let ending = 0; ending < count; ending += 1) {
-      const { vin, use, changesVehicle } = ENDINGS[(nth * count + ending + turn) % ENDINGS.length] ?? ENDINGS[0]
-      yield { names, vin, use, changesVehicle, kind: 'shipment' }
+      const end = ENDINGS[(nth * count + ending + turn) % ENDINGS.length]
+      if (end) yield { names, ...end, kind: 'shipment' }
     }
     if (values.length > QUOTE_FIELDS.length) continue
     const ofQuote = QUOTE_FIELDS.slice(0, values.length).map((field, place) => [field, inOrder[place] ?? ''] as const)
@@ -479,22 +449,16 @@ function standing(ids: readonly string[], shown: ReadonlyMap<string, State>): re
 function chosen(world: World, bearers: readonly string[], { vin, use, changesVehicle }: Case): Verdict {
   const shipments = bearers.map((id) => {
     const one = world.shipments.find((shipment) => shipment.id === id)
-    return one && one.state !== 'gone'
-      ? one
-      : {
-          id,
-          vins: [] as readonly string[],
-          storedVins: one?.storedVins ?? [],
-          formerVins: one?.formerVins ?? {},
-          isGone: true,
-        }
+    const { vins = [], storedVins = [], formerVins = {}, state = 'gone' } = one ?? {}
+    const isGone = state === 'gone'
+    return { id, isGone, vins: isGone ? [] : vins, before: [...storedVins, ...Object.keys(formerVins)] }
   })
   const [newest] = shipments
   if (!newest) throw new Error('Nothing bears the name.')
   const one = (id: string, entry: number, kind: 'none' | 'own' | 'former' | 'new' | 'changed', row: Row) =>
     ({ is: 'shipment', id, entry, vin: kind, row }) as const
   // An update or a read of one that is gone finds nothing, whatever its VIN.
-  if (shipments.length === 1 && 'isGone' in newest) {
+  if (shipments.length === 1 && newest.isGone) {
     return use === 'cancel' ? one(newest.id, 0, vin === '' ? 'none' : 'new', 'no VIN, one shipment') : { is: 'unknown' }
   }
   if (vin === '') {
@@ -506,15 +470,12 @@ function chosen(world: World, bearers: readonly string[], { vin, use, changesVeh
     if (use === 'update' && changesVehicle && newest.vins.length > 1) return { is: 'several', row }
     return one(newest.id, 0, 'none', row)
   }
-  const had = (shipment: (typeof shipments)[number]) => {
-    const before = [...(shipment.storedVins ?? []), ...Object.keys(shipment.formerVins)]
-    return shipment.vins.length === 1 && before.includes(vin)
-  }
-  const own = shipments.flatMap(({ id, vins }) =>
-    vins.includes(vin) ? [{ id, entry: vins.indexOf(vin), kind: 'own' as const, of: vins.length }] : [],
-  )
-  const former =
-    own.length > 0 ? [] : shipments.filter(had).map(({ id }) => ({ id, entry: 0, kind: 'former' as const, of: 1 }))
+  const own = shipments
+    .filter(({ vins }) => vins.includes(vin))
+    .map(({ id, vins }) => ({ id, entry: vins.indexOf(vin), kind: 'own', of: vins.length }) as const)
+  const former = shipments
+    .filter(({ vins, before }) => own.length === 0 && vins.length === 1 && before.includes(vin))
+    .map(({ id }) => ({ id, entry: 0, kind: 'former', of: 1 }) as const)
   const [holder, ...more] = [...own, ...former]
   if (holder) {
     const row = 'a vehicle of one of them'

@@ -24,7 +24,7 @@ registerHooks({
   },
 })
 
-for (const [name, breaks, scenario] of MISTAKES) {
+for (const [name, [breaks, scenario]] of MISTAKES) {
   const { explore }: typeof import('./explore.ts') = await import(`./explore.ts?mistake=${encodeURIComponent(name)}`)
   const { states, violation } = await explore(SCENARIOS[scenario], Number(process.argv[2]), breaks)
   process.stdout.write(`${JSON.stringify({ name, states, violation })}\n`)
