@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { basic, CLIENT, get, post, startGateway, type WholeAnswer } from '../gateway.ts'
+import { basic, CLIENT, post, startGateway, type WholeAnswer } from '../gateway.ts'
 import { dial } from '../http/wire.ts'
 import {
   begin,
@@ -16,7 +16,6 @@ import {
   OTHER_VIN,
   REFERENCE,
   shipments,
-  statesOf,
 } from './desk.ts'
 import { play, storiesIn } from './stories.ts'
 
@@ -141,63 +140,4 @@ test('a key is the client, and its Idempotency-Key, else the reference and the v
   const keys = (await gateway.store.listClaims({})).map(({ key }) => key)
   expect(keys).toEqual(expect.arrayContaining(bookings.flatMap(([, , key]) => key ?? [])))
   expect((await book(gateway, { ReferenceNumber: 'ANOTHER' }, keyed('K-1'))).status).toBe(409)
-})
-
-test('without a name, the same body is the same booking within the window; a name protects without end', async () => {
-  let now = 1_000_000
-  const gateway = await startGateway({ env: { DEDUPE_WINDOW: '10m' }, now: () => now })
-  const first = expectBooked(await book(gateway, NAMELESS))
-  const named = expectBooked(await book(gateway))
-  const withKey = expectBooked(await book(gateway, NAMELESS, keyed('one')))
-  now += 599_999
-  expect(expectBooked(await book(gateway, NAMELESS), true)).toBe(first)
-  now += 1
-  const second = expectBooked(await book(gateway, NAMELESS))
-  expect(expectBooked(await book(gateway, NAMELESS), true)).toBe(second)
-  now += 365 * 86_400_000
-  expect(expectBooked(await book(gateway), true)).toBe(named)
-  expect(expectBooked(await book(gateway, NAMELESS, keyed('one')), true)).toBe(withKey)
-})
-
-test('an unknown key is never sent again, with any body or after any time, and tells whom to ask', async () => {
-  let now = 0
-  const gateway = await startGateway({ env: SHORT, now: () => now })
-  gateway.sandbox.fail({ kind: 'timeout', on: ON_CREATION, times: 2 })
-  const key = expectUnknown(await book(gateway))
-  const nameless = expectUnknown(await book(gateway, NAMELESS))
-  now += 3_600_000
-  for (const changes of [{}, OTHER_BODY]) expect(expectUnknown(await book(gateway, changes))).toBe(key)
-  expect(expectUnknown(await book(gateway, NAMELESS))).toBe(nameless)
-  expect(creations(gateway)).toBe(2)
-  expect(await statesOf(gateway, key)).toEqual(['none', 'sending', 'unknown'])
-  expect(gateway.lines()).toContainEqual(expect.objectContaining({ booking: key, why: 'late', level: 'error' }))
-})
-
-const withSecret = (secret: string) => ({ authorization: basic(CLIENT.id, secret) })
-
-test('a replay is for the credential that booked, or one that the service lets read the shipment', async () => {
-  const gateway = await startGateway({ sandbox: { credentials: { [CLIENT.id]: 'old' } } })
-  const id = expectBooked(await book(gateway, {}, withSecret('old')))
-  gateway.sandbox.set({ credentials: { [CLIENT.id]: 'new' } })
-  await get(gateway, '/getShipment.php?ReferenceNumber=none', withSecret('new'))
-  gateway.sandbox.requests.length = 0
-  expect(expectBooked(await book(gateway, {}, withSecret('new')), true)).toBe(id)
-  expect(gateway.sandbox.requests.map(({ method, path }) => `${method} ${path}`)).toEqual([`GET /v2/shipments/${id}`])
-
-  const wrong = await book(gateway, {}, withSecret('wrong'))
-  expect(wrong).toMatchObject({ status: 401, json: { TransportationBooked: 'No' } })
-  expect(wrong.text + JSON.stringify([...wrong.headers])).not.toMatch(new RegExp(`${id}|replayed`))
-  expect(expectBooked(await book(gateway, {}, withSecret('old')), true)).toBe(id)
-  expect(creations(gateway)).toBe(0)
-})
-
-test.each(['canceled', 'gone'])('where that read shows it as %s, it is booked anew', async (how) => {
-  const gateway = await startGateway({ sandbox: { credentials: { [CLIENT.id]: 'old' } } })
-  const id = expectBooked(await book(gateway, {}, withSecret('old')))
-  const shipment = gateway.sandbox.shipments.get(id)
-  if (how === 'gone') gateway.sandbox.shipments.delete(id)
-  else if (shipment) gateway.sandbox.shipments.set(id, { ...shipment, status: 'canceled' })
-  gateway.sandbox.set({ credentials: { [CLIENT.id]: 'new' } })
-  expect(expectBooked(await book(gateway, {}, withSecret('new')))).not.toBe(id)
-  expect(creations(gateway)).toBe(2)
 })

@@ -4,6 +4,8 @@ import { expect } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import {
+  basic,
+  CLIENT,
   get,
   OWN,
   post,
@@ -20,7 +22,8 @@ import { ask, HANDLE, isCreation, OTHER_VIN, shipments } from './desk.ts'
  * it is answered.
  *
  *   gateway NAME=v option=v own       the first step: settings of the gateway, options of the stand-in; `own`: the credential is its own
- *   quote|approve|book|read|update|cancel FIELD=v    a version-1 call: the documented example with other fields, or these fields
+ *   quote|approve|book|read|update|cancel FIELD=v    a version-1 call: the documented example with other fields, or these fields; besides
+ *                                     `idempotency-key`, and `secret` for another one of the client
  *   GET|POST|PUT|DELETE /v2/…         a version-2 call
  *   begin CALL, meanwhile CALL, end   a call that goes on: until the service has its request, or at once; `end` awaits the first one
  *   other CALL                        a version-1 call at a second gateway on the same store
@@ -29,6 +32,9 @@ import { ask, HANDLE, isCreation, OTHER_VIN, shipments } from './desk.ts'
  *   service $S|new place=v vins=…     changes or makes a shipment at the service
  *   shipment $S place=v vins=…        checks it there; `*` is the newest, `all` its whole text
  *   quoted $Q                         checks the id of the newest quote there
+ *   set option=v                      changes options of the stand-in
+ *   pass MS                           time passes at the store, whose clock stands still otherwise
+ *   log {…}                           checks that a line of the log has these members
  *   live 1, made 2                    checks how many shipments stand there, and how many were ever made
  *   sent GET /v2/…, PUT /v2/…         checks all requests that reached the service since the last call began
  *   body place=v                      checks the body of the last of them
@@ -84,7 +90,7 @@ const pairsOf = (words: readonly string[]): readonly (readonly [name: string, va
 const fieldsOf = (words: readonly string[]): Readonly<Record<string, unknown>> =>
   Object.fromEntries(pairsOf(words).map(([name, value]) => [name, valueIn(value)]))
 const at = (body: object, place: string): unknown =>
-  place.split('.').reduce((value: unknown, key) => Object(value)[key], body) ?? ''
+  place.split('.').reduce((value: unknown, key) => Object(value)[key], body)
 
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE']
 
@@ -94,10 +100,16 @@ async function call(
   { gateway, headers }: Place,
 ): Promise<Partial<WholeAnswer>> {
   if (METHODS.includes(verb)) return ask(gateway, verb, words.join())
+  const { secret, 'idempotency-key': key, ...sent } = fieldsOf(words)
+  const ownHeaders = {
+    ...headers,
+    ...(key !== undefined && { 'idempotency-key': String(key) }),
+    ...(secret !== undefined && { authorization: basic(CLIENT.id, String(secret)) }),
+  }
   if (verb === 'read')
-    return get(gateway, `/getShipment.php?${new URLSearchParams(fieldsOf(words) as Record<string, string>)}`, headers)
+    return get(gateway, `/getShipment.php?${new URLSearchParams(sent as Record<string, string>)}`, ownHeaders)
   const [path, fields] = CALLS.get(verb) ?? expect.fail(`no verb ${verb}`)
-  return post(gateway, path, { ...fields, ...fieldsOf(words) }, headers)
+  return post(gateway, path, { ...fields, ...sent }, ownHeaders)
 }
 
 /** Opens the gateways of a story, and plays its steps. */
@@ -111,7 +123,12 @@ export async function play(
     Object.fromEntries(given.filter(([name]) => (name === name.toUpperCase()) === isEnv)),
   )
   const own = settings.endsWith(' own') ? { ...OWN, ...HOOK } : {}
-  const place = await open({ env: { ...own, ...(env as typeof own) }, sandbox: { ...sandboxOptions } })
+  let time = 0
+  const place = await open({
+    env: { ...own, ...(env as typeof own) },
+    sandbox: { ...sandboxOptions },
+    ...(steps.some((step) => step.startsWith('pass ')) && { now: () => time }),
+  })
   const { gateway } = place
   const { sandbox, store } = gateway
   const shipmentOf = (id = '') =>
@@ -129,8 +146,8 @@ export async function play(
 
   /** Compares a value, or learns one that is seen for the first time. */
   function meet(expected: string, value: unknown, line: string): void {
-    if (typeof value === 'object') return void expect(value, line).toEqual(JSON.parse(expected))
-    const text = String(value)
+    if (Object(value) === value) return void expect(value, line).toEqual(JSON.parse(expected))
+    const text = String(value ?? '')
     if (!expected.startsWith('$')) return void expect(text, line).toBe(expected)
     expect(['', ...values.values()], line).not.toContain(text)
     values.set(expected, text).set(`${expected}-in-capitals`, text.toUpperCase())
@@ -151,7 +168,7 @@ export async function play(
         const [[name, value] = ['', '']] = pairsOf([word])
         const header = name.includes('-') ? name : HEADERS.get(name)
         const key = name === 'key' && HANDLE.exec(json.Message)?.[0]
-        meet(value, header ? (headers?.get(header) ?? '') : key || json[name], what)
+        meet(value, header ? headers?.get(header) : key || json[name], what)
       }
     }
   }
@@ -182,6 +199,12 @@ export async function play(
       sandbox.fail({ ...fault, ...what, on: on.startsWith('/') ? { path: on } : { method: on } } satisfies Fault)
     },
     heal: () => sandbox.clearFaults(),
+    set: (words) => sandbox.set(fieldsOf(words)),
+    pass: ([ms]) => {
+      time += Number(ms)
+    },
+    log: (_, line) =>
+      expect(gateway.lines()).toContainEqual(expect.objectContaining(JSON.parse(line.slice(line.indexOf('{'))))),
     service: async ([id = '', ...words]) => {
       if (id === 'new') {
         const made = {
