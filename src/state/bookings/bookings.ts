@@ -425,15 +425,11 @@ export function outcomeUnknown(key: string, cause?: unknown): GatewayError {
   return gatewayError('outcome-unknown', { key }, { cause })
 }
 
-/** The dependencies of the bookings of a gateway. */
-interface BookingRooms {
-  readonly config: Config
-  readonly store: Store
-  readonly log: Logger
-}
-
 /** Makes the bookings of a gateway with their record, and the lease on which their claims rest. Nothing is claimed before they start. */
-export function openBookings({ config, store, log }: BookingRooms, outcomes: BookingCounter) {
+export function openBookings(
+  { config, store, log }: { readonly config: Config; readonly store: Store; readonly log: Logger },
+  outcomes: BookingCounter,
+) {
   const instance = newInstance()
   let tell = (_claim: Claim) => {}
   const onUnknown = (claim: Claim) => tell(claim)
@@ -446,13 +442,7 @@ export function openBookings({ config, store, log }: BookingRooms, outcomes: Boo
     onUnknown,
   })
   const doubt = createKnownDoubt(store, log)
-  const leases = createLeases(instance, {
-    store,
-    log,
-    onRenewed: doubt.refresh,
-    catchUp: record.catchUp,
-    onUnknown,
-  })
+  const leases = createLeases(instance, doubt.refresh, { store, log, catchUp: record.catchUp, onUnknown })
   const bookings = createBookings({
     claims: store,
     record,

@@ -4,24 +4,26 @@ import type { Logger } from '../../runtime/log.ts'
 import { currentMoment, elapsedSince, type Moment, oneAtATime } from '../../runtime/time.ts'
 import { HELD_FOR_MS, isHeldSince, isStale, LEASE_MS, type Lease, NO_LEASE, renewed } from './protocol.ts'
 
-/** This gateway's lease among the gateways of one store. */
-export interface Leases {
+/** The lease of one gateway. */
+interface KeptLease {
   readonly instance: string
+  readonly renew: () => Promise<void>
   /**
    * Resolves when the store has confirmed the lease lately. The returned function tells if claims that are taken from now
    * on are still this gateway's: false once the lease may have lapsed, even if it was renewed afterwards.
    */
   readonly hold: () => Promise<IsHeld>
+}
+
+/** Reports whether claims of this gateway are still its own. Costs no look at the store. */
+export type IsHeld = () => boolean
+
+/** This gateway's lease among the gateways of one store. */
+export interface Leases extends KeptLease {
   /** Ends the leases of earlier runs, takes this one, and renews it from now on. */
   readonly start: () => Promise<void>
   /** Ends the lease; claims that are still under way then belong to no gateway. */
   readonly end: () => Promise<void>
-}
-
-/** The dependencies of leases. */
-interface LeaseRooms extends HeartbeatRooms {
-  /** Runs with every renewal, before a claim may rely on it. */
-  readonly onRenewed: () => Promise<void>
 }
 
 /** The store of leases. */
@@ -29,7 +31,7 @@ type LeaseStore = Claims & { readonly engine: Store['engine'] }
 
 const HEARTBEAT_EVERY_MS = 2_500
 
-/** The dependencies of a heartbeat. */
+/** The rooms of a heartbeat. */
 interface HeartbeatRooms {
   readonly store: LeaseStore
   readonly log: Logger
@@ -40,19 +42,19 @@ interface HeartbeatRooms {
    * @default does nothing
    */
   readonly onUnknown?: (claim: Claim) => void
-  /** @default 10 seconds */
-  readonly silentForMs?: number
 }
 
-/** Keeps this gateway's lease, and turns the claims of gateways that are gone into unknown ones. */
-export function createLeases(instance: string, rooms: LeaseRooms): Leases {
+/**
+ * Keeps this gateway's lease, and turns the claims of gateways that are gone into unknown ones. `onRenewed` runs with every renewal,
+ * before a claim may rely on it.
+ */
+export function createLeases(instance: string, onRenewed: () => Promise<void>, rooms: HeartbeatRooms): Leases {
   const { store, log } = rooms
-  const lease = createLease(instance, store, undefined, rooms.onRenewed)
+  const lease = createLease(instance, store, undefined, onRenewed)
   const heartbeats = oneAtATime(createHeartbeat(lease, rooms))
   let timer: NodeJS.Timeout | undefined
   return {
-    instance,
-    hold: lease.hold,
+    ...lease,
     start: async () => {
       await endDeadLeases(rooms)
       await heartbeats.run()
@@ -70,12 +72,12 @@ export function createLeases(instance: string, rooms: LeaseRooms): Leases {
 /** Makes the work of a heartbeat, which never rejects. */
 export function createHeartbeat(
   { instance, renew }: KeptLease,
-  { store, log, catchUp, onUnknown, silentForMs = LEASE_MS }: HeartbeatRooms,
+  { store, log, catchUp, onUnknown }: HeartbeatRooms,
 ): () => Promise<void> {
   return async () => {
     try {
       await renew()
-      for (const claim of await store.orphanClaims(silentForMs, instance)) {
+      for (const claim of await store.orphanClaims(LEASE_MS, instance)) {
         const { handle, tenant } = claim
         onUnknown?.(claim)
         log.error({ booking: handle, tenant, why: 'its gateway is gone' }, 'the outcome of a booking is not known')
@@ -103,20 +105,6 @@ export async function endDeadLeases(
   } catch (err) {
     log.warn({ err }, 'the leases of earlier runs could not be ended')
   }
-}
-
-/** Reports whether claims of this gateway are still its own. Costs no look at the store. */
-export type IsHeld = () => boolean
-
-/** The lease of one gateway. */
-interface KeptLease {
-  readonly instance: string
-  readonly renew: () => Promise<void>
-  /**
-   * Resolves when the store has confirmed the lease lately. The returned function tells if claims that are taken from now
-   * on are still this gateway's: false once the lease may have lapsed, even if it was renewed afterwards.
-   */
-  readonly hold: () => Promise<IsHeld>
 }
 
 /** The clock and the memory of a lease. */
