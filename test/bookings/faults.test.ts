@@ -1,4 +1,7 @@
-/** Promise: a fault at any step of a booking books nothing twice and loses nothing (contract, section 7). */
+/**
+ * Promise: however the service or the way to it fails, a booking ends in the state that its failure proves, the caller and the
+ * retry are told so, and there are never two shipments (contract, section 7; statuses and bodies are in test/doubt/replies.test.ts).
+ */
 
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
@@ -6,13 +9,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../free-port.ts'
 import { OWN, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
-import type { Fault } from '../stand-in/stand-in.ts'
-import { book, claimOf, creations, expectBooked, expectUnknown, ON_CREATION, shipments } from './desk.ts'
-
-/*
- * Promise: however the service or the way to it fails, a booking ends in the state that its failure proves, the caller and the
- * retry are told so, and there are never two shipments (contract, section 7; statuses and bodies are in test/doubt/replies.test.ts).
- */
+import { book, claimOf, expectBooked, expectUnknown } from './desk.ts'
+import { play, storiesIn } from './stories.ts'
 
 /** For faults that are told by the clock alone. */
 const SHORT = { UPSTREAM_TIMEOUT_MS: '500' }
@@ -20,43 +18,7 @@ const SHORT = { UPSTREAM_TIMEOUT_MS: '500' }
 /** A booking that was made, one whose outcome is not known, or the status of one that was refused. */
 type End = 'booked' | 'unknown' | number
 
-const answered = (status: number, more: object = {}) => ({ kind: 'status', status, ...more }) as const
-
-/** The shipments that the service made, its fault, and how the booking ends. */
-test.each<[fault: Fault, made: 0 | 1, end: End, env?: object]>([
-  [{ kind: 'reset-before' }, 0, 'unknown'],
-  [{ kind: 'reset-after' }, 1, 'unknown'],
-  [{ kind: 'reset-mid-body' }, 1, 'unknown'],
-  [{ kind: 'timeout' }, 1, 'unknown', SHORT],
-  [{ kind: 'timeout-unprocessed' }, 0, 'unknown', SHORT],
-  [{ kind: 'drip', ms: 50 }, 1, 'unknown', SHORT],
-  [{ kind: 'delay', ms: 100 }, 1, 'booked'],
-  [answered(500, { process: true }), 1, 'unknown'],
-  [answered(303, { process: true, headers: { location: '/v2/shipments/1' } }), 1, 'unknown'],
-  [answered(307, { headers: { location: 'http://192.0.2.1/' } }), 0, 'unknown'],
-  [answered(503, { body: '<!doctype html><h1>Busy</h1>', headers: { 'retry-after': '7' } }), 0, 503],
-  [answered(402, { body: '' }), 0, 402],
-  // Under both spellings of the path.
-  [answered(404, { times: 2 }), 0, 502],
-  [{ kind: 'wrong-length' }, 1, 'unknown'],
-  [{ kind: 'wrong-length', by: -10 }, 1, 'unknown'],
-  [{ kind: 'gzip' }, 1, 'booked'],
-  [{ kind: 'gzip', megabytes: 64 }, 1, 'unknown'],
-  [{ kind: 'huge', megabytes: 16 }, 1, 'unknown'],
-  [{ kind: 'latin1' }, 1, 'booked'],
-])('a service with the fault %o, and %i shipment', async (fault, made, end, env = {}) => {
-  const gateway = await startGateway({ env: { ...env } })
-  gateway.sandbox.fail({ ...fault, on: ON_CREATION })
-  await expectEnd(gateway, end)
-  await gateway.sandbox.idle()
-  expect(shipments(gateway)).toHaveLength(made)
-  const sent = creations(gateway)
-
-  gateway.sandbox.clearFaults()
-  await expectRetry(gateway, end)
-  const isSentAgain = Number(typeof end === 'number')
-  expect([creations(gateway), shipments(gateway).length]).toEqual([sent + isSentAgain, made + isSentAgain])
-})
+test.each(storiesIn(import.meta.dirname, 'faults.txt'))('%s', (_, steps) => play(steps))
 
 const MADE = '{"id":"6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11","number":"TL-1"}'
 const LENGTH = `Content-Length: ${MADE.length}`

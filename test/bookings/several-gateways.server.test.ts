@@ -98,20 +98,6 @@ test.each([true, false])(
   },
 )
 
-test('a booking goes out with the facts of an update that another gateway has made', async () => {
-  const { one, other } = await openTwo()
-  for (let round = 0; round < size(5, 20); round += 1) {
-    const ReferenceNumber = `Q-${round}`
-    await quote(one, ReferenceNumber, { EquipmentType: 'OPEN AUTO' })
-    // The gateway has seen the facts of the quote.
-    await post(one, '/dry-run/createShipment.php', { ReferenceNumber })
-    const update = { ActionName: 'Update Rate', EquipmentType: 'ENCLOSED AUTO' }
-    expect((await quote(other, ReferenceNumber, update)).status).toBe(200)
-    expectBooked(await book(one, { ReferenceNumber }))
-    expect(shipments(one, ReferenceNumber)).toMatchObject([{ transport_type: 'enclosed' }])
-  }
-})
-
 test('the clock of a gateway that is an hour ahead decides nothing', { timeout: LONG_MS }, async () => {
   // Less than an hour: by its own clock, the one ahead would forget a quote at once.
   const env = { DEDUPE_WINDOW: '10m', QUOTE_MEMORY: '30m' }

@@ -26,6 +26,7 @@ import { ask, HANDLE, isCreation, OTHER_VIN, shipments } from './desk.ts'
  *                                     `idempotency-key`, and `secret` for another one of the client
  *   GET|POST|PUT|DELETE /v2/…         a version-2 call
  *   begin CALL, meanwhile CALL, end   a call that goes on: until the service has its request, or at once; `end` awaits the first one
+ *   dry-run CALL                      the dry run of a call
  *   other CALL                        a version-1 call at a second gateway on the same store
  *   event NAME $S                     an event of the service
  *   fault METHOD|/path* {…}, heal     a fault of the stand-in; `status` and `body` of a `change` are laid over the service's reply
@@ -98,6 +99,7 @@ const METHODS = ['GET', 'POST', 'PUT', 'DELETE']
 async function call(
   [verb = '', ...words]: readonly string[],
   { gateway, headers }: Place,
+  prefix = '',
 ): Promise<Partial<WholeAnswer>> {
   if (METHODS.includes(verb)) return ask(gateway, verb, words.join())
   const { secret, 'idempotency-key': key, ...sent } = fieldsOf(words)
@@ -109,7 +111,7 @@ async function call(
   if (verb === 'read')
     return get(gateway, `/getShipment.php?${new URLSearchParams(sent as Record<string, string>)}`, ownHeaders)
   const [path, fields] = CALLS.get(verb) ?? expect.fail(`no verb ${verb}`)
-  return post(gateway, path, { ...fields, ...sent }, ownHeaders)
+  return post(gateway, prefix + path, { ...fields, ...sent }, ownHeaders)
 }
 
 /** Opens the gateways of a story, and plays its steps. */
@@ -186,6 +188,7 @@ export async function play(
       second ??= await open({ store, serviceUrl: sandbox.url })
       return call(words, second)
     },
+    'dry-run': (words) => call(words, place, '/dry-run'),
     event: ([event, shipment_id]) =>
       post(gateway, `/webhooks/${HOOK.WEBHOOK_SECRET}`, { event, shipment_id, event_date: '2026-11-25T12:00:00+0000' }),
     fault: ([on = ''], line) => {

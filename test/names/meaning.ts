@@ -7,14 +7,10 @@ import { OWN, startGateway, type TestGatewayOptions } from '../gateway.ts'
 
 /** Tests what names and VINs mean over HTTP, on gateways that keep their stores where it says; callers may be those of a tenant. */
 export function meaningTests(openStore: () => Promise<Store>, isOfTenant = false): void {
-  const open = async ({ env = {}, ...options }: TestGatewayOptions) => {
-    const given = {
-      store: await openStore(),
-      ...options,
-      env: { V2_SHIPMENT_PATH: '/v2/shipments', ...env },
-    }
-    const isEdge = isOfTenant && env['V2_CLIENT_ID'] === undefined
-    return isEdge
+  const open = async (options: TestGatewayOptions) => {
+    const env = { V2_SHIPMENT_PATH: '/v2/shipments', ...options.env }
+    const given = { ...options, env, store: options.store ?? (await openStore()) }
+    return isOfTenant && options.env?.['V2_CLIENT_ID'] === undefined
       ? { gateway: await openEdge(named(['acme']), given), headers: as('acme') }
       : { gateway: await startGateway(given) }
   }
