@@ -6,24 +6,20 @@ import { basic, CLIENT, get, OWN, post, startGateway, type TestGateway } from '.
 import type { DemoShipment, Sandbox } from '../stand-in/stand-in.ts'
 import { type Case, cases, expected, type Verdict, type World, worlds, writeWorld } from './world.ts'
 
-/** Prime to the numbers of worlds and of calls in one. */
-const STEP = 11
 const WORLDS = 12
 const CALLS = 24
+/** One of so many calls is in the sample. */
+const ONE_IN = 38
+/** A half of all calls disagree in their names; most of the sample do not. */
+const DISAGREES_EVERY = 4
 
 /** A sample of the worlds, each with a sample of its calls; every run takes the same ones. */
 const sample = worlds
   .filter((_, nth) => nth % Math.floor(worlds.length / WORLDS) === 0)
   .map((world, turn) => {
-    const all = [...cases(turn)]
-    // A half of all calls disagree in their names; most of the sample do not.
-    const agreeing = all.filter((call) => expected(world, call).is !== 'conflict')
-    const every = (list: readonly Case[], count: number) =>
-      Array.from(
-        { length: count },
-        (_, nth) => list[(nth * Math.floor(list.length / count) + turn * STEP) % list.length] ?? list[0],
-      )
-    return { world, calls: [...every(agreeing, CALLS - 4), ...every(all, 4)].filter((call) => call !== undefined) }
+    const some = [...cases(turn)].filter((_, nth) => nth % ONE_IN === turn)
+    const calls = some.filter((call, nth) => nth % DISAGREES_EVERY === 0 || expected(world, call).is !== 'conflict')
+    return { world, calls: calls.slice(0, CALLS) }
   })
 
 /** Fills the service with the shipments and quotes of a world; the template is one that the service made. */
