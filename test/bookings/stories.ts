@@ -43,7 +43,7 @@ import { ask, HANDLE, isCreation, OTHER_VIN, shipments } from './desk.ts'
  *
  * An answer is a status; Yes, No or Unknown, where Yes comes with 200; "words of the message" or !"others"; `unsent`, where the
  * service got only reads; `unchanged`, where the reply of the fault was passed on; or name=v: a field, a header (with a dash), the `id` or `number` of the shipment, the `key` of the booking.
- * `$NAME` is learnt where it first stands, and is no other `$NAME`. `<one|other>` makes a story of each, with the same place of all
+ * `$NAME` is learnt where it first stands, and is no other `$NAME`; `$NAME-in-capitals` and `$NAME-escaped` are spellings of it. `<one|other>` makes a story of each, with the same place of all
  * these in a story.
  */
 
@@ -101,7 +101,8 @@ async function call(
   { gateway, headers }: Place,
   prefix = '',
 ): Promise<Partial<WholeAnswer>> {
-  if (METHODS.includes(verb)) return ask(gateway, verb, words.join())
+  // A reply that breaks off is no answer.
+  if (METHODS.includes(verb)) return ask(gateway, verb, words.join()).catch(() => ({}))
   const { secret, 'idempotency-key': key, ...sent } = fieldsOf(words)
   const ownHeaders = {
     ...headers,
@@ -153,6 +154,7 @@ export async function play(
     if (!expected.startsWith('$')) return void expect(text, line).toBe(expected)
     expect(['', ...values.values()], line).not.toContain(text)
     values.set(expected, text).set(`${expected}-in-capitals`, text.toUpperCase())
+    values.set(`${expected}-escaped`, text.replaceAll('-', '%2D'))
   }
 
   function check({ status, headers, json, text }: Partial<WholeAnswer>, words: readonly string[], line: string): void {
