@@ -1,7 +1,4 @@
-/**
- * Promise: a quote that is approved and then booked is one shipment, whether the service makes one of it on approval or not, and it is
- * approved once (contract, section 7).
- */
+/** Promise: a quote that is approved and then booked is one shipment, and is approved once (contract, section 7). */
 
 import { test } from 'vitest'
 import { play, storiesIn } from './stories.ts'

@@ -1,13 +1,12 @@
-/**
- * Promise: canceling a booking frees its key, whichever interface cancels it, and nothing else does: a read of the very id that the
- * booking holds shows `canceled`, or finds nothing (contract, section 7; test/doubt/numbers.test.ts has other spellings).
- */
+/** Promise: canceling a booking frees its key, on whichever way, and nothing else does (contract, section 7). */
 
 import { describe, expect, test } from 'vitest'
 import { basic, startGateway } from '../gateway.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
 import { ask, book, expectBooked } from './desk.ts'
 import { play, storiesIn } from './stories.ts'
+
+/* A read of the very id that the booking holds shows `canceled`, or finds nothing; test/doubt/spellings.test.ts has other spellings. */
 
 test.each(storiesIn(import.meta.dirname, 'canceled.txt'))('%s', (_, steps) => play(steps))
 

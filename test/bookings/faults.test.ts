@@ -1,7 +1,4 @@
-/**
- * Promise: however the service or the way to it fails, a booking ends in the state that its failure proves, the caller and the
- * retry are told so, and there are never two shipments (contract, section 7; statuses and bodies are in test/doubt/replies.test.ts).
- */
+/** Promise: a fault at any step of a booking books nothing twice and loses nothing (contract, section 7). */
 
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
@@ -11,6 +8,8 @@ import { OWN, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { book, claimOf, expectBooked, expectUnknown } from './desk.ts'
 import { play, storiesIn } from './stories.ts'
+
+/* A booking ends in the state that its failure proves; statuses and bodies are in test/doubt/replies.test.ts. */
 
 /** For faults that are told by the clock alone. */
 const SHORT = { UPSTREAM_TIMEOUT_MS: '500' }
