@@ -42,24 +42,27 @@ import { ask, HANDLE, isCreation, OTHER_VIN, shipments } from './desk.ts'
  *   claim $S state                    waits for the state of a shipment's booking
  *
  * An answer is a status; Yes, No or Unknown, where Yes comes with 200; "words of the message" or !"others"; `unsent`, where the
- * service got only reads; `unchanged`, where the reply of the fault was passed on; or name=v: a field, a header (with a dash), the `id` or `number` of the shipment, the `key` of the booking.
- * `$NAME` is learnt where it first stands, and is no other `$NAME`; `$NAME-in-capitals` and `$NAME-escaped` are spellings of it. `<one|other>` makes a story of each, with the same place of all
- * these in a story.
+ * service got only reads; `unchanged`, where the reply of the fault was passed on; or name=v: a field, a header (with a dash), the
+ * `id` or `number` of the shipment, the `key` of the booking. `$NAME` is learnt where it first stands, and is no other `$NAME`;
+ * `$NAME-in-capitals` and `$NAME-escaped` are spellings of it.
+ *
+ * A table at the end makes a story of each of its rows: `<name>` stands for the cell of that column. A line without words is none.
  */
 
 /** A story. */
 type Story = readonly [title: string, steps: readonly string[]]
 
-const CHOICE = /<([^<>]*\|[^<>]*)>/g
-
 /** Returns the stories of a file. */
 export function storiesIn(folder: string, file: string): readonly Story[] {
   const [, ...texts] = readFileSync(join(folder, file), 'utf8').split(/^# /m)
   return texts.flatMap((text) => {
-    const choices = [...text.matchAll(CHOICE)].map(([, all = '']) => all.split('|').length)
-    return Array.from({ length: Math.max(1, ...choices) }, (_, nth) => {
-      const chosen = text.replace(CHOICE, (_, all: string) => all.split('|')[nth] ?? '')
-      const [title = '', ...steps] = chosen.split('\n').filter((line) => line !== '')
+    const [lines = [], table = []] = [false, true].map((isTable) =>
+      text.split('\n').filter((line) => line.startsWith('|') === isTable),
+    )
+    const [columns = [], ...rows] = table.map((row) => row.split('|').map((cell) => cell.trim()))
+    return (table.length === 0 ? [[]] : rows).map((cells): Story => {
+      const filled = lines.map((line) => line.replace(/<(\w+)>/g, (word, name) => cells[columns.indexOf(name)] ?? word))
+      const [title = '', ...steps] = filled.filter((line) => line !== '')
       return [title, steps]
     })
   })
