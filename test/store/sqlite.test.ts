@@ -73,6 +73,21 @@ test('a disk that fills up in a batch with an invalid write fails what did not f
   expect(await namesIn(store)).toEqual(['N-1', 'N-2'])
 })
 
+test('a checkpoint that another reader cuts short changes nothing that the store misses', async () => {
+  const store = await open()
+  const reader = openFile()
+  reader.exec('BEGIN')
+  reader.prepare('SELECT * FROM names').all()
+  // Its last change of the header is too new for the reader, and stays in the log.
+  await put(store, 'one')
+  openFile().exec('PRAGMA wal_checkpoint(PASSIVE)')
+  await put(store, 'two')
+  reader.exec('COMMIT')
+  openFile().exec('PRAGMA wal_checkpoint(PASSIVE)')
+  await put(store, 'three')
+  expect((await namesIn(store)).toSorted()).toEqual(['one', 'three', 'two'])
+})
+
 test('a write waits for another process that is writing, and a read does not', async () => {
   const store = await open()
   const db = openFile()

@@ -195,6 +195,8 @@ export function migrate(db: DatabaseSync, steps: readonly SchemaStep[] = STEPS):
     for (const step of steps.slice(applied)) db.exec(inDialect(step))
     db.prepare('UPDATE version SET version = ?, applied = ?').run(neededAfter(steps), Math.max(applied, steps.length))
     db.exec('COMMIT')
+    // A checkpoint beside a reader may leave out the header, whose last change is too new for it: the file must have one before.
+    if (applied === 0) db.exec('PRAGMA wal_checkpoint(PASSIVE)')
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK')
     throw error
@@ -279,9 +281,9 @@ function createFileGuard(path: string): FileGuard {
       if (!isAt(indexPath, index)) throw logGone(indexPath)
       if (found.mtimeMs === last.mtimeMs && found.ctimeMs === last.ctimeMs && found.size === last.size) return
       const commits = commitsIn(descriptor)
-      // Before the first checkpoint, the file has none.
-      const isAhead = commits !== undefined && aheadOf(commits, last.commits ?? commits) < MOST_COMMITS
-      if (!isAhead) throw changed(path)
+      const isChanged =
+        commits === undefined ? last.commits !== undefined : aheadOf(commits, last.commits ?? commits) >= MOST_COMMITS
+      if (isChanged) throw changed(path)
       last = { ...found, commits }
     },
   }
@@ -304,7 +306,7 @@ function openOnce(path: string, { dev, ino }: FileIdentity): number {
 /** The header of a database file (https://www.sqlite.org/fileformat2.html#the_database_header). */
 const HEADER = { BYTES: 100, USER_VERSION: 60, APPLICATION_ID: 68 }
 
-/** Reads the commits in a database file, without its WAL; undefined if it is no store. */
+/** Reads the commits in a database file, without its WAL; undefined if it is no store, or has had no checkpoint. */
 function commitsIn(descriptor: number): number | undefined {
   const header = Buffer.alloc(HEADER.BYTES)
   readSync(descriptor, header, 0, HEADER.BYTES, 0)
