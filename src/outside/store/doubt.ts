@@ -1,5 +1,5 @@
 import { dropMark } from './copy.ts'
-import { QUOTE_OF_NAME, SHIPMENT_OF_NAME } from './names.ts'
+import { BEARER } from './names.ts'
 import { DOUBTS } from './schema.ts'
 import { type DatabaseRow, now, sql, type Work } from './work.ts'
 
@@ -83,10 +83,12 @@ export function* contentOf(tables: string): Work<StoreContent> {
     'SELECT state AS name, count(*) AS count FROM transload.claims GROUP BY state ORDER BY state',
   )
   const [names] = yield sql(
-    `SELECT count(*) AS count FROM transload.names AS name
-      WHERE NOT EXISTS (SELECT 1 FROM transload.quotes AS quote WHERE quote.tenant = name.tenant AND quote.key = ${QUOTE_OF_NAME})
-      AND NOT EXISTS (SELECT 1 FROM transload.shipments AS shipment WHERE shipment.tenant = name.tenant
-        AND shipment.key = ${SHIPMENT_OF_NAME})`,
+    `SELECT count(*) AS count FROM transload.names AS name WHERE ${['quotes', 'shipments']
+      .map(
+        (table) => `NOT EXISTS (SELECT 1 FROM transload.${table} AS thing WHERE thing.tenant = name.tenant
+      AND thing.key = ${BEARER})`,
+      )
+      .join(' AND ')}`,
   )
   return { rows: countsOf(rows), claims: countsOf(claims), namesAlone: Number(names?.['count']) }
 }

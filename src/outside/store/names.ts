@@ -55,9 +55,8 @@ const inOtherCase = (tenant: string, name: string) => `${SELECT_NAMES} WHERE ten
 export const inAnyCase = (tenant: string, name: string) =>
   `${inThisCase(tenant, name)} UNION ALL SELECT * FROM (${inOtherCase(tenant, name)}) AS others`
 
-/** The keys of the things that bear a name; the one of the other kind is null, or empty, and finds nothing. */
-export const QUOTE_OF_NAME = "CASE WHEN name.bearer = '' THEN transload.thing_key(name.id) END"
-export const SHIPMENT_OF_NAME = 'name.bearer'
+/** The key of the thing that bears a name. */
+export const BEARER = `coalesce(nullif(name.bearer, ''), transload.thing_key(name.id))`
 
 /** The columns of quotes and shipments that a write may give. Each is null where it is not known. */
 export const QUOTE_PARTS = ['own', 'names', 'facts', 'price', 'approval', 'ids_in_approval']
@@ -65,7 +64,7 @@ export const SHIPMENT_PARTS = ['own', 'vehicles', 'former_vins', 'state', 'quote
 
 /** A thing is one column, as JSON: a row of many columns takes longer to leave the database than they take to find. */
 const thing = (of: 'quote' | 'shipment', parts: string) => `CASE WHEN ${of}.key IS NOT NULL THEN
-  json_build_object('tenant', ${of}.tenant, 'id', coalesce(${of}.id, ${of}.key), 'own', coalesce(${of}.own, ''), ${parts}, 'at', ${of}.at)::text END AS ${of}`
+  json_build_object('id', coalesce(${of}.id, ${of}.key), 'own', coalesce(${of}.own, ''), ${parts}, 'at', ${of}.at)::text END AS ${of}`
 export const QUOTE = thing(
   'quote',
   `'names', CAST(coalesce(quote.names, '[]') AS json), 'facts', CAST(quote.facts AS json), 'price', coalesce(quote.price, ''),
@@ -78,8 +77,8 @@ export const SHIPMENT = thing(
 )
 
 const withThings = (names: string) => `SELECT name.*, ${QUOTE}, ${SHIPMENT} FROM (${names}) AS name
-  LEFT JOIN transload.quotes AS quote ON quote.tenant = name.tenant AND quote.key = ${QUOTE_OF_NAME}
-  LEFT JOIN transload.shipments AS shipment ON shipment.tenant = name.tenant AND shipment.key = ${SHIPMENT_OF_NAME}`
+  LEFT JOIN transload.quotes AS quote ON quote.tenant = name.tenant AND quote.key = ${BEARER}
+  LEFT JOIN transload.shipments AS shipment ON shipment.tenant = name.tenant AND shipment.key = ${BEARER}`
 const NAMED = withThings(inThisCase('$1', '$2'))
 const NAMED_IN_OTHER_CASE = withThings(inOtherCase('$1', '$2'))
 const BEARS = 'SELECT 1 AS one FROM transload.names WHERE tenant = $1 AND name = $2 AND kind IN (1, 3) AND bearer = $3'
@@ -103,8 +102,8 @@ function nameOf(row: DatabaseRow): Name {
 }
 
 /** Returns the quote or shipment of a column; undefined if the row has none. Only this program writes it. */
-export const thingIn = <T extends Quote | StoredShipment>(json: unknown): T | undefined =>
-  typeof json === 'string' ? JSON.parse(json) : undefined
+export const thingIn = <T extends Quote | StoredShipment>(tenant: string, json: unknown): T | undefined =>
+  typeof json === 'string' ? { tenant, ...JSON.parse(json) } : undefined
 
 /**
  * Returns the names in rows with what is stored of their bearers: the caller's own first, then the newest first, then the later
@@ -123,7 +122,7 @@ export function namedIn(rows: readonly DatabaseRow[]): readonly NameWithBearer[]
         )
   return inOrder.map((row) => {
     const name = nameOf(row)
-    return { ...name, quote: thingIn<Quote>(row['quote']), shipment: thingIn<StoredShipment>(row['shipment']) }
+    return { ...name, quote: thingIn(name.tenant, row['quote']), shipment: thingIn(name.tenant, row['shipment']) }
   })
 }
 
@@ -141,15 +140,15 @@ export const nameReads: WorkOf<NameReads & { namesAfter(place: NameKey): Promise
   },
   *quote(tenant, id) {
     const [row] = yield sql(FIND_QUOTE, tenant, thingKey(id))
-    return thingIn<Quote>(row?.['quote'])
+    return thingIn(tenant, row?.['quote'])
   },
   *shipment(tenant, id) {
     const [row] = yield sql(FIND_SHIPMENT, tenant, thingKey(id))
-    return thingIn<StoredShipment>(row?.['shipment'])
+    return thingIn(tenant, row?.['shipment'])
   },
   *shipmentsOfQuote(tenant, quote) {
     return (yield sql(SHIPMENTS_OF_QUOTE, tenant, thingKey(quote))).flatMap(
-      ({ shipment }) => thingIn<StoredShipment>(shipment) ?? [],
+      ({ shipment }) => thingIn<StoredShipment>(tenant, shipment) ?? [],
     )
   },
   *namesAfter(place) {

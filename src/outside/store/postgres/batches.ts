@@ -4,19 +4,18 @@ import { afterGathering } from '../../../runtime/collections.ts'
 import { claimReason, newlyClaimed } from '../claim.ts'
 import { IS_WHOLE } from '../copy.ts'
 import {
+  BEARER,
   inAnyCase,
   keyOf,
   NAME_KEY,
   namedIn,
   nameRow,
   QUOTE,
-  QUOTE_OF_NAME,
   QUOTE_PARTS,
   quoteRow,
   SET_QUOTE,
   SET_SHIPMENT,
   SHIPMENT,
-  SHIPMENT_OF_NAME,
   SHIPMENT_PARTS,
   shipmentRow,
   thingIn,
@@ -160,8 +159,8 @@ const lookUp = (of: 'quote' | 'shipment', column: string, tenant: string, key: s
 
 export const NAMED = `SELECT nth, name.*, the_quote.*, the_shipment.* FROM ${rowsOf(1, 'tenant text, name text, nth int')}
   CROSS JOIN LATERAL (${inAnyCase('row.tenant', 'row.name')}) AS name
-  LEFT JOIN ${lookUp('quote', QUOTE, 'name.tenant', QUOTE_OF_NAME)} ON true
-  LEFT JOIN ${lookUp('shipment', SHIPMENT, 'name.tenant', SHIPMENT_OF_NAME)} ON true`
+  LEFT JOIN ${lookUp('quote', QUOTE, 'name.tenant', BEARER)} ON true
+  LEFT JOIN ${lookUp('shipment', SHIPMENT, 'name.tenant', BEARER)} ON true`
 
 /** Finds quotes or shipments by their ids. */
 const find = <T extends Quote | StoredShipment>(
@@ -171,7 +170,7 @@ const find = <T extends Quote | StoredShipment>(
   text: `SELECT nth, the_${of}.* FROM ${rowsOf(1, 'tenant text, key text, nth int')}
     CROSS JOIN ${lookUp(of, column, 'row.tenant', 'row.key')}`,
   valuesOf: (all) => [numbered(all.map(({ tenant, id }) => ({ tenant, key: thingKey(id) })))],
-  answerOf: ([row]) => thingIn<T>(row?.[of]),
+  answerOf: ([row], { tenant }) => thingIn(tenant, row?.[of]),
 })
 
 /** The step of a statement that writes quotes or shipments. */
