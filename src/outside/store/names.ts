@@ -62,7 +62,7 @@ export const BEARER = `coalesce(nullif(name.bearer, ''), transload.thing_key(nam
 export const QUOTE_PARTS = ['own', 'names', 'facts', 'price', 'approval', 'ids_in_approval']
 export const SHIPMENT_PARTS = ['own', 'vehicles', 'former_vins', 'state', 'quote']
 
-/** A thing is one column, as JSON: a row of many columns takes longer to leave the database than they take to find. */
+/** A quote or shipment is one column, as JSON with the members of its record. Parts that are not known are blank. */
 const thing = (of: 'quote' | 'shipment', parts: string) => `CASE WHEN ${of}.key IS NOT NULL THEN
   json_build_object('id', coalesce(${of}.id, ${of}.key), 'own', coalesce(${of}.own, ''), ${parts}, 'at', ${of}.at)::text END AS ${of}`
 export const QUOTE = thing(
