@@ -24,12 +24,18 @@ import { createProgress, type JsonOption, printError, printJson, printResult } f
 export function get(name: string, { tenant }: { readonly tenant: string }): Promise<number> {
   return withExistingStore(async (store) => {
     const found = await store.named(tenant, name)
-    for (const { quote, shipment, at, ...one } of found) {
+    for (const { at, ...one } of found) {
+      // A shipment may have the id of the quote that it was booked from.
+      const {
+        quote = await store.quote(tenant, one.id),
+        shipment = await store.shipment(tenant, one.id),
+        ...name
+      } = one
       // The facts contain a customer's address, so a terminal shows only their names.
       const remembers = quote?.facts ? { remembers: Object.keys(quote.facts) } : {}
       const own = shipment?.own || quote?.own
       const vehicles = shipment && shipment.vehicles.length > 0 ? { vehicles: shipment.vehicles } : {}
-      printJson({ ...one, at: isoTime(at), ...(own && { own }), ...vehicles, ...remembers })
+      printJson({ ...name, at: isoTime(at), ...(own && { own }), ...vehicles, ...remembers })
     }
     if (found.length === 0) throw new CommandFailed(`${tenant} has no quote or shipment with the number ${name}`)
     return 0

@@ -1,5 +1,4 @@
 import { dropMark } from './copy.ts'
-import { BEARER } from './names.ts'
 import { DOUBTS } from './schema.ts'
 import { type DatabaseRow, now, sql, type Work } from './work.ts'
 
@@ -86,7 +85,7 @@ export function* contentOf(tables: string): Work<StoreContent> {
     `SELECT count(*) AS count FROM transload.names AS name WHERE ${['quotes', 'shipments']
       .map(
         (table) => `NOT EXISTS (SELECT 1 FROM transload.${table} AS thing WHERE thing.tenant = name.tenant
-      AND thing.key = ${BEARER})`,
+      AND thing.key = coalesce(nullif(name.bearer, ''), transload.thing_key(name.id)))`,
       )
       .join(' AND ')}`,
   )

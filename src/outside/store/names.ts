@@ -55,35 +55,38 @@ const inOtherCase = (tenant: string, name: string) => `${SELECT_NAMES} WHERE ten
 export const inAnyCase = (tenant: string, name: string) =>
   `${inThisCase(tenant, name)} UNION ALL SELECT * FROM (${inOtherCase(tenant, name)}) AS others`
 
-/** The key of the thing that bears a name. */
-export const BEARER = `coalesce(nullif(name.bearer, ''), transload.thing_key(name.id))`
-
 /** The columns of quotes and shipments that a write may give. Each is null where it is not known. */
 export const QUOTE_PARTS = ['own', 'names', 'facts', 'price', 'approval', 'ids_in_approval']
 export const SHIPMENT_PARTS = ['own', 'vehicles', 'former_vins', 'state', 'quote']
 
 /** A quote or shipment is one column, as JSON with the members of its record. Parts that are not known are blank. */
-const thing = (of: 'quote' | 'shipment', parts: string) => `CASE WHEN ${of}.key IS NOT NULL THEN
-  json_build_object('id', coalesce(${of}.id, ${of}.key), 'own', coalesce(${of}.own, ''), ${parts}, 'at', ${of}.at)::text END AS ${of}`
-export const QUOTE = thing(
+const record = (of: 'quote' | 'shipment', parts: string) =>
+  `json_build_object('id', coalesce(${of}.id, ${of}.key), 'own', coalesce(${of}.own, ''), ${parts}, 'at', ${of}.at)::text AS thing`
+export const QUOTE = record(
   'quote',
   `'names', CAST(coalesce(quote.names, '[]') AS json), 'facts', CAST(quote.facts AS json), 'price', coalesce(quote.price, ''),
   'approval', coalesce(quote.approval, ''), 'idsInApproval', CAST(coalesce(quote.ids_in_approval, '[]') AS json)`,
 )
-export const SHIPMENT = thing(
+export const SHIPMENT = record(
   'shipment',
   `'vehicles', CAST(coalesce(shipment.vehicles, '[]') AS json), 'formerVins', CAST(coalesce(shipment.former_vins, '{}') AS json),
   'state', coalesce(shipment.state, 'live'), 'quote', coalesce(shipment.quote, '')`,
 )
 
-const withThings = (names: string) => `SELECT name.*, ${QUOTE}, ${SHIPMENT} FROM (${names}) AS name
-  LEFT JOIN transload.quotes AS quote ON quote.tenant = name.tenant AND quote.key = ${BEARER}
-  LEFT JOIN transload.shipments AS shipment ON shipment.tenant = name.tenant AND shipment.key = ${BEARER}`
+const quoteOf = (tenant: string, key: string) =>
+  `SELECT ${QUOTE} FROM transload.quotes AS quote WHERE quote.tenant = ${tenant} AND quote.key = ${key}`
+const shipmentOf = (tenant: string, key: string) =>
+  `SELECT ${SHIPMENT} FROM transload.shipments AS shipment WHERE shipment.tenant = ${tenant} AND shipment.key = ${key}`
+
+/** Names with the things that bear them; null where nothing is stored of one. */
+export const withThings = (names: string) => `SELECT name.*, CASE name.bearer
+    WHEN '' THEN (${quoteOf('name.tenant', 'transload.thing_key(name.id)')})
+    ELSE (${shipmentOf('name.tenant', 'name.bearer')}) END AS thing FROM (${names}) AS name`
 const NAMED = withThings(inThisCase('$1', '$2'))
 const NAMED_IN_OTHER_CASE = withThings(inOtherCase('$1', '$2'))
 const BEARS = 'SELECT 1 AS one FROM transload.names WHERE tenant = $1 AND name = $2 AND kind IN (1, 3) AND bearer = $3'
-const FIND_QUOTE = `SELECT ${QUOTE} FROM transload.quotes AS quote WHERE tenant = $1 AND key = $2`
-const FIND_SHIPMENT = `SELECT ${SHIPMENT} FROM transload.shipments AS shipment WHERE tenant = $1 AND key = $2`
+const FIND_QUOTE = quoteOf('$1', '$2')
+const FIND_SHIPMENT = shipmentOf('$1', '$2')
 
 const SHIPMENTS_OF_QUOTE = `SELECT ${SHIPMENT} FROM transload.shipments AS shipment
   WHERE tenant = $1 AND quote = $2 AND quote <> '' ORDER BY at DESC, key`
@@ -122,7 +125,7 @@ export function namedIn(rows: readonly DatabaseRow[]): readonly NameWithBearer[]
         )
   return inOrder.map((row) => {
     const name = nameOf(row)
-    return { ...name, quote: thingIn(name.tenant, row['quote']), shipment: thingIn(name.tenant, row['shipment']) }
+    return { ...name, [name.kind]: thingIn(name.tenant, row['thing']) }
   })
 }
 
@@ -140,15 +143,15 @@ export const nameReads: WorkOf<NameReads & { namesAfter(place: NameKey): Promise
   },
   *quote(tenant, id) {
     const [row] = yield sql(FIND_QUOTE, tenant, thingKey(id))
-    return thingIn(tenant, row?.['quote'])
+    return thingIn(tenant, row?.['thing'])
   },
   *shipment(tenant, id) {
     const [row] = yield sql(FIND_SHIPMENT, tenant, thingKey(id))
-    return thingIn(tenant, row?.['shipment'])
+    return thingIn(tenant, row?.['thing'])
   },
   *shipmentsOfQuote(tenant, quote) {
     return (yield sql(SHIPMENTS_OF_QUOTE, tenant, thingKey(quote))).flatMap(
-      ({ shipment }) => thingIn<StoredShipment>(tenant, shipment) ?? [],
+      ({ thing }) => thingIn<StoredShipment>(tenant, thing) ?? [],
     )
   },
   *namesAfter(place) {

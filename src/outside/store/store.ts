@@ -131,10 +131,10 @@ export interface StoredShipment extends ThingId, ShipmentParts {
 /** The parts of a shipment that are to be written; the others stay, or are blank (`live`) in a new row. */
 export interface ShipmentChange extends ThingId, Partial<ShipmentParts> {}
 
-/** A name, and what is stored of the thing that bears it. */
+/** A name, and what is stored of the quote or shipment that bears it. */
 export interface NameWithBearer extends Name {
-  readonly quote: Quote | undefined
-  readonly shipment: StoredShipment | undefined
+  readonly quote?: Quote | undefined
+  readonly shipment?: StoredShipment | undefined
 }
 
 export type Facts = Readonly<Record<string, string | number>>

@@ -4,7 +4,6 @@ import { afterGathering } from '../../../runtime/collections.ts'
 import { claimReason, newlyClaimed } from '../claim.ts'
 import { IS_WHOLE } from '../copy.ts'
 import {
-  BEARER,
   inAnyCase,
   keyOf,
   NAME_KEY,
@@ -19,6 +18,7 @@ import {
   SHIPMENT_PARTS,
   shipmentRow,
   thingIn,
+  withThings,
 } from '../names.ts'
 import { CLAIMS } from '../schema.ts'
 import type {
@@ -153,24 +153,19 @@ const CLOCK = 'clock AS MATERIALIZED (SELECT transload.now_ms() AS ms)'
 /** The time of `CLOCK`, in milliseconds since 1970. */
 const NOW = '(SELECT ms FROM clock)'
 
-/** The limit makes each look at a table one by its key, for each name: a join may be planned as one with the whole table. */
-const lookUp = (of: 'quote' | 'shipment', column: string, tenant: string, key: string) => `LATERAL (SELECT ${column}
-  FROM transload.${of}s AS ${of} WHERE ${of}.tenant = ${tenant} AND ${of}.key = ${key} LIMIT 1) AS the_${of}`
-
-export const NAMED = `SELECT nth, name.*, the_quote.*, the_shipment.* FROM ${rowsOf(1, 'tenant text, name text, nth int')}
-  CROSS JOIN LATERAL (${inAnyCase('row.tenant', 'row.name')}) AS name
-  LEFT JOIN ${lookUp('quote', QUOTE, 'name.tenant', BEARER)} ON true
-  LEFT JOIN ${lookUp('shipment', SHIPMENT, 'name.tenant', BEARER)} ON true`
+export const NAMED = `SELECT nth, thing.* FROM ${rowsOf(1, 'tenant text, name text, nth int')}
+  CROSS JOIN LATERAL (${withThings(inAnyCase('row.tenant', 'row.name'))}) AS thing`
 
 /** Finds quotes or shipments by their ids. */
 const find = <T extends Quote | StoredShipment>(
   of: 'quote' | 'shipment',
   column: string,
 ): BatchStatement<ThingId, T | undefined> => ({
-  text: `SELECT nth, the_${of}.* FROM ${rowsOf(1, 'tenant text, key text, nth int')}
-    CROSS JOIN ${lookUp(of, column, 'row.tenant', 'row.key')}`,
+  // The limit makes it a look at the table by its key for each id: a join may be planned as one with the whole table.
+  text: `SELECT nth, thing FROM ${rowsOf(1, 'tenant text, key text, nth int')} CROSS JOIN LATERAL (SELECT ${column}
+    FROM transload.${of}s AS ${of} WHERE ${of}.tenant = row.tenant AND ${of}.key = row.key LIMIT 1) AS found`,
   valuesOf: (all) => [numbered(all.map(({ tenant, id }) => ({ tenant, key: thingKey(id) })))],
-  answerOf: ([row], { tenant }) => thingIn(tenant, row?.[of]),
+  answerOf: ([row], { tenant }) => thingIn(tenant, row?.['thing']),
 })
 
 /** The step of a statement that writes quotes or shipments. */

@@ -1,8 +1,8 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
 import { thingKey } from '../../../language/text/service-text.ts'
 import { WRITES as SHARED } from '../all-verbs.ts'
 import { dropDoubt } from '../doubt.ts'
-import { type AnyWork, CLOCK, type Work, type WorkOf } from '../work.ts'
+import { type AnyWork, CLOCK, type DatabaseRow, type Work, type WorkOf } from '../work.ts'
 import { acceptAs, identity, originOf, type Stamp } from './stamp.ts'
 
 const trusting: WorkOf<{ trust(stamp: Stamp | null): Promise<boolean> }> = {
@@ -33,7 +33,7 @@ const monotonicMs = (): number => Number(process.hrtime.bigint() / 1_000_000n)
 
 /** Defines the functions of the schema on a connection, at a time of the store, and keeps its prepared statements. */
 export function createSession(db: DatabaseSync, now: number, leaseMs: () => number = monotonicMs): Session {
-  const prepared = new Map<string, StatementSync>()
+  const prepared = new Map<string, readonly [statement: StatementSync, columns: readonly string[]]>()
   let time = now
   // Integers, which SQL divides as PostgreSQL does.
   db.function('now_ms', { deterministic: false }, () => BigInt(Math.floor(time)))
@@ -50,16 +50,28 @@ export function createSession(db: DatabaseSync, now: number, leaseMs: () => numb
           step = work.next([{ now: at }])
           continue
         }
-        let statement = prepared.get(text)
-        if (!statement) {
-          statement = db.prepare(inSqlite(text))
-          prepared.set(text, statement)
+        let known = prepared.get(text)
+        if (!known) {
+          const statement = db.prepare(inSqlite(text))
+          // Rows as arrays take two thirds of the time of those that `node:sqlite` makes objects of.
+          statement.setReturnArrays(true)
+          known = [statement, statement.columns().map(({ name }) => name)]
+          prepared.set(text, known)
         }
-        step = work.next(statement.all(...values))
+        const [statement, columns] = known
+        // With `setReturnArrays`, each row is an array, of which the types know nothing.
+        const rows = statement.all(...values) as unknown as readonly SQLOutputValue[][]
+        step = work.next(rows.map((row) => rowOf(columns, row)))
       }
       return step.value
     },
   }
+}
+
+function rowOf(columns: readonly string[], values: readonly SQLOutputValue[]): DatabaseRow {
+  const row: Record<string, SQLOutputValue | undefined> = {}
+  for (let index = 0; index < columns.length; index += 1) row[columns[index] ?? ''] = values[index]
+  return row
 }
 
 /** Translates a statement: one file is one schema, values have types of their own, and a writer has all rows for itself. */
