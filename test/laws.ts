@@ -6,3 +6,6 @@ export function expectLaw<Values>(law: fc.IProperty<Values>, numRuns: number, ex
   const details = fc.check(law, { numRuns, examples })
   expect(fc.defaultReportMessage(details)).toBeUndefined()
 }
+
+/** A character of any kind, also half of a pair. The `binary` unit of fast-check takes half a second to make, each time. */
+export const anyCharacter = fc.nat(0x10ffff).map((code) => String.fromCodePoint(code))

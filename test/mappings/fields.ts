@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { NAUGHTY } from '../calls/naughty-values.ts'
+import { anyCharacter } from '../laws.ts'
 
 /** Texts that one codec or another reads. */
 export const READABLE = [
@@ -16,7 +17,7 @@ export const anyField: fc.Arbitrary<string> = fc
     fc.constantFrom(...NAUGHTY.filter((one) => one.length < 1_000)),
     fc.constantFrom(...READABLE),
     fc.string({ unit: 'grapheme' }),
-    fc.string({ unit: 'binary' }),
+    fc.string({ unit: anyCharacter }),
     word,
     digits,
     fc.string({ unit: fc.constantFrom(...'0123456789 -.+,$#~@xeXE()/NYny') }),

@@ -4,6 +4,7 @@ import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { fromCell, toCell } from '../../src/operator/transfer/file-records.ts'
+import { anyCharacter } from '../laws.ts'
 import { runs } from '../size.ts'
 
 const OBEYED = /[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
@@ -14,7 +15,10 @@ const FRAGMENTS = ['""', '\\u', '\\u001b', '\\u003b', 'u0009', '\r\n', '\u001b[3
 /** Texts with control characters, formulas, parts of CSV and its escapes, and other characters. */
 const text = fc
   .array(
-    fc.oneof(fc.constantFrom(...CHARACTERS, ...FRAGMENTS), fc.string({ unit: 'binary', minLength: 1, maxLength: 3 })),
+    fc.oneof(
+      fc.constantFrom(...CHARACTERS, ...FRAGMENTS),
+      fc.string({ unit: anyCharacter, minLength: 1, maxLength: 3 }),
+    ),
     { maxLength: 8 },
   )
   .map((parts) => parts.join('').toWellFormed())
