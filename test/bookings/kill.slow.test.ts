@@ -27,7 +27,7 @@ import { killUnderLoad } from './kill-harness.ts'
  */
 
 const LONG_MS = 300_000
-const KILLS = size(5, 20)
+const KILLS = size(3, 20)
 /** The first one is usually enough; some come before the first call. */
 const CONTROL_KILLS = 40
 

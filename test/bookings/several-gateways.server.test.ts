@@ -50,7 +50,7 @@ async function bookAtOnce([one, other]: Awaited<ReturnType<typeof openTwo>>['gat
 }
 
 test('every reference is booked once, with many callers at once', { timeout: LONG_MS }, async () => {
-  const REFERENCES = size(60, 2_000)
+  const REFERENCES = size(30, 2_000)
   const { one, gateways } = await openTwo()
   let next = 0
   const lane = async () => {
@@ -75,7 +75,7 @@ test.each([true, false])(
   },
   async (approvalBooks) => {
     const { one, other, gateways } = await openTwo({ approvalBooks })
-    for (let nth = 0; nth < size(8, 100); nth += 1) {
+    for (let nth = 0; nth < size(5, 100); nth += 1) {
       for (const isOfTwo of [false, true]) {
         const ReferenceNumber = `Q-${nth}-${isOfTwo}`
         await quote(one, ReferenceNumber)
@@ -94,7 +94,7 @@ test.each([true, false])(
         expect(vins.sort()).toEqual(isOfTwo ? VINS : [VINS[0]])
       }
     }
-    expect(shipments(one)).toHaveLength(3 * size(8, 100))
+    expect(shipments(one)).toHaveLength(3 * size(5, 100))
   },
 )
 

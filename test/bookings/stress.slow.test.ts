@@ -17,7 +17,7 @@ import { end, startGatewayProcess } from './gateway-process.ts'
  */
 
 const LONG_MS = 600_000
-const ROUNDS = size(15, 600)
+const ROUNDS = size(8, 600)
 const LANES = 6
 const KILL_EVERY = 25
 const VEHICLES = [

@@ -65,7 +65,7 @@ test('the numbers of an import resolve at once through a gateway that is running
 })
 
 test('an import that is killed continues where it was, for the same file, store and options only', async () => {
-  const ROWS = size(15_000, 30_000)
+  const ROWS = size(8_000, 30_000)
   const rows = Array.from({ length: ROWS }, (_, index) => `REF-${index},id-${index}\n`)
   const IMPORT = 'import numbers.csv --tenant acme'
   const PROGRESS = 'numbers.csv.import-progress'
@@ -111,7 +111,7 @@ test('an import that is killed continues where it was, for the same file, store 
 test('an export is streamed, and continues after a kill with --resume', async () => {
   const place = folder()
   const file = join(place, 'all.csv')
-  const names = Array.from({ length: size(30_000, 60_000) }, (_, index) => ({
+  const names = Array.from({ length: size(15_000, 60_000) }, (_, index) => ({
     ...named({ name: `N "${index}"\n`, id: `${index}`, at: index }),
     vin: '',
   }))

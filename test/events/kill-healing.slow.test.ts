@@ -19,7 +19,7 @@ import { startPostgres } from '../store/postgres-server.ts'
 import { SECRET, withHook } from './deliver.ts'
 import { startReceiver } from './receiver.ts'
 
-const KILLS = size(3, 30)
+const KILLS = size(2, 30)
 const CALLERS = 6
 const LONG_MS = size(240_000, 900_000)
 const MENDED = { timeout: 90_000, interval: 200 }

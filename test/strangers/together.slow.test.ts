@@ -16,7 +16,7 @@ import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts'
  */
 
 const ATTACKERS = join(import.meta.dirname, 'attackers.ts')
-const ATTACK_SECONDS = size(4, 60)
+const ATTACK_SECONDS = size(2, 60)
 const HONEST = 10
 /** Honest callers whose credentials the gateway meets for the first time while the attack runs. */
 const NEW = 5
