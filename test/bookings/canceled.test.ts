@@ -6,7 +6,7 @@ import type { Fault } from '../stand-in/stand-in.ts'
 import { ask, book, expectBooked } from './desk.ts'
 import { play, storiesIn } from './stories.ts'
 
-/* A read of the very id that the booking holds shows `canceled`, or finds nothing; test/doubt/spellings.test.ts has other spellings. */
+/* A read of the very id that the booking holds shows `canceled`, or finds nothing; test/doubt/numbers.test.ts has other spellings. */
 
 test.each(storiesIn(import.meta.dirname, 'canceled.txt'))('%s', (_, steps) => play(steps))
 

@@ -10,9 +10,8 @@ import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { book, creations, expectBooked, openSandbox, testFolder } from './desk.ts'
 
 /*
- * Promise: a gateway does not start on a store that may lack bookings, unless its operator says so (contract, section 7), and where the
- * files of its store are lost, it sends no booking that a restart would forget (section 11; test/store/file-loss.slow.test.ts has the
- * other ways to lose them).
+ * An operator may say that it is the right one. Where the files of the store are lost while it runs, no booking is sent that a restart
+ * would forget; test/store/file-loss.slow.test.ts has the other ways to lose them.
  */
 
 let server: PostgresServer

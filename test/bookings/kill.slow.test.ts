@@ -22,8 +22,7 @@ import { startGatewayProcess } from './gateway-process.ts'
 import { killUnderLoad } from './kill-harness.ts'
 
 /*
- * Promise: a gateway that is killed books nothing twice and loses nothing: a booking is claimed durably before it is sent, and after
- * a restart the claims of a process that is gone are `unknown` (contract, section 7).
+ * A booking is claimed durably before it is sent, and after a restart the claims of a process that is gone are `unknown`.
  */
 
 const LONG_MS = 300_000

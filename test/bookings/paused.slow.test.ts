@@ -1,4 +1,4 @@
-/** Promise: a gateway that stood still for longer than its lease sends nothing (contract, section 7). */
+/** Promise: a gateway that stood still for more than half of its lease, between a claim and its request, sends nothing (contract, section 7). */
 
 import type { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -26,11 +26,6 @@ import {
   testFolder,
 } from './desk.ts'
 import { startGatewayProcess } from './gateway-process.ts'
-
-/*
- * Promise: a gateway that stands still between the claim of a booking and its request sends nothing once more than half of its lease
- * has passed (contract, section 7: a claim is looked at again right before its request is written).
- */
 
 const LONG_MS = 900_000
 const SECOND_MS = 1_000

@@ -1,4 +1,4 @@
-/** Promise: what was booked is recorded as soon as there is room, and never forgotten (contract, section 7). */
+/** Promise: what was booked is recorded before it is told, and else as soon as there is room; it is never forgotten (contract, section 7). */
 
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,11 +19,6 @@ import {
   OTHER_VIN,
   testFolder,
 } from './desk.ts'
-
-/*
- * Promise: what the service did is recorded before it is told, and nothing of it is lost while the store cannot write it down
- * (contract, section 7: the states `sending`, `booked` and `unknown`).
- */
 
 const emergencyLog = () => join(testFolder(), 'deep', 'emergency.ndjson')
 

@@ -1,4 +1,4 @@
-/** Promise: a restored store answers unknown for what it may lack (contract, section 7). */
+/** Promise: what a restored store may lack is not sent again, but unknown until an operator or the service says (contract, section 7). */
 
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
@@ -6,11 +6,6 @@ import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { deliver, EVENT, startReceiver, untilState } from '../events/deliver.ts'
 import { OWN, post, startGateway } from '../gateway.ts'
 import { book, claimOf, creations, expectBooked, expectUnknown, heartbeats, ON_CREATION, settleAs } from './desk.ts'
-
-/*
- * Promise: what a restored store may lack is not sent again: its outcome is unknown until an operator, or the service, says
- * (contract, section 7: bookings happen once; test/commands/store.slow.test.ts has the commands).
- */
 
 const named = (ReferenceNumber: string) => ({ ReferenceNumber })
 

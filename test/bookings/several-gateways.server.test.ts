@@ -1,4 +1,4 @@
-/** Promise: gateways that share a PostgreSQL book each reference once (contract, section 7). */
+/** Promise: gateways that share a PostgreSQL book each reference once, by its clock and by what it says now (contract, section 7). */
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
@@ -8,11 +8,6 @@ import { size } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { ask, book, claimOf, creations, expectBooked, isCreation, OTHER_VIN, shipments, statesOf } from './desk.ts'
 import { startGatewayProcess } from './gateway-process.ts'
-
-/*
- * Promise: gateways that share a PostgreSQL book once, by the store's clock and by what the store says now, not by a copy of their
- * own (contract, section 7).
- */
 
 const LONG_MS = 600_000
 const HOUR_MS = 3_600_000

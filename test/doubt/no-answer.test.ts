@@ -8,11 +8,6 @@ import { freePort } from '../free-port.ts'
 import { get, post, startGateway, type TestGateway, type WholeAnswer } from '../gateway.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
 
-/*
- * Promise: where the answer of the service does not come, or cannot be read, the caller is told if what it asked for may have been
- * done: then it must look first; else it may ask again (contract, sections 3, 7 and 9).
- */
-
 const QUOTE = '/getShippingQuote.php'
 const named = { ShipmentNumber: quoteExample.ShipmentNumber }
 const VERSION_2 = { customer: { name: 'Pat Example' }, vehicles: [] }

@@ -9,8 +9,7 @@ import type { RecordedRequest } from '../stand-in/stand-in.ts'
 import { callNames, openDoubted } from './doubted.ts'
 
 /*
- * Promise: no reply of the service makes the gateway fail, lie or destroy (contract, section 4: what the service says is data). The
- * replies are what it would have answered, cut, wrapped, renamed and filled with strange values, under any status.
+ * The replies are what it would have answered, cut, wrapped, renamed and filled with strange values, under any status.
  */
 
 const strange = fc.constantFrom(

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { snippet } from '../../src/operator/pages/snippets.ts'
 
-/** Promise: version-2 code to take home. Debian has no compiler for C#; test/debian/snippets.test.ts runs the other languages. */
+/** Debian has no compiler for C#; test/debian/snippets.test.ts runs the other languages. */
 test('an update in C#', () => {
   const url = 'https://service.example.com/v2/shipments/{shipment_id of R-1}'
   const code = snippet('csharp', {

@@ -9,8 +9,8 @@ import {
   signatureHeaders,
   signingKey,
   verifySignature,
-} from '../src/language/webhook-signature.ts'
-import { runs } from './size.ts'
+} from '../../src/language/webhook-signature.ts'
+import { runs } from '../size.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const OLD_SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`
