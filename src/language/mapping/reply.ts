@@ -203,10 +203,21 @@ const QUOTED_LIMIT = 128
 
 function compileSentence({ text, when }: Sentence): (run: ReplyRun) => string | undefined {
   const condition = when && { ...when, place: placeOf(when.v2) }
-  const places = new Map(
-    [...text.matchAll(PLACEHOLDER)].map(([, paths = '']) => [paths, paths.split('|').map((path) => placeOf(path))]),
-  )
-  return ({ body, reply, unreadable }) => {
+  // Every second part is the inside of a placeholder.
+  const parts = text.split(PLACEHOLDER).map((part, nth) => {
+    if (nth % 2 === 0) return () => part
+    const places = part.split('|').map(placeOf)
+    return ({ body, reply }: ReplyRun): string => {
+      if (Object.hasOwn(reply, part)) return quoted(reply[part])
+      for (const place of places) {
+        const value = quoted(valueAt(body, place))
+        if (value !== '') return value
+      }
+      return ''
+    }
+  })
+  return (run) => {
+    const { body, unreadable } = run
     if (condition) {
       const value = valueAt(body, condition.place)
       const isPresent = quoted(value) !== '' && !unreadable.includes(condition.v2)
@@ -214,11 +225,7 @@ function compileSentence({ text, when }: Sentence): (run: ReplyRun) => string | 
       if (condition.is === 'absent' && isPresent) return undefined
       if (condition.is === 'several' && !(Array.isArray(value) && value.length > 1)) return undefined
     }
-    return text.replace(PLACEHOLDER, (_, paths: string) => {
-      if (Object.hasOwn(reply, paths)) return quoted(reply[paths])
-      const values = places.get(paths)?.map((place) => quoted(valueAt(body, place)))
-      return values?.find((value) => value !== '') ?? ''
-    })
+    return parts.map((part) => part(run)).join('')
   }
 }
 
