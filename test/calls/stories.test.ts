@@ -4,18 +4,22 @@ import { expect, test } from 'vitest'
 import { actions } from '../../mappings/index.ts'
 import { fieldsOf } from '../../src/language/mapping/row-parts.ts'
 import { parseJson } from '../../src/language/text/json.ts'
+import { clocks } from '../callers/tenants-gateway.ts'
 import { readStory, type StoryCall, storyFiles } from '../cases/read.ts'
 import { answered, basic, OWN, startGateway, type TestGateway, type WholeAnswer } from '../gateway.ts'
 
 test.each(storyFiles().map(({ name, text }) => [name, text]))('%s', async (_name, text) => {
   const { mode, settings, service_is: sandbox, calls } = readStory(text)
   const env = { ...(mode !== 'client' && OWN), ...settings }
-  const clock = { now: 0 }
-  const isTimed = calls.some(({ at }) => at !== undefined)
-  const gateway = await startGateway({ env, ...(sandbox && { sandbox }), ...(isTimed && { now: () => clock.now }) })
+  const { pass, clock } = clocks()
+  const begin = calls.find(({ at }) => at !== undefined)?.at
+  let now = begin === undefined ? 0 : Date.parse(begin)
+  const gateway = await startGateway({ env, sandbox: { ...sandbox, clock }, ...(begin && { now: () => now }) })
   let shown: object = {}
   for (const [i, call] of calls.entries()) {
-    if (call.at !== undefined) clock.now = Date.parse(call.at)
+    const time = call.at === undefined ? now : Date.parse(call.at)
+    pass(time - now)
+    now = time
     const named = filled(gateway, call)
     if (call.sends_back) named.request = { ...shown, ...Object(call.request) }
     gateway.sandbox.clearFaults()
@@ -42,10 +46,13 @@ function filled(gateway: TestGateway, call: StoryCall): StoryCall {
 }
 
 /** Does what happens at the service before a call. */
-function change({ sandbox }: TestGateway, { faults = [], meanwhile = {} }: StoryCall): void {
+function change({ sandbox }: TestGateway, { service_is: traits, faults = [], meanwhile = {} }: StoryCall): void {
+  if (traits) sandbox.set(traits)
   sandbox.fail(...faults)
   const ids = [...sandbox.shipments.keys()]
-  for (const [no, changes] of Object.entries(meanwhile)) {
+  const { tokens, ...changed } = meanwhile
+  if (tokens === null) sandbox.revokeTokens()
+  for (const [no, changes] of Object.entries(changed)) {
     const id = ids[Number(no) - 1] ?? ''
     const shipment = sandbox.shipments.get(id) ?? expect.fail(`no shipment ${no}`)
     if (changes) sandbox.shipments.set(id, { ...shipment, ...changes })
@@ -85,7 +92,9 @@ function check(gateway: TestGateway, call: StoryCall, answer: WholeAnswer, where
   if (call.sends) {
     const { lacks = [], ...wanted } = call.sends
     const request = requests.findLast(({ method }) => method === wanted.method) ?? expect.fail(where)
-    const sent = { ...request, body: request.body && parseJson(request.body) }
+    const none = Object.fromEntries(Object.keys(wanted.headers ?? {}).map((name) => [name, null]))
+    const body = request.body.startsWith('{') ? parseJson(request.body) : request.body
+    const sent = { ...request, headers: { ...none, ...request.headers }, body }
     expect(sent, where).toMatchObject(pattern(wanted))
     for (const place of lacks) expect(sent.body, where).not.toHaveProperty(place)
   }

@@ -105,11 +105,13 @@ const storyCall = z.strictObject({
   with: members.optional(),
   /** The request is the answer before, with these fields in place of its own. */
   sends_back: z.literal(true).optional(),
-  /** The time of the gateway. */
+  /** The time of the gateway and of the service. */
   at: z.iso.datetime().optional(),
+  /** How the service differs from now on. */
+  service_is: z.custom<SandboxOptions>().optional(),
   /** The next faults of the service. */
   faults: z.array(z.custom<Fault>()).optional(),
-  /** What others have changed of shipments since, by their place; null is a shipment that is gone. */
+  /** What others have changed of shipments since, by their place; null is a shipment that is gone, and `tokens` are all tokens. */
   meanwhile: z.record(z.string(), members.nullable()).optional(),
   replies: members.optional(),
   /** Places that the answer does not have. */
@@ -121,7 +123,7 @@ const storyCall = z.strictObject({
   text: z.string().optional(),
   /** Headers of the answer; null is one that it does not have. */
   answer_headers: z.record(z.string(), z.string().nullable()).optional(),
-  /** The last request of this method at the service, and the places that its body does not have. */
+  /** The last request of this method at the service, and the places that its body does not have; null is a header that it lacks. */
   sends: z
     .strictObject({
       method: z.string(),
