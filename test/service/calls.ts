@@ -4,8 +4,8 @@ import { quoteExample } from '../../mappings/quote-rows.ts'
 import { get, OWN, post, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 
-export const NUMBER = quoteExample.ShipmentNumber
-export const REFERENCE = bookingExample.ReferenceNumber
+const NUMBER = quoteExample.ShipmentNumber
+const REFERENCE = bookingExample.ReferenceNumber
 /** The id of a shipment. */
 export const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
 
@@ -28,8 +28,7 @@ export const read = (gateway: At, named: Readonly<Record<string, string>> = { Re
 export const update = (gateway: At, named: object = { ReferenceNumber: REFERENCE }) =>
   post(gateway, '/updateShipment.php', { ...named, PickupName: 'X' })
 
-export const cancel = (gateway: At, ReferenceNumber: string = REFERENCE) =>
-  post(gateway, '/deleteShipment.php', { ReferenceNumber })
+export const cancel = (gateway: At) => post(gateway, '/deleteShipment.php', { ReferenceNumber: REFERENCE })
 
 /** Opens a gateway before a service that answers each request, once it is read, in a way of its own. */
 export async function answering(
