@@ -21,6 +21,7 @@ import { dirname, join } from 'node:path'
 import { expect } from 'vitest'
 import { configNames } from '../../src/language/config/config.ts'
 import { openStore } from '../../src/outside/store/open.ts'
+import { VERSION } from '../../src/outside/store/schema.ts'
 import type { ClaimState, NewClaim, Store } from '../../src/outside/store/store.ts'
 import { openSandbox } from '../bookings/desk.ts'
 import { folder } from '../callers/tenants-gateway.ts'
@@ -33,7 +34,13 @@ const UNSET = { ...Object.fromEntries(configNames.map((name) => [name, undefined
 
 const RANDOM_IDS = /\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|msg_\w+|bk_[0-9a-f]{12})\b/g
 
-/** Replaces what differs from run to run; `ids` has the names of ids so far. */
+/** The version of the schema that this program makes. The number of rows in `version` is another number. */
+const SCHEMA_VERSION = new RegExp(
+  `(?<=^schema +version )${VERSION}$|(?<= version )${VERSION}(?= of the schema)|(?<="version":)${VERSION}(?=,"programVersion")|(?<="programVersion":)${VERSION}\\b`,
+  'gm',
+)
+
+/** Replaces what differs from run to run, and from release to release; `ids` has the names of ids so far. */
 const stable = (text: string, place: string, ids: Map<string, string>): string =>
   text
     .replaceAll(place, 'FOLDER')
@@ -47,6 +54,7 @@ const stable = (text: string, place: string, ids: Map<string, string>): string =
     .replace(/127\.0\.0\.1:\d+/g, 'ADDRESS')
     .replace(/[\d,]+ bytes/g, 'BYTES bytes')
     .replace(/^(transload) \d+\.\d+\.\d+$/gm, '$1 VERSION')
+    .replace(SCHEMA_VERSION, 'SCHEMA')
     .replace(/\b\d+ (?:s|min)(?= ago|$)/gm, 'SPAN')
     .replace(RANDOM_IDS, (id) => {
       // Those that a test has chosen.
