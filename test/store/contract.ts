@@ -1,7 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { changed, newlyClaimed } from '../../src/outside/store/claim.ts'
 import type { NewEvent } from '../../src/outside/store/events.ts'
-import { type ClaimState, LockTimeout, type NewClaim, type Store, StoreDown } from '../../src/outside/store/store.ts'
+import {
+  type ClaimChange,
+  type ClaimState,
+  LockTimeout,
+  type NewClaim,
+  type Store,
+  StoreDown,
+} from '../../src/outside/store/store.ts'
 import { runs } from '../size.ts'
 import type { Place } from './places.ts'
 import {
@@ -202,6 +210,37 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       ])
       const freed = await other.change(booked, { state: 'freed', instance: 'g', why })
       expect([unknown?.expires, booked.expires, freed?.expires]).toEqual([1_077, 2_077, 1_077])
+    })
+
+    test('have in every column what a claim and each change of it decide', async () => {
+      const wanted = newClaim({ expiresInMs: 77 })
+      let { claim } = await store.claim(wanted)
+      expect(claim).toEqual(newlyClaimed(wanted, undefined, SAMPLE_TIME))
+      const to = (state: ClaimState, more: Partial<ClaimChange> = {}) => ({
+        state,
+        instance: state,
+        why: 'said so',
+        ...more,
+      })
+      const changes = [
+        to('unknown'),
+        to('booked', { shipment: 's-1', reply: '{}' }),
+        to('unknown', { shipment: '', reply: '' }),
+        to('refused'),
+        to('freed'),
+      ]
+      for (const [nth, change] of changes.entries()) {
+        const at = SAMPLE_TIME + nth + 1
+        await place.setClock(at)
+        const after = await store.change(claim, change)
+        expect(after, change.state).toEqual(changed(claim, change, at))
+        claim = (await other.findClaim('acme', 'REF-1')) ?? expect.fail('it is gone')
+        expect(claim).toEqual(after)
+      }
+      await place.setClock(SAMPLE_TIME + 9)
+      const again = newClaim({ doubtSince: SAMPLE_TIME + 2, body: 'other' })
+      expect((await store.claim(again)).claim).toEqual(newlyClaimed(again, claim, SAMPLE_TIME + 9))
+      expect(await other.findClaim('acme', 'REF-1')).toEqual(newlyClaimed(again, claim, SAMPLE_TIME + 9))
     })
 
     test('keep a handle to themselves', async () => {
