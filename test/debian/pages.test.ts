@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { book } from '../bookings/desk.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
+import { pageOf, partOf } from '../pages/browser.ts'
 import { fillCounts, HOSTILE } from '../pages/sample-counts.ts'
 import { WHOLE } from '../size.ts'
 
@@ -25,15 +26,8 @@ const LOOKS = Object.keys(DEVICES).flatMap((device) => SCHEMES.map((scheme) => (
 /** Returns all looks, or one of them as a sample. */
 const looks = (sampled: number) => LOOKS.filter((_, nth) => WHOLE || nth === sampled)
 
-const PATHS = [
-  '/',
-  '/events',
-  '/settings',
-  '/migration',
-  '/migration/acme',
-  `/migration?tenant=${encodeURIComponent(HOSTILE)}`,
-  '/bookings',
-]
+/** The pages of tenants. */
+const OF_TENANTS = ['/migration/acme', `/migration?tenant=${encodeURIComponent(HOSTILE)}`]
 
 let browser: Browser
 beforeAll(async () => {
@@ -110,11 +104,17 @@ async function checkPages(
 }
 
 test.each(looks(3))('the pages are sound on a $device, $scheme', { timeout: LONG_MS }, async (look) => {
-  const { adminUrl, store } = await openFilled()
+  const gateway = await openFilled()
+  const { adminUrl, store } = gateway
+  const navigation = partOf(await pageOf(gateway, '/'), /<nav (.*?)<\/nav>/s)
+  const listed = [...navigation.matchAll(/ href="(.*?)"/g)].map(([, path = '']) => path)
+  expect(listed).toEqual(expect.arrayContaining(['/', '/bookings']))
   const [unknown] = await store.listClaims({ state: 'unknown' })
   const event = { tenant: 'acme', shipment: 'S-1', event: '<b>hostile</b>', date: '2026-03-01T10:00:00Z', digest: 'd' }
   const { id } = await store.takeEvent({ ...event, payload: '{"event":"<b>hostile</b>"}', deliver: true })
-  const urls = [...PATHS, `/bookings/${unknown?.handle}`, `/events/${id}`].map((path) => adminUrl + path)
+  const urls = [...listed, ...OF_TENANTS, `/bookings/${unknown?.handle}`, `/events/${id}`].map(
+    (path) => adminUrl + path,
+  )
   await checkPages(look, urls, async (page, url) => {
     // A foreign element or attribute would come from a hostile name.
     const foreign = page.locator(
