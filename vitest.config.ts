@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Many tests wait more than they compute, so a small machine has time for several files; those that start many processes, for fewer. */
+/** Many tests wait more than they compute, so a small machine runs several files at once, and fewer of those that start processes. */
 const LEAST_AT_ONCE = { all: 6, rest: 4 }
 
 /**

@@ -9,8 +9,8 @@ import { callNames, openDoubted } from './doubted.ts'
 const SAID: Readonly<Record<string, Said>> = JSON.parse(readFileSync(join(import.meta.dirname, 'replies.json'), 'utf8'))
 
 /*
- * A caller is told what a reply proves, and nothing is written that was not read. A cell is the status of the answer (`U`: 503, and the outcome of the booking is not known) and the requests
- * that follow. `cancellation` is carried out by the service, and `not made` is not.
+ * A caller is told what a reply proves, and nothing is written that was not read. A cell is the status of the answer (`U`: 503, and the
+ * outcome of the booking is not known) and the requests that follow. `cancellation` is carried out by the service, and `not made` is not.
  */
 const TABLE = `
                                     | quote    | quote update | approval | booking | read    | read to update | update  | cancellation   | not made
