@@ -176,6 +176,7 @@ export function createBookings(deps: BookingParts): Bookings {
     try {
       for (;;) {
         const isHeld = await holdLease()
+        await record.changesRecorded()
         if (draining) throw gatewayError('draining/booking', {}, RETRY_SOON)
         if (refusal && !(await isTaken(wanted))) throw refusal
         const doubt = doubtNow()

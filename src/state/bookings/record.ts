@@ -14,6 +14,7 @@ import {
 } from '../../outside/store/store.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { makeFolder } from '../../runtime/make-folder.ts'
+import { oneAtATime } from '../../runtime/time.ts'
 import type { MadeBooking } from './bookings.ts'
 import { afterAnother, isOpen, type Outcome, proofOf } from './protocol.ts'
 
@@ -53,6 +54,8 @@ export interface BookingRecord {
   readonly later: WriteLater
   /** Records what is left over from now and from before the last start; called periodically. */
   readonly catchUp: () => Promise<void>
+  /** Tries now to record the cancellations and approvals that are left over: a booking must see them. */
+  readonly changesRecorded: () => Promise<void>
 }
 
 /** The dependencies of the record of bookings. */
@@ -211,7 +214,16 @@ export function createBookingRecord(deps: RecordRooms): BookingRecord {
   /** The entries that are recorded, while the log keeps them because of others: what came since must stand. */
   const recorded = new Set<string>()
 
-  async function catchUp(): Promise<void> {
+  const catching = oneAtATime(catchUpOnce)
+
+  const hasChanges = () => backlog.entries().some(([, { kind }]) => kind === 'other')
+
+  async function changesRecorded(): Promise<void> {
+    // One that runs already may have begun before the last change was added.
+    for (let tries = 0; tries < 2 && hasChanges(); tries += 1) await catching.run()
+  }
+
+  async function catchUpOnce(): Promise<void> {
     const last = new Map(deps.emergencyLog.read().map((entry) => [nameOf(entry), entry]))
     for (const [name, entry] of last)
       if (!backlog.find(name) && !recorded.has(JSON.stringify(entry))) backlog.add(name, workOf(entry))
@@ -240,7 +252,8 @@ export function createBookingRecord(deps: RecordRooms): BookingRecord {
     canceled,
     canceledLater,
     later,
-    catchUp,
+    catchUp: catching.run,
+    changesRecorded,
   }
 }
 
