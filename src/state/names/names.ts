@@ -95,8 +95,8 @@ export interface Names {
 
 /** Opens the record on a store. */
 export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse = () => {}): Names {
-  /** The names that shipments were found to bear a while ago: callers read the same ones again and again. */
-  const borne = createBoundedCache<string, true>(MOST_BORNE, { ttl: BORNE_FOR_MS })
+  /** The names that shipments were last found to bear: callers read the same ones again and again. */
+  const borne = createBoundedCache<string, string>(MOST_BORNE, { ttl: BORNE_FOR_MS })
 
   /** Returns the bearers of a name, also in another case of its letters if one thing alone is called so. */
   async function bearersOf(tenant: string, value: string): Promise<readonly NameWithBearer[]> {
@@ -287,12 +287,15 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
     },
     write: (write) => store.put(write),
     noteShown: async (tenant, { id, body, vehicles, state }, shownNames, stored) => {
+      // Neither ids nor names have line ends.
+      const shown = shownNames.join('\n')
+      const place = `${id}\n${tenant}`
       const names: NewName[] = []
-      for (const name of new Set(shownNames)) {
-        const place = JSON.stringify([tenant, name, id])
-        if (borne.has(place)) continue
-        if (await store.bears(tenant, name, id)) borne.set(place, true)
-        else names.push({ tenant, kind: 'shipment', name, id, givenBy: 'service' })
+      if (borne.get(place) !== shown) {
+        for (const name of new Set(shownNames))
+          if (!(await store.bears(tenant, name, id)))
+            names.push({ tenant, kind: 'shipment', name, id, givenBy: 'service' })
+        if (names.length === 0) borne.set(place, shown)
       }
       const changeFrom = (before?: StoredShipment) => changeOf(before, body === undefined ? undefined : vehicles, state)
       if (names.length === 0 && stored && !changeFrom(stored)) return
