@@ -17,10 +17,6 @@ FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev
-# The bill of materials, in the format of CycloneDX. Without SOURCE_DATE_EPOCH it has no time stamp.
-ARG SOURCE_DATE_EPOCH
-COPY scripts/sbom.ts ./scripts/
-RUN node scripts/sbom.ts > sbom.cdx.json
 
 FROM ${NODE_IMAGE}
 ARG NODE_IMAGE
@@ -39,7 +35,6 @@ ENV NODE_ENV=production MALLOC_ARENA_MAX=2 MALLOC_TRIM_THRESHOLD_=131072
 COPY package.json LICENSE ./
 COPY bin ./bin
 COPY --from=dependencies /app/node_modules ./node_modules
-COPY --from=dependencies /app/sbom.cdx.json ./
 COPY --from=build /app/dist ./dist
 
 # The embedded store. The user is a number, by which orchestrators can check that it is not root.

@@ -2,8 +2,7 @@ import { type Assumption, assumptions } from '../src/labs/certify/assumptions.ts
 
 /** Returns the part about everything that the gateway assumes about the service. */
 export function assumptionsPart(): string {
-  const count = (effect: Assumption['effect']) =>
-    assumptions.filter((assumption) => assumption.effect === effect).length
+  const count = (effect: Assumption['effect']) => assumptions.filter((one) => one.effect === effect).length
   return `Of ${assumptions.length} assumptions, ${count('reads')} need only reads, ${count('quotes')} ask for quotes, and ${count('bookings')} need test bookings.
 
 ${[...Map.groupBy(assumptions, ({ area }) => area)].map(([title, all]) => `### ${title}\n\n${areaList(all)}`).join('\n')}`
@@ -12,7 +11,7 @@ ${[...Map.groupBy(assumptions, ({ area }) => area)].map(([title, all]) => `### $
 /** The assumptions of an area. Where all of it needs the same, the heading says so once. */
 function areaList(all: readonly Assumption[]): string {
   const needs = (one: Assumption) => `${one.effect}${one.stageOnly ? ' and the stage' : ''}`
-  const shared = new Set(all.map(needs)).size === 1
-  const lines = all.map((one) => `- \`${one.id}\`: ${one.sentence}${shared ? '' : ` Needs ${needs(one)}.`}\n`)
-  return `${shared && all[0] ? `All need ${needs(all[0])}.\n\n` : ''}${lines.join('')}`
+  const [shared, other] = new Set(all.map(needs))
+  const lines = all.map((one) => `- \`${one.id}\`: ${one.sentence}${other ? ` Needs ${needs(one)}.` : ''}\n`)
+  return `${other ? '' : `All need ${shared}.\n\n`}${lines.join('')}`
 }

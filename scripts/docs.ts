@@ -1,5 +1,5 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { generatedDocs } from './generated-docs.ts'
 
 /*
@@ -8,27 +8,19 @@ import { generatedDocs } from './generated-docs.ts'
  */
 
 const ROOT = join(import.meta.dirname, '..')
+const onlyChecks = process.argv.includes('--check')
 
 const stale: string[] = []
-for (const [path, content] of await generatedDocs(ROOT)) {
-  if (content === contentOf(path)) continue
-  stale.push(path)
-  if (process.argv.includes('--check')) continue
-  mkdirSync(dirname(join(ROOT, path)), { recursive: true })
-  writeFileSync(join(ROOT, path), content)
+for (const [name, content] of await generatedDocs(ROOT)) {
+  const path = join(ROOT, name)
+  if (existsSync(path) && readFileSync(path, 'utf8') === content) continue
+  stale.push(name)
+  if (!onlyChecks) writeFileSync(path, content)
 }
 
-if (process.argv.includes('--check') && stale.length > 0) {
+if (onlyChecks && stale.length > 0) {
   process.stderr.write(`Out of date: ${stale.join(', ')}. Run npm run docs.\n`)
   process.exitCode = 1
 } else {
   process.stdout.write(stale.length === 0 ? 'The documentation is up to date.\n' : `Written: ${stale.join(', ')}\n`)
-}
-
-function contentOf(path: string): string | undefined {
-  try {
-    return readFileSync(join(ROOT, path), 'utf8')
-  } catch {
-    return undefined
-  }
 }

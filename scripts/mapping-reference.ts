@@ -148,17 +148,9 @@ function requestTables(rows: readonly Row[], heading: string, above: Above, targ
   const sent = shortened(rows.flatMap(requestRow), heading, above)
   const hasFallback = sent.some(([, , , fallback]) => fallback !== '')
   const columns = ['Version 1', target, 'Rule', ...(hasFallback ? ['Fallback'] : [])]
-  return [
-    sent.length > 0
-      ? table(
-          columns,
-          sent.map((cells) => cells.slice(0, columns.length)),
-        )
-      : '',
-    onlyList('Left out', rows, heading, above),
-  ]
-    .filter(Boolean)
-    .join('\n')
+  const cells = sent.map((row) => row.slice(0, columns.length))
+  const tables = [sent.length > 0 ? table(columns, cells) : '', onlyList('Left out', rows, heading, above)]
+  return tables.filter(Boolean).join('\n')
 }
 
 /**

@@ -86,13 +86,10 @@ test('the image says what it is, and has the files that it needs and no others',
     },
   })
   const app = join(await buildah('mount', await buildah('from', '--name', 'first', IMAGE)), 'app')
-  const files = ['LICENSE', 'bin', 'data', 'dist', 'node_modules', 'package.json', 'sbom.cdx.json']
+  const files = ['LICENSE', 'bin', 'data', 'dist', 'node_modules', 'package.json']
   expect(readdirSync(app).sort()).toEqual(files.sort())
   const { packages } = JSON.parse(readFileSync(join(app, 'node_modules/.package-lock.json'), 'utf8'))
-  const { components } = JSON.parse(readFileSync(join(app, 'sbom.cdx.json'), 'utf8'))
-  const listed = components.map(({ name }: { readonly name: string }) => `node_modules/${name}`)
-  expect(listed.sort()).toEqual(Object.keys(packages).sort())
-  for (const name of ['vitest', 'typescript', 'node']) expect(listed).not.toContain(`node_modules/${name}`)
+  for (const name of ['vitest', 'typescript', 'node']) expect(packages).not.toHaveProperty([`node_modules/${name}`])
   const strays = readdirSync(join(app, 'dist'), { recursive: true, encoding: 'utf8' }).filter(
     (path) => lstatSync(join(app, 'dist', path)).isFile() && !/\.(js|d\.ts|txt)$/.test(path),
   )
