@@ -13,15 +13,14 @@ import {
   isCanceled,
   isOfQuote,
   isSameId,
-  NamedIds,
   type NamedQuote,
   parsedOrNothing,
   shipmentInApproval,
 } from '../outside/service/proofs.ts'
 import type { Sending } from '../outside/service/service.ts'
-import type { Store } from '../outside/store/store.ts'
+import { type NamesWrite, type QuoteChange, type Store, StoreDown } from '../outside/store/store.ts'
 import { type Bookings, outcomeUnknown, underWayStill } from '../state/bookings/bookings.ts'
-import { type Names, namesOfShipment, type RememberedQuote, type SeenShipment } from '../state/names/names.ts'
+import { namesOfShipment, type RememberedQuote, type SeenShipment } from '../state/names/names.ts'
 import type { Reference } from '../state/names/resolve.ts'
 import {
   ACCEPTED,
@@ -54,51 +53,51 @@ export async function approve(call: CallInHand, rooms: CallRooms): Promise<Answe
 }
 
 async function approveOnce(plan: Plan, id: string, tenant: string, sending: Sending, rooms: CallRooms) {
-  const { names, inspect, config } = rooms
-  const { mayWrite: _, ...reading } = sending
+  const { names, bookings, inspect, config } = rooms
+  const { mayWrite = () => true, ...reading } = sending
   const read = readingOnce(tenant, reading, rooms)
   // Read under the lock, from the store: another gateway may have approved it since it was found.
-  const quote = await names.quote(tenant, id)
-  const isNew = quote.approval === ''
-  const record = (approval: RememberedQuote['approval']) => names.write({ names: [], quote: { tenant, id, approval } })
-  if (isNew) await record('sent')
+  const { before, takeBack } = await noteApproval(tenant, id, mayWrite, rooms)
+  const mayRead = config.APPROVAL_BOOKS !== 'no'
   let isSent = false
   try {
-    // After the record: this check sees a booking that did not see the record.
-    await requireNoneOpen(quote, tenant, rooms.bookings)
-    const booked = await firstLive((await names.shipmentsOf(tenant, quote)).slice(0, MAX_READS), read)
+    // After the note: this check sees a booking that did not see the note.
+    await requireNoneOpen(before, tenant, bookings)
+    const booked = await firstLive((await names.shipmentsOf(tenant, before)).slice(0, MAX_READS), read)
     if (booked) {
-      if (isNew) await record('')
+      await takeBack()
       return bookedAlready(plan, booked)
     }
-    const earlier =
-      isNew || config.APPROVAL_BOOKS === 'no' ? undefined : await shipmentOfApproval(quote, tenant, read, names)
+    const earlier = before.approval !== '' && mayRead ? await shipmentOfApproval(before, read) : undefined
     if (earlier) {
-      await recordShipment(quote, earlier, tenant, names)
+      await recordApproval(before, earlier, tenant, rooms)
       return bookedAlready(plan, earlier)
     }
     isSent = true
     const reply = await sendChange(plan, sending, rooms)
-    const body = approvalOf(reply, quote)
+    const quote = withIdsIn(reply, before)
+    const body = await verified(reply, quote, tenant, rooms)
     inspect(plan.request.compiled.action.name, body)
-    await keepIds(body, id, tenant, names)
-    if (body && isCanceled(body)) {
-      await record('approved')
-      throw canceledByApproval()
-    }
+    const shown = shownInApproval(body, quote, reply.status)
+    await recordApproval(quote, shown, tenant, rooms)
+    if (body && isCanceled(body)) throw canceledByApproval()
+    if (shown || !mayRead) return approvalAnswer(plan, body, shown, reply.status)
     // Whatever a read says, the quote is approved: without a shipment in sight, a booking asks again.
-    const mayRead = config.APPROVAL_BOOKS !== 'no'
-    const shown =
-      shownInApproval(body, quote, reply.status) ??
-      (mayRead ? await shipmentOfApproval(quote, tenant, read, names).catch(() => undefined) : undefined)
-    await (shown ? recordShipment(quote, shown, tenant, names) : record('approved'))
-    return approvalAnswer(plan, body, shown, reply.status)
+    const readNow = await shipmentOfApproval(quote, read).catch(() => undefined)
+    if (readNow) await recordApproval(quote, readNow, tenant, rooms)
+    return approvalAnswer(plan, body, readNow, reply.status)
   } catch (error) {
-    // The caller must learn of this error, even if the store fails as well.
-    if (isSent) await keepIds(error, id, tenant, names).catch(() => undefined)
-    // Where the store fails, the quote counts as perhaps approved, and a booking asks the service. Nothing clears that later: it could
-    // undo an approval that came since.
-    if (isNew && (!isSent || isRefused(error))) await record('').catch(() => undefined)
+    if (!isSent || isRefused(error)) await takeBack()
+    throw error
+  }
+}
+
+/** Returns the body of the reply to an approval. What it names is kept, even if it denies itself. */
+async function verified(reply: UpstreamReply, quote: RememberedQuote, tenant: string, rooms: CallRooms) {
+  try {
+    return approvalOf(reply, quote)
+  } catch (error) {
+    await recordLater({ names: [], quote: { tenant, id: quote.id, idsInApproval: quote.idsInApproval } }, rooms)
     throw error
   }
 }
@@ -153,34 +152,83 @@ export function answerToReply(
   return { answer: approvalAnswer(plan, body, shown, reply.status), isFinal: shown !== undefined }
 }
 
+/** The rooms that keep what an approval made of a quote. */
+type ApprovalRooms = Pick<CallRooms, 'names' | 'bookings'>
+
+/** The note that an approval is sent. */
+interface ApprovalNote {
+  /** The quote as it was before. */
+  readonly before: RememberedQuote
+  /** Takes the note back, where nothing was approved and no other approval can have come since. Never rejects. */
+  readonly takeBack: () => Promise<void>
+}
+
+/**
+ * Notes, under the lock of the quote, that its approval is sent: from now on, a booking of it asks the service for its shipment, even if
+ * no reply comes.
+ */
+export async function noteApproval(
+  tenant: string,
+  id: string,
+  isHeld: () => boolean,
+  { names, bookings }: ApprovalRooms,
+): Promise<ApprovalNote> {
+  await bookings.changesRecorded(tenant)
+  const before = await names.quote(tenant, id)
+  const isNew = before.approval === ''
+  const note = (approval: RememberedQuote['approval']) => names.write({ names: [], quote: { tenant, id, approval } })
+  if (isNew) await note('sent')
+  return {
+    before,
+    // Not later: where the store fails, the quote counts as perhaps approved, which costs its booking a read.
+    takeBack: async () => {
+      if (isNew && isHeld()) await note('').catch(() => undefined)
+    },
+  }
+}
+
 /**
  * Records that a quote is approved, and its shipment, which the caller's number of the quote stands for from then on. The other names
- * find it as long as they mean this quote: the next one may have the same order.
+ * find it as long as they mean this quote: the next one may have the same order. Throws while the store fails; then it is recorded later.
  */
-async function recordShipment(
-  { id: quote, own, names: quoteNames }: RememberedQuote,
-  { id, body, vehicles }: SeenShipment,
+async function recordApproval(
+  { id: quote, own, names: quoteNames, idsInApproval }: RememberedQuote,
+  shown: SeenShipment | undefined,
   tenant: string,
-  names: Names,
+  rooms: ApprovalRooms,
 ): Promise<void> {
   const isOwn = own !== undefined && !isSameThing(own, quote)
   const given = isOwn ? [own] : quoteNames.filter((name) => !isSameThing(name, quote))
-  await names.write({
-    names: namesOfShipment(tenant, id, given, body && idAt(body, 'number')),
-    quote: { tenant, id: quote, approval: 'approved' },
-    shipment: { tenant, id, own: own ?? '', quote, state: 'live', ...(vehicles.length > 0 && { vehicles }) },
-  })
+  const approved = { tenant, id: quote, approval: 'approved', idsInApproval } as const
+  if (!shown) return recordLater({ names: [], quote: approved }, rooms)
+  const { id, body, vehicles } = shown
+  await recordLater(
+    {
+      names: namesOfShipment(tenant, id, given, body && idAt(body, 'number')),
+      quote: approved,
+      shipment: { tenant, id, own: own ?? '', quote, state: 'live', ...(vehicles.length > 0 && { vehicles }) },
+    },
+    rooms,
+  )
+}
+
+async function recordLater(
+  record: NamesWrite & { readonly quote: QuoteChange },
+  { names, bookings }: ApprovalRooms,
+): Promise<void> {
+  const { tenant, id } = record.quote
+  const isRecorded = await bookings.later(
+    tenant,
+    `approval of ${thingKey(id)}`,
+    () => names.write(record),
+    async () => ({ tenant, record }),
+  )
+  if (!isRecorded) throw new StoreDown('an approval is not recorded yet')
 }
 
 /** Returns the shipment that an approval of the quote made, if it is not canceled. */
-async function shipmentOfApproval(
-  quote: RememberedQuote,
-  tenant: string,
-  read: ReadLive,
-  names: Names,
-): Promise<SeenShipment | undefined> {
-  const { idsInApproval } = await names.quote(tenant, quote.id)
-  const shipment = await firstLive([quote.id, ...idsInApproval], read)
+async function shipmentOfApproval(quote: RememberedQuote, read: ReadLive): Promise<SeenShipment | undefined> {
+  const shipment = await firstLive([quote.id, ...quote.idsInApproval], read)
   if (shipment) requireOfQuote(shipment, quote)
   return shipment
 }
@@ -194,10 +242,16 @@ export function requireOfQuote(shipment: SeenShipment, quote: RememberedQuote, v
   if (vin !== '' && vins.length > 0 && !vins.includes(vin)) throw foreignShipment('VIN')
 }
 
-/** Throws if a booking under a name of the quote is under way or has an unknown outcome. */
-async function requireNoneOpen({ names }: RememberedQuote, tenant: string, bookings: Bookings): Promise<void> {
+/** Throws if a booking under a name of the quote, other than the call's own, is under way or has an unknown outcome. */
+export async function requireNoneOpen(
+  { names }: RememberedQuote,
+  tenant: string,
+  bookings: Bookings,
+  own?: string,
+): Promise<void> {
   for (const name of names) {
     for (const claim of await bookings.underReference(tenant, name)) {
+      if (claim.handle === own) continue
       if (claim.state === 'sending') throw underWayStill(claim)
       if (claim.state === 'unknown') throw outcomeUnknown(claim.handle)
     }
@@ -297,37 +351,33 @@ function isRefused(error: unknown): boolean {
  * of the shipment: they are kept, and the service is asked for each before a second shipment can be made.
  */
 
-/** The most ids of one reply that are kept. */
-const MAX_IDS = 4
+/** The most ids of one quote that are kept. */
+const MAX_IDS = 8
 
-/** Keeps the ids in a reply to an approval, or in the reply behind an error, that are not the quote's own. */
-async function keepIds(reply: unknown, quote: string, tenant: string, names: Names): Promise<void> {
-  const cause = reply instanceof Error ? toGatewayError(reply).cause : undefined
-  const named = cause instanceof NamedIds ? cause.ids : idsNamedIn(reply)
-  const others = [...new Set(named.filter((id) => !isSameId(id, quote)))].slice(0, MAX_IDS)
-  if (others.length > 0) await names.write({ names: [], quote: { tenant, id: quote, idsInApproval: others } })
+/** Returns a quote with the ids in a reply to its approval that are not its own. */
+function withIdsIn(reply: Pick<UpstreamReply, 'body'>, quote: RememberedQuote): RememberedQuote {
+  const others = idsNamedIn(parsedOrNothing(reply)).filter((id) => !isSameId(id, quote.id))
+  return { ...quote, idsInApproval: [...new Set([...others, ...quote.idsInApproval])].slice(0, MAX_IDS) }
 }
 
-/** Notes what the successful reply to an approval of version 2 shows: the ids that it names, or the shipment. */
+/** Records what the successful reply to an approval of version 2 shows: the ids that it names, or the shipment. */
 export async function noteApprovalReply(
-  { status, body }: Pick<UpstreamReply, 'status' | 'body'>,
-  id: string,
+  reply: Pick<UpstreamReply, 'status' | 'body'>,
+  before: RememberedQuote,
   tenant: string,
-  names: Names,
+  rooms: ApprovalRooms,
 ): Promise<void> {
-  const reply = parsedOrNothing({ body })
-  await keepIds(reply, id, tenant, names)
-  if (!isObject(reply) || isCanceled(reply)) return
-  const quote = await names.quote(tenant, id)
-  const shown = shownInApproval(reply, quote, status)
-  if (shown) await recordShipment(quote, shown, tenant, names)
+  const quote = withIdsIn(reply, before)
+  const body = parsedOrNothing(reply)
+  const shown = isObject(body) && !isCanceled(body) ? shownInApproval(body, quote, reply.status) : undefined
+  await recordApproval(quote, shown, tenant, rooms)
 }
 
 /** Runs the approval of a quote, or a booking of an approved quote, while no other of the same quote runs. */
 export function withQuoteLock<T>(
   tenant: string,
   quote: string,
-  { deadline }: Sending,
+  { deadline }: Pick<Sending, 'deadline'>,
   store: Store,
   work: (isHeld: () => boolean) => Promise<T>,
 ): Promise<T> {

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { toGatewayError } from '../edge/answers.ts'
 import type { Caller } from '../edge/callers/caller.ts'
 import type { Answer } from '../language/answer.ts'
-import { type ErrorCode, gatewayError, perhapsBooked, RETRY_SOON } from '../language/errors.ts'
+import { gatewayError, perhapsBooked, RETRY_SOON } from '../language/errors.ts'
 import { type Draft, valueAt } from '../language/mapping/paths.ts'
 import { scalarText } from '../language/text/json.ts'
 import { isSameThing } from '../language/text/service-text.ts'
@@ -23,11 +23,11 @@ import type { Booking, BookingResult, Bookings, IdentifiedBooking, MadeBooking }
 import { NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type Names, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle, vehiclesIn } from '../state/names/resolve.ts'
-import { requireOfQuote, withQuoteLock } from './approve.ts'
+import { requireNoneOpen, requireOfQuote, withQuoteLock } from './approve.ts'
 import { ACCEPTED, type Plan, type Prospect, planCall, plannedCall, readsOf, refused, sendNew } from './plan.ts'
 import { namesGivenIn, namesIn, type Version1 } from './read-request.ts'
 import { lookFor, NO_SUBJECT, type Subject, seenShipment, vinOf } from './subject.ts'
-import { type MergedShipment, merge } from './update.ts'
+import { isNotMade, type MergedShipment, merge } from './update.ts'
 import type { CallInHand, CallRooms, ForeseeingRooms } from './verb.ts'
 import { answerOf } from './version1-answer.ts'
 
@@ -88,7 +88,7 @@ async function bookOnce(
   let made: MadeBooking
   try {
     made = approved
-      ? await makeOfApproved(plan, approved, booking.tenant, held, rooms)
+      ? await makeOfApproved(plan, approved, claimed.claim, held, rooms)
       : await makeOfUnapproved(plan, booking.tenant, held, rooms)
   } catch (error) {
     throw await bookings.failed(claimed, error)
@@ -165,7 +165,7 @@ const NO_REPLY = { status: 0, headers: {}, body: Buffer.alloc(0) }
 async function makeOfApproved(
   plan: Plan,
   approved: ApprovedQuote,
-  tenant: string,
+  { tenant, handle }: { readonly tenant: string; readonly handle: string },
   sending: Sending,
   rooms: CallRooms,
 ): Promise<MadeBooking> {
@@ -176,6 +176,8 @@ async function makeOfApproved(
     const another = withoutQuoteId(plan)
     return madeBooking(another, await sendBooking(another, sending, rooms), tenant)
   }
+  // One whose outcome is not known may have the shipment.
+  await beforeSending(requireNoneOpen(quote, tenant, bookings, handle))
   const isFurther = await beforeSending(isFurtherVehicle(approved, tenant, bookings, names))
   for (const id of mergeable) {
     const merged = await mergeIntoApproved(plan, id, quote, tenant, sending, rooms)
@@ -264,24 +266,9 @@ async function mergeIntoApproved(
   }
 }
 
-/** Errors of an update that the service provably did not make. */
-const NOT_MADE: ReadonlySet<ErrorCode> = new Set([
-  'service-refused',
-  'service-unavailable',
-  'service-unreachable',
-  'shipment-changed',
-  'circuit-open',
-  'overloaded',
-  'interrupted',
-  'login-failed',
-  'login-refused',
-])
-
 /** Returns the error of a booking whose fields may or may not have reached the shipment of its approved quote. */
 function updateError(cause: unknown): unknown {
-  return NOT_MADE.has(toGatewayError(cause).code)
-    ? cause
-    : gatewayError('outcome-unknown/approved', {}, { cause, ...RETRY_SOON })
+  return isNotMade(cause) ? cause : gatewayError('outcome-unknown/approved', {}, { cause, ...RETRY_SOON })
 }
 
 /** Awaits work that must precede a claimed booking; a failure proves that nothing was sent. */
@@ -340,7 +327,7 @@ function madeBooking(plan: Plan, shipment: Readonly<Draft>, tenant: string): Mad
       id,
       own: own ?? '',
       ...vehiclesOfBooking(vehiclesIn(shipment), vehiclesIn(plan.body)),
-      state: 'live',
+      // Not its state: it may have been canceled since, and a new one is live.
       quote: subject.quote?.id ?? '',
     },
   }

@@ -40,7 +40,7 @@ export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer
   const { id } = subject
   const canceled = { ...(body ? seenShipment({ id, body }) : goneShipment(id)), state: 'canceled' as const }
   // The shipment is canceled, whatever the store can record now.
-  await rooms.bookings.later(`shown ${id}`, () => rooms.names.noteShown(tenant, canceled, namesShownIn(body)))
+  await rooms.bookings.later(tenant, `shown ${id}`, () => rooms.names.noteShown(tenant, canceled, namesShownIn(body)))
   const read = (other: string) => rooms.service.send(shipmentRead(other), sending)
   const ids = [id, idAt(body, 'id') ?? id]
   await rooms.bookings.freeLater(tenant, ids, async (own) => own === id || isShownAsGone(own, read))

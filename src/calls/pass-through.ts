@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { PassThrough } from '../edge/callers/caller.ts'
 import type { Arrival } from '../edge/door.ts'
-import { fullyDecoded } from '../edge/routing.ts'
+import { version2Call } from '../edge/routing.ts'
 import { HOP_BY_HOP } from '../language/answer.ts'
 import { GatewayError } from '../language/errors.ts'
 import type { AuthorizedReply } from '../outside/service/account.ts'
@@ -18,12 +18,13 @@ import {
   type UpstreamReply,
 } from '../outside/service/exchange.ts'
 import { unansweredError } from '../outside/service/failures.ts'
-import { BASE_HEADERS } from '../outside/service/service.ts'
+import { shipmentRead, UNKNOWN_PATH, written } from '../outside/service/service.ts'
 import type { Upstream } from '../outside/service/upstream.ts'
-import type { Approval } from '../outside/store/store.ts'
+import { LockTimeout, StoreDown } from '../outside/store/store.ts'
 import type { Call } from '../runtime/call.ts'
 import type { Bookings } from '../state/bookings/bookings.ts'
-import { noteApprovalReply, refusesApproval } from './approve.ts'
+import { NEVER_SENT } from '../state/bookings/protocol.ts'
+import { noteApproval, noteApprovalReply, refusesApproval, requireNoneOpen, withQuoteLock } from './approve.ts'
 import type { CallRooms } from './verb.ts'
 import { noteVersion2Reply } from './version2.ts'
 
@@ -45,7 +46,7 @@ export async function passThrough(
   call: Call,
   rooms: PassThroughRooms,
 ): Promise<void> {
-  const { upstream, readerTimeoutMs, names, bookings } = rooms
+  const { upstream, readerTimeoutMs, bookings } = rooms
   const { method = 'GET', url = '' } = incoming
   const { tenant, acceptance, authorized, prefix } = account
   const { id: requestId } = call.request
@@ -82,9 +83,7 @@ export async function passThrough(
       }
       return { status: last.status, headers: last.status === UNAUTHORIZED ? challengesIn(last) : NO_CHALLENGES }
     }
-    const approved = meaning?.verb === 'approve' && tenant !== undefined ? { quote: meaning.id, tenant } : undefined
-    const approval = approved && (await noteApproval(approved, acceptance.isProven(), rooms))
-    try {
+    const pass = async (): Promise<StreamedReply> => {
       // As many attempts as the credential needs; one, with a body that can be read only once or a credential of the caller's own.
       if (authorized && !streams) await authorized(deadline, attempt)
       else {
@@ -93,28 +92,23 @@ export async function passThrough(
         const answer = await attempt(authorization)
         if (authorization !== undefined) account.learn?.(authorization, answer, incoming)
       }
-    } catch (error) {
-      await approval?.failed(error)
-      throw error
+      if (!last) throw new Error('A call that is passed through is sent at least once.')
+      return last
     }
-    const reply = last
-    if (!reply) throw new Error('A call that is passed through is sent at least once.')
-    await approval?.answered(reply.status)
-    if (approved && isSuccess(reply.status)) {
-      const { status } = reply
-      const whole = { status, body: (await reply.whole()) ?? EMPTY }
-      // A store that fails does not fail the call.
-      await noteApprovalReply(whole, approved.quote, approved.tenant, names).catch(() => undefined)
-    }
-    const used = meaning && 'collection' in meaning && tenant !== undefined ? { ...meaning, tenant } : undefined
+    // What the gateway notes is of a tenant whose credential the service has accepted.
+    const reply =
+      meaning?.verb === 'approve' && tenant !== undefined && acceptance.isProven()
+        ? await passApproval(meaning.id, tenant, deadline, pass, rooms)
+        : await pass()
+    const used =
+      meaning && meaning.verb !== 'create' && meaning.verb !== 'approve' && tenant !== undefined
+        ? { ...meaning, tenant }
+        : undefined
     if (
       used &&
       (used.verb === 'cancel' ? isSuccess(reply.status) : await mayFree(used, acceptance.isProven(), bookings))
     ) {
-      const read = (name: string) => {
-        const path = `${used.collection}/${encodeURIComponent(name)}`
-        return readShipment(path, account, sent, { requestId, deadline, upstream })
-      }
+      const read = (name: string) => readShipment(name, account, sent, { requestId, deadline, upstream })
       const shown = { status: reply.status, headers: {}, body: (await reply.whole()) ?? EMPTY }
       await noteVersion2Reply(used, shown, read, used.tenant, rooms)
     }
@@ -125,7 +119,7 @@ export async function passThrough(
   } catch (cause) {
     last?.drop()
     if (outgoing.headersSent || cause instanceof HungUp) return void outgoing.destroy()
-    if (cause instanceof GatewayError) throw cause
+    if (cause instanceof GatewayError || cause instanceof StoreDown || cause instanceof LockTimeout) throw cause
     const mayBook = meaning !== undefined && meaning.verb !== 'read' && meaning.verb !== 'update'
     throw unansweredError(cause, { method, path: url, mayBook })
   }
@@ -140,13 +134,17 @@ async function mayFree(
   bookings: Bookings,
 ): Promise<boolean> {
   if (!isProven) return false
-  const claims = await bookings.ofShipment(tenant, id).catch(() => [])
-  return claims.some(({ state }) => state === 'booked')
+  try {
+    return (await bookings.ofShipment(tenant, id)).some(({ state }) => state === 'booked')
+  } catch {
+    // What the read shows is recorded once the store is back.
+    return true
+  }
 }
 
-/** Reads a shipment, with the credential that the call was sent with. */
-function readShipment(
-  path: string,
+/** Reads a shipment, in each spelling of its path until one finds it, with the credential that the call was sent with. */
+async function readShipment(
+  name: string,
   account: PassThrough,
   authorization: string | undefined,
   {
@@ -155,13 +153,18 @@ function readShipment(
     upstream,
   }: { readonly requestId: string; readonly deadline: number; readonly upstream: Upstream },
 ): Promise<UpstreamReply> {
-  const headers = {
-    ...BASE_HEADERS,
-    'x-request-id': requestId,
-    ...(authorization !== undefined && { authorization }),
+  const at = (spelled: '/v2/shipments' | '/v2/shipment') => {
+    const { path, headers } = written(shipmentRead(name), spelled)
+    const own = { ...headers, 'x-request-id': requestId, ...(authorization !== undefined && { authorization }) }
+    return exchange(upstream.line(account), { method: 'GET', path: account.prefix + path, headers: own, deadline })
   }
-  return exchange(upstream.line(account), { method: 'GET', path: account.prefix + path, headers, deadline })
+  const reply = await at('/v2/shipments')
+  if (!UNKNOWN_PATH.has(reply.status)) return reply
+  const other = await at('/v2/shipment')
+  return reply.status === METHOD_NOT_ALLOWED || !UNKNOWN_PATH.has(other.status) ? other : reply
 }
+
+const METHOD_NOT_ALLOWED = 405
 
 const SAFE_METHODS = new Set(['GET', 'HEAD'])
 
@@ -241,71 +244,32 @@ function challengesIn({ lines }: { readonly lines: readonly string[] }) {
 }
 
 /**
- * Notes an approval like one of version 1, before it is sent: a later booking asks the service for the quote's shipment even if the
- * reply is lost. Where the service has not accepted the caller's credential yet, nothing is noted before its reply. A store that
- * fails does not fail the call.
+ * Passes an approval on, like one of version 1: noted before it is sent, and while no booking of the quote is under way. What its reply
+ * shows is recorded later if the store fails: the call has its answer.
  */
-async function noteApproval(
-  { tenant, quote }: { readonly tenant: string; readonly quote: string },
-  isProven: boolean,
-  { names, bookings }: PassThroughRooms,
-) {
-  // While the store fails, the note comes later, but it comes: without it the quote could be booked a second time.
-  const note = (approval: Approval) => {
-    const record = { names: [], quote: { tenant, id: quote, approval } }
-    return bookings.later(
-      `approval of ${quote}`,
-      () => names.write(record),
-      async () => ({ tenant, record }),
-    )
-  }
-  const before = isProven ? await names.quote(tenant, quote).catch(() => undefined) : undefined
-  const isNew = isProven && (before?.approval ?? '') === ''
-  if (isNew) await note('sent')
-  return {
-    answered: async (status: number): Promise<void> => {
-      if (isSuccess(status)) await note('approved')
-      else if (isNew && refusesApproval(status)) await note('')
-    },
-    failed: async (error: unknown): Promise<void> => {
-      // Without a connection, nothing was sent.
-      if (isNew && error instanceof NoReply && error.silence !== 'late') await note('')
-    },
-  }
-}
-
-/** The meaning of a version-2 call that concerns the gateway: it is about a shipment, or approves a quote. */
-type Version2Call =
-  | { readonly verb: 'create' }
-  | { readonly verb: 'approve'; readonly id: string }
-  /** `collection` is the path of the shipments, as the call spells it; `id` may be the service's number. */
-  | { readonly verb: 'read' | 'update' | 'cancel'; readonly id: string; readonly collection: string }
-
-/** The meaning of a method on shipments. */
-const VERBS_OF_SHIPMENTS = { POST: 'create', GET: 'read', PUT: 'update', DELETE: 'cancel' } as const
-
-/**
- * Tells what a version-2 call means, by its method and path, in every spelling that some service may take for it: the case of
- * words, parameters of a segment (`;`), escapes at any depth, blanks, and repeated or reversed slashes. Everything that asks
- * for the meaning of a path asks here. Undefined for a call that the gateway has nothing to do with.
- */
-function version2Call(method: string, url: string): Version2Call | undefined {
-  if (!Object.hasOwn(VERBS_OF_SHIPMENTS, method)) return undefined
-  const verb = VERBS_OF_SHIPMENTS[method as keyof typeof VERBS_OF_SHIPMENTS]
-  const [path = ''] = url.split('?', 1)
-  const segments: string[] = []
-  for (const part of (fullyDecoded(path) ?? path).split(/[/\\]/)) {
-    const segment = (part.split(';', 1)[0] ?? '').trim()
-    if (segment !== '') segments.push(segment)
-  }
-  const [version, thing, id, step, ...more] = segments
-  const word = thing?.toLowerCase()
-  if (version?.toLowerCase() !== 'v2' || more.length > 0) return undefined
-  if (word === 'quote' || word === 'quotes') {
-    const isApproval = method === 'POST' && step?.toLowerCase() === 'approve'
-    return isApproval && id !== undefined ? { verb: 'approve', id } : undefined
-  }
-  if ((word !== 'shipment' && word !== 'shipments') || step !== undefined) return undefined
-  if (verb === 'create') return id === undefined ? { verb } : undefined
-  return id === undefined ? undefined : { verb, id, collection: `/v2/${word}` }
+function passApproval(
+  id: string,
+  tenant: string,
+  deadline: number,
+  pass: () => Promise<StreamedReply>,
+  rooms: PassThroughRooms,
+): Promise<StreamedReply> {
+  return withQuoteLock(tenant, id, { deadline }, rooms.store, async (isHeld) => {
+    const { before, takeBack } = await noteApproval(tenant, id, isHeld, rooms)
+    let isSent = false
+    try {
+      // After the note: this check sees a booking that did not see the note.
+      await requireNoneOpen(before, tenant, rooms.bookings)
+      isSent = true
+      const reply = await pass()
+      if (refusesApproval(reply.status)) await takeBack()
+      if (!isSuccess(reply.status)) return reply
+      const shown = { status: reply.status, body: (await reply.whole()) ?? EMPTY }
+      await noteApprovalReply(shown, before, tenant, rooms).catch(() => undefined)
+      return reply
+    } catch (error) {
+      if (!isSent || (error instanceof NoReply && NEVER_SENT.has(error.silence))) await takeBack()
+      throw error
+    }
+  })
 }

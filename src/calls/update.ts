@@ -1,5 +1,6 @@
+import { toGatewayError } from '../edge/answers.ts'
 import type { Answer } from '../language/answer.ts'
-import { asksForNothing, gatewayError, oneLine, untranslatable } from '../language/errors.ts'
+import { asksForNothing, type ErrorCode, gatewayError, oneLine, untranslatable } from '../language/errors.ts'
 import type { CompiledAction } from '../language/mapping/compile.ts'
 import type { Problem } from '../language/mapping/fields.ts'
 import type { Changes } from '../language/mapping/overlay.ts'
@@ -20,7 +21,7 @@ import {
 import { type Sending, type Service, shipmentRead } from '../outside/service/service.ts'
 import type { StoredShipment } from '../outside/store/store.ts'
 import { type SeenShipment, valuesOf } from '../state/names/names.ts'
-import { chooseVehicle, type Reference, type VehicleChoice } from '../state/names/resolve.ts'
+import { chooseVehicle, type Reference, SENT_VIN, type VehicleChoice } from '../state/names/resolve.ts'
 import {
   ACCEPTED,
   changingFields,
@@ -59,6 +60,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   if (plan.problems.some(isFinal)) throw untranslatable(plan.problems)
 
   let vin: VehicleChoice['vin'] = 'none'
+  let formerBefore: Readonly<Record<string, string>> = {}
   const choose = async (shipment: Shipment): Promise<VehicleChoice> => {
     const seen = seenShipment(shipment)
     await noteSeen(tenant, seen, rooms)
@@ -67,6 +69,14 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     const choice = chooseVehicle(reference, [{ ...seen, formerVins, isGone: false }])
     if ('is' in choice) throw vinError(choice, reference.vin, 'update')
     if (choice.vin === 'changed') await requireNewVin(reference.vin, valuesOf(reference.names), tenant, id, rooms)
+    if (choice.vin === 'changed' && !Object.hasOwn(formerVins, reference.vin)) {
+      // Before the change: whatever becomes of it, no booking may take the VIN for that of another vehicle.
+      await rooms.names.write({
+        names: [],
+        shipment: { tenant, id, formerVins: { ...formerVins, [reference.vin]: SENT_VIN } },
+      })
+      formerBefore = formerVins
+    }
     if (reference.changesVehicle || choice.vin === 'changed' || choice.vin === 'new') {
       await requireSettled(seen, tenant, rooms)
     }
@@ -95,7 +105,13 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     verify,
     choose,
   }
-  const merged = await merge(merging, tenant, sending, rooms)
+  const merged = await merge(merging, tenant, sending, rooms).catch(async (error: unknown) => {
+    if (vin === 'changed' && isNotMade(error)) {
+      const shipment = { tenant, id, formerVins: formerBefore }
+      await rooms.names.write({ names: [], shipment }).catch(() => undefined)
+    }
+    throw error
+  })
   if (!merged) throw doubtful('it shows no shipment')
   const { before, after, changes } = merged
   // A former VIN has chosen the vehicle.
@@ -278,6 +294,22 @@ async function requireDone(
   const isDone = shown && Object.keys(compiled.compare(shown.body, fields, entry, textOf, settings).places).length === 0
   if (!isDone) throw gatewayError('reply-doubtful/accepted', {})
 }
+
+/** Errors of an update that the service provably did not make. */
+const NOT_MADE: ReadonlySet<ErrorCode> = new Set([
+  'service-refused',
+  'service-unavailable',
+  'service-unreachable',
+  'shipment-changed',
+  'circuit-open',
+  'overloaded',
+  'interrupted',
+  'login-failed',
+  'login-refused',
+])
+
+/** Reports whether an error proves that the service did not make an update. */
+export const isNotMade = (error: unknown): boolean => NOT_MADE.has(toGatewayError(error).code)
 
 function withoutVin(sent: Draft): Draft {
   const { vehicles, ...others } = sent

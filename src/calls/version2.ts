@@ -21,8 +21,9 @@ import {
   shipmentRead,
   withoutCredential,
 } from '../outside/service/service.ts'
+import { ACCEPTED } from './plan.ts'
 import type { Version2 } from './read-request.ts'
-import { type NotingRooms, noteSeen, seenShipment } from './subject.ts'
+import { noteSeen, seenShipment } from './subject.ts'
 import type { CallRooms } from './verb.ts'
 
 /** The plan of a call with a version-2 body. */
@@ -109,13 +110,16 @@ export async function noteVersion2Reply(
   reply: UpstreamReply,
   read: ReadShipment,
   tenant: string,
-  rooms: NotingRooms,
+  rooms: CallRooms,
 ): Promise<void> {
   if (verb === 'cancel' && isSuccess(reply.status)) return freeCanceled(id, reply, read, tenant, rooms)
-  if (verb !== 'read' && verb !== 'update') return
+  // What the service accepts to do later is shown by nothing yet.
+  if (verb !== 'read' && (verb !== 'update' || reply.status === ACCEPTED)) return
   const shown = shipmentIfRead(reply, id)
-  if (shown) await noteSeen(tenant, seenShipment(shown), rooms).catch(() => undefined)
-  else if (verb === 'read' && isGone(reply, id)) await rooms.bookings.freeLater(tenant, [id], async (own) => own === id)
+  if (shown) await rooms.bookings.later(tenant, `shown ${id}`, () => noteSeen(tenant, seenShipment(shown), rooms))
+  // It may not be found by a path that the service does not serve.
+  else if (verb === 'read' && isGone(reply, id) && (await isShownAsGone(id, read)))
+    await rooms.bookings.freeLater(tenant, [id], async (own) => own === id)
 }
 
 /**
@@ -128,15 +132,25 @@ async function freeCanceled(
   reply: UpstreamReply,
   read: ReadShipment,
   tenant: string,
-  { bookings, names }: NotingRooms,
+  { bookings, names }: CallRooms,
 ): Promise<void> {
-  const said = saidOfCancellation(reply, name)
+  const said = reply.status === ACCEPTED ? undefined : saidOfCancellation(reply, name)
   if (said === false) return
   // Asked now: while the store fails, the keys are freed later than the call may still ask.
   const shown = said ?? (await goneBy(name, read))
   // If the store fails, the ids that the service calls so stay unknown.
   const numbered = await names.idsNamed(tenant, name).catch(() => [])
   const ids = [name, ...numbered, ...(shown === undefined ? [] : [shown])]
+  if (shown !== undefined) {
+    // For a booking that made the shipment and is not recorded yet.
+    const record = { names: [], shipment: { tenant, id: shown, state: 'canceled' } } as const
+    await bookings.later(
+      tenant,
+      `shown ${shown}`,
+      () => names.write(record),
+      async () => ({ tenant, record }),
+    )
+  }
   await bookings.freeLater(tenant, ids, async (id) => id === shown || isShownAsGone(id, read))
 }
 

@@ -113,7 +113,7 @@ const HEX = 16
  * A path of ASCII, decoded for as long as decoding changes it; undefined where the result is not UTF-8. One pass: to
  * decode `%2525252525…` level by level takes time that grows with the square of its length.
  */
-export function fullyDecoded(path: string): string | undefined {
+function fullyDecoded(path: string): string | undefined {
   if (!DECODES.test(path)) return path
   const bytes: number[] = []
   for (let i = 0; i < path.length; i += 1) {
@@ -136,4 +136,40 @@ function escapeAtEnd(bytes: readonly number[]): number | undefined {
   if (bytes.at(-3) !== PERCENT) return undefined
   const digits = String.fromCharCode(bytes.at(-2) ?? 0, bytes.at(-1) ?? 0)
   return /^[\da-f]{2}$/i.test(digits) ? Number.parseInt(digits, HEX) : undefined
+}
+
+/** The meaning of a version-2 call that concerns the gateway: it is about a shipment, or approves a quote. */
+type Version2Call =
+  | { readonly verb: 'create' }
+  | { readonly verb: 'approve'; readonly id: string }
+  /** `id` may be the service's number. */
+  | { readonly verb: 'read' | 'update' | 'cancel'; readonly id: string }
+
+/** The meaning of a method on shipments. */
+const VERBS_OF_SHIPMENTS = { POST: 'create', GET: 'read', PUT: 'update', DELETE: 'cancel' } as const
+
+/**
+ * Tells what a version-2 call means, by its method and path, in every spelling that some service may take for it: the case of
+ * words, parameters of a segment (`;`), escapes at any depth, blanks, and repeated or reversed slashes. Everything that asks
+ * for the meaning of a path asks here. Undefined for a call that the gateway has nothing to do with.
+ */
+export function version2Call(method: string, url: string): Version2Call | undefined {
+  if (!Object.hasOwn(VERBS_OF_SHIPMENTS, method)) return undefined
+  const verb = VERBS_OF_SHIPMENTS[method as keyof typeof VERBS_OF_SHIPMENTS]
+  const [path = ''] = url.split('?', 1)
+  const segments: string[] = []
+  for (const part of (fullyDecoded(path) ?? path).split(/[/\\]/)) {
+    const segment = (part.split(';', 1)[0] ?? '').trim()
+    if (segment !== '') segments.push(segment)
+  }
+  const [version, thing, id, step, ...more] = segments
+  const word = thing?.toLowerCase()
+  if (version?.toLowerCase() !== 'v2' || more.length > 0) return undefined
+  if (word === 'quote' || word === 'quotes') {
+    const isApproval = method === 'POST' && step?.toLowerCase() === 'approve'
+    return isApproval && id !== undefined ? { verb: 'approve', id } : undefined
+  }
+  if ((word !== 'shipment' && word !== 'shipments') || step !== undefined) return undefined
+  if (verb === 'create') return id === undefined ? { verb } : undefined
+  return id === undefined ? undefined : { verb, id }
 }

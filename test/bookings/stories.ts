@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
+import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import {
   basic,
   CLIENT,
@@ -15,7 +17,7 @@ import {
   type WholeAnswer,
 } from '../gateway.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
-import { ask, HANDLE, isCreation, OTHER_VIN, shipments } from './desk.ts'
+import { ask, HANDLE, OTHER_VIN, shipments } from './desk.ts'
 
 /*
  * Stories over HTTP, in text files: `#` and a title, and a line for each step. A step is a verb with its words and, after `→`, what
@@ -28,6 +30,7 @@ import { ask, HANDLE, isCreation, OTHER_VIN, shipments } from './desk.ts'
  *   begin CALL, meanwhile CALL, end   a call that goes on: until the service has its request, or at once; `end` awaits the first one
  *   dry-run CALL                      the dry run of a call
  *   other CALL                        a version-1 call at a second gateway on the same store
+ *   store down|up                     the store fails for the first gateway, or does so no longer
  *   event NAME $S                     an event of the service
  *   fault METHOD|/path* {…}, heal     a fault of the stand-in; `status` and `body` of a `change` are laid over the service's reply
  *   service $S|new place=v vins=…     changes or makes a shipment at the service
@@ -96,6 +99,15 @@ const fieldsOf = (words: readonly string[]): Readonly<Record<string, unknown>> =
 const at = (body: object, place: string): unknown =>
   place.split('.').reduce((value: unknown, key) => Object(value)[key], body)
 
+/** Returns a view of a store whose verbs fail while a condition holds. */
+function failingWhile(isDown: () => boolean, inner: Store): Store {
+  const verbOf = (name: string, verb: unknown) =>
+    typeof verb !== 'function' || ['ready', 'now', 'close'].includes(name)
+      ? verb
+      : (...args: unknown[]) => (isDown() ? Promise.reject(new StoreDown('The disk is full.')) : verb(...args))
+  return Object.fromEntries(Object.entries(inner).map(([name, verb]) => [name, verbOf(name, verb)])) as unknown as Store
+}
+
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE']
 
 /** Makes the call of a step. */
@@ -130,7 +142,10 @@ export async function play(
   )
   const own = settings.endsWith(' own') ? { ...OWN, ...HOOK } : {}
   let time = 0
+  let isDown = false
+  const inner = steps.some((step) => step.startsWith('store ')) ? createMemoryStore() : undefined
   const place = await open({
+    ...(inner && { store: failingWhile(() => isDown, inner) }),
     env: { ...own, ...(env as typeof own) },
     sandbox: { ...sandboxOptions },
     ...(steps.some((step) => step.startsWith('pass ')) && { now: () => time }),
@@ -181,8 +196,11 @@ export async function play(
   }
 
   const STEPS: Readonly<Record<string, (words: readonly string[], line: string) => unknown>> = {
+    store: ([state]) => {
+      isDown = state === 'down'
+    },
     begin: (words) => {
-      const begun = sandbox.next(isCreation)
+      const begun = sandbox.next(({ method }) => method !== 'GET')
       underWay.push(call(words, place))
       return begun
     },
@@ -190,7 +208,7 @@ export async function play(
       void underWay.push(words[0] === 'other' && second ? call(words.slice(1), second) : call(words, place)),
     end: () => underWay.shift(),
     other: async (words) => {
-      second ??= await open({ store, serviceUrl: sandbox.url })
+      second ??= await open({ store: inner ?? store, serviceUrl: sandbox.url, env: { ...own } })
       return call(words, second)
     },
     'dry-run': (words) => call(words, place, '/dry-run'),

@@ -50,6 +50,12 @@ async function send(gateway: TestGateway, what: string): Promise<Pick<WholeAnswe
   return { status, json: JSON.parse(text) }
 }
 
+/** The requests that meet the fault, where the gateway reads first. */
+const METHOD_OF: Readonly<Record<string, Pick<Fault, 'on'>>> = {
+  'an update': { on: { method: 'PUT' } },
+  'POST /v2/quote/q-1/approve': { on: { method: 'POST' } },
+}
+
 const ALL = Object.entries(CALLS)
 
 test.each<[string, Fault, number]>([
@@ -64,7 +70,7 @@ test.each<[string, Fault, number]>([
     const gateway = await startGateway({ env: fault.kind === 'timeout' ? { UPSTREAM_TIMEOUT_MS: '2000' } : {} })
     await post(gateway, QUOTE, quoteExample)
     await book(gateway, { ReferenceNumber: 'REF-1' })
-    gateway.sandbox.fail({ ...fault, ...(what === 'an update' && { on: { method: 'PUT' } }), times: 'always' })
+    gateway.sandbox.fail({ ...fault, ...METHOD_OF[what], times: 'always' })
     const { status: answered, json } = await send(gateway, what)
     // A version-2 caller gets problem details, whose words say it.
     const isVersion2 = / \/v2\/|version-2/.test(what)

@@ -53,6 +53,8 @@ export type Fault = Kinds & {
   on?: { method?: string; path?: string | RegExp }
   /** The number of these requests. @default 1 */
   times?: number | 'always'
+  /** The service takes the request so much later. @default 0 */
+  lateMs?: number
 }
 
 /** Makes an empty queue of faults that are still to happen, in the order they were given. */

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import { Agent } from 'undici'
 import { serviceDate } from '../../src/labs/demo/bodies.ts'
 import { type DemoEvent, type EventRetry, sendEvent } from '../../src/labs/demo/events.ts'
@@ -95,10 +96,11 @@ export async function startSandbox(given: SandboxOptions = {}) {
     }
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
+    request.on('end', async () => {
       const body = Buffer.concat(chunks).toString()
       note(request, body)
       if (!fault || !NEVER_ANSWERED.has(fault.kind)) response.on('close', underWay.begin())
+      if (fault?.lateMs) await setTimeout(fault.lateMs)
       const asked = fault?.kind === 'change' && fault.process === false ? 'GET' : method
       const reply = isUndone(fault) ? undefined : answerAs(service, settings, { method: asked, target, headers, body })
       if (!fault && reply) return send(response, reply)

@@ -16,6 +16,7 @@ import { credentialRefused, refusal } from '../../outside/service/failures.ts'
 import { timeAsked } from '../../outside/service/retries.ts'
 import type { Sender, Sending } from '../../outside/service/service.ts'
 import type { Share } from '../../runtime/call.ts'
+import { version2Call } from '../routing.ts'
 import {
   accountAt,
   asksForToken,
@@ -95,11 +96,11 @@ export function clientCredentials(rooms: CallerRooms): Credentials {
   async function passUnproven(
     incoming: IncomingMessage,
     header: string,
-    streams: boolean,
+    mustBeProven: boolean,
     share: Share,
   ): Promise<PassThrough> {
     const { shared, leave } = await passed.enter(incoming, share, header)
-    if (!streams) {
+    if (!mustBeProven) {
       share.hold(leave)
       return passThroughWith(header, shared.account, leave)
     }
@@ -130,7 +131,11 @@ export function clientCredentials(rooms: CallerRooms): Credentials {
       const header = incoming.headers.authorization
       if (header === undefined) return { ...config.V2_BASE_URL, ...NO_CREDENTIAL }
       const known = passed.kept.get(header)
-      return known?.account.acceptance.isProven() ? known.accepted : passUnproven(incoming, header, streams, share)
+      if (known?.account.acceptance.isProven()) return known.accepted
+      const { method = '', url = '' } = incoming
+      // What an approval means for bookings is noted before it is sent, and nothing is noted for a stranger.
+      const mustBeProven = streams || version2Call(method, url)?.verb === 'approve'
+      return passUnproven(incoming, header, mustBeProven, share)
     },
     ownCaller: (tenant) => (tenant === ownId ? own : undefined),
     eventRecipients: () => recipients,

@@ -90,7 +90,7 @@ export function newQuote(reply: UpstreamReply): Readonly<Draft> {
 export function changeOf(reply: UpstreamReply, kind: keyof typeof ID_KEYS, id: string): Readonly<Draft> | undefined {
   const body = changeIn(reply)
   if (!body) return undefined
-  if (namesAnother(body, kind, id)) throw doubtful('it names another id', 'change', body)
+  if (namesAnother(body, kind, id)) throw doubtful('it names another id', 'change')
   return kind === 'shipment' ? underOwnId(body, id) : body
 }
 
@@ -106,10 +106,10 @@ export function approvalOf(reply: UpstreamReply, quote: NamedQuote): Readonly<Dr
   const body = changeIn(reply)
   if (!body) return undefined
   if (namesAnother(body, 'quote', quote.id) && !isShipmentOf(body, quote)) {
-    throw doubtful('it names another id', 'change', body)
+    throw doubtful('it names another id', 'change')
   }
   if (isNo(body['approved']) || REJECTED.test(statusOf(body['status']))) {
-    throw doubtful('it says that the quote is not approved', 'change', body)
+    throw doubtful('it says that the quote is not approved', 'change')
   }
   return body
 }
@@ -147,17 +147,6 @@ export const showsShipment = (body: unknown): boolean =>
   isObject(body) && (isPresent(body['number']) || hasVehicles(body))
 
 const hasVehicles = ({ vehicles }: Readonly<Draft>) => Array.isArray(vehicles) && vehicles.length > 0
-
-/** The cause of a doubtful reply to a change: the ids that the reply names. */
-export class NamedIds extends Error {
-  override readonly name = 'NamedIds'
-  readonly ids: readonly string[]
-
-  constructor(body: Readonly<Draft>) {
-    super('The reply names ids.')
-    this.ids = idsNamedIn(body)
-  }
-}
 
 /** Returns the ids of things that a body of any shape names, by itself or in a wrapper. */
 export function idsNamedIn(body: unknown): readonly string[] {
@@ -252,7 +241,7 @@ export function shipmentIn(reply: UpstreamReply): Shipment {
 function successIn(body: unknown, of?: DoubtfulRequest): Readonly<Draft> {
   if (!isObject(body)) throw doubtful(body === undefined ? 'it is empty' : 'it is not a JSON object', of)
   const denial = denialIn(body)
-  if (denial !== undefined) throw doubtful(denial, of, body)
+  if (denial !== undefined) throw doubtful(denial, of)
   return body
 }
 
@@ -290,10 +279,8 @@ export function parsedOrNothing(reply: Pick<UpstreamReply, 'body' | 'json'>): un
 /** The kinds of requests after whose doubtful reply the caller may have to act. */
 type DoubtfulRequest = 'change' | 'cancellation'
 
-export function doubtful(fault: string, of?: DoubtfulRequest, body?: Readonly<Draft>): GatewayError {
-  const details = body && of === 'change' ? { cause: new NamedIds(body) } : {}
-  return gatewayError(of ? `reply-doubtful/${of}` : 'reply-doubtful', { fault }, details)
-}
+export const doubtful = (fault: string, of?: DoubtfulRequest): GatewayError =>
+  gatewayError(of ? `reply-doubtful/${of}` : 'reply-doubtful', { fault })
 
 /** Returns how the body of a successful reply denies its success; undefined if it does not. */
 function denialIn({ success, ok, error, errors }: Readonly<Draft>): string | undefined {

@@ -290,7 +290,7 @@ const SHIPMENTS = '/v2/shipments'
 const OF_SHIPMENTS = /^\/v2\/shipments(\/|$)/
 
 /** The headers of every request that the gateway writes itself. */
-export const BASE_HEADERS = {
+const BASE_HEADERS = {
   accept: 'application/json',
   // On a short connection, compression only costs time, and a small reply could inflate to a huge one.
   'accept-encoding': 'identity',
@@ -333,7 +333,8 @@ function queryOf(body: ServiceRequest['body']): URLSearchParams {
   return query
 }
 
-const UNKNOWN_PATH = new Set([404, 405])
+/** The statuses of a path that the service does not serve, or of an unknown id in it. */
+export const UNKNOWN_PATH: ReadonlySet<number> = new Set([404, 405])
 
 /** Any other refusal may come from a layer before the path, such as a login or a rate limit. */
 const proves = (status: number) =>

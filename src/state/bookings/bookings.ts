@@ -97,6 +97,8 @@ interface ClaimedBooking {
 
 /** A call that books or waits, even if its caller has hung up. */
 interface CallUnderWay {
+  /** The handle of the claim that it wants. */
+  readonly handle: string
   readonly over: PromiseWithResolvers<void>
   /** The booking that it sends; undefined before it has the claim. */
   sends: string | undefined
@@ -122,11 +124,15 @@ export interface Bookings extends Freeing {
    */
   readonly failed: (claimed: ClaimedBooking, error: unknown) => Promise<unknown>
   readonly later: WriteLater
+  /** Resolves once all that `later` keeps of a tenant is recorded; rejects if the store cannot. */
+  readonly changesRecorded: (tenant: string) => Promise<void>
   /** Returns true if a booking has this shipment. */
   readonly isBooked: (tenant: string, shipment: string) => Promise<boolean>
-  /** Returns the claims of a tenant's reference, in every state. */
+  /** Returns the claims of a tenant's reference, in every state: of this very one, else in another case of its letters. */
   readonly underReference: (tenant: string, reference: string) => Promise<readonly Claim[]>
   readonly ofShipment: (tenant: string, shipment: string) => Promise<readonly Claim[]>
+  /** Frees the claims that the store took only after it had failed to: nothing is sent for them. */
+  readonly freeStrays: () => Promise<void>
   /** Starts no more bookings; resolves when none is under way in this gateway. */
   readonly drain: () => Promise<void>
 }
@@ -171,12 +177,12 @@ export function createBookings(deps: BookingParts): Bookings {
     const { credential, refusal } = booking
     const request = JSON.stringify(booking.request)
     const wanted = { ...claimFor(booking, handle(), instance, dedupeWindowMs), request }
-    const underWay = calls.add({ over: Promise.withResolvers(), sends: undefined })
+    const underWay = calls.add({ handle: wanted.handle, over: Promise.withResolvers(), sends: undefined })
     let isClaimed = false
     try {
       for (;;) {
         const isHeld = await holdLease()
-        await record.changesRecorded()
+        await record.changesRecorded(booking.tenant)
         if (draining) throw gatewayError('draining/booking', {}, RETRY_SOON)
         if (refusal && !(await isTaken(wanted))) throw refusal
         const doubt = doubtNow()
@@ -269,7 +275,8 @@ export function createBookings(deps: BookingParts): Bookings {
 
   /**
    * Reports whether a look shows that the shipment of a booking is gone, which frees the key. It is looked at late, where a look
-   * that fails changes nothing, and for a credential that has not made the booking, which must be able to read its shipment.
+   * that fails changes nothing; for a credential that has not made the booking, which must be able to read its shipment; and where a
+   * cancellation was shown before the booking was recorded.
    */
   async function isGoneByNow(
     { state, changedAt, handle, shipment }: Claim,
@@ -278,7 +285,8 @@ export function createBookings(deps: BookingParts): Bookings {
   ): Promise<boolean> {
     if (state !== 'booked') return false
     const mustRead = course === 'replay' && credential !== undefined && !makers.isMaker(handle, credential)
-    if (!mustRead && claims.now() - changedAt <= replayCheckAfterMs) return false
+    const isLate = claims.now() - changedAt > replayCheckAfterMs
+    if (!mustRead && !isLate && !(await isShownAsGone(tenant, shipment))) return false
     const shown = await look(shipment).catch((error: unknown) => {
       if (mustRead) throw error
       return 'live'
@@ -288,6 +296,9 @@ export function createBookings(deps: BookingParts): Bookings {
     if (await isBooked(tenant, shipment)) throw new StoreDown('the key of a canceled booking is not freed yet')
     return true
   }
+
+  const isShownAsGone = async (tenant: string, shipment: string) =>
+    ((await claims.shipment(tenant, shipment))?.state ?? 'live') !== 'live'
 
   const isBooked = async (tenant: string, shipment: string) =>
     (await claims.claimsOfShipment(tenant, shipment)).some(({ state }) => state === 'booked')
@@ -334,9 +345,17 @@ export function createBookings(deps: BookingParts): Bookings {
 
     freeLater: record.canceledLater,
     later: record.later,
+    changesRecorded: record.changesRecorded,
     isBooked,
     underReference: (tenant, reference) => claims.claimsOfReference(tenant, reference),
     ofShipment: (tenant, shipment) => claims.claimsOfShipment(tenant, shipment),
+    freeStrays: async () => {
+      const sending = await claims.listClaims({ state: 'sending' })
+      const handles = new Set(calls.items().map(({ handle }) => handle))
+      for (const claim of sending)
+        if (claim.instance === instance && !handles.has(claim.handle) && !record.isWaiting(claim.handle))
+          await claims.change(claim, { state: 'freed', why: 'never sent', instance })
+    },
     drain: async () => {
       draining = true
       await Promise.all(calls.items().map(({ over }) => over.promise))
@@ -443,8 +462,12 @@ export function openBookings(
     onUnknown,
   })
   const doubt = createKnownDoubt(store, log)
-  const leases = createLeases(instance, doubt.refresh, { store, log, catchUp: record.catchUp, onUnknown })
-  const bookings = createBookings({
+  const catchUp = async () => {
+    await record.catchUp()
+    await bookings.freeStrays()
+  }
+  const leases = createLeases(instance, doubt.refresh, { store, log, catchUp, onUnknown })
+  const bookings: Bookings = createBookings({
     claims: store,
     record,
     instance,
@@ -462,6 +485,7 @@ export function openBookings(
     /** Takes the lease, settles what earlier runs left, and tells each claim that becomes unknown from now on. */
     start: (listener: (claim: Claim) => void) => {
       tell = listener
+      record.load()
       return leases.start()
     },
   }

@@ -2,8 +2,9 @@ import type { Doubt, StoreOrigin } from '../../outside/store/doubt.ts'
 import type { Claim, Claims, NewClaim, Store } from '../../outside/store/store.ts'
 import type { Logger } from '../../runtime/log.ts'
 
-/** The record of bookings, with the clock of its store. */
+/** The record of bookings, with the shipments and the clock of its store. */
 export interface ClaimStore extends Claims {
+  readonly shipment: Store['shipment']
   readonly now: () => number
 }
 
@@ -81,7 +82,8 @@ export async function claimsBeside(
   { tenant, key, reference, isOfReference }: NewClaim,
   claims: Claims,
 ): Promise<readonly Claim[]> {
-  if (isOfReference) return claims.claimsOfReference(tenant, reference)
+  if (isOfReference)
+    return (await claims.claimsOfReference(tenant, reference)).filter((claim) => claim.reference === reference)
   const claim = await claims.findClaim(tenant, key)
   return claim ? [claim] : []
 }

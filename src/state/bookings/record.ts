@@ -29,14 +29,16 @@ export type FreeKeys = (
 ) => Promise<void>
 
 /**
- * Writes what bookings rest on, and tries again with every heartbeat while the store fails; after a restart, from what the emergency
- * log keeps of it. A later write of the same name takes the place of an earlier one. Never rejects.
+ * Writes what bookings of a tenant rest on, and tries again with every heartbeat while the store fails; after a restart, from what the
+ * emergency log keeps of it. A later write of the same name takes the place of an earlier one. Never rejects; false says that
+ * it is not recorded yet.
  */
 export type WriteLater = (
+  tenant: string,
   name: string,
   write: () => Promise<void>,
   keep?: () => Promise<KeptChange | undefined>,
-) => Promise<void>
+) => Promise<boolean>
 
 /** Records the outcome of claimed bookings; retries later what the store cannot record now. */
 export interface BookingRecord {
@@ -48,14 +50,18 @@ export interface BookingRecord {
   readonly neverSent: (handle: string) => void
   /** Returns true for a booking that was made and is not recorded yet. */
   readonly isUnrecorded: (handle: string) => boolean
+  /** Returns true for a claim of which anything is not recorded yet. */
+  readonly isWaiting: (handle: string) => boolean
   readonly canceled: FreeKeys
   /** Does the same, and tries again with every heartbeat while the store fails. */
   readonly canceledLater: FreeKeys
   readonly later: WriteLater
   /** Records what is left over from now and from before the last start; called periodically. */
   readonly catchUp: () => Promise<void>
-  /** Tries now to record the cancellations and approvals that are left over: a booking must see them. */
-  readonly changesRecorded: () => Promise<void>
+  /** Reads what the emergency log keeps, for a start while the store is down. */
+  readonly load: () => void
+  /** Records what is left over of a tenant's cancellations and approvals, which its next booking must see. Rejects if the store cannot. */
+  readonly changesRecorded: (tenant: string) => Promise<void>
 }
 
 /** The dependencies of the record of bookings. */
@@ -155,7 +161,8 @@ export function createBookingRecord(deps: RecordRooms): BookingRecord {
     }
   }
 
-  const later: WriteLater = async (booking, write, keep = async () => undefined) => {
+  const later: WriteLater = async (tenant, name, write, keep = async () => undefined) => {
+    const booking = `${name} of ${tenant}`
     const before = backlog.find(booking)
     const keptBefore = before?.kind === 'other' ? before.kept : undefined
     const keepOnce = async () => {
@@ -165,19 +172,21 @@ export function createBookingRecord(deps: RecordRooms): BookingRecord {
     }
     try {
       await write()
-      if (!before) return
       // The log has an older one.
       if (keptBefore) await keepOnce()
-      backlog.remove(booking, before)
+      if (before) backlog.remove(booking, before)
+      return true
     } catch (err) {
       log.warn({ booking, err }, 'a change of bookings could not be recorded yet')
-      backlog.add(booking, { kind: 'other', write, kept: await keepOnce() })
+      backlog.add(booking, { kind: 'other', tenant, write, kept: await keepOnce() })
+      return false
     }
   }
 
-  const canceledLater: FreeKeys = (tenant, ids, isGone) => {
+  const canceledLater: FreeKeys = async (tenant, ids, isGone) => {
     const all = [...new Set(ids)]
-    return later(
+    await later(
+      tenant,
       `canceled ${all.join(' ')}`,
       () => canceled(tenant, all, isGone),
       async () => {
@@ -205,10 +214,10 @@ export function createBookingRecord(deps: RecordRooms): BookingRecord {
 
   function workOf(entry: EmergencyEntry): LateWork {
     if ('booking' in entry) return { kind: 'made', entry }
-    const { change, tenant, ...kept } = entry
-    const { record, gone = [] } = kept
+    const { change, ...kept } = entry
+    const { tenant, record, gone = [] } = kept
     const write = () => (record ? claims.put(record) : canceled(tenant, gone, async (id) => gone.includes(id)))
-    return { kind: 'other', write, kept: { tenant, ...kept } }
+    return { kind: 'other', tenant, write, kept }
   }
 
   /** The entries that are recorded, while the log keeps them because of others: what came since must stand. */
@@ -216,17 +225,23 @@ export function createBookingRecord(deps: RecordRooms): BookingRecord {
 
   const catching = oneAtATime(catchUpOnce)
 
-  const hasChanges = () => backlog.entries().some(([, { kind }]) => kind === 'other')
-
-  async function changesRecorded(): Promise<void> {
+  async function changesRecorded(tenant: string): Promise<void> {
+    const isWaiting = () => backlog.entries().some(([, work]) => work.kind === 'other' && work.tenant === tenant)
     // One that runs already may have begun before the last change was added.
-    for (let tries = 0; tries < 2 && hasChanges(); tries += 1) await catching.run()
+    for (let tries = 0; tries < 2 && isWaiting(); tries += 1) await catching.run()
+    if (isWaiting()) throw new StoreDown('an earlier cancellation or approval is not recorded yet')
   }
 
-  async function catchUpOnce(): Promise<void> {
+  /** Adds what the emergency log keeps to the backlog; returns the last entry of each name. */
+  function load(): ReadonlyMap<string, EmergencyEntry> {
     const last = new Map(deps.emergencyLog.read().map((entry) => [nameOf(entry), entry]))
     for (const [name, entry] of last)
       if (!backlog.find(name) && !recorded.has(JSON.stringify(entry))) backlog.add(name, workOf(entry))
+    return last
+  }
+
+  async function catchUpOnce(): Promise<void> {
+    const last = load()
     for (const [booking, work] of backlog.entries()) {
       try {
         await perform(work)
@@ -249,10 +264,12 @@ export function createBookingRecord(deps: RecordRooms): BookingRecord {
     failed,
     neverSent: (handle) => backlog.add(handle, { kind: 'never-sent', handle }),
     isUnrecorded: (handle) => backlog.find(handle)?.kind === 'made',
+    isWaiting: (handle) => backlog.find(handle) !== undefined,
     canceled,
     canceledLater,
     later,
     catchUp: catching.run,
+    load,
     changesRecorded,
   }
 }
@@ -266,7 +283,12 @@ export type LateWork =
   /** Nothing is sent for a claim that may or may not be stored. */
   | { readonly kind: 'never-sent'; readonly handle: string }
   /** A shipment is canceled, or a quote approved. */
-  | { readonly kind: 'other'; readonly write: () => Promise<void>; readonly kept?: KeptChange | undefined }
+  | {
+      readonly kind: 'other'
+      readonly tenant: string
+      readonly write: () => Promise<void>
+      readonly kept?: KeptChange | undefined
+    }
 
 /** The work that is tried again with every heartbeat, by its key: a claim's handle, or text about a shipment. */
 export interface Backlog {

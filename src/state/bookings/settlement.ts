@@ -2,7 +2,7 @@ import type { Answer } from '../../language/answer.ts'
 import type { Catalog } from '../../language/mapping/catalog.ts'
 import type { Draft } from '../../language/mapping/paths.ts'
 import type { Settings } from '../../language/mapping/row.ts'
-import { headerText } from '../../language/text/service-text.ts'
+import { headerText, isSameThing, thingKey } from '../../language/text/service-text.ts'
 import type { AuditEntry, Claim, ClaimState, Quote, Store, Vehicle } from '../../outside/store/store.ts'
 import { namesOfShipment } from '../names/names.ts'
 import { vehiclesIn } from '../names/resolve.ts'
@@ -73,15 +73,22 @@ export function settle(claim: Claim, settlement: Settlement, deps: SettlementDep
       return resultOf(await store.change(claim, change), claim, store)
     }
     const { shipment } = settlement
-    const holder = (await holdersOf(claim.tenant, shipment, store)).find(({ handle }) => handle !== claim.handle)
-    if (holder) return { outcome: 'taken', by: holder.handle }
-    // The names come first: once the claim says booked, a caller may ask for them.
-    const quote = await giveNames(claim, settlement, store)
-    const reply = JSON.stringify(answerOf(settlement, quote?.price, deps))
-    const change = { state: 'booked', instance, shipment, reply, why: how ? HEALED + how : SETTLED_AS_BOOKED } as const
-    const settled = await store.change(claim, change)
-    if (!settled) await takeBackNames(claim, settlement, store)
-    return resultOf(settled, claim, store)
+    // Two bookings that are settled at once must not both find it free.
+    return store.exclusive(`settlement ${claim.tenant}\n${thingKey(shipment)}`, WAIT_MS, async () => {
+      const holder = (await holdersOf(claim.tenant, shipment, store)).find(({ handle }) => handle !== claim.handle)
+      if (holder) return { outcome: 'taken', by: holder.handle }
+      // The names come first: once the claim says booked, a caller may ask for them.
+      const quote = await giveNames(claim, settlement, store)
+      const reply = JSON.stringify(answerOf(settlement, quote?.price, deps))
+      const why = how ? HEALED + how : SETTLED_AS_BOOKED
+      const settled = await store.change(claim, { state: 'booked', instance, shipment, reply, why })
+      if (settled) return { outcome: 'changed', claim: settled }
+      // The gateway that sent it may have recorded the same shipment meanwhile: then the names are right.
+      const current = await store.claimByHandle(claim.handle)
+      if (current?.state !== 'booked' || !isSameThing(current.shipment, shipment))
+        await takeBackNames(claim, settlement, store)
+      return resultOf(undefined, claim, store)
+    })
   })
 }
 

@@ -284,9 +284,14 @@ export function createProving({
     if (holders.length > 0) {
       identities.set(shipmentKey(tenant, name), NO_BOOKING)
       if (mayBeCanceled) for (const claim of holders) await freeIfGone(claim, own)
-    } else if (bookings.size > 0) {
+    } else {
       const reply = await readIfThere(name, own)
-      if (reply) await recognize(shipmentWithId(reply, name), tenant, own, bookings, how)
+      if (!reply) return
+      const shipment = shipmentWithId(reply, name)
+      // For a booking that made it and is not recorded yet.
+      if (isCanceled(shipment.body))
+        await store.put({ names: [], shipment: { tenant, id: shipment.id, state: 'canceled' } })
+      else await recognize(shipment, tenant, own, bookings, how)
     }
   }
 

@@ -21,6 +21,7 @@ import {
   type Reference,
   type Resolution,
   resolve,
+  SENT_VIN,
   type SentName,
 } from './resolve.ts'
 
@@ -378,7 +379,7 @@ export function formerVinsAfter(
   for (const { vin } of before?.vehicles ?? []) if (vin !== '' && !now.has(vin)) former[vin] = successor
   for (const [vin, heir] of Object.entries(former)) {
     if (now.has(vin)) delete former[vin]
-    else if (!now.has(heir)) former[vin] = former[heir] ?? successor
+    else if (heir !== SENT_VIN && !now.has(heir)) former[vin] = former[heir] ?? successor
   }
   return former
 }

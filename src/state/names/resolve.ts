@@ -249,6 +249,9 @@ export function chooseVehicle(
 const canUse = (use: NameUse, { shipment }: VehicleChoice, others: readonly VehicleChoice[]): boolean =>
   use === 'read' || (others.length === 0 && (use !== 'cancel' || vehiclesOf(shipment).length < 2))
 
+/** Stands for the present VIN of a vehicle, where an update has sent a new one that no read has shown yet. */
+export const SENT_VIN = '?'
+
 /** Returns the vehicles that have a VIN, else those that had it. */
 function holdersOf(vin: string, candidates: readonly KnownShipment[]): readonly VehicleChoice[] {
   const owners = candidates.flatMap((shipment): readonly VehicleChoice[] => {
@@ -257,9 +260,9 @@ function holdersOf(vin: string, candidates: readonly KnownShipment[]): readonly 
   })
   if (owners.length > 0) return owners
   return candidates.flatMap((shipment): readonly VehicleChoice[] => {
-    if (!Object.hasOwn(shipment.formerVins, vin)) return []
-    const vehicles = vehiclesOf(shipment)
     const now = shipment.formerVins[vin]
+    if (now === undefined || now === SENT_VIN) return []
+    const vehicles = vehiclesOf(shipment)
     const entry = vehicles.length === 1 ? 0 : vehicles.findIndex((vehicle) => vehicle.vin !== '' && vehicle.vin === now)
     return entry < 0 ? [] : [{ shipment, entry, vin: 'former' }]
   })
