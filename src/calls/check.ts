@@ -295,11 +295,14 @@ function createFindings(setByService: ReadonlySet<string>, meaning: (name: strin
       for (const [name, member] of Object.entries(members)) {
         const sent = Object.hasOwn(theirs, name) ? theirs[name] : undefined
         const planned = isObject(ours) ? ours[name] : undefined
-        if (isGiven(sent, required.includes(name) && action.verb !== 'update'))
+        // What the gateway itself leaves out of a new thing may be left out: not every caller sends a reference.
+        const isNeeded =
+          required.includes(name) && (action.verb === 'update' || !isObject(ours) || planned !== undefined)
+        if (isGiven(sent, isNeeded && action.verb !== 'update'))
           compare(sent, planned, member, below(path, name), action, open)
-        else if (required.includes(name) || (planned !== undefined && !open.includes(below(path, name)))) {
+        else if (isNeeded || (planned !== undefined && !open.includes(below(path, name)))) {
           const needed = name === 'external_id' ? RECOGNIZED : NEEDED
-          const why = action.verb === 'update' ? WHOLE : required.includes(name) ? needed : SENT
+          const why = action.verb === 'update' ? WHOLE : isNeeded ? needed : SENT
           add(lists.missing, () => ({ path: below(path, name), ours: shown(planned), reason: why }))
         }
       }
