@@ -32,6 +32,7 @@ import {
   refused,
   requireReference,
 } from './plan.ts'
+import { placelessIn } from './read-request.ts'
 import {
   goneShipment,
   ignoredSentence,
@@ -127,10 +128,18 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     const field = compiled.fields.names[slot] ?? ''
     return changes.shown[field] ? [field] : []
   })
+  const placeless = placelessIn(request)
+  const shown = placeless.length > 0 ? fieldsOfRead(before, profile.settings, rooms) : {}
+  const unchangeable = placeless.filter((field) => textOf(field) !== shown[field]?.trim())
   return answerOf(plan, shipment, (reply) => {
     const parts = [
-      changes.fields.length > 0 ? reply['Message'] : unused.length === 0 ? ALREADY_SO : 'Nothing was changed.',
+      changes.fields.length > 0
+        ? reply['Message']
+        : unused.length + unchangeable.length === 0
+          ? ALREADY_SO
+          : 'Nothing was changed.',
       sentence('Not understood', [...notUnderstood(request), ...unused]),
+      sentence('An update cannot change', unchangeable),
       sentence('Not cleared, because a blank changes nothing', uncleared),
       sentence('Changed', changes.fields),
       ignoredSentence(subject.meant.ignored),
@@ -185,6 +194,16 @@ async function requireSettled(
   if (!open) return
   const key = open.handle
   throw open.state === 'sending' ? stillUnknown(key) : gatewayError('outcome-unknown/vehicle', { key })
+}
+
+/** Returns the fields that a read shows of a shipment. A caller may send them all back. */
+function fieldsOfRead(
+  { body }: Shipment,
+  settings: Settings,
+  { catalog }: CallRooms,
+): Readonly<Record<string, string>> {
+  const compiled = [...catalog.actions.values()].find(({ action }) => action.verb === 'read')
+  return compiled?.reply(body, { settings, own: undefined }).reply ?? {}
 }
 
 const ALREADY_SO = 'The shipment has these values already; nothing was changed.'
