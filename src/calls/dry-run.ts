@@ -29,8 +29,9 @@ import { bookedShipment, cancellationOf, changeOf, idAt, newQuote, shipmentWithI
 import { type Address, type Service, type ServiceRequest, withPlaceholder } from '../outside/service/service.ts'
 import { StoreDown } from '../outside/store/store.ts'
 import type { Call } from '../runtime/call.ts'
+import { numberIn } from '../state/bookings/bookings.ts'
 import type { Look, Names } from '../state/names/names.ts'
-import type { Reference, Resolution } from '../state/names/resolve.ts'
+import type { Reference, Resolution, ShipmentMeant } from '../state/names/resolve.ts'
 import { answerToReply, foreseeApproval } from './approve.ts'
 import { foreseeBooking } from './book.ts'
 import { noteRequest } from './legacy-call.ts'
@@ -189,14 +190,15 @@ async function lookAtNamed(
     case 'shipment': {
       const stored = await names.shipment(tenant, resolution.id)
       const plan = planCall(request, shipmentSubject(reference, resolution, stored, undefined), settings)
-      return reference.use === 'update' && stored ? foreseeUpdate(plan, reference, stored) : { plan }
+      const example = await exampleAbout(resolution, request, tenant, rooms)
+      return { ...(reference.use === 'update' && stored ? foreseeUpdate(plan, reference, stored) : { plan }), example }
     }
     case 'quote': {
       const quote = await names.quote(tenant, resolution.id)
       const plan = planCall(request, quoteSubject(reference, resolution, quote), settings)
-      return request.compiled.action.verb === 'approve'
-        ? foreseeApproval(plan, reference, quote, tenant, rooms)
-        : { plan }
+      const { verb, example } = request.compiled.action
+      const prospect = verb === 'approve' ? await foreseeApproval(plan, reference, quote, tenant, rooms) : { plan }
+      return { ...prospect, example: { ...Object(example.reply), shipment_id: quote.id } }
     }
     case 'ask':
     case 'look': {
@@ -207,6 +209,23 @@ async function lookAtNamed(
     }
     default:
       return refused(planFromNames(request, settings), notMeant(resolution, reference), reference.names[0]?.[0])
+  }
+}
+
+/** Returns the example of a reply about a shipment, with its ids and the caller's reference as far as they are stored. */
+async function exampleAbout(
+  { id, field, namedBy }: ShipmentMeant,
+  { compiled, sent }: Version1,
+  tenant: string,
+  { bookings }: ForeseeingRooms,
+): Promise<object> {
+  const claim = (await bookings.ofShipment(tenant, id)).at(-1)
+  const isReference = field === 'ReferenceNumber' && namedBy === 'caller'
+  return {
+    ...Object(compiled.action.example.reply),
+    id,
+    ...(isReference && { external_id: sent(field) }),
+    ...(claim && { external_id: claim.reference, number: numberIn(claim) }),
   }
 }
 
@@ -311,9 +330,8 @@ export function explainPlan(
     return field === undefined ? [] : [[name, field] as const]
   })
   const written = write(toService, to)
-  const { answer, isFinal } = outlook.answer
-    ? { answer: outlook.answer, isFinal: true }
-    : answerToBody(plan, action.example.reply)
+  const example = outlook.example ?? action.example.reply
+  const { answer, isFinal } = outlook.answer ? { answer: outlook.answer, isFinal: true } : answerToBody(plan, example)
   const remarks = [...(outlook.remarks ?? []), ...(isFinal ? [] : [READ_DECIDES])]
   // An update changes the last place of a split field, and the others only where they are the same.
   const places = new Set(fields.map(({ to }) => to))
@@ -339,7 +357,7 @@ export function explainPlan(
     ...(remembered.length > 0 && { remembered }),
     problems,
     reply: {
-      example: action.example.reply,
+      example,
       v1: JSON.parse(String(answer.body)),
       status: answer.status,
       headers: { ...answer.headers, ...ignoredHeader(request) },

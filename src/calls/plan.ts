@@ -34,6 +34,8 @@ export interface Plan {
 export interface Outlook {
   /** The answer, where it is not that of the example. */
   readonly answer?: Answer
+  /** The reply that is answered, where it is not the declared example. */
+  readonly example?: unknown
   /** Sentences that say what the live call does beside this request, and where only the service decides. */
   readonly remarks?: readonly string[]
 }

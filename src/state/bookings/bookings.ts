@@ -428,6 +428,14 @@ export function replay(claim: Claim): Answer {
   return { ...answer, headers: { ...answer.headers, [REPLAYED]: 'true' } }
 }
 
+/** Returns the service's number in the stored answer of a booking. */
+export function numberIn({ reply }: Claim): string | undefined {
+  if (reply === '') return undefined
+  // Only the record of bookings and an operator's settlement write it.
+  const { headers }: Partial<Answer> = JSON.parse(reply)
+  return headers?.['Transload-Shipment-Number']
+}
+
 /** The error of a call that timed out while it waited for the same booking. */
 export function underWayStill({ handle: key }: Claim): GatewayError {
   return gatewayError('booking-under-way', { key }, { ...RETRY_SOON, mayHaveBooked: true })

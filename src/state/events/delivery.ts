@@ -9,6 +9,7 @@ import type { Store } from '../../outside/store/store.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { createCounter, createHistogram, labelledGauge } from '../../runtime/metrics.ts'
 import { currentMoment, elapsedSince, oneAtATime } from '../../runtime/time.ts'
+import { numberIn } from '../bookings/bookings.ts'
 import type { Leases } from '../bookings/leases.ts'
 import { type CallbackEndpoint, createPost, type Resolve, shownUrl, type TryResult } from './callback.ts'
 import { createSweep } from './sweep.ts'
@@ -200,7 +201,7 @@ export function startDelivery(
     const claim = (await store.claimsOfShipment(tenant, shipment)).at(-1)
     const own = (await store.shipment(tenant, shipment))?.own
     if (!claim && !own) return undefined
-    return { own: own || undefined, number: claim && numberIn(claim.reply), reference: claim?.reference || undefined }
+    return { own: own || undefined, number: claim && numberIn(claim), reference: claim?.reference || undefined }
   }
 
   /** Reports whether a booking of the tenant may still get the shipment of an event: it is under way, or its outcome is not known. */
@@ -343,14 +344,6 @@ function storedEvent({ payload, shipment, event, date }: StoredEvent): ServiceEv
   // With all digits of numbers.
   const data = valueAt(parseJson(payload), ['data'])
   return { shipment_id: shipment, event, event_date: date, ...(data !== undefined && { data }) }
-}
-
-/** Returns the service's number in the stored answer of a booking. */
-function numberIn(reply: string): string | undefined {
-  if (reply === '') return undefined
-  // Only the record of bookings and an operator's settlement write it.
-  const { headers }: { readonly headers?: Readonly<Record<string, string>> } = JSON.parse(reply)
-  return headers?.['Transload-Shipment-Number']
 }
 
 const SECOND_MS = 1_000
