@@ -144,7 +144,7 @@ export function createApp(rooms: AppRooms): Hono<Env> {
       throw gatewayError('path-unknown/action', { actions: [...catalog.actions.keys()].join(', ') })
     }
     c.env.call.outcome.action = compiled.action.name
-    return replyExplanation(c, dryRunReply(body, compiled, rooms.settings))
+    return replyExplanation(c, dryRunReply(body, compiled, rooms))
   })
   all('/own/dry-run/webhook/:event', { ...explains, methods: ['GET', 'POST'] }, (c, { body }) =>
     replyExplanation(c, dryRunEvent(body, c.req.param('event') ?? '', rooms)),

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
 import { eventStatuses } from '../../mappings/shipment-event.ts'
-import { type AnswerError, errorShape, legacyError } from '../edge/answers.ts'
+import type { AnswerError } from '../edge/answers.ts'
 import { readJsonValue } from '../edge/body/read.ts'
 import type { Caller, Credentials } from '../edge/callers/caller.ts'
 import type { Arrival } from '../edge/door.ts'
 import type { Answer } from '../language/answer.ts'
-import { GatewayError, gatewayError, perhapsBooked, untranslatable } from '../language/errors.ts'
+import { GatewayError, gatewayError, untranslatable } from '../language/errors.ts'
 import type { VerbName } from '../language/mapping/action.ts'
 import { NO_NAMES, type ServiceEvent } from '../language/mapping/callback.ts'
 import type { Catalog, Endpoint } from '../language/mapping/catalog.ts'
@@ -29,7 +29,7 @@ import { bookedShipment, cancellationOf, changeOf, idAt, newQuote, shipmentWithI
 import { type Address, type Service, type ServiceRequest, withPlaceholder } from '../outside/service/service.ts'
 import { StoreDown } from '../outside/store/store.ts'
 import type { Call } from '../runtime/call.ts'
-import { numberIn } from '../state/bookings/bookings.ts'
+import { NEW_KEY, numberIn, outcomeUnknown } from '../state/bookings/bookings.ts'
 import type { Look, Names } from '../state/names/names.ts'
 import type { Reference, Resolution, ShipmentMeant } from '../state/names/resolve.ts'
 import { answerToReply, foreseeApproval } from './approve.ts'
@@ -477,12 +477,18 @@ export interface ReplyDryRun extends ReplyAccount {
   readonly action: string
   readonly ok: boolean
   readonly problems: readonly Problem[]
-  readonly reply: { readonly v2: unknown; readonly v1: Readonly<Record<string, string>> }
+  readonly reply: { readonly v2: unknown; readonly v1: Readonly<Record<string, string>>; readonly status: number }
   readonly remarks?: readonly string[]
 }
 
 /** Reads a version-2 reply and explains its version-1 form, by the rows that a call uses: the planned one, else one without fields. */
-export function dryRunReply(bytes: Buffer, compiled: CompiledAction, settings: Settings, planned?: Plan): ReplyDryRun {
+export function dryRunReply(
+  bytes: Buffer,
+  compiled: CompiledAction,
+  rooms: ExplainingRooms,
+  planned?: Plan,
+): ReplyDryRun {
+  const { settings } = rooms
   const v2 = readJsonValue(replyText(bytes))
   const { reply, missing, ...account } = explainReplyTranslation(compiled, v2, settings, planned?.own)
   const problems: Problem[] = missing.map((field) => ({
@@ -491,8 +497,9 @@ export function dryRunReply(bytes: Buffer, compiled: CompiledAction, settings: S
     message: `${field} is missing from the reply`,
   }))
   let v1 = reply
+  let status = OK
   let remarks: readonly string[] = []
-  const { verb, family } = compiled.action
+  const { verb, legacy } = compiled.action
   try {
     if (missing.length > 0) throw gatewayError('service-unreadable/places', { places: missing.join(' and ') })
     if (verb === 'approve') {
@@ -500,26 +507,34 @@ export function dryRunReply(bytes: Buffer, compiled: CompiledAction, settings: S
       const { answer, isFinal } = answerToBody(plan, v2)
       v1 = answer.reply
       if (!isFinal) remarks = [READ_DECIDES]
-    } else believed[verb]({ status: 200, headers: {}, body: bytes, json: v2 }, idAt(v2, 'id') ?? '')
+    } else believed[verb]({ status: OK, headers: {}, body: bytes, json: v2 }, idAt(v2, 'id') ?? '')
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
-    if (missing.length === 0) problems.push(problemOf(error, ''))
-    // A booking whose reply is not believed is unknown.
-    const answered = verb === 'book' ? perhapsBooked(error) : error
-    v1 = JSON.parse(String(legacyError(answered, errorShape({ family, actions: [compiled] }), planned?.own ?? '').body))
+    let final = error
+    if (verb === 'book') {
+      // Whatever else it is, a reply that does not prove a booking leaves it in doubt.
+      final = outcomeUnknown(NEW_KEY, error)
+      remarks = [`The reply proves no booking. ${error.message.split('. ')[0]}.`]
+    }
+    if (missing.length === 0) problems.push(problemOf(final, ''))
+    const refusal = refusalAt(legacy.paths[0] ?? '', final, planned?.own ?? '', rooms)
+    v1 = JSON.parse(String(refusal.body))
+    status = refusal.status
   }
   // The rows count only as far as the answer agrees.
   const fields = account.fields.map((field) => ({ ...field, after: v1[field.to] ?? field.after }))
   return {
     action: compiled.action.name,
     ok: problems.length === 0,
-    reply: { v2, v1 },
+    reply: { v2, v1, status },
     ...account,
     fields,
     problems,
     ...(remarks.length > 0 && { remarks }),
   }
 }
+
+const OK = 200
 
 /** Throw if a live call would not believe a reply. */
 const believed: Readonly<Record<Exclude<VerbName, 'approve'>, (reply: UpstreamReply, id: string) => unknown>> = {

@@ -319,7 +319,7 @@ const SCHEMAS: Schema = Object.fromEntries(
       reply: z.object({ example: anything, v1: texts, status: z.int(), headers: texts }),
       curl: optional,
     }),
-    ReplyDryRun: z.object({ ...dryRun, reply: z.object({ v2: anything, v1: texts }) }),
+    ReplyDryRun: z.object({ ...dryRun, reply: z.object({ v2: anything, v1: texts, status: z.int() }) }),
     EventDryRun: z.object({
       callback: text,
       event: z.object({ shipment_id: text, event: text, event_date: text, data: anything.optional() }),

@@ -429,13 +429,7 @@ ${linesOf(given)}</textarea></section>
 
 function answerOf(given: string, compiled: CompiledAction, plan: ExplainedCall['plan'], rooms: DryRunRooms): Html {
   try {
-    const {
-      problems,
-      reply,
-      unused,
-      unknown,
-      remarks = [],
-    } = dryRunReply(Buffer.from(given), compiled, rooms.settings, plan)
+    const { problems, reply, unused, unknown, remarks = [] } = dryRunReply(Buffer.from(given), compiled, rooms, plan)
     const left = [...unused, ...unknown.map((field) => ({ field, why: 'unknown' }))]
     return html`${problems.map(({ message }) => html`<p class="notice bad">${shown(message)}</p>`)}
 ${problems.length > 0 ? '' : html`${code(JSON.stringify(reply.v1, null, 2))}`}

@@ -364,7 +364,7 @@ export function createBookings(deps: BookingParts): Bookings {
 }
 
 /** Stands for the key that only the call itself makes. */
-const NEW_KEY = 'bk_…'
+export const NEW_KEY = 'bk_…'
 
 const idOf = ({ tenant, key }: Claim) => `${tenant}\n${key}`
 
