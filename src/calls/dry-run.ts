@@ -332,7 +332,7 @@ export function explainPlan(
   const written = write(toService, to)
   const example = outlook.example ?? action.example.reply
   const { answer, isFinal } = outlook.answer ? { answer: outlook.answer, isFinal: true } : answerToBody(plan, example)
-  const remarks = [...(outlook.remarks ?? []), ...(isFinal ? [] : [READ_DECIDES])]
+  const remarks = [...(outlook.remarks ?? []), ...(isFinal ? [] : readDecides(action.verb))]
   // An update changes the last place of a split field, and the others only where they are the same.
   const places = new Set(fields.map(({ to }) => to))
   const following = action.request.flatMap((row) => {
@@ -375,7 +375,8 @@ function updateLine(line: ReturnType<typeof write>['line'], body: unknown, ifSam
 
 /** Answers the body of a successful reply as the live call does, as far as the reply decides. */
 export function answerToBody(plan: Plan, body: unknown): ReturnType<typeof answerToReply> {
-  if (plan.request.compiled.action.verb !== 'approve') return { answer: answerOf(plan, body), isFinal: true }
+  const { verb } = plan.request.compiled.action
+  if (verb !== 'approve') return { answer: answerOf(plan, body), isFinal: verb !== 'cancel' }
   // Without a look-up, the quote is taken to have the id that the reply shows.
   const id = idAt(body, 'quote_id') ?? idAt(body, 'shipment_id') ?? idAt(body, 'id') ?? ''
   const reply = { status: 200, headers: {}, body: NO_BYTES, json: body }
@@ -384,8 +385,12 @@ export function answerToBody(plan: Plan, body: unknown): ReturnType<typeof answe
 
 const NO_BYTES = Buffer.alloc(0)
 
-const READ_DECIDES =
-  'The service decides here: unless APPROVAL_BOOKS=no, the live call reads the shipment of the quote right after this reply. Only if there is one, TransportationBooked is Yes.'
+/** Says what the live call reads after a reply that does not decide its answer. */
+const readDecides = (verb: VerbName): readonly string[] => [
+  verb === 'cancel'
+    ? 'The service decides here: the live call reads the shipment right after this reply. It confirms the cancellation only if the shipment is canceled or no longer found.'
+    : 'The service decides here: unless APPROVAL_BOOKS=no, the live call reads the shipment of the quote right after this reply. Only if there is one, TransportationBooked is Yes.',
+]
 
 /** Explains the plan of a version-2 body, leaf by leaf; body and reply pass unchanged. */
 function explainVersion2({ compiled: { action }, parse, toService }: Version2Plan, to: Destination): DryRun {
@@ -502,12 +507,11 @@ export function dryRunReply(
   const { verb, legacy } = compiled.action
   try {
     if (missing.length > 0) throw gatewayError('service-unreadable/places', { places: missing.join(' and ') })
-    if (verb === 'approve') {
-      const plan = planned ?? planFromNames(version1(compiled, { entries: [], format: 'json', text: '' }), settings)
-      const { answer, isFinal } = answerToBody(plan, v2)
-      v1 = answer.reply
-      if (!isFinal) remarks = [READ_DECIDES]
-    } else believed[verb]({ status: OK, headers: {}, body: bytes, json: v2 }, idAt(v2, 'id') ?? '')
+    if (verb !== 'approve') believed[verb]({ status: OK, headers: {}, body: bytes, json: v2 }, idAt(v2, 'id') ?? '')
+    const plan = planned ?? planFromNames(version1(compiled, { entries: [], format: 'json', text: '' }), settings)
+    const { answer, isFinal } = answerToBody(plan, v2)
+    v1 = answer.reply
+    if (!isFinal) remarks = readDecides(verb)
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     let final = error
