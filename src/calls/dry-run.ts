@@ -23,6 +23,7 @@ import { listLeaves } from '../language/mapping/paths.ts'
 import type { Explanation } from '../language/mapping/request.ts'
 import type { Settings } from '../language/mapping/row.ts'
 import { replyText } from '../language/text/decode.ts'
+import { isObject } from '../language/text/json.ts'
 import { isUuid } from '../language/text/service-text.ts'
 import type { UpstreamReply } from '../outside/service/exchange.ts'
 import { bookedShipment, cancellationOf, changeOf, idAt, newQuote, shipmentWithId } from '../outside/service/proofs.ts'
@@ -36,6 +37,7 @@ import { answerToReply, foreseeApproval } from './approve.ts'
 import { foreseeBooking } from './book.ts'
 import { noteRequest } from './legacy-call.ts'
 import { accountOf, type Outlook, type Plan, type Prospect, planCall, problemOf, readsOf, refused } from './plan.ts'
+import { requireNames, withQuoteId } from './quote.ts'
 import { classify, namesIn, type Version1, type Version2, version1 } from './read-request.ts'
 import { NO_SUBJECT, notMeant, quoteSubject, referenceOf, shipmentSubject } from './subject.ts'
 import { foreseeUpdate } from './update.ts'
@@ -376,7 +378,10 @@ function updateLine(line: ReturnType<typeof write>['line'], body: unknown, ifSam
 /** Answers the body of a successful reply as the live call does, as far as the reply decides. */
 export function answerToBody(plan: Plan, body: unknown): ReturnType<typeof answerToReply> {
   const { verb } = plan.request.compiled.action
-  if (verb !== 'approve') return { answer: answerOf(plan, body), isFinal: verb !== 'cancel' }
+  if (verb !== 'approve') {
+    const shown = verb === 'quote' && isObject(body) ? withQuoteId(body, plan) : body
+    return { answer: answerOf(plan, shown), isFinal: verb !== 'cancel' }
+  }
   // Without a look-up, the quote is taken to have the id that the reply shows.
   const id = idAt(body, 'quote_id') ?? idAt(body, 'shipment_id') ?? idAt(body, 'id') ?? ''
   const reply = { status: 200, headers: {}, body: NO_BYTES, json: body }
@@ -391,6 +396,9 @@ const readDecides = (verb: VerbName): readonly string[] => [
     ? 'The service decides here: the live call reads the shipment right after this reply. It confirms the cancellation only if the shipment is canceled or no longer found.'
     : 'The service decides here: unless APPROVAL_BOOKS=no, the live call reads the shipment of the quote right after this reply. Only if there is one, TransportationBooked is Yes.',
 ]
+
+const NAMES_DECIDE =
+  'The reply has no usable shipment_id, so the answer depends on the request: only a call with a ShipmentNumber or an OrderRefNumber gets this one. For any other call, the gateway answers 502.'
 
 /** Explains the plan of a version-2 body, leaf by leaf; body and reply pass unchanged. */
 function explainVersion2({ compiled: { action }, parse, toService }: Version2Plan, to: Destination): DryRun {
@@ -504,7 +512,7 @@ export function dryRunReply(
   let v1 = reply
   let status = OK
   let remarks: readonly string[] = []
-  const { verb, legacy } = compiled.action
+  const { verb, legacy, target } = compiled.action
   try {
     if (missing.length > 0) throw gatewayError('service-unreadable/places', { places: missing.join(' and ') })
     if (verb !== 'approve') believed[verb]({ status: OK, headers: {}, body: bytes, json: v2 }, idAt(v2, 'id') ?? '')
@@ -512,6 +520,10 @@ export function dryRunReply(
     const { answer, isFinal } = answerToBody(plan, v2)
     v1 = answer.reply
     if (!isFinal) remarks = readDecides(verb)
+    if (verb === 'quote' && !target && idAt(v2, 'shipment_id') === undefined) {
+      if (planned) requireNames(planned.request)
+      else remarks = [NAMES_DECIDE]
+    }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     let final = error

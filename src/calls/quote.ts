@@ -1,9 +1,10 @@
 import { gatewayError } from '../language/errors.ts'
+import type { Draft } from '../language/mapping/paths.ts'
 import { ASSUMED_FACT } from '../language/mapping/row.ts'
 import { changeOf, idAt, newQuote } from '../outside/service/proofs.ts'
 import type { QuoteChange } from '../outside/store/store.ts'
 import { type Plan, plannedCall, sendChange, sendNew } from './plan.ts'
-import { namesGivenIn } from './read-request.ts'
+import { namesGivenIn, type Version1 } from './read-request.ts'
 import { ignoredSentence, NO_SUBJECT, quoteNamedBy, referenceOf } from './subject.ts'
 import type { AskingCall, AskingRooms } from './verb.ts'
 import { answerOf, type Version1Answer, withSentence } from './version1-answer.ts'
@@ -22,14 +23,13 @@ export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Versi
       : changeOf(await sendChange(plan, call.sending, rooms), 'quote', subject.id)
   rooms.inspect(request.compiled.action.name, body)
 
-  // Some replies to an update leave out the id.
-  const id = idAt(body, 'shipment_id') ?? subject.id
-  const answer = answerOf(plan, { ...body, shipment_id: id }, withSentence(ignoredSentence(subject.ignored)))
+  const named = withQuoteId(body, plan)
+  const id = named.shipment_id
+  const answer = answerOf(plan, named, withSentence(ignoredSentence(subject.ignored)))
   // In an update, the names only say which quote is meant.
   const names = subject.quote ? [] : namesGivenIn(request)
   if (id === undefined) {
-    // Nothing could ever name this quote.
-    if (names.length === 0) throw gatewayError('service-unreadable/places', { places: 'shipment_id' })
+    requireNames(request)
     return answer
   }
   await rooms.names.write({
@@ -37,6 +37,17 @@ export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Versi
     quote: remembered(plan, { tenant, id }, names, answer.reply['Cost'] ?? ''),
   })
   return answer
+}
+
+/** Returns the reply about a quote with the quote's id, which some replies to an update leave out. */
+export const withQuoteId = (body: Readonly<Draft> | undefined, { subject }: Plan) => ({
+  ...body,
+  shipment_id: idAt(body, 'shipment_id') ?? subject.id,
+})
+
+/** Throws if the caller gives no name to a new quote that has no id: nothing could ever name it. */
+export function requireNames(request: Version1): void {
+  if (namesGivenIn(request).length === 0) throw gatewayError('service-unreadable/places', { places: 'shipment_id' })
 }
 
 /** Returns what is remembered of a quote. */

@@ -174,6 +174,11 @@ test('the way back shows what the version-1 caller gets, with its own number', a
   const back = { body, replyTo: 'quote.get' }
   const { text } = await send(gateway, { ...back, reply: '{"shipment_id":"s-1","price":12.5}' })
   expect(decoded(text)).toMatch(/"Cost": "12\.50",\n\s*"ShipmentNumber": "R-7"/)
+  // A quote without an id is answered only to a caller that has a number for it.
+  const unnamed = { ...back, reply: '{"price":12.5}' }
+  expect(decoded((await send(gateway, unnamed)).text)).toContain('"Cost": "12.50"')
+  const nameless = { ...unnamed, body: body.replace('"ShipmentNumber":"R-7",', '') }
+  expect((await send(gateway, nameless)).text).toContain('reply lacks shipment_id')
   expect((await send(gateway, { ...back, reply: '{' })).text).toContain('The reply is not JSON.')
   const lacking = (await send(gateway, { ...back, reply: '{}' })).text
   expect(lacking).toContain('is missing from the reply')
