@@ -7,7 +7,8 @@ import { createErrorAnswers } from '../../edge/answers.ts'
 import { readBody } from '../../edge/body/read.ts'
 import { type Case, type CaseOutcome, caseSchema, outcomeOf } from '../../labs/rehearse/case.ts'
 import { readRecord } from '../../labs/rehearse/recording.ts'
-import { readConfig } from '../../language/config/config.ts'
+import { createRoutes } from '../../labs/rehearse/rehearsal.ts'
+import { type Config, readConfig } from '../../language/config/config.ts'
 import { ConfigErrors } from '../../language/config/errors.ts'
 import { issueText, readJsonFile } from '../../language/config/json-file.ts'
 import { translationSettings } from '../../language/config/translation-settings.ts'
@@ -34,8 +35,10 @@ export async function translate(
   const config = readConfig(withoutService())
   const catalog = await mappingsOf(config)
   const named = catalog.actions.get(name)
-  const endpoint = catalog.endpoints.get((named?.action.legacy.paths[0] ?? name).replace(/\/$/, '').toLowerCase())
-  if (!endpoint) throw unknownName(name, catalog)
+  const endpoint = named
+    ? catalog.endpoints.get((named.action.legacy.paths[0] ?? '').toLowerCase())
+    : createRoutes(catalog, config.LEGACY_BASE_PATHS)(name).endpoint
+  if (!endpoint) throw unknownName(name, catalog, config)
   // Nothing is sent; the service is only asked how it would write the request.
   const rooms = {
     catalog,
@@ -56,9 +59,9 @@ export async function translate(
   return run.ok ? 0 : EXIT_FAILED
 }
 
-function unknownName(name: string, { actions, endpoints }: Catalog): UsageError {
+function unknownName(name: string, { actions, endpoints }: Catalog, { LEGACY_BASE_PATHS: bases }: Config): UsageError {
   const [kind, names] = name.startsWith('/')
-    ? ['path', [...endpoints.values()].map(({ path }) => path)]
+    ? ['path', bases.flatMap((base) => [...endpoints.values()].map(({ path }) => base + path))]
     : ['action', [...actions.keys()]]
   return new UsageError(`unknown ${kind} ${name}${suggestion(name, names) || `; the ${kind}s are ${names.join(', ')}`}`)
 }
