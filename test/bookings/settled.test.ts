@@ -46,6 +46,22 @@ test('a shipment belongs to one booking, in whatever spelling, until that is can
   expect(await settleAs(store, claim, BOOKED)).toMatchObject({ outcome: 'changed' })
 })
 
+test('of two bookings that are settled at once, one has the shipment', async () => {
+  const { store, claim, claimed } = await open()
+  const other = await claimed('REF-2', 'unknown')
+  const outcomes = await Promise.all([claim, other].map(async (one) => (await settleAs(store, one, BOOKED)).outcome))
+  expect(outcomes.sort()).toEqual(['changed', 'taken'])
+})
+
+test('names stay where the gateway of the booking has recorded the same shipment meanwhile', async () => {
+  const inner = createMemoryStore()
+  const { claim, linked } = await open('unknown', inner)
+  const booked = { state: 'booked', instance: 'gateway-1', why: 'made', shipment: UUID } as const
+  const change: Store['change'] = async () => void (await inner.change(claim, booked))
+  expect(await settleAs({ ...inner, change }, claim, BOOKED)).toMatchObject({ outcome: 'wrong-state' })
+  expect(await linked('REF-1')).toEqual([UUID])
+})
+
 test('names are taken back after a settlement that was interrupted, or came after another change', async () => {
   const inner = createMemoryStore()
   const { claim, linked } = await open('unknown', inner)
