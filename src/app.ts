@@ -28,7 +28,7 @@ import {
   type RouteWork,
   verifiedCaller,
 } from './edge/door.ts'
-import { type Router, WEBHOOK_ROUTE } from './edge/routing.ts'
+import { type Router, UNREADABLE, WEBHOOK_ROUTE } from './edge/routing.ts'
 import type { Answer } from './language/answer.ts'
 import { gatewayError } from './language/errors.ts'
 import { type EndCall, recordError } from './runtime/call.ts'
@@ -205,7 +205,7 @@ export function createApp(rooms: AppRooms): Hono<Env> {
     [...catalog.endpoints.values()].map(({ path }) => base + path),
   ).join(', ')
   const unknownPath = () => gatewayError('path-unknown', { paths })
-  all('/unreadable', READY_MADE, (c) => replyError(c, gatewayError('path-unreadable', {})))
+  all(UNREADABLE, READY_MADE, (c) => replyError(c, gatewayError('path-unreadable', {})))
   app.notFound(door('/*', READY_MADE, (c) => replyError(c, unknownPath())) as NotFoundHandler<Env>)
   return app
 

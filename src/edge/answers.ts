@@ -14,7 +14,7 @@ import { deprecationFor } from './callers/caller.ts'
 import type { Env } from './door.ts'
 import { writeExplanation } from './explanation.ts'
 import type { AnswerRefusal, RequestRefusal } from './refusals.ts'
-import { BELOW_VERSION_2, type Router, WEBHOOK_ROUTE } from './routing.ts'
+import { BELOW_VERSION_2, type Router, UNREADABLE, WEBHOOK_ROUTE } from './routing.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 const TEXT_TYPE = 'text/plain; charset=utf-8'
@@ -92,7 +92,9 @@ export function createErrorAnswers(config: Config, catalog: Catalog): AnswerErro
         headers: { ...legacyHeaders, ...answer.headers },
       }
     }
-    if (!isOwn(error, route, target)) return legacyError(error, 'booking', '', contact)
+    // A path that cannot be read may be one that cancels.
+    if (!isOwn(error, route, target))
+      return legacyError(error, route === UNREADABLE ? 'shipment' : 'booking', '', contact)
     return error instanceof GatewayError ? problemDetails(error, contact) : refusalDetails(error)
   }
   if (config.WORKBENCH === 'off') return answerError
@@ -113,11 +115,14 @@ const OK = 200
 
 /** Makes the answers to the requests that the public listener refuses before they are routed. */
 export function createRefusalAnswers(answerError: AnswerError, route: Router): AnswerRefusal {
-  return (refused, incoming) => {
-    const target = incoming?.url ?? ''
-    return answerError(refused, { route: route(target), target, own: '' })
+  return (refused, sent = '') => {
+    const target = sent.replace(ORIGIN, '')
+    return answerError(refused, { route: target.startsWith('/') ? route(target) : UNREADABLE, target, own: '' })
   }
 }
+
+/** The scheme and host before a path, as they are sent to a proxy. */
+const ORIGIN = /^https?:\/\/[^/?#]*/i
 
 /**
  * Reports whether an error is answered with problem details: one of a dry run, of new code, of an event, or of a version-2 path. Any other

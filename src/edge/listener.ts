@@ -27,6 +27,7 @@ import {
   refusalBytes,
   refusals,
   refuse,
+  refusedPath,
   unsupported,
 } from './refusals.ts'
 import { type Certificate, openCertificate } from './tls.ts'
@@ -109,7 +110,7 @@ function createRequestHandler(app: Hono<Env>, answerRefusal: AnswerRefusal): Req
     // Any later failure is the app's, and of a request that is not known here.
     if (!received) return new Response(undefined, { status: 500 })
     const [incoming, outgoing] = received
-    refuse(outgoing, answerRefusal(refusals.malformed, incoming))
+    refuse(outgoing, answerRefusal(refusals.malformed, incoming.url))
     return undefined
   }
 }
@@ -151,7 +152,7 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
     if (finished.has(incoming.socket)) return
     if (refused) {
       finished.add(incoming.socket)
-      return refuse(outgoing, answerRefusal(refused, incoming))
+      return refuse(outgoing, answerRefusal(refused, incoming.url))
     }
     const held = unanswered.add(outgoing)
     outgoing.once('close', () => {
@@ -164,7 +165,7 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
   }
 
   /** Refuses malformed input on a connection, after the replies to earlier requests. */
-  const refuseConnection = (socket: Duplex, reason: RequestRefusal) => {
+  const refuseConnection = (socket: Duplex, reason: RequestRefusal, target?: string) => {
     if (finished.has(socket)) return
     finished.add(socket)
     const pending = unanswered.items().filter(({ req }) => req.socket === socket)
@@ -177,7 +178,7 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
     }
     if (incomplete?.headersSent) return void socket.destroy()
     const incoming = incomplete?.req
-    socket.end(refusalBytes(answerRefusal(reason, incoming), incoming))
+    socket.end(refusalBytes(answerRefusal(reason, incoming?.url ?? target), incoming))
     setTimeout(() => socket.destroy(), timeouts.lingerMs).unref()
   }
 
@@ -210,10 +211,10 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
     socket.on('error', () => socket.destroy())
     refuseConnection(socket, unsupported('CONNECT'))
   })
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+  server.on('clientError', (error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket) => {
     const isGone = !socket.writable && !finished.has(socket)
     if (isGone || NOT_HTTP.test(error.code ?? '')) return void socket.destroy()
-    refuseConnection(socket, parserRefusal(error.code))
+    refuseConnection(socket, parserRefusal(error.code), refusedPath(error.rawPacket))
   })
   const destroyConnections = limitConnections(server, options)
   const checks = destroyUnreadReplies(unanswered, timeouts)

@@ -11,8 +11,8 @@ export interface RequestRefusal {
   readonly message: string
 }
 
-/** Returns a refusal in the shape that callers of its path read. The request is undefined if nothing of it is known. */
-export type AnswerRefusal = (refused: RequestRefusal, incoming: IncomingMessage | undefined) => Answer
+/** Returns a refusal in the shape that callers of its path read. The target is undefined if it is not known. */
+export type AnswerRefusal = (refused: RequestRefusal, target: string | undefined) => Answer
 
 /** Every refusal. `{method}` is filled in. */
 export const refusals = {
@@ -81,6 +81,10 @@ const PARSER_REFUSALS: ReadonlyMap<string, RequestRefusal> = new Map<string, Req
 /** Returns the refusal for an error code of Node's parser. */
 export const parserRefusal = (code: string | undefined): RequestRefusal =>
   PARSER_REFUSALS.get(code ?? '') ?? refusals.malformed
+
+/** Returns the path of a request that Node's parser refuses; undefined if its bytes do not begin with the request. */
+export const refusedPath = (bytes: Buffer | undefined): string | undefined =>
+  bytes && /^\s*[a-z]+ ([^\s?]+)[\s?]/i.exec(bytes.toString('latin1'))?.[1]
 
 /** Closes the connection after the answer, because the rest of a refused request is not read. */
 const headersOf = ({ headers, body }: Answer, incoming: IncomingMessage | undefined) => ({

@@ -15,8 +15,7 @@ type Route =
   | '/token'
   /** An event of the service. The secret in its path is no part of the route, which is logged. */
   | typeof WEBHOOK_ROUTE
-  /** Refused: the path does not decode, or the service might read it differently. */
-  | '/unreadable'
+  | typeof UNREADABLE
 
 /** Decides the route of a request once, on its decoded path. */
 export type Router = (target: string) => Route
@@ -31,7 +30,7 @@ export function createRouter(endpoints: ReadonlyMap<string, Endpoint>, basePaths
     const query = target.indexOf('?')
     const raw = query === -1 ? target : target.slice(0, query)
     const path = raw.includes('%') ? decoded(raw) : raw
-    if (path === undefined || CONTROL.test(path)) return '/unreadable'
+    if (path === undefined || CONTROL.test(path)) return UNREADABLE
     const key = looseKey(path)
     const legacy = known.get(key)
     if (legacy !== undefined) return `/legacy${legacy}`
@@ -42,9 +41,12 @@ export function createRouter(endpoints: ReadonlyMap<string, Endpoint>, basePaths
     if (path === '/oauth2/token') return '/token'
     if (WEBHOOK.test(path)) return WEBHOOK_ROUTE
     if (!path.startsWith('/v2/')) return `/own${path}`
-    return isBelowVersion2(raw) ? '/service' : '/unreadable'
+    return isBelowVersion2(raw) ? '/service' : UNREADABLE
   }
 }
+
+/** The route that is refused: the path does not decode, or the service might read it differently. */
+export const UNREADABLE = '/unreadable'
 
 /** The route of all deliveries, as it stands in logs and metrics. */
 export const WEBHOOK_ROUTE = '/webhooks/***'

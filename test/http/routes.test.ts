@@ -87,7 +87,9 @@ describe('a legacy path', () => {
       const { status, json } = await request(gateway, path)
       const told = expect.stringContaining('path')
       const body =
-        path === '/v2/%zz' ? expect.objectContaining({ detail: told }) : { Message: told, TransportationBooked: 'No' }
+        path === '/v2/%zz'
+          ? expect.objectContaining({ detail: told })
+          : { Message: told, TransportationBooked: 'Unknown' }
       expect([path, status, json]).toEqual([path, 400, body])
     }
     expect(gateway.sandbox.requests).toEqual([])
