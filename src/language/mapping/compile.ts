@@ -11,7 +11,7 @@ import {
   type RequestTranslation,
   type Tables,
 } from './request.ts'
-import type { Row, Settings } from './row.ts'
+import { PARTLY_ASSUMED_FACT, type Row, type Settings } from './row.ts'
 import { fieldsOf, placesOf } from './row-parts.ts'
 
 /** An action whose rows are compiled into steps. Pure: no clock, no store, no network. */
@@ -51,6 +51,7 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
   const fields = indexFields([...action.request, ...rememberRows].flatMap(fieldsOf))
   const translate = compileRequest(action.request, action.requires ?? [], fields, tables)
   const remember = compileRequest(rememberRows, [], fields, tables)
+  const rememberedAs = movesOf(rememberRows)
 
   const withPlace = new Set(
     [...action.request, ...rememberRows].filter(({ kind }) => kind !== 'v1Only').flatMap(fieldsOf),
@@ -60,9 +61,7 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
     fields,
     hasPlace: fields.names.map((name) => withPlace.has(name) || name === ACTION_NAME),
     written: action.request.filter(({ kind }) => kind !== 'v1Only' && kind !== 'ref').flatMap(fieldsOf),
-    movedTo: new Map(
-      action.request.flatMap((row) => (row.kind === 'move' ? [[row.v1, row.v2] as const] : [])).reverse(),
-    ),
+    movedTo: movesOf(action.request),
     vehicleFields: action.request
       .filter((row) => placesOf(row).some((place) => place.startsWith(VEHICLE) && place !== VIN))
       .flatMap(fieldsOf),
@@ -75,9 +74,15 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
       return translation
     },
     remember: ({ values }, sent, settings, explanations) => {
-      const { body, problems } = remember(values, { settings, facts: undefined, explanations }, { ...sent }, [])
+      const { body, problems, notes } = remember(values, { settings, facts: undefined, explanations }, { ...sent }, [])
       // The rows' codecs give strings and integers, and a quote's body is flat.
-      return { facts: body as KnownFacts, problems }
+      const facts = body as KnownFacts
+      const assumed = notes.flatMap(({ name, code }) => {
+        const fact = rememberedAs.get(name)
+        return code === 'assumed' && fact !== undefined ? [`${fact}=${facts[fact]}`] : []
+      })
+      if (assumed.length === 0) return { facts, problems }
+      return { facts: { ...facts, [PARTLY_ASSUMED_FACT]: assumed.join('\n') }, problems }
     },
     reply: compileReply(action.reply),
     nameFields: compileFieldNames(action.request),
@@ -89,6 +94,10 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
     compare: compileCompare(action.request),
   }
 }
+
+/** Returns the place of each field that a row moves; of several, that of the first row. */
+const movesOf = (rows: readonly Row[]): ReadonlyMap<string, string> =>
+  new Map(rows.flatMap((row) => (row.kind === 'move' ? [[row.v1, row.v2] as const] : [])).reverse())
 
 /** The field that chooses the action: version 2 has a path for each. */
 export const ACTION_NAME = 'ActionName'

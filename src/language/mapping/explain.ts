@@ -53,10 +53,14 @@ export function explainRequestTranslation(
 function whyUnused({ action }: CompiledAction, field: string, value: string): string {
   const row = [...action.request, ...(action.remember ?? [])].find((candidate) => fieldsOf(candidate).includes(field))
   if (row && 'why' in row) return row.why
-  const decoded = row?.kind === 'move' || row?.kind === 'split' ? row.codec.decode?.(value) : undefined
+  const codec = row?.kind === 'move' || row?.kind === 'split' ? row.codec : undefined
+  const decoded = codec?.decode?.(value)
   if (decoded instanceof LeftOut) return `lost: ${decoded.message}`
   if (row?.kind === 'lookup') return 'an earlier field decided, or the lookup table does not know the value'
-  return 'remembered for a later booking; this call does not send it'
+  const { loss, assumed, warning } = codec?.remark?.(value) ?? {}
+  const remarks = Object.entries({ lost: loss, assumed, note: warning })
+  const said = remarks.map(([kind, remark]) => (remark === undefined ? '' : `; ${kind}: ${remark}`)).join('')
+  return `remembered for a later booking; this call does not send it${said}`
 }
 
 /** The leaves of a reply, each exactly once. */

@@ -3,7 +3,7 @@ import { type Codec, Failed, LeftOut, type Remark } from './codec.ts'
 import type { FieldIndex, Problem, Value } from './fields.ts'
 import type { LookupTable } from './lookup.ts'
 import { type Draft, type Place, placeOf, putAt } from './paths.ts'
-import { ASSUMED_FACT, type Fallback, type Row, type Settings } from './row.ts'
+import { ASSUMED_FACT, type Fallback, PARTLY_ASSUMED_FACT, type Row, type Settings } from './row.ts'
 import { FALLBACK_KEEPS, keepsTextOf } from './row-parts.ts'
 
 /** The context of a request's translation. */
@@ -221,11 +221,17 @@ function put(
 /** One row of a request, compiled. */
 type RequestStep = (run: RequestRun) => void
 
-/** Returns the first of these facts that the remembered quote has, and did not only assume. */
-function factOf({ facts }: RequestRun, names: readonly string[]): string | number | undefined {
+/** Returns the name of the first of these facts that the remembered quote has, and did not only assume. */
+function factOf({ facts }: RequestRun, names: readonly string[]): string | undefined {
   if (!facts) return undefined
-  for (const name of names) if (facts[name] !== undefined && !isAssumed(facts, name)) return facts[name]
+  for (const name of names) if (facts[name] !== undefined && !isAssumed(facts, name)) return name
   return undefined
+}
+
+/** Reports whether a part of a fact was assumed when the quote was made. */
+function isPartlyAssumed(facts: KnownFacts | undefined, fact: string): boolean {
+  const assumed = facts?.[PARTLY_ASSUMED_FACT]
+  return typeof assumed === 'string' && assumed.split('\n').includes(`${fact}=${facts?.[fact]}`)
 }
 
 function isAssumed(facts: KnownFacts | undefined, fact: string): boolean {
@@ -303,6 +309,8 @@ interface FallbackValue {
   readonly assumed?: string
 }
 
+const PARTLY_ASSUMED = "a part of it, when the quote's field was read"
+
 /** Finds the value of a fallback; undefined if it has none. */
 type FindFallback = (run: RequestRun) => FallbackValue | undefined
 
@@ -315,8 +323,11 @@ function compileFallback(
   switch (fallback.kind) {
     case 'quoteFact':
       return (run) => {
-        const after = factOf(run, fallback.facts)
-        return after === undefined ? undefined : { after, origin: 'quote', from: [] }
+        const fact = factOf(run, fallback.facts)
+        const after = fact === undefined ? undefined : run.facts?.[fact]
+        if (fact === undefined || after === undefined) return undefined
+        const assumed = isPartlyAssumed(run.facts, fact) ? { assumed: PARTLY_ASSUMED } : undefined
+        return { after, origin: 'quote', from: [], ...assumed }
       }
     case 'setting':
     case 'assumedAgain': {

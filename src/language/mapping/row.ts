@@ -266,6 +266,8 @@ export const ifSeveral = (v2: string, text: string): Sentence => ({ text, when: 
 
 /** The fact that lists what a remembered quote assumed by default settings, separated by blanks. */
 export const ASSUMED_FACT = 'assumed'
+/** The fact that lists the facts that the quote's fields only partly said, as `zipcode=2134`, one a line. */
+export const PARTLY_ASSUMED_FACT = 'partly_assumed'
 
 /** The operator's default settings that a row may fall back to. */
 export type DefaultSetting = 'transport_type' | 'vehicle_type'
