@@ -14,19 +14,24 @@ export interface Certificate {
   readonly watch: (everyMs: number, apply: (tls: SecureContextOptions) => void) => () => void
 }
 
+/** Returns the warning about an old version of TLS; undefined if none is accepted. */
+export function oldTlsWarning({ TLS_CERT_FILE, TLS_MIN_VERSION: version }: Config): string | undefined {
+  if (TLS_CERT_FILE === undefined || (version !== '1.0' && version !== '1.1')) return undefined
+  return `TLS ${version} is accepted, which protects nothing; set TLS_MIN_VERSION=1.2 if no caller needs it`
+}
+
 /** Opens the certificate of the configuration; undefined where callers use plain HTTP. */
 export function openCertificate(config: Config, log: Logger, reloads: Reloads): Certificate | undefined {
   const { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, TLS_MIN_VERSION: version } = config
   if (certFile === undefined || keyFile === undefined) return undefined
-  const isOld = version === '1.0' || version === '1.1'
-  if (isOld)
-    log.warn(`TLS ${version} is accepted, which protects nothing; set TLS_MIN_VERSION=1.2 if no caller needs it`)
+  const warning = oldTlsWarning(config)
+  if (warning !== undefined) log.warn(warning)
   reloads.taken('certificate')
   const read = (): SecureContextOptions => ({
     cert: readFileSync(certFile),
     key: readFileSync(keyFile),
     minVersion: version === '1.0' ? 'TLSv1' : `TLSv${version}`,
-    ...(isOld && { ciphers: OLD_CIPHERS }),
+    ...(warning !== undefined && { ciphers: OLD_CIPHERS }),
   })
   const renew = (apply: (tls: SecureContextOptions) => void) => {
     try {

@@ -1,4 +1,4 @@
-/** Promise: `init` writes what the gateway accepts, in the order of the documentation (contract, section 11). */
+/** Promise: `init` writes what the gateway accepts, in the order of the documentation; `check` warns like `serve` (contract, section 11). */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { configNames } from '../../src/language/config/config.ts'
 import { folder } from '../callers/tenants-gateway.ts'
 import { ROOT } from '../command.ts'
+import { TLS } from '../http/line.ts'
 import { transcript } from './transcript.ts'
 
 test('init writes files that the gateway accepts, and overwrites nothing', async () => {
@@ -30,4 +31,15 @@ test('init writes files that the gateway accepts, and overwrites nothing', async
     const { TENANTS_FILE: _, ...rest } = env
     expect(await transcript(place, ['transload check'], rest)).toContain('The configuration is valid')
   }
+})
+
+test('check warns of an old TLS version and of a recording that cannot be written', async () => {
+  const check = (env: NodeJS.ProcessEnv) =>
+    transcript(folder(), ['touch file', 'transload check'], { V2_BASE_URL: 'https://service.example.com', ...env })
+  const warned = await check({ ...TLS, TLS_MIN_VERSION: '1.0', RECORD_FILE: 'file/calls.ndjson' })
+  expect(warned.match(/^warning: .*/gm)).toEqual([
+    'warning: TLS 1.0 is accepted, which protects nothing; set TLS_MIN_VERSION=1.2 if no caller needs it',
+    expect.stringMatching(/^warning: RECORD_FILE names file\/calls\.ndjson, which cannot be written: ./),
+  ])
+  expect(await check({ ...TLS, RECORD_FILE: 'calls.ndjson' })).not.toContain('warning')
 })

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { deprecationFor } from '../../edge/callers/caller.ts'
+import { oldTlsWarning } from '../../edge/tls.ts'
 import { type Config, configNames, effectiveVariables } from '../../language/config/config.ts'
 import { ConfigErrors } from '../../language/config/errors.ts'
 import { pathOf } from '../../language/config/store-address.ts'
@@ -51,6 +52,7 @@ export async function check({
   const refusal = store.mistake === undefined ? refusalAhead(config) : undefined
   const warnings = [
     ...lacking,
+    ...[oldTlsWarning(config), recordingWarning(config)].filter((warning) => warning !== undefined),
     ...(refusal === undefined ? [] : [`"transload serve" refuses this store: ${refusal}`]),
     ...slipsIn(process.env, new Set(tenants.flatMap(variablesOf))),
     ...(await endWarnings(ends, store.hasCounts, now)),
@@ -116,6 +118,12 @@ async function storeState({ STORE_URL }: Config) {
   } catch (error) {
     return { text: `cannot be used: ${messageOf(error)}`, mistake: unusableStore(error) }
   }
+}
+
+/** Returns the warning about a file of recorded calls that cannot be written; the gateway runs without it. */
+function recordingWarning({ RECORD_FILE: path }: Config): string | undefined {
+  const reason = path === undefined ? undefined : unwritableReason(path)
+  return reason === undefined ? undefined : `RECORD_FILE names ${path}, which cannot be written: ${reason}`
 }
 
 interface ConnectionTrial {
