@@ -136,9 +136,9 @@ test('the example files of the configuration are accepted', async () => {
     { file: 'tenants.json', code: tenants },
   ])
   const config = readConfig({ V2_BASE_URL: 'https://service.example.com', LOOKUPS_FILE: join(folder, 'lookups.json') })
-  const { actions } = await loadMappings(undefined, config.LOOKUPS_FILE)
+  const catalog = await loadMappings(undefined, config.LOOKUPS_FILE)
   const env = { ACME_V2_SECRET: 'invented' }
-  expect(readTenants(join(folder, 'tenants.json'), new Set(actions.keys()), env)).toHaveLength(1)
+  expect(readTenants(join(folder, 'tenants.json'), catalog, env)).toHaveLength(1)
 })
 
 const modules = blocks('docs/writing-a-mapping.md', 'js').map((code) => ({

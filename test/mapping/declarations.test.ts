@@ -105,7 +105,7 @@ describe('mistakes', () => {
       'rate.get: request row "move CSR → agent": CSR is covered twice (already as CSR)',
       'rate.get: no action remembers the fact paint',
       'rate.change: the service path /quote does not begin with /v2/',
-      'the ActionName Refresh means rate.refresh, which is no action',
+      'the ActionName Refresh means rate.refresh, which is not an action',
       '/getRate.php: the ActionName Get Rate means both rate.get and rate.change',
       '/getRate.php: an absent ActionName means two of rate.get and rate.change',
     ])

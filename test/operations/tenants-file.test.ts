@@ -4,6 +4,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { loadMappings } from '../../mappings/load.ts'
 import { ConfigErrors } from '../../src/language/config/errors.ts'
 import { readTenants } from '../../src/language/config/tenants-file.ts'
 import {
@@ -36,7 +37,7 @@ const { env, whole, least, misshapen, beyond, shared }: Tenants = JSON.parse(
   readFileSync(join(import.meta.dirname, 'tenants.json'), 'utf8'),
 )
 const wrong = [...misshapen, ...beyond]
-const ACTIONS = new Set(['quote.update'])
+const MAPPINGS = await loadMappings(undefined, { actions: { 'Renew Rate': 'quote.update' } })
 
 /** Returns a whole tenant with changes. */
 const changed = ({ v2, ...more }: Readonly<Record<string, unknown>> & { readonly v2?: object }): object => {
@@ -54,7 +55,7 @@ function fileWith(content: unknown): string {
 function errorsIn(content: unknown): readonly string[] {
   const path = fileWith(content)
   try {
-    readTenants(path, ACTIONS, env)
+    readTenants(path, MAPPINGS, env)
     return []
   } catch (error) {
     if (!(error instanceof ConfigErrors)) throw error
@@ -67,7 +68,7 @@ describe('the file', () => {
     const path = fileWith(
       '\ufeff{ "tenants": [\n  { "name": "ac\\"me",\n    "networks": ["192.0.2.0/24", 5], "colour": "red" }\n] }',
     )
-    expect(() => readTenants(path, ACTIONS, env)).toThrow(
+    expect(() => readTenants(path, MAPPINGS, env)).toThrow(
       expect.objectContaining({
         errors: expect.arrayContaining([
           expect.stringMatching(/tenants\.json:2:13: tenants\[0\]\.name: must be 1 to 64 letters/),
@@ -110,7 +111,7 @@ describe('the file', () => {
       ...{ callback_url: 'http://10.0.0.1/', callback_allow_http: true, callback_networks: ['10.0.0.0/8'] },
       ...{ callback_format: 'form', callback_secrets: [{ env: 'SIGNING' }, { env: 'OLD_SIGNING' }] },
     })
-    expect(readTenants(fileWith({ tenants: [tenant] }), ACTIONS, env)).toMatchObject([
+    expect(readTenants(fileWith({ tenants: [tenant] }), MAPPINGS, env)).toMatchObject([
       {
         secret: 'two\n',
         webhookSecrets: [env.ACME_HOOK],

@@ -50,8 +50,7 @@ export function openCallers(rooms: OpenCallerRooms): Callers {
 
 function openTenants(rooms: OpenCallerRooms, path: string): Callers {
   const { log, reloads } = rooms
-  const actions = new Set(rooms.catalog.actions.keys())
-  const read = () => readTenants(path, actions)
+  const read = () => readTenants(path, rooms.catalog)
   let files = [path, ...secretFilesOf(path)]
   const stopWatching = watchFiles(
     () => files,

@@ -196,7 +196,7 @@ function tenantsOf({ TENANTS_FILE }: Config, catalog: Catalog, env: Environment)
   if (TENANTS_FILE === undefined) return []
   const file = readJsonFile(TENANTS_FILE)
   const parsed = 'content' in file ? tenantsSchema.safeParse(file.content).data : undefined
-  return parsed?.tenants ?? readTenants(TENANTS_FILE, new Set(catalog.actions.keys()), env)
+  return parsed?.tenants ?? readTenants(TENANTS_FILE, catalog, env)
 }
 
 const LEGACY = '/legacy'

@@ -206,9 +206,9 @@ export type Tenant = z.output<typeof tenant> & {
     | undefined
 }
 
-/** The names of the actions. */
-interface Actions {
-  readonly has: (name: string) => boolean
+/** The mappings, as far as a tenants file depends on them. */
+interface Mappings {
+  readonly synonymMistakes: (actions: Readonly<Record<string, string>>) => readonly string[]
 }
 
 /**
@@ -217,7 +217,7 @@ interface Actions {
  */
 export function readTenants(
   path: string,
-  actions: Actions,
+  mappings: Mappings,
   env: NodeJS.ProcessEnv = process.env,
   lacking?: string[],
 ): readonly Tenant[] {
@@ -230,7 +230,7 @@ export function readTenants(
   const errors = [
     ...tenants.flatMap((one) => {
       const missing = lacking && ([] as string[])
-      const mistakes = mistakesOf(one, actions, env, missing)
+      const mistakes = mistakesOf(one, mappings, env, missing)
       lacking?.push(...(missing ?? []).map((secret) => `${path}: ${one.name}: ${secret}`))
       return mistakes.map((mistake) => `${one.name}: ${mistake}`)
     }),
@@ -285,7 +285,7 @@ function placed(keys: readonly PropertyKey[], message: string): string {
 /** Returns the mistakes of a tenant by itself, beyond its shape. */
 function mistakesOf(
   declared: Readable,
-  known: Actions,
+  mappings: Mappings,
   env: NodeJS.ProcessEnv,
   lacking: string[] | undefined,
 ): readonly string[] {
@@ -316,9 +316,7 @@ function mistakesOf(
   ]
   return [
     ...rules.flatMap(([isBroken, mistake]) => (isBroken ? [mistake] : [])),
-    ...Object.entries(declared.actions)
-      .filter(([, action]) => !known.has(action))
-      .map(([synonym, action]) => `the ActionName ${synonym} means ${action}, which is not an action`),
+    ...mappings.synonymMistakes(declared.actions),
     ...secretMistake('v2.client_secret', declared.v2.client_secret, z.string(), env, lacking),
     ...secretMistake('webhook_secret', webhook_secret, pathSecrets, env, lacking),
     ...secretMistake('webhook_signing_secret', webhook_signing_secret, signingKeys, env, lacking),

@@ -35,6 +35,8 @@ export interface Catalog {
   readonly callbackOf: (event: string) => CompiledCallback | undefined
   /** Reports whether an action documents this version-1 field, in any spelling. */
   readonly isVersion1: (name: string) => boolean
+  /** Returns the mistakes of a tenant's own `ActionName`s: name → action. */
+  readonly synonymMistakes: (more: Readonly<Record<string, string>>) => readonly string[]
 }
 
 /** The operator's additions to the declarations. */
@@ -70,10 +72,8 @@ export function compileCatalog(
   const mistakes = [
     ...actions.flatMap((action) => mistakesOf(action, known)),
     ...twice(actions.map(({ name }) => name)).map((name) => `${name}: two actions have this name`),
-    ...Object.entries(synonyms)
-      .filter(([, target]) => !actions.some(({ name }) => name === target))
-      .map(([synonym, target]) => `the ActionName ${synonym} means ${target}, which is no action`),
-    ...pathsOf(actions).flatMap((path) => clashes(path, distinct.filter(servedAt(path)), synonyms)),
+    ...synonymMistakes(distinct, Object.entries(synonyms)),
+    ...pathsOf(actions).flatMap((path) => differences(path, distinct.filter(servedAt(path)))),
     ...callbacks.flatMap(callbackMistakes),
     ...callbackClashes(callbacks),
   ]
@@ -99,6 +99,7 @@ export function compileCatalog(
       compiledCallbacks.find(({ callback: { events } }) => events !== 'any' && events.includes(event)) ??
       compiledCallbacks.find(({ callback: { events } }) => events === 'any'),
     isVersion1: (name) => version1.has(looseName(name)),
+    synonymMistakes: (more) => synonymMistakes(actions, [...Object.entries(synonyms), ...Object.entries(more)]),
   }
 }
 
@@ -161,18 +162,36 @@ function servedAt(path: string): (action: Action) => boolean {
   return ({ legacy }) => legacy.paths.some((other) => other.toLowerCase() === path.toLowerCase())
 }
 
-function clashes(path: string, actions: readonly Action[], synonyms: Readonly<Record<string, string>>): string[] {
-  const names = actions.map(({ name }) => name).join(' and ')
+/** More `ActionName`s, each with its action. */
+type Synonyms = readonly (readonly [actionName: string, action: string])[]
+
+function synonymMistakes(actions: readonly Action[], synonyms: Synonyms): string[] {
+  return [
+    ...synonyms
+      .filter(([, target]) => !actions.some(({ name }) => name === target))
+      .map(([synonym, target]) => `the ActionName ${synonym} means ${target}, which is not an action`),
+    ...pathsOf(actions).flatMap((path) => clashes(path, actions.filter(servedAt(path)), synonyms)),
+  ]
+}
+
+function clashes(path: string, actions: readonly Action[], synonyms: Synonyms): string[] {
   const mistakes: string[] = []
   const meaning = new Map<string, string>()
   for (const { name, legacy } of actions) {
-    const added = Object.keys(synonyms).filter((synonym) => synonyms[synonym] === name)
+    const added = synonyms.flatMap(([synonym, target]) => (target === name ? [synonym] : []))
     for (const said of [...(legacy.actionNames === 'any' ? [] : legacy.actionNames), ...added]) {
       const first = meaning.get(actionKey(said)) ?? name
       meaning.set(actionKey(said), first)
       if (first !== name) mistakes.push(`${path}: the ActionName ${said} means both ${first} and ${name}`)
     }
   }
+  return mistakes
+}
+
+/** Returns the mistakes of actions that share a path and cannot. */
+function differences(path: string, actions: readonly Action[]): string[] {
+  const names = actions.map(({ name }) => name).join(' and ')
+  const mistakes: string[] = []
   if (new Set(actions.map(({ legacy }) => legacy.method)).size > 1) {
     mistakes.push(`${path}: ${names} differ in their method`)
   }

@@ -44,8 +44,7 @@ export async function ownAccounts(config: Config, lacking?: string[]): Promise<r
   const { V2_BASE_URL: address, V2_TOKEN: scheme } = config
   const common = translationSettings(config)
   if (file !== undefined) {
-    const { actions } = await mappingsOf(config)
-    return readTenants(file, actions, process.env, lacking).map((tenant) => {
+    return readTenants(file, await mappingsOf(config), process.env, lacking).map((tenant) => {
       const { client_id, base_url = address, token = scheme } = tenant.v2
       const settings = tenantSettings(tenant, common)
       const own = { tenant: tenant.name, address: base_url, scheme: token, settings }

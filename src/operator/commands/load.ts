@@ -13,7 +13,7 @@ export interface LoadedConfig {
 }
 
 /** Replaces mappings that failed to load, because their actions are unknown. */
-const ANY_ACTION = { has: () => true }
+const ANY_ACTION = { synonymMistakes: () => [] }
 
 /** Reads the environment and every file that it names; throws `ConfigErrors` with all errors; see `readTenants` for `lacking`. */
 export async function loadConfig(lacking?: string[]): Promise<LoadedConfig> {
@@ -33,9 +33,7 @@ export async function loadConfig(lacking?: string[]): Promise<LoadedConfig> {
     config ?? readValidVariables(['MAPPINGS_DIR', 'LOOKUPS_FILE', 'TENANTS_FILE'])
   const catalog = await attempt(() => loadMappings(MAPPINGS_DIR, LOOKUPS_FILE))
   const readThem = () =>
-    TENANTS_FILE === undefined
-      ? undefined
-      : readTenants(TENANTS_FILE, catalog?.actions ?? ANY_ACTION, process.env, lacking)
+    TENANTS_FILE === undefined ? undefined : readTenants(TENANTS_FILE, catalog ?? ANY_ACTION, process.env, lacking)
   const tenants = await attempt(readThem)
   if (!config || !catalog || errors.length > 0) throw new ConfigErrors(errors)
   return { config, catalog, tenants }

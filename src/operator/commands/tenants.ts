@@ -140,7 +140,7 @@ function edit(given: string | undefined, change: Change, mustHave?: string): voi
 function warnOfLacking(next: string, file: string): void {
   const lacking: string[] = []
   try {
-    readTenants(next, { has: () => true }, process.env, lacking)
+    readTenants(next, { synonymMistakes: () => [] }, process.env, lacking)
   } catch (error) {
     // "transload tenants check" tells every mistake.
     if (!(error instanceof ConfigErrors)) throw error
@@ -217,7 +217,7 @@ async function tenantsIn(file: string | undefined): Promise<readonly Tenant[]> {
   if (config.TENANTS_FILE === undefined) throw new ConfigErrors(['TENANTS_FILE is not set, and no FILE is given'])
   const catalog = await mappingsOf(config)
   const lacking: string[] = []
-  const tenants = readTenants(config.TENANTS_FILE, new Set(catalog.actions.keys()), process.env, lacking)
+  const tenants = readTenants(config.TENANTS_FILE, catalog, process.env, lacking)
   printError(...lacking.map((secret) => `warning: ${secret}`))
   return tenants
 }

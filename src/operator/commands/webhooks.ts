@@ -164,7 +164,7 @@ async function sampleFor(
   if (config.TENANTS_FILE === undefined)
     throw new ConfigErrors(['TENANTS_FILE is not set; only tenants have callbacks'])
   const catalog = await mappingsOf(config)
-  const declared = readTenants(config.TENANTS_FILE, catalog.actions).find(({ name }) => name === tenant)
+  const declared = readTenants(config.TENANTS_FILE, catalog).find(({ name }) => name === tenant)
   if (!declared) throw new CommandFailed(`the tenants file has no tenant ${tenant}`)
   const endpoint = callbackOf(declared, translationSettings(config))
   if (!endpoint) throw new CommandFailed(`${tenant} has no callback_url`)
