@@ -165,6 +165,7 @@ const OTHERS: readonly (readonly [begins: RegExp, kind: string, program: (file: 
     (file) =>
       `tshark -r ${file} -Y http.request -T fields -e frame.time_epoch -e http.request.method -e http.request.uri -e http.file_data | jq -Rc 'split("\\t") | {at: .[0], method: .[1], path: .[2], request_hex: .[3]}'`,
   ],
+  [/^\s*\[\s*\{/, 'a list in JSON', (file) => `jq -c '.[]' ${file}`],
   [
     /^[A-Z]{3,8} \S+ HTTP\/\d\.\d\r?\n/,
     'a raw HTTP request',
