@@ -200,6 +200,29 @@ test('a line is kept, masked, as a case that passes, and that a rehearsal takes'
   expect(JSON.parse(again.out).calls).toMatchObject({ all: 6, refused: 2, unseen: 0 })
 })
 
+test('a kept booking of an earlier quote says what a case lacks, and has only its other problems', async () => {
+  const place = folder()
+  const booking = (changes: object) => {
+    const { BillToName: _, ...request } = {
+      ...bookingExample,
+      ReferenceNumber: quoteExample.ShipmentNumber,
+      ...changes,
+    }
+    return { path: '/createShipment.php', request }
+  }
+  const calls = [quote({}), booking({}), booking({ PickupZip: 'Kanari' }), booking({ ReferenceNumber: 'REF-2' })]
+  write(place, { 'a.ndjson': calls.map(line).join('') })
+  const kept = async (no: number) => {
+    const { out, err } = await transload(['rehearse', 'a.ndjson', '--keep', `${no}`], place)
+    return { problems: JSON.parse(out).problems?.map(({ field }: { readonly field: string }) => field), err }
+  }
+  const fromQuote = (no: number) =>
+    `transload: line ${no} of a.ndjson gets BillToName from an earlier quote. A case has no earlier calls: add BillToName to its request.\n`
+  expect(await kept(2)).toEqual({ problems: undefined, err: fromQuote(2) })
+  expect(await kept(3)).toEqual({ problems: ['PickupZip'], err: fromQuote(3) })
+  expect(await kept(4)).toEqual({ problems: ['BillToName'], err: '' })
+})
+
 test('the cases of the project are cases of "mapping test", too', async () => {
   const place = folder()
   // The others need a gateway: they remember, or the service says more than one reply.

@@ -125,14 +125,14 @@ export function caseOf(
   mask: Mask,
   config: Config,
   catalog: Catalog,
-): Case | undefined {
+): CaseOutcome | undefined {
   const target = targetOf(call, catalog)
   const endpoint = target && createRoutes(catalog, config.LEGACY_BASE_PATHS)(target).endpoint
   if (!endpoint) return undefined
   const body = fieldsIn(call, endpoint.method)
   const text = maskedBody(body, mask)
   const type = call.contentType?.split(';', 1)[0]
-  const made: Case = {
+  const made: CaseOutcome = {
     about,
     ...(call.target === undefined && { action: call.action }),
     ...(endpoint.method === 'GET'

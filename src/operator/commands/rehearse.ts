@@ -4,7 +4,8 @@ import { resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
-import { caseOf } from '../../labs/rehearse/case.ts'
+import type { Plan } from '../../calls/plan.ts'
+import { type CaseOutcome, caseOf } from '../../labs/rehearse/case.ts'
 import { compareCall, NotCompared, onlyAsks } from '../../labs/rehearse/compare.ts'
 import { NotARecording, type Reading, readLines, readRecord } from '../../labs/rehearse/recording.ts'
 import {
@@ -19,6 +20,7 @@ import {
 import { type Config, readConfig } from '../../language/config/config.ts'
 import { pathOf } from '../../language/config/store-address.ts'
 import { GatewayError } from '../../language/errors.ts'
+import type { Problem } from '../../language/mapping/fields.ts'
 import { createService, type Sending } from '../../outside/service/service.ts'
 import { openUpstream } from '../../outside/service/upstream.ts'
 import { loadEngine, openStore } from '../../outside/store/open.ts'
@@ -131,23 +133,36 @@ async function* recordedLines(names: readonly string[], reading: Reading) {
 async function keep(
   names: readonly string[],
   wanted: number,
-  { config, catalog }: Rehearsal,
+  rehearsal: Rehearsal,
   reading: Reading,
   showValues = false,
 ): Promise<number> {
   if (names.length !== 1) throw new UsageError('--keep takes a line of one file')
+  const { config, catalog } = rehearsal
   const mask = showValues ? String : createMask(keptFields({ catalog, LOOKUPS_FILE: config.LOOKUPS_FILE }))
+  const file = names[0] ?? ''
   for await (const { before, lines } of recordedLines(names, reading)) {
+    let rehearsed: RehearsedCall | undefined
+    // A booking may take its customer from a quote in an earlier line.
+    for (const [i, text] of lines.slice(0, wanted - before).entries())
+      rehearsed = rehearseLine(rehearsal, text.trim(), { file, line: before + i + 1 })
     const line = lines[wanted - before - 1]
     if (line === undefined) continue
     reading.isStopped = true
-    const file = names[0] ?? ''
     const call = readRecord(line.trim(), file)
     try {
       const made =
         typeof call === 'string' ? undefined : caseOf(call, `line ${wanted} of ${file}`, mask, config, catalog)
       if (!made) throw new CommandFailed(`line ${wanted} of ${file} is not a version-1 call`)
-      printJson(made, 2)
+      const fromQuote = rehearsed?.plan.subject.quote ? onlyWithoutQuote(made, rehearsed.plan) : []
+      if (fromQuote.length > 0) {
+        const fields = fromQuote.map(({ field }) => field).join(' and ')
+        printError(
+          `transload: line ${wanted} of ${file} gets ${fields} from an earlier quote. A case has no earlier calls: add ${fields} to its request.`,
+        )
+      }
+      const problems = made.problems?.filter((one) => !fromQuote.includes(one))
+      printJson({ ...made, problems: problems?.length ? problems : undefined }, 2)
       return 0
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
@@ -156,6 +171,10 @@ async function keep(
   }
   throw new CommandFailed(`${names[0]} has no line ${wanted}`)
 }
+
+/** Returns the problems that a case has only because it has no quote. */
+const onlyWithoutQuote = ({ problems = [] }: CaseOutcome, { problems: real }: Plan): readonly Problem[] =>
+  problems.filter((one) => !real.some(({ field, code }) => field === one.field && code === one.code))
 
 /** Returns the files to read; none of them is written. */
 function filesOf(operands: readonly string[], { html, lookups, learn }: RehearseOptions): readonly string[] {
