@@ -116,7 +116,7 @@ const OK = 200
 /** Makes the answers to the requests that the public listener refuses before they are routed. */
 export function createRefusalAnswers(answerError: AnswerError, route: Router): AnswerRefusal {
   return (refused, sent = '') => {
-    const target = sent.replace(ORIGIN, '')
+    const target = sent.replace(ORIGIN, '').replaceAll('\\', '/')
     return answerError(refused, { route: target.startsWith('/') ? route(target) : UNREADABLE, target, own: '' })
   }
 }

@@ -67,6 +67,7 @@ test('a malformed request has the shape of its path; a cancel is never answered 
     for (const [path, shape] of [
       ['/quotes/deleteShipment.php', unknown],
       ['http://x/deleteShipment.php', unknown],
+      ['/quotes\\deleteShipment.php', unknown],
       ['/updateShipment.php', unknown],
       ['/getShipment.php', unknown],
       ['/createShipment.php', booking],
