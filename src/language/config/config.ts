@@ -228,7 +228,7 @@ const sections = {
       .transform((path) => (path === 'off' ? undefined : path))
       .default('./data/emergency.ndjson')
       .describe(
-        'Keeps bookings, cancellations and approvals that the store could not record, until it can. The file beside it says which store was used last; see [A changed store](data.md#a-changed-store). `off` turns off both.',
+        'Keeps what the store could not record, until it can. The file beside it says which store was used last; see [A changed store](data.md#a-changed-store). `off` turns off both.',
       ),
   },
   'Events of the service': {
