@@ -3,10 +3,9 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { type Store, StoreDown } from '../../src/outside/store/store.ts'
-import { basic, post, startGateway } from '../gateway.ts'
+import { post, startGateway } from '../gateway.ts'
 import {
   ask,
   begin,
@@ -71,16 +70,11 @@ test('on a full disk the outcome is unknown, the id is in the emergency log, and
 test('as soon as there is room, the gateway records what was booked, lost and canceled meanwhile', async () => {
   const beat = heartbeats()
   const { gateway, disk, emergency } = await openOnDisk()
-  const { sandbox } = gateway
   const canceled = expectBooked(await book(gateway, { ReferenceNumber: 'CANCELED' }))
-  await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: 'QUOTE' })
-  const [quote] = sandbox.quotes.keys()
   const begun = [await begin(gateway, SLOW), await begin(gateway, { kind: 'timeout' }, LOST)]
   disk.isFull = true
   const keys = (await Promise.all(begun.map(({ answer }) => answer))).map(expectUnknown)
   expect((await ask(gateway, 'DELETE', `/v2/shipments/${canceled}`)).status).toBe(200)
-  // Without a note, it could be booked a second time.
-  expect((await ask(gateway, 'POST', `/v2/quote/${quote}/approve`)).status).toBe(503)
   const late = gateway.lines().filter(({ msg }) => /could not be recorded/.test(String(msg)))
   const all = [...keys, `canceled ${canceled} of demo`, `shown ${canceled} of demo`]
   expect(new Set(late.map(({ booking }) => booking))).toEqual(new Set(all))
@@ -116,18 +110,6 @@ test('what was canceled meanwhile is recorded after the next start, before a boo
   expect(expectBooked(await book(after, { ReferenceNumber: 'FIRST' }))).not.toBe(first)
   expect(expectBooked(await book(after, { ReferenceNumber: 'SECOND', VinNo: OTHER_VIN }))).not.toBe(second)
   expect(existsSync(emergency)).toBe(false)
-})
-
-test('what a read has shown as canceled meanwhile frees its key, although the read itself cannot be noted', async () => {
-  const beat = heartbeats()
-  const { gateway, disk } = await openOnDisk()
-  const first = expectBooked(await book(gateway))
-  await fetch(`${gateway.sandbox.url}/v2/shipments/${first}`, { method: 'DELETE', headers: { authorization: basic() } })
-  disk.isFull = true
-  expect((await ask(gateway, 'GET', `/v2/shipments/${first}`)).status).toBe(200)
-  disk.isFull = false
-  await beat(async () => expect((await claimOf(gateway)).state).toBe('freed'))
-  expect(expectBooked(await book(gateway))).not.toBe(first)
 })
 
 test.each([

@@ -6,7 +6,7 @@ import { openStore } from '../../src/outside/store/open.ts'
 import { post, startGateway } from '../gateway.ts'
 import { size } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
-import { ask, book, claimOf, creations, expectBooked, isCreation, OTHER_VIN, shipments, statesOf } from './desk.ts'
+import { ask, book, claimOf, creations, expectBooked, isCreation, OTHER_VIN, shipments } from './desk.ts'
 import { startGatewayProcess } from './gateway-process.ts'
 
 const LONG_MS = 600_000
@@ -115,23 +115,15 @@ test('the clock of a gateway that is an hour ahead decides nothing', { timeout: 
   for (const at of [createdAt, changedAt, ...times]) expect(Math.abs(at - Date.now())).toBeLessThan(HOUR_MS / 2)
 })
 
-test('while PostgreSQL is down, a cancellation under /v2/ waits for it, and an approval is not sent', {
-  timeout: LONG_MS,
-}, async () => {
+test('while PostgreSQL is down, a cancellation under /v2/ waits for it', { timeout: LONG_MS }, async () => {
   const env = { UPSTREAM_TIMEOUT_MS: '2000' }
   const gateway = await startGateway({ env, store: await openStore(await server.createDatabase()) })
-  const { sandbox } = gateway
-  sandbox.fail({ kind: 'status', status: 204, process: true, on: { method: 'DELETE' } })
+  gateway.sandbox.fail({ kind: 'status', status: 204, process: true, on: { method: 'DELETE' } })
   const id = expectBooked(await book(gateway))
-  const { handle } = await claimOf(gateway)
-  await quote(gateway, 'Q-1')
-  const [quoteId] = sandbox.quotes.keys()
   await server.stop()
   expect((await ask(gateway, 'DELETE', `/v2/shipments/${id}`)).status).toBe(204)
-  expect((await ask(gateway, 'POST', `/v2/quote/${quoteId}/approve`)).status).toBe(503)
   await server.start()
   // The first booking that the store takes sees the cancellation, although no heartbeat has come since.
   await expect.poll(async () => (await book(gateway)).status, { timeout: 30_000 }).toBe(200)
   expect(expectBooked(await book(gateway), true)).not.toBe(id)
-  expect(await statesOf(gateway, handle)).toEqual(['none', 'sending', 'booked', 'freed'])
 })
