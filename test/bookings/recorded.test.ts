@@ -154,7 +154,8 @@ test('the emergency log is taken up once; lines that a crash cut off, or that ca
   const key = expectUnknown(await book(first))
   const [made = ''] = first.sandbox.shipments.keys()
   const bad = lineOf('bk_bad', 'S-1', 'refused')
-  const lines = ['{"booking":"bk_2","ten', 'null', '7', '{"booking":"bk_3"}', bad, lineOf(key, made)]
+  const refused = JSON.stringify({ change: 'approval', tenant: 'demo', record: { names: [{ tenant: 'refused' }] } })
+  const lines = ['{"booking":"bk_2","ten', 'null', '7', '{"booking":"bk_3"}', bad, refused, lineOf(key, made)]
   const put: Store['put'] = async (write) => {
     if (write.names.some(({ tenant }) => tenant === 'refused')) throw new Error('The store refused a write.')
     return first.store.put(write)
@@ -169,4 +170,5 @@ test('the emergency log is taken up once; lines that a crash cut off, or that ca
   await beat(() => expect(told(/could still not be recorded/).length).toBeGreaterThan(2))
   expect(told(/was recorded late/)).toHaveLength(1)
   expect(readFileSync(file, 'utf8')).toContain(bad)
+  expectBooked(await book(second, { ReferenceNumber: 'ANOTHER' }))
 })

@@ -223,10 +223,13 @@ export function createBookingRecord(deps: RecordRooms): BookingRecord {
   /** The entries that are recorded, while the log keeps them because of others: what came since must stand. */
   const recorded = new Set<string>()
 
+  /** The work that the store refuses while it is there: nothing can wait for it. */
+  const refused = new WeakSet<LateWork>()
   const catching = oneAtATime(catchUpOnce)
 
   async function changesRecorded(tenant: string): Promise<void> {
-    const isWaiting = () => backlog.entries().some(([, work]) => work.kind === 'other' && work.tenant === tenant)
+    const isWaiting = () =>
+      backlog.entries().some(([, work]) => work.kind === 'other' && work.tenant === tenant && !refused.has(work))
     // One that runs already may have begun before the last change was added.
     for (let tries = 0; tries < 2 && isWaiting(); tries += 1) await catching.run()
     if (isWaiting()) throw new StoreDown('an earlier cancellation or approval is not recorded yet')
@@ -252,6 +255,7 @@ export function createBookingRecord(deps: RecordRooms): BookingRecord {
         log.warn({ booking, err }, 'a change of a booking could still not be recorded')
         // If the store is down, the others would fail too; any other error concerns this change alone.
         if (err instanceof StoreDown) return
+        refused.add(work)
       }
     }
     if (backlog.entries().length > 0) return
