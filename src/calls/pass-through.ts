@@ -24,6 +24,7 @@ import { LockTimeout, StoreDown } from '../outside/store/store.ts'
 import type { Call } from '../runtime/call.ts'
 import type { Bookings } from '../state/bookings/bookings.ts'
 import { NEVER_SENT } from '../state/bookings/protocol.ts'
+import type { RememberedQuote } from '../state/names/names.ts'
 import { noteApproval, noteApprovalReply, refusesApproval, requireNoneOpen, withQuoteLock } from './approve.ts'
 import type { CallRooms } from './verb.ts'
 import { noteVersion2Reply } from './version2.ts'
@@ -95,10 +96,9 @@ export async function passThrough(
       if (!last) throw new Error('A call that is passed through is sent at least once.')
       return last
     }
-    // What the gateway notes is of a tenant whose credential the service has accepted.
     const reply =
-      meaning?.verb === 'approve' && tenant !== undefined && acceptance.isProven()
-        ? await passApproval(meaning.id, tenant, deadline, pass, rooms)
+      meaning?.verb === 'approve' && tenant !== undefined
+        ? await passApproval(meaning.id, tenant, account, deadline, pass, rooms)
         : await pass()
     const used =
       meaning && meaning.verb !== 'create' && meaning.verb !== 'approve' && tenant !== undefined
@@ -247,13 +247,26 @@ function challengesIn({ lines }: { readonly lines: readonly string[] }) {
  * Passes an approval on, like one of version 1: noted before it is sent, and while no booking of the quote is under way. What its reply
  * shows is recorded later if the store fails: the call has its answer.
  */
-function passApproval(
+async function passApproval(
   id: string,
   tenant: string,
+  { acceptance }: PassThrough,
   deadline: number,
   pass: () => Promise<StreamedReply>,
   rooms: PassThroughRooms,
 ): Promise<StreamedReply> {
+  const noteReply = async (reply: StreamedReply, before?: RememberedQuote): Promise<StreamedReply> => {
+    if (!isSuccess(reply.status) || !acceptance.isProven()) return reply
+    const shown = { status: reply.status, body: (await reply.whole()) ?? EMPTY }
+    try {
+      await noteApprovalReply(shown, before ?? (await rooms.names.quote(tenant, id)), tenant, rooms)
+    } catch {
+      // It is recorded later.
+    }
+    return reply
+  }
+  // Nothing is noted for a credential that the service has not accepted.
+  if (!acceptance.isProven()) return noteReply(await pass())
   return withQuoteLock(tenant, id, { deadline }, rooms.store, async (isHeld) => {
     const { before, takeBack } = await noteApproval(tenant, id, isHeld, rooms)
     let isSent = false
@@ -263,10 +276,7 @@ function passApproval(
       isSent = true
       const reply = await pass()
       if (refusesApproval(reply.status)) await takeBack()
-      if (!isSuccess(reply.status)) return reply
-      const shown = { status: reply.status, body: (await reply.whole()) ?? EMPTY }
-      await noteApprovalReply(shown, before, tenant, rooms).catch(() => undefined)
-      return reply
+      return noteReply(reply, before)
     } catch (error) {
       if (!isSent || (error instanceof NoReply && NEVER_SENT.has(error.silence))) await takeBack()
       throw error

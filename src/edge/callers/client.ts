@@ -96,22 +96,29 @@ export function clientCredentials(rooms: CallerRooms): Credentials {
   async function passUnproven(
     incoming: IncomingMessage,
     header: string,
-    mustBeProven: boolean,
+    streams: boolean,
     share: Share,
   ): Promise<PassThrough> {
     const { shared, leave } = await passed.enter(incoming, share, header)
-    if (!mustBeProven) {
-      share.hold(leave)
-      return passThroughWith(header, shared.account, leave)
+    const { account, caller, accepted } = shared
+    const { method = '', url = '' } = incoming
+    const ask = () => {
+      const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
+      return prove({ account, deadline, requestId: randomUUID() })
     }
-    // The sender of an incomplete body could hold the turn for as long as it wants.
-    const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
-    try {
-      await prove({ account: shared.account, deadline, requestId: randomUUID() })
-    } finally {
-      leave()
+    if (streams) {
+      // The sender of an incomplete body could hold the turn for as long as it wants.
+      try {
+        await ask()
+      } finally {
+        leave()
+      }
+      return accepted
     }
-    return shared.accepted
+    share.hold(leave)
+    // What an approval means for bookings is noted before it is sent, and nothing is noted for a stranger.
+    if (caller && version2Call(method, url)?.verb === 'approve') await ask()?.catch(() => undefined)
+    return passThroughWith(header, account, leave)
   }
 
   const { WEBHOOK_CLIENT_ID: ownId, WEBHOOK_SECRET: secrets, WEBHOOK_SIGNING_SECRET: signingKeys } = config
@@ -131,11 +138,7 @@ export function clientCredentials(rooms: CallerRooms): Credentials {
       const header = incoming.headers.authorization
       if (header === undefined) return { ...config.V2_BASE_URL, ...NO_CREDENTIAL }
       const known = passed.kept.get(header)
-      if (known?.account.acceptance.isProven()) return known.accepted
-      const { method = '', url = '' } = incoming
-      // What an approval means for bookings is noted before it is sent, and nothing is noted for a stranger.
-      const mustBeProven = streams || version2Call(method, url)?.verb === 'approve'
-      return passUnproven(incoming, header, mustBeProven, share)
+      return known?.account.acceptance.isProven() ? known.accepted : passUnproven(incoming, header, streams, share)
     },
     ownCaller: (tenant) => (tenant === ownId ? own : undefined),
     eventRecipients: () => recipients,
