@@ -84,7 +84,9 @@ export function createPages(pageRooms: PageRooms): Pages {
         await (await ownPages()).ownNumbers(incoming, outgoing, call, rooms)
         return undefined
       }),
-      ...(config.WORKBENCH === 'on' ? forVisitors : [readyMade('/', () => welcome)]),
+      ...(config.WORKBENCH === 'on'
+        ? forVisitors
+        : ['/', '/reference', '/guide'].map((path) => readyMade(path, () => welcome))),
     ],
     admin: [
       { path: STYLE_PATH, answer: () => style },
