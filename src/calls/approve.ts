@@ -5,6 +5,7 @@ import type { Draft } from '../language/mapping/paths.ts'
 import { isObject, scalarText } from '../language/text/json.ts'
 import { isSameThing, shownText, thingKey } from '../language/text/service-text.ts'
 import type { UpstreamReply } from '../outside/service/exchange.ts'
+import { refusesChange } from '../outside/service/failures.ts'
 import {
   approvalOf,
   foreignShipment,
@@ -18,8 +19,9 @@ import {
   shipmentInApproval,
 } from '../outside/service/proofs.ts'
 import type { Sending } from '../outside/service/service.ts'
-import { type NamesWrite, type QuoteChange, type Store, StoreDown } from '../outside/store/store.ts'
+import { type Claim, type NamesWrite, type QuoteChange, type Store, StoreDown } from '../outside/store/store.ts'
 import { type Bookings, outcomeUnknown, underWayStill } from '../state/bookings/bookings.ts'
+import { isOpen } from '../state/bookings/protocol.ts'
 import { namesOfShipment, type RememberedQuote, type SeenShipment } from '../state/names/names.ts'
 import type { Reference } from '../state/names/resolve.ts'
 import {
@@ -242,20 +244,21 @@ export function requireOfQuote(shipment: SeenShipment, quote: RememberedQuote, v
   if (vin !== '' && vins.length > 0 && !vins.includes(vin)) throw foreignShipment('VIN')
 }
 
-/** Throws if a booking under a name of the quote, other than the call's own, is under way or has an unknown outcome. */
-export async function requireNoneOpen(
+/** Returns the bookings under a name of the quote, other than the call's own, that are under way or have an unknown outcome. */
+export async function openBookingsOf(
   { names }: RememberedQuote,
   tenant: string,
   bookings: Bookings,
   own?: string,
-): Promise<void> {
-  for (const name of names) {
-    for (const claim of await bookings.underReference(tenant, name)) {
-      if (claim.handle === own) continue
-      if (claim.state === 'sending') throw underWayStill(claim)
-      if (claim.state === 'unknown') throw outcomeUnknown(claim.handle)
-    }
-  }
+): Promise<readonly Claim[]> {
+  const claims = await Promise.all(names.map((name) => bookings.underReference(tenant, name)))
+  return claims.flat().filter((claim) => claim.handle !== own && isOpen(claim))
+}
+
+/** Throws if a booking under a name of the quote is under way or has an unknown outcome. */
+export async function requireNoneOpen(quote: RememberedQuote, tenant: string, bookings: Bookings): Promise<void> {
+  const [open] = await openBookingsOf(quote, tenant, bookings)
+  if (open) throw open.state === 'sending' ? underWayStill(open) : outcomeUnknown(open.handle)
 }
 
 /** Foresees an approval of a quote that the store knows. */
@@ -333,17 +336,10 @@ const NOT_SENT: ReadonlySet<ErrorCode> = new Set([
   'login-refused',
 ])
 
-/** Refusals that may mean that the quote was approved earlier. */
-const APPROVED_PERHAPS = new Set([408, 409])
-
-/** Reports whether a status proves that the quote was not approved. */
-export const refusesApproval = (status: number): boolean =>
-  status >= 400 && status < 500 && !APPROVED_PERHAPS.has(status)
-
 /** Reports whether an error proves that the quote was not approved. */
 function isRefused(error: unknown): boolean {
   const { code, serviceStatus = 0 } = toGatewayError(error)
-  return NOT_SENT.has(code) || (code === 'service-refused' && refusesApproval(serviceStatus))
+  return NOT_SENT.has(code) || (code === 'service-refused' && refusesChange(serviceStatus))
 }
 
 /*

@@ -23,7 +23,7 @@ import type { Booking, BookingResult, Bookings, IdentifiedBooking, MadeBooking }
 import { NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type Names, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle, vehiclesIn } from '../state/names/resolve.ts'
-import { requireNoneOpen, requireOfQuote, withQuoteLock } from './approve.ts'
+import { openBookingsOf, requireOfQuote, withQuoteLock } from './approve.ts'
 import { ACCEPTED, type Plan, type Prospect, planCall, plannedCall, readsOf, refused, sendNew } from './plan.ts'
 import { namesGivenIn, namesIn, type Version1 } from './read-request.ts'
 import { lookFor, NO_SUBJECT, type Subject, seenShipment, vinOf } from './subject.ts'
@@ -176,11 +176,9 @@ async function makeOfApproved(
     const another = withoutQuoteId(plan)
     return madeBooking(another, await sendBooking(another, sending, rooms), tenant)
   }
-  // One whose outcome is not known may have the shipment.
-  await beforeSending(requireNoneOpen(quote, tenant, bookings, handle))
   const isFurther = await beforeSending(isFurtherVehicle(approved, tenant, bookings, names))
   for (const id of mergeable) {
-    const merged = await mergeIntoApproved(plan, id, quote, tenant, sending, rooms)
+    const merged = await mergeIntoApproved(plan, id, quote, { tenant, handle }, sending, rooms)
     if (merged) return madeBooking(plan, { ...merged.before.body, ...merged.after }, tenant)
   }
   const anew = isFurther ? withoutQuoteId(plan) : plan
@@ -227,10 +225,11 @@ async function mergeIntoApproved(
   { request, body: { quote_id: _, ...sent }, settings }: Plan,
   id: string,
   quote: RememberedQuote,
-  tenant: string,
+  { tenant, handle }: { readonly tenant: string; readonly handle: string },
   sending: Sending,
   rooms: CallRooms,
 ): Promise<MergedShipment | undefined> {
+  const { names, bookings } = rooms
   const compiled = [...rooms.catalog.actions.values()].find(({ action }) => action.verb === 'update')
   if (!compiled) throw new NotBooked(new Error('The mappings declare no update of a shipment.'))
   const vin = vinOf(request)
@@ -245,6 +244,12 @@ async function mergeIntoApproved(
       if (isGone(reply, id)) return undefined
       const shipment = shipmentWithId(reply, id)
       requireOfQuote(seenShipment(shipment), quote, vin)
+      // One whose outcome is not known may have it.
+      const [open] = await openBookingsOf(quote, tenant, bookings, handle)
+      if (open) throw new NotBooked(gatewayError('booking-under-way/quote', { key: open.handle }, RETRY_SOON))
+      // Before the change: a cancellation that comes meanwhile must stand.
+      const stored = await names.shipment(tenant, id)
+      if (stored && stored.state !== 'live') await names.write({ names: [], shipment: { tenant, id, state: 'live' } })
       return shipment
     },
     choose: async (shipment: Shipment) => {
@@ -254,7 +259,9 @@ async function mergeIntoApproved(
       return 'is' in choice ? { entry: 0, vin: 'changed' as const } : choice
     },
     readError: (cause: unknown) =>
-      new NotBooked(gatewayError('service-unavailable/approved', {}, { cause, ...RETRY_SOON })),
+      cause instanceof NotBooked
+        ? cause
+        : new NotBooked(gatewayError('service-unavailable/approved', {}, { cause, ...RETRY_SOON })),
   }
   try {
     const merged = await merge(merging, tenant, sending, rooms)

@@ -4,7 +4,8 @@ import type { PassThrough } from '../edge/callers/caller.ts'
 import type { Arrival } from '../edge/door.ts'
 import { version2Call } from '../edge/routing.ts'
 import { HOP_BY_HOP } from '../language/answer.ts'
-import { GatewayError } from '../language/errors.ts'
+import { GatewayError, gatewayError, RETRY_SOON } from '../language/errors.ts'
+import { serviceId } from '../language/text/service-text.ts'
 import type { AuthorizedReply } from '../outside/service/account.ts'
 import { type CredentialMask, createCredentialMask } from '../outside/service/credential.ts'
 import {
@@ -17,15 +18,15 @@ import {
   stream,
   type UpstreamReply,
 } from '../outside/service/exchange.ts'
-import { unansweredError } from '../outside/service/failures.ts'
+import { refusesChange, unansweredError } from '../outside/service/failures.ts'
 import { shipmentRead, UNKNOWN_PATH, written } from '../outside/service/service.ts'
 import type { Upstream } from '../outside/service/upstream.ts'
 import { LockTimeout, StoreDown } from '../outside/store/store.ts'
 import type { Call } from '../runtime/call.ts'
 import type { Bookings } from '../state/bookings/bookings.ts'
 import { NEVER_SENT } from '../state/bookings/protocol.ts'
-import type { RememberedQuote } from '../state/names/names.ts'
-import { noteApproval, noteApprovalReply, refusesApproval, requireNoneOpen, withQuoteLock } from './approve.ts'
+import { type RememberedQuote, unknownQuote } from '../state/names/names.ts'
+import { noteApproval, noteApprovalReply, requireNoneOpen, withQuoteLock } from './approve.ts'
 import type { CallRooms } from './verb.ts'
 import { noteVersion2Reply } from './version2.ts'
 
@@ -59,7 +60,9 @@ export async function passThrough(
   let last: StreamedReply | undefined
   try {
     let sent: string | undefined
+    let mayWrite = () => true
     const attempt = async (authorization: string | undefined): Promise<AuthorizedReply> => {
+      if (!mayWrite()) throw gatewayError('interrupted', {}, RETRY_SOON)
       // Only the last reply goes to the caller.
       last?.drop()
       sent = authorization
@@ -84,7 +87,8 @@ export async function passThrough(
       }
       return { status: last.status, headers: last.status === UNAUTHORIZED ? challengesIn(last) : NO_CHALLENGES }
     }
-    const pass = async (): Promise<StreamedReply> => {
+    const pass = async (isHeld = mayWrite): Promise<StreamedReply> => {
+      mayWrite = isHeld
       // As many attempts as the credential needs; one, with a body that can be read only once or a credential of the caller's own.
       if (authorized && !streams) await authorized(deadline, attempt)
       else {
@@ -106,7 +110,7 @@ export async function passThrough(
         : undefined
     if (
       used &&
-      (used.verb === 'cancel' ? isSuccess(reply.status) : await mayFree(used, acceptance.isProven(), bookings))
+      (used.verb === 'cancel' ? isSuccess(reply.status) : await mayFree(used, reply, acceptance.isProven(), bookings))
     ) {
       const read = (name: string) => readShipment(name, account, sent, { requestId, deadline, upstream })
       const shown = { status: reply.status, headers: {}, body: (await reply.whole()) ?? EMPTY }
@@ -130,6 +134,7 @@ const EMPTY = Buffer.alloc(0)
 /** Reports whether a read may free the key of a booking: then its reply is looked at. What a stranger is answered frees nothing. */
 async function mayFree(
   { id, tenant }: { readonly id: string; readonly tenant: string },
+  { status }: StreamedReply,
   isProven: boolean,
   bookings: Bookings,
 ): Promise<boolean> {
@@ -137,8 +142,8 @@ async function mayFree(
   try {
     return (await bookings.ofShipment(tenant, id)).some(({ state }) => state === 'booked')
   } catch {
-    // What the read shows is recorded once the store is back.
-    return true
+    // What the reply shows is recorded once the store is back. One that finds nothing may be about anything.
+    return isSuccess(status)
   }
 }
 
@@ -252,30 +257,29 @@ async function passApproval(
   tenant: string,
   { acceptance }: PassThrough,
   deadline: number,
-  pass: () => Promise<StreamedReply>,
+  pass: (isHeld?: () => boolean) => Promise<StreamedReply>,
   rooms: PassThroughRooms,
 ): Promise<StreamedReply> {
+  const { names, bookings } = rooms
   const noteReply = async (reply: StreamedReply, before?: RememberedQuote): Promise<StreamedReply> => {
-    if (!isSuccess(reply.status) || !acceptance.isProven()) return reply
+    if (!isSuccess(reply.status) || !acceptance.isProven() || serviceId(id) === undefined) return reply
     const shown = { status: reply.status, body: (await reply.whole()) ?? EMPTY }
-    try {
-      await noteApprovalReply(shown, before ?? (await rooms.names.quote(tenant, id)), tenant, rooms)
-    } catch {
-      // It is recorded later.
-    }
+    // A store that fails does not fail the call: it is recorded later.
+    const quote = before ?? (await names.quote(tenant, id).catch(() => unknownQuote(id)))
+    await noteApprovalReply(shown, quote, tenant, rooms).catch(() => undefined)
     return reply
   }
   // Nothing is noted for a credential that the service has not accepted.
-  if (!acceptance.isProven()) return noteReply(await pass())
+  if (!acceptance.isProven() || serviceId(id) === undefined) return noteReply(await pass())
   return withQuoteLock(tenant, id, { deadline }, rooms.store, async (isHeld) => {
     const { before, takeBack } = await noteApproval(tenant, id, isHeld, rooms)
     let isSent = false
     try {
       // After the note: this check sees a booking that did not see the note.
-      await requireNoneOpen(before, tenant, rooms.bookings)
+      await requireNoneOpen(before, tenant, bookings)
       isSent = true
-      const reply = await pass()
-      if (refusesApproval(reply.status)) await takeBack()
+      const reply = await pass(isHeld)
+      if (refusesChange(reply.status)) await takeBack()
       return noteReply(reply, before)
     } catch (error) {
       if (!isSent || (error instanceof NoReply && NEVER_SENT.has(error.silence))) await takeBack()

@@ -8,7 +8,7 @@ import type { Draft } from '../language/mapping/paths.ts'
 import type { Settings } from '../language/mapping/row.ts'
 import { thingKey } from '../language/text/service-text.ts'
 import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
-import { refusal, replyToChange } from '../outside/service/failures.ts'
+import { refusal, refusesChange, replyToChange } from '../outside/service/failures.ts'
 import {
   changeOf,
   doubtful,
@@ -61,7 +61,6 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   if (plan.problems.some(isFinal)) throw untranslatable(plan.problems)
 
   let vin: VehicleChoice['vin'] = 'none'
-  let formerBefore: Readonly<Record<string, string>> = {}
   const choose = async (shipment: Shipment): Promise<VehicleChoice> => {
     const seen = seenShipment(shipment)
     await noteSeen(tenant, seen, rooms)
@@ -70,14 +69,6 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     const choice = chooseVehicle(reference, [{ ...seen, formerVins, isGone: false }])
     if ('is' in choice) throw vinError(choice, reference.vin, 'update')
     if (choice.vin === 'changed') await requireNewVin(reference.vin, valuesOf(reference.names), tenant, id, rooms)
-    if (choice.vin === 'changed' && !Object.hasOwn(formerVins, reference.vin)) {
-      // Before the change: whatever becomes of it, no booking may take the VIN for that of another vehicle.
-      await rooms.names.write({
-        names: [],
-        shipment: { tenant, id, formerVins: { ...formerVins, [reference.vin]: SENT_VIN } },
-      })
-      formerBefore = formerVins
-    }
     if (reference.changesVehicle || choice.vin === 'changed' || choice.vin === 'new') {
       await requireSettled(seen, tenant, rooms)
     }
@@ -105,14 +96,10 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     settings: profile.settings,
     verify,
     choose,
+    around: (send: () => Promise<UpstreamReply>) =>
+      vin === 'changed' ? withSentVin(reference.vin, id, tenant, send, rooms) : send(),
   }
-  const merged = await merge(merging, tenant, sending, rooms).catch(async (error: unknown) => {
-    if (vin === 'changed' && isNotMade(error)) {
-      const shipment = { tenant, id, formerVins: formerBefore }
-      await rooms.names.write({ names: [], shipment }).catch(() => undefined)
-    }
-    throw error
-  })
+  const merged = await merge(merging, tenant, sending, rooms)
   if (!merged) throw doubtful('it shows no shipment')
   const { before, after, changes } = merged
   // A former VIN has chosen the vehicle.
@@ -146,6 +133,38 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     ]
     return { ...reply, Message: oneLine(parts.join('')) }
   })
+}
+
+/**
+ * Sends an update that changes a VIN. The VIN is noted before: whatever becomes of the update, no booking may take it for that of another
+ * vehicle. Only an update that was provably not made takes the note back.
+ */
+async function withSentVin(
+  vin: string,
+  id: string,
+  tenant: string,
+  send: () => Promise<UpstreamReply>,
+  { names, bookings }: CallRooms,
+): Promise<UpstreamReply> {
+  const note = async (from: string | undefined, to: string | undefined) => {
+    const { [vin]: now, ...others } = (await names.shipment(tenant, id))?.formerVins ?? {}
+    if (now !== from) return false
+    const formerVins = to === undefined ? others : { ...others, [vin]: to }
+    await names.write({ names: [], shipment: { tenant, id, formerVins } })
+    return true
+  }
+  const isNew = await note(undefined, SENT_VIN)
+  const takeBack = async () => {
+    if (isNew) await bookings.later(tenant, `VIN ${vin} of ${id}`, async () => void (await note(SENT_VIN, undefined)))
+  }
+  try {
+    const reply = await send()
+    if (refusesChange(reply.status)) await takeBack()
+    return reply
+  } catch (error) {
+    if (isNotMade(error)) await takeBack()
+    throw error
+  }
 }
 
 /** Foresees which vehicle an update changes: the live call chooses among those that its read shows, and here, the last ones that were shown count. */
@@ -227,6 +246,11 @@ interface Merging {
   readonly verify: (reply: UpstreamReply) => Promise<Shipment | undefined>
   /** Chooses the vehicle. */
   readonly choose: (shipment: Shipment) => Promise<{ readonly entry: number; readonly vin: VehicleChoice['vin'] }>
+  /**
+   * Sends the change.
+   * @default nothing more
+   */
+  readonly around?: (send: () => Promise<UpstreamReply>) => Promise<UpstreamReply>
   /** Converts an error of the read into the error of the call. */
   readonly readError?: (error: unknown) => unknown
 }
@@ -270,7 +294,8 @@ async function mergeIntoCurrent(
     if (Object.keys(changes.places).length === 0) return { before: shipment, after: undefined, changes }
     const body = compiled.overlay(shipment.body, changes.places, entry)
     const put = { ...shipmentRead(id), method: 'PUT', body, ifMatch: etag } as const
-    const reply = await replyToChange(service.send(put, sending))
+    const send = () => replyToChange(service.send(put, sending))
+    const reply = await (merging.around?.(send) ?? send())
     if (isSuccess(reply.status)) {
       const after = changeOf(reply, 'shipment', shipment.id)
       if (reply.status === ACCEPTED) await requireDone(merging, fields, entry, sending, service)

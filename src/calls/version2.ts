@@ -4,6 +4,7 @@ import type { Endpoint } from '../language/mapping/catalog.ts'
 import type { CompiledAction } from '../language/mapping/compile.ts'
 import { valueAt } from '../language/mapping/paths.ts'
 import { isObject } from '../language/text/json.ts'
+import { serviceId } from '../language/text/service-text.ts'
 import { isSuccess, NoReply, type UpstreamReply } from '../outside/service/exchange.ts'
 import { unansweredError } from '../outside/service/failures.ts'
 import {
@@ -112,11 +113,16 @@ export async function noteVersion2Reply(
   tenant: string,
   rooms: CallRooms,
 ): Promise<void> {
+  // No shipment has it.
+  if (serviceId(id) === undefined) return
   if (verb === 'cancel' && isSuccess(reply.status)) return freeCanceled(id, reply, read, tenant, rooms)
   // What the service accepts to do later is shown by nothing yet.
   if (verb !== 'read' && (verb !== 'update' || reply.status === ACCEPTED)) return
   const shown = shipmentIfRead(reply, id)
-  if (shown) await rooms.bookings.later(tenant, `shown ${id}`, () => noteSeen(tenant, seenShipment(shown), rooms))
+  const noteShown = () => (shown ? noteSeen(tenant, seenShipment(shown), rooms) : Promise.resolve())
+  // A booking must see the VIN that an update has given.
+  if (verb === 'update') await rooms.bookings.later(tenant, `shown ${id}`, noteShown)
+  else if (shown) await noteShown().catch(() => undefined)
   // It may not be found by a path that the service does not serve.
   else if (verb === 'read' && isGone(reply, id) && (await isShownAsGone(id, read)))
     await rooms.bookings.freeLater(tenant, [id], async (own) => own === id)

@@ -79,6 +79,7 @@ const messageAdvice: Readonly<Partial<Record<MessageName, Advice>>> = {
   'booking-conflict/under-way': ['in progress', 'later', 'Wait for its result.'],
   'booking-conflict/vin': ['already', 'corrected', 'Check the VIN.'],
   'booking-under-way/approval': ['no', 'yes', 'Send it again.'],
+  'booking-under-way/quote': ['no', 'later', 'Send it again later.'],
   'too-many-calls/secrets': CREDENTIAL,
   'service-refused/not-served': SUPPORT,
   'service-refused/401': CREDENTIAL,

@@ -66,6 +66,8 @@ export const messages = {
   'booking-conflict/vin':
     'A vehicle with VinNo {vin} was booked under this reference before ({key}), so nothing was changed. Check the VIN.',
   'booking-under-way': 'This booking is already in progress ({key}). Send it again in a few seconds to get the result.',
+  'booking-under-way/quote':
+    'Another booking of this quote has no result yet ({key}), so this one was not sent. Send it again later.',
   'booking-under-way/approval':
     "The booking's quote is still being approved, so nothing was sent. Send the booking again in a few seconds.",
   'shipment-changed': 'The shipment kept changing while it was being updated. Send the same request again.',

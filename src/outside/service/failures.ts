@@ -45,6 +45,12 @@ export async function replyToChange(sent: Promise<UpstreamReply>): Promise<Upstr
   }
 }
 
+/** Refusals that may mean that the change was made earlier. */
+const MADE_PERHAPS = new Set([408, 409])
+
+/** Reports whether a status proves that a change was not made. */
+export const refusesChange = (status: number): boolean => status >= 400 && status < 500 && !MADE_PERHAPS.has(status)
+
 /** The messages of changes that left: of one that may be sent again, and of any other. */
 const LEFT = {
   unsent: undefined,

@@ -165,9 +165,7 @@ export const claimReads: WorkOf<ClaimReads> = {
   *claimsOfReference(tenant, reference) {
     const text = `${SELECT_CLAIMS} WHERE lower(reference) = lower($2) AND tenant = $1
       AND reference <> '' ORDER BY created_at, handle`
-    const inAnyCase = yield* CLAIMS.read(text, tenant, reference)
-    const own = inAnyCase.filter((claim) => claim.reference === reference)
-    return own.length > 0 ? own : inAnyCase
+    return yield* CLAIMS.read(text, tenant, reference)
   },
   /** Reads each state in its order, by one index for all tenants, and one for each. */
   *listClaims({ state, tenant, since, until, after, limit = LIST_LIMIT, newest = false }) {

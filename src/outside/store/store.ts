@@ -304,7 +304,7 @@ export interface ClaimReads {
   claimByHandle(handle: string): Promise<Claim | undefined>
   /** Returns the claim that a wanted one would meet: it holds the key, or is of the same vehicle. Takes nothing. */
   holderOf(wanted: NewClaim): Promise<Claim | undefined>
-  /** Returns the claims of a reference, oldest first. */
+  /** Returns the claims of a reference, in any case of its letters, oldest first. */
   claimsOfReference(tenant: string, reference: string): Promise<readonly Claim[]>
   /** Returns the claims of a shipment, in whatever case they and the asker spell its UUID. */
   claimsOfShipment(tenant: string, shipment: string): Promise<readonly Claim[]>

@@ -128,7 +128,7 @@ export interface Bookings extends Freeing {
   readonly changesRecorded: (tenant: string) => Promise<void>
   /** Returns true if a booking has this shipment. */
   readonly isBooked: (tenant: string, shipment: string) => Promise<boolean>
-  /** Returns the claims of a tenant's reference, in every state: of this very one, else in another case of its letters. */
+  /** Returns the claims of a tenant's reference, in any case of its letters and in every state. */
   readonly underReference: (tenant: string, reference: string) => Promise<readonly Claim[]>
   readonly ofShipment: (tenant: string, shipment: string) => Promise<readonly Claim[]>
   /** Frees the claims that the store took only after it had failed to: nothing is sent for them. */

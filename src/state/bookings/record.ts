@@ -246,6 +246,8 @@ export function createBookingRecord(deps: RecordRooms): BookingRecord {
   async function catchUpOnce(): Promise<void> {
     const last = load()
     for (const [booking, work] of backlog.entries()) {
+      // Recorded meanwhile.
+      if (!backlog.find(booking)) continue
       try {
         await perform(work)
         backlog.remove(booking, work)

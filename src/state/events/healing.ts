@@ -289,9 +289,9 @@ export function createProving({
       if (!reply) return
       const shipment = shipmentWithId(reply, name)
       // For a booking that made it and is not recorded yet.
-      if (isCanceled(shipment.body))
+      if (mayBeCanceled && isCanceled(shipment.body))
         await store.put({ names: [], shipment: { tenant, id: shipment.id, state: 'canceled' } })
-      else await recognize(shipment, tenant, own, bookings, how)
+      await recognize(shipment, tenant, own, bookings, how)
     }
   }
 

@@ -309,6 +309,17 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
   }
 }
 
+/** A quote of which nothing is remembered. */
+export const unknownQuote = (id: string): RememberedQuote => ({
+  id,
+  own: undefined,
+  names: [id],
+  facts: undefined,
+  price: undefined,
+  approval: '',
+  idsInApproval: [],
+})
+
 const MOST_BORNE = 10_000
 /** Much shorter than names are kept. */
 const BORNE_FOR_MS = 600_000

@@ -10,8 +10,8 @@ class WriteRefused extends Error {
 const hasCode = (codes: RegExp) => (error: unknown) =>
   error instanceof Error && 'code' in error && codes.test(String(error.code))
 
-/** Tells an invalid write from a failure of the server: data exceptions and integrity constraint violations. */
-export const isInvalidWrite = hasCode(/^2[23]/)
+/** Tells an invalid write from a failure of the server: data exceptions, constraint violations, and what is too large for an index. */
+export const isInvalidWrite = hasCode(/^(?:2[23]|54)/)
 
 /**
  * Reports whether the server has rolled back a statement, and goes on: its rows may be tried one by one. The reason may be one of them,
