@@ -80,9 +80,10 @@ async function approveOnce(plan: Plan, id: string, tenant: string, sending: Send
     const quote = withIdsIn(reply, before)
     const body = await verified(reply, quote, tenant, rooms)
     inspect(plan.request.compiled.action.name, body)
-    const shown = shownInApproval(body, quote, reply.status)
+    const isCanceledNow = body !== undefined && isCanceled(body)
+    const shown = isCanceledNow ? undefined : shownInApproval(body, quote, reply.status)
     await recordApproval(quote, shown, tenant, rooms)
-    if (body && isCanceled(body)) throw canceledByApproval()
+    if (isCanceledNow) throw canceledByApproval()
     if (shown || !mayRead) return approvalAnswer(plan, body, shown, reply.status)
     // Whatever a read says, the quote is approved: without a shipment in sight, a booking asks again.
     const readNow = await shipmentOfApproval(quote, read).catch(() => undefined)
