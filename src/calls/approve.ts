@@ -155,9 +155,6 @@ export function answerToReply(
   return { answer: approvalAnswer(plan, body, shown, reply.status), isFinal: shown !== undefined }
 }
 
-/** The rooms that keep what an approval made of a quote. */
-type ApprovalRooms = Pick<CallRooms, 'names' | 'bookings'>
-
 /** The note that an approval is sent. */
 interface ApprovalNote {
   /** The quote as it was before. */
@@ -174,7 +171,7 @@ export async function noteApproval(
   tenant: string,
   id: string,
   isHeld: () => boolean,
-  { names, bookings }: ApprovalRooms,
+  { names, bookings }: CallRooms,
 ): Promise<ApprovalNote> {
   await bookings.changesRecorded(tenant)
   const before = await names.quote(tenant, id)
@@ -198,7 +195,7 @@ async function recordApproval(
   { id: quote, own, names: quoteNames, idsInApproval }: RememberedQuote,
   shown: SeenShipment | undefined,
   tenant: string,
-  rooms: ApprovalRooms,
+  rooms: CallRooms,
 ): Promise<void> {
   const isOwn = own !== undefined && !isSameThing(own, quote)
   const given = isOwn ? [own] : quoteNames.filter((name) => !isSameThing(name, quote))
@@ -217,7 +214,7 @@ async function recordApproval(
 
 async function recordLater(
   record: NamesWrite & { readonly quote: QuoteChange },
-  { names, bookings }: ApprovalRooms,
+  { names, bookings }: CallRooms,
 ): Promise<void> {
   const { tenant, id } = record.quote
   const isRecorded = await bookings.later(
@@ -362,7 +359,7 @@ export async function noteApprovalReply(
   reply: Pick<UpstreamReply, 'status' | 'body'>,
   before: RememberedQuote,
   tenant: string,
-  rooms: ApprovalRooms,
+  rooms: CallRooms,
 ): Promise<void> {
   const quote = withIdsIn(reply, before)
   const body = parsedOrNothing(reply)
@@ -374,7 +371,7 @@ export async function noteApprovalReply(
 export function withQuoteLock<T>(
   tenant: string,
   quote: string,
-  { deadline }: Pick<Sending, 'deadline'>,
+  { deadline }: { readonly deadline: number },
   store: Store,
   work: (isHeld: () => boolean) => Promise<T>,
 ): Promise<T> {
