@@ -100,7 +100,9 @@ async function verified(reply: UpstreamReply, quote: RememberedQuote, tenant: st
   try {
     return approvalOf(reply, quote)
   } catch (error) {
-    await recordLater({ names: [], quote: { tenant, id: quote.id, idsInApproval: quote.idsInApproval } }, rooms)
+    const named = { tenant, id: quote.id, idsInApproval: quote.idsInApproval }
+    // The caller must learn of this error, even if the store fails as well.
+    await recordLater({ names: [], quote: named }, rooms).catch(() => undefined)
     throw error
   }
 }

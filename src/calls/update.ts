@@ -247,8 +247,8 @@ interface Merging {
   /** Chooses the vehicle. */
   readonly choose: (shipment: Shipment) => Promise<{ readonly entry: number; readonly vin: VehicleChoice['vin'] }>
   /**
-   * Sends the change.
-   * @default nothing more
+   * Calls `send`, with what must be noted before and after it.
+   * @default nothing is noted
    */
   readonly around?: (send: () => Promise<UpstreamReply>) => Promise<UpstreamReply>
   /** Converts an error of the read into the error of the call. */

@@ -119,10 +119,12 @@ export async function noteVersion2Reply(
   // What the service accepts to do later is shown by nothing yet.
   if (verb !== 'read' && (verb !== 'update' || reply.status === ACCEPTED)) return
   const shown = shipmentIfRead(reply, id)
-  const noteShown = () => (shown ? noteSeen(tenant, seenShipment(shown), rooms) : Promise.resolve())
-  // A booking must see the VIN that an update has given.
-  if (verb === 'update') await rooms.bookings.later(tenant, `shown ${id}`, noteShown)
-  else if (shown) await noteShown().catch(() => undefined)
+  if (shown) {
+    const note = () => noteSeen(tenant, seenShipment(shown), rooms)
+    // A booking must see the VIN that an update has given.
+    if (verb === 'update') await rooms.bookings.later(tenant, `shown ${id}`, note)
+    else await note().catch(() => undefined)
+  }
   // It may not be found by a path that the service does not serve.
   else if (verb === 'read' && isGone(reply, id) && (await isShownAsGone(id, read)))
     await rooms.bookings.freeLater(tenant, [id], async (own) => own === id)

@@ -275,8 +275,8 @@ export function createBookings(deps: BookingParts): Bookings {
 
   /**
    * Reports whether a look shows that the shipment of a booking is gone, which frees the key. It is looked at late, where a look
-   * that fails changes nothing; for a credential that has not made the booking, which must be able to read its shipment; and where a
-   * cancellation was shown before the booking was recorded.
+   * that fails changes nothing. It must be shown to a credential that has not made the booking, and where the service has last shown it as
+   * gone, before the booking was recorded.
    */
   async function isGoneByNow(
     { state, changedAt, handle, shipment }: Claim,
@@ -284,9 +284,9 @@ export function createBookings(deps: BookingParts): Bookings {
     { tenant, credential, replayCheckAfterMs, look }: Booking,
   ): Promise<boolean> {
     if (state !== 'booked') return false
-    const mustRead = course === 'replay' && credential !== undefined && !makers.isMaker(handle, credential)
-    const isLate = claims.now() - changedAt > replayCheckAfterMs
-    if (!mustRead && !isLate && !(await isShownAsGone(tenant, shipment))) return false
+    const isOfAnother = course === 'replay' && credential !== undefined && !makers.isMaker(handle, credential)
+    const mustRead = isOfAnother || (await isNotedAsGone(tenant, shipment))
+    if (!mustRead && claims.now() - changedAt <= replayCheckAfterMs) return false
     const shown = await look(shipment).catch((error: unknown) => {
       if (mustRead) throw error
       return 'live'
@@ -297,7 +297,7 @@ export function createBookings(deps: BookingParts): Bookings {
     return true
   }
 
-  const isShownAsGone = async (tenant: string, shipment: string) =>
+  const isNotedAsGone = async (tenant: string, shipment: string) =>
     ((await claims.shipment(tenant, shipment))?.state ?? 'live') !== 'live'
 
   const isBooked = async (tenant: string, shipment: string) =>
