@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from './pack.ts'
 
-/** Builds the program that the processes of the tests run (PROGRAM in command.ts), if there is none, and removes it after them. */
-export default async function built(): Promise<(() => void) | undefined> {
-  if (process.env['TRANSLOAD_PROGRAM'] !== undefined) return undefined
-  const folder = mkdtempSync(join(tmpdir(), 'transload-built-'))
-  process.env['TRANSLOAD_PROGRAM'] = await build(folder)
+/** Builds the program that the processes of the tests run (PROGRAM in command.ts), if there is none; opens a folder for all files of tests. */
+export default async function built(): Promise<() => void> {
+  const folder = mkdtempSync(join(tmpdir(), 'transload-tests-'))
+  process.env['TRANSLOAD_TESTS_FOLDER'] = folder
+  process.env['TRANSLOAD_PROGRAM'] ??= await build(join(folder, 'built'))
   return () => rmSync(folder, { recursive: true })
 }

