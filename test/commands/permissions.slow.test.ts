@@ -2,14 +2,16 @@
 
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { get as getOverTls } from 'node:https'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openSandbox } from '../bookings/desk.ts'
 import { folder } from '../callers/tenants-gateway.ts'
-import { cleanEnv, ROOT, run, start } from '../command.ts'
+import { cleanEnv, PROGRAM, ROOT, run, start } from '../command.ts'
 import { basic } from '../gateway.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 
+/** The folder of the built program, which has the rest of it in the image. */
+const APP = join(dirname(PROGRAM), '../..')
 const SERVER = join(ROOT, 'test/http/certificates/server')
 
 /** Makes the folders of a container, and runs the program with the flags of the image; its folders are elsewhere here. */
@@ -23,22 +25,22 @@ function openContainer() {
     .map((flag) =>
       flag
         .replace('=/app/data/', `=${place}/data/`)
-        .replace('=/app/', `=${ROOT}/`)
+        .replace('=/app/', `=${APP}/`)
         .replace('=/etc/transload/', `=${place}/etc/`)
         .replace('fs-read=/run/secrets/', `fs-read=${place}/data/`),
     )
+    .concat(`--allow-fs-read=${ROOT}/node_modules/*`)
   expect(flags).toContain('--permission')
   const options = (more: NodeJS.ProcessEnv) => {
     const env = { V2_BASE_URL: 'https://service.example.com', HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', ...more }
     return { cwd: place, env: cleanEnv(env) }
   }
-  const main = join(ROOT, 'src/main.ts')
   return {
     place,
     transload: (words: readonly string[], env: NodeJS.ProcessEnv = {}) =>
-      run(process.execPath, [...flags, main, ...words], options(env)),
+      run(process.execPath, [...flags, PROGRAM, ...words], options(env)),
     serve: (env: NodeJS.ProcessEnv, more: readonly string[] = []) =>
-      start(process.execPath, [...flags, ...more, main, 'serve'], options(env)),
+      start(process.execPath, [...flags, ...more, PROGRAM, 'serve'], options(env)),
   }
 }
 
