@@ -10,13 +10,8 @@ COPY tsconfig.json tsconfig.types.json ./
 COPY scripts/build.ts ./scripts/
 COPY mappings ./mappings
 COPY src ./src
-RUN npm run build
-
-# Only what the gateway needs to run.
-FROM ${NODE_IMAGE} AS dependencies
-WORKDIR /app
-COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev
+# What the gateway needs to run stays.
+RUN npm run build && npm prune --omit=dev --ignore-scripts
 
 FROM ${NODE_IMAGE}
 ARG NODE_IMAGE
@@ -34,7 +29,7 @@ WORKDIR /app
 ENV NODE_ENV=production MALLOC_ARENA_MAX=2 MALLOC_TRIM_THRESHOLD_=131072
 COPY package.json LICENSE ./
 COPY bin ./bin
-COPY --from=dependencies /app/node_modules ./node_modules
+COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 
 # The embedded store. The user is a number, by which orchestrators can check that it is not root.

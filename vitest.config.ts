@@ -27,7 +27,6 @@ const NODE_FLAGS = process.env['TRANSLOAD_NODE_FLAGS']
 const LONGEST = [
   'debian/image',
   'bookings/protocol/explore.slow',
-  'debian/fresh-clone',
   'bookings/changed-store.slow',
   'debian/postgres-primary',
   'debian/snippets',

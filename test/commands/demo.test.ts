@@ -1,6 +1,6 @@
 /** Promise: `demo` starts everything, and its printed calls work (contract, section 11). */
 
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { folder } from '../callers/tenants-gateway.ts'
@@ -15,9 +15,12 @@ async function statusOf(line: string): Promise<number> {
   return (await fetch(url, { headers, ...init })).status
 }
 
-/** Starts a demo in an empty folder. */
-const startDemo = (words: readonly string[], env: NodeJS.ProcessEnv, cwd = folder()) =>
-  start(process.execPath, [join(ROOT, 'bin/transload.js'), 'demo', ...words], { cwd, env: cleanEnv(env) })
+/** Starts what `npm run demo` starts, in an empty folder. */
+function startDemo(words: readonly string[], env: NodeJS.ProcessEnv, cwd = folder()) {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  const [, program = '', command = ''] = /^node (\S+) (demo)$/.exec(scripts.demo) ?? []
+  return start(process.execPath, [join(ROOT, program), command, ...words], { cwd, env: cleanEnv(env) })
+}
 
 test('the demo prints commands that work, shows each call with what it sends, opens both listeners, and names the ports that were taken', async () => {
   const [port, adminPort] = [await takenPort(), await takenPort()]

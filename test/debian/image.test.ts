@@ -59,7 +59,7 @@ beforeAll(async () => {
   mkdirSync(join(root, 'usr/local/etc'), { recursive: true })
   writeFileSync(join(root, 'usr/local/etc/npmrc'), `cafile=${authorities}\nprefer-offline=true\n`)
   await buildah('config', '--env', 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', base)
-  await buildah('commit', '--quiet', '--rm', base, BASE)
+  await buildah('commit', '--quiet', '--disable-compression', '--rm', base, BASE)
   const cache = await npm('config', 'get', 'cache')
   await build('--tag', IMAGE, '--build-arg', `NODE_IMAGE=${BASE}`, '--volume', `${cache}:/root/.npm`, ROOT)
 }, BUILD_MS)
