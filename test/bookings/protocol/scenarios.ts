@@ -121,7 +121,7 @@ export const SCENARIOS = {
   'store failures': {
     calls: ['A', 'B'],
     budget: { ...NOTHING, crashes: 1, settlements: 1, storeFailures: 1 },
-    sample: 10,
+    sample: 9,
     whole: 60,
   },
 } as const satisfies Readonly<Record<string, Scenario>>
