@@ -6,12 +6,12 @@ FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
-COPY tsconfig.json tsconfig.types.json ./
+COPY tsconfig.json ./
 COPY scripts/build.ts ./scripts/
 COPY mappings ./mappings
 COPY src ./src
 # What the gateway needs to run stays.
-RUN npm run build && npm prune --omit=dev --ignore-scripts
+RUN node scripts/build.ts && npm prune --omit=dev --ignore-scripts
 
 FROM ${NODE_IMAGE}
 ARG NODE_IMAGE
