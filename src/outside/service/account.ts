@@ -236,8 +236,9 @@ async function fetchToken(source: Required<NewAccount>, retry: Retry): Promise<T
   }
   tokens.add(1, 'given')
   source.acceptance.accepted()
-  const seconds = Number(life ?? DEFAULT_LIFE_S)
-  const lifeMs = (Number.isFinite(seconds) && seconds > 0 ? seconds : DEFAULT_LIFE_S) * 1000
+  // 0 is a life, too: such a token is good for the calls that wait for it.
+  const seconds = Number.parseFloat(String(life))
+  const lifeMs = (Number.isFinite(seconds) ? Math.max(seconds, 0) : DEFAULT_LIFE_S) * 1000
   const usableMs = Math.max(lifeMs - MARGIN_MS, lifeMs / 2)
   // The lifetime starts no later than the request for the token.
   return { text, expiresAt: askedAt + usableMs, renewAt: askedAt + usableMs * RENEW_AFTER }
