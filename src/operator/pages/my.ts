@@ -2,13 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { html } from 'hono/html'
+import { toGatewayError } from '../../edge/answers.ts'
 import type { Caller } from '../../edge/callers/caller.ts'
 import { legacyCaller } from '../../edge/door.ts'
 import type { PageRooms } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
-import { gatewayError } from '../../language/errors.ts'
+import { gatewayError, RETRY_SOON } from '../../language/errors.ts'
 import { windowsToCome } from '../../language/legacy-headers.ts'
-import { NoReply } from '../../outside/service/exchange.ts'
 import type { Call } from '../../runtime/call.ts'
 import { STORE_EVERY_MS } from '../../state/uses/counts.ts'
 import { problemsOf, readReport } from '../reports/report.ts'
@@ -66,11 +66,15 @@ async function provenCaller(incoming: IncomingMessage, call: Call, deps: PageRoo
   try {
     await deps.prove({ account: caller.account, requestId: call.request.id, deadline })
   } catch (cause) {
-    if (!(cause instanceof NoReply)) throw cause
-    throw gatewayError('service-unavailable/proof', {}, { cause, headers: { 'Retry-After': '5' } })
+    const { status, headers } = toGatewayError(cause)
+    if (DECIDED.has(status)) throw cause
+    throw gatewayError('service-unavailable/proof', {}, { cause, headers: { ...RETRY_SOON.headers, ...headers } })
   }
   return caller
 }
+
+/** The service's refusals of a credential, and a fault of the gateway itself. */
+const DECIDED: ReadonlySet<number> = new Set([401, 403, 500])
 
 /** Answers `/my/numbers.csv`: the caller's own numbers with the service's ids, a part at a time. */
 export async function ownNumbers(
