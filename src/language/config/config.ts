@@ -6,6 +6,7 @@ import {
   allowedHosts,
   basePaths,
   brownouts,
+  clientId,
   days,
   duration,
   file,
@@ -49,8 +50,7 @@ const sections = {
       .describe(
         'The path for shipments: `/v2/shipments`, `/v2/shipment`, or `auto`, which uses the first until the service accepts only the second.',
       ),
-    V2_CLIENT_ID: z
-      .string()
+    V2_CLIENT_ID: clientId
       .optional()
       .describe(
         "With `V2_CLIENT_SECRET`, the credential for all calls to the service (fixed mode, for a sidecar). Callers' credentials are ignored.",
@@ -242,8 +242,7 @@ const sections = {
       .describe(
         'The `whsec_…` secret with which the service signs events (Standard Webhooks); two during a rotation. Events without a valid signature are rejected.',
       ),
-    WEBHOOK_CLIENT_ID: z
-      .string()
+    WEBHOOK_CLIENT_ID: clientId
       .optional()
       .describe(
         'With `WEBHOOK_CLIENT_SECRET`, in client mode, the credential for reading the shipments of events and unknown bookings. Without it, events are only stored.',

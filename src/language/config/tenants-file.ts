@@ -6,6 +6,7 @@ import { ConfigErrors } from './errors.ts'
 import { errorCodeOf, issueText, type JsonContent, readJsonFile } from './json-file.ts'
 import {
   brownouts,
+  clientId,
   pathSecrets,
   serviceAddress,
   signingKeys,
@@ -110,7 +111,7 @@ const tenant = z
       ),
     v2: z
       .strictObject({
-        client_id: z.string().min(1),
+        client_id: clientId,
         client_secret: secretRef,
         base_url: serviceAddress.optional().describe('Instead of V2_BASE_URL.'),
         token: z.enum(['basic', 'oauth2', 'auto']).optional().describe('Instead of V2_TOKEN.'),

@@ -154,6 +154,12 @@ export const host = z
     'must be an address such as 127.0.0.1 or ::, or a name such as localhost, without a port',
   )
 
+/** The id in a Basic credential, which ends at the first colon (RFC 7617). */
+export const clientId = z
+  .string()
+  .min(1)
+  .refine((id) => !/[:\p{Cc}]/u.test(id), 'must be a client id without a colon or control characters')
+
 /** An http or https address. */
 export const webAddress = value((text) => {
   const url = URL.parse(text)
