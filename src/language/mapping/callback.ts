@@ -141,8 +141,9 @@ export function statusTold(
 function newValueAt(data: unknown, path: string): unknown {
   const place = placeOf(path)
   for (let depth = place.length; depth > 0; depth -= 1) {
-    const change = ownValue(data, dotted(place.slice(0, depth))) ?? nestedValue(data, place.slice(0, depth))
-    if (!isChange(change)) continue
+    const changed = place.slice(0, depth)
+    const change = [...keysOf(changed).map((key) => ownValue(data, key)), nestedValue(data, changed)].find(isChange)
+    if (!change) continue
     const rest = place.slice(depth)
     const [before, after] = [change.old_value, change.new_value].map((value) => valueAt(value, rest))
     return before === after ? undefined : (after ?? null)
@@ -150,8 +151,11 @@ function newValueAt(data: unknown, path: string): unknown {
   return undefined
 }
 
-/** Returns the key of a place; an index ends it, because a list changes as one. */
-const dotted = (place: Place) => place.map((step) => (typeof step === 'number' ? `[${step}]` : step)).join('.')
+/** Returns the keys that a place may have: `vehicles.[0].vin`, `vehicles[0].vin` and `vehicles.0.vin`. */
+function keysOf(place: Place): readonly string[] {
+  const dotted = place.map((step) => (typeof step === 'number' ? `[${step}]` : step)).join('.')
+  return [dotted, dotted.replaceAll('.[', '['), place.join('.')]
+}
 
 function ownValue(holder: unknown, key: string | number): unknown {
   if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, key)) return undefined
