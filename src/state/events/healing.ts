@@ -286,12 +286,14 @@ export function createProving({
       if (mayBeCanceled) for (const claim of holders) await freeIfGone(claim, own)
     } else {
       const reply = await readIfThere(name, own)
-      if (!reply) return
-      const shipment = shipmentWithId(reply, name)
+      const shipment = reply && shipmentWithId(reply, name)
       // For a booking that made it and is not recorded yet.
-      if (mayBeCanceled && isCanceled(shipment.body))
-        await store.put({ names: [], shipment: { tenant, id: shipment.id, state: 'canceled' } })
-      await recognize(shipment, tenant, own, bookings, how)
+      if (mayBeCanceled && (!shipment || isCanceled(shipment.body)))
+        await store.put({
+          names: [],
+          shipment: { tenant, id: shipment?.id ?? name, state: shipment ? 'canceled' : 'gone' },
+        })
+      if (shipment) await recognize(shipment, tenant, own, bookings, how)
     }
   }
 
