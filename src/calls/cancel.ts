@@ -83,4 +83,4 @@ async function cancelAndRead(
 }
 
 /** Statuses that may mean that the request is done already. */
-const DONE_PERHAPS = new Set([400, 404, 409, 410, 422])
+export const DONE_PERHAPS: ReadonlySet<number> = new Set([400, 404, 409, 410, 422])

@@ -110,7 +110,8 @@ export async function passThrough(
         : undefined
     if (
       used &&
-      (used.verb === 'cancel' ? isSuccess(reply.status) : await mayFree(used, reply, acceptance.isProven(), bookings))
+      ((used.verb === 'cancel' && isSuccess(reply.status)) ||
+        (await mayFree(used, reply, acceptance.isProven(), bookings)))
     ) {
       const read = (name: string) => readShipment(name, account, sent, { requestId, deadline, upstream })
       const shown = { status: reply.status, headers: {}, body: (await reply.whole()) ?? EMPTY }
@@ -131,7 +132,7 @@ export async function passThrough(
 
 const EMPTY = Buffer.alloc(0)
 
-/** Reports whether a read may free the key of a booking: then its reply is looked at. What a stranger is answered frees nothing. */
+/** Reports whether a call may free the key of a booking: then its reply is looked at. What a stranger is answered frees nothing. */
 async function mayFree(
   { id, tenant }: { readonly id: string; readonly tenant: string },
   { status }: StreamedReply,

@@ -22,6 +22,7 @@ import {
   shipmentRead,
   withoutCredential,
 } from '../outside/service/service.ts'
+import { DONE_PERHAPS } from './cancel.ts'
 import { ACCEPTED } from './plan.ts'
 import type { Version2 } from './read-request.ts'
 import { noteSeen, seenShipment } from './subject.ts'
@@ -74,7 +75,9 @@ export async function passOnBody(
     throw cause instanceof NoReply ? unansweredError(cause, { method, path, mayBook: verb === 'book' }) : cause
   }
   const read = (name: string) => service.send(shipmentRead(name), sending)
-  if (id !== undefined) await noteVersion2Reply({ verb, id }, reply, read, tenant, rooms)
+  // What a stranger is refused frees nothing.
+  if (id !== undefined && (isSuccess(reply.status) || sending.account.acceptance.isProven()))
+    await noteVersion2Reply({ verb, id }, reply, read, tenant, rooms)
   return unchanged(withoutCredential(reply, sending.account))
 }
 
@@ -103,8 +106,8 @@ function unchanged({ status, headers, body }: UpstreamReply): Answer {
 type ReadShipment = (name: string) => Promise<UpstreamReply>
 
 /**
- * Notes what the reply to a version-2 call proves of bookings: a cancellation of a shipment, or a reply that shows it as gone, frees
- * the key of its booking. `id` may be the service's number for it. Never rejects, because the call itself has its answer.
+ * Notes what the reply to a version-2 call proves of bookings: a cancellation of a shipment, now or before, or a reply that shows it as
+ * gone, frees the key of its booking. `id` may be the service's number for it. Never rejects, because the call itself has its answer.
  */
 export async function noteVersion2Reply(
   { verb, id }: { readonly verb: string; readonly id: string },
@@ -116,6 +119,8 @@ export async function noteVersion2Reply(
   // No shipment has it.
   if (serviceId(id) === undefined) return
   if (verb === 'cancel' && isSuccess(reply.status)) return freeCanceled(id, reply, read, tenant, rooms)
+  if (verb === 'cancel' && DONE_PERHAPS.has(reply.status))
+    return rooms.bookings.freeLater(tenant, [id], (own) => isShownAsGone(own, read))
   // What the service accepts to do later is shown by nothing yet.
   if (verb !== 'read' && (verb !== 'update' || reply.status === ACCEPTED)) return
   const shown = shipmentIfRead(reply, id)
