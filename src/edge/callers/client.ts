@@ -116,9 +116,11 @@ export function clientCredentials(rooms: CallerRooms): Credentials {
       return accepted
     }
     share.hold(leave)
+    // A version-1 call may have proven it.
+    const isProven = () => account.acceptance.isProven() || provenCaller(header) !== undefined
     // What an approval means for bookings is noted before it is sent, and nothing is noted for a stranger.
-    if (caller && version2Call(method, url)?.verb === 'approve') await ask()?.catch(() => undefined)
-    return passThroughWith(header, account, leave)
+    if (caller && version2Call(method, url)?.verb === 'approve' && !isProven()) await ask()?.catch(() => undefined)
+    return passThroughWith(header, { ...account, acceptance: { ...account.acceptance, isProven } }, leave)
   }
 
   const { WEBHOOK_CLIENT_ID: ownId, WEBHOOK_SECRET: secrets, WEBHOOK_SIGNING_SECRET: signingKeys } = config
