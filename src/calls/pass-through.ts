@@ -18,7 +18,7 @@ import {
   stream,
   type UpstreamReply,
 } from '../outside/service/exchange.ts'
-import { refusesChange, unansweredError } from '../outside/service/failures.ts'
+import { MAKES_NOTHING, refusesChange, unansweredError } from '../outside/service/failures.ts'
 import { shipmentRead, UNKNOWN_PATH, written } from '../outside/service/service.ts'
 import type { Upstream } from '../outside/service/upstream.ts'
 import { LockTimeout, StoreDown } from '../outside/store/store.ts'
@@ -57,6 +57,9 @@ export async function passThrough(
   const patience = { deadline, timeoutMs, readerTimeoutMs }
   const streams = body instanceof Readable
   const meaning = version2Call(method, url)
+  const isSafe = SAFE_METHODS.has(method)
+  // The service may just be closing a kept connection: then it is not known if it made the change.
+  const isChange = !isSafe && !MAKES_NOTHING.test(url)
   let last: StreamedReply | undefined
   try {
     let sent: string | undefined
@@ -79,10 +82,10 @@ export async function passThrough(
         bodyTimeout: timeoutMs,
       }
       try {
-        last = await stream(upstream.line(account), request, outgoing, patience)
+        last = await stream(upstream.line(account, isChange), request, outgoing, patience)
       } catch (error) {
         // A safe request is sent again, over a new connection, if a kept one closes before the reply.
-        if (body !== null || !SAFE_METHODS.has(method) || !isClosed(error)) throw error
+        if (body !== null || !isSafe || !isClosed(error)) throw error
         last = await stream(upstream.line(account, true), request, outgoing, patience)
       }
       return { status: last.status, headers: last.status === UNAUTHORIZED ? challengesIn(last) : NO_CHALLENGES }

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { shipmentExample } from '../../mappings/booking-rows.ts'
 import { atOnce, statuses } from '../callers/tenants-gateway.ts'
-import { get, startGateway, type TestGateway } from '../gateway.ts'
+import { get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { size } from '../size.ts'
 import { answering, book, ID, quote, read, update } from './calls.ts'
@@ -17,11 +17,8 @@ const LONG_MS = 300_000
 const CLOSES_EVERY = 12
 const NAMED = { shipment_id: ID }
 
-let bookings = 0
-
 function reply(outgoing: ServerResponse, { method, url = '' }: IncomingMessage): void {
-  bookings += 1
-  const id = method === 'POST' ? `s-${bookings}` : url.split('/').at(-1)
+  const id = method === 'POST' ? crypto.randomUUID() : url.split('/').at(-1)
   outgoing.end(
     JSON.stringify({ ...shipmentExample, id, ...(url === '/v2/quote' && { shipment_id: 'q-1', price: 100 }) }),
   )
@@ -32,7 +29,8 @@ const readUnderV2 = (gateway: TestGateway) => get(gateway, `/v2/shipments/${ID}`
 test.each([
   ['quotes', (gateway: TestGateway) => quote(gateway), true],
   ['reads', (gateway: TestGateway) => read(gateway, NAMED), true],
-  ['calls under /v2/', readUnderV2, true],
+  ['reads under /v2/', readUnderV2, true],
+  ['changes under /v2/', (gateway: TestGateway) => post(gateway, '/v2/shipments', {}), false],
   ['updates', (gateway: TestGateway) => update(gateway, NAMED), true],
   ['bookings', (gateway: TestGateway, i: number) => book(gateway, `R-${i}`), false],
 ] as const)(
@@ -50,7 +48,7 @@ test.each([
     })
     const gateway = await startGateway({ serviceUrl: service.url })
     expect((await read(gateway, NAMED)).status).toBe(200)
-    const queue = Array.from({ length: CALLS }, (_, i) => i).values()
+    const queue = Array(CALLS).keys()
     const answers: { status: number }[] = []
     await atOnce(8, async () => {
       for (const i of queue) answers.push(await call(gateway, i))
@@ -62,7 +60,7 @@ test.each([
 
 test('each booking has a connection of its own, which ends with it', async () => {
   const { gateway, service } = await answering(reply)
-  for (let count = 1; count <= 3; count += 1) {
+  for (const count of [1, 2, 3]) {
     expect((await book(gateway, `O-${count}`)).status).toBe(200)
     const sockets = service.requests.map(({ socket }) => socket)
     expect(new Set(sockets).size).toBe(count)
@@ -78,7 +76,7 @@ test('a service that resets kept connections before the next request fails no ca
     kept = incoming.socket
   })
   const answers: { status: number }[] = []
-  for (let i = 0; i < CALLS; i += 1) {
+  for (const i of Array(CALLS).keys()) {
     const socket = kept
     const call = readUnderV2(gateway)
     const reset = (turns: number) => void (turns > 0 ? setImmediate(reset, turns - 1) : socket?.resetAndDestroy())

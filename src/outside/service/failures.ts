@@ -83,7 +83,7 @@ export function unansweredError(
 const SAFE_METHODS = new Set(['GET', 'HEAD'])
 
 /** A new quote, or a token. */
-const MAKES_NOTHING = /^\/(v2\/quote|oauth2\/token)\/?(\?|$)/
+export const MAKES_NOTHING = /^\/(v2\/quote|oauth2\/token)\/?(\?|$)/
 
 /** Returns the error of an unsuccessful reply, with the service's own message, if any, in the caller's fields. */
 export function refusal({ status, headers, body }: UpstreamReply, nameFields?: (text: string) => string): GatewayError {
