@@ -55,7 +55,12 @@ export async function add(
   const secret = makeSecret()
   const credentials = [{ id, secret_hash: await hashSecret(secret) }]
   const client_secret = env === undefined ? { file } : { env }
-  edit(tenantsFile, (tenants) => [...tenants, { name, credentials, v2: { client_id: v2ClientId, client_secret } }])
+  edit(tenantsFile, (tenants) => {
+    const holder = tenants.find((other) => other.name !== name && other.credentials?.some((one) => one.id === id))
+    if (holder)
+      throw new CommandFailed(`the tenant ${holder.name} has the Client ID ${id} already; choose another with --id`)
+    return [...tenants, { name, credentials, v2: { client_id: v2ClientId, client_secret } }]
+  })
   show(name, id, secret)
   return 0
 }
