@@ -91,8 +91,21 @@ export async function rotate(
 
 /** Removes a tenant. */
 export function remove(name: string, { file }: FileOption): number {
-  edit(file, (tenants) => tenants.filter((tenant) => tenant.name !== name), name)
-  print(`The tenant ${name} is removed. Running gateways reload the file within seconds.`)
+  let left = 0
+  edit(
+    file,
+    (tenants) => {
+      const others = tenants.filter((tenant) => tenant.name !== name)
+      left = others.length
+      return others
+    },
+    name,
+  )
+  const effect =
+    left > 0
+      ? 'Running gateways reload the file within seconds.'
+      : 'No tenant is left, so running gateways refuse the file and keep the old one: stop them.'
+  print(`The tenant ${name} is removed. ${effect}`)
   return 0
 }
 
