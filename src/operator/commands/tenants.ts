@@ -139,7 +139,7 @@ function edit(given: string | undefined, change: Change, mustHave?: string): voi
   try {
     writeFileSync(descriptor, changed(file, change, mustHave))
     fsyncSync(descriptor)
-    warnOfLacking(next, file)
+    warnOfRefusal(next, file)
     if (existsSync(file)) {
       makeLike(next, file)
       // It holds hashes, and its readers are an operator's choice.
@@ -154,16 +154,16 @@ function edit(given: string | undefined, change: Change, mustHave?: string): voi
   }
 }
 
-/** Says before a file is put in place which secrets this process lacks: a gateway that lacks them, too, refuses the file. */
-function warnOfLacking(next: string, file: string): void {
-  const lacking: string[] = []
+/** Says before a file is put in place why a gateway may refuse it: for its mistakes, or for secrets that this process lacks. */
+function warnOfRefusal(next: string, file: string): void {
+  const why: string[] = []
   try {
-    readTenants(next, { synonymMistakes: () => [] }, process.env, lacking)
+    readTenants(next, { synonymMistakes: () => [] }, process.env, why)
   } catch (error) {
-    // "transload tenants check" tells every mistake.
     if (!(error instanceof ConfigErrors)) throw error
+    why.push(...error.errors)
   }
-  printError(...lacking.map((secret) => `warning: ${secret.replace(next, () => file)}`))
+  printError(...why.map((one) => `warning: ${one.replace(next, () => file)}`))
 }
 
 /** Reading and writing, of the owner, the group and others. */
