@@ -123,7 +123,10 @@ const MESSAGE_LIMIT_CHARACTERS = 300
 const KEYS = [
   'message',
   'errormessage',
+  'errormsg',
+  'errmsg',
   'defaultmessage',
+  'usermessage',
   'detail',
   'errordescription',
   'description',
@@ -134,9 +137,12 @@ const KEYS = [
 ]
 /** The keys of nested messages, or of messages by field. */
 const HOLDERS = [
+  'err',
   'error',
   'errors',
   'errormessages',
+  'validationerrors',
+  'invalidparams',
   'issues',
   'messages',
   'fault',
@@ -146,7 +152,7 @@ const HOLDERS = [
   'data',
 ]
 /** The keys that name the field of an entry. */
-const FIELDS = ['field', 'path', 'propertypath', 'param', 'loc']
+const FIELDS = ['field', 'path', 'propertypath', 'instancepath', 'pointer', 'param', 'loc', 'target', 'name']
 const DEPTH_LIMIT = 4
 
 /**
@@ -155,7 +161,7 @@ const DEPTH_LIMIT = 4
  */
 export function serviceMessage(body: Buffer, nameFields = (text: string) => text): string | undefined {
   const text = replyText(body).trim()
-  const value = /^[{["]/.test(text) ? parsed(text) : text
+  const value = /^(?:[{["]|null$)/.test(text) ? parsed(text) : text
   const known = messagesIn(value)
   const messages = known.length > 0 ? known : listedWords(value)
   const line = nameFields(oneLine(withoutRepeats(messages).join('; ')))
@@ -196,8 +202,10 @@ function messagesIn(value: unknown, depth = 0): string[] {
   if (typeof value !== 'object' || value === null || depth > DEPTH_LIMIT) return []
   if (Array.isArray(value)) return value.flatMap((entry) => messagesIn(entry, depth + 1))
   const body = new Map(Object.entries(value).map(([key, entry]) => [key.toLowerCase().replace(/[_-]/g, ''), entry]))
-  const own = KEYS.map((key) => messagesIn(body.get(key), depth + 1)).find((messages) => messages.length > 0) ?? []
-  const field = FIELDS.map((key) => fieldName(body.get(key))).find((name) => name !== undefined)
+  const first = (words: typeof heldWords) =>
+    KEYS.map((key) => words(body.get(key), depth + 1)).find((messages) => messages.length > 0)
+  const own = first(messagesIn) ?? first(heldWords) ?? []
+  const field = FIELDS.map((key) => fieldName(key, body.get(key))).find((name) => name !== undefined)
   const named = own.map((message) =>
     field === undefined || message.includes(field) ? message : `${field}: ${message}`,
   )
@@ -205,31 +213,40 @@ function messagesIn(value: unknown, depth = 0): string[] {
   return [...named, ...held]
 }
 
-/** Returns the name of a field: a text, or the steps of a path; what begins with `/` is the path of the request. */
-function fieldName(value: unknown): string | undefined {
+/** Returns the name of a field: a text, a JSON pointer, or the steps of a path. */
+function fieldName(key: string, value: unknown): string | undefined {
   const steps = Array.isArray(value) ? value.filter((step) => typeof step === 'string' || Number.isInteger(step)) : []
   const name =
     typeof value === 'string' ? value : (steps.length > 1 && steps[0] === 'body' ? steps.slice(1) : steps).join('.')
-  return name === '' || name.startsWith('/') ? undefined : name
+  return name === '' || NO_FIELD[key]?.test(name) ? undefined : name.replace(/^#?\//, '')
 }
+
+/** The path of the request, and the name of an error. */
+const NO_FIELD: Readonly<Record<string, RegExp>> = { path: /^\//, name: /^[^a-z]/ }
 
 /** Returns the texts of `{"zipcode": ["…"]}`, without any key of those above. Only a list marks a text as a message. */
 function listedWords(value: unknown, place = '', depth = 0): string[] {
   if (typeof value !== 'object' || value === null || depth > DEPTH_LIMIT) return []
+  const inner = place === '' ? '' : `${place}.`
   if (!Array.isArray(value)) {
-    const inner = place === '' ? '' : `${place}.`
     return Object.entries(value).flatMap(([field, entry]) => listedWords(entry, inner + field, depth + 1))
   }
-  return value.flatMap((entry) =>
-    typeof entry === 'string' ? messagesIn(entry).map((said) => `${place}: ${said}`) : [],
-  )
+  return value
+    .slice(0, MOST_TEXTS)
+    .flatMap((entry, at) =>
+      typeof entry === 'string'
+        ? messagesIn(entry).map((said) => `${place}: ${said}`)
+        : listedWords(entry, `${inner}${at}`, depth + 1),
+    )
 }
 
 /** Returns the texts in a value such as that of `errors`: texts, entries with messages, or lists of texts by field. */
 function heldWords(value: unknown, depth: number): string[] {
   const messages = messagesIn(value, depth)
   if (messages.length > 0 || typeof value !== 'object' || value === null || Array.isArray(value)) return messages
-  return Object.entries(value).flatMap(([field, entry]) =>
-    field === 'code' || field === 'status' ? [] : messagesIn(entry, depth + 1).map((said) => `${field}: ${said}`),
-  )
+  return Object.entries(value).flatMap(([field, entry]) => {
+    if (field === 'code' || field === 'status') return []
+    const said = messagesIn(entry, depth + 1)
+    return said.length > 0 ? said.map((text) => `${field}: ${text}`) : listedWords(entry, field, depth + 1)
+  })
 }
