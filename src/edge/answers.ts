@@ -14,7 +14,7 @@ import { deprecationFor } from './callers/caller.ts'
 import type { Env } from './door.ts'
 import { writeExplanation } from './explanation.ts'
 import type { AnswerRefusal, RequestRefusal } from './refusals.ts'
-import { BELOW_VERSION_2, type Router, UNREADABLE, WEBHOOK_ROUTE } from './routing.ts'
+import { BELOW_VERSION_2, methodWrong, type Router, UNREADABLE, WEBHOOK_ROUTE } from './routing.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 const TEXT_TYPE = 'text/plain; charset=utf-8'
@@ -77,15 +77,17 @@ export type AnswerError = (error: GatewayError | RequestRefusal, place: ErrorPla
 
 /** Makes the answers to all errors of the public listener. */
 export function createErrorAnswers(config: Config, catalog: Catalog): AnswerError {
-  const shapes = new Map([...catalog.endpoints.values()].map((one) => [`/legacy${one.path}`, errorShape(one)]))
+  const endpoints = new Map([...catalog.endpoints.values()].map((one) => [`/legacy${one.path}`, one]))
   const { headers: deprecation } = deprecationFor(config)
-  const answerError: AnswerError = (error, { route, target, own, isVersion2, caller }) => {
+  const answerError: AnswerError = (thrown, { route, target, own, isVersion2, caller }) => {
+    const endpoint = endpoints.get(route)
+    const isOfMethod = endpoint && !(thrown instanceof GatewayError) && thrown.status === METHOD_NOT_ALLOWED
+    const error = isOfMethod ? methodWrong(endpoint.method) : thrown
     const { errorStatus = config.ERROR_STATUS, support, legacyHeaders = deprecation } = caller ?? {}
     const contact = support ?? config.SUPPORT_CONTACT
-    const shape = shapes.get(route)
-    if (shape) {
+    if (endpoint) {
       const isProblem = isVersion2 && error instanceof GatewayError
-      const answer = isProblem ? problemDetails(error, contact) : legacyError(error, shape, own, contact)
+      const answer = isProblem ? problemDetails(error, contact) : legacyError(error, errorShape(endpoint), own, contact)
       return {
         ...answer,
         status: errorStatus === 'ok' ? OK : answer.status,
@@ -112,6 +114,7 @@ function withHelp({ headers, ...answer }: Answer, error: GatewayError | RequestR
 export type ErrorPage = (incoming: IncomingMessage, error: GatewayError) => Promise<Answer> | undefined
 
 const OK = 200
+const METHOD_NOT_ALLOWED = 405
 
 /** Makes the answers to the requests that the public listener refuses before they are routed. */
 export function createRefusalAnswers(answerError: AnswerError, route: Router): AnswerRefusal {

@@ -1,4 +1,4 @@
-import { gatewayError } from '../language/errors.ts'
+import { type GatewayError, gatewayError } from '../language/errors.ts'
 import type { Endpoint } from '../language/mapping/catalog.ts'
 
 /**
@@ -79,9 +79,12 @@ function decoded(raw: string): string | undefined {
 /** Throws for another method than those of a route. A `HEAD` is answered like a `GET`. */
 export function requireMethod(method: string | undefined, methods: readonly string[]): void {
   if (methods.includes(method === 'HEAD' ? 'GET' : (method ?? ''))) return
-  const allowed = methods.join(', ')
-  throw gatewayError('method-wrong', { methods: allowed }, { headers: { Allow: allowed } })
+  throw methodWrong(methods.join(', '))
 }
+
+/** Returns the error of another method than these. */
+export const methodWrong = (methods: string): GatewayError =>
+  gatewayError('method-wrong', { methods }, { headers: { Allow: methods } })
 
 /** Unreserved characters are equal to their escapes (RFC 3986, 6.2.2.2); a slash is not. */
 export const BELOW_VERSION_2 = /^\/(?:v|%76)(?:2|%32)\//

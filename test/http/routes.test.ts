@@ -48,7 +48,7 @@ describe('a legacy path', () => {
   })
 
   test('takes its method alone, and says so in Allow', async () => {
-    const methods = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'PROPFIND']
+    const methods = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'PROPFIND', 'TRACE']
     for (const [path, allowed] of Object.entries(LEGACY)) {
       for (const method of methods.filter((one) => one !== allowed)) {
         const reply = await request(gateway, `/quotes${path}/`, method, AUTH)
