@@ -516,7 +516,8 @@ export function choice(table: Readonly<Record<string, string>>, name: string): C
   const entries = Object.entries(table)
   const toV2 = new Map(entries.map(([v1, v2]) => [folded(v1), v2]))
   // Reversed: of two names for one value, the first is written back.
-  const toV1 = new Map<Scalar, string>(entries.map(([v1, v2]): [string, string] => [v2, v1]).reverse())
+  const backwards = entries.map(([v1, v2]): [string, string] => [v2, v1]).reverse()
+  const toV1 = new Map([...backwards.map(([v2, v1]): [string, string] => [folded(v2), v1]), ...backwards])
   const accepted = listed(Object.keys(table))
   return codec<Scalar>(scalar, {
     name,
@@ -525,7 +526,7 @@ export function choice(table: Readonly<Record<string, string>>, name: string): C
     problem: `must be ${accepted}`,
     keeps: canonical(accepted, (text) => String(toV2.get(folded(text)) ?? text)),
     decode: (text, fail) => toV2.get(folded(text)) ?? fail(),
-    encode: (value) => toV1.get(value) ?? String(value),
+    encode: (value) => toV1.get(String(value)) ?? toV1.get(folded(String(value))) ?? String(value),
   })
 }
 
