@@ -149,11 +149,11 @@ const withoutBlanks = (text: string): string => text.replace(/\s+/g, '').toUpper
 
 /** Between two VINs in one field. */
 const BETWEEN_VINS = /[^a-z0-9]+/i
-const TWO_VINS = /^[A-HJ-NPR-Z0-9]{34}$/
+const JOINED_VINS = /^(?:[A-HJ-NPR-Z0-9]{17}){2,}$/
 
 /** Reports whether a text holds several VINs, with or without something between them. */
 const hasSeveral = (text: string): boolean =>
-  TWO_VINS.test(withoutBlanks(text)) ||
+  JOINED_VINS.test(withoutBlanks(text)) ||
   text
     .toUpperCase()
     .split(BETWEEN_VINS)
@@ -199,7 +199,7 @@ const US_DIGITS = 10
 const SHORTEST_DIGITS = 7
 
 /** `x123`, `ext. 5`, `#12`, `;ext=9`; no two neighboring parts match the same blank: it runs in linear time. */
-const EXTENSION = /(?:(?<![a-z])(?:extension|extn|ext|x)[\s.:=]*(?:#\s*)?|#\s*)(\d+)/i
+const EXTENSION = /(?:(?<![a-z])(?:extension|extn|ext|x)[\s.:=-]*(?:#\s*)?|#\s*)(\d+)/i
 
 const digitsOf = (text: string): string => text.replace(/\D+/g, '')
 
