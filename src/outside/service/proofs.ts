@@ -283,13 +283,17 @@ export const doubtful = (fault: string, of?: DoubtfulRequest): GatewayError =>
   gatewayError(of ? `reply-doubtful/${of}` : 'reply-doubtful', { fault })
 
 /** Returns how the body of a successful reply denies its success; undefined if it does not. */
-function denialIn({ success, ok, error, errors }: Readonly<Draft>): string | undefined {
-  // Most replies have none of these.
-  if (success === undefined && ok === undefined && error === undefined && errors === undefined) return undefined
-  if (isNo(success) || isNo(ok)) return 'it says that the call failed'
+function denialIn(body: Readonly<Draft>): string | undefined {
+  const { success, ok, error, errors, status } = body
+  if (isNo(success) || isNo(ok)) return FAILED
   if (isError(error) || isError(errors)) return 'it has an error'
+  // Beside an id, it may be the status of the thing.
+  if (STATUS_OF_FAILURE.test(statusOf(status)) && idsNamedIn(body).length === 0) return FAILED
   return undefined
 }
+
+const FAILED = 'it says that the call failed'
+const STATUS_OF_FAILURE = /^(?:error|fail(?:ed|ure)?|[45]\d\d)$/
 
 /** Reports whether a member of a reply has a value: null and blank texts are none. */
 const isPresent = (value: unknown) =>
