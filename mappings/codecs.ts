@@ -209,7 +209,7 @@ const BETWEEN_NUMBERS = /[/,;|&]|\s(?:or|and)\s/i
 const FIRST_OF_TWO = /^\D*(?:1\D*)?(?:\d\D*){10}(?=(?:\d\D*){7})/
 
 /** A number with words for some of its digits: an area code, perhaps three more digits, and at least ten places in all. */
-const NUMBER_IN_WORDS = /^\+?1?(?=[\da-z]{10,})\d{3}(?:\d{3})?[a-z]+[\da-z]*$/i
+const NUMBER_IN_WORDS = /^\+?1?(?=[\da-z]{10,})\d{3}(?:\d{3})?[a-z][\da-z]*$/i
 const KEYS = ['abc', 'def', 'ghi', 'jkl', 'mno', 'pqrs', 'tuv', 'wxyz']
 const FIRST_KEY = 2
 

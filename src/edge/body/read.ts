@@ -160,7 +160,7 @@ function hexDigit(code: number): number {
 }
 
 /** RFC 2046, 5.1.1: a boundary has at most 70 characters. A part begins with its headers. */
-const FIRST_PART = /^--(.{1,70}?)[ \t]*\r?\n(?:Content-|\r?\n)/i
+const FIRST_PART = /^--(.{1,70}?)[ \t]{0,80}\r?\n(?:Content-|\r?\n)/i
 const BOUNDARY = /^\s*multipart\/.*;\s*boundary\s*=\s*(?:"([^"]{1,70})"|([^\s;,"]{1,70}))/i
 
 /**
