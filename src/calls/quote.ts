@@ -1,6 +1,9 @@
 import { gatewayError } from '../language/errors.ts'
+import type { Problem } from '../language/mapping/fields.ts'
 import type { Draft } from '../language/mapping/paths.ts'
+import type { KnownFacts } from '../language/mapping/request.ts'
 import { ASSUMED_FACT } from '../language/mapping/row.ts'
+import { fieldsOf, placesOf } from '../language/mapping/row-parts.ts'
 import { changeOf, idAt, newQuote } from '../outside/service/proofs.ts'
 import type { QuoteChange } from '../outside/store/store.ts'
 import { type Plan, plannedCall, sendChange, sendNew } from './plan.ts'
@@ -52,19 +55,31 @@ export function requireNames(request: Version1): void {
 
 /** Returns what is remembered of a quote. */
 function remembered(
-  { request: { compiled, fields }, body, settings, own, subject, notes }: Plan,
+  { request, body, settings, own, subject, notes }: Plan,
   key: { readonly tenant: string; readonly id: string },
   names: readonly string[],
   price: string,
 ): QuoteChange {
   const before = subject.quote
+  const { facts, problems } = request.compiled.remember(request.fields, body, settings)
   const assumed = notes.flatMap(({ code, name }) => (code === 'assumed' ? [name] : [])).join(' ')
   return {
     ...key,
     own: (before ? before.own : own) ?? '',
     names: before ? before.names.filter((name) => name !== before.id) : names,
-    facts: { ...before?.facts, ...compiled.remember(fields, body, settings).facts, [ASSUMED_FACT]: assumed },
+    facts: { ...(before?.facts && factsLeft(before.facts, request, problems)), ...facts, [ASSUMED_FACT]: assumed },
     // Empty after a change whose reply tells none: the price before is not that of the quote any more.
     price,
   }
+}
+
+/** Returns the facts that an update leaves: a new contact replaces the old one as a whole, and so does a value that cannot be read. */
+function factsLeft(before: KnownFacts, { compiled, sent }: Version1, problems: readonly Problem[]): KnownFacts {
+  const replaced = (compiled.action.remember ?? []).filter((row) =>
+    fieldsOf(row).some(
+      (field) => (row.kind === 'split' && sent(field) !== undefined) || problems.some((one) => one.field === field),
+    ),
+  )
+  const places = replaced.flatMap(placesOf)
+  return Object.fromEntries(Object.entries(before).filter(([fact]) => !places.includes(fact)))
 }
