@@ -9,7 +9,7 @@ import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
 import { refusal, replyToChange } from '../outside/service/failures.ts'
 import { type Sending, type ServiceRequest, serviceRequest } from '../outside/service/service.ts'
 import type { Reference } from '../state/names/resolve.ts'
-import { PLAIN_NAME, placelessIn, type Version1 } from './read-request.ts'
+import { namesIn, PLAIN_NAME, placelessIn, type Version1 } from './read-request.ts'
 import { NO_SUBJECT, referenceOf, type Subject } from './subject.ts'
 import type { AskingCall, AskingRooms } from './verb.ts'
 
@@ -151,7 +151,8 @@ function emptyUpdate(request: Version1): readonly Problem[] {
     ...blank.map((field) => ({ field, code: 'blank', message: `${field} is blank` })),
   ]
   if (problems.length > 0) return problems
-  return [{ field: '', code: 'nothing', message: 'the call only names the shipment' }]
+  const names = namesIn(request, compiled.action.target?.namedBy ?? [])
+  return names.map(([field]) => ({ field, code: 'nothing', message: `${field} only names the shipment` }))
 }
 
 /** Returns the fields that were sent with a value that may change the shipment. */
