@@ -187,8 +187,7 @@ function readMultipartFields(bytes: string, boundary: string, decode: Decode): E
   for (const { name, content, contentType, isFile } of parts) {
     const decodePart = /;\s*charset\s*=/i.test(contentType) ? decoderFor(contentType) : decodeForm
     const value = () => flatValue(decodePart(Buffer.from(content, 'latin1')))
-    // A browser sends an empty file for an empty file field.
-    addField(fields, decodeForm(Buffer.from(name, 'latin1')), isFile && content !== '' ? IS_FILE : value())
+    addField(fields, decodeForm(Buffer.from(name, 'latin1')), isFile ? IS_FILE : value())
   }
   return fields
 }
@@ -234,7 +233,9 @@ function readPart(part: string): Part {
   }
   const name = parameters.get('name')
   if (name === undefined) throw unreadable('one of its parts has no name')
-  return { name, content, contentType: CONTENT_TYPE.exec(head)?.[1] ?? '', isFile: parameters.has('filename') }
+  // A browser sends an empty file without a name for an empty file field.
+  const isFile = parameters.has('filename') && content + parameters.get('filename') !== ''
+  return { name, content, contentType: CONTENT_TYPE.exec(head)?.[1] ?? '', isFile }
 }
 
 function unreadable(fault: string): GatewayError {
