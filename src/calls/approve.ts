@@ -80,10 +80,9 @@ async function approveOnce(plan: Plan, id: string, tenant: string, sending: Send
     const quote = withIdsIn(reply, before)
     const body = await verified(reply, quote, tenant, rooms)
     inspect(plan.request.compiled.action.name, body)
-    const isCanceledNow = body !== undefined && isCanceled(body)
-    const shown = isCanceledNow ? undefined : shownInApproval(body, quote, reply.status)
-    await recordApproval(quote, shown, tenant, rooms)
-    if (isCanceledNow) throw canceledByApproval()
+    const shown = shownInApproval(body, quote, reply.status)
+    await recordApproval(quote, shown === CANCELED ? undefined : shown, tenant, rooms)
+    if (shown === CANCELED) throw canceledByApproval()
     if (shown || !mayRead) return approvalAnswer(plan, body, shown, reply.status)
     // Whatever a read says, the quote is approved: without a shipment in sight, a booking asks again.
     const readNow = await shipmentOfApproval(quote, read).catch(() => undefined)
@@ -109,13 +108,16 @@ async function verified(reply: UpstreamReply, quote: RememberedQuote, tenant: st
 
 const canceledByApproval = () => gatewayError('service-refused/canceled', {}, { status: 409 })
 
-/** Returns the shipment that the reply to an approval shows by itself. */
+const CANCELED = 'canceled'
+
+/** Returns the shipment that the reply to an approval shows by itself, unless it is canceled. */
 const shownInApproval = (
   body: Readonly<Draft> | undefined,
   quote: NamedQuote,
   status: number,
-): SeenShipment | undefined => {
+): SeenShipment | typeof CANCELED | undefined => {
   const shipment = body && status !== ACCEPTED ? shipmentInApproval(body, quote) : undefined
+  if ([body, shipment?.body].some((shown) => shown && isCanceled(shown))) return CANCELED
   return shipment && seenShipment(shipment)
 }
 
@@ -152,8 +154,8 @@ export function answerToReply(
   quote: NamedQuote,
 ): { readonly answer: Version1Answer; readonly isFinal: boolean } {
   const body = approvalOf(reply, quote)
-  if (body && isCanceled(body)) throw canceledByApproval()
   const shown = shownInApproval(body, quote, reply.status)
+  if (shown === CANCELED) throw canceledByApproval()
   return { answer: approvalAnswer(plan, body, shown, reply.status), isFinal: shown !== undefined }
 }
 
@@ -365,8 +367,8 @@ export async function noteApprovalReply(
 ): Promise<void> {
   const quote = withIdsIn(reply, before)
   const body = parsedOrNothing(reply)
-  const shown = isObject(body) && !isCanceled(body) ? shownInApproval(body, quote, reply.status) : undefined
-  await recordApproval(quote, shown, tenant, rooms)
+  const shown = isObject(body) ? shownInApproval(body, quote, reply.status) : undefined
+  await recordApproval(quote, shown === CANCELED ? undefined : shown, tenant, rooms)
 }
 
 /** Runs the approval of a quote, or a booking of an approved quote, while no other of the same quote runs. */
