@@ -17,6 +17,7 @@ import {
   requireWhole,
   type Shipment,
   shipmentWithId,
+  toldIn,
 } from '../outside/service/proofs.ts'
 import { type Sending, type Service, shipmentRead } from '../outside/service/service.ts'
 import type { StoredShipment } from '../outside/store/store.ts'
@@ -300,7 +301,7 @@ async function mergeIntoCurrent(
       const after = changeOf(reply, 'shipment', shipment.id)
       if (reply.status === ACCEPTED) await requireDone(merging, fields, entry, sending, service)
       inspect(compiled.action.name, after ?? shipment.body)
-      return { before: shipment, after: { ...body, ...after }, changes }
+      return { before: shipment, after: { ...body, ...toldIn(after) }, changes }
     }
     if (reply.status !== PRECONDITION_FAILED) throw refusal(reply, compiled.nameFields)
     if (tries === UPDATE_TRIES) throw gatewayError('shipment-changed', {})

@@ -94,6 +94,12 @@ export function changeOf(reply: UpstreamReply, kind: keyof typeof ID_KEYS, id: s
   return kind === 'shipment' ? underOwnId(body, id) : body
 }
 
+/** Returns what the reply to a change tells of a shipment: null and blank texts take nothing back that a read has shown. */
+export const toldIn = (body: Readonly<Draft> = {}): Readonly<Draft> =>
+  Object.fromEntries(
+    Object.entries(body).filter(([key, value]) => (key === 'status' ? statusOf(value) !== '' : isPresent(value))),
+  )
+
 /** A quote, as far as a reply may name it. */
 export interface NamedQuote {
   readonly id: string
