@@ -28,7 +28,7 @@ import { isUuid } from '../language/text/service-text.ts'
 import type { UpstreamReply } from '../outside/service/exchange.ts'
 import { bookedShipment, cancellationOf, changeOf, idAt, newQuote, shipmentWithId } from '../outside/service/proofs.ts'
 import { type Address, type Service, type ServiceRequest, withPlaceholder } from '../outside/service/service.ts'
-import { StoreDown } from '../outside/store/store.ts'
+import { StoreDown, type StoredShipment } from '../outside/store/store.ts'
 import type { Call } from '../runtime/call.ts'
 import { NEW_KEY, numberIn, outcomeUnknown } from '../state/bookings/bookings.ts'
 import type { Look, Names } from '../state/names/names.ts'
@@ -39,11 +39,19 @@ import { noteRequest } from './legacy-call.ts'
 import { accountOf, type Outlook, type Plan, type Prospect, planCall, problemOf, readsOf, refused } from './plan.ts'
 import { requireNames, withQuoteId } from './quote.ts'
 import { classify, namesIn, type Version1, type Version2, version1 } from './read-request.ts'
-import { NO_SUBJECT, notMeant, quoteSubject, referenceOf, shipmentSubject } from './subject.ts'
+import {
+  ignoredSentence,
+  NO_SUBJECT,
+  notMeant,
+  quoteSubject,
+  referenceOf,
+  sentenceOnNames,
+  shipmentSubject,
+} from './subject.ts'
 import { foreseeUpdate } from './update.ts'
 import { changesOf, curlCredential, jqSteps, shellWord } from './update-program.ts'
 import type { ForeseeingRooms } from './verb.ts'
-import { answerOf, ignoredHeader } from './version1-answer.ts'
+import { answerOf, ignoredHeader, withSentence } from './version1-answer.ts'
 import { planVersion2, type Version2Plan } from './version2.ts'
 
 /** The rooms of explanations, which look nothing up. */
@@ -192,15 +200,21 @@ async function lookAtNamed(
     case 'shipment': {
       const stored = await names.shipment(tenant, resolution.id)
       const plan = planCall(request, shipmentSubject(reference, resolution, stored, undefined), settings)
-      const example = await exampleAbout(resolution, request, tenant, rooms)
-      return { ...(reference.use === 'update' && stored ? foreseeUpdate(plan, reference, stored) : { plan }), example }
+      const example = await exampleAbout(resolution, stored, request, tenant, rooms)
+      const sentence = sentenceOnNames(reference, resolution)
+      return {
+        ...(reference.use === 'update' && stored ? foreseeUpdate(plan, reference, stored) : { plan }),
+        example,
+        sentence,
+      }
     }
     case 'quote': {
       const quote = await names.quote(tenant, resolution.id)
       const plan = planCall(request, quoteSubject(reference, resolution, quote), settings)
       const { verb, example } = request.compiled.action
       const prospect = verb === 'approve' ? await foreseeApproval(plan, reference, quote, tenant, rooms) : { plan }
-      return { ...prospect, example: { ...Object(example.reply), shipment_id: quote.id } }
+      const sentence = ignoredSentence(resolution.ignored)
+      return { ...prospect, example: { ...Object(example.reply), shipment_id: quote.id }, sentence }
     }
     case 'ask':
     case 'look': {
@@ -217,6 +231,7 @@ async function lookAtNamed(
 /** Returns the example of a reply about a shipment, with its ids and the caller's reference as far as they are stored. */
 async function exampleAbout(
   { id, field, namedBy }: ShipmentMeant,
+  stored: StoredShipment | undefined,
   { compiled, sent }: Version1,
   tenant: string,
   { bookings }: ForeseeingRooms,
@@ -226,6 +241,7 @@ async function exampleAbout(
   return {
     ...Object(compiled.action.example.reply),
     id,
+    ...(stored?.state === 'canceled' && { status: 'canceled' }),
     ...(isReference && { external_id: sent(field) }),
     ...(claim && { external_id: claim.reference, number: numberIn(claim) }),
   }
@@ -324,17 +340,24 @@ export function explainPlan(
   outlook: Outlook = { remarks: remarksWithoutCaller(plan.request) },
 ): DryRun {
   const { request, toService, body, problems } = plan
-  const { action } = request.compiled
+  const { action, written } = request.compiled
   const isUpdate = action.verb === 'update'
   const { fields, unused, unknown, remembered } = accountOf(plan)
   const meant = unknown.flatMap((name) => {
     const field = meantField(name, request.compiled.fields.names)
     return field === undefined ? [] : [[name, field] as const]
   })
-  const written = write(toService, to)
+  const toSend = write(toService, to)
   const example = outlook.example ?? action.example.reply
   const { answer, isFinal } = outlook.answer ? { answer: outlook.answer, isFinal: true } : answerToBody(plan, example)
-  const remarks = [...(outlook.remarks ?? []), ...(isFinal ? [] : readDecides(action.verb))]
+  const complete = withSentence((!outlook.answer && outlook.sentence) || '')
+  const mayPass =
+    isUpdate && problems.every(({ field }) => written.includes(field) && request.textOf(field) !== undefined)
+  const remarks = [
+    ...(outlook.remarks ?? []),
+    ...(mayPass ? [DIFFERENCES_COUNT] : []),
+    ...(isFinal ? [] : readDecides(action.verb)),
+  ]
   // An update changes the last place of a split field, and the others only where they are the same.
   const places = new Set(fields.map(({ to }) => to))
   const following = action.request.flatMap((row) => {
@@ -347,9 +370,9 @@ export function explainPlan(
     action: action.name,
     ok: problems.length === 0,
     request: {
-      ...written.request,
-      ...(written.hasBody && { body }),
-      ...(isUpdate && { over: `GET ${written.request.url}` }),
+      ...toSend.request,
+      ...(toSend.hasBody && { body }),
+      ...(isUpdate && { over: `GET ${toSend.request.url}` }),
       ...(following.length > 0 && { ifSame }),
     },
     fields: fields.map((field) => (ifSame[field.to] ? { ...field, warning: ONLY_IF_SAME } : field)),
@@ -360,12 +383,12 @@ export function explainPlan(
     problems,
     reply: {
       example,
-      v1: JSON.parse(String(answer.body)),
+      v1: complete(JSON.parse(String(answer.body))),
       status: answer.status,
-      headers: { ...answer.headers, ...ignoredHeader(request) },
+      headers: { ...answer.headers, ...(problems.length === 0 && ignoredHeader(request)) },
     },
     ...(remarks.length > 0 && { remarks }),
-    ...(isUpdate ? { curl: updateLine(written.line, body, ifSame) } : written.shell),
+    ...(isUpdate ? { curl: updateLine(toSend.line, body, ifSame) } : toSend.shell),
   }
 }
 
@@ -389,6 +412,9 @@ export function answerToBody(plan: Plan, body: unknown): ReturnType<typeof answe
 }
 
 const NO_BYTES = Buffer.alloc(0)
+
+const DIFFERENCES_COUNT =
+  'The live call reads the shipment first, changes the values that differ, and sends the whole back. Message lists the changes. A value that the shipment shows already is accepted, even if it cannot be translated.'
 
 /** Says what the live call reads after a reply that does not decide its answer. */
 const readDecides = (verb: VerbName): readonly string[] => [

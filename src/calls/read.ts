@@ -1,7 +1,7 @@
 import type { Draft } from '../language/mapping/paths.ts'
 import { chooseVehicle } from '../state/names/resolve.ts'
 import { plannedCall, requireReference } from './plan.ts'
-import { ignoredSentence, lookFor, numberUnknown, shipmentNamedBy, vinError } from './subject.ts'
+import { lookFor, numberUnknown, sentenceOnNames, shipmentNamedBy, vinError } from './subject.ts'
 import type { AskingCall, AskingRooms } from './verb.ts'
 import { answerOf, type Version1Answer, withSentence } from './version1-answer.ts'
 
@@ -20,11 +20,8 @@ export async function read(call: AskingCall, rooms: AskingRooms): Promise<Versio
 
   const choice = chooseVehicle(reference, [{ ...seen, formerVins: subject.stored?.formerVins ?? {}, isGone: false }])
   if ('is' in choice) throw vinError(choice, reference.vin, reference.use)
-  const { bearers, ignored } = subject.meant
-  const several =
-    bearers > 1 && reference.vin === '' ? ` ${bearers} shipments have this number; the newest is shown.` : ''
   const body = vehicleFirst(seen.body, choice.entry)
-  return answerOf(plan, body, withSentence(`${several}${ignoredSentence(ignored)}`))
+  return answerOf(plan, body, withSentence(sentenceOnNames(reference, subject.meant)))
 }
 
 /** Returns a shipment whose first vehicle is the one to show. */

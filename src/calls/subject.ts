@@ -230,6 +230,13 @@ export function numberUnknown(kind: Reference['kind'], names: readonly SentName[
   })
 }
 
+/** Returns the sentences of an answer about the names of a shipment. */
+export function sentenceOnNames({ vin, use }: Reference, { bearers, ignored }: ShipmentMeant): string {
+  const isOneOfSeveral = use === 'read' && bearers > 1 && vin === ''
+  const several = isOneOfSeveral ? ` ${bearers} shipments have this number; the newest is shown.` : ''
+  return several + ignoredSentence(ignored)
+}
+
 /** Returns a sentence about values that nobody knows; nothing if there are none. */
 export function ignoredSentence(ignored: readonly SentName[]): string {
   if (ignored.length === 0) return ''

@@ -101,7 +101,7 @@ function explanationOf(run: DryRun): readonly string[] {
     ...(ok
       ? section('Body', request.body ? [JSON.stringify(request.body)] : [])
       : section('Answer', [JSON.stringify(reply.v1)])),
-    ...section('Beyond this', ok ? remarks : []),
+    ...section('Beyond this', remarks),
   ]
 }
 

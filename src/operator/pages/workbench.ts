@@ -287,7 +287,7 @@ function verdictOf(outcome: PasteOutcome, rows: readonly FieldRow[]): Html {
   ] as const
   const counts = found.filter(([count]) => count > 0).map(([count, what]) => plural(count, what))
   return html`<div class="verdict good"><h2>Would be sent${outcome.plan ? '' : ' unchanged'}: <code>${request.method} ${shown(pathOf(request.url).split('?', 1)[0] ?? '')}</code></h2>
-<p>${counts.length === 0 ? '' : html`<b class="warn">${counts.join(', ')}</b>. `}${request.over ? 'The gateway reads the shipment first, changes these fields, and sends the whole back. ' : ''}${remarks.map((remark) => html`<span class="soft">${shown(remark)}</span> `)}</p></div>`
+<p>${counts.length === 0 ? '' : html`<b class="warn">${counts.join(', ')}</b>. `}${remarks.map((remark) => html`<span class="soft">${shown(remark)}</span> `)}</p></div>`
 }
 
 const pathOf = (url: string) => url.slice(Math.max(0, url.indexOf('/v2/')))
