@@ -202,11 +202,8 @@ async function lookAtNamed(
       const plan = planCall(request, shipmentSubject(reference, resolution, stored, undefined), settings)
       const example = await exampleAbout(resolution, stored, request, tenant, rooms)
       const sentence = sentenceOnNames(reference, resolution)
-      return {
-        ...(reference.use === 'update' && stored ? foreseeUpdate(plan, reference, stored) : { plan }),
-        example,
-        sentence,
-      }
+      if (!stored) return { plan, example, sentence, remarks: [serviceDecides([resolution.id], 'if it is a shipment')] }
+      return { ...(reference.use === 'update' ? foreseeUpdate(plan, reference, stored) : { plan }), example, sentence }
     }
     case 'quote': {
       const quote = await names.quote(tenant, resolution.id)
@@ -220,13 +217,15 @@ async function lookAtNamed(
     case 'look': {
       const [what, names] =
         resolution.is === 'ask' ? ['what it names', resolution.values] : ['which one is meant', resolution.ids]
-      const remark = `The service decides from here: the live call reads ${readsOf(names)} to learn ${what}.`
-      return { plan: planOfNames(request, reference, settings), remarks: [remark] }
+      return { plan: planOfNames(request, reference, settings), remarks: [serviceDecides(names, what)] }
     }
     default:
       return refused(planFromNames(request, settings), notMeant(resolution, reference), reference.names[0]?.[0])
   }
 }
+
+const serviceDecides = (names: readonly string[], what: string) =>
+  `The service decides from here: the live call reads ${readsOf(names)} to learn ${what}.`
 
 /** Returns the example of a reply about a shipment, with its ids and the caller's reference as far as they are stored. */
 async function exampleAbout(
