@@ -26,7 +26,15 @@ import { replyText } from '../language/text/decode.ts'
 import { isObject } from '../language/text/json.ts'
 import { isUuid } from '../language/text/service-text.ts'
 import type { UpstreamReply } from '../outside/service/exchange.ts'
-import { bookedShipment, cancellationOf, changeOf, idAt, newQuote, shipmentWithId } from '../outside/service/proofs.ts'
+import {
+  bookedShipment,
+  cancellationOf,
+  changeOf,
+  idAt,
+  idsNamedIn,
+  newQuote,
+  shipmentWithId,
+} from '../outside/service/proofs.ts'
 import { type Address, type Service, type ServiceRequest, withPlaceholder } from '../outside/service/service.ts'
 import { StoreDown, type StoredShipment } from '../outside/store/store.ts'
 import type { Call } from '../runtime/call.ts'
@@ -404,10 +412,15 @@ export function answerToBody(plan: Plan, body: unknown): ReturnType<typeof answe
     const shown = verb === 'quote' && isObject(body) ? withQuoteId(body, plan) : body
     return { answer: answerOf(plan, shown), isFinal: verb !== 'cancel' }
   }
-  // Without a look-up, the quote is taken to have the id that the reply shows.
-  const id = idAt(body, 'quote_id') ?? idAt(body, 'shipment_id') ?? idAt(body, 'id') ?? ''
   const reply = { status: 200, headers: {}, body: NO_BYTES, json: body }
+  const id = plan.subject.id ?? idShownIn(body, 'quote')
   return answerToReply(plan, reply, { id, names: plan.subject.quote?.names ?? [] })
+}
+
+/** Returns the id of the thing that a reply is about. Without a look-up, that is the thing that the reply names. */
+function idShownIn(body: unknown, kind: 'quote' | 'shipment'): string {
+  const keys = kind === 'quote' ? ['quote_id', 'shipment_id', 'id'] : ['id', 'shipment_id']
+  return [...keys.flatMap((key) => idAt(body, key) ?? []), ...idsNamedIn(body), `{${kind}_id}`][0] ?? ''
 }
 
 const NO_BYTES = Buffer.alloc(0)
@@ -527,7 +540,8 @@ export function dryRunReply(
   planned?: Plan,
 ): ReplyDryRun {
   const { settings } = rooms
-  const v2 = readJsonValue(replyText(bytes))
+  // Some replies are empty.
+  const v2 = bytes.length === 0 ? undefined : readJsonValue(replyText(bytes))
   const { reply, missing, ...account } = explainReplyTranslation(compiled, v2, settings, planned?.own)
   const problems: Problem[] = missing.map((field) => ({
     field,
@@ -539,8 +553,9 @@ export function dryRunReply(
   let remarks: readonly string[] = []
   const { verb, legacy, target } = compiled.action
   try {
+    const id = target && (planned?.subject.id ?? idShownIn(v2, target.kind))
+    if (verb !== 'approve') believed[verb]({ status: OK, headers: {}, body: bytes, json: v2 }, id)
     if (missing.length > 0) throw gatewayError('service-unreadable/places', { places: missing.join(' and ') })
-    if (verb !== 'approve') believed[verb]({ status: OK, headers: {}, body: bytes, json: v2 }, idAt(v2, 'id') ?? '')
     const plan = planned ?? planFromNames(version1(compiled, { entries: [], format: 'json', text: '' }), settings)
     const { answer, isFinal } = answerToBody(plan, v2)
     v1 = answer.reply
@@ -557,7 +572,7 @@ export function dryRunReply(
       final = outcomeUnknown(NEW_KEY, error)
       remarks = [`The reply proves no booking. ${error.message.split('. ')[0]}.`]
     }
-    if (missing.length === 0) problems.push(problemOf(final, ''))
+    if (missing.length === 0 || error.code !== 'service-unreadable') problems.push(problemOf(final, ''))
     const refusal = refusalAt(legacy.paths[0] ?? '', final, planned?.own ?? '', rooms)
     v1 = JSON.parse(String(refusal.body))
     status = refusal.status
@@ -567,7 +582,7 @@ export function dryRunReply(
   return {
     action: compiled.action.name,
     ok: problems.length === 0,
-    reply: { v2, v1, status },
+    reply: { v2: v2 ?? null, v1, status },
     ...account,
     fields,
     problems,
@@ -578,10 +593,10 @@ export function dryRunReply(
 const OK = 200
 
 /** Throw if a live call would not believe a reply. */
-const believed: Readonly<Record<Exclude<VerbName, 'approve'>, (reply: UpstreamReply, id: string) => unknown>> = {
-  quote: newQuote,
+const believed: Readonly<Record<Exclude<VerbName, 'approve'>, (reply: UpstreamReply, id?: string) => unknown>> = {
+  quote: (reply, id) => (id === undefined ? newQuote(reply) : changeOf(reply, 'quote', id)),
   book: bookedShipment,
-  read: shipmentWithId,
-  update: (reply, id) => changeOf(reply, 'shipment', id),
-  cancel: cancellationOf,
+  read: (reply, id = '') => shipmentWithId(reply, id),
+  update: (reply, id = '') => changeOf(reply, 'shipment', id),
+  cancel: (reply, id = '') => cancellationOf(reply, id),
 }
