@@ -36,7 +36,8 @@ interface Form {
 }
 
 /** A date-time, with or without milliseconds. */
-export const DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?[+-]\d{4}$/
+export const DATE =
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3])(?::[0-5]\d){2}(?:\.\d{3})?[+-]\d{4}$/
 
 const phone: Shape = { kind: 'text', form: { pattern: /^\d*$/, says: 'has digits only' } }
 const parties: Shape = {

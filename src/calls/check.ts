@@ -300,25 +300,30 @@ function createFindings(setByService: ReadonlySet<string>, meaning: (name: strin
           required.includes(name) && (action.verb === 'update' || !isObject(ours) || planned !== undefined)
         if (isGiven(sent, isNeeded && action.verb !== 'update'))
           compare(sent, planned, member, below(path, name), action, open)
-        else if (isNeeded || (planned !== undefined && !open.includes(below(path, name)))) {
+        else if (isNeeded || (planned !== undefined && !open.includes(declared(below(path, name))))) {
           const needed = name === 'external_id' ? RECOGNIZED : NEEDED
           const why = action.verb === 'update' ? WHOLE : isNeeded ? needed : SENT
           add(lists.missing, () => ({ path: below(path, name), ours: shown(planned), reason: why }))
         }
       }
     } else if (shape.kind === 'list' && Array.isArray(theirs)) {
-      const planned = Array.isArray(ours) ? ours : []
+      const planned = Array.isArray(ours) ? ours.slice(0, MOST_ROWS) : []
       // The entries of a list have one shape: the first one that an update has is an old one, with an id.
       const later = shape.of.kind === 'object' ? { ...shape.of, required: [] } : shape.of
       if (theirs.length === 0) note(path, theirs, ours, `${path} is not empty`)
       if (theirs.length > MOST_ROWS) note(path, theirs, ours, `${path} has more entries than are checked`)
-      for (const [at, entry] of theirs.slice(0, MOST_ROWS).entries())
-        compare(entry, planned[at], at === 0 ? shape.of : later, `${path}[${at}]`, action, open)
-    } else if (ours !== undefined && !open.includes(path)) note(path, theirs, ours, OTHER_VALUE)
+      const entries = theirs.slice(0, MOST_ROWS)
+      // A VIN says which vehicle is meant, wherever it stands; else the place does.
+      const isPaired = planned.some((one) => entries.some((entry) => isSameVehicle(one, entry)))
+      for (const [at, entry] of entries.entries()) {
+        const own = isPaired ? planned.find((one) => isSameVehicle(one, entry)) : planned[at]
+        compare(entry, own, at === 0 ? shape.of : later, `${path}[${at}]`, action, open)
+      }
+    } else if (ours !== undefined && !open.includes(declared(path))) note(path, theirs, ours, OTHER_VALUE)
   }
 
   function whyUnknown(path: string, name: string, members: object, { target }: Action): string {
-    if (setByService.has(below(path, name).replace(/\[\d+\]/g, '[0]'))) return `only the service sets ${shown(name)}`
+    if (setByService.has(declared(below(path, name)))) return `only the service sets ${shown(name)}`
     if (target && /^(?:id|quote_id|shipment_id)$/.test(name)) return 'the id stands in the path'
     const old = meaning(name)
     if (old !== undefined) return `this is a name of version 1: ${old}`
@@ -330,6 +335,12 @@ function createFindings(setByService: ReadonlySet<string>, meaning: (name: strin
 
   return { note, compare, all: () => ({ ...lists, more: Math.max(0, rows - MOST_ROWS) }) }
 }
+
+/** Returns a path as declarations and dry runs have it. */
+const declared = (path: string): string => path.replace(/\[\d+\]/g, '[0]')
+
+const isSameVehicle = (one: unknown, other: unknown): boolean =>
+  isObject(one) && isObject(other) && isGiven(one['vin'], true) && isSame(one['vin'], other['vin'])
 
 /** Reports whether a member has a value; what must be there must not be blank. */
 const isGiven = (value: unknown, isNeeded = false): boolean =>
