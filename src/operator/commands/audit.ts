@@ -322,7 +322,7 @@ async function* anomalies(
     const { number, reference, stands, total, most, standing, freed, booked } = row
     const shipment = await store.shipment(String(row['tenant']), String(row['id']))
     const isCanceled = shipment !== undefined && shipment.state !== 'live' && shipment.at <= listedAt
-    const what = `${number} (${reference})`
+    const what = reference === '' ? number : `${number} (${reference})`
     if (stands === 1 && (isCanceled || (standing === null && freed !== null))) {
       const text = `${what} stands in the list and is canceled here. Read it at the service: if it is canceled there, reject its price; if not, cancel it.`
       yield { kind: 'canceled-here', number, reference, handle: freed ?? standing, text }
