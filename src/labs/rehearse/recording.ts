@@ -305,12 +305,15 @@ export interface RecordedCall {
   readonly service: unknown
 }
 
+/** A number that `JSON.parse` would write otherwise, such as `2.14555E+09`. */
+const ODD_NUMBER = /[:[,]\s*-?[\d.]*(?:\d[eE]|\d{16})/
+
 /** Reads a line of a recording, or a case; returns why it cannot. */
 export function readRecord(line: string, file = ''): RecordedCall | string {
   if (line === LEFT_OUT) return 'is longer than 16 MiB'
   try {
-    // A price keeps its digits; other lines need half the time.
-    const value = line.includes('"service"') ? parseJson(line) : JSON.parse(line)
+    // A price and a long number keep their digits; other lines need half the time.
+    const value = line.includes('"service"') || ODD_NUMBER.test(line) ? parseJson(line) : JSON.parse(line)
     return recordOf(value, file) ?? 'has neither a path nor an action'
   } catch {
     return 'is not JSON'

@@ -125,8 +125,8 @@ function describe(
         `${CALLER}${field} is missing. If it has another name there, a mapping of your own can read it (MAPPINGS_DIR).`,
       ]
     case 'assumed': {
-      const setting = row && 'fallbacks' in row ? row.fallbacks.find((one) => one.kind === 'setting') : undefined
-      const named = setting?.kind === 'setting' ? setting.setting : field
+      const fallbacks = row && 'fallbacks' in row ? row.fallbacks : []
+      const [named = field] = fallbacks.flatMap((one) => ('setting' in one ? one.setting : []))
       const defaults = `set "${named}" in "defaults" of the tenant.`
       if (row?.kind === 'lookup')
         return [
@@ -165,8 +165,11 @@ export function lookupsOf({ tally, config, catalog }: Rehearsal): string {
   return `${JSON.stringify(lookups, null, 2)}\n`
 }
 
+/** `0.29 * 100_000` is less than 29,000. */
+const ROUNDING = 1e-7
+
 const shareText = (share: number | null): string =>
-  share === null ? 'no call could be told' : `${Math.floor(share * 100_000) / 1000} %`
+  share === null ? 'no call could be told' : `${Math.floor(share * 100_000 + ROUNDING) / 1000} %`
 const at = ({ file, line }: LinePlace): string => `${file}:${line}`
 
 /** The headings of columns that are not named as their members. */
