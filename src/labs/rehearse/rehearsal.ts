@@ -129,6 +129,8 @@ function note(table: Table, parts: readonly string[], place: LinePlace, caller: 
 /** A caller of the recording. */
 interface RehearsedCaller {
   readonly name: string
+  /** Undefined where the recording tells none. */
+  readonly tenant: string | undefined
   readonly settings: Settings
   readonly synonyms: Readonly<Record<string, string>>
   /** True if the gateway would refuse its credential. */
@@ -161,6 +163,7 @@ function createCallers(config: Config, catalog: Catalog, { env, tenant: assumed 
   const known = new Map<string, RehearsedCaller>()
   const all = tenantsOf(config, catalog, env).map((tenant) => ({
     name: tenant.name,
+    tenant: tenant.name,
     settings: tenantSettings(tenant, common),
     synonyms: tenant.actions,
     isUnknown: false,
@@ -181,6 +184,7 @@ function createCallers(config: Config, catalog: Catalog, { env, tenant: assumed 
           : one.name === assumed,
     ) ?? {
       name: isFull ? OTHERS : copyOf(id ?? source ?? assumed ?? '(not recorded)', KEY_CHARACTERS),
+      tenant: id === undefined ? assumed : copyOf(id, KEY_CHARACTERS),
       settings: common,
       synonyms: {},
       // A recording without credentials says nothing about them.
@@ -426,7 +430,7 @@ export function learn({ plan, call, caller }: RehearsedCall): string {
   const vin = kind === 'shipment' ? vinOf(request) : ''
   const at = call.at === undefined ? undefined : new Date(call.at).toISOString()
   const lines = (all: readonly string[], given_by: string) =>
-    [...new Set(all)].map((name) => `${JSON.stringify({ tenant: caller.name, kind, name, vin, id, at, given_by })}\n`)
+    [...new Set(all)].map((name) => `${JSON.stringify({ tenant: caller.tenant, kind, name, vin, id, at, given_by })}\n`)
   const own = [...given, ...named].filter((name) => name !== id)
   return [...lines(own, 'caller'), ...lines(number === undefined ? [] : [number], 'service')].join('')
 }
