@@ -132,11 +132,13 @@ export function caseOf(
   const body = fieldsIn(call, endpoint.method)
   const text = maskedBody(body, mask)
   const type = call.contentType?.split(';', 1)[0]
+  // A read without a query is a request that lacks its number; beside a reply alone, a path is none.
+  const query = text === '' && (call.target === undefined || call.service !== undefined) ? '' : `?${text}`
   const made: CaseOutcome = {
     about,
     ...(call.target === undefined && { action: call.action }),
     ...(endpoint.method === 'GET'
-      ? { path: text === '' ? endpoint.path : `${endpoint.path}?${text}` }
+      ? { path: endpoint.path + query }
       : {
           ...(call.target !== undefined && { path: endpoint.path }),
           request: isPlainObject(body) ? JSON.parse(text) : text,
