@@ -395,13 +395,13 @@ export function explainPlan(
       headers: { ...answer.headers, ...(problems.length === 0 && ignoredHeader(request)) },
     },
     ...(remarks.length > 0 && { remarks }),
-    ...(isUpdate ? { curl: updateLine(toSend.line, body, ifSame) } : toSend.shell),
+    ...(isUpdate ? { curl: updateLine(toSend.line, changesOf(body, ifSame, outlook.entry)) } : toSend.shell),
   }
 }
 
 /** Writes an update as a line for a shell: it reads the shipment, changes it with jq, and sends the whole. */
-function updateLine(line: ReturnType<typeof write>['line'], body: unknown, ifSame: Readonly<Record<string, string>>) {
-  const filter = shellWord(jqSteps(changesOf(body, ifSame)).join(' | '))
+function updateLine(line: ReturnType<typeof write>['line'], changes: ReturnType<typeof changesOf>) {
+  const filter = shellWord(jqSteps(changes).join(' | '))
   return `${line('GET')} --fail | jq ${filter} | ${line('PUT', '--data-binary @-')}`
 }
 

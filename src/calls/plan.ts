@@ -36,6 +36,8 @@ export interface Outlook {
   readonly answer?: Answer
   /** The reply that is answered, where it is not the declared example. */
   readonly example?: unknown
+  /** The entry of the vehicle that an update changes. @default the first */
+  readonly entry?: number
   /** A sentence that the message of that answer has, too. */
   readonly sentence?: string
   /** Sentences that say what the live call does beside this request, and where only the service decides. */

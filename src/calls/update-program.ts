@@ -18,9 +18,13 @@ export const SERVER = ['id', 'number', 'status', 'price', 'distance', 'distance_
 export const SERVER_OF_VEHICLE = ['weight', 'height', 'width', 'length', 'photos'] as const
 
 /** Returns the changes of an update's body. Those that depend on what stands elsewhere come first, before that changes. */
-export function changesOf(body: unknown, ifSame: Readonly<Record<string, string>> = {}): readonly Change[] {
+export function changesOf(
+  body: unknown,
+  ifSame: Readonly<Record<string, string>> = {},
+  vehicle = 0,
+): readonly Change[] {
   const changes = leavesOf(body, []).map(([place, value]) => ({
-    place,
+    place: place.map((part) => (part === 0 ? vehicle : part)),
     value,
     ifSameAs: ifSame[place.join('.')]?.split('.'),
   }))

@@ -174,9 +174,10 @@ export function foreseeUpdate(plan: Plan, reference: Reference, stored: StoredSh
   const choice = chooseVehicle(reference, [{ ...stored, isGone: false }])
   if ('is' in choice) return refused(plan, vinError(choice, reference.vin, 'update'), reference.names[0]?.[0])
   const { entry, vin } = choice
-  const which = `The live call changes vehicle ${entry + 1} of the shipment: in the printed program, write vehicles[${entry}] for vehicles[0].`
+  const which = `The live call changes vehicle ${entry + 1} of the shipment: vehicles[0] stands for vehicles[${entry}].`
   return {
     plan: vin === 'former' ? { ...plan, body: withoutVin(plan.body) } : plan,
+    entry,
     remarks: entry === 0 ? [] : [which],
   }
 }
