@@ -413,11 +413,10 @@ export function answerToBody(plan: Plan, body: unknown): ReturnType<typeof answe
     return { answer: answerOf(plan, shown), isFinal: verb !== 'cancel' }
   }
   const reply = { status: 200, headers: {}, body: NO_BYTES, json: body }
-  const id = plan.subject.id ?? idShownIn(body, 'quote')
-  return answerToReply(plan, reply, { id, names: plan.subject.quote?.names ?? [] })
+  return answerToReply(plan, reply, { id: idShownIn(body, 'quote'), names: plan.subject.quote?.names ?? [] })
 }
 
-/** Returns the id of the thing that a reply is about. Without a look-up, that is the thing that the reply names. */
+/** Returns the id of the thing that a reply is about: without a look-up, that is taken to be the thing that it names. */
 function idShownIn(body: unknown, kind: 'quote' | 'shipment'): string {
   const keys = kind === 'quote' ? ['quote_id', 'shipment_id', 'id'] : ['id', 'shipment_id']
   return [...keys.flatMap((key) => idAt(body, key) ?? []), ...idsNamedIn(body), `{${kind}_id}`][0] ?? ''
@@ -553,7 +552,7 @@ export function dryRunReply(
   let remarks: readonly string[] = []
   const { verb, legacy, target } = compiled.action
   try {
-    const id = target && (planned?.subject.id ?? idShownIn(v2, target.kind))
+    const id = target && idShownIn(v2, target.kind)
     if (verb !== 'approve') believed[verb]({ status: OK, headers: {}, body: bytes, json: v2 }, id)
     if (missing.length > 0) throw gatewayError('service-unreadable/places', { places: missing.join(' and ') })
     const plan = planned ?? planFromNames(version1(compiled, { entries: [], format: 'json', text: '' }), settings)
