@@ -186,14 +186,17 @@ const STORE_DOWN =
 /** Says what a dry run does not look up where nobody has verified its caller. */
 function remarksWithoutCaller(request: Version1): readonly string[] {
   const reference = referenceOf(request)
-  if (reference) return reference.names.some(([, value]) => isUuid(value)) ? [] : [NOT_RESOLVED]
+  // Of a quote that is named by its id, more is remembered.
+  const isKnown = reference?.kind === 'shipment' && reference.names.every(([, value]) => isUuid(value))
+  if (reference) return isKnown ? [] : [NOT_RESOLVED]
   const { verb, quoteNamedBy = [] } = request.compiled.action
   return verb === 'book' && namesIn(request, quoteNamedBy).length > 0 ? [NOT_CONSULTED] : []
 }
 
 const NOT_CONSULTED =
   'The remembered quote and earlier bookings were not consulted, because this dry run has no credential that the service has accepted: the live call takes from the quote what this booking lacks.'
-const NOT_RESOLVED = 'The live call looks the number up; a dry run does so only for a caller that the gateway verifies.'
+const NOT_RESOLVED =
+  'The live call looks up the number and the facts of its quote; a dry run does so only for a caller that the gateway verifies.'
 
 /** Looks at the thing that a call names, up to what only the service can say. */
 async function lookAtNamed(
