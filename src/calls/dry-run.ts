@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http'
-import { z } from 'zod'
 import { eventStatuses } from '../../mappings/shipment-event.ts'
 import type { AnswerError } from '../edge/answers.ts'
 import { readJsonValue } from '../edge/body/read.ts'
@@ -39,6 +38,7 @@ import { type Address, type Service, type ServiceRequest, withPlaceholder } from
 import { StoreDown, type StoredShipment } from '../outside/store/store.ts'
 import type { Call } from '../runtime/call.ts'
 import { NEW_KEY, numberIn, outcomeUnknown } from '../state/bookings/bookings.ts'
+import { partsOfEvent } from '../state/events/receive.ts'
 import type { Look, Names } from '../state/names/names.ts'
 import type { Reference, Resolution, ShipmentMeant } from '../state/names/resolve.ts'
 import { answerToReply, foreseeApproval } from './approve.ts'
@@ -496,12 +496,6 @@ export interface EventDryRun extends CallbackAccount {
   readonly bodies: { readonly json: Readonly<Record<string, string>>; readonly form: string }
 }
 
-const eventBody = z.object({
-  shipment_id: z.string().optional(),
-  event_date: z.string().optional(),
-  data: z.unknown().optional(),
-})
-
 /** Explains the form in which a caller hears of an event: the one that was sent, or the declared example. */
 export function dryRunEvent(bytes: Buffer, name: string, { catalog, settings }: DryRunRooms): EventDryRun {
   const compiled = catalog.callbackOf(name)
@@ -517,12 +511,13 @@ export function dryRunEvent(bytes: Buffer, name: string, { catalog, settings }: 
   }
 }
 
-/** Reads an event; the example fills in the id and the date. */
-function eventIn(bytes: Buffer, event: string, example: ServiceEvent): ServiceEvent {
-  const sent = eventBody.safeParse(readJsonValue(bytes.toString('utf8')))
-  if (!sent.success) throw gatewayError('body-unreadable/event', {})
-  const { shipment_id = example.shipment_id, event_date = example.event_date, data } = sent.data
-  return { shipment_id, event, event_date, ...(data !== undefined && { data }) }
+/** Reads an event as it is received; the example fills in the id and the date. */
+function eventIn(bytes: Buffer, event: string, { shipment_id, event_date }: ServiceEvent): ServiceEvent {
+  const sent = readJsonValue(replyText(bytes))
+  if (!isObject(sent)) throw gatewayError('body-unreadable/event', {})
+  const { spelled, date, data, fault } = partsOfEvent({ shipment_id, event_date, ...sent, event })
+  if (fault) throw gatewayError('body-unreadable/event', {})
+  return { shipment_id: spelled, event, event_date: date, ...(data !== null && { data }) }
 }
 
 /** A reply's translation, explained. */

@@ -155,6 +155,16 @@ const DATE = /^[\x21-\x7e](?:[\x20-\x7e]{0,62}[\x21-\x7e])?$/
  */
 export function readEvent(bytes: Buffer): ReceivedEvent {
   const body = structureIn(bytes)
+  const { data, fault, ...parts } = partsOfEvent(body)
+  const payload = canonicalJson(body)
+  if (Buffer.byteLength(payload) > EVENT_LIMIT_BYTES) throw gatewayError('body-too-large', { bytes: EVENT_LIMIT_BYTES })
+  const told = fault === undefined ? (data === null ? '' : canonicalJson(data)) : payload
+  const digest = createHash('sha256').update(told).digest('hex')
+  return { shipment: parts.spelled && thingKey(parts.spelled), ...parts, digest, payload, fault }
+}
+
+/** Returns the parts of an event, blank where there is no usable one, which is its fault. */
+export function partsOfEvent(body: object) {
   const { shipment_id, event: name, event_date, data = null }: Readonly<Record<string, unknown>> = { ...body }
   const id = serviceId(shipment_id)
   // It becomes a part of a path, with the gateway's credential.
@@ -168,13 +178,8 @@ export function readEvent(bytes: Buffer): ReceivedEvent {
     !hasDate && 'event_date',
     data !== null && !isStructure(data) && 'data',
   ].filter((field) => field !== false)
-  const payload = canonicalJson(body)
-  if (Buffer.byteLength(payload) > EVENT_LIMIT_BYTES) throw gatewayError('body-too-large', { bytes: EVENT_LIMIT_BYTES })
-  const isKnown = faults.length === 0
-  const told = isKnown ? (data === null ? '' : canonicalJson(data)) : payload
-  const digest = createHash('sha256').update(told).digest('hex')
-  const fault = isKnown ? undefined : `another shape: no usable ${faults.join(', ')}`
-  return { shipment: spelled && thingKey(spelled), spelled, event, date: hasDate ? date : '', digest, payload, fault }
+  const fault = faults.length === 0 ? undefined : `another shape: no usable ${faults.join(', ')}`
+  return { spelled, event, date: hasDate ? date : '', data, fault }
 }
 
 function structureIn(bytes: Buffer): object {
