@@ -41,7 +41,7 @@ export function explainRequestTranslation(
     if (fields.blank.includes(slot)) return [{ field, why: 'blank, which counts as not sent' }]
     const value = fields.values[slot]
     if (value === undefined) return []
-    if (problems.some((problem) => problem.field === field))
+    if (problems.some((problem) => problem.field === field && problem.code !== 'required'))
       return [{ field, why: 'cannot be translated: see problems' }]
     const unreadable = unreadableFacts.find((problem) => problem.field === field)
     if (unreadable) return [{ field, why: `not remembered for a later booking: ${unreadable.message}` }]
