@@ -56,7 +56,7 @@ import {
   sentenceOnNames,
   shipmentSubject,
 } from './subject.ts'
-import { foreseeUpdate } from './update.ts'
+import { foreseeUpdate, withoutEffect } from './update.ts'
 import { changesOf, curlCredential, jqSteps, shellWord } from './update-program.ts'
 import type { ForeseeingRooms } from './verb.ts'
 import { answerOf, ignoredHeader, withSentence } from './version1-answer.ts'
@@ -151,10 +151,11 @@ const withUnknownName = (request: Version1, error: GatewayError, settings: Setti
 
 /** Explains a plan with what is foreseen of it; what is refused has the answer of its path to the error. */
 function explainProspect(
-  { plan, error, ...outlook }: Prospect,
+  { plan: foreseen, error, ...outlook }: Prospect,
   to: Destination,
   refusal: (error: GatewayError) => Answer,
 ): DryRun {
+  const plan = withoutEffect(foreseen)
   const final = error ?? (plan.problems.length > 0 ? untranslatable(plan.problems) : undefined)
   return explainPlan(plan, to, final ? { ...outlook, answer: refusal(final) } : outlook)
 }

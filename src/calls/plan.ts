@@ -54,7 +54,8 @@ export interface Prospect extends Outlook {
 export function planCall(request: Version1, subject: Subject, settings: Settings): Plan {
   const { compiled, fields, sent } = request
   const { target, verb } = compiled.action
-  const { body, problems, notes, sent: filled } = compiled.request(fields, contextOf(subject, settings))
+  const { body, problems: found, notes, sent: filled } = compiled.request(fields, contextOf(subject, settings))
+  const problems = verb === 'update' ? found.filter((problem) => concernsUpdate(problem, request)) : found
   const unnamed = target && missingName(request)
   const empty = verb === 'update' && !unnamed && problems.length === 0 ? emptyUpdate(request) : NO_PROBLEMS
   const all = unnamed || problems.length > 0 || empty.length > 0
@@ -157,6 +158,15 @@ function emptyUpdate(request: Version1): readonly Problem[] {
   if (problems.length > 0) return problems
   const names = namesIn(request, compiled.action.target?.namedBy ?? [])
   return names.map(([field]) => ({ field, code: 'nothing', message: `${field} only names the shipment` }))
+}
+
+/**
+ * Reports whether a problem is one of an update. A value of a field that changes nothing, such as a long name that a read has shown, is none
+ * beside fields that may change something.
+ */
+function concernsUpdate({ field }: Problem, request: Version1): boolean {
+  const { compiled, textOf } = request
+  return compiled.written.includes(field) || textOf(field) === undefined || changingFields(request).length === 0
 }
 
 /** Returns the fields that were sent with a value that may change the shipment. */

@@ -85,14 +85,11 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     return shipmentWithId(reply, id)
   }
   const asked = changingFields(request)
-  // A name that cannot be used, such as a long one that a read has shown, changes nothing.
-  const problems =
-    asked.length > 0 ? plan.problems.filter(({ field }) => compiled.written.includes(field)) : plan.problems
   const merging = {
     id,
     sent: plan.body,
     textOf,
-    problems,
+    problems: plan.problems,
     compiled,
     settings: profile.settings,
     verify,
@@ -106,8 +103,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   // A former VIN has chosen the vehicle.
   const unused = changes.unused.filter((field) => asked.includes(field) && !(vin === 'former' && field === 'VinNo'))
   if (changes.fields.length === 0 && unused.length === asked.length) {
-    const message = (field: string) => `the value of ${field} is not understood`
-    throw untranslatable(unused.map((field) => ({ field, code: 'unknown', message: message(field) })))
+    throw untranslatable(unused.map(valueNotUnderstood))
   }
   const shipment = { ...before.body, ...after }
   if (after) await noteSeen(tenant, seenShipment({ id: before.id, body: shipment }), rooms)
@@ -168,11 +164,27 @@ async function withSentVin(
   }
 }
 
+const valueNotUnderstood = (field: string): Problem => ({
+  field,
+  code: 'unknown',
+  message: `the value of ${field} is not understood`,
+})
+
+/** Returns the plan of an update with its problems, if no field of it means anything. */
+export function withoutEffect(plan: Plan): Plan {
+  const { request, body, problems } = plan
+  const isEmpty = request.compiled.action.verb === 'update' && problems.length === 0 && Object.keys(body).length === 0
+  return isEmpty ? { ...plan, problems: changingFields(request).map(valueNotUnderstood) } : plan
+}
+
 /** Foresees which vehicle an update changes: the live call chooses among those that its read shows, and here, the last ones that were shown count. */
 export function foreseeUpdate(plan: Plan, reference: Reference, stored: StoredShipment): Prospect {
   if (stored.vehicles.length === 0) return { plan }
   const choice = chooseVehicle(reference, [{ ...stored, isGone: false }])
-  if ('is' in choice) return refused(plan, vinError(choice, reference.vin, 'update'), reference.names[0]?.[0])
+  if ('is' in choice) {
+    if (plan.problems.length > 0) return { plan }
+    return refused(plan, vinError(choice, reference.vin, 'update'), reference.names[0]?.[0])
+  }
   const { entry, vin } = choice
   const which = `The live call changes vehicle ${entry + 1} of the shipment: vehicles[0] stands for vehicles[${entry}].`
   return {
