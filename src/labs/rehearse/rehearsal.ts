@@ -144,10 +144,12 @@ export type Rehearsal = Awaited<ReturnType<typeof openRehearsal>>
 export async function openRehearsal(setup: Setup) {
   const config = readConfig(setup.env, { certificates: false })
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+  const tenants = tenantsOf(config, catalog, setup.env)
   return {
     config,
     catalog,
-    callerOf: createCallers(config, catalog, setup),
+    tenants: tenants.map(({ name }) => name),
+    callerOf: createCallers(config, tenants, setup),
     routeOf: createRoutes(catalog, config.LEGACY_BASE_PATHS),
     ignored: new Set(setup.ignored),
     shownText: (text = '') => (setup.showValues ? text : masked(text)),
@@ -158,10 +160,10 @@ export async function openRehearsal(setup: Setup) {
 }
 
 /** Makes the function that tells the caller of a recorded call. */
-function createCallers(config: Config, catalog: Catalog, { env, tenant: assumed }: Setup) {
+function createCallers(config: Config, tenants: ReturnType<typeof tenantsOf>, { tenant: assumed }: Setup) {
   const common = translationSettings(config)
   const known = new Map<string, RehearsedCaller>()
-  const all = tenantsOf(config, catalog, env).map((tenant) => ({
+  const all = tenants.map((tenant) => ({
     name: tenant.name,
     tenant: tenant.name,
     settings: tenantSettings(tenant, common),

@@ -21,6 +21,7 @@ import { type Config, readConfig } from '../../language/config/config.ts'
 import { pathOf } from '../../language/config/store-address.ts'
 import { GatewayError } from '../../language/errors.ts'
 import type { Problem } from '../../language/mapping/fields.ts'
+import { suggestion } from '../../language/text/nearest.ts'
 import { createService, type Sending } from '../../outside/service/service.ts'
 import { openUpstream } from '../../outside/service/upstream.ts'
 import { loadEngine, openStore } from '../../outside/store/open.ts'
@@ -66,6 +67,9 @@ export async function rehearse(operands: readonly string[], options: RehearseOpt
     ignored,
     tenant: options.tenant,
   })
+  const { tenants } = rehearsal
+  if (options.tenant !== undefined && tenants.length > 0 && !tenants.includes(options.tenant))
+    throw new UsageError(`there is no tenant ${options.tenant}${suggestion(options.tenant, tenants)}`)
   const reading: Reading = { files: [], bytesRead: 0, isStopped: false }
   if (options.keep !== undefined) return keep(names, options.keep, rehearsal, reading, options.showValues)
   const signals = watchSignals()
