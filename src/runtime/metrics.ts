@@ -207,6 +207,11 @@ export function createMeters() {
     ]),
     retries: createCounter('transload_service_retries_total', 'Repeated requests to the service.', []),
     tokens: createCounter('transload_tokens_total', 'Tokens that the service was asked for, by outcome.', ['outcome']),
+    refusals: createCounter(
+      'transload_credential_refusals_total',
+      'Refusals by the service of a credential that is set here, not that of a caller.',
+      [],
+    ),
     storeSeconds: createHistogram(
       'transload_store_seconds',
       'Duration of store operations.',

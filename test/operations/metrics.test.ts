@@ -21,6 +21,7 @@ test('calls, requests to the service and operations of the store add up over cal
     gateway.sandbox.fail({ kind: 'status', status: 503, times: 1 })
     await post(gateway, '/quotes/GETSHIPPINGQUOTE.php/', quoteExample)
     await get(gateway, '/getShipment.php?ReferenceNumber=NOBODY')
+    gateway.sandbox.fail({ kind: 'status', status: 401, times: 1 })
     await get(gateway, '/v2/shipments/none')
     return scrape(gateway)
   }
@@ -39,6 +40,7 @@ test('calls, requests to the service and operations of the store add up over cal
       `service_seconds_count{operation="GET /v2/shipments/{id}",status="4xx"} ${2 * times}`,
       `service_seconds_count{operation="passed through",status="4xx"} ${times}`,
       `service_retries_total ${times}`,
+      `credential_refusals_total ${times}`,
       `store_seconds_count{operation="put"} ${4 * times}`,
     ])
       expect(lines).toContain(`transload_${counted}`)
@@ -97,10 +99,13 @@ test('an open circuit is shown', async () => {
 
 test('a scrape has numbers only, also the first one', async () => {
   const gateway = await startGateway()
+  gateway.sandbox.fail({ kind: 'status', status: 401, times: 1 })
+  await get(gateway, '/v2/shipments/none')
   const { headers } = await fetch(`${gateway.adminUrl}/metrics`)
   expect(headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
   for (const lines of [await scrape(gateway), await scrape(gateway)]) {
     expect(lines.filter((line) => / nan$/i.test(line))).toEqual([])
+    expect(lines).toContain('transload_credential_refusals_total 0')
     expect(lines.join('\n')).toMatch(/^transload_event_loop_delay_seconds_count \d+$/m)
   }
 })

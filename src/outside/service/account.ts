@@ -72,6 +72,11 @@ export function openAccount(options: NewAccount): Account {
       if (answer.status === 401) tokens.drop(authorization.slice(BEARER.length))
     } else if (wantsTokens(answer)) usesTokens = true
   }
+  /** Counts a refusal of a credential that the operator gave. */
+  const counted = <R extends AuthorizedReply>(answer: R): R => {
+    if (answer.status === 401 && acceptance === trusted) options.upstream.refusals.add(1)
+    return answer
+  }
   const bearer = async (deadline: number) => {
     try {
       return BEARER + (await tokens.get(deadline))
@@ -111,12 +116,12 @@ export function openAccount(options: NewAccount): Account {
     scheme,
     pool,
     acceptance,
-    learn,
+    learn: (authorization, answer) => learn(authorization, counted(answer)),
     authorizations: () => [basic, ...tokens.latest().map((token) => BEARER + token)],
     authorization: async (deadline) => (usesTokens ? bearer(deadline) : basic),
-    authorized: (deadline, attempt) => {
-      if (scheme === 'basic') return attempt(basic)
-      return usesTokens ? withToken(deadline, attempt) : withBasic(deadline, attempt)
+    authorized: async (deadline, attempt) => {
+      if (scheme === 'basic') return counted(await attempt(basic))
+      return counted(await (usesTokens ? withToken(deadline, attempt) : withBasic(deadline, attempt)))
     },
   }
 }
@@ -224,9 +229,11 @@ async function fetchToken(source: Required<NewAccount>, retry: Retry): Promise<T
     // Without a token, the call itself was not sent: its outcome is never unknown.
     throw error.silence === 'late' ? late(error) : gatewayError('login-failed/unreachable', {}, { cause: error })
   })
-  if (REFUSALS.has(reply.status)) source.acceptance.refused()
   if (!isSuccess(reply.status)) {
-    tokens.add(1, REFUSALS.has(reply.status) ? 'refused' : 'failed')
+    const isRefused = REFUSALS.has(reply.status)
+    tokens.add(1, isRefused ? 'refused' : 'failed')
+    if (isRefused && source.acceptance === trusted) source.upstream.refusals.add(1)
+    if (isRefused) source.acceptance.refused()
     throw notGiven(reply, source.basic)
   }
   const { access_token: text, expires_in: life } = bodyOf(reply)

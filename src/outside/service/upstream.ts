@@ -29,6 +29,8 @@ export interface Upstream {
   }
   /** Counts the tokens that were asked for, by outcome. */
   readonly tokens: { readonly add: (by: number, outcome: 'given' | 'refused' | 'failed') => void }
+  /** Counts the refusals of credentials that the operator gave. */
+  readonly refusals: { readonly add: (by: number) => void }
   readonly close: () => Promise<void>
 }
 
@@ -58,7 +60,7 @@ const CONNECTION_AGE_MS = 60_000
 /** Opens the client of the service as configured; the first call makes the first connection. */
 export function openUpstream(
   { UPSTREAM_CONNECTIONS: connections, UPSTREAM_TIMEOUT_MS: timeout, V2_CA_FILE: authority }: Config,
-  { serviceSeconds: seconds, tokens }: Meters = createMeters(),
+  { serviceSeconds: seconds, tokens, refusals }: Meters = createMeters(),
 ): Upstream {
   const names = createNames()
   const ca = authority === undefined ? undefined : [...rootCertificates, readFileSync(authority, 'utf8')]
@@ -119,6 +121,7 @@ export function openUpstream(
   return {
     line,
     tokens,
+    refusals,
     stats: () => {
       const total = { connections: 0, running: 0, queued: 0 }
       for (const { pool } of allPools()) {
