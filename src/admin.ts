@@ -2,6 +2,7 @@ import { type Context, Hono } from 'hono'
 import { alive, type ErrorPage, problemDetails, readiness, reply, toGatewayError } from './edge/answers.ts'
 import type { BrowserChecks } from './edge/callers/browsers.ts'
 import type { Env } from './edge/door.ts'
+import { requireMethod } from './edge/routing.ts'
 import type { Answer } from './language/answer.ts'
 import { type GatewayError, gatewayError } from './language/errors.ts'
 import type { Metrics } from './runtime/metrics.ts'
@@ -33,15 +34,20 @@ export function createAdmin({
     if (!HEALTH.has(c.req.path)) browserChecks.demandOwnHost(c.env.incoming)
     return next()
   })
-  app.get('/healthz', (c) => reply(c, alive))
-  app.get('/readyz', (c) => reply(c, readiness(ready())))
-  app.get('/metrics', async (c) => {
+  const serve = (path: string, answer: (c: Context<Env>) => Answer | Promise<Answer>) =>
+    app.all(path, async (c) => {
+      requireMethod(c.env.incoming.method, ['GET'])
+      return reply(c, await answer(c))
+    })
+  serve('/healthz', () => alive)
+  serve('/readyz', () => readiness(ready()))
+  serve('/metrics', async () => {
     const { type, text } = await metrics.scrape()
-    return reply(c, { status: 200, headers: { 'Content-Type': type }, body: text })
+    return { status: 200, headers: { 'Content-Type': type }, body: text }
   })
   for (const { path, answer } of adminPages) {
     const [, parameter] = path.split(':', 2)
-    app.get(path, async (c) => reply(c, await answer(c.env.incoming, parameter && c.req.param(parameter))))
+    serve(path, (c) => answer(c.env.incoming, parameter && c.req.param(parameter)))
   }
   const replyError = async (c: Context<Env>, error: GatewayError) =>
     reply(c, (await errorPage(c.env.incoming, error)) ?? problemDetails(error))
