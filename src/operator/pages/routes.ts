@@ -7,7 +7,7 @@ import type { PageRooms, Pages } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
 import { COPY_PATH, copyScript, STYLE_PATH, style } from './fixed.ts'
 import type { OperatorRooms } from './home.ts'
-import { adminShell, errorPage, publicPage, queryOf, SCRIPT_PATH, wantsHtml } from './layout.ts'
+import { adminShell, errorPage, ownPage, publicPage, queryOf, SCRIPT_PATH, wantsHtml } from './layout.ts'
 import { openApiAnswer } from './open-api.ts'
 import { openWatch } from './watch.ts'
 
@@ -104,7 +104,7 @@ export function createPages(pageRooms: PageRooms): Pages {
       // A version-1 caller may accept HTML, too: it gets the shape that it knows.
       const isOfPage = path === '/my' || (error.code === 'path-unknown' && !/\.php/i.test(path))
       if (!isOfPage || incoming.method !== 'GET' || !wantsHtml(incoming)) return undefined
-      return errorPage(publicPage, error)
+      return errorPage(config.WORKBENCH === 'on' ? publicPage : ownPage, error)
     },
     close: rooms.watch.close,
     adminError: (incoming, error) => (wantsHtml(incoming) ? errorPage(show, error) : undefined),
