@@ -102,7 +102,8 @@ interface ExportOptions {
 }
 
 /** Exports numbers in the form of an import. */
-export async function exportNumbers(file: string | undefined, options: ExportOptions): Promise<number> {
+export async function exportNumbers(to: string | undefined, options: ExportOptions): Promise<number> {
+  const file = to === '-' ? undefined : to
   const { tenant, format = formatOf(file), resume = false, force = false } = options
   if (resume && file === undefined) throw new UsageError('--resume needs a FILE')
   if (file !== undefined && !resume && !force && existsSync(file) && statSync(file).isFile()) {
