@@ -67,7 +67,7 @@ type Place = Awaited<ReturnType<typeof setUp>>
 
 /** What happens to a store between a stop and a start; `early` was copied before the last booking. */
 const LOSSES: readonly (readonly [string, (place: Place) => void, RegExp])[] = [
-  ['is deleted', ({ remove }) => void remove(), /copy of another one/],
+  ['is deleted', ({ remove }) => void remove(), /replaced or deleted/],
   [
     'is deleted with its folder',
     ({ data }) => {

@@ -56,7 +56,7 @@ export function originText(origin: StoreOrigin): string | undefined {
     case 'moved':
       return `the store was copied or moved here without its stamp: if it is a copy, ${REMEDY}`
     case 'other':
-      return `the store is a copy of another one than the store that stood here: ${REMEDY}`
+      return `the store is not the one that stood here, which was replaced or deleted: its bookings can be booked again; see “A changed store” in docs/data.md`
     case 'older':
       return `the store is an old copy of the one that stood here: ${REMEDY}`
     default:
