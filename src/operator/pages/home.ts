@@ -133,29 +133,26 @@ const some = (
 
 const MOST_NAMED = 5
 
-/** The part of the runbook that says what to do about calls that fail. */
-const RUNBOOK = html`What to do: <code>TransloadCallsFail</code> in docs/runbook.md.`
+/** Names the part of the runbook that says what to do. */
+const whatToDo = (alert: string) => html`What to do: <code>${alert}</code> in docs/runbook.md.`
+const RUNBOOK = whatToDo('TransloadCallsFail')
 
 /** Lists what needs attention, the worst first. */
 function itemsOf(state: HomeState, now: number): readonly Item[] {
-  const {
-    store,
-    unknownBookings: unknown,
-    events,
-    refusedReloads,
-    stoppedCallbacks,
-    failingTenants,
-    lastHour,
-    tokens,
-  } = state
+  const { store, unknownBookings: unknown, events, refusedReloads, stoppedCallbacks, failingTenants, lastHour } = state
   const since = (oldest: string | undefined) => (oldest ? html`The oldest is ${age(oldest, now)} old.` : '')
   const errors = ['#errors', 'See errors'] as const
   return [
-    ...(store.ready ? [] : [alarm('The store is not ready', 'Bookings are refused until it is. The log says why.')]),
+    ...(store.ready
+      ? []
+      : [alarm('The store is not ready', html`Bookings are refused until it is. ${whatToDo('TransloadStoreDown')}`)]),
     ...state.circuits
       .filter(({ open }) => open)
       .map(({ service }) =>
-        alarm('The service keeps failing', html`Calls to ${named(service)} are refused; one in a while is tried.`),
+        alarm(
+          'The service keeps failing',
+          html`Calls to ${named(service)} are refused; one in a while is tried. ${whatToDo('TransloadCircuitOpen')}`,
+        ),
       ),
     ...some(unknown.count, (s) => `booking${s} with an unknown outcome`, since(unknown.oldest), [
       '/bookings?state=unknown',
@@ -191,11 +188,6 @@ function itemsOf(state: HomeState, now: number): readonly Item[] {
       (s) => (s ? 'tenants are failing' : 'tenant is failing'),
       named(failingTenants.slice(0, MOST_NAMED).join(', ') + (failingTenants.length > MOST_NAMED ? ', …' : '')),
       ['/migration?state=failing#tenants', 'See why'],
-    ),
-    ...some(
-      tokens['failed'] ?? 0,
-      (s) => `token request${s} failed since the start`,
-      `${grouped(tokens['refused'] ?? 0)} more were refused.`,
     ),
   ]
 }
