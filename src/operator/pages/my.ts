@@ -14,7 +14,7 @@ import { STORE_EVERY_MS } from '../../state/uses/counts.ts'
 import { problemsOf, readReport } from '../reports/report.ts'
 import { toCell } from '../transfer/file-records.ts'
 import { fixItKit } from './fix-it-kit.ts'
-import { json, moment, ownPage, wantsHtml } from './layout.ts'
+import { json, moment, ownPage, queryOf, wantsHtml } from './layout.ts'
 import { brownoutTable, tenantPage } from './migration.ts'
 
 /** Answers `/my`: the migration page of the caller alone, as a page, as JSON, or its fix-it kit. */
@@ -27,7 +27,7 @@ export async function ownMigration(incoming: IncomingMessage, call: Call, deps: 
   const report = await readReport({ ...deps, tenants: [tenant] }, tenant)
   const [own] = report.tenants
   if (!own) throw gatewayError('path-unknown/tenant', {})
-  if (/\?kit\b/.test(incoming.url ?? '')) return fixItKit(own, deps, caller)
+  if (queryOf(incoming).has('kit')) return fixItKit(own, deps, caller)
   const problems = problemsOf(own)
   const now = deps.store.now()
   const brownouts = windowsToCome(windows, now).map(({ start, end }) => ({
