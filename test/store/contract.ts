@@ -77,6 +77,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       ...[store.quote('acme', text), store.shipment('acme', text), store.findClaim(text, 'a')],
       ...[store.claimByHandle(text), store.findEvent(text)],
     ])
+    expect(await store.countClaims(1, text)).toHaveProperty('booked', 0)
     expect(found.flat()).toEqual(Array(5).fill(undefined))
   })
 

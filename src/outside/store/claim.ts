@@ -195,7 +195,7 @@ export const claimReads: WorkOf<ClaimReads> = {
       const of = tenant === undefined ? '' : ' AND tenant = $3'
       const text = `SELECT count(*) AS count FROM (SELECT 1 FROM transload.claims WHERE state = $1${of} LIMIT $2) AS found`
       const [row] = yield sql(text, state, most, ...(tenant === undefined ? [] : [tenant]))
-      counts[state] = Number(row?.['count'])
+      counts[state] = Number(row?.['count'] ?? 0)
     }
     return counts
   },
