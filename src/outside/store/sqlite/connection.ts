@@ -333,7 +333,8 @@ const moved = (what: string) => new FilesLost('moved', what)
 export const damaged = (path: string, reason: string) => spoiled(`${path} is damaged (${reason})`)
 const outdated = (path: string) => spoiled(`${path} lacks what was written to it`)
 const changed = (path: string) => spoiled(`${path} was changed by something else than the gateway`)
-const gone = (path: string) => moved(`${path} is gone. Put this very file back, or restart the gateway with a backup.`)
+const gone = (path: string) =>
+  moved(`${path} is gone. Put this very file back, or stop the gateway and restore a backup (transload store restore).`)
 const replaced = (path: string) =>
   moved(`${path} was replaced by another file. Restart the gateway if that is the right one.`)
 const linked = (path: string) => moved(`${path} is a symbolic link. Set STORE_URL to the file that it leads to.`)
