@@ -185,7 +185,7 @@ function programIn(
   } = dialect
   const url = [address, text(before), ...(after === undefined ? [] : [argument]), ...(after ? [text(after)] : [])]
   const sent = changes ? dialect.shipment : body === undefined ? '' : `, ${dialect.body(body)}`
-  return dialect.program({
+  const program = dialect.program({
     comments,
     auth: dialect.auth[bearer ? 1 : 0],
     guard: usage && `${dialect.guard(usage)}\n`,
@@ -195,6 +195,8 @@ function programIn(
     sent,
     hasArgument: after !== undefined,
   })
+  // Go's tabs: pages and terminals show one as an escape.
+  return program.replaceAll('\t', '    ')
 }
 
 const dialects: Readonly<Record<Exclude<Language, 'curl'>, Dialect>> = {
