@@ -46,10 +46,10 @@ export async function events(incoming: IncomingMessage, rooms: OperatorRooms): P
   return show(
     'Events',
     html`<h1>Events</h1>
-<p class="soft">What the service tells, and how it reaches the tenants' callbacks.${only === undefined ? '' : html` Of ${named(only)} only; <a href="/events">show all</a>.`} Times are UTC. <a href="/events.json">JSON</a></p>
+<p class="soft">Events from the service, and their delivery to the tenants' callbacks.${only === undefined ? '' : html` Of ${named(only)} only; <a href="/events">show all</a>.`} Times are UTC. <a href="/events.json">JSON</a></p>
 <h2>Endpoints</h2>
 ${table('Tries are those since this gateway started', endpointColumns(now), endpoints, 'cards', noEndpoint)}
-${list('Parked', parked, 'they are not tried again')}
+${list('Parked', parked, 'these are not tried again')}
 ${parked.length === 0 ? '' : html`<p>Once the cause is fixed, send them again:</p>${code(`transload webhooks replay --state parked${ofTenant}`)}`}
 ${list('Waiting', due, 'they are delivered by themselves')}`,
   )
