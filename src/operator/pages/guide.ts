@@ -23,13 +23,18 @@ export function credentialAdvice(mode: Mode, contact: string | undefined): Html 
 }
 
 /** Answers `/guide`: how a developer moves to version 2. */
-export function guidePage({ catalog, config, address, callers }: PageRooms): Promise<Answer> {
+export function guidePage({ catalog, config, address, callers, store }: PageRooms): Promise<Answer> {
   const { origin, prefix } = address
   const end = config.RETIRED_FROM ?? config.SUNSET
+  const isOver = config.RETIRED_FROM !== undefined && config.RETIRED_FROM.getTime() <= store.now()
+  const day = end && html`<b>${end.toISOString().slice(0, 'yyyy-mm-dd'.length)}</b>`
+  const answers = isOver
+    ? html`This gateway has refused version-1 calls since ${day}.`
+    : html`This gateway answers version-1 calls ${day ? html`until ${day}` : 'for now'}.`
   return publicPage(
     'Guide',
     html`<h1>Moving to version 2</h1>
-<p class="lead">This gateway answers version-1 calls ${end ? html`until <b>${end.toISOString().slice(0, 'yyyy-mm-dd'.length)}</b>` : 'for now'}. Moving is a change of address, path, body, and answer, one call at a time.</p>
+<p class="lead">${answers} Moving is a change of address, path, body, and answer, one call at a time.</p>
 <ol class="steps">
 <li><h2>Get a credential</h2><p>${credentialAdvice(callers.mode, config.SUPPORT_CONTACT)}</p></li>
 <li><h2>Call the service's address</h2><p><code>${origin}${prefix}</code> instead of the old host.</p></li>
