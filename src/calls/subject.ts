@@ -138,7 +138,8 @@ export function lookFor(
     read: async (id, stored) => {
       const reply = await rooms.service.send(shipmentRead(id), sending)
       if (!isSuccess(reply.status) && !NOT_FOUND.has(reply.status)) throw refusal(reply, nameFields)
-      const seen = isSuccess(reply.status) ? seenShipment(shipmentWithId(reply, id)) : goneShipment(id)
+      // Under the id that was asked for: the reply may spell it in other letters, and a booking is freed by its own.
+      const seen = isSuccess(reply.status) ? { ...seenShipment(shipmentWithId(reply, id)), id } : goneShipment(id)
       await noteSeen(tenant, seen, rooms, { stored })
       return seen
     },

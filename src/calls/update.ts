@@ -82,7 +82,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
       throw numberUnknown('shipment', reference.names)
     }
     if (!isSuccess(reply.status)) throw refusal(reply, compiled.nameFields)
-    return shipmentWithId(reply, id)
+    return { ...shipmentWithId(reply, id), id }
   }
   const asked = changingFields(request)
   const merging = {
