@@ -182,6 +182,10 @@ export async function noteSeen(
   if (isKnown) await names.noteShown(tenant, seen, [...asked, ...namesShownIn(body)], stored)
 }
 
+/** Records what the reply to an update has shown. One that says that it is canceled frees nothing: only a read proves that. */
+export const noteReplied = (tenant: string, seen: SeenShipment, { names }: NotingRooms): Promise<void> =>
+  names.noteShown(tenant, seen, namesShownIn(seen.body))
+
 /** Returns the error of a call that means no one shipment or quote. */
 export function notMeant(resolution: Resolution, { kind, names, vin, use }: Reference): GatewayError {
   switch (resolution.is) {

@@ -37,6 +37,7 @@ import { placelessIn } from './read-request.ts'
 import {
   goneShipment,
   ignoredSentence,
+  noteReplied,
   noteSeen,
   numberUnknown,
   seenShipment,
@@ -106,7 +107,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     throw untranslatable(unused.map(valueNotUnderstood))
   }
   const shipment = { ...before.body, ...after }
-  if (after) await noteSeen(tenant, seenShipment({ id: before.id, body: shipment }), rooms)
+  if (after) await noteReplied(tenant, seenShipment({ id: before.id, body: shipment }), rooms)
 
   const uncleared = fields.blank.flatMap((slot) => {
     const field = compiled.fields.names[slot] ?? ''

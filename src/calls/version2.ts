@@ -25,7 +25,7 @@ import {
 import { DONE_PERHAPS } from './cancel.ts'
 import { ACCEPTED } from './plan.ts'
 import type { Version2 } from './read-request.ts'
-import { noteSeen, seenShipment } from './subject.ts'
+import { noteReplied, noteSeen, seenShipment } from './subject.ts'
 import type { CallRooms } from './verb.ts'
 
 /** The plan of a call with a version-2 body. */
@@ -125,10 +125,10 @@ export async function noteVersion2Reply(
   if (verb !== 'read' && (verb !== 'update' || reply.status === ACCEPTED)) return
   const shown = shipmentIfRead(reply, id)
   if (shown) {
-    const note = () => noteSeen(tenant, seenShipment(shown), rooms)
+    const seen = seenShipment(shown)
     // A booking must see the VIN that an update has given.
-    if (verb === 'update') await rooms.bookings.later(tenant, `shown ${id}`, note)
-    else await note().catch(() => undefined)
+    if (verb === 'update') await rooms.bookings.later(tenant, `shown ${id}`, () => noteReplied(tenant, seen, rooms))
+    else await noteSeen(tenant, seen, rooms).catch(() => undefined)
   }
   // It may not be found by a path that the service does not serve.
   else if (verb === 'read' && isGone(reply, id) && (await isShownAsGone(id, read)))
