@@ -4,9 +4,11 @@ import type { Draft } from '../language/mapping/paths.ts'
 import type { KnownFacts } from '../language/mapping/request.ts'
 import { ASSUMED_FACT } from '../language/mapping/row.ts'
 import { fieldsOf, placesOf } from '../language/mapping/row-parts.ts'
-import { changeOf, idAt, newQuote } from '../outside/service/proofs.ts'
+import type { UpstreamReply } from '../outside/service/exchange.ts'
+import { changeOf, doubtful, idAt, newQuote } from '../outside/service/proofs.ts'
+import type { Sending } from '../outside/service/service.ts'
 import type { QuoteChange } from '../outside/store/store.ts'
-import { type Plan, plannedCall, sendChange, sendNew } from './plan.ts'
+import { ACCEPTED, type Plan, plannedCall, sendChange, sendNew } from './plan.ts'
 import { namesGivenIn, type Version1 } from './read-request.ts'
 import { ignoredSentence, NO_SUBJECT, quoteNamedBy, referenceOf } from './subject.ts'
 import type { AskingCall, AskingRooms } from './verb.ts'
@@ -23,7 +25,7 @@ export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Versi
   const body =
     subject.id === undefined
       ? newQuote(await sendNew(plan, call.sending, rooms))
-      : changeOf(await sendChange(plan, call.sending, rooms), 'quote', subject.id)
+      : changeOf(await changed(plan, call.sending, rooms), 'quote', subject.id)
   rooms.inspect(request.compiled.action.name, body)
 
   const named = withQuoteId(body, plan)
@@ -40,6 +42,13 @@ export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Versi
     quote: remembered(plan, { tenant, id }, names, answer.reply['Cost'] ?? ''),
   })
   return answer
+}
+
+/** Sends a change of a quote. No read shows what the service accepts to change later, and its price may be the one from before. */
+async function changed(plan: Plan, sending: Sending, rooms: AskingRooms): Promise<UpstreamReply> {
+  const reply = await sendChange(plan, sending, rooms)
+  if (reply.status === ACCEPTED) throw doubtful('it only accepts the change for later', 'change')
+  return reply
 }
 
 /** Returns the reply about a quote with the quote's id, which some replies to an update leave out. */
