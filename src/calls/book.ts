@@ -179,7 +179,8 @@ async function makeOfApproved(
   const isFurther = await beforeSending(isFurtherVehicle(approved, tenant, bookings, names))
   for (const id of mergeable) {
     const merged = await mergeIntoApproved(plan, id, quote, { tenant, handle }, sending, rooms)
-    if (merged) return madeBooking(plan, { ...merged.before.body, ...merged.after }, tenant)
+    // Under the id that it was found by: in other letters, the service may know none.
+    if (merged) return madeBooking(plan, { ...merged.before.body, ...merged.after, id }, tenant)
   }
   const anew = isFurther ? withoutQuoteId(plan) : plan
   return madeBooking(anew, await sendBooking(anew, sending, rooms), tenant)
