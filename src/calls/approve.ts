@@ -83,7 +83,7 @@ async function approveOnce(plan: Plan, id: string, tenant: string, sending: Send
     const shown = shownInApproval(body, quote, reply.status)
     await recordApproval(quote, shown === CANCELED ? undefined : shown, tenant, rooms)
     if (shown === CANCELED) throw canceledByApproval()
-    if (shown || !mayRead) return approvalAnswer(plan, body, shown, reply.status)
+    if (shown || !mayRead) return approvalAnswer(plan, { ...shown?.body, ...body }, shown, reply.status)
     // Whatever a read says, the quote is approved: without a shipment in sight, a booking asks again.
     const readNow = await shipmentOfApproval(quote, read).catch(() => undefined)
     if (readNow) await recordApproval(quote, readNow, tenant, rooms)
@@ -156,7 +156,10 @@ export function answerToReply(
   const body = approvalOf(reply, quote)
   const shown = shownInApproval(body, quote, reply.status)
   if (shown === CANCELED) throw canceledByApproval()
-  return { answer: approvalAnswer(plan, body, shown, reply.status), isFinal: shown !== undefined }
+  return {
+    answer: approvalAnswer(plan, { ...shown?.body, ...body }, shown, reply.status),
+    isFinal: shown !== undefined,
+  }
 }
 
 /** The note that an approval is sent. */

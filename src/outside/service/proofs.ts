@@ -114,18 +114,20 @@ export function approvalOf(reply: UpstreamReply, quote: NamedQuote): Readonly<Dr
   if (namesAnother(body, 'quote', quote.id) && !isShipmentOf(body, quote)) {
     throw doubtful('it names another id', 'change')
   }
-  if (isNo(body['approved']) || REJECTED.test(statusOf(body['status']))) {
+  if (partsOf(body).some((part) => isNo(part['approved']) || REJECTED.test(statusOf(part['status'])))) {
     throw doubtful('it says that the quote is not approved', 'change')
   }
   return body
 }
 
+/** Returns a reply to a change, and its parts: some services wrap what they show. */
+const partsOf = (body: Readonly<Draft>) => [body, body['shipment'], body['data']].filter(isObject)
+
 const REJECTED = /^(?:rejected|declined|denied|refused|not approved)$/
 
 /** Returns the shipment that a reply to an approval shows, by itself or in a part; undefined if it shows none. */
 export function shipmentInApproval(body: Readonly<Draft>, quote: NamedQuote): Shipment | undefined {
-  for (const part of [body, body['shipment'], body['data']]) {
-    if (!isObject(part)) continue
+  for (const part of partsOf(body)) {
     const ids = ['id', 'shipment_id'].flatMap((key) => idAt(part, key) ?? [])
     const other = ids.find((id) => !isSameId(id, quote.id))
     if (other === undefined ? showsShipment(part) : isShipmentOf(part, quote))
@@ -254,7 +256,10 @@ function successIn(body: unknown, of?: DoubtfulRequest): Readonly<Draft> {
 /** Returns the body of a reply to a change; undefined if it is empty. Throws if it denies its success. */
 function changeIn(reply: UpstreamReply): Readonly<Draft> | undefined {
   const body = readJson(reply, true)
-  return body === undefined ? undefined : successIn(body, 'change')
+  if (body === undefined) return undefined
+  const whole = successIn(body, 'change')
+  for (const part of partsOf(whole)) successIn(part, 'change')
+  return whole
 }
 
 function namesAnother(body: Readonly<Draft>, kind: keyof typeof ID_KEYS, id: string): boolean {
