@@ -156,7 +156,8 @@ export async function shipmentMade(
   const { id } = shipmentIn(reply)
   const shown = shipmentIfRead(await read(id).catch(() => NO_REPLY), id)
   if (!shown || isCanceled(shown.body)) throw gatewayError('reply-doubtful/accepted', {})
-  return shown
+  // Under the id that it was found by: in other letters, the service may know none.
+  return { id, body: { ...shown.body, id } }
 }
 
 const NO_REPLY = { status: 0, headers: {}, body: Buffer.alloc(0) }
@@ -179,7 +180,7 @@ async function makeOfApproved(
   const isFurther = await beforeSending(isFurtherVehicle(approved, tenant, bookings, names))
   for (const id of mergeable) {
     const merged = await mergeIntoApproved(plan, id, quote, { tenant, handle }, sending, rooms)
-    // Under the id that it was found by: in other letters, the service may know none.
+    // Like one that was accepted, under the id that it was found by.
     if (merged) return madeBooking(plan, { ...merged.before.body, ...merged.after, id }, tenant)
   }
   const anew = isFurther ? withoutQuoteId(plan) : plan
