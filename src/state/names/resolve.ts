@@ -263,7 +263,8 @@ function holdersOf(vin: string, candidates: readonly KnownShipment[]): readonly 
     const now = shipment.formerVins[vin]
     if (now === undefined || now === SENT_VIN) return []
     const vehicles = vehiclesOf(shipment)
-    const entry = vehicles.length === 1 ? 0 : vehicles.findIndex((vehicle) => vehicle.vin !== '' && vehicle.vin === now)
+    // Without an heir, only a vehicle that has lost its VIN can be the one that had it, not one that stood beside it.
+    const entry = now !== '' || vehicles.length === 1 ? vehicles.findIndex((vehicle) => vehicle.vin === now) : -1
     return entry < 0 ? [] : [{ shipment, entry, vin: 'former' }]
   })
 }
