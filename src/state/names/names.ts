@@ -226,6 +226,7 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
           id: spelled,
           vehicles,
           formerVins: stored?.formerVins ?? {},
+          lastVins: vinsOf(stored),
           isGone: state !== 'live',
           stored,
         })
@@ -337,12 +338,16 @@ const NOTHING_KNOWN: KnownName = {
 /** The shipments that a call may mean, with what is stored of each. */
 type NotedShipments = Map<string, KnownShipment & { readonly stored: StoredShipment | undefined }>
 
+/** Returns the VINs that a shipment had when it was last shown with vehicles. */
+export const vinsOf = (stored: StoredShipment | undefined): readonly string[] =>
+  stored?.vehicles.map(({ vin }) => vin) ?? []
+
 /** Adds a shipment, and returns its id in the one spelling that this call compares. */
 function note(shipments: NotedShipments, given: string, stored: StoredShipment | undefined): string {
   const id = stored?.id ?? given
   const isGone = stored !== undefined && stored.state !== 'live'
-  const { vehicles = [], formerVins = {} } = stored ?? {}
-  const lastVins = vehicles.map(({ vin }) => vin)
+  const { formerVins = {} } = stored ?? {}
+  const lastVins = vinsOf(stored)
   if (!shipments.has(id)) shipments.set(id, { id, vehicles: undefined, formerVins, lastVins, isGone, stored })
   return id
 }

@@ -70,7 +70,7 @@ export interface KnownShipment {
   readonly vehicles: readonly Vehicle[] | undefined
   readonly formerVins: Readonly<Record<string, string>>
   /**
-   * The VINs that it had when it was last shown, before this call.
+   * The VINs that it had when it was last shown with vehicles.
    * @default none
    */
   readonly lastVins?: readonly string[]
@@ -233,7 +233,7 @@ export function chooseVehicle(
   const [holder, ...more] = holdersOf(vin, candidates)
   if (holder) return canUse(use, holder, more) ? holder : mismatch('several')
   // Too many shipments to read them all: one that was not read may have the VIN.
-  const blanks = candidates.every(({ vehicles }) => vehicles) ? candidates.flatMap(blankChoices) : []
+  const blanks = candidates.every(({ vehicles }) => vehicles) ? candidates.flatMap((one) => blankChoices(one, vin)) : []
   const [blank] = blanks
   const isOneShipment = new Set(blanks.map(({ shipment }) => shipment.id)).size === 1
   if (blank && isOneShipment) {
@@ -269,17 +269,20 @@ function holdersOf(vin: string, candidates: readonly KnownShipment[]): readonly 
   })
 }
 
-/** Returns the vehicles without a VIN; a shipment that shows no vehicles may have one. */
-function blankChoices(shipment: KnownShipment): readonly VehicleChoice[] {
+/** Returns the vehicles without a VIN; a shipment that shows no vehicles may have one, unless it last had others. */
+function blankChoices(shipment: KnownShipment, sent: string): readonly VehicleChoice[] {
   const vehicles = vehiclesOf(shipment)
-  if (vehicles.length === 0) return [{ shipment, entry: 0, vin: 'new' }]
+  const { lastVins = [], isGone } = shipment
+  const mayHave = isGone || lastVins.length === 0 || lastVins.includes('') || lastVins.includes(sent)
+  if (vehicles.length === 0) return mayHave ? [{ shipment, entry: 0, vin: 'new' }] : []
   return vehicles.flatMap(({ vin }, entry) => (vin === '' ? [{ shipment, entry, vin: 'new' as const }] : []))
 }
 
 const vehiclesOf = ({ vehicles }: KnownShipment): readonly Vehicle[] => vehicles ?? []
 
 const vinsOf = (shipment: KnownShipment): readonly string[] => {
-  const known = shipment.vehicles?.map(({ vin }) => vin) ?? shipment.lastVins ?? []
+  const shown = vehiclesOf(shipment).map(({ vin }) => vin)
+  const known = shown.length > 0 ? shown : (shipment.lastVins ?? [])
   const vins = known.map((vin) => vin || '(none)')
   return vins.length > 0 ? vins : ['(none)']
 }
