@@ -240,7 +240,7 @@ type UnknownBookings = ReadonlyMap<string, readonly Claim[]>
 
 const SHIPMENTS_KEPT = 50_000
 /** Statuses of a read that may have no other outcome later. */
-const NOT_THERE = new Set([400, 404, 405, 410, 422])
+const FINAL_REFUSALS = new Set([400, 404, 405, 410, 422])
 /** The identity of a shipment that no unknown booking made. */
 const NO_BOOKING = ''
 
@@ -277,18 +277,19 @@ export function createProving({
     if (bookings.size === 0 && !mayBeCanceled) return
     if (booking !== undefined) {
       if ((await store.claimByHandle(booking))?.state !== 'unknown') return
-      const reply = await readIfThere(name, own)
-      return reply && recognize(shipmentNamed(reply, name), tenant, own, bookings, how)
+      const reply = await finalRead(name, own)
+      if (isSuccess(reply.status)) await recognize(shipmentNamed(reply, name), tenant, own, bookings, how)
+      return
     }
     const holders = await holdersOf(tenant, name, store)
     if (holders.length > 0) {
       identities.set(shipmentKey(tenant, name), NO_BOOKING)
       if (mayBeCanceled) for (const claim of holders) await freeIfGone(claim, own)
     } else {
-      const reply = await readIfThere(name, own)
-      const shipment = reply && shipmentWithId(reply, name)
+      const reply = await finalRead(name, own)
+      const shipment = isSuccess(reply.status) ? shipmentWithId(reply, name) : undefined
       // For a booking that made it and is not recorded yet.
-      if (mayBeCanceled && (!shipment || isCanceled(shipment.body)))
+      if (mayBeCanceled && isGone(reply, name))
         await store.put({
           names: [],
           shipment: { tenant, id: shipment?.id ?? name, state: shipment ? 'canceled' : 'gone' },
@@ -302,10 +303,10 @@ export function createProving({
     return service.send(shipmentRead(name), { account, requestId: crypto.randomUUID(), deadline })
   }
 
-  async function readIfThere(name: string, own: OwnCaller): Promise<UpstreamReply | undefined> {
+  /** Rejects if a later read may have another outcome. */
+  async function finalRead(name: string, own: OwnCaller): Promise<UpstreamReply> {
     const reply = await read(name, own)
-    if (isSuccess(reply.status)) return reply
-    if (NOT_THERE.has(reply.status)) return undefined
+    if (isSuccess(reply.status) || FINAL_REFUSALS.has(reply.status)) return reply
     throw refusal(reply)
   }
 
