@@ -286,7 +286,10 @@ export function createProving({
       identities.set(shipmentKey(tenant, name), NO_BOOKING)
       if (mayBeCanceled) for (const claim of holders) await freeIfGone(claim, own)
     } else {
-      const reply = await finalRead(name, own)
+      // The event may spell the id in capitals, and a service that tells the case of ids apart does not know it so.
+      const known = await store.shipment(tenant, name)
+      let reply = await finalRead(known?.id ?? name, own)
+      if (!known && !isSuccess(reply.status) && thingKey(name) !== name) reply = await finalRead(thingKey(name), own)
       const shipment = isSuccess(reply.status) ? shipmentWithId(reply, name) : undefined
       // For a booking that made it and is not recorded yet.
       if (mayBeCanceled && isGone(reply, name))
