@@ -246,7 +246,7 @@ async function fetchToken(source: Required<NewAccount>, retry: Retry): Promise<T
   tokens.add(1, 'given')
   source.acceptance.accepted()
   // 0 is a life, too: such a token is good for the calls that wait for it.
-  const seconds = Number.parseFloat(scalarText(life) ?? '')
+  const seconds = Number(scalarText(life)?.trim() || Number.NaN)
   const lifeMs = (Number.isFinite(seconds) ? Math.max(seconds, 0) : DEFAULT_LIFE_S) * 1000
   const usableMs = Math.max(lifeMs - MARGIN_MS, lifeMs / 2)
   // The lifetime starts no later than the request for the token.
