@@ -38,3 +38,8 @@ test('a cell is read back as it was, is obeyed by no terminal, and is no formula
   })
   fc.assert(law, { numRuns: runs(500, 5_000) })
 })
+
+test('blanks between two letters stay as they are, in linear time', () => {
+  const text = `a${' '.repeat(500_000)}b`
+  expect(toCell(text)).toBe(text)
+})

@@ -175,8 +175,9 @@ const GUARDED = /^'(?=[=+\-@\t']|\\u0009)/
 /**
  * Characters that a cell has as escape sequences, besides control characters: a backslash that would look like one of
  * those, blanks that a reader of the file trims, and a semicolon that starts a formula where semicolons separate cells.
+ * Blanks at the end are looked for where a run of them begins: it runs in linear time.
  */
-const ESCAPED = /\\(?=u[0-9a-f]{4})|^\s+|\s+$|;(?=["\s]*[=+\-@])/gu
+const ESCAPED = /\\(?=u[0-9a-f]{4})|^\s+|(?<!\s)\s+$|;(?=["\s]*[=+\-@])/gu
 const SEQUENCE = /\\u([0-9a-f]{4})/g
 
 /** Writes a value as a cell of a CSV line (RFC 4180) that is safe in terminals and spreadsheets. */
