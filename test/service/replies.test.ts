@@ -56,6 +56,12 @@ test.each([
   expect([answer.status, answer.json.Cost]).toEqual([status, status === 200 ? '1234.50' : ''])
 })
 
+test('a refusal of a million empty parts is 422', async () => {
+  const body = `${'{"message":'.repeat(3)}[${'{},'.repeat(1e6)}{}]}}}`
+  const { gateway } = await answering((outgoing) => outgoing.writeHead(422).end(body))
+  expect((await quote(gateway)).status).toBe(422)
+})
+
 test('the deadline is not prolonged by informational replies, nor by a dripping reply unless it is streamed', async () => {
   const { gateway } = await answering(
     (outgoing, { method, url = '' }) => {

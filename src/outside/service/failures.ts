@@ -162,7 +162,7 @@ const DEPTH_LIMIT = 4
 export function serviceMessage(body: Buffer, nameFields = (text: string) => text): string | undefined {
   const text = replyText(body).trim()
   const value = /^(?:[{["]|null$)/.test(text) ? parsed(text) : text
-  const known = messagesIn(value)
+  const known = messagesIn(value, new Map())
   const messages = known.length > 0 ? known : listedWords(value)
   const line = nameFields(oneLine(withoutRepeats(messages).join('; ')))
   return line === '' ? undefined : shownText(line, MESSAGE_LIMIT_CHARACTERS)
@@ -170,6 +170,8 @@ export function serviceMessage(body: Buffer, nameFields = (text: string) => text
 
 /** Longer than any message shows: a refusal may have megabytes. */
 const MOST_TEXTS = 50
+/** The most objects and lists that are searched, and the most members of each. */
+const MOST_SEARCHED = 1_000
 const LONGEST_TEXT = 1_000
 
 /** Drops texts that another text contains: many services repeat the fields of a message in a list. */
@@ -197,19 +199,34 @@ function parsed(text: string): unknown {
 
 const MARKUP = /^<|<\/?(html|head|body|title|h[1-6]|p|b|br|hr|div|span|pre|center|a|table)\b/i
 
-function messagesIn(value: unknown, depth = 0): string[] {
+const membersOf = (value: object) => Object.entries(value).slice(0, MOST_SEARCHED)
+
+/** The messages of the objects and lists that were searched: several keys and holders lead to one. */
+type Searched = Map<object, readonly string[]>
+
+function messagesIn(value: unknown, searched: Searched, depth = 0): readonly string[] {
   if (typeof value === 'string') return value.trim() === '' || MARKUP.test(value.trim()) ? [] : [value.trim()]
   if (typeof value !== 'object' || value === null || depth > DEPTH_LIMIT) return []
-  if (Array.isArray(value)) return value.flatMap((entry) => messagesIn(entry, depth + 1))
-  const body = new Map(Object.entries(value).map(([key, entry]) => [key.toLowerCase().replace(/[_-]/g, ''), entry]))
+  const known = searched.get(value)
+  if (known || searched.size === MOST_SEARCHED) return known ?? []
+  searched.set(value, [])
+  const found = Array.isArray(value)
+    ? value.slice(0, MOST_SEARCHED).flatMap((entry) => messagesIn(entry, searched, depth + 1))
+    : messagesOf(value, searched, depth)
+  searched.set(value, found)
+  return found
+}
+
+function messagesOf(value: object, searched: Searched, depth: number): readonly string[] {
+  const body = new Map(membersOf(value).map(([key, entry]) => [key.toLowerCase().replace(/[_-]/g, ''), entry]))
   const first = (words: typeof heldWords) =>
-    KEYS.map((key) => words(body.get(key), depth + 1)).find((messages) => messages.length > 0)
+    KEYS.map((key) => words(body.get(key), searched, depth + 1)).find((messages) => messages.length > 0)
   const own = first(messagesIn) ?? first(heldWords) ?? []
   const field = FIELDS.map((key) => fieldName(key, body.get(key))).find((name) => name !== undefined)
   const named = own.map((message) =>
     field === undefined || message.includes(field) ? message : `${field}: ${message}`,
   )
-  const held = HOLDERS.flatMap((key) => heldWords(body.get(key), depth + 1))
+  const held = HOLDERS.flatMap((key) => heldWords(body.get(key), searched, depth + 1))
   return [...named, ...held]
 }
 
@@ -229,24 +246,24 @@ function listedWords(value: unknown, place = '', depth = 0): string[] {
   if (typeof value !== 'object' || value === null || depth > DEPTH_LIMIT) return []
   const inner = place === '' ? '' : `${place}.`
   if (!Array.isArray(value)) {
-    return Object.entries(value).flatMap(([field, entry]) => listedWords(entry, inner + field, depth + 1))
+    return membersOf(value).flatMap(([field, entry]) => listedWords(entry, inner + field, depth + 1))
   }
   return value
     .slice(0, MOST_TEXTS)
     .flatMap((entry, at) =>
       typeof entry === 'string'
-        ? messagesIn(entry).map((said) => `${place}: ${said}`)
+        ? messagesIn(entry, new Map()).map((said) => `${place}: ${said}`)
         : listedWords(entry, `${inner}${at}`, depth + 1),
     )
 }
 
 /** Returns the texts in a value such as that of `errors`: texts, entries with messages, or lists of texts by field. */
-function heldWords(value: unknown, depth: number): string[] {
-  const messages = messagesIn(value, depth)
+function heldWords(value: unknown, searched: Searched, depth: number): readonly string[] {
+  const messages = messagesIn(value, searched, depth)
   if (messages.length > 0 || typeof value !== 'object' || value === null || Array.isArray(value)) return messages
-  return Object.entries(value).flatMap(([field, entry]) => {
+  return membersOf(value).flatMap(([field, entry]) => {
     if (field === 'code' || field === 'status') return []
-    const said = messagesIn(entry, depth + 1)
+    const said = messagesIn(entry, searched, depth + 1)
     return said.length > 0 ? said.map((text) => `${field}: ${text}`) : listedWords(entry, field, depth + 1)
   })
 }
