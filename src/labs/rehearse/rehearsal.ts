@@ -213,7 +213,7 @@ export function createRoutes({ endpoints }: Catalog, basePaths: readonly string[
   return (target: string) => {
     const [path = ''] = target.split('?', 1)
     const route = router(path)
-    const last = (/(\/[^/]*)\/*$/.exec(path)?.[1] ?? '').toLowerCase()
+    const last = `/${path.split('/').findLast((part) => part !== '') ?? ''}`.toLowerCase()
     const endpoint = route.startsWith(LEGACY) ? endpoints.get(route.slice(LEGACY.length).toLowerCase()) : undefined
     const isMeant = route.startsWith('/own') && (last.endsWith('.php') || endpoints.has(last))
     return { endpoint, isLegacy: endpoint !== undefined || isMeant }
