@@ -41,6 +41,8 @@ const LINE_LIMIT_BYTES = 16 * 1024 * 1024
 /** Stands for a line that was left out. */
 const LEFT_OUT = '\u0001'
 const HEAD_BYTES = 64 * 1024
+/** The most bytes of the beginning of a list, blanks included. */
+const MOST_OF_BEGINNING_BYTES = 1_024
 
 /** A file that is no recording; the message says why, and what makes one of it. */
 export class NotARecording extends Error {
@@ -215,12 +217,10 @@ async function* documents(source: AsyncGenerator<Buffer>, list?: RegExp): AsyncG
   let [isInside, depth, isText, isEscaped] = [list === undefined, 0, false, false]
   for await (let chunk of source) {
     if (!isInside && list) {
-      before = Buffer.concat([before, chunk])
+      // Only the end of what came before may go on: to keep it all would cost time with its square.
+      before = Buffer.concat([before.subarray(-MOST_OF_BEGINNING_BYTES), chunk])
       const found = list.exec(before.toString('latin1'))
-      if (!found) {
-        if (before.length > LINE_LIMIT_BYTES) break
-        continue
-      }
+      if (!found) continue
       chunk = before.subarray(found.index + found[0].length)
       isInside = true
     }
