@@ -375,4 +375,7 @@ const pathSecretsOf = (ref: SecretRef | undefined, env: NodeJS.ProcessEnv): read
 /** Returns the values that more than one tenant has. */
 const shared = (values: readonly (readonly string[])[]) => duplicates(values.flatMap((own) => [...new Set(own)]))
 
-const duplicates = (names: readonly string[]) => [...new Set(names.filter((name, i) => names.indexOf(name) !== i))]
+function duplicates(names: readonly string[]): readonly string[] {
+  const seen = new Set<string>()
+  return [...new Set(names.filter((name) => seen.size === seen.add(name).size))]
+}
