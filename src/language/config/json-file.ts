@@ -20,12 +20,15 @@ export function readJsonFile(path: string): JsonFile {
   } catch (error) {
     return { error: `cannot be read (${errorCodeOf(error)})` }
   }
+  let places: ReturnType<typeof placesInJson> | undefined
   try {
     return {
       content: JSON.parse(text),
       placeOf: (issue) => {
         const unknown = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : []
-        const { line, column } = placeInJson(text, [...issue.path, ...unknown])
+        // Read once: a mistake may be in every entry of a long list.
+        places ??= placesInJson(text)
+        const { line, column } = places([...issue.path, ...unknown])
         return `${line}:${column}`
       },
     }
@@ -38,32 +41,56 @@ export function readJsonFile(path: string): JsonFile {
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{}:,]|[^\s"[\]{}:,]+/g
 
+/** A value of a JSON text: where it begins, and its members or entries. */
+interface PlacedValue {
+  readonly line: number
+  readonly column: number
+  readonly parts: Map<PropertyKey, PlacedValue>
+}
+
 /**
- * Returns where the value at a path begins in JSON that is valid, its line and column counted from 1; where it is missing, the object
- * or list that lacks it. Of several members with one name, the last counts.
+ * Reads where the values of JSON that is valid begin. Returns the line and the column of the value at a path, counted from 1; where it is
+ * missing, those of the object or list that lacks it. Of several members with one name, the last counts.
  */
-export function placeInJson(text: string, path: readonly PropertyKey[]) {
+export function placesInJson(text: string) {
   const tokens = [...text.matchAll(TOKEN)]
-  const written = (at: number) => tokens[at]?.[0] ?? ''
-  let found = 0
-  /** Passes the value that begins with a token, below so many steps of the path; returns the number of the token after it. */
-  const pass = (start: number, steps: number | undefined): number => {
-    if (steps !== undefined) found = start
-    const isObject = written(start) === '{'
-    if (!isObject && written(start) !== '[') return start + 1
-    let at = start + 1
-    for (let index = 0; !/^[\]}]/.test(written(at)); index += 1) {
-      const key = isObject ? JSON.parse(written(at)) : index
-      const isOnPath = steps !== undefined && steps < path.length && path[steps] === key
-      // A name and its colon stand before the value.
-      at = pass(isObject ? at + 2 : at, isOnPath ? steps + 1 : undefined)
-      if (written(at) === ',') at += 1
+  let at = 0
+  const written = () => tokens[at]?.[0] ?? ''
+  let line = 1
+  let lineStart = 0
+  let lineEnd = text.indexOf('\n')
+  /** Passes a value. */
+  const placed = (): PlacedValue => {
+    const { index = 0 } = tokens[at] ?? {}
+    for (; lineEnd !== -1 && lineEnd < index; lineEnd = text.indexOf('\n', lineStart)) {
+      line += 1
+      lineStart = lineEnd + 1
     }
-    return at + 1
+    const value = { line, column: index - lineStart + 1, parts: new Map<PropertyKey, PlacedValue>() }
+    const isObject = written() === '{'
+    const isList = written() === '['
+    at += 1
+    if (!isObject && !isList) return value
+    for (let entry = 0; !/^[\]}]/.test(written()); entry += 1) {
+      const key = isObject ? JSON.parse(written()) : entry
+      // A name and its colon stand before the value.
+      if (isObject) at += 2
+      value.parts.set(key, placed())
+      if (written() === ',') at += 1
+    }
+    at += 1
+    return value
   }
-  pass(0, 0)
-  const before = text.slice(0, tokens[found]?.index)
-  return { line: before.split('\n').length, column: before.length - before.lastIndexOf('\n') }
+  const whole = placed()
+  return (path: readonly PropertyKey[]) => {
+    let found = whole
+    for (const key of path) {
+      const part = found.parts.get(key)
+      if (!part) break
+      found = part
+    }
+    return { line: found.line, column: found.column }
+  }
 }
 
 /** Returns the code of an error of the system, such as ENOENT. */
