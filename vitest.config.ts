@@ -25,24 +25,31 @@ const NODE_FLAGS = process.env['TRANSLOAD_NODE_FLAGS']
 
 /** The files that take longest, the longest first: one that began last would run alone at the end. */
 const LONGEST = [
-  'debian/image',
   'bookings/protocol/explore.slow',
+  'debian/image',
   'bookings/changed-store.slow',
+  'bookings/paused.slow',
+  'strangers/memory.slow',
   'debian/postgres-primary',
   'debian/snippets',
-  'bookings/paused.slow',
   'debian/pages',
-  'debian/soak',
-  'names/meaning.server',
   'events/kill-healing.slow',
+  'commands/chaos.slow',
+  'store/locks.slow',
+  'store/postgres.server',
+  'debian/clock-skew',
   'debian/failover',
   'commands/transcripts',
+  'bookings/changed-meanwhile',
   'strangers/shares',
   'names/laws',
   'calls/stories',
   'callers/proof',
   'bookings/approved',
   'doubt/replies',
+  'names/meaning',
+  'calls/sent-back',
+  'store/sqlite-contract',
 ].map((name) => `/test/${name}.test.ts`)
 
 class LongestFirst extends BaseSequencer {
