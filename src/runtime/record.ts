@@ -123,6 +123,9 @@ const HEX = '0123456789abcdef'
 /** A telephone number may have an extension, whose letters mean something. */
 const PHONE = /^(?=(?:\D*\d){7})(?:[^a-z]*[a-z]){0,4}[^a-z]*$/i
 
+/** A value of so many is too long for any field, and so is the whole of it. */
+const MOST_CHARACTERS = 4_097
+
 /** Makes a mask with a key of its own. Equal values have equal masks, in any case of their letters: joins stay. */
 export function createMask({ whole, searched, words }: ReturnType<typeof keptFields>): Mask {
   const key = randomBytes(32)
@@ -147,9 +150,10 @@ export function createMask({ whole, searched, words }: ReturnType<typeof keptFie
       return character === character.toUpperCase() ? letter : letter.toLowerCase()
     })
   }
-  return (value, field) => {
+  return (text, field) => {
     const name = looseName(field)
-    if (whole.has(name)) return value
+    if (whole.has(name)) return text
+    const value = text.slice(0, MOST_CHARACTERS)
     if (!searched.has(name)) return masked(value)
     return value.replace(/[\p{L}\p{Nd}]+/gu, (word) => (words.has(word.toUpperCase()) ? word : masked(word)))
   }

@@ -17,7 +17,12 @@ import { serve, transload } from '../callers/commands.ts'
 import { folder } from '../callers/tenants-gateway.ts'
 import { basic } from '../gateway.ts'
 
-const QUOTE = { ...quoteExample, Foo: 'Kanari', LoadReference: 'Kanari Box Van 1FDXE4', BillToState: 'Texas' }
+const QUOTE = {
+  ...quoteExample,
+  Foo: 'Kanari '.repeat(999),
+  LoadReference: 'Kanari Box Van 1FDXE4',
+  BillToState: 'Texas',
+}
 const BOOKING = {
   ...bookingExample,
   'PickupPhNo.': '+1 (214) 555-0100 x12',
@@ -60,6 +65,8 @@ test('calls are recorded in the same shape, without a value of their callers, an
     /kanari|Pat Example|example\.com|2145550|555-0[01]0|WTS2025|1FDXE|Robin|Sample St|\b(10314|33166)\b|Test Dr|stranger/i
   expect(plain).toMatch(canaries)
   expect(masked.replaceAll('"client":"demo"', '')).not.toMatch(canaries)
+  // The rest of a long value means nothing.
+  expect(masked.length).toBeLessThan(plain.length - 2_000)
   const rehearsed = async (text: string) => {
     const { out } = await transload(['rehearse', '--json'], cwd, {}, text)
     const { calls, problems, unknown }: Report = JSON.parse(out)
