@@ -25,7 +25,7 @@ export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Versi
   const body =
     subject.id === undefined
       ? newQuote(await sendNew(plan, call.sending, rooms))
-      : changeOf(await changed(plan, call.sending, rooms), 'quote', subject.id)
+      : changeOf(await sendQuoteChange(plan, call.sending, rooms), 'quote', subject.id)
   rooms.inspect(request.compiled.action.name, body)
 
   const named = withQuoteId(body, plan)
@@ -45,7 +45,7 @@ export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Versi
 }
 
 /** Sends a change of a quote. No read shows what the service accepts to change later, and its price may be the one from before. */
-async function changed(plan: Plan, sending: Sending, rooms: AskingRooms): Promise<UpstreamReply> {
+async function sendQuoteChange(plan: Plan, sending: Sending, rooms: AskingRooms): Promise<UpstreamReply> {
   const reply = await sendChange(plan, sending, rooms)
   if (reply.status === ACCEPTED) throw doubtful('it only accepts the change for later', 'change')
   return reply

@@ -1,5 +1,5 @@
 import type { Draft } from '../language/mapping/paths.ts'
-import { vinsOf } from '../state/names/names.ts'
+import { lastVinsOf } from '../state/names/names.ts'
 import { chooseVehicle } from '../state/names/resolve.ts'
 import { plannedCall, requireReference } from './plan.ts'
 import { lookFor, numberUnknown, sentenceOnNames, shipmentNamedBy, vinError } from './subject.ts'
@@ -20,7 +20,7 @@ export async function read(call: AskingCall, rooms: AskingRooms): Promise<Versio
   rooms.inspect(action.name, seen.body)
 
   const { stored } = subject
-  const known = { formerVins: stored?.formerVins ?? {}, lastVins: vinsOf(stored), isGone: false }
+  const known = { formerVins: stored?.formerVins ?? {}, lastVins: lastVinsOf(stored), isGone: false }
   const choice = chooseVehicle(reference, [{ ...seen, ...known }])
   if ('is' in choice) throw vinError(choice, reference.vin, reference.use)
   const body = vehicleFirst(seen.body, choice.entry)

@@ -108,7 +108,7 @@ export async function quoteNamedBy(
 
 export function quoteSubject(
   { names }: Reference,
-  { ignored }: Pick<QuoteSubject, 'ignored'>,
+  { ignored }: { readonly ignored: readonly SentName[] },
   quote: RememberedQuote,
 ): QuoteSubject {
   const isIgnored = (field: string) => ignored.some(([other]) => other === field)

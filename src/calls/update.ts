@@ -21,7 +21,7 @@ import {
 } from '../outside/service/proofs.ts'
 import { type Sending, type Service, shipmentRead } from '../outside/service/service.ts'
 import type { StoredShipment } from '../outside/store/store.ts'
-import { type SeenShipment, valuesOf, vinsOf } from '../state/names/names.ts'
+import { lastVinsOf, type SeenShipment, valuesOf } from '../state/names/names.ts'
 import { chooseVehicle, type Reference, SENT_VIN, type VehicleChoice } from '../state/names/resolve.ts'
 import {
   ACCEPTED,
@@ -69,7 +69,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     // A VIN that this read shows as replaced is a former one already.
     const stored = await rooms.names.shipment(tenant, id)
     const { formerVins = {} } = stored ?? {}
-    const choice = chooseVehicle(reference, [{ ...seen, formerVins, lastVins: vinsOf(stored), isGone: false }])
+    const choice = chooseVehicle(reference, [{ ...seen, formerVins, lastVins: lastVinsOf(stored), isGone: false }])
     if ('is' in choice) throw vinError(choice, reference.vin, 'update')
     if (choice.vin === 'changed') await requireNewVin(reference.vin, valuesOf(reference.names), tenant, id, rooms)
     if (reference.changesVehicle || choice.vin === 'changed' || choice.vin === 'new') {

@@ -6,7 +6,7 @@ import { tables } from '../../mappings/index.ts'
 import type { Config } from '../language/config/config.ts'
 import type { Catalog } from '../language/mapping/catalog.ts'
 import type { FlatBody } from '../language/mapping/fields.ts'
-import { looseName } from '../language/mapping/fields.ts'
+import { looseName, VALUE_LIMIT_BYTES } from '../language/mapping/fields.ts'
 import { fieldsOf } from '../language/mapping/row-parts.ts'
 import { parseJson } from '../language/text/json.ts'
 import { isNotKnown, isUuid } from '../language/text/service-text.ts'
@@ -124,7 +124,7 @@ const HEX = '0123456789abcdef'
 const PHONE = /^(?=(?:\D*\d){7})(?:[^a-z]*[a-z]){0,4}[^a-z]*$/i
 
 /** A value of so many is too long for any field, and so is the whole of it. */
-const MOST_CHARACTERS = 4_097
+const MOST_CHARACTERS = VALUE_LIMIT_BYTES + 1
 
 /** Makes a mask with a key of its own. Equal values have equal masks, in any case of their letters: joins stay. */
 export function createMask({ whole, searched, words }: ReturnType<typeof keptFields>): Mask {

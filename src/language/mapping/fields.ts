@@ -45,7 +45,7 @@ export interface Fields {
   readonly problems: readonly Problem[]
 }
 
-const VALUE_LIMIT_BYTES = 4096
+export const VALUE_LIMIT_BYTES = 4096
 /** UTF-8 takes at most three bytes for each UTF-16 unit; shorter text needs no counting. */
 const SURELY_SHORT_CHARACTERS = VALUE_LIMIT_BYTES / 3
 

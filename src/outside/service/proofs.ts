@@ -114,20 +114,20 @@ export function approvalOf(reply: UpstreamReply, quote: NamedQuote): Readonly<Dr
   if (namesAnother(body, 'quote', quote.id) && !isShipmentOf(body, quote)) {
     throw doubtful('it names another id', 'change')
   }
-  if (partsOf(body).some((part) => isNo(part['approved']) || REJECTED.test(statusOf(part['status'])))) {
+  if ([body, ...wrappedIn(body)].some((part) => isNo(part['approved']) || REJECTED.test(statusOf(part['status'])))) {
     throw doubtful('it says that the quote is not approved', 'change')
   }
   return body
 }
 
-/** Returns a reply to a change, and its parts: some services wrap what they show. */
-const partsOf = (body: Readonly<Draft>) => [body, body['shipment'], body['data']].filter(isObject)
+/** Returns the parts in which some services wrap what a reply to a change shows. */
+const wrappedIn = (body: Readonly<Draft>) => [body['shipment'], body['data']].filter(isObject)
 
 const REJECTED = /^(?:rejected|declined|denied|refused|not approved)$/
 
 /** Returns the shipment that a reply to an approval shows, by itself or in a part; undefined if it shows none. */
 export function shipmentInApproval(body: Readonly<Draft>, quote: NamedQuote): Shipment | undefined {
-  for (const part of partsOf(body)) {
+  for (const part of [body, ...wrappedIn(body)]) {
     const ids = ['id', 'shipment_id'].flatMap((key) => idAt(part, key) ?? [])
     const other = ids.find((id) => !isSameId(id, quote.id))
     if (other === undefined ? showsShipment(part) : isShipmentOf(part, quote))
@@ -258,7 +258,7 @@ function changeIn(reply: UpstreamReply): Readonly<Draft> | undefined {
   const body = readJson(reply, true)
   if (body === undefined) return undefined
   const whole = successIn(body, 'change')
-  for (const part of partsOf(whole)) successIn(part, 'change')
+  for (const part of wrappedIn(whole)) successIn(part, 'change')
   return whole
 }
 

@@ -31,7 +31,7 @@ export type SettlementResult =
   | { readonly outcome: 'taken'; readonly by: string }
 
 /** The dependencies of a settlement. */
-export interface SettlementDeps {
+export interface SettlementRooms {
   readonly store: Store
   readonly catalog: Catalog
   readonly settings: Settings
@@ -64,8 +64,8 @@ export function healedBy(audit: readonly AuditEntry[]): HealedBy | undefined {
 export const isReopened = (audit: readonly AuditEntry[]): boolean => audit.at(-1)?.why === REOPENED
 
 /** Settles an unknown booking: the caller's next retry is answered from the settlement. */
-export function settle(claim: Claim, settlement: Settlement, deps: SettlementDeps): Promise<SettlementResult> {
-  const { store, instance, healedBy: how } = deps
+export function settle(claim: Claim, settlement: Settlement, rooms: SettlementRooms): Promise<SettlementResult> {
+  const { store, instance, healedBy: how } = rooms
   return alone(claim, store, async () => {
     if (claim.state !== 'unknown') return { outcome: 'wrong-state', state: claim.state }
     if (settlement === 'not-booked') {
@@ -79,7 +79,7 @@ export function settle(claim: Claim, settlement: Settlement, deps: SettlementDep
       if (holder) return { outcome: 'taken', by: holder.handle }
       // The names come first: once the claim says booked, a caller may ask for them.
       const quote = await giveNames(claim, settlement, store)
-      const reply = JSON.stringify(answerOf(settlement, quote?.price, deps))
+      const reply = JSON.stringify(answerOf(settlement, quote?.price, rooms))
       const why = how ? HEALED + how : SETTLED_AS_BOOKED
       const settled = await store.change(claim, { state: 'booked', instance, shipment, reply, why })
       if (settled) return { outcome: 'changed', claim: settled }
@@ -141,7 +141,7 @@ const NUMBER = 'Transload-Shipment-Number'
 function answerOf(
   { shipment, number, body = { id: shipment, ...(number && { number }) } }: BookedShipment,
   quotedPrice: string | undefined,
-  { catalog, settings }: SettlementDeps,
+  { catalog, settings }: SettlementRooms,
 ): Answer {
   const compiled = [...catalog.actions.values()].find(({ action }) => action.verb === 'book')
   const reply = compiled?.reply(body, { settings, own: undefined }).reply ?? {}

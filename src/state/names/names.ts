@@ -226,7 +226,7 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
           id: spelled,
           vehicles,
           formerVins: stored?.formerVins ?? {},
-          lastVins: vinsOf(stored),
+          lastVins: lastVinsOf(stored),
           isGone: state !== 'live',
           stored,
         })
@@ -339,7 +339,7 @@ const NOTHING_KNOWN: KnownName = {
 type NotedShipments = Map<string, KnownShipment & { readonly stored: StoredShipment | undefined }>
 
 /** Returns the VINs that a shipment had when it was last shown with vehicles. */
-export const vinsOf = (stored: StoredShipment | undefined): readonly string[] =>
+export const lastVinsOf = (stored: StoredShipment | undefined): readonly string[] =>
   stored?.vehicles.map(({ vin }) => vin) ?? []
 
 /** Adds a shipment, and returns its id in the one spelling that this call compares. */
@@ -347,7 +347,7 @@ function note(shipments: NotedShipments, given: string, stored: StoredShipment |
   const id = stored?.id ?? given
   const isGone = stored !== undefined && stored.state !== 'live'
   const { formerVins = {} } = stored ?? {}
-  const lastVins = vinsOf(stored)
+  const lastVins = lastVinsOf(stored)
   if (!shipments.has(id)) shipments.set(id, { id, vehicles: undefined, formerVins, lastVins, isGone, stored })
   return id
 }

@@ -21,7 +21,7 @@ import {
 import { createHeartbeat, createLease, endDeadLeases, type IsHeld } from '../../../src/state/bookings/leases.ts'
 import { NO_LEASE } from '../../../src/state/bookings/protocol.ts'
 import { type Backlog, createBookingRecord, type EmergencyLog } from '../../../src/state/bookings/record.ts'
-import { reopen, type SettlementDeps, settle } from '../../../src/state/bookings/settlement.ts'
+import { reopen, type SettlementRooms, settle } from '../../../src/state/bookings/settlement.ts'
 import { createProving } from '../../../src/state/events/healing.ts'
 import type { Ports, Program } from './replay.ts'
 import { currentOf } from './table.ts'
@@ -248,7 +248,7 @@ async function lookAt(name: string, instance: string, ports: Ports): Promise<voi
 }
 
 /** Settles or reopens as the commands do: with the booking as a list shows it. */
-async function operate(ports: Ports, act: (claim: Claim, deps: SettlementDeps) => Promise<unknown>) {
+async function operate(ports: Ports, act: (claim: Claim, deps: SettlementRooms) => Promise<unknown>) {
   const store = storeOf(ports)
   const claim = currentOf(await store.listClaims({ tenant: TENANT }))
   if (claim) await act(claim, { store, catalog, settings, instance: 'operator' })
