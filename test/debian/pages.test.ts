@@ -145,7 +145,7 @@ test('the pages work without scripts, and by keyboard alone', { timeout: LONG_MS
   // The first stop skips the navigation.
   await page.keyboard.press('Tab')
   await page.keyboard.press('Enter')
-  expect(page.url()).toMatch(/#content$/)
+  await page.waitForURL(/#content$/)
   await enter(page.getByRole('link', { name: 'acme' }))
   await page.waitForURL(/\/migration\/acme$/)
   expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('acme moving')
