@@ -1,22 +1,12 @@
 import { type Context, Hono, type NotFoundHandler } from 'hono'
 import { createChecks } from './calls/check.ts'
-import { type DryRunRooms, dryRun, dryRunEvent, dryRunReply } from './calls/dry-run.ts'
+import { dryRun, dryRunEvent, dryRunReply } from './calls/dry-run.ts'
 import { legacyCall, legacyRefusal } from './calls/legacy-call.ts'
-import { type PassThroughRooms, passThrough } from './calls/pass-through.ts'
+import { passThrough } from './calls/pass-through.ts'
 import { noteGeneration, readFields } from './calls/read-request.ts'
-import {
-  type AnswerError,
-  alive,
-  type ErrorPage,
-  readiness,
-  reply,
-  replyExplanation,
-  toGatewayError,
-} from './edge/answers.ts'
+import { alive, readiness, reply, replyExplanation, toGatewayError } from './edge/answers.ts'
 import { explained, streamed, whole } from './edge/body/receive.ts'
-import type { BrowserChecks } from './edge/callers/browsers.ts'
 import { deprecationFor } from './edge/callers/caller.ts'
-import type { Shares } from './edge/callers/shares.ts'
 import {
   createDoor,
   type Demands,
@@ -28,14 +18,13 @@ import {
   type RouteWork,
   verifiedCaller,
 } from './edge/door.ts'
-import { type Router, UNREADABLE, WEBHOOK_ROUTE } from './edge/routing.ts'
+import { UNREADABLE, WEBHOOK_ROUTE } from './edge/routing.ts'
+import type { GatewayRooms, Pages } from './gateway.ts'
 import type { Answer } from './language/answer.ts'
 import { gatewayError } from './language/errors.ts'
-import { type EndCall, recordError } from './runtime/call.ts'
-import type { CallRecorder } from './runtime/record.ts'
+import { recordError } from './runtime/call.ts'
 import { endOfTurn } from './runtime/time.ts'
-import type { Tracing } from './runtime/tracing.ts'
-import { EVENT_LIMIT_BYTES, type Reception } from './state/events/receive.ts'
+import { EVENT_LIMIT_BYTES } from './state/events/receive.ts'
 
 /** A page of the public listener. The bytes are those of a body, for a page that takes one. */
 export interface PageRoute {
@@ -49,37 +38,17 @@ export interface PageRoute {
   ) => Answer | undefined | Promise<Answer | undefined>
 }
 
-/** The rooms that the public listener stands on. */
-export interface AppRooms extends DryRunRooms, PassThroughRooms {
-  readonly shares: Shares
-  readonly browserChecks: BrowserChecks
-  readonly reception: Reception
-  readonly pages: readonly PageRoute[]
-  /** Decides the route of a request, on its decoded path. */
-  readonly route: Router
-  readonly answerError: AnswerError
-  readonly errorPage: ErrorPage
-  readonly endCall: EndCall
-  /** Undefined without an SDK of OpenTelemetry. */
-  readonly tracing: Tracing | undefined
-  /** Undefined without RECORD_FILE. */
-  readonly recorder: CallRecorder | undefined
-  readonly ready: () => boolean
-  /** The largest body of a version-1 call, and of one that is explained. */
-  readonly mostBytesOfCall: number
-  readonly mostExplainedBytes: number
-}
-
 /**
  * Builds the app of the public listener: the table of its routes, each with its demands. Handlers read `c.env.incoming` and write to
  * `c.env.outgoing`.
  */
-export function createApp(rooms: AppRooms): Hono<Env> {
-  const { config, catalog, credentials, route, ready, reception, recorder } = rooms
+export function createApp(rooms: GatewayRooms, pages: Pages): Hono<Env> {
+  const { config, catalog, callers, route, ready, recorder } = rooms
+  const { reception } = rooms.events
   const app = new Hono<Env>({ getPath: (_request, options) => route(options?.env?.incoming.url ?? '/') })
 
   // Where callers need no credential, web pages of other sites are refused.
-  const browserChecks = credentials.mode === 'fixed' ? rooms.browserChecks : undefined
+  const browserChecks = callers.mode === 'fixed' ? rooms.browserChecks : undefined
   const door = createDoor({ ...rooms, browserChecks, answerError: replyError })
   // Only one handler may match a call: Hono chains several.
   const all = <Body, Caller>(path: string, demands: Demands<Body, Caller>, answer: RouteWork<Body, Caller>) =>
@@ -100,7 +69,7 @@ export function createApp(rooms: AppRooms): Hono<Env> {
       admission: 'counted',
       methods: [endpoint.method],
       body: whole(rooms.mostBytesOfCall, readRecorded),
-      who: legacyCaller(credentials),
+      who: legacyCaller(callers),
       refused: (error, incoming, call) => legacyRefusal(error, incoming, call, rooms),
     } as const satisfies Demands<unknown, unknown>
     all(`/legacy${endpoint.path}`, demands, async (c, arrival) => {
@@ -120,7 +89,7 @@ export function createApp(rooms: AppRooms): Hono<Env> {
       use: 'dry-run',
       methods: endpoint.method === 'GET' ? ['GET', 'POST'] : ['POST'],
       body: explained(rooms.mostExplainedBytes, readFields),
-      who: verifiedCaller(credentials),
+      who: verifiedCaller(callers),
     } as const
     all(`/dry-run${endpoint.path}`, demands, async (c, arrival) => {
       const { incoming, call } = c.env
@@ -156,7 +125,7 @@ export function createApp(rooms: AppRooms): Hono<Env> {
     use: 'version-2',
     methods: 'any',
     body: streamed,
-    who: passedCaller(credentials),
+    who: passedCaller(callers),
   } as const
   const passOn: RouteWork<Parameters<typeof passThrough>[0]['body'], Parameters<typeof passThrough>[0]['caller']> = (
     { env: { incoming, outgoing, call } },
@@ -185,7 +154,7 @@ export function createApp(rooms: AppRooms): Hono<Env> {
   app.post(WEBHOOK_ROUTE, receive)
 
   // Pages, which come from above, and the probes.
-  for (const { path, demands, answer } of rooms.pages)
+  for (const { path, demands, answer } of pages.public)
     all(`/own${path}`, demands, async (c, { body }) => {
       const answered = await answer(c.env.incoming, body, c.env)
       return answered && reply(c, answered)
@@ -214,7 +183,7 @@ export function createApp(rooms: AppRooms): Hono<Env> {
     const error = toGatewayError(thrown)
     recordError(call, error)
     const { request, outcome, caller } = call
-    const page = rooms.errorPage(incoming, error)
+    const page = pages.publicError(incoming, error)
     if (page) return reply(c, await page)
     return reply(
       c,

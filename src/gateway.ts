@@ -1,29 +1,30 @@
 import { type AdminRoute, createAdmin } from './admin.ts'
-import { type AppRooms, createApp, type PageRoute } from './app.ts'
-import type { DryRunRooms } from './calls/dry-run.ts'
+import { createApp, type PageRoute } from './app.ts'
+import type { CallRooms } from './calls/verb.ts'
 import { createErrorAnswers, createRefusalAnswers, type ErrorPage } from './edge/answers.ts'
 import { mostExplainedBytes } from './edge/body/receive.ts'
-import { createBrowserChecks } from './edge/callers/browsers.ts'
-import type { Prove } from './edge/callers/caller.ts'
+import { type BrowserChecks, createBrowserChecks } from './edge/callers/browsers.ts'
 import { createProve } from './edge/callers/client.ts'
 import { type Callers, openCallers } from './edge/callers/open.ts'
-import { createShares } from './edge/callers/shares.ts'
+import { createShares, type Shares } from './edge/callers/shares.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './edge/connections.ts'
 import { openListeners } from './edge/listener.ts'
-import { createRouter } from './edge/routing.ts'
+import { createRouter, type Router } from './edge/routing.ts'
 import type { Config } from './language/config/config.ts'
 import { translationSettings } from './language/config/translation-settings.ts'
+import type { Catalog } from './language/mapping/catalog.ts'
 import { compileNetworks } from './language/networks.ts'
 import { openService } from './outside/service/service.ts'
 import { observeStore } from './outside/store/observed.ts'
 import type { Store } from './outside/store/store.ts'
+import type { EndCall } from './runtime/call.ts'
 import { observeDrift } from './runtime/drift.ts'
 import type { Logger } from './runtime/log.ts'
 import { createMeters, type Metrics } from './runtime/metrics.ts'
-import { openRecorder } from './runtime/record.ts'
+import { type CallRecorder, openRecorder } from './runtime/record.ts'
 import { createReloads, type Reloads } from './runtime/reloads.ts'
 import { openSignals } from './runtime/signals.ts'
-import { openTracing } from './runtime/tracing.ts'
+import { openTracing, type Tracing } from './runtime/tracing.ts'
 import { openBookings, pendingBookings } from './state/bookings/bookings.ts'
 import type { DeliveryOptions } from './state/events/delivery.ts'
 import { openEvents, type ServiceEvents } from './state/events/events.ts'
@@ -34,11 +35,11 @@ import { openPruning } from './state/uses/pruning.ts'
 
 /** The dependencies and options of a gateway, besides its configuration. */
 export interface GatewayParts {
-  readonly catalog: AppRooms['catalog']
+  readonly catalog: Catalog
   readonly store: Store
   readonly log: Logger
   /** Makes the pages, which only read. */
-  readonly pages: (rooms: PageRooms) => Pages
+  readonly pages: (rooms: GatewayRooms) => Pages
   /**
    * The port of the admin listener; 0 is any free port.
    * @default `ADMIN_PORT`, where 0 turns the listener off
@@ -65,19 +66,25 @@ export interface Pages {
   readonly close: () => void
 }
 
-/** The rooms that pages read. */
-export interface PageRooms extends DryRunRooms {
-  readonly config: Config
-  readonly store: Store
+/** The open rooms of a gateway, which its routes and pages stand on. */
+export interface GatewayRooms extends CallRooms {
   readonly callers: Callers
-  readonly prove: Prove
+  readonly shares: Shares
+  readonly browserChecks: BrowserChecks
+  readonly events: ServiceEvents
   readonly metrics: Metrics
   readonly reloads: Reloads
-  readonly events: ServiceEvents
-  /** The largest body that a page may take from anybody. */
+  /** Decides the route of a request, on its decoded path. */
+  readonly route: Router
+  readonly ready: () => boolean
+  readonly endCall: EndCall
+  /** Undefined without an SDK of OpenTelemetry. */
+  readonly tracing: Tracing | undefined
+  /** Undefined without RECORD_FILE. */
+  readonly recorder: CallRecorder | undefined
+  /** The largest body of a version-1 call, and of one that is explained. */
+  readonly mostBytesOfCall: number
   readonly mostExplainedBytes: number
-  /** How long a reader that takes nothing is waited for. */
-  readonly readerTimeoutMs: number
 }
 
 /** A gateway that is open. */
@@ -128,7 +135,7 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
   const names = openNames(store, config.QUOTE_MEMORY, pruning.noteUse)
 
   const { bookings, leases, isWhole, start: startBookings } = openBookings(base, meters.bookings)
-  const events = openEvents({ ...base, ...parts, store, service, credentials: callers, leases })
+  const events = openEvents({ ...base, ...parts, store, service, callers, leases })
   opened.defer(events.close)
   const drift = observeDrift(catalog, log)
   const recorder = openRecorder({ ...base, ...config })
@@ -160,53 +167,44 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
   const { metrics } = signals
   const tracing = await openTracing(config, store.engine)
   const answerError = createErrorAnswers(config, catalog)
-  const rooms = {
+  const route = createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS)
+  let draining = false
+  const rooms: GatewayRooms = {
     ...base,
     service,
     upstream,
     address,
-    names,
-    callers,
-    credentials: callers,
     shares,
     browserChecks,
-    bookings,
-    answerError,
     prove,
+    callers,
+    names,
+    bookings,
+    events,
     metrics,
     reloads,
-    events,
+    tracing,
+    recorder,
+    endCall: createEndOfCall({ config, log, meters, uses, tracing, recorder }),
+    answerError,
+    route,
+    ready: () => store.ready() && isWhole() && !draining,
+    inspect: drift.inspect,
+    onNotServed: ({ method, path }, status) =>
+      log.error({ method, path, status }, 'the service does not serve this call; check V2_BASE_URL'),
+    mostBytesOfCall: Math.min(config.BODY_LIMIT_BYTES, shares.largestBodyBytes),
     mostExplainedBytes: Math.min(config.BODY_LIMIT_BYTES, mostExplainedBytes(shares.largestBodyBytes)),
     readerTimeoutMs: timeouts.replyMs,
   }
   const pages = parts.pages(rooms)
   opened.defer(pages.close)
 
-  const route = createRouter(catalog.endpoints, config.LEGACY_BASE_PATHS)
-  let draining = false
-  const ready = () => store.ready() && isWhole() && !draining
-  const app = createApp({
-    ...rooms,
-    reception: events.reception,
-    inspect: drift.inspect,
-    onNotServed: ({ method, path }, status) =>
-      log.error({ method, path, status }, 'the service does not serve this call; check V2_BASE_URL'),
-    mostBytesOfCall: Math.min(config.BODY_LIMIT_BYTES, shares.largestBodyBytes),
-    pages: pages.public,
-    errorPage: pages.publicError,
-    tracing,
-    recorder,
-    endCall: createEndOfCall({ config, log, meters, uses, tracing, recorder }),
-    ready,
-    route,
-  })
-
   callers.tell(events.setTenants)
   await startBookings(events.onUnknown)
   const { url, adminUrl, close } = await openListeners({
     config,
-    app,
-    admin: createAdmin({ browserChecks, ready, metrics, adminPages: pages.admin, errorPage: pages.adminError }),
+    app: createApp(rooms, pages),
+    admin: createAdmin(rooms, pages),
     adminPort,
     answerRefusal: createRefusalAnswers(answerError, route),
     connect: shares.connect,

@@ -35,7 +35,7 @@ import {
   sendChange,
 } from './plan.ts'
 import { ignoredSentence, lookFor, quoteNamedBy, seenShipment } from './subject.ts'
-import type { CallInHand, CallRooms, ForeseeingRooms } from './verb.ts'
+import type { CallInHand, CallRooms } from './verb.ts'
 import { answerOf, type Version1Answer, withSentence } from './version1-answer.ts'
 
 /**
@@ -272,7 +272,7 @@ export async function foreseeApproval(
   reference: Reference,
   quote: RememberedQuote,
   tenant: string,
-  { names, bookings, config }: ForeseeingRooms,
+  { names, bookings, config }: CallRooms,
 ): Promise<Prospect> {
   try {
     await requireNoneOpen(quote, tenant, bookings)

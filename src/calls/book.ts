@@ -28,7 +28,7 @@ import { ACCEPTED, type Plan, type Prospect, planCall, plannedCall, readsOf, ref
 import { namesGivenIn, namesIn, type Version1 } from './read-request.ts'
 import { lookFor, NO_SUBJECT, type Subject, seenShipment, vinOf } from './subject.ts'
 import { isNotMade, type MergedShipment, merge } from './update.ts'
-import type { CallInHand, CallRooms, ForeseeingRooms } from './verb.ts'
+import type { CallInHand, CallRooms } from './verb.ts'
 import { answerOf } from './version1-answer.ts'
 
 /** The quote whose approval was sent and that a booking refers to; the service may have made it a shipment of the same id. */
@@ -363,7 +363,7 @@ export async function foreseeBooking(
   headers: IncomingHttpHeaders,
   caller: Caller,
   isOwn: boolean,
-  { names, bookings, config }: ForeseeingRooms,
+  { names, bookings, config }: CallRooms,
 ): Promise<Prospect> {
   const { tenant, profile } = caller
   const { subject, approved } = await quoteOfBooking(request, tenant, names)

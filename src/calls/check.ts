@@ -46,7 +46,7 @@ const LONGEST_NAME = 64
  * Checks version-2 requests of new code against dry runs of the old one. Nothing is sent. What is remembered is bounded, by caller
  * and in all.
  */
-export function createChecks({ catalog, credentials }: CallRooms) {
+export function createChecks({ catalog, callers }: CallRooms) {
   const [known, strangers] = [MOST_CHARACTERS, MOST_OF_STRANGERS].map(
     (maxSize) => new LRUCache<string, CheckRecord>({ ttl: KEPT_MS, maxSize, sizeCalculation: charactersOf }),
   ) as [LRUCache<string, CheckRecord>, LRUCache<string, CheckRecord>]
@@ -69,15 +69,15 @@ export function createChecks({ catalog, credentials }: CallRooms) {
   }
 
   const isVerified = async (incoming: IncomingMessage, { request }: Call) =>
-    credentials.mode !== 'client' || (await credentials.verified(incoming, request.share)) !== undefined
+    callers.mode !== 'client' || (await callers.verified(incoming, request.share)) !== undefined
 
   /** In client mode nobody has verified a credential: it stands for itself, so that no other one sees what it left. */
   async function ownerOf(incoming: IncomingMessage, call: Call): Promise<string> {
-    if (credentials.mode === 'client') {
+    if (callers.mode === 'client') {
       if (!incoming.headers.authorization) throw missingCredential(incoming)
       return hash('sha256', incoming.headers.authorization)
     }
-    return (await legacyCaller(credentials)(incoming, call)(undefined)).tenant
+    return (await legacyCaller(callers)(incoming, call)(undefined)).tenant
   }
 
   function verdictOn({ method = '', url = '', headers }: IncomingMessage, path: string, bytes: Buffer, owner: string) {
@@ -141,7 +141,7 @@ export function createChecks({ catalog, credentials }: CallRooms) {
     /** Keeps the request of a dry run for later checks of the same caller. */
     remember(incoming: IncomingMessage, call: Call, { ok, action, request, fields }: DryRun): void {
       const { authorization } = incoming.headers
-      const owner = credentials.mode === 'client' ? authorization && hash('sha256', authorization) : call.caller.tenant
+      const owner = callers.mode === 'client' ? authorization && hash('sha256', authorization) : call.caller.tenant
       const declared = catalog.actions.get(action)?.action
       if (!ok || owner === undefined || !declared) return
       const [path = '', query] = request.url.slice(request.url.indexOf('/v2/')).split('?')

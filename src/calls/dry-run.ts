@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { eventStatuses } from '../../mappings/shipment-event.ts'
-import type { AnswerError } from '../edge/answers.ts'
 import { readJsonValue } from '../edge/body/read.ts'
-import type { Caller, Credentials } from '../edge/callers/caller.ts'
+import type { Caller } from '../edge/callers/caller.ts'
 import type { Arrival } from '../edge/door.ts'
 import type { Answer } from '../language/answer.ts'
 import { GatewayError, gatewayError, untranslatable } from '../language/errors.ts'
@@ -34,7 +33,7 @@ import {
   newQuote,
   shipmentWithId,
 } from '../outside/service/proofs.ts'
-import { type Address, type Service, type ServiceRequest, withPlaceholder } from '../outside/service/service.ts'
+import { type ServiceRequest, withPlaceholder } from '../outside/service/service.ts'
 import { StoreDown, type StoredShipment } from '../outside/store/store.ts'
 import type { Call } from '../runtime/call.ts'
 import { NEW_KEY, numberIn, outcomeUnknown } from '../state/bookings/bookings.ts'
@@ -58,22 +57,9 @@ import {
 } from './subject.ts'
 import { foreseeUpdate, withoutEffect } from './update.ts'
 import { changesOf, curlCredential, jqSteps, shellWord } from './update-program.ts'
-import type { ForeseeingRooms } from './verb.ts'
+import type { CallRooms, Destination, ExplainingRooms } from './verb.ts'
 import { answerOf, ignoredHeader, withSentence } from './version1-answer.ts'
 import { planVersion2, type Version2Plan } from './version2.ts'
-
-/** The rooms of explanations, which look nothing up. */
-interface ExplainingRooms extends Destination {
-  readonly catalog: Catalog
-  /** The settings of callers without their own. */
-  readonly settings: Settings
-  readonly answerError: AnswerError
-}
-
-/** The rooms of dry runs. */
-export interface DryRunRooms extends ExplainingRooms, ForeseeingRooms {
-  readonly credentials: Credentials
-}
 
 /** Classifies and plans a call as the legacy path does, then explains the plan instead of sending it. */
 export async function dryRun(
@@ -81,7 +67,7 @@ export async function dryRun(
   incoming: IncomingMessage,
   endpoint: Endpoint,
   call: Call,
-  rooms: DryRunRooms,
+  rooms: CallRooms,
 ): Promise<DryRun> {
   const to = { ...rooms, address: caller?.account ?? rooms.address }
   const synonyms = caller?.profile.synonyms ?? {}
@@ -165,11 +151,11 @@ async function look(
   request: Version1,
   incoming: IncomingMessage,
   caller: Caller | undefined,
-  rooms: DryRunRooms,
+  rooms: CallRooms,
 ): Promise<Prospect> {
   const reference = referenceOf(request)
   const settings = caller?.profile.settings ?? rooms.settings
-  const isOwn = caller !== undefined && rooms.credentials.mode !== 'client'
+  const isOwn = caller !== undefined && rooms.callers.mode !== 'client'
   try {
     if (request.compiled.action.verb === 'book') {
       if (caller) return await foreseeBooking(request, incoming.headers, caller, isOwn, rooms)
@@ -204,7 +190,7 @@ async function lookAtNamed(
   request: Version1,
   reference: Reference,
   { tenant, profile: { settings } }: Caller,
-  rooms: ForeseeingRooms,
+  rooms: CallRooms,
 ): Promise<Prospect> {
   const { names } = rooms
   const resolution = await meaningInStore(reference, tenant, names)
@@ -245,7 +231,7 @@ async function exampleAbout(
   stored: StoredShipment | undefined,
   { compiled, sent }: Version1,
   tenant: string,
-  { bookings }: ForeseeingRooms,
+  { bookings }: CallRooms,
 ): Promise<object> {
   const claim = (await bookings.ofShipment(tenant, id)).at(-1)
   const isReference = field === 'ReferenceNumber' && namedBy === 'caller'
@@ -332,13 +318,6 @@ export interface DryRun {
   readonly curl?: string
   /** The number of rows that are not listed. */
   readonly more?: number
-}
-
-/** The service that writes the request, and its address. */
-interface Destination {
-  readonly service: Service
-  /** The service's address for callers without their own. */
-  readonly address: Address
 }
 
 /** The remark on a place that an update changes only together with another one. */
@@ -498,7 +477,7 @@ export interface EventDryRun extends CallbackAccount {
 }
 
 /** Explains the form in which a caller hears of an event: the one that was sent, or the declared example. */
-export function dryRunEvent(bytes: Buffer, name: string, { catalog, settings }: DryRunRooms): EventDryRun {
+export function dryRunEvent(bytes: Buffer, name: string, { catalog, settings }: ExplainingRooms): EventDryRun {
   const compiled = catalog.callbackOf(name)
   if (!compiled) throw gatewayError('path-unknown/event', {})
   const { example } = compiled.callback

@@ -71,10 +71,10 @@ export async function legacyRefusal(
 ): Promise<unknown> {
   // Under overload nothing more is done for a call, not even a check of its secret.
   if (error instanceof GatewayError && (error.code === 'overloaded' || error.code === 'too-many-calls')) return error
-  const { credentials } = rooms
+  const { callers } = rooms
   const isOfBody = error instanceof GatewayError && OF_BODY.has(error.status)
-  if (isOfBody && credentials.mode === 'client' && !incoming.headers.authorization) return missingCredential(incoming)
-  const caller = await noteVerified(credentials, incoming, call)
+  if (isOfBody && callers.mode === 'client' && !incoming.headers.authorization) return missingCredential(incoming)
+  const caller = await noteVerified(callers, incoming, call)
   return (caller && retirement(caller, rooms)) ?? error
 }
 

@@ -30,13 +30,6 @@ import { noteApproval, noteApprovalReply, requireNoneOpen, withQuoteLock } from 
 import type { CallRooms } from './verb.ts'
 import { noteVersion2Reply } from './version2.ts'
 
-/** The rooms of calls that are passed through. */
-export interface PassThroughRooms extends CallRooms {
-  readonly upstream: Upstream
-  /** The time that a caller has to read what is ready for it, in milliseconds. */
-  readonly readerTimeoutMs: number
-}
-
 /**
  * Passes a version-2 call to the service and the reply back, as streams, unparsed and unchanged. What an approval or a cancel means
  * for bookings is kept before the caller has its reply: it may book at once.
@@ -46,7 +39,7 @@ export async function passThrough(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   call: Call,
-  rooms: PassThroughRooms,
+  rooms: CallRooms,
 ): Promise<void> {
   const { upstream, readerTimeoutMs, bookings } = rooms
   const { method = 'GET', url = '' } = incoming
@@ -262,7 +255,7 @@ async function passApproval(
   { acceptance }: PassThrough,
   deadline: number,
   pass: (isHeld?: () => boolean) => Promise<StreamedReply>,
-  rooms: PassThroughRooms,
+  rooms: CallRooms,
 ): Promise<StreamedReply> {
   const { names, bookings } = rooms
   const noteReply = async (reply: StreamedReply, before?: RememberedQuote): Promise<StreamedReply> => {

@@ -6,8 +6,7 @@ import { refusal } from '../outside/service/failures.ts'
 import { idAt, isCanceled, NOT_FOUND, type Shipment, shipmentNamed, shipmentWithId } from '../outside/service/proofs.ts'
 import { type Sending, shipmentRead } from '../outside/service/service.ts'
 import type { StoredShipment } from '../outside/store/store.ts'
-import type { Freeing } from '../state/bookings/bookings.ts'
-import type { Look, Names, RememberedQuote, SeenShipment } from '../state/names/names.ts'
+import type { Look, RememberedQuote, SeenShipment } from '../state/names/names.ts'
 import {
   type NameUse,
   type Reference,
@@ -162,17 +161,11 @@ export const goneShipment = (id: string): SeenShipment => ({ id, body: undefined
 export const namesShownIn = (body: SeenShipment['body']): readonly string[] =>
   body ? ['number', 'external_id'].flatMap((place) => idAt(body, place) ?? []) : []
 
-/** The rooms that learn from what the service shows. */
-export interface NotingRooms {
-  readonly names: Names
-  readonly bookings: Freeing
-}
-
 /** Records what a read has shown: the names that the answer may show, and a shipment that is gone, which frees its booking's key. */
 export async function noteSeen(
   tenant: string,
   seen: SeenShipment,
-  { names, bookings }: NotingRooms,
+  { names, bookings }: AskingRooms,
   { asked = [], stored }: { readonly asked?: readonly string[]; readonly stored?: StoredShipment | undefined } = {},
 ): Promise<void> {
   const { id, body, state } = seen
@@ -183,7 +176,7 @@ export async function noteSeen(
 }
 
 /** Records what the reply to an update has shown. One that says that it is canceled frees nothing: only a read proves that. */
-export const noteReplied = (tenant: string, seen: SeenShipment, { names }: NotingRooms): Promise<void> =>
+export const noteReplied = (tenant: string, seen: SeenShipment, { names }: AskingRooms): Promise<void> =>
   names.noteShown(tenant, seen, namesShownIn(seen.body))
 
 /** Returns the error of a call that means no one shipment or quote. */

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { AnswerError } from '../edge/answers.ts'
 import type { Caller, Credentials, Prove } from '../edge/callers/caller.ts'
 import type { Answer } from '../language/answer.ts'
 import type { Config } from '../language/config/config.ts'
@@ -6,7 +7,8 @@ import type { GatewayError } from '../language/errors.ts'
 import type { Catalog } from '../language/mapping/catalog.ts'
 import type { Note } from '../language/mapping/request.ts'
 import type { Settings } from '../language/mapping/row.ts'
-import type { Sending, Service, ServiceRequest } from '../outside/service/service.ts'
+import type { Address, Sending, Service, ServiceRequest } from '../outside/service/service.ts'
+import type { Upstream } from '../outside/service/upstream.ts'
 import type { Store } from '../outside/store/store.ts'
 import type { Bookings, Freeing } from '../state/bookings/bookings.ts'
 import type { Names } from '../state/names/names.ts'
@@ -23,20 +25,30 @@ export interface AskingRooms {
   readonly onNotServed: (request: ServiceRequest, status: number) => void
 }
 
-/** The rooms that a dry run looks into to foresee a call. */
-export interface ForeseeingRooms {
-  readonly config: Config
-  readonly names: Names
-  readonly bookings: Bookings
+/** The service that writes a request, and its address for callers without their own. */
+export interface Destination {
+  readonly service: Service
+  readonly address: Address
 }
 
-/** The rooms that calls use, the same for every call. */
-export interface CallRooms extends AskingRooms, ForeseeingRooms {
+/** The rooms of explanations, which look nothing up. */
+export interface ExplainingRooms extends Destination {
   readonly catalog: Catalog
-  readonly credentials: Credentials
+  /** The settings of callers without their own. */
+  readonly settings: Settings
+  readonly answerError: AnswerError
+}
+
+/** The rooms that calls use, the same for every call, and that a dry run looks into to foresee one. */
+export interface CallRooms extends AskingRooms, ExplainingRooms {
+  readonly config: Config
+  readonly callers: Credentials
   readonly prove: Prove
   readonly bookings: Bookings
   readonly store: Store
+  readonly upstream: Upstream
+  /** The time that a caller has to read what is ready for it, in milliseconds. */
+  readonly readerTimeoutMs: number
 }
 
 /** A call that only asks. */

@@ -4,6 +4,7 @@ import type { Config } from '../../language/config/config.ts'
 import type { Tenant } from '../../language/config/tenants-file.ts'
 import { CHALLENGE, type GatewayError, gatewayError } from '../../language/errors.ts'
 import { type Deprecation, deprecationOf } from '../../language/legacy-headers.ts'
+import type { Catalog } from '../../language/mapping/catalog.ts'
 import type { Settings } from '../../language/mapping/row.ts'
 import type { SigningKey } from '../../language/webhook-signature.ts'
 import { type Account, type AccountOfCaller, type AuthorizedReply, openAccount } from '../../outside/service/account.ts'
@@ -11,6 +12,8 @@ import { basicPair } from '../../outside/service/credential.ts'
 import type { Sending } from '../../outside/service/service.ts'
 import type { ServiceCredential, Upstream } from '../../outside/service/upstream.ts'
 import type { Share } from '../../runtime/call.ts'
+import type { Logger } from '../../runtime/log.ts'
+import type { Reloads } from '../../runtime/reloads.ts'
 import type { BrowserChecks } from './browsers.ts'
 import type { Limits } from './rates.ts'
 
@@ -91,6 +94,9 @@ export interface CallerRooms {
   readonly upstream: Upstream
   readonly prove: Prove
   readonly browserChecks: BrowserChecks
+  readonly catalog: Catalog
+  readonly log: Logger
+  readonly reloads: Reloads
 }
 
 /** The profile of callers without their own. */

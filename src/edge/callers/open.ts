@@ -1,10 +1,7 @@
 import { ConfigErrors } from '../../language/config/errors.ts'
 import { readTenants, secretFilesOf, type Tenant } from '../../language/config/tenants-file.ts'
 import { watchFiles } from '../../language/config/watch-files.ts'
-import type { Catalog } from '../../language/mapping/catalog.ts'
 import { basicOf } from '../../outside/service/credential.ts'
-import type { Logger } from '../../runtime/log.ts'
-import type { Reloads } from '../../runtime/reloads.ts'
 import type { TenantBrownouts } from '../../runtime/signals.ts'
 import {
   accountAt,
@@ -20,13 +17,6 @@ import {
 import { clientCredentials } from './client.ts'
 import { tenantCredentials } from './tenants.ts'
 
-/** The rooms that the callers of a gateway stand on. */
-interface OpenCallerRooms extends CallerRooms {
-  readonly catalog: Catalog
-  readonly log: Logger
-  readonly reloads: Reloads
-}
-
 /** The callers of a gateway, which may change while it runs. */
 export interface Callers extends Credentials {
   /** Returns the brownouts of each tenant of the tenants file; without one, those of all callers, under an empty name. */
@@ -39,7 +29,7 @@ export interface Callers extends Credentials {
 const LOOK_EVERY_MS = 2_000
 
 /** Opens the mode of the configuration. A tenants file is read again when it changes, and on SIGHUP. */
-export function openCallers(rooms: OpenCallerRooms): Callers {
+export function openCallers(rooms: CallerRooms): Callers {
   const { V2_CLIENT_ID: id, V2_CLIENT_SECRET: secret, TENANTS_FILE: path } = rooms.config
   if (path !== undefined) return openTenants(rooms, path)
   const credentials =
@@ -48,7 +38,7 @@ export function openCallers(rooms: OpenCallerRooms): Callers {
   return { ...credentials, brownouts: () => common, tell: () => {}, close: () => {} }
 }
 
-function openTenants(rooms: OpenCallerRooms, path: string): Callers {
+function openTenants(rooms: CallerRooms, path: string): Callers {
   const { log, reloads } = rooms
   const read = () => readTenants(path, rooms.catalog)
   let files = [path, ...secretFilesOf(path)]

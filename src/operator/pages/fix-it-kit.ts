@@ -3,7 +3,7 @@ import { html, raw } from 'hono/html'
 import { explainPlan, planFromNames } from '../../calls/dry-run.ts'
 import { version1 } from '../../calls/read-request.ts'
 import { deprecationFor, type OwnCaller } from '../../edge/callers/caller.ts'
-import type { PageRooms } from '../../gateway.ts'
+import type { GatewayRooms } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
 import type { CompiledAction } from '../../language/mapping/compile.ts'
 import { NO_NAME } from '../../state/uses/counts.ts'
@@ -21,7 +21,7 @@ summary { cursor: pointer; padding: 0.3rem 0; }`
 const HASH = createHash('sha256').update(STYLE).digest('base64')
 
 /** One file for the developers of a tenant: a letter, and the calls that they make as version-2 code. No value of theirs is in it. */
-export async function fixItKit(report: TenantReport, rooms: PageRooms, own: OwnCaller | undefined): Promise<Answer> {
+export async function fixItKit(report: TenantReport, rooms: GatewayRooms, own: OwnCaller | undefined): Promise<Answer> {
   const { tenant, actions, work } = report
   const { catalog, callers, config } = rooms
   const { account: address = rooms.address, profile } = own ?? {}
@@ -96,7 +96,7 @@ ${programsOf(request).map(([title, text]) => html`<details><summary>${title}</su
 function exampleOf(
   compiled: CompiledAction,
   { fields }: TenantReport,
-  { catalog, service, address, settings }: PageRooms,
+  { catalog, service, address, settings }: GatewayRooms,
   own: OwnCaller | undefined,
 ) {
   const { action } = compiled

@@ -1,11 +1,11 @@
 import { html } from 'hono/html'
-import type { PageRooms } from '../../gateway.ts'
+import type { GatewayRooms } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
 import type { CompiledAction } from '../../language/mapping/compile.ts'
 import { shortSummary } from '../words.ts'
 import { type Html, publicPage, table } from './layout.ts'
 
-type Mode = PageRooms['callers']['mode']
+type Mode = GatewayRooms['callers']['mode']
 
 /** Says which credential new code uses at the service: what a caller has may be good at the gateway only. */
 export function credentialAdvice(mode: Mode, contact: string | undefined): Html {
@@ -23,7 +23,7 @@ export function credentialAdvice(mode: Mode, contact: string | undefined): Html 
 }
 
 /** Answers `/guide`: how a developer moves to version 2. */
-export function guidePage({ catalog, config, address, callers, store }: PageRooms): Promise<Answer> {
+export function guidePage({ catalog, config, address, callers, store }: GatewayRooms): Promise<Answer> {
   const { origin, prefix } = address
   const end = config.RETIRED_FROM ?? config.SUNSET
   const isOver = config.RETIRED_FROM !== undefined && config.RETIRED_FROM.getTime() <= store.now()

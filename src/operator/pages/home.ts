@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { html } from 'hono/html'
-import type { PageRooms } from '../../gateway.ts'
+import type { GatewayRooms } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
 import { effectiveVariables } from '../../language/config/config.ts'
 import { programVersion } from '../../language/config/version.ts'
@@ -30,7 +30,7 @@ import {
 import { MINUTE_MS, MINUTES, type Minute, summed, type Watch } from './watch.ts'
 
 /** The rooms that the pages of operators read. */
-export interface OperatorRooms extends PageRooms {
+export interface OperatorRooms extends GatewayRooms {
   readonly show: Shell
   readonly watch: Watch
 }

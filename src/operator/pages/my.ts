@@ -5,7 +5,7 @@ import { html } from 'hono/html'
 import { toGatewayError } from '../../edge/answers.ts'
 import type { Caller } from '../../edge/callers/caller.ts'
 import { legacyCaller } from '../../edge/door.ts'
-import type { PageRooms } from '../../gateway.ts'
+import type { GatewayRooms } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
 import { gatewayError, RETRY_SOON } from '../../language/errors.ts'
 import { windowsToCome } from '../../language/legacy-headers.ts'
@@ -18,7 +18,7 @@ import { json, moment, ownPage, queryOf, wantsHtml } from './layout.ts'
 import { brownoutTable, tenantPage } from './migration.ts'
 
 /** Answers `/my`: the migration page of the caller alone, as a page, as JSON, or its fix-it kit. */
-export async function ownMigration(incoming: IncomingMessage, call: Call, deps: PageRooms): Promise<Answer> {
+export async function ownMigration(incoming: IncomingMessage, call: Call, deps: GatewayRooms): Promise<Answer> {
   const caller = await provenCaller(incoming, call, deps)
   const { tenant } = caller
   const { sunset, retiredFrom, windows } = caller.profile.deprecation
@@ -60,7 +60,7 @@ ${brownoutTable([{ tenant, windows }], now)}
 const OWN_NAME = /^[^\ufffd]{1,255}$/
 
 /** Returns the caller, if the gateway knows it or the service accepts its credential. */
-async function provenCaller(incoming: IncomingMessage, call: Call, deps: PageRooms): Promise<Caller> {
+async function provenCaller(incoming: IncomingMessage, call: Call, deps: GatewayRooms): Promise<Caller> {
   const caller = await legacyCaller(deps.callers)(incoming, call)(undefined)
   const deadline = performance.now() + deps.config.UPSTREAM_TIMEOUT_MS
   try {
@@ -81,7 +81,7 @@ export async function ownNumbers(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   call: Call,
-  deps: PageRooms,
+  deps: GatewayRooms,
 ): Promise<void> {
   const { tenant } = await provenCaller(incoming, call, deps)
   const parts = deps.store.scan({ tenant })[Symbol.asyncIterator]()

@@ -1,5 +1,6 @@
 import { html } from 'hono/html'
-import { type DryRunRooms, explainCall } from '../../calls/dry-run.ts'
+import { explainCall } from '../../calls/dry-run.ts'
+import type { ExplainingRooms } from '../../calls/verb.ts'
 import type { Answer } from '../../language/answer.ts'
 import { adviceFor, anchorOf, type ErrorCode, errorTable } from '../../language/errors.ts'
 import type { Action, Alternative } from '../../language/mapping/action.ts'
@@ -50,7 +51,7 @@ function valuesOf(row: Row | undefined, { tables }: Catalog): ValueTable | undef
 }
 
 /** Every action, field, value and error of version 1, from the declarations. */
-export function referencePage(rooms: DryRunRooms): Promise<Answer> {
+export function referencePage(rooms: ExplainingRooms): Promise<Answer> {
   const { catalog } = rooms
   const valueTables = new Map<string, ValueTable>()
   const rules = new Map<string, number>()
@@ -86,7 +87,7 @@ ${errorsPart()}
 /** An action: its paths, its fields, and an example with its answer. */
 function entryOf(
   { action, fields }: CompiledAction,
-  rooms: DryRunRooms,
+  rooms: ExplainingRooms,
   equivalent: ReturnType<typeof createEquivalents>,
   valueTables: Map<string, ValueTable>,
   rules: Map<string, number>,

@@ -3,7 +3,7 @@ import { welcome } from '../../edge/answers.ts'
 import { explained } from '../../edge/body/receive.ts'
 import { PAGE, READY_MADE } from '../../edge/door.ts'
 import { requireMethod } from '../../edge/routing.ts'
-import type { PageRooms, Pages } from '../../gateway.ts'
+import type { GatewayRooms, Pages } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
 import { COPY_PATH, copyScript, STYLE_PATH, style } from './fixed.ts'
 import type { OperatorRooms } from './home.ts'
@@ -26,7 +26,7 @@ type PublicPage = Pages['public'][number]
 type AdminPage = (incoming: IncomingMessage, rooms: OperatorRooms, parameter: string) => Promise<Answer>
 
 /** Makes the pages of a gateway. */
-export function createPages(pageRooms: PageRooms): Pages {
+export function createPages(pageRooms: GatewayRooms): Pages {
   const { config, catalog, mostExplainedBytes } = pageRooms
   const show = adminShell(config.V2_BASE_URL.origin)
   const rooms = { ...pageRooms, show, watch: openWatch(pageRooms.metrics, pageRooms.store.now) }

@@ -1,16 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { html } from 'hono/html'
-import {
-  type DryRun,
-  type DryRunRooms,
-  dryRunReply,
-  type ExplainedCall,
-  explainCall,
-  refusalAt,
-} from '../../calls/dry-run.ts'
+import { type DryRun, dryRunReply, type ExplainedCall, explainCall, refusalAt } from '../../calls/dry-run.ts'
 import { readBody, readQuery } from '../../edge/body/read.ts'
 import { deprecationFor } from '../../edge/callers/caller.ts'
-import type { PageRooms } from '../../gateway.ts'
+import type { GatewayRooms } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
 import { errorTable, GatewayError, gatewayError } from '../../language/errors.ts'
 import { closureAt } from '../../language/legacy-headers.ts'
@@ -47,7 +40,7 @@ type PasteOutcome =
   | { readonly kind: 'passed'; readonly request: string }
 
 /** Shows the workbench with a declared example, or with what a form has sent. Nothing of it is kept. */
-export function workbenchPage(rooms: PageRooms, form: URLSearchParams): Promise<Answer> {
+export function workbenchPage(rooms: GatewayRooms, form: URLSearchParams): Promise<Answer> {
   const { actions, endpoints } = rooms.catalog
   const example = actions.get(form.get('example') ?? '') ?? actions.values().next().value
   const of = (name: keyof Input) => form.get(name) ?? ''
@@ -87,7 +80,7 @@ ${linesOf(body)}</textarea></div>
 }
 
 /** Says what refuses every call now, and what a page for strangers cannot know. */
-function noticeOf({ config, callers, store }: PageRooms): Html | '' {
+function noticeOf({ config, callers, store }: GatewayRooms): Html | '' {
   if (callers.mode === 'tenants')
     return html`<p class="soft">A tenant's own settings do not count here, such as its <code>ActionName</code>s, defaults, and end of version 1. With its credential, a dry run has them, and <a href="/my">its migration</a> the dates.</p>`
   const deprecation = deprecationFor(config)
@@ -104,7 +97,7 @@ function noticeOf({ config, callers, store }: PageRooms): Html | '' {
 const linesOf = (text: string) => text.split(/\r?\n/).map(shown).join('\n')
 
 /** Explains the request as its path would take it. */
-function outcomeOf(input: Input, rooms: DryRunRooms): PasteOutcome {
+function outcomeOf(input: Input, rooms: GatewayRooms): PasteOutcome {
   const { catalog, config } = rooms
   const pasted = pastedRequest(input.body)
   const path = pasted.path ?? input.path
@@ -414,7 +407,7 @@ const COLUMNS: readonly Column<FieldRow>[] = [
 const MOST_REPLY_ROWS = 18
 
 /** The way back: a version-2 reply, and the version-1 answer. A refused call has none, but keeps the reply. */
-function backOf(outcome: PasteOutcome, { reply, replyTo }: Input, rooms: DryRunRooms): Html | string {
+function backOf(outcome: PasteOutcome, { reply, replyTo }: Input, rooms: GatewayRooms): Html | string {
   if (outcome.kind !== 'explained' || !outcome.run.ok)
     return html`<input type="hidden" name="replyTo" value="${replyTo}"><input type="hidden" name="reply" value="${linesOf(reply)}">`
   const { compiled, plan } = outcome
@@ -427,7 +420,7 @@ ${linesOf(given)}</textarea></section>
 <section id="answer" aria-live="polite"><h2>The caller gets</h2>${answerOf(given, compiled, plan, rooms)}</section>`
 }
 
-function answerOf(given: string, compiled: CompiledAction, plan: ExplainedCall['plan'], rooms: DryRunRooms): Html {
+function answerOf(given: string, compiled: CompiledAction, plan: ExplainedCall['plan'], rooms: GatewayRooms): Html {
   try {
     const { problems, reply, unused, unknown, remarks = [] } = dryRunReply(Buffer.from(given), compiled, rooms, plan)
     const left = [...unused, ...unknown.map((field) => ({ field, why: 'unknown' }))]

@@ -30,11 +30,11 @@ export function openEvents(
     readonly callbacks?: DeliveryOptions | undefined
   },
 ) {
-  const { config, credentials, service, settings, leases, log, callbacks } = rooms
+  const { config, callers, service, settings, leases, log, callbacks } = rooms
   const timeoutMs = config.UPSTREAM_TIMEOUT_MS
   const healing = createHealing(rooms)
   const statusOf = async ({ tenant, shipment }: StoredEvent): Promise<string | undefined> => {
-    const own = credentials.ownCaller(tenant)
+    const own = callers.ownCaller(tenant)
     if (!own || !isPlainId(shipment)) return undefined
     const sending = { account: own.account, requestId: crypto.randomUUID(), deadline: performance.now() + timeoutMs }
     // The event does not wait for a service that fails.
@@ -47,7 +47,7 @@ export function openEvents(
     ...rooms,
     onStored: ({ tenant, hasCallback }, { spelled, event, fault }) => {
       if (hasCallback && !fault) delivery.wake(tenant)
-      if (spelled !== '' && credentials.ownCaller(tenant)) healing.onEvent(tenant, spelled, event)
+      if (spelled !== '' && callers.ownCaller(tenant)) healing.onEvent(tenant, spelled, event)
     },
   })
   let closing: Promise<unknown> | undefined

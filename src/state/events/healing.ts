@@ -32,7 +32,7 @@ export interface HealingRooms {
   readonly catalog: Catalog
   readonly store: Store
   readonly service: Service
-  readonly credentials: Credentials
+  readonly callers: Credentials
   readonly leases: Leases
   readonly log: Logger
   /** @default SWEEP_EVERY_MS */
@@ -77,7 +77,7 @@ const SECOND_MS = 1_000
  * VIN, and a booking whose shipment is gone frees its key. An event only says which shipment to read.
  */
 export function createHealing(rooms: HealingRooms) {
-  const { store, credentials, sweepEveryMs = SWEEP_EVERY_MS, log } = rooms
+  const { store, callers, sweepEveryMs = SWEEP_EVERY_MS, log } = rooms
   const healed = createCounter(
     'transload_bookings_healed_total',
     'Bookings with an unknown outcome whose shipment was found.',
@@ -120,7 +120,7 @@ export function createHealing(rooms: HealingRooms) {
     const looks = waiting.get(tenant)
     waiting.delete(tenant)
     if (!looks) return
-    const own = credentials.ownCaller(tenant)
+    const own = callers.ownCaller(tenant)
     // One list serves all these events: the bookings that became unknown before them are in it.
     const bookings = own && (await proving.unknownBookings(tenant).catch(noteFailure))
     const next = looks.values()
@@ -185,7 +185,7 @@ export function createHealing(rooms: HealingRooms) {
 
   async function lookForAll(): Promise<void> {
     const unknown = (await store.listClaims({ state: 'unknown', limit: ALL })).filter(
-      (claim) => hasReference(claim) && credentials.ownCaller(claim.tenant) !== undefined,
+      (claim) => hasReference(claim) && callers.ownCaller(claim.tenant) !== undefined,
     )
     const wanted = new Set(unknown.map((claim) => claim.tenant + identityKey(claim)))
     const looked = new Set<string>()
@@ -214,7 +214,7 @@ export function createHealing(rooms: HealingRooms) {
       add(tenant, { name, how: 'webhook', mayBeCanceled: CANCELLATIONS.has(event), failures: 0 }),
     /** Looks for the shipment of a booking that became unknown, because its event may have come first. */
     onUnknown: ({ tenant, createdAt }: Claim): void => {
-      if (credentials.ownCaller(tenant)) lookAtEvents(tenant, createdAt, 'webhook').catch(noteFailure)
+      if (callers.ownCaller(tenant)) lookAtEvents(tenant, createdAt, 'webhook').catch(noteFailure)
     },
     metrics: [
       healed.metric,

@@ -45,12 +45,12 @@ const EVENTS_PER_SECOND = 1_000
 
 /** Opens the reception of events. */
 export function openReception({
-  credentials,
+  callers,
   store,
   onStored,
   log,
 }: {
-  readonly credentials: Credentials
+  readonly callers: Credentials
   readonly store: Store
   readonly log: Logger
   /** Called with an event that is durable. */
@@ -97,7 +97,7 @@ export function openReception({
   return {
     /** Returns whom a delivery is for; undefined for a wrong secret. Throws if the source sends too many. */
     recipient: (incoming: IncomingMessage, call: Call): EventRecipient | undefined => {
-      const recipient = recipientOf(webhookSecret(incoming.url ?? '') ?? '', credentials.eventRecipients())
+      const recipient = recipientOf(webhookSecret(incoming.url ?? '') ?? '', callers.eventRecipients())
       if (!recipient) {
         count('', 'wrong-secret')
         return undefined
