@@ -139,8 +139,6 @@ interface EventReads {
   listEvents(filter: EventFilter): Promise<readonly StoredEvent[]>
   /** Returns those of the tenants that have a delivery that can start now. */
   tenantsWithDue(tenants: readonly string[]): Promise<readonly string[]>
-  /** Returns the instances that have leased events. */
-  leaseholders(): Promise<readonly string[]>
   /** Returns the endpoints that are stopped or pause. */
   endpoints(): Promise<readonly EndpointState[]>
   /** Counts the `due` and the `parked` events of every tenant. */
@@ -239,10 +237,6 @@ export const eventReads: WorkOf<EventReads> = {
       JSON.stringify(tenants),
     )
     return rows.map(({ value }) => String(value))
-  },
-  *leaseholders() {
-    const rows = yield sql(`SELECT DISTINCT leased_by FROM transload.event_queues WHERE leased_until > ${NOW}`)
-    return rows.map((row) => String(row['leased_by'])).filter((instance) => instance !== '')
   },
   *endpoints() {
     const rows = yield sql(`SELECT * FROM transload.endpoints WHERE ${IS_WAITING} ORDER BY tenant`)

@@ -26,14 +26,11 @@ export interface Leases extends KeptLease {
   readonly end: () => Promise<void>
 }
 
-/** The store of leases. */
-type LeaseStore = Claims & { readonly engine: Store['engine'] }
-
 const HEARTBEAT_EVERY_MS = 2_500
 
 /** The rooms of a heartbeat. */
 interface HeartbeatRooms {
-  readonly store: LeaseStore
+  readonly store: Store
   readonly log: Logger
   /** Runs with every heartbeat. */
   readonly catchUp: () => Promise<void>
@@ -90,18 +87,16 @@ export function createHeartbeat(
 }
 
 /**
- * Ends the leases of gateways that are gone; never rejects. On the embedded store every gateway is a process of this machine,
- * and a restart knows at once which are.
+ * Ends the leases of gateways that are gone, and with them those of their events; never rejects. On the embedded store every gateway
+ * is a process of this machine, and a restart knows at once which are.
  */
 export async function endDeadLeases(
-  { store, log }: { readonly store: LeaseStore; readonly log: Logger },
+  { store, log }: { readonly store: Store; readonly log: Logger },
   isRunning: (instance: string) => boolean = isAlive,
 ): Promise<void> {
   if (store.engine !== 'sqlite') return
   try {
-    const sending = await store.listClaims({ state: 'sending' })
-    const gone = new Set(sending.map(({ instance }) => instance).filter((instance) => !isRunning(instance)))
-    for (const instance of gone) await store.endLease(instance)
+    for (const instance of await store.liveInstances()) if (!isRunning(instance)) await store.endLease(instance)
   } catch (err) {
     log.warn({ err }, 'the leases of earlier runs could not be ended')
   }

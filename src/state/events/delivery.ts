@@ -4,7 +4,6 @@ import type { Catalog } from '../../language/mapping/catalog.ts'
 import { valueAt } from '../../language/mapping/paths.ts'
 import { parseJson } from '../../language/text/json.ts'
 import type { CallbackBody, StoredEvent, TryOutcome } from '../../outside/store/events.ts'
-import { isAlive } from '../../outside/store/instance.ts'
 import type { Store } from '../../outside/store/store.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { createCounter, createHistogram, labelledGauge } from '../../runtime/metrics.ts'
@@ -256,12 +255,6 @@ export function startDelivery(
     }
   }
 
-  /** On the embedded store every gateway is a process of this machine, and a restart knows at once which have ended. */
-  async function endDeadLeases(): Promise<void> {
-    if (store.engine !== 'sqlite') return
-    for (const holder of await store.leaseholders()) if (!isAlive(holder)) await store.endLease(holder)
-  }
-
   const polls = oneAtATime(poll)
   let timer: NodeJS.Timeout | undefined
 
@@ -280,10 +273,9 @@ export function startDelivery(
     },
     /** To be called when an event of a tenant was stored: it is delivered at once. */
     wake: leases.wake,
-    /** Begins to look for what others left: retries, events of other processes, and leases of processes that have ended. */
+    /** Begins to look for what others left: retries, and events of other processes. */
     start: (): void => {
-      const freed = endDeadLeases().catch(noteFailure)
-      timer = setInterval(() => void freed.then(polls.run), pollEveryMs)
+      timer = setInterval(polls.run, pollEveryMs)
     },
     /** Looks for what is due; resolves when it was woken. */
     poll,

@@ -255,7 +255,16 @@ async function operate(ports: Ports, act: (claim: Claim, deps: SettlementRooms) 
 }
 
 /** The operations of the store that the protocol uses, each asked of the world: those that change nothing, and the others. */
-const READS = ['named', 'shipment', 'findClaim', 'claimByHandle', 'claimsOfShipment', 'listClaims', 'audit'] as const
+const READS = [
+  'named',
+  'shipment',
+  'findClaim',
+  'claimByHandle',
+  'claimsOfShipment',
+  'listClaims',
+  'audit',
+  'liveInstances',
+] as const
 const WRITES = ['put', 'unlink', 'claim', 'change', 'renewLease', 'endLease', 'orphanClaims'] as const
 
 export type StoreOperation = (typeof READS | typeof WRITES)[number]
