@@ -20,7 +20,7 @@ import {
 } from '../outside/service/proofs.ts'
 import type { Sending } from '../outside/service/service.ts'
 import { type Claim, type NamesWrite, type QuoteChange, type Store, StoreDown } from '../outside/store/store.ts'
-import { type Bookings, outcomeUnknown, underWayStill } from '../state/bookings/bookings.ts'
+import { outcomeUnknown, underWayStill } from '../state/bookings/bookings.ts'
 import { isOpen } from '../state/bookings/protocol.ts'
 import { namesOfShipment, type RememberedQuote, type SeenShipment } from '../state/names/names.ts'
 import type { Reference } from '../state/names/resolve.ts'
@@ -55,7 +55,7 @@ export async function approve(call: CallInHand, rooms: CallRooms): Promise<Answe
 }
 
 async function approveOnce(plan: Plan, id: string, tenant: string, sending: Sending, rooms: CallRooms) {
-  const { names, bookings, inspect, config } = rooms
+  const { names, inspect, config } = rooms
   const { mayWrite = () => true, ...reading } = sending
   const read = readingOnce(tenant, reading, rooms)
   // Read under the lock, from the store: another gateway may have approved it since it was found.
@@ -64,7 +64,7 @@ async function approveOnce(plan: Plan, id: string, tenant: string, sending: Send
   let isSent = false
   try {
     // After the note: this check sees a booking that did not see the note.
-    await requireNoneOpen(before, tenant, bookings)
+    await requireNoneOpen(before, tenant, rooms.store)
     const booked = await firstLive((await names.shipmentsOf(tenant, before)).slice(0, MAX_READS), read)
     if (booked) {
       await takeBack()
@@ -101,7 +101,7 @@ async function verified(reply: UpstreamReply, quote: RememberedQuote, tenant: st
   } catch (error) {
     const named = { tenant, id: quote.id, idsInApproval: quote.idsInApproval }
     // The caller must learn of this error, even if the store fails as well.
-    await recordLater({ names: [], quote: named }, rooms).catch(() => undefined)
+    await recordLater({ quote: named }, rooms).catch(() => undefined)
     throw error
   }
 }
@@ -183,7 +183,7 @@ export async function noteApproval(
   await bookings.changesRecorded(tenant)
   const before = await names.quote(tenant, id)
   const isNew = before.approval === ''
-  const note = (approval: RememberedQuote['approval']) => names.write({ names: [], quote: { tenant, id, approval } })
+  const note = (approval: RememberedQuote['approval']) => names.write({ quote: { tenant, id, approval } })
   if (isNew) await note('sent')
   return {
     before,
@@ -207,7 +207,7 @@ async function recordApproval(
   const isOwn = own !== undefined && !isSameThing(own, quote)
   const given = isOwn ? [own] : quoteNames.filter((name) => !isSameThing(name, quote))
   const approved = { tenant, id: quote, approval: 'approved', idsInApproval } as const
-  if (!shown) return recordLater({ names: [], quote: approved }, rooms)
+  if (!shown) return recordLater({ quote: approved }, rooms)
   const { id, body, vehicles } = shown
   await recordLater(
     {
@@ -253,16 +253,16 @@ export function requireOfQuote(shipment: SeenShipment, quote: RememberedQuote, v
 export async function openBookingsOf(
   { names }: RememberedQuote,
   tenant: string,
-  bookings: Bookings,
+  store: Store,
   own?: string,
 ): Promise<readonly Claim[]> {
-  const claims = await Promise.all(names.map((name) => bookings.underReference(tenant, name)))
+  const claims = await Promise.all(names.map((name) => store.claimsOfReference(tenant, name)))
   return claims.flat().filter((claim) => claim.handle !== own && isOpen(claim))
 }
 
 /** Throws if a booking under a name of the quote is under way or has an unknown outcome. */
-export async function requireNoneOpen(quote: RememberedQuote, tenant: string, bookings: Bookings): Promise<void> {
-  const [open] = await openBookingsOf(quote, tenant, bookings)
+export async function requireNoneOpen(quote: RememberedQuote, tenant: string, store: Store): Promise<void> {
+  const [open] = await openBookingsOf(quote, tenant, store)
   if (open) throw open.state === 'sending' ? underWayStill(open) : outcomeUnknown(open.handle)
 }
 
@@ -272,10 +272,10 @@ export async function foreseeApproval(
   reference: Reference,
   quote: RememberedQuote,
   tenant: string,
-  { names, bookings, config }: CallRooms,
+  { names, store, config }: CallRooms,
 ): Promise<Prospect> {
   try {
-    await requireNoneOpen(quote, tenant, bookings)
+    await requireNoneOpen(quote, tenant, store)
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     return refused(plan, error, reference.names[0]?.[0])

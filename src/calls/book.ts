@@ -231,8 +231,8 @@ async function mergeIntoApproved(
   sending: Sending,
   rooms: CallRooms,
 ): Promise<MergedShipment | undefined> {
-  const { names, bookings } = rooms
-  const compiled = [...rooms.catalog.actions.values()].find(({ action }) => action.verb === 'update')
+  const { names } = rooms
+  const compiled = rooms.catalog.actions.values().find(({ action }) => action.verb === 'update')
   if (!compiled) throw new NotBooked(new Error('The mappings declare no update of a shipment.'))
   const vin = vinOf(request)
   const merging = {
@@ -247,11 +247,11 @@ async function mergeIntoApproved(
       const shipment = shipmentWithId(reply, id)
       requireOfQuote(seenShipment(shipment), quote, vin)
       // One whose outcome is not known may have it.
-      const [open] = await openBookingsOf(quote, tenant, bookings, handle)
+      const [open] = await openBookingsOf(quote, tenant, rooms.store, handle)
       if (open) throw new NotBooked(gatewayError('booking-under-way/quote', { key: open.handle }, RETRY_SOON))
       // Before the change: a cancellation that comes meanwhile must stand.
       const stored = await names.shipment(tenant, id)
-      if (stored && stored.state !== 'live') await names.write({ names: [], shipment: { tenant, id, state: 'live' } })
+      if (stored && stored.state !== 'live') await names.write({ shipment: { tenant, id, state: 'live' } })
       return shipment
     },
     choose: async (shipment: Shipment) => {

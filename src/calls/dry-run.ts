@@ -231,9 +231,9 @@ async function exampleAbout(
   stored: StoredShipment | undefined,
   { compiled, sent }: Version1,
   tenant: string,
-  { bookings }: CallRooms,
+  { store }: CallRooms,
 ): Promise<object> {
-  const claim = (await bookings.ofShipment(tenant, id)).at(-1)
+  const claim = (await store.claimsOfShipment(tenant, id)).at(-1)
   const isReference = field === 'ReferenceNumber' && namedBy === 'caller'
   return {
     ...Object(compiled.action.example.reply),

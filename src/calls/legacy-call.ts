@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { type Caller, missingCredential } from '../edge/callers/caller.ts'
 import type { Arrival } from '../edge/door.ts'
 import { noteVerified } from '../edge/door.ts'
@@ -50,7 +50,13 @@ export async function legacyCall(
     return passOnBody(plan, caller.tenant, sending, rooms)
   }
   noteRequest(outcome, request)
-  const answer = await answerVersion1(request, headers, outcome, caller, sending, rooms)
+  const { verb, target } = request.compiled.action
+  const brownout = brownoutError(verb, caller, rooms)
+  // A booking that was made before is answered from its record, whenever it is repeated.
+  if (brownout && verb !== 'book') throw brownout
+  // Until the service has accepted a credential, nothing is looked up or claimed for it. A new quote proves it by itself.
+  if (verb !== 'quote' || target) await rooms.prove(sending)
+  const answer = await verbs[verb]({ request, headers, caller, sending, brownout, outcome }, rooms)
   outcome.replayed = REPLAYED in answer.headers
   outcome.price = answer.headers[PRICE]
   return { ...answer, headers: { ...answer.headers, ...ignoredHeader(request) } }
@@ -83,29 +89,6 @@ const OF_BODY: ReadonlySet<number> = new Set([400, 422])
 
 /** The verbs of version 1, each with its whole life in one file. */
 const verbs: Readonly<Record<VerbName, Verb>> = { quote, approve, book, read, update, cancel }
-
-/** Checks that the call may do what its action does, and does it. */
-async function answerVersion1(
-  request: Version1,
-  headers: IncomingHttpHeaders,
-  outcome: CallOutcome,
-  caller: Caller,
-  sending: Sending,
-  rooms: CallRooms,
-): Promise<Answer> {
-  const { action } = request.compiled
-  const { verb } = action
-  const brownout = brownoutError(verb, caller, rooms)
-  // A booking that was made before is answered from its record, whenever it is repeated.
-  if (brownout && verb !== 'book') throw brownout
-  // Until the service has accepted a credential, nothing is looked up or claimed for it. A new quote proves it by itself.
-  const isNewQuote = verb === 'quote' && !action.target
-  if (!isNewQuote) await rooms.prove(sending)
-  const noteTranslation = (notes: CallOutcome['notes']) => {
-    outcome.notes = notes
-  }
-  return verbs[verb]({ request, headers, caller, sending, brownout, noteTranslation }, rooms)
-}
 
 /** Returns the error of all legacy calls of a caller for whom version 1 has ended. A booking may stand that was made before. */
 function retirement({ profile: { deprecation } }: Caller, { store }: CallRooms): GatewayError | undefined {

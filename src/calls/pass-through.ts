@@ -25,7 +25,7 @@ import { LockTimeout, StoreDown } from '../outside/store/store.ts'
 import type { Call } from '../runtime/call.ts'
 import type { Bookings } from '../state/bookings/bookings.ts'
 import { NEVER_SENT } from '../state/bookings/protocol.ts'
-import { type RememberedQuote, unknownQuote } from '../state/names/names.ts'
+import { type RememberedQuote, rememberedQuote } from '../state/names/names.ts'
 import { noteApproval, noteApprovalReply, requireNoneOpen, withQuoteLock } from './approve.ts'
 import type { CallRooms } from './verb.ts'
 import { noteVersion2Reply } from './version2.ts'
@@ -137,7 +137,7 @@ async function mayFree(
 ): Promise<boolean> {
   if (!isProven) return false
   try {
-    return (await bookings.ofShipment(tenant, id)).some(({ state }) => state === 'booked')
+    return await bookings.isBooked(tenant, id)
   } catch {
     // What the reply shows is recorded once the store is back. One that finds nothing may be about anything.
     return isSuccess(status)
@@ -257,12 +257,12 @@ async function passApproval(
   pass: (isHeld?: () => boolean) => Promise<StreamedReply>,
   rooms: CallRooms,
 ): Promise<StreamedReply> {
-  const { names, bookings } = rooms
+  const { names } = rooms
   const noteReply = async (reply: StreamedReply, before?: RememberedQuote): Promise<StreamedReply> => {
     if (!isSuccess(reply.status) || !acceptance.isProven() || serviceId(id) === undefined) return reply
     const shown = { status: reply.status, body: (await reply.whole()) ?? EMPTY }
     // A store that fails does not fail the call: it is recorded later.
-    const quote = before ?? (await names.quote(tenant, id).catch(() => unknownQuote(id)))
+    const quote = before ?? (await names.quote(tenant, id).catch(() => rememberedQuote(id)))
     await noteApprovalReply(shown, quote, tenant, rooms).catch(() => undefined)
     return reply
   }
@@ -273,7 +273,7 @@ async function passApproval(
     let isSent = false
     try {
       // After the note: this check sees a booking that did not see the note.
-      await requireNoneOpen(before, tenant, bookings)
+      await requireNoneOpen(before, tenant, rooms.store)
       isSent = true
       const reply = await pass(isHeld)
       if (refusesChange(reply.status)) await takeBack()

@@ -73,9 +73,9 @@ export function planCall(request: Version1, subject: Subject, settings: Settings
 }
 
 /** Plans a call that is to be sent; throws if it has problems. */
-export function plannedCall({ request, caller, noteTranslation }: AskingCall, subject: Subject): Plan {
+export function plannedCall({ request, caller, outcome }: AskingCall, subject: Subject): Plan {
   const plan = planCall(request, subject, caller.profile.settings)
-  noteTranslation(plan.notes)
+  outcome.notes = plan.notes
   if (plan.problems.length > 0) throw untranslatable(plan.problems)
   return plan
 }

@@ -57,7 +57,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   const subject = await shipmentNamedBy(reference, call, rooms)
   const { id } = subject
   const plan = planCall(request, subject, profile.settings)
-  call.noteTranslation(plan.notes)
+  call.outcome.notes = plan.notes
   // A value that cannot be translated may be the one that a read of the shipment shows.
   const isFinal = (problem: Problem) => asksForNothing(problem) || textOf(problem.field) === undefined
   if (plan.problems.some(isFinal)) throw untranslatable(plan.problems)
@@ -149,7 +149,7 @@ async function withSentVin(
     const { [vin]: now, ...others } = (await names.shipment(tenant, id))?.formerVins ?? {}
     if (now !== from) return false
     const formerVins = to === undefined ? others : { ...others, [vin]: to }
-    await names.write({ names: [], shipment: { tenant, id, formerVins } })
+    await names.write({ shipment: { tenant, id, formerVins } })
     return true
   }
   const isNew = await note(undefined, SENT_VIN)
@@ -202,11 +202,11 @@ async function requireNewVin(
   references: readonly string[],
   tenant: string,
   id: string,
-  { bookings }: CallRooms,
+  { store }: CallRooms,
 ): Promise<void> {
-  const own = await bookings.ofShipment(tenant, id)
+  const own = await store.claimsOfShipment(tenant, id)
   for (const reference of new Set([...references, ...own.map((claim) => claim.reference)])) {
-    const claim = (await bookings.underReference(tenant, reference)).find((one) => one.vin === vin)
+    const claim = (await store.claimsOfReference(tenant, reference)).find((one) => one.vin === vin)
     if (claim) throw gatewayError('booking-conflict/vin', { vin, key: claim.handle })
   }
 }
@@ -215,15 +215,11 @@ async function requireNewVin(
  * Throws if a booking in doubt may have made the shipment: nothing else says yet which vehicle it booked, so with the change the same
  * vehicle could be booked again.
  */
-async function requireSettled(
-  { body, vehicles }: SeenShipment,
-  tenant: string,
-  { bookings }: CallRooms,
-): Promise<void> {
+async function requireSettled({ body, vehicles }: SeenShipment, tenant: string, { store }: CallRooms): Promise<void> {
   const reference = body && idAt(body, 'external_id')
   if (reference === undefined) return
   const isOfIt = (vin: string) => vin === '' || vehicles.some((vehicle) => vehicle.vin === '' || vehicle.vin === vin)
-  const open = (await bookings.underReference(tenant, reference)).find(
+  const open = (await store.claimsOfReference(tenant, reference)).find(
     ({ state, vin }) => (state === 'sending' || state === 'unknown') && isOfIt(vin),
   )
   if (!open) return
@@ -237,7 +233,7 @@ function fieldsOfRead(
   settings: Settings,
   { catalog }: CallRooms,
 ): Readonly<Record<string, string>> {
-  const compiled = [...catalog.actions.values()].find(({ action }) => action.verb === 'read')
+  const compiled = catalog.actions.values().find(({ action }) => action.verb === 'read')
   return compiled?.reply(body, { settings, own: undefined }).reply ?? {}
 }
 

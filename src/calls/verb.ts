@@ -10,7 +10,8 @@ import type { Settings } from '../language/mapping/row.ts'
 import type { Address, Sending, Service, ServiceRequest } from '../outside/service/service.ts'
 import type { Upstream } from '../outside/service/upstream.ts'
 import type { Store } from '../outside/store/store.ts'
-import type { Bookings, Freeing } from '../state/bookings/bookings.ts'
+import type { Bookings } from '../state/bookings/bookings.ts'
+import type { FreeKeys } from '../state/bookings/record.ts'
 import type { Names } from '../state/names/names.ts'
 import type { Version1 } from './read-request.ts'
 
@@ -18,7 +19,7 @@ import type { Version1 } from './read-request.ts'
 export interface AskingRooms {
   readonly names: Names
   readonly service: Service
-  readonly bookings: Freeing
+  readonly bookings: { readonly freeLater: FreeKeys }
   /** Is shown the verified body of every reply, with the name of its action. */
   readonly inspect: (action: string, body: unknown) => void
   /** Called where the service answers 404 or 405 to a request that names no id, in every spelling. */
@@ -56,8 +57,8 @@ export interface AskingCall {
   readonly request: Version1
   readonly caller: { readonly tenant: string; readonly profile: { readonly settings: Settings } }
   readonly sending: Sending
-  /** Counts what the translation lost or assumed. */
-  readonly noteTranslation: (notes: readonly Note[]) => void
+  /** Gets the notes on the translation: what it lost or assumed. */
+  readonly outcome: { notes: readonly Note[] }
 }
 
 /** A version-1 call whose caller and action are known. */

@@ -156,7 +156,7 @@ async function freeCanceled(
   const ids = [name, ...numbered, ...(shown === undefined ? [] : [shown])]
   if (shown !== undefined) {
     // For a booking that made the shipment and is not recorded yet.
-    const record = { names: [], shipment: { tenant, id: shown, state: 'canceled' } } as const
+    const record = { shipment: { tenant, id: shown, state: 'canceled' } } as const
     await bookings.later(
       tenant,
       `shown ${shown}`,

@@ -157,7 +157,7 @@ test('the emergency log is taken up once; lines that a crash cut off, or that ca
   const refused = JSON.stringify({ change: 'approval', tenant: 'demo', record: { names: [{ tenant: 'refused' }] } })
   const lines = ['{"booking":"bk_2","ten', 'null', '7', '{"booking":"bk_3"}', bad, refused, lineOf(key, made)]
   const put: Store['put'] = async (write) => {
-    if (write.names.some(({ tenant }) => tenant === 'refused')) throw new Error('The store refused a write.')
+    if (write.names?.some(({ tenant }) => tenant === 'refused')) throw new Error('The store refused a write.')
     return first.store.put(write)
   }
   mkdirSync(join(file, '..'))

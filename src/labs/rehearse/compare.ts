@@ -73,7 +73,7 @@ const callOf = (request: Version1, { tenant, settings, sending }: CompareRooms) 
   request,
   caller: { tenant, profile: { settings } },
   sending: sending(),
-  noteTranslation: () => undefined,
+  outcome: { notes: [] },
 })
 
 async function idNamed(request: Version1, deps: CompareRooms): Promise<string | undefined> {

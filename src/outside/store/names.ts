@@ -255,7 +255,7 @@ const LOAD_VEHICLES = `INSERT INTO transload.shipments AS old (tenant, key, id, 
   WHERE coalesce(old.vehicles, '[]') = '[]'`
 
 export const nameWrites: WorkOf<NameWrites> = {
-  *put({ names, quote, shipment }) {
+  *put({ names = [], quote, shipment }) {
     const at = yield* now()
     for (const name of names) {
       const [tenant, text, kind, bearer] = partsOf(name)

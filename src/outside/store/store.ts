@@ -141,7 +141,8 @@ export type Facts = Readonly<Record<string, string | number>>
 
 /** Names, a quote, and a shipment that are written together. */
 export interface NamesWrite {
-  readonly names: readonly NewName[]
+  /** @default none */
+  readonly names?: readonly NewName[]
   readonly quote?: QuoteChange | undefined
   readonly shipment?: ShipmentChange | undefined
 }

@@ -25,7 +25,7 @@ import { labelledGauge } from '../../runtime/metrics.ts'
 import { type ClaimStore, claimsBeside, createKnownDoubt, inDoubt } from './doubts.ts'
 import { createLeases, type IsHeld } from './leases.ts'
 import { type Course, courseOf, NotBooked } from './protocol.ts'
-import { type BookingRecord, createBookingRecord, type FreeKeys, openEmergencyLog, type WriteLater } from './record.ts'
+import { type BookingRecord, createBookingRecord, openEmergencyLog } from './record.ts'
 
 /** The values that decide if two bookings are the same. */
 interface BookingIdentity {
@@ -104,38 +104,8 @@ interface CallUnderWay {
   sends: string | undefined
 }
 
-/** Frees the keys of bookings whose shipments are gone. */
-export interface Freeing {
-  /** Frees the keys of the bookings whose shipment has one of these ids, in any spelling, and is gone; tries again while the store fails. */
-  readonly freeLater: FreeKeys
-}
-
 /** Sends bookings once: claims them durably, and records their outcome, even if the caller hangs up. */
-export interface Bookings extends Freeing {
-  /** Claims a booking durably, for a call that sends it now, or returns the answer of the call that did. */
-  readonly claim: (booking: Booking) => Promise<ClaimedBooking | BookingResult>
-  /** Tells what a call with this booking meets, by the rules of `claim`, and claims nothing; undefined where it is sent. */
-  readonly foresee: (booking: BookingIdentity) => Promise<Obstacle | undefined>
-  /** Records a booking that the service made; then it may be answered. */
-  readonly made: (claimed: ClaimedBooking, made: MadeBooking) => Promise<BookingResult>
-  /**
-   * Records what the error of a booking proves, and returns the error that the call is answered with. `NotBooked` says that the
-   * service made nothing.
-   */
-  readonly failed: (claimed: ClaimedBooking, error: unknown) => Promise<unknown>
-  readonly later: WriteLater
-  /** Resolves once all that `later` keeps of a tenant is recorded; rejects if the store cannot. */
-  readonly changesRecorded: (tenant: string) => Promise<void>
-  /** Returns true if a booking has this shipment. */
-  readonly isBooked: (tenant: string, shipment: string) => Promise<boolean>
-  /** Returns the claims of a tenant's reference, in any case of its letters and in every state. */
-  readonly underReference: (tenant: string, reference: string) => Promise<readonly Claim[]>
-  readonly ofShipment: (tenant: string, shipment: string) => Promise<readonly Claim[]>
-  /** Frees the claims that the store took only after it had failed to: nothing is sent for them. */
-  readonly freeStrays: () => Promise<void>
-  /** Starts no more bookings; resolves when none is under way in this gateway. */
-  readonly drain: () => Promise<void>
-}
+export type Bookings = ReturnType<typeof createBookings>
 
 /** Counts bookings. */
 interface BookingCounter {
@@ -166,7 +136,7 @@ interface BookingParts {
 const LOOK_AGAIN_MS = 200
 
 /** Makes the claims and the records by which a booking is sent once. */
-export function createBookings(deps: BookingParts): Bookings {
+export function createBookings(deps: BookingParts) {
   const { claims, record, instance, holdLease, dedupeWindowMs, doubt: doubtNow, onUnknown, outcomes } = deps
   const { handle = newHandle, wait = waited } = deps
   const calls = createUnorderedList<CallUnderWay>()
@@ -300,8 +270,7 @@ export function createBookings(deps: BookingParts): Bookings {
   const isNotedAsGone = async (tenant: string, shipment: string) =>
     ((await claims.shipment(tenant, shipment))?.state ?? 'live') !== 'live'
 
-  const isBooked = async (tenant: string, shipment: string) =>
-    (await claims.claimsOfShipment(tenant, shipment)).some(({ state }) => state === 'booked')
+  const isBooked = async (tenant: string, shipment: string) => (await holdersOf(tenant, shipment, claims)).length > 0
 
   /** Returns true if an earlier call has the key: then nothing is sent for this one. */
   async function isTaken(wanted: NewClaim): Promise<boolean> {
@@ -338,17 +307,24 @@ export function createBookings(deps: BookingParts): Bookings {
   }
 
   return {
+    /** Claims a booking durably, for a call that sends it now, or returns the answer of the call that did. */
     claim,
+    /** Tells what a call with this booking meets, by the rules of `claim`, and claims nothing; undefined where it is sent. */
     foresee,
+    /** Records a booking that the service made; then it may be answered. */
     made,
+    /**
+     * Records what the error of a booking proves, and returns the error that the call is answered with. `NotBooked` says that the
+     * service made nothing.
+     */
     failed,
-
-    freeLater: record.canceledLater,
+    freeLater: record.freeLater,
     later: record.later,
+    /** Resolves once all that `later` keeps of a tenant is recorded; rejects if the store cannot. */
     changesRecorded: record.changesRecorded,
+    /** Returns true if a booking has this shipment. */
     isBooked,
-    underReference: (tenant, reference) => claims.claimsOfReference(tenant, reference),
-    ofShipment: (tenant, shipment) => claims.claimsOfShipment(tenant, shipment),
+    /** Frees the claims that the store took only after it had failed to: nothing is sent for them. */
     freeStrays: async () => {
       const sending = await claims.listClaims({ state: 'sending' })
       const handles = new Set(calls.items().map(({ handle }) => handle))
@@ -356,11 +332,17 @@ export function createBookings(deps: BookingParts): Bookings {
         if (claim.instance === instance && !handles.has(claim.handle) && !record.isWaiting(claim.handle))
           await claims.change(claim, { state: 'freed', why: 'never sent', instance })
     },
+    /** Starts no more bookings; resolves when none is under way in this gateway. */
     drain: async () => {
       draining = true
       await Promise.all(calls.items().map(({ over }) => over.promise))
     },
   }
+}
+
+/** Returns the bookings that have a shipment. */
+export async function holdersOf(tenant: string, shipment: string, store: Claims): Promise<readonly Claim[]> {
+  return (await store.claimsOfShipment(tenant, shipment)).filter(({ state }) => state === 'booked')
 }
 
 /** Stands for the key that only the call itself makes. */

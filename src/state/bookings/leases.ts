@@ -4,27 +4,11 @@ import type { Logger } from '../../runtime/log.ts'
 import { currentMoment, elapsedSince, type Moment, oneAtATime } from '../../runtime/time.ts'
 import { HELD_FOR_MS, isHeldSince, isStale, LEASE_MS, type Lease, NO_LEASE, renewed } from './protocol.ts'
 
-/** The lease of one gateway. */
-interface KeptLease {
-  readonly instance: string
-  readonly renew: () => Promise<void>
-  /**
-   * Resolves when the store has confirmed the lease lately. The returned function tells if claims that are taken from now
-   * on are still this gateway's: false once the lease may have lapsed, even if it was renewed afterwards.
-   */
-  readonly hold: () => Promise<IsHeld>
-}
-
 /** Reports whether claims of this gateway are still its own. Costs no look at the store. */
 export type IsHeld = () => boolean
 
 /** This gateway's lease among the gateways of one store. */
-export interface Leases extends KeptLease {
-  /** Ends the leases of earlier runs, takes this one, and renews it from now on. */
-  readonly start: () => Promise<void>
-  /** Ends the lease; claims that are still under way then belong to no gateway. */
-  readonly end: () => Promise<void>
-}
+export type Leases = ReturnType<typeof createLeases>
 
 const HEARTBEAT_EVERY_MS = 2_500
 
@@ -45,19 +29,21 @@ interface HeartbeatRooms {
  * Keeps this gateway's lease, and turns the claims of gateways that are gone into unknown ones. `onRenewed` runs with every renewal,
  * before a claim may rely on it.
  */
-export function createLeases(instance: string, onRenewed: () => Promise<void>, rooms: HeartbeatRooms): Leases {
+export function createLeases(instance: string, onRenewed: () => Promise<void>, rooms: HeartbeatRooms) {
   const { store, log } = rooms
   const lease = createLease(instance, store, undefined, onRenewed)
   const heartbeats = oneAtATime(createHeartbeat(lease, rooms))
   let timer: NodeJS.Timeout | undefined
   return {
     ...lease,
+    /** Ends the leases of earlier runs, takes this one, and renews it from now on. */
     start: async () => {
       await endDeadLeases(rooms)
       await heartbeats.run()
       // A store that hangs must not find a queue of heartbeats when it is back.
       timer = setInterval(heartbeats.run, HEARTBEAT_EVERY_MS)
     },
+    /** Ends the lease; claims that are still under way then belong to no gateway. */
     end: async () => {
       clearInterval(timer)
       await heartbeats.current()
@@ -68,7 +54,7 @@ export function createLeases(instance: string, onRenewed: () => Promise<void>, r
 
 /** Makes the work of a heartbeat, which never rejects. */
 export function createHeartbeat(
-  { instance, renew }: KeptLease,
+  { instance, renew }: ReturnType<typeof createLease>,
   { store, log, catchUp, onUnknown }: HeartbeatRooms,
 ): () => Promise<void> {
   return async () => {
@@ -115,7 +101,7 @@ export function createLease(
   store: Claims,
   state: LeaseState = { lease: NO_LEASE, now: currentMoment, elapsedSince },
   onRenewed: () => Promise<void> = async () => {},
-): KeptLease {
+) {
   async function renew(): Promise<void> {
     const asked = state.now()
     const isUnbroken = await store.renewLease(instance, HELD_FOR_MS)
@@ -132,7 +118,11 @@ export function createLease(
   return {
     instance,
     renew,
-    hold: async () => {
+    /**
+     * Resolves when the store has confirmed the lease lately. The returned function tells if claims that are taken from now
+     * on are still this gateway's: false once the lease may have lapsed, even if it was renewed afterwards.
+     */
+    hold: async (): Promise<IsHeld> => {
       if (isStale(age())) await renew()
       const { term } = state.lease
       return () => isHeldSince(term, state.lease, age())

@@ -41,28 +41,7 @@ export type WriteLater = (
 ) => Promise<boolean>
 
 /** Records the outcome of claimed bookings; retries later what the store cannot record now. */
-export interface BookingRecord {
-  /** The service made the booking. Rejects if that could not be recorded; then the answer must not report success. */
-  readonly made: (claim: Claim, made: MadeBooking) => Promise<void>
-  /** The booking failed; returns the outcome that the error proves. */
-  readonly failed: (claim: Claim, error: unknown) => Promise<Outcome>
-  /** The claim may or may not be stored, and nothing is sent for it. */
-  readonly neverSent: (handle: string) => void
-  /** Returns true for a booking that was made and is not recorded yet. */
-  readonly isUnrecorded: (handle: string) => boolean
-  /** Returns true for a claim of which anything is not recorded yet. */
-  readonly isWaiting: (handle: string) => boolean
-  readonly canceled: FreeKeys
-  /** Does the same, and tries again with every heartbeat while the store fails. */
-  readonly canceledLater: FreeKeys
-  readonly later: WriteLater
-  /** Records what is left over from now and from before the last start; called periodically. */
-  readonly catchUp: () => Promise<void>
-  /** Reads what the emergency log keeps, for a start while the store is down. */
-  readonly load: () => void
-  /** Records what is left over of a tenant's cancellations and approvals, which its next booking must see. Rejects if the store cannot. */
-  readonly changesRecorded: (tenant: string) => Promise<void>
-}
+export type BookingRecord = ReturnType<typeof createBookingRecord>
 
 /** The dependencies of the record of bookings. */
 interface RecordRooms {
@@ -85,7 +64,7 @@ interface RecordRooms {
 }
 
 /** Makes the record of bookings. */
-export function createBookingRecord(deps: RecordRooms): BookingRecord {
+export function createBookingRecord(deps: RecordRooms) {
   const { claims, instance, log, backlog = createBacklog() } = deps
 
   async function made(claim: Claim, { answer, shipment, record }: MadeBooking): Promise<void> {
@@ -183,7 +162,7 @@ export function createBookingRecord(deps: RecordRooms): BookingRecord {
     }
   }
 
-  const canceledLater: FreeKeys = async (tenant, ids, isGone) => {
+  const freeLater: FreeKeys = async (tenant, ids, isGone) => {
     const all = [...new Set(ids)]
     await later(
       tenant,
@@ -266,16 +245,25 @@ export function createBookingRecord(deps: RecordRooms): BookingRecord {
   }
 
   return {
+    /** The service made the booking. Rejects if that could not be recorded; then the answer must not report success. */
     made,
+    /** The booking failed; returns the outcome that the error proves. */
     failed,
-    neverSent: (handle) => backlog.add(handle, { kind: 'never-sent', handle }),
-    isUnrecorded: (handle) => backlog.find(handle)?.kind === 'made',
-    isWaiting: (handle) => backlog.find(handle) !== undefined,
+    /** The claim may or may not be stored, and nothing is sent for it. */
+    neverSent: (handle: string) => backlog.add(handle, { kind: 'never-sent', handle }),
+    /** Returns true for a booking that was made and is not recorded yet. */
+    isUnrecorded: (handle: string) => backlog.find(handle)?.kind === 'made',
+    /** Returns true for a claim of which anything is not recorded yet. */
+    isWaiting: (handle: string) => backlog.find(handle) !== undefined,
     canceled,
-    canceledLater,
+    /** Does the same, and tries again with every heartbeat while the store fails. */
+    freeLater,
     later,
+    /** Records what is left over from now and from before the last start; called periodically. */
     catchUp: catching.run,
+    /** Reads what the emergency log keeps, for a start while the store is down. */
     load,
+    /** Records what is left over of a tenant's cancellations and approvals, which its next booking must see. Rejects if the store cannot. */
     changesRecorded,
   }
 }

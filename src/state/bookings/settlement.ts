@@ -6,7 +6,7 @@ import { headerText, isSameThing, thingKey } from '../../language/text/service-t
 import type { AuditEntry, Claim, ClaimState, Quote, Store, Vehicle } from '../../outside/store/store.ts'
 import { namesOfShipment } from '../names/names.ts'
 import { vehiclesIn } from '../names/resolve.ts'
-import { priceHeader } from './bookings.ts'
+import { holdersOf, priceHeader } from './bookings.ts'
 
 /** The shipment that a booking made. */
 export interface BookedShipment {
@@ -130,11 +130,6 @@ async function resultOf(changed: Claim | undefined, before: Claim, store: Store)
   return { outcome: 'wrong-state', state: current?.state ?? before.state }
 }
 
-/** Returns the bookings that have a shipment. */
-export async function holdersOf(tenant: string, shipment: string, store: Store): Promise<readonly Claim[]> {
-  return (await store.claimsOfShipment(tenant, shipment)).filter(({ state }) => state === 'booked')
-}
-
 const NUMBER = 'Transload-Shipment-Number'
 
 /** Returns the answer that the booking would have had. */
@@ -143,7 +138,7 @@ function answerOf(
   quotedPrice: string | undefined,
   { catalog, settings }: SettlementRooms,
 ): Answer {
-  const compiled = [...catalog.actions.values()].find(({ action }) => action.verb === 'book')
+  const compiled = catalog.actions.values().find(({ action }) => action.verb === 'book')
   const reply = compiled?.reply(body, { settings, own: undefined }).reply ?? {}
   return {
     status: 200,
@@ -188,7 +183,7 @@ async function giveNames(
 async function takeBackNames(claim: Claim, { shipment: id, number }: BookedShipment, store: Store): Promise<void> {
   if (id === '') return
   await store.unlink(namesOf(claim, id, number))
-  await store.put({ names: [], shipment: { tenant: claim.tenant, id, quote: '' } })
+  await store.put({ shipment: { tenant: claim.tenant, id, quote: '' } })
 }
 
 const namesOf = ({ tenant, reference }: Claim, id: string, number: string | undefined) =>

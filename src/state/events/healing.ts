@@ -21,8 +21,9 @@ import { createBoundedCache } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { createCounter, gauge } from '../../runtime/metrics.ts'
 import { endOfTurn, oneAtATime } from '../../runtime/time.ts'
+import { holdersOf } from '../bookings/bookings.ts'
 import type { Leases } from '../bookings/leases.ts'
-import { HEALED_BY, type HealedBy, holdersOf, isReopened, settle } from '../bookings/settlement.ts'
+import { HEALED_BY, type HealedBy, isReopened, settle } from '../bookings/settlement.ts'
 import { vinKey } from '../names/resolve.ts'
 import { createSweep } from './sweep.ts'
 
@@ -294,7 +295,6 @@ export function createProving({
       // For a booking that made it and is not recorded yet.
       if (mayBeCanceled && isGone(reply, name))
         await store.put({
-          names: [],
           shipment: { tenant, id: shipment?.id ?? name, state: shipment ? 'canceled' : 'gone' },
         })
       if (shipment) await recognize(shipment, tenant, own, bookings, how)

@@ -109,18 +109,7 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
     return rows
   }
 
-  function rememberedOf(id: string, quote: Quote | undefined): RememberedQuote {
-    const { own = '', names = [], facts = null, price = '', approval = '', idsInApproval = [], at = 0 } = quote ?? {}
-    return {
-      id,
-      own: own || undefined,
-      names: [...new Set([...names, ...(own === '' ? [] : [own]), id])],
-      facts: facts !== null && store.now() - at <= quoteMemoryMs ? facts : undefined,
-      price: price || undefined,
-      approval,
-      idsInApproval,
-    }
-  }
+  const rememberedOf = (id: string, quote: Quote | undefined) => rememberedQuote(id, quote, store.now() - quoteMemoryMs)
 
   async function quoteOf(tenant: string, id: string): Promise<RememberedQuote> {
     const quote = await store.quote(tenant, id)
@@ -276,7 +265,7 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
       }
       return undefined
     },
-    shipment: (tenant, id) => store.shipment(tenant, id),
+    shipment: store.shipment,
     idsNamed: async (tenant, number) =>
       (await store.named(tenant, number)).flatMap(({ kind, givenBy, id }) =>
         kind === 'shipment' && givenBy === 'service' ? [id] : [],
@@ -287,7 +276,7 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
       const named = await shipmentsNamed(tenant, quote.names)
       return [...new Map([...own, ...named].map(({ id }) => [thingKey(id), id])).values()]
     },
-    write: (write) => store.put(write),
+    write: store.put,
     noteShown: async (tenant, { id, body, vehicles, state }, shownNames, stored) => {
       // Neither ids nor names have line ends.
       const shown = shownNames.join('\n')
@@ -310,16 +299,19 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
   }
 }
 
-/** A quote of which nothing is remembered. */
-export const unknownQuote = (id: string): RememberedQuote => ({
-  id,
-  own: undefined,
-  names: [id],
-  facts: undefined,
-  price: undefined,
-  approval: '',
-  idsInApproval: [],
-})
+/** Returns what is remembered of a quote; of its facts, none that are older than a time. */
+export function rememberedQuote(id: string, quote?: Quote, oldest = 0): RememberedQuote {
+  const { own = '', names = [], facts, price, approval = '', idsInApproval = [], at = 0 } = quote ?? {}
+  return {
+    id,
+    own: own || undefined,
+    names: [...new Set([...names, ...(own === '' ? [] : [own]), id])],
+    facts: facts && at >= oldest ? facts : undefined,
+    price: price || undefined,
+    approval,
+    idsInApproval,
+  }
+}
 
 const MOST_BORNE = 10_000
 /** Much shorter than names are kept. */

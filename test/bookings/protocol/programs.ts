@@ -81,7 +81,7 @@ export function programOf(job: Job): Program {
         await heartbeatOf(job.instance, ports)()
       }
     case 'canceled':
-      return (ports) => recordOf(job.instance, ports).canceledLater(TENANT, [job.shipment], async () => true)
+      return (ports) => recordOf(job.instance, ports).freeLater(TENANT, [job.shipment], async () => true)
     case 'event':
       // The queue of events logs a failure, and tries again.
       return (ports) => lookAt(job.shipment, job.instance, ports).catch(() => undefined)
@@ -129,7 +129,7 @@ async function book(call: Extract<Job, { kind: 'call' }>, ports: Ports): Promise
       hasLooked = true
       const state = await lookOf(shipment, ports)
       if (state !== 'live') {
-        await recordOf(instance, ports).canceledLater(TENANT, [shipment], async (own) => own === shipment)
+        await recordOf(instance, ports).freeLater(TENANT, [shipment], async (own) => own === shipment)
       }
       return state
     },

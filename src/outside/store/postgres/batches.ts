@@ -324,7 +324,7 @@ const numbered = (items: readonly object[]): string =>
 /** Returns the parameters of `putSteps`. A statement may change a row only once, and locks them in one order. */
 function putValues(writes: readonly NamesWrite[]): readonly string[] {
   const names = new Map<string, NewName>()
-  for (const name of writes.flatMap((write) => write.names)) {
+  for (const name of writes.flatMap(({ names = [] }) => names)) {
     const key = keyOf(name)
     const before = names.get(key)
     // At the end: a later write sorts later. Its time never goes back, and undefined is the time of the write.
