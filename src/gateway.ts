@@ -147,12 +147,11 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
   opened.defer(bookings.drain)
 
   const signals = openSignals({
-    usage: shares.total,
-    upstream,
-    service,
-    callers,
     meters,
-    more: [
+    rooms: [
+      ...shares.metrics,
+      ...upstream.metrics,
+      service.metric,
       pending,
       pendingBookings(parts.store),
       ...pruning.metrics,
@@ -160,6 +159,7 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
       drift.metric,
       ...reloads.metrics,
     ],
+    brownoutsOf: callers.brownouts,
     now: store.now,
     log,
   })

@@ -233,42 +233,10 @@ export function createMeters() {
   }
 }
 
-/** The values of the gauges, read when they are scraped. */
-export interface GaugeSources {
-  /** The current usage of all callers. */
-  readonly usage: { readonly connections: number; readonly calls: number; readonly bodyBytes: number }
-  readonly upstream: {
-    /** Returns the state of the kept connections to the service. */
-    readonly stats: () => { readonly connections: number; readonly running: number; readonly queued: number }
-  }
-  readonly service: {
-    /** Returns each address of the service that was called, and if its circuit is open. */
-    readonly circuits: () => readonly (readonly [address: string, isOpen: boolean])[]
-  }
-}
-
-/** Makes the gauges of a gateway. */
-export function createGauges(sources: GaugeSources): readonly CountedMetric[] {
-  const { usage, upstream, service: client } = sources
-  const version = programVersion()
-  return [
-    labelledGauge('transload_build_info', 'The version of the gateway and of Node.', () => [
-      { labels: { version, node: process.versions.node }, value: 1 },
-    ]),
-    gauge('transload_connections', 'Connections of callers.', () => usage.connections),
-    gauge('transload_calls_under_way', 'Calls under way.', () => usage.calls),
-    gauge('transload_body_bytes', 'Memory that bodies take.', () => usage.bodyBytes),
-    gauge('transload_service_connections', 'Kept connections to the service.', () => upstream.stats().connections),
-    gauge(
-      'transload_service_requests_under_way',
-      'Requests that the service answers now.',
-      () => upstream.stats().running,
-    ),
-    gauge('transload_service_requests_queued', 'Requests that wait for a connection.', () => upstream.stats().queued),
-    labelledGauge('transload_circuit_open', 'Whether the service fails and calls are refused.', () =>
-      client.circuits().map(([service, isOpen]) => ({ labels: { service }, value: isOpen ? 1 : 0 })),
-    ),
-  ]
+/** Makes the gauge that tells which gateway it is. */
+export function buildInfo(): CountedMetric {
+  const labels = { version: programVersion(), node: process.versions.node }
+  return labelledGauge('transload_build_info', 'The version of the gateway and of Node.', () => [{ labels, value: 1 }])
 }
 
 const EVERY_MS = 100

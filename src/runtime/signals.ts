@@ -1,47 +1,41 @@
 import { type BrownoutWindow, windowAt, windowsToCome } from '../language/legacy-headers.ts'
 import type { Logger } from './log.ts'
 import {
+  buildInfo,
   type CountedMetric,
-  createGauges,
   createMetrics,
-  type GaugeSources,
   labelledGauge,
   type Meters,
-  type Metrics,
   measureLoopDelay,
 } from './metrics.ts'
-
-/** The state that the signals read. */
-interface SignalSources extends GaugeSources {
-  readonly meters: Meters
-  /** Metrics of other parts of the gateway. */
-  readonly more: readonly CountedMetric[]
-  readonly callers: { readonly brownouts: () => readonly TenantBrownouts[] }
-  readonly now: () => number
-  readonly log: Logger
-}
-
-/** The signals of a running gateway for its operators, besides the lines of calls. */
-interface Signals {
-  readonly metrics: Metrics
-  readonly stop: () => void
-}
 
 const LOOK_FOR_BROWNOUTS_EVERY_MS = 10_000
 
 /** Opens the metrics, measures the event loop and announces brownouts, until it is stopped. */
-export function openSignals(sources: SignalSources): Signals {
-  const { meters, more, callers, now, log } = sources
-  const brownouts = createBrownoutSignals(callers.brownouts, now, log)
+export function openSignals({
+  meters,
+  rooms,
+  brownoutsOf,
+  now,
+  log,
+}: {
+  readonly meters: Meters
+  /** The metrics of the rooms of the gateway. */
+  readonly rooms: readonly CountedMetric[]
+  readonly brownoutsOf: () => readonly TenantBrownouts[]
+  readonly now: () => number
+  readonly log: Logger
+}) {
+  const brownouts = createBrownoutSignals(brownoutsOf, now, log)
   brownouts.look()
   const looking = setInterval(brownouts.look, LOOK_FOR_BROWNOUTS_EVERY_MS).unref()
   const stopMeasuring = measureLoopDelay(meters)
   return {
     metrics: createMetrics([
       ...Object.values(meters).map(({ metric }) => metric),
-      ...createGauges(sources),
+      buildInfo(),
       ...brownouts.gauges,
-      ...more,
+      ...rooms,
     ]),
     stop: () => {
       clearInterval(looking)

@@ -2,6 +2,7 @@ import { type GatewayError, gatewayError } from '../../language/errors.ts'
 import type { Networks } from '../../language/networks.ts'
 import type { Share, Source } from '../../runtime/call.ts'
 import { createUnorderedList, type ListItem } from '../../runtime/collections.ts'
+import { gauge } from '../../runtime/metrics.ts'
 import { type Arriving, addressOf, type CallerConnection, plainAddress, sourceOf } from './sources.ts'
 
 /*
@@ -29,16 +30,7 @@ interface ShareConfig {
 }
 
 /** Divides the gateway's connections, calls and memory among sources. */
-export interface Shares {
-  /** Admits a connection and returns the function to call when it closes; undefined refuses it. */
-  readonly connect: (socket: CallerConnection) => (() => void) | undefined
-  /** Starts the share of one request, without any resources. */
-  readonly open: (incoming: Arriving, reply: ResponseState) => Share
-  /** The largest body that one source can send. */
-  readonly largestBodyBytes: number
-  /** The current usage of all sources together. */
-  readonly total: Readonly<Usage>
-}
+export type Shares = ReturnType<typeof createShares>
 
 const QUARTER = 4
 const FEW_CONNECTIONS = 8
@@ -51,7 +43,7 @@ const SMALL_BODIES_BYTES = 16 * 1024
 const STREAM_BYTES = 256 * 1024
 
 /** Makes the shares of this process, which trusts the proxies in these networks. */
-export function createShares(config: ShareConfig, trusted?: Networks): Shares {
+export function createShares(config: ShareConfig, trusted?: Networks) {
   const quarterOf = (limit: number) => Math.max(1, Math.floor(limit / QUARTER))
   const quota = (limit: number, perSource: number, little: number): Quota => ({
     limit,
@@ -85,7 +77,8 @@ export function createShares(config: ShareConfig, trusted?: Networks): Shares {
     return caller
   }
   return {
-    connect: (socket) => {
+    /** Admits a connection and returns the function to call when it closes; undefined refuses it. */
+    connect: (socket: CallerConnection): (() => void) | undefined => {
       const caller = newCallerOn(socket)
       const lacking = shortage(quotas.connections, total.connections, caller.usage.connections, 1)
       if (lacking && !caller.source.isEverybody) return undefined
@@ -93,13 +86,19 @@ export function createShares(config: ShareConfig, trusted?: Networks): Shares {
       holding.connect()
       return () => holding.leave()
     },
-    open: (incoming, reply) => {
+    /** Starts the share of one request, without any resources. */
+    open: (incoming: Arriving, reply: ResponseState): Share => {
       const caller = known.get(incoming.socket) ?? newCallerOn(incoming.socket)
       const isOfProxy = trusted !== undefined && caller.source.isEverybody
       return new Holding(gate, isOfProxy ? callerAt(addressOf(incoming, trusted), true) : caller, reply)
     },
+    /** The largest body that one source can send. */
     largestBodyBytes: quotas.bodyBytes.perSource,
-    total,
+    metrics: [
+      gauge('transload_connections', 'Connections of callers.', () => total.connections),
+      gauge('transload_calls_under_way', 'Calls under way.', () => total.calls),
+      gauge('transload_body_bytes', 'Memory that bodies take.', () => total.bodyBytes),
+    ],
   }
 }
 

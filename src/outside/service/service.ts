@@ -4,7 +4,7 @@ import type { Action } from '../../language/mapping/action.ts'
 import type { Draft } from '../../language/mapping/paths.ts'
 import { replyText } from '../../language/text/decode.ts'
 import { isObject, parseJson, scalarText } from '../../language/text/json.ts'
-import { type Counter, createMeters } from '../../runtime/metrics.ts'
+import { type CountedMetric, type Counter, createMeters, labelledGauge } from '../../runtime/metrics.ts'
 import type { Account, Scheme } from './account.ts'
 import { createCredentialMask } from './credential.ts'
 import { accepts, exchange, isSuccess, NoReply, operationOf, type UpstreamReply } from './exchange.ts'
@@ -54,8 +54,8 @@ export interface Sender {
 export interface Service extends Sender {
   /** Returns the request that `send` would send now. */
   readonly outgoing: (request: ServiceRequest, address: Address) => Outgoing
-  /** Returns each address of the service that was called, and if its circuit is open. */
-  readonly circuits: () => readonly (readonly [address: string, isOpen: boolean])[]
+  /** Tells of each address of the service that was called if its circuit is open. */
+  readonly metric: CountedMetric
 }
 
 /** The address of the service. */
@@ -196,7 +196,9 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
       return second
     },
     outgoing: (request, address) => written(request, spellingOf(request, stateOf(address))?.current),
-    circuits: () => [...known].map(([address, { circuit }]) => [address, circuit.isOpen()]),
+    metric: labelledGauge('transload_circuit_open', 'Whether the service fails and calls are refused.', () =>
+      [...known].map(([service, { circuit }]) => ({ labels: { service }, value: circuit.isOpen() ? 1 : 0 })),
+    ),
   }
 }
 

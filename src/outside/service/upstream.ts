@@ -9,30 +9,11 @@ import Client from 'undici/lib/dispatcher/client.js'
 import Pool from 'undici/lib/dispatcher/pool.js'
 import type { Config } from '../../language/config/config.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
-import { createMeters, type Meters } from '../../runtime/metrics.ts'
+import { createMeters, gauge, type Meters } from '../../runtime/metrics.ts'
 import { createDeadlines, type Line } from './exchange.ts'
 
 /** The connections to the service. */
-export interface Upstream {
-  /**
-   * Returns the connections of a credential; one for a single request if the service has not accepted the credential, or if
-   * `usesOwn`: the service may be closing a kept one right now, and then it is unknown if it read the request.
-   */
-  readonly line: (credential: ServiceCredential, usesOwn?: boolean) => Line
-  /** Returns the state of the kept connections to the service, of all credentials. */
-  readonly stats: () => {
-    readonly connections: number
-    /** Requests that are sent and not answered. */
-    readonly running: number
-    /** Requests that wait for a connection. */
-    readonly queued: number
-  }
-  /** Counts the tokens that were asked for, by outcome. */
-  readonly tokens: { readonly add: (by: number, outcome: 'given' | 'refused' | 'failed') => void }
-  /** Counts the refusals of credentials that the operator gave. */
-  readonly refusals: { readonly add: (by: number) => void }
-  readonly close: () => Promise<void>
-}
+export type Upstream = ReturnType<typeof openUpstream>
 
 /** A credential at an address of the service, as far as its connections depend on it. */
 export interface ServiceCredential {
@@ -61,7 +42,7 @@ const CONNECTION_AGE_MS = 60_000
 export function openUpstream(
   { UPSTREAM_CONNECTIONS: connections, UPSTREAM_TIMEOUT_MS: timeout, V2_CA_FILE: authority }: Config,
   { serviceSeconds: seconds, tokens, refusals }: Meters = createMeters(),
-): Upstream {
+) {
   const names = createNames()
   const ca = authority === undefined ? undefined : [...rootCertificates, readFileSync(authority, 'utf8')]
   // Deadlines are kept per call below, because undici's own timeouts restart with every byte.
@@ -74,6 +55,8 @@ export function openUpstream(
   /** The pools of each origin by the name of their credential: one key of both would be made anew for every call. */
   const pools = new Map<string, LRUCache<string, AgeingPool>>()
   const allPools = () => [...pools.values()].flatMap((ofOrigin) => [...ofOrigin.values()])
+  const sumOf = (stat: 'connected' | 'running' | 'queued') =>
+    allPools().reduce((sum, { pool }) => sum + pool.stats[stat], 0)
 
   const newConnector = () => createConnector({ timeout, ...(ca && { ca }), lookup: names.lookup, allowH2: false })
   const connectors = createBoundedCache<string, Connector>(POOLS_KEPT)
@@ -105,6 +88,10 @@ export function openUpstream(
     ofOrigin.set(name, { pool, line, usedUntil: performance.now() + CONNECTION_AGE_MS })
     return line
   }
+  /**
+   * Returns the connections of a credential; one for a single request if the service has not accepted the credential, or if
+   * `usesOwn`: the service may be closing a kept one right now, and then it is unknown if it read the request.
+   */
   const line = ({ origin, pool: name, acceptance }: ServiceCredential, usesOwn = false): Line => {
     const isShared = acceptance.isProven()
     if (!usesOwn && isShared) {
@@ -120,18 +107,15 @@ export function openUpstream(
 
   return {
     line,
+    /** Counts the tokens that were asked for, by outcome. */
     tokens,
+    /** Counts the refusals of credentials that the operator gave. */
     refusals,
-    stats: () => {
-      const total = { connections: 0, running: 0, queued: 0 }
-      for (const { pool } of allPools()) {
-        const { connected, running, queued } = pool.stats
-        total.connections += connected
-        total.running += running
-        total.queued += queued
-      }
-      return total
-    },
+    metrics: [
+      gauge('transload_service_connections', 'Kept connections to the service.', () => sumOf('connected')),
+      gauge('transload_service_requests_under_way', 'Requests that the service answers now.', () => sumOf('running')),
+      gauge('transload_service_requests_queued', 'Requests that wait for a connection.', () => sumOf('queued')),
+    ],
     close: async () => {
       // The callers of pending calls have hung up, and bookings have connections of their own.
       await Promise.all(allPools().map(({ pool }) => pool.destroy()))
