@@ -134,6 +134,10 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
       const id = named?.id ?? (await store.quote(tenant, value))?.id ?? (isUuid(value) ? value : undefined)
       return { ...NOTHING_KNOWN, quote: id === undefined ? undefined : { id: thingKey(id), shipments: [] } }
     }
+    // In other letters, one thing alone may be meant, and a booking that has no outcome yet is a thing.
+    const [other] = rows
+    const besides = other && other.name !== value ? await openBookingOf(tenant, [value], '', other.name) : undefined
+    if (besides) return { ...NOTHING_KNOWN, openBooking: besides }
     const ofCaller = idsOf('caller')
     if (ofCaller.length > 0) {
       // The newest quote got the name after these bookings: its shipment bears it as well.
@@ -184,13 +188,18 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
       .map(({ id, shipment }) => ({ id, quote: shipment?.quote ?? '' }))
   }
 
-  /** Returns the newest booking under one of these references whose outcome is not known yet, and that may be of a VIN. */
+  /**
+   * Returns the newest booking under one of these references, in any case of their letters, whose outcome is not known yet, and that
+   * may be of a VIN. One under `besides` does not count.
+   */
   async function openBookingOf(
     tenant: string,
     references: readonly string[],
     sentVin = '',
+    besides = '',
   ): Promise<OpenBooking | undefined> {
-    const mayHave = ({ vin }: Claim) => sentVin === '' || vin === '' || vin === sentVin
+    const mayHave = ({ vin, reference }: Claim) =>
+      (sentVin === '' || vin === '' || vin === sentVin) && reference !== besides
     for (const reference of new Set(references)) {
       const claims = (await store.claimsOfReference(tenant, reference)).filter(mayHave)
       const open = claims.findLast(({ state }) => state === 'sending' || state === 'unknown')
