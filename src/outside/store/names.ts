@@ -202,7 +202,9 @@ const keeping = (parts: readonly string[]) =>
 /** The new values of a quote and a shipment that are there already, under the name `old`. */
 export const SET_QUOTE = `${keeping(QUOTE_PARTS)}, used_day = excluded.used_day,
   at = CASE WHEN excluded.facts IS NULL THEN old.at ELSE excluded.at END`
-export const SET_SHIPMENT = `${keeping(SHIPMENT_PARTS)}, used_day = excluded.used_day, at = excluded.at`
+export const SET_SHIPMENT = `${keeping(SHIPMENT_PARTS)}, used_day = excluded.used_day,
+  at = CASE WHEN excluded.quote IS NULL AND coalesce(excluded.state, old.state, 'live') = coalesce(old.state, 'live')
+    THEN old.at ELSE excluded.at END`
 
 const putThing = (table: string, parts: readonly string[], set: string) => {
   const columns = ['tenant', 'key', 'id', ...parts, 'at']

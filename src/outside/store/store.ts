@@ -124,7 +124,7 @@ interface ShipmentParts extends KnownVehicles {
 
 /** A shipment that a name, a booking, or a read has told of. */
 export interface StoredShipment extends ThingId, ShipmentParts {
-  /** When it was written, in milliseconds since 1970. */
+  /** When it was booked or approved, or got another state since, in milliseconds since 1970. */
   readonly at: number
 }
 
