@@ -78,7 +78,7 @@ type ToldVehicle = Partial<Vehicle>
 
 /**
  * Reports whether a wanted booking provably is of another vehicle than a claim: by a VIN that no vehicle of it has or had; or, where one or
- * both have none, by a year, make, or model that differs. The shipment of a claim knows its vehicles better than the claim.
+ * both have none, by a year, make, or model that differs from what was booked and from what the shipment has since.
  */
 export function isOtherVehicle(
   wanted: BookedVehicle,
@@ -96,8 +96,10 @@ export function isOtherVehicle(
   const told = toldBy(wanted)
   const differs = (vehicle: ToldVehicle) => (one: 'vin' | 'year' | 'make' | 'model') =>
     Boolean(told[one]) && Boolean(vehicle[one]) && told[one] !== vehicle[one]
+  const isOther = (vehicle: ToldVehicle) => (['year', 'make', 'model'] as const).some(differs(vehicle))
+  // What was changed since proves nothing about a vehicle without a VIN.
   return known.every((vehicle) =>
-    told.vin && vehicle.vin ? differs(vehicle)('vin') : (['year', 'make', 'model'] as const).some(differs(vehicle)),
+    told.vin && vehicle.vin ? differs(vehicle)('vin') : isOther(vehicle) && isOther(toldBy(claim)),
   )
 }
 
