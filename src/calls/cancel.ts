@@ -68,7 +68,7 @@ async function cancelAndRead(
   if (NOT_FOUND.has(now.status)) {
     // Where it existed, as the store or a reply proves, not found means canceled.
     const existed = stored !== undefined || seen?.body !== undefined || showsShipment(said)
-    if (existed && (isDone || NOT_FOUND.has(reply.status))) return said
+    if (existed) return said
     throw isDone || NOT_FOUND.has(reply.status) ? unknown() : refusalOf(plan, reply)
   }
   if (isDone) {
