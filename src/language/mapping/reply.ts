@@ -100,9 +100,9 @@ function compileRow(row: Row): ReplyStep | undefined {
         const before: Record<string, string> = {}
         const from: string[] = []
         for (const { part, v2, place } of parts) {
-          const value = valueAt(run.body, place)
-          if (absent(value)) continue
-          before[part] = asText(value)
+          const text = asText(valueAt(run.body, place))
+          if (text === '') continue
+          before[part] = text
           from.push(v2)
         }
         const after = from.length === 0 ? '' : shown(row.v1, encoded(row.codec, before) ?? '')
@@ -173,9 +173,9 @@ function absent(value: unknown): value is undefined | null {
   return value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
 }
 
-/** Returns a scalar as text; an object or a list in a scalar's place becomes empty. */
+/** Returns a scalar as text; blanks, and an object or a list in a scalar's place, become empty. */
 function asText(value: unknown): string {
-  return scalarText(value) ?? ''
+  return absent(value) ? '' : (scalarText(value) ?? '')
 }
 
 /** Returns a text of the service as the field may show it. */
