@@ -38,7 +38,8 @@ export const shipmentCreate = action({
   ],
   refuses: [
     {
-      fields: /^(?:vehicles(?:[.[][\w.[\] ]{0,32})?|(?:vehicle|vin(?:no)?|year|make|model)[ ._-]?(?:[2-9]|[1-9]\d))$/i,
+      fields:
+        /^(?:vehicles(?:[.[][\w.[\] ]{0,32})?|vin(?:[ _-]?no)?s|(?:vehicle|vin(?:[ _-]?no)?|year|make|model)[ ._-]?0?(?:[2-9]|[1-9]\d)(?:[ ._-]?(?:vin(?:[ _-]?no)?|year|make|model))?[._]?)$/i,
       code: 'several-vehicles',
       problem: 'means several vehicles, and a booking has one: send one booking for each',
     },
