@@ -108,8 +108,8 @@ const VIN = 'vehicles[0].vin'
 /** Replaces version-2 places in the service's text by the fields that the caller sent for them. */
 type NameFields = (text: string) => string
 
-/** A place as services write it: `pickup.zipcode`, `/vehicles/0/year`, `body.vehicles[0].year`, `pickup[zipcode]`. */
-const PLACE = /(?<![\w./-])\/?[a-z]\w*(?:[./]\w+|\[\w+\])*/gi
+/** A place as services write it: `pickup.zipcode`, `/vehicles/0/year`, `$.vehicles[0].year`, `pickup[zipcode]`. */
+const PLACE = /(?<![\w./-])(?:\/|\$\.)?[a-z]\w*(?:[./]\w+|\[\w+\])*/gi
 /** A place of one plain word may be just a word: it counts only where a validation speaks of it. */
 const PLAIN_WORD = /^[a-z]+$/i
 const BEFORE_PLACE = /(?:\b(?:invalid|missing|required|unknown|bad|field|parameter|property)\s+["'`]?|["'`])$/i
@@ -137,7 +137,7 @@ function compileFieldNames(rows: readonly Row[]): NameFields {
 /** Returns the dotted path of a written place. */
 function placeIn(written: string): string {
   return written
-    .replace(/^\//, '')
+    .replace(/^(?:\/|\$\.)/, '')
     .replaceAll('/', '.')
     .replace(/\[([a-z_]\w*)\]/gi, '.$1')
     .replace(/\.(\d+)(?=\.|\[|$)/g, '[$1]')

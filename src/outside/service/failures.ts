@@ -9,7 +9,7 @@ import {
 } from '../../language/errors.ts'
 import { type MessageName, serviceSays } from '../../language/messages.ts'
 import { replyText } from '../../language/text/decode.ts'
-import { parseJson } from '../../language/text/json.ts'
+import { isObject, parseJson } from '../../language/text/json.ts'
 import { shownText } from '../../language/text/service-text.ts'
 import { NoReply, type UpstreamReply } from './exchange.ts'
 import { timeAsked } from './retries.ts'
@@ -134,6 +134,7 @@ const KEYS = [
   'faultstring',
   'msg',
   'title',
+  'error',
 ]
 /** The keys of nested messages, or of messages by field. */
 const HOLDERS = [
@@ -152,7 +153,7 @@ const HOLDERS = [
   'data',
 ]
 /** The keys that name the field of an entry. */
-const FIELDS = ['field', 'path', 'propertypath', 'instancepath', 'pointer', 'param', 'loc', 'target', 'name']
+const FIELDS = ['field', 'path', 'propertypath', 'instancepath', 'pointer', 'source', 'param', 'loc', 'target', 'name']
 const DEPTH_LIMIT = 4
 
 /**
@@ -163,7 +164,8 @@ export function serviceMessage(body: Buffer, nameFields = (text: string) => text
   const text = replyText(body).trim()
   const value = /^(?:[{["]|null$)/.test(text) ? parsed(text) : text
   const known = messagesIn(value, new Map())
-  const messages = known.length > 0 ? known : listedWords(value)
+  const listed = known.length > 0 ? known : listedWords(value)
+  const messages = listed.length > 0 ? listed : wrappedWords(value)
   const line = nameFields(oneLine(withoutRepeats(messages).join('; ')))
   return line === '' ? undefined : shownText(line, MESSAGE_LIMIT_CHARACTERS)
 }
@@ -230,8 +232,9 @@ function messagesOf(value: object, searched: Searched, depth: number): readonly 
   return [...named, ...held]
 }
 
-/** Returns the name of a field: a text, a JSON pointer, or the steps of a path. */
+/** Returns the name of a field: a text, a JSON pointer, the steps of a path, or the source of JSON:API. */
 function fieldName(key: string, value: unknown): string | undefined {
+  if (isObject(value)) return fieldName(key, value['pointer'] ?? value['parameter'])
   const steps = Array.isArray(value) ? value.filter((step) => typeof step === 'string' || Number.isInteger(step)) : []
   const name =
     typeof value === 'string' ? value : (steps.length > 1 && steps[0] === 'body' ? steps.slice(1) : steps).join('.')
@@ -255,6 +258,13 @@ function listedWords(value: unknown, place = '', depth = 0): string[] {
         ? messagesIn(entry, new Map()).map((said) => `${place}: ${said}`)
         : listedWords(entry, `${inner}${at}`, depth + 1),
     )
+}
+
+/** Returns the texts in a wrapper, whatever its name: `{"response": {"message": "…"}}`. */
+function wrappedWords(value: unknown): readonly string[] {
+  const searched: Searched = new Map()
+  const entries = isObject(value) ? membersOf(value) : []
+  return entries.flatMap(([, entry]) => (isObject(entry) ? messagesIn(entry, searched, 1) : []))
 }
 
 /** Returns the texts in a value such as that of `errors`: texts, entries with messages, or lists of texts by field. */
