@@ -86,12 +86,15 @@ export function newQuote(reply: UpstreamReply): Readonly<Draft> {
   return successIn(readJson(reply))
 }
 
-/** Returns the body of a reply to a change; undefined if it is empty. Throws if it denies the change of this thing. */
+/** Returns what a reply to a change shows, also in a wrapper; undefined if it is empty. Throws if it denies the change of this thing. */
 export function changeOf(reply: UpstreamReply, kind: keyof typeof ID_KEYS, id: string): Readonly<Draft> | undefined {
   const body = changeIn(reply)
   if (!body) return undefined
-  if (namesAnother(body, kind, id)) throw doubtful('it names another id', 'change')
-  return kind === 'shipment' ? underOwnId(body, id) : body
+  const [first = {}, second = {}] = wrappedIn(body)
+  const named = [body, first, second].find((part) => ID_KEYS[kind].some((key) => isPresent(part[key])))
+  if (named && namesAnother(named, kind, id)) throw doubtful('it names another id', 'change')
+  const shown = { ...second, ...first, ...body }
+  return kind === 'shipment' ? underOwnId(shown, id) : shown
 }
 
 /** Returns what the reply to a change tells of a shipment: null and blank texts take nothing back that a read has shown. */
