@@ -126,7 +126,7 @@ export function approvalOf(reply: UpstreamReply, quote: NamedQuote): Readonly<Dr
 /** Returns the parts in which some services wrap what a reply to a change shows. */
 const wrappedIn = (body: Readonly<Draft>) => [body['shipment'], body['data']].filter(isObject)
 
-const REJECTED = /^(?:rejected|declined|denied|refused|not approved)$/
+const REJECTED = /^(?:rejected|declined|denied|refused|expired|not[ _-]approved)$/
 
 /** Returns the shipment that a reply to an approval shows, by itself or in a part; undefined if it shows none. */
 export function shipmentInApproval(body: Readonly<Draft>, quote: NamedQuote): Shipment | undefined {
