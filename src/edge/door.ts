@@ -5,7 +5,7 @@ import type { Context, Handler } from 'hono'
 import { gatewayError } from '../language/errors.ts'
 import { type Call, type CallerFacts, type EndCall, runCall, type Share, type Use } from '../runtime/call.ts'
 import type { Tracing } from '../runtime/tracing.ts'
-import { type BodyDemand, makeRoomToExplain, untouched } from './body/receive.ts'
+import { type BodyDemand, makeRoomToRead, untouched } from './body/receive.ts'
 import type { BrowserChecks } from './callers/browsers.ts'
 import type { Caller, Credentials, PassThrough } from './callers/caller.ts'
 import type { Shares } from './callers/shares.ts'
@@ -114,13 +114,14 @@ export const PAGE = {
   from: 'own pages',
   admission: 'counted',
   methods: ['GET'],
-  body: untouched,
+  // A page takes milliseconds to make, like an explanation.
+  body: { ...untouched, isExplained: true },
   who: anybody,
   refused: asItIs,
 } as const satisfies Demands<undefined, undefined>
 
 /** Those of an answer that is made before it is asked for. */
-export const READY_MADE = { ...PAGE, admission: 'exempt', methods: 'any' } as const
+export const READY_MADE = { ...PAGE, admission: 'exempt', methods: 'any', body: untouched } as const
 
 /** A call that has arrived. */
 export interface Arrival<Body, Caller> {
@@ -179,7 +180,8 @@ export function createDoor({
       if (methods !== 'any') requireMethod(incoming.method, methods)
       const { lengthBytes, read } = await wanted.receive(incoming, share)
       if (isCounted) share.enter()
-      if (wanted.isExplained) await makeRoomToExplain(share, lengthBytes)
+      const turn = makeRoomToRead(share, lengthBytes, wanted.isExplained)
+      if (turn) await turn
       body = read(call)
     } catch (error) {
       throw await refused(error, incoming, call)

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo, Server as SocketServer } from 'node:net'
+import type { AddressInfo, Socket, Server as SocketServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
@@ -145,6 +145,8 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
   const unanswered = createUnorderedList<ServerResponse>()
   /** Connections whose last reply is sent; further data on them is no request. */
   const finished = new WeakSet<Duplex>()
+  /** How many requests of a connection wait for the replies to earlier ones. */
+  const pipelined = new WeakMap<Socket, number>()
   let isClosing = false
   let onEmpty = () => {}
 
@@ -160,8 +162,26 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
       if (isClosing && unanswered.size() === 0) onEmpty()
       if (!incoming.readableEnded) discardRest(incoming, timeouts.lingerMs)
     })
-    if (isClosing) outgoing.setHeader('Connection', 'close')
-    handler(incoming, outgoing, isClosing)
+    const handle = () => {
+      if (isClosing) outgoing.setHeader('Connection', 'close')
+      handler(incoming, outgoing, isClosing)
+    }
+    if (outgoing.socket) handle()
+    else awaitTurn(incoming.socket, outgoing, handle)
+  }
+
+  /** Handles a pipelined request after the reply to the one before it, and in a turn of the event loop of its own. */
+  const awaitTurn = (socket: Socket, outgoing: ServerResponse, handle: () => void) => {
+    const count = (pipelined.get(socket) ?? 0) + 1
+    if (count > MAX_PIPELINED) return void socket.destroy()
+    pipelined.set(socket, count)
+    if (count === 1) socket.on('resume', stayPaused).pause()
+    outgoing.once('socket', () => {
+      const rest = (pipelined.get(socket) ?? 0) - 1
+      pipelined.set(socket, rest)
+      if (rest === 0) socket.off('resume', stayPaused).resume()
+      setImmediate(handle)
+    })
   }
 
   /** Refuses malformed input on a connection, after the replies to earlier requests. */
@@ -235,6 +255,14 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
       clearInterval(checks)
     },
   }
+}
+
+/** The most requests of a connection that wait. Node reads 64 KiB at once, which may hold thousands. */
+const MAX_PIPELINED = 100
+
+/** Reading the body of a request would resume its connection. */
+function stayPaused(this: Socket): void {
+  this.pause()
 }
 
 /** The connection is closed, or its TLS handshake never completed. */

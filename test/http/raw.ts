@@ -10,8 +10,7 @@ const bytesOf = (text: string) =>
   text
     .replaceAll('\n', '\r\n')
     .replaceAll('{auth}', basic())
-    .replace(/\{(\d+) x\}/g, (_, count) => 'x'.repeat(Number(count)))
-    .replace(/\{(\d+) headers\}/g, (_, count) => Array(Number(count)).fill('A: 1').join('\r\n'))
+    .replace(/\{(\d+) ([^}]+)\}/g, (_, count, text) => text.repeat(Number(count)))
     .replace(/\\(?:x([\da-f]{2})|(.))/g, (_, hex, letter) =>
       hex ? String.fromCharCode(Number.parseInt(hex, 16)) : (ESCAPES[letter] ?? ''),
     )

@@ -13,6 +13,7 @@ export interface BodyDemand<Body> {
 
 /** A body that has arrived, or that streams. */
 interface ArrivedBody<Body> {
+  /** How much there is to read; 0 for one that is only passed on. */
   readonly lengthBytes: number
   /** Reads what the body says, once there is room for the call. */
   readonly read: (call: Call) => Body
@@ -48,7 +49,7 @@ export const streamed: BodyDemand<Buffer | Readable | null> = {
     const { 'content-length': length, 'content-encoding': coding } = incoming.headers
     const isSmall = coding === undefined && Number(length) > 0 && Number(length) <= SMALL_BYTES
     const body = isSmall ? await readBytes(incoming, SMALL_BYTES, share) : streamOf(incoming, share)
-    return { lengthBytes: isSmall ? Number(length) : 0, read: () => body }
+    return { lengthBytes: 0, read: () => body }
   },
   isExplained: false,
 }
@@ -81,13 +82,17 @@ const EXPLANATION_FACTOR = 8
 export const mostExplainedBytes = (largestBodyBytes: number): number =>
   Math.floor(largestBodyBytes / EXPLANATION_FACTOR)
 
-let lastExplanation = Promise.resolve()
+/** What is shorter is read in well under a millisecond. */
+const QUICKLY_READ_BYTES = 4_096
 
-/** Reserves the memory of an explanation, and waits: one in a turn of the event loop, so that calls go on between them. */
-export async function makeRoomToExplain(share: Share, lengthBytes: number): Promise<void> {
-  share.takeBody((EXPLANATION_FACTOR - 1) * lengthBytes)
-  lastExplanation = lastExplanation.then(() => new Promise(setImmediate))
-  await lastExplanation
+let lastTurn = Promise.resolve()
+
+/** Reserves the memory of an explanation. It and a long body wait: one in a turn of the event loop, so that calls go on between them. */
+export function makeRoomToRead(share: Share, lengthBytes: number, isExplained: boolean): Promise<void> | undefined {
+  if (isExplained) share.takeBody((EXPLANATION_FACTOR - 1) * lengthBytes)
+  else if (lengthBytes <= QUICKLY_READ_BYTES) return undefined
+  lastTurn = lastTurn.then(() => new Promise(setImmediate))
+  return lastTurn
 }
 
 /* A whole body */
