@@ -18,13 +18,14 @@ import { createLog, type Logger } from '../../runtime/log.ts'
 import { createPages } from '../pages/routes.ts'
 import { runChaos } from './chaos.ts'
 import {
-  addCounts,
   type Clock,
+  COUNTS_EVERY_MS,
   HISTORY_TENANTS,
   historyFault,
   historyTenants,
   keepCalling,
   makeHistory,
+  openCallers,
 } from './demo-history.ts'
 import { listenFailure } from './failures.ts'
 import { ID, SECRET } from './harness.ts'
@@ -83,18 +84,19 @@ async function runDemo(sandbox: Sandbox, directory: string, withHistory: boolean
   const shown = withHistory ? ID : undefined
   const over = new AbortController()
   try {
-    if (withHistory) await addCounts(store)
     const gateway = await openOnFreePorts(env, {
       catalog,
       store,
       log: createDemoLog(sandbox, shown),
       pages: createPages,
+      countsEveryMs: COUNTS_EVERY_MS,
     })
     // Signals are handled before the output says that there is something to stop.
     const stopped = stopSignal()
     if (withHistory) {
-      await makeHistory(gateway.url, SECRET, store, clock)
-      void keepCalling(gateway.url, SECRET, CALL_EVERY_MS, over.signal)
+      const callers = openCallers(gateway.url, SECRET)
+      await makeHistory(callers, store, clock)
+      void keepCalling(callers, CALL_EVERY_MS, over.signal)
     }
     print(...whatToTry(gateway, env, sandbox.url))
     await stopped
