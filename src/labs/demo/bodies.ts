@@ -171,32 +171,22 @@ export const change = z.object({
     .optional(),
 })
 
-type VehicleInput = Omit<z.infer<typeof vehicle>, 'weight' | 'height' | 'width' | 'length' | 'photos'>
+type SetByService = 'weight' | 'height' | 'width' | 'length'
 
 /** A vehicle in the service's replies. */
-export type DemoVehicle = VehicleInput & {
-  id: string
-  weight: number
-  height: number
-  width: number
-  length: number
-  photos: object[]
-}
+export type DemoVehicle = Omit<z.infer<typeof vehicle>, SetByService | 'photos'> &
+  Record<SetByService, number> & { id: string; photos: object[] }
 
 /** A shipment in the service's replies. */
-export interface DemoShipment {
+export type DemoShipment = Pick<z.infer<typeof change>, 'customer' | 'delivery' | 'instructions' | 'external_id'> & {
   id: string
   number: string
   status: 'new' | 'posted' | 'assigned' | 'picked_up' | 'delivered' | 'hold' | 'canceled'
   price: number
-  customer?: z.infer<typeof customer>
   pickup: z.infer<typeof pickup>
-  delivery?: z.infer<typeof delivery>
   vehicles: DemoVehicle[]
   distance: number
   distance_meters: number
   transport_type: string
-  instructions?: string
   documents: object[]
-  external_id?: string
 }

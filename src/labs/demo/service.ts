@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { isDeepStrictEqual } from 'node:util'
 import type * as z from 'zod'
 import {
   change,
@@ -183,13 +184,10 @@ function approveQuote(service: DemoService, client: string, id: string) {
   const quote = findQuote(service, client, id)
   const isNew = !quote.approved
   keep(service, { ...quote, approved: true })
-  const { price, vehicle_type: type, transport_type } = quote
+  const { price } = quote
   let shipment = service.shipments.get(id)
   if (!shipment && !service.settings.approvalBooks) return { quote_id: id, price, status: 'approved' }
-  if (!shipment) {
-    const [pickup, delivery] = [placeOf(quote.pickup), placeOf(quote.delivery)]
-    shipment = enter(service, client, { pickup, delivery, vehicles: [{ type }], transport_type }, { id, price })
-  }
+  shipment ??= enter(service, client, tripOf(quote), { id, price })
   if (isNew)
     service.announce('shipment.rate_approved', id, { price: { old_value: null, new_value: price, difference: price } })
   return { shipment_id: id, price, number: shipment.number, status: shipment.status }
@@ -206,8 +204,14 @@ function keep({ quotes }: DemoService, quote: DemoQuote) {
   return { shipment_id: quote.shipment_id, price: quote.price }
 }
 
-const priceOf = ({ pickup, delivery, vehicle_type, transport_type }: z.infer<typeof trip>) =>
-  estimate(pickup, delivery, [vehicle_type], transport_type).price
+const priceOf = (asked: z.infer<typeof trip>) => estimateOf(tripOf(asked)).price
+
+const tripOf = ({ pickup, delivery, vehicle_type: type, transport_type }: z.infer<typeof trip>) => ({
+  pickup: placeOf(pickup),
+  delivery: placeOf(delivery),
+  vehicles: [{ type }],
+  transport_type,
+})
 
 // A shipment's ZIP code is a number; a Canadian code does not fit.
 const placeOf = (postalCode: string) => (/^\d{5}/.test(postalCode) ? { zipcode: Number(postalCode.slice(0, 5)) } : {})
@@ -224,8 +228,8 @@ function book(service: DemoService, client: string, body: object): DemoShipment 
 
 type ShipmentInput = Omit<z.infer<typeof creation>, 'quote_id' | 'customer'> & Pick<DemoShipment, 'customer'>
 type VehicleInput = ShipmentInput['vehicles'][number]
-type Trip = Pick<DemoShipment, 'pickup' | 'vehicles' | 'transport_type'> & {
-  delivery?: DemoShipment['delivery'] | undefined
+type Trip = Pick<DemoShipment, 'pickup' | 'delivery' | 'transport_type'> & {
+  vehicles: readonly { readonly type?: string | undefined }[]
 }
 
 const FIRST_NUMBER = 100001
@@ -234,26 +238,19 @@ const FIRST_NUMBER = 100001
 function enter(
   service: DemoService,
   client: string,
-  { customer, pickup, delivery, instructions, external_id, transport_type = 'open', ...input }: ShipmentInput,
+  { transport_type = 'open', ...input }: ShipmentInput,
   { id, price }: { id: string; price: number | undefined },
 ): DemoShipment {
-  const vehicles = input.vehicles.map(newVehicle)
-  const estimated = estimateOf({ pickup, delivery, vehicles, transport_type })
+  const trip = { ...input, vehicles: input.vehicles.map(newVehicle), transport_type }
+  const estimated = estimateOf(trip)
   const shipment: DemoShipment = {
+    ...trip,
+    ...estimated,
     id,
     number: `TL-${FIRST_NUMBER + service.owners.size}`,
     status: 'new',
     price: price ?? estimated.price,
-    ...(customer && { customer }),
-    pickup,
-    ...(delivery && { delivery }),
-    vehicles,
-    distance: estimated.distance,
-    distance_meters: estimated.distance_meters,
-    transport_type,
-    ...(instructions !== undefined && { instructions }),
     documents: [],
-    ...(external_id !== undefined && { external_id }),
   }
   service.shipments.set(id, shipment)
   service.owners.set(id, client)
@@ -318,12 +315,6 @@ function merged(
   return vehicles
 }
 
-function estimateOf({ pickup, delivery, vehicles, transport_type }: Trip) {
-  const zipOf = (place?: { readonly zipcode?: number | undefined }) => place?.zipcode?.toString().padStart(5, '0')
-  const types = vehicles.map(({ type = 'car' }) => type)
-  return estimate(zipOf(pickup), zipOf(delivery), types, transport_type)
-}
-
 const LOADING_FEE_DOLLARS = 165
 const CAR_DOLLARS_PER_MILE = 0.62
 const OTHER_DOLLARS_PER_MILE = 0.84
@@ -331,18 +322,12 @@ const ENCLOSED_FACTOR = 1.4
 const METERS_PER_MILE = 1609.344
 
 /** Prices a trip: a loading fee and a rate per mile for each vehicle, times a factor for an enclosed trailer. */
-function estimate(
-  from: string | undefined,
-  to: string | undefined,
-  vehicleTypes: readonly string[],
-  transportType: string,
-) {
-  const distance = milesBetween(from, to)
-  const rates = vehicleTypes.map((type) => (type === 'car' ? CAR_DOLLARS_PER_MILE : OTHER_DOLLARS_PER_MILE))
+function estimateOf({ pickup, delivery, vehicles, transport_type }: Trip) {
+  const distance = milesBetween(pickup.zipcode, delivery?.zipcode)
+  const rates = vehicles.map(({ type = 'car' }) => (type === 'car' ? CAR_DOLLARS_PER_MILE : OTHER_DOLLARS_PER_MILE))
   const open = rates.reduce((sum, rate) => sum + LOADING_FEE_DOLLARS + distance * rate, 0)
-  const price = transportType === 'enclosed' ? open * ENCLOSED_FACTOR : open
   return {
-    price: Math.round(price * 100) / 100,
+    price: cents(transport_type === 'enclosed' ? open * ENCLOSED_FACTOR : open),
     distance,
     distance_meters: Math.round(distance * METERS_PER_MILE),
   }
@@ -354,34 +339,27 @@ const SHORTEST_MILES = 5
 /** ZIP codes grow from east to west. A stand-in needs the same miles for the same trip, not the true ones. */
 const CODES_PER_MILE = 18
 
-function milesBetween(from = '', to = ''): number {
-  const codeOf = (zip: string) => Number(/^\d{5}/.exec(zip)?.[0] ?? Number.NaN)
-  const miles = Math.abs(codeOf(from) - codeOf(to)) / CODES_PER_MILE
-  return Number.isNaN(miles) ? UNKNOWN_MILES : Math.round(Math.max(miles, SHORTEST_MILES) * 10) / 10
+function milesBetween(from?: number, to?: number): number {
+  if (from === undefined || to === undefined) return UNKNOWN_MILES
+  return Math.round(Math.max(Math.abs(from - to) / CODES_PER_MILE, SHORTEST_MILES) * 10) / 10
 }
 
+type Members = Readonly<Record<string, unknown>>
+
 /** Returns the changed fields of two versions by dotted path; a list counts as one field. */
-function changes(old: object, next: object, path = ''): Record<string, FieldChange> {
-  const [before, after] = [
-    new Map<string, unknown>(Object.entries(old)),
-    new Map<string, unknown>(Object.entries(next)),
-  ]
+function changes(old: Members, next: Members, path = ''): Record<string, FieldChange> {
   const data: Record<string, FieldChange> = {}
-  for (const name of new Set([...before.keys(), ...after.keys()])) {
-    const [old_value = null, new_value = null] = [before.get(name), after.get(name)]
-    if (JSON.stringify(old_value) === JSON.stringify(new_value)) continue
+  for (const name of Object.keys({ ...old, ...next })) {
+    const [old_value = null, new_value = null] = [old[name], next[name]]
+    if (isDeepStrictEqual(old_value, new_value)) continue
+    const difference = name === 'price' ? cents(Number(new_value) - Number(old_value)) : undefined
     if (isRecord(old_value) && isRecord(new_value))
       Object.assign(data, changes(old_value, new_value, `${path}${name}.`))
-    else
-      data[path + name] = {
-        old_value,
-        new_value,
-        ...(name === 'price' && { difference: cents(Number(new_value) - Number(old_value)) }),
-      }
+    else data[path + name] = { old_value, new_value, ...(difference !== undefined && { difference }) }
   }
   return data
 }
 
-const isRecord = (value: unknown): value is object =>
+const isRecord = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 const cents = (dollars: number) => Math.round(dollars * 100) / 100

@@ -70,7 +70,7 @@ export async function book(url: string | Promise<string>, reference: string, pat
 
 /** The shipments of the service, by id. */
 interface ServiceShipments {
-  readonly shipments: ReadonlyMap<string, { readonly external_id?: string }>
+  readonly shipments: ReadonlyMap<string, { readonly external_id?: string | undefined }>
 }
 
 /** Shipments beyond the first of their reference. */
