@@ -61,7 +61,7 @@ function reasonOf(error: unknown): string {
   const isPlain = error instanceof CommandFailed || error instanceof StoreDown || error instanceof StoreTooNew
   if (isPlain) return error.message
   if (isSystemError(error)) return systemReason(error)
-  if (isAccessDenied(error)) return accessReason(error.message, error.permission, error.resource)
+  if (isAccessDenied(error)) return `${error.resource ?? ''}: ${error.message}`
   return `internal error: ${error instanceof Error ? error.message : String(error)} (NODE_DEBUG=transload shows more)`
 }
 
@@ -84,25 +84,9 @@ export function namingFile(error: unknown, file: string): unknown {
   return isSystemError(error) ? new CommandFailed(systemReason(error, file)) : error
 }
 
-/** Reports whether Node's permission model refused an access. */
-const isAccessDenied = (
-  error: unknown,
-): error is Error & { readonly permission?: string; readonly resource?: string } =>
+/** Reports whether Node's permission model refused an access; the message names the flag that would allow it. */
+const isAccessDenied = (error: unknown): error is Error & { readonly resource?: string } =>
   error instanceof Error && 'code' in error && error.code === 'ERR_ACCESS_DENIED'
-
-const FLAGS: Readonly<Record<string, string>> = {
-  FileSystemRead: '--allow-fs-read',
-  FileSystemWrite: '--allow-fs-write',
-  WorkerThreads: '--allow-worker',
-}
-
-/** Names the flag that would allow the access. */
-function accessReason(message: string, permission = '', resource = ''): string {
-  const flag = FLAGS[permission]
-  if (flag === undefined) return message
-  if (!permission.startsWith('FileSystem')) return `Node runs with --permission and needs ${flag} for this`
-  return `Node runs with --permission and without access to ${resource}; add ${flag}=${resource}`
-}
 
 /** The addresses that the gateway listens on. */
 type Listeners = Pick<Config, 'HOST' | 'PORT' | 'ADMIN_HOST' | 'ADMIN_PORT'>
