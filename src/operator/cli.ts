@@ -560,10 +560,10 @@ const isHelp = (word: string) => word === '--help' || word === '-h'
  * mean that. A word that names no command stays alone, which is told; commander would print the help above it.
  */
 function withHelp(program: Command, args: readonly string[]): readonly string[] {
-  const [first = '', second, ...more] = args
+  const [first = '', second] = args
   const asksFamily = second === 'help' && (commandOf(program, first)?.commands.length ?? 0) > 0
   if (first !== 'help' && !asksFamily && !args.some(isHelp)) return args
-  const words = first === 'help' ? args.slice(1) : asksFamily ? [first, ...more] : args
+  const words = args.filter((word, i) => word !== 'help' || i > 1)
   const topic = words.slice(0, [...words, '-h'].findIndex(isHelp))
   const command = namedBy(program, topic)
   const known = wordsOf(command).slice(1)
