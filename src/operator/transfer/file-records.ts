@@ -122,21 +122,24 @@ export async function* jsonRecords(input: Readable): AsyncGenerator<FileRecord> 
   let rest = ''
   let isFirst = true
   // Not `node:readline`: it ends lines at U+2028 too, which JSON may hold.
-  for await (const text of decodedText(input)) {
+  for await (const text of withLastLineEnd(decodedText(input))) {
     const lines = (rest + text).split('\n')
     rest = lines.pop() ?? ''
     for (const whole of lines) {
       line += 1
       if (whole.trim() === '') continue
-      if (isFirst && !/^\s*\{./.test(whole)) throw new FileUnreadable(NOT_NDJSON)
+      if (isFirst && !/^\s*\{./.test(whole))
+        throw new FileUnreadable('does not begin with a JSON object on one line; add --format csv if it is CSV')
       isFirst = false
       yield { line, record: jsonRecord(whole) }
     }
     if (rest.length > ROW_LIMIT_CHARACTERS) throw new FileUnreadable(`has a line that is too long, line ${line + 1}`)
   }
-  if (rest.trim() === '') return
-  if (isFirst && !/^\s*\{/.test(rest)) throw new FileUnreadable(NOT_NDJSON)
-  yield { line: line + 1, record: jsonRecord(rest) }
+}
+
+async function* withLastLineEnd(texts: AsyncIterable<string>): AsyncGenerator<string> {
+  yield* texts
+  yield '\n'
 }
 
 function jsonRecord(text: string): FileRecord['record'] {
@@ -148,8 +151,6 @@ function jsonRecord(text: string): FileRecord['record'] {
     return 'is not JSON'
   }
 }
-
-const NOT_NDJSON = 'does not begin with a JSON object on one line; add --format csv if it is CSV'
 
 /** Reads a number that JavaScript rounds as no value. */
 const scalar = (value: unknown) => (typeof value === 'string' || Number.isSafeInteger(value) ? String(value) : '')
