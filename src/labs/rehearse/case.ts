@@ -14,6 +14,8 @@ import { type Mask, maskedBody } from '../../runtime/record.ts'
 import { type RecordedCall, recordOf } from './recording.ts'
 import { classified, createRoutes, fieldsIn, targetOf } from './rehearsal.ts'
 
+const text = z.string().optional()
+const texts = z.array(z.string()).optional()
 const fields = z.record(z.string(), z.unknown())
 
 /**
@@ -22,33 +24,26 @@ const fields = z.record(z.string(), z.unknown())
  */
 export const caseSchema = z.strictObject({
   about: z.string().min(1).optional(),
-  action: z.string().optional(),
+  action: text,
   settings: z.record(z.string(), z.string()).optional(),
   at: z.union([z.string(), z.number()]).optional(),
-  method: z.string().optional(),
-  path: z.string().optional(),
-  version: z.string().optional(),
-  client: z.string().optional(),
-  source: z.string().optional(),
+  method: text,
+  path: text,
+  version: text,
+  client: text,
+  source: text,
   headers: fields.optional(),
   request: z.union([z.string(), fields]).optional(),
-  request_hex: z.string().optional(),
+  request_hex: text,
   sends: z.strictObject({ method: z.string(), path: z.string(), body: z.unknown().optional() }).optional(),
-  problems: z
-    .array(
-      z.union([
-        z.string(),
-        z.strictObject({ field: z.string(), code: z.string().optional(), message: z.string().optional() }),
-      ]),
-    )
-    .optional(),
-  unused: z.array(z.string()).optional(),
-  unknown: z.array(z.string()).optional(),
+  problems: z.array(z.union([z.string(), z.strictObject({ field: z.string(), code: text, message: text })])).optional(),
+  unused: texts,
+  unknown: texts,
   service: z.unknown().optional(),
   replies: fields.optional(),
-  missing: z.array(z.string()).optional(),
+  missing: texts,
   status: z.int().optional(),
-  shipment_id: z.string().optional(),
+  shipment_id: text,
 })
 
 export type Case = z.output<typeof caseSchema>

@@ -27,13 +27,6 @@ export interface Reading {
   isStopped: boolean
 }
 
-/** Lines of the latest file that follow each other. */
-interface Lines {
-  /** The number of lines of the file before them. */
-  readonly before: number
-  readonly lines: readonly string[]
-}
-
 const LINE_FEED = 0x0a
 const CHUNK_BYTES = 256 * 1024
 /** A longer line is counted, and left out. */
@@ -49,8 +42,11 @@ export class NotARecording extends Error {
   override readonly name = 'NotARecording'
 }
 
-/** Reads files one after the other. Where a file is damaged, the lines before count, and the next file follows. */
-export async function* readLines(names: readonly string[], input: Readable, reading: Reading): AsyncGenerator<Lines> {
+/**
+ * Reads files one after the other, as lines with the number of lines before them. Where a file is damaged, the lines before count,
+ * and the next file follows.
+ */
+export async function* readLines(names: readonly string[], input: Readable, reading: Reading) {
   for (const name of names) {
     const file: RecordedFile = { name }
     reading.files.push(file)
@@ -282,28 +278,7 @@ async function* wholeLines(source: AsyncGenerator<Buffer>): AsyncGenerator<Buffe
 }
 
 /** A recorded call. */
-export interface RecordedCall {
-  /** In milliseconds since 1970. */
-  readonly at: number | undefined
-  /** The method of the path by default. */
-  readonly method: string | undefined
-  /** The path with its query; that of the action by default. */
-  readonly target: string | undefined
-  readonly action: string | undefined
-  readonly contentType: string | undefined
-  /** The body, or the fields of a query; undefined if they were not recorded. */
-  readonly request: Buffer | undefined
-  /** The Basic credential, or whatever else names the caller. */
-  readonly authorization: string | undefined
-  readonly client: string | undefined
-  readonly source: string | undefined
-  /** The version-1 reply; undefined if it was not recorded. */
-  readonly replies: string | undefined
-  /** The id of a shipment in the headers of the reply. */
-  readonly shipmentId: string | undefined
-  /** The version-2 reply of the service. */
-  readonly service: unknown
-}
+export type RecordedCall = NonNullable<ReturnType<typeof recordOf>>
 
 /** A number that `JSON.parse` would write otherwise, such as `2.14555E+09`. */
 const ODD_NUMBER = /[:[,]\s*-?[\d.]*(?:\d[eE]|\d{16})/
@@ -330,7 +305,7 @@ const jsonText = (value: unknown): string | undefined =>
   value === undefined || value === null ? undefined : typeof value === 'string' ? value : JSON.stringify(value)
 
 /** Reads a call as `docs/writing-a-mapping.md` describes it, or an entry of a HAR; undefined if it is neither. */
-export function recordOf(value: unknown, file: string): RecordedCall | undefined {
+export function recordOf(value: unknown, file: string) {
   const given = membersOf(value)
   const record = typeof membersOf(given['request'])['url'] === 'string' ? ofHar(given) : given
   const path = textOf(record['path'])
@@ -343,17 +318,25 @@ export function recordOf(value: unknown, file: string): RecordedCall | undefined
   const hex = textOf(record['request_hex'])
   const text = jsonText(record['request'])
   return {
+    /** In milliseconds since 1970. */
     at: timeOf(record['at']),
+    /** The method of the path by default. */
     method: textOf(record['method']),
+    /** The path with its query; that of the action by default. */
     target,
     action,
     contentType: textOf(headers['content-type']),
+    /** The body, or the fields of a query; undefined if they were not recorded. */
     request: hex !== undefined ? Buffer.from(hex, 'hex') : text === undefined ? undefined : Buffer.from(text),
+    /** The Basic credential, or whatever else names the caller. */
     authorization: textOf(headers['authorization']),
     client: textOf(record['client']),
     source: textOf(record['source']),
+    /** The version-1 reply; undefined if it was not recorded. */
     replies: jsonText(record['replies']),
+    /** The id of a shipment in the headers of the reply. */
     shipmentId: textOf(record['shipment_id']),
+    /** The version-2 reply of the service. */
     service: record['service'],
   }
 }

@@ -71,7 +71,7 @@ export async function rehearse(operands: readonly string[], options: RehearseOpt
   if (options.tenant !== undefined && tenants.length > 0 && !tenants.includes(options.tenant))
     throw new UsageError(`there is no tenant ${options.tenant}${suggestion(options.tenant, tenants)}`)
   const reading: Reading = { files: [], bytesRead: 0, isStopped: false }
-  if (options.keep !== undefined) return keep(names, options.keep, rehearsal, reading, options.showValues)
+  if (options.keep !== undefined && names.length > 1) throw new UsageError('--keep takes a line of one file')
   const signals = watchSignals()
   void signals.received.then(() => {
     reading.isStopped = true
@@ -88,9 +88,9 @@ export async function rehearse(operands: readonly string[], options: RehearseOpt
       const file = reading.files.at(-1)?.name ?? ''
       for (const [i, text] of lines.entries()) {
         if (reading.isStopped) break
-        if (text.trim() === '') continue
         const place = { file, line: before + i + 1 }
-        const call = rehearseLine(rehearsal, text.trim(), place)
+        const call = text.trim() === '' ? undefined : rehearseLine(rehearsal, text.trim(), place)
+        if (place.line === options.keep) return keep(text.trim(), call, place, rehearsal, options)
         if (!call) continue
         if (learned && !learned.write(learn(call))) await once(learned, 'drain')
         await against?.ask(call, place, rehearsal)
@@ -100,6 +100,7 @@ export async function rehearse(operands: readonly string[], options: RehearseOpt
       await new Promise(setImmediate)
     }
     progress.end()
+    if (options.keep !== undefined) throw new CommandFailed(`${names[0]} has no line ${options.keep}`)
     if (learned) await finished(learned.end())
     const stopped = signals.exitCode()
     const report = reportOf(rehearsal, reading.files, stopped !== undefined, new Date())
@@ -136,46 +137,34 @@ async function* recordedLines(names: readonly string[], reading: Reading) {
 }
 
 /** Prints a line of a recording as a test case. */
-async function keep(
-  names: readonly string[],
-  wanted: number,
-  rehearsal: Rehearsal,
-  reading: Reading,
-  showValues = false,
-): Promise<number> {
-  if (names.length !== 1) throw new UsageError('--keep takes a line of one file')
-  const { config, catalog } = rehearsal
+function keep(
+  text: string,
+  rehearsed: RehearsedCall | undefined,
+  { file, line }: LinePlace,
+  { config, catalog }: Rehearsal,
+  { showValues }: RehearseOptions,
+): number {
   const mask = showValues ? String : createMask(keptFields({ catalog, LOOKUPS_FILE: config.LOOKUPS_FILE }))
-  const file = names[0] ?? ''
-  for await (const { before, lines } of recordedLines(names, reading)) {
-    let rehearsed: RehearsedCall | undefined
+  const name = `line ${line} of ${file}`
+  const call = readRecord(text, file)
+  try {
+    const made = typeof call === 'string' ? undefined : caseOf(call, name, mask, config, catalog)
+    if (!made) throw new CommandFailed(`${name} is not a version-1 call`)
     // A booking may take its customer from a quote in an earlier line.
-    for (const [i, text] of lines.slice(0, wanted - before).entries())
-      rehearsed = rehearseLine(rehearsal, text.trim(), { file, line: before + i + 1 })
-    const line = lines[wanted - before - 1]
-    if (line === undefined) continue
-    reading.isStopped = true
-    const call = readRecord(line.trim(), file)
-    try {
-      const made =
-        typeof call === 'string' ? undefined : caseOf(call, `line ${wanted} of ${file}`, mask, config, catalog)
-      if (!made) throw new CommandFailed(`line ${wanted} of ${file} is not a version-1 call`)
-      const fromQuote = rehearsed?.plan.subject.quote ? onlyWithoutQuote(made, rehearsed.plan) : []
-      if (fromQuote.length > 0) {
-        const fields = fromQuote.map(({ field }) => field).join(' and ')
-        printError(
-          `transload: line ${wanted} of ${file} gets ${fields} from an earlier quote. A case has no earlier calls: add ${fields} to its request.`,
-        )
-      }
-      const problems = made.problems?.filter((one) => !fromQuote.includes(one))
-      printJson({ ...made, problems: problems?.length ? problems : undefined }, 2)
-      return 0
-    } catch (error) {
-      if (!(error instanceof GatewayError)) throw error
-      throw new CommandFailed(`line ${wanted} of ${file} cannot be kept: ${error.message}`)
+    const fromQuote = rehearsed?.plan.subject.quote ? onlyWithoutQuote(made, rehearsed.plan) : []
+    if (fromQuote.length > 0) {
+      const fields = fromQuote.map(({ field }) => field).join(' and ')
+      printError(
+        `transload: ${name} gets ${fields} from an earlier quote. A case has no earlier calls: add ${fields} to its request.`,
+      )
     }
+    const problems = made.problems?.filter((one) => !fromQuote.includes(one))
+    printJson({ ...made, problems: problems?.length ? problems : undefined }, 2)
+    return 0
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    throw new CommandFailed(`${name} cannot be kept: ${error.message}`)
   }
-  throw new CommandFailed(`${names[0]} has no line ${wanted}`)
 }
 
 /** Returns the problems that a case has only because it has no quote. */
