@@ -29,22 +29,17 @@ const COLUMN = 'in doubt'.length + 3
 /** A pipe keeps all lines, so it gets fewer. */
 const PIPED_EVERY = 10
 
-/** The fates of requests that change something, each with its probability. */
-const FAULTS: readonly (readonly [share: number, fault: Fault])[] = [
+/** The fates of requests that change something: up to which share of them each goes. */
+const FAULTS: readonly (readonly [upTo: number, fault: Fault])[] = [
   [0.03, { kind: 'reset-after' }],
-  [0.02, { kind: 'reset-before' }],
-  [0.02, { kind: 'timeout' }],
-  [0.1, { kind: 'delay', ms: 400 }],
+  [0.05, { kind: 'reset-before' }],
+  [0.07, { kind: 'timeout' }],
+  [0.17, { kind: 'delay', ms: 400 }],
 ]
 
 function faultOf({ method }: DemoRequest): Fault | undefined {
   const chance = Math.random()
-  let below = 0
-  for (const [share, fault] of method === 'POST' ? FAULTS : []) {
-    below += share
-    if (chance < below) return fault
-  }
-  return undefined
+  return method === 'POST' ? FAULTS.find(([upTo]) => chance < upTo)?.[1] : undefined
 }
 
 /** Breaks the gateway and a naive proxy for so long; the exit code is 1 if the gateway booked something twice or lost it. */
