@@ -65,8 +65,8 @@ export function list({ json = false, state, tenant, reference, ...options }: Lis
       found(),
       { json },
       (claim) => viewOf(store, claim),
-      COLUMNS.map((name) => name.toUpperCase()),
-      (view) => [...COLUMNS.map((name) => view[name] || '-'), ...(view.healed ? [`healed: ${view.healed}`] : [])],
+      COLUMNS,
+      ({ healed }) => (healed ? [`healed: ${healed}`] : []),
     )
     if (!json) printError(plural(listed, 'booking'))
     return 0

@@ -1,7 +1,6 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { type Config, DEFAULT_STORE } from '../../language/config/config.ts'
 import { ConfigErrors, configurationErrors } from '../../language/config/errors.ts'
@@ -204,7 +203,7 @@ async function newestIn(store: Store): Promise<string | undefined> {
 
 /**
  * Refuses a store that may lack bookings, unless an operator has said that it is meant, or has declared a doubt; then keeps what the
- * next start has to know, until it is closed. A store that does not answer yet is looked at once it does.
+ * next start has to know, until it is closed.
  */
 export async function keepStore(
   store: Store,
@@ -214,7 +213,6 @@ export async function keepStore(
 ): Promise<{ readonly close: () => Promise<void> }> {
   const { STORE_URL } = config
   if (store.engine === 'memory') return store
-  while (!store.ready()) await delay(READY_EVERY_MS, undefined, { ref: false })
   const last = readMemory(config)
   const place = storePlace(STORE_URL)
   if (isMeant) {
@@ -261,7 +259,6 @@ export async function keepStore(
   }
 }
 
-const READY_EVERY_MS = 100
 const REMEDIES =
   '"transload serve --new-store" starts with it as it is; after "transload store doubt --since TIME" bookings that it does not know are Unknown, and not sent'
 

@@ -35,14 +35,16 @@ export function printResult({ json = false }: JsonOption, value: object, ...line
   return 0
 }
 
-/** Prints pages of things, each on a line: as JSON, or as cells below a heading; returns how many there are. */
-export async function printPages<Thing, View extends object>(
+/** Prints pages of things, each on a line: as JSON, or as cells below the names of the columns; returns how many there are. */
+export async function printPages<Thing, Column extends string, View extends Readonly<Record<Column, string | number>>>(
   pages: AsyncIterable<readonly Thing[]>,
   { json = false }: JsonOption,
   viewOf: (thing: Thing) => View | Promise<View>,
-  heading: readonly string[],
-  cellsOf: (view: View) => readonly string[],
+  columns: readonly Column[],
+  moreCells: (view: View) => readonly string[] = () => [],
 ): Promise<number> {
+  const heading = columns.map((name) => name.toUpperCase())
+  const cellsOf = (view: View) => [...columns.map((name) => String(view[name]) || '-'), ...moreCells(view)]
   let printed = 0
   for await (const page of pages) {
     const views = await Promise.all(page.map(viewOf))

@@ -51,7 +51,7 @@ export async function serve({ newStore = false }: { readonly newStore?: boolean 
   const isLate = !store.ready()
   const look = () =>
     keepStore(store, config, isMeant, (err) => log.warn({ err }, 'the file beside the emergency log cannot be written'))
-  const watching = (isLate ? untilAnswered(look) : look()).catch(async (error: unknown) => {
+  const watching = untilAnswered(look).catch(async (error: unknown) => {
     await store.close()
     throw error
   })

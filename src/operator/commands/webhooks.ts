@@ -9,7 +9,7 @@ import type { Store } from '../../outside/store/store.ts'
 import { type CallbackEndpoint, callbackOf, createPost, createResolve, shownUrl } from '../../state/events/callback.ts'
 import { renderEvent } from '../../state/events/delivery.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
-import { grouped, isoTime, plural } from '../words.ts'
+import { isoTime, plural } from '../words.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { mappingsOf, storeConfig, timeOf, withExistingStore } from './open-store.ts'
 import { createProgress, type JsonOption, printError, printJson, printPages, printResult } from './output.ts'
@@ -35,7 +35,7 @@ const filterOf = ({ state, tenant, since, until }: RangeOptions): EventFilter =>
 export function list({ json = false, ...range }: RangeOptions): Promise<number> {
   const filter = filterOf(range)
   return withExistingStore(async (store) => {
-    const listed = await printPages(pagesOf(store, filter), { json }, eventView, HEADING, cellsOf)
+    const listed = await printPages(pagesOf(store, filter), { json }, eventView, COLUMNS)
     if (json) return 0
     printError(plural(listed, 'event'))
     for (const { tenant, stopped, pausedUntil } of await store.endpoints()) {
@@ -67,21 +67,7 @@ function eventView(stored: StoredEvent) {
   }
 }
 
-const HEADING = ['ID', 'STATE', 'RECEIVED', 'TENANT', 'SHIPMENT', 'EVENT', 'FAILURES', 'OUTCOME']
-
-/** Returns the row of an event in a list. */
-function cellsOf({
-  id,
-  state,
-  received,
-  tenant,
-  shipment,
-  event,
-  failures,
-  outcome,
-}: ReturnType<typeof eventView>): readonly string[] {
-  return [id, state, received, tenant, shipment, event, grouped(failures), outcome || '-']
-}
+const COLUMNS = ['id', 'state', 'received', 'tenant', 'shipment', 'event', 'failures', 'outcome'] as const
 
 /** Shows an event with what was received and delivered. */
 export function show(id: string, { json = false }: JsonOption): Promise<number> {
