@@ -140,7 +140,7 @@ export async function play(
   const [env, sandboxOptions] = [true, false].map((isEnv) =>
     Object.fromEntries(given.filter(([name]) => (name === name.toUpperCase()) === isEnv)),
   )
-  const own = settings.endsWith(' own') ? { ...OWN, ...HOOK } : {}
+  const own = settings.includes(' own') ? { ...OWN, ...HOOK } : {}
   let time = 0
   let isDown = false
   const inner = steps.some((step) => step.startsWith('store ')) ? createMemoryStore() : undefined
