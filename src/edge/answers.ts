@@ -53,7 +53,9 @@ export function toGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof NoReply) return noReplyError(thrown)
   const soon = { cause: thrown, ...RETRY_SOON }
   if (thrown instanceof StoreDown) return gatewayError('store-down', {}, soon)
-  if (thrown instanceof LockTimeout) return gatewayError('shipment-changed/under-way', {}, soon)
+  // What it waited for may be a booking.
+  if (thrown instanceof LockTimeout)
+    return gatewayError('shipment-changed/under-way', {}, { ...soon, mayHaveBooked: true })
   return gatewayError('gateway-failed', {}, { cause: thrown })
 }
 

@@ -37,5 +37,5 @@ test('a booking and an approval that get no lock were not sent, and are to be se
   const Message =
     'Other requests for this shipment or quote are in progress, so nothing was sent. Send the same request again.'
   expect(await approve(gateway)).toMatchObject({ status: 409, json: { Message } })
-  expect(await book(gateway)).toMatchObject({ status: 409, json: { Message, TransportationBooked: 'No' } })
+  expect(await book(gateway)).toMatchObject({ status: 409, json: { Message, TransportationBooked: 'Unknown' } })
 })
