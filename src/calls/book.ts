@@ -371,12 +371,13 @@ export async function foreseeBooking(
   if (!isOwn) return { plan, remarks: [STANDING_UNKNOWN] }
   if (plan.problems.length > 0) return { plan }
   const met = await bookings.foresee(bookingOf(plan, headers, caller, 0))
-  if (met?.is === 'error') return refused(plan, met.error, 'ReferenceNumber')
   if (met) {
-    const { handle, shipment } = met.claim
-    const stands = `This booking stands already, as ${handle}: the live call repeats its answer and sends nothing.`
-    const first = `It is older than REPLAY_CHECK_AFTER, so the live call first reads the shipment ${shipment}. If that is canceled or gone, the booking is sent anew.`
-    return { plan, answer: met.answer, remarks: met.ageMs > config.REPLAY_CHECK_AFTER ? [stands, first] : [stands] }
+    const { claim, ageMs = 0 } = met
+    const first = `The earlier booking is older than REPLAY_CHECK_AFTER, so the live call first reads the shipment ${claim?.shipment}. If that is canceled or gone, the booking is sent anew.`
+    const remarks = ageMs > config.REPLAY_CHECK_AFTER ? [first] : []
+    if (met.is === 'error') return { ...refused(plan, met.error, 'ReferenceNumber'), remarks }
+    const stands = `This booking stands already, as ${met.claim.handle}: the live call repeats its answer and sends nothing.`
+    return { plan, answer: met.answer, remarks: [stands, ...remarks] }
   }
   if (!approved || config.APPROVAL_BOOKS === 'no') return { plan }
   const mergeable = await mergeableShipments(approved.quote, tenant, bookings, names)

@@ -84,8 +84,14 @@ export interface BookingResult {
 
 /** The obstacle to a booking: its answer is repeated, or it is refused. */
 type Obstacle =
-  | { readonly is: 'replay'; readonly claim: Claim; readonly answer: Answer; readonly ageMs: number }
-  | { readonly is: 'error'; readonly error: GatewayError }
+  | (EarlierBooking & { readonly is: 'replay'; readonly answer: Answer })
+  | (Partial<EarlierBooking> & { readonly is: 'error'; readonly error: GatewayError })
+
+/** A booking that stands, and the time since it was made. */
+interface EarlierBooking {
+  readonly claim: Claim
+  readonly ageMs: number
+}
 
 /** A booking that a call has claimed and sends; then the call ends it, with `made` or `failed`. */
 interface ClaimedBooking {
@@ -198,15 +204,16 @@ export function createBookings(deps: BookingParts) {
       return isDoubtful ? { is: 'error', error: outcomeUnknown(NEW_KEY) } : undefined
     }
     const course = courseOf(held, wanted.body, record.isUnrecorded(held.handle))
+    const earlier = { claim: held, ageMs: claims.now() - held.changedAt }
     switch (course) {
       case 'another-booking':
-        return { is: 'error', error: otherBooking(held) }
+        return { is: 'error', error: otherBooking(held), ...(held.state === 'booked' && earlier) }
       case 'wait':
         return { is: 'error', error: underWayStill(held) }
       case 'unknown':
         return { is: 'error', error: outcomeUnknown(held.handle) }
       case 'replay':
-        return { is: 'replay', claim: held, answer: replay(held), ageMs: claims.now() - held.changedAt }
+        return { is: 'replay', ...earlier, answer: replay(held) }
       case 'claim-again':
         return undefined
       default:
