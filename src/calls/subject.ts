@@ -184,7 +184,7 @@ export function notMeant(resolution: Resolution, { kind, names, vin, use }: Refe
   switch (resolution.is) {
     case 'conflict': {
       const said = resolution.meanings.map(
-        ({ field, ids }) => `${field} ${valueSent(names, field)} is ${ids.join(' or ')}`,
+        ({ field, ids }) => `${field} ${shownText(valueSent(names, field), SHOWN_CHARACTERS)} is ${ids.join(' or ')}`,
       )
       return gatewayError('numbers-disagree', { kind, meanings: said.join('; ') })
     }
