@@ -101,8 +101,9 @@ export function explainCall(
   const meant = as ? version1(as, body) : request
   const refusal = (error: GatewayError) => refusalAt(endpoint.path, error, meant.textOf('ShipmentNumber') ?? '', rooms)
   const plan = planFromNames(meant, rooms.settings)
-  const remarks = plan.problems.length === 0 && { remarks: remarksWithoutCaller(meant) }
-  const prospect = unknownName ? withUnknownName(meant, unknownName, rooms.settings) : { plan, ...remarks }
+  const prospect = unknownName
+    ? withUnknownName(meant, unknownName, rooms.settings)
+    : { plan, remarks: remarksWithoutCaller(meant) }
   return { run: explainProspect(prospect, rooms, refusal), plan: prospect.plan }
 }
 

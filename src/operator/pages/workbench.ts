@@ -270,9 +270,10 @@ function verdictOf(outcome: PasteOutcome, rows: readonly FieldRow[]): Html {
     return html`<div class="verdict good"><h2>Would be passed on unchanged: <code>${shown(outcome.request)}</code></h2></div>`
   if (outcome.kind === 'refused' || !outcome.run.ok) {
     const status = outcome.kind === 'refused' ? outcome.answer.status : outcome.run.reply.status
-    return html`<div class="verdict bad"><h2>Would be refused: ${status}</h2><p>Nothing would be sent to the service.</p></div>`
+    const remarks = outcome.kind === 'refused' ? '' : remarksOf(outcome.run)
+    return html`<div class="verdict bad"><h2>Would be refused: ${status}</h2><p>Nothing would be sent to the service. ${remarks}</p></div>`
   }
-  const { request, remarks = [] } = outcome.run
+  const { request } = outcome.run
   const found = [
     [rows.filter(({ kind }) => kind === 'unknown').length, 'unknown field'],
     [outcome.run.fields.filter(({ assumed }) => assumed !== undefined).length, 'assumed value'],
@@ -280,8 +281,11 @@ function verdictOf(outcome: PasteOutcome, rows: readonly FieldRow[]): Html {
   ] as const
   const counts = found.filter(([count]) => count > 0).map(([count, what]) => plural(count, what))
   return html`<div class="verdict good"><h2>Would be sent${outcome.plan ? '' : ' unchanged'}: <code>${request.method} ${shown(pathOf(request.url).split('?', 1)[0] ?? '')}</code></h2>
-<p>${counts.length === 0 ? '' : html`<b class="warn">${counts.join(', ')}</b>. `}${remarks.map((remark) => html`<span class="soft">${shown(remark)}</span> `)}</p></div>`
+<p>${counts.length === 0 ? '' : html`<b class="warn">${counts.join(', ')}</b>. `}${remarksOf(outcome.run)}</p></div>`
 }
+
+const remarksOf = ({ remarks = [] }: DryRun) =>
+  remarks.map((remark) => html`<span class="soft">${shown(remark)}</span> `)
 
 const pathOf = (url: string) => url.slice(Math.max(0, url.indexOf('/v2/')))
 
