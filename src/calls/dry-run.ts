@@ -532,10 +532,10 @@ export function dryRunReply(
   const { verb, legacy, target } = compiled.action
   try {
     const id = target && idShownIn(v2, target.kind)
-    if (verb !== 'approve') believed[verb]({ status: OK, headers: {}, body: bytes, json: v2 }, id)
+    const told = verb === 'approve' ? v2 : believed[verb]({ status: OK, headers: {}, body: bytes, json: v2 }, id)
     if (missing.length > 0) throw gatewayError('service-unreadable/places', { places: missing.join(' and ') })
     const plan = planned ?? planFromNames(version1(compiled, { entries: [], format: 'json', text: '' }), settings)
-    const { answer, isFinal } = answerToBody(plan, v2)
+    const { answer, isFinal } = answerToBody(plan, told)
     v1 = answer.reply
     if (!isFinal) remarks = readDecides(verb)
     if (verb === 'quote' && !target && idAt(v2, 'shipment_id') === undefined) {
@@ -556,7 +556,9 @@ export function dryRunReply(
     status = refusal.status
   }
   // The rows count only as far as the answer agrees.
-  const fields = account.fields.map((field) => ({ ...field, after: v1[field.to] ?? field.after }))
+  const fields = account.fields
+    .filter(({ to }) => status !== OK || v1[to] !== undefined)
+    .map((field) => ({ ...field, after: v1[field.to] ?? field.after }))
   return {
     action: compiled.action.name,
     ok: problems.length === 0,
@@ -570,11 +572,11 @@ export function dryRunReply(
 
 const OK = 200
 
-/** Throw if a live call would not believe a reply. */
+/** Return what a live call takes from a reply; throw if it would not believe it. */
 const believed: Readonly<Record<Exclude<VerbName, 'approve'>, (reply: UpstreamReply, id?: string) => unknown>> = {
   quote: (reply, id) => (id === undefined ? newQuote(reply) : changeOf(reply, 'quote', id)),
-  book: bookedShipment,
-  read: (reply, id = '') => shipmentWithId(reply, id),
+  book: (reply) => bookedShipment(reply).body,
+  read: (reply, id = '') => shipmentWithId(reply, id).body,
   update: (reply, id = '') => changeOf(reply, 'shipment', id),
   cancel: (reply, id = '') => cancellationOf(reply, id),
 }
