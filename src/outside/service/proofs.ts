@@ -91,9 +91,8 @@ export function changeOf(reply: UpstreamReply, kind: keyof typeof ID_KEYS, id: s
   const body = changeIn(reply)
   if (!body) return undefined
   const [first = {}, second = {}] = wrappedIn(body)
-  const named = [body, first, second].find((part) => ID_KEYS[kind].some((key) => isPresent(part[key])))
-  if (named && namesAnother(named, kind, id)) throw doubtful('it names another id', 'change')
   const shown = { ...second, ...first, ...body }
+  if (namesAnother(shown, kind, id)) throw doubtful('it names another id', 'change')
   return kind === 'shipment' ? underOwnId(shown, id) : shown
 }
 
