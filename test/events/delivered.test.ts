@@ -205,6 +205,7 @@ describe('receivers that fail', () => {
     ['a server error', replies(500), 'answered 500'],
     ['a redirect', replies(302, { location: 'http://127.0.0.1:1/elsewhere' }), 'answered 302'],
     ['no answer', () => undefined, 'no whole reply within 1 s'],
+    ['an upgrade', replies(101, { connection: 'upgrade', upgrade: 'x' }), 'no whole reply within 1 s'],
     [
       'a success that ends in a reset',
       (outgoing, _, { socket }) => void outgoing.writeHead(200, HALF).write('{', () => socket.resetAndDestroy()),

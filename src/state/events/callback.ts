@@ -104,7 +104,8 @@ async function wholeReply(url: URL, options: RequestOptions, text: string): Prom
   request.on('error', () => undefined)
   try {
     request.end(text)
-    const [reply]: IncomingMessage[] = await once(request, 'response')
+    // A reply of 101 closes the connection without an event that `once` knows.
+    const [reply]: IncomingMessage[] = await once(request, 'response', options)
     let received = 0
     for await (const chunk of reply ?? []) {
       received += chunk.length
