@@ -353,13 +353,15 @@ const FIELD =
 function marked(pasted: string, outcome: PasteOutcome, rows: readonly FieldRow[]): Html {
   if (outcome.kind !== 'explained') return html`${linesOf(pasted)}`
   const { fields } = outcome.compiled
+  const byName = new Map<string, Set<FieldRow>>()
+  for (const row of rows) for (const name of row.names) byName.set(name, (byName.get(name) ?? new Set()).add(row))
   let end = 0
   const parts = [...pasted.matchAll(FIELD)].map(({ 0: found, 1: json, 2: form, index }) => {
     const before = pasted.slice(end, index)
     end = index + found.length
     const name = unescaped(json, form)
     const known = fields.names[fields.slotOf(name) ?? -1] ?? name
-    const own = rows.filter(({ names }) => names.includes(known) || names.includes(name))
+    const own = [...(byName.get(known) ?? byName.get(name) ?? [])]
     if (own.length === 0) return html`${linesOf(before)}${linesOf(found)}`
     return html`${linesOf(before)}<span class="is-${own[0]?.kind}" data-n="${own.map(({ number }) => number).join(' ')}">${linesOf(found)}</span>`
   })
