@@ -482,7 +482,7 @@ export function dryRunEvent(bytes: Buffer, name: string, { catalog, settings }: 
   const compiled = catalog.callbackOf(name)
   if (!compiled) throw gatewayError('path-unknown/event', {})
   const { example } = compiled.callback
-  const event = bytes.length === 0 ? { ...example, event: name } : eventIn(bytes, name, example)
+  const event = eventIn(bytes.length === 0 ? example : readJsonValue(replyText(bytes)), name, example)
   const { v1, ...account } = explainCallback(compiled, event, { settings, names: NO_NAMES, statuses: eventStatuses })
   return {
     callback: compiled.callback.name,
@@ -493,8 +493,7 @@ export function dryRunEvent(bytes: Buffer, name: string, { catalog, settings }: 
 }
 
 /** Reads an event as it is received; the example fills in the id and the date. */
-function eventIn(bytes: Buffer, event: string, { shipment_id, event_date }: ServiceEvent): ServiceEvent {
-  const sent = readJsonValue(replyText(bytes))
+function eventIn(sent: unknown, event: string, { shipment_id, event_date }: ServiceEvent): ServiceEvent {
   if (!isObject(sent)) throw gatewayError('body-unreadable/event', {})
   const { spelled, date, data, fault } = partsOfEvent({ shipment_id, event_date, ...sent, event })
   if (fault) throw gatewayError('body-unreadable/event', {})
