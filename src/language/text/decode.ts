@@ -13,12 +13,20 @@ interface BodyText {
 
 const FIRST_HIGH_BYTE = 0x80
 const WINDOWS_1252_80_TO_9F = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ'
+const BYTES = 256
+/** The character of each byte. */
+const WINDOWS_1252 = Uint16Array.from(
+  { length: BYTES },
+  (_, byte) => WINDOWS_1252_80_TO_9F.charCodeAt(byte - FIRST_HIGH_BYTE) || byte,
+)
 
-// Not TextDecoder: several releases of Node 24 decode these 32 bytes as ISO-8859-1.
+// Not TextDecoder: several releases of Node 24 decode the bytes from 80 to 9F as ISO-8859-1.
 function fromWindows1252(bytes: Buffer): string {
-  return bytes
-    .toString('latin1')
-    .replace(/[\u0080-\u009f]/g, (char) => WINDOWS_1252_80_TO_9F.charAt(char.charCodeAt(0) - FIRST_HIGH_BYTE))
+  const latin1 = bytes.toString('latin1')
+  if (!/[\u0080-\u009f]/.test(latin1)) return latin1
+  const characters = new Uint16Array(bytes.length)
+  for (let at = 0; at < bytes.length; at += 1) characters[at] = WINDOWS_1252[bytes[at] ?? 0] ?? 0
+  return Buffer.from(characters.buffer).toString('utf16le')
 }
 
 /** Decodes UTF-8, or Windows-1252 if the bytes are not UTF-8. */

@@ -52,7 +52,7 @@ type ExpectedToken = 'value' | 'value or end' | 'name' | 'name or end' | 'colon'
 /**
  * Reads a whole value, without recursion, because deep nesting must not overflow the stack, and in one loop, because a reply has
  * hundreds of tokens; throws `JsonError`. `onMember` gets the members of the outermost object, in their order and equal names
- * included, of any depth.
+ * included, of any depth; a list or object among them is empty.
  */
 export function parseJson(text: string, onMember?: (name: string, value: unknown) => void): unknown {
   const maxDepth = onMember ? Number.POSITIVE_INFINITY : MAX_DEPTH
@@ -124,8 +124,10 @@ export function parseJson(text: string, onMember?: (name: string, value: unknown
       expected = 'end'
       continue
     }
-    if (frame.close === CLOSE_BRACKET) (frame.holder as unknown[]).push(value)
-    else if (onMember && !frame.outer) onMember(frame.name, value)
+    if (onMember) {
+      // What is inside of a member is read, and not kept.
+      if (!frame.outer) onMember(frame.name, value)
+    } else if (frame.close === CLOSE_BRACKET) (frame.holder as unknown[]).push(value)
     else if (frame.name === '__proto__') setMember(frame.holder, frame.name, value)
     else (frame.holder as Record<string, unknown>)[frame.name] = value
     expected = 'separator or end'
