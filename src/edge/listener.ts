@@ -162,16 +162,18 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
       if (isClosing && unanswered.size() === 0) onEmpty()
       if (!incoming.readableEnded) discardRest(incoming, timeouts.lingerMs)
     })
-    const handle = () => {
-      if (isClosing) outgoing.setHeader('Connection', 'close')
-      handler(incoming, outgoing, isClosing)
-    }
-    if (outgoing.socket) handle()
-    else awaitTurn(incoming.socket, outgoing, handle)
+    if (outgoing.socket) handle(incoming, outgoing)
+    else handleInTurn(incoming, outgoing)
+  }
+
+  const handle = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    if (isClosing) outgoing.setHeader('Connection', 'close')
+    handler(incoming, outgoing, isClosing)
   }
 
   /** Handles a pipelined request after the reply to the one before it, and in a turn of the event loop of its own. */
-  const awaitTurn = (socket: Socket, outgoing: ServerResponse, handle: () => void) => {
+  const handleInTurn = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const { socket } = incoming
     const count = (pipelined.get(socket) ?? 0) + 1
     if (count > MAX_PIPELINED) return void socket.destroy()
     pipelined.set(socket, count)
@@ -180,7 +182,7 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
       const rest = (pipelined.get(socket) ?? 0) - 1
       pipelined.set(socket, rest)
       if (rest === 0) socket.off('resume', stayPaused).resume()
-      setImmediate(handle)
+      setImmediate(handle, incoming, outgoing)
     })
   }
 
