@@ -76,6 +76,10 @@ function createLogOutput(
   let dropped = 0
   let wroteAt = performance.now()
   let onEmpty: (() => void) | undefined
+  let isFailing = false
+  const { flushSync } = out
+  // It would try for ever: nothing else happens meanwhile, and the process never ends.
+  out.flushSync = () => isFailing || flushSync.call(out)
 
   const writeLines = () => {
     if (lines.length === 0) return
@@ -83,6 +87,8 @@ function createLogOutput(
     const bytes = Buffer.byteLength(text)
     if (backlogBytes + bytes > BACKLOG_BYTES) {
       dropped += lines.length
+      // What a full disk refused is tried again.
+      out.write('')
     } else {
       if (backlogBytes === 0) wroteAt = performance.now()
       backlogBytes += bytes
@@ -90,7 +96,13 @@ function createLogOutput(
     }
     lines = []
   }
+  // The disk is full, or the reader has closed its pipe. The next write tries again.
+  out.on('error', () => {
+    isFailing = true
+    onEmpty?.()
+  })
   out.on('write', (bytes: number) => {
+    isFailing = false
     wroteAt = performance.now()
     backlogBytes -= bytes
     if (dropped > 0 && backlogBytes < BACKLOG_BYTES / 2) {
@@ -119,7 +131,7 @@ function createLogOutput(
     },
     flush: (done) => {
       writeLines()
-      if (backlogBytes <= 0) return done()
+      if (backlogBytes <= 0 || isFailing) return done()
       const end = (error?: Error) => {
         clearInterval(watch)
         onEmpty = undefined
