@@ -18,7 +18,7 @@ import { aligned, isoTime } from '../words.ts'
 import { attempt, ownAccounts } from './accounts.ts'
 import { mistakeOfMemory, refusalAhead } from './last-store.ts'
 import { type LoadedConfig, loadConfig } from './load.ts'
-import { engineOf, modeOf, unusableStore, withExistingStore } from './open-store.ts'
+import { engineOf, modeOf, obstacleAt, unusableStore, withExistingStore } from './open-store.ts'
 import { type JsonOption, print, printError, printJson } from './output.ts'
 
 /**
@@ -104,7 +104,7 @@ async function storeState({ STORE_URL }: Config) {
       return { text: `PostgreSQL answers${hasCounts ? '' : '; the first start makes the schema'}`, hasCounts }
     }
     const path = resolve(pathOf(STORE_URL))
-    const reason = unwritableReason(path)
+    const reason = obstacleAt(path)
     if (reason !== undefined) throw reason
     if (!existsSync(path)) return { text: `${path}, which the first start makes` }
     const { openSource } = await import('../../outside/store/sqlite/backup.ts')

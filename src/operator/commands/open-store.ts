@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, lstatSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { loadMappings } from '../../../mappings/load.ts'
 import { type Config, readConfig } from '../../language/config/config.ts'
@@ -84,8 +84,18 @@ export const unusableStore = (error: unknown): string =>
 
 /** Returns why there cannot be an embedded store at its path; undefined if there can. Makes nothing. */
 export function mistakeOfStore(storeUrl: string): string | undefined {
-  const reason = engineOf(storeUrl) === 'file' ? unwritableReason(resolve(pathOf(storeUrl))) : undefined
+  const reason = engineOf(storeUrl) === 'file' ? obstacleAt(resolve(pathOf(storeUrl))) : undefined
   return reason === undefined ? undefined : unusableStore(reason)
+}
+
+export function obstacleAt(path: string): string | undefined {
+  try {
+    const reason = unwritableReason(path)
+    const isLink = reason === undefined && lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()
+    return isLink ? `${path} is a symbolic link; name the file that it leads to` : reason
+  } catch (error) {
+    return messageOf(error)
+  }
 }
 
 export function engineOf(storeUrl: string): 'memory' | 'postgres' | 'file' {
