@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest'
 import { hashSecret, matchesHash } from '../../src/edge/callers/hashes.ts'
 import { parseSecretHash } from '../../src/language/config/tenants-file.ts'
+import { PROGRAM, run } from '../command.ts'
 import { basic, post } from '../gateway.ts'
 import {
   as,
@@ -32,6 +33,13 @@ test('a hash is salted, slow and in the PHC form, and matches its secret alone',
   const matching = ['s3cret', 's3cret ', ''].map((secret) => matchesHash(secret, one))
   expect(await Promise.all(matching)).toEqual([true, false, false])
   expect(await matchesHash('pässwörd 漢', await hashSecret('pässwörd 漢'))).toBe(true)
+})
+
+test('a secret in Latin-1 is hashed as a call in Latin-1 means it', async () => {
+  const { out } = await run(process.execPath, [PROGRAM, 'tenants', 'hash'], {
+    input: Buffer.from('p\xe4ss\n', 'latin1'),
+  })
+  expect(await matchesHash('päss', out.trim())).toBe(true)
 })
 
 test('two hundred tenants at once, each for the first time, are each themselves', async () => {

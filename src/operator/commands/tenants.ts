@@ -5,19 +5,21 @@ import {
   fsyncSync,
   openSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
 import { resolve } from 'node:path'
-import { text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import { z } from 'zod'
 import { hashSecret, makeSecret } from '../../edge/callers/hashes.ts'
 import { readConfig } from '../../language/config/config.ts'
 import { ConfigErrors } from '../../language/config/errors.ts'
 import { issueText } from '../../language/config/json-file.ts'
 import { readTenants, type Tenant, tenantsSchema } from '../../language/config/tenants-file.ts'
+import { textOf } from '../../outside/service/credential.ts'
 import { makeLike } from '../../outside/store/sqlite/backup.ts'
 import { plural } from '../words.ts'
 import { CommandFailed, UsageError } from './failures.ts'
@@ -27,7 +29,7 @@ import { type JsonOption, print, printError, printJson, prompt } from './output.
 /** Reads the secret from standard input, because arguments appear in the shell's history and in the process list. */
 export async function hash(): Promise<number> {
   prompt('Type the secret, then Enter and Ctrl-D: ')
-  const secret = (await text(process.stdin)).replace(/\r?\n$/, '')
+  const secret = textOf(await buffer(process.stdin)).replace(/^\ufeff|\r?\n$/g, '')
   if (secret === '') throw new CommandFailed('standard input is empty; send the secret there')
   print(await hashSecret(secret))
   return 0
@@ -131,9 +133,10 @@ type Change = (tenants: z.infer<typeof edited>['tenants']) => readonly { readonl
 
 /** Changes the tenants of a file, in one step and one command at a time; the order and what is not changed stay. */
 function edit(given: string | undefined, change: Change, mustHave?: string): void {
-  const file = resolve(given ?? process.env['TENANTS_FILE']?.trim() ?? '')
-  if (given === undefined && !process.env['TENANTS_FILE'])
-    throw new UsageError('TENANTS_FILE is not set, and there is no --file')
+  const named = given ?? process.env['TENANTS_FILE']?.trim()
+  if (!named) throw new UsageError('TENANTS_FILE is not set, and there is no --file')
+  // Of a link, the file that it leads to: another gateway may use it by its own name.
+  const file = existsSync(named) ? realpathSync(named) : resolve(named)
   const next = `${file}.next`
   const descriptor = openAlone(next)
   try {

@@ -26,8 +26,8 @@ export function basicPair(authorization: string | undefined): BasicPair | undefi
   return { id, secret: textOf(bytes.subarray(colon + 1)), client: isUtf8(idBytes) ? id : `latin1:${id}` }
 }
 
-/** UTF-8 would turn all texts that are not UTF-8 into the same text. */
-const textOf = (bytes: Buffer) => bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1')
+/** Reads an id or a secret. UTF-8 would turn all texts that are not UTF-8 into the same text. */
+export const textOf = (bytes: Buffer) => bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1')
 
 /** Returns true for an id that not every store can hold, and that RFC 7617 forbids. The controls of Latin-1 are signs in Windows-1252. */
 export const hasControlCharacter = (id: string) => /(?![\u0080-\u009f])\p{Cc}/u.test(id)
