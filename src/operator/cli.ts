@@ -3,6 +3,7 @@ import { configurationErrors } from '../language/config/errors.ts'
 import { programVersion } from '../language/config/version.ts'
 import { CommandFailed, reportFailure, UsageError } from './commands/failures.ts'
 import { endWhenOutputCloses, printError } from './commands/output.ts'
+import { unsetIfBlank } from './commands/process.ts'
 
 /** Runs with the operands of the command line and an object of its options; returns the exit code. */
 type Run = (...args: never[]) => number | Promise<number>
@@ -538,7 +539,10 @@ function addCommand(
       // The last argument is the command itself. The compiler cannot see that the others are what the table says.
       onEnd(await start(...(args.slice(0, -1) as never[])))
     })
-  for (const one of options) command.addOption(one)
+  for (const one of options) {
+    if (one.envVar !== undefined) unsetIfBlank(one.envVar)
+    command.addOption(one)
+  }
 }
 
 /** Returns the command that the first words name. */

@@ -19,6 +19,11 @@ export function watchSignals() {
   return { received, exitCode: () => exitCode, forget }
 }
 
+/** A blank variable counts as unset. */
+export function unsetIfBlank(name: string): void {
+  if (process.env[name]?.trim() === '') delete process.env[name]
+}
+
 /** The rights of Node's permission model. The types lack `drop`, and so do older releases of Node 24. */
 interface Permission {
   readonly has: (right: string) => boolean
