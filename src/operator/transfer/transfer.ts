@@ -12,6 +12,7 @@ import {
 } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { parse } from 'csv-parse/sync'
+import { z } from 'zod'
 import { isText } from '../../language/mapping/fields.ts'
 import { isNotKnown, isSameThing, printableJson, serviceId } from '../../language/text/service-text.ts'
 import type { GivenBy, Kind, LoadedName, NameOfId, ScannedName, Store } from '../../outside/store/store.ts'
@@ -230,12 +231,20 @@ function rowOf(line: number, cells: readonly Cell[], owner: string | undefined):
   if (serviceId(id) === undefined) return { line, error: NO_ID }
   if (!isKind(kind)) return { line, error: 'has a kind that is neither quote nor shipment' }
   if (!isGiver(givenBy)) return { line, error: 'has a given_by that is neither caller nor service' }
-  const at = time === undefined ? undefined : /^\d{4}-\d{2}-\d{2}/.test(time) ? Date.parse(time) : Number.NaN
+  // `Date` alone would read 30 February as 1 March.
+  const at =
+    time === undefined
+      ? undefined
+      : z.iso.date().safeParse(time.slice(0, DAY_CHARACTERS)).success
+        ? Date.parse(time)
+        : Number.NaN
   if (Number.isNaN(at)) return { line, error: 'has a date that is not ISO 8601' }
   const given = { tenant, kind, vin: kind === 'quote' ? '' : vinOf(vin), id, givenBy, at }
   // A row may have several numbers, such as ShipmentNumber and ReferenceNumber.
   return { line, names: [...names].map((name) => ({ ...given, name })) }
 }
+
+const DAY_CHARACTERS = 'yyyy-mm-dd'.length
 
 /** Returns a VIN in the form in which the store has it. */
 const vinOf = (vin: string) => (isNotKnown(vin) ? '' : vin.replace(/\s+/g, '').toUpperCase())
