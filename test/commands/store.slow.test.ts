@@ -53,8 +53,14 @@ test('a store on PostgreSQL is verified, doubted and trusted', { timeout: LONG_M
   onTestFinished(() => server.remove())
   const STORE_URL = await server.createDatabase()
   const place = folder()
-  const none = await transload(['store', 'verify'], place, { STORE_URL })
-  expect(none).toMatchObject({ code: 1, err: expect.stringContaining('there is no store in the database') })
+  for (const words of [
+    ['bookings', 'list'],
+    ['store', 'verify'],
+  ])
+    expect(await transload(words, place, { STORE_URL })).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('there is no store in the database'),
+    })
   const store = await openStore(STORE_URL)
   onTestFinished(() => store.close())
   await store.put({ names: [named()], quote: quote({ id: 'another' }) })

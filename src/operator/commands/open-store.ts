@@ -6,7 +6,7 @@ import { ConfigErrors } from '../../language/config/errors.ts'
 import { pathOf } from '../../language/config/store-address.ts'
 import { day, duration } from '../../language/config/values.ts'
 import { loadEngine, type OpenStore } from '../../outside/store/open.ts'
-import { messageOf, NotAStore } from '../../outside/store/sqlite/connection.ts'
+import { identityOf, messageOf, NotAStore } from '../../outside/store/sqlite/connection.ts'
 import type { StoreOptions } from '../../outside/store/state.ts'
 import { type Store, StoreDown } from '../../outside/store/store.ts'
 import { unwritableReason } from '../../state/bookings/record.ts'
@@ -34,8 +34,15 @@ type StoreWork = (store: Store, storeUrl: string) => Promise<number>
 export async function withExistingStore(work: StoreWork): Promise<number> {
   const { STORE_URL } = storeConfig()
   if (engineOf(STORE_URL) === 'file') existing(pathOf(STORE_URL))
+  if (engineOf(STORE_URL) === 'postgres') {
+    const { mayHaveStore } = await import('../../outside/store/postgres/postgres.ts')
+    if (!(await mayHaveStore(STORE_URL))) throw noStoreOnServer()
+  }
   return withStore(work)
 }
+
+export const noStoreOnServer = () =>
+  new CommandFailed('there is no store in the database; set STORE_URL as the gateway has it')
 
 /** Opens the configured store for one command, and creates it if it is missing. */
 export async function withStore(work: StoreWork): Promise<number> {
@@ -67,6 +74,19 @@ export function embeddedStorePath(onPostgres: string): string {
 export function existing(path: string): string {
   if (existsSync(path)) return path
   throw new CommandFailed(`there is no store at ${path}; set STORE_URL as the gateway has it`)
+}
+
+/** Refuses a file to write that is the store itself. */
+export function refuseStore(path: string, file = path): void {
+  const { STORE_URL } = storeConfig()
+  if (engineOf(STORE_URL) === 'file' && isSameFile(pathOf(STORE_URL), path))
+    throw new CommandFailed(`${file} is the store itself; name another file`)
+}
+
+/** Reports whether two paths lead to one file. */
+export function isSameFile(one: string, other: string): boolean {
+  const [first, second] = [identityOf(one), identityOf(other)]
+  return first !== undefined && first.ino === second?.ino && first.dev === second.dev
 }
 
 /** Opens a store; a store that can never be opened is a configuration error. */

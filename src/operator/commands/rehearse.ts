@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { createWriteStream, existsSync, statSync, writeFileSync } from 'node:fs'
-import { resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
@@ -32,7 +31,7 @@ import { EXIT_FAILED } from '../exit-codes.ts'
 import { lookupsOf, pageOf, reportLines, reportOf } from '../reports/rehearsal.ts'
 import { chosenAccount } from './accounts.ts'
 import { CommandFailed, namingFile, UsageError } from './failures.ts'
-import { engineOf, openConfiguredStore, withoutService } from './open-store.ts'
+import { engineOf, isSameFile, openConfiguredStore, withoutService } from './open-store.ts'
 import { createProgress, type JsonOption, print, printError, printJson } from './output.ts'
 import { watchSignals } from './process.ts'
 
@@ -182,10 +181,11 @@ function filesOf(operands: readonly string[], { html, lookups, learn }: Rehearse
       throw namingFile(error, name)
     }
   }
-  const own = [html, lookups, learn].find(
-    (file) => file !== undefined && names.map((name) => resolve(name)).includes(resolve(file)),
-  )
-  if (own !== undefined) throw new UsageError(`${own} is a recording; it would be overwritten`)
+  for (const file of [html, lookups, learn]) {
+    const isOwn = (name = '') => file !== undefined && isSameFile(name, file)
+    const what = names.some(isOwn) ? 'a recording' : isOwn(process.env['LOOKUPS_FILE']) ? 'LOOKUPS_FILE' : undefined
+    if (what !== undefined) throw new UsageError(`${file} is ${what}; it would be overwritten`)
+  }
   return names
 }
 

@@ -6,7 +6,7 @@ import { isStoreAddress, loadEngine } from '../../outside/store/open.ts'
 import { PRUNED_TABLES } from '../../outside/store/pruning.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import { backupStore } from '../../outside/store/sqlite/backup.ts'
-import { identityOf, isDamage, isNoDatabase, messageOf, NotAStore } from '../../outside/store/sqlite/connection.ts'
+import { isDamage, isNoDatabase, isNoFile, messageOf, NotAStore } from '../../outside/store/sqlite/connection.ts'
 import {
   BackupDamaged,
   backupTime,
@@ -23,7 +23,17 @@ import { aligned, grouped, isoTime } from '../words.ts'
 import { copyStore } from './copy-store.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { refuseOldFolder, storePlace } from './last-store.ts'
-import { embeddedStorePath, engineOf, existing, storeConfig, timeOf, withExistingStore } from './open-store.ts'
+import {
+  embeddedStorePath,
+  engineOf,
+  existing,
+  isSameFile,
+  noStoreOnServer,
+  refuseStore,
+  storeConfig,
+  timeOf,
+  withExistingStore,
+} from './open-store.ts'
 import { createProgress, type JsonOption, print, printError, printResult } from './output.ts'
 
 /** Copies the store into a file, while gateways go on. */
@@ -32,7 +42,7 @@ export async function backup(file: string, { force = false }: { readonly force?:
     embeddedStorePath('the store is on PostgreSQL: use pg_dump --schema=transload, or the backups of the server'),
   )
   const target = resolve(file)
-  if (isSameFile(path, target)) throw new CommandFailed(`${file} is the store itself; name another file`)
+  refuseStore(target, file)
   if (existsSync(target) && !force) throw new CommandFailed(`${file} exists; --force overwrites it`)
   const progress = createProgress('copied', 'pages')
   try {
@@ -50,14 +60,9 @@ export async function backup(file: string, { force = false }: { readonly force?:
 
 /** Returns an error of a file that is no store, or a damaged one, as a failure that names it; any other error as it is. */
 function unusableFile(error: unknown, file: string): unknown {
-  if (error instanceof NotAStore || isNoDatabase(error)) return new CommandFailed(`${file} is not a store`)
+  if (error instanceof NotAStore || isNoDatabase(error) || isNoFile(error))
+    return new CommandFailed(`${file} is not a store`)
   return isDamage(error) ? new CommandFailed(`${file} is damaged: ${messageOf(error)}`) : error
-}
-
-/** Reports whether two paths lead to one file. */
-function isSameFile(one: string, other: string): boolean {
-  const [first, second] = [identityOf(one), identityOf(other)]
-  return first !== undefined && first.ino === second?.ino && first.dev === second.dev
 }
 
 interface DoubtOptions {
@@ -160,7 +165,7 @@ export async function verify(file: string | undefined, options: JsonOption): Pro
 async function inspectServer(storeUrl: string) {
   const { inspectPostgres } = await import('../../outside/store/postgres/postgres.ts')
   const found = await inspectPostgres(storeUrl)
-  if (!found) throw new CommandFailed('there is no store in the database; set STORE_URL as the gateway has it')
+  if (!found) throw noStoreOnServer()
   return { name: 'PostgreSQL', found }
 }
 

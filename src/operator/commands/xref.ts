@@ -17,7 +17,7 @@ import {
 } from '../transfer/transfer.ts'
 import { grouped, isoTime, plural } from '../words.ts'
 import { CommandFailed, namingFile, UsageError } from './failures.ts'
-import { withExistingStore, withStore } from './open-store.ts'
+import { refuseStore, withExistingStore, withStore } from './open-store.ts'
 import { createProgress, type JsonOption, printError, printJson, printResult } from './output.ts'
 
 /** Shows the quotes and shipments of a number. */
@@ -109,6 +109,7 @@ export async function exportNumbers(to: string | undefined, options: ExportOptio
   if (file !== undefined && !resume && !force && existsSync(file) && statSync(file).isFile()) {
     throw new CommandFailed(`${file} exists; --force overwrites it, --resume continues after its last row`)
   }
+  if (file !== undefined) refuseStore(file)
   return withExistingStore(async (store) => {
     const known = resume && file !== undefined && existsSync(file) ? file : undefined
     const after = known && lastKey(known, format)

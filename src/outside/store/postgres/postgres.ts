@@ -210,16 +210,25 @@ function* sizeOf(): Work<StoreSize> {
 const TABLES = "SELECT tablename AS name FROM pg_catalog.pg_tables WHERE schemaname = 'transload' ORDER BY tablename"
 
 /** Inspects a store on PostgreSQL as it is at one moment; undefined if there is none. Nothing is written, and gateways go on. */
-export async function inspectPostgres(url: string): Promise<Inspection | undefined> {
+export const inspectPostgres = (url: string): Promise<Inspection | undefined> =>
+  lookAt(url, async (client, version) => {
+    const content = await run(client, contentOf(TABLES), INSPECTION_TIMEOUT_MS)
+    const doubt = await run(client, doubtReads.doubt())
+    return { version, programVersion: VERSION, faults: [], ...content, origin: { kind: 'own' }, doubt }
+  })
+
+/** Returns true unless a server says that there is no store. */
+export const mayHaveStore = async (url: string): Promise<boolean> =>
+  (await lookAt(url, async () => true).catch(() => true)) ?? false
+
+/** Looks at a store as it is at one moment; returns undefined if there is none. */
+async function lookAt<T>(url: string, look: (client: pg.Client, version: number) => Promise<T>) {
   let client: pg.Client | undefined
   try {
     client = await connectTo(readAddress(url).server)
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
     const version = await stepsOf(client)
-    if (version === 0) return undefined
-    const content = await run(client, contentOf(TABLES), INSPECTION_TIMEOUT_MS)
-    const doubt = await run(client, doubtReads.doubt())
-    return { version, programVersion: VERSION, faults: [], ...content, origin: { kind: 'own' }, doubt }
+    return version === 0 ? undefined : await look(client, version)
   } catch (error) {
     throw asStoreError(error)
   } finally {

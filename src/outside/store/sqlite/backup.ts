@@ -1,4 +1,15 @@
-import { chownSync, closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import {
+  accessSync,
+  chownSync,
+  closeSync,
+  constants,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { contentOf, doubtReads, type Inspection } from '../doubt.ts'
@@ -72,6 +83,8 @@ export async function copyDatabase(from: string, to: string, onProgress: CopyOpt
 
 /** Opens a database to read it. Where it may not write, SQLite opens it for reading only. */
 export function openSource(path: string): DatabaseSync {
+  // SQLite would not say why it cannot open it.
+  accessSync(path, constants.R_OK)
   return new DatabaseSync(existingDatabase(path), { timeout: BUSY_TIMEOUT_MS })
 }
 

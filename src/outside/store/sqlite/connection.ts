@@ -358,7 +358,7 @@ export const isSameFile = (one: FileIdentity, other: FileIdentity): boolean =>
 /* Errors */
 
 /** Result codes of SQLite (https://www.sqlite.org/rescode.html). */
-const SQLITE = { BUSY: 5, CORRUPT: 11, TOOBIG: 18, CONSTRAINT: 19, MISMATCH: 20, RANGE: 25, NOTADB: 26 }
+const SQLITE = { BUSY: 5, CORRUPT: 11, CANTOPEN: 14, TOOBIG: 18, CONSTRAINT: 19, MISMATCH: 20, RANGE: 25, NOTADB: 26 }
 
 /** Reports whether another process holds the lock. */
 export const isBusy = (error: unknown): boolean => codeOf(error) === SQLITE.BUSY
@@ -368,6 +368,9 @@ export const isDamage = (error: unknown): boolean => codeOf(error) === SQLITE.CO
 
 /** Reports whether the file is not a database. */
 export const isNoDatabase = (error: unknown): boolean => codeOf(error) === SQLITE.NOTADB
+
+/** Reports whether SQLite cannot open the path, such as that of a folder. */
+export const isNoFile = (error: unknown): boolean => codeOf(error) === SQLITE.CANTOPEN
 
 /** Tells a failure of the database from an invalid write, which SQLite blames on the values. */
 export function isStoreFailure(error: unknown): boolean {

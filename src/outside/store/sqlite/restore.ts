@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, linkSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { accessSync, constants, copyFileSync, existsSync, linkSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { makeFolder } from '../../../runtime/make-folder.ts'
@@ -212,6 +212,7 @@ export class StoreUnreadable extends Error {
  * (SQLITE_READONLY_DBMOVED), and it opens that one.
  */
 function takeSoleUse(path: string): { readonly release: () => void } {
+  accessSync(path, constants.R_OK)
   // Without a timeout: a gateway does not go away in seconds.
   const db = new DatabaseSync(existingDatabase(path), { timeout: 0 })
   try {
