@@ -102,10 +102,20 @@ const namesAndClaims: Verbs = {
   findClaim: [tenant, key],
   claimByHandle: [handle],
   listClaims: [
-    fc.record({ state, tenant, newest: fc.boolean(), limit: at, since: at, until: at }, { requiredKeys: [] }),
+    fc.record(
+      {
+        state,
+        tenant,
+        name: name.map((text) => text.toUpperCase()),
+        newest: fc.boolean(),
+        limit: at,
+        since: at,
+        until: at,
+      },
+      { requiredKeys: [] },
+    ),
   ],
   countClaims: [at, tenant],
-  claimsNamed: [name.map((text) => text.toUpperCase()), fc.constant(9)],
   claimsOfReference: [tenant, name],
   claimsOfShipment: [tenant, id],
   audit: [handle],

@@ -132,7 +132,7 @@ test('no read of a call looks at a whole table, or at all rows of a tenant', asy
     READS.listClaims({ tenant: 'acme', state: 'unknown', limit: 5 }),
     READS.listClaims({ tenant: 'acme', newest: true, limit: 5 }),
     READS.countClaims(5, 'acme'),
-    READS.claimsNamed('REF-1', 5),
+    READS.listClaims({ name: 'REF-1', state: 'unknown', limit: 5 }),
     READS.findClaim('acme', 'REF-1'),
     READS.claimByHandle('bk_1'),
     READS.claimsOfShipment('acme', 'id-1'),

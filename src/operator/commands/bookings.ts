@@ -50,19 +50,9 @@ const PAGE = 500
 export function list({ json = false, state, tenant, reference, ...options }: ListOptions): Promise<number> {
   const since = timeOf('--since', options.since, 'past')
   return withExistingStore(async (store) => {
-    async function* found() {
-      if (reference === undefined)
-        yield* pages<Claim>((after) => store.listClaims({ state, tenant, since, after, limit: PAGE }), PAGE)
-      else
-        yield (await store.claimsNamed(reference, PAGE)).filter(
-          (claim) =>
-            (state ?? claim.state) === claim.state &&
-            (tenant ?? claim.tenant) === claim.tenant &&
-            claim.createdAt >= (since ?? 0),
-        )
-    }
+    const filter = { state, tenant, since, name: reference, limit: PAGE }
     const listed = await printPages(
-      found(),
+      pages<Claim>((after) => store.listClaims({ ...filter, after }), PAGE),
       { json },
       (claim) => viewOf(store, claim),
       COLUMNS,

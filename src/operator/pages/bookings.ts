@@ -65,16 +65,9 @@ export async function bookings(incoming: IncomingMessage, rooms: OperatorRooms):
   const tenant = filter.tenant || undefined
   const since = filter.from === '' ? undefined : Date.parse(filter.from)
   const until = filter.to === '' ? undefined : Date.parse(filter.to) + DAY_MS
-  const isWanted = (claim: Claim) =>
-    (state ?? claim.state) === claim.state &&
-    (tenant ?? claim.tenant) === claim.tenant &&
-    claim.createdAt >= (since ?? 0) &&
-    claim.createdAt < (until ?? Number.POSITIVE_INFINITY)
   const after = await store.claimByHandle(text('after'))
-  const claims =
-    filter.q === ''
-      ? await store.listClaims({ state, tenant, since, until, after, newest: true, limit: ON_A_PAGE })
-      : (await store.claimsNamed(filter.q, ON_A_PAGE)).filter(isWanted)
+  const name = filter.q || undefined
+  const claims = await store.listClaims({ state, tenant, since, until, after, name, newest: true, limit: ON_A_PAGE })
   const lists = {
     search: filter.q,
     state,
@@ -82,7 +75,7 @@ export async function bookings(incoming: IncomingMessage, rooms: OperatorRooms):
     counts: await store.countClaims(MOST_COUNTED, tenant),
     bookings: claims.map(viewOf),
     /** The key after which the next page begins. */
-    next: filter.q === '' && claims.length === ON_A_PAGE ? claims.at(-1)?.handle : undefined,
+    next: claims.length === ON_A_PAGE ? claims.at(-1)?.handle : undefined,
   }
   return wantsHtml(incoming) ? listPage(lists, filter, rooms) : json(lists)
 }

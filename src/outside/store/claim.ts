@@ -169,8 +169,8 @@ export const claimReads: WorkOf<ClaimReads> = {
       AND reference <> '' ORDER BY created_at, handle`
     return yield* CLAIMS.read(text, tenant, reference)
   },
-  /** Reads each state in its order, by one index for all tenants, and one for each. */
-  *listClaims({ state, tenant, since, until, after, limit = LIST_LIMIT, newest = false }) {
+  /** Reads each state in its order, by one index for all tenants, and one for each; those of a name by the indexes of names. */
+  *listClaims({ state, tenant, since, until, after, name, limit = LIST_LIMIT, newest = false }) {
     const order = newest ? 'DESC' : 'ASC'
     const values: (string | number)[] = [limit]
     const given = (value: string | number) => `$${values.push(value) + 1}`
@@ -178,18 +178,21 @@ export const claimReads: WorkOf<ClaimReads> = {
       ...(tenant === undefined ? [] : [`tenant = ${given(tenant)}`]),
       ...(since === undefined ? [] : [`created_at >= ${given(since)}`]),
       ...(until === undefined ? [] : [`created_at < ${given(until)}`]),
+      ...(name === undefined || state === undefined ? [] : [`state = ${given(state)}`]),
       ...(after === undefined
         ? []
         : [`(created_at, handle) ${newest ? '<' : '>'} (${given(after.createdAt)}, ${given(after.handle)})`]),
     ].map((condition) => ` AND ${condition}`)
-    const found: Claim[] = []
-    for (const one of state === undefined ? STATES : [state]) {
-      const text = `${SELECT_CLAIMS} WHERE state = $1${where.join('')}
+    const found = new Map<string, Claim>()
+    const states = state === undefined ? STATES : [state]
+    const looks = name === undefined ? states.map((one) => ['state = $1', one]) : NAMED_BY.map((test) => [test, name])
+    for (const [test, value = ''] of looks) {
+      const text = `${SELECT_CLAIMS} WHERE ${test}${where.join('')}
         ORDER BY created_at ${order}, handle ${order} LIMIT $2`
-      found.push(...(yield* CLAIMS.read(text, one, ...values)))
+      for (const claim of yield* CLAIMS.read(text, value, ...values)) found.set(claim.handle, claim)
     }
     const sign = newest ? -1 : 1
-    return found.sort((one, other) => sign * byAge(one, other)).slice(0, limit)
+    return [...found.values()].sort((one, other) => sign * byAge(one, other)).slice(0, limit)
   },
   *countClaims(most, tenant) {
     const counts: Partial<Record<ClaimState, number>> = {}
@@ -200,14 +203,6 @@ export const claimReads: WorkOf<ClaimReads> = {
       counts[state] = Number(row?.['count'] ?? 0)
     }
     return counts
-  },
-  *claimsNamed(name, limit) {
-    const found = new Map<string, Claim>()
-    for (const test of NAMED_BY) {
-      const text = `${SELECT_CLAIMS} WHERE ${test} ORDER BY created_at DESC, handle DESC LIMIT $2`
-      for (const claim of yield* CLAIMS.read(text, name, limit)) found.set(claim.handle, claim)
-    }
-    return [...found.values()].sort((one, other) => byAge(other, one)).slice(0, limit)
   },
   *audit(handle) {
     const text = `SELECT trail FROM transload.old_trails WHERE handle = $1

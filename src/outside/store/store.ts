@@ -291,6 +291,8 @@ export interface ClaimFilter {
   readonly since?: number | undefined
   /** Made before this time. */
   readonly until?: number | undefined
+  /** With this handle, reference, VIN, or shipment, in any case of its letters. */
+  readonly name?: string | undefined
   /** Those that follow this one in the list: for the next page. */
   readonly after?: { readonly createdAt: number; readonly handle: string } | undefined
   /** @default 1,000 */
@@ -313,8 +315,6 @@ export interface ClaimReads {
   listClaims(options: ClaimFilter): Promise<readonly Claim[]>
   /** Counts the claims of each state, of one tenant or of all; counts none beyond `most`. */
   countClaims(most: number, tenant?: string): Promise<Readonly<Partial<Record<ClaimState, number>>>>
-  /** Returns the newest claims with a handle, reference, VIN, or shipment of this name, in any case of its letters. */
-  claimsNamed(name: string, limit: number): Promise<readonly Claim[]>
   audit(handle: string): Promise<readonly AuditEntry[]>
 }
 
