@@ -112,7 +112,7 @@ export async function audit(file: string, { columns = '', tenant, json = false }
     try {
       rows = await readList(file, chosen, audited)
     } catch (error) {
-      const reason = namingFile(error, file)
+      const reason = namingFile(error, file === '-' ? 'standard input' : file)
       if (!(reason instanceof CommandFailed)) throw error
       printError(`transload: ${reason.message}`)
       return EXIT_UNREADABLE
@@ -122,8 +122,9 @@ export async function audit(file: string, { columns = '', tenant, json = false }
       if (tenant !== undefined && copied === 0) await requireTenant(tenant)
       audited.exec(`COMMIT; ${MATCH}`)
       let found = 0
+      const listedAt = file === '-' ? Date.now() : statSync(file).mtimeMs
       const prices = { compared: 0, unquoted: 0 }
-      for await (const { text, ...anomaly } of anomalies(store, audited, statSync(file).mtimeMs, prices)) {
+      for await (const { text, ...anomaly } of anomalies(store, audited, listedAt, prices)) {
         found += 1
         if (json) printJson({ ...anomaly, text })
         else print(text)
@@ -200,7 +201,7 @@ async function readList(file: string, chosen: ReadonlyMap<string, string>, audit
   let header: { readonly places: Readonly<Record<AuditColumn, number>>; readonly width: number } | undefined
   let rows = 0
   const left = { 'rows without a number': 0, 'prices that are no amount': 0, 'dates that cannot be read': 0 }
-  for await (const { line, cells } of csvRows(decodedText(createReadStream(file)))) {
+  for await (const { line, cells } of csvRows(decodedText(file === '-' ? process.stdin : createReadStream(file)))) {
     if (!header) {
       header = { places: placesOf(cells, chosen), width: cells.length }
       continue

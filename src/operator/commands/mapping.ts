@@ -47,11 +47,12 @@ export async function translate(
     service: createService(config, openUpstream(config)),
     address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
   }
+  const isGiven = file !== undefined && file !== '-'
   let run: DryRun
   try {
-    ;({ run } = explainCall(readBody(readFileSync(file ?? STANDARD_INPUT), undefined), endpoint, rooms, named))
+    ;({ run } = explainCall(readBody(readFileSync(isGiven ? file : STANDARD_INPUT), undefined), endpoint, rooms, named))
   } catch (error) {
-    throw unreadable(error, file)
+    throw unreadable(error, isGiven ? file : undefined)
   }
   if (as && run.ok) print(...snippet(as, run.request).trimEnd().split('\n'))
   else if (json) printJson(run, 2)
