@@ -1,7 +1,9 @@
+import { resolve } from 'node:path'
 import { z } from 'zod'
 import { certificateErrors } from './certificates.ts'
 import { ConfigErrors } from './errors.ts'
 import { lookupsFile } from './lookups.ts'
+import { pathOf } from './store-address.ts'
 import {
   allowedHosts,
   basePaths,
@@ -381,8 +383,12 @@ const PAIRS = [
   ['TLS_CERT_FILE', 'TLS_KEY_FILE'],
 ] as const
 
+/** The files that the gateway reads. */
+const READ = ['TENANTS_FILE', 'LOOKUPS_FILE', 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'V2_CA_FILE'] as const
+
 /** The variables whose values are compared. */
 const COMPARED = [
+  ...(['STORE_URL', 'EMERGENCY_LOG_FILE', 'RECORD_FILE'] as const),
   ...(['HOST', 'PORT', 'ADMIN_HOST', 'ADMIN_PORT'] as const),
   ...(['QUOTE_MEMORY', 'BOOKING_DAYS', 'BODY_LIMIT_BYTES', 'BODIES_LIMIT_BYTES'] as const),
 ]
@@ -392,6 +398,15 @@ const DAY_MS = 86_400_000
 function contradictions(set: Environment, valid: Partial<Config>): readonly string[] {
   const { HOST, PORT, ADMIN_HOST, ADMIN_PORT, QUOTE_MEMORY, BOOKING_DAYS, BODY_LIMIT_BYTES, BODIES_LIMIT_BYTES } = valid
   const has = (name: string) => set[name] !== undefined
+  const { STORE_URL = 'memory:', EMERGENCY_LOG_FILE, RECORD_FILE } = valid
+  // The gateway writes, renames and removes them.
+  const written = [
+    ['STORE_URL', /^(?:memory|postgres(?:ql)?):/i.test(STORE_URL.trim()) ? undefined : pathOf(STORE_URL.trim())],
+    ['EMERGENCY_LOG_FILE', EMERGENCY_LOG_FILE],
+    ['RECORD_FILE', RECORD_FILE],
+  ] as const
+  const files = [...written, ...READ.map((name) => [name, set[name]] as const)]
+  const isSame = (one = '', other = '') => one !== '' && resolve(one) === resolve(other)
   const hasTenants = has('TENANTS_FILE')
   const twoModes =
     'TENANTS_FILE and V2_CLIENT_ID are both set; remove one, because each tenant has a client id of its own'
@@ -418,6 +433,11 @@ function contradictions(set: Environment, valid: Partial<Config>): readonly stri
       set['BROWNOUT_BOOKINGS'] === 'true' && !has('BROWNOUTS') && !hasTenants,
       'BROWNOUT_BOOKINGS=true has no effect without BROWNOUTS',
     ],
+    ...written.flatMap(([name, path], i) =>
+      files
+        .slice(i + 1)
+        .map(([other, its]) => [isSame(path, its), `${name} and ${other} name the same file; choose two`] as const),
+    ),
     // A port of 0 is any free one, or turns the admin listener off.
     [
       !!PORT && PORT === ADMIN_PORT && HOST !== undefined && ADMIN_HOST !== undefined && overlap(HOST, ADMIN_HOST),
