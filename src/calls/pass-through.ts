@@ -9,18 +9,15 @@ import { serviceId } from '../language/text/service-text.ts'
 import type { AuthorizedReply } from '../outside/service/account.ts'
 import { type CredentialMask, createCredentialMask } from '../outside/service/credential.ts'
 import {
-  exchange,
   HungUp,
   isSuccess,
   NoReply,
   type StreamedReply,
   type StreamedRequest,
   stream,
-  type UpstreamReply,
 } from '../outside/service/exchange.ts'
 import { MAKES_NOTHING, refusesChange, unansweredError } from '../outside/service/failures.ts'
-import { shipmentRead, UNKNOWN_PATH, written } from '../outside/service/service.ts'
-import type { Upstream } from '../outside/service/upstream.ts'
+import { shipmentRead } from '../outside/service/service.ts'
 import { LockTimeout, StoreDown } from '../outside/store/store.ts'
 import type { Call } from '../runtime/call.ts'
 import type { Bookings } from '../state/bookings/bookings.ts'
@@ -41,9 +38,9 @@ export async function passThrough(
   call: Call,
   rooms: CallRooms,
 ): Promise<void> {
-  const { upstream, readerTimeoutMs, bookings } = rooms
+  const { service, upstream, readerTimeoutMs, bookings } = rooms
   const { method = 'GET', url = '' } = incoming
-  const { tenant, acceptance, authorized, prefix } = account
+  const { tenant, acceptance, authorized, prefix, reader } = account
   const { id: requestId } = call.request
   const timeoutMs = rooms.config.UPSTREAM_TIMEOUT_MS
   const deadline = performance.now() + timeoutMs
@@ -101,15 +98,15 @@ export async function passThrough(
         ? await passApproval(meaning.id, tenant, account, deadline, pass, rooms)
         : await pass()
     const used =
-      meaning && meaning.verb !== 'create' && meaning.verb !== 'approve' && tenant !== undefined
-        ? { ...meaning, tenant }
+      meaning && meaning.verb !== 'create' && meaning.verb !== 'approve' && tenant !== undefined && reader
+        ? { ...meaning, tenant, reader }
         : undefined
     if (
       used &&
       ((used.verb === 'cancel' && isSuccess(reply.status)) ||
         (await mayFree(used, reply, acceptance.isProven(), bookings)))
     ) {
-      const read = (name: string) => readShipment(name, account, sent, { requestId, deadline, upstream })
+      const read = (name: string) => service.send(shipmentRead(name), { account: used.reader, requestId, deadline })
       const shown = { status: reply.status, headers: {}, body: (await reply.whole()) ?? EMPTY }
       await noteVersion2Reply(used, shown, read, used.tenant, rooms)
     }
@@ -143,30 +140,6 @@ async function mayFree(
     return isSuccess(status)
   }
 }
-
-/** Reads a shipment, in each spelling of its path until one finds it, with the credential that the call was sent with. */
-async function readShipment(
-  name: string,
-  account: PassThrough,
-  authorization: string | undefined,
-  {
-    requestId,
-    deadline,
-    upstream,
-  }: { readonly requestId: string; readonly deadline: number; readonly upstream: Upstream },
-): Promise<UpstreamReply> {
-  const at = (spelled: '/v2/shipments' | '/v2/shipment') => {
-    const { path, headers } = written(shipmentRead(name), spelled)
-    const own = { ...headers, 'x-request-id': requestId, ...(authorization !== undefined && { authorization }) }
-    return exchange(upstream.line(account), { method: 'GET', path: account.prefix + path, headers: own, deadline })
-  }
-  const reply = await at('/v2/shipments')
-  if (!UNKNOWN_PATH.has(reply.status)) return reply
-  const other = await at('/v2/shipment')
-  return reply.status === METHOD_NOT_ALLOWED || !UNKNOWN_PATH.has(other.status) ? other : reply
-}
-
-const METHOD_NOT_ALLOWED = 405
 
 const SAFE_METHODS = new Set(['GET', 'HEAD'])
 

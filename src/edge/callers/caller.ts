@@ -47,6 +47,8 @@ export interface PassThrough extends ServiceCredential {
   readonly tenant?: string | undefined
   /** The caller's own header, or the function that returns the one for the service; undefined sends none. */
   readonly authorization: string | Account['authorization'] | undefined
+  /** The account with which the gateway itself reads for the call; undefined without a credential. */
+  readonly reader?: Account
   /** Undefined where the call's own credential is all there is. */
   readonly authorized?: Account['authorized']
   /** Learns from the reply to a call with that authorization. */
@@ -141,7 +143,8 @@ export function refuseTokens({ url = '' }: IncomingMessage): void {
 export function passThroughOf(caller: Caller): PassThrough {
   const known = passThroughs.get(caller)
   if (known) return known
-  const made = { tenant: caller.tenant, ...caller.account, limits: caller.profile.limits }
+  const { tenant, account, profile } = caller
+  const made = { tenant, reader: account, ...account, limits: profile.limits }
   passThroughs.set(caller, made)
   return made
 }

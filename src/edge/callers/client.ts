@@ -172,16 +172,18 @@ const NO_CREDENTIAL = { pool: '', acceptance: trusted, authorization: undefined,
 
 function passThroughWith(
   header: string,
-  { origin, prefix, acceptance, pool }: Account,
+  account: Account,
   /** Called when the service has answered: passing the reply on takes as long as its reader does. */
   answered?: () => void,
 ): PassThrough {
+  const { origin, prefix, acceptance, pool } = account
   return {
     origin,
     prefix,
     acceptance,
     pool,
     tenant: readablePair(header)?.client,
+    reader: account,
     authorization: header,
     learn: (_authorization, { status }, { method = '', url = '' }) => {
       answered?.()

@@ -336,7 +336,7 @@ function queryOf(body: ServiceRequest['body']): URLSearchParams {
 }
 
 /** The statuses of a path that the service does not serve, or of an unknown id in it. */
-export const UNKNOWN_PATH: ReadonlySet<number> = new Set([404, 405])
+const UNKNOWN_PATH: ReadonlySet<number> = new Set([404, 405])
 
 /** Any other refusal may come from a layer before the path, such as a login or a rate limit. */
 const proves = (status: number) =>
