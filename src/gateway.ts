@@ -132,7 +132,7 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
 
   const pruning = openPruning({ ...base, lookEveryMs: parts.pruneEveryMs })
   opened.defer(pruning.close)
-  const names = openNames(store, config.QUOTE_MEMORY, pruning.noteUse)
+  const names = openNames(store, config.QUOTE_MEMORY, log)
 
   const { bookings, leases, isWhole, start: startBookings } = openBookings(base, meters.bookings)
   const events = openEvents({ ...base, ...parts, store, service, callers, leases })

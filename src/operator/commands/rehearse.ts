@@ -223,7 +223,7 @@ async function openAgainst(config: Config, options: RehearseOptions, ignored: re
     deadline: performance.now() + config.UPSTREAM_TIMEOUT_MS,
   })
   // Nothing is written into the store.
-  const names = openNames({ ...store, put: async () => {} }, config.QUOTE_MEMORY)
+  const names = openNames({ ...store, put: async () => {}, noteUses: async () => {} }, config.QUOTE_MEMORY)
   const nothing = { freeLater: async () => {} }
   const rooms = { service, names, bookings: nothing, inspect: () => undefined, onNotServed: () => undefined }
   const deps = { ...account, upstream, rooms, sending, ignored }

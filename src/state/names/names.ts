@@ -1,4 +1,5 @@
 import { isPlainId, isSameThing, isUuid, thingKey } from '../../language/text/service-text.ts'
+import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import type {
   Claim,
   Facts,
@@ -13,7 +14,7 @@ import type {
   Vehicle,
 } from '../../outside/store/store.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
-import type { NoteUse } from '../uses/pruning.ts'
+import type { Logger } from '../../runtime/log.ts'
 import {
   type KnownName,
   type KnownShipment,
@@ -95,9 +96,25 @@ export interface Names {
 }
 
 /** Opens the record on a store. */
-export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse = () => {}): Names {
+export function openNames(store: Store, quoteMemoryMs: number, log?: Logger): Names {
   /** The names that shipments were last found to bear: callers read the same ones again and again. */
   const borne = createBoundedCache<string, string>(MOST_BORNE, { ttl: BORNE_FOR_MS })
+  const noted = createBoundedCache<string, true>(MOST_NOTED, { ttl: DAY_MS })
+
+  /**
+   * Notes once a day that names and ids which were written at a time are still used: that keeps their rows. No call waits for it, and a
+   * note that is lost is made again at the next use after a restart or a day.
+   */
+  function noteUse(tenant: string, at: number, names: () => readonly string[]): void {
+    // A row that was written on a clock that was ahead may be old.
+    if (Math.abs(store.now() - at) < DAY_MS) return
+    const fresh = [...new Set(names())].filter((name) => !noted.has(JSON.stringify([tenant, name])))
+    if (fresh.length === 0) return
+    for (const name of fresh) noted.set(JSON.stringify([tenant, name]), true)
+    store
+      .noteUses(tenant, fresh)
+      .catch((err: unknown) => log?.warn({ err }, 'the use of old numbers could not be noted'))
+  }
 
   /** Returns the bearers of a name, also in another case of its letters if one thing alone is called so. */
   async function bearersOf(tenant: string, value: string): Promise<readonly NameWithBearer[]> {
@@ -105,7 +122,7 @@ export function openNames(store: Store, quoteMemoryMs: number, noteUse: NoteUse 
     if (rows.length === 0) return rows
     if (rows.length > 1 && !isOneMeaning(rows, value)) return []
     const oldest = Math.min(...rows.map(({ at, quote, shipment }) => Math.min(at, quote?.at ?? at, shipment?.at ?? at)))
-    noteUse(tenant, oldest, () => [...new Set(rows.flatMap(({ name, id }) => [name, id, thingKey(id)]))])
+    noteUse(tenant, oldest, () => rows.flatMap(({ name, id }) => [name, id, thingKey(id)]))
     return rows
   }
 
@@ -321,6 +338,9 @@ export function rememberedQuote(id: string, quote?: Quote, oldest = 0): Remember
     idsInApproval,
   }
 }
+
+/** The most names whose use is remembered as noted. */
+const MOST_NOTED = 10_000
 
 const MOST_BORNE = 10_000
 /** Much shorter than names are kept. */

@@ -4,7 +4,6 @@ import { sizeGauges } from '../../outside/store/observed.ts'
 import { PRUNED_TABLES, type PrunedTable, type PruneStepEnd, type Pruning } from '../../outside/store/pruning.ts'
 import { COUNTED_DAYS, DAY_MS } from '../../outside/store/scoreboard.ts'
 import type { Store } from '../../outside/store/store.ts'
-import { createBoundedCache } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { createCounter } from '../../runtime/metrics.ts'
 import { oneAtATime } from '../../runtime/time.ts'
@@ -37,18 +36,13 @@ export async function pruneTable(
   return pruned
 }
 
-/** Notes that old names and ids are still used. `at` is when they were written. */
-export type NoteUse = (tenant: string, at: number, names: () => readonly string[]) => void
-
 const LOOK_EVERY_MS = 3_600_000
 const FINISHED_EVENT_DAYS = 30
 /** Between two steps: pruning takes less than a tenth of the store's time. */
 const PAUSE = { leastMs: 20, factor: 10 }
 const ALL_TABLES: readonly PrunedTable[] = [...PRUNED_TABLES, 'facts', 'events', 'counts']
-/** The most names whose use is remembered as noted. */
-const MAX_NOTED = 10_000
 
-/** Deletes what is old, again and again, and notes uses, which keep rows young. */
+/** Deletes what is old, again and again. */
 export function openPruning({
   config,
   store,
@@ -99,7 +93,6 @@ export function openPruning({
   const timer = setInterval(rounds.run, lookEveryMs)
 
   return {
-    noteUse: createNoteUse(store, log),
     metrics: [counter.metric, ...sizeGauges(store)],
     /** Stops after the step that is under way. */
     async close(): Promise<void> {
@@ -107,23 +100,5 @@ export function openPruning({
       clearInterval(timer)
       await rounds.current()
     },
-  }
-}
-
-/**
- * Notes the use of names and ids once a day. No call waits for it, and a note that is lost is made again at the next use after a
- * restart or a day.
- */
-function createNoteUse(store: Store, log: Logger): NoteUse {
-  const noted = createBoundedCache<string, true>(MAX_NOTED, { ttl: DAY_MS })
-  return (tenant, at, names) => {
-    // A row that was written on a clock that was ahead may be old.
-    if (Math.abs(store.now() - at) < DAY_MS) return
-    const fresh = [...new Set(names())].filter((name) => !noted.has(JSON.stringify([tenant, name])))
-    if (fresh.length === 0) return
-    for (const name of fresh) noted.set(JSON.stringify([tenant, name]), true)
-    store
-      .noteUses(tenant, fresh)
-      .catch((err: unknown) => log.warn({ err }, 'the use of old numbers could not be noted'))
   }
 }
