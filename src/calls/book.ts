@@ -18,7 +18,7 @@ import {
   shipmentWithId,
 } from '../outside/service/proofs.ts'
 import { type Sending, shipmentRead } from '../outside/service/service.ts'
-import type { KnownVehicles, NamesWrite, Vehicle } from '../outside/store/store.ts'
+import type { Claim, KnownVehicles, NamesWrite, Vehicle } from '../outside/store/store.ts'
 import type { Booking, BookingResult, Bookings, IdentifiedBooking, MadeBooking } from '../state/bookings/bookings.ts'
 import { NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type Names, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
@@ -135,16 +135,16 @@ async function makeOfUnapproved(plan: Plan, tenant: string, sending: Sending, ro
     const { approval } = await beforeSending(rooms.names.quote(tenant, quote.id))
     if (approval !== '') throw new NotBooked(gatewayError('booking-under-way/approval', {}, RETRY_SOON))
   }
-  return madeBooking(plan, await sendBooking(plan, sending, rooms), tenant)
+  return sendBooking(plan, tenant, sending, rooms)
 }
 
-/** Sends a booking, and returns the shipment that the service made. */
-async function sendBooking(plan: Plan, sending: Sending, rooms: CallRooms): Promise<Readonly<Draft>> {
+/** Sends a booking, and returns what the service made. */
+async function sendBooking(plan: Plan, tenant: string, sending: Sending, rooms: CallRooms): Promise<MadeBooking> {
   const { mayWrite: _, ...reading } = sending
   const reply = await sendNew(plan, sending, rooms)
   const { body } = await shipmentMade(reply, (id) => rooms.service.send(shipmentRead(id), reading))
   rooms.inspect(plan.request.compiled.action.name, body)
-  return body
+  return madeBooking(plan, body, tenant)
 }
 
 /** Returns the shipment of a reply to a booking. What the service accepts for later is believed after a read. */
@@ -166,25 +166,22 @@ const NO_REPLY = { status: 0, headers: {}, body: Buffer.alloc(0) }
 async function makeOfApproved(
   plan: Plan,
   approved: ApprovedQuote,
-  { tenant, handle }: { readonly tenant: string; readonly handle: string },
+  claim: Claim,
   sending: Sending,
   rooms: CallRooms,
 ): Promise<MadeBooking> {
   const { bookings, names } = rooms
+  const { tenant } = claim
   const { quote } = approved
   const mergeable = await beforeSending(mergeableShipments(quote, tenant, bookings, names))
-  if (mergeable.length === 0) {
-    const another = withoutQuoteId(plan)
-    return madeBooking(another, await sendBooking(another, sending, rooms), tenant)
-  }
+  if (mergeable.length === 0) return sendBooking(withoutQuoteId(plan), tenant, sending, rooms)
   const isFurther = await beforeSending(isFurtherVehicle(approved, tenant, bookings, names))
   for (const id of mergeable) {
-    const merged = await mergeIntoApproved(plan, id, quote, { tenant, handle }, sending, rooms)
+    const merged = await mergeIntoApproved(plan, id, quote, claim, sending, rooms)
     // Like one that was accepted, under the id that it was found by.
     if (merged) return madeBooking(plan, { ...merged.before.body, ...merged.after, id }, tenant)
   }
-  const anew = isFurther ? withoutQuoteId(plan) : plan
-  return madeBooking(anew, await sendBooking(anew, sending, rooms), tenant)
+  return sendBooking(isFurther ? withoutQuoteId(plan) : plan, tenant, sending, rooms)
 }
 
 /** Reports whether a booking of an approved quote is of another vehicle than the one that it was approved for. */
@@ -227,7 +224,7 @@ async function mergeIntoApproved(
   { request, body: { quote_id: _, ...sent }, settings }: Plan,
   id: string,
   quote: RememberedQuote,
-  { tenant, handle }: { readonly tenant: string; readonly handle: string },
+  { tenant, handle }: Claim,
   sending: Sending,
   rooms: CallRooms,
 ): Promise<MergedShipment | undefined> {

@@ -4,7 +4,6 @@ import type { Answer } from '../../language/answer.ts'
 import type { Config } from '../../language/config/config.ts'
 import { type GatewayError, gatewayError, RETRY_SOON } from '../../language/errors.ts'
 import { scalarText } from '../../language/text/json.ts'
-import { isFree } from '../../outside/store/claim.ts'
 import type { Doubt } from '../../outside/store/doubt.ts'
 import { newInstance } from '../../outside/store/instance.ts'
 import {
@@ -22,7 +21,7 @@ import {
 import { createBoundedCache, createUnorderedList, type ListItem } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { labelledGauge } from '../../runtime/metrics.ts'
-import { type ClaimStore, claimsBeside, createKnownDoubt, inDoubt } from './doubts.ts'
+import { type ClaimStore, createKnownDoubt, inDoubt } from './doubts.ts'
 import { createLeases, type IsHeld } from './leases.ts'
 import { type Course, courseOf, NotBooked } from './protocol.ts'
 import { type BookingRecord, createBookingRecord, openEmergencyLog } from './record.ts'
@@ -160,7 +159,7 @@ export function createBookings(deps: BookingParts) {
         const isHeld = await holdLease()
         await record.changesRecorded(booking.tenant)
         if (draining) throw gatewayError('draining/booking', {}, RETRY_SOON)
-        if (refusal && !(await isTaken(wanted))) throw refusal
+        if (refusal && !(await claims.holderOf(wanted))) throw refusal
         const doubt = doubtNow()
         const { won, claim } = await take(doubt ? await inDoubt(wanted, doubt, claims) : wanted)
         if (won) {
@@ -278,12 +277,6 @@ export function createBookings(deps: BookingParts) {
     ((await claims.shipment(tenant, shipment))?.state ?? 'live') !== 'live'
 
   const isBooked = async (tenant: string, shipment: string) => (await holdersOf(tenant, shipment, claims)).length > 0
-
-  /** Returns true if an earlier call has the key: then nothing is sent for this one. */
-  async function isTaken(wanted: NewClaim): Promise<boolean> {
-    const held = await claimsBeside(wanted, claims)
-    return held.some((claim) => !isFree(claim, claims.now()))
-  }
 
   async function take(wanted: NewClaim): ReturnType<Claims['claim']> {
     try {

@@ -78,7 +78,7 @@ export async function inDoubt(wanted: NewClaim, doubt: Doubt, claims: ClaimStore
 }
 
 /** Returns the claims that a wanted one may meet: those of its reference, or the one of its key. */
-export async function claimsBeside(
+async function claimsBeside(
   { tenant, key, reference, isOfReference }: NewClaim,
   claims: Claims,
 ): Promise<readonly Claim[]> {
