@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { LRUCache } from 'lru-cache'
 import { type GatewayError, gatewayError, RETRY_SOON, retryAfter } from '../../language/errors.ts'
@@ -14,7 +13,7 @@ import { type BasicPair, basicOf, basicPair, hasControlCharacter } from '../../o
 import { accepts, NoReply, type UpstreamReply } from '../../outside/service/exchange.ts'
 import { credentialRefused, refusal } from '../../outside/service/failures.ts'
 import { timeAsked } from '../../outside/service/retries.ts'
-import type { Sender, Sending } from '../../outside/service/service.ts'
+import { type Sender, type Sending, sendingOf } from '../../outside/service/service.ts'
 import type { Share } from '../../runtime/call.ts'
 import { version2Call } from '../routing.ts'
 import {
@@ -102,10 +101,7 @@ export function clientCredentials(rooms: CallerRooms): Credentials {
     const { shared, leave } = await passed.enter(incoming, share, header)
     const { account, caller, accepted } = shared
     const { method = '', url = '' } = incoming
-    const ask = () => {
-      const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
-      return prove({ account, deadline, requestId: randomUUID() })
-    }
+    const ask = () => prove(sendingOf(account, config.UPSTREAM_TIMEOUT_MS))
     if (streams) {
       // The sender of an incomplete body could hold the turn for as long as it wants.
       try {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { hostname, userInfo } from 'node:os'
 import { createInterface } from 'node:readline/promises'
 import { type Config, readConfig } from '../../language/config/config.ts'
@@ -15,7 +14,7 @@ import {
   shipmentNamed,
   shipmentWithId,
 } from '../../outside/service/proofs.ts'
-import { createService } from '../../outside/service/service.ts'
+import { createService, sendingOf, shipmentRead } from '../../outside/service/service.ts'
 import { openUpstream } from '../../outside/service/upstream.ts'
 import { toldBy } from '../../outside/store/claim.ts'
 import { pages } from '../../outside/store/copy.ts'
@@ -325,12 +324,8 @@ async function read(tenant: string, shipment: string, config: Config): Promise<U
   const upstream = openUpstream(config)
   try {
     return await createService(config, upstream).send(
-      { method: 'GET', path: `/v2/shipments/${encodeURIComponent(shipment)}`, namesAnId: true },
-      {
-        account: own.open(upstream),
-        requestId: randomUUID(),
-        deadline: performance.now() + config.UPSTREAM_TIMEOUT_MS,
-      },
+      shipmentRead(shipment),
+      sendingOf(own.open(upstream), config.UPSTREAM_TIMEOUT_MS),
     )
   } catch (error) {
     if (error instanceof NoReply) throw unconfirmed(`the service does not answer (${error.silence})`)

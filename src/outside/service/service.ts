@@ -36,6 +36,13 @@ export interface Sending {
   readonly mayWrite?: () => boolean
 }
 
+/** Sends a request that is the gateway's own, not part of a call. */
+export const sendingOf = (account: Account, timeoutMs: number): Sending => ({
+  account,
+  requestId: crypto.randomUUID(),
+  deadline: performance.now() + timeoutMs,
+})
+
 /** The bytes of a request, without its credential. */
 interface Outgoing {
   readonly method: ServiceRequest['method']

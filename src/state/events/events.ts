@@ -3,7 +3,7 @@ import type { Settings } from '../../language/mapping/row.ts'
 import { scalarText } from '../../language/text/json.ts'
 import { isPlainId } from '../../language/text/service-text.ts'
 import { shipmentIfRead } from '../../outside/service/proofs.ts'
-import { shipmentRead } from '../../outside/service/service.ts'
+import { sendingOf, shipmentRead } from '../../outside/service/service.ts'
 import type { StoredEvent } from '../../outside/store/events.ts'
 import { callbackOf, createResolve } from './callback.ts'
 import { type DeliveryOptions, startDelivery } from './delivery.ts'
@@ -31,14 +31,13 @@ export function openEvents(
   },
 ) {
   const { config, callers, service, settings, leases, log, callbacks } = rooms
-  const timeoutMs = config.UPSTREAM_TIMEOUT_MS
   const healing = createHealing(rooms)
   const statusOf = async ({ tenant, shipment }: StoredEvent): Promise<string | undefined> => {
     const own = callers.ownCaller(tenant)
     if (!own || !isPlainId(shipment)) return undefined
-    const sending = { account: own.account, requestId: crypto.randomUUID(), deadline: performance.now() + timeoutMs }
     // The event does not wait for a service that fails.
-    const reply = await service.send(shipmentRead(shipment), sending).catch(() => undefined)
+    const sent = service.send(shipmentRead(shipment), sendingOf(own.account, config.UPSTREAM_TIMEOUT_MS))
+    const reply = await sent.catch(() => undefined)
     return reply && scalarText(shipmentIfRead(reply, shipment)?.body['status'])
   }
   const { instance, hold } = leases

@@ -15,7 +15,7 @@ import {
   shipmentNamed,
   shipmentWithId,
 } from '../../outside/service/proofs.ts'
-import { type Sender, type Service, shipmentRead } from '../../outside/service/service.ts'
+import { type Sender, type Service, sendingOf, shipmentRead } from '../../outside/service/service.ts'
 import type { Claim, Store } from '../../outside/store/store.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
@@ -301,10 +301,7 @@ export function createProving({
     }
   }
 
-  function read(name: string, { account }: OwnCaller): Promise<UpstreamReply> {
-    const deadline = performance.now() + timeoutMs
-    return service.send(shipmentRead(name), { account, requestId: crypto.randomUUID(), deadline })
-  }
+  const read = (name: string, { account }: OwnCaller) => service.send(shipmentRead(name), sendingOf(account, timeoutMs))
 
   /** Rejects if a later read may have another outcome. */
   async function finalRead(name: string, own: OwnCaller): Promise<UpstreamReply> {
