@@ -48,50 +48,40 @@ export async function approve(call: CallInHand, rooms: CallRooms): Promise<Answe
   const { tenant } = caller
   const subject = await quoteNamedBy(requireReference(call), call, rooms)
   const plan = plannedCall(call, subject)
-  const answer = await withQuoteLock(tenant, subject.id, sending, rooms.store, (isHeld) =>
-    approveOnce(plan, subject.id, tenant, { ...sending, mayWrite: isHeld }, rooms),
+  const answer = await approving(tenant, subject.id, sending.deadline, rooms, (approval) =>
+    approveOnce(plan, approval, tenant, sending, rooms),
   )
   return { ...answer, body: JSON.stringify(withSentence(ignoredSentence(subject.ignored))(answer.reply)) }
 }
 
-async function approveOnce(plan: Plan, id: string, tenant: string, sending: Sending, rooms: CallRooms) {
+async function approveOnce(plan: Plan, approval: NotedApproval, tenant: string, sending: Sending, rooms: CallRooms) {
   const { names, inspect, config } = rooms
-  const { mayWrite = () => true, ...reading } = sending
-  const read = readingOnce(tenant, reading, rooms)
-  // Read under the lock, from the store: another gateway may have approved it since it was found.
-  const { before, takeBack } = await noteApproval(tenant, id, mayWrite, rooms)
+  const { before, isHeld, takeBack } = approval
+  const read = readingOnce(tenant, sending, rooms)
   const mayRead = config.APPROVAL_BOOKS !== 'no'
-  let isSent = false
-  try {
-    // After the note: this check sees a booking that did not see the note.
-    await requireNoneOpen(before, tenant, rooms.store)
-    const booked = await firstLive((await names.shipmentsOf(tenant, before)).slice(0, MAX_READS), read)
-    if (booked) {
-      await takeBack()
-      return bookedAlready(plan, booked)
-    }
-    const earlier = before.approval !== '' && mayRead ? await shipmentOfApproval(before, read) : undefined
-    if (earlier) {
-      await recordApproval(before, earlier, tenant, rooms)
-      return bookedAlready(plan, earlier)
-    }
-    isSent = true
-    const reply = await sendChange(plan, sending, rooms)
-    const quote = withIdsIn(reply, before)
-    const body = await verified(reply, quote, tenant, rooms)
-    inspect(plan.request.compiled.action.name, body)
-    const shown = shownInApproval(body, quote, reply.status)
-    await recordApproval(quote, shown === CANCELED ? undefined : shown, tenant, rooms)
-    if (shown === CANCELED) throw canceledByApproval()
-    if (shown || !mayRead) return approvalAnswer(plan, { ...shown?.body, ...body }, shown, reply.status)
-    // Whatever a read says, the quote is approved: without a shipment in sight, a booking asks again.
-    const readNow = await shipmentOfApproval(quote, read).catch(() => undefined)
-    if (readNow) await recordApproval(quote, readNow, tenant, rooms)
-    return approvalAnswer(plan, body, readNow, reply.status)
-  } catch (error) {
-    if (!isSent || isRefused(error)) await takeBack()
-    throw error
+  const booked = await firstLive((await names.shipmentsOf(tenant, before)).slice(0, MAX_READS), read)
+  if (booked) {
+    await takeBack()
+    return bookedAlready(plan, booked)
   }
+  const earlier = before.approval !== '' && mayRead ? await shipmentOfApproval(before, read) : undefined
+  if (earlier) {
+    await recordApproval(before, earlier, tenant, rooms)
+    return bookedAlready(plan, earlier)
+  }
+  approval.isSent = true
+  const reply = await sendChange(plan, { ...sending, mayWrite: isHeld }, rooms)
+  const quote = withIdsIn(reply, before)
+  const body = await verified(reply, quote, tenant, rooms)
+  inspect(plan.request.compiled.action.name, body)
+  const shown = shownInApproval(body, quote, reply.status)
+  await recordApproval(quote, shown === CANCELED ? undefined : shown, tenant, rooms)
+  if (shown === CANCELED) throw canceledByApproval()
+  if (shown || !mayRead) return approvalAnswer(plan, { ...shown?.body, ...body }, shown, reply.status)
+  // Whatever a read says, the quote is approved: without a shipment in sight, a booking asks again.
+  const readNow = await shipmentOfApproval(quote, read).catch(() => undefined)
+  if (readNow) await recordApproval(quote, readNow, tenant, rooms)
+  return approvalAnswer(plan, body, readNow, reply.status)
 }
 
 /** Returns the body of the reply to an approval. What it names is kept, even if it denies itself. */
@@ -162,36 +152,49 @@ export function answerToReply(
   }
 }
 
-/** The note that an approval is sent. */
-interface ApprovalNote {
+/** An approval under the lock of its quote, which is noted. */
+interface NotedApproval {
   /** The quote as it was before. */
   readonly before: RememberedQuote
+  readonly isHeld: () => boolean
   /** Takes the note back, where nothing was approved and no other approval can have come since. Never rejects. */
   readonly takeBack: () => Promise<void>
+  /** Set before it is sent: from then on, only some errors prove that nothing was approved. */
+  isSent: boolean
 }
 
 /**
- * Notes, under the lock of the quote, that its approval is sent: from now on, a booking of it asks the service for its shipment, even if
- * no reply comes.
+ * Runs the approval of a quote, while no other one of it runs and no booking of it is open. It is noted first: from now on, a booking of
+ * the quote asks the service for its shipment, even if no reply comes. An error that proves that nothing was approved takes the note back.
  */
-export async function noteApproval(
+export function approving<T>(
   tenant: string,
   id: string,
-  isHeld: () => boolean,
-  { names, bookings }: CallRooms,
-): Promise<ApprovalNote> {
-  await bookings.changesRecorded(tenant)
-  const before = await names.quote(tenant, id)
-  const isNew = before.approval === ''
-  const note = (approval: RememberedQuote['approval']) => names.write({ quote: { tenant, id, approval } })
-  if (isNew) await note('sent')
-  return {
-    before,
+  deadline: number,
+  { names, bookings, store }: CallRooms,
+  run: (approval: NotedApproval) => Promise<T>,
+): Promise<T> {
+  return withQuoteLock(tenant, id, { deadline }, store, async (isHeld) => {
+    await bookings.changesRecorded(tenant)
+    // Read under the lock, from the store: another gateway may have approved it since it was found.
+    const before = await names.quote(tenant, id)
+    const isNew = before.approval === ''
+    const note = (approval: RememberedQuote['approval']) => names.write({ quote: { tenant, id, approval } })
+    if (isNew) await note('sent')
     // Not later: where the store fails, the quote counts as perhaps approved, which costs its booking a read.
-    takeBack: async () => {
+    const takeBack = async () => {
       if (isNew && isHeld()) await note('').catch(() => undefined)
-    },
-  }
+    }
+    const approval = { before, isHeld, takeBack, isSent: false }
+    try {
+      // After the note: this check sees a booking that did not see the note.
+      await requireNoneOpen(before, tenant, store)
+      return await run(approval)
+    } catch (error) {
+      if (!approval.isSent || isRefused(error)) await takeBack()
+      throw error
+    }
+  })
 }
 
 /**
@@ -261,7 +264,7 @@ export async function openBookingsOf(
 }
 
 /** Throws if a booking under a name of the quote is under way or has an unknown outcome. */
-export async function requireNoneOpen(quote: RememberedQuote, tenant: string, store: Store): Promise<void> {
+async function requireNoneOpen(quote: RememberedQuote, tenant: string, store: Store): Promise<void> {
   const [open] = await openBookingsOf(quote, tenant, store)
   if (open) throw open.state === 'sending' ? underWayStill(open) : outcomeUnknown(open.handle)
 }

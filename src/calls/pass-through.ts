@@ -21,9 +21,8 @@ import { shipmentRead } from '../outside/service/service.ts'
 import { LockTimeout, StoreDown } from '../outside/store/store.ts'
 import type { Call } from '../runtime/call.ts'
 import type { Bookings } from '../state/bookings/bookings.ts'
-import { NEVER_SENT } from '../state/bookings/protocol.ts'
 import { type RememberedQuote, rememberedQuote } from '../state/names/names.ts'
-import { noteApproval, noteApprovalReply, requireNoneOpen, withQuoteLock } from './approve.ts'
+import { approving, noteApprovalReply } from './approve.ts'
 import type { CallRooms } from './verb.ts'
 import { noteVersion2Reply } from './version2.ts'
 
@@ -241,19 +240,10 @@ async function passApproval(
   }
   // Nothing is noted for a credential that the service has not accepted.
   if (!acceptance.isProven() || serviceId(id) === undefined) return noteReply(await pass())
-  return withQuoteLock(tenant, id, { deadline }, rooms.store, async (isHeld) => {
-    const { before, takeBack } = await noteApproval(tenant, id, isHeld, rooms)
-    let isSent = false
-    try {
-      // After the note: this check sees a booking that did not see the note.
-      await requireNoneOpen(before, tenant, rooms.store)
-      isSent = true
-      const reply = await pass(isHeld)
-      if (refusesChange(reply.status)) await takeBack()
-      return noteReply(reply, before)
-    } catch (error) {
-      if (!isSent || (error instanceof NoReply && NEVER_SENT.has(error.silence))) await takeBack()
-      throw error
-    }
+  return approving(tenant, id, deadline, rooms, async (approval) => {
+    approval.isSent = true
+    const reply = await pass(approval.isHeld)
+    if (refusesChange(reply.status)) await approval.takeBack()
+    return noteReply(reply, approval.before)
   })
 }

@@ -53,7 +53,7 @@ export type Outcome = 'freed' | 'refused' | 'unknown'
 const NOTHING_DONE: ReadonlySet<ErrorCode> = new Set(['login-refused', 'login-failed', 'circuit-open'])
 
 /** Why a request was provably never sent. */
-export const NEVER_SENT: ReadonlySet<Silence> = new Set(['unsent', 'busy', 'withdrawn'])
+const NEVER_SENT: ReadonlySet<Silence> = new Set(['unsent', 'busy', 'withdrawn'])
 
 /** Returns the outcome that a failed attempt proves; `refusedStatuses` prove that nothing was booked. */
 export function proofOf(error: unknown, refusedStatuses: StatusSet): { readonly state: Outcome; readonly why: string } {
