@@ -58,7 +58,7 @@ export async function openListeners({
   /** Of the certificate. */
   readonly reloads: Reloads
 }) {
-  const open: Listener[] = []
+  const open: Awaited<ReturnType<typeof listen>>[] = []
   /** Refuses new calls, finishes those in flight, and closes. */
   const close = async (): Promise<void> => {
     await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
@@ -123,13 +123,6 @@ type RequestHandler = (
   isDraining: boolean,
 ) => void
 
-/** A listening server. */
-interface Listener {
-  readonly url: string
-  /** Refuses new calls, waits at most `graceMs` for those under way, and closes. */
-  readonly close: (graceMs: number) => Promise<void>
-}
-
 interface ListenerOptions extends ConnectionLimits {
   readonly host: string
   readonly port: number
@@ -140,7 +133,7 @@ interface ListenerOptions extends ConnectionLimits {
 }
 
 /** Opens a listener. It refuses malformed and ambiguous requests, and passes the others to the handler. */
-async function listen(handler: RequestHandler, options: ListenerOptions): Promise<Listener> {
+async function listen(handler: RequestHandler, options: ListenerOptions) {
   const { host, port, certificate, answerRefusal, timeouts } = options
   const unanswered = createUnorderedList<ServerResponse>()
   /** Connections whose last reply is sent; further data on them is no request. */
@@ -244,7 +237,8 @@ async function listen(handler: RequestHandler, options: ListenerOptions): Promis
 
   return {
     url: urlOf(server, host, certificate ? 'https' : 'http'),
-    close: async (graceMs) => {
+    /** Refuses new calls, waits at most `graceMs` for those under way, and closes. */
+    close: async (graceMs: number): Promise<void> => {
       isClosing = true
       stopWatching?.()
       for (const outgoing of unanswered.items()) if (!outgoing.headersSent) outgoing.setHeader('Connection', 'close')

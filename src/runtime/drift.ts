@@ -3,14 +3,7 @@ import { parsePlace } from '../language/mapping/paths.ts'
 import { placesOf } from '../language/mapping/row-parts.ts'
 import { isObject } from '../language/text/json.ts'
 import type { Logger } from './log.ts'
-import { type CountedMetric, createCounter } from './metrics.ts'
-
-/** Notices the fields of the service's replies that no declaration knows. */
-interface Drift {
-  /** Looks through the reply to an action. */
-  readonly inspect: (action: string, body: unknown) => void
-  readonly metric: CountedMetric
-}
+import { createCounter } from './metrics.ts'
 
 /** What is known of an object, or of the objects in a list. What has no members is not looked into. */
 interface KnownPlace {
@@ -31,8 +24,11 @@ const PLAIN_NAME = /^(?!.*\d{4})[A-Za-z_][A-Za-z0-9_-]{0,63}$/
 const UNPLAIN_NAME = '(an unusual name)'
 const KIND = 'new-field'
 
-/** Counts every such field, and logs each place of one once in the life of the process. Stores nothing. */
-export function observeDrift({ actions }: Catalog, log: Logger): Drift {
+/**
+ * Notices the fields of the service's replies that no declaration knows: counts every one, and logs each place of one once in the life of
+ * the process. Stores nothing.
+ */
+export function observeDrift({ actions }: Catalog, log: Logger) {
   const counter = createCounter(
     'transload_reply_drift_total',
     'Differences in replies of the service from what the gateway knows.',
@@ -80,5 +76,9 @@ export function observeDrift({ actions }: Catalog, log: Logger): Drift {
     }
   }
 
-  return { inspect: (action, body) => inspect(action, body, known), metric: counter.metric }
+  return {
+    /** Looks through the reply to an action. */
+    inspect: (action: string, body: unknown): void => inspect(action, body, known),
+    metric: counter.metric,
+  }
 }

@@ -1,17 +1,10 @@
-import { type CountedMetric, labelledGauge } from './metrics.ts'
+import { labelledGauge } from './metrics.ts'
 
 /** A file that is read again while the gateway runs. */
 type WatchedFile = 'tenants' | 'certificate'
 
 /** Keeps how the last reload of each file went. */
-export interface Reloads {
-  readonly taken: (file: WatchedFile) => void
-  /** The old content stays in use. */
-  readonly refused: (file: WatchedFile, reasons: readonly string[]) => void
-  /** Returns the files whose new content is refused, with the reasons. */
-  readonly refusals: () => readonly { readonly file: WatchedFile; readonly reasons: readonly string[] }[]
-  readonly metrics: readonly CountedMetric[]
-}
+export type Reloads = ReturnType<typeof createReloads>
 
 interface LastReload {
   readonly at: number
@@ -21,13 +14,16 @@ interface LastReload {
 const MS_PER_SECOND = 1_000
 
 /** Creates the record of reloads; a file is in it once it was read. */
-export function createReloads(now: () => number): Reloads {
+export function createReloads(now: () => number) {
   const files = new Map<WatchedFile, LastReload>()
   const values = (of: (one: LastReload) => number) => () =>
     [...files].map(([file, one]) => ({ labels: { file }, value: of(one) }))
   return {
-    taken: (file) => void files.set(file, { at: now(), reasons: [] }),
-    refused: (file, reasons) => void files.set(file, { at: files.get(file)?.at ?? 0, reasons }),
+    taken: (file: WatchedFile) => void files.set(file, { at: now(), reasons: [] }),
+    /** The old content stays in use. */
+    refused: (file: WatchedFile, reasons: readonly string[]) =>
+      void files.set(file, { at: files.get(file)?.at ?? 0, reasons }),
+    /** Returns the files whose new content is refused, with the reasons. */
     refusals: () =>
       [...files].filter(([, { reasons }]) => reasons.length > 0).map(([file, { reasons }]) => ({ file, reasons })),
     metrics: [

@@ -50,25 +50,18 @@ export interface TenantBrownouts {
   readonly windows: readonly BrownoutWindow[]
 }
 
-/** Announces brownouts in the log and in gauges. */
-interface BrownoutSignals {
-  /** Logs each brownout a day before, at its start and at its end; called periodically. */
-  readonly look: () => void
-  readonly gauges: readonly CountedMetric[]
-}
-
 /** How long before its start a brownout is announced. */
 const NOTICE_MS = 86_400_000
 
 type Stage = 'announced' | 'active' | 'over'
 
-/** Makes the announcements of brownouts. */
+/** Makes the announcements of brownouts, in the log and in gauges. */
 export function createBrownoutSignals(
   /** Read each time, because the tenants file may change. */
   all: () => readonly TenantBrownouts[],
   now: () => number,
   log: Logger,
-): BrownoutSignals {
+) {
   /** The last stage that was logged of each window of each tenant. */
   let logged = new Map<string, Stage>()
 
@@ -104,6 +97,7 @@ export function createBrownoutSignals(
   }
   const toCome = (windows: readonly BrownoutWindow[], time: number) => windowsToCome(windows, time)[0]
   return {
+    /** Logs each brownout a day before, at its start and at its end; called periodically. */
     look,
     gauges: [
       labelledGauge(

@@ -142,7 +142,7 @@ async function received(
 ): Promise<Buffer> {
   /** Most bodies come in one part. */
   let first: Buffer | undefined
-  let all: GrowingBuffer | undefined
+  let all: ReturnType<typeof createGrowingBuffer> | undefined
   let receivedBytes = 0
   let isSettled = false
   // It does not resolve with the bytes, because the listeners stay on the request and would keep them for the whole call.
@@ -196,14 +196,6 @@ function tooLarge(limitBytes: number): GatewayError {
   return gatewayError('body-too-large', { bytes: limitBytes })
 }
 
-/** A buffer for bytes that arrive in parts. */
-interface GrowingBuffer {
-  readonly append: (part: Buffer) => void
-  readonly lengthBytes: () => number
-  /** Returns all bytes and resets the buffer. */
-  readonly take: () => Buffer
-}
-
 /** A replaced buffer stays in memory until the next collection; larger steps leave less garbage. */
 const GROWTH = 4
 
@@ -216,11 +208,11 @@ export function createGrowingBuffer(
   first = EMPTY,
   mostBytes = Number.POSITIVE_INFINITY,
   reserve: (bytes: number) => void = () => {},
-): GrowingBuffer {
+) {
   let held = first
   let filledBytes = first.length
   return {
-    append: (part) => {
+    append: (part: Buffer): void => {
       const wantedBytes = filledBytes + part.length
       if (filledBytes === 0) {
         // Most bodies come in one part.
@@ -241,6 +233,7 @@ export function createGrowingBuffer(
       filledBytes = wantedBytes
     },
     lengthBytes: () => filledBytes,
+    /** Returns all bytes and resets the buffer. */
     take: () => {
       const bytes = held.length === filledBytes ? held : held.subarray(0, filledBytes)
       held = EMPTY

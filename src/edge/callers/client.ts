@@ -204,16 +204,6 @@ function showsAcceptance(method: string, url: string, status: number): boolean {
 const AT_ONCE = 32
 const AT_ONCE_OF_SOURCE = 8
 
-/** Accepted credentials, by the `Authorization` header that carries them. */
-interface AcceptedCredentials<T> {
-  readonly kept: { readonly get: (header: string) => T | undefined }
-  /** Makes the entry of a header that is not accepted yet. Acceptance stores it, and a refusal removes it again. */
-  readonly open: (header: string) => T
-}
-
-/** Called with the service's verdict on a header. */
-type OnVerdict = (header: string, isAccepted: boolean) => void
-
 /** Time after the last acceptance until the service is asked again. */
 const PROVEN_MS = 15 * 60_000
 const KEPT = 10_000
@@ -224,19 +214,23 @@ const SPELLINGS = 3
 /** The size that counts for a small entry: it limits their number. */
 const LEAST_BYTES = Math.ceil(KEPT_BYTES / KEPT)
 
-/** Makes the cache of accepted credentials; a credential that the service has not accepted takes no place in it. */
+/**
+ * Makes the cache of accepted credentials, by the `Authorization` header that carries them; a credential that the service has not accepted
+ * takes no place in it.
+ */
 export function createAcceptedCredentials<T extends {}>(
   make: (header: string, acceptance: Acceptance) => T,
-  /** Called for both verdicts. */
-  decided: OnVerdict,
-): AcceptedCredentials<T> {
+  /** Called with the service's verdict on a header. */
+  decided: (header: string, isAccepted: boolean) => void,
+) {
   const kept = new LRUCache<string, T>({
     maxSize: KEPT_BYTES,
     sizeCalculation: (_entry, { length }) => Math.max(LEAST_BYTES, ACCOUNT_BYTES + SPELLINGS * length),
   })
   return {
     kept,
-    open: (header) => {
+    /** Makes the entry of a header that is not accepted yet. Acceptance stores it, and a refusal removes it again. */
+    open: (header: string): T => {
       let provenUntil = Number.NEGATIVE_INFINITY
       const acceptance: Acceptance = {
         isProven: () => performance.now() < provenUntil,

@@ -71,7 +71,6 @@ function openTenants(rooms: CallerRooms, path: string): Callers {
   process.on('SIGHUP', readAgain)
   return {
     ...credentials,
-    brownouts: () => credentials.deprecations().map(([tenant, { windows }]) => ({ tenant, windows })),
     tell: (onTenants) => {
       tell = onTenants
       tell(tenants)

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import { FAST_HASH, type Tenant } from '../../language/config/tenants-file.ts'
-import type { Deprecation } from '../../language/legacy-headers.ts'
 import type { Settings } from '../../language/mapping/row.ts'
 import { compileNetworks, type Networks } from '../../language/networks.ts'
 import { basicOf, basicPair } from '../../outside/service/credential.ts'
@@ -23,23 +22,15 @@ import {
 import { type Candidate, type Candidates, createDecoys, createVerification } from './guesses.ts'
 import { createLimits } from './rates.ts'
 
-/**
- * The callers of a shared edge: the gateway verifies a tenant's own credential, and sends the tenant's other one to
- * the service.
- */
-interface TenantCredentials extends Credentials {
-  /** Replaces the list; unchanged tenants keep their tokens and limits. */
-  readonly replace: (tenants: readonly Tenant[]) => void
-  /** Returns the deprecation of each tenant. */
-  readonly deprecations: () => readonly (readonly [tenant: string, deprecation: Deprecation])[]
-}
-
 interface Register extends Candidates {
   readonly byNetwork: readonly { readonly networks: Networks; readonly caller: Caller }[]
 }
 
-/** Identifies tenants by their credentials, or by their networks if a call carries no credential. */
-export function tenantCredentials(rooms: CallerRooms, tenants: readonly Tenant[]): TenantCredentials {
+/**
+ * Identifies the callers of a shared edge, by their credentials, or by their networks if a call carries no credential. The gateway verifies
+ * a tenant's own credential, and sends the tenant's other one to the service.
+ */
+export function tenantCredentials(rooms: CallerRooms, tenants: readonly Tenant[]) {
   const decoyOf = createDecoys()
   let callers = new Map<string, { readonly declared: string; readonly caller: Caller }>()
   let register = registerOf(tenants)
@@ -103,7 +94,7 @@ export function tenantCredentials(rooms: CallerRooms, tenants: readonly Tenant[]
     throw basicPair(incoming.headers.authorization) ? wrongCredential() : missingCredential(incoming)
   }
 
-  return {
+  const credentials: Credentials = {
     mode: 'tenants',
     tenants: () => [...callers.keys()],
     identify,
@@ -112,10 +103,15 @@ export function tenantCredentials(rooms: CallerRooms, tenants: readonly Tenant[]
       refuseTokens(incoming)
       return passThroughOf(await identify(incoming, share))
     },
-    deprecations: () => [...callers].map(([name, { caller }]) => [name, caller.profile.deprecation]),
     ownCaller: (tenant) => callers.get(tenant)?.caller,
     eventRecipients: () => recipients,
-    replace: (list) => {
+  }
+  return {
+    ...credentials,
+    brownouts: () =>
+      [...callers].map(([tenant, { caller }]) => ({ tenant, windows: caller.profile.deprecation.windows })),
+    /** Replaces the list; unchanged tenants keep their tokens and limits. */
+    replace: (list: readonly Tenant[]): void => {
       register = registerOf(list)
       recipients = recipientsIn(list)
       renew((caller) => callers.get(caller.tenant)?.caller === caller)

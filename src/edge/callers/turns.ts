@@ -4,25 +4,18 @@ import { gatewayError, RETRY_SOON } from '../../language/errors.ts'
 /* Turns for what costs much, such as a slow hash or the check of a credential: few at a time, round robin by source. */
 
 /** The turns of calls in groups: one credential is decided for all calls that carry it. */
-export interface Turns<T> {
-  /** Waits for a turn, until the group is decided, or until the caller hangs up. A group shares the result of `make`. */
-  readonly enter: (incoming: IncomingMessage, source: string, group: string, make: () => T) => Promise<SharedTurn<T>>
-  /** Ends the wait of a group: its calls go on, or throw. With `endsAll`, those that go on need no turn any more. */
-  readonly decide: (group: string, refusal?: Error, endsAll?: boolean) => void
-}
-
-/** Called when a call of a group is over, however often. */
-interface SharedTurn<T> {
-  readonly shared: T
-  readonly leave: () => void
-}
+export type Turns<T> = ReturnType<typeof createTurns<T>>
 
 /** Makes turns, few at a time, which are served round robin by source. */
-export function createTurns<T>(options: FairQueueOptions): Turns<T> {
+export function createTurns<T>(options: FairQueueOptions) {
   const queue = createFairQueue(options)
   const groups = new Map<string, { readonly shared: T; readonly turns: Set<Turn> }>()
   return {
-    enter: async ({ socket }, source, name, make) => {
+    /**
+     * Waits for a turn, until the group is decided, or until the caller hangs up. A group shares the result of `make`; `leave` is called
+     * when a call of it is over, however often.
+     */
+    enter: async ({ socket }: IncomingMessage, source: string, name: string, make: () => T) => {
       const group = groups.get(name) ?? { shared: make(), turns: new Set() }
       groups.set(name, group)
       const turn = queue.enter(source)
@@ -46,7 +39,8 @@ export function createTurns<T>(options: FairQueueOptions): Turns<T> {
       }
       return { shared: group.shared, leave }
     },
-    decide: (name, refusal, endsAll = false) => {
+    /** Ends the wait of a group: its calls go on, or throw. With `endsAll`, those that go on need no turn any more. */
+    decide: (name: string, refusal?: Error, endsAll = false): void => {
       for (const turn of groups.get(name)?.turns ?? []) {
         turn.settle(refusal)
         if (endsAll) turn.end()
@@ -63,11 +57,6 @@ export interface Turn {
   readonly end: () => void
   /** Ends the wait at once, if it still lasts: `ready` resolves, or rejects with the error. No turn is used. */
   readonly settle: (error?: Error) => void
-}
-
-/** Limits concurrent work, and serves sources round robin, regardless of how many calls each has waiting. */
-interface FairQueue {
-  readonly enter: (source: string) => Turn
 }
 
 interface FairQueueOptions {
@@ -100,8 +89,11 @@ interface Waiting extends Turn {
   readonly begin: () => void
 }
 
-/** Makes a queue that one source cannot fill: if it is full, a new entry displaces the last entry of the longest line. */
-export function createFairQueue(options: FairQueueOptions): FairQueue {
+/**
+ * Makes a queue that limits concurrent work and serves sources round robin, regardless of how many calls each has waiting. One source
+ * cannot fill it: if it is full, a new entry displaces the last entry of the longest line.
+ */
+export function createFairQueue(options: FairQueueOptions) {
   const { atOnce, atOnceOfSource, calls, rankOf = () => 0, waitMs = WAIT_MS } = options
   const mostWaiting = Math.ceil(calls * WAITING_SHARE)
   const mostWaitingOfSource = Math.ceil(calls * WAITING_SHARE_OF_SOURCE)
@@ -143,7 +135,7 @@ export function createFairQueue(options: FairQueueOptions): FairQueue {
   }
 
   return {
-    enter: (name) => {
+    enter: (name: string): Turn => {
       const line = lines.get(name) ?? { name, running: 0, waiting: [] }
       lines.set(name, line)
       const { promise: ready, resolve, reject } = Promise.withResolvers<void>()

@@ -203,14 +203,10 @@ interface Slots {
 }
 
 /** The counts of one tenant that are not stored yet. */
-interface Tally {
-  readonly add: (call: CountedCall, now: number, day: number) => void
-  readonly calls: (tenant: string) => readonly CallCount[]
-  readonly names: (tenant: string) => readonly NameCount[]
-}
+type Tally = ReturnType<typeof createTally>
 
 /** Makes the counts of a tenant. A call costs a few look-ups and allocates nothing once its names are known. */
-function createTally(mayGrow: () => boolean): Tally {
+function createTally(mayGrow: () => boolean) {
   const calls = new Map<string, CallCounting>()
   const named = new Map<string, Map<string, NameCounting>>()
   const slots = new Map<CompiledAction, Slots>()
@@ -263,7 +259,7 @@ function createTally(mayGrow: () => boolean): Tally {
   }
 
   return {
-    add(call, now, day) {
+    add(call: CountedCall, now: number, day: number): void {
       const { use, action, outcome } = call
       const key = `${day} ${use} ${action} ${outcome}`
       const known = calls.get(key)
@@ -278,8 +274,8 @@ function createTally(mayGrow: () => boolean): Tally {
       if (call.request) addFields(call.request, now)
       for (const { code, name } of call.notes) if (code !== 'warning') addName(code, action, name, now)
     },
-    calls: (tenant) => [...calls.values()].map((count) => ({ tenant, ...count })),
-    names: (tenant) => [
+    calls: (tenant: string): readonly CallCount[] => [...calls.values()].map((count) => ({ tenant, ...count })),
+    names: (tenant: string): readonly NameCount[] => [
       ...[...named.values()].flatMap((names) => [...names.values()].map((count) => ({ tenant, ...count }))),
       ...[...slots].flatMap(([compiled, counted]) => fieldCounts(tenant, compiled, counted)),
     ],

@@ -24,17 +24,7 @@ const WAL_LIMIT_BYTES = 64 * 1024 * 1024
 export const MAX_WAL_PAGES = 8_000
 
 /** The connection that writes. */
-export interface Connection {
-  readonly db: DatabaseSync
-  readonly session: Session
-  readonly guard: FileGuard
-  /** Begins a transaction as soon as other processes release the lock. */
-  begin(): void
-  /** Commits, and returns the count of commits; undefined if nothing was written. */
-  commit(): number | undefined
-  /** Closes the connection, which rolls back an open transaction. */
-  close(): void
-}
+export type Connection = ReturnType<typeof openConnection>
 
 export interface ConnectionOptions {
   readonly path: string
@@ -49,7 +39,7 @@ export interface ConnectionOptions {
 }
 
 /** Opens the connection that writes, to a database of this program's version. */
-export function openConnection({ path, file, commits, room, now }: ConnectionOptions): Connection {
+export function openConnection({ path, file, commits, room, now }: ConnectionOptions) {
   if (file) checkIdentity(path, file)
   else makeFile(path)
   const db = new DatabaseSync(file ? existingDatabase(path) : path, { timeout: BUSY_TIMEOUT_MS })
@@ -93,7 +83,7 @@ export function createPrivate(path: string): void {
 /** The files of a store have names and addresses of customers. */
 export const OWNER_ONLY = 0o600
 
-function connectionOf(db: DatabaseSync, session: Session, guard: FileGuard): Connection {
+function connectionOf(db: DatabaseSync, session: Session, guard: ReturnType<typeof createFileGuard>) {
   const begin = db.prepare('BEGIN IMMEDIATE')
   const count = db.prepare('PRAGMA user_version')
   const commit = db.prepare('COMMIT')
@@ -103,7 +93,8 @@ function connectionOf(db: DatabaseSync, session: Session, guard: FileGuard): Con
     db,
     session,
     guard,
-    begin() {
+    /** Begins a transaction as soon as other processes release the lock. */
+    begin(): void {
       const until = performance.now() + BUSY_TIMEOUT_MS
       for (;;) {
         try {
@@ -116,6 +107,7 @@ function connectionOf(db: DatabaseSync, session: Session, guard: FileGuard): Con
         Atomics.wait(sleeper, 0, 0, LOCK_POLL_MS * (0.5 + Math.random()))
       }
     },
+    /** Commits, and returns the count of commits; undefined if nothing was written. */
     commit() {
       const changed = changes.get()?.['changes']
       // A claim that is taken already costs no write.
@@ -125,6 +117,7 @@ function connectionOf(db: DatabaseSync, session: Session, guard: FileGuard): Con
       committed = changed
       return commits
     },
+    /** Closes the connection, which rolls back an open transaction. */
     close: () => db.close(),
   }
 }
@@ -249,13 +242,6 @@ export interface FileIdentity {
   readonly ino: number
 }
 
-/** Watches the files of an open connection. */
-interface FileGuard {
-  readonly identity: FileIdentity
-  /** Throws `FilesLost` if a restart might not find what was committed. */
-  check(): void
-}
-
 /** The farthest that other processes can come between two looks. */
 const MOST_COMMITS = 10_000_000
 
@@ -263,7 +249,7 @@ const MOST_COMMITS = 10_000_000
  * Creates the guard of a connection. It looks at names and times, which costs microseconds. SQLite changes the database file in
  * checkpoints only: after a change, the file must have the commits that it had before, or a few more.
  */
-function createFileGuard(path: string): FileGuard {
+function createFileGuard(path: string) {
   const [walPath, indexPath] = [`${path}-wal`, `${path}-shm`]
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) throw linked(path)
   const [main, wal, index] = [path, walPath, indexPath].map(identityOf)
@@ -272,7 +258,8 @@ function createFileGuard(path: string): FileGuard {
   let last = { ...statSync(path), commits: commitsIn(descriptor) }
   return {
     identity: main,
-    check() {
+    /** Throws `FilesLost` if a restart might not find what was committed. */
+    check(): void {
       // A link that has taken its name is another file, although it may lead here: a restart finds no log beside its target.
       const found = lstatSync(path, { throwIfNoEntry: false })
       if (!found) throw gone(path)
