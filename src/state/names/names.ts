@@ -4,7 +4,6 @@ import type {
   Claim,
   Facts,
   KnownVehicles,
-  NamesWrite,
   NameWithBearer,
   NewName,
   Quote,
@@ -67,36 +66,10 @@ interface CallMeaning {
 }
 
 /** The durable record of what callers' numbers mean. */
-export interface Names {
-  /** Returns what a call means. Without a look, nothing is asked, and the meaning may be `ask` or `look`. */
-  readonly resolve: (reference: Reference, tenant: string, look?: Look) => Promise<CallMeaning>
-  /** Returns the quote of an id, with what is remembered of it. */
-  readonly quote: (tenant: string, id: string) => Promise<RememberedQuote>
-  /** Returns the quote that a booking refers to by one of these values. */
-  readonly quoteNamed: (tenant: string, values: readonly string[]) => Promise<RememberedQuote | undefined>
-  readonly shipment: (tenant: string, id: string) => Promise<StoredShipment | undefined>
-  /** Returns the ids of the shipments that the service calls so. */
-  readonly idsNamed: (tenant: string, number: string) => Promise<readonly string[]>
-  /** Returns the shipments that the caller calls by one of these names. */
-  readonly shipmentsNamed: (
-    tenant: string,
-    values: readonly string[],
-  ) => Promise<readonly Pick<StoredShipment, 'id' | 'quote'>[]>
-  /** Returns the shipments that were booked or approved from a quote, and then those under one of its names. */
-  readonly shipmentsOf: (tenant: string, quote: RememberedQuote) => Promise<readonly string[]>
-  /** Resolves when it is durable; only then may an answer depend on it. */
-  readonly write: (write: NamesWrite) => Promise<void>
-  /** Records what a read or a reply has shown of a shipment, where it is news; `stored` is what this call has found of it. */
-  readonly noteShown: (
-    tenant: string,
-    seen: SeenShipment,
-    shownNames: readonly string[],
-    stored?: StoredShipment,
-  ) => Promise<void>
-}
+export type Names = ReturnType<typeof openNames>
 
 /** Opens the record on a store. */
-export function openNames(store: Store, quoteMemoryMs: number, log?: Logger): Names {
+export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
   /** The names that shipments were last found to bear: callers read the same ones again and again. */
   const borne = createBoundedCache<string, string>(MOST_BORNE, { ttl: BORNE_FOR_MS })
   const noted = createBoundedCache<string, true>(MOST_NOTED, { ttl: DAY_MS })
@@ -226,7 +199,8 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger): Na
   }
 
   return {
-    resolve: async (reference, tenant, look) => {
+    /** Returns what a call means. Without a look, nothing is asked, and the meaning may be `ask` or `look`. */
+    resolve: async (reference: Reference, tenant: string, look?: Look): Promise<CallMeaning> => {
       const shipments: NotedShipments = new Map()
       const seen = new Map<string, SeenShipment>()
       const known = new Map<string, KnownName>()
@@ -281,8 +255,10 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger): Na
         }
       }
     },
+    /** Returns the quote of an id, with what is remembered of it. */
     quote: quoteOf,
-    quoteNamed: async (tenant, values) => {
+    /** Returns the quote that a booking refers to by one of these values. */
+    quoteNamed: async (tenant: string, values: readonly string[]) => {
       for (const value of values) {
         const named = (await bearersOf(tenant, value)).find(({ kind }) => kind === 'quote')
         if (named) return rememberedOf(named.id, named.quote)
@@ -292,18 +268,28 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger): Na
       return undefined
     },
     shipment: store.shipment,
-    idsNamed: async (tenant, number) =>
+    /** Returns the ids of the shipments that the service calls so. */
+    idsNamed: async (tenant: string, number: string) =>
       (await store.named(tenant, number)).flatMap(({ kind, givenBy, id }) =>
         kind === 'shipment' && givenBy === 'service' ? [id] : [],
       ),
+    /** Returns the shipments that the caller calls by one of these names. */
     shipmentsNamed,
-    shipmentsOf: async (tenant, quote) => {
+    /** Returns the shipments that were booked or approved from a quote, and then those under one of its names. */
+    shipmentsOf: async (tenant: string, quote: RememberedQuote) => {
       const own = await store.shipmentsOfQuote(tenant, quote.id)
       const named = await shipmentsNamed(tenant, quote.names)
       return [...new Map([...own, ...named].map(({ id }) => [thingKey(id), id])).values()]
     },
+    /** Resolves when it is durable; only then may an answer depend on it. */
     write: store.put,
-    noteShown: async (tenant, { id, body, vehicles, state }, shownNames, stored) => {
+    /** Records what a read or a reply has shown of a shipment, where it is news; `stored` is what this call has found of it. */
+    noteShown: async (
+      tenant: string,
+      { id, body, vehicles, state }: SeenShipment,
+      shownNames: readonly string[],
+      stored?: StoredShipment,
+    ) => {
       // Neither ids nor names have line ends.
       const shown = shownNames.join('\n')
       const place = `${id}\n${tenant}`
