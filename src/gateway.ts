@@ -134,7 +134,7 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
   opened.defer(pruning.close)
   const names = openNames(store, config.QUOTE_MEMORY, log)
 
-  const { bookings, leases, isWhole, start: startBookings } = openBookings(base, meters.bookings)
+  const { bookings, leases, start: startBookings } = openBookings(base, meters.bookings)
   const events = openEvents({ ...base, ...parts, store, service, callers, leases })
   opened.defer(events.close)
   const drift = observeDrift(catalog, log)
@@ -188,7 +188,7 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
     endCall: createEndOfCall({ config, log, meters, uses, tracing, recorder }),
     answerError,
     route,
-    ready: () => store.ready() && isWhole() && !draining,
+    ready: () => store.ready() && leases.isWhole() && !draining,
     inspect: drift.inspect,
     onNotServed: ({ method, path }, status) =>
       log.error({ method, path, status }, 'the service does not serve this call; check V2_BASE_URL'),

@@ -10,7 +10,7 @@ import { messageOf, openReader } from '../../outside/store/sqlite/connection.ts'
 import { identity, isBehind, originOf, readStamp } from '../../outside/store/sqlite/stamp.ts'
 import type { Store } from '../../outside/store/store.ts'
 import { makeFolder } from '../../runtime/make-folder.ts'
-import { originText } from '../../state/bookings/doubts.ts'
+import { originText } from '../../state/bookings/leases.ts'
 import { unwritableReason } from '../../state/bookings/record.ts'
 import { engineOf, mistakeOfStore } from './open-store.ts'
 

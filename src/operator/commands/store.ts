@@ -15,7 +15,7 @@ import {
   StoreUnreadable,
 } from '../../outside/store/sqlite/restore.ts'
 import { type Store, StoreDown, StoreTooNew } from '../../outside/store/store.ts'
-import { doubtView, originText } from '../../state/bookings/doubts.ts'
+import { doubtView, originText } from '../../state/bookings/leases.ts'
 import { nameOf, openEmergencyLog } from '../../state/bookings/record.ts'
 import { pruneTable } from '../../state/uses/pruning.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'

@@ -131,11 +131,11 @@ export const copyWrites: WorkOf<CopyWrites> = {
 
 /** Reads pages of so many rows, one after the other. */
 export async function* pages<Row>(
-  rowsAfter: (last: Row | undefined) => Promise<readonly Row[]>,
+  rowsAfter: (last: Row | undefined, size: number) => Promise<readonly Row[]>,
   size = ROWS_AT_ONCE,
 ): AsyncGenerator<readonly Row[]> {
   for (let last: Row | undefined; ; ) {
-    const page = await rowsAfter(last)
+    const page = await rowsAfter(last, size)
     if (page.length > 0) yield page
     if (page.length < size) return
     last = page.at(-1)

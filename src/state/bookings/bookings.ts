@@ -4,6 +4,7 @@ import type { Answer } from '../../language/answer.ts'
 import type { Config } from '../../language/config/config.ts'
 import { type GatewayError, gatewayError, RETRY_SOON } from '../../language/errors.ts'
 import { scalarText } from '../../language/text/json.ts'
+import { pages } from '../../outside/store/copy.ts'
 import type { Doubt } from '../../outside/store/doubt.ts'
 import { newInstance } from '../../outside/store/instance.ts'
 import {
@@ -21,7 +22,6 @@ import {
 import { createBoundedCache, createUnorderedList, type ListItem } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { labelledGauge } from '../../runtime/metrics.ts'
-import { type ClaimStore, createKnownDoubt, inDoubt } from './doubts.ts'
 import { createLeases, type IsHeld } from './leases.ts'
 import { type Course, courseOf, NotBooked } from './protocol.ts'
 import { type BookingRecord, createBookingRecord, openEmergencyLog } from './record.ts'
@@ -119,7 +119,7 @@ interface BookingCounter {
 
 /** The parts that the bookings of a gateway are made with. */
 interface BookingParts {
-  readonly claims: ClaimStore
+  readonly claims: Store
   readonly record: BookingRecord
   readonly instance: string
   /** Resolves when this gateway holds its lease, without which others take its claims for abandoned. */
@@ -340,6 +340,30 @@ export function createBookings(deps: BookingParts) {
   }
 }
 
+/**
+ * Returns a claim that is in doubt where the booking may have been made before the store was restored: the store has no claim of
+ * its key, or knows from before only that the key was free. Everything that it has learnt since then is certain.
+ */
+async function inDoubt(wanted: NewClaim, doubt: Doubt, claims: Store): Promise<NewClaim> {
+  const { vin, expiresInMs } = wanted
+  // A booking without a reference is another one once the time of duplicates has passed.
+  if (expiresInMs !== undefined && claims.now() >= doubt.declaredAt + expiresInMs) return wanted
+  const known = await claimsBeside(wanted, claims)
+  const isCertain = known.some((claim) => claim.vin === vin && claim.changedAt >= doubt.declaredAt)
+  return isCertain ? wanted : { ...wanted, doubtSince: doubt.since }
+}
+
+/** Returns the claims that a wanted one may meet: those of its reference, or the one of its key. */
+async function claimsBeside(
+  { tenant, key, reference, isOfReference }: NewClaim,
+  claims: Claims,
+): Promise<readonly Claim[]> {
+  if (isOfReference)
+    return (await claims.claimsOfReference(tenant, reference)).filter((claim) => claim.reference === reference)
+  const claim = await claims.findClaim(tenant, key)
+  return claim ? [claim] : []
+}
+
 /** Returns the bookings that have a shipment. */
 export async function holdersOf(tenant: string, shipment: string, store: Claims): Promise<readonly Claim[]> {
   return (await store.claimsOfShipment(tenant, shipment)).filter(({ state }) => state === 'booked')
@@ -451,27 +475,24 @@ export function openBookings(
     refusedStatuses: config.BOOKING_REFUSED_STATUSES,
     onUnknown,
   })
-  const doubt = createKnownDoubt(store, log)
   const catchUp = async () => {
     await record.catchUp()
     await bookings.freeStrays()
   }
-  const leases = createLeases(instance, doubt.refresh, { store, log, catchUp, onUnknown })
+  const leases = createLeases(instance, { store, log, catchUp, onUnknown })
   const bookings: Bookings = createBookings({
     claims: store,
     record,
     instance,
     holdLease: leases.hold,
     dedupeWindowMs: config.DEDUPE_WINDOW,
-    doubt: doubt.current,
+    doubt: leases.doubt,
     onUnknown,
     outcomes,
   })
   return {
     bookings,
     leases,
-    /** False for a store that was copied away. */
-    isWhole: doubt.isWhole,
     /** Takes the lease, settles what earlier runs left, and tells each claim that becomes unknown from now on. */
     start: (listener: (claim: Claim) => void) => {
       tell = listener
@@ -500,18 +521,11 @@ const PENDING_FIRST: readonly ClaimState[] = ['unknown', 'sending', 'booked', 'r
 
 /** Yields bookings state by state, page by page: a long list holds up nobody. The pending ones come first. */
 export async function* allBookings(store: Claims, filter: ClaimFilter): AsyncGenerator<Claim> {
-  for (const one of PENDING_FIRST) {
-    for (let after: Claim | undefined; ; ) {
-      const page = await store.listClaims({ ...filter, state: one, after, limit: READ_AT_ONCE })
-      yield* page
-      after = page.at(-1)
-      if (page.length < READ_AT_ONCE) break
-      await new Promise(setImmediate)
-    }
+  for (const state of PENDING_FIRST) {
+    const pageAfter = (after: Claim | undefined, limit: number) => store.listClaims({ ...filter, state, after, limit })
+    for await (const page of pages(pageAfter)) yield* page
   }
 }
-
-const READ_AT_ONCE = 500
 
 /** Makes the gauge of bookings without an outcome; without values while the store is down. */
 export const pendingBookings = ({ countClaims }: Claims) =>

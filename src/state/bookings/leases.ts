@@ -1,3 +1,4 @@
+import type { Doubt, StoreOrigin } from '../../outside/store/doubt.ts'
 import { isAlive } from '../../outside/store/instance.ts'
 import type { Claim, Claims, Store } from '../../outside/store/store.ts'
 import type { Logger } from '../../runtime/log.ts'
@@ -26,16 +27,19 @@ interface HeartbeatRooms {
 }
 
 /**
- * Keeps this gateway's lease, and turns the claims of gateways that are gone into unknown ones. `onRenewed` runs with every renewal,
- * before a claim may rely on it.
+ * Keeps this gateway's lease, and with every renewal, before a claim may rely on it, what is known of the store. Turns the claims of
+ * gateways that are gone into unknown ones.
  */
-export function createLeases(instance: string, onRenewed: () => Promise<void>, rooms: HeartbeatRooms) {
+export function createLeases(instance: string, rooms: HeartbeatRooms) {
   const { store, log } = rooms
-  const lease = createLease(instance, store, undefined, onRenewed)
+  const known = createKnownDoubt(store, log)
+  const lease = createLease(instance, store, undefined, known.refresh)
   const heartbeats = oneAtATime(createHeartbeat(lease, rooms))
   let timer: NodeJS.Timeout | undefined
   return {
     ...lease,
+    doubt: known.doubt,
+    isWhole: known.isWhole,
     /** Ends the leases of earlier runs, takes this one, and renews it from now on. */
     start: async () => {
       await endDeadLeases(rooms)
@@ -127,5 +131,61 @@ export function createLease(
       const { term } = state.lease
       return () => isHeldSince(term, state.lease, age())
     },
+  }
+}
+
+/** Keeps the doubt about a store, and logs it, and what is known of a copied store, once the store answers. */
+function createKnownDoubt(store: Store, log: Logger) {
+  let current: Doubt | undefined
+  let isOriginKnown = false
+  let isWhole = true
+  return {
+    /** Asks the store; runs with every renewal of the lease, and rejects if the store fails. */
+    async refresh(): Promise<void> {
+      isWhole = (await store.copiedFrom()) === undefined
+      if (!isOriginKnown) {
+        const text = originText(await store.origin())
+        isOriginKnown = true
+        if (text !== undefined) log.warn({}, text)
+      }
+      const before = current
+      current = await store.doubt()
+      if (current?.declaredAt === before?.declaredAt && current?.until === before?.until) return
+      if (current) log.warn(doubtView(current), 'bookings that the store does not know are in doubt')
+      else log.info('bookings are not in doubt any more')
+    },
+    /** Returns the doubt that is in force. Costs nothing: no booking relies on a lease that is older than the answer. */
+    doubt: () => current,
+    /** False in a store that was copied away, or into which a copy has not ended: it takes no bookings. */
+    isWhole: () => isWhole,
+  }
+}
+
+/** Returns a doubt with its times as text. */
+export function doubtView({ since, declaredAt, until }: Doubt) {
+  return {
+    since: new Date(since).toISOString(),
+    declared: new Date(declaredAt).toISOString(),
+    ...(until !== 0 && { until: new Date(until).toISOString() }),
+  }
+}
+
+const REMEDY = 'bookings that were made after the copy can be booked again; see “Restore” in docs/data.md'
+
+/** Says that a store is a copy; undefined for one that is not. */
+export function originText(origin: StoreOrigin): string | undefined {
+  switch (origin.kind) {
+    case 'own':
+      return undefined
+    case 'backup':
+      return `the store is a backup of ${new Date(origin.at).toISOString()} that was put in place without "transload store restore": ${REMEDY}`
+    case 'moved':
+      return `the store was copied or moved here without its stamp: if it is a copy, ${REMEDY}`
+    case 'other':
+      return `the store is not the one that stood here, which was replaced or deleted: its bookings can be booked again; see “A changed store” in docs/data.md`
+    case 'older':
+      return `the store is an old copy of the one that stood here: ${REMEDY}`
+    default:
+      return origin satisfies never
   }
 }
