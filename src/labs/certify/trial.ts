@@ -6,11 +6,11 @@ import { GatewayError } from '../../language/errors.ts'
 import { compileOverlay } from '../../language/mapping/overlay.ts'
 import { type Draft, type Place, valueAt } from '../../language/mapping/paths.ts'
 import { placesOf } from '../../language/mapping/row-parts.ts'
-import { replyText } from '../../language/text/decode.ts'
-import { isStructure, parseJson, scalarText } from '../../language/text/json.ts'
+import { isStructure, scalarText } from '../../language/text/json.ts'
 import { serviceId, shownText } from '../../language/text/service-text.ts'
 import type { Account } from '../../outside/service/account.ts'
-import { exchange, isSuccess, NoReply, type UpstreamReply } from '../../outside/service/exchange.ts'
+import { exchange, isSuccess, NoReply } from '../../outside/service/exchange.ts'
+import { parsedOrNothing } from '../../outside/service/proofs.ts'
 import { type ServiceRequest, type Spelling, spelling, written } from '../../outside/service/service.ts'
 import type { Upstream } from '../../outside/service/upstream.ts'
 import type { Journal } from './journal.ts'
@@ -82,7 +82,6 @@ export function openTrial({ config, upstream, account, journal, run, stop, ...cr
   const quotes = spelling<'POST' | 'GET'>(config.V2_QUOTE_METHOD, ['POST', 'GET'])
   const shipments = spelling<string>(config.V2_SHIPMENT_PATH, ['/v2/shipments', '/v2/shipment'])
   let references = 0
-  let quotesMade = 0
 
   /** Returns a reference that no booking has yet. */
   function nextReference() {
@@ -115,9 +114,9 @@ export function openTrial({ config, upstream, account, journal, run, stop, ...cr
       })
     try {
       const sent = authorization === undefined ? account.authorized(deadline, send) : send(authorization ?? undefined)
-      const reply = seenReply(await sent)
+      const { status, headers: answered, body: bytes } = await sent
+      const reply = { status, headers: answered, body: parsedOrNothing({ body: bytes }), bytes }
       if (makes) note(makes[0], reply, method)
-      if (isDone(reply) && textIn(reply, 'price') !== '' && /^\/v2\/quote(\?|$)/.test(path)) quotesMade += 1
       return reply
     } catch (error) {
       const what = `${method} ${shape(path)}`
@@ -207,8 +206,6 @@ export function openTrial({ config, upstream, account, journal, run, stop, ...cr
     shipmentPath,
     /** The paths of shipments that the service may understand. */
     shipmentPaths: [shipments.current, ...(shipments.other ? [shipments.other] : [])],
-    /** Returns how many quotes the service gave. */
-    quotesMade: () => quotesMade,
   }
 }
 
@@ -251,17 +248,6 @@ export interface ParsedReply {
   /** The parsed body; undefined if it is empty or no JSON. */
   readonly body: unknown
   readonly bytes: Buffer
-}
-
-/** Reads a reply; one that is not JSON has no body. */
-function seenReply({ status, headers, body: bytes }: UpstreamReply): ParsedReply {
-  let body: unknown
-  try {
-    body = parseJson(replyText(bytes))
-  } catch {
-    // It is empty, or no JSON.
-  }
-  return { status, headers, body, bytes }
 }
 
 /** Returns true for 2xx. */

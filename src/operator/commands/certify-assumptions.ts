@@ -70,12 +70,10 @@ export async function certifyAssumptions(asked: AssumptionsOptions): Promise<num
     const trial = trialUntil(stop.signal)
     const { results, failure } = await tried(wanted, trial, allowed, stop.signal)
     const cleanedUp = await cleanUp(cleaning, journal)
-    const quotes = trial.quotesMade()
     const changes = before && changesSince(before, results)
     const run = { service, at: isoTime(Date.now()), results }
     if (asked.save !== undefined) writeFileSync(asked.save, `${JSON.stringify(run, null, 2)}\n`)
     print('', summaryLine(results), ...cleanedUpLines(cleanedUp))
-    if (quotes > 0) print(`Quotes made: ${quotes}. The service has no way to delete a quote.`)
     if (before && changes) print('', ...changeLines(before, changes))
     const stopped = signals.exitCode()
     if (stopped !== undefined) return stopped
@@ -139,20 +137,13 @@ function earlier(path: string): Results {
   throw new CommandFailed(`cannot read ${path}: it has no results of "transload certify assumptions --save"`)
 }
 
-/** A result that differs from the one before; an assumption that the earlier run did not have has no earlier result. */
-interface Change {
-  readonly id: string
-  readonly before: Result | undefined
-  readonly now: Result
-}
-
-/** Compares the results of two runs. An assumption that either of them did not try has not changed. */
-function changesSince({ results }: Results, now: readonly Result[]): readonly Change[] {
+/** Returns what differs from an earlier run. An assumption that either of them did not try has not changed. */
+function changesSince({ results }: Results, now: readonly Result[]) {
   return now.flatMap((result) => {
     const before = results.find(({ id }) => id === result.id)
     if (result.verdict === 'not tried' || before?.verdict === 'not tried') return []
     const isSame = before?.verdict === result.verdict && before.seen === result.seen
-    return isSame ? [] : [{ id: result.id, before, now: result }]
+    return isSame ? [] : [{ before, now: result }]
   })
 }
 
@@ -203,13 +194,13 @@ function cleanedUpLines({ canceled, left }: CleanedUp): readonly string[] {
 }
 
 /** Lists what differs from an earlier run. */
-function changeLines({ at }: Results, changes: readonly Change[]): readonly string[] {
+function changeLines({ at }: Results, changes: ReturnType<typeof changesSince>): readonly string[] {
   if (changes.length === 0) return [`Nothing has changed since ${at}.`]
   return [
     `Changed since ${at}:`,
-    ...changes.map(({ id, before, now }) => {
+    ...changes.map(({ before, now }) => {
       const was = before === undefined ? 'not known' : `${before.verdict} (${before.seen})`
-      return `  ${id.padEnd(ID_CHARACTERS)}  ${was} → ${now.verdict} (${now.seen})`
+      return `  ${now.id.padEnd(ID_CHARACTERS)}  ${was} → ${now.verdict} (${now.seen})`
     }),
   ]
 }
