@@ -1,8 +1,13 @@
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { type Assumption, assumptions } from '../../src/labs/certify/assumptions.ts'
+import {
+  type AllowedEffects,
+  type Assumption,
+  assumptions,
+  type Result,
+  tryAll,
+} from '../../src/labs/certify/assumptions.ts'
 import { cleanUp, openJournal } from '../../src/labs/certify/journal.ts'
-import { type AllowedEffects, type Result, tryAll } from '../../src/labs/certify/run.ts'
 import { openTrial, shape } from '../../src/labs/certify/trial.ts'
 import { readConfig } from '../../src/language/config/config.ts'
 import { openAccount } from '../../src/outside/service/account.ts'

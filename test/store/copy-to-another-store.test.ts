@@ -2,7 +2,7 @@
 
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { copyStore } from '../../src/operator/commands/copy-store.ts'
+import { copyStore } from '../../src/operator/commands/store.ts'
 import type { CopiedTable } from '../../src/outside/store/copy.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { type Store, StoreDown } from '../../src/outside/store/store.ts'

@@ -1,9 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { z } from 'zod'
-import { type Assumption, assumptions } from '../../labs/certify/assumptions.ts'
+import {
+  type AllowedEffects,
+  type Assumption,
+  assumptions,
+  forbidden,
+  type Result,
+  result,
+  tryAll,
+  verdicts,
+} from '../../labs/certify/assumptions.ts'
 import { type CleanedUp, cleanUp, openJournal } from '../../labs/certify/journal.ts'
-import { type AllowedEffects, forbidden, type Result, result, tryAll, verdicts } from '../../labs/certify/run.ts'
 import { NotAnswered, openTrial, type Trial } from '../../labs/certify/trial.ts'
 import { readConfig } from '../../language/config/config.ts'
 import { serviceAddress } from '../../language/config/values.ts'
