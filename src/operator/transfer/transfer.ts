@@ -14,8 +14,9 @@ import type { Readable } from 'node:stream'
 import { parse } from 'csv-parse/sync'
 import { z } from 'zod'
 import { isText } from '../../language/mapping/fields.ts'
-import { isNotKnown, isSameThing, printableJson, serviceId } from '../../language/text/service-text.ts'
+import { isSameThing, printableJson, serviceId } from '../../language/text/service-text.ts'
 import type { GivenBy, Kind, LoadedName, NameOfId, ScannedName, Store } from '../../outside/store/store.ts'
+import { vinKey } from '../../state/names/resolve.ts'
 import { CommandFailed } from '../commands/failures.ts'
 import {
   type Cell,
@@ -239,15 +240,12 @@ function rowOf(line: number, cells: readonly Cell[], owner: string | undefined):
         ? Date.parse(time)
         : Number.NaN
   if (Number.isNaN(at)) return { line, error: 'has a date that is not ISO 8601' }
-  const given = { tenant, kind, vin: kind === 'quote' ? '' : vinOf(vin), id, givenBy, at }
+  const given = { tenant, kind, vin: kind === 'quote' ? '' : vinKey(vin), id, givenBy, at }
   // A row may have several numbers, such as ShipmentNumber and ReferenceNumber.
   return { line, names: [...names].map((name) => ({ ...given, name })) }
 }
 
 const DAY_CHARACTERS = 'yyyy-mm-dd'.length
-
-/** Returns a VIN in the form in which the store has it. */
-const vinOf = (vin: string) => (isNotKnown(vin) ? '' : vin.replace(/\s+/g, '').toUpperCase())
 
 const NO_ID = 'has an id that cannot be one: it is blank, of dots alone, too long, or has a control character'
 
