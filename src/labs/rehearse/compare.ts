@@ -46,7 +46,7 @@ interface CompareRooms {
   readonly tenant: string
   readonly sending: () => Sending
   /** Fields of replies that are not compared. */
-  readonly ignored: readonly string[]
+  readonly ignored: ReadonlySet<string>
 }
 
 /** Reports whether a call only asks: a read, or a request for a new quote. */

@@ -29,13 +29,12 @@ import { type RecordedCall, readRecord } from './recording.ts'
 
 /** How a run rehearses. */
 interface Setup {
-  readonly env: Environment
-  /** Shows values in examples; otherwise only their shapes. */
-  readonly showValues: boolean
-  /** The fields of replies that are not compared. */
-  readonly ignored: readonly string[]
+  /** Shows values in examples; otherwise only their shapes. @default false */
+  readonly showValues?: boolean
+  /** The fields of replies that are not compared, separated by commas. @default none */
+  readonly ignore?: string
   /** The tenant of callers that the recording does not tell. */
-  readonly tenant: string | undefined
+  readonly tenant?: string
 }
 
 /** A line of a file, counted from 1; the entry of a HAR. */
@@ -141,18 +140,18 @@ interface RehearsedCaller {
 export type Rehearsal = Awaited<ReturnType<typeof openRehearsal>>
 
 /** Opens a rehearsal with the configuration of an environment. */
-export async function openRehearsal(setup: Setup) {
-  const config = readConfig(setup.env, { certificates: false })
+export async function openRehearsal(env: Environment, { showValues, ignore = '', tenant }: Setup) {
+  const config = readConfig(env, { certificates: false })
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
-  const tenants = tenantsOf(config, catalog, setup.env)
+  const tenants = tenantsOf(config, catalog, env)
   return {
     config,
     catalog,
     tenants: tenants.map(({ name }) => name),
-    callerOf: createCallers(config, tenants, setup),
+    callerOf: createCallers(config, tenants, tenant),
     routeOf: createRoutes(catalog, config.LEGACY_BASE_PATHS),
-    ignored: new Set(setup.ignored),
-    shownText: (text = '') => (setup.showValues ? text : masked(text)),
+    ignored: new Set(ignore.split(',').map((field) => field.trim())),
+    shownText: (text = '') => (showValues ? text : masked(text)),
     tally: newTally(),
     /** True for the names of quotes that name their payer, too. */
     quotes: createBoundedCache<string, boolean>(LATEST_QUOTES),
@@ -160,7 +159,7 @@ export async function openRehearsal(setup: Setup) {
 }
 
 /** Makes the function that tells the caller of a recorded call. */
-function createCallers(config: Config, tenants: ReturnType<typeof tenantsOf>, { tenant: assumed }: Setup) {
+function createCallers(config: Config, tenants: ReturnType<typeof tenantsOf>, assumed: string | undefined) {
   const common = translationSettings(config)
   const known = new Map<string, RehearsedCaller>()
   const all = tenants.map((tenant) => ({

@@ -16,13 +16,12 @@ import {
   type RehearsedCall,
   rehearse as rehearseLine,
 } from '../../labs/rehearse/rehearsal.ts'
-import { type Config, readConfig } from '../../language/config/config.ts'
+import type { Config } from '../../language/config/config.ts'
 import { pathOf } from '../../language/config/store-address.ts'
 import { GatewayError } from '../../language/errors.ts'
 import type { Problem } from '../../language/mapping/fields.ts'
 import { suggestion } from '../../language/text/nearest.ts'
-import { createService, type Sending } from '../../outside/service/service.ts'
-import { openUpstream } from '../../outside/service/upstream.ts'
+import { openService, type Sending } from '../../outside/service/service.ts'
 import { loadEngine, openStore } from '../../outside/store/open.ts'
 import type { Store } from '../../outside/store/store.ts'
 import { createMask, keptFields } from '../../runtime/record.ts'
@@ -58,14 +57,7 @@ const ROUNDING = 1e-12
 export async function rehearse(operands: readonly string[], options: RehearseOptions): Promise<number> {
   const least = numberOf('--min-pass', options.minPass ?? '0', HUNDRED) / HUNDRED
   const names = filesOf(operands, options)
-  const ignored = options.ignore?.split(',').map((field) => field.trim()) ?? []
-  const env = options.against === undefined ? withoutService() : process.env
-  const rehearsal = await openRehearsal({
-    env: { ...env },
-    showValues: options.showValues ?? false,
-    ignored,
-    tenant: options.tenant,
-  })
+  const rehearsal = await openRehearsal(options.against === undefined ? withoutService() : process.env, options)
   const { tenants } = rehearsal
   if (options.tenant !== undefined && tenants.length > 0 && !tenants.includes(options.tenant))
     throw new UsageError(`there is no tenant ${options.tenant}${suggestion(options.tenant, tenants)}`)
@@ -77,7 +69,7 @@ export async function rehearse(operands: readonly string[], options: RehearseOpt
     // A read of a pipe that nobody writes to would never end.
     process.stdin.destroy()
   })
-  const against = options.against === undefined ? undefined : await openAgainst(readConfig(), options, ignored)
+  const against = options.against === undefined ? undefined : await openAgainst(rehearsal, options)
   const learned = options.learn === undefined ? undefined : createWriteStream(options.learn, { mode: OWNER_ONLY })
   for (const flag of HEAP_FLAGS) setFlagsFromString(flag)
   const progress = createProgress('rehearsed', 'lines')
@@ -208,13 +200,12 @@ const MOST_PER_SECOND = 1_000
 const LEAST_PER_SECOND = 0.01
 
 /** Asks the service what it answers to calls itself, and compares that with the translated answers. */
-async function openAgainst(config: Config, options: RehearseOptions, ignored: readonly string[]) {
+async function openAgainst({ config, ignored }: Rehearsal, options: RehearseOptions) {
   const { tenant, against } = options
   if (against !== 'service') throw new UsageError('--against takes service')
   const account = await chosenAccount(config, tenant)
   const pauseMs = 1000 / numberOf('--rate', options.rate, MOST_PER_SECOND, LEAST_PER_SECOND)
-  const upstream = openUpstream(config)
-  const service = createService(config, upstream)
+  const { service, upstream } = openService(config)
   const opened = account.open(upstream)
   const store = await storeOf(config)
   const sending = (): Sending => ({
