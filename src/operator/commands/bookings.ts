@@ -14,8 +14,7 @@ import {
   shipmentNamed,
   shipmentWithId,
 } from '../../outside/service/proofs.ts'
-import { createService, sendingOf, shipmentRead } from '../../outside/service/service.ts'
-import { openUpstream } from '../../outside/service/upstream.ts'
+import { openService, sendingOf, shipmentRead } from '../../outside/service/service.ts'
 import { toldBy } from '../../outside/store/claim.ts'
 import { pages } from '../../outside/store/copy.ts'
 import type { AuditEntry, Claim, ClaimState, Store } from '../../outside/store/store.ts'
@@ -321,12 +320,9 @@ async function read(tenant: string, shipment: string, config: Config): Promise<U
   }
   const own = accounts.find((account) => account.tenant === tenant)
   if (!own) throw unconfirmed(`the booking belongs to ${tenant}, for whom the configuration has no credential`)
-  const upstream = openUpstream(config)
+  const { service, upstream } = openService(config)
   try {
-    return await createService(config, upstream).send(
-      shipmentRead(shipment),
-      sendingOf(own.open(upstream), config.UPSTREAM_TIMEOUT_MS),
-    )
+    return await service.send(shipmentRead(shipment), sendingOf(own.open(upstream), config.UPSTREAM_TIMEOUT_MS))
   } catch (error) {
     if (error instanceof NoReply) throw unconfirmed(`the service does not answer (${error.silence})`)
     if (error instanceof GatewayError) throw unconfirmed(`the service cannot be asked: ${error.message}`)

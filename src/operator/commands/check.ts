@@ -14,6 +14,7 @@ import { openUpstream } from '../../outside/service/upstream.ts'
 import { messageOf } from '../../outside/store/sqlite/connection.ts'
 import { unwritableReason } from '../../state/bookings/record.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
+import { recentOverview } from '../reports/report.ts'
 import { aligned, isoTime } from '../words.ts'
 import { attempt, ownAccounts } from './accounts.ts'
 import { mistakeOfMemory, refusalAhead } from './last-store.ts'
@@ -192,18 +193,15 @@ async function endWarnings(
   if (ending.length === 0 || !hasCounts) return dates
   const recent: string[] = []
   await withExistingStore(async (counts) => {
-    for (let uses = await counts.countedTenants(undefined); uses.length > 0; ) {
-      for (const { tenant, name, lastAt } of uses) {
-        const isEnding = ending.some((end) => (end.tenant ?? tenant) === tenant)
-        if (name === 'version-1' && lastAt > now - RECENT_MS && isEnding)
-          recent.push(tenant || 'callers without a name')
-      }
-      uses = await counts.countedTenants(uses.at(-1))
+    for (const { tenant, lastVersion1 = 0 } of (await recentOverview(counts, [])).tenants) {
+      const isEnding = ending.some((end) => (end.tenant ?? tenant) === tenant)
+      if (isEnding && new Date(lastVersion1).getTime() > now - RECENT_MS) recent.push(tenant)
     }
     return 0
   })
   if (recent.length === 0) return dates
-  const listed = `${recent.slice(0, MOST_LISTED).join(', ')}${recent.length > MOST_LISTED ? ', …' : ''}`
+  const names = recent.sort().map((tenant) => tenant || 'callers without a name')
+  const listed = `${names.slice(0, MOST_LISTED).join(', ')}${names.length > MOST_LISTED ? ', …' : ''}`
   return [...dates, `RETIRED_FROM cuts off ${recent.length} of the callers of the last 28 days: ${listed}`]
 }
 

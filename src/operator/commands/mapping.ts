@@ -16,8 +16,7 @@ import { GatewayError } from '../../language/errors.ts'
 import type { Catalog } from '../../language/mapping/catalog.ts'
 import type { Problem } from '../../language/mapping/fields.ts'
 import { suggestion } from '../../language/text/nearest.ts'
-import { createService } from '../../outside/service/service.ts'
-import { openUpstream } from '../../outside/service/upstream.ts'
+import { openService } from '../../outside/service/service.ts'
 import { EXIT_FAILED } from '../exit-codes.ts'
 import { type Language, snippet } from '../pages/snippets.ts'
 import { CommandFailed, namingFile, UsageError } from './failures.ts'
@@ -44,8 +43,7 @@ export async function translate(
     catalog,
     settings: translationSettings(config),
     answerError: createErrorAnswers(config, catalog),
-    service: createService(config, openUpstream(config)),
-    address: { ...config.V2_BASE_URL, scheme: config.V2_TOKEN },
+    ...openService(config),
   }
   const isGiven = file !== undefined && file !== '-'
   let run: DryRun
