@@ -13,7 +13,7 @@ import { readConfig } from '../../src/language/config/config.ts'
 import { openAccount } from '../../src/outside/service/account.ts'
 import { openUpstream } from '../../src/outside/service/upstream.ts'
 import { folder } from '../callers/tenants-gateway.ts'
-import { basic, CLIENT } from '../gateway.ts'
+import { basic } from '../gateway.ts'
 import { deviationNames, type Fault, type SandboxOptions, startSandbox } from '../stand-in/stand-in.ts'
 
 /** A stand-in of the service that certification asks. */
@@ -66,7 +66,6 @@ export async function tried(
     upstream,
     account,
     basic: authorization,
-    wrongCredential: basic(CLIENT.id, 'wrong'),
     journal,
     run: 'test',
   })

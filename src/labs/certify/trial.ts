@@ -9,6 +9,7 @@ import { placesOf } from '../../language/mapping/row-parts.ts'
 import { isStructure, scalarText } from '../../language/text/json.ts'
 import { serviceId, shownText } from '../../language/text/service-text.ts'
 import type { Account } from '../../outside/service/account.ts'
+import { basicOf, basicPair } from '../../outside/service/credential.ts'
 import { exchange, isSuccess, NoReply } from '../../outside/service/exchange.ts'
 import { parsedOrNothing } from '../../outside/service/proofs.ts'
 import { type ServiceRequest, type Spelling, spelling, written } from '../../outside/service/service.ts'
@@ -65,8 +66,6 @@ interface TrialRooms {
   readonly account: Account
   /** The operator's credential, as Basic authentication. */
   readonly basic: string
-  /** A wrong secret for the operator's own Client ID. */
-  readonly wrongCredential: string
   readonly journal: Journal
   /** Tells this run's references from those of others. */
   readonly run: string
@@ -78,7 +77,7 @@ interface TrialRooms {
 export type Trial = ReturnType<typeof openTrial>
 
 /** Opens a trial of the service. */
-export function openTrial({ config, upstream, account, journal, run, stop, ...credentials }: TrialRooms) {
+export function openTrial({ config, upstream, account, basic, journal, run, stop }: TrialRooms) {
   const quotes = spelling<'POST' | 'GET'>(config.V2_QUOTE_METHOD, ['POST', 'GET'])
   const shipments = spelling<string>(config.V2_SHIPMENT_PATH, ['/v2/shipments', '/v2/shipment'])
   let references = 0
@@ -190,7 +189,9 @@ export function openTrial({ config, upstream, account, journal, run, stop, ...cr
   const readShipment = (id: string) => ask('GET', shipmentPath(id))
 
   return {
-    ...credentials,
+    basic,
+    /** Of the same Client ID, with a random secret. */
+    wrongCredential: basicOf(basicPair(basic)?.id ?? 'transload-test', randomUUID()),
     nextReference,
     ask,
     bookAt,

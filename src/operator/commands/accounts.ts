@@ -3,7 +3,6 @@ import type { Config } from '../../language/config/config.ts'
 import { readTenants } from '../../language/config/tenants-file.ts'
 import { translationSettings } from '../../language/config/translation-settings.ts'
 import { GatewayError } from '../../language/errors.ts'
-import type { Settings } from '../../language/mapping/row.ts'
 import { type Account, NO_SHIPMENT, openAccount, type Scheme } from '../../outside/service/account.ts'
 import { basicOf } from '../../outside/service/credential.ts'
 import { exchange, NoReply } from '../../outside/service/exchange.ts'
@@ -12,47 +11,37 @@ import { CommandFailed } from './failures.ts'
 import { mappingsOf } from './open-store.ts'
 
 /** A credential of the gateway's own at the service; the operator chose its scheme. */
-type OwnAccount = ReturnType<typeof ownAccount>
-
-function ownAccount(
-  own: {
-    readonly tenant: string
-    readonly scheme: Scheme
-    readonly address: Config['V2_BASE_URL']
-    readonly settings: Settings
-  },
-  id: string,
-  secret: string,
-  timeoutMs: number,
-) {
-  const { tenant, address } = own
-  const basic = basicOf(id, secret)
-  return {
-    ...own,
-    /** As Basic authentication. */
-    basic,
-    /** False where a command beside the gateway lacks its secret. */
-    hasSecret: secret !== '',
-    open: (upstream: Upstream, scheme = own.scheme) =>
-      openAccount({ upstream, ...address, basic, pool: tenant, scheme, timeoutMs }),
-  }
-}
+type OwnAccount = Awaited<ReturnType<typeof ownAccounts>>[number]
 
 /** Returns the configured accounts; none in client mode, where callers bring their own. See `readTenants` for `lacking`. */
-export async function ownAccounts(config: Config, lacking?: string[]): Promise<readonly OwnAccount[]> {
-  const { V2_CLIENT_ID: id, V2_CLIENT_SECRET: secret, TENANTS_FILE: file, UPSTREAM_TIMEOUT_MS: timeoutMs } = config
-  const { V2_BASE_URL: address, V2_TOKEN: scheme } = config
+export async function ownAccounts(config: Config, lacking?: string[]) {
+  const { V2_CLIENT_ID, V2_CLIENT_SECRET, TENANTS_FILE, UPSTREAM_TIMEOUT_MS: timeoutMs } = config
   const common = translationSettings(config)
-  if (file !== undefined) {
-    return readTenants(file, await mappingsOf(config), process.env, lacking).map((tenant) => {
-      const { client_id, base_url = address, token = scheme } = tenant.v2
-      const settings = tenantSettings(tenant, common)
-      const own = { tenant: tenant.name, address: base_url, scheme: token, settings }
-      return ownAccount(own, client_id, tenant.secret, timeoutMs)
+  const accountOf = (
+    tenant: string,
+    id: string,
+    secret: string,
+    settings = common,
+    address = config.V2_BASE_URL,
+    scheme = config.V2_TOKEN,
+  ) => {
+    /** As Basic authentication. */
+    const basic = basicOf(id, secret)
+    const open = (upstream: Upstream, as: Scheme = scheme) =>
+      openAccount({ upstream, ...address, basic, pool: tenant, scheme: as, timeoutMs })
+    /** A command beside the gateway may lack the secret. */
+    const hasSecret = secret !== ''
+    return { tenant, settings, address, scheme, basic, hasSecret, open }
+  }
+  if (TENANTS_FILE !== undefined) {
+    const tenants = readTenants(TENANTS_FILE, await mappingsOf(config), process.env, lacking)
+    return tenants.map((tenant) => {
+      const { client_id, base_url, token } = tenant.v2
+      return accountOf(tenant.name, client_id, tenant.secret, tenantSettings(tenant, common), base_url, token)
     })
   }
-  if (id === undefined || secret === undefined) return []
-  return [ownAccount({ tenant: id, address, scheme, settings: common }, id, secret, timeoutMs)]
+  if (V2_CLIENT_ID === undefined || V2_CLIENT_SECRET === undefined) return []
+  return [accountOf(V2_CLIENT_ID, V2_CLIENT_ID, V2_CLIENT_SECRET)]
 }
 
 /** Returns the account of a tenant, or the only one. */

@@ -176,16 +176,9 @@ export function reopen(handle: string): Promise<number> {
 }
 
 function changed(result: SettlementResult, handle: string, rule: string): Claim {
-  switch (result.outcome) {
-    case 'changed':
-      return result.claim
-    case 'wrong-state':
-      throw new CommandFailed(`${handle} is ${result.state}; ${rule}`)
-    case 'taken':
-      throw new CommandFailed(`the booking ${result.by} has this shipment already`)
-    default:
-      return result satisfies never
-  }
+  if (result.outcome === 'wrong-state') throw new CommandFailed(`${handle} is ${result.state}; ${rule}`)
+  if (result.outcome === 'taken') throw new CommandFailed(`the booking ${result.by} has this shipment already`)
+  return result.claim
 }
 
 async function claimOf(store: Store, handle: string): Promise<Claim> {

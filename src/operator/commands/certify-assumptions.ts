@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { z } from 'zod'
 import {
@@ -16,7 +15,6 @@ import { NotAnswered, openTrial, type Trial } from '../../labs/certify/trial.ts'
 import { readConfig } from '../../language/config/config.ts'
 import { serviceAddress } from '../../language/config/values.ts'
 import { suggestion } from '../../language/text/nearest.ts'
-import { basicOf, basicPair } from '../../outside/service/credential.ts'
 import { openUpstream } from '../../outside/service/upstream.ts'
 import { EXIT_CHANGED, EXIT_CONTRADICTED, EXIT_FAILED } from '../exit-codes.ts'
 import { isoTime, plural } from '../words.ts'
@@ -63,9 +61,7 @@ export async function certifyAssumptions(asked: AssumptionsOptions): Promise<num
     stop.abort()
   })
   const account = own.open(upstream)
-  // A credential of the same Client ID with a random secret.
-  const wrongCredential = basicOf(basicPair(own.basic)?.id ?? 'transload-test', randomUUID())
-  const common = { config, upstream, account, journal, run: Date.now().toString(36), basic: own.basic, wrongCredential }
+  const common = { config, upstream, account, journal, run: Date.now().toString(36), basic: own.basic }
   const trialUntil = (stop?: AbortSignal) => openTrial({ ...common, stop })
   try {
     const cleaning = trialUntil()

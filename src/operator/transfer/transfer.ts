@@ -15,7 +15,7 @@ import { parse } from 'csv-parse/sync'
 import { z } from 'zod'
 import { isText } from '../../language/mapping/fields.ts'
 import { isSameThing, printableJson, serviceId } from '../../language/text/service-text.ts'
-import type { GivenBy, Kind, LoadedName, NameOfId, ScannedName, Store } from '../../outside/store/store.ts'
+import type { GivenBy, Kind, NameOfId, ScannedName, Store } from '../../outside/store/store.ts'
 import { vinKey } from '../../state/names/resolve.ts'
 import { CommandFailed } from '../commands/failures.ts'
 import {
@@ -195,9 +195,7 @@ export function lineOf(name: ScannedName, format: Format): string {
 }
 
 /** A row of an import: its names, or the error. */
-type ImportRow =
-  | { readonly line: number; readonly names: readonly LoadedName[] }
-  | { readonly line: number; readonly error: string }
+type ImportRow = ReturnType<typeof rowOf>
 
 /** Reads the rows of a stream one at a time, which keeps memory flat; `onUnused` gets the columns that have no meaning. */
 export async function* readRows(
@@ -207,16 +205,15 @@ export async function* readRows(
   onUnused: (columns: readonly string[]) => void = () => {},
 ): AsyncGenerator<ImportRow> {
   const records = format === 'csv' ? csvRecords(input, onUnused) : jsonRecords(input)
-  for await (const { line, record } of records) {
-    yield typeof record === 'string' ? { line, error: record } : rowOf(line, record, tenant)
-  }
+  for await (const { line, record } of records) yield rowOf(line, record, tenant)
 }
 
-function rowOf(line: number, cells: readonly Cell[], owner: string | undefined): ImportRow {
+function rowOf(line: number, record: readonly Cell[] | string, owner: string | undefined) {
+  if (typeof record === 'string') return { line, error: record }
   const names = new Set<string>()
   const values: { [column in FileColumn]?: string } = {}
   let implied: Kind = 'shipment'
-  for (const [meaning, cell] of cells) {
+  for (const [meaning, cell] of record) {
     if (!meaning || cell === '') continue
     const { column } = meaning
     if (!isText(cell)) return { line, error: `has a ${column} with a character that cannot be stored` }
