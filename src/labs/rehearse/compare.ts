@@ -12,9 +12,8 @@ import type { Row, Settings } from '../../language/mapping/row.ts'
 import { fieldsOf } from '../../language/mapping/row-parts.ts'
 import { replyText } from '../../language/text/decode.ts'
 import { isObject, parseJson, scalarText } from '../../language/text/json.ts'
-import { exchange, isSuccess, NoReply } from '../../outside/service/exchange.ts'
-import { type Sending, type ServiceRequest, written } from '../../outside/service/service.ts'
-import type { Upstream } from '../../outside/service/upstream.ts'
+import { isSuccess, NoReply } from '../../outside/service/exchange.ts'
+import type { Sending, ServiceRequest } from '../../outside/service/service.ts'
 
 /** The answer to a version-1 call, sent natively or translated: its fields without blank ones, or a refusal of what it asks. */
 export type ComparedAnswer = ReadonlyMap<string, string> | 'refused'
@@ -38,10 +37,9 @@ export interface ComparedField {
 /** The field that stands for the call itself: it was answered or refused. */
 const WHOLE_ANSWER = '(answer)'
 
-/** The dependencies of a comparison. */
-interface CompareRooms {
+/** How calls are compared. */
+interface Comparison {
   readonly rooms: AskingRooms
-  readonly upstream: Upstream
   readonly settings: Settings
   readonly tenant: string
   readonly sending: () => Sending
@@ -57,7 +55,7 @@ export const onlyAsks = ({ verb, target }: Action): boolean =>
  * Compares the answers to a call that only asks. The translated one is asked for between the native ones: a price that moves
  * meanwhile makes them differ from each other, which is noise.
  */
-export async function compareCall(request: Version1, deps: CompareRooms): Promise<readonly ComparedField[]> {
+export async function compareCall(request: Version1, deps: Comparison): Promise<readonly ComparedField[]> {
   const { action } = request.compiled
   // The service is asked by the caller's own name where nothing is known by it: its version-1 handling may know it.
   const id = await idNamed(request, deps).catch(() => undefined)
@@ -69,14 +67,14 @@ export async function compareCall(request: Version1, deps: CompareRooms): Promis
   return compareAnswers([first, again], translated, comparisonsOf(action.reply), new Set([...numbers, ...deps.ignored]))
 }
 
-const callOf = (request: Version1, { tenant, settings, sending }: CompareRooms) => ({
+const callOf = (request: Version1, { tenant, settings, sending }: Comparison) => ({
   request,
   caller: { tenant, profile: { settings } },
   sending: sending(),
   outcome: { notes: [] },
 })
 
-async function idNamed(request: Version1, deps: CompareRooms): Promise<string | undefined> {
+async function idNamed(request: Version1, deps: Comparison): Promise<string | undefined> {
   const reference = referenceOf(request)
   return reference && (await shipmentNamedBy(reference, callOf(request, deps), deps.rooms)).id
 }
@@ -88,22 +86,13 @@ const NO_VERDICT = new Set([401, 403, 405, 408, 425, 429])
 async function askNatively(
   request: Version1,
   id: string | undefined,
-  { upstream, sending }: CompareRooms,
+  { rooms, sending }: Comparison,
 ): Promise<ComparedAnswer> {
   const { action } = request.compiled
   const toService = nativeRequest(request, id)
-  const { method, path, headers, body } = written(toService)
-  const { account, deadline, requestId } = sending()
-  const authorization = await orNotCompared(account.authorization(deadline))
-  const reply = await orNotCompared(
-    exchange(upstream.line(account), {
-      method,
-      path: account.prefix + path,
-      headers: { ...headers, authorization, 'x-request-id': requestId },
-      body,
-      deadline,
-    }),
-  )
+  const reply = await rooms.service.send(toService, sending()).catch((error) => {
+    throw new NotCompared(reasonOf(error))
+  })
   const { status } = reply
   if (isSuccess(status)) {
     const fields = answered(replyText(reply.body))
@@ -143,7 +132,7 @@ function nativeRequest({ compiled, fields }: Version1, id: string | undefined): 
 const means = (sent: string) => (name: string) => actionKey(name) === actionKey(sent)
 
 /** Makes the call as the gateway does. */
-async function askTranslated(request: Version1, deps: CompareRooms): Promise<ComparedAnswer> {
+async function askTranslated(request: Version1, deps: Comparison): Promise<ComparedAnswer> {
   const ask = request.compiled.action.verb === 'read' ? read : quote
   try {
     const fields = answered((await ask(callOf(request, deps), deps.rooms)).body)
@@ -174,11 +163,6 @@ function refusedFor(error: unknown): ComparedAnswer {
 
 const reasonOf = (error: unknown): string =>
   error instanceof NoReply ? `no reply of the service: ${error.silence}` : toGatewayError(error).code
-
-const orNotCompared = <T>(asked: Promise<T>): Promise<T> =>
-  asked.catch((error) => {
-    throw new NotCompared(reasonOf(error))
-  })
 
 /** Reads a version-1 answer; undefined for text that is no JSON object. `null` and blanks are absent. */
 export function answered(text: string): ReadonlyMap<string, string> | undefined {

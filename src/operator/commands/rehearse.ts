@@ -217,7 +217,7 @@ async function openAgainst({ config, ignored }: Rehearsal, options: RehearseOpti
   const names = openNames({ ...store, put: async () => {}, noteUses: async () => {} }, config.QUOTE_MEMORY)
   const nothing = { freeLater: async () => {} }
   const rooms = { service, names, bookings: nothing, inspect: () => undefined, onNotServed: () => undefined }
-  const deps = { ...account, upstream, rooms, sending, ignored }
+  const comparison = { ...account, rooms, sending, ignored }
   return {
     async ask({ plan: { request }, caller }: RehearsedCall, place: LinePlace, { tally }: Rehearsal): Promise<void> {
       const { action } = request.compiled
@@ -226,7 +226,7 @@ async function openAgainst({ config, ignored }: Rehearsal, options: RehearseOpti
       const skip = (why: string) => note({ field: `(${why})`, verdict: 'noise', native: '', translated: '' })
       if (!onlyAsks(action)) return skip('not sent')
       try {
-        for (const one of await compareCall(request, deps)) note(one)
+        for (const one of await compareCall(request, comparison)) note(one)
       } catch (error) {
         if (!(error instanceof NotCompared)) throw error
         skip(`not compared: ${error.message}`)
