@@ -121,7 +121,7 @@ export async function test(
   const { LOOKUPS_FILE } = readConfig(withoutService())
   const catalog = await loadMappings(directory, LOOKUPS_FILE)
   const files = caseFilesIn(join(directory, 'cases'))
-  const results = files.map((file) => runCase(file, catalog))
+  const results = files.map((file) => ({ file, failures: runCase(file, catalog) }))
   const failed = results.filter(({ failures }) => failures.length > 0)
   for (const { file, failures } of results) {
     if (json) printJson({ file, passed: failures.length === 0, failures })
@@ -130,12 +130,6 @@ export async function test(
   if (files.length === 0) throw new CommandFailed(`there are no cases in ${join(directory, 'cases')}`)
   if (!json) print(`${results.length - failed.length} passed, ${failed.length} failed`)
   return failed.length > 0 ? EXIT_FAILED : 0
-}
-
-interface CaseResult {
-  readonly file: string
-  /** A line for each difference; none if the case passes. */
-  readonly failures: readonly string[]
 }
 
 /** Returns the case files of a folder, in its subfolders too. */
@@ -151,33 +145,29 @@ function caseFilesIn(folder: string): readonly string[] {
   }
 }
 
-/** Runs a case file against the actions. */
-export function runCase(file: string, catalog: Catalog): CaseResult {
+/** Runs a case file against the actions; returns a line for each difference, none if the case passes. */
+export function runCase(file: string, catalog: Catalog): readonly string[] {
   const read = readJsonFile(file)
-  if ('error' in read) return { file, failures: [read.error] }
-  const parsed = caseSchema.safeParse(read.content)
-  if (!parsed.success) {
-    return {
-      file,
-      failures: parsed.error.issues.map((issue) =>
-        [read.placeOf(issue), issue.path.join('.'), issueText(issue)].filter(Boolean).join(': '),
-      ),
-    }
-  }
+  if ('error' in read) return [read.error]
+  const { data: one, error: mistakes } = caseSchema.safeParse(read.content)
+  if (mistakes)
+    return mistakes.issues.map((issue) =>
+      [read.placeOf(issue), issue.path.join('.'), issueText(issue)].filter(Boolean).join(': '),
+    )
   const call = readRecord(readFileSync(file, 'utf8').replace(/^\ufeff/, ''), file)
   if (typeof call === 'string' || (!call.request && !call.target?.includes('?') && call.service === undefined))
-    return { file, failures: ['1:1: needs a request or a service'] }
+    return ['1:1: needs a request or a service']
   const { action } = call
   const { actions } = catalog
   if (call.target === undefined && action !== undefined && !actions.has(action))
-    return { file, failures: [`action: there is no action ${action}${suggestion(action, [...actions.keys()])}`] }
+    return [`action: there is no action ${action}${suggestion(action, [...actions.keys()])}`]
   try {
-    const config = readConfig({ ...withoutService(), ...parsed.data.settings })
-    return { file, failures: failuresOf(parsed.data, outcomeOf(call, config, catalog)) }
+    const config = readConfig({ ...withoutService(), ...one.settings })
+    return failuresOf(one, outcomeOf(call, config, catalog))
   } catch (error) {
     // The settings of one case are no reason to run no other.
-    if (!parsed.data.settings || !(error instanceof ConfigErrors)) throw error
-    return { file, failures: error.errors.map((line) => `settings: ${line}`) }
+    if (!one.settings || !(error instanceof ConfigErrors)) throw error
+    return error.errors.map((line) => `settings: ${line}`)
   }
 }
 
