@@ -31,11 +31,14 @@ export function get(name: string, { tenant }: { readonly tenant: string }): Prom
         shipment = await store.shipment(tenant, one.id),
         ...name
       } = one
-      // The facts contain a customer's address, so a terminal shows only their names.
-      const remembers = quote?.facts ? { remembers: Object.keys(quote.facts) } : {}
-      const own = shipment?.own || quote?.own
-      const vehicles = shipment && shipment.vehicles.length > 0 ? { vehicles: shipment.vehicles } : {}
-      printJson({ ...name, at: isoTime(at), ...(own && { own }), ...vehicles, ...remembers })
+      printJson({
+        ...name,
+        at: isoTime(at),
+        own: shipment?.own || quote?.own || undefined,
+        vehicles: shipment?.vehicles.length ? shipment.vehicles : undefined,
+        // The facts contain a customer's address, so a terminal shows only their names.
+        remembers: quote?.facts ? Object.keys(quote.facts) : undefined,
+      })
     }
     if (found.length === 0) throw new CommandFailed(`${tenant} has no quote or shipment with the number ${name}`)
     return 0
