@@ -176,7 +176,7 @@ const INDENT = ' '.repeat(VERDICT_CHARACTERS + ID_CHARACTERS + 6)
 
 /** Returns the lines of one result; one that contradicts says what to do. */
 function resultLines({ id, sentence, otherwise }: Assumption, { verdict, seen }: Result): readonly string[] {
-  const line = `  ${verdict.padEnd(VERDICT_CHARACTERS)}  ${id.padEnd(ID_CHARACTERS)}  ${sentence} (${seen})`
+  const line = `  ${verdict.padEnd(VERDICT_CHARACTERS)}  ${id.padEnd(ID_CHARACTERS)}  ${sentence}${seen && ` (${seen})`}`
   return verdict === 'contradicted' ? [line, `${INDENT}→ ${otherwise}`] : [line]
 }
 
@@ -203,11 +203,13 @@ function changeLines({ at }: Results, changes: ReturnType<typeof changesSince>):
   return [
     `Changed since ${at}:`,
     ...changes.map(({ before, now }) => {
-      const was = before === undefined ? 'not known' : `${before.verdict} (${before.seen})`
-      return `  ${now.id.padEnd(ID_CHARACTERS)}  ${was} → ${now.verdict} (${now.seen})`
+      const was = before === undefined ? 'not known' : outcomeOf(before)
+      return `  ${now.id.padEnd(ID_CHARACTERS)}  ${was} → ${outcomeOf(now)}`
     }),
   ]
 }
+
+const outcomeOf = ({ verdict, seen }: Result) => verdict + (seen && ` (${seen})`)
 
 /** Lists what would be tried. */
 function planLines(wanted: readonly Assumption[], allowed: AllowedEffects, service: string): readonly string[] {
