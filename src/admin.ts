@@ -6,7 +6,7 @@ import type { GatewayRooms, Pages } from './gateway.ts'
 import type { Answer } from './language/answer.ts'
 import { type GatewayError, gatewayError } from './language/errors.ts'
 
-/** A page of the admin listener. It only reads; the parameter is the last part of a path such as `/bookings/:key`. */
+/** A page of the admin listener. It only reads; the parameter is the last part of a path such as `/bookings/:name`. */
 export interface AdminRoute {
   readonly path: string
   readonly answer: (request: Env['Bindings']['incoming'], parameter: string | undefined) => Answer | Promise<Answer>
@@ -32,10 +32,7 @@ export function createAdmin({ browserChecks, ready, metrics }: GatewayRooms, pag
     const { type, text } = await metrics.scrape()
     return { status: 200, headers: { 'Content-Type': type }, body: text }
   })
-  for (const { path, answer } of pages.admin) {
-    const [, parameter] = path.split(':', 2)
-    serve(path, (c) => answer(c.env.incoming, parameter && c.req.param(parameter)))
-  }
+  for (const { path, answer } of pages.admin) serve(path, (c) => answer(c.env.incoming, c.req.param('name')))
   const replyError = async (c: Context<Env>, error: GatewayError) =>
     reply(c, (await pages.adminError(c.env.incoming, error)) ?? problemDetails(error))
   app.notFound((c) => replyError(c, gatewayError('path-unknown/admin', {})))

@@ -9,6 +9,12 @@ export const grouped = (value: number): string => value.toLocaleString('en-US')
 /** Writes a number with a noun, whose plural has an `s`. */
 export const plural = (value: number, noun: string): string => `${grouped(value)} ${noun}${value === 1 ? '' : 's'}`
 
+/** Adds up a figure of all rows. */
+export const total = <Figure extends string>(
+  rows: readonly Readonly<Record<Figure, number>>[],
+  figure: Figure,
+): number => rows.reduce((sum, row) => sum + row[figure], 0)
+
 /** Returns the title of an error; one that the table lacks is its own title. */
 export const errorTitle = (code: string): string =>
   Object.hasOwn(errorTable, code) ? errorTable[code as ErrorCode].title : code

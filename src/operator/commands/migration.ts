@@ -8,11 +8,10 @@ import {
   problemsOf,
   readReport,
   type TenantReport,
-  total,
   type Verdict,
   verdictStates,
 } from '../reports/report.ts'
-import { plural } from '../words.ts'
+import { plural, total } from '../words.ts'
 import { CommandFailed } from './failures.ts'
 import { mappingsOf, storeConfig, withExistingStore } from './open-store.ts'
 import { type JsonOption, print, printJson } from './output.ts'

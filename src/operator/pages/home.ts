@@ -8,7 +8,7 @@ import { faultOf } from '../../language/errors.ts'
 import type { OpenEvents } from '../../outside/store/events.ts'
 import { MOST_COUNTED } from '../../state/bookings/bookings.ts'
 import { recentOverview } from '../reports/report.ts'
-import { durationOf, errorTitle, grouped, isoTime, plural } from '../words.ts'
+import { durationOf, errorTitle, grouped, isoTime, plural, total } from '../words.ts'
 import {
   age,
   type Column,
@@ -27,7 +27,7 @@ import {
   table,
   wantsHtml,
 } from './layout.ts'
-import { MINUTE_MS, MINUTES, type Minute, summed, type Watch } from './watch.ts'
+import { MINUTE_MS, type Minute, summed, type Watch } from './watch.ts'
 
 /** The rooms that the pages of operators read. */
 export interface OperatorRooms extends GatewayRooms {
@@ -95,7 +95,7 @@ async function storedState(store: OperatorRooms['store'], named: readonly string
 function eventsIn(open: readonly OpenEvents[], state: OpenEvents['state']) {
   const some = open.filter((one) => one.state === state)
   return {
-    count: some.reduce((sum, { count }) => sum + count, 0),
+    count: total(some, 'count'),
     oldest: some.length === 0 ? undefined : isoTime(Math.min(...some.map(({ oldest }) => oldest))),
   }
 }
@@ -248,7 +248,7 @@ ${facts(
   'strip',
 )}
 <h2>The last hour</h2>
-${hour.calls === 0 ? empty(`No calls in the last hour.${workbench}`) : lastHour(hour, minutes)}
+${hour.calls === 0 ? empty(`No calls in the last hour.${workbench}`) : lastHour(hour, minutes, store.now())}
 ${hour.topErrors.length === 0 ? '' : html`<h2 id="errors">Top errors</h2>${table('Errors of the last hour, by code and tenant', ERRORS, hour.topErrors.slice(0, MOST_ERRORS), 'list')}`}`,
     { refreshSeconds: REFRESH_SECONDS },
   )
@@ -259,12 +259,10 @@ const rowOf = ({ figure, what, detail, action }: Item) =>
 
 const soft = (words: string) => html`<span class="soft">${words}</span>`
 
-/** Shows the figures and the charts of an hour; minutes before those that were watched are empty. */
-function lastHour(hour: HomeState['lastHour'], minutes: readonly Minute[]): Html {
-  const since = (minutes[0]?.at ?? 0) - (MINUTES - minutes.length) * MINUTE_MS
-  const missing = Array.from({ length: MINUTES - minutes.length }, () => ({ calls: new Map(), within: new Map() }))
-  const labels = Array.from({ length: MINUTES }, (_, i) => isoTime(since + i * MINUTE_MS).slice(11, 16))
-  const sums = [...missing, ...minutes].map((minute) => summed([minute]))
+/** Shows the figures and the charts of an hour. */
+function lastHour(hour: HomeState['lastHour'], minutes: readonly Minute[], now: number): Html {
+  const labels = minutes.map((_, i) => isoTime(now - (minutes.length - 1 - i) * MINUTE_MS).slice(11, 16))
+  const sums = minutes.map((minute) => summed([minute]))
   const [answered, mistakes, failed] = [
     sums.map(({ faults }) => faults.nobody),
     sums.map(({ faults }) => faults.caller),

@@ -22,27 +22,23 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-type PageLink = readonly [path: string, name: string]
-
 /** Makes the answer of a page. */
-export type Shell = (
-  title: string,
-  content: Html,
-  options?: {
-    /** The name of the page in the navigation that this one belongs to. @default its title */
-    readonly at?: string
-    /** The browser loads the page again after this time. */
-    readonly refreshSeconds?: number
-    /** @default 200 */
-    readonly status?: number
-  },
-) => Promise<Answer>
+export type Shell = ReturnType<typeof shellOf>
+
+interface PageOptions {
+  /** The name of the page in the navigation that this one belongs to. @default its title */
+  readonly at?: string
+  /** The browser loads the page again after this time. */
+  readonly refreshSeconds?: number
+  /** @default 200 */
+  readonly status?: number
+}
 
 /** The address of the script of the pages for visitors. */
 export const SCRIPT_PATH = '/workbench.js'
 
 /** Makes the answers of the pages for operators. */
-export const adminShell = (service: string): Shell =>
+export const adminShell = (service: string) =>
   shellOf({
     pages: [
       ['/', 'Home'],
@@ -76,21 +72,28 @@ export function environmentOf({ hostname }: URL): keyof typeof BADGES {
   return /(^|[.-])(stage|staging|test|sandbox|uat|dev|demo)\d*([.-]|$)/.test(hostname) ? 'test' : 'production'
 }
 
+type PageLink = readonly [path: string, name: string]
+
 /** Makes the frame of pages: their navigation, and what stands in it. */
 function shellOf({
   pages,
   script,
   environment,
 }: {
+  /** The first one is where the word mark leads. */
   readonly pages: readonly [PageLink, ...PageLink[]]
   /** Of the pages for visitors. */
   readonly script?: string
   /** The service's environment, for a badge. */
   readonly environment?: keyof typeof BADGES
-}): Shell {
+}) {
   const [[first, firstName]] = pages
   const scripts = [COPY_PATH, ...(script === undefined ? [] : [script])]
-  return async (title, content, { at = title, refreshSeconds, status = 200 } = {}) => {
+  return async (
+    title: string,
+    content: Html,
+    { at = title, refreshSeconds, status = 200 }: PageOptions = {},
+  ): Promise<Answer> => {
     const body = await html`<!doctype html>
 <html lang="en">
 <head>
@@ -247,8 +250,8 @@ export const queryOf = ({ url = '' }: IncomingMessage): URLSearchParams => new U
 
 /** Reports whether a request asks for a page rather than for JSON. */
 export function wantsHtml({ url = '', headers }: IncomingMessage): boolean {
-  const accepted = parseAccept(headers.accept ?? '').filter(({ type, q }) => q > 0 && PAGE_OR_JSON.test(type))
-  const [best] = accepted.sort((one, other) => other.q - one.q)
+  // The most wanted comes first.
+  const best = parseAccept(headers.accept ?? '').find(({ type, q }) => q > 0 && PAGE_OR_JSON.test(type))
   return best?.type.toLowerCase() === 'text/html' && !url.split('?', 1)[0]?.endsWith(JSON_SUFFIX)
 }
 

@@ -21,13 +21,12 @@ import {
   type ShownDay,
   type TenantReport,
   type TenantSummary,
-  total,
   type Verdict,
   type VerdictState,
   verdictStates,
   type WorkItem,
 } from '../reports/report.ts'
-import { grouped, isoTime, plural } from '../words.ts'
+import { grouped, isoTime, plural, total } from '../words.ts'
 import { fixItKit } from './fix-it-kit.ts'
 import type { OperatorRooms } from './home.ts'
 import {

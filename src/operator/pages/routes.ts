@@ -1,51 +1,42 @@
-import type { IncomingMessage } from 'node:http'
 import { welcome } from '../../edge/answers.ts'
 import { explained } from '../../edge/body/receive.ts'
 import { PAGE, READY_MADE } from '../../edge/door.ts'
 import { requireMethod } from '../../edge/routing.ts'
 import type { GatewayRooms, Pages } from '../../gateway.ts'
-import type { Answer } from '../../language/answer.ts'
 import { COPY_PATH, copyScript, STYLE_PATH, style } from './fixed.ts'
-import type { OperatorRooms } from './home.ts'
 import { adminShell, errorPage, ownPage, publicPage, queryOf, SCRIPT_PATH, wantsHtml } from './layout.ts'
 import { openApiAnswer } from './open-api.ts'
 import { openWatch } from './watch.ts'
 
-/* The pages of both listeners, as routes. Each module of pages is loaded when one of its pages is asked for. */
+/* The pages of both listeners, as routes. */
 
-const workbench = () => import('./workbench.ts')
-const ownPages = () => import('./my.ts')
-const homePages = () => import('./home.ts')
-const bookingPages = () => import('./bookings.ts')
-const eventPages = () => import('./events.ts')
+const late = () => import('./late.ts')
 
 /** The most that a visitor may paste; a browser writes JSON in twice its length. */
 const PASTED_BYTES = 32 * 1024
 
 type PublicPage = Pages['public'][number]
-type AdminPage = (incoming: IncomingMessage, rooms: OperatorRooms, parameter: string) => Promise<Answer>
 
 /** Makes the pages of a gateway. */
 export function createPages(pageRooms: GatewayRooms): Pages {
   const { config, catalog, mostExplainedBytes } = pageRooms
   const show = adminShell(config.V2_BASE_URL.origin)
-  const rooms = { ...pageRooms, show, watch: openWatch(pageRooms.metrics, pageRooms.store.now) }
+  const rooms = { ...pageRooms, show, watch: openWatch(pageRooms.metrics) }
   const description = openApiAnswer(catalog, config.LEGACY_BASE_PATHS)
   const page = (path: string, answer: PublicPage['answer']): PublicPage => ({ path, demands: PAGE, answer })
-  const readyMade = (path: string, answer: PublicPage['answer']) => ({
+  const readyMade = (path: string, answer: PublicPage['answer']): PublicPage => ({
     path,
-    demands: { ...READY_MADE, methods: ['GET'] } as const,
+    demands: { ...READY_MADE, methods: ['GET'] },
     answer,
   })
-  /** A page of the admin listener is at its path, and as JSON at another. */
-  const admin = <Name extends string>(
-    paths: readonly string[],
-    load: () => Promise<Readonly<Record<Name, AdminPage>>>,
-    name: Name,
+  /** A page for operators; one without a parameter is at a second path, too, as JSON. */
+  const admin = (
+    name: 'home' | 'settings' | 'bookings' | 'booking' | 'events' | 'event' | 'migration',
+    ...paths: readonly string[]
   ): Pages['admin'] =>
     paths.map((path) => ({
       path,
-      answer: async (incoming, parameter = '') => (await load())[name](incoming, rooms, parameter),
+      answer: async (incoming, parameter = '') => (await late())[name](incoming, rooms, parameter),
     }))
   const forVisitors: readonly PublicPage[] = [
     {
@@ -61,12 +52,12 @@ export function createPages(pageRooms: GatewayRooms): Pages {
           return welcome
         }
         const sent = incoming.method === 'POST' ? new URLSearchParams(String(bytes)) : queryOf(incoming)
-        return (await workbench()).workbenchPage(rooms, sent)
+        return (await late()).workbenchPage(rooms, sent)
       },
     },
-    page('/reference', async () => (await import('./reference.ts')).referencePage(rooms)),
-    page('/guide', async () => (await import('./guide.ts')).guidePage(rooms)),
-    page(SCRIPT_PATH, async () => (await workbench()).script),
+    page('/reference', async () => (await late()).referencePage(rooms)),
+    page('/guide', async () => (await late()).guidePage(rooms)),
+    page(SCRIPT_PATH, async () => (await late()).script),
   ]
 
   return {
@@ -76,12 +67,12 @@ export function createPages(pageRooms: GatewayRooms): Pages {
       readyMade(COPY_PATH, () => copyScript),
       // A caller's own migration, for who has its credential.
       page('/my', async (incoming, _bytes, { call }) => {
-        const answer = await (await ownPages()).ownMigration(incoming, call, rooms)
+        const answer = await (await late()).ownMigration(incoming, call, rooms)
         call.request.share.holdAnswer(Buffer.byteLength(answer.body))
         return answer
       }),
       page('/my/numbers.csv', async (incoming, _bytes, { call, outgoing }) => {
-        await (await ownPages()).ownNumbers(incoming, outgoing, call, rooms)
+        await (await late()).ownNumbers(incoming, outgoing, call, rooms)
         return undefined
       }),
       ...(config.WORKBENCH === 'on'
@@ -91,13 +82,13 @@ export function createPages(pageRooms: GatewayRooms): Pages {
     admin: [
       { path: STYLE_PATH, answer: () => style },
       { path: COPY_PATH, answer: () => copyScript },
-      ...admin(['/', '/home.json'], homePages, 'home'),
-      ...admin(['/settings', '/settings.json'], homePages, 'settings'),
-      ...admin(['/bookings', '/bookings.json'], bookingPages, 'bookings'),
-      ...admin(['/bookings/:handle'], bookingPages, 'booking'),
-      ...admin(['/events', '/events.json'], eventPages, 'events'),
-      ...admin(['/events/:id'], eventPages, 'event'),
-      ...admin(['/migration', '/migration.json', '/migration/:tenant'], () => import('./migration.ts'), 'migration'),
+      ...admin('home', '/', '/home.json'),
+      ...admin('settings', '/settings', '/settings.json'),
+      ...admin('bookings', '/bookings', '/bookings.json'),
+      ...admin('booking', '/bookings/:name'),
+      ...admin('events', '/events', '/events.json'),
+      ...admin('event', '/events/:name'),
+      ...admin('migration', '/migration', '/migration.json', '/migration/:name'),
     ],
     publicError: (incoming, error) => {
       const path = (incoming.url ?? '').split('?', 1)[0] ?? ''

@@ -1,59 +1,55 @@
 import { faultOf } from '../../language/errors.ts'
 import type { Metrics } from '../../runtime/metrics.ts'
+import { total } from '../words.ts'
 
 type Counts = ReadonlyMap<string, number>
 
 /** The calls of a minute. */
 export interface Minute {
-  /** Its end, in milliseconds since 1970. */
-  readonly at: number
   /** By error and tenant; those without an error are together. */
   readonly calls: Counts
   /** Calls that took at most so many seconds. */
   readonly within: Counts
 }
 
+const NO_CALLS: Minute = { calls: new Map(), within: new Map() }
+
 /** Keeps the calls of the last hour, minute by minute. */
-export interface Watch {
-  /** Returns the minutes, the oldest first; the last one is not over. */
-  readonly minutes: () => Promise<readonly Minute[]>
-  readonly close: () => void
-}
+export type Watch = ReturnType<typeof openWatch>
 
 export const MINUTE_MS = 60_000
-export const MINUTES = 60
+const MINUTES = 60
 const BETWEEN = '\0'
 
 /** Begins to watch: it reads two counters once a minute. */
-export function openWatch({ valuesOf }: Pick<Metrics, 'valuesOf'>, now: () => number): Watch {
-  let before: { readonly calls: Counts; readonly within: Counts } = { calls: new Map(), within: new Map() }
-  let minutes: readonly Minute[] = []
+export function openWatch({ valuesOf }: Pick<Metrics, 'valuesOf'>) {
+  let before = NO_CALLS
+  let minutes = new Array<Minute>(MINUTES - 1).fill(NO_CALLS)
 
-  /** Reads what was counted, and how much of it since the last minute ended. */
-  async function read() {
-    const calls = sumOf(
-      (await valuesOf('transload_calls_total')).map(({ labels: { error = '', tenant = '' }, value }) => [
-        error === '' ? error : error + BETWEEN + tenant,
-        value,
-      ]),
+  async function countedSoFar(): Promise<Minute> {
+    const calls = (await valuesOf('transload_calls_total')).map(
+      ({ labels: { error = '', tenant = '' }, value }) =>
+        [error === '' ? error : error + BETWEEN + tenant, value] as const,
     )
-    const within = sumOf(
-      (await valuesOf('transload_call_seconds')).flatMap(({ labels: { le }, value }) =>
-        le === undefined ? [] : [[le.replace('+Inf', 'Infinity'), value]],
-      ),
+    const within = (await valuesOf('transload_call_seconds')).flatMap(({ labels: { le }, value }) =>
+      le === undefined ? [] : [[le.replace('+Inf', 'Infinity'), value] as const],
     )
-    const minute = { at: now(), calls: grown(calls, before.calls), within: grown(within, before.within) }
-    return { counts: { calls, within }, minute }
+    return { calls: sumOf(calls), within: sumOf(within) }
   }
+  const sinceBefore = ({ calls, within }: Minute): Minute => ({
+    calls: grown(calls, before.calls),
+    within: grown(within, before.within),
+  })
 
   const timer = setInterval(async () => {
-    const { counts, minute } = await read()
-    before = counts
-    minutes = [...minutes, minute].slice(-MINUTES)
+    const counted = await countedSoFar()
+    minutes = [...minutes.slice(1), sinceBefore(counted)]
+    before = counted
   }, MINUTE_MS).unref()
 
   return {
-    minutes: async () => [...minutes.slice(1 - MINUTES), (await read()).minute],
+    /** Returns the minutes of an hour, the oldest first; the last one is not over. */
+    minutes: async (): Promise<readonly Minute[]> => [...minutes, sinceBefore(await countedSoFar())],
     close: () => clearInterval(timer),
   }
 }
@@ -68,7 +64,7 @@ const grown = (counts: Counts, before: Counts): Counts =>
   new Map([...counts].map(([key, count]) => [key, count - (before.get(key) ?? 0)] as const).filter(([, more]) => more))
 
 /** Adds minutes up. */
-export function summed(minutes: readonly Omit<Minute, 'at'>[]) {
+export function summed(minutes: readonly Minute[]) {
   const faults = { caller: 0, gateway: 0, service: 0, nobody: 0 }
   const counts = [...sumOf(minutes.flatMap(({ calls }) => [...calls]))].map(([key, count]) => {
     const [error = '', tenant = ''] = key.split(BETWEEN)
@@ -86,7 +82,7 @@ export function summed(minutes: readonly Omit<Minute, 'at'>[]) {
   }
   return {
     faults,
-    calls: counts.reduce((sum, { count }) => sum + count, 0),
+    calls: total(counts, 'count'),
     topErrors: counts.filter(({ error }) => error !== '').sort((one, other) => other.count - one.count),
     p50Ms: quantile(0.5),
     p99Ms: quantile(0.99),

@@ -7,8 +7,8 @@ import { fieldsOf, placesOf } from '../../language/mapping/row-parts.ts'
 import { keptFields } from '../../runtime/record.ts'
 import { style } from '../pages/fixed.ts'
 import { type Html, shown, table } from '../pages/layout.ts'
-import { aligned, errorTitle, grouped, plural } from '../words.ts'
-import { percent, total } from './report.ts'
+import { aligned, errorTitle, grouped, plural, total } from '../words.ts'
+import { percent } from './report.ts'
 
 /** The findings of a rehearsal, as `--json` prints them. */
 export type Report = ReturnType<typeof reportOf>

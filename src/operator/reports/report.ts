@@ -14,7 +14,7 @@ import {
   type Scoreboard,
 } from '../../outside/store/scoreboard.ts'
 import { DONE, REPLAYED, VERSION_2_BODY } from '../../state/uses/counts.ts'
-import { errorTitle, grouped, isoTime, plural, shortSummary } from '../words.ts'
+import { errorTitle, grouped, isoTime, plural, shortSummary, total } from '../words.ts'
 
 /** How many days the pictures and the tables of a report show. */
 export const DAYS_SHOWN = 90
@@ -242,10 +242,6 @@ function verdictOnAll(verdict: Verdict, unseen: readonly string[]): Verdict {
   const state = verdict.state === 'safe' ? 'quiet' : verdict.state
   return { ...verdict, state, reasons: [...verdict.reasons, reason] }
 }
-
-/** Adds up a figure of days. */
-export const total = <What extends string>(days: readonly Readonly<Record<What, number>>[], what: What): number =>
-  days.reduce((all, day) => all + day[what], 0)
 
 /** Reads when callers called, from counts of the kind `use`. Dry runs are no calls. */
 function seenIn(counts: readonly NameCount[]) {

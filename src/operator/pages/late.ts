@@ -1,0 +1,10 @@
+/* The pages whose code is loaded once one of them is asked for. */
+
+export { booking, bookings } from './bookings.ts'
+export { event, events } from './events.ts'
+export { guidePage } from './guide.ts'
+export { home, settings } from './home.ts'
+export { migration } from './migration.ts'
+export { ownMigration, ownNumbers } from './my.ts'
+export { referencePage } from './reference.ts'
+export { script, workbenchPage } from './workbench.ts'
