@@ -28,11 +28,11 @@ import {
   table,
   wantsHtml,
 } from './layout.ts'
+import { MINUTE_MS } from './watch.ts'
 
 const KINDS = { unknown: 'bad', sending: 'warn', booked: 'good', refused: 'soft', freed: 'soft' } as const
 
-const statePill = (booking: { readonly state: ClaimState; readonly shipment: string }): Html =>
-  pill(stateOf(booking), KINDS[booking.state])
+const statePill = (booking: Pick<Claim, 'state' | 'shipment'>): Html => pill(stateOf(booking), KINDS[booking.state])
 
 /** A booking as a page shows it. */
 type ShownBooking = ReturnType<typeof viewOf>
@@ -53,101 +53,104 @@ function viewOf(claim: Claim) {
   }
 }
 
-const ON_A_PAGE = 50
-
 /** Answers `/bookings`: one page of bookings, the newest first, or those of a name. */
 export async function bookings(incoming: IncomingMessage, rooms: OperatorRooms): Promise<Answer> {
-  const { store } = rooms
   const query = queryOf(incoming)
-  const text = (name: string) => (query.get(name) ?? '').trim()
-  const filter = { q: text('q'), tenant: text('tenant'), from: dateOf(text('from')), to: dateOf(text('to')) }
+  const filter = filterOf(query)
+  const lists = await listsOf(query, filter, rooms)
+  return wantsHtml(incoming) ? listPage(lists, filter, rooms) : json(lists)
+}
+
+/** Reads what a request asks for, as it stands in the form; a day is empty where it is none. */
+function filterOf(query: URLSearchParams) {
+  const of = (name: string) => (query.get(name) ?? '').trim()
+  const day = (name: string) =>
+    /^\d{4}-\d\d-\d\d$/.test(of(name)) && !Number.isNaN(Date.parse(of(name))) ? of(name) : ''
+  return { q: of('q'), tenant: of('tenant'), from: day('from'), to: day('to') }
+}
+
+const ON_A_PAGE = 50
+
+async function listsOf(query: URLSearchParams, { q, tenant, from, to }: Filter, { store }: OperatorRooms) {
   const state = Object.keys(STATES).find((one): one is ClaimState => one === query.get('state'))
-  const tenant = filter.tenant || undefined
-  const since = filter.from === '' ? undefined : Date.parse(filter.from)
-  const until = filter.to === '' ? undefined : Date.parse(filter.to) + DAY_MS
-  const after = await store.claimByHandle(text('after'))
-  const name = filter.q || undefined
-  const claims = await store.listClaims({ state, tenant, since, until, after, name, newest: true, limit: ON_A_PAGE })
-  const lists = {
-    search: filter.q,
+  const claims = await store.listClaims({
+    state,
+    tenant: tenant || undefined,
+    since: from === '' ? undefined : Date.parse(from),
+    until: to === '' ? undefined : Date.parse(to) + DAY_MS,
+    name: q || undefined,
+    after: await store.claimByHandle(query.get('after')?.trim() ?? ''),
+    newest: true,
+    limit: ON_A_PAGE,
+  })
+  return {
+    search: q,
     state,
     /** None beyond `MOST_COUNTED`. */
-    counts: await store.countClaims(MOST_COUNTED, tenant),
+    counts: await store.countClaims(MOST_COUNTED, tenant || undefined),
     bookings: claims.map(viewOf),
     /** The key after which the next page begins. */
     next: claims.length === ON_A_PAGE ? claims.at(-1)?.handle : undefined,
   }
-  return wantsHtml(incoming) ? listPage(lists, filter, rooms) : json(lists)
 }
 
-/** Returns a day as `2026-03-01`; empty for what is no day. */
-const dateOf = (text: string) => (/^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)) ? text : '')
+type Filter = ReturnType<typeof filterOf>
+type Lists = Awaited<ReturnType<typeof listsOf>>
 
 function listPage(
-  {
-    state,
-    counts,
-    bookings: all,
-    next,
-  }: {
-    readonly state: ClaimState | undefined
-    readonly counts: Readonly<Partial<Record<ClaimState, number>>>
-    readonly bookings: readonly ShownBooking[]
-    readonly next: string | undefined
-  },
-  filter: Readonly<Record<'q' | 'tenant' | 'from' | 'to', string>>,
-  { show, store, callers, config, catalog }: OperatorRooms,
+  { state, counts, bookings: all, next }: Lists,
+  filter: Filter,
+  rooms: OperatorRooms,
 ): Promise<Answer> {
+  const { show, store, callers } = rooms
   const linkTo = (more: Readonly<Record<string, string>>) => {
     const given = Object.entries({ state: state ?? '', ...filter, ...more }).filter(([, value]) => value !== '')
     return `/bookings?${new URLSearchParams(given)}`
   }
   const tab = (one: string, words: string, number: string) =>
-    html`<a href="${linkTo({ state: one })}"${one === (state ?? '') ? html` aria-current="true"` : ''}>${words} <span>${number}</span></a>`
+    html`<a href="${linkTo({ state: one })}"${one === (state ?? '') && html` aria-current="true"`}>${words} <span>${number}</span></a>`
   const tabs = Object.entries(STATES).map(([one, words]) => tab(one, words, countOf(counts[one as ClaimState] ?? 0)))
   const isAll = state === undefined && Object.values(filter).every((value) => value === '')
-  const book = [...catalog.actions.values()].find(({ action }) => action.verb === 'book')?.action
-  const call = `curl -u ID:SECRET http://localhost:${config.PORT}${book?.legacy.paths[0]} -d '${JSON.stringify(book?.example.request)}'`
-  const none = isAll
-    ? html`${empty('No bookings yet. Try this call with the credential of a caller:')}${code(call)}`
-    : empty(html`No bookings match. <a href="/bookings">Show all bookings</a>`)
   const caption =
     filter.q === '' ? 'The newest first; times are UTC' : 'Bookings found, the newest first; times are UTC'
+  const tenants = callers.tenants().slice(0, 500)
   return show(
     'Bookings',
     html`<h1>Bookings</h1>
 <nav class="tabs" aria-label="States">${tabs}${tab('', 'All', '')}</nav>
 <form action="/bookings" method="get" class="filter" role="search">
-${state === undefined ? '' : html`<input type="hidden" name="state" value="${state}">`}
+${state && html`<input type="hidden" name="state" value="${state}">`}
 <label>Reference, key, VIN, or shipment <input type="search" name="q" value="${filter.q}" maxlength="100"></label>
 <label>Tenant <input name="tenant" value="${filter.tenant}" maxlength="255" list="tenants"></label>
-<datalist id="tenants">${callers
-      .tenants()
-      .slice(0, 500)
-      .map((name) => html`<option value="${name}"></option>`)}</datalist>
+<datalist id="tenants">${tenants.map((name) => html`<option value="${name}"></option>`)}</datalist>
 <label>From <input type="date" name="from" value="${filter.from}"></label>
 <label>To <input type="date" name="to" value="${filter.to}"></label>
 <button>Show</button>
 </form>
-${all.length === 0 ? none : table(caption, columnsAt(store.now()), all, 'list')}
-<p class="pages">${next === undefined ? '' : html`<a href="${linkTo({ after: next })}">Older →</a>`} <a href="/bookings.json">JSON</a></p>`,
+${all.length > 0 ? table(caption, columnsAt(store.now()), all, 'list') : isAll ? noneYet(rooms) : NONE_MATCHES}
+<p class="pages">${next && html`<a href="${linkTo({ after: next })}">Older →</a>`} <a href="/bookings.json">JSON</a></p>`,
   )
 }
 
-const MINUTE_MS = 60_000
+const NONE_MATCHES = empty(html`No bookings match. <a href="/bookings">Show all bookings</a>`)
+
+function noneYet({ catalog, config }: OperatorRooms): Html {
+  const book = [...catalog.actions.values()].find(({ action }) => action.verb === 'book')?.action
+  const call = `curl -u ID:SECRET http://localhost:${config.PORT}${book?.legacy.paths[0]} -d '${JSON.stringify(book?.example.request)}'`
+  return html`${empty('No bookings yet. Try this call with the credential of a caller:')}${code(call)}`
+}
 
 const columnsAt = (now: number): readonly Column<ShownBooking>[] => [
   ['Key', ({ key }) => html`<a href="/bookings/${key}"><code>${key}</code></a>`, 'line1'],
   ['State', statePill, 'line1'],
   ['Age', ({ created }) => age(created, now), 'line1'],
-  ['Reference', ({ reference }) => named(reference), 'line2'],
-  ['VIN', ({ vin }) => codeOf(vin)],
-  ['Tenant', ({ tenant }) => named(tenant), 'line2'],
-  ['Shipment', ({ shipment }) => shortId(shipment)],
+  ['Reference', 'reference', named, 'line2'],
+  ['VIN', 'vin', codeOf],
+  ['Tenant', 'tenant', named, 'line2'],
+  ['Shipment', 'shipment', shortId],
   [
     'Changed',
-    ({ changed, created }) =>
-      Date.parse(changed) - Date.parse(created) < MINUTE_MS ? '' : html`${age(changed, now)} ago`,
+    ({ changed, created }) => Date.parse(changed) - Date.parse(created) >= MINUTE_MS && html`${age(changed, now)} ago`,
   ],
 ]
 
@@ -169,36 +172,44 @@ export async function booking(incoming: IncomingMessage, rooms: OperatorRooms, h
 function casePage(claim: Claim, trail: readonly AuditEntry[], rooms: OperatorRooms): Promise<Answer> {
   const { store, callers, config, address, show } = rooms
   const view = viewOf(claim)
-  const { reference, state } = view
+  const { key, reference, state, settle } = view
   const own = callers.ownCaller(claim.tenant)
   const { origin, prefix } = own?.account ?? address
   const subject = view.shipment || reference
   const lookUp = `curl -u "$SERVICE_ID:$SERVICE_SECRET" '${origin}${prefix}/v2/shipments/${encodeURIComponent(subject).replaceAll("'", '%27')}'`
-  const told = legacyError(outcomeUnknown(view.key), 'booking', '', own?.profile.support ?? config.SUPPORT_CONTACT)
-  const { Message: message = '' }: { Message?: string } = JSON.parse(String(told.body))
-  const what = html`${facts([
+  const what = html`${factsOf(view)}
+<h2>What happened</h2>
+${timeline(trail)}
+${settle && toldPart(key, own?.profile.support ?? config.SUPPORT_CONTACT)}`
+  const isSettled = /^(settled|healed): /.test(trail.at(-1)?.why ?? '')
+  const todo = settle
+    ? resolution(settle, subject === '' ? undefined : lookUp, own !== undefined)
+    : isSettled
+      ? html`<h2>If this is wrong</h2><p>Take the settlement back: the booking is unknown again.</p>${code(`transload bookings reopen ${key}`)}`
+      : (OVER[state] ?? html`<h2>The shipment</h2><p>See it at the service:</p>${code(lookUp)}`)
+  const names = [reference || key, STATES[state].toLowerCase(), durationOf(store.now() - claim.createdAt)] as const
+  return showCase(show, 'Bookings', names, what, todo)
+}
+
+const factsOf = (view: ShownBooking) =>
+  facts([
     ['State', statePill(view)],
     ['Key', codeOf(view.key)],
     ['Tenant', nameLink('/bookings', { tenant: view.tenant }, view.tenant)],
-    ['Reference', named(reference)],
+    ['Reference', named(view.reference)],
     ['VIN', codeOf(view.vin)],
     ['Vehicle', named(view.vehicle)],
     ['Route', named(view.route)],
     ['Shipment', codeOf(view.shipment)],
     ['Made', html`${moment(view.created)} UTC`],
     ['X-Request-Id', codeOf(view.requestId)],
-  ])}
-<h2>What happened</h2>
-${timeline(trail)}
-${view.settle ? html`<h2>What the caller was told</h2><p class="notice">${shown(message)}</p><p class="soft">Each further attempt gets the same answer, and nothing is sent.</p>` : ''}`
-  const lastWhy = trail.at(-1)?.why ?? ''
-  const todo = view.settle
-    ? resolution(view.settle, subject === '' ? undefined : lookUp, own !== undefined)
-    : /^(settled|healed): /.test(lastWhy)
-      ? html`<h2>If this is wrong</h2><p>Take the settlement back: the booking is unknown again.</p>${code(`transload bookings reopen ${view.key}`)}`
-      : (OVER[state] ?? html`<h2>The shipment</h2><p>See it at the service:</p>${code(lookUp)}`)
-  const names = [reference || view.key, STATES[state].toLowerCase(), durationOf(store.now() - claim.createdAt)] as const
-  return showCase(show, 'Bookings', names, what, todo)
+  ])
+
+/** Repeats what the caller of an unknown booking was told. */
+function toldPart(key: string, support: string | undefined): Html {
+  const { body } = legacyError(outcomeUnknown(key), 'booking', '', support)
+  const { Message: message = '' }: { Message?: string } = JSON.parse(String(body))
+  return html`<h2>What the caller was told</h2><p class="notice">${shown(message)}</p><p class="soft">Each further attempt gets the same answer, and nothing is sent.</p>`
 }
 
 const FREE = html`<h2>Nothing to do</h2><p>The key is free: the caller's next attempt is sent to the service.</p>`
@@ -209,22 +220,35 @@ const OVER: Readonly<Partial<Record<ClaimState, Html>>> = {
 }
 
 /** Says how to resolve an unknown booking, and what each choice causes. */
-const resolution = (
-  { booked, notBooked }: { readonly booked: string; readonly notBooked: string },
+function resolution(
+  { booked, notBooked }: NonNullable<ShownBooking['settle']>,
   lookUp: string | undefined,
   canAsk: boolean,
-) => html`<h2>Resolve it</h2>
+) {
+  const byReference = lookUp && html`the reference (<code>external_id</code>), `
+  const credential = canAsk ? '' : " Use the caller's credential."
+  const question =
+    lookUp &&
+    html`${code(lookUp)}<p class="soft">A 404 proves nothing: the service may find shipments by its own ids alone.${credential}</p>`
+  const check = canAsk
+    ? 'The command asks the service first, by the reference.'
+    : html`The gateway has no credential to ask the service with: add <code>--unchecked</code>.`
+  const later = canAsk
+    ? 'The gateway keeps looking. A service event, or a search every ten minutes, settles the booking once the shipment shows.'
+    : 'The booking stays unknown: the gateway has no credential of its own to look with.'
+  return html`<h2>Resolve it</h2>
 <h3>1. Look for the shipment at the service</h3>
-<p>Search the service's own list of shipments for ${lookUp === undefined ? '' : html`the reference (<code>external_id</code>), `}the VIN, or the route.</p>
-${lookUp === undefined ? '' : html`${code(lookUp)}<p class="soft">A 404 proves nothing: the service may find shipments by its own ids alone.${canAsk ? '' : " Use the caller's credential."}</p>`}
+<p>Search the service's own list of shipments for ${byReference}the VIN, or the route.</p>
+${question}
 <h3>2. If it is there, say so</h3>
 ${code(booked)}
 <p>The caller's next attempt gets the answer of this shipment. Nothing is sent.</p>
 <h3>3. If it is not there, free the key</h3>
 ${code(notBooked)}
-<p>The caller's next attempt is sent to the service. If the service did make a shipment, that is a second one. ${canAsk ? 'The command asks the service first, by the reference.' : html`The gateway has no credential to ask the service with: add <code>--unchecked</code>.`}</p>
+<p>The caller's next attempt is sent to the service. If the service did make a shipment, that is a second one. ${check}</p>
 <h3>If you do nothing</h3>
-<p>${canAsk ? 'The gateway keeps looking. A service event, or a search every ten minutes, settles the booking once the shipment shows.' : 'The booking stays unknown: the gateway has no credential of its own to look with.'}</p>`
+<p>${later}</p>`
+}
 
 const DATE = 'yyyy-mm-dd '.length
 const SECONDS = 'yyyy-mm-dd hh:mm:ss'.length
@@ -233,10 +257,11 @@ const SECONDS = 'yyyy-mm-dd hh:mm:ss'.length
 function timeline(trail: readonly AuditEntry[]): Html {
   let day = ''
   const rows = trail.map((entry) => {
-    const text = isoTime(entry.at).replace('T', ' ').slice(0, SECONDS)
+    const at = isoTime(entry.at)
+    const text = at.replace('T', ' ').slice(0, SECONDS)
     const isSameDay = text.slice(0, DATE) === day
     day = text.slice(0, DATE)
-    return html`<li><time datetime="${isoTime(entry.at)}">${isSameDay ? text.slice(DATE) : text}</time><span title="By ${shown(entry.instance)}">${shown(sentenceOf(entry))}</span></li>`
+    return html`<li><time datetime="${at}">${isSameDay ? text.slice(DATE) : text}</time><span title="By ${shown(entry.instance)}">${shown(sentenceOf(entry))}</span></li>`
   })
   return html`<ol class="timeline">${rows}</ol>`
 }

@@ -115,12 +115,12 @@ function stateOf({ stopped, pausedUntil, parked, url, last }: EndpointRow, now: 
 }
 
 const endpointColumns = (now: number): readonly Column<EndpointRow>[] => [
-  ['Tenant', ({ tenant }) => eventsOf(tenant)],
+  ['Tenant', 'tenant', eventsOf],
   ['Address', ({ url }) => (url === undefined ? html`<span class="bad">no callback_url</span>` : named(url))],
   ['State', (endpoint) => stateOf(endpoint, now)],
   ['Success', ({ tries, delivered }) => (tries === 0 ? '–' : percent(delivered / tries)), 'number'],
-  ['Waiting', ({ waiting }) => waiting, 'number'],
-  ['Parked', ({ parked }) => parked, 'number'],
+  ['Waiting', 'waiting'],
+  ['Parked', 'parked'],
   ['Next try', ({ next, stopped }) => (next === undefined || stopped ? '' : nextTry(next, now))],
   [
     'Last answer',
@@ -145,10 +145,10 @@ function inWords(outcome: string): Html | string {
 const columnsAt = (now: number): readonly Column<StoredEvent>[] => [
   ['Event', ({ id, event }) => html`<a href="/events/${id}">${named(event)}</a>`, 'line1'],
   ['Age', ({ receivedAt }) => age(isoTime(receivedAt), now), 'line1'],
-  ['Tenant', ({ tenant }) => named(tenant), 'line2'],
-  ['Shipment', ({ shipment }) => shortId(shipment)],
-  ['Failed tries', ({ failures }) => failures, 'number'],
-  ['Last answer', ({ outcome }) => inWords(outcome), 'line2'],
+  ['Tenant', 'tenant', named, 'line2'],
+  ['Shipment', 'shipment', shortId],
+  ['Failed tries', 'failures'],
+  ['Last answer', 'outcome', inWords, 'line2'],
 ]
 
 const STATES = { recorded: 'soft', due: 'warn', delivered: 'good', parked: 'bad', skipped: 'soft' } as const

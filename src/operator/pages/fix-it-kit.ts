@@ -58,7 +58,7 @@ ${used.map(({ compiled, calls }) => actionPart(compiled, calls, exampleOf(compil
 ${table<WorkItem>(
   'Fields that nobody knows, that lose something, or whose value is assumed',
   [
-    ['Action', ({ action }) => action],
+    ['Action', 'action'],
     ['Field', ({ name: field }) => named(field || 'others')],
     ['What to do', (item) => named(todoFor(item))],
   ],

@@ -285,9 +285,9 @@ function lastHour(hour: HomeState['lastHour'], minutes: readonly Minute[], now: 
 const FAULTS = { caller: 'the caller', gateway: 'the gateway', service: 'the service', nobody: 'nobody' }
 
 const ERRORS: readonly Column<HomeState['lastHour']['topErrors'][number]>[] = [
-  ['Calls', ({ count }) => count, 'number'],
+  ['Calls', 'count'],
   ['Error', ({ error }) => html`<code>${error}</code>`, 'line1'],
-  ['Meaning', ({ error }) => errorTitle(error), 'line2'],
+  ['Meaning', 'error', errorTitle, 'line2'],
   ['At fault', ({ error }) => FAULTS[faultOf(error)], 'line1'],
   ['Tenant', ({ tenant }) => (tenant === '' ? '' : nameLink('/migration', { tenant }, tenant)), 'line2'],
 ]

@@ -150,19 +150,31 @@ export const nameLink = (path: string, query: Readonly<Record<string, string>>, 
 /** Shows what is copied to the letter, such as a VIN; nothing for an empty text. */
 export const codeOf = (text: string): Html | '' => (text === '' ? '' : html`<code>${named(text)}</code>`)
 
-/** A column of a table. Numbers stand to the right. On a telephone, a list has its columns on two lines, and no others. */
-export type Column<Row> = readonly [
+/** The content of a cell or of a fact; `false`, undefined and an empty text are none. */
+type Content = Html | string | number | false | undefined
+
+type Look = 'number' | 'line1' | 'line2'
+type Cell<Row> = readonly [title: string, cell: (row: Row) => Content, look?: Look | undefined]
+type Member<Row, Name extends keyof Row> = readonly [
   title: string,
-  cell: (row: Row) => Html | string | number,
-  look?: 'number' | 'line1' | 'line2',
+  member: Name,
+  show?: (value: Row[Name]) => Content,
+  look?: Look,
 ]
 
-/** Columns of figures, with the titles of the row's members. */
-export const figures = <Key extends string>(
-  titles: Readonly<Record<Key, string>>,
-): readonly Column<Readonly<Record<Key, number>>>[] =>
-  // `Object.entries` forgets the keys.
-  (Object.entries(titles) as [Key, string][]).map(([key, title]) => [title, (row) => row[key], 'number'])
+/**
+ * A column of a table: its title and what it makes of a row, or the member of the row that it shows. Numbers stand to the right. On a
+ * telephone, a list has its columns on two lines, and no others.
+ */
+export type Column<Row> = Cell<Row> | { readonly [Name in keyof Row]: Member<Row, Name> }[keyof Row]
+
+function cellOf<Row>(column: Column<Row>): Cell<Row> {
+  const isCell = (one: Column<Row>): one is Cell<Row> => typeof one[1] === 'function'
+  if (isCell(column)) return column
+  // Without a function that shows it, a member is shown as it is.
+  const [title, member, show = (value) => value as Content, look]: Member<Row, keyof Row> = column
+  return [title, (row) => show(row[member]), look]
+}
 
 /** Rows that are lines, with two on a telephone; rows of prose, which are cards or paragraphs there; or of figures, which scroll. */
 type Form = 'list' | 'cards' | 'prose' | 'plain'
@@ -175,18 +187,29 @@ export function table<Row>(
   form: Form = 'cards',
   none: Html | string = 'None.',
 ): Html {
-  if (rows.length === 0) return empty(none)
-  const classOf = (look: Column<Row>[2]) => (look === undefined ? '' : html` class="${look}"`)
-  const content = (value: Html | string | number) => (typeof value === 'number' ? grouped(value) : value)
+  const [first] = rows
+  if (first === undefined) return empty(none)
+  const cells = columns
+    .map(cellOf)
+    .map(([title, cell, look = typeof cell(first) === 'number' ? 'number' : undefined]) => ({
+      title,
+      cell,
+      kind: look && html` class="${look}"`,
+    }))
   /** A card has each cell with its title, and nothing of empty cells. */
-  const cellOf = ([title, cell, look]: Column<Row>, row: Row): Html =>
-    form === 'cards'
-      ? html`<td role="cell"${classOf(look)} data-title="${title}"><div>${content(cell(row))}</div></td>`
-      : html`<td role="cell"${classOf(look)}>${content(cell(row))}</td>`
+  const contentOf = ({ title, cell, kind }: (typeof cells)[number], row: Row) => {
+    const value = cell(row)
+    const content = typeof value === 'number' ? grouped(value) : value
+    return form === 'cards'
+      ? html`<td role="cell"${kind} data-title="${title}"><div>${content}</div></td>`
+      : html`<td role="cell"${kind}>${content}</td>`
+  }
+  const head = cells.map(({ title, kind }) => html`<th role="columnheader" scope="col"${kind}>${title}</th>`)
+  const body = rows.map((row) => html`<tr role="row">${cells.map((one) => contentOf(one, row))}</tr>\n`)
   return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table role="table" class="${form}">
 <caption>${caption}</caption>
-<thead role="rowgroup"><tr role="row">${columns.map(([title, , look]) => html`<th role="columnheader" scope="col"${classOf(look)}>${title}</th>`)}</tr></thead>
-<tbody role="rowgroup">${rows.map((row) => html`<tr role="row">${columns.map((column) => cellOf(column, row))}</tr>\n`)}</tbody>
+<thead role="rowgroup"><tr role="row">${head}</tr></thead>
+<tbody role="rowgroup">${body}</tbody>
 </table></div>`
 }
 
@@ -197,11 +220,12 @@ export const empty = (words: Html | string): Html => html`<div class="empty">${w
 export const pill = (words: string, kind: 'good' | 'bad' | 'warn' | 'soft' = 'soft'): Html =>
   html`<span class="pill ${kind}">${words}</span>`
 
-type Fact = readonly [name: string, value: Html | string | number]
-
 /** Shows facts below each other, or as one strip. Facts that are empty are left out. */
-export const facts = (all: readonly Fact[], form: 'facts' | 'strip' = 'facts'): Html =>
-  html`<dl class="${form}">${all.map(([name, value]) => (value === '' ? '' : html`<div><dt>${name}</dt><dd>${value}</dd></div>`))}</dl>`
+export const facts = (
+  all: readonly (readonly [name: string, value: Content])[],
+  form: 'facts' | 'strip' = 'facts',
+): Html =>
+  html`<dl class="${form}">${all.map(([name, value]) => value && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
 
 /** Shows a case to resolve: its name, state and age; what it is; and what to do. */
 export const showCase = (

@@ -34,7 +34,6 @@ import {
   chart,
   codeOf,
   facts,
-  figures,
   type Html,
   JSON_SUFFIX,
   json,
@@ -206,12 +205,14 @@ function shareOf({ version1, version2 }: Pick<TenantSummary, 'version1' | 'versi
 
 const tenantColumns = (blockers: ReadonlyMap<string, number>): readonly Column<TenantSummary>[] => [
   ['Tenant', ({ tenant }) => html`<a href="${addressOf(tenant)}">${nameOf(tenant)}</a>`, 'line1'],
-  ['Verdict', ({ verdict }) => verdictPill(verdict), 'line1'],
+  ['Verdict', 'verdict', verdictPill, 'line1'],
   ['Share of version 2', shareOf, 'line2'],
   ['Four weeks', ({ weeklyShares }) => (weeklyShares.every((share) => share === null) ? '' : trendline(weeklyShares))],
-  ['Blockers', ({ tenant }) => blockers.get(tenant) ?? 0, 'number'],
+  ['Blockers', ({ tenant }) => blockers.get(tenant) ?? 0],
   ['Last version-1 call', ({ lastVersion1 }) => lastVersion1?.slice(0, 'yyyy-mm-dd'.length) ?? 'none'],
-  ...figures({ version1: 'Version 1', version2: 'Version 2', failed: 'Failed' }),
+  ['Version 1', 'version1'],
+  ['Version 2', 'version2'],
+  ['Failed', 'failed'],
 ]
 
 /** The most brownouts that a page shows; `transload check` prints all. */
@@ -234,7 +235,7 @@ export function brownoutTable(all: readonly TenantBrownouts[], now: number): Htm
   const columns: readonly Column<(typeof brownouts)[number]>[] = [
     ['From', ({ start }) => minuteOf(isoTime(start)), 'line1'],
     ['Until', ({ end }) => minuteOf(isoTime(end)), 'line1'],
-    ['Callers', ({ who }) => named(who), 'line2'],
+    ['Callers', 'who', named, 'line2'],
     ['State', ({ start }) => (start <= now ? pill('active', 'bad') : 'to come'), 'line2'],
   ]
   return html`<h2>Brownouts</h2>
@@ -325,14 +326,11 @@ ${folded('Networks', 'Source networks', networks, counted('Network'), 'plain')}
 ${otherPrice && html`<p>Booked at another price than quoted: ${grouped(otherPrices)}. <code>Transload-Price</code> in the response of each has both prices. The last one was at ${moment(otherPrice.last)}${otherPrice.requestId && html`, <code>X-Request-Id</code> ${codeOf(otherPrice.requestId)}`}.</p>`}`
 }
 
-const lastSeen = ['Last seen', ({ last }: { readonly last: string }) => moment(last)] as const
-const counts = figures({ count: 'Count' })
-
 const PROBLEMS: readonly Column<MigrationProblem>[] = [
-  ['Problem', ({ problem }) => named(problem)],
-  ...counts,
-  ['Last time', ({ last }) => moment(last)],
-  ['What to do', ({ todo }) => named(todo)],
+  ['Problem', 'problem', named],
+  ['Count', 'count'],
+  ['Last time', 'last', moment],
+  ['What to do', 'todo', named],
 ]
 
 /** Shows a name that may stand for all further names. */
@@ -342,36 +340,43 @@ const KINDS = { action: 'action', field: 'field', assumed: 'assumed value', unkn
 
 const WORK: readonly Column<WorkItem>[] = [
   ['Kind', ({ kind }) => KINDS[kind]],
-  ['Action', ({ action }) => action],
-  ['Name', ({ name }) => nameOrRest(name)],
+  ['Action', 'action'],
+  ['Name', 'name', nameOrRest],
   ['Version 2', ({ equivalents }) => html`${equivalents.map((place) => html`<code>${place}</code> `)}`],
-  ['Note', ({ note }) => note],
-  ...counts,
+  ['Note', 'note'],
+  ['Count', 'count'],
 ]
+
 const ACTIONS: readonly Column<TenantReport['actions'][number]>[] = [
   ['Action', ({ action }) => (action === '' ? html`<em>not recognized</em>` : html`<code>${action}</code>`)],
-  ...figures({ calls: 'Calls', replayed: 'Replayed bookings', failed: 'Failed', mistakes: 'Caller errors' }),
+  ['Calls', 'calls'],
+  ['Replayed bookings', 'replayed'],
+  ['Failed', 'failed'],
+  ['Caller errors', 'mistakes'],
 ]
 
 const FIELDS: readonly Column<TenantReport['fields'][number]>[] = [
-  ['Action', ({ action }) => action],
-  ['Field', ({ field }) => codeOf(field)],
-  ...figures({ used: 'Used', unused: 'Unused', lossy: 'Lossy', assumed: 'Assumed' }),
-  lastSeen,
+  ['Action', 'action'],
+  ['Field', 'field', codeOf],
+  ['Used', 'used'],
+  ['Unused', 'unused'],
+  ['Lossy', 'lossy'],
+  ['Assumed', 'assumed'],
+  ['Last seen', 'last', moment],
 ]
 
 const ERRORS: readonly Column<TenantReport['errors'][number]>[] = [
-  ['Error', ({ name }) => codeOf(name)],
-  ...counts,
-  lastSeen,
-  ['Request id of the last one', ({ requestId }) => codeOf(requestId)],
+  ['Error', 'name', codeOf],
+  ['Count', 'count'],
+  ['Last seen', 'last', moment],
+  ['Request id of the last one', 'requestId', codeOf],
 ]
 
 const counted = (title: string): readonly Column<CountedName>[] => [
-  [title, ({ name }) => nameOrRest(name)],
-  ...counts,
-  ['First seen', ({ first }) => moment(first)],
-  lastSeen,
+  [title, 'name', nameOrRest],
+  ['Count', 'count'],
+  ['First seen', 'first', moment],
+  ['Last seen', 'last', moment],
 ]
 
 const nameOf = (tenant: string): Html | string =>
@@ -387,14 +392,12 @@ function addressOf(tenant: string, part?: 'kit'): string {
 }
 
 const DAYS: readonly Column<ShownDay>[] = [
-  ['Day', ({ date }) => date],
-  ...figures({
-    version1: 'Version 1',
-    version2: 'Version 2',
-    failed: 'Failed',
-    mistakes: 'Caller errors',
-    dryRuns: 'Dry runs',
-  }),
+  ['Day', 'date'],
+  ['Version 1', 'version1'],
+  ['Version 2', 'version2'],
+  ['Failed', 'failed'],
+  ['Caller errors', 'mistakes'],
+  ['Dry runs', 'dryRuns'],
 ]
 
 /** Shows the calls of each day as a chart, and its figures. */

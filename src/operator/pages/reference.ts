@@ -129,7 +129,7 @@ ${table<(typeof known)[number]>(
     ['Field', ({ field }) => html`<code>${field}</code>`],
     ['Required', ({ field }) => requiredOf(field, action)],
     ['Example', ({ field }) => example.request[field] ?? ''],
-    ['Version 2', ({ places }) => placesOf(places)],
+    ['Version 2', 'places', placesOf],
     ['Rule', ({ field, note }) => ruleOf(field, note)],
   ],
   known.filter(({ places }) => places.length > 0),
@@ -196,7 +196,7 @@ function errorsPart(): Html {
     ['Message', ({ name }) => messageOf(messages[name])],
     ['Booked?', ({ booked }) => BOOKED[booked]],
     ['Safe to resend?', ({ again }) => AGAIN[again]],
-    ['What to do', ({ todo }) => prose(todo)],
+    ['What to do', 'todo', prose],
   ]
   // Without the titles that a narrow screen shows in cards: they would be a third of the page.
   return html`<section class="entry" id="errors"><h2>Errors</h2>

@@ -407,7 +407,7 @@ const COLUMNS: readonly Column<FieldRow>[] = [
         ? ''
         : html`<code data-n="${number}">${named(cut(after === undefined ? to : `${to} = ${text(after)}`))}</code>`,
   ],
-  ['Why', ({ said }) => said],
+  ['Why', 'said'],
 ]
 
 const MOST_REPLY_ROWS = 18
