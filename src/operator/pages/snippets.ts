@@ -143,12 +143,12 @@ function curl({ method, path: [before, after], usage, body, changes, bearer }: P
   return `${head}${body === undefined ? `${call(method)} ${url}` : `${send} <<'JSON'\n${json(body)}\nJSON`}\n`
 }
 
-/** How a language writes the parts of a program. */
+/** How a language writes the parts of a program. In its texts, a name in double braces stands for another part. */
 interface Dialect {
   /** The expressions of the service's address, and of the first argument, escaped. */
   readonly url: readonly [address: string, argument: string]
   /** Ends the program with a message where it has no first argument. */
-  readonly guard: (usage: string) => string
+  readonly guard: string
   readonly join?: '.'
   readonly text?: (text: string) => string
   /** The body of a request as an argument. */
@@ -156,22 +156,20 @@ interface Dialect {
   /** Sets a place of the shipment; some only where it is empty, or the same as another place. */
   readonly change: (change: Change) => string
   /** Reads the shipment, changes it, and leaves out what the service sets. */
-  readonly update: (changes: string) => string
+  readonly update: string
   /** The changed shipment as an argument. */
   readonly shipment: string
+  /** The argument in place of a body. @default none */
+  readonly nothing?: string
+  readonly updateImport?: string
+  readonly argumentImport?: string
   readonly auth: readonly [basic: string, bearer: string]
   /** The whole: it ends by calling `service` with its arguments, and printing the reply. */
-  readonly program: (parts: {
-    readonly comments: string
-    readonly auth: string
-    readonly guard: string
-    readonly url: string
-    readonly update: string
-    readonly method: string
-    readonly sent: string
-    readonly hasArgument: boolean
-  }) => string
+  readonly program: string
 }
+
+const filled = (text: string, parts: Readonly<Record<string, string>>) =>
+  text.replace(/\{\{(\w+)\}\}/g, (_, name: string) => parts[name] ?? '')
 
 function programIn(
   dialect: Dialect,
@@ -182,28 +180,36 @@ function programIn(
     url: [address, argument],
     join = '+',
     text = json,
+    updateImport = '',
+    argumentImport = '',
+    nothing = '',
   } = dialect
   const url = [address, text(before), ...(after === undefined ? [] : [argument]), ...(after ? [text(after)] : [])]
-  const sent = changes ? dialect.shipment : body === undefined ? '' : `, ${dialect.body(body)}`
-  const program = dialect.program({
+  const update = changes && filled(dialect.update, { changes: changes.map(dialect.change).join('\n') })
+  const program = filled(dialect.program, {
     comments,
     auth: dialect.auth[bearer ? 1 : 0],
-    guard: usage && `${dialect.guard(usage)}\n`,
+    guard: usage && `${filled(dialect.guard, { usage })}\n`,
     url: url.join(` ${join} `),
-    update: changes ? `${dialect.update(changes.map(dialect.change).join('\n'))}\n` : '',
     method,
-    sent,
-    hasArgument: after !== undefined,
+    sent: changes ? dialect.shipment : body === undefined ? nothing : `, ${dialect.body(body)}`,
+    ...(update && { update: `${update}\n`, updateImport }),
+    ...(after !== undefined && { argumentImport }),
   })
   // Go's tabs: pages and terminals show one as an escape.
   return program.replaceAll('\t', '    ')
 }
 
+const JACKSON = `// Needs jackson-databind: Java has no JSON of its own.
+import com.fasterxml.jackson.databind.*;
+import com.fasterxml.jackson.databind.node.*;
+`
+
 const dialects: Readonly<Record<Exclude<Language, 'curl'>, Dialect>> = {
   php: {
     url: [`getenv('SERVICE_URL')`, 'rawurlencode($argv[1])'],
-    guard: (usage) => `if (($argv[1] ?? '') === '') {
-    fwrite(STDERR, "${usage}\\n");
+    guard: `if (($argv[1] ?? '') === '') {
+    fwrite(STDERR, "{{usage}}\\n");
     exit(64);
 }`,
     join: '.',
@@ -214,8 +220,8 @@ const dialects: Readonly<Record<Exclude<Language, 'curl'>, Dialect>> = {
       const other = ifSameAs && `$${at(ifSameAs, single)}`
       return `${other ? `if (in_array(${now} ?? '', ['', ${other} ?? ''], true)) ` : ''}${now} = ${literal(value, PHP)};`
     },
-    update: (changes) => `$shipment = service('GET', $url);
-${changes}
+    update: `$shipment = service('GET', $url);
+{{changes}}
 $shipment = array_diff_key($shipment, array_flip([${listed(SERVER, single)}]));
 foreach ($shipment['vehicles'] ?? [] as $i => $vehicle)
     $shipment['vehicles'][$i] = array_diff_key($vehicle, array_flip([${listed(SERVER_OF_VEHICLE, single)}]));`,
@@ -225,13 +231,13 @@ foreach ($shipment['vehicles'] ?? [] as $i => $vehicle)
         CURLOPT_HTTPHEADER => ['Content-Type: application/json'],`,
       `        CURLOPT_HTTPHEADER => ['Content-Type: application/json', 'Authorization: Bearer ' . getenv('SERVICE_TOKEN')],`,
     ],
-    program: ({ comments, auth, guard, url, update, method, sent }) => `<?php
-${comments}function service(string $method, string $url, ?array $body = null): array
+    program: `<?php
+{{comments}}function service(string $method, string $url, ?array $body = null): array
 {
     $call = curl_init($url);
     curl_setopt_array($call, [
         CURLOPT_CUSTOMREQUEST => $method,
-${auth}
+{{auth}}
         CURLOPT_RETURNTRANSFER => true,
         CURLOPT_TIMEOUT => ${TIMEOUT_S},
     ]);
@@ -243,22 +249,22 @@ ${auth}
     return json_decode($reply, true) ?? [];
 }
 
-${guard}$url = ${url};
-${update}print_r(service('${method}', $url${sent}));
+{{guard}}$url = {{url}};
+{{update}}print_r(service('{{method}}', $url{{sent}}));
 `,
   },
 
   python: {
     url: ['os.environ["SERVICE_URL"]', 'urllib.parse.quote(sys.argv[1], safe="")'],
-    guard: (usage) => `if not any(sys.argv[1:2]):\n    sys.exit("${usage}")`,
+    guard: `if not any(sys.argv[1:2]):\n    sys.exit("{{usage}}")`,
     body: (body) => literal(body, PYTHON),
     change({ place, value, ifSameAs }) {
       const set = `${at(place)} = ${literal(value, PYTHON)}`
       const read = (of: ChangePlace) => `${at(of.slice(0, -1))}.get(${json(of.at(-1))})`
       return ifSameAs ? `if ${read(place)} in (None, "", ${read(ifSameAs)}):\n    ${set}` : set
     },
-    update: (changes) => `shipment = service("GET", url)
-${changes}
+    update: `shipment = service("GET", url)
+{{changes}}
 for name in ${json(SERVER, 0)}:
     shipment.pop(name, None)
 for vehicle in shipment.get("vehicles", []):
@@ -270,17 +276,9 @@ for vehicle in shipment.get("vehicles", []):
 authorization = "Basic " + base64.b64encode(credential.encode()).decode()`,
       'authorization = "Bearer " + os.environ["SERVICE_TOKEN"]',
     ],
-    program: ({
-      comments,
-      auth,
-      guard,
-      url,
-      update,
-      method,
-      sent,
-    }) => `${comments}import base64, json, os, sys, urllib.error, urllib.parse, urllib.request
+    program: `{{comments}}import base64, json, os, sys, urllib.error, urllib.parse, urllib.request
 
-${auth}
+{{auth}}
 
 def service(method, url, body=None):
     data = None if body is None else json.dumps(body).encode()
@@ -292,15 +290,15 @@ def service(method, url, body=None):
     except urllib.error.HTTPError as error:
         sys.exit(f"{error.code} {error.read().decode()}")
 
-${guard}url = ${url}
-${update}print(service("${method}", url${sent}))
+{{guard}}url = {{url}}
+{{update}}print(service("{{method}}", url{{sent}}))
 `,
   },
 
   javascript: {
     url: ['process.env.SERVICE_URL', 'encodeURIComponent(process.argv[2])'],
-    guard: (usage) => `if (!process.argv[2]) {
-  console.error('${usage}')
+    guard: `if (!process.argv[2]) {
+  console.error('{{usage}}')
   process.exit(64)
 }`,
     body: (body) => json(body),
@@ -308,8 +306,8 @@ ${update}print(service("${method}", url${sent}))
       const now = at(place)
       return `${ifSameAs ? `if (!${now} || ${now} === ${at(ifSameAs)}) ` : ''}${now} = ${json(value)}`
     },
-    update: (changes) => `const shipment = await service('GET', url)
-${changes}
+    update: `const shipment = await service('GET', url)
+{{changes}}
 for (const name of ${json(SERVER, 0)}) delete shipment[name]
 for (const vehicle of shipment.vehicles ?? [])
   for (const name of ${json(SERVER_OF_VEHICLE, 0)}) delete vehicle[name]`,
@@ -319,7 +317,7 @@ for (const vehicle of shipment.vehicles ?? [])
 const authorization = 'Basic ' + Buffer.from(credential).toString('base64')`,
       "const authorization = 'Bearer ' + process.env.SERVICE_TOKEN",
     ],
-    program: ({ comments, auth, guard, url, update, method, sent }) => `${comments}${auth}
+    program: `{{comments}}{{auth}}
 
 async function service(method, url, body) {
   const reply = await fetch(url, {
@@ -333,14 +331,14 @@ async function service(method, url, body) {
   return text ? JSON.parse(text) : {}
 }
 
-${guard}const url = ${url}
-${update}console.log(await service('${method}', url${sent}))
+{{guard}}const url = {{url}}
+{{update}}console.log(await service('{{method}}', url{{sent}}))
 `,
   },
 
   perl: {
     url: ['$ENV{SERVICE_URL}', '$ARGV[0]'],
-    guard: (usage) => `die "${usage}\\n" unless length($ARGV[0] // '');`,
+    guard: `die "{{usage}}\\n" unless length($ARGV[0] // '');`,
     join: '.',
     text: single,
     body: (body) => literal(body, PERL),
@@ -351,8 +349,8 @@ ${update}console.log(await service('${method}', url${sent}))
       const guard = ifSameAs ? ` if (${now} // '') eq '' or ${now} eq (${of(ifSameAs)} // '')` : ''
       return `${now} = ${literal(value, PERL)}${guard};`
     },
-    update: (changes) => `my $shipment = service('GET', $url);
-${changes}
+    update: `my $shipment = service('GET', $url);
+{{changes}}
 delete @$shipment{qw(${SERVER.join(' ')})};
 delete @$_{qw(${SERVER_OF_VEHICLE.join(' ')})} for @{ $shipment->{vehicles} // [] };`,
     shipment: ', $shipment',
@@ -360,14 +358,14 @@ delete @$_{qw(${SERVER_OF_VEHICLE.join(' ')})} for @{ $shipment->{vehicles} // [
       `my $authorization = 'Basic ' . encode_base64("$ENV{SERVICE_ID}:$ENV{SERVICE_SECRET}", '');`,
       'my $authorization = "Bearer $ENV{SERVICE_TOKEN}";',
     ],
-    program: ({ comments, auth, guard, url, update, method, sent }) => `${comments}use strict;
+    program: `{{comments}}use strict;
 use warnings;
 use utf8;
 use HTTP::Tiny;    # https needs IO::Socket::SSL
 use JSON::PP;
 use MIME::Base64;
 
-${auth}
+{{auth}}
 my $http = HTTP::Tiny->new(timeout => ${TIMEOUT_S}, verify_SSL => 1);
 
 sub service {
@@ -379,15 +377,15 @@ sub service {
     return length $reply->{content} ? decode_json($reply->{content}) : {};
 }
 
-${guard}my $url = ${url};
-${update}print JSON::PP->new->utf8->pretty->encode(service('${method}', $url${sent}));
+{{guard}}my $url = {{url}};
+{{update}}print JSON::PP->new->utf8->pretty->encode(service('{{method}}', $url{{sent}}));
 `,
   },
 
   go: {
     url: ['os.Getenv("SERVICE_URL")', 'url.PathEscape(os.Args[1])'],
-    guard: (usage) => `	if len(os.Args) < 2 || os.Args[1] == "" {
-		check(fmt.Errorf("${usage}"))
+    guard: `	if len(os.Args) < 2 || os.Args[1] == "" {
+		check(fmt.Errorf("{{usage}}"))
 	}`,
     body: (body) => `[]byte(\`${json(body).replaceAll('`', '\\u0060')}\`)`,
     change({ place, value, ifSameAs }) {
@@ -401,9 +399,9 @@ ${update}print JSON::PP->new->utf8->pretty->encode(service('${method}', $url${se
       const set = `\t${now} = ${json(value)}`
       return ifSameAs ? `\tif ${now} == nil || ${now} == "" || ${now} == ${of(ifSameAs)} {\n\t${set}\n\t}` : set
     },
-    update: (changes) => `	var shipment map[string]any
+    update: `	var shipment map[string]any
 	check(json.Unmarshal(service("GET", url, nil), &shipment))
-${changes}
+{{changes}}
 	for _, name := range []string{${listed(SERVER)}} {
 		delete(shipment, name)
 	}
@@ -416,18 +414,21 @@ ${changes}
 	body, err := json.Marshal(shipment)
 	check(err)`,
     shipment: ', body',
+    nothing: ', nil',
+    updateImport: '\t"encoding/json"\n',
+    argumentImport: '\t"net/url"\n',
     auth: [
       '	request.SetBasicAuth(os.Getenv("SERVICE_ID"), os.Getenv("SERVICE_SECRET"))',
       '	request.Header.Set("Authorization", "Bearer "+os.Getenv("SERVICE_TOKEN"))',
     ],
-    program: ({ comments, auth, guard, url, update, method, sent, hasArgument }) => `${comments}package main
+    program: `{{comments}}package main
 
 import (
 	"bytes"
-${update && '\t"encoding/json"\n'}	"fmt"
+{{updateImport}}	"fmt"
 	"io"
 	"net/http"
-${hasArgument ? '\t"net/url"\n' : ''}	"os"
+{{argumentImport}}	"os"
 	"time"
 )
 
@@ -436,7 +437,7 @@ var client = http.Client{Timeout: ${TIMEOUT_S} * time.Second}
 func service(method string, url string, body []byte) []byte {
 	request, err := http.NewRequest(method, url, bytes.NewReader(body))
 	check(err)
-${auth}
+{{auth}}
 	request.Header.Set("Content-Type", "application/json")
 	reply, err := client.Do(request)
 	check(err)
@@ -457,16 +458,16 @@ func check(err error) {
 }
 
 func main() {
-${guard}	url := ${url}
-${update}	fmt.Printf("%s\\n", service("${method}", url${sent || ', nil'}))
+{{guard}}	url := {{url}}
+{{update}}	fmt.Printf("%s\\n", service("{{method}}", url{{sent}}))
 }
 `,
   },
 
   java: {
     url: ['System.getenv("SERVICE_URL")', 'URLEncoder.encode(args[0], StandardCharsets.UTF_8)'],
-    guard: (usage) => `        if (args.length == 0 || args[0].isEmpty()) {
-            System.err.println("${usage}");
+    guard: `        if (args.length == 0 || args[0].isEmpty()) {
+            System.err.println("{{usage}}");
             System.exit(64);
         }`,
     body: (body) => `"""\n${json(body).replaceAll('\\', '\\\\')}"""`,
@@ -476,26 +477,20 @@ ${update}	fmt.Printf("%s\\n", service("${method}", url${sent || ', nil'}))
       const guard = ifSameAs ? `if (${now(place)}.isEmpty() || ${now(place)}.equals(${now(ifSameAs)})) ` : ''
       return `        ${guard}((ObjectNode) shipment${owner.join('')}).put(${json(place.at(-1))}, ${json(value)});`
     },
-    update: (changes) => `        ObjectMapper mapper = new ObjectMapper();
+    update: `        ObjectMapper mapper = new ObjectMapper();
         ObjectNode shipment = (ObjectNode) mapper.readTree(service("GET", url, null));
-${changes}
+{{changes}}
         shipment.remove(List.of(${listed(SERVER)}));
         for (JsonNode vehicle : shipment.path("vehicles")) ((ObjectNode) vehicle).remove(List.of(${listed(SERVER_OF_VEHICLE)}));`,
     shipment: ', mapper.writeValueAsString(shipment)',
+    nothing: ', null',
+    updateImport: JACKSON,
     auth: [
       `        String credential = System.getenv("SERVICE_ID") + ":" + System.getenv("SERVICE_SECRET");
         String authorization = "Basic " + Base64.getEncoder().encodeToString(credential.getBytes(StandardCharsets.UTF_8));`,
       '        String authorization = "Bearer " + System.getenv("SERVICE_TOKEN");',
     ],
-    program: ({
-      comments,
-      auth,
-      guard,
-      url,
-      update,
-      method,
-      sent,
-    }) => `${comments}${update && JACKSON}import java.net.*;
+    program: `{{comments}}{{updateImport}}import java.net.*;
 import java.net.http.*;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -505,7 +500,7 @@ class Call {
     static final HttpClient client = HttpClient.newHttpClient();
 
     static String service(String method, String url, String body) throws Exception {
-${auth}
+{{auth}}
         HttpRequest request = HttpRequest.newBuilder(URI.create(url))
             .timeout(Duration.ofSeconds(${TIMEOUT_S}))
             .header("Authorization", authorization)
@@ -518,8 +513,8 @@ ${auth}
     }
 
     public static void main(String[] args) throws Exception {
-${guard}        String url = ${url};
-${update}        System.out.println(service("${method}", url${sent || ', null'}));
+{{guard}}        String url = {{url}};
+{{update}}        System.out.println(service("{{method}}", url{{sent}}));
     }
 }
 `,
@@ -527,9 +522,9 @@ ${update}        System.out.println(service("${method}", url${sent || ', null'})
 
   csharp: {
     url: ['Environment.GetEnvironmentVariable("SERVICE_URL")', 'Uri.EscapeDataString(args[0])'],
-    guard: (usage) => `if (args.Length == 0 || args[0] == "")
+    guard: `if (args.Length == 0 || args[0] == "")
 {
-    Console.Error.WriteLine("${usage}");
+    Console.Error.WriteLine("{{usage}}");
     Environment.Exit(64);
 }`,
     body: (body) => `"""\n${json(body)}\n"""`,
@@ -540,8 +535,8 @@ ${update}        System.out.println(service("${method}", url${sent || ', null'})
         : ''
       return `${guard}${of(place)} = ${json(value)};`
     },
-    update: (changes) => `var shipment = JsonNode.Parse(await Service("GET", url))!.AsObject();
-${changes}
+    update: `var shipment = JsonNode.Parse(await Service("GET", url))!.AsObject();
+{{changes}}
 foreach (var name in new[] { ${listed(SERVER)} }) shipment.Remove(name);
 foreach (var vehicle in shipment["vehicles"]?.AsArray() ?? new JsonArray())
     foreach (var name in new[] { ${listed(SERVER_OF_VEHICLE)} }) vehicle!.AsObject().Remove(name);`,
@@ -551,12 +546,12 @@ foreach (var vehicle in shipment["vehicles"]?.AsArray() ?? new JsonArray())
 client.DefaultRequestHeaders.Authorization = new AuthenticationHeaderValue("Basic", Convert.ToBase64String(Encoding.UTF8.GetBytes(credential)));`,
       'client.DefaultRequestHeaders.Authorization = new AuthenticationHeaderValue("Bearer", Environment.GetEnvironmentVariable("SERVICE_TOKEN"));',
     ],
-    program: ({ comments, auth, guard, url, update, method, sent }) => `${comments}using System.Net.Http.Headers;
+    program: `{{comments}}using System.Net.Http.Headers;
 using System.Text;
 using System.Text.Json.Nodes;
 
 var client = new HttpClient { Timeout = TimeSpan.FromSeconds(${TIMEOUT_S}) };
-${auth}
+{{auth}}
 
 async Task<string> Service(string method, string url, string? body = null)
 {
@@ -568,13 +563,8 @@ async Task<string> Service(string method, string url, string? body = null)
     return text;
 }
 
-${guard}var url = ${url};
-${update}Console.WriteLine(await Service("${method}", url${sent}));
+{{guard}}var url = {{url}};
+{{update}}Console.WriteLine(await Service("{{method}}", url{{sent}}));
 `,
   },
 }
-
-const JACKSON = `// Needs jackson-databind: Java has no JSON of its own.
-import com.fasterxml.jackson.databind.*;
-import com.fasterxml.jackson.databind.node.*;
-`
