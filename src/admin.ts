@@ -6,7 +6,7 @@ import type { GatewayRooms, Pages } from './gateway.ts'
 import type { Answer } from './language/answer.ts'
 import { type GatewayError, gatewayError } from './language/errors.ts'
 
-/** A page of the admin listener. It only reads; the parameter is the last part of a path such as `/bookings/:name`. */
+/** A route of the admin listener. It only reads; the parameter is the last part of a path such as `/bookings/:name`. */
 export interface AdminRoute {
   readonly path: string
   readonly answer: (request: Env['Bindings']['incoming'], parameter: string | undefined) => Answer | Promise<Answer>
@@ -21,23 +21,27 @@ export function createAdmin({ browserChecks, ready, metrics }: GatewayRooms, pag
     if (!HEALTH.has(c.req.path)) browserChecks.demandOwnHost(c.env.incoming)
     return next()
   })
-  const serve = (path: string, answer: (c: Context<Env>) => Answer | Promise<Answer>) =>
+  const routes: readonly AdminRoute[] = [
+    { path: '/healthz', answer: () => alive },
+    { path: '/readyz', answer: () => readiness(ready()) },
+    { path: '/metrics', answer: () => scrape(metrics) },
+    ...pages.admin,
+  ]
+  for (const { path, answer } of routes)
     app.all(path, async (c) => {
       requireMethod(c.env.incoming.method, ['GET'])
-      return reply(c, await answer(c))
+      return reply(c, await answer(c.env.incoming, c.req.param('name')))
     })
-  serve('/healthz', () => alive)
-  serve('/readyz', () => readiness(ready()))
-  serve('/metrics', async () => {
-    const { type, text } = await metrics.scrape()
-    return { status: 200, headers: { 'Content-Type': type }, body: text }
-  })
-  for (const { path, answer } of pages.admin) serve(path, (c) => answer(c.env.incoming, c.req.param('name')))
   const replyError = async (c: Context<Env>, error: GatewayError) =>
     reply(c, (await pages.adminError(c.env.incoming, error)) ?? problemDetails(error))
   app.notFound((c) => replyError(c, gatewayError('path-unknown/admin', {})))
   app.onError((error, c) => replyError(c, toGatewayError(error)))
   return app
+}
+
+async function scrape(metrics: GatewayRooms['metrics']): Promise<Answer> {
+  const { type, text } = await metrics.scrape()
+  return { status: 200, headers: { 'Content-Type': type }, body: text }
 }
 
 const HEALTH = new Set(['/healthz', '/readyz'])

@@ -15,6 +15,12 @@ export const total = <Figure extends string>(
   figure: Figure,
 ): number => rows.reduce((sum, row) => sum + row[figure], 0)
 
+/** Sorts rows by a figure, the largest first. */
+export const largestFirst =
+  <Figure extends string>(figure: Figure) =>
+  (one: Readonly<Record<Figure, number>>, other: Readonly<Record<Figure, number>>): number =>
+    other[figure] - one[figure]
+
 /** Returns the title of an error; one that the table lacks is its own title. */
 export const errorTitle = (code: string): string =>
   Object.hasOwn(errorTable, code) ? errorTable[code as ErrorCode].title : code

@@ -2,13 +2,9 @@
 
 import { describe, expect, test } from 'vitest'
 import { loadMappings } from '../../mappings/load.ts'
-import {
-  createEquivalents,
-  type DayUse,
-  type Evidence,
-  readReport,
-  verdictOf,
-} from '../../src/operator/reports/report.ts'
+import { equivalentOf } from '../../src/operator/reports/equivalents.ts'
+import { readReport } from '../../src/operator/reports/report.ts'
+import { type DayUse, type Evidence, verdictOf } from '../../src/operator/reports/verdict.ts'
 import { DAY_MS, type Use } from '../../src/outside/store/scoreboard.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 
@@ -157,23 +153,21 @@ describe('the verdict on all tenants', () => {
 })
 
 describe('the version-2 equivalent', () => {
-  const equivalent = createEquivalents(catalog)
-
   test('of every field of every action is a place, or a note that says why there is none', () => {
     for (const { action, fields, hasPlace } of catalog.actions.values())
       for (const [slot, field] of fields.names.entries()) {
-        const { places = [], note = '' } = equivalent(action.name, field) ?? {}
+        const { places = [], note = '' } = equivalentOf(action.name, field, catalog) ?? {}
         expect([action.name, field, places.length > 0]).toEqual([action.name, field, hasPlace[slot]])
         expect(places.join() + note, field).not.toBe('')
       }
-    const places = (action: string, field: string) => equivalent(action, field)?.places
+    const places = (action: string, field: string) => equivalentOf(action, field, catalog)?.places
     expect(places('shipment.create', 'PickupZip')).toEqual(['pickup.zipcode'])
     expect(places('quote.get', 'ActionName')).toEqual(['POST /v2/quote'])
-    expect(equivalent('quote.get', 'CSR')?.note).toBe('version 2 does not record the agent')
+    expect(equivalentOf('quote.get', 'CSR', catalog)?.note).toBe('version 2 does not record the agent')
   })
 
   test('is none for an action or a field that is not declared any more', () => {
-    expect(equivalent('gone', 'ActionName')).toBeUndefined()
-    expect(equivalent('quote.get', 'Gone')).toBeUndefined()
+    expect(equivalentOf('gone', 'ActionName', catalog)).toBeUndefined()
+    expect(equivalentOf('quote.get', 'Gone', catalog)).toBeUndefined()
   })
 })

@@ -1,16 +1,9 @@
 import { readTenantNames } from '../../language/config/tenants-file.ts'
 import { escapeControls } from '../../language/text/service-text.ts'
 import { NO_NAME } from '../../state/uses/counts.ts'
-import {
-  DAYS_SHOWN,
-  type MigrationReport,
-  percent,
-  problemsOf,
-  readReport,
-  type TenantReport,
-  type Verdict,
-  verdictStates,
-} from '../reports/report.ts'
+import { DAYS_SHOWN, type MigrationReport, readReport, type TenantReport } from '../reports/report.ts'
+import { percent, type Verdict, verdictStates } from '../reports/verdict.ts'
+import { problemsOf } from '../reports/work.ts'
 import { plural, total } from '../words.ts'
 import { CommandFailed } from './failures.ts'
 import { mappingsOf, storeConfig, withExistingStore } from './open-store.ts'

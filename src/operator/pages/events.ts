@@ -3,8 +3,8 @@ import { html } from 'hono/html'
 import type { Answer } from '../../language/answer.ts'
 import { gatewayError } from '../../language/errors.ts'
 import type { OpenEvents, StoredEvent } from '../../outside/store/events.ts'
-import { percent } from '../reports/report.ts'
-import { durationOf, grouped, isoTime } from '../words.ts'
+import { percent } from '../reports/verdict.ts'
+import { durationOf, grouped, isoTime, largestFirst } from '../words.ts'
 import type { OperatorRooms } from './home.ts'
 import {
   age,
@@ -32,35 +32,36 @@ const MOST_EVENTS = 50
 export async function events(incoming: IncomingMessage, rooms: OperatorRooms): Promise<Answer> {
   const { store, show } = rooms
   const only = queryOf(incoming).get('tenant') || undefined
-  const open = (await store.openEvents()).filter(({ tenant }) => only === undefined || tenant === only)
+  const isAsked = ({ tenant }: { readonly tenant: string }) => only === undefined || tenant === only
+  const open = (await store.openEvents()).filter(isAsked)
   const [parked, due] = [await firstOf(open, 'parked', store), await firstOf(open, 'due', store)]
-  const endpoints = await endpointsOf(only, open, [...parked, ...due], rooms)
+  const endpoints = (await endpointsOf(open, [...parked, ...due], rooms)).filter(isAsked)
   if (!wantsHtml(incoming)) return json({ open, endpoints, parked, due })
   const now = store.now()
   const list = (title: string, some: readonly StoredEvent[], more: string) =>
-    some.length === 0
-      ? ''
-      : html`<h2>${title}</h2>${table(`The oldest ${MOST_EVENTS} at most; ${more}`, columnsAt(now), some, 'list')}`
+    some.length > 0 &&
+    html`<h2>${title}</h2>${table(`The oldest ${MOST_EVENTS} at most; ${more}`, columnsAt(now), some, 'list')}`
+  const filtered = only && html` Of ${named(only)} only; <a href="/events">show all</a>.`
   const noEndpoint = html`No tenant has a callback, and no event waits. A tenant of the tenants file with <code>callback_url</code> gets the service's events.`
-  const ofTenant = only === undefined ? '' : ` --tenant ${/^[\w.-]+$/.test(only) ? only : 'NAME'}`
+  const replay = `transload webhooks replay --state parked${only ? ` --tenant ${/^[\w.-]+$/.test(only) ? only : 'NAME'}` : ''}`
   return show(
     'Events',
     html`<h1>Events</h1>
-<p class="soft">Events from the service, and their delivery to the tenants' callbacks.${only === undefined ? '' : html` Of ${named(only)} only; <a href="/events">show all</a>.`} Times are UTC. <a href="/events.json">JSON</a></p>
+<p class="soft">Events from the service, and their delivery to the tenants' callbacks.${filtered} Times are UTC. <a href="/events.json">JSON</a></p>
 <h2>Endpoints</h2>
 ${table('Tries are those since this gateway started', endpointColumns(now), endpoints, 'cards', noEndpoint)}
 ${list('Parked', parked, 'these are not tried again')}
-${parked.length === 0 ? '' : html`<p>Once the cause is fixed, send them again:</p>${code(`transload webhooks replay --state parked${ofTenant}`)}`}
+${parked.length > 0 && html`<p>Once the cause is fixed, send them again:</p>${code(replay)}`}
 ${list('Waiting', due, 'they are delivered by themselves')}`,
   )
 }
 
 /** Returns the oldest events in a state, tenant by tenant: each list has an index. */
-async function firstOf(open: readonly OpenEvents[], state: OpenEvents['state'], store: OperatorRooms['store']) {
+async function firstOf(open: readonly OpenEvents[], wanted: OpenEvents['state'], store: OperatorRooms['store']) {
   const found: StoredEvent[] = []
-  for (const one of open.filter((some) => some.state === state)) {
-    if (found.length >= MOST_EVENTS) break
-    found.push(...(await store.listEvents({ tenant: one.tenant, state, limit: MOST_EVENTS - found.length })))
+  for (const { tenant, state } of open) {
+    const limit = MOST_EVENTS - found.length
+    if (state === wanted && limit > 0) found.push(...(await store.listEvents({ tenant, state, limit })))
   }
   return found
 }
@@ -69,7 +70,6 @@ async function firstOf(open: readonly OpenEvents[], state: OpenEvents['state'], 
 type EndpointRow = Awaited<ReturnType<typeof endpointsOf>>[number]
 
 async function endpointsOf(
-  only: string | undefined,
   open: readonly OpenEvents[],
   listed: readonly StoredEvent[],
   { store, events: delivery }: OperatorRooms,
@@ -79,13 +79,14 @@ async function endpointsOf(
   const countOf = (tenant: string, state: OpenEvents['state']) =>
     open.find((one) => one.tenant === tenant && one.state === state)?.count ?? 0
   return [...new Set([...open.map(({ tenant }) => tenant), ...states.keys(), ...callbacks.keys()])]
-    .filter((tenant) => only === undefined || tenant === only)
     .map((tenant) => {
       const { url, tries = 0, delivered = 0, last } = callbacks.get(tenant) ?? {}
       const { stopped = false, pausedUntil = 0 } = states.get(tenant) ?? {}
       const own = listed.filter((event) => event.tenant === tenant)
-      const [tried] = own.filter(({ outcome }) => outcome !== '').sort((one, other) => other.changedAt - one.changedAt)
-      const due = own.filter(({ state }) => state === 'due').map(({ retryAt }) => retryAt)
+      const [tried] = own.filter(({ outcome }) => outcome !== '').sort(largestFirst('changedAt'))
+      const [next] = own
+        .flatMap(({ state, retryAt }) => (state === 'due' ? [retryAt] : []))
+        .sort((one, other) => one - other)
       return {
         tenant,
         url,
@@ -97,7 +98,7 @@ async function endpointsOf(
         waiting: countOf(tenant, 'due'),
         parked: countOf(tenant, 'parked'),
         /** When the next try is due. */
-        next: due.length === 0 ? undefined : Math.min(...due),
+        next,
       }
     })
     .sort((one, other) => Number(other.stopped) - Number(one.stopped) || other.parked - one.parked)
@@ -121,16 +122,14 @@ const endpointColumns = (now: number): readonly Column<EndpointRow>[] => [
   ['Success', ({ tries, delivered }) => (tries === 0 ? '–' : percent(delivered / tries)), 'number'],
   ['Waiting', 'waiting'],
   ['Parked', 'parked'],
-  ['Next try', ({ next, stopped }) => (next === undefined || stopped ? '' : nextTry(next, now))],
-  [
-    'Last answer',
-    ({ last, stopped, tenant }) => {
-      if (!last) return ''
-      const then = stopped ? html` <small>Then: <code>transload webhooks resume ${shown(tenant)}</code></small>` : ''
-      return html`${inWords(last.outcome)} <small>${ago(last.at, now)}</small>${then}`
-    },
-  ],
+  ['Next try', ({ next, stopped }) => next !== undefined && !stopped && nextTry(next, now)],
+  ['Last answer', (endpoint) => lastAnswer(endpoint, now)],
 ]
+
+function lastAnswer({ last, stopped, tenant }: EndpointRow, now: number) {
+  const then = stopped && html` <small>Then: <code>transload webhooks resume ${shown(tenant)}</code></small>`
+  return last && html`${inWords(last.outcome)} <small>${ago(last.at, now)}</small>${then}`
+}
 
 /** Says what became of a try, and what to do about it. */
 function inWords(outcome: string): Html | string {
@@ -161,7 +160,7 @@ export async function event(incoming: IncomingMessage, { store, show }: Operator
   if (!wantsHtml(incoming)) return json({ ...found, received: isoTime(receivedAt), changed: isoTime(changedAt) })
   const now = store.now()
   const words = state === 'due' ? 'waiting' : state
-  const canAct = state === 'parked' || state === 'due'
+  const actions = html`<h2>What you can do</h2><p>Send it again, now:</p>${code(`transload webhooks replay ${id}`)}<p>Or skip it, so that the next event of the shipment goes out:</p>${code(`transload webhooks skip ${id}`)}`
   const what = html`${facts([
     ['State', pill(words, STATES[state])],
     ['Tenant', eventsOf(tenant)],
@@ -171,19 +170,14 @@ export async function event(incoming: IncomingMessage, { store, show }: Operator
     ['Failed tries', grouped(found.failures)],
     ['Last answer', inWords(outcome)],
     ['Last change', ago(changedAt, now)],
-    ['Next try', state === 'due' ? nextTry(found.retryAt, now) : ''],
+    ['Next try', state === 'due' && nextTry(found.retryAt, now)],
   ])}
-${canAct ? html`<h2>What you can do</h2><p>Send it again, now:</p>${code(`transload webhooks replay ${id}`)}<p>Or skip it, so that the next event of the shipment goes out:</p>${code(`transload webhooks skip ${id}`)}` : ''}`
+${(state === 'parked' || state === 'due') && actions}`
   const sent = body
     ? html`<h2>Sent to the callback</h2>${code(body.format === 'json' ? pretty(body.text) : body.text)}`
     : html`<p class="soft">It has not been translated for the callback yet.</p>`
-  return showCase(
-    show,
-    'Events',
-    [found.event, words, durationOf(now - receivedAt)],
-    what,
-    html`<h2>Received from the service</h2>${code(pretty(found.payload))}${sent}`,
-  )
+  const received = html`<h2>Received from the service</h2>${code(pretty(found.payload))}${sent}`
+  return showCase(show, 'Events', [found.event, words, durationOf(now - receivedAt)], what, received)
 }
 
 /** Returns JSON on several lines; anything else as it is. */

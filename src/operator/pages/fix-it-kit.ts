@@ -7,10 +7,12 @@ import type { GatewayRooms } from '../../gateway.ts'
 import type { Answer } from '../../language/answer.ts'
 import type { CompiledAction } from '../../language/mapping/compile.ts'
 import { NO_NAME } from '../../state/uses/counts.ts'
-import { createEquivalents, type TenantReport, todoFor, type WorkItem } from '../reports/report.ts'
+import { equivalentOf } from '../reports/equivalents.ts'
+import type { TenantReport } from '../reports/report.ts'
+import { todoFor, type WorkItem } from '../reports/work.ts'
 import { plural, shortSummary } from '../words.ts'
 import { credentialAdvice } from './guide.ts'
-import { type Html, named, table } from './layout.ts'
+import { codeOf, type Html, joined, named, table } from './layout.ts'
 import { programsOf } from './snippets.ts'
 
 const STYLE = `body { margin: 2rem auto; padding: 0 1rem; max-width: 52rem; font: 1rem/1.6 system-ui, sans-serif; }
@@ -82,13 +84,12 @@ ${[...without].map(([why, some]) => html`<p>Leave out ${namesOf(some.map(({ name
 }
 
 /** Names fields or places, each once. */
-const namesOf = (names: readonly string[]) =>
-  html`${[...new Set(names)].map((name, at) => html`${at > 0 ? ', ' : ''}<code>${named(name)}</code>`)}`
+const namesOf = (names: readonly string[]) => joined([...new Set(names)].map(codeOf))
 
 function actionPart({ action }: CompiledAction, calls: number, { request, rest }: ReturnType<typeof exampleOf>): Html {
   return html`<h2>${shortSummary(action)}</h2>
 <p>${plural(calls, 'call')} in 90 days. Version 2: <code>${request.method} ${action.service.path}</code>.</p>
-${rest.length === 0 ? '' : html`<p>It also sends ${rest.map(([field, places], at) => html`${at > 0 ? ', ' : ''}<code>${named(field)}</code> (${namesOf(places)})`)}.</p>`}
+${rest.length > 0 && html`<p>It also sends ${joined(rest.map(([field, places]) => html`${codeOf(field)} (${namesOf(places)})`))}.</p>`}
 ${programsOf(request).map(([title, text]) => html`<details><summary>${title}</summary><pre>${text}</pre></details>`)}`
 }
 
@@ -101,7 +102,6 @@ function exampleOf(
 ) {
   const { action } = compiled
   const sent = new Set(fields.filter((use) => use.action === action.name && use.used > 0).map(({ field }) => field))
-  const equivalent = createEquivalents(catalog)
   const example = Object.entries(action.example.request)
   const explained = (some: typeof example) =>
     explainPlan(
@@ -113,7 +113,7 @@ function exampleOf(
     request: (theirs.ok ? theirs : explained(example)).request,
     rest: [...sent].flatMap((field) => {
       // Not those that are a part of the path.
-      const places = equivalent(action.name, field)?.places.filter((place) => !place.includes('/')) ?? []
+      const places = equivalentOf(action.name, field, catalog)?.places.filter((place) => !place.includes('/')) ?? []
       return places.length === 0 || Object.hasOwn(action.example.request, field) ? [] : [[field, places] as const]
     }),
   }

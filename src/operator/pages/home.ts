@@ -63,9 +63,6 @@ async function stateOf({ config, callers, metrics, reloads, store }: OperatorRoo
       service: String(labels['service']),
       open: value === 1,
     })),
-    tokens: Object.fromEntries(
-      (await metrics.valuesOf('transload_tokens_total')).map(({ labels, value }) => [String(labels['outcome']), value]),
-    ),
     lastHour: {
       ...hour,
       errors: { callers: faults.caller, gateway: faults.gateway, service: faults.service },
@@ -108,28 +105,13 @@ const NOTHING_STORED: Awaited<ReturnType<typeof storedState>> = {
   stoppedCallbacks: [],
 }
 
-/** Something that an operator should do. */
-interface Item {
-  /** How many; `!` for what is one thing. */
-  readonly figure: string
-  readonly what: string
-  readonly detail: Html | string
-  readonly action: readonly [address: string, words: string] | undefined
-}
-
-const alarm = (what: string, detail: Item['detail'], action?: Item['action']): Item => ({
-  figure: '!',
-  what,
-  detail,
-  action,
-})
-
-const some = (
-  count: number,
-  words: (s: 's' | '') => string,
-  detail: Item['detail'],
-  action?: Item['action'],
-): Item[] => (count === 0 ? [] : [{ figure: countOf(count), what: words(count === 1 ? '' : 's'), detail, action }])
+/** Something that an operator should do. The figure of what is one thing is `!`. */
+type Item = readonly [
+  figure: string,
+  what: string,
+  detail: Html | string,
+  link?: readonly [address: string, words: string],
+]
 
 const MOST_NAMED = 5
 
@@ -139,58 +121,44 @@ const RUNBOOK = whatToDo('TransloadCallsFail')
 
 /** Lists what needs attention, the worst first. */
 function itemsOf(state: HomeState, now: number): readonly Item[] {
-  const { store, unknownBookings: unknown, events, refusedReloads, stoppedCallbacks, failingTenants, lastHour } = state
+  const { unknownBookings: unknown, failingTenants: failing, lastHour } = state
+  const { parked } = state.events
+  const { service, gateway } = lastHour.errors
+  const items: Item[] = []
+  const alarm = (...item: RestOfItem) => items.push(['!', ...item])
+  const add = (count: number, ...item: RestOfItem) => count > 0 && items.push([countOf(count), ...item])
   const since = (oldest: string | undefined) => (oldest ? html`The oldest is ${age(oldest, now)} old.` : '')
   const errors = ['#errors', 'See errors'] as const
-  return [
-    ...(store.ready
-      ? []
-      : [alarm('The store is not ready', html`Bookings are refused until it is. ${whatToDo('TransloadStoreDown')}`)]),
-    ...state.circuits
-      .filter(({ open }) => open)
-      .map(({ service }) =>
-        alarm(
-          'The service keeps failing',
-          html`Calls to ${named(service)} are refused; one in a while is tried. ${whatToDo('TransloadCircuitOpen')}`,
-        ),
-      ),
-    ...some(unknown.count, (s) => `booking${s} with an unknown outcome`, since(unknown.oldest), [
-      '/bookings?state=unknown',
-      'Resolve',
-    ]),
-    ...some(events.parked.count, (s) => `parked event${s}`, since(events.parked.oldest), ['/events', 'See why']),
-    ...stoppedCallbacks.map((tenant) =>
-      alarm(`The callback of ${shown(tenant)} is stopped`, 'It answered 410. Its events wait.', [
-        `/events?${new URLSearchParams({ tenant })}`,
-        'See',
-      ]),
-    ),
-    ...refusedReloads.map(({ file, reasons }) =>
-      alarm(
-        `The new ${file === 'tenants' ? 'tenants file' : 'certificate'} is refused; the old one stays in use`,
-        shown(reasons.join('; ')),
-      ),
-    ),
-    ...some(
-      lastHour.errors.service,
-      (s) => `call${s} failed at the service in the last hour`,
-      html`of ${plural(lastHour.calls, 'call')}. ${RUNBOOK}`,
-      errors,
-    ),
-    ...some(
-      lastHour.errors.gateway,
-      (s) => `call${s} failed in the gateway in the last hour`,
-      html`The log says why. ${RUNBOOK}`,
-      errors,
-    ),
-    ...some(
-      failingTenants.length,
-      (s) => (s ? 'tenants are failing' : 'tenant is failing'),
-      named(failingTenants.slice(0, MOST_NAMED).join(', ') + (failingTenants.length > MOST_NAMED ? ', …' : '')),
-      ['/migration?state=failing#tenants', 'See why'],
-    ),
-  ]
+  const names = failing.slice(0, MOST_NAMED).join(', ') + (failing.length > MOST_NAMED ? ', …' : '')
+
+  if (!state.store.ready)
+    alarm('The store is not ready', html`Bookings are refused until it is. ${whatToDo('TransloadStoreDown')}`)
+  for (const { service, open } of state.circuits) {
+    const refused = html`Calls to ${named(service)} are refused; one in a while is tried. ${whatToDo('TransloadCircuitOpen')}`
+    if (open) alarm('The service keeps failing', refused)
+  }
+  const resolve = ['/bookings?state=unknown', 'Resolve'] as const
+  add(unknown.count, `booking${s(unknown.count)} with an unknown outcome`, since(unknown.oldest), resolve)
+  add(parked.count, `parked event${s(parked.count)}`, since(parked.oldest), ['/events', 'See why'])
+  for (const tenant of state.stoppedCallbacks) {
+    const see = [`/events?${new URLSearchParams({ tenant })}`, 'See'] as const
+    alarm(`The callback of ${shown(tenant)} is stopped`, 'It answered 410. Its events wait.', see)
+  }
+  for (const { file, reasons } of state.refusedReloads) {
+    const what = file === 'tenants' ? 'tenants file' : 'certificate'
+    alarm(`The new ${what} is refused; the old one stays in use`, shown(reasons.join('; ')))
+  }
+  const of = html`of ${plural(lastHour.calls, 'call')}. ${RUNBOOK}`
+  add(service, `call${s(service)} failed at the service in the last hour`, of, errors)
+  add(gateway, `call${s(gateway)} failed in the gateway in the last hour`, html`The log says why. ${RUNBOOK}`, errors)
+  const are = failing.length === 1 ? 'tenant is' : 'tenants are'
+  add(failing.length, `${are} failing`, named(names), ['/migration?state=failing#tenants', 'See why'])
+  return items
 }
+
+type RestOfItem = Item extends readonly [unknown, ...infer Rest] ? Rest : never
+
+const s = (count: number) => (count === 1 ? '' : 's')
 
 /** Writes a count that ends at `MOST_COUNTED`. */
 export const countOf = (count: number) => `${grouped(count)}${count >= MOST_COUNTED ? '+' : ''}`
@@ -198,13 +166,14 @@ export const countOf = (count: number) => `${grouped(count)}${count >= MOST_COUN
 /** Says in a sentence if all is well. Bookings and events are one sentence. */
 function headlineOf({ unknownBookings, events }: HomeState, [first]: readonly Item[]): string {
   if (!first) return 'Everything is working.'
-  if (first.figure === '!') return `${first.what}.`
+  const [figure, what] = first
   const [bookings, parked] = [unknownBookings.count, events.parked.count]
-  if (bookings + parked === 0) return `${first.figure} ${first.what}.`
+  if (figure === '!') return `${what}.`
+  if (bookings + parked === 0) return `${figure} ${what}.`
   const parts = [
-    ...(bookings > 0 ? [`${countOf(bookings)} booking${bookings === 1 ? '' : 's'}`] : []),
-    ...(parked > 0 ? [plural(parked, 'event')] : []),
-  ]
+    bookings > 0 && `${countOf(bookings)} booking${s(bookings)}`,
+    parked > 0 && plural(parked, 'event'),
+  ].filter((part) => part !== false)
   return `${parts.join(' and ')} ${bookings + parked === 1 ? 'needs' : 'need'} attention.`
 }
 
@@ -221,41 +190,50 @@ function homePage(
   { config, show, store }: OperatorRooms,
 ): Promise<Answer> {
   const items = itemsOf(state, store.now())
-  const { lastHour: hour, circuits, refusedReloads } = state
+  const { lastHour: hour } = state
+  const workbench = config.WORKBENCH === 'on' && ' Try one in the workbench, on the address of the gateway itself.'
+  const errors = table(
+    'Errors of the last hour, by code and tenant',
+    ERRORS,
+    hour.topErrors.slice(0, MOST_ERRORS),
+    'list',
+  )
+  return show(
+    'Home',
+    html`<h1>${headlineOf(state, items)}</h1>
+<p class="soft">As of ${moment(state.asOf)} UTC; this page refreshes itself. <a href="/home.json">JSON</a></p>
+${items.length > 0 && html`<ul class="rows">${items.map(rowOf)}</ul>`}
+${stripOf(state)}
+<h2>The last hour</h2>
+${hour.calls === 0 ? empty(html`No calls in the last hour.${workbench}`) : lastHour(hour, minutes, store.now())}
+${hour.topErrors.length > 0 && html`<h2 id="errors">Top errors</h2>${errors}`}`,
+    { refreshSeconds: REFRESH_SECONDS },
+  )
+}
+
+const rowOf = ([figure, what, detail, [address, words] = ['', '']]: Item) =>
+  html`<li><b class="bad">${figure}</b><span>${what}<small>${detail}</small></span>${address && html`<a class="button plain" href="${address}">${words}</a>`}</li>`
+
+function stripOf({ circuits, refusedReloads, ...state }: HomeState): Html {
   const service = circuits.some(({ open }) => open)
     ? pill('failing', 'bad')
     : circuits.length > 0
       ? pill('reachable', 'good')
       : pill('not called yet')
-  const workbench = config.WORKBENCH === 'on' ? ' Try one in the workbench, on the address of the gateway itself.' : ''
-  return show(
-    'Home',
-    html`<h1>${headlineOf(state, items)}</h1>
-<p class="soft">As of ${moment(state.asOf)} UTC; this page refreshes itself. <a href="/home.json">JSON</a></p>
-${items.length === 0 ? '' : html`<ul class="rows">${items.map(rowOf)}</ul>`}
-${facts(
-  [
-    ['Service', html`${service} ${named(new URL(state.service).host)}`],
-    ['Store', html`${state.store.ready ? pill('ready', 'good') : pill('not ready', 'bad')} ${state.store.engine}`],
-    ['Version', html`${state.version} ${soft(`up ${durationOf(Date.now() - Date.parse(state.since))}`)}`],
-    ['Environment', html`${state.environment} ${soft(`${state.mode} mode`)}`],
+  const store = state.store.ready ? pill('ready', 'good') : pill('not ready', 'bad')
+  const refused = refusedReloads.length
+  return facts(
     [
-      'Reloads',
-      refusedReloads.length === 0 ? 'none refused' : html`<span class="bad">${refusedReloads.length} refused</span>`,
+      ['Service', html`${service} ${named(new URL(state.service).host)}`],
+      ['Store', html`${store} ${state.store.engine}`],
+      ['Version', html`${state.version} ${soft(`up ${durationOf(Date.now() - Date.parse(state.since))}`)}`],
+      ['Environment', html`${state.environment} ${soft(`${state.mode} mode`)}`],
+      ['Reloads', refused === 0 ? 'none refused' : html`<span class="bad">${refused} refused</span>`],
+      ['Events waiting', grouped(state.events.waiting.count)],
     ],
-    ['Events waiting', grouped(state.events.waiting.count)],
-  ],
-  'strip',
-)}
-<h2>The last hour</h2>
-${hour.calls === 0 ? empty(`No calls in the last hour.${workbench}`) : lastHour(hour, minutes, store.now())}
-${hour.topErrors.length === 0 ? '' : html`<h2 id="errors">Top errors</h2>${table('Errors of the last hour, by code and tenant', ERRORS, hour.topErrors.slice(0, MOST_ERRORS), 'list')}`}`,
-    { refreshSeconds: REFRESH_SECONDS },
+    'strip',
   )
 }
-
-const rowOf = ({ figure, what, detail, action }: Item) =>
-  html`<li><b class="bad">${figure}</b><span>${what}<small>${detail}</small></span>${action ? html`<a class="button plain" href="${action[0]}">${action[1]}</a>` : ''}</li>`
 
 const soft = (words: string) => html`<span class="soft">${words}</span>`
 
@@ -263,23 +241,25 @@ const soft = (words: string) => html`<span class="soft">${words}</span>`
 function lastHour(hour: HomeState['lastHour'], minutes: readonly Minute[], now: number): Html {
   const labels = minutes.map((_, i) => isoTime(now - (minutes.length - 1 - i) * MINUTE_MS).slice(11, 16))
   const sums = minutes.map((minute) => summed([minute]))
-  const [answered, mistakes, failed] = [
-    sums.map(({ faults }) => faults.nobody),
-    sums.map(({ faults }) => faults.caller),
-    sums.map(({ faults }) => faults.gateway + faults.service),
-  ]
-  const slowest = sums.map(({ p99Ms }) => Math.min(p99Ms ?? 0, MOST_MS))
-  return html`<p>${plural(hour.calls, 'call')}, ${grouped(hour.underWay)} in progress. Median ${secondsOf(hour.p50Ms)} · p99 ${secondsOf(hour.p99Ms)} · ${plural(hour.errors.callers, 'caller error')}</p>
-<div class="pair"><section>${chart(
+  const calls = chart(
     labels,
     [
-      ['calls', 'answered', answered],
-      ['version1', 'caller errors', mistakes],
-      ['bad', 'failed', failed],
+      ['calls', 'answered', sums.map(({ faults }) => faults.nobody)],
+      ['version1', 'caller errors', sums.map(({ faults }) => faults.caller)],
+      ['bad', 'failed', sums.map(({ faults }) => faults.gateway + faults.service)],
     ],
     'Calls by minute: answered, caller errors, failures',
-  )}</section>
-<section>${chart(labels, [['version2', 'p99 by minute', slowest]], 'The 99th percentile of durations, by minute', ' ms')}</section></div>`
+  )
+  const slowest = sums.map(({ p99Ms }) => Math.min(p99Ms ?? 0, MOST_MS))
+  const durations = chart(
+    labels,
+    [['version2', 'p99 by minute', slowest]],
+    'The 99th percentile of durations, by minute',
+    ' ms',
+  )
+  return html`<p>${plural(hour.calls, 'call')}, ${grouped(hour.underWay)} in progress. Median ${secondsOf(hour.p50Ms)} · p99 ${secondsOf(hour.p99Ms)} · ${plural(hour.errors.callers, 'caller error')}</p>
+<div class="pair"><section>${calls}</section>
+<section>${durations}</section></div>`
 }
 
 const FAULTS = { caller: 'the caller', gateway: 'the gateway', service: 'the service', nobody: 'nobody' }
@@ -304,10 +284,7 @@ export async function settings(incoming: IncomingMessage, { config, show }: Oper
       'line2',
     ],
   ]
-  const [own, others] = [
-    all.filter(({ from }) => from === 'environment'),
-    all.filter(({ from }) => from !== 'environment'),
-  ]
+  const { own = [], others = [] } = Object.groupBy(all, ({ from }) => (from === 'environment' ? 'own' : 'others'))
   return show(
     'Settings',
     html`<h1>Settings</h1>

@@ -127,7 +127,7 @@ ${content}
   }
 }
 
-const current = (isCurrent: boolean) => (isCurrent ? html` aria-current="page"` : '')
+const current = (isCurrent: boolean) => isCurrent && html` aria-current="page"`
 
 /** Makes the page of an error, for people. */
 export async function errorPage(show: Shell, error: GatewayError): Promise<Answer> {
@@ -149,6 +149,10 @@ export const nameLink = (path: string, query: Readonly<Record<string, string>>, 
 
 /** Shows what is copied to the letter, such as a VIN; nothing for an empty text. */
 export const codeOf = (text: string): Html | '' => (text === '' ? '' : html`<code>${named(text)}</code>`)
+
+/** Shows parts in a row, with something between them. */
+export const joined = (parts: readonly (Html | string)[], between: Html | string = ', '): Html =>
+  html`${parts.map((part, at) => [at > 0 && between, part])}`
 
 /** The content of a cell or of a fact; `false`, undefined and an empty text are none. */
 type Content = Html | string | number | false | undefined
@@ -264,7 +268,7 @@ export const minuteOf = (time: string): string => time.slice(0, 'yyyy-mm-ddThh:m
 /** Shows a time (ISO 8601, UTC) to the minute. */
 export const moment = (time: string): Html => html`<time datetime="${time}">${minuteOf(time)}</time>`
 
-export const JSON_SUFFIX = '.json'
+const JSON_SUFFIX = '.json'
 const INDENT = 2
 
 const PAGE_OR_JSON = /^(?:text\/html|application\/json)$/i

@@ -7,26 +7,20 @@ import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import type { TenantBrownouts } from '../../runtime/signals.ts'
 import { NO_NAME, STORE_EVERY_MS } from '../../state/uses/counts.ts'
 import {
-  type CountedName,
   countBlockers,
   DAYS_SHOWN,
   emptyDay,
-  type MigrationProblem,
   type MigrationReport,
   type Overview,
-  percent,
-  problemsOf,
   readReport,
   recentOverview,
   type ShownDay,
   type TenantReport,
   type TenantSummary,
-  type Verdict,
-  type VerdictState,
-  verdictStates,
-  type WorkItem,
 } from '../reports/report.ts'
-import { grouped, isoTime, plural, total } from '../words.ts'
+import { percent, sumOf, type Verdict, type VerdictState, verdictStates } from '../reports/verdict.ts'
+import { type CountedName, type MigrationProblem, problemsOf, type WorkItem } from '../reports/work.ts'
+import { grouped, isoTime, largestFirst, plural } from '../words.ts'
 import { fixItKit } from './fix-it-kit.ts'
 import type { OperatorRooms } from './home.ts'
 import {
@@ -35,7 +29,6 @@ import {
   codeOf,
   facts,
   type Html,
-  JSON_SUFFIX,
   json,
   minuteOf,
   moment,
@@ -57,39 +50,25 @@ export async function migration(
   pathName: string,
 ): Promise<Answer> {
   const query = queryOf(incoming)
-  const name = pathName || query.get('tenant')
-  if (name !== null) return oneTenant(incoming, name, query.has('kit'), rooms)
-  const overview = await recentOverview(rooms.store, rooms.callers.tenants())
-  const listing = listingOf(query)
-  return wantsHtml(incoming)
-    ? migrationPage(overview, listing, rooms)
-    : json({ ...overview, ...listed(overview, listing) })
-}
-
-async function oneTenant(
-  incoming: IncomingMessage,
-  name: string,
-  wantsKit: boolean,
-  rooms: OperatorRooms,
-): Promise<Answer> {
-  const read = (tenant: string) => readReport({ ...rooms, tenants: rooms.callers.tenants() }, tenant)
-  const exact = await read(name)
-  const isExact = exact.tenants.length > 0 || !name.endsWith(JSON_SUFFIX)
-  const report = isExact ? exact : await read(name.slice(0, -JSON_SUFFIX.length))
+  const tenants = rooms.callers.tenants()
+  const name = pathName === '' ? query.get('tenant') : pathName.replace(/\.json$/, '')
+  if (name === null) {
+    const overview = await recentOverview(rooms.store, tenants)
+    const listing = listingOf(query)
+    const list = listed(overview, listing)
+    return wantsHtml(incoming) ? migrationPage(overview, listing, list, rooms) : json({ ...overview, ...list })
+  }
+  const report = await readReport({ ...rooms, tenants }, name)
   const [tenant] = report.tenants
   if (!tenant) throw gatewayError('path-unknown/tenant', {})
-  if (wantsKit) return fixItKit(tenant, rooms, rooms.callers.ownCaller(tenant.tenant))
-  return isExact && wantsHtml(incoming)
-    ? tenantPage(tenant, report, { show: rooms.show, at: 'Migration', kit: addressOf(tenant.tenant, 'kit') })
+  if (query.has('kit')) return fixItKit(tenant, rooms, rooms.callers.ownCaller(name))
+  return wantsHtml(incoming)
+    ? tenantPage(tenant, report, { show: rooms.show, at: 'Migration', kit: addressOf(name, 'kit') })
     : json(report)
 }
 
 type Compare = (one: TenantSummary, other: TenantSummary) => number
 
-const byFigure =
-  (figure: 'version1' | 'failed'): Compare =>
-  (one, other) =>
-    other[figure] - one[figure]
 const byText =
   (text: 'tenant' | 'lastVersion1'): Compare =>
   (one, other) =>
@@ -99,15 +78,12 @@ const byText =
 const SORTS: Readonly<Record<string, readonly [title: string, compare?: Compare]>> = {
   last: ['Last call'],
   name: ['Name', byText('tenant')],
-  calls: ['Version-1 calls', byFigure('version1')],
-  failed: ['Failed calls', byFigure('failed')],
+  calls: ['Version-1 calls', largestFirst('version1')],
+  failed: ['Failed calls', largestFirst('failed')],
   quiet: ['Longest without version 1', byText('lastVersion1')],
 }
 
 const SEARCH_CHARACTERS = 100
-
-/** A part of the list of tenants, as a request asks for it. */
-type Listing = ReturnType<typeof listingOf>
 
 /** Reads what a request asks for; words that mean nothing are left out. */
 function listingOf(query: URLSearchParams) {
@@ -125,7 +101,7 @@ function listingOf(query: URLSearchParams) {
 const TENANTS_ON_A_PAGE = 50
 
 /** Finds, sorts and cuts the list of tenants. */
-function listed({ tenants }: Overview, { search, state, sort, page }: Listing) {
+function listed({ tenants }: Overview, { search, state, sort, page }: ReturnType<typeof listingOf>) {
   const word = search.toLowerCase()
   const found = tenants.filter(
     ({ tenant, verdict }) => (state === '' || verdict.state === state) && tenant.toLowerCase().includes(word),
@@ -144,25 +120,27 @@ function listed({ tenants }: Overview, { search, state, sort, page }: Listing) {
 }
 
 /** Shows who still uses version 1. */
-async function migrationPage(overview: Overview, listing: Listing, rooms: OperatorRooms): Promise<Answer> {
-  const { headline, verdict, watchedSince, watchedDays, generatedAt } = overview
-  const { tenants, found, page, pages } = listed(overview, listing)
-  const { search, state, sort } = listing
-  const blockers = await countBlockers(
-    rooms,
-    tenants.map(({ tenant }) => tenant),
-  )
-  const watched = watchedSince === undefined ? '' : `Watched since ${watchedSince}, on ${plural(watchedDays, 'day')}. `
+async function migrationPage(
+  overview: Overview,
+  { search, state, sort }: ReturnType<typeof listingOf>,
+  { tenants, found, page, pages }: ReturnType<typeof listed>,
+  rooms: OperatorRooms,
+): Promise<Answer> {
+  const { headline, verdict, watchedSince, watchedDays, generatedAt, states } = overview
+  const all = overview.tenants.length
+  const names = tenants.map(({ tenant }) => tenant)
+  const columns = tenantColumns(await countBlockers(rooms, names))
+  const watched = watchedSince && `Watched since ${watchedSince}, on ${plural(watchedDays, 'day')}. `
   const option = (value: string, title: string, chosen: string) =>
-    html`<option value="${value}"${value === chosen ? html` selected` : ''}>${title}</option>`
-  const states = Object.entries(verdictStates).map(([name, title]) => {
-    const count = overview.states[name as VerdictState] ?? 0
-    return count === 0 ? '' : option(name, `${title} (${grouped(count)})`, state)
+    html`<option value="${value}"${value === chosen && html` selected`}>${title}</option>`
+  const verdicts = Object.entries(verdictStates).map(([name, title]) => {
+    const count = states[name as VerdictState]
+    return count && option(name, `${title} (${grouped(count)})`, state)
   })
   const toPage = (number: number, words: string) =>
     html`<a href="/migration?${new URLSearchParams({ q: search, state, sort, page: `${number}` })}#tenants">${words}</a>`
   const none =
-    overview.tenants.length === 0
+    all === 0
       ? 'No calls yet. Tenants show here once they call, or once a tenants file names them.'
       : html`No tenants match. <a href="/migration#tenants">Show all tenants</a>`
   return rooms.show(
@@ -176,12 +154,12 @@ ${callsByDay(overview.days, generatedAt)}
 <h2 id="tenants">Tenants</h2>
 <form action="/migration" method="get" class="filter" role="search">
 <label>Name <input type="search" name="q" value="${search}" maxlength="${SEARCH_CHARACTERS}"></label>
-<label>Verdict <select name="state">${option('', `all (${grouped(overview.tenants.length)})`, state)}${states}</select></label>
+<label>Verdict <select name="state">${option('', `all (${grouped(all)})`, state)}${verdicts}</select></label>
 <label>Order <select name="sort">${Object.entries(SORTS).map(([name, [title]]) => option(name, title, sort))}</select></label>
 <button>Show</button>
 </form>
-${table(`${plural(found, 'tenant')} found; calls of ${DAYS_SHOWN} days`, tenantColumns(blockers), tenants, 'list', none)}
-${pages === 1 ? '' : html`<p class="pages">${page > 1 ? toPage(page - 1, '← Before') : ''} Page ${grouped(page)} of ${grouped(pages)} ${page < pages ? toPage(page + 1, 'Next →') : ''}</p>`}`,
+${table(`${plural(found, 'tenant')} found; calls of ${DAYS_SHOWN} days`, columns, tenants, 'list', none)}
+${pages > 1 && html`<p class="pages">${page > 1 && toPage(page - 1, '← Before')} Page ${grouped(page)} of ${grouped(pages)} ${page < pages && toPage(page + 1, 'Next →')}</p>`}`,
   )
 }
 
@@ -198,16 +176,16 @@ const VERDICT_KINDS = {
 const verdictPill = ({ state }: Verdict): Html => pill(verdictStates[state], VERDICT_KINDS[state])
 
 /** Shows the share of version 2; nothing without calls. */
-function shareOf({ version1, version2 }: Pick<TenantSummary, 'version1' | 'version2'>): Html | '' {
+function shareOf({ version1, version2 }: Pick<TenantSummary, 'version1' | 'version2'>) {
   const share = version2 / (version1 + version2)
-  return Number.isNaN(share) ? '' : html`<span class="of">${shareBar(share)} ${percent(share)}</span>`
+  return !Number.isNaN(share) && html`<span class="of">${shareBar(share)} ${percent(share)}</span>`
 }
 
 const tenantColumns = (blockers: ReadonlyMap<string, number>): readonly Column<TenantSummary>[] => [
   ['Tenant', ({ tenant }) => html`<a href="${addressOf(tenant)}">${nameOf(tenant)}</a>`, 'line1'],
   ['Verdict', 'verdict', verdictPill, 'line1'],
   ['Share of version 2', shareOf, 'line2'],
-  ['Four weeks', ({ weeklyShares }) => (weeklyShares.every((share) => share === null) ? '' : trendline(weeklyShares))],
+  ['Four weeks', ({ weeklyShares }) => weeklyShares.some((share) => share !== null) && trendline(weeklyShares)],
   ['Blockers', ({ tenant }) => blockers.get(tenant) ?? 0],
   ['Last version-1 call', ({ lastVersion1 }) => lastVersion1?.slice(0, 'yyyy-mm-dd'.length) ?? 'none'],
   ['Version 1', 'version1'],
@@ -221,26 +199,26 @@ const MOST_BROWNOUTS = 20
 const FEW = 3
 
 /** Shows the brownouts that are not over, the next one first, each once; nothing without any. */
-export function brownoutTable(all: readonly TenantBrownouts[], now: number): Html | '' {
-  const windows = all.flatMap(({ tenant, windows: own }) =>
-    windowsToCome(own, now).map((window) => ({ tenant, ...window })),
-  )
-  if (windows.length === 0) return ''
+export function brownoutTable(all: readonly TenantBrownouts[], now: number): Html | undefined {
+  const windows = all
+    .flatMap(({ tenant, windows }) => windowsToCome(windows, now).map((window) => ({ tenant, ...window })))
+    .sort((one, other) => one.start - other.start)
+  if (windows.length === 0) return undefined
   const names = all.map(({ tenant }) => tenant)
-  const sorted = windows.sort((one, other) => one.start - other.start)
-  const brownouts = [...Map.groupBy(sorted, ({ start, end }) => `${start} ${end}`).values()].flatMap((some) => {
-    const who = whoOf(new Set(some.map(({ tenant }) => tenant)), names)
-    return some.slice(0, 1).map(({ start, end }) => ({ start, end, who }))
+  const brownouts = Map.groupBy(windows, ({ start, end }) => `${isoTime(start)} ${isoTime(end)}`)
+  const rows = [...brownouts].slice(0, MOST_BROWNOUTS).map(([times, some]) => {
+    const [start = '', end = ''] = times.split(' ')
+    return { start, end, who: whoOf(new Set(some.map(({ tenant }) => tenant)), names) }
   })
-  const columns: readonly Column<(typeof brownouts)[number]>[] = [
-    ['From', ({ start }) => minuteOf(isoTime(start)), 'line1'],
-    ['Until', ({ end }) => minuteOf(isoTime(end)), 'line1'],
+  const columns: readonly Column<(typeof rows)[number]>[] = [
+    ['From', 'start', minuteOf, 'line1'],
+    ['Until', 'end', minuteOf, 'line1'],
     ['Callers', 'who', named, 'line2'],
-    ['State', ({ start }) => (start <= now ? pill('active', 'bad') : 'to come'), 'line2'],
+    ['State', ({ start }) => (Date.parse(start) <= now ? pill('active', 'bad') : 'to come'), 'line2'],
   ]
   return html`<h2>Brownouts</h2>
 <p>In these times legacy calls are refused.</p>
-${table('Brownouts, the next one first', columns, brownouts.slice(0, MOST_BROWNOUTS), 'list')}`
+${table('Brownouts, the next one first', columns, rows, 'list')}`
 }
 
 /** Names some of all callers in the fewest words. */
@@ -251,21 +229,26 @@ function whoOf(some: ReadonlySet<string>, all: readonly string[]): string {
   return others.length <= FEW ? `all except ${others.join(', ')}` : plural(some.size, 'tenant')
 }
 
+interface TenantPageOptions {
+  readonly show: Shell
+  /** The name of the page in the navigation. */
+  readonly at: string
+  /** The address of the fix-it kit. */
+  readonly kit: string
+  readonly first?: Html
+}
+
 /** Shows the use that one tenant makes of the gateway, and the work that is left: to an operator, or to the tenant itself. */
 export function tenantPage(
   tenant: TenantReport,
   { generatedAt }: MigrationReport,
-  {
-    show,
-    at,
-    kit,
-    first = html``,
-  }: { readonly show: Shell; readonly at: string /** Its address. */; readonly kit: string; readonly first?: Html },
+  { show, at, kit, first }: TenantPageOptions,
 ): Promise<Answer> {
-  const { verdict, actions, use } = tenant
+  const { verdict, actions, use, lastVersion1, lastSeen } = tenant
   const problems = problemsOf(tenant)
-  const sums = { version1: total(use, 'version1'), version2: total(use, 'version2') }
+  const sums = sumOf(use)
   const none = actions.length === 0 ? 'No version-1 call in 90 days.' : 'Nothing: the rest is a change of spelling.'
+  const download = html`<p><a class="button" href="${kit}" download>Download the fix-it kit</a> These calls as version-2 code, with a letter to the developers.</p>`
   return show(
     tenant.tenant || 'Callers without a name',
     html`<h1>${nameOf(tenant.tenant)} ${verdictPill(verdict)}</h1>
@@ -277,15 +260,15 @@ ${facts(
     ['Version 2', grouped(sums.version2)],
     ['Share of version 2', shareOf(sums)],
     ['Last four weeks', tenant.weeklyShares.map((share) => (share === null ? '–' : percent(share))).join(' · ')],
-    ['Last version-1 call', tenant.lastVersion1 === undefined ? 'none' : moment(tenant.lastVersion1)],
-    ['Last call', tenant.lastSeen === undefined ? 'never' : moment(tenant.lastSeen)],
+    ['Last version-1 call', lastVersion1 === undefined ? 'none' : moment(lastVersion1)],
+    ['Last call', lastSeen === undefined ? 'never' : moment(lastSeen)],
   ],
   'strip',
 )}
 ${first}
 <h2>Blocks migration (${grouped(problems.length)})</h2>
 ${table('Each problem once, and what to do about it', PROBLEMS, problems, 'cards', none)}
-${actions.length === 0 ? '' : html`<p><a class="button" href="${kit}" download>Download the fix-it kit</a> These calls as version-2 code, with a letter to the developers.</p>`}
+${actions.length > 0 && download}
 ${callsByDay(use, generatedAt)}
 <h2>Details</h2>
 ${detailsOf(tenant)}`,
@@ -294,18 +277,7 @@ ${detailsOf(tenant)}`,
 }
 
 /** Folds the tables of a tenant that have rows. */
-function detailsOf({
-  work,
-  actions,
-  errors,
-  fields,
-  unknownFields,
-  agents,
-  networks,
-  otherPrices,
-  otherPrice,
-}: TenantReport) {
-  const rest = work.filter(({ blocks }) => blocks === undefined)
+function detailsOf({ otherPrice, otherPrices, ...tenant }: TenantReport) {
   const folded = <Row>(
     title: string,
     caption: string,
@@ -313,17 +285,18 @@ function detailsOf({
     columns: readonly Column<Row>[],
     form?: 'plain',
   ) =>
-    rows.length === 0
-      ? ''
-      : html`<details><summary>${title} (${grouped(rows.length)})</summary>${table(caption, columns, rows, form)}</details>\n`
+    rows.length > 0 &&
+    html`<details><summary>${title} (${grouped(rows.length)})</summary>${table(caption, columns, rows, form)}</details>\n`
+  const rest = tenant.work.filter(({ blocks }) => blocks === undefined)
+  const id = otherPrice?.requestId && html`, <code>X-Request-Id</code> ${codeOf(otherPrice.requestId)}`
   return html`${folded('Other changes', 'Changes only in spelling', rest, WORK)}
-${folded('Actions', 'Version-1 calls by action, in 90 days', actions, ACTIONS, 'plain')}
-${folded('Errors', 'Errors, with the request id of the last one for the log', errors, ERRORS)}
-${folded('Fields', 'Version-1 fields, how often each was sent', fields, FIELDS, 'plain')}
-${folded('Unknown fields', 'Fields that no mapping knows', unknownFields, counted('Field'), 'plain')}
-${folded('User agents', 'User agents', agents, counted('User agent'), 'plain')}
-${folded('Networks', 'Source networks', networks, counted('Network'), 'plain')}
-${otherPrice && html`<p>Booked at another price than quoted: ${grouped(otherPrices)}. <code>Transload-Price</code> in the response of each has both prices. The last one was at ${moment(otherPrice.last)}${otherPrice.requestId && html`, <code>X-Request-Id</code> ${codeOf(otherPrice.requestId)}`}.</p>`}`
+${folded('Actions', 'Version-1 calls by action, in 90 days', tenant.actions, ACTIONS, 'plain')}
+${folded('Errors', 'Errors, with the request id of the last one for the log', tenant.errors, ERRORS)}
+${folded('Fields', 'Version-1 fields, how often each was sent', tenant.fields, FIELDS, 'plain')}
+${folded('Unknown fields', 'Fields that no mapping knows', tenant.unknownFields, counted('Field'), 'plain')}
+${folded('User agents', 'User agents', tenant.agents, counted('User agent'), 'plain')}
+${folded('Networks', 'Source networks', tenant.networks, counted('Network'), 'plain')}
+${otherPrice && html`<p>Booked at another price than quoted: ${grouped(otherPrices)}. <code>Transload-Price</code> in the response of each has both prices. The last one was at ${moment(otherPrice.last)}${id}.</p>`}`
 }
 
 const PROBLEMS: readonly Column<MigrationProblem>[] = [
@@ -382,7 +355,7 @@ const counted = (title: string): readonly Column<CountedName>[] => [
 const nameOf = (tenant: string): Html | string =>
   tenant === NO_NAME ? html`<em>callers without a name</em>` : named(tenant)
 
-const PLAIN_TENANT = /^(?!\.+$)[\w.~-]+$/
+const PLAIN_TENANT = /^(?!\.+$)[\w.~-]+(?<!\.json)$/
 
 /** Returns the address of a tenant's page, or of what belongs to it. Browsers would read some names as parts of a path. */
 function addressOf(tenant: string, part?: 'kit'): string {
@@ -407,6 +380,10 @@ function callsByDay(use: readonly ShownDay[], generatedAt: string): Html {
   const days = Array.from({ length: DAYS_SHOWN }, (_, i) => known.get(first + i) ?? emptyDay(first + i))
   const withCalls = days.filter(({ version1, version2, dryRuns }) => version1 + version2 + dryRuns > 0).toReversed()
   const caption = 'Calls by day (UTC), the last one first; days without calls are left out'
+  const figures =
+    withCalls.length === 0
+      ? html`<p class="soft">No calls in the last ${DAYS_SHOWN} days.</p>`
+      : html`<details><summary>The same as a table</summary>${table(caption, DAYS, withCalls, 'plain')}</details>`
   return html`<h2>Calls by day</h2>
 ${chart(
   days.map(({ date }) => date),
@@ -416,5 +393,5 @@ ${chart(
   ],
   'Calls by day, of version 1 and of version 2',
 )}
-${withCalls.length === 0 ? html`<p class="soft">No calls in the last ${DAYS_SHOWN} days.</p>` : html`<details><summary>The same as a table</summary>${table(caption, DAYS, withCalls, 'plain')}</details>`}`
+${figures}`
 }

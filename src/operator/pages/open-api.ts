@@ -7,6 +7,7 @@ import type { Catalog, Endpoint } from '../../language/mapping/catalog.ts'
 import type { CompiledAction } from '../../language/mapping/compile.ts'
 import type { Row } from '../../language/mapping/row.ts'
 import { fieldsOf, placesOf } from '../../language/mapping/row-parts.ts'
+import { ruleOf } from '../reports/equivalents.ts'
 
 /** A part of an OpenAPI document. */
 type Schema = Readonly<Record<string, unknown>>
@@ -253,12 +254,10 @@ function fieldSchemas({ action, fields }: CompiledAction): Readonly<Record<strin
   )
 }
 
-function describe(row: Row): string | undefined {
-  const to = placesOf(row).join(', ')
-  if (row.kind === 'move' || row.kind === 'split') return `${to}: ${row.codec.summary}`
-  if (row.kind === 'join') return `${to}: ${row.joiner.summary}`
-  if (row.kind === 'lookup') return `${to}: looked up in the table ${row.table}.`
-  return 'why' in row ? row.why : undefined
+function describe(row: Row): string {
+  const rule = ruleOf(row)
+  if (rule === '' || 'why' in row) return rule
+  return `${placesOf(row).join(', ')}: ${rule}${row.kind === 'lookup' ? '.' : ''}`
 }
 
 /** Returns the schema of an action's version-1 reply. */

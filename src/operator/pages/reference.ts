@@ -9,9 +9,9 @@ import type { CompiledAction } from '../../language/mapping/compile.ts'
 import type { Row } from '../../language/mapping/row.ts'
 import { fieldsOf } from '../../language/mapping/row-parts.ts'
 import { type MessageName, messages } from '../../language/messages.ts'
-import { createEquivalents } from '../reports/report.ts'
+import { equivalentOf } from '../reports/equivalents.ts'
 import { shortSummary } from '../words.ts'
-import { type Column, code, facts, type Html, named, publicPage, table } from './layout.ts'
+import { type Column, code, facts, type Html, joined, named, publicPage, table } from './layout.ts'
 
 /** Shows text of a declaration, whose backticks mean code. */
 export const prose = (text: string): Html =>
@@ -56,8 +56,7 @@ export function referencePage(rooms: ExplainingRooms): Promise<Answer> {
   const valueTables = new Map<string, ValueTable>()
   const rules = new Map<string, number>()
   const actions = [...catalog.actions.values()]
-  const equivalent = createEquivalents(catalog)
-  const entries = actions.map((compiled) => entryOf(compiled, rooms, equivalent, valueTables, rules))
+  const entries = actions.map((compiled) => entryOf(compiled, rooms, valueTables, rules))
   const link = (id: string, text: string) => html`<li><a href="#${id}">${text}</a></li>`
   return publicPage(
     'Reference',
@@ -88,14 +87,18 @@ ${errorsPart()}
 function entryOf(
   { action, fields }: CompiledAction,
   rooms: ExplainingRooms,
-  equivalent: ReturnType<typeof createEquivalents>,
   valueTables: Map<string, ValueTable>,
   rules: Map<string, number>,
 ): Html {
   const { catalog } = rooms
   const { legacy, service, example } = action
   const endpoint = endpointOf(action, catalog)
-  const known = fields.names.map((field) => ({ field, places: [], note: '', ...equivalent(action.name, field) }))
+  const known = fields.names.map((field) => ({
+    field,
+    places: [],
+    note: '',
+    ...equivalentOf(action.name, field, catalog),
+  }))
   const request = { entries: Object.entries(example.request), format: 'json', text: '' } as const
   const { run } = explainCall(request, endpoint, rooms)
   const ruleOf = (field: string, note: string) => {
@@ -103,7 +106,10 @@ function entryOf(
     const values = valuesOf(row, catalog)
     if (values) valueTables.set(values.name, values)
     const hasDefault = row && 'fallbacks' in row && row.fallbacks.some(({ kind }) => kind === 'setting')
-    return html`${ruleText(values ? '' : note)}${values ? html`<a href="#values-${values.name}">One of ${Object.keys(values.meanings).length} values</a>` : ''}${hasDefault ? html` If absent, a default is <b class="warn">assumed</b>.` : ''}`
+    const rule = values
+      ? html`<a href="#values-${values.name}">One of ${Object.keys(values.meanings).length} values</a>`
+      : ruleText(note)
+    return html`${rule}${hasDefault && html` If absent, a default is <b class="warn">assumed</b>.`}`
   }
   /** Only the first sentence of a rule stands in a table: many fields share one. */
   const ruleText = (note: string) => {
@@ -118,13 +124,18 @@ function entryOf(
     known.filter(({ places }) => places.length === 0),
     ({ note }) => note,
   )
-  return html`<section class="entry" id="${action.name}"><h2>${shortSummary(action)} — <code>${legacy.method} ${legacy.paths[0]}</code></h2>
-<p>${prose(action.summary.slice(shortSummary(action).length + 1).trim())} ${legacy.paths.length > 1 ? html`Also at ${codes(legacy.paths.slice(1), ', ')}.` : ''}
-${legacy.actionNames === 'any' ? '' : html`<code>ActionName</code> is ${codes(legacy.actionNames, ', ')}${legacy.byDefault ? ', or absent' : ''}.`}
+  const title = shortSummary(action)
+  const others = legacy.paths.length > 1 && html`Also at ${codes(legacy.paths.slice(1))}.`
+  const names =
+    legacy.actionNames !== 'any' &&
+    html`<code>ActionName</code> is ${codes(legacy.actionNames)}${legacy.byDefault && ', or absent'}.`
+  return html`<section class="entry" id="${action.name}"><h2>${title} — <code>${legacy.method} ${legacy.paths[0]}</code></h2>
+<p>${prose(action.summary.slice(title.length + 1).trim())} ${others}
+${names}
 Version 2: <code>${service.method} ${service.path}</code>. <a href="/?example=${action.name}">Try it in the workbench</a></p>
 <div class="beside"><div>
 ${table<(typeof known)[number]>(
-  `Fields: ${shortSummary(action)}`,
+  `Fields: ${title}`,
   [
     ['Field', ({ field }) => html`<code>${field}</code>`],
     ['Required', ({ field }) => requiredOf(field, action)],
@@ -136,21 +147,17 @@ ${table<(typeof known)[number]>(
 )}
 ${[...without].map(
   ([why, all]) =>
-    html`<p class="without">Not used: ${codes(
-      all.map(({ field }) => field),
-      ', ',
-    )} <span class="soft">(${prose(why)})</span></p>`,
+    html`<p class="without">Not used: ${codes(all.map(({ field }) => field))} <span class="soft">(${prose(why)})</span></p>`,
 )}
 </div><div class="sample"><h3>Request</h3>${code(exampleRequest(action))}
 <h3>Response</h3>${code(JSON.stringify(run.reply.v1, null, INDENT))}</div></div></section>`
 }
 
-const codes = (texts: readonly string[], between: string): Html =>
-  html`${texts.map((text, at) => html`${at > 0 ? between : ''}<code>${text}</code>`)}`
+const codes = (texts: readonly string[]): Html => joined(texts.map((text) => html`<code>${text}</code>`))
 
 /** Shows places, which may break after a dot. */
 const placesOf = (places: readonly string[]): Html =>
-  html`${places.map((place) => html`<code>${place.split(/(?<=\.)/).map((part, at) => html`${at > 0 ? html`<wbr>` : ''}${part}`)}</code> `)}`
+  html`${places.map((place) => html`<code>${joined(place.split(/(?<=\.)/), html`<wbr>`)}</code> `)}`
 
 /** Says whether a call must have a field, or which other fields may stand for it. */
 function requiredOf(field: string, { request, requires = [], target }: Action): Html | string {
@@ -159,7 +166,8 @@ function requiredOf(field: string, { request, requires = [], target }: Action): 
   const group = requires.find(({ anyOf }) => anyOf.some((one) => !isFact(one) && one.includes(field)))
   if (!group) return ''
   if (group.anyOf.length === 1) return 'yes'
-  return html`${group.anyOf.map((one, at) => html`${at > 0 ? ' or ' : ''}${isFact(one) ? 'a quote' : html`<code>${one.join(' + ')}</code>`}`)}`
+  const names = group.anyOf.map((one) => (isFact(one) ? 'a quote' : html`<code>${one.join(' + ')}</code>`))
+  return joined(names, ' or ')
 }
 
 const isFact = (one: Alternative): one is Exclude<Alternative, readonly string[]> => 'kind' in one

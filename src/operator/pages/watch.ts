@@ -1,6 +1,6 @@
 import { faultOf } from '../../language/errors.ts'
 import type { Metrics } from '../../runtime/metrics.ts'
-import { total } from '../words.ts'
+import { largestFirst, total } from '../words.ts'
 
 type Counts = ReadonlyMap<string, number>
 
@@ -83,7 +83,7 @@ export function summed(minutes: readonly Minute[]) {
   return {
     faults,
     calls: total(counts, 'count'),
-    topErrors: counts.filter(({ error }) => error !== '').sort((one, other) => other.count - one.count),
+    topErrors: counts.filter(({ error }) => error !== '').sort(largestFirst('count')),
     p50Ms: quantile(0.5),
     p99Ms: quantile(0.99),
   }

@@ -10,7 +10,7 @@ import { closureAt } from '../../language/legacy-headers.ts'
 import { actionKey, type Catalog, type Endpoint } from '../../language/mapping/catalog.ts'
 import { ACTION_NAME, type CompiledAction } from '../../language/mapping/compile.ts'
 import { type FlatBody, looseName } from '../../language/mapping/fields.ts'
-import { createEquivalents } from '../reports/report.ts'
+import { equivalentOf } from '../reports/equivalents.ts'
 import { isoTime, plural } from '../words.ts'
 import { fixed } from './fixed.ts'
 import { type Column, code, type Html, minuteOf, named, publicPage, shown, table } from './layout.ts'
@@ -55,7 +55,7 @@ export function workbenchPage(rooms: GatewayRooms, form: URLSearchParams): Promi
 <p class="lead">Paste a body, a whole <code>curl</code> line, or a raw HTTP request. You see what the gateway would do with it. Nothing is sent, stored or logged.</p>
 ${noticeOf(rooms)}
 <nav class="tabs" aria-label="Examples" id="examples"><span>Examples</span>${[...actions.keys()].map(
-      (name) => html`<a href="/?example=${name}"${name === action ? html` aria-current="true"` : ''}>${name}</a>`,
+      (name) => html`<a href="/?example=${name}"${name === action && html` aria-current="true"`}>${name}</a>`,
     )}</nav>
 <form method="post" action="/" id="workbench">
 <div id="verdict" aria-live="polite">${verdictOf(outcome, rows)}</div>
@@ -63,7 +63,7 @@ ${noticeOf(rooms)}
 <section><h2>Version 1</h2>
 <label class="block">Path <select name="path"><option value="">as in the request</option>${[...endpoints.values()].map(
       ({ method, path }) =>
-        html`<option value="${path}"${path === input.path ? html` selected` : ''}>${method} ${path}</option>`,
+        html`<option value="${path}"${path === input.path && html` selected`}>${method} ${path}</option>`,
     )}</select></label>
 <div class="editor pane"><pre id="marks" aria-hidden="true">${marked(body, outcome, rows)}
 </pre><textarea name="body" spellcheck="false" aria-label="A version-1 request">
@@ -75,7 +75,7 @@ ${linesOf(body)}</textarea></div>
 <div id="account">${accountOf(rows)}</div>
 <div class="pair" id="back" data-action="${action}">${backOf(outcome, input, rooms)}</div>
 </form>
-<div id="code">${outcome.kind === 'explained' && outcome.run.ok ? requestCode(outcome.run) : ''}</div>`,
+<div id="code">${outcome.kind === 'explained' && outcome.run.ok && requestCode(outcome.run)}</div>`,
   )
 }
 
@@ -213,7 +213,6 @@ function rowsOf({ run, body, compiled, plan }: ExplainedPaste, catalog: Catalog)
       return [known, typeof value === 'string' ? value : value === null ? '' : 'not a single value']
     }),
   )
-  const equivalent = createEquivalents(catalog)
   const refused = new Set(run.problems.map(({ field }) => field))
   const label = (kind: string, words: string | undefined) =>
     words === undefined ? '' : html`<b class="warn">${kind}</b> ${shown(words)} `
@@ -224,7 +223,7 @@ function rowsOf({ run, body, compiled, plan }: ExplainedPaste, catalog: Catalog)
     const isNoted = (loss ?? assumed ?? warning) !== undefined
     const shownBefore = text(before ?? sent.get(from[0] ?? ''))
     const isChanged = plan && from.length > 0 && !isNoted && shownBefore !== text(after)
-    const rule = isChanged ? (equivalent(action.name, from[0] ?? '')?.note ?? '') : ''
+    const rule = isChanged ? (equivalentOf(action.name, from[0] ?? '', catalog)?.note ?? '') : ''
     return {
       kind: isNoted ? ('noted' as const) : ('used' as const),
       names: from,
@@ -313,7 +312,7 @@ function refusedPart(v1: unknown, headers: Answer['headers']): Html {
   const [, help] = /<(\/reference#[\w-]+)>/.exec(headers['Link'] ?? '') ?? []
   return html`<h2>The caller gets</h2>
 ${code(JSON.stringify(v1, null, 2))}
-${help ? html`<p><a href="${help}">What this error means</a></p>` : ''}`
+${help && html`<p><a href="${help}">What this error means</a></p>`}`
 }
 
 /** Writes JSON, each leaf with the number of its origin. */

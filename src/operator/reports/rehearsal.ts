@@ -7,8 +7,8 @@ import { fieldsOf, placesOf } from '../../language/mapping/row-parts.ts'
 import { keptFields } from '../../runtime/record.ts'
 import { style } from '../pages/fixed.ts'
 import { type Html, shown, table } from '../pages/layout.ts'
-import { aligned, errorTitle, grouped, plural, total } from '../words.ts'
-import { percent } from './report.ts'
+import { aligned, errorTitle, grouped, largestFirst, plural, total } from '../words.ts'
+import { percent } from './verdict.ts'
 
 /** The findings of a rehearsal, as `--json` prints them. */
 export type Report = ReturnType<typeof reportOf>
@@ -18,14 +18,14 @@ const MOST_SHOWN = 1_000
 /** Returns the rows of a table, most frequent first, with the texts that tell them apart by these names. */
 const rowsOf = <Part extends string>(table: Table, ...names: readonly Part[]) =>
   [...table.values()]
-    .sort((one, other) => other.count - one.count)
+    .sort(largestFirst('count'))
     .slice(0, MOST_SHOWN)
     .map(({ parts, callers, ...spot }: Spot) => ({
       // Each name has its text.
       ...(Object.fromEntries(names.map((name, i) => [name, parts[i] ?? ''])) as Record<Part, string>),
       ...spot,
       /** Most frequent first. */
-      callers: [...callers].map(([caller, count]) => ({ caller, count })).sort((a, b) => b.count - a.count),
+      callers: [...callers].map(([caller, count]) => ({ caller, count })).sort(largestFirst('count')),
     }))
 
 /** Makes the report of a run. */
@@ -204,27 +204,34 @@ function sectionsOf(report: Report) {
     ...one,
     message: action ? `${action}: ${message}` : message,
   }))
-  const parts: readonly (readonly [
-    title: string,
-    list: readonly Readonly<Record<string, unknown>>[],
-    columns: string,
-  ])[] = [
-    ['Refusals', problems.filter(({ kind }) => kind === 'refused'), PROBLEM_COLUMNS],
-    ['Losses and assumptions', problems.filter(({ kind }) => kind !== 'refused'), PROBLEM_COLUMNS],
-    ['Calls', report.groups, 'caller action path pass lossy refused unseen'],
-    ['Unknown fields', report.unknown, 'action name count first means'],
-    ['Vehicle types that no table knows', report.vehicleTypes, 'example count first'],
-    ['ActionNames that are not known', report.actionNames, 'example count first'],
-    ['Compared replies', report.compared, 'action field equal differs noise examples'],
-    ['Lines that are no calls', report.unreadable, 'why count first'],
-    ['Files', report.files.map(({ name, ...file }) => ({ file: name, ...file })), 'file format fault'],
-  ]
-  return parts.flatMap(([title, list, columns]) => {
+  const section = (title: string, list: readonly Readonly<Record<string, unknown>>[], columns: string) => {
     const keys = columns.split(' ')
-    const head = keys.map((key) => HEADINGS[key] ?? key)
     const rows = list.map((one) => keys.map((key) => cellOf(one[key])))
-    return rows.length > 0 ? [{ title, head, rows }] : []
-  })
+    return { title, head: keys.map((key) => HEADINGS[key] ?? key), rows }
+  }
+  return [
+    section(
+      'Refusals',
+      problems.filter(({ kind }) => kind === 'refused'),
+      PROBLEM_COLUMNS,
+    ),
+    section(
+      'Losses and assumptions',
+      problems.filter(({ kind }) => kind !== 'refused'),
+      PROBLEM_COLUMNS,
+    ),
+    section('Calls', report.groups, 'caller action path pass lossy refused unseen'),
+    section('Unknown fields', report.unknown, 'action name count first means'),
+    section('Vehicle types that no table knows', report.vehicleTypes, 'example count first'),
+    section('ActionNames that are not known', report.actionNames, 'example count first'),
+    section('Compared replies', report.compared, 'action field equal differs noise examples'),
+    section('Lines that are no calls', report.unreadable, 'why count first'),
+    section(
+      'Files',
+      report.files.map(({ name, ...file }) => ({ file: name, ...file })),
+      'file format fault',
+    ),
+  ].filter(({ rows }) => rows.length > 0)
 }
 
 /** Says in a sentence what a report comes to. */
@@ -257,21 +264,18 @@ export function reportLines(report: Report): readonly string[] {
 
 /** Writes a report as one page that needs nothing else: refusals first, then what becomes of each caller's calls. */
 export function pageOf(report: Report): string {
-  const [refusals, ...others] = sectionsOf(report).map(({ title, head, rows }) => ({
-    title,
-    content: html`<h2>${title}</h2>${table(
-      title,
-      head.map((name, i) => [name, (row: readonly string[]) => shown(row[i] ?? '')] as const),
-      rows,
-    )}`,
-  }))
-  const isRefused = refusals?.title === 'Refusals'
+  const sections = sectionsOf(report)
+  const parts = sections.map(({ title, head, rows }) => {
+    const columns = head.map((name, i) => [name, (row: readonly string[]) => shown(row[i] ?? '')] as const)
+    return html`<h2>${title}</h2>${table(title, columns, rows)}`
+  })
+  const refusals = sections[0]?.title === 'Refusals' ? 1 : 0
   return `${html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Rehearsal – Transload</title><style>${raw(style.body)} caption { display: none; }</style></head>
 <body><main><h1>${headlineOf(report)}</h1><p>${shown(verdictOf(report))}</p>
-${isRefused ? refusals.content : ''}
+${parts.slice(0, refusals)}
 ${outcomesByCaller(report)}
-${[...(isRefused ? [] : [refusals]), ...others].map((one) => one?.content)}
+${parts.slice(refusals)}
 </main></body></html>
 `}`
 }
