@@ -25,24 +25,12 @@ async function readDocument(from = gateway): Promise<Document> {
 }
 
 describe('/openapi.json', () => {
-  test('has at most 120 KB and the version of the package, and is compressed for callers that accept gzip', async () => {
+  test('has at most 120 KB and the version of the package', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-    const read = async (acceptEncoding: string) => {
-      const { text, headers } = await get(gateway, '/openapi.json', { 'accept-encoding': acceptEncoding })
-      const [vary, encoding, bytes] = ['vary', 'content-encoding', 'content-length'].map((name) => headers.get(name))
-      expect(vary).toBe('Accept-Encoding')
-      return { text, encoding, bytes: Number(bytes) }
-    }
-    const plain = await read('identity')
-    expect(JSON.parse(plain.text).info.version).toBe(version)
-    expect([plain.encoding, plain.bytes]).toEqual([null, Buffer.byteLength(plain.text)])
-    expect(plain.bytes).toBeLessThan(120_000)
-    for (const accepted of ['gzip', 'br, gzip;q=0.5', 'deflate, GZIP ; q=1.0']) {
-      const { text, encoding, bytes } = await read(accepted)
-      expect([text === plain.text, encoding], accepted).toEqual([true, 'gzip'])
-      expect(bytes).toBeLessThan(plain.bytes / 5)
-    }
-    for (const refused of ['gzip;q=0', 'br', 'gzipped']) expect((await read(refused)).encoding).toBeNull()
+    const { info } = await readDocument()
+    expect(info.version).toBe(version)
+    const { text } = await get(gateway, '/openapi.json')
+    expect(Buffer.byteLength(text)).toBeLessThan(120_000)
   })
 
   test('has the paths of the base paths that the operator chose alone', async () => {

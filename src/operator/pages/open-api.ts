@@ -1,10 +1,9 @@
-import { gzipSync } from 'node:zlib'
 import { z } from 'zod'
 import type { Answer } from '../../language/answer.ts'
 import { programVersion } from '../../language/config/version.ts'
 import type { CompiledCallback } from '../../language/mapping/callback.ts'
 import type { Catalog, Endpoint } from '../../language/mapping/catalog.ts'
-import type { CompiledAction } from '../../language/mapping/compile.ts'
+import { ACTION_NAME, type CompiledAction } from '../../language/mapping/compile.ts'
 import type { Row } from '../../language/mapping/row.ts'
 import { fieldsOf, placesOf } from '../../language/mapping/row-parts.ts'
 import { ruleOf } from '../reports/equivalents.ts'
@@ -14,27 +13,12 @@ type Schema = Readonly<Record<string, unknown>>
 
 const TEXT = { type: 'string' } as const
 
-/**
- * Makes the answer of `/openapi.json` on the first request. All calls share its bytes: one text for each of a thousand
- * slow readers would take gigabytes. A caller that accepts gzip gets it compressed.
- */
-export function openApiAnswer(catalog: Catalog, basePaths: readonly string[]): (acceptEncoding?: string) => Answer {
-  let plain: Answer | undefined
-  let compressed: Answer | undefined
-  return (acceptEncoding) => {
-    plain ??= { status: 200, headers: VARY, body: Buffer.from(`${JSON.stringify(openApi(catalog, basePaths))}\n`) }
-    if (!acceptsGzip(acceptEncoding)) return plain
-    compressed ??= { ...plain, headers: { ...VARY, 'Content-Encoding': 'gzip' }, body: gzipSync(plain.body) }
-    return compressed
-  }
-}
-
-const VARY = { Vary: 'Accept-Encoding' }
-
-/** Reports whether a header accepts gzip by name; `gzip;q=0` refuses it. */
-function acceptsGzip(header = ''): boolean {
-  return header.split(',').some((entry) => /^\s*gzip\s*(;\s*q=(1|0\.0*[1-9])[\d.]*\s*)?$/i.test(entry))
-}
+/** Makes the answer of `/openapi.json`. All calls share its bytes: one text for each of a thousand slow readers would take gigabytes. */
+export const openApiAnswer = (catalog: Catalog, basePaths: readonly string[]): Answer => ({
+  status: 200,
+  headers: {},
+  body: Buffer.from(`${JSON.stringify(openApi(catalog, basePaths))}\n`),
+})
 
 /** Describes the legacy and dry-run paths in OpenAPI 3.1, from the mapping modules. */
 function openApi(catalog: Catalog, basePaths: readonly string[]): Schema {
@@ -91,11 +75,12 @@ const response = (description: string, schema: Schema, type = 'application/json'
   content: { [type]: { schema } },
 })
 
-/** A JSON body, with its examples by name. */
-const jsonBody = (schema: Schema, examples: readonly (readonly [name: string, value: unknown])[]) => ({
+/** A JSON body, with its examples by name, and other forms of it. */
+const jsonBody = (schema: Schema, examples: readonly (readonly [name: string, value: unknown])[], others = {}) => ({
   required: true,
   content: {
     'application/json': { schema, examples: Object.fromEntries(examples.map(([name, value]) => [name, { value }])) },
+    ...others,
   },
 })
 
@@ -149,18 +134,40 @@ function dryRunPath(endpoint: Endpoint, base: string): Schema {
   }
 }
 
-const inPath = (name: string, schema: Schema) => [{ name, in: 'path', required: true, schema }]
+/** Explains something without a path of version 1; a parameter of the path says what it belongs to. */
+const explain = (
+  id: string,
+  summary: string,
+  [name, schema]: readonly [string, Schema],
+  answer: string,
+  requestBody?: Schema,
+) => ({
+  operationId: `dry-run-${id}`,
+  summary: `Explain ${summary}.`,
+  parameters: [{ name, in: 'path', required: true, schema }],
+  requestBody,
+  responses: explanation(answer),
+})
 
 function replyPath(actions: readonly CompiledAction[]): Schema {
   const examples = actions.map(({ action }) => [action.name, action.example.reply] as const)
+  const action = { type: 'string', enum: examples.map(([name]) => name) }
+  const about = 'the version-1 form of a version-2 reply'
+  return { post: explain('reply', about, ['action', action], 'ReplyDryRun', jsonBody({}, examples)) }
+}
+
+const EVENT_BODY = { type: 'object', properties: { shipment_id: TEXT, event_date: TEXT, data: {} } } as const
+
+function eventPath(callbacks: readonly CompiledCallback[]): Schema {
+  const examples = callbacks.map(({ callback: { name, example } }) => {
+    const { event: _, ...body } = example
+    return [name, body] as const
+  })
+  const about = 'the form in which a caller hears of an event'
+  const more = [['event', TEXT], 'EventDryRun'] as const
   return {
-    post: {
-      operationId: 'dry-run-reply',
-      summary: 'Explain the version-1 form of a version-2 reply.',
-      parameters: inPath('action', { type: 'string', enum: examples.map(([name]) => name) }),
-      requestBody: jsonBody({}, examples),
-      responses: explanation('ReplyDryRun'),
-    },
+    get: explain('webhook-example', `${about}, by its example`, ...more),
+    post: explain('webhook', about, ...more, jsonBody(EVENT_BODY, examples)),
   }
 }
 
@@ -192,38 +199,8 @@ function parametersOf(endpoint: Endpoint): (readonly [string, Schema])[] {
 
 function bodyOf(endpoint: Endpoint): Schema {
   const schema = anyOf(endpoint, ({ action }) => componentName(action.name))
-  const { content, ...body } = jsonBody(
-    schema,
-    endpoint.actions.map(({ action }) => [action.name, action.example.request]),
-  )
-  return { ...body, content: { ...content, 'application/x-www-form-urlencoded': { schema } } }
-}
-
-const EVENT_BODY = { type: 'object', properties: { shipment_id: TEXT, event_date: TEXT, data: {} } } as const
-
-/** Describes the dry run of an event. */
-function eventPath(callbacks: readonly CompiledCallback[]): Schema {
-  const [parameters, responses] = [inPath('event', TEXT), explanation('EventDryRun')]
-  const examples = callbacks.map(({ callback: { name, example } }) => {
-    const { event: _, ...body } = example
-    return [name, body] as const
-  })
-  const about = 'the form in which a caller hears of an event'
-  return {
-    get: {
-      operationId: 'dry-run-webhook-example',
-      summary: `Explain ${about}, by its example.`,
-      parameters,
-      responses,
-    },
-    post: {
-      operationId: 'dry-run-webhook',
-      summary: `Explain ${about}.`,
-      parameters,
-      requestBody: jsonBody(EVENT_BODY, examples),
-      responses,
-    },
-  }
+  const examples = endpoint.actions.map(({ action }) => [action.name, action.example.request] as const)
+  return jsonBody(schema, examples, { 'application/x-www-form-urlencoded': { schema } })
 }
 
 /** Returns the schema of an action's version-1 request. */
@@ -242,21 +219,19 @@ function requestSchema(compiled: CompiledAction): Schema {
 /** Returns the schemas of an action's fields, by name. */
 function fieldSchemas({ action, fields }: CompiledAction): Readonly<Record<string, Schema>> {
   const rows = [...action.request, ...(action.remember ?? [])]
-  const names = action.legacy.actionNames
-  const actionName = names === 'any' ? {} : { enum: names }
+  const { actionNames } = action.legacy
   return Object.fromEntries(
     fields.names.map((name) => {
       const row = rows.find((candidate) => fieldsOf(candidate).includes(name))
-      const description = row && describe(row)
-      const more = name === 'ActionName' ? actionName : {}
-      return [name, { type: 'string', ...more, ...(description && { description }) }]
+      const isChoice = name === ACTION_NAME && actionNames !== 'any'
+      return [name, { ...TEXT, enum: isChoice ? actionNames : undefined, description: row && describe(row) }]
     }),
   )
 }
 
-function describe(row: Row): string {
+function describe(row: Row): string | undefined {
   const rule = ruleOf(row)
-  if (rule === '' || 'why' in row) return rule
+  if (rule === '' || 'why' in row) return rule || undefined
   return `${placesOf(row).join(', ')}: ${rule}${row.kind === 'lookup' ? '.' : ''}`
 }
 
@@ -271,6 +246,7 @@ const texts = z.record(text, text)
 const optional = text.optional()
 const anything = z.unknown()
 
+const cut = { truncated: z.boolean().optional(), more: z.int().optional() }
 const problem = z.object({ field: text, code: text, message: text })
 const rows = z.array(
   z.object({
@@ -294,8 +270,7 @@ const dryRun = {
   unknown: z.array(text),
   problems: z.array(problem),
   remarks: z.array(text).optional(),
-  truncated: z.boolean().optional(),
-  more: z.int().optional(),
+  ...cut,
 }
 
 /** The schemas that several paths share. */
@@ -325,8 +300,7 @@ const SCHEMAS: Schema = Object.fromEntries(
       bodies: z.object({ json: texts, form: text }),
       fields: rows,
       unknown: z.array(text),
-      truncated: z.boolean().optional(),
-      more: z.int().optional(),
+      ...cut,
     }),
     ProblemDetails: z.object({
       type: text,

@@ -3,9 +3,9 @@ import { explained } from '../../edge/body/receive.ts'
 import { PAGE, READY_MADE } from '../../edge/door.ts'
 import { requireMethod } from '../../edge/routing.ts'
 import type { GatewayRooms, Pages } from '../../gateway.ts'
+import type { Answer } from '../../language/answer.ts'
 import { COPY_PATH, copyScript, STYLE_PATH, style } from './fixed.ts'
 import { adminShell, errorPage, ownPage, publicPage, queryOf, SCRIPT_PATH, wantsHtml } from './layout.ts'
-import { openApiAnswer } from './open-api.ts'
 import { openWatch } from './watch.ts'
 
 /* The pages of both listeners, as routes. */
@@ -22,7 +22,7 @@ export function createPages(pageRooms: GatewayRooms): Pages {
   const { config, catalog, mostExplainedBytes } = pageRooms
   const show = adminShell(config.V2_BASE_URL.origin)
   const rooms = { ...pageRooms, show, watch: openWatch(pageRooms.metrics) }
-  const description = openApiAnswer(catalog, config.LEGACY_BASE_PATHS)
+  let description: Promise<Answer> | undefined
   const page = (path: string, answer: PublicPage['answer']): PublicPage => ({ path, demands: PAGE, answer })
   const readyMade = (path: string, answer: PublicPage['answer']): PublicPage => ({
     path,
@@ -62,7 +62,10 @@ export function createPages(pageRooms: GatewayRooms): Pages {
 
   return {
     public: [
-      readyMade('/openapi.json', ({ headers }) => description(headers['accept-encoding']?.toString())),
+      readyMade('/openapi.json', () => {
+        description ??= late().then(({ openApiAnswer }) => openApiAnswer(catalog, config.LEGACY_BASE_PATHS))
+        return description
+      }),
       readyMade(STYLE_PATH, () => style),
       readyMade(COPY_PATH, () => copyScript),
       // A caller's own migration, for who has its credential.
