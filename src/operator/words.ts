@@ -1,4 +1,5 @@
 import { type ErrorCode, errorTable } from '../language/errors.ts'
+import { DAY_MS } from '../outside/store/scoreboard.ts'
 import type { AuditEntry, ClaimState } from '../outside/store/store.ts'
 
 /* Words of pages, commands and reports. */
@@ -6,8 +7,11 @@ import type { AuditEntry, ClaimState } from '../outside/store/store.ts'
 /** Writes a number with commas between thousands. */
 export const grouped = (value: number): string => value.toLocaleString('en-US')
 
+/** The end of a noun for so many things. */
+export const ending = (count: number): string => (count === 1 ? '' : 's')
+
 /** Writes a number with a noun, whose plural has an `s`. */
-export const plural = (value: number, noun: string): string => `${grouped(value)} ${noun}${value === 1 ? '' : 's'}`
+export const plural = (value: number, noun: string): string => `${grouped(value)} ${noun}${ending(value)}`
 
 /** Adds up a figure of all rows. */
 export const total = <Figure extends string>(
@@ -44,9 +48,8 @@ export function aligned(rows: readonly (readonly string[])[]): readonly string[]
 }
 
 const SECOND_MS = 1_000
-const MINUTE_MS = 60 * SECOND_MS
+export const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
-const DAY_MS = 24 * HOUR_MS
 
 /** Writes a duration in its largest unit: `40 s`, `12 min`, `5 h`; in days from the second one on. */
 export function durationOf(ms: number): string {

@@ -6,7 +6,7 @@ import { gatewayError } from '../../language/errors.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import type { AuditEntry, Claim, ClaimState } from '../../outside/store/store.ts'
 import { type BookingRequest, MOST_COUNTED, outcomeUnknown, publicView } from '../../state/bookings/bookings.ts'
-import { durationOf, isoTime, STATES, sentenceOf, stateOf } from '../words.ts'
+import { durationOf, isoTime, MINUTE_MS, STATES, sentenceOf, stateOf } from '../words.ts'
 import { countOf, type OperatorRooms } from './home.ts'
 import {
   age,
@@ -28,7 +28,6 @@ import {
   table,
   wantsHtml,
 } from './layout.ts'
-import { MINUTE_MS } from './watch.ts'
 
 const KINDS = { unknown: 'bad', sending: 'warn', booked: 'good', refused: 'soft', freed: 'soft' } as const
 

@@ -8,7 +8,7 @@ import { faultOf } from '../../language/errors.ts'
 import type { OpenEvents } from '../../outside/store/events.ts'
 import { MOST_COUNTED } from '../../state/bookings/bookings.ts'
 import { recentOverview } from '../reports/report.ts'
-import { durationOf, errorTitle, grouped, isoTime, plural, total } from '../words.ts'
+import { durationOf, ending, errorTitle, grouped, isoTime, MINUTE_MS, plural, total } from '../words.ts'
 import {
   age,
   type Column,
@@ -27,7 +27,7 @@ import {
   table,
   wantsHtml,
 } from './layout.ts'
-import { MINUTE_MS, type Minute, summed, type Watch } from './watch.ts'
+import { type Minute, summed, type Watch } from './watch.ts'
 
 /** The rooms that the pages of operators read. */
 export interface OperatorRooms extends GatewayRooms {
@@ -54,7 +54,7 @@ async function stateOf({ config, callers, metrics, reloads, store }: OperatorRoo
   return {
     version: programVersion(),
     mode: callers.mode,
-    environment: environmentOf(new URL(config.V2_BASE_URL.origin)),
+    environment: environmentOf(config.V2_BASE_URL.origin),
     since: isoTime(Date.now() - process.uptime() * 1_000),
     service: config.V2_BASE_URL.origin,
     store: { engine: store.engine, ready: store.ready() && stored !== NOTHING_STORED },
@@ -110,7 +110,7 @@ type Item = readonly [
   figure: string,
   what: string,
   detail: Html | string,
-  link?: readonly [address: string, words: string],
+  link?: readonly [address: string, words: string] | undefined,
 ]
 
 const MOST_NAMED = 5
@@ -125,40 +125,41 @@ function itemsOf(state: HomeState, now: number): readonly Item[] {
   const { parked } = state.events
   const { service, gateway } = lastHour.errors
   const items: Item[] = []
-  const alarm = (...item: RestOfItem) => items.push(['!', ...item])
-  const add = (count: number, ...item: RestOfItem) => count > 0 && items.push([countOf(count), ...item])
+  const add = (figure: '!' | number, what: string, detail: Item[2], link?: Item[3]) =>
+    figure !== 0 && items.push([figure === '!' ? figure : countOf(figure), what, detail, link])
   const since = (oldest: string | undefined) => (oldest ? html`The oldest is ${age(oldest, now)} old.` : '')
   const errors = ['#errors', 'See errors'] as const
   const names = failing.slice(0, MOST_NAMED).join(', ') + (failing.length > MOST_NAMED ? ', …' : '')
 
   if (!state.store.ready)
-    alarm('The store is not ready', html`Bookings are refused until it is. ${whatToDo('TransloadStoreDown')}`)
+    add('!', 'The store is not ready', html`Bookings are refused until it is. ${whatToDo('TransloadStoreDown')}`)
   for (const { service, open } of state.circuits) {
     const refused = html`Calls to ${named(service)} are refused; one in a while is tried. ${whatToDo('TransloadCircuitOpen')}`
-    if (open) alarm('The service keeps failing', refused)
+    if (open) add('!', 'The service keeps failing', refused)
   }
   const resolve = ['/bookings?state=unknown', 'Resolve'] as const
-  add(unknown.count, `booking${s(unknown.count)} with an unknown outcome`, since(unknown.oldest), resolve)
-  add(parked.count, `parked event${s(parked.count)}`, since(parked.oldest), ['/events', 'See why'])
+  add(unknown.count, `booking${ending(unknown.count)} with an unknown outcome`, since(unknown.oldest), resolve)
+  add(parked.count, `parked event${ending(parked.count)}`, since(parked.oldest), ['/events', 'See why'])
   for (const tenant of state.stoppedCallbacks) {
     const see = [`/events?${new URLSearchParams({ tenant })}`, 'See'] as const
-    alarm(`The callback of ${shown(tenant)} is stopped`, 'It answered 410. Its events wait.', see)
+    add('!', `The callback of ${shown(tenant)} is stopped`, 'It answered 410. Its events wait.', see)
   }
   for (const { file, reasons } of state.refusedReloads) {
     const what = file === 'tenants' ? 'tenants file' : 'certificate'
-    alarm(`The new ${what} is refused; the old one stays in use`, shown(reasons.join('; ')))
+    add('!', `The new ${what} is refused; the old one stays in use`, shown(reasons.join('; ')))
   }
   const of = html`of ${plural(lastHour.calls, 'call')}. ${RUNBOOK}`
-  add(service, `call${s(service)} failed at the service in the last hour`, of, errors)
-  add(gateway, `call${s(gateway)} failed in the gateway in the last hour`, html`The log says why. ${RUNBOOK}`, errors)
+  add(service, `call${ending(service)} failed at the service in the last hour`, of, errors)
+  add(
+    gateway,
+    `call${ending(gateway)} failed in the gateway in the last hour`,
+    html`The log says why. ${RUNBOOK}`,
+    errors,
+  )
   const are = failing.length === 1 ? 'tenant is' : 'tenants are'
   add(failing.length, `${are} failing`, named(names), ['/migration?state=failing#tenants', 'See why'])
   return items
 }
-
-type RestOfItem = Item extends readonly [unknown, ...infer Rest] ? Rest : never
-
-const s = (count: number) => (count === 1 ? '' : 's')
 
 /** Writes a count that ends at `MOST_COUNTED`. */
 export const countOf = (count: number) => `${grouped(count)}${count >= MOST_COUNTED ? '+' : ''}`
@@ -171,7 +172,7 @@ function headlineOf({ unknownBookings, events }: HomeState, [first]: readonly It
   if (figure === '!') return `${what}.`
   if (bookings + parked === 0) return `${figure} ${what}.`
   const parts = [
-    bookings > 0 && `${countOf(bookings)} booking${s(bookings)}`,
+    bookings > 0 && `${countOf(bookings)} booking${ending(bookings)}`,
     parked > 0 && plural(parked, 'event'),
   ].filter((part) => part !== false)
   return `${parts.join(' and ')} ${bookings + parked === 1 ? 'needs' : 'need'} attention.`

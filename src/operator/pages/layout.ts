@@ -47,7 +47,7 @@ export const adminShell = (service: string) =>
       ['/migration', 'Migration'],
       ['/settings', 'Settings'],
     ],
-    environment: environmentOf(new URL(service)),
+    environment: environmentOf(service),
   })
 
 /** Makes the answer of a page for visitors. */
@@ -67,7 +67,8 @@ export const ownPage = shellOf({ pages: [['/my', 'Your migration']] })
 const BADGES = { local: 'soft', test: 'warn', production: 'good' } as const
 
 /** Returns the environment that an address of the service is of, as far as its name tells. */
-export function environmentOf({ hostname }: URL): keyof typeof BADGES {
+export function environmentOf(address: string): keyof typeof BADGES {
+  const { hostname } = new URL(address)
   if (/^(localhost|127\.|\[::1\])/.test(hostname)) return 'local'
   return /(^|[.-])(stage|staging|test|sandbox|uat|dev|demo)\d*([.-]|$)/.test(hostname) ? 'test' : 'production'
 }

@@ -1,6 +1,6 @@
 import { faultOf } from '../../language/errors.ts'
 import type { Metrics } from '../../runtime/metrics.ts'
-import { largestFirst, total } from '../words.ts'
+import { largestFirst, MINUTE_MS, total } from '../words.ts'
 
 type Counts = ReadonlyMap<string, number>
 
@@ -17,7 +17,6 @@ const NO_CALLS: Minute = { calls: new Map(), within: new Map() }
 /** Keeps the calls of the last hour, minute by minute. */
 export type Watch = ReturnType<typeof openWatch>
 
-export const MINUTE_MS = 60_000
 const MINUTES = 60
 const BETWEEN = '\0'
 
