@@ -127,10 +127,8 @@ export function createApp(rooms: GatewayRooms, pages: Pages): Hono<Env> {
     body: streamed,
     who: passedCaller(callers),
   } as const
-  const passOn: RouteWork<Parameters<typeof passThrough>[0]['body'], Parameters<typeof passThrough>[0]['caller']> = (
-    { env: { incoming, outgoing, call } },
-    arrival,
-  ) => passThrough(arrival, incoming, outgoing, call, rooms)
+  const passOn = ({ env }: Context<Env>, arrival: Parameters<typeof passThrough>[0]) =>
+    passThrough(arrival, env.incoming, env.outgoing, env.call, rooms)
   all('/service', passed, passOn)
   all('/token', { ...passed, use: undefined, methods: ['POST'] }, passOn)
 

@@ -19,7 +19,7 @@ import {
 } from '../outside/service/proofs.ts'
 import { type Sending, shipmentRead } from '../outside/service/service.ts'
 import type { Claim, KnownVehicles, NamesWrite, Vehicle } from '../outside/store/store.ts'
-import type { Booking, BookingResult, Bookings, IdentifiedBooking, MadeBooking } from '../state/bookings/bookings.ts'
+import type { Booking, BookingResult, IdentifiedBooking, MadeBooking } from '../state/bookings/bookings.ts'
 import { NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type Names, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle, vehiclesIn } from '../state/names/resolve.ts'
@@ -170,12 +170,11 @@ async function makeOfApproved(
   sending: Sending,
   rooms: CallRooms,
 ): Promise<MadeBooking> {
-  const { bookings, names } = rooms
   const { tenant } = claim
   const { quote } = approved
-  const mergeable = await beforeSending(mergeableShipments(quote, tenant, bookings, names))
+  const mergeable = await beforeSending(mergeableShipments(quote, tenant, rooms))
   if (mergeable.length === 0) return sendBooking(withoutQuoteId(plan), tenant, sending, rooms)
-  const isFurther = await beforeSending(isFurtherVehicle(approved, tenant, bookings, names))
+  const isFurther = await beforeSending(isFurtherVehicle(approved, tenant, rooms))
   for (const id of mergeable) {
     const merged = await mergeIntoApproved(plan, id, quote, claim, sending, rooms)
     // Like one that was accepted, under the id that it was found by.
@@ -188,8 +187,7 @@ async function makeOfApproved(
 async function isFurtherVehicle(
   { quote, sendsQuoteId }: ApprovedQuote,
   tenant: string,
-  bookings: Bookings,
-  names: Names,
+  { bookings, names }: CallRooms,
 ): Promise<boolean> {
   if (!sendsQuoteId) return true
   for (const id of await names.shipmentsOf(tenant, quote)) if (await bookings.isBooked(tenant, id)) return true
@@ -200,8 +198,7 @@ async function isFurtherVehicle(
 async function mergeableShipments(
   quote: RememberedQuote,
   tenant: string,
-  bookings: Bookings,
-  names: Names,
+  { bookings, names }: CallRooms,
 ): Promise<readonly string[]> {
   if (await bookings.isBooked(tenant, quote.id)) return []
   const { idsInApproval } = await names.quote(tenant, quote.id)
@@ -360,27 +357,27 @@ export async function foreseeBooking(
   headers: IncomingHttpHeaders,
   caller: Caller,
   isOwn: boolean,
-  { names, bookings, config }: CallRooms,
+  rooms: CallRooms,
 ): Promise<Prospect> {
   const { tenant, profile } = caller
-  const { subject, approved } = await quoteOfBooking(request, tenant, names)
+  const { subject, approved } = await quoteOfBooking(request, tenant, rooms.names)
   const plan = planCall(request, subject, profile.settings)
   if (!isOwn) return { plan, remarks: [STANDING_UNKNOWN] }
   if (plan.problems.length > 0) return { plan }
-  const met = await bookings.foresee(bookingOf(plan, headers, caller, 0))
+  const met = await rooms.bookings.foresee(bookingOf(plan, headers, caller, 0))
   if (met) {
     const { claim, ageMs = 0 } = met
     const first = `The earlier booking is older than REPLAY_CHECK_AFTER, so the live call first reads the shipment ${claim?.shipment}. If that is canceled or gone, the booking is sent anew.`
-    const remarks = ageMs > config.REPLAY_CHECK_AFTER ? [first] : []
+    const remarks = ageMs > rooms.config.REPLAY_CHECK_AFTER ? [first] : []
     if (met.is === 'error') return { ...refused(plan, met.error, 'ReferenceNumber'), remarks }
     const stands = `This booking stands already, as ${met.claim.handle}: the live call repeats its answer and sends nothing.`
     return { plan, answer: met.answer, remarks: [stands, ...remarks] }
   }
-  if (!approved || config.APPROVAL_BOOKS === 'no') return { plan }
-  const mergeable = await mergeableShipments(approved.quote, tenant, bookings, names)
+  if (!approved || rooms.config.APPROVAL_BOOKS === 'no') return { plan }
+  const mergeable = await mergeableShipments(approved.quote, tenant, rooms)
   if (mergeable.length === 0) return { plan: withoutQuoteId(plan) }
   return {
-    plan: (await isFurtherVehicle(approved, tenant, bookings, names)) ? withoutQuoteId(plan) : plan,
+    plan: (await isFurtherVehicle(approved, tenant, rooms)) ? withoutQuoteId(plan) : plan,
     remarks: [
       `The quote of this number was approved: the live call first asks for its shipment (${readsOf(mergeable)}). If there is one, these fields are merged into it with a PUT, and no other shipment is made; if there is none, this request is sent; on any other reply, nothing is.`,
     ],

@@ -7,12 +7,7 @@ import type { Logger } from '../runtime/log.ts'
 import type { Reloads } from '../runtime/reloads.ts'
 
 /** The certificate of the public listener, which is read again when its files change. */
-export interface Certificate {
-  /** Reads what a server needs for TLS from the files as they are now. */
-  readonly read: () => SecureContextOptions
-  /** Applies each new certificate that matches its key. Returns the function that stops it. */
-  readonly watch: (everyMs: number, apply: (tls: SecureContextOptions) => void) => () => void
-}
+export type Certificate = NonNullable<ReturnType<typeof openCertificate>>
 
 /** Returns the warning about an old version of TLS; undefined if none is accepted. */
 export function oldTlsWarning({ TLS_CERT_FILE, TLS_MIN_VERSION: version }: Config): string | undefined {
@@ -21,7 +16,7 @@ export function oldTlsWarning({ TLS_CERT_FILE, TLS_MIN_VERSION: version }: Confi
 }
 
 /** Opens the certificate of the configuration; undefined where callers use plain HTTP. */
-export function openCertificate(config: Config, log: Logger, reloads: Reloads): Certificate | undefined {
+export function openCertificate(config: Config, log: Logger, reloads: Reloads) {
   const { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, TLS_MIN_VERSION: version } = config
   if (certFile === undefined || keyFile === undefined) return undefined
   const warning = oldTlsWarning(config)
@@ -44,8 +39,10 @@ export function openCertificate(config: Config, log: Logger, reloads: Reloads): 
     }
   }
   return {
+    /** Reads what a server needs for TLS from the files as they are now. */
     read,
-    watch: (everyMs, apply) =>
+    /** Applies each new certificate that matches its key. Returns the function that stops it. */
+    watch: (everyMs: number, apply: (tls: SecureContextOptions) => void) =>
       watchFiles(
         () => [certFile, keyFile],
         everyMs,

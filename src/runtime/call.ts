@@ -9,10 +9,15 @@ import type { Note } from '../language/mapping/request.ts'
 import type { Recording } from './record.ts'
 
 /** The resources that a request holds; `callers/shares.ts` limits them. */
-export interface Share extends BodyMemory {
+export interface Share {
   readonly source: Source
   /** Throws if there would be no room for the request even if it were complete. */
   readonly admit: () => void
+  /** Throws if there is no room for this many bytes of a body now. */
+  readonly expectBody: (bytes: number) => void
+  /** Reserves more bytes of a body; throws if there is no room. */
+  readonly takeBody: (bytes: number) => void
+  readonly returnBody: (bytes: number) => void
   /** Reserves memory for a body that is passed on while it arrives. */
   readonly streamBody: (lengthBytes: number) => void
   /** Counts the call as under way from now on; throws if there are too many. */
@@ -253,15 +258,6 @@ export const runCall: typeof calls.run = calls.run.bind(calls)
 
 /** Returns the waits of the call that the running code works for; undefined for work of the gateway itself. */
 export const currentCall: typeof calls.getStore = calls.getStore.bind(calls)
-
-/** The memory of one request's body, reserved from the shared limit. */
-export interface BodyMemory {
-  /** Throws if there is no room for this many bytes now. */
-  readonly expectBody: (bytes: number) => void
-  /** Reserves more bytes; throws if there is no room. */
-  readonly takeBody: (bytes: number) => void
-  readonly returnBody: (bytes: number) => void
-}
 
 /** Tells what is known of a call that was answered, once: its line, its metrics, the use that it was, and its span. */
 export type EndCall = (call: Call, incoming: IncomingMessage, status: number) => void

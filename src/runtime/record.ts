@@ -21,12 +21,7 @@ export interface Recording {
 }
 
 /** Records a share of the version-1 calls as lines that `transload rehearse` reads. */
-export interface CallRecorder {
-  /** Returns what a call fills in; undefined if the disk does not keep up. */
-  readonly begin: () => Recording | undefined
-  readonly end: (recording: Recording, call: Call, incoming: IncomingMessage, status: number) => void
-  readonly close: () => Promise<void>
-}
+export type CallRecorder = NonNullable<ReturnType<typeof openRecorder>>
 
 /** A full file becomes FILE.1, in the place of the one before. */
 const FILE_LIMIT_BYTES = 128 * 1024 * 1024
@@ -50,7 +45,7 @@ interface RecorderOptions extends KeptBy {
 }
 
 /** Opens the recorder; undefined if nothing is recorded. */
-export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: RecorderOptions): CallRecorder | undefined {
+export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: RecorderOptions) {
   if (RECORD_FILE === undefined) return undefined
   const path = RECORD_FILE
   const { log, limitBytes = FILE_LIMIT_BYTES } = options
@@ -77,11 +72,12 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
   }
 
   return {
-    begin() {
+    /** Returns what a call fills in; undefined if the disk does not keep up. */
+    begin(): Recording | undefined {
       const isWritable = file && !file.destroyed && file.writableLength < WAITING_LIMIT_BYTES
       return isWritable ? { body: undefined, reply: undefined } : undefined
     },
-    end({ body, reply }, call, incoming, status) {
+    end({ body, reply }: Recording, call: Call, incoming: IncomingMessage, status: number): void {
       // Strangers leave nothing behind.
       if (!body || !call.caller.acceptance?.isProven()) return
       const line = `${JSON.stringify(lineOf(body, reply, call, incoming, status, mask))}\n`
@@ -91,7 +87,7 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
       file?.end()
       open()
     },
-    close: () => new Promise((resolve) => (file && !file.destroyed ? file.end(resolve) : resolve())),
+    close: () => new Promise<void>((resolve) => (file && !file.destroyed ? file.end(resolve) : resolve())),
   }
 }
 

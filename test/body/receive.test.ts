@@ -115,6 +115,7 @@ describe('a whole body', () => {
   ])('takes the memory of %s', async (_, headers, parts, expected) => {
     const events: string[] = []
     await readBytes(request(headers, ...parts), LIMIT_BYTES, {
+      ...unlimitedShare,
       expectBody: (bytes) => void events.push(`expect ${bytes}`),
       takeBody: (bytes) => void events.push(`take ${bytes}`),
       returnBody: (bytes) => void events.push(`return ${bytes}`),

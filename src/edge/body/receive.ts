@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { type GatewayError, gatewayError } from '../../language/errors.ts'
 import { inflaters } from '../../language/text/decode.ts'
-import type { BodyMemory, Call, Share } from '../../runtime/call.ts'
+import type { Call, Share } from '../../runtime/call.ts'
 
 /** How the body of a route's calls is taken. */
 export interface BodyDemand<Body> {
@@ -104,7 +104,7 @@ const NO_COMPRESSION = /^(?:|identity|none|plain|binary|[78]bit|us-ascii|(?:utf|
  * Reads the whole body of a request and inflates it, up to `limitBytes`. It leaves the socket to the server, and the
  * memory stays reserved until the call is over.
  */
-export async function readBytes(incoming: IncomingMessage, limitBytes: number, memory: BodyMemory): Promise<Buffer> {
+export async function readBytes(incoming: IncomingMessage, limitBytes: number, memory: Share): Promise<Buffer> {
   const encoding = incoming.headers['content-encoding']?.trim().toLowerCase() ?? ''
   const inflate = inflaters.get(encoding)
   if (!inflate && !NO_COMPRESSION.test(encoding)) throw gatewayError('body-unreadable/encoding', {})
@@ -138,7 +138,7 @@ async function received(
   incoming: IncomingMessage,
   declaredBytes: number,
   limitBytes: number,
-  memory: BodyMemory,
+  memory: Share,
 ): Promise<Buffer> {
   /** Most bodies come in one part. */
   let first: Buffer | undefined

@@ -8,27 +8,20 @@ import { gatewayError } from '../../language/errors.ts'
  * Checks requests that need no credential: a browser sends them for any page that its user opens, also to loopback.
  * Programs other than browsers send no `Origin` and no `Sec-Fetch-Site`, and pass.
  */
-export interface BrowserChecks {
-  /** Throws if a page of another site sent the request. */
-  readonly demandOwnOrigin: (incoming: IncomingMessage) => void
-  /**
-   * Throws if the `Host` is not a name of the gateway. The owner of any name can let it resolve to the gateway; a
-   * browser then treats the owner's pages as the gateway's own (DNS rebinding). An IP address is safe.
-   */
-  readonly demandOwnHost: (incoming: IncomingMessage) => void
-}
+export type BrowserChecks = ReturnType<typeof createBrowserChecks>
 
 /** Makes the checks of a gateway that may be reached by these names, besides those that it recognizes itself. */
 export function createBrowserChecks(
   { names, origins }: NonNullable<Config['ALLOWED_HOSTS']> = { names: [], origins: [] },
-): BrowserChecks {
+) {
   const allowedOrigins = new Set(origins)
   const allowedNames = new Set(
     ['localhost', hostname(), ...names, ...origins.map((origin) => new URL(origin).hostname)].map(nameOf),
   )
   let lastAllowed: string | undefined
   return {
-    demandOwnOrigin: ({ headers, socket }) => {
+    /** Throws if a page of another site sent the request. */
+    demandOwnOrigin: ({ headers, socket }: IncomingMessage): void => {
       const site = headers['sec-fetch-site']
       if (site !== undefined && site !== 'none' && site !== 'same-origin') throw gatewayError('origin-foreign', {})
       const { origin, host } = headers
@@ -38,7 +31,11 @@ export function createBrowserChecks(
         throw gatewayError('origin-foreign', {})
       }
     },
-    demandOwnHost: ({ headers: { host } }) => {
+    /**
+     * Throws if the `Host` is not a name of the gateway. The owner of any name can let it resolve to the gateway; a
+     * browser then treats the owner's pages as the gateway's own (DNS rebinding). An IP address is safe.
+     */
+    demandOwnHost: ({ headers: { host } }: IncomingMessage): void => {
       // An HTTP/1.0 caller may send no `Host`; a browser always sends one.
       if (host === undefined || host === lastAllowed) return
       const name = nameOf(host)

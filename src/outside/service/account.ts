@@ -30,9 +30,7 @@ export interface Account {
   /** The name of its connections. Until the service has accepted the credential, each request uses a new connection. */
   readonly pool: string
   readonly acceptance: Acceptance
-  /**
-   * Makes an attempt with the expected `Authorization`, and repeats it if a refusal proves that another one is right.
-   */
+  /** Makes an attempt with the expected `Authorization`, and repeats it if a refusal proves that another one is right. */
   readonly authorized: <R extends AuthorizedReply>(deadline: number, attempt: Attempt<R>) => Promise<R>
   /** The expected `Authorization`, for a call that cannot be repeated. */
   readonly authorization: (deadline: number) => Promise<string>
