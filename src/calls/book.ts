@@ -19,7 +19,7 @@ import {
 } from '../outside/service/proofs.ts'
 import { type Sending, shipmentRead } from '../outside/service/service.ts'
 import type { Claim, KnownVehicles, NamesWrite, Vehicle } from '../outside/store/store.ts'
-import type { Booking, BookingResult, IdentifiedBooking, MadeBooking } from '../state/bookings/bookings.ts'
+import type { Booking, IdentifiedBooking, MadeBooking } from '../state/bookings/bookings.ts'
 import { NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type Names, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle, vehiclesIn } from '../state/names/resolve.ts'
@@ -65,12 +65,11 @@ export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> 
     },
   }
   // Under the lock, because the second of two bookings of one approved quote must see the first one's shipment.
-  const { answer } = await (approved && rooms.config.APPROVAL_BOOKS === 'auto'
+  return approved && rooms.config.APPROVAL_BOOKS === 'auto'
     ? withQuoteLock(tenant, approved.quote.id, sending, rooms.store, (isLocked) =>
         bookOnce(plan, booking, { ...sending, mayWrite: isLocked }, rooms, approved),
       )
-    : bookOnce(plan, booking, sending, rooms))
-  return answer
+    : bookOnce(plan, booking, sending, rooms)
 }
 
 /** Claims, sends and records, in this order. */
@@ -80,10 +79,10 @@ async function bookOnce(
   sending: Sending,
   rooms: CallRooms,
   approved?: ApprovedQuote,
-): Promise<BookingResult> {
+): Promise<Answer> {
   const { bookings } = rooms
   const claimed = await bookings.claim(booking)
-  if ('answer' in claimed) return claimed
+  if ('answer' in claimed) return claimed.answer
   const held = { ...sending, mayWrite: () => sending.mayWrite?.() !== false && claimed.isHeld() }
   let made: MadeBooking
   try {

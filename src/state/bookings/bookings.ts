@@ -76,11 +76,6 @@ export interface MadeBooking {
   readonly record: NamesWrite
 }
 
-/** The result of a booking, made by this call or by an earlier one. */
-export interface BookingResult {
-  readonly answer: Answer
-}
-
 /** The obstacle to a booking: its answer is repeated, or it is refused. */
 type Obstacle =
   | (EarlierBooking & { readonly is: 'replay'; readonly answer: Answer })
@@ -148,7 +143,7 @@ export function createBookings(deps: BookingParts) {
   const makers = createMakers()
   let draining = false
 
-  async function claim(booking: Booking): Promise<ClaimedBooking | BookingResult> {
+  async function claim(booking: Booking): Promise<ClaimedBooking | { readonly answer: Answer }> {
     const { credential, refusal } = booking
     const request = JSON.stringify(booking.request)
     const wanted = { ...claimFor(booking, handle(), instance, dedupeWindowMs), request }
@@ -172,21 +167,15 @@ export function createBookings(deps: BookingParts) {
         }
         const course = courseOf(claim, wanted.body, record.isUnrecorded(claim.handle))
         if (await isGoneByNow(claim, course, booking)) continue
-        switch (course) {
-          case 'another-booking':
-            throw otherBooking(claim)
-          case 'wait':
-            await waitFor(claim, booking.deadline)
-            break
-          case 'replay':
-            outcomes.add(1, 'replayed')
-            return { answer: replay(claim) }
-          case 'unknown':
-            throw outcomeUnknown(claim.handle)
-          case 'claim-again':
-            break
-          default:
-            return course satisfies never
+        if (course === 'wait') {
+          await waitFor(claim, booking.deadline)
+          continue
+        }
+        const met = obstacleIn(claim, course)
+        if (met?.is === 'error') throw met.error
+        if (met) {
+          outcomes.add(1, 'replayed')
+          return { answer: met.answer }
         }
       }
     } finally {
@@ -202,17 +191,21 @@ export function createBookings(deps: BookingParts) {
       const isDoubtful = doubt && (await inDoubt(wanted, doubt, claims)).doubtSince !== undefined
       return isDoubtful ? { is: 'error', error: outcomeUnknown(NEW_KEY) } : undefined
     }
-    const course = courseOf(held, wanted.body, record.isUnrecorded(held.handle))
-    const earlier = { claim: held, ageMs: claims.now() - held.changedAt }
+    return obstacleIn(held, courseOf(held, wanted.body, record.isUnrecorded(held.handle)))
+  }
+
+  /** Returns what a claim is to a call that wanted its key; undefined where the call may claim it now. */
+  function obstacleIn(claim: Claim, course: Course): Obstacle | undefined {
+    const earlier = { claim, ageMs: claims.now() - claim.changedAt }
     switch (course) {
       case 'another-booking':
-        return { is: 'error', error: otherBooking(held), ...(held.state === 'booked' && earlier) }
+        return { is: 'error', error: otherBooking(claim), ...(claim.state === 'booked' && earlier) }
       case 'wait':
-        return { is: 'error', error: underWayStill(held) }
+        return { is: 'error', error: underWayStill(claim) }
       case 'unknown':
-        return { is: 'error', error: outcomeUnknown(held.handle) }
+        return { is: 'error', error: outcomeUnknown(claim.handle) }
       case 'replay':
-        return { is: 'replay', ...earlier, answer: replay(held) }
+        return { is: 'replay', ...earlier, answer: replay(claim) }
       case 'claim-again':
         return undefined
       default:
@@ -225,7 +218,7 @@ export function createBookings(deps: BookingParts) {
     underWay.item.over.resolve()
   }
 
-  async function made({ claim, underWay }: ClaimedBooking, result: MadeBooking): Promise<BookingResult> {
+  async function made({ claim, underWay }: ClaimedBooking, result: MadeBooking): Promise<Answer> {
     try {
       await record.made(claim, result)
     } catch (error) {
@@ -235,7 +228,7 @@ export function createBookings(deps: BookingParts) {
       end(underWay)
     }
     outcomes.add(1, 'made')
-    return { answer: result.answer }
+    return result.answer
   }
 
   async function failed({ claim, underWay }: ClaimedBooking, error: unknown): Promise<unknown> {

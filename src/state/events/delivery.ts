@@ -13,13 +13,7 @@ import type { Leases } from '../bookings/leases.ts'
 import { type CallbackEndpoint, createPost, type Resolve, shownUrl, type TryResult } from './callback.ts'
 import { createSweep } from './sweep.ts'
 
-/** An endpoint, with how its deliveries went since the start of this gateway. */
-interface CallbackState extends TriesOfTenant {
-  readonly tenant: string
-  /** For people. */
-  readonly url: string
-}
-
+/** How the deliveries of a tenant went since the start of this gateway. */
 interface TriesOfTenant {
   readonly tries: number
   readonly delivered: number
@@ -282,7 +276,7 @@ export function startDelivery(
     /** Resolves when no try is under way. */
     idle,
     /** Returns the endpoints, with how their deliveries went since the start. */
-    callbacks: (): readonly CallbackState[] =>
+    callbacks: () =>
       [...endpoints.values()].map(({ tenant, url }) => ({
         tenant,
         url: shownUrl(url),

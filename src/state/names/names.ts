@@ -99,12 +99,10 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     return rows
   }
 
-  const rememberedOf = (id: string, quote: Quote | undefined) => rememberedQuote(id, quote, store.now() - quoteMemoryMs)
-
   async function quoteOf(tenant: string, id: string): Promise<RememberedQuote> {
     const quote = await store.quote(tenant, id)
     if (quote) noteUse(tenant, quote.at, () => [quote.id, thingKey(id)])
-    return rememberedOf(quote?.id ?? id, quote)
+    return rememberedQuote(quote?.id ?? id, quote, store.now() - quoteMemoryMs)
   }
 
   /** Returns what is known of a value, and adds the shipments that it may mean. */
@@ -261,9 +259,9 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     quoteNamed: async (tenant: string, values: readonly string[]) => {
       for (const value of values) {
         const named = (await bearersOf(tenant, value)).find(({ kind }) => kind === 'quote')
-        if (named) return rememberedOf(named.id, named.quote)
-        const quote = await store.quote(tenant, value)
-        if (quote) return rememberedOf(quote.id, quote)
+        const quote = named ? named.quote : await store.quote(tenant, value)
+        const id = named?.id ?? quote?.id
+        if (id !== undefined) return rememberedQuote(id, quote, store.now() - quoteMemoryMs)
       }
       return undefined
     },

@@ -11,13 +11,7 @@ import { NoReply } from '../../../src/outside/service/exchange.ts'
 import { refusal } from '../../../src/outside/service/failures.ts'
 import type { Claim, Store } from '../../../src/outside/store/store.ts'
 import { createLog } from '../../../src/runtime/log.ts'
-import {
-  type Booking,
-  type BookingResult,
-  type Bookings,
-  createBookings,
-  type MadeBooking,
-} from '../../../src/state/bookings/bookings.ts'
+import { type Booking, type Bookings, createBookings, type MadeBooking } from '../../../src/state/bookings/bookings.ts'
 import { createHeartbeat, createLease, endDeadLeases, type IsHeld } from '../../../src/state/bookings/leases.ts'
 import { NO_LEASE } from '../../../src/state/bookings/protocol.ts'
 import { type Backlog, createBookingRecord, type EmergencyLog } from '../../../src/state/bookings/record.ts'
@@ -138,8 +132,8 @@ async function book(call: Extract<Job, { kind: 'call' }>, ports: Ports): Promise
     },
   }
   try {
-    const { answer } = await bookOnce(bookings, booking, handle, ports)
-    const { 'Transload-Shipment-Id': id, 'Idempotent-Replayed': replayed } = answer.headers
+    const { headers } = await bookOnce(bookings, booking, handle, ports)
+    const { 'Transload-Shipment-Id': id, 'Idempotent-Replayed': replayed } = headers
     const isUnseen = call.isLate && replayed !== undefined && !hasLooked
     return { word: replayed === undefined ? 'Yes' : 'Yes again', of: String(id), ...(isUnseen && { isUnseen }) }
   } catch (thrown) {
@@ -150,9 +144,9 @@ async function book(call: Extract<Job, { kind: 'call' }>, ports: Ports): Promise
 }
 
 /** Claims, sends and records a booking, as a call does. */
-async function bookOnce(bookings: Bookings, booking: Booking, handle: string, ports: Ports): Promise<BookingResult> {
+async function bookOnce(bookings: Bookings, booking: Booking, handle: string, ports: Ports): Promise<Answer> {
   const claimed = await bookings.claim(booking)
-  if ('answer' in claimed) return claimed
+  if ('answer' in claimed) return claimed.answer
   const made = await send(handle, claimed.isHeld, ports).catch(async (error: unknown) => {
     throw await bookings.failed(claimed, error)
   })
