@@ -86,20 +86,8 @@ export function shipmentSubject(
   return { ...NO_SUBJECT, id: meant.id, own, meant, seen, stored }
 }
 
-/** A quote that a call names. */
-interface QuoteSubject extends Subject {
-  readonly id: string
-  readonly quote: RememberedQuote
-  /** Values that nobody knows. */
-  readonly ignored: readonly SentName[]
-}
-
 /** Returns the quote that a call names; throws if it names none, or several. */
-export async function quoteNamedBy(
-  reference: Reference,
-  { caller: { tenant } }: AskingCall,
-  { names }: AskingRooms,
-): Promise<QuoteSubject> {
+export async function quoteNamedBy(reference: Reference, { caller: { tenant } }: AskingCall, { names }: AskingRooms) {
   const { resolution } = await names.resolve(reference, tenant)
   if (resolution.is !== 'quote') throw notMeant(resolution, reference)
   return quoteSubject(reference, resolution, await names.quote(tenant, resolution.id))
@@ -109,7 +97,7 @@ export function quoteSubject(
   { names }: Reference,
   { ignored }: { readonly ignored: readonly SentName[] },
   quote: RememberedQuote,
-): QuoteSubject {
+) {
   const isIgnored = (field: string) => ignored.some(([other]) => other === field)
   const [, sentNumber] = names.find(([field]) => field === 'ShipmentNumber' && !isIgnored(field)) ?? []
   return { ...NO_SUBJECT, id: quote.id, own: sentNumber ?? quote.own, quote, ignored }

@@ -212,18 +212,11 @@ function partsOf(bytes: string, delimiter: string): string[] {
   throw unreadable('it ends before its last boundary')
 }
 
-interface Part {
-  readonly name: string
-  readonly content: string
-  readonly contentType: string
-  readonly isFile: boolean
-}
-
 const DISPOSITION = /^Content-Disposition[ \t]*:(.*)$/im
 const CONTENT_TYPE = /^Content-Type[ \t]*:(.*)$/im
 const PARAMETER = /;\s*([\w-]+)\*?\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))/g
 
-function readPart(part: string): Part {
+function readPart(part: string) {
   const gap = /^\r?\n|\r?\n\r?\n/.exec(part)
   const content = gap ? part.slice(gap.index + gap[0].length) : ''
   const head = (gap ? part.slice(0, gap.index) : part).replace(/\r?\n[ \t]+/g, ' ')

@@ -4,11 +4,11 @@ import type { Action } from '../../language/mapping/action.ts'
 import type { Draft } from '../../language/mapping/paths.ts'
 import { replyText } from '../../language/text/decode.ts'
 import { isObject, parseJson, scalarText } from '../../language/text/json.ts'
-import { type CountedMetric, type Counter, createMeters, labelledGauge } from '../../runtime/metrics.ts'
+import { type Counter, createMeters, labelledGauge } from '../../runtime/metrics.ts'
 import type { Account, Scheme } from './account.ts'
 import { createCredentialMask } from './credential.ts'
 import { accepts, exchange, isSuccess, NoReply, operationOf, type UpstreamReply } from './exchange.ts'
-import { createRetry, FAILURES, type Retry } from './retries.ts'
+import { createRetry, FAILURES } from './retries.ts'
 import { openUpstream, type Upstream } from './upstream.ts'
 
 /** A request to version 2, in its declared spelling. */
@@ -44,12 +44,7 @@ export const sendingOf = (account: Account, timeoutMs: number): Sending => ({
 })
 
 /** The bytes of a request, without its credential. */
-interface Outgoing {
-  readonly method: ServiceRequest['method']
-  readonly path: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string | undefined
-}
+type Outgoing = ReturnType<typeof written>
 
 /** Sends requests to the version-2 service. */
 export interface Sender {
@@ -58,12 +53,7 @@ export interface Sender {
 }
 
 /** The client of the version-2 service. */
-export interface Service extends Sender {
-  /** Returns the request that `send` would send now. */
-  readonly outgoing: (request: ServiceRequest, address: Address) => Outgoing
-  /** Tells of each address of the service that was called if its circuit is open. */
-  readonly metric: CountedMetric
-}
+export type Service = ReturnType<typeof createService>
 
 /** The address of the service. */
 export interface Address {
@@ -73,15 +63,22 @@ export interface Address {
 }
 
 /** The learned state of a service address. */
-interface LearnedState {
-  readonly retry: Retry
-  /** For unproven credentials: their retries use none of the budget of the others. */
-  readonly retryUnproven: Retry
-  readonly circuit: ReturnType<typeof createCircuit>
-  /** When the service last accepted a credential, in milliseconds of `performance.now()`. */
-  acceptedAt: number
-  readonly quotes: Spelling<DocumentedSpelling>
-  readonly shipments: Spelling<DocumentedSpelling>
+type LearnedState = ReturnType<typeof newlyLearned>
+
+function newlyLearned(
+  { V2_QUOTE_METHOD: quoteMethod, V2_SHIPMENT_PATH: shipmentPath }: Config,
+  countRetry: () => void,
+) {
+  return {
+    retry: createRetry(countRetry),
+    /** For unproven credentials: their retries use none of the budget of the others. */
+    retryUnproven: createRetry(countRetry),
+    circuit: createCircuit(),
+    /** When the service last accepted a credential, in milliseconds of `performance.now()`. */
+    acceptedAt: Number.NEGATIVE_INFINITY,
+    quotes: spelling<DocumentedSpelling>(quoteMethod, ['POST', 'GET']),
+    shipments: spelling<DocumentedSpelling>(shipmentPath, [SHIPMENTS, '/v2/shipment']),
+  }
 }
 
 /**
@@ -96,24 +93,15 @@ export function openService(config: Config, meters = createMeters()) {
 }
 
 /** Makes the client, which uses the spelling that the service understands. */
-export function createService(config: Config, upstream: Upstream, retries?: Counter): Service {
-  const { V2_QUOTE_METHOD: quoteMethod, V2_SHIPMENT_PATH: shipmentPath } = config
+export function createService(config: Config, upstream: Upstream, retries?: Counter) {
   const known = new Map<string, LearnedState>()
-  const countRetry = () => retries?.add(1)
 
   /** Returns what is learned of an address. */
   function stateOf({ origin, prefix }: Address): LearnedState {
     const address = origin + prefix
     let state = known.get(address)
     if (!state) {
-      state = {
-        retry: createRetry(countRetry),
-        retryUnproven: createRetry(countRetry),
-        circuit: createCircuit(),
-        acceptedAt: Number.NEGATIVE_INFINITY,
-        quotes: spelling(quoteMethod, ['POST', 'GET']),
-        shipments: spelling(shipmentPath, [SHIPMENTS, '/v2/shipment']),
-      }
+      state = newlyLearned(config, () => retries?.add(1))
       known.set(address, state)
     }
     return state
@@ -177,7 +165,7 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
 
   return {
     /** A 404 to a request with an id means an unknown id, unless no spelling has been confirmed yet. */
-    send: async (request, sending) => {
+    send: async (request: ServiceRequest, sending: Sending): Promise<UpstreamReply> => {
       const state = stateOf(sending.account)
       const spelled = spellingOf(request, state)
       if (!spelled) return call(written(request), sending, state)
@@ -202,7 +190,10 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
       }
       return second
     },
-    outgoing: (request, address) => written(request, spellingOf(request, stateOf(address))?.current),
+    /** Returns the request that `send` would send now. */
+    outgoing: (request: ServiceRequest, address: Address) =>
+      written(request, spellingOf(request, stateOf(address))?.current),
+    /** Tells of each address of the service that was called if its circuit is open. */
     metric: labelledGauge('transload_circuit_open', 'Whether the service fails and calls are refused.', () =>
       [...known].map(([service, { circuit }]) => ({ labels: { service }, value: circuit.isOpen() ? 1 : 0 })),
     ),
@@ -307,7 +298,7 @@ const BASE_HEADERS = {
 } as const
 
 /** Writes a request in a spelling: a `GET` of a quote has its facts in the query. */
-export function written(request: ServiceRequest, spelled?: DocumentedSpelling): Outgoing {
+export function written(request: ServiceRequest, spelled?: DocumentedSpelling) {
   let { method, path, body } = request
   if (spelled === 'GET') {
     method = 'GET'
