@@ -536,7 +536,8 @@ export const PRICE = 'Transload-Price'
 
 /** Returns the header that tells both prices; none where they are equal, or one of them is not known. */
 export function priceHeader(quoted: string | undefined, shipment: unknown): Readonly<Record<string, string>> {
-  const [asked, booked] = [quoted, scalarText(Object(shipment).price)].map((price) => twoDecimals(price ?? ''))
+  const asked = twoDecimals(quoted ?? '')
+  const booked = twoDecimals(scalarText(Object(shipment).price) ?? '')
   return asked === undefined || booked === undefined || asked === booked
     ? {}
     : { [PRICE]: `quoted=${asked}, booked=${booked}` }

@@ -94,7 +94,8 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     const rows = await store.named(tenant, value)
     if (rows.length === 0) return rows
     if (rows.length > 1 && !isOneMeaning(rows, value)) return []
-    const oldest = Math.min(...rows.map(({ at, quote, shipment }) => Math.min(at, quote?.at ?? at, shipment?.at ?? at)))
+    let oldest = Number.POSITIVE_INFINITY
+    for (const { at, quote, shipment } of rows) oldest = Math.min(oldest, at, quote?.at ?? at, shipment?.at ?? at)
     noteUse(tenant, oldest, () => rows.flatMap(({ name, id }) => [name, id, thingKey(id)]))
     return rows
   }
