@@ -2,15 +2,9 @@ import { type Context, Hono } from 'hono'
 import { alive, problemDetails, readiness, reply, toGatewayError } from './edge/answers.ts'
 import type { Env } from './edge/door.ts'
 import { requireMethod } from './edge/routing.ts'
-import type { GatewayRooms, Pages } from './gateway.ts'
 import type { Answer } from './language/answer.ts'
 import { type GatewayError, gatewayError } from './language/errors.ts'
-
-/** A route of the admin listener. It only reads; the parameter is the last part of a path such as `/bookings/:name`. */
-export interface AdminRoute {
-  readonly path: string
-  readonly answer: (request: Env['Bindings']['incoming'], parameter: string | undefined) => Answer | Promise<Answer>
-}
+import type { AdminRoute, GatewayRooms, Pages } from './rooms.ts'
 
 /** Builds the app of the admin listener, which is for operators only. */
 export function createAdmin({ browserChecks, ready, metrics }: GatewayRooms, pages: Pages): Hono<Env> {

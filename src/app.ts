@@ -19,24 +19,11 @@ import {
   verifiedCaller,
 } from './edge/door.ts'
 import { UNREADABLE, WEBHOOK_ROUTE } from './edge/routing.ts'
-import type { GatewayRooms, Pages } from './gateway.ts'
-import type { Answer } from './language/answer.ts'
 import { gatewayError } from './language/errors.ts'
+import type { GatewayRooms, Pages } from './rooms.ts'
 import { recordError } from './runtime/call.ts'
 import { endOfTurn } from './runtime/time.ts'
 import { EVENT_LIMIT_BYTES } from './state/events/receive.ts'
-
-/** A page of the public listener. The bytes are those of a body, for a page that takes one. */
-export interface PageRoute {
-  readonly path: string
-  readonly demands: Demands<Buffer | undefined, undefined>
-  /** Undefined once it has answered by itself. */
-  readonly answer: (
-    request: Env['Bindings']['incoming'],
-    bytes: Buffer | undefined,
-    env: Env['Bindings'],
-  ) => Answer | undefined | Promise<Answer | undefined>
-}
 
 /**
  * Builds the app of the public listener: the table of its routes, each with its demands. Handlers read `c.env.incoming` and write to

@@ -1,15 +1,14 @@
-import { type AdminRoute, createAdmin } from './admin.ts'
-import { createApp, type PageRoute } from './app.ts'
-import type { CallRooms } from './calls/verb.ts'
-import { createErrorAnswers, createRefusalAnswers, type ErrorPage } from './edge/answers.ts'
+import { createAdmin } from './admin.ts'
+import { createApp } from './app.ts'
+import { createErrorAnswers, createRefusalAnswers } from './edge/answers.ts'
 import { mostExplainedBytes } from './edge/body/receive.ts'
-import { type BrowserChecks, createBrowserChecks } from './edge/callers/browsers.ts'
+import { createBrowserChecks } from './edge/callers/browsers.ts'
 import { createProve } from './edge/callers/client.ts'
-import { type Callers, openCallers } from './edge/callers/open.ts'
-import { createShares, type Shares } from './edge/callers/shares.ts'
+import { openCallers } from './edge/callers/open.ts'
+import { createShares } from './edge/callers/shares.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts } from './edge/connections.ts'
 import { openListeners } from './edge/listener.ts'
-import { createRouter, type Router } from './edge/routing.ts'
+import { createRouter } from './edge/routing.ts'
 import type { Config } from './language/config/config.ts'
 import { translationSettings } from './language/config/translation-settings.ts'
 import type { Catalog } from './language/mapping/catalog.ts'
@@ -17,17 +16,17 @@ import { compileNetworks } from './language/networks.ts'
 import { openService } from './outside/service/service.ts'
 import { observeStore } from './outside/store/observed.ts'
 import type { Store } from './outside/store/store.ts'
-import type { EndCall } from './runtime/call.ts'
+import type { GatewayRooms, Pages } from './rooms.ts'
 import { observeDrift } from './runtime/drift.ts'
 import type { Logger } from './runtime/log.ts'
-import { createMeters, type Metrics } from './runtime/metrics.ts'
-import { type CallRecorder, openRecorder } from './runtime/record.ts'
-import { createReloads, type Reloads } from './runtime/reloads.ts'
+import { createMeters } from './runtime/metrics.ts'
+import { openRecorder } from './runtime/record.ts'
+import { createReloads } from './runtime/reloads.ts'
 import { openSignals } from './runtime/signals.ts'
-import { openTracing, type Tracing } from './runtime/tracing.ts'
+import { openTracing } from './runtime/tracing.ts'
 import { openBookings, pendingBookings } from './state/bookings/bookings.ts'
 import type { DeliveryOptions } from './state/events/delivery.ts'
-import { openEvents, type ServiceEvents } from './state/events/events.ts'
+import { openEvents } from './state/events/events.ts'
 import { openNames } from './state/names/names.ts'
 import { openUseCounts } from './state/uses/counts.ts'
 import { createEndOfCall } from './state/uses/end-of-call.ts'
@@ -55,36 +54,6 @@ export interface GatewayParts {
   readonly pruneEveryMs?: number | undefined
   /** How often the gateway searches for the shipments of unknown bookings. @default SWEEP_EVERY_MS */
   readonly sweepEveryMs?: number | undefined
-}
-
-/** The pages of both listeners. */
-export interface Pages {
-  readonly public: readonly PageRoute[]
-  readonly admin: readonly AdminRoute[]
-  readonly publicError: ErrorPage
-  readonly adminError: ErrorPage
-  readonly close: () => void
-}
-
-/** The open rooms of a gateway, which its routes and pages stand on. */
-export interface GatewayRooms extends CallRooms {
-  readonly callers: Callers
-  readonly shares: Shares
-  readonly browserChecks: BrowserChecks
-  readonly events: ServiceEvents
-  readonly metrics: Metrics
-  readonly reloads: Reloads
-  /** Decides the route of a request, on its decoded path. */
-  readonly route: Router
-  readonly ready: () => boolean
-  readonly endCall: EndCall
-  /** Undefined without an SDK of OpenTelemetry. */
-  readonly tracing: Tracing | undefined
-  /** Undefined without RECORD_FILE. */
-  readonly recorder: CallRecorder | undefined
-  /** The largest body of a version-1 call, and of one that is explained. */
-  readonly mostBytesOfCall: number
-  readonly mostExplainedBytes: number
 }
 
 /** A gateway that is open. */
