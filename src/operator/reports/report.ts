@@ -88,25 +88,27 @@ async function readOverview(store: CountingStore, named: readonly string[]) {
 /** An overview is good for so many times what it took to read it: pages cost a hundredth of a core at most. */
 const REST_FACTOR = 100
 
-/** The last overview of a store, with the time on its clock since when and until when it is good. */
+/** The clock of a store that moves by more against that of the process has jumped. */
+const JUMP_MS = 60_000
+
 const overviews = new WeakMap<
   CountingStore,
-  { readonly reading: Promise<Overview>; readonly since: number; until: number }
+  { readonly reading: Promise<Overview>; readonly clock: number; until: number }
 >()
 
 /** Returns what was read of all tenants lately. Those who ask at the same time share it. */
 export function recentOverview(store: CountingStore, named: readonly string[]): Promise<Overview> {
   const last = overviews.get(store)
-  const since = store.now()
-  // A clock that jumps leaves these times.
-  if (last && last.since <= since && since < last.until) return last.reading
   const began = performance.now()
+  const clock = store.now() - began
+  if (last && began < last.until && Math.abs(clock - last.clock) < JUMP_MS) return last.reading
   const reading = readOverview(store, named)
-  const kept = { reading, since, until: Number.POSITIVE_INFINITY }
+  const kept = { reading, clock, until: Number.POSITIVE_INFINITY }
   overviews.set(store, kept)
   reading.then(
     () => {
-      kept.until = store.now() + REST_FACTOR * (performance.now() - began)
+      const ended = performance.now()
+      kept.until = ended + REST_FACTOR * (ended - began)
     },
     // Who waits for it is told.
     () => overviews.delete(store),
