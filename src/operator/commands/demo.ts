@@ -89,7 +89,7 @@ async function runDemo(sandbox: Sandbox, directory: string, withHistory: boolean
       store,
       log: createDemoLog(sandbox, shown),
       pages: createPages,
-      countsEveryMs: COUNTS_EVERY_MS,
+      countsEveryMs: withHistory ? COUNTS_EVERY_MS : undefined,
     })
     // Signals are handled before the output says that there is something to stop.
     const stopped = stopSignal()
