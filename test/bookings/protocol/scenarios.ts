@@ -96,6 +96,13 @@ export const SCENARIOS = {
     sample: 11,
     whole: 60,
   },
+  /** An operator takes a settlement back, and an event comes. */
+  reopened: {
+    calls: ['A'],
+    budget: { ...NOTHING, settlements: 2, reopenings: 1, events: 1 },
+    sample: 60,
+    whole: 60,
+  },
   /** Two late replays look at a shipment that may be canceled, and looks and the store may fail. */
   'late replays': {
     calls: ['A', 'L', 'M'],
