@@ -17,7 +17,6 @@ import {
   requireWhole,
   type Shipment,
   shipmentWithId,
-  toldIn,
 } from '../outside/service/proofs.ts'
 import { type Sending, type Service, shipmentRead } from '../outside/service/service.ts'
 import type { StoredShipment } from '../outside/store/store.ts'
@@ -320,7 +319,7 @@ async function mergeIntoCurrent(
       const after = changeOf(reply, 'shipment', shipment.id)
       if (reply.status === ACCEPTED) await requireDone(merging, fields, entry, lookFor(tenant, sending, rooms))
       inspect(compiled.action.name, after ?? shipment.body)
-      return { before: shipment, after: { ...body, ...toldIn(after) }, changes }
+      return { before: shipment, after: { ...body, ...after }, changes }
     }
     if (reply.status !== PRECONDITION_FAILED) throw refusal(reply, compiled.nameFields)
     if (tries === UPDATE_TRIES) throw gatewayError('shipment-changed', {})

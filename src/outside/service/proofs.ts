@@ -90,16 +90,17 @@ export function newQuote(reply: UpstreamReply): Readonly<Draft> {
 export function changeOf(reply: UpstreamReply, kind: keyof typeof ID_KEYS, id: string): Readonly<Draft> | undefined {
   const body = changeIn(reply)
   if (!body) return undefined
-  const [first = {}, second = {}] = wrappedIn(body)
-  const shown = { ...second, ...first, ...body }
+  // The shipment that a quote shows is another thing.
+  const parts = [body['data'], kind === 'quote' ? undefined : body['shipment'], body]
+  const shown: Readonly<Draft> = Object.assign({}, ...parts.filter(isObject).map(toldIn))
   if (namesAnother(shown, kind, id)) throw doubtful('it names another id', 'change')
   return kind === 'shipment' ? underOwnId(shown, id) : shown
 }
 
-/** Returns what the reply to a change tells of a shipment: null and blank texts take nothing back that a read has shown. */
-export const toldIn = (body: Readonly<Draft> = {}): Readonly<Draft> =>
+/** Returns what a part of a reply to a change tells: null, blank texts, and the status of the call take nothing back that a read has shown. */
+const toldIn = (part: Readonly<Draft>): Readonly<Draft> =>
   Object.fromEntries(
-    Object.entries(body).filter(([key, value]) => (key === 'status' ? statusOf(value) !== '' : isPresent(value))),
+    Object.entries(part).filter(([key, value]) => (key === 'status' ? isOfThing(statusOf(value)) : isPresent(value))),
   )
 
 /** A quote, as far as a reply may name it. */
@@ -181,8 +182,10 @@ export function cancellationOf(reply: UpstreamReply, id: string): Readonly<Draft
 /** Reports whether a body shows another status of the shipment than canceled. Some, such as `success`, are those of the call, and prove nothing. */
 function showsOther(body: Readonly<Draft>): boolean {
   const shown = statusOf(body['status'])
-  return shown !== '' && shown !== CANCELED && !OF_THE_CALL.test(shown)
+  return isOfThing(shown) && shown !== CANCELED
 }
+
+const isOfThing = (status: string) => status !== '' && !OF_THE_CALL.test(status)
 
 const OF_THE_CALL = /^(?:success|successful|succeeded|ok|okay|true|done|accepted|deleted|2\d\d)$/
 
