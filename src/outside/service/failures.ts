@@ -234,15 +234,15 @@ function messagesOf(value: object, searched: Searched, depth: number): readonly 
 
 /** Returns the name of a field: a text, a JSON pointer, the steps of a path, or the source of JSON:API. */
 function fieldName(key: string, value: unknown): string | undefined {
-  if (isObject(value)) return fieldName(key, value['pointer'] ?? value['parameter'])
+  if (isObject(value)) return fieldName('pointer', value['pointer'] ?? value['parameter'])
   const steps = Array.isArray(value) ? value.filter((step) => typeof step === 'string' || Number.isInteger(step)) : []
   const name =
     typeof value === 'string' ? value : (steps.length > 1 && steps[0] === 'body' ? steps.slice(1) : steps).join('.')
   return name === '' || NO_FIELD[key]?.test(name) ? undefined : name.replace(/^#?\//, '')
 }
 
-/** The path of the request, and the name of an error. */
-const NO_FIELD: Readonly<Record<string, RegExp>> = { path: /^\//, name: /^[^a-z]/ }
+/** The path of the request, the name of an error, and that of a system. */
+const NO_FIELD: Readonly<Record<string, RegExp>> = { path: /^\//, name: /^[^a-z]/, source: /^/ }
 
 /** Returns the texts of `{"zipcode": ["…"]}`, without any key of those above. Only a list marks a text as a message. */
 function listedWords(value: unknown, place = '', depth = 0): string[] {
