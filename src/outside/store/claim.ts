@@ -169,7 +169,10 @@ export const claimReads: WorkOf<ClaimReads> = {
       AND reference <> '' ORDER BY created_at, handle`
     return yield* CLAIMS.read(text, tenant, reference)
   },
-  /** Reads each state in its order, by one index for all tenants, and one for each; those of a name by the indexes of names. */
+  /**
+   * Reads each state in its order, by one index for all tenants, and one for each; those of a name by the indexes of names, which
+   * `state` alone would lose to those of the state.
+   */
   *listClaims({ state, tenant, since, until, after, name, limit = LIST_LIMIT, newest = false }) {
     const order = newest ? 'DESC' : 'ASC'
     const values: (string | number)[] = [limit]
@@ -178,7 +181,7 @@ export const claimReads: WorkOf<ClaimReads> = {
       ...(tenant === undefined ? [] : [`tenant = ${given(tenant)}`]),
       ...(since === undefined ? [] : [`created_at >= ${given(since)}`]),
       ...(until === undefined ? [] : [`created_at < ${given(until)}`]),
-      ...(name === undefined || state === undefined ? [] : [`state = ${given(state)}`]),
+      ...(name === undefined || state === undefined ? [] : [`state || '' = ${given(state)}`]),
       ...(after === undefined
         ? []
         : [`(created_at, handle) ${newest ? '<' : '>'} (${given(after.createdAt)}, ${given(after.handle)})`]),
