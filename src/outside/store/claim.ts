@@ -97,9 +97,10 @@ export function isOtherVehicle(
   const differs = (vehicle: ToldVehicle) => (one: 'vin' | 'year' | 'make' | 'model') =>
     Boolean(told[one]) && Boolean(vehicle[one]) && told[one] !== vehicle[one]
   const isOther = (vehicle: ToldVehicle) => (['year', 'make', 'model'] as const).some(differs(vehicle))
-  // What was changed since proves nothing about a vehicle without a VIN.
+  // What was changed since proves nothing about a vehicle without a VIN; what was not told counts as shown.
+  const booked = Object.fromEntries(Object.entries(toldBy(claim)).filter(([, value]) => value !== ''))
   return known.every((vehicle) =>
-    told.vin && vehicle.vin ? differs(vehicle)('vin') : isOther(vehicle) && isOther(toldBy(claim)),
+    told.vin && vehicle.vin ? differs(vehicle)('vin') : isOther(vehicle) && isOther({ ...vehicle, ...booked }),
   )
 }
 
