@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
@@ -162,6 +163,7 @@ export async function play(
     ['REF', bookingExample.ReferenceNumber],
     ['VIN', bookingExample.VinNo],
     ['VIN2', OTHER_VIN],
+    ['HUGE', randomBytes(3_000).toString('base64url').replaceAll(/[-_]/g, 'O')],
     ['VIN3', '5YJSA1E14HF000337'],
   ])
 
@@ -273,7 +275,7 @@ export async function play(
   }
 
   for (const step of others) {
-    const line = step.replace(/\$[\w-]+|\b(REF|VIN\d?)\b/g, (name) => values.get(name) ?? name)
+    const line = step.replace(/\$[\w-]+|\b(REF|HUGE|VIN\d?)\b/g, (name) => values.get(name) ?? name)
     const [said = '', expected = ''] = line.split(' → ')
     const [verb = '', ...words] = wordsOf(said)
     if (STEPS[verb] === undefined || verb === 'begin' || verb === 'other') sandbox.requests.length = 0

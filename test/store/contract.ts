@@ -144,15 +144,16 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
 
     test('that are loaded are written, there already, or listed with the one that they differ from', async () => {
       const loaded = (name: string, id: string) => ({ ...named({ name, id }), vin: '' })
-      const before = [loaded('same', 'x'), loaded('differs', 'x')]
+      const name = 'differs'.repeat(99)
+      const before = [loaded('same', 'x'), loaded(name, 'x')]
       expect((await store.load(before, { replace: false })).written).toBe(2)
-      const [differs, twice] = [loaded('differs', 'y'), loaded('new', 'z')]
+      const [differs, twice] = [loaded(name, 'y'), loaded('new', 'z')]
       const asked = [loaded('new', 'y'), loaded('same', 'x'), differs, loaded('new', 'y'), twice]
       expect(await store.load(asked, { replace: false })).toEqual({
         written: 1,
         same: 2,
         conflicts: [
-          { asked: differs, found: named({ name: 'differs', id: 'x' }) },
+          { asked: differs, found: named({ name, id: 'x' }) },
           { asked: twice, found: named({ name: 'new', id: 'y' }) },
         ],
       })

@@ -110,7 +110,9 @@ test('what one call writes and the server refuses fails that call alone', async 
   const made = claims.flatMap((claim) => (claim.status === 'fulfilled' ? [claim.value.claim] : []))
   const changes = await Promise.allSettled(
     made.map((claim, nth) =>
-      one.change(claim, booked(claim.key), { names: [named({ name: nth === 3 ? tooLong : claim.key })] }),
+      one.change(claim, booked(claim.key), {
+        names: [named({ name: claim.key, tenant: nth === 3 ? tooLong : 'acme' })],
+      }),
     ),
   )
   expect([failed(claims), failed(changes)]).toEqual([[7], [3]])

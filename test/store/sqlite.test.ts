@@ -145,7 +145,7 @@ test('no read of a call looks at a whole table, or at all rows of a tenant', asy
       const plan = db.prepare(`EXPLAIN QUERY PLAN ${inSqlite(text)}`).all(...values)
       for (const { detail } of plan)
         expect(`${detail} ${text}`).not.toMatch(
-          /^SCAN (names|quotes|shipments|claims|old_trails|events)\b|^.*\(tenant=\?\) |claims_by_(state|tenant).*WHERE (vin|lower)/s,
+          /^SCAN (names|quotes|shipments|claims|old_trails|events)\b|^.*\(tenant=\?\) |claims_by_(state|tenant).*WHERE [a-z]*\(/s,
         )
     }
   }

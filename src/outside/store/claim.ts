@@ -118,6 +118,10 @@ export function claimReason({ doubtSince }: NewClaim): string {
   return doubtSince === undefined ? 'claimed' : 'may have been booked before the store was restored'
 }
 
+/** Tests a name that may be long, by the index of its beginning. */
+const isCalled = (own: string, given: string) =>
+  `substr(${own}, 1, 400) = substr(${given}, 1, 400) AND ${own} = ${given}`
+
 const SELECT_CLAIMS = `SELECT ${CLAIMS.names} FROM transload.claims`
 const AT_KEY = 'WHERE tenant = $1 AND key = $2'
 const FIND_CLAIM = `${SELECT_CLAIMS} ${AT_KEY}`
@@ -166,7 +170,7 @@ export const claimReads: WorkOf<ClaimReads> = {
     return (yield* CLAIMS.read(text, tenant, shipment)).filter((claim) => isSameThing(claim.shipment, shipment))
   },
   *claimsOfReference(tenant, reference) {
-    const text = `${SELECT_CLAIMS} WHERE lower(reference) = lower($2) AND tenant = $1
+    const text = `${SELECT_CLAIMS} WHERE ${isCalled('lower(reference)', 'lower($2)')} AND tenant = $1
       AND reference <> '' ORDER BY created_at, handle`
     return yield* CLAIMS.read(text, tenant, reference)
   },
@@ -219,8 +223,8 @@ export const claimReads: WorkOf<ClaimReads> = {
 /** The tests for the names of a claim, each with an index. A name is given in any case, as people type it. */
 const NAMED_BY = [
   'handle = lower($1)',
-  "lower(reference) = lower($1) AND reference <> ''",
-  "vin = upper($1) AND vin <> ''",
+  `${isCalled('lower(reference)', 'lower($1)')} AND reference <> ''`,
+  `${isCalled('vin', 'upper($1)')} AND vin <> ''`,
   "lower(shipment) = lower($1) AND shipment <> ''",
 ]
 

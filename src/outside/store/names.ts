@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { thingKey } from '../../language/text/service-text.ts'
 import { pages } from './copy.ts'
 import type {
@@ -24,9 +25,19 @@ const SERVICE_KINDS = 2
 const kindNumber = ({ kind, givenBy }: NameOfId): number =>
   (kind === 'quote' ? 0 : 1) + (givenBy === 'caller' ? 0 : SERVICE_KINDS)
 
+/** The longest name that is its own key: an index of PostgreSQL takes 2,704 bytes. */
+const LONGEST_KEY = 400
+
+/** Returns what finds a name: of a long one, its beginning and a digest, and so in its own letters alone. */
+export const nameKey = (name: string): string =>
+  name.length <= LONGEST_KEY ? name : name.slice(0, LONGEST_KEY).toWellFormed() + hash('sha256', name)
+
+/** A column has no name that is its own key. */
+const whole = (name: string) => (name.length <= LONGEST_KEY ? null : name)
+
 /** Returns the key of a name, as its row has it. */
 const partsOf = (name: NameOfId) =>
-  [name.tenant, name.name, kindNumber(name), name.kind === 'quote' ? '' : thingKey(name.id)] as const
+  [name.tenant, nameKey(name.name), kindNumber(name), name.kind === 'quote' ? '' : thingKey(name.id)] as const
 
 export const NAME_KEY = 'tenant, name, kind, bearer'
 
@@ -38,7 +49,7 @@ const spelled = (id: string, key: string) => (id === key ? null : id)
 
 /* Rows of names */
 
-const NAME = `${NAME_KEY}, id, at`
+const NAME = `${NAME_KEY}, id, at, whole`
 const SELECT_NAMES = `SELECT ${NAME}, turn FROM transload.names`
 /** A caller may write a name in more cases than can be read. */
 const MOST_IN_OTHER_CASE = 1_000
@@ -97,7 +108,7 @@ function nameOf(row: DatabaseRow): Name {
   return {
     tenant: String(row['tenant']),
     kind: kind % SERVICE_KINDS === 0 ? 'quote' : 'shipment',
-    name: String(row['name']),
+    name: String(row['whole'] ?? row['name']),
     givenBy: kind < SERVICE_KINDS ? 'caller' : 'service',
     id: String(row['id'] ?? row['bearer']),
     at: Number(row['at']),
@@ -134,12 +145,13 @@ type NameKey = readonly [tenant: string, name: string, kind: number, bearer: str
 
 export const nameReads: WorkOf<NameReads & { namesAfter(place: NameKey): Promise<readonly ScannedName[]> }> = {
   *named(tenant, name) {
-    const exact = yield sql(NAMED, tenant, name)
+    const key = nameKey(name)
+    const exact = yield sql(NAMED, tenant, key)
     const isOfOneCase = name.toLowerCase() === name.toUpperCase()
-    return namedIn(exact.length > 0 || isOfOneCase ? exact : yield sql(NAMED_IN_OTHER_CASE, tenant, name))
+    return namedIn(exact.length > 0 || isOfOneCase ? exact : yield sql(NAMED_IN_OTHER_CASE, tenant, key))
   },
   *bears(tenant, name, id) {
-    return (yield sql(BEARS, tenant, name, thingKey(id))).length > 0
+    return (yield sql(BEARS, tenant, nameKey(name), thingKey(id))).length > 0
   },
   *quote(tenant, id) {
     const [row] = yield sql(FIND_QUOTE, tenant, thingKey(id))
@@ -192,7 +204,7 @@ const nextTurn = (tenant: string, name: string) =>
   `(SELECT coalesce(max(turn) + 1, 0) FROM transload.names WHERE tenant = ${tenant} AND name = ${name})`
 
 const PUT_NAME = `INSERT INTO transload.names AS old (${NAME}, turn, used_day)
-  VALUES ($1, $2, $3, $4, $5, $6, ${nextTurn('$1', '$2')}, ${TODAY})
+  VALUES ($1, $2, $3, $4, $5, $6, $7, ${nextTurn('$1', '$2')}, ${TODAY})
   ON CONFLICT (${NAME_KEY}) DO UPDATE SET id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,
   at = CASE WHEN excluded.at > old.at THEN excluded.at ELSE old.at END`
 
@@ -220,7 +232,7 @@ const json = (value: unknown) => (value === undefined ? null : JSON.stringify(va
 /** Returns the columns of a name as they are written, in their order. */
 export function nameRow(name: NameOfId) {
   const [tenant, text, kind, bearer] = partsOf(name)
-  return { tenant, name: text, kind, bearer, id: spelled(name.id, bearer) }
+  return { tenant, name: text, kind, bearer, id: spelled(name.id, bearer), whole: whole(name.name) }
 }
 
 /** Returns the columns of a quote that are written, in their order; those that stay are null. */
@@ -242,7 +254,7 @@ export function shipmentRow({ tenant, id, own, vehicles, formerVins, state, quot
 /** The items of `$1` as names; each is an array, with its key first. */
 const LOADED_KEY = [item(0), item(1), item(2, 'bigint'), item(3)]
 const loadNames = (conflict: string) => `INSERT INTO transload.names AS old (${NAME}, turn, used_day)
-  SELECT ${LOADED_KEY.join(', ')}, ${item(4)}, coalesce(${item(5, 'bigint')}, transload.now_ms()), ${nextTurn(item(0), item(1))}
+  SELECT ${LOADED_KEY.join(', ')}, ${item(4)}, coalesce(${item(5, 'bigint')}, transload.now_ms()), ${item(7)}, ${nextTurn(item(0), item(1))}
     + ${item(6, 'bigint')}, ${TODAY} FROM transload.each($1) WHERE 1 = 1 ORDER BY 1, 2, 3, 4
   ON CONFLICT (${NAME_KEY}) DO ${conflict} RETURNING ${NAME}`
 const LOAD_NEW = loadNames('NOTHING')
@@ -261,7 +273,7 @@ export const nameWrites: WorkOf<NameWrites> = {
     const at = yield* now()
     for (const name of names) {
       const [tenant, text, kind, bearer] = partsOf(name)
-      yield sql(PUT_NAME, tenant, text, kind, bearer, spelled(name.id, bearer), name.at ?? at)
+      yield sql(PUT_NAME, tenant, text, kind, bearer, spelled(name.id, bearer), name.at ?? at, whole(name.name))
     }
     if (quote) yield sql(PUT_QUOTE, ...Object.values(quoteRow(quote)), at)
     if (shipment) yield sql(PUT_SHIPMENT, ...Object.values(shipmentRow(shipment)), at)
@@ -302,7 +314,7 @@ const rowsOf = (names: readonly LoadedName[]): string =>
   JSON.stringify(
     names.map((name, index) => {
       const parts = partsOf(name)
-      return [...parts, spelled(name.id, parts[3]), name.at ?? null, index]
+      return [...parts, spelled(name.id, parts[3]), name.at ?? null, index, whole(name.name)]
     }),
   )
 

@@ -1,4 +1,5 @@
 import { thingKey } from '../../language/text/service-text.ts'
+import { nameKey } from './names.ts'
 import { DAY_MS } from './scoreboard.ts'
 import { now, sql, TODAY, type Work, type WorkOf } from './work.ts'
 
@@ -154,7 +155,7 @@ const LOOKED_THROUGH: Readonly<Record<'names' | 'quotes' | 'shipments' | 'facts'
     first: ['', '', -1, ''],
     isOld: 'used_day <=',
     isNeeded: `(${hasClaim('coalesce(row.id, row.bearer)')}
-      OR (row.tenant, row.name) IN (SELECT claim.tenant, claim.reference FROM ${OPEN_CLAIMS}))`,
+      OR (row.tenant, coalesce(row.whole, row.name)) IN (SELECT claim.tenant, claim.reference FROM ${OPEN_CLAIMS}))`,
   },
   quotes: {
     ...QUOTES,
@@ -226,7 +227,7 @@ export const pruneWrites: WorkOf<PruneWrites> = {
   *noteUses(tenant, names) {
     const keys = names.map(thingKey)
     for (const [table, column, values] of [
-      ['names', 'name', names],
+      ['names', 'name', names.map(nameKey)],
       ['quotes', 'key', keys],
       ['shipments', 'key', keys],
     ] as const) {

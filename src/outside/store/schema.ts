@@ -115,7 +115,8 @@ export const DOUBTS = columns<Doubt>({ since: 'INTEGER', declaredAt: 'INTEGER', 
  * The migrations of both engines. The text of a released step is frozen: it has no column that a later step adds.
  *
  * Names cluster by name: a look-up is one descent, also in any case for names of which all letters have the same. Old names are
- * found by a look at all: an index would be as large as a name. `kind` is 0 for a quote and 1 for a shipment, plus 2 if the
+ * found by a look at all: an index would be as large as a name. `name` is the key of a name: of one of more than 400 characters its
+ * beginning with a digest, for an index of PostgreSQL takes 2,704 bytes; then `whole` has all of it. `kind` is 0 for a quote and 1 for a shipment, plus 2 if the
  * service gave the name. `bearer` is the key of a shipment, and empty for a quote: its name means one. `turn` orders names of the
  * same age. `key` is what finds an id in every spelling, and `id` is null where it is spelled like that. What is not known of a
  * quote or shipment is null. `used_day` is the day of the last write or noted use, by the calendar of the store. A `trail` has the
@@ -136,7 +137,7 @@ export const STEPS: readonly SchemaStep[] = [
 
   CREATE TABLE transload.names (
     tenant TEXT NOT NULL, name TEXT NOT NULL, kind INTEGER NOT NULL, bearer TEXT NOT NULL, id TEXT,
-    at INTEGER NOT NULL, turn INTEGER NOT NULL, used_day INTEGER NOT NULL,
+    at INTEGER NOT NULL, turn INTEGER NOT NULL, used_day INTEGER NOT NULL, whole TEXT,
     PRIMARY KEY (tenant, name, kind, bearer)
   ) WITHOUT ROWID;
   CREATE INDEX names_in_mixed_case ON transload.names (tenant, lower(name)) WHERE name <> lower(name) AND name <> upper(name);
@@ -160,8 +161,8 @@ export const STEPS: readonly SchemaStep[] = [
   );
   CREATE INDEX claims_by_state ON transload.claims (state, created_at, handle);
   CREATE INDEX claims_by_tenant ON transload.claims (tenant, state, created_at, handle);
-  CREATE INDEX claims_by_reference ON transload.claims (lower(reference), tenant) WHERE reference <> '';
-  CREATE INDEX claims_by_vin ON transload.claims (vin) WHERE vin <> '';
+  CREATE INDEX claims_by_reference ON transload.claims (substr(lower(reference), 1, 400), tenant) WHERE reference <> '';
+  CREATE INDEX claims_by_vin ON transload.claims (substr(vin, 1, 400)) WHERE vin <> '';
   CREATE INDEX claims_by_shipment ON transload.claims (lower(shipment), tenant) WHERE shipment <> '';
   CREATE INDEX claims_by_use ON transload.claims (used_day) WHERE state NOT IN ('sending', 'unknown');
 

@@ -8,6 +8,7 @@ import {
   keyOf,
   NAME_KEY,
   namedIn,
+  nameKey,
   nameRow,
   QUOTE,
   QUOTE_PARTS,
@@ -179,9 +180,9 @@ const putThings = (table: string, place: number, parts: readonly string[], set: 
 /** The steps of a statement (`WITH`, after `CLOCK`) that writes names and things; its three parameters for them begin at a number. */
 const putSteps = (
   first: number,
-) => `put_names AS (INSERT INTO transload.names AS stored (${NAME_KEY}, id, at, turn, used_day)
-    SELECT ${NAME_KEY}, id, coalesce(at, ${NOW}), (SELECT nextval('transload.turn')) * 100000 + nth, ${TODAY}
-    FROM ${rowsOf(first, 'tenant text, name text, kind bigint, bearer text, id text, at bigint, nth int')}
+) => `put_names AS (INSERT INTO transload.names AS stored (${NAME_KEY}, id, whole, at, turn, used_day)
+    SELECT ${NAME_KEY}, id, whole, coalesce(at, ${NOW}), (SELECT nextval('transload.turn')) * 100000 + nth, ${TODAY}
+    FROM ${rowsOf(first, 'tenant text, name text, kind bigint, bearer text, id text, whole text, at bigint, nth int')}
     ON CONFLICT (${NAME_KEY}) DO UPDATE SET id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,
       at = greatest(excluded.at, stored.at)),
   ${putThings('quotes', first + 1, QUOTE_PARTS, SET_QUOTE)},
@@ -264,9 +265,9 @@ const claimKey = ({ tenant, key }: { readonly tenant: string; readonly key: stri
 export const createBatches = (pool: pg.Pool) => ({
   named: inBatches<{ readonly tenant: string; readonly name: string }, readonly NameWithBearer[]>(pool, {
     text: NAMED,
-    valuesOf: (all) => [numbered(all)],
+    valuesOf: (all) => [numbered(all.map(({ tenant, name }) => ({ tenant, name: nameKey(name) })))],
     answerOf(rows, { name }) {
-      const exact = rows.filter((row) => row['name'] === name)
+      const exact = rows.filter((row) => row['name'] === nameKey(name))
       return namedIn(exact.length > 0 ? exact : rows)
     },
   }),
