@@ -98,6 +98,19 @@ test('an explanation holds eight times its body: one that a source may not hold 
   expect((await post(gateway, '/createShipment.php', ofBytes(9_000))).status).toBe(422)
 })
 
+const requestOf = (line: string, length: number) =>
+  `${line} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${length}\r\n\r\n${'{'.repeat(length)}`
+
+const connected = (count: number) =>
+  Promise.all(
+    Array.from({ length: count }, async () => {
+      const wire = await dial(gateway)
+      wire.write(requestOf('GET /healthz', 0))
+      await wire.received(1)
+      return wire
+    }),
+  )
+
 test.each([
   ['explanations', 10, 'POST /dry-run/reply/quote.get', 2],
   ['pages', 10, 'GET /reference', 0],
@@ -106,18 +119,21 @@ test.each([
 ])(
   '%s at once have a turn of the event loop each: other calls go on between them',
   async (_, connections, line, length) => {
-    const wires = await Promise.all(Array.from({ length: connections }, () => dial(gateway)))
-    for (const wire of wires) {
-      wire.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
-      await wire.received(1)
-    }
+    const wires = await connected(connections)
     const done = () => gateway.lines().length
     const all = done()
-    const request = `${line} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${length}\r\n\r\n${'{'.repeat(length)}`
-    for (const wire of wires) wire.write(request.repeat(10 / connections))
+    for (const wire of wires) wire.write(requestOf(line, length).repeat(10 / connections))
     for (let before = all; before < all + 10; before = done()) {
       await new Promise(setImmediate)
       expect(done()).toBeLessThan(before + 2)
     }
   },
 )
+
+test('a long body waits for no explanation', async () => {
+  const wires = await connected(11)
+  for (const [i, wire] of wires.entries())
+    wire.write(i < 10 ? requestOf('POST /dry-run/reply/quote.get', 2) : requestOf('POST /createShipment.php', 5_000))
+  await Promise.all(wires.map((wire) => wire.received(2)))
+  expect(gateway.lines().at(-1)).toMatchObject({ action: 'quote.get' })
+})

@@ -85,14 +85,16 @@ export const mostExplainedBytes = (largestBodyBytes: number): number =>
 /** What is shorter is read in well under a millisecond. */
 const QUICKLY_READ_BYTES = 4_096
 
-let lastTurn = Promise.resolve()
+/** Two lines: a call waits for no explanation of somebody else. */
+const lastTurns = { explanations: Promise.resolve(), 'long bodies': Promise.resolve() }
 
 /** Reserves the memory of an explanation. It and a long body wait: one in a turn of the event loop, so that calls go on between them. */
 export function makeRoomToRead(share: Share, lengthBytes: number, isExplained: boolean): Promise<void> | undefined {
   if (isExplained) share.takeBody((EXPLANATION_FACTOR - 1) * lengthBytes)
   else if (lengthBytes <= QUICKLY_READ_BYTES) return undefined
-  lastTurn = lastTurn.then(() => new Promise(setImmediate))
-  return lastTurn
+  const line = isExplained ? 'explanations' : 'long bodies'
+  lastTurns[line] = lastTurns[line].then(() => new Promise(setImmediate))
+  return lastTurns[line]
 }
 
 /* A whole body */
