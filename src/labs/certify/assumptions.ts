@@ -670,7 +670,7 @@ export const assumptions: readonly Assumption[] = [
       'Every read, update and cancel gets 502. Tell the service.',
       booked(({ read, id }) => {
         const shown = textIn(read, 'id')
-        return [isSameThing(shown, id), shown === '' ? namesInReply(read) : 'an id']
+        return [isSameThing(shown, id), '', shown === '' ? namesInReply(read) : 'another id']
       }),
     ],
     [
