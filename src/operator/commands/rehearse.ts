@@ -69,8 +69,10 @@ export async function rehearse(operands: readonly string[], options: RehearseOpt
     // A read of a pipe that nobody writes to would never end.
     process.stdin.destroy()
   })
-  const against = options.against === undefined ? undefined : await openAgainst(rehearsal, options)
-  const learned = options.learn === undefined ? undefined : createWriteStream(options.learn, { mode: OWNER_ONLY })
+  // A kept line is all that a run is for: the service is not asked, and no file is written.
+  const { against: other, learn: learnedFile }: Partial<RehearseOptions> = options.keep === undefined ? options : {}
+  const against = other === undefined ? undefined : await openAgainst(rehearsal, options)
+  const learned = learnedFile === undefined ? undefined : createWriteStream(learnedFile, { mode: OWNER_ONLY })
   for (const flag of HEAP_FLAGS) setFlagsFromString(flag)
   const progress = createProgress('rehearsed', 'lines')
   const shareRead = shareOf(names, reading)
@@ -91,9 +93,10 @@ export async function rehearse(operands: readonly string[], options: RehearseOpt
       await new Promise(setImmediate)
     }
     progress.end()
-    if (options.keep !== undefined) throw new CommandFailed(`${names[0]} has no line ${options.keep}`)
     if (learned) await finished(learned.end())
     const stopped = signals.exitCode()
+    if (options.keep !== undefined && stopped !== undefined) return stopped
+    if (options.keep !== undefined) throw new CommandFailed(`${names[0]} has no line ${options.keep}`)
     const report = reportOf(rehearsal, reading.files, stopped !== undefined, new Date())
     if (options.lookups !== undefined) writeFileSync(options.lookups, lookupsOf(rehearsal), { mode: OWNER_ONLY })
     if (options.html !== undefined) writeFileSync(options.html, pageOf(report), { mode: OWNER_ONLY })
