@@ -39,6 +39,12 @@ test('serve on a path where nothing can be made, which only the attempt shows, s
   expect(await serve({ STORE_URL: '/proc/new/store.db' })).toMatchObject({ code: 78 })
 })
 
+test('an access that Node refuses names its flag', async () => {
+  const NODE_OPTIONS = '--permission --allow-fs-read=* --allow-fs-write=*'
+  const { err } = await transload(folder(), ['xref', 'import', '/dev/null'], { NODE_OPTIONS, STORE_URL: 'new.db' })
+  expect(err).toMatch(/^transload: Access [^\n]+--allow-worker[^\n]+\n$/)
+})
+
 test.each([
   [
     'standard output on a full disk',

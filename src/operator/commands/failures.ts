@@ -61,7 +61,7 @@ function reasonOf(error: unknown): string {
   const isPlain = error instanceof CommandFailed || error instanceof StoreDown || error instanceof StoreTooNew
   if (isPlain) return error.message
   if (isSystemError(error)) return systemReason(error)
-  if (isAccessDenied(error)) return `${error.resource ?? ''}: ${error.message}`
+  if (isAccessDenied(error)) return [error.resource, error.message].filter(Boolean).join(': ')
   return `internal error: ${error instanceof Error ? error.message : String(error)} (NODE_DEBUG=transload shows more)`
 }
 
