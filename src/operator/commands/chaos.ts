@@ -19,8 +19,9 @@ const REPEATED = 0.1
 /** How often callers ask for a booking in doubt, and how long they do at the end. */
 const ASK_AGAIN_MS = 500
 const HEALED_WITHIN_MS = 20_000
-/** A program is killed so long after it listens, at most. */
+/** A program is killed so long after it listens, at most; some are killed while they start. */
 const LONGEST_LIFE_MS = 4_000
+const KILLED_EARLY = 0.1
 const SERVICE_UP_MS = 5_000
 const SERVICE_DOWN_MS = 300
 const SHOWN_EVERY_MS = 1_000
@@ -172,7 +173,7 @@ function openSide(name: string, startProgram: () => LaunchedProgram, { shipments
     await wait(ASK_AGAIN_MS)
   }
   const restart = async () => {
-    await program.url.catch(() => undefined)
+    if (Math.random() >= KILLED_EARLY) await program.url.catch(() => undefined)
     await wait(Math.random() * LONGEST_LIFE_MS, undefined, { signal: over }).catch(() => undefined)
     await end(program.child)
     killed += 1

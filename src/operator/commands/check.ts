@@ -240,10 +240,21 @@ function slipsIn(env: NodeJS.ProcessEnv, used: ReadonlySet<string>): readonly st
   return Object.keys(env)
     .filter((name) => !configNames.includes(name) && !used.has(name))
     .flatMap((name) => {
-      const isLong = name.length >= SHORTEST_LIKENESS && name.includes('_')
-      // Other programs know names such as `SSL_CERT_FILE`.
-      const meant = isLong ? nearest(name, configNames, 1) : undefined
+      const meant = meantBy(name)
       if (meant === undefined && !OWN_PREFIX.test(name)) return []
       return [`${name} is not a variable of the gateway${meant === undefined ? '' : `; did you mean ${meant}?`}`]
     })
+}
+
+function meantBy(name: string): string | undefined {
+  if (configNames.includes(`${name}S`)) return `${name}S`
+  if (name.length < SHORTEST_LIKENESS || !name.includes('_')) return undefined
+  // Other programs know names such as `SSL_CERT_FILE`.
+  if (!OWN_PREFIX.test(name)) return nearest(name, configNames, 1)
+  const near = nearest(name, configNames)
+  if (near !== undefined) return near
+  // `V2_TIMEOUT` has the word of `UPSTREAM_TIMEOUT_MS`.
+  const words = name.toUpperCase().replace(OWN_PREFIX, '')
+  const [found, ...more] = configNames.filter((known) => `_${known}_`.includes(`_${words}_`))
+  return more.length === 0 ? found : undefined
 }
