@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Many tests wait more than they compute, so a small machine runs several files at once, and fewer of those that start processes. */
-const LEAST_AT_ONCE = { all: 6, rest: 4 }
+/** Many tests wait more than they compute, so a small machine runs several files at once. */
+const LEAST_AT_ONCE = 4
 
 /**
  * The tests that `npm test` leaves to `npm run test:rest`: tests with programs from Debian, those that load, stop and crash
@@ -70,7 +70,7 @@ export default defineConfig({
     include: CHOICE === 'rest' ? REST : EVERY,
     exclude: CHOICE === undefined ? REST : [],
     globalSetup: CHOICE === undefined ? [] : ['test/built.ts'],
-    maxWorkers: Math.max(CHOICE === undefined ? LEAST_AT_ONCE.all : LEAST_AT_ONCE.rest, availableParallelism() - 1),
+    maxWorkers: Math.max(LEAST_AT_ONCE, availableParallelism() - 1),
     sequence: { sequencer: LongestFirst },
     // Files share processes, and thereby what they import.
     isolate: false,
