@@ -57,15 +57,19 @@ test('the demo prints commands that work, shows each call with what it sends, op
 
 test('a demo with a history fills the pages of operators', { timeout: 120_000 }, async () => {
   const demo = startDemo(['--with-history'], { PORT: '0', ADMIN_PORT: `${await takenPort()}` })
-  const said = await demo.says(/Ctrl-C stops it\.\n/)
+  const said = await demo.says(/^Port.*\n*Open[\s\S]*Ctrl-C/)
   const [, admin = ''] = /^ {2}Operators +(\S+)\/$/m.exec(said) ?? []
   const read = async (path: string) => JSON.parse(await (await fetch(admin + path)).text())
   // The callbacks are tried within some seconds.
   await vi.waitFor(
-    async () => expect(await read('/home.json')).toMatchObject({ events: { parked: { count: 3 } } }),
+    async () =>
+      expect(await read('/home.json')).toMatchObject({
+        mode: 'tenants',
+        unknownBookings: { count: 6 },
+        events: { parked: { count: 3 } },
+      }),
     10_000,
   )
-  expect(await read('/home.json')).toMatchObject({ mode: 'tenants', unknownBookings: { count: 6 } })
   expect(await read('/migration.json')).toMatchObject({ found: 7, watchedDays: 90 })
   expect(await read('/events.json')).toMatchObject({ endpoints: [{}, {}, {}] })
   // What the pages show can be pasted once the printed line has set the scene.

@@ -80,14 +80,14 @@ async function runDemo(sandbox: Sandbox, directory: string, withHistory: boolean
   const config = readConfig(env)
   const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
   const store = await openStore(config.STORE_URL, { now: () => Date.now() - clock.behindMs })
-  // With a history, the calls of others are not shown.
-  const shown = withHistory ? ID : undefined
+  // With a history, neither the calls of others nor those of the past are shown.
+  let shown = withHistory ? '' : undefined
   const over = new AbortController()
   try {
     const gateway = await openOnFreePorts(env, {
       catalog,
       store,
-      log: createDemoLog(sandbox, shown),
+      log: createDemoLog(sandbox, () => shown),
       pages: createPages,
       countsEveryMs: withHistory ? COUNTS_EVERY_MS : undefined,
     })
@@ -96,6 +96,7 @@ async function runDemo(sandbox: Sandbox, directory: string, withHistory: boolean
     if (withHistory) {
       const callers = openCallers(gateway.url, SECRET)
       await makeHistory(callers, store, clock)
+      shown = ID
       void keepCalling(callers, CALL_EVERY_MS, over.signal)
     }
     print(...whatToTry(gateway, env, sandbox.url))
@@ -186,10 +187,11 @@ const FIRST_FAILURE = 500
 const SHOWN_CHARACTERS = 400
 
 /** Makes a log that prints a colored line for each call, of one tenant or of all, and below it the requests that the service received. */
-function createDemoLog({ requests }: Sandbox, tenant?: string): Logger {
+function createDemoLog({ requests }: Sandbox, shownNow: () => string | undefined): Logger {
   return createLog('info', {
     write: (line) => {
       const { level, msg, ...entry }: Readonly<Record<string, unknown>> = JSON.parse(line)
+      const tenant = shownNow()
       if (msg === 'call' || msg === 'call failed') {
         const sent = takeRequests(requests, entry['id'])
         if (tenant === undefined || entry['tenant'] === tenant) printCall(entry, sent)
