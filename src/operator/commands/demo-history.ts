@@ -63,7 +63,7 @@ export interface Clock {
 /** On each of the last days, these tenants have a booking that is never answered. */
 const DOUBTED = ['acme-motors', 'bay-auctions']
 const DOUBTED_DAYS = 3
-/** How often the demo stores its counts. */
+/** How often a demo with a history stores its counts: its pages show nothing else. */
 export const COUNTS_EVERY_MS = 500
 /** More than the calls of a day, which have numbers. */
 const MOST_OF_A_DAY = 100

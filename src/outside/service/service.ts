@@ -36,7 +36,7 @@ export interface Sending {
   readonly mayWrite?: () => boolean
 }
 
-/** Sends a request that is the gateway's own, not part of a call. */
+/** Returns how to send a request that is the gateway's own, and no part of a call. */
 export const sendingOf = (account: Account, timeoutMs: number): Sending => ({
   account,
   requestId: crypto.randomUUID(),

@@ -32,7 +32,7 @@ const LONGEST_KEY = 400
 export const nameKey = (name: string): string =>
   name.length <= LONGEST_KEY ? name : name.slice(0, LONGEST_KEY).toWellFormed() + hash('sha256', name)
 
-/** A column has no name that is its own key. */
+/** Returns a name as its row has it beside the key: null where the key is the name. */
 const whole = (name: string) => (name.length <= LONGEST_KEY ? null : name)
 
 /** Returns the key of a name, as its row has it. */

@@ -123,7 +123,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       const id = named?.id ?? (await store.quote(tenant, value))?.id ?? (isUuid(value) ? value : undefined)
       return { ...NOTHING_KNOWN, quote: id === undefined ? undefined : { id: thingKey(id), shipments: [] } }
     }
-    // In other letters, one thing alone may be meant, and a booking that has no outcome yet is a thing.
+    // A name in other letters counts only if it means one thing, and a booking without an outcome is one more.
     const [other] = rows
     const besides = other && other.name !== value ? await openBookingOf(tenant, [value], '', other.name) : undefined
     if (besides) return { ...NOTHING_KNOWN, openBooking: besides }
