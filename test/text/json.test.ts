@@ -81,6 +81,14 @@ describe('a whole value', () => {
     fc.assert(law, { numRuns: 2 * RUNS })
   })
 
+  test('keeps the digits of every number', () => {
+    const number = fc.oneof(digits, fc.constantFrom('-0', '1.10', '0.0000001'))
+    const law = fc.property(number, (text) => {
+      expect(JSON.stringify(parseJson(`[0,\n${text}]`))).toBe(`[0,${text}]`)
+    })
+    fc.assert(law, { numRuns: RUNS })
+  })
+
   test('keeps __proto__ as a name like any other', () => {
     const value = parseJson('{"__proto__":{"polluted":1},"a":{"__proto__":2}}')
     expect(Object.keys(value as object)).toEqual(['__proto__', 'a'])

@@ -55,6 +55,13 @@ type ExpectedToken = 'value' | 'value or end' | 'name' | 'name or end' | 'colon'
  * included, of any depth; a list or object among them is empty.
  */
 export function parseJson(text: string, onMember?: (name: string, value: unknown) => void): unknown {
+  if (!onMember && !LOSSY.test(text) && isShallow(text)) {
+    try {
+      return JSON.parse(text)
+    } catch {
+      // What follows says where the text breaks.
+    }
+  }
   const maxDepth = onMember ? Number.POSITIVE_INFINITY : MAX_DEPTH
   const cursor = cursorOf(text)
   const { isPlain } = cursor
@@ -132,6 +139,24 @@ export function parseJson(text: string, onMember?: (name: string, value: unknown
     else (frame.holder as Record<string, unknown>)[frame.name] = value
     expected = 'separator or end'
   }
+}
+
+/**
+ * Matches where `JSON.parse`, which is twice as fast, may lose something: the digits of a number of more than 15 characters, with a
+ * last zero after its point or with an exponent, and, in Node 24.21, a name that is an escaped character. Some strings match as well.
+ */
+const LOSSY = /\\|(?:^|[:,[\s])-?(?:[\d.]{16}|\d+(?:\.0{4}|\.\d*0(?!\d)|[\d.]*[eE]))|-0(?!\.)/
+
+/** Reports whether a text has too few brackets to nest too deep. */
+function isShallow(text: string): boolean {
+  let left = MAX_DEPTH
+  for (const bracket of '{[') {
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) {
+      left -= 1
+      if (left < 0) return false
+    }
+  }
+  return true
 }
 
 /** Writes a value that `parseJson` read: without blanks, members by name, numbers with the digits that were read. */
