@@ -15,9 +15,9 @@ const shellLines = (page: string): readonly string[] => blocks(page, 'sh').flatM
 
 /** Lines that another test runs, or that no test can. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  'npm ci && npm run demo': '.ci/run, and test/commands/demo.test.ts',
+  'npm ci && npm run demo': '.ci/run, and test/commands/demo.slow.test.ts',
   'npm ci && npm test': '.ci/run',
-  'npm run demo -- --chaos': 'test/commands/demo.test.ts, for some seconds',
+  'npm run demo -- --chaos': 'test/commands/demo.slow.test.ts, for some seconds',
   'docker build -t transload .': 'test/debian/image.test.ts, without a daemon',
   'docker run -p 8080:8080 -v transload:/app/data -e V2_BASE_URL=https://service.example.com transload':
     'test/debian/image.test.ts, without a daemon',
