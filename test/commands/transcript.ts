@@ -49,8 +49,6 @@ const stable = (text: string, place: string, ids: Map<string, string>): string =
     .replace(/(?!2024)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|\d{8}T\d{6}Z/g, 'TIME')
     .replace(/(before-restore-TIME)-\d+/g, '$1')
     .replace(/\b[0-9a-f]{32}\b|tl_[\w-]{20,}/g, 'RANDOM')
-    // The place of a mistake in a file with paths depends on their lengths.
-    .replace(/(\.json:1):\d+:/g, '$1:COLUMN:')
     .replace(/127\.0\.0\.1:\d+/g, 'ADDRESS')
     .replace(/[\d,]+ bytes/g, 'BYTES bytes')
     .replace(/^(transload) \d+\.\d+\.\d+$/gm, '$1 VERSION')

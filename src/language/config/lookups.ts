@@ -19,8 +19,8 @@ export type Lookups = z.output<typeof lookups>
 
 /** Reads and checks the JSON file at a path. */
 export const lookupsFile = z.string().transform((path, ctx): Lookups => {
-  const complain = (message: string, place = '') => {
-    ctx.issues.push({ code: 'custom', message: `names ${path}${place}, ${message}`, input: path })
+  const complain = (message: string) => {
+    ctx.issues.push({ code: 'custom', message: `names ${path}, ${message}`, input: path })
   }
   const file = readJsonFile(path)
   if ('error' in file) {
@@ -33,7 +33,6 @@ export const lookupsFile = z.string().transform((path, ctx): Lookups => {
     const place = issue.path.map(String).join('.')
     complain(
       `in which ${issue.code === 'unrecognized_keys' ? 'there is an' : place || 'the whole'} ${issueText(issue)}`,
-      `:${file.placeOf(issue)}`,
     )
   }
   return z.NEVER

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { isNetwork } from '../networks.ts'
 import type { SigningKey } from '../webhook-signature.ts'
 import { ConfigErrors } from './errors.ts'
-import { errorCodeOf, issueText, type JsonContent, readJsonFile } from './json-file.ts'
+import { errorCodeOf, issueText, readJsonFile } from './json-file.ts'
 import {
   brownouts,
   clientId,
@@ -173,7 +173,7 @@ export const tenantsSchema = z.strictObject({
 
 /** The readable parts of a tenant with errors: one error must not hide the others. */
 const readable = z.object({
-  name: tenant.shape.name.catch('(no name)'),
+  name: tenant.shape.name.optional().catch(undefined),
   credentials: z.array(credential.nullable().catch(null)).default([]).catch([null]),
   networks: z.array(network.nullable().catch(null)).default([]).catch([null]),
   v2: z.object({ client_secret: secretRef.optional().catch(undefined) }).catch({ client_secret: undefined }),
@@ -184,9 +184,13 @@ const readable = z.object({
   webhook_signing_secret: secretRef.optional().catch(undefined),
   actions: tenant.shape.actions.catch({}),
 })
-const readableTenants = z.object({ tenants: z.array(readable) })
+const readableTenants = z.object({
+  tenants: z
+    .array(readable)
+    .transform((all) => all.map(({ name, ...one }, i) => ({ ...one, name: name ?? `tenants[${i}]` }))),
+})
 
-type Readable = z.output<typeof readable>
+type Readable = z.output<typeof readableTenants>['tenants'][number]
 
 /** A declared tenant, with its secrets resolved from where the file points. */
 export type Tenant = z.output<typeof tenant> & {
@@ -222,12 +226,14 @@ export function readTenants(
   env: NodeJS.ProcessEnv = process.env,
   lacking?: string[],
 ): readonly Tenant[] {
-  const { content, placeOf } = contentOf(path)
+  const content = contentOf(path)
   const parsed = tenantsSchema.safeParse(content)
   const tenants = readableTenants.safeParse(content).data?.tenants ?? []
-  const misshapen = (parsed.error?.issues ?? []).map(
-    (issue) => `${path}:${placeOf(issue)}: ${placed(issue.path, issueText(issue))}`,
-  )
+  const misshapen = (parsed.error?.issues ?? []).map((issue) => {
+    const [, at, ...inside] = issue.path
+    const name = tenants[Number(at)]?.name
+    return name === undefined ? placed(issue.path, issueText(issue)) : `${name}: ${placed(inside, issueText(issue))}`
+  })
   const errors = [
     ...tenants.flatMap((one) => {
       const missing = lacking && ([] as string[])
@@ -238,7 +244,7 @@ export function readTenants(
     ...sharedValues(tenants, env),
   ]
   if (!parsed.success || errors.length > 0) {
-    throw new ConfigErrors([...misshapen, ...errors.map((error) => `${path}: ${error}`)])
+    throw new ConfigErrors([...misshapen, ...errors].map((error) => `${path}: ${error}`))
   }
   return parsed.data.tenants.map((declared) => {
     const { v2, webhook_secret, webhook_signing_secret, callback_secrets } = declared
@@ -257,7 +263,7 @@ export function readTenants(
 
 /** Reads the names of the tenants in a file, which may lack secrets that only the gateway has; throws `ConfigErrors`. */
 export function readTenantNames(path: string): readonly string[] {
-  return (readableTenants.safeParse(contentOf(path).content).data?.tenants ?? []).map(({ name }) => name)
+  return (readableTenants.safeParse(contentOf(path)).data?.tenants ?? []).map(({ name }) => name)
 }
 
 /** Returns the files of secrets that a tenants file names; none of one that cannot be read. */
@@ -271,13 +277,13 @@ export function secretFilesOf(path: string): readonly string[] {
   )
 }
 
-function contentOf(path: string): JsonContent {
+function contentOf(path: string): unknown {
   const file = readJsonFile(path)
   if ('error' in file) throw new ConfigErrors([`the tenants file ${path} ${file.error}`])
-  return file
+  return file.content
 }
 
-/** Returns an error behind its place: `tenants[0].name: must be …`. */
+/** Returns an error behind its place: `v2.base_url: must be …`. */
 function placed(keys: readonly PropertyKey[], message: string): string {
   const place = keys.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('')
   return place === '' ? message : `${place.slice(1)}: ${message}`

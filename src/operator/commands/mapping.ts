@@ -151,12 +151,10 @@ export function runCase(file: string, catalog: Catalog): readonly string[] {
   if ('error' in read) return [read.error]
   const { data: one, error: mistakes } = caseSchema.safeParse(read.content)
   if (mistakes)
-    return mistakes.issues.map((issue) =>
-      [read.placeOf(issue), issue.path.join('.'), issueText(issue)].filter(Boolean).join(': '),
-    )
+    return mistakes.issues.map((issue) => [issue.path.join('.'), issueText(issue)].filter(Boolean).join(': '))
   const call = readRecord(readFileSync(file, 'utf8').replace(/^\ufeff/, ''), file)
   if (typeof call === 'string' || (!call.request && !call.target?.includes('?') && call.service === undefined))
-    return ['1:1: needs a request or a service']
+    return ['needs a request or a service']
   const { action } = call
   const { actions } = catalog
   if (call.target === undefined && action !== undefined && !actions.has(action))
