@@ -1,22 +1,27 @@
+import { ConfigErrors } from '../src/language/config/errors.ts'
 import type { Lookups } from '../src/language/config/lookups.ts'
-import { type Catalog, compileCatalog, MappingErrors } from '../src/language/mapping/catalog.ts'
+import { type Catalog, catalogMistakes, compileCatalog } from '../src/language/mapping/catalog.ts'
 import { compileLookup } from '../src/language/mapping/lookup.ts'
 import { actions as builtIn, callbacks as builtInCallbacks, tables } from './index.ts'
 import type { OwnDeclarations } from './own.ts'
 
 const NO_DECLARATIONS: OwnDeclarations = { actions: [], callbacks: [] }
 
-/** Loads the built-in mappings and the operator's, checks them and compiles them; throws `MappingErrors`. */
+/** Loads the built-in mappings and the operator's, checks them and compiles them; throws `ConfigErrors`. */
 export async function loadMappings(directory?: string, lookups: Partial<Lookups> = {}): Promise<Catalog> {
   // Most gateways have none.
   const own = directory === undefined ? NO_DECLARATIONS : await (await import('./own.ts')).ownDeclarations(directory)
-  return compileCatalog(replaced(builtIn, own.actions), {
+  const actions = replaced(builtIn, own.actions)
+  const options = {
     callbacks: replaced(builtInCallbacks, own.callbacks),
     tables: new Map(
       Object.entries(tables).map(([name, table]) => [name, compileTable(name, table, lookups.vehicle_types ?? {})]),
     ),
     synonyms: lookups.actions ?? {},
-  })
+  }
+  const mistakes = catalogMistakes(actions, options)
+  if (mistakes.length > 0) throw new ConfigErrors(mistakes)
+  return compileCatalog(actions, options)
 }
 
 /** Returns the built-in declarations that have no namesake, and the operator's own. */
@@ -33,6 +38,6 @@ function compileTable(
   try {
     return compileLookup(builtInTable, own)
   } catch (error) {
-    throw new MappingErrors([`table ${name}: ${error instanceof Error ? error.message : error}`])
+    throw new ConfigErrors([`table ${name}: ${error instanceof Error ? error.message : error}`])
   }
 }

@@ -1,11 +1,11 @@
 import { readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { ConfigErrors } from '../src/language/config/errors.ts'
 import { errorCodeOf } from '../src/language/config/json-file.ts'
 import { oneLine } from '../src/language/errors.ts'
 import type { Action } from '../src/language/mapping/action.ts'
 import type { Callback } from '../src/language/mapping/callback.ts'
-import { MappingErrors } from '../src/language/mapping/catalog.ts'
 import { isAction, isCallback, shapeMistakes } from '../src/language/mapping/declaration-schema.ts'
 import { createToolbox } from './toolbox.ts'
 
@@ -35,7 +35,7 @@ export async function ownDeclarations(directory: string): Promise<OwnDeclaration
       errors.push(`${path}${placeInModule(error, path)}: cannot be loaded: ${reason}`)
     }
   }
-  if (errors.length > 0) throw new MappingErrors(errors)
+  if (errors.length > 0) throw new ConfigErrors(errors)
   return found
 }
 
@@ -54,7 +54,7 @@ function filesIn(directory: string): readonly string[] {
       .filter((file) => /\.(ts|js|mjs)$/.test(file) && !file.endsWith('.d.ts'))
       .sort()
   } catch (error) {
-    throw new MappingErrors([
+    throw new ConfigErrors([
       `MAPPINGS_DIR names ${directory}, which cannot be read as a folder (${errorCodeOf(error)})`,
     ])
   }

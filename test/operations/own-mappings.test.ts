@@ -30,7 +30,7 @@ test('a module of a built-in action’s name replaces it', async () => {
   expect((await get(gateway, '/openapi.json')).json.paths).toHaveProperty(['/dry-run/getRate.php'])
   writeFileSync(join(MAPPINGS_DIR, 'again.ts'), MORE_PATHS)
   await expect(loadMappings(MAPPINGS_DIR)).rejects.toMatchObject({
-    mistakes: ['quote.get: two actions have this name'],
+    errors: ['quote.get: two actions have this name'],
   })
 })
 
@@ -47,7 +47,7 @@ test.each([
   ],
 ])('an error in a module: %s', async (code, ...mistakes) => {
   const place = folderWith('a.js', code)
-  await expect(loadMappings(place)).rejects.toMatchObject({ mistakes: mistakes.map((one) => join(place, one)) })
+  await expect(loadMappings(place)).rejects.toMatchObject({ errors: mistakes.map((one) => join(place, one)) })
 })
 
 test('lookups add a vehicle type and an ActionName at its own paths, and replace a built-in type', async () => {

@@ -178,5 +178,8 @@ test('a new file or secret is taken by itself; a refused file is a metric, stand
 
 test('a start that fails in its middle ends its process', async () => {
   const { code, out } = await runAlone(process.execPath, [join(import.meta.dirname, 'start-child.ts')])
-  expect({ code, out }).toEqual({ code: 0, out: 'ConfigErrors: the configuration has an error\n' })
+  expect({ code, out }).toEqual({
+    code: 0,
+    out: 'ConfigErrors: the configuration has an error:\nthe tenants file /nowhere/tenants.json cannot be read (ENOENT)\n',
+  })
 })

@@ -1,4 +1,4 @@
-import { ConfigErrors } from '../../language/config/errors.ts'
+import { configurationErrors } from '../../language/config/errors.ts'
 import { readTenants, secretFilesOf, type Tenant } from '../../language/config/tenants-file.ts'
 import { watchFiles } from '../../language/config/watch-files.ts'
 import { basicOf } from '../../outside/service/credential.ts'
@@ -60,7 +60,7 @@ function openTenants(rooms: CallerRooms, path: string): Callers {
       reloads.taken('tenants')
       log.info({ tenants: tenants.length }, 'the tenants file was read again')
     } catch (error) {
-      const errors = error instanceof ConfigErrors ? error.errors : undefined
+      const errors = configurationErrors(error)
       reloads.refused('tenants', errors ?? [String(error)])
       log.error(
         { errors, err: errors ? undefined : error },

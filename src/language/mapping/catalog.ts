@@ -48,28 +48,15 @@ export interface CatalogOptions {
   readonly callbacks?: readonly Callback[]
 }
 
-/** Lists every mistake of the declarations at once. */
-export class MappingErrors extends Error {
-  override readonly name = 'MappingErrors'
-  readonly mistakes: readonly string[]
-
-  constructor(mistakes: readonly string[]) {
-    super(
-      `the mappings have ${mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes`}:\n${mistakes.join('\n')}`,
-    )
-    this.mistakes = mistakes
-  }
-}
-
-/** Checks and compiles declarations; throws `MappingErrors`. */
-export function compileCatalog(
+/** Returns every mistake of the declarations. */
+export function catalogMistakes(
   actions: readonly Action[],
   { tables, synonyms = {}, callbacks = [] }: CatalogOptions,
-): Catalog {
+): readonly string[] {
   const known = { tables: new Set(tables.keys()), facts: rememberedFacts(actions) }
   // Two actions with one name clash in every way; one mistake is enough.
   const distinct = [...new Map(actions.map((action) => [action.name, action])).values()]
-  const mistakes = [
+  return [
     ...actions.flatMap((action) => mistakesOf(action, known)),
     ...twice(actions.map(({ name }) => name)).map((name) => `${name}: two actions have this name`),
     ...synonymMistakes(distinct, Object.entries(synonyms)),
@@ -77,9 +64,13 @@ export function compileCatalog(
     ...callbacks.flatMap(callbackMistakes),
     ...callbackClashes(callbacks),
   ]
-  // Compiling a wrong declaration would repeat its mistakes.
-  if (mistakes.length > 0) throw new MappingErrors(mistakes)
+}
 
+/** Compiles declarations without mistakes. */
+export function compileCatalog(
+  actions: readonly Action[],
+  { tables, synonyms = {}, callbacks = [] }: CatalogOptions,
+): Catalog {
   const compiled = new Map(actions.map((action) => [action.name, compileAction(action, tables)]))
   const endpoints = new Map<string, Endpoint>()
   for (const path of pathsOf(actions)) {
@@ -114,7 +105,7 @@ function endpointOf(
   synonyms: Readonly<Record<string, string>>,
 ): Endpoint {
   const first = actions[0]
-  if (!first) throw new MappingErrors([`${path}: no action`])
+  if (!first) throw new Error(`${path}: no action`)
   const byKey = new Map<string, CompiledAction>()
   const accepted: string[] = []
   const accept = (actionName: string, action: CompiledAction) => {
