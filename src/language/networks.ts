@@ -7,32 +7,41 @@ export interface Networks {
   readonly narrowest: (address: string) => number
 }
 
-/** Returns whether a text is a network or an address. */
-export function isNetwork(text: string): boolean {
+/** Reads a network or an address; undefined if a text is neither. */
+function parsed(text: string) {
   const [address = '', bits, ...rest] = text.split('/')
-  const family = isIP(address)
-  if (family === 0 || rest.length > 0) return false
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= bitsOf(family))
+  const family = familyOf(address)
+  if (!family || rest.length > 0) return undefined
+  const most = family === 'ipv6' ? 128 : 32
+  if (bits === undefined) return { address, family, prefix: most }
+  return /^\d{1,3}$/.test(bits) && Number(bits) <= most ? { address, family, prefix: Number(bits) } : undefined
 }
+
+/** Reports whether a text is a network or an address. */
+export const isNetwork = (text: string): boolean => parsed(text) !== undefined
 
 /** Compiles networks; each must be one. */
 export function compileNetworks(networks: readonly string[]): Networks {
-  const compiled = networks.map((network) => {
-    const [address = '', bits] = network.split('/')
-    const family = isIP(address)
-    const fixed = bits === undefined ? bitsOf(family) : Number(bits)
+  const compiled = networks.flatMap((text) => {
+    const network = parsed(text)
+    if (!network) return []
     const list = new BlockList()
-    list.addSubnet(address, fixed, familyName(family))
-    return { list, fixed }
+    list.addSubnet(network.address, network.prefix, network.family)
+    return [{ list, prefix: network.prefix }]
   })
   const narrowest = (address: string) => {
+    const family = familyOf(address)
     // The address of a connection that is already closed is empty.
-    if (isIP(address) === 0) return -1
-    const family = familyName(isIP(address))
-    return compiled.reduce((most, { list, fixed }) => (fixed > most && list.check(address, family) ? fixed : most), -1)
+    if (!family) return -1
+    return compiled.reduce(
+      (most, { list, prefix }) => (prefix > most && list.check(address, family) ? prefix : most),
+      -1,
+    )
   }
   return { has: (address) => narrowest(address) >= 0, narrowest }
 }
 
-const bitsOf = (family: number) => (family === 6 ? 128 : 32)
-const familyName = (family: number) => (family === 6 ? 'ipv6' : 'ipv4')
+function familyOf(address: string): 'ipv4' | 'ipv6' | undefined {
+  const version = isIP(address)
+  return version === 0 ? undefined : version === 6 ? 'ipv6' : 'ipv4'
+}
