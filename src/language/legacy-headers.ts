@@ -145,32 +145,15 @@ export function momentOf({ clock, zone }: LocalTime): number {
 
 function isZone(name: string): boolean {
   try {
-    return formatOf(name) !== undefined
+    return !Number.isNaN(offsetAt(name, 0))
   } catch {
     return false
   }
 }
 
 /** Returns how far the clocks of a zone are ahead of UTC at a moment, in milliseconds. */
-function offsetAt(zone: string, moment: number): number {
-  const parts = new Map(
-    formatOf(zone)
-      .formatToParts(moment)
-      .map(({ type, value }) => [type, Number(value)]),
-  )
-  const part = (type: Intl.DateTimeFormatPartTypes) => parts.get(type) ?? 0
-  const shown = Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second'))
-  return shown - Math.floor(moment / 1000) * 1000
+function offsetAt(timeZone: string, moment: number): number {
+  // Swedish is written as ISO 8601: `2027-01-12 15:00:00`.
+  const shown = new Date(moment).toLocaleString('sv-SE', { timeZone }).replace(' ', 'T')
+  return Date.parse(`${shown}Z`) - Math.floor(moment / 1000) * 1000
 }
-
-const formatOf = (timeZone: string) =>
-  new Intl.DateTimeFormat('en-US', {
-    timeZone,
-    hourCycle: 'h23',
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-    hour: 'numeric',
-    minute: 'numeric',
-    second: 'numeric',
-  })
