@@ -12,13 +12,16 @@ import { AddressError, pathOf } from './store-address.ts'
  * it may hold a secret.
  */
 
-/** A value that `read` makes of a text; undefined is a mistake, which the message names behind the name of the variable. */
-const value = <T>(read: (text: string) => T | undefined, message: string | ((text: string) => string)) =>
+/**
+ * A value that `read` makes of a text; undefined is a mistake, which the message names behind the name of the variable. `fail` names
+ * another one.
+ */
+const value = <T>(read: (text: string, fail: (message: string) => undefined) => T | undefined, message: string) =>
   z.string().transform((text, ctx): T => {
-    const made = read(text)
+    const fail = (told: string) => void ctx.issues.push({ code: 'custom', message: told, input: undefined })
+    const made = read(text, fail)
     if (made !== undefined) return made
-    const told = typeof message === 'string' ? message : message(text)
-    ctx.issues.push({ code: 'custom', message: told, input: undefined })
+    if (ctx.issues.length === 0) fail(message)
     return z.NEVER
   })
 
@@ -97,28 +100,16 @@ const BROWNOUTS_FORM =
   'must list windows of 1m to 7d such as 2027-01-12T15:00Z/1h, and ladders such as 2027-01-12T09:00[America/New_York]/ladder'
 
 /** Windows such as `2027-01-12T15:00Z/1h` and ladders such as `2027-01-12T09:00[America/New_York]/ladder`, or `none`. */
-export const brownouts = value(
-  (text): readonly BrownoutWindow[] | undefined => {
-    const windows = windowsIn(text)
-    return windows && !overlapIn(windows) ? windows : undefined
-  },
-  (text) => {
-    const overlap = overlapIn(windowsIn(text) ?? [])
-    if (overlap) return `has two windows at ${new Date(overlap.start).toISOString()}; leave one out`
-    const wrong = entriesOf(text).filter((entry) => windowsOf(entry) === undefined)
-    return `${BROWNOUTS_FORM}${wrong.length > 0 ? `, not ${wrong.join()}` : ''}`
-  },
-)
-
-function windowsIn(text: string): readonly BrownoutWindow[] | undefined {
+export const brownouts = value((text, fail): readonly BrownoutWindow[] | undefined => {
   const entries = entriesOf(text)
-  const read = entries.join() === 'none' ? [[]] : entries.map(windowsOf)
-  if (read.length === 0 || read.includes(undefined)) return undefined
-  return read.flatMap((windows) => windows ?? []).sort((one, other) => one.start - other.start)
-}
-
-const overlapIn = (windows: readonly BrownoutWindow[]): BrownoutWindow | undefined =>
-  windows.find(({ start }, i) => start < (windows[i - 1]?.end ?? start))
+  if (entries.join() === 'none') return []
+  const wrong = entries.filter((entry) => windowsOf(entry) === undefined)
+  if (wrong.length > 0) return fail(`${BROWNOUTS_FORM}, not ${wrong.join()}`)
+  const windows = entries.flatMap((entry) => windowsOf(entry) ?? []).sort((one, other) => one.start - other.start)
+  const second = windows.find(({ start }, i) => start < (windows[i - 1]?.end ?? start))
+  if (second) return fail(`has two windows at ${new Date(second.start).toISOString()}; leave one out`)
+  return windows.length > 0 ? windows : undefined
+}, BROWNOUTS_FORM)
 
 /** Returns the windows of an entry; undefined for one that cannot be read. */
 function windowsOf(entry: string): readonly BrownoutWindow[] | undefined {
@@ -190,21 +181,18 @@ export const allowedHosts = value((text) => {
 const isOrigin = (text: string) => URL.canParse(text) && /^https?:\/\/[^/?#@*]+\/?$/i.test(text)
 const isHostName = (text: string) => /^[^\s/?#@:*]+$/.test(text) && URL.canParse(`http://${text}`)
 
+const PATHS_FORM = 'must be a list of paths such as /,/quotes'
 /** A legacy path below these would hide calls that are passed through, or carry out a dry run. */
 const TAKEN = /^\/+(v2|dry-run)(?:\/|$)/i
 
 /** Path prefixes, without trailing slashes. */
-export const basePaths = value(
-  (text) => {
-    const paths = entriesOf(text)
-    const areFree = paths.length > 0 && paths.every((path) => /^\/[\w./-]*$/.test(path) && !TAKEN.test(path))
-    return areFree ? paths.map((path) => path.replace(/\/+$/, '')) : undefined
-  },
-  (text) => {
-    const [taken] = entriesOf(text).flatMap((path) => TAKEN.exec(path)?.[1]?.toLowerCase() ?? [])
-    return `must be a list of paths such as /,/quotes${taken ? `; paths under /${taken} are the gateway's own` : ''}`
-  },
-)
+export const basePaths = value((text, fail) => {
+  const paths = entriesOf(text)
+  const [taken] = paths.flatMap((path) => TAKEN.exec(path)?.[1]?.toLowerCase() ?? [])
+  if (taken) return fail(`${PATHS_FORM}; paths under /${taken} are the gateway's own`)
+  const arePaths = paths.length > 0 && paths.every((path) => /^\/[\w./-]*$/.test(path))
+  return arePaths ? paths.map((path) => path.replace(/\/+$/, '')) : undefined
+}, PATHS_FORM)
 
 /** Reports whether a status is in the list. */
 export type StatusSet = (status: number) => boolean
@@ -226,10 +214,7 @@ export const version2Word = z
   .regex(/^[a-z][a-z0-9_]*$/, 'must be a value of version 2 such as open or truck_ext')
 
 /** The path of a readable file. */
-export const file = value(
-  (path) => (canRead(path) ? path : undefined),
-  (path) => `names ${path}, which cannot be read`,
-)
+export const file = z.string().refine(canRead, { error: ({ input }) => `names ${input}, which cannot be read` })
 
 function canRead(path: string): boolean {
   try {
@@ -240,11 +225,10 @@ function canRead(path: string): boolean {
   }
 }
 
+const NAMES_FOLDER = 'names a folder; it must name a file'
+
 /** The path of a file that may not exist yet. */
-export const newFile = value(
-  (path) => (path.endsWith('/') || isFolder(path) ? undefined : path),
-  'names a folder; it must name a file',
-)
+export const newFile = z.string().refine((path) => !path.endsWith('/') && !isFolder(path), NAMES_FOLDER)
 
 function isFolder(path: string): boolean {
   try {
@@ -256,39 +240,29 @@ function isFolder(path: string): boolean {
 }
 
 /** The address of a store, for `openStore`. */
-export const storeAddress = value(
-  (text) => (mistakeInStore(text.trim()) === undefined ? text : undefined),
-  (text) => mistakeInStore(text.trim()) ?? '',
-)
-
-function mistakeInStore(text: string): string | undefined {
+export const storeAddress = value((sent, fail) => {
+  const text = sent.trim()
   const [, scheme = 'file'] = /^([a-z][a-z0-9+.-]+):/i.exec(text) ?? []
   switch (scheme.toLowerCase()) {
     case 'memory':
-      return undefined
+      return sent
     case 'postgres':
     case 'postgresql':
-      return mistakeInServers(text)
+      try {
+        readAddress(text)
+        return sent
+      } catch (error) {
+        if (error instanceof AddressError) return fail(error.mistake)
+        throw error
+      }
     case 'sqlite':
     case 'file':
-      if (/[:/]$/.test(text)) return STORE_FORM
-      return isFolder(pathOf(text)) ? 'names a folder; it must name a file' : undefined
+      if (/[:/]$/.test(text)) return undefined
+      return isFolder(pathOf(text)) ? fail(NAMES_FOLDER) : sent
     default:
-      return STORE_FORM
+      return undefined
   }
-}
-
-const STORE_FORM = 'must be a path, postgres://… or memory:'
-
-function mistakeInServers(text: string): string | undefined {
-  try {
-    readAddress(text)
-    return undefined
-  } catch (error) {
-    if (error instanceof AddressError) return error.mistake
-    throw error
-  }
-}
+}, 'must be a path, postgres://… or memory:')
 
 /** Only characters that every server on the way reads alike. */
 const PATH_SECRET = /^(?!\.+$)[A-Za-z0-9._~-]{16,256}$/
