@@ -79,40 +79,35 @@ export function answer(service: DemoService, call: DemoRequest): DemoReply {
   }
 }
 
-function route(service: DemoService, call: DemoRequest): DemoReply {
-  const { method, headers, body } = call
-  const [path = '', query = ''] = call.target.split('?', 2)
+type Handle = (service: DemoService, client: string, sent: object, id: string) => object
+
+/** The methods of each path; `id` stands for any name. */
+const routes: Readonly<Record<string, Readonly<Record<string, Handle>>>> = {
+  quote: { GET: makeQuote, POST: makeQuote },
+  'quote/id': { PUT: updateQuote },
+  'quote/id/approve': { POST: approveQuote },
+  shipments: { POST: book },
+  'shipments/id': { GET: readShipment, PUT: updateShipment, DELETE: cancelShipment },
+}
+
+function route(service: DemoService, { method, target, headers, body }: DemoRequest): DemoReply {
+  const [path = '', query = ''] = target.split('?', 2)
   if (path === '/oauth2/token') {
     if (method !== 'POST') throw notAllowed('POST')
     return grantToken(service, headers.authorization, new URLSearchParams(body))
   }
-  const [, version, kind, name, verb, ...rest] = path.split('/')
-  if (version !== 'v2' || rest.length > 0) throw noSuchPath(path)
+  const [, version, kind = '', name, ...verbs] = path.split('/')
+  if (version !== 'v2') throw noSuchPath(path)
   const client = authenticate(service, headers.authorization)
-  const id = name === undefined ? undefined : decode(name)
-  if (kind === 'quote') {
-    if (id === undefined) {
-      if (method !== 'GET' && method !== 'POST') throw notAllowed('GET, POST')
-      const asked = method === 'GET' ? Object.fromEntries(new URLSearchParams(query)) : parseBody(body)
-      return ok(makeQuote(service, client, asked))
-    }
-    if (verb !== undefined && verb !== 'approve') throw noSuchPath(path)
-    const allowed = verb === undefined ? 'PUT' : 'POST'
-    if (method !== allowed) throw notAllowed(allowed)
-    return ok(verb ? approveQuote(service, client, id) : updateQuote(service, client, id, parseBody(body)))
-  }
-  if ((kind !== 'shipments' && kind !== 'shipment') || verb !== undefined) throw noSuchPath(path)
-  if (id === undefined) {
-    if (method !== 'POST') throw notAllowed('POST')
-    return { status: 201, body: book(service, client, parseBody(body)) }
-  }
-  if (method === 'GET') return ok(findShipment(service, client, id, idOfNumber(service, id)))
-  if (method === 'PUT') return ok(updateShipment(service, client, id, parseBody(body)))
-  if (method === 'DELETE') return ok(cancelShipment(service, client, id))
-  throw notAllowed('GET, PUT, DELETE')
+  const place = [kind === 'shipment' ? 'shipments' : kind, ...(name === undefined ? [] : ['id']), ...verbs].join('/')
+  const methods = Object.hasOwn(routes, place) ? routes[place] : undefined
+  if (!methods) throw noSuchPath(path)
+  const handle = methods[method]
+  if (!handle) throw notAllowed(Object.keys(methods).join(', '))
+  const sent = body === '' ? Object.fromEntries(new URLSearchParams(query)) : parseBody(body)
+  return { status: handle === book ? 201 : 200, body: handle(service, client, sent, decode(name ?? '')) }
 }
 
-const ok = (body: object): DemoReply => ({ status: 200, body })
 const noSuchPath = (path: string) => new DemoRefusal('not_found', `There is no ${path}`)
 const notAllowed = (allow: string) => new DemoRefusal('method_not_allowed', `Use ${allow}`, { headers: { allow } })
 
@@ -172,7 +167,7 @@ export function makeQuote(service: DemoService, client: string, body: object) {
   return keep(service, { ...asked, shipment_id: randomUUID(), price: priceOf(asked), client, approved: false })
 }
 
-function updateQuote(service: DemoService, client: string, id: string, body: object) {
+function updateQuote(service: DemoService, client: string, body: object, id: string) {
   const quote = findQuote(service, client, id)
   if (quote.approved) throw new DemoRefusal('conflict', 'The quote is already approved')
   const asked = check(trip, { ...quote, ...body })
@@ -180,7 +175,7 @@ function updateQuote(service: DemoService, client: string, id: string, body: obj
 }
 
 /** Approves a quote; approving it again changes nothing. The reply speaks of a shipment only if there is one. */
-function approveQuote(service: DemoService, client: string, id: string) {
+function approveQuote(service: DemoService, client: string, _sent: object, id: string) {
   const quote = findQuote(service, client, id)
   const isNew = !quote.approved
   keep(service, { ...quote, approved: true })
@@ -258,17 +253,19 @@ function enter(
 }
 
 /** Returns the client's shipment with this id. */
-function findShipment({ shipments, owners }: DemoService, client: string, name: string, id = name): DemoShipment {
+function findShipment({ shipments, owners }: DemoService, client: string, id: string): DemoShipment {
   const shipment = shipments.get(id)
   if (shipment && (owners.get(id) ?? client) === client) return shipment
-  throw new DemoRefusal('not_found', `There is no shipment ${name}`)
+  throw new DemoRefusal('not_found', `There is no shipment ${id}`)
 }
 
-const idOfNumber = ({ shipments }: DemoService, name: string): string | undefined =>
-  name.startsWith('TL-') ? shipments.values().find(({ number }) => number === name)?.id : name
+function readShipment(service: DemoService, client: string, _sent: object, name: string): DemoShipment {
+  const numbered = name.startsWith('TL-') ? service.shipments.values().find(({ number }) => number === name) : undefined
+  return findShipment(service, client, numbered?.id ?? name)
+}
 
 /** Sent members replace the old ones, absent ones stay; so do vehicles that are not sent. */
-function updateShipment(service: DemoService, client: string, id: string, body: object): DemoShipment {
+function updateShipment(service: DemoService, client: string, body: object, id: string): DemoShipment {
   const old = findShipment(service, client, id)
   const { vehicles = [], ...given } = check(change, body)
   if (old.status === 'canceled') throw new DemoRefusal('conflict', 'The shipment is canceled')
@@ -283,7 +280,7 @@ function updateShipment(service: DemoService, client: string, id: string, body: 
   return next
 }
 
-function cancelShipment(service: DemoService, client: string, id: string): DemoShipment {
+function cancelShipment(service: DemoService, client: string, _sent: object, id: string): DemoShipment {
   const old = findShipment(service, client, id)
   if (old.status === 'canceled') throw new DemoRefusal('conflict', 'The shipment is already canceled')
   const canceled: DemoShipment = { ...old, status: 'canceled' }
