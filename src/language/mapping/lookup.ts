@@ -11,12 +11,6 @@ export interface LookupTable {
   readonly phraseIn: (text: string) => string | undefined
 }
 
-/** A node of the tree of phrases: `BOX` → `TRUCK` holds the value of `BOX TRUCK`. */
-interface TrieNode {
-  value?: string
-  readonly next: Map<string, TrieNode>
-}
-
 /** Separates words; the second separates the parts of one word, as in `F-150` or `BOX_TRUCK`. */
 const BETWEEN_WORDS = /[\s,;:./|()[\]"]+/
 const INSIDE_WORDS = /[-_–—]+/
@@ -38,53 +32,38 @@ const wordsOf = (text: string): string[][] =>
  * compileLookup(vehicleTypes, { 'BOX TRUCK': 'truck' }).phraseIn('2023 Ford E-450, Box Truck') // 'truck'
  */
 export function compileLookup(...tables: readonly Readonly<Record<string, string>>[]): LookupTable {
-  const root: TrieNode = { next: new Map() }
   const entries = tables.flatMap((table) => Object.entries(table))
+  /** By the parts of the phrase, with blanks between them. */
+  const values = new Map<string, string>()
+  /** The most parts of the phrases that begin with a part. */
+  const most = new Map<string, number>()
   for (const [phrase, value] of entries) {
     const parts = wordsOf(phrase).flat()
+    const [first] = parts
     // A phrase that never matches would be ignored silently.
-    if (parts.length === 0) throw new Error('a phrase of a lookup table has no words')
-    let node = root
-    for (const part of parts) {
-      const next: TrieNode = node.next.get(part) ?? { next: new Map() }
-      node.next.set(part, next)
-      node = next
-    }
-    node.value = value
+    if (first === undefined) throw new Error('a phrase of a lookup table has no words')
+    values.set(parts.join(' '), value)
+    most.set(first, Math.max(most.get(first) ?? 0, parts.length))
   }
   return {
     phrases: Object.fromEntries(entries),
-    wholeValue: (text) => findWhole(root, text),
-    phraseIn: (text) => findPhrase(root, text),
-  }
-}
-
-function findWhole(root: TrieNode, text: string): string | undefined {
-  let node: TrieNode | undefined = root
-  for (const part of wordsOf(text).flat()) {
-    node = node.next.get(part)
-    if (!node) return undefined
-  }
-  return node.value
-}
-
-function findPhrase(root: TrieNode, text: string): string | undefined {
-  const parts = wordsOf(text).flatMap((word, index) => word.map((part) => ({ part, word: index })))
-  let found: string | undefined
-  let mostWords = 0
-  for (const [start, { word: first }] of parts.entries()) {
-    let node = root
-    for (let end = start; end < parts.length; end++) {
-      const part = parts[end]
-      const next = part && node.next.get(part.part)
-      if (!part || !next) break
-      node = next
-      const words = part.word - first + 1
-      if (node.value !== undefined && words > mostWords) {
-        found = node.value
-        mostWords = words
+    wholeValue: (text) => values.get(wordsOf(text).flat().join(' ')),
+    phraseIn: (text) => {
+      const parts = wordsOf(text).flatMap((word, index) => word.map((part) => ({ part, word: index })))
+      let found: string | undefined
+      let mostWords = 0
+      for (const [start, { part: first, word: from }] of parts.entries()) {
+        let phrase = ''
+        for (const { part, word } of parts.slice(start, start + (most.get(first) ?? 0))) {
+          phrase += phrase === '' ? part : ` ${part}`
+          const value = values.get(phrase)
+          const words = word - from + 1
+          if (value === undefined || words <= mostWords) continue
+          found = value
+          mostWords = words
+        }
       }
-    }
+      return found
+    },
   }
-  return found
 }
