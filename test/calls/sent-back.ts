@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { leaves } from '../../src/language/mapping/paths.ts'
+import { listLeaves } from '../../src/language/mapping/paths.ts'
 import { vehiclesIn, vinKey } from '../../src/state/names/resolve.ts'
 import { get, OWN, post, startGateway } from '../gateway.ts'
 import { anyCharacter } from '../laws.ts'
@@ -139,8 +139,8 @@ export async function expectTrueUpdates(
 
   const [text, places] = NEW_VALUES[field] ?? ['', {}]
   const put = await written(shipment, { ...sentBack, [field]: text })
-  const before = new Map(leaves(withoutServerFields(shipment)))
-  const after = new Map(leaves(put))
+  const before = new Map(listLeaves(withoutServerFields(shipment)).listed)
+  const after = new Map(listLeaves(put).listed)
   for (const [path, wanted] of Object.entries(places)) expect(after.get(path)).toEqual(wanted)
   // The name of the place follows that of the person where it was the same, or absent.
   const name = /^(pickup|delivery)\.contact_name$/.exec(Object.keys(places)[0] ?? '')?.[1]

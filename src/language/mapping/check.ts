@@ -3,7 +3,7 @@ import type { Callback } from './callback.ts'
 import { looseName } from './fields.ts'
 import { covers, parsePlace } from './paths.ts'
 import type { Fallback, Row } from './row.ts'
-import { fieldsOf, placesOf } from './row-parts.ts'
+import { bracedIn, fieldsOf, placesOf } from './row-parts.ts'
 
 /** The names that declarations may refer to. */
 interface KnownNames {
@@ -92,10 +92,7 @@ function writtenTwice(action: Action, section: Section, rows: readonly Row[]): s
 /** Returns the places that the sentences of a message depend on. */
 function quotedPlaces(row: Row): readonly string[] {
   if (row.kind !== 'message') return []
-  return row.sentences.flatMap(({ text, when }) => [
-    ...(when ? [when.v2] : []),
-    ...bracedIn(text).flatMap((paths) => paths.split('|')),
-  ])
+  return row.sentences.flatMap(({ text, when }) => [...(when ? [when.v2] : []), ...bracedIn(text)])
 }
 
 function unknownNames(action: Action, rows: readonly Row[], { tables, facts }: KnownNames): string[] {
@@ -128,11 +125,6 @@ function unknownNames(action: Action, rows: readonly Row[], { tables, facts }: K
 }
 
 const factsOf = (fallback: Fallback): readonly string[] => (fallback.kind === 'quoteFact' ? fallback.facts : [])
-
-/** Returns the texts in braces of a path or a sentence. */
-function bracedIn(text: string): string[] {
-  return [...text.matchAll(/\{([^}]*)\}/g)].map(([, inside = '']) => inside)
-}
 
 function badService({ name, service, target, legacy }: Action): string[] {
   const parameters = bracedIn(service.path)

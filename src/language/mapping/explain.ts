@@ -5,7 +5,7 @@ import type { Fields, Problem } from './fields.ts'
 import { coveredBy, covers, type Draft, listLeaves, MOST_ROWS } from './paths.ts'
 import type { Explanation, KnownFacts } from './request.ts'
 import type { Settings } from './row.ts'
-import { fieldsOf, placesOf } from './row-parts.ts'
+import { bracedIn, fieldsOf, placesOf } from './row-parts.ts'
 
 /** A field or place whose value is not used, with the reason. */
 export interface UnusedField {
@@ -54,7 +54,7 @@ function whyUnused({ action }: CompiledAction, field: string, value: string): st
   const row = [...action.request, ...(action.remember ?? [])].find((candidate) => fieldsOf(candidate).includes(field))
   if (row && 'why' in row) return row.why
   const codec = row?.kind === 'move' || row?.kind === 'split' ? row.codec : undefined
-  const decoded = codec?.decode?.(value)
+  const decoded = codec?.decode(value)
   if (decoded instanceof LeftOut) return `lost: ${decoded.message}`
   if (row?.kind === 'lookup') return 'an earlier field decided, or the lookup table does not know the value'
   const { loss, assumed, warning } = codec?.remark?.(value) ?? {}
@@ -119,7 +119,7 @@ function withMentioned({ action }: CompiledAction, explanation: Explanation, unr
   const row = action.reply.find((candidate) => candidate.kind === 'message' && candidate.v1 === explanation.to)
   if (row?.kind !== 'message') return explanation
   const places = row.sentences.flatMap(({ text, when }) => [
-    ...[...text.matchAll(/\{([^}]+)\}/g)].flatMap(([, paths = '']) => paths.split('|')),
+    ...bracedIn(text),
     ...(when && when.is !== 'several' ? [when.v2] : []),
   ])
   // Of a list that is counted, the entries count, not what other rows leave out of each.

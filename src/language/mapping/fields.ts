@@ -112,7 +112,7 @@ export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields
     } else if (value === null) blank.push(slot)
     else if (value === NOT_FLAT) refuse(slot, 'not-flat')
     else if (value === IS_FILE) refuse(slot, 'is-file')
-    else if (value.includes('\0') || !value.isWellFormed()) refuse(slot, 'not-text')
+    else if (!isText(value)) refuse(slot, 'not-text')
     else if (value.length > SURELY_SHORT_CHARACTERS && Buffer.byteLength(value) > VALUE_LIMIT_BYTES)
       refuse(slot, 'too-long')
     else if (isShortened(value)) refuse(slot, 'shortened')

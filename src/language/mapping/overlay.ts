@@ -1,6 +1,6 @@
 import { isObject, isStructure, scalarText, setMember } from '../text/json.ts'
 import { FIELD_LIMIT, shownText } from '../text/service-text.ts'
-import { type Draft, dropAt, leaves, placeOf, putAt, valueAt } from './paths.ts'
+import { type Draft, dropAt, listLeaves, placeOf, putAt, valueAt } from './paths.ts'
 import { compileReply, encoded } from './reply.ts'
 import { decode } from './request.ts'
 import type { Row, Settings } from './row.ts'
@@ -78,7 +78,7 @@ export function compileCompare(rows: readonly Row[]): Compare {
     }
     const places: Draft = {}
     const fields = new Set<string>()
-    for (const [path, value] of leaves(sent)) {
+    for (const [path, value] of listLeaves(sent).listed) {
       const place = placeOf(path)
       if (kept.has(path) || scalarText(valueAt(now, place)) === scalarText(value)) continue
       putAt(places, place, value)

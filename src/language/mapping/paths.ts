@@ -72,17 +72,6 @@ export function dropAt(holder: unknown, place: Place, at = 0): void {
   }
 }
 
-/** Yields every leaf of a body with its path; empty objects and lists are leaves. */
-export function* leaves(value: unknown, path = ''): Generator<readonly [path: string, value: unknown]> {
-  if (Array.isArray(value) && value.length > 0) {
-    for (const [index, entry] of value.entries()) yield* leaves(entry, `${path}[${index}]`)
-  } else if (isObject(value) && Object.keys(value).length > 0) {
-    for (const [key, entry] of Object.entries(value)) yield* leaves(entry, path === '' ? key : `${path}.${key}`)
-  } else if (path !== '') {
-    yield [path, value]
-  }
-}
-
 /** Explanations count further rows, and do not list them. */
 export const MOST_ROWS = 1_000
 /** The most characters of all listed paths together: a path repeats the names of all levels above its leaf. */
@@ -94,7 +83,10 @@ interface ListedLeaves {
   readonly more: number
 }
 
-/** Lists the leaves of a body that somebody pasted. A path that is not listed is never written as text. */
+/**
+ * Lists the leaves of a body, which somebody may have pasted; empty objects and lists are leaves. A path that is not listed is never
+ * written as text.
+ */
 export function listLeaves(body: unknown): ListedLeaves {
   const listed: (readonly [path: string, value: unknown])[] = []
   let more = 0

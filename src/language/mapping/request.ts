@@ -290,7 +290,7 @@ const codecOf = (rows: readonly Row[], name: string): Codec | undefined => {
 
 /** Reports whether a field was sent with a value that counts: `TBD` is no VIN. */
 const hasValue = (value: Value, codec: Codec | undefined) =>
-  value !== undefined && !(typeof value === 'string' && codec?.decode?.(value) instanceof LeftOut)
+  value !== undefined && !(typeof value === 'string' && codec?.decode(value) instanceof LeftOut)
 
 /** Returns `Year with Make and Model`; nothing for a fact, which a caller cannot send. */
 function describeFields(alternative: Alternative): string[] {

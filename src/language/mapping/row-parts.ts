@@ -13,6 +13,10 @@ export function placesOf(row: Row): readonly string[] {
   return 'v2' in row ? [row.v2] : []
 }
 
+/** Returns the names in the braces of a sentence or a path. */
+export const bracedIn = (text: string): readonly string[] =>
+  [...text.matchAll(/\{([^}]*)\}/g)].flatMap(([, names = '']) => names.split('|'))
+
 /** Returns a class with its detail in one line, such as `canonical: five digits`. */
 function keepsText(keeps: Keeps): string {
   if (keeps.class === 'canonical') return `canonical: ${keeps.form}`
