@@ -3,10 +3,10 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { ConfigErrors } from '../src/language/config/errors.ts'
 import { errorCodeOf } from '../src/language/config/json-file.ts'
-import { oneLine } from '../src/language/errors.ts'
 import type { Action } from '../src/language/mapping/action.ts'
 import type { Callback } from '../src/language/mapping/callback.ts'
 import { isAction, isCallback, shapeMistakes } from '../src/language/mapping/declaration-schema.ts'
+import { oneLine } from '../src/language/text/service-text.ts'
 import { createToolbox } from './toolbox.ts'
 
 /** The declarations of the operator's modules. */

@@ -1,8 +1,9 @@
 /** Promise: every error has its code, status and message (contract, section 9). */
 
 import { describe, expect, test } from 'vitest'
-import { adviceFor, errorTable, oneLine } from '../src/language/errors.ts'
+import { adviceFor, errorTable } from '../src/language/errors.ts'
 import { type MessageName, messages, messageText } from '../src/language/messages.ts'
+import { oneLine } from '../src/language/text/service-text.ts'
 
 const names = Object.entries(messages)
 

@@ -1,5 +1,6 @@
 import type { Problem } from './mapping/fields.ts'
 import { type MessageName, type MessageValues, messageText } from './messages.ts'
+import { MESSAGE_LIMIT } from './text/service-text.ts'
 
 /** Whether the call booked or changed something. */
 type Effect = 'no' | 'unknown' | 'already' | 'in progress'
@@ -201,17 +202,6 @@ export function perhapsBooked(error: GatewayError): GatewayError {
   return new GatewayError(code, message, serviceStatus === undefined ? details : { ...details, serviceStatus })
 }
 
-const MESSAGE_LIMIT_CHARACTERS = 500
-
-const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]+/gu
-
-/** Returns one line of plain text without control characters, no longer than old parsers accept. */
-export function oneLine(text: string): string {
-  const line = text.replace(CONTROL, ' ').replace(/ {2,}/g, ' ').trim().toWellFormed()
-  if (line.length <= MESSAGE_LIMIT_CHARACTERS) return line
-  return `${line.slice(0, MESSAGE_LIMIT_CHARACTERS - 1).toWellFormed()}…`
-}
-
 /** The error of a call with fields that cannot be translated, or of an update that asks for no change. */
 export const untranslatable = (problems: readonly Problem[]): GatewayError =>
   problems.every(asksForNothing)
@@ -227,14 +217,13 @@ export const asksForNothing = ({ code }: Problem): boolean => NOTHING_ASKED.has(
 /** `A`, `A, and B`, `A, B, and C`. */
 function listed(texts: readonly string[]): string {
   const all = [...new Set(texts)]
-  const text = all.length < 2 ? all.join('') : `${all.slice(0, -1).join(', ')}, and ${all.at(-1)}`
-  return oneLine(text)
+  return all.length < 2 ? all.join('') : `${all.slice(0, -1).join(', ')}, and ${all.at(-1)}`
 }
 
 /** Returns all problems in one line: as sentences if they fit, otherwise each field with its code. */
 function problemsInOneLine(problems: readonly Problem[]): string {
   const sentences = `${[...new Set(problems.map((problem) => problem.message))].join('; ')}.`
-  if (sentences.length <= MESSAGE_LIMIT_CHARACTERS) return oneLine(sentences)
+  if (sentences.length <= MESSAGE_LIMIT) return sentences
   const names = problems.map((problem) => `${problem.field} (${problem.code})`)
-  return oneLine(`${names.length} fields cannot be translated: ${names.join(', ')}.`)
+  return `${names.length} fields cannot be translated: ${names.join(', ')}.`
 }

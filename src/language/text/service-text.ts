@@ -37,6 +37,9 @@ export function shownText(text: string, limit: number): string {
   return line.length <= limit ? line : `${line.slice(0, limit - 1).replace(HALF, '')}…`
 }
 
+/** Returns a text of any length as a `Message`, which old parsers read as one line. */
+export const oneLine = (text: string): string => shownText(text.replace(/\s{2,}/g, ' ').trim(), MESSAGE_LIMIT)
+
 /** Returns a text as a header value: bounded, and percent-encoded where it is not plain ASCII. */
 export function headerText(text: string): string {
   // Shown text is well-formed; `encodeURIComponent` throws at an unpaired surrogate.

@@ -2,7 +2,6 @@ import {
   CHALLENGE,
   type GatewayError,
   gatewayError,
-  oneLine,
   perhapsBooked,
   RETRY_SOON,
   retryAfter,
@@ -10,7 +9,7 @@ import {
 import { type MessageName, serviceSays } from '../../language/messages.ts'
 import { replyText } from '../../language/text/decode.ts'
 import { isObject, parseJson } from '../../language/text/json.ts'
-import { shownText } from '../../language/text/service-text.ts'
+import { oneLine, shownText } from '../../language/text/service-text.ts'
 import { NoReply, type UpstreamReply } from './exchange.ts'
 import { timeAsked } from './retries.ts'
 
