@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { codec, lossy } from '../src/language/mapping/codec.ts'
+import { codec } from '../src/language/mapping/codec.ts'
 import {
   choose,
   move,
@@ -44,7 +44,6 @@ export const namingRows = (why: string): readonly Row[] => [
 const locationName = codec<Parts>(z.record(z.string(), z.string()), {
   name: 'locationName',
   summary: "The names of the place and the person. In a reply, the person's name wins.",
-  keeps: lossy("the place's name, if the person has another"),
   decode: (name) => ({ location_name: name, contact_name: name }),
   encode: (parts) => parts['contact_name'] ?? parts['location_name'] ?? '',
 })

@@ -1,14 +1,5 @@
 import { z } from 'zod'
-import {
-  type Codec,
-  canonical,
-  codec,
-  exact,
-  type LeaveOut,
-  lettersAndDigits,
-  lossy,
-  type Remark,
-} from '../src/language/mapping/codec.ts'
+import { type Codec, codec, type LeaveOut, type Remark } from '../src/language/mapping/codec.ts'
 import { isNotKnown, isShortened } from '../src/language/text/service-text.ts'
 import { knownStates, stateCodes } from './us-states.ts'
 
@@ -24,7 +15,6 @@ export type Scalar = z.infer<typeof scalar>
 export const text = codec<Scalar>(scalar, {
   name: 'text',
   summary: 'Text, unchanged.',
-  keeps: exact,
   decode: (value) => value,
   encode: String,
 })
@@ -38,7 +28,6 @@ function leftOutIfNotKnown(text: string, leaveOut: LeaveOut): void {
 export const email = codec<Scalar>(scalar, {
   name: 'email',
   summary: 'Text, unchanged. TBD and N/A count as absent.',
-  keeps: exact,
   decode: (value, _fail, leaveOut) => {
     leftOutIfNotKnown(value, leaveOut)
     return value
@@ -68,8 +57,6 @@ function zipAmongWords(text: string): RegExpExecArray | null {
   return isOnly ? ZIP_AMONG_WORDS.exec(text) : null
 }
 
-const zipSense = (text: string): string => lettersAndDigits(zipAmongWords(text)?.[0] ?? withoutFraction(text))
-
 const LEADING_ZEROS_LOST: Remark = { assumed: 'leading zeros that got lost on the way' }
 
 const remarkOnZeros = (text: string): Remark | undefined =>
@@ -91,7 +78,6 @@ export const zipcode = codec<number | string>(z.union([z.number(), z.string()]),
   summary:
     'A US ZIP: an integer in version 2, five digits in version 1. A ZIP+4 extension and surrounding words are lost. TBD and N/A count as absent.',
   problem: 'must be a US ZIP code such as 75201 or 75201-1234',
-  keeps: lossy('a ZIP+4 extension, and words around the ZIP', zipSense),
   decode: (sent, fail, leaveOut) => {
     leftOutIfNotKnown(sent, leaveOut)
     const text = withoutFraction(sent)
@@ -117,7 +103,6 @@ export const quoteZip = codec<number | string>(z.union([z.number(), z.string()])
   name: 'quoteZip',
   summary:
     'A postal code, unchanged. A US ZIP regains lost leading zeros and loses surrounding words. TBD and N/A count as absent.',
-  keeps: canonical('a US ZIP with all its zeros, a plain dash, and no words', zipSense),
   decode: (sent, _fail, leaveOut) => {
     leftOutIfNotKnown(sent, leaveOut)
     const text = zipAmongWords(sent)?.[0] ?? withoutFraction(sent)
@@ -164,7 +149,6 @@ export const year = codec<Scalar>(scalar, {
   name: 'year',
   summary: 'A model year of four digits, from 1886 to the year after next. TBD and N/A count as absent.',
   problem: 'must be a year of four digits, from 1886 to the year after next',
-  keeps: canonical('four digits', (text) => text.replace(/\.0+$/, '')),
   decode: (text, fail, leaveOut) => {
     leftOutIfNotKnown(text, leaveOut)
     const value = Number(YEAR.exec(withoutFraction(text))?.[0])
@@ -179,7 +163,6 @@ export const vin = codec<Scalar>(scalar, {
   summary:
     'A VIN in uppercase without spaces. An unusual VIN is sent anyway; several are refused. TBD and N/A count as absent.',
   problem: 'has several VINs: send one booking for each vehicle',
-  keeps: canonical('uppercase without spaces'),
   decode: (text, fail, leaveOut) => {
     leftOutIfNotKnown(text, leaveOut)
     return hasSeveral(text) ? fail() : withoutBlanks(text)
@@ -282,15 +265,11 @@ function remarkOnPhone(text: string): Remark | undefined {
   }
 }
 
-/** Returns the digits of a text; the 1 of the United States is none of the number. */
-const phoneSense = (text: string): string => (digitsOfWords(text) ?? digitsOf(withoutFraction(text))).replace(/^1+/, '')
-
 /** A phone number as digits. */
 export const phone = codec<Scalar>(scalar, {
   name: 'phone',
   summary:
     'A phone number as digits. A leading 1 is dropped, letters are read as on a keypad, and an extension or a second number is lost. Text without digits counts as absent.',
-  keeps: lossy('an extension, a second number, and other characters', phoneSense),
   // Forms send TBD or N/A for an unknown number.
   decode: (text, _fail, leaveOut) => readPhone(text).digits || leaveOut('a phone number without any digit'),
   encode: (value) => withoutFraction(String(value)),
@@ -357,14 +336,6 @@ function readParts(text: string): Roles {
 
 const asPart = (value: string | undefined): string => (value ?? '').replaceAll(BETWEEN_PARTS, ' ').trim()
 
-/** The parts in any order, each once. */
-const contactSense = (text: string): string => {
-  const parts = text
-    .split(BETWEEN_PARTS)
-    .map((part) => (looksLikePhone(part) ? phoneSense(part) : lettersAndDigits(part)))
-  return [...new Set(parts)].sort().join('')
-}
-
 const string = z.string().optional()
 
 /** Name, phone and e-mail in one string, such as `Pat Example~2145550000~~~pat@example.com`. */
@@ -373,7 +344,6 @@ export const contactParts = codec<ContactParts>(
   {
     name: 'contactParts',
     summary: 'Parts joined by ~: the name first, then what looks like a phone number and an email address.',
-    keeps: lossy('other parts', contactSense),
     decode: (text) => {
       const { name, phone, email } = readParts(text)
       const digits = phone === undefined ? '' : readPhone(phone).digits
@@ -408,18 +378,12 @@ function readState(text: string): string | undefined {
   return upper.length === 2 ? upper : stateCodes.get(upper)
 }
 
-const stateSense = (text: string): string => {
-  const letters = lettersAndDigits(text)
-  return stateCodes.get(letters) ?? letters
-}
-
 /** A US state as its two letters. */
 export const state = codec<Scalar>(scalar, {
   name: 'state',
   values: Object.fromEntries(stateCodes),
   summary: 'A US state, as two letters or its full name. TBD and N/A count as absent.',
   problem: 'must be a US state such as TX or Texas',
-  keeps: canonical('two uppercase letters', stateSense),
   decode: (text, fail, leaveOut) => {
     leftOutIfNotKnown(text, leaveOut)
     return readState(text) ?? fail()
@@ -489,9 +453,6 @@ export const money = codec<number | string>(z.union([z.number(), z.string()]), {
   name: 'money',
   summary: 'An amount. Version 1 has exactly two decimals, rounded half up.',
   problem: 'must be an amount such as 1234.50',
-  keeps: lossy("fractions of a cent, and digits beyond a double's", (text) =>
-    String(Number(text.replace(/[$,\s]/g, ''))),
-  ),
   decode: (text, fail) => readAmount(text)?.near ?? fail(),
   encode: (value, fail) => twoDecimals(value) ?? fail(),
   passThroughUnknown: false,
@@ -524,7 +485,6 @@ export function choice(table: Readonly<Record<string, string>>, name: string): C
     values: table,
     summary: `${accepted}, in any case.`,
     problem: `must be ${accepted}`,
-    keeps: canonical(accepted, (text) => String(toV2.get(folded(text)) ?? text)),
     decode: (text, fail) => toV2.get(folded(text)) ?? fail(),
     encode: (value) => toV1.get(String(value)) ?? toV1.get(folded(String(value))) ?? String(value),
   })

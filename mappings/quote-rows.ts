@@ -5,7 +5,6 @@ import {
   type Joiner,
   join,
   lookup,
-  lossy,
   move,
   phraseIn,
   quoteFact,
@@ -76,7 +75,6 @@ const streetLines: Joiner = {
   summary: 'Joins two street lines with a comma.',
   join: joinStreet,
   split: splitStreet,
-  keeps: lossy('the end of a first line that contains a comma'),
 }
 
 /** Facts for a later booking: the customer's address and contact, which a version-1 booking has no fields for. */

@@ -436,7 +436,6 @@ function explainVersion2({ compiled: { action }, parse, toService }: Version2Pla
       before: value,
       after: value,
       rule: 'unchanged',
-      keeps: 'exact',
       origin: 'caller',
     })),
     unused: [],

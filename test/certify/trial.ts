@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import {
@@ -21,28 +22,16 @@ export interface Setting extends SandboxOptions {
   readonly faults?: readonly Fault[]
 }
 
-/** Where the stand-in confirms an assumption only with a setting. */
-export const CONFIRMING: Readonly<Record<string, Setting>> = {
-  'refused-makes-nothing': { findsByReference: true },
-  'if-match-obeyed': { etag: true },
-}
-
-/** Where the stand-in contradicts an assumption by something else than the deviation of its name. */
-const CONTRADICTING: Readonly<Record<string, Setting>> = {
-  'basic-accepted': { auth: 'bearer' },
-  'quote-by-post': { quoteMethod: 'GET' },
-  'quote-by-get': { quoteMethod: 'POST' },
-  'shipments-plural': { shipmentPath: 'singular' },
-  'shipment-singular': { shipmentPath: 'plural' },
-  'approved-quote-is-shipment': { approvalBooks: false },
-  'refused-makes-nothing': { findsByReference: true, deviations: ['refused-makes-nothing'] },
-  'if-match-obeyed': { etag: true, deviations: ['if-match-obeyed'] },
-}
+/** Where the stand-in confirms an assumption only with a setting, or contradicts it by something else than the deviation of its name. */
+const { confirming, contradictory }: Readonly<Record<string, Readonly<Record<string, Setting>>>> = JSON.parse(
+  readFileSync(join(import.meta.dirname, 'settings.json'), 'utf8'),
+)
+export const CONFIRMING = confirming ?? {}
 
 /** Returns a stand-in that contradicts an assumption. */
 export function contradicting({ id }: Assumption): Setting {
   const name = deviationNames.find((known) => known === id)
-  return CONTRADICTING[id] ?? { deviations: name === undefined ? [] : [name] }
+  return contradictory?.[id] ?? { deviations: name === undefined ? [] : [name] }
 }
 
 /** Tries one assumption, or all of them, on a stand-in. */

@@ -5,15 +5,7 @@ import { z } from 'zod'
 import { loadMappings } from '../../mappings/load.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { codec } from '../../src/language/mapping/codec.ts'
-import {
-  exact,
-  ifAbsent,
-  ifPresent,
-  ifSeveral,
-  message,
-  move,
-  type Sentence,
-} from '../../src/language/mapping/declare.ts'
+import { ifAbsent, ifPresent, ifSeveral, message, move, type Sentence } from '../../src/language/mapping/declare.ts'
 import { compileReply } from '../../src/language/mapping/reply.ts'
 import { SETTINGS } from '../events/office.ts'
 import { post, startGateway } from '../gateway.ts'
@@ -21,7 +13,7 @@ import { post, startGateway } from '../gateway.ts'
 const { actions } = await loadMappings()
 
 describe('rows of a reply', () => {
-  const ANY = { name: 'any', summary: '', decode: (text: string) => text, keeps: exact }
+  const ANY = { name: 'any', summary: '', decode: (text: string) => text }
   const zip = move('Zip', 'zip', codec(z.string(), { ...ANY, passThroughUnknown: false, encode: (_, fail) => fail() }))
   const told = (sentences: readonly Sentence[], body: unknown, field = 'Message') =>
     compileReply([zip, message(field, sentences)])(body, { settings: SETTINGS, own: undefined }).reply[field]

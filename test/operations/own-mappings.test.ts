@@ -7,6 +7,7 @@ import { loadMappings } from '../../mappings/load.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { folder } from '../callers/tenants-gateway.ts'
 import { get, post, startGateway } from '../gateway.ts'
+import modules from './modules.json' with { type: 'json' }
 
 /** A folder with a file; it goes with the test. */
 function folderWith(file: string, content: string): string {
@@ -34,18 +35,7 @@ test('a module of a built-in action’s name replaces it', async () => {
   })
 })
 
-test.each([
-  [
-    'export const action = {}',
-    'a.js: the default export is not an action, a list of actions, or a function that returns them',
-  ],
-  [`export default () => { throw new Error('no\\nluck') }`, 'a.js:1:30: cannot be loaded: no luck'],
-  [
-    `export default ({ actions }) => ({ ...actions['quote.get'], family: 'quotes', example: undefined })`,
-    'a.js: quote.get: family: must be quote or shipment',
-    'a.js: quote.get: example: must have a request and a reply',
-  ],
-])('an error in a module: %s', async (code, ...mistakes) => {
+test.each(modules)('an error in a module: %s', async (code = '', ...mistakes) => {
   const place = folderWith('a.js', code)
   await expect(loadMappings(place)).rejects.toMatchObject({ errors: mistakes.map((one) => join(place, one)) })
 })

@@ -25,11 +25,6 @@ interface Rule {
    * @default true
    */
   readonly passThroughUnknown?: boolean
-  /**
-   * The part of a value that its round trip keeps.
-   * @default not declared, and not shown
-   */
-  readonly keeps?: Keeps
   /** The texts of version 1, where they are a list, and what each means. @default not listed */
   readonly values?: Readonly<Record<string, string>>
 }
@@ -95,47 +90,3 @@ export function codec<T>(v2: z.ZodType<T>, { decode, encode, ...rest }: Conversi
     },
   }
 }
-
-/* What a conversion keeps */
-
-/** Returns the part of a version-1 text that a conversion must keep, such as its digits. */
-export type Sense = (text: string) => string
-
-/**
- * The part of a value that a round trip keeps: from version 1 to version 2 and back, and from version 2 to version 1 and
- * back. Laws check it over generated values (`test/mapping/keeps.laws.test.ts`).
- */
-export type Keeps =
-  /** The same text comes back. */
-  | { readonly class: 'exact' }
-  /** The same value comes back, in one form of all that mean it. */
-  | { readonly class: 'canonical'; readonly form: string; readonly sense?: Sense }
-  /** A part does not come back. */
-  | { readonly class: 'lossy'; readonly lost: string; readonly sense?: Sense }
-  /** The row works in one direction only. */
-  | { readonly class: 'oneWay'; readonly why: string }
-
-/** Keeps every text as it is. */
-export const exact: Keeps = { class: 'exact' }
-
-/**
- * Keeps the meaning, and gives it one form. `sense` returns what two texts of one meaning share.
- * @default sense: `lettersAndDigits`
- */
-export const canonical = (form: string, sense?: Sense): Keeps => ({ class: 'canonical', form, ...(sense && { sense }) })
-
-/**
- * Loses a part; `sense` leaves out the differences that lose nothing.
- * @default sense: `lettersAndDigits`
- */
-export const lossy = (lost: string, sense?: Sense): Keeps => ({ class: 'lossy', lost, ...(sense && { sense }) })
-
-/** Has no way back. */
-export const oneWay = (why: string): Keeps => ({ class: 'oneWay', why })
-
-/** Returns the letters and digits of a text in upper case, without zeros in front: its default sense. */
-export const lettersAndDigits: Sense = (text) =>
-  text
-    .toUpperCase()
-    .replace(/[^\p{L}\p{N}]+/gu, '')
-    .replace(/^0+/, '')

@@ -25,19 +25,6 @@ const part = <T extends z.core.$ZodLooseShape>(shape: T, expected = 'must be an 
       issue.code === 'unrecognized_keys' ? issue.keys.map((key) => `${key} is not a key`).join('; ') : expected,
   })
 
-const sense = fn.optional()
-const keeps = z
-  .discriminatedUnion(
-    'class',
-    [
-      part({ class: z.literal('exact') }),
-      part({ class: z.literal('canonical'), form: text, sense }),
-      part({ class: z.literal('lossy'), lost: text, sense }),
-    ],
-    'must be exact, canonical(…) or lossy(…)',
-  )
-  .optional()
-
 const codec = z.object(
   {
     name: text,
@@ -46,12 +33,11 @@ const codec = z.object(
     encode: fn,
     remark: fn.optional(),
     passThroughUnknown: flag.optional(),
-    keeps,
     values: z.record(text, text).optional(),
   },
   'must be a codec',
 )
-const joiner = part({ name: text, summary: anyText, join: fn, split: fn, keeps }, 'must be a joiner')
+const joiner = part({ name: text, summary: anyText, join: fn, split: fn }, 'must be a joiner')
 
 const quoteFact: z.ZodType<QuoteFact> = part({ kind: z.literal('quoteFact'), facts: texts })
 const fallback: z.ZodType<Fallback> = z.union(

@@ -9,6 +9,5 @@
  */
 export * from './action.ts'
 export { type Callback, callback, changed } from './callback.ts'
-export { canonical, exact, type Keeps, lossy, type Sense } from './codec.ts'
 export * from './row.ts'
 export * from './row.ts'

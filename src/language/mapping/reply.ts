@@ -2,9 +2,9 @@ import { scalarText } from '../text/json.ts'
 import { FIELD_LIMIT, MESSAGE_LIMIT, shownText } from '../text/service-text.ts'
 import { type Codec, Failed } from './codec.ts'
 import { placeOf, valueAt } from './paths.ts'
-import type { Explanation, Rule, ValueOrigin } from './request.ts'
+import type { Explanation, ValueOrigin } from './request.ts'
 import type { Row, Sentence, Settings } from './row.ts'
-import { fieldsOf, keepsTextOf, placesOf } from './row-parts.ts'
+import { fieldsOf, placesOf } from './row-parts.ts'
 
 /** One run of an action's reply rows over one reply of the service. */
 interface ReplyRun {
@@ -79,7 +79,7 @@ function blankReply(rows: readonly Row[], mayBeAbsent: (row: Row) => boolean): R
 }
 
 function compileRow(row: Row): ReplyStep | undefined {
-  const rule = { name: ruleName(row), keeps: keepsTextOf(row) }
+  const rule = ruleName(row)
   switch (row.kind) {
     case 'move': {
       const place = placeOf(row.v2)
@@ -240,7 +240,7 @@ function answer(
   after: string,
   from: readonly string[],
   before: unknown,
-  { name, keeps }: Rule,
+  rule: string,
   origin: ValueOrigin,
 ): void {
   run.reply[to] = after
@@ -249,8 +249,7 @@ function answer(
     from,
     ...(from.length > 0 && { before }),
     after,
-    rule: name,
-    ...(keeps && { keeps }),
+    rule,
     origin,
   })
 }

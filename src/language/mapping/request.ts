@@ -4,7 +4,6 @@ import type { FieldIndex, Problem, Value } from './fields.ts'
 import type { LookupTable } from './lookup.ts'
 import { type Draft, type Place, placeOf, putAt } from './paths.ts'
 import { ASSUMED_FACT, type Fallback, PARTLY_ASSUMED_FACT, type Row, type Settings } from './row.ts'
-import { FALLBACK_KEEPS, keepsTextOf } from './row-parts.ts'
 
 /** The context of a request's translation. */
 export interface RequestContext {
@@ -62,14 +61,13 @@ export function compileRequest(
 
 function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | undefined {
   const slot = (v1: string) => index.slotOf(v1) ?? -1
-  const keeps = keepsTextOf(row)
   switch (row.kind) {
     case 'move': {
       const from = slot(row.v1)
       const to = placeOf(row.v2)
       const reason = `no ${row.v1} was sent`
       const note = compileNotes(row.v1, row.codec)
-      const rule = { name: row.codec.name, remark: row.codec.remark, keeps }
+      const { name: rule, remark } = row.codec
       const names = [row.v1]
       const fallBack = compileFallbacks(row.fallbacks, row.v2, reason, slot)
       return (run) => {
@@ -82,7 +80,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
           }
           return
         }
-        put(run, row.v2, to, after, names, before, rule)
+        put(run, row.v2, to, after, names, before, rule, remark)
         note?.(before, run.notes)
       }
     }
@@ -90,7 +88,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
       const from = slot(row.v1)
       const targets = Object.entries(row.v2).map(([part, v2]) => ({ part, v2, to: placeOf(v2) }))
       const note = compileNotes(row.v1, row.codec)
-      const rule = { name: row.codec.name, remark: row.codec.remark, keeps }
+      const { name: rule, remark } = row.codec
       const names = [row.v1]
       return (run) => {
         const before = run.values[from]
@@ -99,13 +97,13 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
         note?.(before, run.notes)
         for (const { part, v2, to } of targets) {
           const after = parts[part]
-          if (after !== undefined) put(run, v2, to, after, names, before, rule)
+          if (after !== undefined) put(run, v2, to, after, names, before, rule, remark)
         }
       }
     }
     case 'join': {
       const sources = row.v1.map((v1) => ({ v1, from: slot(v1) }))
-      const rule = { name: row.joiner.name, keeps }
+      const rule = row.joiner.name
       const to = placeOf(row.v2)
       return (run) => {
         const names: string[] = []
@@ -125,7 +123,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
       if (!table) throw new Error(`there is no table ${row.table}`)
       const sources = row.sources.map(({ v1, by }) => ({ names: [v1], by, from: slot(v1) }))
       const to = placeOf(row.v2)
-      const rule = { name: row.table, keeps }
+      const rule = row.table
       const reason = `the table ${row.table} knows none of ${row.sources.map(({ v1 }) => v1).join(', ')}`
       const fallBack = compileFallbacks(row.fallbacks, row.v2, reason, slot, table)
       return (run) => {
@@ -176,8 +174,6 @@ export interface Explanation extends Remark {
   readonly before?: unknown
   readonly after: unknown
   readonly rule?: string
-  /** The part of the value that the row's round trip keeps. */
-  readonly keeps?: string | undefined
   readonly origin: ValueOrigin
 }
 
@@ -202,7 +198,8 @@ function put(
   after: unknown,
   from: readonly string[],
   before: unknown,
-  { name, keeps, remark }: Rule,
+  rule: string,
+  remark?: Codec['remark'],
 ): void {
   putAt(run.body, to, after)
   run.sent.push(v2, after)
@@ -211,8 +208,7 @@ function put(
     from,
     before,
     after,
-    rule: name,
-    ...(keeps && { keeps }),
+    rule,
     origin: 'caller',
     ...(typeof before === 'string' && remark?.(before)),
   })
@@ -372,18 +368,11 @@ function compileFallbacks(
       if (!found) continue
       putAt(run.body, to, found.after)
       if (found.assumed !== undefined) run.notes.push({ name: v2, code: 'assumed' })
-      run.explanations?.push({ to: v2, ...found, keeps: FALLBACK_KEEPS })
+      run.explanations?.push({ to: v2, ...found })
       return true
     }
     return false
   }
-}
-
-/** The rule of a row, as a dry run shows it. */
-export interface Rule {
-  readonly name: string
-  readonly keeps?: string | undefined
-  readonly remark?: ((before: string) => Remark | undefined) | undefined
 }
 
 /** A remark on the translation of a call, without the value that it is about. */

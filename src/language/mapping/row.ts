@@ -1,4 +1,4 @@
-import type { Codec, Keeps } from './codec.ts'
+import type { Codec } from './codec.ts'
 
 /** One line of a mapping: a closed union of twelve kinds. */
 export type Row = Move | Split | Join | Lookup | FromQuote | Ref | V1Only | V2Only | ReplyRow
@@ -84,8 +84,6 @@ export interface Joiner {
   readonly summary: string
   readonly join: (parts: readonly string[]) => string
   readonly split: (text: string) => readonly string[]
-  /** The part of the fields that their round trip keeps. @default not declared, and not shown */
-  readonly keeps?: Keeps
 }
 
 /** Several fields to one place. */

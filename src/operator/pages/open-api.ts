@@ -255,7 +255,6 @@ const rows = z.array(
     before: anything.optional(),
     after: anything,
     rule: optional,
-    keeps: optional,
     origin: z.enum(['caller', 'quote', 'default', 'fixed', 'service']),
     loss: optional,
     assumed: optional,
