@@ -19,34 +19,17 @@ export interface Deprecation {
   readonly coversBookings: boolean
 }
 
-interface DeprecationOptions {
-  readonly sunset?: Date | undefined
-  readonly retiredFrom?: Date | undefined
-  readonly guide?: URL | undefined
-  readonly windows?: readonly BrownoutWindow[] | undefined
-  readonly coversBookings?: boolean | undefined
-}
-
 /** Makes the deprecation of a caller, with its headers: RFC 9745 (Deprecation), RFC 8594 (Sunset) and their links. */
-export function deprecationOf({
-  sunset,
-  retiredFrom,
-  guide,
-  windows = [],
-  coversBookings = false,
-}: DeprecationOptions): Deprecation {
+export function deprecationOf(notice: Omit<Deprecation, 'headers'>): Deprecation {
+  const { sunset, guide } = notice
   const relations = ['deprecation', ...(sunset ? ['sunset'] : [])]
   return {
+    ...notice,
     headers: {
       Deprecation: `@${DEPRECATED_AT / 1000}`,
       ...(sunset && { Sunset: sunset.toUTCString() }),
-      ...(guide && { Link: relations.map((rel) => `<${guide.href}>; rel="${rel}"; type="text/html"`).join(', ') }),
+      ...(guide && { Link: relations.map((rel) => `<${guide}>; rel="${rel}"; type="text/html"`).join(', ') }),
     },
-    sunset,
-    retiredFrom,
-    guide: guide?.href,
-    windows,
-    coversBookings,
   }
 }
 

@@ -119,8 +119,8 @@ export function deprecationFor(config: Config, tenant?: Tenant): Deprecation {
   return deprecationOf({
     sunset: tenant?.sunset ?? config.SUNSET,
     retiredFrom: retiredFrom === 'never' ? undefined : retiredFrom,
-    guide: tenant?.migration_guide_url ?? config.MIGRATION_GUIDE_URL,
-    windows: tenant?.brownouts ?? config.BROWNOUTS,
+    guide: (tenant?.migration_guide_url ?? config.MIGRATION_GUIDE_URL)?.href,
+    windows: tenant?.brownouts ?? config.BROWNOUTS ?? [],
     coversBookings: tenant?.brownout_bookings ?? config.BROWNOUT_BOOKINGS,
   })
 }
