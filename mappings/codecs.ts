@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Codec, codec, type LeaveOut, type Remark } from '../src/language/mapping/codec.ts'
+import { type Codec, codec, type Fail, type LeaveOut, type Remark } from '../src/language/mapping/codec.ts'
 import { isNotKnown, isShortened } from '../src/language/text/service-text.ts'
 import { knownStates, stateCodes } from './us-states.ts'
 
@@ -19,19 +19,17 @@ export const text = codec<Scalar>(scalar, {
   encode: String,
 })
 
-/** Leaves a text such as `TBD` out. */
-function leftOutIfNotKnown(text: string, leaveOut: LeaveOut): void {
-  if (isNotKnown(text)) leaveOut('a word for a value that is not known yet')
-}
+/** Decodes texts, but leaves out one such as `TBD`. */
+const known =
+  <T>(decode: (text: string, fail: Fail) => T) =>
+  (text: string, fail: Fail, leaveOut: LeaveOut): T =>
+    isNotKnown(text) ? leaveOut('a word for a value that is not known yet') : decode(text, fail)
 
 /** An e-mail address, unchanged. */
 export const email = codec<Scalar>(scalar, {
   name: 'email',
   summary: 'Text, unchanged. TBD and N/A count as absent.',
-  decode: (value, _fail, leaveOut) => {
-    leftOutIfNotKnown(value, leaveOut)
-    return value
-  },
+  decode: known((value) => value),
   encode: String,
 })
 
@@ -78,14 +76,13 @@ export const zipcode = codec<number | string>(z.union([z.number(), z.string()]),
   summary:
     'A US ZIP: an integer in version 2, five digits in version 1. A ZIP+4 extension and surrounding words are lost. TBD and N/A count as absent.',
   problem: 'must be a US ZIP code such as 75201 or 75201-1234',
-  decode: (sent, fail, leaveOut) => {
-    leftOutIfNotKnown(sent, leaveOut)
+  decode: known((sent, fail) => {
     const text = withoutFraction(sent)
     const digits = WITHOUT_LEADING_ZEROS.test(text) ? text : (ZIP.exec(text) ?? zipAmongWords(text))?.[1]
     const zip = Number(digits ?? 0)
     // Forms send 00000 for an unknown ZIP; no place has it.
     return zip > 0 ? zip : fail()
-  },
+  }),
   encode: zipText,
   remark: (text) => {
     const words = zipAmongWords(text)
@@ -103,11 +100,10 @@ export const quoteZip = codec<number | string>(z.union([z.number(), z.string()])
   name: 'quoteZip',
   summary:
     'A postal code, unchanged. A US ZIP regains lost leading zeros and loses surrounding words. TBD and N/A count as absent.',
-  decode: (sent, _fail, leaveOut) => {
-    leftOutIfNotKnown(sent, leaveOut)
+  decode: known((sent) => {
     const text = zipAmongWords(sent)?.[0] ?? withoutFraction(sent)
     return WITHOUT_LEADING_ZEROS.test(text) ? padded(text) : text.replace(ZIP_WITH_SPREAD_DASH, '$1-$2')
-  },
+  }),
   encode: (value) => {
     const text = withoutFraction(String(value))
     return text === value ? value : padded(text)
@@ -149,11 +145,10 @@ export const year = codec<Scalar>(scalar, {
   name: 'year',
   summary: 'A model year of four digits, from 1886 to the year after next. TBD and N/A count as absent.',
   problem: 'must be a year of four digits, from 1886 to the year after next',
-  decode: (text, fail, leaveOut) => {
-    leftOutIfNotKnown(text, leaveOut)
+  decode: known((text, fail) => {
     const value = Number(YEAR.exec(withoutFraction(text))?.[0])
     return value >= FIRST_YEAR && value <= latestYear() ? value : fail()
-  },
+  }),
   encode: (value) => withoutFraction(String(value)),
 })
 
@@ -163,10 +158,7 @@ export const vin = codec<Scalar>(scalar, {
   summary:
     'A VIN in uppercase without spaces. An unusual VIN is sent anyway; several are refused. TBD and N/A count as absent.',
   problem: 'has several VINs: send one booking for each vehicle',
-  decode: (text, fail, leaveOut) => {
-    leftOutIfNotKnown(text, leaveOut)
-    return hasSeveral(text) ? fail() : withoutBlanks(text)
-  },
+  decode: known((text, fail) => (hasSeveral(text) ? fail() : withoutBlanks(text))),
   encode: String,
   // No problem: vehicles from before 1981 have other numbers.
   remark: (text) =>
@@ -199,7 +191,7 @@ const FIRST_KEY = 2
 /** The digits of a phone number, its extension, and true if there is a second number. */
 interface Phone {
   readonly digits: string
-  readonly extension?: string
+  readonly extension?: string | undefined
   readonly hasSecond?: true
 }
 
@@ -240,15 +232,13 @@ function readPhone(sent: string): Phone {
   const match = EXTENSION.exec(text)
   const extension = match?.[1]
   const before = text.slice(0, match?.index)
-  if (match && extension !== undefined) {
-    const words = digitsOfWords(before)
-    if (words !== undefined) return { digits: words, extension }
-  }
+  const wordsBefore = extension === undefined ? undefined : digitsOfWords(before)
+  if (wordsBefore !== undefined) return { digits: wordsBefore, extension }
   const words = digitsOfWords(text)
   if (words !== undefined) return { digits: words }
-  if (match && extension !== undefined && digitsOf(before).length >= SHORTEST_DIGITS)
-    return { digits: withoutCountryCode(before), extension }
-  return { digits: withoutCountryCode(text) }
+  return extension !== undefined && digitsOf(before).length >= SHORTEST_DIGITS
+    ? { digits: withoutCountryCode(before), extension }
+    : { digits: withoutCountryCode(text) }
 }
 
 /** Returns the remarks on a phone number: its lost or odd parts. */
@@ -280,9 +270,6 @@ export const phone = codec<Scalar>(scalar, {
 
 const BETWEEN_PARTS = '~'
 
-/** A first part with fewer digits is a name: some companies are called by a number. */
-const SHORTEST_PHONE_DIGITS = 7
-
 /** The parts of a version-1 contact. A type, not an interface: only a type is a record of parts, too. */
 export type ContactParts = {
   readonly contact_name?: string | undefined
@@ -292,21 +279,9 @@ export type ContactParts = {
 
 const looksLikeEmail = (part: string): boolean => part.includes('@') && /^[^\s@]+@[^\s@]+$/.test(part)
 
-const DIGIT_0 = 0x30
-const DIGIT_9 = 0x39
-
-function countDigits(part: string): number {
-  let digits = 0
-  for (let i = 0; i < part.length; i += 1) {
-    const code = part.charCodeAt(i)
-    if (code >= DIGIT_0 && code <= DIGIT_9) digits += 1
-  }
-  return digits
-}
-
 /** Reports whether most of a part, which is not an e-mail address, is digits. */
 const looksLikePhone = (part: string): boolean => {
-  const digits = countDigits(part)
+  const digits = digitsOf(part).length
   return digits > 0 && digits * 2 > part.replace(/\s+/g, '').length && !isShortened(part)
 }
 
@@ -326,7 +301,8 @@ function readParts(text: string): Roles {
     if (!part) continue
     const email = looksLikeEmail(part)
     const phone = !email && looksLikePhone(part)
-    if (place === 0 && !email && !(phone && countDigits(part) >= SHORTEST_PHONE_DIGITS)) roles.name = part
+    // A first part with few digits is a name: some companies are called by a number.
+    if (place === 0 && !email && !(phone && digitsOf(part).length >= SHORTEST_DIGITS)) roles.name = part
     else if (email && (roles.email ?? part) === part) roles.email = part
     else if (phone && (roles.phone ?? part) === part) roles.phone = part
     else roles.rest.push(part)
@@ -384,10 +360,7 @@ export const state = codec<Scalar>(scalar, {
   values: Object.fromEntries(stateCodes),
   summary: 'A US state, as two letters or its full name. TBD and N/A count as absent.',
   problem: 'must be a US state such as TX or Texas',
-  decode: (text, fail, leaveOut) => {
-    leftOutIfNotKnown(text, leaveOut)
-    return readState(text) ?? fail()
-  },
+  decode: known((text, fail) => readState(text) ?? fail()),
   encode: String,
   remark: (text) => {
     const code = readState(text)
