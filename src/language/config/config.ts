@@ -205,7 +205,7 @@ const sections = {
   },
   'The store': {
     STORE_URL: storeAddress
-      .prefault('sqlite:./data/transload.db')
+      .prefault(DEFAULT_STORE)
       .describe(
         'A path for the embedded store, `postgres://…` for several gateways, or `memory:` for tests; see [Store address](#store-address).',
       ),
@@ -383,6 +383,21 @@ const PAIRS = [
   ['TLS_CERT_FILE', 'TLS_KEY_FILE'],
 ] as const
 
+const CLIENT_MODE_ONLY = 'remove WEBHOOK_CLIENT_ID, which serves client mode only'
+/** Variables of which one is set at most, with what to do. */
+const APART = [
+  ['TENANTS_FILE', 'V2_CLIENT_ID', 'remove one, because each tenant has a client id of its own'],
+  // A secret that opens nothing would hide a mistake.
+  ['TENANTS_FILE', 'WEBHOOK_SECRET', 'remove WEBHOOK_SECRET, because each tenant has a webhook_secret of its own'],
+  [
+    'TENANTS_FILE',
+    'WEBHOOK_SIGNING_SECRET',
+    'remove WEBHOOK_SIGNING_SECRET, because each tenant has a webhook_signing_secret of its own',
+  ],
+  ['TENANTS_FILE', 'WEBHOOK_CLIENT_ID', CLIENT_MODE_ONLY],
+  ['V2_CLIENT_ID', 'WEBHOOK_CLIENT_ID', CLIENT_MODE_ONLY],
+] as const
+
 /** The files that the gateway reads. */
 const READ = ['TENANTS_FILE', 'LOOKUPS_FILE', 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'V2_CA_FILE'] as const
 
@@ -408,23 +423,14 @@ function contradictions(set: Environment, valid: Partial<Config>): readonly stri
   const files = [...written, ...READ.map((name) => [name, set[name]] as const)]
   const isSame = (one = '', other = '') => one !== '' && resolve(one) === resolve(other)
   const hasTenants = has('TENANTS_FILE')
-  const twoModes =
-    'TENANTS_FILE and V2_CLIENT_ID are both set; remove one, because each tenant has a client id of its own'
-  const ofTenants = (name: string, key: string) =>
-    `TENANTS_FILE and ${name} are both set; remove ${name}, because each tenant has a ${key} of its own`
-  const ofClients = (mode: string) =>
-    `${mode} and WEBHOOK_CLIENT_ID are both set; remove WEBHOOK_CLIENT_ID, which serves client mode only`
   const rules: readonly (readonly [isBroken: boolean, error: string])[] = [
     ...PAIRS.flatMap(([one, other]) => [
       [has(one) && !has(other), `${other} is required because ${one} is set`] as const,
       [has(other) && !has(one), `${one} is required because ${other} is set`] as const,
     ]),
-    [hasTenants && has('V2_CLIENT_ID'), twoModes],
-    // A secret that opens nothing would hide a mistake.
-    [hasTenants && has('WEBHOOK_SECRET'), ofTenants('WEBHOOK_SECRET', 'webhook_secret')],
-    [hasTenants && has('WEBHOOK_SIGNING_SECRET'), ofTenants('WEBHOOK_SIGNING_SECRET', 'webhook_signing_secret')],
-    [hasTenants && has('WEBHOOK_CLIENT_ID'), ofClients('TENANTS_FILE')],
-    [has('V2_CLIENT_ID') && has('WEBHOOK_CLIENT_ID'), ofClients('V2_CLIENT_ID')],
+    ...APART.map(
+      ([one, other, remedy]) => [has(one) && has(other), `${one} and ${other} are both set; ${remedy}`] as const,
+    ),
     [
       !hasTenants && has('WEBHOOK_SIGNING_SECRET') && !has('WEBHOOK_SECRET'),
       'WEBHOOK_SECRET is required because WEBHOOK_SIGNING_SECRET is set',
