@@ -57,8 +57,7 @@ export function createCounter(
   known.forEach(counts.of)
   return {
     add: (by, ...values) => {
-      const series = counts.known.get(values.join(SEPARATOR))?.[1] ?? counts.of(values)
-      series.value += by
+      counts.of(values).value += by
     },
     metric: metric(name, help, 'counter', () => counts.all().map(([of, { value }]) => ({ labels: of, value }))),
   }
@@ -100,7 +99,7 @@ export function createHistogram(
     })
   return {
     observe: (seconds, ...values) => {
-      const series = durations.known.get(values.join(SEPARATOR))?.[1] ?? durations.of(values)
+      const series = durations.of(values)
       let bucket = 0
       while (bucket < bounds.length && seconds > (bounds[bucket] ?? 0)) bucket += 1
       series.buckets[bucket] = (series.buckets[bucket] ?? 0) + 1
@@ -129,10 +128,10 @@ function createSeries<T>(names: readonly string[], make: () => T) {
   }
   if (names.length === 0) add('', [])
   return {
-    known,
-    /** Returns the series of values that are not known yet. */
     of: (values: readonly string[]): T => {
       const key = values.join(SEPARATOR)
+      const series = known.get(key)?.[1]
+      if (series) return series
       if (known.size < MAX_SERIES) return add(key, values)
       const others = names.map(() => OTHER)
       return known.get(others.join(SEPARATOR))?.[1] ?? add(others.join(SEPARATOR), others)
