@@ -144,7 +144,7 @@ interface ErrorDetails extends ErrorOptions {
   /** The service's own status, where it is passed on instead of the table's. */
   readonly status?: number
   /** The status of the service's reply, where that is the cause. */
-  readonly serviceStatus?: number
+  readonly serviceStatus?: number | undefined
   readonly headers?: Readonly<Record<string, string>>
   readonly problems?: readonly Problem[]
   /**
@@ -198,8 +198,10 @@ export function gatewayError<Name extends MessageName>(
 /** Returns an error of a call whose booking the service may have made, for this call or an earlier one. */
 export function perhapsBooked(error: GatewayError): GatewayError {
   const { code, about, message, status, serviceStatus, headers, problems } = error
-  const details = { about, status, headers, problems, cause: error, mayHaveBooked: true }
-  return new GatewayError(code, message, serviceStatus === undefined ? details : { ...details, serviceStatus })
+  return new GatewayError(code, message, {
+    ...{ about, status, serviceStatus, headers, problems },
+    ...{ cause: error, mayHaveBooked: true },
+  })
 }
 
 /** The error of a call with fields that cannot be translated, or of an update that asks for no change. */

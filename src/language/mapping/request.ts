@@ -388,12 +388,10 @@ type AddNotes = (before: Value, notes: Note[]) => void
 /** Makes the function that adds a codec's remarks on a field as notes; undefined for a codec that makes none. */
 function compileNotes(field: string, { remark }: Codec): AddNotes | undefined {
   if (!remark) return undefined
-  const [lossy, assumed, warning] = (['lossy', 'assumed', 'warning'] as const).map((code) => ({ name: field, code }))
   return (before, notes) => {
-    const remarks = typeof before === 'string' ? remark(before) : undefined
-    if (!remarks) return
-    if (lossy && remarks.loss !== undefined) notes.push(lossy)
-    if (assumed && remarks.assumed !== undefined) notes.push(assumed)
-    if (warning && remarks.warning !== undefined) notes.push(warning)
+    const { loss, assumed, warning } = (typeof before === 'string' && remark(before)) || {}
+    if (loss !== undefined) notes.push({ name: field, code: 'lossy' })
+    if (assumed !== undefined) notes.push({ name: field, code: 'assumed' })
+    if (warning !== undefined) notes.push({ name: field, code: 'warning' })
   }
 }
