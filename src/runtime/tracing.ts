@@ -166,17 +166,10 @@ function keepOneTraceparent(): void {
   if (isKept) return
   isKept = true
   subscribe(CREATED, (message) => {
-    const headers = headersOf(message)
-    if (headers) removeRepeated(headers)
+    const { headers } = Object(Object(message).request)
+    // Names and values in turn.
+    if (Array.isArray(headers)) removeRepeated(headers)
   })
-}
-
-/** Returns the header lines of a request, names and values in turn. */
-function headersOf(message: unknown): unknown[] | undefined {
-  if (typeof message !== 'object' || message === null || !('request' in message)) return undefined
-  const { request } = message
-  if (typeof request !== 'object' || request === null || !('headers' in request)) return undefined
-  return Array.isArray(request.headers) ? request.headers : undefined
 }
 
 /** Removes what was added behind the first `traceparent` and its `tracestate`. */
