@@ -5,11 +5,8 @@ import { isObject } from '../language/text/json.ts'
 import type { Logger } from './log.ts'
 import { createCounter } from './metrics.ts'
 
-/** What is known of an object, or of the objects in a list. What has no members is not looked into. */
-interface KnownPlace {
-  path: string
-  readonly members: Map<string, KnownPlace>
-}
+/** The known members of an object, or of the objects in a list. What has none is not looked into. */
+interface KnownMembers extends Map<string, KnownMembers> {}
 
 /** The places that are told one by one. A service can invent any number of names. */
 const MOST_PLACES = 200
@@ -37,48 +34,45 @@ export function observeDrift({ actions }: Catalog, log: Logger) {
   )
   const told = new Set<string>()
   // The replies to several actions show the same thing.
-  const known: KnownPlace = { path: '', members: new Map() }
+  const known: KnownMembers = new Map()
   const places = [...actions.values()].flatMap(({ action }) => [...action.request, ...action.reply].flatMap(placesOf))
   for (const place of [...OF_CHANGES, ...places]) {
     let holder = known
     for (const step of parsePlace(place) ?? []) {
-      if (typeof step === 'number') {
-        holder.path = holder.path.replace(/(?:\[\])?$/, '[]')
-        continue
-      }
-      const member: KnownPlace = holder.members.get(step) ?? { path: `${holder.path}.${step}`, members: new Map() }
-      holder.members.set(step, member)
-      holder = member
+      if (typeof step === 'number') continue
+      const members: KnownMembers = holder.get(step) ?? new Map()
+      holder.set(step, members)
+      holder = members
     }
   }
 
-  function note(action: string, { path: holder }: KnownPlace, name: string): void {
+  function note(holder: string, name: string): void {
     counter.add(1, KIND)
-    const path = `${action.split('.', 1)[0]}${holder}.${PLAIN_NAME.test(name) ? name : UNPLAIN_NAME}`
+    const path = `${holder}.${PLAIN_NAME.test(name) ? name : UNPLAIN_NAME}`
     if (told.has(path) || told.size >= MOST_PLACES) return
     told.add(path)
     log.warn({ drift: { kind: KIND, path } }, 'a reply of the service differs from what the gateway knows')
   }
 
-  function inspect(action: string, value: unknown, holder: KnownPlace): void {
+  function inspect(value: unknown, holder: KnownMembers, path: string): void {
     if (Array.isArray(value)) {
-      for (let i = 0; i < value.length && i < MOST_ENTRIES; i += 1) inspect(action, value[i], holder)
+      for (let i = 0; i < value.length && i < MOST_ENTRIES; i += 1) inspect(value[i], holder, `${path}[]`)
     }
     if (!isObject(value)) return
     let news = 0
     for (const name in value) {
-      const member = holder.members.get(name)
-      if (member === undefined) {
-        note(action, holder, name)
+      const members = holder.get(name)
+      if (members === undefined) {
+        note(path, name)
         news += 1
         if (news === MOST_NEW_FIELDS) return
-      } else if (member.members.size > 0) inspect(action, value[name], member)
+      } else if (members.size > 0) inspect(value[name], members, `${path}.${name}`)
     }
   }
 
   return {
     /** Looks through the reply to an action. */
-    inspect: (action: string, body: unknown): void => inspect(action, body, known),
+    inspect: (action: string, body: unknown): void => inspect(body, known, action.split('.', 1)[0] ?? ''),
     metric: counter.metric,
   }
 }
