@@ -5,7 +5,7 @@ import { ConfigErrors } from '../src/language/config/errors.ts'
 import { errorCodeOf } from '../src/language/config/json-file.ts'
 import type { Action } from '../src/language/mapping/action.ts'
 import type { Callback } from '../src/language/mapping/callback.ts'
-import { isAction, isCallback, shapeMistakes } from '../src/language/mapping/declaration-schema.ts'
+import { isDeclaration, shapeMistakes } from '../src/language/mapping/declaration-schema.ts'
 import { oneLine } from '../src/language/text/service-text.ts'
 import { createToolbox } from './toolbox.ts'
 
@@ -26,9 +26,9 @@ export async function ownDeclarations(directory: string): Promise<OwnDeclaration
       const loaded: { default?: unknown } = await import(pathToFileURL(path).href)
       const made: unknown = typeof loaded.default === 'function' ? loaded.default(toolbox) : loaded.default
       for (const declared of [made].flat()) {
-        if (isAction(declared)) found.actions.push(declared)
-        else if (isCallback(declared)) found.callbacks.push(declared)
-        else errors.push(...shapeMistakes(declared).map((error) => `${path}: ${error}`))
+        if (!isDeclaration(declared)) errors.push(...shapeMistakes(declared).map((error) => `${path}: ${error}`))
+        else if ('kind' in declared) found.callbacks.push(declared)
+        else found.actions.push(declared)
       }
     } catch (error) {
       const reason = oneLine(error instanceof Error ? error.message : String(error))

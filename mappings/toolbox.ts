@@ -48,5 +48,5 @@ type Declarations = Action | Callback | readonly (Action | Callback)[]
 export function createToolbox(): unknown {
   const actions = Object.fromEntries(builtIn.map((action) => [action.name, action]))
   const callbacks = Object.fromEntries(builtInCallbacks.map((callback) => [callback.name, callback]))
-  return { vocabulary: vocabulary, codecs, codec, z, actions, callbacks }
+  return { vocabulary, codecs, codec, z, actions, callbacks }
 }

@@ -11,7 +11,7 @@ import { eventStatuses, shipmentEvent } from '../../mappings/shipment-event.ts'
 import { type Callback, callback, changed, compileCallback, NO_NAMES } from '../../src/language/mapping/callback.ts'
 import { type CatalogOptions, catalogMistakes, compileCatalog } from '../../src/language/mapping/catalog.ts'
 import { codec } from '../../src/language/mapping/codec.ts'
-import { isAction, shapeMistakes } from '../../src/language/mapping/declaration-schema.ts'
+import { isDeclaration, shapeMistakes } from '../../src/language/mapping/declaration-schema.ts'
 import {
   type Action,
   callerNumber,
@@ -67,7 +67,7 @@ describe('mistakes', () => {
     expect(mistakesOf([valid, other])).toEqual([])
     expect(mistakesOf(builtIn)).toEqual([])
     for (const action of builtIn) expect(shapeMistakes(action)).toEqual([])
-    expect(isAction(valid)).toBe(true)
+    expect(isDeclaration(valid)).toBe(true)
   })
 
   test.each(documents.declaration)('of a declaration: %s', (mistake, change) => {

@@ -106,20 +106,14 @@ function endpointOf(
 ): Endpoint {
   const first = actions[0]
   if (!first) throw new Error(`${path}: no action`)
-  const byKey = new Map<string, CompiledAction>()
-  const accepted: string[] = []
-  const accept = (actionName: string, action: CompiledAction) => {
-    byKey.set(actionKey(actionName), action)
-    accepted.push(actionName)
-  }
-  for (const action of actions) {
-    const names = action.action.legacy.actionNames
-    if (names !== 'any') for (const actionName of names) accept(actionName, action)
-  }
-  for (const [synonym, target] of Object.entries(synonyms)) {
-    const action = actions.find((candidate) => candidate.action.name === target)
-    if (action) accept(synonym, action)
-  }
+  const named = (name: string | undefined) => actions.find(({ action }) => action.name === name)
+  const names = [
+    ...actions.flatMap(({ action: { name, legacy } }) =>
+      legacy.actionNames === 'any' ? [] : legacy.actionNames.map((actionName) => [actionName, name] as const),
+    ),
+    ...Object.entries(synonyms).filter(([, name]) => named(name)),
+  ]
+  const byKey = new Map(names.map(([actionName, name]) => [actionKey(actionName), named(name)]))
   // Callers repeat the path's own name, such as ConfirmBooking.
   const ownKey = actionKey(path.slice(path.lastIndexOf('/') + 1).replace(/\.php$/i, ''))
   if (actions.length === 1 && !byKey.has(ownKey)) byKey.set(ownKey, first)
@@ -130,12 +124,12 @@ function endpointOf(
     method: first.action.legacy.method,
     family: first.action.family,
     actions,
-    accepted,
+    accepted: names.map(([actionName]) => actionName),
     choose: (actionName, more = {}) => {
       if (actionName === undefined) return absent
       const key = actionKey(actionName)
       const meant = Object.entries(more).find(([synonym]) => actionKey(synonym) === key)?.[1]
-      return byKey.get(key) ?? actions.find(({ action }) => action.name === meant) ?? any
+      return byKey.get(key) ?? named(meant) ?? any
     },
   }
 }

@@ -53,17 +53,15 @@ const at = ({ name }: Action | Callback, section: Section, row: Row) => {
 }
 
 function badRows(declared: Action | Callback, section: Section, rows: readonly Row[]): readonly string[] {
-  const found: string[] = []
-  const add = (row: Row, mistake: string) => found.push(`${at(declared, section, row)}: ${mistake}`)
-  for (const row of rows) {
-    if (!KINDS[section].includes(row.kind)) add(row, `a ${row.kind} row cannot be used in a ${section}`)
-  }
-  for (const row of rows) {
-    for (const v2 of [...placesOf(row), ...quotedPlaces(row)])
-      if (!parsePlace(v2)) add(row, `${v2} is not a place such as pickup.zipcode or vehicles[0].year`)
-  }
-  for (const row of rows) if ('why' in row && row.why.trim() === '') add(row, 'the why is missing')
-  return found
+  return rows.flatMap((row) => {
+    const wrong = [...placesOf(row), ...quotedPlaces(row)].filter((v2) => !parsePlace(v2))
+    const mistakes = [
+      ...(KINDS[section].includes(row.kind) ? [] : [`a ${row.kind} row cannot be used in a ${section}`]),
+      ...wrong.map((v2) => `${v2} is not a place such as pickup.zipcode or vehicles[0].year`),
+      ...('why' in row && row.why.trim() === '' ? ['the why is missing'] : []),
+    ]
+    return mistakes.map((mistake) => `${at(declared, section, row)}: ${mistake}`)
+  })
 }
 
 function coveredTwice(action: Action | Callback, section: Section, rows: readonly Row[]): string[] {

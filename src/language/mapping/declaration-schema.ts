@@ -142,12 +142,8 @@ export function shapeMistakes(candidate: unknown): readonly string[] {
   })
 }
 
-/** Reports whether a declaration has the shape of an action. */
-export const isAction = (candidate: unknown): candidate is Action =>
-  memberOf(candidate, 'kind') !== 'callback' && shapeMistakes(candidate).length === 0
-
-/** Reports whether a declaration has the shape of a callback. */
-export const isCallback = (candidate: unknown): candidate is Callback =>
-  memberOf(candidate, 'kind') === 'callback' && shapeMistakes(candidate).length === 0
+/** Reports whether a declaration has the shape of one. */
+export const isDeclaration = (candidate: unknown): candidate is Action | Callback =>
+  shapeMistakes(candidate).length === 0
 
 const memberOf = (candidate: unknown, name: string): unknown => (isObject(candidate) ? candidate[name] : undefined)
