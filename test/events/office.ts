@@ -50,6 +50,9 @@ export async function openOffice({ endpoints, store: given, ...options }: Office
     store,
     catalog: await loadMappings(),
     resolve: async () => [],
+    statusOf: async () => undefined,
+    // Its leases last for their time.
+    leases: { instance: '', hold: async () => () => true },
     timeoutMs: 2_000,
     log: createLog('info', { write: (line) => void lines.push(JSON.parse(line)) }),
     pollEveryMs: NEVER_MS,

@@ -64,15 +64,14 @@ export function startDelivery(
     readonly store: Store
     readonly catalog: Catalog
     readonly log: Logger
-    /** Returns the status that the service shows of the shipment of an event; undefined if it shows none. @default none */
-    readonly statusOf?: (event: StoredEvent) => Promise<string | undefined>
-    /** The gateway that has the leases, and its own lease. Without them, leases last for their time. */
-    readonly instance?: string
-    readonly hold?: Leases['hold']
+    /** Returns the status that the service shows of the shipment of an event; undefined if it shows none. */
+    readonly statusOf: (event: StoredEvent) => Promise<string | undefined>
+    /** The lease of the gateway, which ends those of its events. */
+    readonly leases: Pick<Leases, 'instance' | 'hold'>
   },
 ) {
-  const { store, catalog, log, pollEveryMs = POLL_EVERY_MS, leaseMs = LEASE_MS, slots = SLOTS } = deps
-  const { instance, hold = async () => () => true, statusOf = async () => undefined } = deps
+  const { store, catalog, log, statusOf, leases: own } = deps
+  const { pollEveryMs = POLL_EVERY_MS, leaseMs = LEASE_MS, slots = SLOTS } = deps
   const post = createPost(deps)
   const closing = new AbortController()
   /** The tries that are under way, by tenant. */
@@ -88,11 +87,6 @@ export function startDelivery(
     'tenant',
     'outcome',
   ])
-  const warned = createCounter(
-    'transload_delivery_warnings_total',
-    'Events that have used 50, 70 or 90 % of their tries.',
-    ['tenant', 'percent'],
-  )
   const seconds = createHistogram(
     'transload_delivery_seconds',
     'Time from the event to its delivery.',
@@ -114,10 +108,10 @@ export function startDelivery(
     if (closed || !endpoint || free === 0) return
     try {
       if ((await store.tenantsWithDue([tenant])).length === 0) return
-      const isHeld = await hold()
+      const isHeld = await own.hold()
       const leasedAt = currentMoment()
       const mayStart = () => isHeld() && elapsedSince(leasedAt) <= leaseMs * START_WITHIN
-      for (const event of await store.leaseEvents(tenant, free, leaseMs, instance)) start(event, endpoint, mayStart)
+      for (const event of await store.leaseEvents(tenant, free, leaseMs, own.instance)) start(event, endpoint, mayStart)
       isStoreDown = false
     } catch (error) {
       noteFailure(error)
@@ -224,19 +218,10 @@ export function startDelivery(
       : nextTry(failures + 1, outcome, waitMs)
   }
 
-  function tell(
-    { id, tenant, event, failures: before }: StoredEvent,
-    end: TryOutcome,
-    { url }: CallbackEndpoint,
-  ): void {
-    const failures = before + 1
+  function tell({ id, tenant, event, failures }: StoredEvent, end: TryOutcome, { url }: CallbackEndpoint): void {
     const line = { event: id, kind: event, tenant, url: shownUrl(url), outcome: end.outcome }
-    if (end.state === 'parked') log.error({ ...line, failures }, 'an event is parked')
+    if (end.state === 'parked') log.error({ ...line, failures: failures + 1 }, 'an event is parked')
     if (end.endpoint && 'stop' in end.endpoint) log.error(line, 'an endpoint has stopped its deliveries')
-    const percent = WARN_AT_PERCENT.find((share) => failures === Math.round((TRIES * share) / 100))
-    if (end.state !== 'due' || percent === undefined) return
-    warned.add(1, tenant, String(percent))
-    log.warn({ ...line, failures, tries: TRIES }, `an event has used ${percent} % of its tries`)
   }
 
   async function poll(): Promise<void> {
@@ -284,7 +269,6 @@ export function startDelivery(
       })),
     metrics: [
       tried.metric,
-      warned.metric,
       seconds.metric,
       labelledGauge('transload_delivery_events', 'Events that are due or parked, by tenant.', async () =>
         (await open()).map(({ tenant, state, count }) => ({ labels: { tenant, state }, value: count })),
@@ -343,12 +327,9 @@ const PAUSES_MS: readonly number[] = [
   30 * MINUTE_MS,
   ...[2, 5, 10, 14, 20, 24].map((hours) => hours * HOUR_MS),
 ]
-const TRIES = PAUSES_MS.length + 1
 /** Pauses differ by up to this share, to spread out the deliveries of an endpoint that was down. */
 const JITTER = 0.1
 const LONGEST_RETRY_AFTER_MS = 24 * HOUR_MS
-/** The shares of the tries after which operators are warned. */
-const WARN_AT_PERCENT: readonly number[] = [50, 70, 90]
 
 const GONE = 410
 /** Statuses that ask for fewer deliveries: the whole endpoint pauses, longer with every such reply in a row. */

@@ -30,7 +30,7 @@ export function openEvents(
     readonly callbacks?: DeliveryOptions | undefined
   },
 ) {
-  const { config, callers, service, settings, leases, log, callbacks } = rooms
+  const { config, callers, service, settings, log, callbacks } = rooms
   const healing = createHealing(rooms)
   const statusOf = async ({ tenant, shipment }: StoredEvent): Promise<string | undefined> => {
     const own = callers.ownCaller(tenant)
@@ -40,8 +40,7 @@ export function openEvents(
     const reply = await sent.catch(() => undefined)
     return reply && scalarText(shipmentIfRead(reply, shipment)?.body['status'])
   }
-  const { instance, hold } = leases
-  const delivery = startDelivery({ ...rooms, instance, hold, statusOf, resolve: createResolve(), ...callbacks })
+  const delivery = startDelivery({ ...rooms, statusOf, resolve: createResolve(), ...callbacks })
   const reception = openReception({
     ...rooms,
     onStored: ({ tenant, hasCallback }, { spelled, event, fault }) => {
