@@ -142,10 +142,7 @@ async function received(
   limitBytes: number,
   memory: Share,
 ): Promise<Buffer> {
-  /** Most bodies come in one part. */
-  let first: Buffer | undefined
-  let all: ReturnType<typeof createGrowingBuffer> | undefined
-  let receivedBytes = 0
+  const all = createGrowingBuffer((bytes) => memory.takeBody(bytes), declaredBytes || limitBytes)
   let isSettled = false
   // It does not resolve with the bytes, because the listeners stay on the request and would keep them for the whole call.
   const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -157,22 +154,11 @@ async function received(
   incoming.on('data', (part: Buffer) => {
     if (isSettled) return freePart(part)
     try {
-      receivedBytes += part.length
-      if (receivedBytes > limitBytes) throw tooLarge(limitBytes)
-      if (all) all.append(part)
-      else if (first) {
-        const mostBytes = declaredBytes || limitBytes
-        all = createGrowingBuffer(first, mostBytes, (size) => memory.takeBody(size))
-        first = undefined
-        all.append(part)
-      } else {
-        memory.takeBody(part.length)
-        first = part
-      }
+      if (all.lengthBytes() + part.length > limitBytes) throw tooLarge(limitBytes)
+      all.append(part)
     } catch (error) {
       isSettled = true
-      first = undefined
-      all = undefined
+      all.take()
       // Paused, not destroyed: the reply still needs this socket, and the server then drains the rest.
       incoming.pause()
       reject(error)
@@ -188,10 +174,7 @@ async function received(
   // A stream that was paused before does not resume on its own when a listener is added.
   else if (incoming.isPaused()) incoming.resume()
   await promise
-  const bytes = all?.take() ?? first ?? EMPTY
-  first = undefined
-  all = undefined
-  return bytes
+  return all.take()
 }
 
 function tooLarge(limitBytes: number): GatewayError {
@@ -203,16 +186,11 @@ const GROWTH = 4
 
 /**
  * Makes a buffer that grows with its content. It copies the parts: a part of one byte costs about 600 bytes of objects,
- * and a caller can send a whole body in such parts. Memory for the bytes that it begins with is reserved already; `reserve`, called
- * before it takes more, may throw.
+ * and a caller can send a whole body in such parts. `reserve` is called before it takes memory, and may throw.
  */
-export function createGrowingBuffer(
-  first = EMPTY,
-  mostBytes = Number.POSITIVE_INFINITY,
-  reserve: (bytes: number) => void = () => {},
-) {
-  let held = first
-  let filledBytes = first.length
+export function createGrowingBuffer(reserve: (bytes: number) => void = () => {}, mostBytes = Number.POSITIVE_INFINITY) {
+  let held = EMPTY
+  let filledBytes = 0
   return {
     append: (part: Buffer): void => {
       const wantedBytes = filledBytes + part.length
