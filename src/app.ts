@@ -174,7 +174,12 @@ export function createApp(rooms: GatewayRooms, pages: Pages): Hono<Env> {
   const passOn = ({ env }: Context<Env>, arrival: Parameters<typeof passThrough>[0]) =>
     passThrough(arrival, env.incoming, env.outgoing, env.call, rooms)
   all('/service', passed, passOn)
-  all('/token', { ...passed, use: undefined, methods: ['POST'] }, passOn)
+  const noTokens = () => () => {
+    throw gatewayError('token-not-given', {})
+  }
+  // Nobody gets a token of a credential that the operator gave to the gateway.
+  const whoGetsTokens = callers.mode === 'client' ? passed.who : noTokens
+  all('/token', { ...passed, use: undefined, methods: ['POST'], who: whoGetsTokens }, passOn)
 
   // Events of the service, whose path has a secret that no page knows. A wrong secret is answered like an unknown path.
   const event = {

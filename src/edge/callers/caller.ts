@@ -134,11 +134,6 @@ export function accountAt(
   return openAccount({ upstream, ...address, ...options, timeoutMs: config.UPSTREAM_TIMEOUT_MS })
 }
 
-/** Refuses a call for a token of the gateway's own credential. */
-export function refuseTokens({ url = '' }: IncomingMessage): void {
-  if (asksForToken(url)) throw gatewayError('token-not-given', {})
-}
-
 /** Returns the address and credential of a passed-through call with an account that the operator gave to the gateway. */
 export function passThroughOf(caller: Caller): PassThrough {
   const known = passThroughs.get(caller)
@@ -151,12 +146,6 @@ export function passThroughOf(caller: Caller): PassThrough {
 
 /** All calls of a caller share it. */
 const passThroughs = new WeakMap<Caller, PassThrough>()
-
-/** Returns whether a target is the token endpoint; the router has decoded the path already. */
-export function asksForToken(url: string): boolean {
-  if (url.startsWith('/v2/')) return false
-  return decodeURIComponent(url.split('?', 1)[0] ?? '') === '/oauth2/token'
-}
 
 /** The error of a call without a credential that can be read. */
 export function missingCredential({ headers: { authorization } }: IncomingMessage): GatewayError {

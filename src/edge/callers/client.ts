@@ -15,10 +15,9 @@ import { credentialRefused, refusal } from '../../outside/service/failures.ts'
 import { timeAsked } from '../../outside/service/retries.ts'
 import { type Sender, type Sending, sendingOf } from '../../outside/service/service.ts'
 import type { Share } from '../../runtime/call.ts'
-import { version2Call } from '../routing.ts'
+import { BELOW_VERSION_2, version2Call } from '../routing.ts'
 import {
   accountAt,
-  asksForToken,
   type Caller,
   type CallerRooms,
   type Credentials,
@@ -197,7 +196,9 @@ const NEEDS_CREDENTIAL = /^\/v2\/(quote|shipments?)(\/|$)/
 function showsAcceptance(method: string, url: string, status: number): boolean {
   const query = url.indexOf('?')
   const path = query === -1 ? url : url.slice(0, query)
-  return (NEEDS_CREDENTIAL.test(path) || asksForToken(path)) && method !== 'OPTIONS' && accepts(method, path, status)
+  // What passes through besides is the token endpoint.
+  const needsCredential = NEEDS_CREDENTIAL.test(path) || !BELOW_VERSION_2.test(path)
+  return needsCredential && method !== 'OPTIONS' && accepts(method, path, status)
 }
 
 /** Each call of an unproven credential uses its own connection to the service. */

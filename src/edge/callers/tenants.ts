@@ -16,7 +16,6 @@ import {
   missingCredential,
   passThroughOf,
   recipientsOf,
-  refuseTokens,
   wrongCredential,
 } from './caller.ts'
 import { type Candidate, type Candidates, createDecoys, createVerification } from './guesses.ts'
@@ -99,10 +98,7 @@ export function tenantCredentials(rooms: CallerRooms, tenants: readonly Tenant[]
     tenants: () => [...callers.keys()],
     identify,
     verified: async (incoming, share) => recognize(incoming, share),
-    passThrough: async (incoming, _streams, share) => {
-      refuseTokens(incoming)
-      return passThroughOf(await identify(incoming, share))
-    },
+    passThrough: async (incoming, _streams, share) => passThroughOf(await identify(incoming, share)),
     ownCaller: (tenant) => callers.get(tenant)?.caller,
     eventRecipients: () => recipients,
   }
