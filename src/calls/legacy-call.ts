@@ -80,7 +80,7 @@ export async function legacyRefusal(
   const { callers } = rooms
   const isOfBody = error instanceof GatewayError && OF_BODY.has(error.status)
   if (isOfBody && callers.mode === 'client' && !incoming.headers.authorization) return missingCredential(incoming)
-  const caller = await noteVerified(callers, incoming, call)
+  const caller = await noteVerified(callers, incoming, call).catch(() => undefined)
   return (caller && retirement(caller, rooms)) ?? error
 }
 

@@ -71,11 +71,8 @@ export const legacyCaller =
 export const verifiedCaller =
   (credentials: Credentials): Who<unknown, Caller | undefined> =>
   (incoming, call) =>
-  async () => {
-    const caller = await credentials.verified(incoming, call.request.share)
-    if (caller) call.caller = factsOf(caller)
-    return caller
-  }
+  () =>
+    noteVerified(credentials, incoming, call)
 
 /** The account of a call that is passed through. */
 export const passedCaller =
@@ -90,13 +87,13 @@ export const passedCaller =
     return account
   }
 
-/** Notes the caller of a refused call, if the gateway itself verifies it: its errors have the shape that it wants. */
+/** Notes the caller of a call, if the gateway itself verifies it: also of a refused one, whose error has the shape that it wants. */
 export async function noteVerified(
   credentials: Credentials,
   incoming: IncomingMessage,
   call: Call,
 ): Promise<Caller | undefined> {
-  const caller = await credentials.verified(incoming, call.request.share).catch(() => undefined)
+  const caller = await credentials.verified(incoming, call.request.share)
   if (caller) call.caller = factsOf(caller)
   return caller
 }
