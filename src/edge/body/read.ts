@@ -1,6 +1,5 @@
 import { type GatewayError, gatewayError } from '../../language/errors.ts'
-import type { FlatBody } from '../../language/mapping/fields.ts'
-import { type Entry, type FieldValue, IS_FILE, NOT_FLAT } from '../../language/mapping/fields.ts'
+import { type Entry, type FieldValue, type FlatBody, IS_FILE, NOT_FLAT } from '../../language/mapping/fields.ts'
 import { type Decode, decoderFor, decodeUnlabeled, openText } from '../../language/text/decode.ts'
 import { JsonError, parseJson, scalarText } from '../../language/text/json.ts'
 
@@ -68,7 +67,7 @@ function readJsonFields(text: string): Entry[] {
   try {
     parseJson(text, (name, value) => {
       const text = typeof value === 'string' ? value : scalarText(value)
-      addField(fields, name, value === null ? null : text === undefined ? NOT_FLAT : text.trim() || null)
+      addField(fields, name, value === null ? null : text === undefined ? NOT_FLAT : flatValue(text))
     })
   } catch (error) {
     throw error instanceof JsonError ? notJson(error) : error

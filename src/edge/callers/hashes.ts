@@ -10,7 +10,7 @@ const MADE_BYTES = 32
 export const makeSecret = (): string => `tl_${randomBytes(MADE_BYTES).toString('base64url')}`
 
 /** Returns the hash of a secret that the gateway has made. */
-export const fastHash = (secret: string): string => `$sha256$${hash('sha256', secret, 'base64').replace(/=+$/, '')}`
+export const fastHash = (secret: string): string => `$sha256$${base64(hash('sha256', secret, 'buffer'))}`
 
 export const isSameHash = (one: string, other: string) =>
   one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
