@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { certificateErrors } from './certificates.ts'
 import { ConfigErrors } from './errors.ts'
 import { lookupsFile } from './lookups.ts'
-import { pathOf } from './store-address.ts'
+import { engineOf, pathOf } from './store-address.ts'
 import {
   allowedHosts,
   basePaths,
@@ -416,7 +416,7 @@ function contradictions(set: Environment, valid: Partial<Config>): readonly stri
   const { STORE_URL = 'memory:', EMERGENCY_LOG_FILE, RECORD_FILE } = valid
   // The gateway writes, renames and removes them.
   const written = [
-    ['STORE_URL', /^(?:memory|postgres(?:ql)?):/i.test(STORE_URL.trim()) ? undefined : pathOf(STORE_URL.trim())],
+    ['STORE_URL', engineOf(STORE_URL) === 'file' ? pathOf(STORE_URL) : undefined],
     ['EMERGENCY_LOG_FILE', EMERGENCY_LOG_FILE],
     ['RECORD_FILE', RECORD_FILE],
   ] as const

@@ -10,9 +10,23 @@ export class AddressError extends Error {
   }
 }
 
+const ENGINES: ReadonlyMap<string, 'memory' | 'postgres' | 'file'> = new Map([
+  ['memory', 'memory'],
+  ['postgres', 'postgres'],
+  ['postgresql', 'postgres'],
+  ['sqlite', 'file'],
+  ['file', 'file'],
+])
+
+/** Returns the engine of the store at a URL; undefined for a scheme that none has. A URL without a scheme is a path. */
+export function engineOf(url: string) {
+  const [, scheme = 'file'] = /^([a-z][a-z0-9+.-]+):/i.exec(url.trim()) ?? []
+  return ENGINES.get(scheme.toLowerCase())
+}
+
 /** Returns the path of a URL with `sqlite:`, `sqlite://`, `file:` or no scheme. */
 export function pathOf(url: string): string {
-  const path = url.replace(/^(sqlite|file):(\/\/)?/i, '')
+  const path = url.trim().replace(/^(sqlite|file):(\/\/)?/i, '')
   if (path === '' || path.endsWith('/')) throw new Error(`STORE_URL names no file: ${url}`)
   return path
 }

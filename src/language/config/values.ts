@@ -5,7 +5,7 @@ import { type BrownoutWindow, DEPRECATED_AT, ladderFrom, parseLocalTime, windowF
 import { isNetwork } from '../networks.ts'
 import { type SigningKey, signingKey } from '../webhook-signature.ts'
 import { readAddress } from './postgres-address.ts'
-import { AddressError, pathOf } from './store-address.ts'
+import { AddressError, engineOf, pathOf } from './store-address.ts'
 
 /*
  * The types of values in the environment and in the tenants file. No error repeats its value unless it says so, because
@@ -242,12 +242,10 @@ function isFolder(path: string): boolean {
 /** The address of a store, for `openStore`. */
 export const storeAddress = value((sent, fail) => {
   const text = sent.trim()
-  const [, scheme = 'file'] = /^([a-z][a-z0-9+.-]+):/i.exec(text) ?? []
-  switch (scheme.toLowerCase()) {
+  switch (engineOf(text)) {
     case 'memory':
       return sent
     case 'postgres':
-    case 'postgresql':
       try {
         readAddress(text)
         return sent
@@ -255,7 +253,6 @@ export const storeAddress = value((sent, fail) => {
         if (error instanceof AddressError) return fail(error.mistake)
         throw error
       }
-    case 'sqlite':
     case 'file':
       if (/[:/]$/.test(text)) return undefined
       return isFolder(pathOf(text)) ? fail(NAMES_FOLDER) : sent

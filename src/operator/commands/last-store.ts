@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
 import { type Config, DEFAULT_STORE } from '../../language/config/config.ts'
 import { ConfigErrors, configurationErrors } from '../../language/config/errors.ts'
-import { pathOf } from '../../language/config/store-address.ts'
+import { engineOf, pathOf } from '../../language/config/store-address.ts'
 import { MOVED } from '../../outside/store/copy.ts'
 import { messageOf, openReader } from '../../outside/store/sqlite/connection.ts'
 import { identity, isBehind, originOf, readStamp } from '../../outside/store/sqlite/stamp.ts'
@@ -12,7 +12,7 @@ import type { Store } from '../../outside/store/store.ts'
 import { makeFolder } from '../../runtime/make-folder.ts'
 import { originText } from '../../state/bookings/leases.ts'
 import { unwritableReason } from '../../state/bookings/record.ts'
-import { engineOf, mistakeOfStore } from './open-store.ts'
+import { mistakeOfStore } from './open-store.ts'
 
 /*
  * A gateway that starts on another store than the one with its bookings would send them again. So an installation keeps a small file

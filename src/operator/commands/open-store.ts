@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { loadMappings } from '../../../mappings/load.ts'
 import { type Config, readConfig } from '../../language/config/config.ts'
 import { ConfigErrors } from '../../language/config/errors.ts'
-import { pathOf } from '../../language/config/store-address.ts'
+import { engineOf, pathOf } from '../../language/config/store-address.ts'
 import { day, duration } from '../../language/config/values.ts'
 import { loadEngine, type OpenStore } from '../../outside/store/open.ts'
 import { identityOf, messageOf, NotAStore } from '../../outside/store/sqlite/connection.ts'
@@ -116,11 +116,6 @@ export function obstacleAt(path: string): string | undefined {
   } catch (error) {
     return messageOf(error)
   }
-}
-
-export function engineOf(storeUrl: string): 'memory' | 'postgres' | 'file' {
-  const [, scheme] = /^(memory|postgres)(?:ql)?:/i.exec(storeUrl.trim()) ?? []
-  return scheme === undefined ? 'file' : scheme.toLowerCase() === 'memory' ? 'memory' : 'postgres'
 }
 
 function refuseMemory(storeUrl: string): void {

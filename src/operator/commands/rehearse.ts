@@ -17,7 +17,7 @@ import {
   rehearse as rehearseLine,
 } from '../../labs/rehearse/rehearsal.ts'
 import type { Config } from '../../language/config/config.ts'
-import { pathOf } from '../../language/config/store-address.ts'
+import { engineOf, pathOf } from '../../language/config/store-address.ts'
 import { GatewayError } from '../../language/errors.ts'
 import type { Problem } from '../../language/mapping/fields.ts'
 import { suggestion } from '../../language/text/nearest.ts'
@@ -30,7 +30,7 @@ import { EXIT_FAILED } from '../exit-codes.ts'
 import { lookupsOf, pageOf, reportLines, reportOf } from '../reports/rehearsal.ts'
 import { chosenAccount } from './accounts.ts'
 import { CommandFailed, namingFile, UsageError } from './failures.ts'
-import { engineOf, isSameFile, openConfiguredStore, withoutService } from './open-store.ts'
+import { isSameFile, openConfiguredStore, withoutService } from './open-store.ts'
 import { createProgress, type JsonOption, print, printError, printJson } from './output.ts'
 import { watchSignals } from './process.ts'
 

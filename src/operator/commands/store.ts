@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { engineOf } from '../../language/config/store-address.ts'
 import { type CopiedTable, MOVED, pages } from '../../outside/store/copy.ts'
 import type { Inspection, NewDoubt } from '../../outside/store/doubt.ts'
-import { isStoreAddress, loadEngine } from '../../outside/store/open.ts'
+import { loadEngine } from '../../outside/store/open.ts'
 import { PRUNED_TABLES } from '../../outside/store/pruning.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import { backupStore } from '../../outside/store/sqlite/backup.ts'
@@ -26,7 +27,6 @@ import { CommandFailed, UsageError } from './failures.ts'
 import { refuseOldFolder, storePlace } from './last-store.ts'
 import {
   embeddedStorePath,
-  engineOf,
   existing,
   isSameFile,
   noStoreOnServer,
@@ -182,7 +182,8 @@ async function inspectFile(file: string) {
 
 /** Copies the store into an empty one, which may have the other engine. */
 export function copy({ to: url }: { readonly to: string }): Promise<number> {
-  if (engineOf(url) === 'memory' || !isStoreAddress(url)) throw new UsageError('--to takes a path or postgres://…')
+  const engine = engineOf(url)
+  if (engine === undefined || engine === 'memory') throw new UsageError('--to takes a path or postgres://…')
   refuseOldFolder(storeConfig())
   return withExistingStore(async (store, storeUrl) => {
     // The other store would not be known for a copy that lacks bookings.
