@@ -30,35 +30,10 @@ export interface PruneStepEnd {
 /** The key of a row. */
 type RowKey = readonly (string | number)[]
 
-/** The size of a table; an estimate, because counting would read all of it. */
-interface TableSize {
-  readonly table: 'claims' | 'names' | 'quotes' | 'shipments' | 'events'
-  readonly rows: number
-  /** When its oldest row was written or used, to the day; of finished claims and events only. */
-  readonly oldest: number | undefined
-}
-
 export interface StoreSize {
   readonly bytes: number
   /** The part of `bytes` that later rows will use again. */
   readonly freeBytes: number
-  /** Names and shipments only where the engine has an estimate. */
-  readonly tables: readonly TableSize[]
-}
-
-const OLDEST = `SELECT
-  (SELECT min(used_day) FROM transload.claims WHERE state NOT IN ('sending', 'unknown')) AS claims,
-  (SELECT min(used_day) FROM transload.events WHERE state IN ('recorded', 'delivered', 'skipped')) AS events`
-
-/** Returns the sizes of tables, with a statement that estimates the rows of each. */
-export function* tableSizes(estimate: string): Work<readonly TableSize[]> {
-  const [oldest] = yield sql(OLDEST)
-  return (yield sql(estimate)).map(({ name, rows }) => {
-    // Only these tables are asked for.
-    const table = name as TableSize['table']
-    const day = oldest?.[table] ?? undefined
-    return { table, rows: Number(rows ?? 0), oldest: day === undefined ? undefined : Number(day) * DAY_MS }
-  })
 }
 
 /**

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../../language/config/config.ts'
-import { sizeGauges } from '../../outside/store/observed.ts'
+import { sizeGauge } from '../../outside/store/observed.ts'
 import { PRUNED_TABLES, type PrunedTable, type PruneStepEnd, type Pruning } from '../../outside/store/pruning.ts'
 import { COUNTED_DAYS, DAY_MS } from '../../outside/store/scoreboard.ts'
 import type { Store } from '../../outside/store/store.ts'
@@ -93,7 +93,7 @@ export function openPruning({
   const timer = setInterval(rounds.run, lookEveryMs)
 
   return {
-    metrics: [counter.metric, ...sizeGauges(store)],
+    metrics: [counter.metric, sizeGauge(store)],
     /** Stops after the step that is under way. */
     async close(): Promise<void> {
       closing = true

@@ -7,7 +7,7 @@ import { contentOf, doubtReads, dropDoubt, type Inspection } from '../doubt.ts'
 import { newInstance } from '../instance.ts'
 import { createLocks } from '../locks.ts'
 import { scan } from '../names.ts'
-import { type StoreSize, tableSizes } from '../pruning.ts'
+import type { StoreSize } from '../pruning.ts'
 import { VERSION } from '../schema.ts'
 import { createReadiness, type StoreOptions } from '../state.ts'
 import { type Claim, type NewClaim, type Store, StoreDown } from '../store.ts'
@@ -195,16 +195,12 @@ const CONTINUE_NUMBERS = ['events', 'quotes']
   )
   .join('; ')
 
-/** The server's own estimates, which autovacuum renews. */
-const FROM_TABLES = `FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
-  WHERE nspname = 'transload' AND relkind = 'r'`
-const BYTES = `SELECT sum(pg_total_relation_size(pg_class.oid)) AS bytes ${FROM_TABLES}`
-const ROWS = `SELECT relname AS name, greatest(reltuples, 0)::bigint AS rows ${FROM_TABLES}
-  AND relname IN ('claims', 'events', 'names', 'quotes', 'shipments') ORDER BY relname`
+const BYTES = `SELECT sum(pg_total_relation_size(pg_class.oid)) AS bytes FROM pg_catalog.pg_class
+  JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = 'transload' AND relkind = 'r'`
 
 function* sizeOf(): Work<StoreSize> {
   const [size] = yield sql(BYTES)
-  return { bytes: Number(size?.['bytes']), freeBytes: 0, tables: yield* tableSizes(ROWS) }
+  return { bytes: Number(size?.['bytes']), freeBytes: 0 }
 }
 
 const TABLES = "SELECT tablename AS name FROM pg_catalog.pg_tables WHERE schemaname = 'transload' ORDER BY tablename"

@@ -5,7 +5,7 @@ import { READS } from '../all-verbs.ts'
 import { newInstance } from '../instance.ts'
 import { createLocks } from '../locks.ts'
 import { scan } from '../names.ts'
-import { type StoreSize, tableSizes } from '../pruning.ts'
+import type { StoreSize } from '../pruning.ts'
 import { createReadiness, type StoreOptions } from '../state.ts'
 import { type Engine, type Store, StoreDown } from '../store.ts'
 import { type AnyVerb, bind, sql, type Work } from '../work.ts'
@@ -157,15 +157,8 @@ function createStore({ read, writeOf, logBytes, stamp, ...own }: Parts): Store {
   }
 }
 
-/** Rows get ascending numbers and go in about the same order, so their number is about the difference. Other tables have no numbers. */
-const ROWS = ['claims', 'events', 'quotes'].map(
-  (table) =>
-    `SELECT '${table}' AS name, (SELECT max(rowid) FROM ${table}) - (SELECT min(rowid) FROM ${table}) + 1 AS rows`,
-)
-
 function* sizeOf(logBytes: number): Work<StoreSize> {
   const [pages] = yield sql(`SELECT page_count * page_size AS bytes, freelist_count * page_size AS free
     FROM pragma_page_count, pragma_freelist_count, pragma_page_size`)
-  const tables = yield* tableSizes(ROWS.join(' UNION ALL '))
-  return { bytes: Number(pages?.['bytes']) + logBytes, freeBytes: Number(pages?.['free']), tables }
+  return { bytes: Number(pages?.['bytes']) + logBytes, freeBytes: Number(pages?.['free']) }
 }
