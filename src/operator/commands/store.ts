@@ -322,7 +322,7 @@ function problemsOf({ faults, origin }: Inspection, isStore: boolean, unrecorded
 }
 
 function inspectionLines(name: string, found: Inspection, unrecorded: readonly string[]): readonly string[] {
-  const { version, programVersion, faults, rows, claims, namesAlone, id, origin, doubt: window } = found
+  const { version, programVersion, faults, rows, claims, id, origin, doubt: window } = found
   const older = version < programVersion ? `; a gateway that starts makes it ${programVersion}` : ''
   const integrity = name === 'PostgreSQL' ? 'not checked here (pg_amcheck)' : faults.length === 0 ? 'ok' : 'damaged'
   const view = window && doubtView(window)
@@ -337,7 +337,6 @@ function inspectionLines(name: string, found: Inspection, unrecorded: readonly s
     ['in doubt', view ? `since ${view.since}${view.until ? ` until ${view.until}` : ''}` : 'no'],
     ['emergency log', `${grouped(unrecorded.length)} bookings`],
     ...counted('bookings', claims),
-    ['numbers without data', grouped(namesAlone)],
     ...counted('rows of', rows),
   ])
 }

@@ -52,8 +52,6 @@ interface StoreContent {
   readonly rows: Readonly<Record<string, number>>
   /** The number of bookings, by state. */
   readonly claims: Readonly<Record<string, number>>
-  /** Names of which neither a quote nor a shipment is stored, such as those of an import. */
-  readonly namesAlone: number
 }
 
 /** The content of a store, as an operator inspects it. */
@@ -81,15 +79,7 @@ export function* contentOf(tables: string): Work<StoreContent> {
   const claims = yield sql(
     'SELECT state AS name, count(*) AS count FROM transload.claims GROUP BY state ORDER BY state',
   )
-  const [names] = yield sql(
-    `SELECT count(*) AS count FROM transload.names AS name WHERE ${['quotes', 'shipments']
-      .map(
-        (table) => `NOT EXISTS (SELECT 1 FROM transload.${table} AS thing WHERE thing.tenant = name.tenant
-      AND thing.key = coalesce(nullif(name.bearer, ''), transload.thing_key(name.id)))`,
-      )
-      .join(' AND ')}`,
-  )
-  return { rows: countsOf(rows), claims: countsOf(claims), namesAlone: Number(names?.['count']) }
+  return { rows: countsOf(rows), claims: countsOf(claims) }
 }
 
 function* currentDoubt(): Work<Doubt | undefined> {

@@ -133,7 +133,7 @@ export function inspectSqlite(path: string): Inspection {
       origin: originOf(found, readStamp(path)),
       doubt,
       // The content of a damaged file cannot be counted.
-      ...(faults.length > 0 ? { rows: {}, claims: {}, namesAlone: 0 } : session.run(contentOf(TABLES))),
+      ...(faults.length > 0 ? { rows: {}, claims: {} } : session.run(contentOf(TABLES))),
     }
   } finally {
     db.close()
