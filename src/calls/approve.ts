@@ -4,7 +4,7 @@ import { type ErrorCode, GatewayError, gatewayError } from '../language/errors.t
 import type { Draft } from '../language/mapping/paths.ts'
 import { isObject, scalarText } from '../language/text/json.ts'
 import { isSameThing, shownText, thingKey } from '../language/text/service-text.ts'
-import type { UpstreamReply } from '../outside/service/exchange.ts'
+import { parsedOrNothing, type UpstreamReply } from '../outside/service/exchange.ts'
 import { refusesChange } from '../outside/service/failures.ts'
 import {
   approvalOf,
@@ -15,7 +15,6 @@ import {
   isOfQuote,
   isSameId,
   type NamedQuote,
-  parsedOrNothing,
   shipmentInApproval,
 } from '../outside/service/proofs.ts'
 import type { Sending } from '../outside/service/service.ts'

@@ -5,15 +5,8 @@ import { translationSettings } from '../../language/config/translation-settings.
 import { GatewayError } from '../../language/errors.ts'
 import { scalarText } from '../../language/text/json.ts'
 import { FIELD_LIMIT, isPlainId, shownText } from '../../language/text/service-text.ts'
-import { isSuccess, NoReply, type UpstreamReply } from '../../outside/service/exchange.ts'
-import {
-  idAt,
-  isCanceled,
-  isSameId,
-  parsedOrNothing,
-  shipmentNamed,
-  shipmentWithId,
-} from '../../outside/service/proofs.ts'
+import { isSuccess, NoReply, parsedOrNothing, type UpstreamReply } from '../../outside/service/exchange.ts'
+import { idAt, isCanceled, isSameId, shipmentNamed, shipmentWithId } from '../../outside/service/proofs.ts'
 import { openService, sendingOf, shipmentRead } from '../../outside/service/service.ts'
 import { toldBy } from '../../outside/store/claim.ts'
 import { pages } from '../../outside/store/copy.ts'

@@ -1,11 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { CHALLENGE, GatewayError, gatewayError, retryAfter } from '../../language/errors.ts'
 import { serviceSays } from '../../language/messages.ts'
-import { replyText } from '../../language/text/decode.ts'
-import { scalarText } from '../../language/text/json.ts'
+import { isObject, scalarText } from '../../language/text/json.ts'
 import { oneAtATime } from '../../runtime/time.ts'
 import { createCredentialMask } from './credential.ts'
-import { exchange, isSuccess, NoReply, type UpstreamReply } from './exchange.ts'
+import { exchange, isSuccess, NoReply, parsedOrNothing, type UpstreamReply } from './exchange.ts'
 import { serviceMessage } from './failures.ts'
 import { createRetry, type Retry, timeAsked } from './retries.ts'
 import type { Upstream } from './upstream.ts'
@@ -236,7 +235,8 @@ async function fetchToken(source: Required<NewAccount>, retry: Retry): Promise<T
     if (isRefused) source.acceptance.refused()
     throw notGiven(reply, source.basic)
   }
-  const { access_token: text, expires_in: life } = bodyOf(reply)
+  const given = parsedOrNothing(reply)
+  const { access_token: text, expires_in: life }: Readonly<Record<string, unknown>> = isObject(given) ? given : {}
   if (typeof text !== 'string' || !/^[\x21-\x7e]+$/.test(text)) {
     tokens.add(1, 'failed')
     throw gatewayError('login-failed/unreadable', {}, { status: 502 })
@@ -249,15 +249,6 @@ async function fetchToken(source: Required<NewAccount>, retry: Retry): Promise<T
   const usableMs = Math.max(lifeMs - MARGIN_MS, lifeMs / 2)
   // The lifetime starts no later than the request for the token.
   return { text, expiresAt: askedAt + usableMs, renewAt: askedAt + usableMs * RENEW_AFTER }
-}
-
-function bodyOf(reply: UpstreamReply): { access_token?: unknown; expires_in?: unknown } {
-  try {
-    const body: unknown = JSON.parse(replyText(reply.body))
-    return typeof body === 'object' && body !== null ? body : {}
-  } catch {
-    return {}
-  }
 }
 
 /** RFC 6749, 5.2: 400 and 401 concern the credential; any other status concerns the endpoint. */

@@ -3,7 +3,9 @@ import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { brotliDecompress } from 'node:zlib'
 import type { Dispatcher } from 'undici'
-import { type Inflate, inflaters } from '../../language/text/decode.ts'
+import { gatewayError } from '../../language/errors.ts'
+import { type Inflate, inflaters, replyText } from '../../language/text/decode.ts'
+import { parseJson } from '../../language/text/json.ts'
 import { currentCall, type RequestTrace, type TracedRequest, withTraceHeaders } from '../../runtime/call.ts'
 import { createUnorderedList, type ListItem } from '../../runtime/collections.ts'
 import type { Histogram } from '../../runtime/metrics.ts'
@@ -37,6 +39,29 @@ export interface UpstreamReply {
   readonly body: Buffer
   /** The value of the body, where it was parsed before. */
   readonly json?: unknown
+}
+
+/**
+ * Parses the body of a successful reply, keeping all digits; undefined if it is empty, as some are. The error of a reply to a
+ * change says that it may have been made.
+ */
+export function readJson({ body, json }: Pick<UpstreamReply, 'body' | 'json'>, isOfChange = false): unknown {
+  if (json !== undefined) return json
+  if (body.length === 0) return undefined
+  try {
+    return parseJson(replyText(body))
+  } catch (cause) {
+    throw gatewayError(isOfChange ? 'service-unreadable/json-change' : 'service-unreadable/json', {}, { cause })
+  }
+}
+
+/** Returns the body of a reply; undefined if it is not JSON. */
+export function parsedOrNothing(reply: Pick<UpstreamReply, 'body' | 'json'>): unknown {
+  try {
+    return readJson(reply)
+  } catch {
+    return undefined
+  }
 }
 
 /** Returns true for 2xx. */

@@ -2,8 +2,7 @@ import { type GatewayError, gatewayError } from '../../language/errors.ts'
 import type { Draft } from '../../language/mapping/paths.ts'
 import { isObject, isStructure, scalarText } from '../../language/text/json.ts'
 import { serviceId } from '../../language/text/service-text.ts'
-import { isSuccess, type UpstreamReply } from './exchange.ts'
-import { readJson } from './service.ts'
+import { isSuccess, parsedOrNothing, readJson, type UpstreamReply } from './exchange.ts'
 
 /*
  * Decides if a successful reply of the service is the reply to the request. Every reply of a translated call is checked
@@ -282,15 +281,6 @@ function underOwnId(body: Readonly<Draft>, id: string): Readonly<Draft> {
 
 /** Compares two ids. The service may write the letters of an id in another case. */
 export const isSameId = (one: string, other: string): boolean => one.toLowerCase() === other.trim().toLowerCase()
-
-/** Returns the body of a reply; undefined if it is not JSON. */
-export function parsedOrNothing(reply: Pick<UpstreamReply, 'body' | 'json'>): unknown {
-  try {
-    return readJson(reply)
-  } catch {
-    return undefined
-  }
-}
 
 /** The kinds of requests after whose doubtful reply the caller may have to act. */
 type DoubtfulRequest = 'change' | 'cancellation'

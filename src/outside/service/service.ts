@@ -2,12 +2,11 @@ import type { Config } from '../../language/config/config.ts'
 import { gatewayError, retryAfter } from '../../language/errors.ts'
 import type { Action } from '../../language/mapping/action.ts'
 import type { Draft } from '../../language/mapping/paths.ts'
-import { replyText } from '../../language/text/decode.ts'
 import { isObject, parseJson, scalarText } from '../../language/text/json.ts'
 import { type Counter, createMeters, labelledGauge } from '../../runtime/metrics.ts'
 import type { Account, Scheme } from './account.ts'
 import { createCredentialMask } from './credential.ts'
-import { accepts, exchange, isSuccess, NoReply, operationOf, type UpstreamReply } from './exchange.ts'
+import { accepts, exchange, isSuccess, NoReply, operationOf, parsedOrNothing, type UpstreamReply } from './exchange.ts'
 import { createRetry, FAILURES } from './retries.ts'
 import { openUpstream, type Upstream } from './upstream.ts'
 
@@ -211,28 +210,8 @@ const UNPROVEN_RETRIES_MS = 2_000
 const UNAUTHORIZED = 401
 
 /** Reports whether a successful reply is one of the service: a JSON object, or nothing where there is nothing to say. */
-function isAnswer(reply: UpstreamReply, method: Outgoing['method']): boolean {
-  if (reply.body.length === 0) return method !== 'GET'
-  try {
-    return isObject(parseJson(replyText(reply.body)))
-  } catch {
-    return false
-  }
-}
-
-/**
- * Parses the body of a successful reply, keeping all digits; undefined if it is empty, as some are. The error of a reply to a
- * change says that it may have been made.
- */
-export function readJson(reply: Pick<UpstreamReply, 'body' | 'json'>, isOfChange = false): unknown {
-  if (reply.json !== undefined) return reply.json
-  if (reply.body.length === 0) return undefined
-  try {
-    return parseJson(replyText(reply.body))
-  } catch (cause) {
-    throw gatewayError(isOfChange ? 'service-unreadable/json-change' : 'service-unreadable/json', {}, { cause })
-  }
-}
+const isAnswer = (reply: UpstreamReply, method: Outgoing['method']): boolean =>
+  reply.body.length === 0 ? method !== 'GET' : isObject(parsedOrNothing(reply))
 
 /** Returns a reply with asterisks in the place of the credential, and, unless it is a success, of the secret in it. */
 export function withoutCredential(reply: UpstreamReply, account: Account): UpstreamReply {
