@@ -36,8 +36,7 @@ test('the nine events and an unknown one are stored as they came, and counted', 
   expect(stored.map((one) => ({ ...one, payload: JSON.parse(one.payload) }))).toMatchObject(
     events.map((payload) => ({ event: payload.event, date: EVENT.event_date, payload, state: 'recorded' })),
   )
-  const counts = await countsOf(gateway)
-  for (const name of [...names, 'other']) expect(counts[`event="${name}",result="stored"`]).toBe(1)
+  expect(await countsOf(gateway)).toMatchObject({ 'result="stored"': events.length })
 })
 
 test('a copy is a duplicate, whatever the order of its members; another date or other data is another event', async () => {
@@ -61,7 +60,7 @@ test('a copy is a duplicate, whatever the order of its members; another date or 
   for (const other of others) expect((await deliver(gateway, { ...event, ...other })).json.duplicate).toBe(false)
   // No data, and none written out, is the same.
   expect((await deliver(gateway, EVENT)).json.duplicate).toBe(true)
-  expect(await countsOf(gateway)).toMatchObject({ [`event="${EVENT.event}",result="duplicate"`]: 2 })
+  expect(await countsOf(gateway)).toMatchObject({ 'result="duplicate"': 2 })
 })
 
 test('what is no JSON object is refused with a clear line', async () => {
@@ -74,7 +73,7 @@ test('what is no JSON object is refused with a clear line', async () => {
     expect(json).toMatchObject({ type, detail: expect.stringContaining(detail) })
   }
   expect(await gateway.store.listEvents({})).toEqual([])
-  expect(await countsOf(gateway)).toMatchObject({ 'event="",result="malformed"': malformed.length + 1 })
+  expect(await countsOf(gateway)).toMatchObject({ 'result="malformed"': malformed.length + 1 })
 })
 
 test('an event of another shape is kept as it came, and parked for the operator', async () => {
@@ -168,7 +167,7 @@ test('an event is answered once it is durable, and not before: a store that is d
   durable.reject(new StoreDown('The disk is full.'))
   const down = await deliver(gateway, EVENT)
   expect([down.status, down.headers.get('retry-after')]).toEqual([503, '5'])
-  expect(await countsOf(gateway)).toMatchObject({ 'event="",result="failed"': 1 })
+  expect(await countsOf(gateway)).toMatchObject({ 'result="failed"': 1 })
 
   durable = Promise.withResolvers()
   const copy = deliver(gateway, EVENT).finally(() => order.push('answered'))
@@ -228,7 +227,7 @@ describe('with signing secrets', () => {
       expect(gateway.lines()).toContainEqual(expect.objectContaining({ fault, tenant: CLIENT.id }))
     }
     expect(await gateway.store.listEvents({})).toEqual([])
-    expect(await countsOf(gateway)).toMatchObject({ 'event="",result="wrong-signature"': refused.length })
+    expect(await countsOf(gateway)).toMatchObject({ 'result="wrong-signature"': refused.length })
   })
 })
 
