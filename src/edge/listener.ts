@@ -10,6 +10,7 @@ import { beginCall } from '../runtime/call.ts'
 import { createUnorderedList } from '../runtime/collections.ts'
 import type { Logger } from '../runtime/log.ts'
 import type { Reloads } from '../runtime/reloads.ts'
+import { within } from '../runtime/time.ts'
 import { refusalDetails } from './answers.ts'
 import {
   type ConnectionLimits,
@@ -279,15 +280,4 @@ function urlOf(server: SocketServer, host: string, scheme: string): string {
   const { port } = server.address() as AddressInfo
   const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
   return `${scheme}://${name}:${port}`
-}
-
-/** Resolves with the work, or after a timeout in milliseconds. */
-function within(ms: number, work: Promise<void>): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms)
-    void work.then(() => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })
 }

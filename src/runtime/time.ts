@@ -27,6 +27,15 @@ export function backoffMs(failures: number, longestMs: number = LONGEST_MS): num
   return longest * (0.5 + Math.random() / 2)
 }
 
+/** Resolves with the work, or after a timeout in milliseconds. */
+export async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const over = new Promise((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([work, over]).finally(() => clearTimeout(timer))
+}
+
 /** Makes work that runs once at a time: who asks during a run gets that run. */
 export function oneAtATime<T>(work: () => Promise<T>) {
   let running: Promise<T> | undefined

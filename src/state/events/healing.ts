@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Credentials, OwnCaller } from '../../edge/callers/caller.ts'
 import type { Config } from '../../language/config/config.ts'
 import type { Catalog } from '../../language/mapping/catalog.ts'
@@ -20,7 +19,7 @@ import type { Claim, Store } from '../../outside/store/store.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { createCounter, gauge } from '../../runtime/metrics.ts'
-import { endOfTurn, oneAtATime } from '../../runtime/time.ts'
+import { endOfTurn, oneAtATime, within } from '../../runtime/time.ts'
 import { holdersOf } from '../bookings/bookings.ts'
 import type { Leases } from '../bookings/leases.ts'
 import { HEALED_BY, type HealedBy, isReopened, settle } from '../bookings/settlement.ts'
@@ -231,7 +230,7 @@ export function createHealing(rooms: HealingRooms) {
       isClosed = true
       clearInterval(timer)
       for (const one of pauses) clearTimeout(one)
-      await Promise.race([Promise.all([reads.close(), searches.current()]), pause(graceMs, undefined, { ref: false })])
+      await within(graceMs, Promise.all([reads.close(), searches.current()]))
     },
   }
 }

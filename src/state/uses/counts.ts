@@ -13,7 +13,7 @@ import {
 import { type Store, StoreDown } from '../../outside/store/store.ts'
 import type { Use } from '../../runtime/call.ts'
 import type { Logger } from '../../runtime/log.ts'
-import { oneAtATime } from '../../runtime/time.ts'
+import { oneAtATime, within } from '../../runtime/time.ts'
 
 /** The facts of an answered call that are counted. */
 export interface CountedCall {
@@ -116,10 +116,7 @@ export function openUseCounts({
     /** Stores the last counts. */
     async close(): Promise<void> {
       clearInterval(timer)
-      const { promise: tooLong, resolve } = Promise.withResolvers<void>()
-      const limit = setTimeout(resolve, LAST_WAIT_MS)
-      await Promise.race([Promise.resolve(rounds.current()).then(rounds.run), tooLong])
-      clearTimeout(limit)
+      await within(LAST_WAIT_MS, Promise.resolve(rounds.current()).then(rounds.run))
     },
   }
 }
