@@ -105,7 +105,7 @@ export function isOtherVehicle(
 }
 
 /** Returns the vehicle of a claim. Only this program writes its JSON. */
-export const toldBy = ({ vin, vehicle }: BookedVehicle): ToldVehicle => ({
+export const toldBy = ({ vin, vehicle }: BookedVehicle): ToldVehicle & Pick<Vehicle, 'vin'> => ({
   ...(vehicle === '' ? {} : (JSON.parse(vehicle) as ToldVehicle)),
   vin,
 })

@@ -427,12 +427,15 @@ export function replay(claim: Claim): Answer {
   return { ...answer, headers: { ...answer.headers, [REPLAYED]: 'true' } }
 }
 
+/** The header of the service's number. */
+export const SHIPMENT_NUMBER = 'Transload-Shipment-Number'
+
 /** Returns the service's number in the stored answer of a booking. */
 export function numberIn({ reply }: Claim): string | undefined {
   if (reply === '') return undefined
   // Only the record of bookings and an operator's settlement write it.
   const { headers }: Partial<Answer> = JSON.parse(reply)
-  return headers?.['Transload-Shipment-Number']
+  return headers?.[SHIPMENT_NUMBER]
 }
 
 /** The error of a call that timed out while it waited for the same booking. */

@@ -3,10 +3,11 @@ import type { Catalog } from '../../language/mapping/catalog.ts'
 import type { Draft } from '../../language/mapping/paths.ts'
 import type { Settings } from '../../language/mapping/row.ts'
 import { headerText, isSameThing, thingKey } from '../../language/text/service-text.ts'
-import type { AuditEntry, Claim, ClaimState, Quote, Store, Vehicle } from '../../outside/store/store.ts'
+import { toldBy } from '../../outside/store/claim.ts'
+import type { AuditEntry, Claim, ClaimState, Quote, Store } from '../../outside/store/store.ts'
 import { namesOfShipment } from '../names/names.ts'
 import { vehiclesIn } from '../names/resolve.ts'
-import { holdersOf, priceHeader } from './bookings.ts'
+import { holdersOf, numberIn, priceHeader, SHIPMENT_NUMBER } from './bookings.ts'
 
 /** The shipment that a booking made. */
 export interface BookedShipment {
@@ -106,8 +107,7 @@ export function reopen(
       return { outcome: 'wrong-state', state: claim.state }
     }
     // The names come first: an interrupted attempt can be repeated.
-    const { headers }: Partial<Answer> = claim.reply === '' ? {} : JSON.parse(claim.reply)
-    await takeBackNames(claim, { shipment: claim.shipment, number: headers?.[NUMBER] }, store)
+    await takeBackNames(claim, { shipment: claim.shipment, number: numberIn(claim) }, store)
     const change = { state: 'unknown', instance, shipment: '', reply: '', why: REOPENED } as const
     return resultOf(await store.change(claim, change), claim, store)
   })
@@ -130,8 +130,6 @@ async function resultOf(changed: Claim | undefined, before: Claim, store: Store)
   return { outcome: 'wrong-state', state: current?.state ?? before.state }
 }
 
-const NUMBER = 'Transload-Shipment-Number'
-
 /** Returns the answer that the booking would have had. */
 function answerOf(
   { shipment, number, body = { id: shipment, ...(number && { number }) } }: BookedShipment,
@@ -144,7 +142,7 @@ function answerOf(
     status: 200,
     headers: {
       'Transload-Shipment-Id': headerText(shipment),
-      ...(number && { [NUMBER]: headerText(number) }),
+      ...(number && { [SHIPMENT_NUMBER]: headerText(number) }),
       ...priceHeader(quotedPrice, body),
     },
     body: JSON.stringify(reply),
@@ -164,14 +162,14 @@ async function giveNames(
   const quote =
     reference === '' ? undefined : (await store.named(tenant, reference)).find(({ kind }) => kind === 'quote')
   const shown = body ? vehiclesIn(body) : []
-  const { year = '', make = '', model = '' }: Partial<Vehicle> = claim.vehicle === '' ? {} : JSON.parse(claim.vehicle)
+  const { vin, year = '', make = '', model = '' } = toldBy(claim)
   await store.put({
     names: namesOf(claim, id, number),
     shipment: {
       tenant,
       id,
       own: quote?.quote?.own ?? '',
-      vehicles: shown.length > 0 ? shown : [{ vin: claim.vin, year, make, model }],
+      vehicles: shown.length > 0 ? shown : [{ vin, year, make, model }],
       state: 'live',
       quote: quote?.id ?? '',
     },
