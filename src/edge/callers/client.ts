@@ -13,7 +13,7 @@ import { type BasicPair, basicOf, basicPair, hasControlCharacter } from '../../o
 import { accepts, NoReply, type UpstreamReply } from '../../outside/service/exchange.ts'
 import { credentialRefused, refusal } from '../../outside/service/failures.ts'
 import { timeAsked } from '../../outside/service/retries.ts'
-import { type Sender, type Sending, sendingOf } from '../../outside/service/service.ts'
+import { type Sender, type Sending, sendingOf, shipmentRead } from '../../outside/service/service.ts'
 import type { Share } from '../../runtime/call.ts'
 import { BELOW_VERSION_2, version2Call } from '../routing.ts'
 import {
@@ -261,10 +261,9 @@ export function createProve(service: Sender, timeoutMs: number): Prove {
   const underWay = new WeakMap<Account, Promise<void>>()
   const ask = async (sending: Sending): Promise<void> => {
     const { account } = sending
-    const request = { method: 'GET', path: `/v2/shipments/${NO_SHIPMENT}`, namesAnId: true } as const
     let reply: UpstreamReply
     try {
-      reply = await service.send(request, sending)
+      reply = await service.send(shipmentRead(NO_SHIPMENT), sending)
     } catch (error) {
       // A token that the service issued is proof enough.
       if (account.acceptance.isProven()) return

@@ -317,7 +317,7 @@ const UNKNOWN_PATH: ReadonlySet<number> = new Set([404, 405])
 
 /** Any other refusal may come from a layer before the path, such as a login or a rate limit. */
 const proves = (status: number) =>
-  (status >= 200 && status < 300) || status === 400 || status === 409 || status === 412 || status === 422
+  isSuccess(status) || status === 400 || status === 409 || status === 412 || status === 422
 
 /** Builds the request that an action makes at the service; the id fills the parameter of its path. */
 export function serviceRequest({ service }: Action, body: Draft | string, id: string | undefined): ServiceRequest {
