@@ -1,9 +1,9 @@
 import type { Doubt, StoreOrigin } from '../../outside/store/doubt.ts'
-import { isAlive } from '../../outside/store/instance.ts'
+import { isAlive, SILENT_FOR_MS } from '../../outside/store/instance.ts'
 import type { Claim, Claims, Store } from '../../outside/store/store.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { currentMoment, elapsedSince, type Moment, oneAtATime } from '../../runtime/time.ts'
-import { HELD_FOR_MS, isHeldSince, isStale, LEASE_MS, type Lease, NO_LEASE, renewed } from './protocol.ts'
+import { HELD_FOR_MS, isHeldSince, isStale, type Lease, NO_LEASE, renewed } from './protocol.ts'
 
 /** Reports whether claims of this gateway are still its own. Costs no look at the store. */
 export type IsHeld = () => boolean
@@ -64,7 +64,7 @@ export function createHeartbeat(
   return async () => {
     try {
       await renew()
-      for (const claim of await store.orphanClaims(LEASE_MS, instance)) {
+      for (const claim of await store.orphanClaims(SILENT_FOR_MS, instance)) {
         const { handle, tenant } = claim
         onUnknown?.(claim)
         log.error({ booking: handle, tenant, why: 'its gateway is gone' }, 'the outcome of a booking is not known')

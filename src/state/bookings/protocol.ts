@@ -2,6 +2,7 @@ import { toGatewayError } from '../../edge/answers.ts'
 import type { StatusSet } from '../../language/config/values.ts'
 import type { ErrorCode } from '../../language/errors.ts'
 import { NoReply, type Silence } from '../../outside/service/exchange.ts'
+import { SILENT_FOR_MS } from '../../outside/store/instance.ts'
 import type { Claim, ClaimChange } from '../../outside/store/store.ts'
 import type { Moment } from '../../runtime/time.ts'
 
@@ -90,10 +91,8 @@ export interface Lease {
   readonly term: number
 }
 
-/** A gateway without a heartbeat for this long counts as gone. */
-export const LEASE_MS = 10_000
 /** Until then, nothing that relies on the lease needs to doubt it: half of it has passed. */
-export const HELD_FOR_MS = LEASE_MS / 2
+export const HELD_FOR_MS = SILENT_FOR_MS / 2
 /** A lease that was confirmed longer ago is renewed before a claim relies on it. */
 const FRESH_FOR_MS = 3_000
 
