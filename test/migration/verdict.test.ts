@@ -5,8 +5,9 @@ import { loadMappings } from '../../mappings/load.ts'
 import { equivalentOf } from '../../src/operator/reports/equivalents.ts'
 import { readReport } from '../../src/operator/reports/report.ts'
 import { type DayUse, type Evidence, verdictOf } from '../../src/operator/reports/verdict.ts'
-import { DAY_MS, type Use } from '../../src/outside/store/scoreboard.ts'
+import { DAY_MS } from '../../src/outside/store/scoreboard.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import type { Use } from '../../src/runtime/call.ts'
 
 const catalog = await loadMappings()
 

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type CallCount, DAY_MS, type NameCount, type Use } from '../../src/outside/store/scoreboard.ts'
+import { type CallCount, DAY_MS, type NameCount } from '../../src/outside/store/scoreboard.ts'
 import type { Store } from '../../src/outside/store/store.ts'
+import type { Use } from '../../src/runtime/call.ts'
 
 type SampleName = Pick<NameCount, 'tenant' | 'kind' | 'name'> & Partial<NameCount>
 

@@ -2,8 +2,6 @@ import type { Use } from '../../runtime/call.ts'
 import { CALL_COUNTS, NAME_COUNTS } from './schema.ts'
 import { type DatabaseRow, item, sql, type Work, type WorkOf } from './work.ts'
 
-export type { Use }
-
 /** Calls of a tenant on a day that had one outcome. */
 export interface CallCount {
   readonly tenant: string

@@ -13,11 +13,6 @@ export interface StoreOptions {
   /** Called with a remark for the operator, such as a connection that is not verified. */
   readonly onNotice?: (notice: string) => void
   /**
-   * The most connections of this process to PostgreSQL, besides one that stays open.
-   * @default 10
-   */
-  readonly connections?: number
-  /**
    * The clock of a store that has none: all engines but PostgreSQL.
    * @default Date.now
    */

@@ -35,13 +35,12 @@ export async function openPostgresStore({
   url,
   onState,
   onNotice = () => undefined,
-  connections = CONNECTIONS,
 }: StoreOptions & { readonly url: string }): Promise<Store> {
   const { server, notices } = readAddress(url)
   const readiness = createReadiness(onState)
   let closed = false
 
-  const { pool, leave } = createPool(server, connections, (error) => session.leave(error))
+  const { pool, leave } = createPool(server, CONNECTIONS, (error) => session.leave(error))
   notices.forEach(onNotice)
 
   const session = startSession(
