@@ -8,7 +8,7 @@ import {
 } from '../../language/errors.ts'
 import { type MessageName, serviceSays } from '../../language/messages.ts'
 import { replyText } from '../../language/text/decode.ts'
-import { isObject, parseJson } from '../../language/text/json.ts'
+import { isObject, isStructure, parseJson } from '../../language/text/json.ts'
 import { oneLine, shownText } from '../../language/text/service-text.ts'
 import { NoReply, type UpstreamReply } from './exchange.ts'
 import { timeAsked } from './retries.ts'
@@ -162,9 +162,9 @@ const DEPTH_LIMIT = 4
 export function serviceMessage(body: Buffer, nameFields = (text: string) => text): string | undefined {
   const text = replyText(body).trim()
   const value = /^(?:[{["]|null$)/.test(text) ? parsed(text) : text
-  const known = messagesIn(value, new Map())
-  const listed = known.length > 0 ? known : listedWords(value)
-  const messages = listed.length > 0 ? listed : wrappedWords(value)
+  const searched: Searched = new Map()
+  const known = messagesIn(value, searched, 0)
+  const messages = known.length > 0 ? known : wordsIn(value, searched, 0, false)
   const line = nameFields(oneLine(withoutRepeats(messages).join('; ')))
   return line === '' ? undefined : shownText(line, MESSAGE_LIMIT_CHARACTERS)
 }
@@ -205,7 +205,7 @@ const membersOf = (value: object) => Object.entries(value).slice(0, MOST_SEARCHE
 /** The messages of the objects and lists that were searched: several keys and holders lead to one. */
 type Searched = Map<object, readonly string[]>
 
-function messagesIn(value: unknown, searched: Searched, depth = 0): readonly string[] {
+function messagesIn(value: unknown, searched: Searched, depth: number): readonly string[] {
   if (typeof value === 'string') return value.trim() === '' || MARKUP.test(value.trim()) ? [] : [value.trim()]
   if (typeof value !== 'object' || value === null || depth > DEPTH_LIMIT) return []
   const known = searched.get(value)
@@ -220,15 +220,14 @@ function messagesIn(value: unknown, searched: Searched, depth = 0): readonly str
 
 function messagesOf(value: object, searched: Searched, depth: number): readonly string[] {
   const body = new Map(membersOf(value).map(([key, entry]) => [key.toLowerCase().replace(/[_-]/g, ''), entry]))
-  const first = (words: typeof heldWords) =>
-    KEYS.map((key) => words(body.get(key), searched, depth + 1)).find((messages) => messages.length > 0)
-  const own = first(messagesIn) ?? first(heldWords) ?? []
+  const held = (key: string) => wordsIn(body.get(key), searched, depth + 1, true)
+  const first = (words: (key: string) => readonly string[]) => KEYS.map(words).find(({ length }) => length > 0)
+  const own = first((key) => messagesIn(body.get(key), searched, depth + 1)) ?? first(held) ?? []
   const field = FIELDS.map((key) => fieldName(key, body.get(key))).find((name) => name !== undefined)
   const named = own.map((message) =>
     field === undefined || message.includes(field) ? message : `${field}: ${message}`,
   )
-  const held = HOLDERS.flatMap((key) => heldWords(body.get(key), searched, depth + 1))
-  return [...named, ...held]
+  return [...named, ...HOLDERS.flatMap(held)]
 }
 
 /** Returns the name of a field: a text, a JSON pointer, the steps of a path, or the source of JSON:API. */
@@ -243,36 +242,21 @@ function fieldName(key: string, value: unknown): string | undefined {
 /** The path of the request, the name of an error, and that of a system. */
 const NO_FIELD: Readonly<Record<string, RegExp>> = { path: /^\//, name: /^[^a-z]/, source: /^/ }
 
-/** Returns the texts of `{"zipcode": ["…"]}`, without any key of those above. Only a list marks a text as a message. */
-function listedWords(value: unknown, place = '', depth = 0): string[] {
-  if (typeof value !== 'object' || value === null || depth > DEPTH_LIMIT) return []
-  const inner = place === '' ? '' : `${place}.`
-  if (!Array.isArray(value)) {
-    return membersOf(value).flatMap(([field, entry]) => listedWords(entry, inner + field, depth + 1))
+/**
+ * Returns the texts in a value that has none of these keys, by field: `zip: is odd`. Beside a field, a text by itself is a message in the
+ * value of a key such as `errors` only; elsewhere, those in a list are, and those in a wrapper: `{"response": {"message": "…"}}`.
+ */
+function wordsIn(value: unknown, searched: Searched, depth: number, isHeld: boolean, place = ''): readonly string[] {
+  const said = isHeld || typeof value !== 'string' ? messagesIn(value, searched, depth) : []
+  if (said.length > 0) {
+    const isOfField = place !== '' && (isHeld || Array.isArray(value))
+    return isOfField ? said.map((text) => `${place}: ${text}`) : said
   }
-  return value
-    .slice(0, MOST_TEXTS)
-    .flatMap((entry, at) =>
-      typeof entry === 'string'
-        ? messagesIn(entry, new Map()).map((said) => `${place}: ${said}`)
-        : listedWords(entry, `${inner}${at}`, depth + 1),
-    )
-}
-
-/** Returns the texts in a wrapper, whatever its name: `{"response": {"message": "…"}}`. */
-function wrappedWords(value: unknown): readonly string[] {
-  const searched: Searched = new Map()
-  const entries = isObject(value) ? membersOf(value) : []
-  return entries.flatMap(([, entry]) => (isObject(entry) ? messagesIn(entry, searched, 1) : []))
-}
-
-/** Returns the texts in a value such as that of `errors`: texts, entries with messages, or lists of texts by field. */
-function heldWords(value: unknown, searched: Searched, depth: number): readonly string[] {
-  const messages = messagesIn(value, searched, depth)
-  if (messages.length > 0 || typeof value !== 'object' || value === null || Array.isArray(value)) return messages
-  return membersOf(value).flatMap(([field, entry]) => {
-    if (field === 'code' || field === 'status') return []
-    const said = messagesIn(entry, searched, depth + 1)
-    return said.length > 0 ? said.map((text) => `${field}: ${text}`) : listedWords(entry, field, depth + 1)
+  if (!isStructure(value) || depth > DEPTH_LIMIT || searched.size === MOST_SEARCHED) return []
+  const inner = place === '' ? '' : `${place}.`
+  return membersOf(value).flatMap(([key, entry]) => {
+    const at = inner === '' && Array.isArray(value) ? '' : inner + key
+    const isText = isHeld && place === '' && key !== 'code' && key !== 'status'
+    return wordsIn(entry, searched, depth + 1, isText, at)
   })
 }
