@@ -40,8 +40,7 @@ export async function serve({ newStore = false }: { readonly newStore?: boolean 
   // The store opens in its own thread while this one loads the gateway.
   const [store, { openGateway }, { createPages }] = await Promise.all([
     openConfiguredStore(openStore, {
-      onState: ({ ready, error, server }) =>
-        ready ? log.info({ server }, 'store ready') : log.error({ err: error }, 'store not ready'),
+      onState: ({ ready, error }) => (ready ? log.info('store ready') : log.error({ err: error }, 'store not ready')),
       onNotice: (notice) => log.warn({ notice }, 'notice of the store'),
     }),
     import('../../gateway.ts'),

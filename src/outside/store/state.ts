@@ -3,8 +3,6 @@ export interface StoreState {
   readonly ready: boolean
   /** Why it is not ready. */
   readonly error?: Error
-  /** The server in use, of an engine that has one. */
-  readonly server?: string
 }
 
 export interface StoreOptions {
@@ -26,8 +24,7 @@ export function createReadiness(onState: ((state: StoreState) => void) | undefin
   return {
     ready: (): boolean => !ended && state?.ready === true,
     set(next: StoreState): void {
-      const same =
-        state?.ready === next.ready && state?.error?.message === next.error?.message && state?.server === next.server
+      const same = state?.ready === next.ready && state?.error?.message === next.error?.message
       state = next
       if (!same && !ended) onState?.(next)
     },

@@ -45,7 +45,7 @@ export async function openPostgresStore({
 
   const session = startSession(
     server,
-    () => readiness.set({ ready: true, server: server.place }),
+    () => readiness.set({ ready: true }),
     (error) => {
       readiness.set({ ready: false, error })
       leave()
