@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash as sha256, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Config } from '../../language/config/config.ts'
 import type { Tenant } from '../../language/config/tenants-file.ts'
@@ -135,17 +135,9 @@ export function accountAt(
 }
 
 /** Returns the address and credential of a passed-through call with an account that the operator gave to the gateway. */
-export function passThroughOf(caller: Caller): PassThrough {
-  const known = passThroughs.get(caller)
-  if (known) return known
-  const { tenant, account, profile } = caller
-  const made = { tenant, reader: account, ...account, limits: profile.limits }
-  passThroughs.set(caller, made)
-  return made
+export function passThroughOf({ tenant, account, profile }: Caller): PassThrough {
+  return { ...account, tenant, reader: account, limits: profile.limits }
 }
-
-/** All calls of a caller share it. */
-const passThroughs = new WeakMap<Caller, PassThrough>()
 
 /** The error of a call without a credential that can be read. */
 export function missingCredential({ headers: { authorization } }: IncomingMessage): GatewayError {
@@ -203,4 +195,4 @@ export function recipientOf(secret: string, recipients: readonly EventRecipient[
   return found
 }
 
-const hash = (secret: string): Buffer => createHash('sha256').update(secret).digest()
+const hash = (secret: string): Buffer => sha256('sha256', secret, 'buffer')

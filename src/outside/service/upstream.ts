@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { LookupFunction, Socket } from 'node:net'
 import { rootCertificates, TLSSocket } from 'node:tls'
 import { LRUCache } from 'lru-cache'
-import type { buildConnector as Build } from 'undici'
+import type { buildConnector as Build, Dispatcher } from 'undici'
 import buildConnector from 'undici/lib/core/connect.js'
 import Client from 'undici/lib/dispatcher/client.js'
 import Pool from 'undici/lib/dispatcher/pool.js'
@@ -71,6 +71,10 @@ export function openUpstream(
   }
 
   const deadlines = createDeadlines()
+  const lineOver = (dispatcher: Dispatcher, origin: string, isFull = () => false): Line => {
+    const isBusy = () => isFull() || names.isPending(new URL(origin).hostname)
+    return { origin, dispatcher, deadlines, isBusy, seconds }
+  }
   const newPool = (origin: string, name: string): Line => {
     let ofOrigin = pools.get(origin)
     if (!ofOrigin) {
@@ -83,8 +87,7 @@ export function openUpstream(
     }
     // Not undici's `clientTtl`: it makes every call read the clock once or twice per busy connection.
     const pool = new Pool(origin, { ...options, connect: connectorOf(origin, name), connections })
-    const isBusy = () => pool.stats.connected >= connections || names.isPending(new URL(origin).hostname)
-    const line = { origin, dispatcher: pool, deadlines, isBusy, seconds }
+    const line = lineOver(pool, origin, () => pool.stats.connected >= connections)
     ofOrigin.set(name, { pool, line, usedUntil: performance.now() + CONNECTION_AGE_MS })
     return line
   }
@@ -101,8 +104,7 @@ export function openUpstream(
     // A client connects when it gets its request.
     const client = new Client(origin, { ...options, connect: isShared ? connectorOf(origin, name) : newConnector() })
     client.once('drain', () => client.destroy(REQUEST_OVER, () => undefined))
-    const isBusy = () => names.isPending(new URL(origin).hostname)
-    return { origin, dispatcher: client, deadlines, isBusy, seconds }
+    return lineOver(client, origin)
   }
 
   return {

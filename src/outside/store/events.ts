@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { isRenewed, SILENT_FOR_MS } from './instance.ts'
 import { EVENTS, OPEN_EVENTS } from './schema.ts'
 import { type DatabaseRow, sql, TODAY, type Work, type WorkOf } from './work.ts'
@@ -180,7 +180,7 @@ const ID_DIGITS = 32
 /** Returns the id of an event: the same for every copy, in every store, even after the event was pruned. */
 function eventId({ tenant, shipment, event, date, digest }: NewEvent): string {
   const identity = JSON.stringify([tenant, shipment, event, date, digest])
-  return `msg_${createHash('sha256').update(identity).digest('hex').slice(0, ID_DIGITS)}`
+  return `msg_${hash('sha256', identity).slice(0, ID_DIGITS)}`
 }
 
 /** Returns the event in a row with all columns of an event. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { toGatewayError } from '../../edge/answers.ts'
 import { type Credentials, type EventRecipient, recipientOf } from '../../edge/callers/caller.ts'
@@ -145,7 +145,7 @@ export function readEvent(bytes: Buffer): ReceivedEvent {
   const payload = canonicalJson(body)
   if (Buffer.byteLength(payload) > EVENT_LIMIT_BYTES) throw gatewayError('body-too-large', { bytes: EVENT_LIMIT_BYTES })
   const told = fault === undefined ? (data === null ? '' : canonicalJson(data)) : payload
-  const digest = createHash('sha256').update(told).digest('hex')
+  const digest = hash('sha256', told)
   return { shipment: parts.spelled && thingKey(parts.spelled), ...parts, digest, payload, fault }
 }
 
