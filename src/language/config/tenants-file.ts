@@ -29,13 +29,16 @@ interface SecretHash {
 const FORM = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
 /** The highest accepted cost. More expensive hashes would allow denial of service. */
 const LIMITS = { costLog2: 17, block: 8, parallel: 4 } as const
+const COST_BITS_PER_BLOCK = 16
 
-/** Parses a hash; undefined if the text is not a hash or its check would cost too much. */
+/** Parses a hash; undefined if the text is not a hash, or its check would fail or cost too much. */
 export function parseSecretHash(text: string): SecretHash | undefined {
   const [, cost = '0', blocks = '0', lanes = '0', salt = '', hash = ''] = FORM.exec(text) ?? []
   const [costLog2, block, parallel] = [Number(cost), Number(blocks), Number(lanes)]
+  // With small blocks, scrypt allows fewer rounds (RFC 7914, section 2).
+  const mostCost = Math.min(LIMITS.costLog2, COST_BITS_PER_BLOCK * block - 1)
   const isBearable =
-    isBetween(costLog2, LIMITS.costLog2) && isBetween(block, LIMITS.block) && isBetween(parallel, LIMITS.parallel)
+    isBetween(costLog2, mostCost) && isBetween(block, LIMITS.block) && isBetween(parallel, LIMITS.parallel)
   if (!isBearable) return undefined
   return { costLog2, block, parallel, salt: Buffer.from(salt, 'base64'), hash: Buffer.from(hash, 'base64') }
 }
