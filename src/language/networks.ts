@@ -45,3 +45,36 @@ function familyOf(address: string): 'ipv4' | 'ipv6' | undefined {
   const version = isIP(address)
   return version === 0 ? undefined : version === 6 ? 'ipv6' : 'ipv4'
 }
+
+/** Returns a network in one spelling. */
+export function plainNetwork(network: string): string {
+  const known = parsed(network)
+  return known ? networkAround(known.address, known.prefix) : network
+}
+
+/** Returns the network of so many bits around an address. */
+export function networkAround(address: string, bits: number): string {
+  const isOf6 = isIP(address) === 6
+  const size = isOf6 ? 16 : 8
+  const parts = isOf6 ? groupsOf(address) : address.split('.').map(Number)
+  const fixed = parts.map((part, i) => {
+    const free = Math.min(size, Math.max(0, (i + 1) * size - bits))
+    return (part >> free) << free
+  })
+  if (!isOf6) return `${fixed.join('.')}/${bits}`
+  const told = fixed.slice(0, Math.ceil(bits / size)).map((group) => group.toString(16))
+  return `${told.join(':')}${told.length < fixed.length ? '::' : ''}/${bits}`
+}
+
+/** Returns the groups of an IPv6 address, without its zone. */
+function groupsOf(address: string): readonly number[] {
+  const { hostname } = new URL(`http://[${address.split('%', 1)[0]}]`)
+  const [head = [], tail = []] = hostname
+    .slice(1, -1)
+    .split('::')
+    .map((side) => side.split(':').filter(Boolean))
+  const zeros = Array<string>(GROUPS - head.length - tail.length).fill('0')
+  return [...head, ...zeros, ...tail].map((group) => Number.parseInt(group, 16))
+}
+
+const GROUPS = 8

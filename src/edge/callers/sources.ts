@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP, SocketAddress } from 'node:net'
-import type { Networks } from '../../language/networks.ts'
+import { type Networks, networkAround } from '../../language/networks.ts'
 
 /* Where a call comes from: its address, also behind proxies, and the source that shares are divided by. */
 
@@ -36,14 +36,10 @@ export function sourceOf(address: string): string {
   const [unzoned = ''] = address.split('%')
   if (isIP(unzoned) !== 6) return address
   const spelled = plainAddress(new SocketAddress({ address: unzoned, family: 'ipv6' }).address)
-  if (!spelled.includes(':')) return spelled
-  const [head = [], tail = []] = spelled.split('::').map((side) => side.split(':').filter(Boolean))
-  const zeros = Array<string>(Math.max(0, IPV6_GROUPS - head.length - tail.length)).fill('0')
-  return `${[...head, ...zeros, ...tail].slice(0, SOURCE_GROUPS).join(':')}::/64`
+  return spelled.includes(':') ? networkAround(spelled, SOURCE_BITS) : spelled
 }
 
-const IPV6_GROUPS = 8
-const SOURCE_GROUPS = 4
+const SOURCE_BITS = 64
 
 /** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
 function withoutPort(hop: string): string {

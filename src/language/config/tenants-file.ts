@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { isNetwork } from '../networks.ts'
+import { isNetwork, plainNetwork } from '../networks.ts'
 import type { SigningKey } from '../webhook-signature.ts'
 import { ConfigErrors } from './errors.ts'
 import { errorCodeOf, issueText, readJsonFile } from './json-file.ts'
@@ -369,7 +369,7 @@ function sharedValues(tenants: readonly Readable[], env: NodeJS.ProcessEnv): rea
     ...duplicates(tenants.map(({ name }) => name)).map((name) => `${name}: two tenants have this name`),
     ...duplicates(hashes).map(() => 'two credentials have the same hash; hash each secret by itself'),
     ...shared(ids).map((id) => `two tenants accept the credential ${id}`),
-    ...shared(tenants.map((one) => one.networks.flatMap((own) => own ?? []))).map(
+    ...shared(tenants.map((one) => one.networks.flatMap((own) => (own === null ? [] : plainNetwork(own))))).map(
       (own) => `two tenants have the network ${own}`,
     ),
     ...shared(tenants.map((one) => pathSecretsOf(one.webhook_secret, env))).map(
