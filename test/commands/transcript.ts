@@ -125,12 +125,15 @@ const SECTIONS: Readonly<Record<string, (text: string, place: string) => object 
       for (const line of text.trim().split('\n')) await store.put(JSON.parse(line))
     }),
   service: async (text) => {
-    const { url } = await openService(({ url: path, headers: { authorization = '' } }, outgoing) => {
-      const [client = ''] = Buffer.from(authorization.slice('Basic '.length), 'base64').toString().split(':')
-      const line = text.split('\n').find((one) => one.startsWith(`${client} ${path} `)) ?? '- - 404 '
-      const [, status, body] = /^\S+ \S+ (\d+) ?(.*)$/.exec(line) ?? []
-      outgoing.writeHead(Number(status)).end(body)
-    })
+    const { url } = await openService(
+      ({ url: path, headers: { authorization = '' } }, outgoing) => {
+        const [client = ''] = Buffer.from(authorization.slice('Basic '.length), 'base64').toString().split(':')
+        const line = text.split('\n').find((one) => one.startsWith(`${client} ${path} `)) ?? '- - 404 '
+        const [, status, body] = /^\S+ \S+ (\d+) ?(.*)$/.exec(line) ?? []
+        outgoing.writeHead(Number(status)).end(body)
+      },
+      { acceptsAll: false },
+    )
     return { V2_BASE_URL: url }
   },
   sandbox: async (text) => ({ V2_BASE_URL: (await openSandbox(JSON.parse(text))).url }),

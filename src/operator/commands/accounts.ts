@@ -5,7 +5,8 @@ import { translationSettings } from '../../language/config/translation-settings.
 import { GatewayError } from '../../language/errors.ts'
 import { type Account, NO_SHIPMENT, openAccount, type Scheme } from '../../outside/service/account.ts'
 import { basicOf } from '../../outside/service/credential.ts'
-import { exchange, NoReply } from '../../outside/service/exchange.ts'
+import { NoReply } from '../../outside/service/exchange.ts'
+import { createService, sendingOf, shipmentRead, showsAcceptance } from '../../outside/service/service.ts'
 import type { Upstream } from '../../outside/service/upstream.ts'
 import { CommandFailed } from './failures.ts'
 import { mappingsOf } from './open-store.ts'
@@ -60,19 +61,15 @@ export async function chosenAccount(config: Config, tenant: string | undefined):
 }
 
 /** Tries a credential at the service with a read that finds nothing. */
-export async function attempt(account: Account, upstream: Upstream, timeoutMs: number) {
-  const deadline = performance.now() + timeoutMs
+export async function attempt(account: Account, upstream: Upstream, config: Config) {
+  const request = shipmentRead(NO_SHIPMENT)
   try {
-    const { status } = await account.authorized(deadline, (authorization) =>
-      exchange(upstream.line(account), {
-        method: 'GET',
-        path: `${account.prefix}/v2/shipments/${NO_SHIPMENT}`,
-        headers: { accept: 'application/json', 'accept-encoding': 'identity', authorization },
-        deadline,
-      }),
-    )
-    const accepted = status !== 401 && status !== 403 && status < 500
-    return { accepted, outcome: accepted ? 'accepted' : `refused (${status})` }
+    // A client of its own: no failure before opens its circuit.
+    const reply = await createService(config, upstream).send(request, sendingOf(account, config.UPSTREAM_TIMEOUT_MS))
+    const { status } = reply
+    const accepted = showsAcceptance(request.method, request.path, reply)
+    const isRefused = status === 401 || status === 403
+    return { accepted, outcome: accepted ? 'accepted' : `${isRefused ? 'refused' : 'no verdict'} (${status})` }
   } catch (error) {
     if (error instanceof GatewayError) return { accepted: false, outcome: `no token (${error.status})` }
     if (error instanceof NoReply) return { accepted: false, outcome: error.message }

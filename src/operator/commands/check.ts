@@ -149,15 +149,15 @@ async function connected(config: Config): Promise<readonly ConnectionTrial[]> {
       tried.push({ tenant: `as ${tenant}`, accepted: undefined, outcome: 'not tried: its secret is not here' })
       continue
     }
-    const basic = await attempt(open(upstream, 'basic'), upstream, timeoutMs)
-    const oauth2 = await attempt(open(upstream, 'oauth2'), upstream, timeoutMs)
+    const basic = await attempt(open(upstream, 'basic'), upstream, config)
+    const oauth2 = await attempt(open(upstream, 'oauth2'), upstream, config)
     const accepted = scheme === 'auto' ? basic.accepted || oauth2.accepted : { basic, oauth2 }[scheme].accepted
     tried.push({ tenant: `as ${tenant}`, accepted, outcome: `basic ${basic.outcome}; oauth2 ${oauth2.outcome}` })
   }
   if (accounts.length === 0) {
     const stranger = { upstream, ...address, basic: basicOf('nobody', 'nothing'), pool: 'check', timeoutMs }
-    const { outcome } = await attempt(openAccount({ ...stranger, scheme: 'basic' }), upstream, timeoutMs)
-    const accepted = !/^no |\(5/.test(outcome)
+    const { outcome } = await attempt(openAccount({ ...stranger, scheme: 'basic' }), upstream, config)
+    const accepted = !outcome.startsWith('no ')
     tried.push({ tenant: 'connection', accepted, outcome: accepted ? 'the service answers' : outcome })
   }
   await upstream.close()

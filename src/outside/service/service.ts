@@ -146,8 +146,7 @@ export function openService(config: Config, meters = createMeters()) {
         ? state.retry(attempt, deadline)
         : state.retryUnproven(attempt, Math.min(deadline, performance.now() + UNPROVEN_RETRIES_MS)))
     const isDone = isSuccess(reply.status)
-    // A page of something in between, such as a portal, has not looked at the credential.
-    if (isDone ? isProven || isAnswer(reply, method) : accepts(method, path, reply.status)) {
+    if ((isDone && isProven) || showsAcceptance(method, path, reply)) {
       state.acceptedAt = performance.now()
       acceptance.accepted()
     } else if (reply.status === UNAUTHORIZED) acceptance.refused()
@@ -204,9 +203,12 @@ const ACCEPTED_LATELY_MS = 60_000
 const UNPROVEN_RETRIES_MS = 2_000
 const UNAUTHORIZED = 401
 
-/** Reports whether a successful reply is one of the service: a JSON object, or nothing where there is nothing to say. */
-const isAnswer = (reply: UpstreamReply, method: Outgoing['method']): boolean =>
-  reply.body.length === 0 ? method !== 'GET' : isObject(parsedOrNothing(reply))
+/** Reports whether a reply shows that the service accepts the credential. */
+export function showsAcceptance(method: Outgoing['method'], path: string, reply: UpstreamReply): boolean {
+  if (!isSuccess(reply.status)) return accepts(method, path, reply.status)
+  // A page of something in between, such as a portal, has not looked at the credential.
+  return reply.body.length === 0 ? method !== 'GET' : isObject(parsedOrNothing(reply))
+}
 
 /** Returns a reply with asterisks in the place of the credential, and, unless it is a success, of the secret in it. */
 export function withoutCredential(reply: UpstreamReply, account: Account): UpstreamReply {
