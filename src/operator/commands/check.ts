@@ -135,14 +135,16 @@ interface ConnectionTrial {
 }
 
 /**
- * Tries every credential of the gateway's own at the service in both ways: it is accepted if that of `V2_TOKEN` is. In client
- * mode, tries if the service answers.
+ * Tries every credential of the gateway's own at the service in both ways: it is accepted if that of `V2_TOKEN` is. Without
+ * any, tries if the service answers.
  */
 async function connected(config: Config): Promise<readonly ConnectionTrial[]> {
   const { UPSTREAM_TIMEOUT_MS: timeoutMs, V2_BASE_URL: address } = config
   const upstream = openUpstream(config)
+  const { WEBHOOK_CLIENT_ID, WEBHOOK_CLIENT_SECRET } = config
+  const { V2_CLIENT_ID = WEBHOOK_CLIENT_ID, V2_CLIENT_SECRET = WEBHOOK_CLIENT_SECRET } = config
   // The warnings name the secrets that are not here.
-  const accounts = await ownAccounts(config, [])
+  const accounts = await ownAccounts({ ...config, V2_CLIENT_ID, V2_CLIENT_SECRET }, [])
   const tried: ConnectionTrial[] = []
   for (const { tenant, open, scheme, hasSecret } of accounts) {
     if (!hasSecret) {
