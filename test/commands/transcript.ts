@@ -127,7 +127,7 @@ const SECTIONS: Readonly<Record<string, (text: string, place: string) => object 
   service: async (text) => {
     const { url } = await openService(
       ({ url: path, headers: { authorization = '' } }, outgoing) => {
-        const [client = ''] = Buffer.from(authorization.slice('Basic '.length), 'base64').toString().split(':')
+        const [client = ''] = atob(authorization.slice('Basic '.length)).split(':')
         const line = text.split('\n').find((one) => one.startsWith(`${client} ${path} `)) ?? '- - 404 '
         const [, status, body] = /^\S+ \S+ (\d+) ?(.*)$/.exec(line) ?? []
         outgoing.writeHead(Number(status)).end(body)

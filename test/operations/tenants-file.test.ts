@@ -97,15 +97,15 @@ describe('the file', () => {
     expect(errors.length).toBeGreaterThan(wrong.length + 4)
   })
 
-  test('secrets are read from where the file points, without the end of their line', () => {
+  test('secrets are read from where the file points, without a BOM and the end of a line', () => {
     const tenant = changed({
-      v2: { client_secret: { file: fileWith('two\n\r\n') } },
+      v2: { client_secret: { file: fileWith('\ufefftwo\r\n') } },
       ...{ callback_url: 'http://10.0.0.1/', callback_allow_http: true, callback_networks: ['10.0.0.0/8'] },
       ...{ callback_format: 'form', callback_secrets: [{ env: 'SIGNING' }, { env: 'OLD_SIGNING' }] },
     })
     expect(readTenants(fileWith({ tenants: [tenant] }), MAPPINGS, env)).toMatchObject([
       {
-        secret: 'two\n',
+        secret: 'two',
         webhookSecrets: [env.ACME_HOOK],
         signingKeys: [],
         callback: { format: 'form', networks: ['10.0.0.0/8'], keys: [{ length: 24 }, { length: 32 }] },

@@ -9,6 +9,7 @@ import {
   basePaths,
   brownouts,
   clientId,
+  clientSecret,
   days,
   duration,
   file,
@@ -57,7 +58,7 @@ const sections = {
       .describe(
         "With `V2_CLIENT_SECRET`, the credential for all calls to the service (fixed mode, for a sidecar). Callers' credentials are ignored.",
       ),
-    V2_CLIENT_SECRET: z.string().optional().describe('The secret of `V2_CLIENT_ID`.'),
+    V2_CLIENT_SECRET: clientSecret.optional().describe('The secret of `V2_CLIENT_ID`.'),
     V2_TOKEN: word('basic', 'oauth2', 'auto')
       .default('basic')
       .describe(
@@ -249,7 +250,7 @@ const sections = {
       .describe(
         'With `WEBHOOK_CLIENT_SECRET`, in client mode, the credential for reading the shipments of events and unknown bookings. Without it, events are only stored.',
       ),
-    WEBHOOK_CLIENT_SECRET: z.string().optional().describe('The secret of `WEBHOOK_CLIENT_ID`.'),
+    WEBHOOK_CLIENT_SECRET: clientSecret.optional().describe('The secret of `WEBHOOK_CLIENT_ID`.'),
   },
 } as const
 

@@ -7,6 +7,7 @@ import { errorCodeOf, issueText, readJsonFile } from './json-file.ts'
 import {
   brownouts,
   clientId,
+  clientSecret,
   pathSecrets,
   serviceAddress,
   signingKeys,
@@ -65,7 +66,8 @@ function fetchSecret(ref: SecretRef, env: NodeJS.ProcessEnv): { readonly secret:
     return secret ? { secret } : { error: `the environment variable ${ref.env} is not set` }
   }
   try {
-    const secret = readFileSync(ref.file, 'utf8').replace(/\r?\n$/, '')
+    // Editors of Windows begin a file with this mark.
+    const secret = readFileSync(ref.file, 'utf8').replace(/^\ufeff|\r?\n$/g, '')
     return secret ? { secret } : { error: `the file ${ref.file} is empty` }
   } catch (error) {
     return { error: `the file ${ref.file} cannot be read (${errorCodeOf(error)})` }
@@ -327,7 +329,7 @@ function mistakesOf(
   return [
     ...rules.flatMap(([isBroken, mistake]) => (isBroken ? [mistake] : [])),
     ...mappings.synonymMistakes(declared.actions),
-    ...secretMistake('v2.client_secret', declared.v2.client_secret, z.string(), env, lacking),
+    ...secretMistake('v2.client_secret', declared.v2.client_secret, clientSecret, env, lacking),
     ...secretMistake('webhook_secret', webhook_secret, pathSecrets, env, lacking),
     ...secretMistake('webhook_signing_secret', webhook_signing_secret, signingKeys, env, lacking),
     ...callback_secrets.flatMap((ref, i) => secretMistake(`callback_secrets[${i}]`, ref, signingKeys, env, lacking)),

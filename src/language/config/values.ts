@@ -151,6 +151,11 @@ export const clientId = z
   .min(1)
   .refine((id) => !/[:\p{Cc}]/u.test(id), 'must be a client id without a colon or control characters')
 
+/** The secret in a Basic credential, which holds no control characters (RFC 7617). */
+export const clientSecret = z
+  .string()
+  .refine((secret) => !/\p{Cc}/u.test(secret), 'must be a secret without line breaks or other control characters')
+
 /** An http or https address. */
 export const webAddress = value((text) => {
   const url = URL.parse(text)
