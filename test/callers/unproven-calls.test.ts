@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { basic, get, startGateway, type WholeAnswer } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { size } from '../size.ts'
-import { atOnce, book, quote, statuses } from './tenants-gateway.ts'
+import { atOnce, book, clocks, quote, statuses } from './tenants-gateway.ts'
 
 const OWNER = basic('owner', 'right')
 const owner = { authorization: OWNER }
@@ -81,9 +81,7 @@ test.each([
   ['dropped', (outgoing: ServerResponse) => void outgoing.destroy()],
 ])('calls of strangers that are %s do not open the circuit', async (_, treat) => {
   const { gateway } = await openWary({}, treat)
-  expect((await quote(gateway, owner)).status).toBe(200)
-  const answers = await atOnce(60, (i) => quote(gateway, stranger(i)))
-  expect(answers.filter(({ json }) => /^The service is failing, so nothing was sent/.test(json.Message))).toEqual([])
+  await atOnce(60, (i) => quote(gateway, stranger(i)))
   expect((await quote(gateway, owner)).status).toBe(200)
 })
 
@@ -97,12 +95,16 @@ test("retries of strangers' calls are not taken from the owner's", async () => {
   expect((await quote(gateway, {})).status).toBe(200)
 })
 
-test('if no credential has been accepted, all failures open the circuit', async () => {
-  const { gateway, service } = await openWary({}, (outgoing) => void outgoing.writeHead(502).end())
-  await atOnce(30, (i) => quote(gateway, stranger(i)))
-  const before = service.requests.length
-  expect((await quote(gateway, stranger('last'))).json.Message).toMatch(/^The service is failing, so nothing was sent/)
-  expect(service.requests).toHaveLength(before)
+test('a credential that is accepted again closes an open circuit', async () => {
+  const { pass } = clocks()
+  const gateway = await startGateway()
+  const ask = async (count: number) => statuses(await atOnce(count, () => quote(gateway, {})))
+  gateway.sandbox.fail({ kind: 'status', status: 502, headers: { 'retry-after': '60' }, times: 'always' })
+  await ask(20)
+  gateway.sandbox.clearFaults()
+  expect(await ask(1)).toEqual({ 503: 1 })
+  pass(900_000)
+  expect([await ask(1), await ask(5)]).toEqual([{ 200: 1 }, { 200: 5 }])
 })
 
 test('calls that wait with one wrong credential are refused together', async () => {

@@ -73,8 +73,6 @@ function newlyLearned(
     /** For unproven credentials: their retries use none of the budget of the others. */
     retryUnproven: createRetry(countRetry),
     circuit: createCircuit(),
-    /** When the service last accepted a credential, in milliseconds of `performance.now()`. */
-    acceptedAt: Number.NEGATIVE_INFINITY,
     quotes: spelling<DocumentedSpelling>(quoteMethod, ['POST', 'GET']),
     shipments: spelling<DocumentedSpelling>(shipmentPath, [SHIPMENTS, '/v2/shipment']),
   }
@@ -127,16 +125,14 @@ export function openService(config: Config, meters = createMeters()) {
       })
     }
     const isProven = acceptance.isProven()
-    // Calls that are likely to be refused count only if there are no others.
-    const counts = isProven || performance.now() - state.acceptedAt > ACCEPTED_LATELY_MS
     const attempt = async () => {
-      const isProbe = state.circuit.admit(counts)
+      const isProbe = state.circuit.admit(isProven)
       try {
         const reply = await account.authorized(deadline, ask)
-        if (counts) state.circuit.note(reply, isProbe)
+        if (isProven) state.circuit.note(reply, isProbe)
         return reply
       } catch (error) {
-        if (counts && error instanceof NoReply) state.circuit.note(error, isProbe)
+        if (isProven && error instanceof NoReply) state.circuit.note(error, isProbe)
         throw error
       }
     }
@@ -147,7 +143,7 @@ export function openService(config: Config, meters = createMeters()) {
         : state.retryUnproven(attempt, Math.min(deadline, performance.now() + UNPROVEN_RETRIES_MS)))
     const isDone = isSuccess(reply.status)
     if ((isDone && isProven) || showsAcceptance(method, path, reply)) {
-      state.acceptedAt = performance.now()
+      if (!isProven) state.circuit.note(reply, state.circuit.isOpen())
       acceptance.accepted()
     } else if (reply.status === UNAUTHORIZED) acceptance.refused()
     // A refusal may quote the credential, which in fixed and tenants mode the caller has never seen.
@@ -197,8 +193,6 @@ export function openService(config: Config, meters = createMeters()) {
 const isSafeToRepeat = (method: string, path: string): boolean =>
   method === 'GET' || method === 'DELETE' || path === '/v2/quote'
 
-/** After an accepted call, calls of unproven credentials do not count for the circuit for this time. */
-const ACCEPTED_LATELY_MS = 60_000
 /** A call of an unproven credential is not retried after this time, because it may hold one of few connections. */
 const UNPROVEN_RETRIES_MS = 2_000
 const UNAUTHORIZED = 401
@@ -364,18 +358,22 @@ function createCircuit() {
   return {
     isOpen: () => probeAt !== undefined,
     /**
-     * Returns whether a call is the probe of an open circuit; throws if it may not be made. A call that does not count is never
-     * the probe.
+     * Returns whether a call is the probe of an open circuit; throws if it may not be made. A call of an unproven credential is never
+     * the probe: strangers would keep the circuit open for all others.
      */
-    admit: (counts: boolean): boolean => {
+    admit: (isProven: boolean): boolean => {
       if (probeAt === undefined) return false
       const now = performance.now()
-      if (now < probeAt || !counts) throw open(Math.max(probeAt - now, LEAST_WAIT_MS))
+      if (now < probeAt) throw open(Math.max(probeAt - now, LEAST_WAIT_MS))
+      if (!isProven) return false
       // If the probe never reports back, another one is sent later.
       probeAt = now + OPEN_MS
       return true
     },
-    /** Notes what came of a call that counts. A resource that the gateway itself lacks proves nothing about the service. */
+    /**
+     * Notes what came of a call whose credential the service accepts. A resource that the gateway itself lacks proves nothing about
+     * the service.
+     */
     note: (outcome: UpstreamReply | NoReply, isProbe: boolean): void => {
       if (outcome instanceof NoReply && outcome.isOurs) return
       // Calls that were under way when the circuit opened prove nothing new.
