@@ -3,12 +3,12 @@ import { gatewayError, retryAfter } from '../../language/errors.ts'
 import type { Action } from '../../language/mapping/action.ts'
 import type { Draft } from '../../language/mapping/paths.ts'
 import { isObject, parseJson, scalarText } from '../../language/text/json.ts'
-import { createMeters, labelledGauge } from '../../runtime/metrics.ts'
+import { type Counter, createMeters, labelledGauge } from '../../runtime/metrics.ts'
 import type { Account, Scheme } from './account.ts'
 import { createCredentialMask } from './credential.ts'
 import { accepts, exchange, isSuccess, NoReply, operationOf, parsedOrNothing, type UpstreamReply } from './exchange.ts'
 import { createRetry, FAILURES } from './retries.ts'
-import { openUpstream } from './upstream.ts'
+import { openUpstream, type Upstream } from './upstream.ts'
 
 /** A request to version 2, in its declared spelling. */
 export interface ServiceRequest {
@@ -52,7 +52,7 @@ export interface Sender {
 }
 
 /** The client of the version-2 service. */
-export type Service = ReturnType<typeof openService>['service']
+export type Service = ReturnType<typeof createService>
 
 /** The address of the service. */
 export interface Address {
@@ -79,11 +79,18 @@ function newlyLearned(
 }
 
 /**
- * Opens the client of the service as configured, which uses the spelling that the service understands, with the connections to it, and
- * the service's address for callers without their own. The first call makes the first connection.
+ * Opens the client of the service as configured, with the connections to it, and the service's address for callers without their
+ * own. The first call makes the first connection.
  */
 export function openService(config: Config, meters = createMeters()) {
   const upstream = openUpstream(config, meters)
+  const service = createService(config, upstream, meters.retries)
+  const address: Address = { ...config.V2_BASE_URL, scheme: config.V2_TOKEN }
+  return { service, upstream, address }
+}
+
+/** Makes the client, which uses the spelling that the service understands. */
+export function createService(config: Config, upstream: Upstream, retries?: Counter) {
   const known = new Map<string, LearnedState>()
 
   /** Returns what is learned of an address. */
@@ -91,7 +98,7 @@ export function openService(config: Config, meters = createMeters()) {
     const address = origin + prefix
     let state = known.get(address)
     if (!state) {
-      state = newlyLearned(config, () => meters.retries.add(1))
+      state = newlyLearned(config, () => retries?.add(1))
       known.set(address, state)
     }
     return state
@@ -150,7 +157,7 @@ export function openService(config: Config, meters = createMeters()) {
     return isDone ? reply : withoutCredential(reply, account)
   }
 
-  const service = {
+  return {
     /** A 404 to a request with an id means an unknown id, unless no spelling has been confirmed yet. */
     send: async (request: ServiceRequest, sending: Sending): Promise<UpstreamReply> => {
       const state = stateOf(sending.account)
@@ -182,11 +189,9 @@ export function openService(config: Config, meters = createMeters()) {
       written(request, spellingOf(request, stateOf(address))?.current),
     /** Tells of each address of the service that was called if its circuit is open. */
     metric: labelledGauge('transload_circuit_open', 'Whether the service fails and calls are refused.', () =>
-      [...known].map(([address, { circuit }]) => ({ labels: { service: address }, value: circuit.isOpen() ? 1 : 0 })),
+      [...known].map(([service, { circuit }]) => ({ labels: { service }, value: circuit.isOpen() ? 1 : 0 })),
     ),
   }
-  const address: Address = { ...config.V2_BASE_URL, scheme: config.V2_TOKEN }
-  return { service, upstream, address }
 }
 
 /** Reports whether a request may be sent twice: reads, quotes and cancels may; updates and bookings never. */
