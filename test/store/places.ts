@@ -110,11 +110,15 @@ function openFiles(folder: string) {
 /** The tables that tell the stores what the file is. */
 const LASTING_TABLES: ReadonlySet<unknown> = new Set(['version', 'identity', 'calendar'])
 
-/** Deletes all rows of a file, as another process would. */
+/** Deletes all rows of a file, as another process would, and adds a column to each table, as a later release may. */
 function emptyFile(path: string): void {
   const db = new DatabaseSync(path, { timeout: 10_000 })
   const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all()
-  const deletions = tables.flatMap(({ name }) => (LASTING_TABLES.has(name) ? [] : `DELETE FROM "${name}";`))
+  const deletions = tables.flatMap(({ name }) =>
+    LASTING_TABLES.has(name)
+      ? []
+      : `DELETE FROM "${name}"; ALTER TABLE "${name}" ADD COLUMN later_${process.hrtime.bigint()} TEXT;`,
+  )
   db.exec(`PRAGMA synchronous = OFF; BEGIN IMMEDIATE; ${deletions.join(' ')}
     UPDATE calendar SET day = 0, looked_at = 0, gone_ms = 0; COMMIT`)
   db.close()

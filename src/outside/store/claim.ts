@@ -143,7 +143,7 @@ const UPDATE_CLAIM = `UPDATE transload.claims SET state = $3, version = $4, inst
   expires = $8, changed_at = $9, trail = trail || ',' || $10, used_day = ${TODAY} ${AT_KEY}`
 
 /** The trail of a claim that is taken again stays as long as others. */
-const KEEP_TRAIL = `INSERT INTO transload.old_trails AS old SELECT handle, trail, ${TODAY} FROM transload.claims ${AT_KEY}
+const KEEP_TRAIL = `INSERT INTO transload.old_trails AS old (handle, trail, used_day) SELECT handle, trail, ${TODAY} FROM transload.claims ${AT_KEY}
   ON CONFLICT (handle) DO UPDATE SET trail = old.trail || ',' || excluded.trail`
 
 /** An entry of a trail. */
@@ -257,7 +257,7 @@ export const claimWrites: WorkOf<ClaimWrites & LockRows> = {
       instance,
     )
     yield sql(
-      `INSERT INTO transload.instances VALUES ($1, transload.lease_ms())
+      `INSERT INTO transload.instances (instance, beat_ms) VALUES ($1, transload.lease_ms())
         ON CONFLICT (instance) DO UPDATE SET beat_ms = excluded.beat_ms`,
       instance,
     )
@@ -284,7 +284,7 @@ export const claimWrites: WorkOf<ClaimWrites & LockRows> = {
     // One that lasts longer than a lease was taken before the last start of the machine. By the time of the comparison, not of
     // the row to insert: another process may take or renew the lock while this statement waits for it.
     const take = sql(
-      `INSERT INTO transload.locks AS lock VALUES ($1, $2, transload.lease_ms() + $3::bigint)
+      `INSERT INTO transload.locks AS lock (key, holder, until_ms) VALUES ($1, $2, transload.lease_ms() + $3::bigint)
         ON CONFLICT (key) DO UPDATE SET holder = excluded.holder, until_ms = excluded.until_ms
         WHERE lock.holder = excluded.holder OR lock.until_ms <= transload.lease_ms()
           OR lock.until_ms > transload.lease_ms() + 2 * $3::bigint RETURNING 1`,

@@ -118,7 +118,7 @@ export const copyWrites: WorkOf<CopyWrites> = {
   },
   *beginCopy(from) {
     yield sql(
-      `INSERT INTO transload.locks VALUES ($1, $2, ${Number.MAX_SAFE_INTEGER}) ON CONFLICT DO NOTHING`,
+      `INSERT INTO transload.locks (key, holder, until_ms) VALUES ($1, $2, ${Number.MAX_SAFE_INTEGER}) ON CONFLICT DO NOTHING`,
       MARK,
       from,
     )

@@ -96,7 +96,7 @@ export const doubtWrites = {
     const before = yield* currentDoubt()
     const doubt = { since: Math.min(since, before?.since ?? since), declaredAt: yield* now(), until }
     yield sql(
-      `INSERT INTO transload.doubts VALUES (1, $1, $2, $3) ON CONFLICT (one) DO UPDATE
+      `INSERT INTO transload.doubts (one, ${DOUBTS.names}) VALUES (1, $1, $2, $3) ON CONFLICT (one) DO UPDATE
         SET since = excluded.since, declared_at = excluded.declared_at, until = excluded.until`,
       ...[doubt.since, doubt.declaredAt, doubt.until],
     )

@@ -192,6 +192,7 @@ function eventOf(row: DatabaseRow): StoredEvent {
 
 const EVENT = `no, ${EVENTS.names}, body, format`
 const SELECT_EVENTS = `SELECT ${EVENT} FROM transload.events`
+const QUEUE = 'tenant, shipment, retry_at, leased_until, leased_by'
 const NOW = 'transload.now_ms()'
 const IS_WAITING = `(stopped = 1 OR paused_until > ${NOW})`
 /** A lease ends with its time, or with its gateway. */
@@ -269,7 +270,7 @@ export const eventWrites: WorkOf<EventWrites> = {
     // The row of the queue is locked, so no try that ends meanwhile misses the event.
     if (taken.length > 0 && deliver)
       yield sql(
-        `INSERT INTO transload.event_queues AS queue VALUES ($1, $2, ${NOW}, 0, '')
+        `INSERT INTO transload.event_queues AS queue (${QUEUE}) VALUES ($1, $2, ${NOW}, 0, '')
           ON CONFLICT (tenant, shipment) DO UPDATE SET retry_at = queue.retry_at`,
         ...[tenant, shipment],
       )
@@ -316,7 +317,8 @@ export const eventWrites: WorkOf<EventWrites> = {
     if (endpoint) {
       const [stopped, pauseMs] = 'stop' in endpoint ? [1, 0] : [0, endpoint.pauseMs]
       yield sql(
-        `INSERT INTO transload.endpoints AS old VALUES ($1, $2, CASE $3::bigint WHEN 0 THEN 0 ELSE ${NOW} + $3::bigint END, ${NOW})
+        `INSERT INTO transload.endpoints AS old (tenant, stopped, paused_until, changed_at)
+          VALUES ($1, $2, CASE $3::bigint WHEN 0 THEN 0 ELSE ${NOW} + $3::bigint END, ${NOW})
           ON CONFLICT (tenant) DO UPDATE SET changed_at = excluded.changed_at,
           stopped = CASE WHEN excluded.stopped = 1 THEN 1 ELSE old.stopped END,
           paused_until = CASE WHEN excluded.paused_until > old.paused_until THEN excluded.paused_until ELSE old.paused_until END`,
@@ -358,7 +360,7 @@ interface Queue {
  */
 function* lockQueues(ids: readonly string[]): Work<readonly Queue[]> {
   const rows = yield sql(
-    `INSERT INTO transload.event_queues AS queue SELECT DISTINCT tenant, shipment, 0, 0, '' FROM transload.events
+    `INSERT INTO transload.event_queues AS queue (${QUEUE}) SELECT DISTINCT tenant, shipment, 0, 0, '' FROM transload.events
       WHERE id IN ${LISTED} ORDER BY tenant, shipment
       ON CONFLICT (tenant, shipment) DO UPDATE SET retry_at = queue.retry_at RETURNING tenant, shipment`,
     JSON.stringify(ids),
@@ -369,7 +371,7 @@ function* lockQueues(ids: readonly string[]): Work<readonly Queue[]> {
 /** Lets the first due event of a shipment say when its queue is due. */
 function* updateQueue({ tenant, shipment }: Queue): Work<void> {
   const requeued = yield sql(
-    `INSERT INTO transload.event_queues SELECT tenant, shipment, retry_at, 0, '' FROM transload.events
+    `INSERT INTO transload.event_queues (${QUEUE}) SELECT tenant, shipment, retry_at, 0, '' FROM transload.events
       WHERE tenant = $1 AND shipment = $2 AND state = 'due' ORDER BY no LIMIT 1
       ON CONFLICT (tenant, shipment) DO UPDATE SET retry_at = excluded.retry_at RETURNING 1`,
     ...[tenant, shipment],

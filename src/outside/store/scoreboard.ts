@@ -152,12 +152,13 @@ export const countWrites = {
     // One batch at a time: two could together exceed a limit of names, or wait for each other's rows.
     yield sql('SELECT day FROM transload.calendar FOR UPDATE')
     const taken = yield sql(
-      `INSERT INTO transload.count_batches AS known VALUES ($1, $2, transload.now_ms()) ON CONFLICT (instance)
+      `INSERT INTO transload.count_batches AS known (instance, no, at) VALUES ($1, $2, transload.now_ms()) ON CONFLICT (instance)
         DO UPDATE SET no = excluded.no, at = excluded.at WHERE known.no < excluded.no RETURNING no`,
       ...[instance, no],
     )
     if (taken.length === 0) return
-    for (const day of days) yield sql('INSERT INTO transload.watched_days VALUES ($1) ON CONFLICT DO NOTHING', day)
+    for (const day of days)
+      yield sql('INSERT INTO transload.watched_days (day) VALUES ($1) ON CONFLICT DO NOTHING', day)
     yield sql(ADD_CALLS, CALL_COUNTS.listOf(calls))
     const tenants = [...new Set(names.map(({ tenant }) => tenant))]
     const known = yield sql(KNOWN_NAMES, JSON.stringify(tenants))
