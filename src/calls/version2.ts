@@ -123,11 +123,14 @@ export async function noteVersion2Reply(
     return rooms.bookings.freeLater(tenant, [id], (own) => isShownAsGone(own, read))
   // What the service accepts to do later is shown by nothing yet.
   if (verb !== 'read' && (verb !== 'update' || reply.status === ACCEPTED)) return
-  const shown = shipmentIfRead(reply, id)
+  const told = shipmentIfRead(reply, id)
+  // A booking must see the VIN that an update has given, also where its reply is empty.
+  const isSilent = verb === 'update' && !told && isSuccess(reply.status)
+  const shown = isSilent ? shipmentIfRead(await read(id).catch(() => reply), id) : told
   if (shown) {
     const seen = seenShipment(shown)
-    // A booking must see the VIN that an update has given.
-    if (verb === 'update') await rooms.bookings.later(tenant, `shown ${id}`, () => noteReplied(tenant, seen, rooms))
+    if (verb === 'update' && !isSilent)
+      await rooms.bookings.later(tenant, `shown ${id}`, () => noteReplied(tenant, seen, rooms))
     else await noteSeen(tenant, seen, rooms).catch(() => undefined)
   }
   // It may not be found by a path that the service does not serve.
