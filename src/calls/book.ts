@@ -129,10 +129,10 @@ async function olderApproval(
 
 /** Books, unless an approval of the quote was sent since it was looked up. */
 async function makeOfUnapproved(plan: Plan, tenant: string, sending: Sending, rooms: CallRooms): Promise<MadeBooking> {
-  const { quote } = plan.subject
-  if (quote && rooms.config.APPROVAL_BOOKS === 'auto') {
-    const { approval } = await beforeSending(rooms.names.quote(tenant, quote.id))
-    if (approval !== '') throw new NotBooked(gatewayError('booking-under-way/approval', {}, RETRY_SOON))
+  if (plan.subject.quote && rooms.config.APPROVAL_BOOKS === 'auto') {
+    // By its name: a newer quote may have it by now.
+    const { approved } = await beforeSending(quoteOfBooking(plan.request, tenant, rooms.names))
+    if (approved) throw new NotBooked(gatewayError('booking-under-way/approval', {}, RETRY_SOON))
   }
   return sendBooking(plan, tenant, sending, rooms)
 }
