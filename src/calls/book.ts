@@ -9,6 +9,7 @@ import { isSameThing } from '../language/text/service-text.ts'
 import type { UpstreamReply } from '../outside/service/exchange.ts'
 import {
   bookedShipment,
+  doubtful,
   idAt,
   isCanceled,
   isGone,
@@ -88,7 +89,7 @@ async function bookOnce(
   try {
     made = approved
       ? await makeOfApproved(plan, approved, claimed.claim, held, rooms)
-      : await makeOfUnapproved(plan, booking.tenant, held, rooms)
+      : await makeOfUnapproved(plan, claimed.claim, held, rooms)
   } catch (error) {
     throw await bookings.failed(claimed, error)
   }
@@ -128,22 +129,26 @@ async function olderApproval(
 }
 
 /** Books, unless an approval of the quote was sent since it was looked up. */
-async function makeOfUnapproved(plan: Plan, tenant: string, sending: Sending, rooms: CallRooms): Promise<MadeBooking> {
+async function makeOfUnapproved(plan: Plan, claim: Claim, sending: Sending, rooms: CallRooms): Promise<MadeBooking> {
   if (plan.subject.quote && rooms.config.APPROVAL_BOOKS === 'auto') {
     // By its name: a newer quote may have it by now.
-    const { approved } = await beforeSending(quoteOfBooking(plan.request, tenant, rooms.names))
+    const { approved } = await beforeSending(quoteOfBooking(plan.request, claim.tenant, rooms.names))
     if (approved) throw new NotBooked(gatewayError('booking-under-way/approval', {}, RETRY_SOON))
   }
-  return sendBooking(plan, tenant, sending, rooms)
+  return sendBooking(plan, claim, sending, rooms)
 }
 
 /** Sends a booking, and returns what the service made. */
-async function sendBooking(plan: Plan, tenant: string, sending: Sending, rooms: CallRooms): Promise<MadeBooking> {
+async function sendBooking(plan: Plan, claim: Claim, sending: Sending, rooms: CallRooms): Promise<MadeBooking> {
   const { mayWrite: _, ...reading } = sending
   const reply = await sendNew(plan, sending, rooms)
-  const { body } = await shipmentMade(reply, (id) => rooms.service.send(shipmentRead(id), reading))
+  const { id, body } = await shipmentMade(reply, (name) => rooms.service.send(shipmentRead(name), reading))
   rooms.inspect(plan.request.compiled.action.name, body)
-  return madeBooking(plan, body, tenant)
+  const isShown = vehiclesIn(body).some(({ vin }) => vin !== '' && vin === claim.vin)
+  // A service that takes a reference once shows the shipment that it has. While the store fails, nothing is recorded, either.
+  if (!isShown && (await rooms.bookings.isBooked(claim.tenant, id, claim.handle).catch(() => false)))
+    throw doubtful('it shows the shipment of another booking')
+  return madeBooking(plan, body, claim.tenant)
 }
 
 /** Returns the shipment of a reply to a booking. What the service accepts for later is believed after a read. */
@@ -172,14 +177,14 @@ async function makeOfApproved(
   const { tenant } = claim
   const { quote } = approved
   const mergeable = await beforeSending(mergeableShipments(quote, tenant, rooms))
-  if (mergeable.length === 0) return sendBooking(withoutQuoteId(plan), tenant, sending, rooms)
+  if (mergeable.length === 0) return sendBooking(withoutQuoteId(plan), claim, sending, rooms)
   const isFurther = await beforeSending(isFurtherVehicle(approved, tenant, rooms))
   for (const id of mergeable) {
     const merged = await mergeIntoApproved(plan, id, quote, claim, sending, rooms)
     // Like one that was accepted, under the id that it was found by.
     if (merged) return madeBooking(plan, { ...merged.before.body, ...merged.after, id }, tenant)
   }
-  return sendBooking(isFurther ? withoutQuoteId(plan) : plan, tenant, sending, rooms)
+  return sendBooking(isFurther ? withoutQuoteId(plan) : plan, claim, sending, rooms)
 }
 
 /** Reports whether a booking of an approved quote is of another vehicle than the one that it was approved for. */

@@ -550,7 +550,7 @@ export const assumptions: readonly Assumption[] = [
       'external-id-twice',
       'Two bookings can have the same `external_id`: one reference often covers several vehicles.',
       'Books two vehicles under one `external_id`, and compares the ids.',
-      'The second vehicle is refused or lost. Add the VIN to the reference in your own mapping.',
+      'The second vehicle is refused or in doubt. Add the VIN to the reference in your own mapping.',
       bookedAnew(async ({ id, reference }, trial) => {
         const second = await trial.book({ external_id: reference, vehicles: [{ vin: OTHER_VIN }] })
         if (!isDone(second)) return [false, `the second one is answered ${described(second)}`]

@@ -269,7 +269,8 @@ export function createBookings(deps: BookingParts) {
   const isNotedAsGone = async (tenant: string, shipment: string) =>
     ((await claims.shipment(tenant, shipment))?.state ?? 'live') !== 'live'
 
-  const isBooked = async (tenant: string, shipment: string) => (await holdersOf(tenant, shipment, claims)).length > 0
+  const isBooked = async (tenant: string, shipment: string, besides?: string) =>
+    (await holdersOf(tenant, shipment, claims)).some(({ handle: one }) => one !== besides)
 
   async function take(wanted: NewClaim): ReturnType<Claims['claim']> {
     try {
@@ -315,7 +316,7 @@ export function createBookings(deps: BookingParts) {
     later: record.later,
     /** Resolves once all that `later` keeps of a tenant is recorded; rejects if the store cannot. */
     changesRecorded: record.changesRecorded,
-    /** Returns true if a booking has this shipment. */
+    /** Returns true if a booking has this shipment, besides the one with a handle. */
     isBooked,
     /** Frees the claims that the store took only after it had failed to: nothing is sent for them. */
     freeStrays: async () => {
