@@ -133,10 +133,13 @@ async function makeOfUnapproved(plan: Plan, claim: Claim, sending: Sending, room
   if (plan.subject.quote && rooms.config.APPROVAL_BOOKS === 'auto') {
     // By its name: a newer quote may have it by now.
     const { approved } = await beforeSending(quoteOfBooking(plan.request, claim.tenant, rooms.names))
-    if (approved) throw new NotBooked(gatewayError('booking-under-way/approval', {}, RETRY_SOON))
+    if (approved) throw new NotBooked(gatewayError('booking-under-way/approval', {}, PERHAPS_APPROVED))
   }
   return sendBooking(plan, claim, sending, rooms)
 }
+
+/** The approval of the quote may have made its shipment: `No` is not known. */
+const PERHAPS_APPROVED = { ...RETRY_SOON, mayHaveBooked: true } as const
 
 /** Sends a booking, and returns what the service made. */
 async function sendBooking(plan: Plan, claim: Claim, sending: Sending, rooms: CallRooms): Promise<MadeBooking> {
@@ -261,7 +264,7 @@ async function mergeIntoApproved(
     readError: (cause: unknown) =>
       cause instanceof NotBooked
         ? cause
-        : new NotBooked(gatewayError('service-unavailable/approved', {}, { cause, ...RETRY_SOON })),
+        : new NotBooked(gatewayError('service-unavailable/approved', {}, { cause, ...PERHAPS_APPROVED })),
   }
   try {
     const merged = await merge(merging, tenant, sending, rooms)
