@@ -34,7 +34,11 @@ export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer
   const subject = await shipmentNamedBy(reference, call, rooms)
   const plan = plannedCall(call, subject)
 
-  const body = await cancelAndRead(plan, subject, () => numberUnknown('shipment', reference.names), call, rooms)
+  const unknown = () => numberUnknown('shipment', reference.names)
+  const body = await cancelAndRead(plan, subject, unknown, call, rooms).catch(async (error) => {
+    await notePerhapsCanceled(tenant, subject.id, rooms)
+    throw error
+  })
   rooms.inspect(request.compiled.action.name, body)
 
   const { id } = subject
@@ -80,6 +84,14 @@ async function cancelAndRead(
   const shipment = shipmentIfRead(now, id)
   if (!shipment || !isCanceled(shipment.body)) throw refusalOf(plan, reply)
   return shipment.body
+}
+
+/** Notes that a booked shipment may be canceled, until a read shows it. Never rejects. */
+export async function notePerhapsCanceled(tenant: string, id: string, { names, bookings }: CallRooms): Promise<void> {
+  await bookings.later(tenant, `shown ${id}`, async () => {
+    if ((await names.shipment(tenant, id))?.state === 'live')
+      await names.write({ shipment: { tenant, id, state: 'perhaps-canceled' } })
+  })
 }
 
 /** Statuses that may mean that the request is done already. */

@@ -34,7 +34,7 @@ import {
   shipmentWithId,
 } from '../outside/service/proofs.ts'
 import { type ServiceRequest, withPlaceholder } from '../outside/service/service.ts'
-import { StoreDown, type StoredShipment } from '../outside/store/store.ts'
+import { isStoredAsGone, StoreDown, type StoredShipment } from '../outside/store/store.ts'
 import type { Call } from '../runtime/call.ts'
 import { NEW_KEY, numberIn, outcomeUnknown } from '../state/bookings/bookings.ts'
 import { partsOfEvent } from '../state/events/receive.ts'
@@ -253,9 +253,10 @@ async function meaningInStore(reference: Reference, tenant: string, names: Names
   const look: Look = {
     ask: async () => undefined,
     read: async (id) => {
-      const { vehicles = [], state = 'live' } = (await names.shipment(tenant, id)) ?? {}
+      const stored = await names.shipment(tenant, id)
+      const { vehicles = [] } = stored ?? {}
       areKnown &&= vehicles.length > 0
-      return { id, body: undefined, vehicles, state }
+      return { id, body: undefined, vehicles, state: isStoredAsGone(stored) ? 'gone' : 'live' }
     },
   }
   const meant = await names.resolve(reference, tenant, look)

@@ -23,6 +23,7 @@ import type { Call } from '../runtime/call.ts'
 import type { Bookings } from '../state/bookings/bookings.ts'
 import { type RememberedQuote, rememberedQuote } from '../state/names/names.ts'
 import { approving, noteApprovalReply } from './approve.ts'
+import { notePerhapsCanceled } from './cancel.ts'
 import type { CallRooms } from './verb.ts'
 import { noteVersion2Reply } from './version2.ts'
 
@@ -115,6 +116,8 @@ export async function passThrough(
     await reply.toReader(mask)
   } catch (cause) {
     last?.drop()
+    if (meaning?.verb === 'cancel' && tenant !== undefined && acceptance.isProven())
+      await notePerhapsCanceled(tenant, meaning.id, rooms)
     if (outgoing.headersSent || cause instanceof HungUp) return void outgoing.destroy()
     if (cause instanceof GatewayError || cause instanceof StoreDown || cause instanceof LockTimeout) throw cause
     const mayBook = meaning !== undefined && meaning.verb !== 'read' && meaning.verb !== 'update'

@@ -22,7 +22,7 @@ import {
   shipmentRead,
   withoutCredential,
 } from '../outside/service/service.ts'
-import { DONE_PERHAPS } from './cancel.ts'
+import { DONE_PERHAPS, notePerhapsCanceled } from './cancel.ts'
 import { ACCEPTED } from './plan.ts'
 import type { Version2 } from './read-request.ts'
 import { noteReplied, noteSeen, seenShipment } from './subject.ts'
@@ -72,6 +72,8 @@ export async function passOnBody(
   try {
     reply = await service.send(toService, sending)
   } catch (cause) {
+    if (verb === 'cancel' && id !== undefined && sending.account.acceptance.isProven())
+      await notePerhapsCanceled(tenant, id, rooms)
     throw cause instanceof NoReply ? unansweredError(cause, { method, path, mayBook: verb === 'book' }) : cause
   }
   const read = (name: string) => service.send(shipmentRead(name), sending)
@@ -118,6 +120,7 @@ export async function noteVersion2Reply(
 ): Promise<void> {
   // No shipment has it.
   if (serviceId(id) === undefined) return
+  if (verb === 'cancel') await notePerhapsCanceled(tenant, id, rooms)
   if (verb === 'cancel' && isSuccess(reply.status)) return freeCanceled(id, reply, read, tenant, rooms)
   if (verb === 'cancel' && DONE_PERHAPS.has(reply.status))
     return rooms.bookings.freeLater(tenant, [id], (own) => isShownAsGone(own, read))

@@ -5,7 +5,7 @@ import { twoDecimals } from '../../../mappings/codecs.ts'
 import { suggestion } from '../../language/text/nearest.ts'
 import { isNotKnown, thingKey } from '../../language/text/service-text.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
-import type { Store, StoredShipment } from '../../outside/store/store.ts'
+import { isStoredAsGone, type Store, type StoredShipment } from '../../outside/store/store.ts'
 import { allBookings } from '../../state/bookings/bookings.ts'
 import { vinKey } from '../../state/names/resolve.ts'
 import { EXIT_FAILED, EXIT_UNREADABLE } from '../exit-codes.ts'
@@ -322,13 +322,13 @@ async function* anomalies(
   for (const row of audited.prepare(KNOWN).iterate(listedAt)) {
     const { number, reference, stands, total, most, standing, freed, booked } = row
     const shipment = await store.shipment(String(row['tenant']), String(row['id']))
-    const isCanceled = shipment !== undefined && shipment.state !== 'live' && shipment.at <= listedAt
+    const isCanceled = shipment !== undefined && isStoredAsGone(shipment) && shipment.at <= listedAt
     const what = reference === '' ? number : `${number} (${reference})`
     if (stands === 1 && (isCanceled || (standing === null && freed !== null))) {
       const text = `${what} stands in the list and is canceled here. Read it at the service: if it is canceled there, reject its price; if not, cancel it.`
       yield { kind: 'canceled-here', number, reference, handle: freed ?? standing, text }
     }
-    if (stands === 0 && standing !== null && shipment?.state !== 'canceled' && shipment?.state !== 'gone') {
+    if (stands === 0 && standing !== null && !isStoredAsGone(shipment)) {
       const text = `${what} is canceled in the list, and ${standing} stands here. Read it at the service: if it is canceled there, tell the caller that nothing is transported.`
       yield { kind: 'canceled-there', number, reference, handle: standing, text }
     }

@@ -106,6 +106,10 @@ export interface Vehicle {
 /** The state of a shipment as the service last showed it: `gone` is one that it does not know any more. */
 export type ShipmentState = 'live' | 'canceled' | 'gone'
 
+/** Reports whether a shipment is stored as gone: one that is perhaps canceled bears its names until a read shows it. */
+export const isStoredAsGone = (shipment: StoredShipment | undefined): boolean =>
+  shipment?.state === 'canceled' || shipment?.state === 'gone'
+
 /** The vehicles of a shipment, as far as they are known. */
 export interface KnownVehicles {
   /** Its vehicles as they were last shown, or as they were booked; empty if neither is known. */
@@ -117,7 +121,8 @@ export interface KnownVehicles {
 interface ShipmentParts extends KnownVehicles {
   /** The caller's own `ShipmentNumber` for it; empty if it has none. */
   readonly own: string
-  readonly state: ShipmentState
+  /** `perhaps-canceled` after a cancellation whose outcome is not known: its booking is not replayed without a read. */
+  readonly state: ShipmentState | 'perhaps-canceled'
   /** The id of the quote that it was booked or approved from; empty if there is none. */
   readonly quote: string
 }

@@ -1,16 +1,17 @@
 import { isPlainId, isSameThing, isUuid, thingKey } from '../../language/text/service-text.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
-import type {
-  Claim,
-  Facts,
-  KnownVehicles,
-  NameWithBearer,
-  NewName,
-  Quote,
-  ShipmentState,
-  Store,
-  StoredShipment,
-  Vehicle,
+import {
+  type Claim,
+  type Facts,
+  isStoredAsGone,
+  type KnownVehicles,
+  type NameWithBearer,
+  type NewName,
+  type Quote,
+  type ShipmentState,
+  type Store,
+  type StoredShipment,
+  type Vehicle,
 } from '../../outside/store/store.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
@@ -351,7 +352,7 @@ export const lastVinsOf = (stored: StoredShipment | undefined): readonly string[
 /** Adds a shipment, and returns its id in the one spelling that this call compares. */
 function note(shipments: NotedShipments, given: string, stored: StoredShipment | undefined): string {
   const id = stored?.id ?? given
-  const isGone = stored !== undefined && stored.state !== 'live'
+  const isGone = isStoredAsGone(stored)
   const { formerVins = {} } = stored ?? {}
   const lastVins = lastVinsOf(stored)
   if (!shipments.has(id)) shipments.set(id, { id, vehicles: undefined, formerVins, lastVins, isGone, stored })
