@@ -126,7 +126,8 @@ const MOST_CHARACTERS = VALUE_LIMIT_BYTES + 1
 export function createMask({ whole, searched, words }: ReturnType<typeof keptFields>): Mask {
   const key = randomBytes(32)
   const masked = (value: string): string => {
-    if (isNotKnown(value)) return value
+    // A ZIP of zeros is none.
+    if (isNotKnown(value) || /^[0-]+$/.test(value)) return value
     const stream = createHash('shake256', { outputLength: value.length })
       .update(key)
       .update(value.toLowerCase())
