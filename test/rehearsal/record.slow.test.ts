@@ -45,7 +45,10 @@ async function recorded(cwd: string, env: NodeJS.ProcessEnv) {
   }
   await send('/getShippingQuote.php', JSON.stringify(QUOTE))
   const reference = quoteExample.ShipmentNumber.toLowerCase()
-  await send('/quotes/createShipment.php', JSON.stringify({ ...BOOKING, PickupZip: '00000', ReferenceNumber: reference }))
+  await send(
+    '/quotes/createShipment.php',
+    JSON.stringify({ ...BOOKING, PickupZip: '00000', ReferenceNumber: reference }),
+  )
   const form = String(new URLSearchParams({ ...BOOKING, DeliveryZip: '33166' }))
   await send('/createShipment.php', form, basic(), 'Kanari-2')
   await send('/getShipment.php?ReferenceNumber=Kanari', undefined)

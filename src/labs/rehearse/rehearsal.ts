@@ -11,9 +11,10 @@ import { type Config, type Environment, readConfig } from '../../language/config
 import { readJsonFile } from '../../language/config/json-file.ts'
 import { readTenants, tenantsSchema } from '../../language/config/tenants-file.ts'
 import { translationSettings } from '../../language/config/translation-settings.ts'
-import { GatewayError } from '../../language/errors.ts'
+import { asksForNothing, GatewayError } from '../../language/errors.ts'
+import type { Action } from '../../language/mapping/action.ts'
 import type { Catalog, Endpoint } from '../../language/mapping/catalog.ts'
-import type { FlatBody } from '../../language/mapping/fields.ts'
+import type { FlatBody, Problem } from '../../language/mapping/fields.ts'
 import type { Settings } from '../../language/mapping/row.ts'
 import { compileNetworks } from '../../language/networks.ts'
 import { isUuid } from '../../language/text/service-text.ts'
@@ -331,6 +332,10 @@ const REHEARSED_QUOTE = {
 const outcomeOf = ({ problems, notes }: Plan): keyof Outcomes =>
   problems.length > 0 ? 'refused' : notes.length > 0 ? 'lossy' : 'pass'
 
+/** Returns the message of a problem whose code no rule of a row explains; it has no value of the caller. */
+const ownWords = (problem: Problem, { refuses = [] }: Action): string =>
+  asksForNothing(problem) || refuses.some(({ code }) => code === problem.code) ? problem.message : ''
+
 /** Notes the problems of a plan, or else its losses and assumptions, and what no row or table knows. */
 function notePlan(
   { request, problems, notes }: Plan,
@@ -345,7 +350,7 @@ function notePlan(
   for (const field of new Set(request.fields.unknown)) mark(tally.unknown, [action.name, field])
   const said =
     problems.length > 0
-      ? problems.map(({ field, code }) => ['refused', action.name, field, code])
+      ? problems.map((problem) => ['refused', action.name, problem.field, problem.code, ownWords(problem, action)])
       : notes.map(({ name, code }) => [code, action.name, name, code])
   for (const parts of new Map(said.map((parts) => [parts.join('\t'), parts])).values())
     mark(tally.problems, parts, shownText(request.textOf(parts[2] ?? '')))

@@ -60,8 +60,8 @@ export function reportOf(rehearsal: Rehearsal, files: readonly RecordedFile[], s
     /** The share of calls that pass, also with a loss; null if none could be told. */
     share: told === 0 ? null : (pass + lossy) / told,
     groups,
-    problems: rowsOf(tally.problems, 'kind', 'action', 'field', 'code').map((one) => {
-      const [message, advice] = describe(one, rehearsal)
+    problems: rowsOf(tally.problems, 'kind', 'action', 'field', 'code', 'words').map(({ words, ...one }) => {
+      const [message, advice] = describe({ ...one, words }, rehearsal)
       const id = [one.kind, one.action, one.field, one.code].filter(Boolean).join(' ')
       return { id, ...one, message, advice }
     }),
@@ -88,7 +88,7 @@ const NOTES: Readonly<Record<string, string>> = {
 
 /** Says a problem in words, and what to do. No advice has a value of a caller: it would be masked, and wrong. */
 function describe(
-  { kind, action: name, field, code }: Readonly<Record<'kind' | 'action' | 'field' | 'code', string>>,
+  { kind, action: name, field, code, words }: Readonly<Record<'kind' | 'action' | 'field' | 'code' | 'words', string>>,
   { catalog, config }: Rehearsal,
 ): readonly [message: string, advice: string] {
   const action = catalog.actions.get(name)?.action
@@ -140,8 +140,8 @@ function describe(
   if (kind === 'refused') {
     const own: Readonly<Record<string, string | undefined>> = fieldProblems
     const title = errorTitle(code)
-    const said = Object.hasOwn(own, code) ? own[code] : (codec?.problem ?? title)
-    const message = field === '' ? title : `${field} ${said}`
+    if (words !== '' || field === '') return [words || title, `${CALLER}${words || title}.`]
+    const message = `${field} ${Object.hasOwn(own, code) ? own[code] : (codec?.problem ?? title)}`
     return [message, `${CALLER}${message}. A mapping of your own can read other values (MAPPINGS_DIR).`]
   }
   const advice =
