@@ -268,9 +268,11 @@ export function planFromNames(request: Version1, settings: Settings): Plan {
   const own = request.sent('ShipmentNumber')
   const names = referenceOf(request)?.names ?? []
   const [, value] = names.find(([, name]) => isUuid(name)) ?? names[0] ?? []
-  if (value !== undefined && isUuid(value)) return planCall(request, { ...NO_SUBJECT, id: value, own }, settings)
-  if (value === undefined) return planCall(request, { ...NO_SUBJECT, own }, settings)
-  return planWithPlaceholder(request, value, settings)
+  return withoutEffect(
+    value === undefined || isUuid(value)
+      ? planCall(request, { ...NO_SUBJECT, id: value, own }, settings)
+      : planWithPlaceholder(request, value, settings),
+  )
 }
 
 /** Plans where the service decides which of the names counts: an id among several is perhaps none that it knows. */
