@@ -393,14 +393,16 @@ function updateLine(line: ReturnType<typeof write>['line'], changes: ReturnType<
 }
 
 /** Answers the body of a successful reply as the live call does, as far as the reply decides. */
-export function answerToBody(plan: Plan, body: unknown): ReturnType<typeof answerToReply> {
-  const { verb } = plan.request.compiled.action
+export function answerToBody(made: Plan, body: unknown): ReturnType<typeof answerToReply> {
+  const { verb, target } = made.request.compiled.action
+  const shownId = target && idShownIn(body, target.kind)
+  const plan = { ...made, subject: { ...made.subject, id: made.subject.id ?? shownId } }
   if (verb !== 'approve') {
     const shown = verb === 'quote' && isObject(body) ? withQuoteId(body, plan) : body
     return { answer: answerOf(plan, shown), isFinal: verb !== 'cancel' }
   }
   const reply = { status: 200, headers: {}, body: NO_BYTES, json: body }
-  return answerToReply(plan, reply, { id: idShownIn(body, 'quote'), names: plan.subject.quote?.names ?? [] })
+  return answerToReply(plan, reply, { id: shownId ?? '', names: plan.subject.quote?.names ?? [] })
 }
 
 /** Returns the id of the thing that a reply is about: without a look-up, that is taken to be the thing that it names. */

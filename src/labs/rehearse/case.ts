@@ -62,16 +62,12 @@ export function outcomeOf(call: RecordedCall, config: Config, catalog: Catalog):
     const plan = request && planFromNames(request, settings)
     const compiled = request?.compiled ?? catalog.actions.get(call.action ?? '')
     const isAnswered = compiled && call.service !== undefined && (plan?.problems.length ?? 0) === 0
-    const answer = isAnswered ? explainReplyTranslation(compiled, call.service, settings, plan?.own) : undefined
-    // An approval is answered by what its reply shows.
-    const replies =
-      answer && compiled?.action.verb === 'approve'
-        ? answerToBody(plan ?? planFromNames(version1(compiled, NO_FIELDS), settings), call.service).answer.reply
-        : answer?.reply
-    return {
-      ...(plan && sentFor(plan, config)),
-      ...(answer && (answer.missing.length > 0 ? { missing: [...answer.missing] } : replies && { replies })),
-    }
+    const sent = plan && sentFor(plan, config)
+    if (!isAnswered) return { ...sent }
+    const { missing } = explainReplyTranslation(compiled, call.service, settings, plan?.own)
+    if (missing.length > 0) return { ...sent, missing: [...missing] }
+    const made = plan ?? planFromNames(version1(compiled, NO_FIELDS), settings)
+    return { ...sent, replies: answerToBody(made, call.service).answer.reply }
   } catch (error) {
     if (error instanceof GatewayError) return { status: error.status }
     throw error
