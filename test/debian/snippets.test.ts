@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
+import { printableLines } from '../../src/language/text/service-text.ts'
 import { type Language, snippet } from '../../src/operator/pages/snippets.ts'
 import { output, run } from '../command.ts'
 import { basic, CLIENT, get, post, startGateway } from '../gateway.ts'
@@ -22,7 +23,7 @@ const runners: Readonly<Partial<Record<Language, Runner>>> = JSON.parse(
   readFileSync(join(import.meta.dirname, 'snippets.json'), 'utf8'),
 )
 
-const HOSTILE = 'It\'s "5\\" wide" $HOME $(id) `id` @ARGV %ENV #{1} \\n */ ?> é 中 ""'
+const HOSTILE = 'It\'s "5\\" wide" $HOME $(id) `id` @ARGV %ENV #{1} \\n */ ?> é 中 ""\r\n\u0001\u2028\u202e'
 
 /** The calls, each with the fields that it sends. */
 const CALLS = {
@@ -91,7 +92,7 @@ test.each(Object.entries(runners))(
     const names = Object.keys(CALLS) as Name[]
     for (const name of names) {
       const code = snippet(language as Language, await explain(name))
-      writeFileSync(fileOf(name), ending === 'java' ? code.replace('class Call ', `class ${name} `) : code)
+      writeFileSync(fileOf(name), printableLines(code.replace('class Call ', `class ${name} `)))
     }
     if (compiler !== undefined) await output(compiler, [...options, ...names.map(fileOf)], { env })
 

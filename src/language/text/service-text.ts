@@ -79,7 +79,7 @@ function isInteger(value: unknown): boolean {
  * Characters that a terminal or an editor interprets instead of showing: control characters (C0, DEL, C1), line and
  * paragraph separators, and marks that change the direction of text. Unpaired surrogates cannot be encoded at all.
  */
-const OBEYED = /[\p{Cc}\p{Cs}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+export const OBEYED = /[\p{Cc}\p{Cs}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 
 /** Writes a character as JSON does: `\u001b`. */
 export const escapeSequence = (character: string): string =>

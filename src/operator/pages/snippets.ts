@@ -7,6 +7,7 @@ import {
   SERVER_OF_VEHICLE,
   shellWord,
 } from '../../calls/update-program.ts'
+import { OBEYED } from '../../language/text/service-text.ts'
 
 /*
  * Version-2 calls as programs that a developer takes home. Each runs as printed, without packages where its language has what it
@@ -126,9 +127,28 @@ function literal(value: unknown, style: LiteralStyle, indent = ''): string {
     : `${open}\n${lines.map((line) => `${deeper}${line},\n`).join('')}${indent}${close}`
 }
 
-const PHP: LiteralStyle = { text: single, map: '[]', list: '[]', pair: ' => ', words: ['false', 'true', 'null'] }
+/** Quoted characters keep no escapes, so those that a terminal or a page changes stand in double quotes between them. */
+const joined = (sequence: string) => (text: string) =>
+  single(text).replace(OBEYED_RUN, (run) => {
+    const codes = [...run].map((character) => `${sequence}{${character.codePointAt(0)?.toString(16)}}`)
+    return `' . "${codes.join('')}" . '`
+  })
+const OBEYED_RUN = new RegExp(`${OBEYED.source}+`, 'gu')
+
+const PHP: LiteralStyle = {
+  text: joined('\\u'),
+  map: '[]',
+  list: '[]',
+  pair: ' => ',
+  words: ['false', 'true', 'null'],
+}
 const PYTHON: LiteralStyle = { text: json, map: '{}', list: '[]', pair: ': ', words: ['False', 'True', 'None'] }
-const PERL: LiteralStyle = { ...PHP, map: '{}', words: ['JSON::PP::false', 'JSON::PP::true', 'undef'] }
+const PERL: LiteralStyle = {
+  ...PHP,
+  text: joined('\\x'),
+  map: '{}',
+  words: ['JSON::PP::false', 'JSON::PP::true', 'undef'],
+}
 
 function curl({ method, path: [before, after], usage, body, changes, bearer }: Parts, comments: string): string {
   const url = `"$SERVICE_URL"${shellWord(before)}${after === undefined ? '' : `"$1"${after && shellWord(after)}`}`
