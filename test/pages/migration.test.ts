@@ -89,7 +89,7 @@ test('the kit lists only what needs a decision, and nothing that the gateway ass
   expect(headers.get('content-disposition')).toBe('attachment; filename="version-2.html"')
   const [, decisions = ''] = text.split('Fields that need a decision')
   expectWords(decisions, 'PickupPhNo.', 'Foo', 'vehicle_type')
-  expect(decisions.match(/<tr role="row">/g)).toHaveLength(6)
+  expect(decisions.match(/<tr role="row">/g)).toHaveLength(7)
 })
 
 test('what blocks a tenant comes first, with the field that an unknown one may stand for, and the rest is folded', async () => {

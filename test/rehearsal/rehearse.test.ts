@@ -43,7 +43,7 @@ async function report(files: Files, words: readonly string[] = [], env: NodeJS.P
 
 /** Changes of a quote, of a booking that follows one, or a line; and what that shows as in the report. */
 type Defect = { readonly [key in 'quote' | 'booking' | 'line' | 'more']?: object } & {
-  readonly [key in 'path' | 'problem' | 'says' | 'unknown' | 'vehicle' | 'action' | 'differs']?: string
+  readonly [key in 'path' | 'problem' | 'unknown' | 'vehicle' | 'action' | 'differs']?: string
 }
 
 const LIMIT_BYTES = 8_192
@@ -76,9 +76,6 @@ test('each seeded defect is found with its exact count, and nothing else', async
     Object.fromEntries(DEFECTS.flatMap(({ [key]: name }, n) => (name === undefined ? [] : [[name, n + 1]])))
   const problems = Object.fromEntries(found.problems.map(({ id, count }) => [id, count]))
   expect(problems).toEqual(wanted('problem'))
-  for (const { problem, says } of DEFECTS)
-    if (says !== undefined)
-      expect(found.problems).toContainEqual(expect.objectContaining({ id: problem, message: says }))
   expect(Object.fromEntries(found.unknown.map(({ name, count }) => [name, count]))).toEqual(wanted('unknown'))
   expect(found.vehicleTypes.map(({ count }) => count)).toEqual(Object.values(wanted('vehicle')))
   expect(found.actionNames.map(({ count }) => count)).toEqual(Object.values(wanted('action')))

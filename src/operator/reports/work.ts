@@ -25,7 +25,7 @@ export interface WorkItem {
   /** The known field that an unknown one may stand for. */
   readonly didYouMean?: string
   /** Why the change is more than another spelling. */
-  readonly blocks: 'no version-2 equal' | 'loses something' | undefined
+  readonly blocks: 'no version-2 equal' | 'loses something' | 'refused with a value' | undefined
 }
 
 /** A name with its counts. */
@@ -64,11 +64,11 @@ export function problemsOf({
   readonly work: readonly WorkItem[]
   readonly errors: ReturnType<typeof errorsOf>
 }) {
-  const blocking = work.flatMap(({ blocks, action, name, count, last, ...item }) =>
-    blocks === undefined
-      ? []
-      : { problem: `${action} ${name || 'other fields'}: ${blocks}`.trimStart(), count, last, todo: todoFor(item) },
-  )
+  const blocking = work.flatMap((item) => {
+    const { blocks, action, name, count, last } = item
+    const problem = `${action} ${name || 'other fields'}: ${blocks}`.trimStart()
+    return blocks === undefined ? [] : { problem, count, last, todo: todoFor(item) }
+  })
   const refused = errors.flatMap(({ name, version1, last }) => {
     const todo = version1 === 0 ? undefined : todoAfter(name)
     return todo === undefined ? [] : { problem: errorTitle(name), count: version1, last, todo }
@@ -81,7 +81,9 @@ export function todoFor({
   equivalents,
   note,
   didYouMean,
-}: Pick<WorkItem, 'equivalents' | 'note' | 'didYouMean'>): string {
+  blocks,
+}: Pick<WorkItem, 'equivalents' | 'note' | 'didYouMean' | 'blocks'>): string {
+  if (blocks === 'refused with a value') return note
   if (didYouMean !== undefined) return `Did you mean ${didYouMean}? The gateway leaves this field out.`
   return equivalents.length > 0 ? `Send ${equivalents.join(', ')}: ${note}` : `Leave it out: ${note}`
 }
@@ -161,6 +163,11 @@ function fieldWork(
     return [{ ...item, kind, equivalents: found?.places ?? [name], note }]
   }
   if (kind === 'unknown') {
+    const refusals = [...catalog.actions.values()].flatMap(({ action: { refuses = [] } }) => refuses)
+    const refusal = refusals.find(({ fields }) => fields.test(name))
+    // The caller means something by it: without it, a vehicle is lost.
+    if (refusal)
+      return [{ ...item, kind, equivalents: [], note: `It ${refusal.problem}.`, blocks: 'refused with a value' }]
     const note =
       name === OTHER_NAMES ? 'further fields that no mapping knows' : 'no mapping knows it; the gateway leaves it out'
     // Another action may know it.
