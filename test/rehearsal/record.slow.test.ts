@@ -27,7 +27,7 @@ const BOOKING = {
   ...bookingExample,
   'PickupPhNo.': '+1 (214) 555-0100 x12',
   PickupZip: '02134-1234',
-  DeliveryZip: 'KANARI',
+  DeliveryZip: '00000',
 }
 
 /** Sends calls to a gateway that records, and returns the lines. */
@@ -45,10 +45,7 @@ async function recorded(cwd: string, env: NodeJS.ProcessEnv) {
   }
   await send('/getShippingQuote.php', JSON.stringify(QUOTE))
   const reference = quoteExample.ShipmentNumber.toLowerCase()
-  await send(
-    '/quotes/createShipment.php',
-    JSON.stringify({ ...BOOKING, PickupZip: '00000', ReferenceNumber: reference }),
-  )
+  await send('/quotes/createShipment.php', JSON.stringify({ ...BOOKING, ReferenceNumber: reference }))
   const form = String(new URLSearchParams({ ...BOOKING, DeliveryZip: '33166' }))
   await send('/createShipment.php', form, basic(), 'Kanari-2')
   await send('/getShipment.php?ReferenceNumber=Kanari', undefined)
@@ -82,7 +79,7 @@ test('calls are recorded in the same shape, without a value of their callers, an
   const found = await rehearsed(masked)
   expect(found).toEqual(await rehearsed(plain))
   expect(found).toMatchObject({ calls: { all: 4, refused: 1 } })
-  expect(found.told).toHaveLength(4)
+  expect(found.told).toHaveLength(3)
 })
 
 test('none is recorded without a file; a file from before is kept beside the new one', async () => {
