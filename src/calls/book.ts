@@ -1,9 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { zipcode } from '../../mappings/codecs.ts'
 import { toGatewayError } from '../edge/answers.ts'
 import type { Caller } from '../edge/callers/caller.ts'
 import type { Answer } from '../language/answer.ts'
 import { gatewayError, perhapsBooked, RETRY_SOON } from '../language/errors.ts'
 import { type Draft, valueAt } from '../language/mapping/paths.ts'
+import { encoded } from '../language/mapping/reply.ts'
 import { scalarText } from '../language/text/json.ts'
 import { isSameThing } from '../language/text/service-text.ts'
 import type { UpstreamReply } from '../outside/service/exchange.ts'
@@ -314,12 +316,11 @@ function bookingOf(
 
 /** Returns where the vehicle of a booking goes from and to: `Staten Island NY 10314`. */
 const routeOf = ({ body }: Plan): readonly string[] =>
-  ['pickup', 'delivery'].map((end) =>
-    ['city', 'state', 'zipcode']
-      .map((part) => scalarText(valueAt(body, [end, part])) ?? '')
-      .join(' ')
-      .trim(),
-  )
+  ['pickup', 'delivery'].map((end) => {
+    const at = (part: string) => valueAt(body, [end, part])
+    const parts = [scalarText(at('city')), scalarText(at('state')), encoded(zipcode, at('zipcode'))]
+    return parts.filter((part) => part !== undefined).join(' ')
+  })
 
 const NO_VEHICLE: Vehicle = { vin: '', year: '', make: '', model: '' }
 

@@ -19,7 +19,7 @@ async function withBookings(ReferenceNumber: string, env: Readonly<Record<string
   const gateway = await startGateway({ env })
   await book(gateway)
   gateway.sandbox.fail({ kind: 'reset-before', on: { method: 'POST', path: '/v2/shipments' } })
-  const answer = await book(gateway, { ReferenceNumber }, { 'x-request-id': 'caller-1' })
+  const answer = await book(gateway, { ReferenceNumber, DeliveryZip: '02134' }, { 'x-request-id': 'caller-1' })
   return { gateway, answer }
 }
 
@@ -127,7 +127,7 @@ test('a booking of unknown outcome is a case with its history, and all that it t
     booked: `transload bookings settle ${key} --shipment-id ID`,
     notBooked: `transload bookings settle ${key} --not-booked`,
   }
-  const route = 'Staten Island NY 10314 → Miami FL 33166'
+  const route = 'Staten Island NY 10314 → Miami FL 02134'
   expect(booking).toMatchObject({ route, vehicle: '2023 FORD E450', settle })
   expect(history).toMatchObject([{ to: 'sending' }, { from: 'sending', to: 'unknown' }])
   const text = await pageOf(gateway, `/bookings/${key}`)
@@ -136,7 +136,9 @@ test('a booking of unknown outcome is a case with its history, and all that it t
     text,
     // What the caller has, to the letter.
     ...[answer.json.Message, answer.headers.get('x-request-id') ?? expect.fail('no id')],
-    ...[route, 'Accepted for sending.', 'Sent; the connection broke before the answer.'],
+    route,
+    'Accepted for sending.',
+    'Sent; the connection broke before the answer.',
     // A reference cannot end the word of a shell.
     `&#39;${gateway.sandbox.url}/v2/shipments/ACM-9001%27%3B%20rm&#39;`,
     ...[settle.notBooked, 'that is a second one'],
