@@ -81,6 +81,7 @@ test.each([
   ['dropped', (outgoing: ServerResponse) => void outgoing.destroy()],
 ])('calls of strangers that are %s do not open the circuit', async (_, treat) => {
   const { gateway } = await openWary({}, treat)
+  expect((await quote(gateway, owner)).status).toBe(200)
   await atOnce(60, (i) => quote(gateway, stranger(i)))
   expect((await quote(gateway, owner)).status).toBe(200)
 })
@@ -93,6 +94,18 @@ test("retries of strangers' calls are not taken from the owner's", async () => {
   gateway.sandbox.clearFaults()
   gateway.sandbox.fail(fault)
   expect((await quote(gateway, {})).status).toBe(200)
+})
+
+test('if no credential has been accepted, failures keep out the next stranger, and nobody whose credential is', async () => {
+  const { gateway, service } = await openWary({}, (outgoing) => void outgoing.writeHead(502).end())
+  const { pass } = clocks()
+  expect((await quote(gateway, owner)).status).toBe(200)
+  pass(60_001)
+  await atOnce(30, (i) => quote(gateway, stranger(i)))
+  const before = service.requests.length
+  expect((await quote(gateway, stranger('last'))).json.Message).toMatch(/^The service is failing, so nothing was sent/)
+  expect(service.requests).toHaveLength(before)
+  expect((await quote(gateway, owner)).status).toBe(200)
 })
 
 test('a credential that is accepted again closes an open circuit', async () => {

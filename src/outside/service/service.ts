@@ -73,6 +73,10 @@ function newlyLearned(
     /** For unproven credentials: their retries use none of the budget of the others. */
     retryUnproven: createRetry(countRetry),
     circuit: createCircuit(),
+    /** For unproven credentials, while no credential is accepted: their failures keep no others out. */
+    circuitUnproven: createCircuit(),
+    /** When the service last accepted a credential, in milliseconds of `performance.now()`. */
+    acceptedAt: Number.NEGATIVE_INFINITY,
     quotes: spelling<DocumentedSpelling>(quoteMethod, ['POST', 'GET']),
     shipments: spelling<DocumentedSpelling>(shipmentPath, [SHIPMENTS, '/v2/shipment']),
   }
@@ -132,14 +136,18 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
       })
     }
     const isProven = acceptance.isProven()
+    const circuit = isProven ? state.circuit : state.circuitUnproven
+    // Calls that are likely to be refused count only if there are no others.
+    const counts = isProven || performance.now() - state.acceptedAt > ACCEPTED_LATELY_MS
     const attempt = async () => {
-      const isProbe = state.circuit.admit(isProven)
+      if (!isProven) state.circuit.admit(false)
+      const isProbe = counts && circuit.admit(true)
       try {
         const reply = await account.authorized(deadline, ask)
-        if (isProven) state.circuit.note(reply, isProbe)
+        if (counts) circuit.note(reply, isProbe)
         return reply
       } catch (error) {
-        if (isProven && error instanceof NoReply) state.circuit.note(error, isProbe)
+        if (counts && error instanceof NoReply) circuit.note(error, isProbe)
         throw error
       }
     }
@@ -151,6 +159,8 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
     const isDone = isSuccess(reply.status)
     if ((isDone && isProven) || showsAcceptance(method, path, reply)) {
       if (!isProven) state.circuit.note(reply, state.circuit.isOpen())
+      if (state.circuitUnproven.isOpen()) state.circuitUnproven.note(reply, true)
+      state.acceptedAt = performance.now()
       acceptance.accepted()
     } else if (reply.status === UNAUTHORIZED) acceptance.refused()
     // A refusal may quote the credential, which in fixed and tenants mode the caller has never seen.
@@ -189,7 +199,10 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
       written(request, spellingOf(request, stateOf(address))?.current),
     /** Tells of each address of the service that was called if its circuit is open. */
     metric: labelledGauge('transload_circuit_open', 'Whether the service fails and calls are refused.', () =>
-      [...known].map(([service, { circuit }]) => ({ labels: { service }, value: circuit.isOpen() ? 1 : 0 })),
+      [...known].map(([service, { circuit, circuitUnproven }]) => ({
+        labels: { service },
+        value: circuit.isOpen() || circuitUnproven.isOpen() ? 1 : 0,
+      })),
     ),
   }
 }
@@ -198,6 +211,8 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
 const isSafeToRepeat = (method: string, path: string): boolean =>
   method === 'GET' || method === 'DELETE' || path === '/v2/quote'
 
+/** After an accepted call, calls of unproven credentials do not count for their circuit for this time. */
+const ACCEPTED_LATELY_MS = 60_000
 /** A call of an unproven credential is not retried after this time, because it may hold one of few connections. */
 const UNPROVEN_RETRIES_MS = 2_000
 const UNAUTHORIZED = 401
@@ -363,22 +378,19 @@ function createCircuit() {
   return {
     isOpen: () => probeAt !== undefined,
     /**
-     * Returns whether a call is the probe of an open circuit; throws if it may not be made. A call of an unproven credential is never
-     * the probe: strangers would keep the circuit open for all others.
+     * Returns whether a call is the probe of an open circuit; throws if it may not be made. A stranger's call is never the probe of
+     * others' calls: its failure would keep them out.
      */
-    admit: (isProven: boolean): boolean => {
+    admit: (mayProbe: boolean): boolean => {
       if (probeAt === undefined) return false
       const now = performance.now()
       if (now < probeAt) throw open(Math.max(probeAt - now, LEAST_WAIT_MS))
-      if (!isProven) return false
+      if (!mayProbe) return false
       // If the probe never reports back, another one is sent later.
       probeAt = now + OPEN_MS
       return true
     },
-    /**
-     * Notes what came of a call whose credential the service accepts. A resource that the gateway itself lacks proves nothing about
-     * the service.
-     */
+    /** Notes what came of a call. A resource that the gateway itself lacks proves nothing about the service. */
     note: (outcome: UpstreamReply | NoReply, isProbe: boolean): void => {
       if (outcome instanceof NoReply && outcome.isOurs) return
       // Calls that were under way when the circuit opened prove nothing new.
