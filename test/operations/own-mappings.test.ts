@@ -74,6 +74,7 @@ test('lookups add a vehicle type and an ActionName at its own paths, and replace
 test.each([
   [{ actions: { 'Get Rate': 'quote.approve' } }, 'Get Rate means both quote.get and quote.approve'],
   [{ vehicle_types: { '---': 'car' as const } }, 'table vehicle_types: a phrase of a lookup table has no words'],
+  [{ vehicle_types: { 'GOLF CART': 'car', golf_cart: 'van' } as const }, 'golf_cart means both car and van'],
 ])('an error in lookups: %j', async (lookups, mistake) => {
   await expect(loadMappings(undefined, lookups)).rejects.toThrow(mistake)
 })

@@ -32,21 +32,27 @@ const wordsOf = (text: string): string[][] =>
  * compileLookup(vehicleTypes, { 'BOX TRUCK': 'truck' }).phraseIn('2023 Ford E-450, Box Truck') // 'truck'
  */
 export function compileLookup(...tables: readonly Readonly<Record<string, string>>[]): LookupTable {
-  const entries = tables.flatMap((table) => Object.entries(table))
   /** By the parts of the phrase, with blanks between them. */
   const values = new Map<string, string>()
   /** The most parts of the phrases that begin with a part. */
   const most = new Map<string, number>()
-  for (const [phrase, value] of entries) {
-    const parts = wordsOf(phrase).flat()
-    const [first] = parts
-    // A phrase that never matches would be ignored silently.
-    if (first === undefined) throw new Error('a phrase of a lookup table has no words')
-    values.set(parts.join(' '), value)
-    most.set(first, Math.max(most.get(first) ?? 0, parts.length))
+  for (const table of tables) {
+    const own = new Map<string, string>()
+    for (const [phrase, value] of Object.entries(table)) {
+      const parts = wordsOf(phrase).flat()
+      const [first] = parts
+      // A phrase that never matches would be ignored silently.
+      if (first === undefined) throw new Error('a phrase of a lookup table has no words')
+      const key = parts.join(' ')
+      const other = own.get(key) ?? value
+      if (other !== value) throw new Error(`the phrase ${phrase} means both ${other} and ${value}`)
+      own.set(key, value)
+      most.set(first, Math.max(most.get(first) ?? 0, parts.length))
+    }
+    for (const [key, value] of own) values.set(key, value)
   }
   return {
-    phrases: Object.fromEntries(entries),
+    phrases: Object.fromEntries(tables.flatMap((table) => Object.entries(table))),
     wholeValue: (text) => values.get(wordsOf(text).flat().join(' ')),
     phraseIn: (text) => {
       const parts = wordsOf(text).flatMap((word, index) => word.map((part) => ({ part, word: index })))
