@@ -219,7 +219,13 @@ export const version2Word = z
   .regex(/^[a-z][a-z0-9_]*$/, 'must be a value of version 2 such as open or truck_ext')
 
 /** The path of a readable file. */
-export const file = z.string().refine(canRead, { error: ({ input }) => `names ${input}, which cannot be read` })
+export const file = z.string().refine(canRead, {
+  // The content may be a private key.
+  error: ({ input }) =>
+    CONTENT.test(String(input)) ? 'must be the path of a file, not its content' : `names ${input}, which cannot be read`,
+})
+
+const CONTENT = /-----BEGIN|\p{Cc}/u
 
 function canRead(path: string): boolean {
   try {
