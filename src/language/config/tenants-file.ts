@@ -63,16 +63,19 @@ function secretOf(ref: SecretRef | undefined, env: NodeJS.ProcessEnv): string | 
 function fetchSecret(ref: SecretRef, env: NodeJS.ProcessEnv): { readonly secret: string } | { readonly error: string } {
   if ('env' in ref) {
     const secret = env[ref.env]
-    return secret ? { secret } : { error: `the environment variable ${ref.env} is not set` }
+    return secret ? { secret } : { error: `the environment variable ${shown(ref.env)} is not set` }
   }
   try {
     // Editors of Windows begin a file with this mark.
     const secret = readFileSync(ref.file, 'utf8').replace(/^\ufeff|\r?\n$/g, '')
-    return secret ? { secret } : { error: `the file ${ref.file} is empty` }
+    return secret ? { secret } : { error: `the file ${shown(ref.file)} is empty` }
   } catch (error) {
-    return { error: `the file ${ref.file} cannot be read (${errorCodeOf(error)})` }
+    return { error: `the file ${shown(ref.file)} cannot be read (${errorCodeOf(error)})` }
   }
 }
+
+/** Shows the name of a variable or a path, unless it may be the secret itself. */
+const shown = (name: string) => (/^(?:[A-Z][A-Z0-9_]*|\.{0,2}\/.*)$/.test(name) ? name : 'that it names')
 
 /** A secret that the gateway has made: 256 random bits need no slow hash. */
 export const MADE_SECRET = /^tl_[A-Za-z0-9_-]{43}$/
