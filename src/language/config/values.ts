@@ -222,7 +222,9 @@ export const version2Word = z
 export const file = z.string().refine(canRead, {
   // The content may be a private key.
   error: ({ input }) =>
-    CONTENT.test(String(input)) ? 'must be the path of a file, not its content' : `names ${input}, which cannot be read`,
+    CONTENT.test(String(input))
+      ? 'must be the path of a file, not its content'
+      : `names ${input}, which cannot be read`,
 })
 
 const CONTENT = /-----BEGIN|\p{Cc}/u
@@ -265,7 +267,8 @@ export const storeAddress = value((sent, fail) => {
         throw error
       }
     case 'file':
-      if (/[:/]$/.test(text)) return undefined
+      // Without its colon, an address of PostgreSQL would be a path.
+      if (/[:/]$|^postgres(?:ql)?\/\//i.test(text)) return undefined
       return isFolder(pathOf(text)) ? fail(NAMES_FOLDER) : sent
     default:
       return undefined
