@@ -318,7 +318,7 @@ export interface DryRun {
   }
   /** The other steps of the live call, and those that only the service decides. */
   readonly remarks?: readonly string[]
-  /** The same request as a line for a shell, unless that is longer than a shell takes. */
+  /** The same request as a line for a shell, unless that is longer than a shell takes, or nothing is sent. */
   readonly curl?: string
   /** The number of rows that are not listed. */
   readonly more?: number
@@ -382,7 +382,9 @@ export function explainPlan(
       headers: { ...answer.headers, ...(problems.length === 0 && ignoredHeader(request)) },
     },
     ...(remarks.length > 0 && { remarks }),
-    ...(isUpdate ? { curl: updateLine(toSend.line, changesOf(body, ifSame, outlook.entry)) } : toSend.shell),
+    // Where the gateway sends nothing, a line that does might book a second time.
+    ...(!outlook.answer &&
+      (isUpdate ? { curl: updateLine(toSend.line, changesOf(body, ifSame, outlook.entry)) } : toSend.shell)),
   }
 }
 
