@@ -17,7 +17,7 @@ import {
   type UnusedField,
 } from '../language/mapping/explain.ts'
 import { type FlatBody, meantField, type Problem } from '../language/mapping/fields.ts'
-import { listLeaves } from '../language/mapping/paths.ts'
+import { listLeaves, placeOf, valueAt } from '../language/mapping/paths.ts'
 import type { Explanation } from '../language/mapping/request.ts'
 import type { Settings } from '../language/mapping/row.ts'
 import { replyText } from '../language/text/decode.ts'
@@ -138,11 +138,10 @@ const withUnknownName = (request: Version1, error: GatewayError, settings: Setti
 
 /** Explains a plan with what is foreseen of it; what is refused has the answer of its path to the error. */
 function explainProspect(
-  { plan: foreseen, error, ...outlook }: Prospect,
+  { plan, error, ...outlook }: Prospect,
   to: Destination,
   refusal: (error: GatewayError) => Answer,
 ): DryRun {
-  const plan = withoutEffect(foreseen)
   const final = error ?? (plan.problems.length > 0 ? untranslatable(plan.problems) : undefined)
   return explainPlan(plan, to, final ? { ...outlook, answer: refusal(final) } : outlook)
 }
@@ -198,7 +197,8 @@ async function lookAtNamed(
   switch (resolution.is) {
     case 'shipment': {
       const stored = await names.shipment(tenant, resolution.id)
-      const plan = planCall(request, shipmentSubject(reference, resolution, stored, undefined), settings)
+      const subject = shipmentSubject(reference, resolution, stored, undefined)
+      const plan = withoutEffect(planCall(request, subject, settings))
       const example = await exampleAbout(resolution, stored, request, tenant, rooms)
       const sentence = sentenceOnNames(reference, resolution)
       if (!stored) return { plan, example, sentence, remarks: [serviceDecides([resolution.id], 'if it is a shipment')] }
@@ -268,11 +268,8 @@ export function planFromNames(request: Version1, settings: Settings): Plan {
   const own = request.sent('ShipmentNumber')
   const names = referenceOf(request)?.names ?? []
   const [, value] = names.find(([, name]) => isUuid(name)) ?? names[0] ?? []
-  return withoutEffect(
-    value === undefined || isUuid(value)
-      ? planCall(request, { ...NO_SUBJECT, id: value, own }, settings)
-      : planWithPlaceholder(request, value, settings),
-  )
+  if (value !== undefined && !isUuid(value)) return planWithPlaceholder(request, value, settings)
+  return withoutEffect(planCall(request, { ...NO_SUBJECT, id: value, own }, settings))
 }
 
 /** Plans where the service decides which of the names counts: an id among several is perhaps none that it knows. */
@@ -282,7 +279,7 @@ function planOfNames(request: Version1, { names }: Reference, settings: Settings
 }
 
 function planWithPlaceholder(request: Version1, value: string, settings: Settings): Plan {
-  const plan = planCall(request, { ...NO_SUBJECT, own: request.sent('ShipmentNumber') }, settings)
+  const plan = withoutEffect(planCall(request, { ...NO_SUBJECT, own: request.sent('ShipmentNumber') }, settings))
   const kind = request.compiled.action.target?.kind
   return { ...plan, toService: withPlaceholder(plan.toService, `{${kind}_id of ${value}}`) }
 }
@@ -336,7 +333,10 @@ export function explainPlan(
   const { request, toService, body, problems } = plan
   const { action, written } = request.compiled
   const isUpdate = action.verb === 'update'
-  const { fields, unused, unknown, remembered } = accountOf(plan)
+  const { fields: all, unused, unknown, remembered } = accountOf(plan)
+  const isWritten = ({ to }: Explanation) => valueAt(body, placeOf(to)) !== undefined
+  const fields = all.filter(isWritten)
+  const unwritten = all.flatMap((field) => (isWritten(field) ? [] : field.from))
   const meant = unknown.flatMap((name) => {
     const field = meantField(name, request.compiled.fields.names)
     return field === undefined ? [] : [[name, field] as const]
@@ -370,7 +370,7 @@ export function explainPlan(
       ...(following.length > 0 && { ifSame }),
     },
     fields: fields.map((field) => (ifSame[field.to] ? { ...field, warning: ONLY_IF_SAME } : field)),
-    unused,
+    unused: [...unused, ...unwritten.map((field) => ({ field, why: FORMER_VIN }))],
     unknown,
     ...(meant.length > 0 && { didYouMean: Object.fromEntries(meant) }),
     ...(remembered.length > 0 && { remembered }),
@@ -414,6 +414,8 @@ function idShownIn(body: unknown, kind: 'quote' | 'shipment'): string {
 }
 
 const NO_BYTES = Buffer.alloc(0)
+
+const FORMER_VIN = 'selects the vehicle that had this VIN before; it is not written back'
 
 const DIFFERENCES_COUNT =
   'The live call reads the shipment first, changes the values that differ, and sends the whole back. Message lists the changes. A value that the shipment shows already is accepted, even if it cannot be translated.'
