@@ -48,6 +48,7 @@ const MATCH = `
   CREATE TABLE matches AS
     SELECT l.number, n.tenant, n.id FROM listed l JOIN names n ON n.name = l.number
       AND (n.own = 0 OR NOT EXISTS (SELECT 1 FROM claims c WHERE c.reference = n.name))
+    UNION SELECT l.number, n.tenant, n.id FROM listed l JOIN names n ON n.id = l.number
     UNION SELECT l.number, c.tenant, c.shipment FROM listed l JOIN claims c ON c.shipment = l.number
     UNION SELECT l.number, c.tenant, c.shipment FROM listed l JOIN claims c ON ${SAME_VEHICLE} WHERE c.state = 'booked'
       AND NOT EXISTS (SELECT 1 FROM names n WHERE n.id = c.shipment AND n.own = 0);
