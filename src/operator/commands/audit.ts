@@ -41,10 +41,12 @@ const TABLES = `
  * A number belongs to the shipment that the service calls so, or an import, or whose booking has the reference and no number. The
  * reference of a booking is no number, although it may look like one.
  */
-const SAME_VEHICLE = `c.reference = l.reference AND l.reference <> '' AND (c.vin = l.vin OR c.vin = '' OR l.vin = '')`
+const SAME_VIN = `l.reference <> '' AND (c.vin = l.vin OR c.vin = '' OR l.vin = '')`
+const SAME_VEHICLE = `c.reference = l.reference AND ${SAME_VIN}`
 const MATCH = `
   CREATE INDEX listed_number ON listed (number); CREATE INDEX claims_shipment ON claims (shipment);
   CREATE INDEX claims_reference ON claims (reference); CREATE INDEX names_name ON names (name); CREATE INDEX names_id ON names (id);
+  CREATE INDEX claims_open ON claims (reference COLLATE NOCASE) WHERE state IN ('unknown', 'sending');
   CREATE TABLE matches AS
     SELECT l.number, n.tenant, n.id FROM listed l JOIN names n ON n.name = l.number
       AND (n.own = 0 OR NOT EXISTS (SELECT 1 FROM claims c WHERE c.reference = n.name))
@@ -73,8 +75,8 @@ const UNMATCHED = `l.stands AND NOT EXISTS (SELECT 1 FROM matches m WHERE m.numb
 /** Older shipments than the first booking are none of the gateway's. */
 const IS_OLDER = `(l.until IS NOT NULL AND l.until < (SELECT coalesce(min(at), 0) FROM claims))`
 const OLDER = `SELECT count(DISTINCT number) AS many FROM listed l WHERE ${UNMATCHED} AND ${IS_OLDER}`
-const UNMADE = `SELECT l.number, l.reference, l.vin,
-    (SELECT handle FROM claims c WHERE ${SAME_VEHICLE} AND c.state IN ('unknown', 'sending')) AS unknown FROM listed l
+const UNMADE = `SELECT l.number, l.reference, l.vin, (SELECT handle FROM claims c
+    WHERE c.reference = l.reference COLLATE NOCASE AND ${SAME_VIN} AND c.state IN ('unknown', 'sending')) AS unknown FROM listed l
   WHERE ${UNMATCHED} AND NOT ${IS_OLDER} GROUP BY l.number`
 const LACKED = `SELECT handle, reference, vin, shipment, at FROM claims c WHERE state = 'booked'
   AND at BETWEEN (SELECT min(at) FROM listed) AND min((SELECT max(until) FROM listed), ?)
