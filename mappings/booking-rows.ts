@@ -108,17 +108,20 @@ export const shipmentOnlyRows: readonly Row[] = [
   ...v2Only(['instructions'], 'version 1 has instructions only for pickup and delivery'),
 ]
 
-/** Places of a shipment that only the remembered quote can fill. */
+/** Facts of a customer that only the remembered quote has. */
+export const quoteOnlyFacts: readonly string[] = [
+  'address',
+  'city',
+  'state',
+  'zipcode',
+  'contact_name',
+  'contact_email',
+  'contact_phone',
+]
+
+/** The places of a shipment for them. */
 export const quoteOnlyPlaces: readonly Row[] = v2Only(
-  [
-    'customer.address',
-    'customer.city',
-    'customer.state',
-    'customer.zipcode',
-    'customer.contact_name',
-    'customer.contact_email',
-    'customer.contact_phone',
-  ],
+  quoteOnlyFacts.map((fact) => `customer.${fact}`),
   'version 1 has no field for it',
 )
 

@@ -33,8 +33,7 @@ export const quoteApprove = action({
   target: { kind: 'quote', namedBy: quoteNames },
   request: [
     ...v1Only(['ActionName'], 'selects the action; version 2 has a path for each'),
-    ref('ShipmentNumber', namesIt),
-    ref('OrderRefNumber', namesIt),
+    ...quoteNames.map((name) => ref(name, namesIt)),
     ...v1Only(otherFields, 'an approval does not change the quote'),
   ],
   reply: [

@@ -60,8 +60,7 @@ export const tripRows = ({ update }: { readonly update: boolean }): readonly Row
 /** The fields of a quote request that version 2 has no place for. */
 export const quoteOnlyRows: readonly Row[] = [
   ...v1Only(['ActionName'], 'selects the action; version 2 has a path for each'),
-  ref('ShipmentNumber', namesIt),
-  ref('OrderRefNumber', namesIt),
+  ...quoteNames.map((name) => ref(name, namesIt)),
   ...v1Only(
     ['TempShipFromCountry', 'TempShipFromStreet1', 'TempShipFromStreet2', 'TempShipFromCity', 'TempShipFromState'],
     notPriced,

@@ -12,7 +12,14 @@ import {
   setting,
   v1Only,
 } from '../src/language/mapping/declare.ts'
-import { bookingExample, bookingRows, shipmentExample, shipmentOnlyRows, wholeShipmentRows } from './booking-rows.ts'
+import {
+  bookingExample,
+  bookingRows,
+  quoteOnlyFacts,
+  shipmentExample,
+  shipmentOnlyRows,
+  wholeShipmentRows,
+} from './booking-rows.ts'
 import { transportTypeRow, vehicleTypeRow } from './quote-rows.ts'
 
 /** Books a trip. */
@@ -55,13 +62,7 @@ export const shipmentCreate = action({
       guess('Make', 'Model'),
       assumedAgain('vehicle_type'),
     ),
-    fromQuote('customer.address', 'address'),
-    fromQuote('customer.city', 'city'),
-    fromQuote('customer.state', 'state'),
-    fromQuote('customer.zipcode', 'zipcode'),
-    fromQuote('customer.contact_name', 'contact_name'),
-    fromQuote('customer.contact_email', 'contact_email'),
-    fromQuote('customer.contact_phone', 'contact_phone'),
+    ...quoteOnlyFacts.map((fact) => fromQuote(`customer.${fact}`, fact)),
     fromQuote('quote_id', 'quote_id', { onlyWith: 'send_quote_id' }),
     ...v1Only(['ActionName'], 'selects the action; version 2 has a path for each'),
     ...shipmentOnlyRows,

@@ -3,6 +3,7 @@ import { basename, dirname } from 'node:path'
 import { PassThrough, pipeline, type Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
+import { errorCodeOf } from '../../language/config/json-file.ts'
 import { isStructure, parseJson } from '../../language/text/json.ts'
 
 /*
@@ -72,7 +73,7 @@ export async function* readLines(names: readonly string[], input: Readable, read
 
 /** Says what is wrong with the rest of a file; other errors are not about it. */
 function faultOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const code = errorCodeOf(error)
   if (code === 'Z_BUF_ERROR' || code === 'ERR_STREAM_PREMATURE_CLOSE' || code === CUT_OFF)
     return 'is cut off: the rest is missing'
   if (/^(Z_|ZSTD_|ERR_ZSTD)/.test(code)) return 'is damaged: the rest cannot be decompressed'

@@ -1,8 +1,6 @@
 import { z } from 'zod'
 import { issueText, readJsonFile } from './json-file.ts'
 
-const texts = z.record(z.string(), z.string('must be text'), 'must be an object').default({})
-
 /** The vehicle types of version 2. */
 export const VEHICLE_TYPES = ['car', 'suv', 'van', 'truck', 'truck_ext', 'work_van', 'service_body'] as const
 
@@ -11,7 +9,7 @@ const vehicleType = z.enum(VEHICLE_TYPES, `is no vehicle type of version 2; the 
 
 const lookups = z.strictObject({
   vehicle_types: z.record(z.string(), vehicleType, 'must be an object').default({}),
-  actions: texts,
+  actions: z.record(z.string(), z.string('must be text'), 'must be an object').default({}),
 })
 
 /** The operator's additions to the built-in lookup tables and action names. */

@@ -93,13 +93,14 @@ export function explainReplyTranslation(
   const fields = explanations.map((explanation) => withMentioned(compiled, explanation, unread))
   const mentioned = new Set(fields.flatMap(({ from }) => from))
   const left = unread.filter((path) => !mentioned.has(path))
-  const only = compiled.action.reply.flatMap((row) => {
-    if (row.kind === 'callerNumber') return [{ v2: row.v2, why: 'the caller has a number of its own for it' }]
-    return row.kind === 'v2Only' ? [row] : []
-  })
-  const shown = compiled.action.reply.flatMap((row) => (row.kind === 'v2Only' ? [] : placesOf(row)))
-  const blank = shown.map((v2) => ({ v2, why: 'blank, which counts as absent' }))
-  const reasons = [...only, ...blank]
+  const rows = compiled.action.reply
+  const reasons = [
+    ...rows.filter((row) => row.kind === 'v2Only'),
+    ...rows.flatMap((row) =>
+      row.kind === 'callerNumber' ? [{ v2: row.v2, why: 'the caller has a number of its own for it' }] : [],
+    ),
+    ...rows.flatMap(placesOf).map((v2) => ({ v2, why: 'blank, which counts as absent' })),
+  ]
   const rest = left.map((path) => {
     const isBelow = coveredBy(path)
     return { path, row: reasons.find(({ v2 }) => isBelow(v2)) }
