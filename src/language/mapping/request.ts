@@ -64,10 +64,9 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
   switch (row.kind) {
     case 'move': {
       const from = slot(row.v1)
-      const to = placeOf(row.v2)
+      const to = targetOf(row.v2, row.codec)
       const reason = `no ${row.v1} was sent`
       const note = compileNotes(row.v1, row.codec)
-      const { name: rule, remark } = row.codec
       const names = [row.v1]
       const fallBack = compileFallbacks(row.fallbacks, row.v2, reason, slot)
       return (run) => {
@@ -80,31 +79,29 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
           }
           return
         }
-        put(run, row.v2, to, after, names, before, rule, remark)
+        put(run, to, after, names, before)
         note?.(before, run.notes)
       }
     }
     case 'split': {
       const from = slot(row.v1)
-      const targets = Object.entries(row.v2).map(([part, v2]) => ({ part, v2, to: placeOf(v2) }))
+      const targets = Object.entries(row.v2).map(([part, v2]) => ({ part, to: targetOf(v2, row.codec) }))
       const note = compileNotes(row.v1, row.codec)
-      const { name: rule, remark } = row.codec
       const names = [row.v1]
       return (run) => {
         const before = run.values[from]
         const parts = before === undefined ? ABSENT : decode(run, row.v1, row.codec, before)
         if (parts === UNDECODED || parts === ABSENT) return
         note?.(before, run.notes)
-        for (const { part, v2, to } of targets) {
+        for (const { part, to } of targets) {
           const after = parts[part]
-          if (after !== undefined) put(run, v2, to, after, names, before, rule, remark)
+          if (after !== undefined) put(run, to, after, names, before)
         }
       }
     }
     case 'join': {
       const sources = row.v1.map((v1) => ({ v1, from: slot(v1) }))
-      const rule = row.joiner.name
-      const to = placeOf(row.v2)
+      const to = targetOf(row.v2, row.joiner)
       return (run) => {
         const names: string[] = []
         const before: string[] = []
@@ -115,15 +112,14 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
           before.push(value)
         }
         if (before.length === 0) return
-        put(run, row.v2, to, row.joiner.join(before), names, before, rule)
+        put(run, to, row.joiner.join(before), names, before)
       }
     }
     case 'lookup': {
       const table = tables.get(row.table)
       if (!table) throw new Error(`there is no table ${row.table}`)
       const sources = row.sources.map(({ v1, by }) => ({ names: [v1], by, from: slot(v1) }))
-      const to = placeOf(row.v2)
-      const rule = row.table
+      const to = targetOf(row.v2, { name: row.table })
       const reason = `the table ${row.table} knows none of ${row.sources.map(({ v1 }) => v1).join(', ')}`
       const fallBack = compileFallbacks(row.fallbacks, row.v2, reason, slot, table)
       return (run) => {
@@ -131,7 +127,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
           const before = run.values[from]
           if (typeof before !== 'string') continue
           const after = table[by](before)
-          if (after !== undefined) return put(run, row.v2, to, after, names, before, rule)
+          if (after !== undefined) return put(run, to, after, names, before)
         }
         fallBack(run)
       }
@@ -190,27 +186,33 @@ interface RequestRun {
   readonly explanations: Explanation[] | undefined
 }
 
+/** A place that a row fills by a rule. */
+interface Target {
+  readonly v2: string
+  readonly place: Place
+  readonly rule: Pick<Codec, 'name' | 'remark'>
+}
+
+const targetOf = (v2: string, rule: Target['rule']): Target => ({ v2, place: placeOf(v2), rule })
+
 /** Puts a value that the caller sent, and explains it. */
 function put(
   run: RequestRun,
-  v2: string,
-  to: Place,
+  { v2, place, rule }: Target,
   after: unknown,
   from: readonly string[],
   before: unknown,
-  rule: string,
-  remark?: Codec['remark'],
 ): void {
-  putAt(run.body, to, after)
+  putAt(run.body, place, after)
   run.sent.push(v2, after)
   run.explanations?.push({
     to: v2,
     from,
     before,
     after,
-    rule,
+    rule: rule.name,
     origin: 'caller',
-    ...(typeof before === 'string' && remark?.(before)),
+    ...(typeof before === 'string' && rule.remark?.(before)),
   })
 }
 
