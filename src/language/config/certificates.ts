@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { SecureContextOptions } from 'node:tls'
 import type { Environment } from './config.ts'
+import { contentOf } from './watch-files.ts'
 
 /** OpenSSL 3 accepts old versions of TLS, and the short keys of their time, only at its lowest security level. */
 export const OLD_CIPHERS = 'DEFAULT@SECLEVEL=0'
@@ -54,13 +54,5 @@ function refusalOf(options: SecureContextOptions): string[] {
     return []
   } catch (error) {
     return [error instanceof Error && 'reason' in error ? String(error.reason) : 'it cannot be used']
-  }
-}
-
-function contentOf(path: string | undefined): Buffer | undefined {
-  try {
-    return path === undefined ? undefined : readFileSync(path)
-  } catch {
-    return undefined
   }
 }

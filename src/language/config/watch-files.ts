@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises'
  * a look at their times would miss a change that comes before the first of them.
  */
 export function watchFiles(paths: () => readonly string[], intervalMs: number, onChange: () => void): () => void {
-  let last = new Map(paths().map((path) => [path, contentNow(path)]))
+  let last = new Map(paths().map((path) => [path, contentOf(path)]))
   let isLooking = false
   let isStopped = false
   async function look(): Promise<void> {
@@ -32,9 +32,10 @@ export function watchFiles(paths: () => readonly string[], intervalMs: number, o
   }
 }
 
-function contentNow(path: string): Buffer | undefined {
+/** Returns the content of a file; undefined for one that cannot be read, or for none. */
+export function contentOf(path: string | undefined): Buffer | undefined {
   try {
-    return readFileSync(path)
+    return path === undefined ? undefined : readFileSync(path)
   } catch {
     return undefined
   }
