@@ -6,7 +6,6 @@ import type { Config } from '../../language/config/config.ts'
 import { translationSettings } from '../../language/config/translation-settings.ts'
 import { GatewayError, gatewayError } from '../../language/errors.ts'
 import type { Catalog } from '../../language/mapping/catalog.ts'
-import { explainReplyTranslation } from '../../language/mapping/explain.ts'
 import type { FlatBody, Problem } from '../../language/mapping/fields.ts'
 import { isObject } from '../../language/text/json.ts'
 import { openService } from '../../outside/service/service.ts'
@@ -64,7 +63,7 @@ export function outcomeOf(call: RecordedCall, config: Config, catalog: Catalog):
     const isAnswered = compiled && call.service !== undefined && (plan?.problems.length ?? 0) === 0
     const sent = plan && sentFor(plan, config)
     if (!isAnswered) return { ...sent }
-    const { missing } = explainReplyTranslation(compiled, call.service, settings, plan?.own)
+    const { missing } = compiled.reply(call.service, { settings, own: plan?.own })
     if (missing.length > 0) return { ...sent, missing: [...missing] }
     const made = plan ?? planFromNames(version1(compiled, NO_FIELDS), settings)
     return { ...sent, replies: answerToBody(made, call.service).answer.reply }
