@@ -1,5 +1,5 @@
 import type { Catalog } from '../language/mapping/catalog.ts'
-import { parsePlace } from '../language/mapping/paths.ts'
+import { placeOf } from '../language/mapping/paths.ts'
 import { placesOf } from '../language/mapping/row-parts.ts'
 import { isObject } from '../language/text/json.ts'
 import type { Logger } from './log.ts'
@@ -38,7 +38,7 @@ export function observeDrift({ actions }: Catalog, log: Logger) {
   const places = [...actions.values()].flatMap(({ action }) => [...action.request, ...action.reply].flatMap(placesOf))
   for (const place of [...OF_CHANGES, ...places]) {
     let holder = known
-    for (const step of parsePlace(place) ?? []) {
+    for (const step of placeOf(place)) {
       if (typeof step === 'number') continue
       const members: KnownMembers = holder.get(step) ?? new Map()
       holder.set(step, members)
