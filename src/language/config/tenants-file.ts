@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { isNetwork, plainNetwork } from '../networks.ts'
+import { repeated } from '../text/nearest.ts'
 import type { SigningKey } from '../webhook-signature.ts'
 import { ConfigErrors } from './errors.ts'
 import { errorCodeOf, issueText, readJsonFile } from './json-file.ts'
@@ -371,8 +372,8 @@ function sharedValues(tenants: readonly Readable[], env: NodeJS.ProcessEnv): rea
   const ids = tenants.map(({ credentials }) => credentials.flatMap((one) => one?.id ?? []))
   const hashes = tenants.flatMap(({ credentials }) => credentials.flatMap((one) => one?.secret_hash ?? []))
   return [
-    ...duplicates(tenants.map(({ name }) => name)).map((name) => `${name}: two tenants have this name`),
-    ...duplicates(hashes).map(() => 'two credentials have the same hash; hash each secret by itself'),
+    ...repeated(tenants.map(({ name }) => name)).map((name) => `${name}: two tenants have this name`),
+    ...repeated(hashes).map(() => 'two credentials have the same hash; hash each secret by itself'),
     ...shared(ids).map((id) => `two tenants accept the credential ${id}`),
     ...shared(tenants.map((one) => one.networks.flatMap((own) => (own === null ? [] : plainNetwork(own))))).map(
       (own) => `two tenants have the network ${own}`,
@@ -387,9 +388,4 @@ const pathSecretsOf = (ref: SecretRef | undefined, env: NodeJS.ProcessEnv): read
   pathSecrets.safeParse(secretOf(ref, env)).data ?? []
 
 /** Returns the values that more than one tenant has. */
-const shared = (values: readonly (readonly string[])[]) => duplicates(values.flatMap((own) => [...new Set(own)]))
-
-function duplicates(names: readonly string[]): readonly string[] {
-  const seen = new Set<string>()
-  return [...new Set(names.filter((name) => seen.size === seen.add(name).size))]
-}
+const shared = (values: readonly (readonly string[])[]) => repeated(values.flatMap((own) => [...new Set(own)]))

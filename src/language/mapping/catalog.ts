@@ -1,3 +1,4 @@
+import { repeated } from '../text/nearest.ts'
 import type { Action } from './action.ts'
 import { type Callback, type CompiledCallback, compileCallback } from './callback.ts'
 import { callbackMistakes, mistakesOf } from './check.ts'
@@ -58,7 +59,7 @@ export function catalogMistakes(
   const distinct = [...new Map(actions.map((action) => [action.name, action])).values()]
   return [
     ...actions.flatMap((action) => mistakesOf(action, known)),
-    ...twice(actions.map(({ name }) => name)).map((name) => `${name}: two actions have this name`),
+    ...repeated(actions.map(({ name }) => name)).map((name) => `${name}: two actions have this name`),
     ...synonymMistakes(distinct, Object.entries(synonyms)),
     ...pathsOf(actions).flatMap((path) => differences(path, distinct.filter(servedAt(path)))),
     ...callbacks.flatMap(callbackMistakes),
@@ -190,8 +191,8 @@ function differences(path: string, actions: readonly Action[]): string[] {
 function callbackClashes(callbacks: readonly Callback[]): string[] {
   const events = callbacks.flatMap((callback) => (callback.events === 'any' ? ['any other event'] : callback.events))
   return [
-    ...twice(callbacks.map(({ name }) => name)).map((name) => `${name}: two callbacks have this name`),
-    ...twice(events).map((event) => `two callbacks are for ${event}`),
+    ...repeated(callbacks.map(({ name }) => name)).map((name) => `${name}: two callbacks have this name`),
+    ...repeated(events).map((event) => `two callbacks are for ${event}`),
   ]
 }
 
@@ -204,8 +205,4 @@ function rememberedFacts(actions: readonly Action[]): ReadonlySet<string> {
     }
   }
   return facts
-}
-
-function twice(names: readonly string[]): string[] {
-  return [...new Set(names.filter((name, i) => names.indexOf(name) !== i))]
 }

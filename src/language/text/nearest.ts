@@ -20,6 +20,12 @@ export function suggestion(typed: string, known: readonly string[]): string {
   return meant === undefined ? '' : `; did you mean ${meant}?`
 }
 
+/** Returns the words that a list has more than once. */
+export function repeated(words: readonly string[]): readonly string[] {
+  const seen = new Set<string>()
+  return [...new Set(words.filter((word) => seen.size === seen.add(word).size))]
+}
+
 /** Counts the letters to insert, remove, replace or swap with their neighbor (optimal string alignment). */
 function editsBetween(from: string, to: string): number {
   let before: number[] = []
