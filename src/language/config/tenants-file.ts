@@ -201,6 +201,18 @@ const readableTenants = z.object({
 
 type Readable = z.output<typeof readableTenants>['tenants'][number]
 
+const readableIn = (content: unknown): readonly Readable[] => readableTenants.safeParse(content).data?.tenants ?? []
+
+/** Returns the secrets that a tenant may have. */
+function secretsOf({ v2, webhook_secret, webhook_signing_secret, callback_secrets }: Readable) {
+  return [
+    { place: 'v2.client_secret', ref: v2.client_secret, type: clientSecret },
+    { place: 'webhook_secret', ref: webhook_secret, type: pathSecrets },
+    { place: 'webhook_signing_secret', ref: webhook_signing_secret, type: signingKeys },
+    ...callback_secrets.map((ref, i) => ({ place: `callback_secrets[${i}]`, ref, type: signingKeys })),
+  ]
+}
+
 /** A declared tenant, with its secrets resolved from where the file points. */
 export type Tenant = z.output<typeof tenant> & {
   /** Of its credential at the service. */
@@ -237,7 +249,7 @@ export function readTenants(
 ): readonly Tenant[] {
   const content = contentOf(path)
   const parsed = tenantsSchema.safeParse(content)
-  const tenants = readableTenants.safeParse(content).data?.tenants ?? []
+  const tenants = readableIn(content)
   const misshapen = (parsed.error?.issues ?? []).map((issue) => {
     const [, at, ...inside] = issue.path
     const name = tenants[Number(at)]?.name
@@ -272,18 +284,14 @@ export function readTenants(
 
 /** Reads the names of the tenants in a file, which may lack secrets that only the gateway has; throws `ConfigErrors`. */
 export function readTenantNames(path: string): readonly string[] {
-  return (readableTenants.safeParse(contentOf(path)).data?.tenants ?? []).map(({ name }) => name)
+  return readableIn(contentOf(path)).map(({ name }) => name)
 }
 
 /** Returns the files of secrets that a tenants file names; none of one that cannot be read. */
 export function secretFilesOf(path: string): readonly string[] {
   const file = readJsonFile(path)
-  const tenants = 'error' in file ? [] : (readableTenants.safeParse(file.content).data?.tenants ?? [])
-  return tenants.flatMap(({ v2, webhook_secret, webhook_signing_secret, callback_secrets }) =>
-    [v2.client_secret, webhook_secret, webhook_signing_secret, ...callback_secrets].flatMap((ref) =>
-      ref && 'file' in ref ? [ref.file] : [],
-    ),
-  )
+  const secrets = 'error' in file ? [] : readableIn(file.content).flatMap(secretsOf)
+  return secrets.flatMap(({ ref }) => (ref && 'file' in ref ? [ref.file] : []))
 }
 
 function contentOf(path: string): unknown {
@@ -333,18 +341,13 @@ function mistakesOf(
   return [
     ...rules.flatMap(([isBroken, mistake]) => (isBroken ? [mistake] : [])),
     ...mappings.synonymMistakes(declared.actions),
-    ...secretMistake('v2.client_secret', declared.v2.client_secret, clientSecret, env, lacking),
-    ...secretMistake('webhook_secret', webhook_secret, pathSecrets, env, lacking),
-    ...secretMistake('webhook_signing_secret', webhook_signing_secret, signingKeys, env, lacking),
-    ...callback_secrets.flatMap((ref, i) => secretMistake(`callback_secrets[${i}]`, ref, signingKeys, env, lacking)),
+    ...secretsOf(declared).flatMap((secret) => secretMistake(secret, env, lacking)),
   ]
 }
 
 /** Returns the mistake of a secret that cannot be read, or does not serve its purpose. */
 function secretMistake(
-  place: string,
-  ref: SecretRef | undefined,
-  type: z.ZodType,
+  { place, ref, type }: ReturnType<typeof secretsOf>[number],
   env: NodeJS.ProcessEnv,
   lacking: string[] | undefined,
 ): readonly string[] {
