@@ -11,6 +11,7 @@ import {
   isGone,
   isSameId,
   type Shipment,
+  shipmentIfRead,
   shipmentNamed,
   shipmentWithId,
 } from '../../outside/service/proofs.ts'
@@ -292,10 +293,7 @@ export function createProving({
       if (!known && !isSuccess(reply.status) && thingKey(name) !== name) reply = await finalRead(thingKey(name), own)
       const shipment = isSuccess(reply.status) ? shipmentWithId(reply, name) : undefined
       // For a booking that made it and is not recorded yet.
-      if (mayBeCanceled && isGone(reply, name))
-        await store.put({
-          shipment: { tenant, id: shipment?.id ?? name, state: shipment ? 'canceled' : 'gone' },
-        })
+      if (mayBeCanceled && isGone(reply, name)) await noteGone(tenant, shipment?.id ?? name, shipment)
       if (shipment) await recognize(shipment, tenant, own, bookings, how)
     }
   }
@@ -309,7 +307,10 @@ export function createProving({
     throw refusal(reply)
   }
 
-  /** Frees the key of a booking if a read shows that its shipment is gone. */
+  const noteGone = (tenant: string, id: string, shown: Shipment | undefined) =>
+    store.put({ shipment: { tenant, id, state: shown ? 'canceled' : 'gone' } })
+
+  /** Frees the key of a booking if a read shows that its shipment is gone, which does not bear its names from then on. */
   async function freeIfGone(claim: Claim, own: OwnCaller): Promise<void> {
     const { handle: booking, tenant, shipment } = claim
     // The event may spell the id in another case than the service knows it by.
@@ -318,6 +319,7 @@ export function createProving({
       if (isSuccess(reply.status)) return
       throw refusal(reply)
     }
+    await noteGone(tenant, shipment, shipmentIfRead(reply, shipment))
     const freed = await store.change(claim, { state: 'freed', instance, why: 'canceled' })
     if (freed) log.info({ booking, tenant, shipment }, 'a booking was canceled at the service')
   }
