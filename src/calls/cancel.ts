@@ -34,11 +34,8 @@ export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer
   const subject = await shipmentNamedBy(reference, call, rooms)
   const plan = plannedCall(call, subject)
 
-  const unknown = () => numberUnknown('shipment', reference.names)
-  const body = await cancelAndRead(plan, subject, unknown, call, rooms).catch(async (error) => {
-    await notePerhapsCanceled(tenant, subject.id, rooms)
-    throw error
-  })
+  await notePerhapsCanceled(tenant, subject.id, rooms)
+  const body = await cancelAndRead(plan, subject, () => numberUnknown('shipment', reference.names), call, rooms)
   rooms.inspect(request.compiled.action.name, body)
 
   const { id } = subject
@@ -86,7 +83,10 @@ async function cancelAndRead(
   return shipment.body
 }
 
-/** Notes that a booked shipment may be canceled, until a read shows it. Never rejects. */
+/**
+ * Notes that a shipment may be canceled, until a read shows it: before the cancellation is sent, because the gateway may not outlive it.
+ * Never rejects.
+ */
 export async function notePerhapsCanceled(tenant: string, id: string, { names, bookings }: CallRooms): Promise<void> {
   await bookings.later(tenant, `shown ${id}`, async () => {
     if ((await names.shipment(tenant, id))?.state === 'live')

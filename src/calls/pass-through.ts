@@ -93,6 +93,8 @@ export async function passThrough(
       if (!last) throw new Error('A call that is passed through is sent at least once.')
       return last
     }
+    if (meaning?.verb === 'cancel' && tenant !== undefined && acceptance.isProven())
+      await notePerhapsCanceled(tenant, meaning.id, rooms)
     const reply =
       meaning?.verb === 'approve' && tenant !== undefined
         ? await passApproval(meaning.id, tenant, account, deadline, pass, rooms)
@@ -116,8 +118,6 @@ export async function passThrough(
     await reply.toReader(mask)
   } catch (cause) {
     last?.drop()
-    if (meaning?.verb === 'cancel' && tenant !== undefined && acceptance.isProven())
-      await notePerhapsCanceled(tenant, meaning.id, rooms)
     if (outgoing.headersSent || cause instanceof HungUp) return void outgoing.destroy()
     if (cause instanceof GatewayError || cause instanceof StoreDown || cause instanceof LockTimeout) throw cause
     const mayBook = meaning !== undefined && meaning.verb !== 'read' && meaning.verb !== 'update'

@@ -68,17 +68,17 @@ export async function passOnBody(
   const { service } = rooms
   const { verb } = compiled.action
   const { method, path } = toService
+  const { acceptance } = sending.account
+  if (verb === 'cancel' && id !== undefined && acceptance.isProven()) await notePerhapsCanceled(tenant, id, rooms)
   let reply: UpstreamReply
   try {
     reply = await service.send(toService, sending)
   } catch (cause) {
-    if (verb === 'cancel' && id !== undefined && sending.account.acceptance.isProven())
-      await notePerhapsCanceled(tenant, id, rooms)
     throw cause instanceof NoReply ? unansweredError(cause, { method, path, mayBook: verb === 'book' }) : cause
   }
   const read = (name: string) => service.send(shipmentRead(name), sending)
   // What a stranger is refused frees nothing.
-  if (id !== undefined && (isSuccess(reply.status) || sending.account.acceptance.isProven()))
+  if (id !== undefined && (isSuccess(reply.status) || acceptance.isProven()))
     await noteVersion2Reply({ verb, id }, reply, read, tenant, rooms)
   return unchanged(withoutCredential(reply, sending.account))
 }
@@ -120,7 +120,6 @@ export async function noteVersion2Reply(
 ): Promise<void> {
   // No shipment has it.
   if (serviceId(id) === undefined) return
-  if (verb === 'cancel') await notePerhapsCanceled(tenant, id, rooms)
   if (verb === 'cancel' && isSuccess(reply.status)) return freeCanceled(id, reply, read, tenant, rooms)
   if (verb === 'cancel' && DONE_PERHAPS.has(reply.status))
     return rooms.bookings.freeLater(tenant, [id], (own) => isShownAsGone(own, read))
