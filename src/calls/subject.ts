@@ -6,6 +6,7 @@ import { refusal } from '../outside/service/failures.ts'
 import { idAt, isCanceled, NOT_FOUND, type Shipment, shipmentNamed, shipmentWithId } from '../outside/service/proofs.ts'
 import { type Sending, shipmentRead } from '../outside/service/service.ts'
 import type { StoredShipment } from '../outside/store/store.ts'
+import { SHOWN_AS_GONE } from '../state/bookings/record.ts'
 import type { Look, RememberedQuote, SeenShipment } from '../state/names/names.ts'
 import {
   type NameUse,
@@ -158,7 +159,7 @@ export async function noteSeen(
 ): Promise<void> {
   const { id, body, state } = seen
   // First: it does not fail with the store.
-  if (state !== 'live') await bookings.freeLater(tenant, [id], async (own) => own === id)
+  if (state !== 'live') await bookings.freeLater(tenant, [id], async (own) => own === id, SHOWN_AS_GONE)
   const isKnown = body !== undefined || (await names.shipment(tenant, id)) !== undefined
   if (isKnown) await names.noteShown(tenant, seen, [...asked, ...namesShownIn(body)], stored)
 }

@@ -22,6 +22,7 @@ import {
   shipmentRead,
   withoutCredential,
 } from '../outside/service/service.ts'
+import { SHOWN_AS_GONE } from '../state/bookings/record.ts'
 import { DONE_PERHAPS, notePerhapsCanceled } from './cancel.ts'
 import { ACCEPTED } from './plan.ts'
 import type { Version2 } from './read-request.ts'
@@ -122,7 +123,7 @@ export async function noteVersion2Reply(
   if (serviceId(id) === undefined) return
   if (verb === 'cancel' && isSuccess(reply.status)) return freeCanceled(id, reply, read, tenant, rooms)
   if (verb === 'cancel' && DONE_PERHAPS.has(reply.status))
-    return rooms.bookings.freeLater(tenant, [id], (own) => isShownAsGone(own, read))
+    return rooms.bookings.freeLater(tenant, [id], (own) => isShownAsGone(own, read), SHOWN_AS_GONE)
   // What the service accepts to do later is shown by nothing yet.
   if (verb !== 'read' && (verb !== 'update' || reply.status === ACCEPTED)) return
   const told = shipmentIfRead(reply, id)
@@ -137,7 +138,7 @@ export async function noteVersion2Reply(
   }
   // It may not be found by a path that the service does not serve.
   else if (verb === 'read' && isGone(reply, id) && (await isShownAsGone(id, read)))
-    await rooms.bookings.freeLater(tenant, [id], async (own) => own === id)
+    await rooms.bookings.freeLater(tenant, [id], async (own) => own === id, SHOWN_AS_GONE)
 }
 
 /**

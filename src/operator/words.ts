@@ -84,6 +84,7 @@ const REASONS: Readonly<Record<string, string>> = {
   'never sent': 'Nothing was sent.',
   'nothing was booked': 'The service booked nothing.',
   canceled: 'The shipment is canceled or gone.',
+  gone: 'The shipment is canceled or gone.',
   'may have been booked before the store was restored': 'It may have been booked before the store was restored.',
   'healed: webhook': "The service's event shows the shipment.",
   'healed: sweep': 'A lookup at the service found the shipment.',

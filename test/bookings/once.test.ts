@@ -79,17 +79,6 @@ describe('a booking under way', () => {
   })
 })
 
-test('a booked key answers the same booking with the same reply and sends nothing; another body is told to update', async () => {
-  const gateway = await startGateway()
-  const first = await book(gateway)
-  const received = gateway.sandbox.requests.length
-  const second = await book(gateway)
-  expect(expectBooked(second, true)).toBe(expectBooked(first))
-  expect(second.text).toBe(first.text)
-  expectConflict(await book(gateway, OTHER_BODY), /\/updateShipment\.php/)
-  expect(gateway.sandbox.requests).toHaveLength(received)
-})
-
 test('a booking is the same if its fields are, in whatever bytes', async () => {
   const pairs = Object.entries(bookingExample)
   const upper = pairs.map(([name, value]) => [name.replace(/\.$/, '').toUpperCase(), value])

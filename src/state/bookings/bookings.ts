@@ -24,7 +24,7 @@ import type { Logger } from '../../runtime/log.ts'
 import { labelledGauge } from '../../runtime/metrics.ts'
 import { createLeases, type IsHeld } from './leases.ts'
 import { type Course, courseOf, NotBooked } from './protocol.ts'
-import { type BookingRecord, createBookingRecord, openEmergencyLog } from './record.ts'
+import { type BookingRecord, createBookingRecord, openEmergencyLog, SHOWN_AS_GONE } from './record.ts'
 
 /** The values that decide if two bookings are the same. */
 interface BookingIdentity {
@@ -343,8 +343,13 @@ async function inDoubt(wanted: NewClaim, doubt: Doubt, claims: Store): Promise<N
   // A booking without a reference is another one once the time of duplicates has passed.
   if (expiresInMs !== undefined && claims.now() >= doubt.declaredAt + expiresInMs) return wanted
   const known = await claimsBeside(wanted, claims)
-  const isCertain = known.some((claim) => claim.vin === vin && claim.changedAt >= doubt.declaredAt)
-  return isCertain ? wanted : { ...wanted, doubtSince: doubt.since }
+  for (const claim of known) {
+    if (claim.vin !== vin || claim.changedAt < doubt.declaredAt) continue
+    // That a shipment from before is gone does not tell if the same was booked anew, before the restore as well.
+    const isOld = claim.createdAt < doubt.declaredAt && claim.state === 'freed'
+    if (!isOld || (await claims.audit(claim.handle)).at(-1)?.why !== SHOWN_AS_GONE) return wanted
+  }
+  return { ...wanted, doubtSince: doubt.since }
 }
 
 /** Returns the claims that a wanted one may meet: those of its reference, or the one of its key. */

@@ -20,13 +20,18 @@ import { afterAnother, isOpen, type Outcome, proofOf } from './protocol.ts'
 
 /**
  * Frees the keys of the bookings whose shipment has one of these ids, in any spelling. `isGone` is asked for the id that a claim
- * holds, in its own spelling: a service that tells the case of ids apart knows no other.
+ * holds, in its own spelling: a service that tells the case of ids apart knows no other. `why` is `SHOWN_AS_GONE` where a read alone
+ * shows it.
  */
 export type FreeKeys = (
   tenant: string,
   ids: readonly string[],
   isGone: (id: string) => Promise<boolean>,
+  why?: 'canceled' | typeof SHOWN_AS_GONE,
 ) => Promise<void>
+
+/** Why a key is free whose shipment may be gone for long: it does not tell if the same was booked anew since. */
+export const SHOWN_AS_GONE = 'gone'
 
 /**
  * Writes what bookings of a tenant rest on, and tries again with every heartbeat while the store fails; after a restart, from what the
@@ -131,11 +136,11 @@ export function createBookingRecord(deps: RecordRooms) {
     if (claim && isOpen(claim)) await changeClaim(claim, { state: 'freed', why: 'never sent', instance })
   }
 
-  const canceled: FreeKeys = async (tenant, ids, isGone) => {
+  const canceled: FreeKeys = async (tenant, ids, isGone, why = 'canceled') => {
     for (const shipment of new Set(ids.map(thingKey))) {
       for (const claim of await claims.claimsOfShipment(tenant, shipment)) {
         if (claim.state !== 'booked' || !(await isGone(claim.shipment))) continue
-        await claims.change(claim, { state: 'freed', instance, why: 'canceled' })
+        await claims.change(claim, { state: 'freed', instance, why })
       }
     }
   }
@@ -162,12 +167,12 @@ export function createBookingRecord(deps: RecordRooms) {
     }
   }
 
-  const freeLater: FreeKeys = async (tenant, ids, isGone) => {
+  const freeLater: FreeKeys = async (tenant, ids, isGone, why) => {
     const all = [...new Set(ids)]
     await later(
       tenant,
       `canceled ${all.join(' ')}`,
-      () => canceled(tenant, all, isGone),
+      () => canceled(tenant, all, isGone, why),
       async () => {
         const areGone = await Promise.all(all.map(isGone))
         const gone = all.filter((_, at) => areGone[at])
