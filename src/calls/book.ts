@@ -149,9 +149,10 @@ async function sendBooking(plan: Plan, claim: Claim, sending: Sending, rooms: Ca
   const reply = await sendNew(plan, sending, rooms)
   const { id, body } = await shipmentMade(reply, (name) => rooms.service.send(shipmentRead(name), reading))
   rooms.inspect(plan.request.compiled.action.name, body)
-  const isShown = vehiclesIn(body).some(({ vin }) => vin !== '' && vin === claim.vin)
+  const vins = vehiclesIn(body).flatMap(({ vin }) => (vin === '' ? [] : [vin]))
+  const isOther = claim.vin !== '' && vins.length > 0 && !vins.includes(claim.vin)
   // A service that takes a reference once shows the shipment that it has. While the store fails, nothing is recorded, either.
-  if (!isShown && (await rooms.bookings.isBooked(claim.tenant, id, claim.handle).catch(() => false)))
+  if (isOther && (await rooms.bookings.isBooked(claim.tenant, id, claim.handle).catch(() => false)))
     throw doubtful('it shows the shipment of another booking')
   return madeBooking(plan, body, claim.tenant)
 }
