@@ -38,7 +38,7 @@ import { ask, HANDLE, OTHER_VIN, shipments } from './desk.ts'
  *   shipment $S place=v vins=…        checks it there; `*` is the newest, `all` its whole text
  *   quoted $Q                         checks the id of the newest quote there
  *   set option=v                      changes options of the stand-in
- *   pass MS, doubt                    time passes at the store, whose clock stands still otherwise; the store is in doubt from now on
+ *   pass MS, doubt                    time passes at the store, whose clock stands still otherwise; it is in doubt from now on
  *   log {…}                           checks that a line of the log has these members
  *   live 1, made 2                    checks how many shipments stand there, and how many were ever made
  *   sent GET /v2/…, PUT /v2/…         checks all requests that reached the service since the last call began
