@@ -220,14 +220,16 @@ function messagesIn(value: unknown, searched: Searched, depth: number): readonly
 
 function messagesOf(value: object, searched: Searched, depth: number): readonly string[] {
   const body = new Map(membersOf(value).map(([key, entry]) => [key.toLowerCase().replace(/[_-]/g, ''), entry]))
-  const held = (key: string) => wordsIn(body.get(key), searched, depth + 1, true)
-  const first = (words: (key: string) => readonly string[]) => KEYS.map(words).find(({ length }) => length > 0)
+  const held = (key: string, isHeld = true) => wordsIn(body.get(key), searched, depth + 1, isHeld)
+  const first = (words: (key: string) => readonly string[]) =>
+    KEYS.map((key) => words(key)).find(({ length }) => length > 0)
   const own = first((key) => messagesIn(body.get(key), searched, depth + 1)) ?? first(held) ?? []
   const field = FIELDS.map((key) => fieldName(key, body.get(key))).find((name) => name !== undefined)
   const named = own.map((message) =>
     field === undefined || message.includes(field) ? message : `${field}: ${message}`,
   )
-  return [...named, ...HOLDERS.flatMap(held)]
+  // A list of data is one of records.
+  return [...named, ...HOLDERS.flatMap((key) => held(key, key !== 'data' || !Array.isArray(body.get(key))))]
 }
 
 /** Returns the name of a field: a text, a JSON pointer, the steps of a path, or the source of JSON:API. */
