@@ -132,9 +132,9 @@ export async function noteVersion2Reply(
   const shown = isSilent ? shipmentIfRead(await read(id).catch(() => reply), id) : told
   if (shown) {
     const seen = seenShipment(shown)
-    if (verb === 'update' && !isSilent)
-      await rooms.bookings.later(tenant, `shown ${id}`, () => noteReplied(tenant, seen, rooms))
-    else await noteSeen(tenant, seen, rooms).catch(() => undefined)
+    const write = () => (verb === 'update' && !isSilent ? noteReplied : noteSeen)(tenant, seen, rooms)
+    if (verb === 'update') await rooms.bookings.later(tenant, `shown ${id}`, write)
+    else await write().catch(() => undefined)
   }
   // It may not be found by a path that the service does not serve.
   else if (verb === 'read' && isGone(reply, id) && (await isShownAsGone(id, read)))
