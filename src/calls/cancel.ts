@@ -88,7 +88,7 @@ async function cancelAndRead(
  * Never rejects.
  */
 export async function notePerhapsCanceled(tenant: string, id: string, { names, bookings }: CallRooms): Promise<void> {
-  await bookings.later(tenant, `shown ${id}`, async () => {
+  await bookings.later(tenant, `perhaps canceled ${id}`, async () => {
     if ((await names.shipment(tenant, id))?.state === 'live')
       await names.write({ shipment: { tenant, id, state: 'perhaps-canceled' } })
   })

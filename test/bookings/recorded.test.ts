@@ -76,8 +76,9 @@ test('as soon as there is room, the gateway records what was booked, lost and ca
   const keys = (await Promise.all(begun.map(({ answer }) => answer))).map(expectUnknown)
   expect((await ask(gateway, 'DELETE', `/v2/shipments/${canceled}`)).status).toBe(200)
   const late = gateway.lines().filter(({ msg }) => /could not be recorded/.test(String(msg)))
-  const all = [...keys, `canceled ${canceled} of demo`, `shown ${canceled} of demo`]
-  expect(new Set(late.map(({ booking }) => booking))).toEqual(new Set(all))
+  expect(new Set(late.map(({ booking }) => String(booking).split(` ${canceled}`)[0]))).toEqual(
+    new Set([...keys, 'perhaps canceled', 'canceled', 'shown']),
+  )
   expect((await claimOf(gateway, 'LOST')).state).toBe('sending')
 
   disk.isFull = false
