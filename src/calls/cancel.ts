@@ -84,13 +84,14 @@ async function cancelAndRead(
 }
 
 /**
- * Notes that a shipment may be canceled, until a read shows it: before the cancellation is sent, because the gateway may not outlive it.
- * Never rejects.
+ * Notes that a shipment, by its id or the service's number, may be canceled, until a read shows it: before the cancellation is sent,
+ * because the gateway may not outlive it. Never rejects.
  */
-export async function notePerhapsCanceled(tenant: string, id: string, { names, bookings }: CallRooms): Promise<void> {
-  await bookings.later(tenant, `perhaps canceled ${id}`, async () => {
-    if ((await names.shipment(tenant, id))?.state === 'live')
-      await names.write({ shipment: { tenant, id, state: 'perhaps-canceled' } })
+export async function notePerhapsCanceled(tenant: string, name: string, { names, bookings }: CallRooms): Promise<void> {
+  await bookings.later(tenant, `perhaps canceled ${name}`, async () => {
+    for (const id of [name, ...(await names.idsNamed(tenant, name))])
+      if ((await names.shipment(tenant, id))?.state === 'live')
+        await names.write({ shipment: { tenant, id, state: 'perhaps-canceled' } })
   })
 }
 
