@@ -136,7 +136,7 @@ function isZone(name: string): boolean {
 
 /** Returns how far the clocks of a zone are ahead of UTC at a moment, in milliseconds. */
 function offsetAt(timeZone: string, moment: number): number {
-  // Swedish is written as ISO 8601: `2027-01-12 15:00:00`.
-  const shown = new Date(moment).toLocaleString('sv-SE', { timeZone }).replace(' ', 'T')
-  return Date.parse(`${shown}Z`) - Math.floor(moment / 1000) * 1000
+  // Every build of Node knows English; `Date.parse` reads it in years of five digits, too.
+  const shown = new Date(moment).toLocaleString('en-US', { timeZone, hourCycle: 'h23' })
+  return Date.parse(`${shown} UTC`) - Math.floor(moment / 1000) * 1000
 }
