@@ -90,6 +90,9 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handle>>>> = {
   'shipments/id': { GET: readShipment, PUT: updateShipment, DELETE: cancelShipment },
 }
 
+/** What a path alone says. */
+const WITHOUT_BODY: ReadonlySet<Handle> = new Set([approveQuote, cancelShipment])
+
 function route(service: DemoService, { method, target, headers, body }: DemoRequest): DemoReply {
   const [path = '', query = ''] = target.split('?', 2)
   if (path === '/oauth2/token') {
@@ -104,7 +107,8 @@ function route(service: DemoService, { method, target, headers, body }: DemoRequ
   if (!methods) throw noSuchPath(path)
   const handle = methods[method]
   if (!handle) throw notAllowed(Object.keys(methods).join(', '))
-  const sent = body === '' ? Object.fromEntries(new URLSearchParams(query)) : parseBody(body)
+  const isQuery = method === 'GET' || WITHOUT_BODY.has(handle)
+  const sent = isQuery ? Object.fromEntries(new URLSearchParams(query)) : parseBody(body)
   return { status: handle === book ? 201 : 200, body: handle(service, client, sent, decode(name ?? '')) }
 }
 
@@ -252,16 +256,16 @@ function enter(
   return shipment
 }
 
-/** Returns the client's shipment with this id. */
-function findShipment({ shipments, owners }: DemoService, client: string, id: string): DemoShipment {
+/** Returns the client's shipment with this id, which it may know by another name. */
+function findShipment({ shipments, owners }: DemoService, client: string, id: string, name = id): DemoShipment {
   const shipment = shipments.get(id)
   if (shipment && (owners.get(id) ?? client) === client) return shipment
-  throw new DemoRefusal('not_found', `There is no shipment ${id}`)
+  throw new DemoRefusal('not_found', `There is no shipment ${name}`)
 }
 
 function readShipment(service: DemoService, client: string, _sent: object, name: string): DemoShipment {
   const numbered = name.startsWith('TL-') ? service.shipments.values().find(({ number }) => number === name) : undefined
-  return findShipment(service, client, numbered?.id ?? name)
+  return findShipment(service, client, numbered?.id ?? name, name)
 }
 
 /** Sent members replace the old ones, absent ones stay; so do vehicles that are not sent. */
