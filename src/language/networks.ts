@@ -13,9 +13,16 @@ function parsed(text: string) {
   const family = familyOf(address)
   if (!family || rest.length > 0) return undefined
   const most = family === 'ipv6' ? 128 : 32
-  if (bits === undefined) return { address, family, prefix: most }
-  return /^\d{1,3}$/.test(bits) && Number(bits) <= most ? { address, family, prefix: Number(bits) } : undefined
+  const prefix = bits === undefined ? most : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN
+  if (!(prefix <= most)) return undefined
+  const plain = plainAddress(address)
+  // A network that holds only IPv4 addresses is one of IPv4.
+  if (plain !== address && prefix >= MAPPED_BITS)
+    return { address: plain, family: 'ipv4', prefix: prefix - MAPPED_BITS } as const
+  return { address, family, prefix }
 }
+
+const MAPPED_BITS = 96
 
 /** Reports whether a text is a network or an address. */
 export const isNetwork = (text: string): boolean => parsed(text) !== undefined
@@ -78,3 +85,8 @@ function groupsOf(address: string): readonly number[] {
 }
 
 const GROUPS = 8
+
+/** A dual-stack server reports IPv4 addresses as IPv4-mapped IPv6. */
+export function plainAddress(address = ''): string {
+  return address.startsWith('::') ? address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '') : address
+}

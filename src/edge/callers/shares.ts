@@ -1,9 +1,9 @@
 import { type GatewayError, gatewayError } from '../../language/errors.ts'
-import type { Networks } from '../../language/networks.ts'
+import { type Networks, plainAddress } from '../../language/networks.ts'
 import type { Share, Source } from '../../runtime/call.ts'
 import { createUnorderedList, type ListItem } from '../../runtime/collections.ts'
 import { gauge } from '../../runtime/metrics.ts'
-import { type Arriving, addressOf, type CallerConnection, plainAddress, sourceOf } from './sources.ts'
+import { type Arriving, addressOf, type CallerConnection, sourceOf } from './sources.ts'
 
 /*
  * The shares of callers. Whatever a call takes is given back when it ends (`Share.leave`).

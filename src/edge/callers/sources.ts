@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP, SocketAddress } from 'node:net'
-import { type Networks, networkAround } from '../../language/networks.ts'
+import { type Networks, networkAround, plainAddress } from '../../language/networks.ts'
 
 /* Where a call comes from: its address, also behind proxies, and the source that shares are divided by. */
 
@@ -44,9 +44,4 @@ const SOURCE_BITS = 64
 /** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
 function withoutPort(hop: string): string {
   return hop.replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1').replace(/^\[([^\]]+)\](:\d+)?$/, '$1')
-}
-
-/** A dual-stack server reports IPv4 addresses as IPv4-mapped IPv6. */
-export function plainAddress(address = ''): string {
-  return address.startsWith('::') ? address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '') : address
 }
