@@ -38,7 +38,7 @@ export function shownText(text: string, limit: number): string {
 }
 
 /** Returns a text of any length as a `Message`, which old parsers read as one line. */
-export const oneLine = (text: string): string => shownText(text.replace(/\s{2,}/g, ' ').trim(), MESSAGE_LIMIT)
+export const oneLine = (text: string): string => shownText(text.replace(/[\s\p{Cc}]{2,}/gu, ' ').trim(), MESSAGE_LIMIT)
 
 /** Returns a text as a header value: bounded, and percent-encoded where it is not plain ASCII. */
 export function headerText(text: string): string {
