@@ -1,4 +1,5 @@
 import type { Answer } from '../language/answer.ts'
+import { GatewayError } from '../language/errors.ts'
 import { isSuccess } from '../outside/service/exchange.ts'
 import { replyToChange } from '../outside/service/failures.ts'
 import {
@@ -23,6 +24,7 @@ import {
   seenShipment,
   shipmentNamedBy,
 } from './subject.ts'
+import { isNotMade } from './update.ts'
 import type { CallInHand, CallRooms } from './verb.ts'
 import { answerOf, withSentence } from './version1-answer.ts'
 
@@ -34,8 +36,12 @@ export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer
   const subject = await shipmentNamedBy(reference, call, rooms)
   const plan = plannedCall(call, subject)
 
-  await notePerhapsCanceled(tenant, subject.id, rooms)
+  const takeBack = await notePerhapsCanceled(tenant, subject.id, rooms)
   const body = await cancelAndRead(plan, subject, () => numberUnknown('shipment', reference.names), call, rooms)
+  if (body instanceof Error) {
+    await takeBack()
+    throw body
+  }
   rooms.inspect(request.compiled.action.name, body)
 
   const { id } = subject
@@ -50,7 +56,7 @@ export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer
 
 /**
  * Sends the cancellation, and reads the shipment: it succeeds if the read shows it as canceled or finds nothing. A refusal is a
- * success, too, if the shipment was canceled before.
+ * success, too, if the shipment was canceled before. Returns the error of a cancellation that was provably not made.
  */
 async function cancelAndRead(
   plan: Plan,
@@ -59,8 +65,13 @@ async function cancelAndRead(
   { sending }: CallInHand,
   { service }: CallRooms,
 ) {
-  const reply = await replyToChange(service.send(plan.toService, sending))
+  const reply = await replyToChange(service.send(plan.toService, sending)).catch((error: unknown) => {
+    if (error instanceof GatewayError && isNotMade(error)) return error
+    throw error
+  })
+  if (reply instanceof Error) return reply
   const isDone = isSuccess(reply.status)
+  // Perhaps the second try, after one that was made.
   if (!isDone && !DONE_PERHAPS.has(reply.status)) throw refusalOf(plan, reply)
   const said = isDone ? cancellationOf(reply, id) : undefined
 
@@ -79,20 +90,31 @@ async function cancelAndRead(
     return said ?? body
   }
   const shipment = shipmentIfRead(now, id)
-  if (!shipment || !isCanceled(shipment.body)) throw refusalOf(plan, reply)
-  return shipment.body
+  if (!shipment) throw refusalOf(plan, reply)
+  return isCanceled(shipment.body) ? shipment.body : refusalOf(plan, reply)
 }
 
 /**
  * Notes that a shipment, by its id or the service's number, may be canceled, until a read shows it: before the cancellation is sent,
- * because the gateway may not outlive it. Never rejects.
+ * because the gateway may not outlive it. Returns what takes the note back once the cancellation is provably not made, asked for each
+ * id. Neither rejects.
  */
-export async function notePerhapsCanceled(tenant: string, name: string, { names, bookings }: CallRooms): Promise<void> {
-  await bookings.later(tenant, `perhaps canceled ${name}`, async () => {
-    for (const id of [name, ...(await names.idsNamed(tenant, name))])
-      if ((await names.shipment(tenant, id))?.state === 'live')
-        await names.write({ shipment: { tenant, id, state: 'perhaps-canceled' } })
-  })
+export async function notePerhapsCanceled(tenant: string, name: string, { names, bookings }: CallRooms) {
+  const noted: string[] = []
+  const change = (ids: () => Promise<readonly string[]>, from: string, state: 'live' | 'perhaps-canceled') =>
+    bookings.later(tenant, `perhaps canceled ${name}`, async () => {
+      for (const id of await ids()) {
+        if ((await names.shipment(tenant, id))?.state !== from) continue
+        await names.write({ shipment: { tenant, id, state } })
+        noted.push(id)
+      }
+    })
+  await change(async () => [name, ...(await names.idsNamed(tenant, name))], 'live', 'perhaps-canceled')
+  return async (isRefused: (id: string) => Promise<boolean> = async () => true): Promise<void> => {
+    const refused: string[] = []
+    for (const id of noted) if (await isRefused(id)) refused.push(id)
+    if (refused.length > 0) await change(async () => refused, 'perhaps-canceled', 'live')
+  }
 }
 
 /** Statuses that may mean that the request is done already. */

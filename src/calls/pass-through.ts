@@ -24,8 +24,9 @@ import type { Bookings } from '../state/bookings/bookings.ts'
 import { type RememberedQuote, rememberedQuote } from '../state/names/names.ts'
 import { approving, noteApprovalReply } from './approve.ts'
 import { notePerhapsCanceled } from './cancel.ts'
+import { isNotMade } from './update.ts'
 import type { CallRooms } from './verb.ts'
-import { noteVersion2Reply } from './version2.ts'
+import { isRefused, noteVersion2Reply } from './version2.ts'
 
 /**
  * Passes a version-2 call to the service and the reply back, as streams, unparsed and unchanged. What an approval or a cancel means
@@ -51,6 +52,7 @@ export async function passThrough(
   // The service may just be closing a kept connection: then it is not known if it made the change.
   const isChange = !isSafe && !MAKES_NOTHING.test(url)
   let last: StreamedReply | undefined
+  let takeBack: Awaited<ReturnType<typeof notePerhapsCanceled>> | undefined
   try {
     let sent: string | undefined
     let mayWrite = () => true
@@ -94,7 +96,7 @@ export async function passThrough(
       return last
     }
     if (meaning?.verb === 'cancel' && tenant !== undefined && acceptance.isProven())
-      await notePerhapsCanceled(tenant, meaning.id, rooms)
+      takeBack = await notePerhapsCanceled(tenant, meaning.id, rooms)
     const reply =
       meaning?.verb === 'approve' && tenant !== undefined
         ? await passApproval(meaning.id, tenant, account, deadline, pass, rooms)
@@ -110,6 +112,7 @@ export async function passThrough(
     ) {
       const read = (name: string) => service.send(shipmentRead(name), { account: used.reader, requestId, deadline })
       const shown = { status: reply.status, headers: {}, body: (await reply.whole()) ?? EMPTY }
+      await takeBack?.((own) => isRefused(shown, own, read))
       await noteVersion2Reply(used, shown, read, used.tenant, rooms)
     }
     // A credential of the caller's own is nothing new to it.
@@ -118,6 +121,7 @@ export async function passThrough(
     await reply.toReader(mask)
   } catch (cause) {
     last?.drop()
+    if (isNotMade(cause)) await takeBack?.()
     if (outgoing.headersSent || cause instanceof HungUp) return void outgoing.destroy()
     if (cause instanceof GatewayError || cause instanceof StoreDown || cause instanceof LockTimeout) throw cause
     const mayBook = meaning !== undefined && meaning.verb !== 'read' && meaning.verb !== 'update'

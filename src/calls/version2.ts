@@ -27,6 +27,7 @@ import { DONE_PERHAPS, notePerhapsCanceled } from './cancel.ts'
 import { ACCEPTED } from './plan.ts'
 import type { Version2 } from './read-request.ts'
 import { noteReplied, noteSeen, seenShipment } from './subject.ts'
+import { isNotMade } from './update.ts'
 import type { CallRooms } from './verb.ts'
 
 /** The plan of a call with a version-2 body. */
@@ -70,14 +71,19 @@ export async function passOnBody(
   const { verb } = compiled.action
   const { method, path } = toService
   const { acceptance } = sending.account
-  if (verb === 'cancel' && id !== undefined && acceptance.isProven()) await notePerhapsCanceled(tenant, id, rooms)
+  const takeBack =
+    verb === 'cancel' && id !== undefined && acceptance.isProven()
+      ? await notePerhapsCanceled(tenant, id, rooms)
+      : undefined
   let reply: UpstreamReply
   try {
     reply = await service.send(toService, sending)
   } catch (cause) {
+    if (isNotMade(cause)) await takeBack?.()
     throw cause instanceof NoReply ? unansweredError(cause, { method, path, mayBook: verb === 'book' }) : cause
   }
   const read = (name: string) => service.send(shipmentRead(name), sending)
+  await takeBack?.((own) => isRefused(reply, own, read))
   // What a stranger is refused frees nothing.
   if (id !== undefined && (isSuccess(reply.status) || acceptance.isProven()))
     await noteVersion2Reply({ verb, id }, reply, read, tenant, rooms)
@@ -139,6 +145,13 @@ export async function noteVersion2Reply(
   // It may not be found by a path that the service does not serve.
   else if (verb === 'read' && isGone(reply, id) && (await isShownAsGone(id, read)))
     await rooms.bookings.freeLater(tenant, [id], async (own) => own === id, SHOWN_AS_GONE)
+}
+
+/** Reports whether a read shows that a cancellation that the service refused was not made before, either. */
+export async function isRefused({ status }: UpstreamReply, id: string, read: ReadShipment): Promise<boolean> {
+  const shown = DONE_PERHAPS.has(status) ? await read(id).catch(() => undefined) : undefined
+  const shipment = shown && shipmentIfRead(shown, id)
+  return shipment !== undefined && !isCanceled(shipment.body)
 }
 
 /**
