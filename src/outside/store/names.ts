@@ -214,8 +214,10 @@ const keeping = (parts: readonly string[]) =>
 /** The new values of a quote and a shipment that are there already, under the name `old`. */
 export const SET_QUOTE = `${keeping(QUOTE_PARTS)}, used_day = excluded.used_day,
   at = CASE WHEN excluded.facts IS NULL THEN old.at ELSE excluded.at END`
+/** A shipment that is perhaps canceled is as old as it was. */
+const SHOWN_STATE = "coalesce(nullif(coalesce(excluded.state, old.state), 'perhaps-canceled'), 'live')"
 export const SET_SHIPMENT = `${keeping(SHIPMENT_PARTS)}, used_day = excluded.used_day,
-  at = CASE WHEN excluded.quote IS NULL AND coalesce(excluded.state, old.state, 'live') = coalesce(old.state, 'live')
+  at = CASE WHEN excluded.quote IS NULL AND ${SHOWN_STATE} = coalesce(nullif(old.state, 'perhaps-canceled'), 'live')
     THEN old.at ELSE excluded.at END`
 
 const putThing = (table: string, parts: readonly string[], set: string) => {
