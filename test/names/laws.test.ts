@@ -16,7 +16,7 @@ test('every call of every small world means what the laws say', { timeout: LONG_
   const trial = await tryWorlds({ openNames, chooseVehicle }, 10, 10)
   expect(shown(trial)).toEqual([])
   expect(trial.cases).toBeGreaterThan(size(18_000, 200_000))
-  // Each row of the table, for each use, in each of its outcomes.
+  // Each row of the table, in each outcome.
   expect([...trial.seen.keys()].toSorted()).toMatchInlineSnapshot(`
     [
       "a vehicle of one of them: cancel: several",
