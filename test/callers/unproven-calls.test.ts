@@ -43,6 +43,7 @@ async function openWary(env: Readonly<Record<string, string>> = {}, treat?: (out
   return { gateway, service, sockets, held, arrived, refuseUntil }
 }
 
+const fail = (outgoing: ServerResponse) => void outgoing.writeHead(502).end()
 const refuse = (outgoing: ServerResponse) => void outgoing.writeHead(401).end()
 
 test('strangers take few connections at once, and none that others wait for', async () => {
@@ -77,7 +78,7 @@ test('strangers by the hundred do not make the owner connect anew', async () => 
 
 test.each([
   ['refused', refuse],
-  ['failed', (outgoing: ServerResponse) => void outgoing.writeHead(502).end()],
+  ['failed', fail],
   ['dropped', (outgoing: ServerResponse) => void outgoing.destroy()],
 ])('calls of strangers that are %s do not open the circuit', async (_, treat) => {
   const { gateway } = await openWary({}, treat)
@@ -97,7 +98,7 @@ test("retries of strangers' calls are not taken from the owner's", async () => {
 })
 
 test('if no credential has been accepted, failures keep out the next stranger, and nobody whose credential is', async () => {
-  const { gateway } = await openWary({}, (outgoing) => void outgoing.writeHead(502).end())
+  const { gateway } = await openWary({}, fail)
   const { pass } = clocks()
   expect((await quote(gateway, owner)).status).toBe(200)
   pass(60_001)
