@@ -140,7 +140,7 @@ async function makeOfUnapproved(plan: Plan, claim: Claim, sending: Sending, room
   return sendBooking(plan, claim, sending, rooms)
 }
 
-/** The approval of the quote may have made its shipment: `No` is not known. */
+/** The approval of the quote may have made its shipment, so `No` would be a guess. */
 const PERHAPS_APPROVED = { ...RETRY_SOON, mayHaveBooked: true } as const
 
 /** Sends a booking, and returns what the service made. */

@@ -71,7 +71,7 @@ async function cancelAndRead(
   })
   if (reply instanceof Error) return reply
   const isDone = isSuccess(reply.status)
-  // Perhaps the second try, after one that was made.
+  // This may be the second try, after one that canceled the shipment.
   if (!isDone && !DONE_PERHAPS.has(reply.status)) throw refusalOf(plan, reply)
   const said = isDone ? cancellationOf(reply, id) : undefined
 

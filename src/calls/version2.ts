@@ -147,7 +147,7 @@ export async function noteVersion2Reply(
     await rooms.bookings.freeLater(tenant, [id], async (own) => own === id, SHOWN_AS_GONE)
 }
 
-/** Reports whether a read shows that a cancellation that the service refused was not made before, either. */
+/** Reports whether a read shows that a refused cancellation was not made by an earlier try either. */
 export async function isRefused({ status }: UpstreamReply, id: string, read: ReadShipment): Promise<boolean> {
   const shown = DONE_PERHAPS.has(status) ? await read(id).catch(() => undefined) : undefined
   const shipment = shown && shipmentIfRead(shown, id)

@@ -64,7 +64,7 @@ export async function chosenAccount(config: Config, tenant: string | undefined):
 export async function attempt(account: Account, upstream: Upstream, config: Config) {
   const request = shipmentRead(NO_SHIPMENT)
   try {
-    // A client of its own: no failure before opens its circuit.
+    // Its own client, so that no earlier failure has opened its circuit.
     const reply = await createService(config, upstream).send(request, sendingOf(account, config.UPSTREAM_TIMEOUT_MS))
     const { status } = reply
     const accepted = showsAcceptance(request.method, request.path, reply)

@@ -30,7 +30,7 @@ export type FreeKeys = (
   why?: 'canceled' | typeof SHOWN_AS_GONE,
 ) => Promise<void>
 
-/** Why a key is free whose shipment may be gone for long: it does not tell if the same was booked anew since. */
+/** The reason of a key that a read has freed. The shipment may be gone for long, and the same may have been booked anew since. */
 export const SHOWN_AS_GONE = 'gone'
 
 /**
