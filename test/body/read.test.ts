@@ -11,7 +11,7 @@ import { post, startGateway } from '../gateway.ts'
 import { anyCharacter, expectLaw } from '../laws.ts'
 import { runs } from '../size.ts'
 
-const RUNS = runs(400, 1_500)
+const RUNS = runs(200, 1_500)
 const NIGHT_MS = 3_600_000
 const FORM = 'application/x-www-form-urlencoded'
 

@@ -97,7 +97,7 @@ function expectWholeRead(reply: Answer, put: RecordedRequest): void {
 }
 
 /** Replies tried; `TRANSLOAD_RUNS=100000` tries more by hand. */
-const RUNS = runs(120, 8_000)
+const RUNS = runs(60, 8_000)
 
 test('no reply of the service makes the gateway fail, lie or destroy', { timeout: 1_800_000 }, async () => {
   const doubt = await openDoubted()

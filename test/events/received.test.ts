@@ -254,7 +254,7 @@ test('whatever members come, an event is storable or refused', () => {
         if (!(error instanceof GatewayError && (error.status === 400 || error.status === 413))) throw error
       }
     }),
-    runs(500, 50_000),
+    runs(200, 50_000),
   )
   expect(stored).toBeGreaterThan(0)
 })

@@ -87,7 +87,7 @@ describe('every codec', () => {
 })
 
 describe('laws', () => {
-  const RUNS = runs(200, 1_000)
+  const RUNS = runs(100, 1_000)
   const anyValue = fc.oneof(fc.anything(), fc.double(), fc.string(), fc.integer())
 
   describe.each(all)('$name', ({ remark, decode, encode }) => {
@@ -168,6 +168,6 @@ describe('laws', () => {
       expect(phraseIn(words.join(', '))).toBe(found.find((type) => type !== undefined))
       expect(wholeValue(words.join('_'))).toBe(found[0])
     })
-    expectLaw(law, runs(300, 2_000))
+    expectLaw(law, runs(150, 2_000))
   })
 })

@@ -10,7 +10,7 @@ import { openService } from '../http/service.ts'
 import { size } from '../size.ts'
 import { answering, book, ID, quote, read, update } from './calls.ts'
 
-const CALLS = size(150, 1_000)
+const CALLS = size(75, 1_000)
 /** Updates of one shipment are made one after the other, and each lost connection costs a pause. */
 const LONG_MS = 300_000
 /** Every so many requests on kept connections, the service closes the connection instead of answering. */
