@@ -96,8 +96,8 @@ async function cancelAndRead(
 
 /**
  * Notes that a shipment, by its id or the service's number, may be canceled, until a read shows it: before the cancellation is sent,
- * because the gateway may not outlive it. Returns what takes the note back once the cancellation is provably not made, asked for each
- * id. Neither rejects.
+ * because the gateway may not outlive it. Returns a function that takes the note back where the cancellation was provably not made,
+ * which it asks for each id. Neither rejects.
  */
 export async function notePerhapsCanceled(tenant: string, name: string, { names, bookings }: CallRooms) {
   const noted: string[] = []

@@ -83,7 +83,7 @@ test.each([
 ])('calls of strangers that are %s do not open the circuit', async (_, treat) => {
   const { gateway } = await openWary({}, treat)
   expect((await quote(gateway, owner)).status).toBe(200)
-  await atOnce(60, (i) => quote(gateway, stranger(i)))
+  expect(statuses(await atOnce(60, (i) => quote(gateway, stranger(i))))).not.toHaveProperty('503')
   expect((await quote(gateway, owner)).status).toBe(200)
 })
 
@@ -116,7 +116,8 @@ test('a credential that is accepted again closes an open circuit', async () => {
   gateway.sandbox.clearFaults()
   expect(await ask(1)).toEqual({ 503: 1 })
   pass(900_000)
-  expect([await ask(1), await ask(5)]).toEqual([{ 200: 1 }, { 200: 5 }])
+  await ask(1)
+  expect(await ask(5)).toEqual({ 200: 5 })
 })
 
 test('calls that wait with one wrong credential are refused together', async () => {
