@@ -173,8 +173,9 @@ test('a line is kept, masked, as a case that passes, and that a rehearsal takes'
     { path: '/getShipment.php' },
   ]
   write(place, { 'a.ndjson': calls.map(line).join(''), 'a.har': read('sample.har') })
-  const kept = async (file: string, no: number) => (await transload(['rehearse', file, '--keep', `${no}`], place)).out
-  const texts = await Promise.all([...calls.map((_, i) => kept('a.ndjson', i + 1)), kept('a.har', 2)])
+  const texts: string[] = []
+  for (const words of [...calls.map((_, i) => ['a.ndjson', '--keep', `${i + 1}`]), ['a.har', '--keep', '2']])
+    texts.push((await transload(['rehearse', ...words], place)).out)
   for (const text of texts) expect(text).not.toMatch(/kanari|WTS2025|Pat Example|2145550|Sample St|Agent 2/i)
   expect(JSON.parse(texts[0] ?? '')).toMatchObject({
     about: 'line 1 of a.ndjson',

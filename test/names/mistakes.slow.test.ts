@@ -1,0 +1,10 @@
+/** Promise: a mistake in what names mean turns a law red (contract, section 6). */
+
+import { expect, test } from 'vitest'
+import { tryWorlds } from './laws.ts'
+import { mistakes, withMistake } from './mistakes.ts'
+
+test.each(mistakes)('%s', { timeout: 600_000 }, async (...mistake) => {
+  const trial = await withMistake(mistake, (room) => tryWorlds(room, 1))
+  expect(trial.violations).toHaveLength(1)
+})
