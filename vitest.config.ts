@@ -78,8 +78,8 @@ export default defineConfig({
     ...(NODE_FLAGS && { execArgv: NODE_FLAGS.split(' '), env: { NODE_OPTIONS: NODE_FLAGS } }),
     // A poll ends when its state is there; a slow machine takes its time.
     expect: { requireAssertions: true, poll: { timeout: 20_000 } },
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     // A green run prints one line per file.
     slowTestThreshold: 60_000,
   },

@@ -78,7 +78,10 @@ test.each<[string, Fault, number]>([
     expect([what, answered, isVersion2 ? json.detail : json.Message]).toEqual(expected)
     expect(json.TransportationBooked).toBe(isVersion2 ? undefined : booked)
   }
-  await Promise.all(ALL.filter(([what]) => !isPassedOn || !/^[A-Z]+ /.test(what)).map(told))
+  const calls = ALL.filter(([what]) => !isPassedOn || !/^[A-Z]+ /.test(what))
+  // Several huge replies at once would hold up a slow machine for longer than half a lease.
+  if (fault.kind === 'timeout') await Promise.all(calls.map(told))
+  else for (const call of calls) await told(call)
 })
 
 test('an update whose shipment cannot be read changes nothing', async () => {

@@ -102,7 +102,7 @@ test('ten seconds have ten retries', async () => {
   }
 })
 
-test('more than ten retries are a fifth of the traffic at most', async () => {
+test('more than ten retries in ten seconds are a fifth of the traffic at most', async () => {
   const CALLS = 200
   let count = 0
   const { gateway, service } = await answering((outgoing) => {
@@ -117,7 +117,8 @@ test('more than ten retries are a fifth of the traffic at most', async () => {
     for (const i of queue) all.push(await quote(gateway, `N-${i}`))
   })
   const retries = service.requests.length - CALLS
-  expect(retries).toBeLessThanOrEqual(0.2 * CALLS)
+  // A slow machine may take more than ten seconds, and ten more retries.
+  expect(retries).toBeLessThanOrEqual(0.2 * CALLS + 10)
   expect(retries).toBeGreaterThan(10)
   expect(statuses(all)['502']).toBeGreaterThan(0)
 })
