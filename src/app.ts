@@ -34,7 +34,7 @@ import type { Tracing } from './runtime/tracing.ts'
 import type { ServiceEvents } from './state/events/events.ts'
 import { EVENT_LIMIT_BYTES } from './state/events/receive.ts'
 
-/** The open rooms of a gateway, which its routes and pages stand on. */
+/** The open rooms of a gateway, for its routes and pages. */
 export interface GatewayRooms extends CallRooms {
   readonly callers: Callers
   readonly shares: Shares
@@ -46,7 +46,7 @@ export interface GatewayRooms extends CallRooms {
   readonly route: Router
   readonly ready: () => boolean
   readonly endCall: EndCall
-  /** Undefined without an SDK of OpenTelemetry. */
+  /** Undefined without an OpenTelemetry SDK. */
   readonly tracing: Tracing | undefined
   /** Undefined without RECORD_FILE. */
   readonly recorder: CallRecorder | undefined
@@ -64,11 +64,11 @@ export interface Pages {
   readonly close: () => void
 }
 
-/** A page of the public listener. The bytes are those of a body, for a page that takes one. */
+/** A page of the public listener. The bytes are the body's, for a page that takes one. */
 interface PageRoute {
   readonly path: string
   readonly demands: Demands<Buffer | undefined, undefined>
-  /** Undefined once it has answered by itself. */
+  /** Returns undefined if it has answered by itself. */
   readonly answer: (
     request: Env['Bindings']['incoming'],
     bytes: Buffer | undefined,
@@ -76,14 +76,14 @@ interface PageRoute {
   ) => Answer | undefined | Promise<Answer | undefined>
 }
 
-/** A route of the admin listener. It only reads; the parameter is the last part of a path such as `/bookings/:name`. */
+/** A route of the admin listener, which only reads. The parameter is the last part of a path such as `/bookings/:name`. */
 export interface AdminRoute {
   readonly path: string
   readonly answer: (request: Env['Bindings']['incoming'], parameter: string | undefined) => Answer | Promise<Answer>
 }
 
 /**
- * Builds the app of the public listener: the table of its routes, each with its demands. Handlers read `c.env.incoming` and write to
+ * Builds the app of the public listener: the table of its routes with their demands. Handlers read `c.env.incoming` and write to
  * `c.env.outgoing`.
  */
 export function createApp(rooms: GatewayRooms, pages: Pages): Hono<Env> {
@@ -91,10 +91,10 @@ export function createApp(rooms: GatewayRooms, pages: Pages): Hono<Env> {
   const { reception } = rooms.events
   const app = new Hono<Env>({ getPath: (_request, options) => route(options?.env?.incoming.url ?? '/') })
 
-  // Where callers need no credential, web pages of other sites are refused.
+  // If callers need no credential, web pages of other sites are refused.
   const browserChecks = callers.mode === 'fixed' ? rooms.browserChecks : undefined
   const door = createDoor({ ...rooms, browserChecks, answerError: replyError })
-  // Only one handler may match a call: Hono chains several.
+  // Only one handler may match a call, because Hono chains several.
   const all = <Body, Caller>(path: string, demands: Demands<Body, Caller>, answer: RouteWork<Body, Caller>) =>
     app.all(path, door(path, demands, answer))
 
@@ -142,7 +142,7 @@ export function createApp(rooms: GatewayRooms, pages: Pages): Hono<Env> {
       return replyExplanation(c, explanation)
     })
   }
-  // New code, compared with these.
+  // Requests of new code, compared with these.
   all('/own/check/*', { ...explains, methods: 'any' }, async (c, { body }) => {
     const { incoming, call } = c.env
     const path = c.req.path.slice('/own/check'.length)
@@ -177,11 +177,11 @@ export function createApp(rooms: GatewayRooms, pages: Pages): Hono<Env> {
   const noTokens = () => () => {
     throw gatewayError('token-not-given', {})
   }
-  // Nobody gets a token of a credential that the operator gave to the gateway.
+  // Nobody gets a token for one of the gateway's own credentials.
   const whoGetsTokens = callers.mode === 'client' ? passed.who : noTokens
   all('/token', { ...passed, use: undefined, methods: ['POST'], who: whoGetsTokens }, passOn)
 
-  // Events of the service, whose path has a secret that no page knows. A wrong secret is answered like an unknown path.
+  // The service's events, on a path with a secret that no page knows. A wrong secret is answered like an unknown path.
   const event = {
     use: undefined,
     from: 'anywhere',
@@ -200,7 +200,7 @@ export function createApp(rooms: GatewayRooms, pages: Pages): Hono<Env> {
   )
   app.post(WEBHOOK_ROUTE, receive)
 
-  // Pages, which come from above, and the probes.
+  // Pages and probes.
   for (const { path, demands, answer } of pages.public)
     all(`/own${path}`, demands, async (c, { body }) => {
       const answered = await answer(c.env.incoming, body, c.env)

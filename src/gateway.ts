@@ -60,7 +60,7 @@ export interface Gateway {
   readonly url: string
   /** Undefined if the admin listener is turned off. */
   readonly adminUrl: string | undefined
-  /** Takes no more calls, finishes those under way, and closes. The store stays open: the caller opened it. */
+  /** Accepts no more calls, finishes those under way, and closes. The store stays open, because the caller opened it. */
   readonly close: () => Promise<void>
 }
 
@@ -70,15 +70,15 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
   try {
     return await open(config, parts, opened)
   } catch (error) {
-    // A timer that is left would keep the process alive.
+    // A leftover timer would keep the process alive.
     await opened.disposeAsync()
     throw error
   }
 }
 
 /**
- * Opens the rooms of a gateway, each on those that it stands on. They close in the other order, which is the order of draining. Where
- * two need each other, the later one is told to the earlier one in a second step, before the listeners open.
+ * Opens the rooms of a gateway, each after the rooms that it uses. They close in reverse order, which is also the order of draining. If two
+ * rooms need each other, the earlier one gets the later one in a second step, before the listeners open.
  */
 async function open(config: Config, parts: GatewayParts, opened: AsyncDisposableStack): Promise<Gateway> {
   const { catalog, log, adminPort = config.ADMIN_PORT || undefined, timeouts = LISTENER_TIMEOUTS } = parts
@@ -111,7 +111,7 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
   const uses = openUseCounts({ ...base, instance: leases.instance, everyMs: parts.countsEveryMs })
   opened.defer(uses.close)
   opened.defer(leases.end)
-  // A booking goes on after its caller has hung up, and beyond the grace: one that is lost in the middle is worse than a late end.
+  // A booking continues after its caller has hung up and beyond the grace period: a late end is better than a booking lost midway.
   opened.defer(bookings.drain)
 
   const signals = openSignals({
@@ -180,7 +180,7 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
     log,
     reloads,
   })
-  // Work that hangs at events ends with the grace of the calls, not after it.
+  // Work on events ends within the calls' grace period, not after it.
   opened.defer(async () => void (await Promise.all([close(), events.close()])))
   events.start()
   return {

@@ -38,9 +38,8 @@ import type { CallInHand, CallRooms } from './verb.ts'
 import { answerOf, type Version1Answer, withSentence } from './version1-answer.ts'
 
 /**
- * Approves a quote, unless one of its names is booked already, or an earlier approval made a shipment of it: then the
- * answer is about that shipment. The approval is recorded before it is sent, so a later call asks the service for the quote's
- * shipment even if this one fails.
+ * Approves a quote. If one of its names is booked already, or an earlier approval made a shipment of it, the answer is about that shipment.
+ * The approval is recorded before it is sent, so that a later call asks the service for the quote's shipment even if this call fails.
  */
 export async function approve(call: CallInHand, rooms: CallRooms): Promise<Answer> {
   const { caller, sending } = call
@@ -77,13 +76,13 @@ async function approveOnce(plan: Plan, approval: NotedApproval, tenant: string, 
   await recordApproval(quote, shown === CANCELED ? undefined : shown, tenant, rooms)
   if (shown === CANCELED) throw canceledByApproval()
   if (shown || !mayRead) return approvalAnswer(plan, { ...shown?.body, ...body }, shown, reply.status)
-  // Whatever a read says, the quote is approved: without a shipment in sight, a booking asks again.
+  // The quote is approved, whatever this read shows. If it shows no shipment, a booking asks again.
   const readNow = await shipmentOfApproval(quote, read).catch(() => undefined)
   if (readNow) await recordApproval(quote, readNow, tenant, rooms)
   return approvalAnswer(plan, body, readNow, reply.status)
 }
 
-/** Returns the body of the reply to an approval. What it names is kept, even if it denies itself. */
+/** Returns the verified body of an approval's reply. The ids that it names are recorded even if the reply is not believed. */
 async function verified(reply: UpstreamReply, quote: RememberedQuote, tenant: string, rooms: CallRooms) {
   try {
     return approvalOf(reply, quote)
@@ -99,7 +98,7 @@ const canceledByApproval = () => gatewayError('service-refused/canceled', {}, { 
 
 const CANCELED = 'canceled'
 
-/** Returns the shipment that the reply to an approval shows by itself, unless it is canceled. */
+/** Returns the shipment that an approval's reply itself shows, or `CANCELED` if that is canceled. */
 const shownInApproval = (
   body: Readonly<Draft> | undefined,
   quote: NamedQuote,
@@ -110,7 +109,7 @@ const shownInApproval = (
   return shipment && seenShipment(shipment)
 }
 
-/** Returns the answer to an approval, whose shipment is known or not. */
+/** Returns the answer to an approval, with its shipment if that is known. */
 function approvalAnswer(
   plan: Plan,
   body: Readonly<Draft> | undefined,
@@ -119,7 +118,7 @@ function approvalAnswer(
 ): Version1Answer {
   if (shown) return answerOf(plan, { ...shown.body, ...body, price: body?.['price'], shipment_id: shown.id })
   const said = status === ACCEPTED ? ACCEPTED_ONLY : NOT_BOOKED
-  // The number to book with.
+  // The caller books with this number.
   const named = { ...body, shipment_id: idAt(body, 'shipment_id') ?? plan.subject.id }
   return { ...answerOf(plan, named, (translated) => ({ ...translated, ...said })), headers: {} }
 }
@@ -136,7 +135,7 @@ const ACCEPTED_ONLY = {
   TransportationBooked: 'Unknown',
 }
 
-/** Answers what a reply to an approval says by itself; `isFinal` is false where a read right after it may show a shipment. */
+/** Answers from an approval's reply alone; `isFinal` is false if a read right after it may still show a shipment. */
 export function answerToReply(
   plan: Plan,
   reply: UpstreamReply,
@@ -151,20 +150,21 @@ export function answerToReply(
   }
 }
 
-/** An approval under the lock of its quote, which is noted. */
+/** An approval that is noted and runs under its quote's lock. */
 interface NotedApproval {
-  /** The quote as it was before. */
+  /** The quote before this approval. */
   readonly before: RememberedQuote
   readonly isHeld: () => boolean
-  /** Takes the note back, where nothing was approved and no other approval can have come since. Never rejects. */
+  /** Takes the note back after nothing was approved, unless it was there before or another approval may have come since. Never rejects. */
   readonly takeBack: () => Promise<void>
-  /** Set before it is sent: from then on, only some errors prove that nothing was approved. */
+  /** Set before sending. After that, only some errors prove that nothing was approved. */
   isSent: boolean
 }
 
 /**
- * Runs the approval of a quote, while no other one of it runs and no booking of it is open. It is noted first: from now on, a booking of
- * the quote asks the service for its shipment, even if no reply comes. An error that proves that nothing was approved takes the note back.
+ * Runs a quote's approval while no other approval of it runs and no booking of it is open. The approval is noted first, so that from then
+ * on a booking of the quote asks the service for its shipment, even if no reply comes. An error that proves that nothing was approved takes
+ * the note back.
  */
 export function approving<T>(
   tenant: string,
@@ -175,18 +175,18 @@ export function approving<T>(
 ): Promise<T> {
   return withQuoteLock(tenant, id, { deadline }, store, async (isHeld) => {
     await bookings.changesRecorded(tenant)
-    // Read under the lock, from the store: another gateway may have approved it since it was found.
+    // Read from the store under the lock: another gateway may have approved the quote since it was found.
     const before = await names.quote(tenant, id)
     const isNew = before.approval === ''
     const note = (approval: RememberedQuote['approval']) => names.write({ quote: { tenant, id, approval } })
     if (isNew) await note('sent')
-    // Not later: where the store fails, the quote counts as perhaps approved, which costs its booking a read.
+    // Not retried later: if the store fails, the quote counts as perhaps approved, which only costs its booking a read.
     const takeBack = async () => {
       if (isNew && isHeld()) await note('').catch(() => undefined)
     }
     const approval = { before, isHeld, takeBack, isSent: false }
     try {
-      // After the note: this check sees a booking that did not see the note.
+      // After the note, so that this check sees any booking that did not see the note.
       await requireNoneOpen(before, tenant, store)
       return await run(approval)
     } catch (error) {
@@ -197,8 +197,9 @@ export function approving<T>(
 }
 
 /**
- * Records that a quote is approved, and its shipment, which the caller's number of the quote stands for from then on. The other names
- * find it as long as they mean this quote: the next one may have the same order. Throws while the store fails; then it is recorded later.
+ * Records that a quote is approved, and its shipment. From then on, the caller's own number for the quote means the shipment. The quote's
+ * other names lead to it only while they mean this quote, because the next quote may have the same order. Throws while the store fails;
+ * then it is recorded later.
  */
 async function recordApproval(
   { id: quote, own, names: quoteNames, idsInApproval }: RememberedQuote,
@@ -242,7 +243,7 @@ async function shipmentOfApproval(quote: RememberedQuote, read: ReadLive): Promi
   return shipment
 }
 
-/** Throws if a shipment that the reply to an approval named is that of something else. */
+/** Throws if a shipment that an approval's reply named belongs to something else. */
 export function requireOfQuote(shipment: SeenShipment, quote: RememberedQuote, vin = ''): void {
   if (!shipment.body || isSameId(shipment.id, quote.id)) return
   const reference = idAt(shipment.body, 'external_id')
@@ -293,7 +294,7 @@ export async function foreseeApproval(
   }
 }
 
-/** The most shipments of one name that are read. */
+/** The most shipments that are read for one quote. */
 const MAX_READS = 10
 
 async function firstLive(ids: readonly string[], read: ReadLive): Promise<SeenShipment | undefined> {
@@ -307,7 +308,7 @@ async function firstLive(ids: readonly string[], read: ReadLive): Promise<SeenSh
 /** Reads a shipment; returns undefined if there is none, or if it is canceled. */
 type ReadLive = (id: string) => Promise<SeenShipment | undefined>
 
-/** Returns a function that asks the service for each shipment that lives once: a name of the quote and its approval may have the same one. */
+/** Returns a function that reads each live shipment only once: the quote's names and its approval may lead to the same one. */
 function readingOnce(tenant: string, sending: Sending, rooms: CallRooms): ReadLive {
   const { read } = lookFor(tenant, sending, rooms)
   const live = new Map<string, SeenShipment>()
@@ -350,20 +351,20 @@ function isRefused(error: unknown): boolean {
 }
 
 /*
- * The shipment of an approved quote has the quote's id. Where the reply to an approval names other ids, one of them may be that
- * of the shipment: they are kept, and the service is asked for each before a second shipment can be made.
+ * An approved quote's shipment has the quote's id. If the approval's reply names other ids, one of them may be the shipment's. They are
+ * kept, and the service is asked for each before a second shipment can be made.
  */
 
-/** The most ids of one quote that are kept. */
+/** The most ids that are kept for one quote. */
 const MAX_IDS = 8
 
-/** Returns a quote with the ids in a reply to its approval that are not its own. */
+/** Returns the quote with the other ids that its approval's reply names. */
 function withIdsIn(reply: Pick<UpstreamReply, 'body'>, quote: RememberedQuote): RememberedQuote {
   const others = idsNamedIn(parsedOrNothing(reply)).filter((id) => !isSameId(id, quote.id))
   return { ...quote, idsInApproval: [...new Set([...others, ...quote.idsInApproval])].slice(0, MAX_IDS) }
 }
 
-/** Records what the successful reply to an approval of version 2 shows: the ids that it names, or the shipment. */
+/** Records what the successful reply to a version-2 approval shows: the ids that it names, or the shipment. */
 export async function noteApprovalReply(
   reply: Pick<UpstreamReply, 'status' | 'body'>,
   before: RememberedQuote,
@@ -376,7 +377,7 @@ export async function noteApprovalReply(
   await recordApproval(quote, shown === CANCELED ? undefined : shown, tenant, rooms)
 }
 
-/** Runs the approval of a quote, or a booking of an approved quote, while no other of the same quote runs. */
+/** Runs a quote's approval, or the booking of an approved quote, while no other one runs for that quote. */
 export function withQuoteLock<T>(
   tenant: string,
   quote: string,

@@ -34,10 +34,10 @@ import { isNotMade, type MergedShipment, merge } from './update.ts'
 import type { CallInHand, CallRooms } from './verb.ts'
 import { answerOf } from './version1-answer.ts'
 
-/** The quote whose approval was sent and that a booking refers to; the service may have made it a shipment of the same id. */
+/** A quote that a booking refers to and whose approval was sent. The service may have made it a shipment with the same id. */
 interface ApprovedQuote {
   readonly quote: RememberedQuote
-  /** False where the outcome of the approval is not known, or where the name has a newer quote. */
+  /** False if the approval's outcome is not known, or if the name has a newer quote. */
   readonly sendsQuoteId: boolean
 }
 
@@ -57,12 +57,12 @@ export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> 
     refusal: call.brownout,
     request: { id: sending.requestId, route: routeOf(plan) },
     replayCheckAfterMs: rooms.config.REPLAY_CHECK_AFTER,
-    // A shipment that it shows as gone frees the key.
+    // A read that shows the shipment as gone frees the key.
     look: async (shipment) => {
       try {
         return (await look.read(shipment)).state
       } catch (cause) {
-        // The booking stands, whatever the read shows: `No` would send the caller to book again.
+        // The booking stands even if the read fails: `No` would make the caller book again.
         throw perhapsBooked(toGatewayError(cause))
       }
     },
@@ -116,7 +116,7 @@ async function quoteOfBooking(
   return { subject, approved: older && { quote: older, sendsQuoteId: false } }
 }
 
-/** Returns the approved quote that had the name of the quote before, whose shipment the name stands for. */
+/** Returns the older approved quote whose shipment the name still means. */
 async function olderApproval(
   tenant: string,
   quote: RememberedQuote,
@@ -133,14 +133,14 @@ async function olderApproval(
 /** Books, unless an approval of the quote was sent since it was looked up. */
 async function makeOfUnapproved(plan: Plan, claim: Claim, sending: Sending, rooms: CallRooms): Promise<MadeBooking> {
   if (plan.subject.quote && rooms.config.APPROVAL_BOOKS === 'auto') {
-    // By its name: a newer quote may have it by now.
+    // Looked up by name again: a newer quote may have it by now.
     const { approved } = await beforeSending(quoteOfBooking(plan.request, claim.tenant, rooms.names))
     if (approved) throw new NotBooked(gatewayError('booking-under-way/approval', {}, PERHAPS_APPROVED))
   }
   return sendBooking(plan, claim, sending, rooms)
 }
 
-/** The approval of the quote may have made its shipment, so `No` would be a guess. */
+/** The quote's approval may have made its shipment, so `No` would be a guess. */
 const PERHAPS_APPROVED = { ...RETRY_SOON, mayHaveBooked: true } as const
 
 /** Sends a booking, and returns what the service made. */
@@ -151,13 +151,14 @@ async function sendBooking(plan: Plan, claim: Claim, sending: Sending, rooms: Ca
   rooms.inspect(plan.request.compiled.action.name, body)
   const vins = vehiclesIn(body).flatMap(({ vin }) => (vin === '' ? [] : [vin]))
   const isOther = claim.vin !== '' && vins.length > 0 && !vins.includes(claim.vin)
-  // A service that takes a reference once shows the shipment that it has. While the store fails, nothing is recorded, either.
+  // A service that accepts a reference only once answers with the shipment that it already has. While the store fails, nothing is recorded
+  // either.
   if (isOther && (await rooms.bookings.isBooked(claim.tenant, id, claim.handle).catch(() => false)))
     throw doubtful('it shows the shipment of another booking')
   return madeBooking(plan, body, claim.tenant)
 }
 
-/** Returns the shipment of a reply to a booking. What the service accepts for later is believed after a read. */
+/** Returns the shipment in a booking's reply. A 202 is believed only after a read shows the shipment. */
 export async function shipmentMade(
   reply: UpstreamReply,
   read: (id: string) => Promise<UpstreamReply>,
@@ -166,7 +167,7 @@ export async function shipmentMade(
   const { id } = shipmentIn(reply)
   const shown = shipmentIfRead(await read(id).catch(() => NO_REPLY), id)
   if (!shown || isCanceled(shown.body)) throw gatewayError('reply-doubtful/accepted', {})
-  // Under the id that it was found by: in other letters, the service may know none.
+  // The id that it was found by: the service may not know it in another spelling.
   return { id, body: { ...shown.body, id } }
 }
 
@@ -187,13 +188,13 @@ async function makeOfApproved(
   const isFurther = await beforeSending(isFurtherVehicle(approved, tenant, rooms))
   for (const id of mergeable) {
     const merged = await mergeIntoApproved(plan, id, quote, claim, sending, rooms)
-    // Like one that was accepted, under the id that it was found by.
+    // Here, too, with the id that it was found by.
     if (merged) return madeBooking(plan, { ...merged.before.body, ...merged.after, id }, tenant)
   }
   return sendBooking(isFurther ? withoutQuoteId(plan) : plan, claim, sending, rooms)
 }
 
-/** Reports whether a booking of an approved quote is of another vehicle than the one that it was approved for. */
+/** Reports whether a booking of an approved quote is for a vehicle other than the one that it was approved for. */
 async function isFurtherVehicle(
   { quote, sendsQuoteId }: ApprovedQuote,
   tenant: string,
@@ -204,7 +205,10 @@ async function isFurtherVehicle(
   return false
 }
 
-/** Returns the ids of the shipments of an approved quote that a booking may be merged into; none where its own is booked. */
+/**
+ * Returns the ids of an approved quote's shipments that a booking may be merged into; none if the shipment with the quote's own id is
+ * booked.
+ */
 async function mergeableShipments(
   quote: RememberedQuote,
   tenant: string,
@@ -218,14 +222,14 @@ async function mergeableShipments(
   return mergeable
 }
 
-/** Plans a booking of another vehicle than the one that the quote was approved for. */
+/** Plans a booking for a vehicle other than the one that the quote was approved for. */
 function withoutQuoteId({ request, subject, settings, own }: Plan): Plan {
   return { ...planCall(request, { ...subject, sendsQuoteId: false }, settings), own }
 }
 
 /**
- * Merges a booking into a shipment of its approved quote; returns undefined if there is none. No failure here leaves
- * a booking that a second attempt would make again.
+ * Merges a booking into a shipment of its approved quote; returns undefined if there is none. After a failure here, a second attempt cannot
+ * book twice.
  */
 async function mergeIntoApproved(
   { request, body: { quote_id: _, ...sent }, settings }: Plan,
@@ -250,10 +254,10 @@ async function mergeIntoApproved(
       if (isGone(reply, id)) return undefined
       const shipment = shipmentWithId(reply, id)
       requireOfQuote(seenShipment(shipment), quote, vin)
-      // One whose outcome is not known may have it.
+      // A booking with an unknown outcome may own this shipment.
       const [open] = await openBookingsOf(quote, tenant, rooms.store, handle)
       if (open) throw new NotBooked(gatewayError('booking-under-way/quote', { key: open.handle }, RETRY_SOON))
-      // Before the change: a cancellation that comes meanwhile must stand.
+      // Before the change, so that a cancellation that comes meanwhile stands.
       const stored = await names.shipment(tenant, id)
       if (stored && stored.state !== 'live') await names.write({ shipment: { tenant, id, state: 'live' } })
       return shipment
@@ -261,7 +265,7 @@ async function mergeIntoApproved(
     choose: async (shipment: Shipment) => {
       const seen = { ...seenShipment(shipment), formerVins: {}, isGone: false }
       const choice = chooseVehicle({ vin, use: 'update', changesVehicle: false }, [seen])
-      // The vehicle of the quote may have been another one, or none.
+      // The quote may have been for another vehicle, or for none.
       return 'is' in choice ? { entry: 0, vin: 'changed' as const } : choice
     },
     readError: (cause: unknown) =>
@@ -284,7 +288,7 @@ function updateError(cause: unknown): unknown {
   return isNotMade(cause) ? cause : gatewayError('outcome-unknown/approved', {}, { cause, ...RETRY_SOON })
 }
 
-/** Awaits work that must precede a claimed booking; a failure proves that nothing was sent. */
+/** Awaits work that comes before a claimed booking is sent, so a failure proves that nothing was sent. */
 async function beforeSending<T>(known: Promise<T>): Promise<T> {
   try {
     return await known
@@ -293,7 +297,7 @@ async function beforeSending<T>(known: Promise<T>): Promise<T> {
   }
 }
 
-/** Returns the booking of a plan: the values of its key, its vehicle, and the caller's fields as version 2 has them. */
+/** Returns a plan's booking: the values of its key, its vehicle, and the caller's fields in version-2 form. */
 function bookingOf(
   { request, body, filled }: Plan,
   headers: IncomingHttpHeaders,
@@ -315,7 +319,7 @@ function bookingOf(
   }
 }
 
-/** Returns where the vehicle of a booking goes from and to: `Staten Island NY 10314`. */
+/** Returns a booking's pickup and delivery, each as `Staten Island NY 10314`. */
 const routeOf = ({ body }: Plan): readonly string[] =>
   ['pickup', 'delivery'].map((end) => {
     const at = (part: string) => valueAt(body, [end, part])
@@ -339,14 +343,14 @@ function madeBooking(plan: Plan, shipment: Readonly<Draft>, tenant: string): Mad
       id,
       own: own ?? '',
       ...vehiclesOfBooking(vehiclesIn(shipment), vehiclesIn(plan.body)),
-      // Not its state: it may have been canceled since, and a new one is live.
+      // Without a state: the shipment may have been canceled since, and a new row is live.
       quote: subject.quote?.id ?? '',
     },
   }
   return { answer: answerOf(plan, shipment), shipment: id, record }
 }
 
-/** Returns the vehicles that a reply shows; of one vehicle, what the reply leaves out is as it was booked. */
+/** Returns the vehicles that a reply shows. If there is only one, the booking fills in what the reply leaves out. */
 function vehiclesOfBooking(shown: readonly Vehicle[], booked: readonly Vehicle[]): KnownVehicles {
   const [one, ...others] = shown
   const [sent] = booked
@@ -360,7 +364,7 @@ function vehiclesOfBooking(shown: readonly Vehicle[], booked: readonly Vehicle[]
   return { vehicles: [vehicle], formerVins: formerVinsAfter({ vehicles: booked, formerVins: {} }, [vehicle]) }
 }
 
-/** Foresees a booking: it has its quote and, for a caller that the gateway verifies, it meets the bookings that stand. */
+/** Foresees a booking with its quote and, for a caller that the gateway verifies, the standing bookings that it meets. */
 export async function foreseeBooking(
   request: Version1,
   headers: IncomingHttpHeaders,

@@ -46,7 +46,7 @@ export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer
 
   const { id } = subject
   const canceled = { ...(body ? seenShipment({ id, body }) : goneShipment(id)), state: 'canceled' as const }
-  // The shipment is canceled, whatever the store can record now.
+  // The shipment is canceled even if the store cannot record it now.
   await rooms.bookings.later(tenant, `shown ${id}`, () => rooms.names.noteShown(tenant, canceled, namesShownIn(body)))
   const read = (other: string) => rooms.service.send(shipmentRead(other), sending)
   const ids = [id, idAt(body, 'id') ?? id]
@@ -55,8 +55,8 @@ export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer
 }
 
 /**
- * Sends the cancellation, and reads the shipment: it succeeds if the read shows it as canceled or finds nothing. A refusal is a
- * success, too, if the shipment was canceled before. Returns the error of a cancellation that was provably not made.
+ * Sends the cancellation, then reads the shipment. It succeeds if the read shows the shipment as canceled or finds nothing. A refusal
+ * succeeds, too, if the shipment was canceled before. Returns the error of a cancellation that was provably not made.
  */
 async function cancelAndRead(
   plan: Plan,
@@ -71,14 +71,14 @@ async function cancelAndRead(
   })
   if (reply instanceof Error) return reply
   const isDone = isSuccess(reply.status)
-  // This may be the second try, after one that canceled the shipment.
+  // An earlier try may have canceled the shipment.
   if (!isDone && !DONE_PERHAPS.has(reply.status)) throw refusalOf(plan, reply)
   const said = isDone ? cancellationOf(reply, id) : undefined
 
   const reading = service.send(shipmentRead(id), sending)
   const now = await (isDone ? replyToChange(reading) : reading)
   if (NOT_FOUND.has(now.status)) {
-    // Where it existed, as the store or a reply proves, not found means canceled.
+    // If the store or a reply proves that the shipment existed, not found means canceled.
     const existed = stored !== undefined || seen?.body !== undefined || showsShipment(said)
     if (existed) return said
     throw isDone || NOT_FOUND.has(reply.status) ? unknown() : refusalOf(plan, reply)
@@ -95,9 +95,9 @@ async function cancelAndRead(
 }
 
 /**
- * Notes that a shipment, by its id or the service's number, may be canceled, until a read shows it: before the cancellation is sent,
- * because the gateway may not outlive it. Returns a function that takes the note back where the cancellation was provably not made,
- * which it asks for each id. Neither rejects.
+ * Notes that a shipment, given by its id or the service's number, may be canceled, until a read shows its state. The note comes before the
+ * cancellation is sent, because the gateway may not outlive it. Returns a function that takes the note back for each id whose cancellation
+ * was provably not made, which it asks for each id. Neither rejects.
  */
 export async function notePerhapsCanceled(tenant: string, name: string, { names, bookings }: CallRooms) {
   const noted: string[] = []
@@ -117,5 +117,5 @@ export async function notePerhapsCanceled(tenant: string, name: string, { names,
   }
 }
 
-/** Statuses that may mean that the request is done already. */
+/** Statuses that may mean that the shipment was canceled already. */
 export const DONE_PERHAPS: ReadonlySet<number> = new Set([400, 404, 409, 410, 422])

@@ -20,11 +20,11 @@ import type { CallRooms } from './verb.ts'
 /** A request that a dry run has planned. */
 interface PlannedRequest {
   readonly action: string
-  /** Undefined where only the cross-reference or the service knows it. */
+  /** Undefined if only the cross-reference or the service knows it. */
   readonly id: string | undefined
   /** The body, as JSON. */
   readonly text: string
-  /** Places whose value the gateway assumed, or may leave as it is: the new code may know better. */
+  /** Places whose value the gateway assumed or may leave unchanged: the new code may know better. */
   readonly open: readonly string[]
 }
 
@@ -35,7 +35,7 @@ interface CheckRecord {
 
 const KEPT_MS = 15 * 60_000
 const MOST_CHARACTERS = 16 * 1024 * 1024
-/** Of all callers that nobody has verified together: they take no place of the others. */
+/** For all unverified callers together, so that they displace no others. */
 const MOST_OF_STRANGERS = 4 * 1024 * 1024
 const MOST_OF_CALLER = 512 * 1024
 const MOST_ROWS = 100
@@ -43,8 +43,8 @@ const LONGEST_SHOWN = 256
 const LONGEST_NAME = 64
 
 /**
- * Checks version-2 requests of new code against dry runs of the old one. Nothing is sent. What is remembered is bounded, by caller
- * and in all.
+ * Checks new code's version-2 requests against the old code's dry runs. Nothing is sent. What is remembered is limited, per caller and in
+ * total.
  */
 export function createChecks({ catalog, callers }: CallRooms) {
   const [known, strangers] = [MOST_CHARACTERS, MOST_OF_STRANGERS].map(
@@ -71,7 +71,7 @@ export function createChecks({ catalog, callers }: CallRooms) {
   const isVerified = async (incoming: IncomingMessage, { request }: Call) =>
     callers.mode !== 'client' || (await callers.verified(incoming, request.share)) !== undefined
 
-  /** In client mode nobody has verified a credential: it stands for itself, so that no other one sees what it left. */
+  /** In client mode nobody has verified the credential, so it is its own owner: no other credential sees what it left. */
   async function ownerOf(incoming: IncomingMessage, call: Call): Promise<string> {
     if (callers.mode === 'client') {
       if (!incoming.headers.authorization) throw missingCredential(incoming)
@@ -121,7 +121,7 @@ export function createChecks({ catalog, callers }: CallRooms) {
     const id = action && idIn(spelled, action.service.path)
     const isNamed = id !== undefined && id !== ''
     const planned = action && (keptOf(owner)?.planned ?? []).find((one) => isSameRequest(one, action, id, theirs))
-    // The dry run knows ids of another form from the service itself.
+    // An id in another form counts only if the dry run has it from the service.
     if (isNamed && !isUuid(id) && planned?.id !== id) refused(404, 'path', id, undefined, NO_ID)
     const unknownId = planned
       ? `whether ${shown(id)} is the id of what the dry run named`
@@ -201,7 +201,10 @@ function charactersOf({ planned, verdict = '' }: CheckRecord): number {
   return planned.reduce((sum, { text }) => sum + text.length + LONGEST_SHOWN, verdict.length + LONGEST_SHOWN)
 }
 
-/** Returns the id in a path of this template, empty where it has none; undefined for another path. Both spellings of shipments are known. */
+/**
+ * Returns the id in a path that matches a template, empty if the template has none; undefined for another path. Accepts `/shipment` and
+ * `/shipments`.
+ */
 function idIn(path: string, template: string): string | undefined {
   const pattern = template.replace(/\{\w+\}/, '([^/]+)').replace('/shipments', '/shipments?')
   const match = RegExp(`^${pattern}$`).exec(path)
@@ -215,10 +218,10 @@ function isSameRequest(planned: PlannedRequest, action: Action, id: string | und
   return reference(parseJson(planned.text)) === reference(theirs)
 }
 
-/** The id of examples, which no program takes for one of its own. */
+/** The id in examples, which no program mistakes for one of its own. */
 const EXAMPLE_ID = '00000000-0000-4000-8000-000000000000'
 
-/** The service's reply in the interface document, with the id and the reference of the request. */
+/** Returns the declared example of the service's reply, with the id and the reference of the request. */
 function exampleOf(action: Action | undefined, id: string | undefined, reference = 'EXAMPLE'): unknown {
   const reply = action?.example.reply
   if (!isObject(reply)) return {}
@@ -226,7 +229,7 @@ function exampleOf(action: Action | undefined, id: string | undefined, reference
   return { ...reply, ...Object.fromEntries(Object.entries(own).filter(([name]) => name in reply)) }
 }
 
-/** Says what an update may lose: nobody knows the shipment here, but what each one shows can be told. */
+/** Says what an update may lose. The shipment is not known here, so this lists what shipments in general may show. */
 function lostBy(theirs: Readonly<Record<string, unknown>>, example: unknown, ofService: ReadonlySet<string>): string {
   const left = listLeaves(example).listed.flatMap(([path]) => {
     if (ofService.has(path)) return []
@@ -256,11 +259,11 @@ const SENT = 'the gateway sends it'
 const WHOLE = 'PUT replaces the whole shipment: read it, change it, and send all of it, with the ids of its parts'
 const OTHER_VALUE = 'the gateway sends another value'
 
-/** Collects what a request has otherwise than its shape, and than what the gateway would send. */
+/** Collects where a request differs from its shape and from what the gateway would send. */
 function createFindings(setByService: ReadonlySet<string>, meaning: (name: string) => string | undefined) {
   const lists = { differences: [] as Difference[], unknown: [] as Difference[], missing: [] as Difference[] }
   let rows = 0
-  /** Beyond the limit, no text is made. */
+  /** Makes no text beyond the limit. */
   const add = (list: Difference[], row: () => Difference): void => {
     rows += 1
     if (rows <= MOST_ROWS) list.push(row())
@@ -295,7 +298,7 @@ function createFindings(setByService: ReadonlySet<string>, meaning: (name: strin
       for (const [name, member] of Object.entries(members)) {
         const sent = Object.hasOwn(theirs, name) ? theirs[name] : undefined
         const planned = isObject(ours) ? ours[name] : undefined
-        // What the gateway itself leaves out of a new thing may be left out: not every caller sends a reference.
+        // A new quote or booking may leave out what the gateway itself leaves out: not every caller sends a reference.
         const isNeeded =
           required.includes(name) && (action.verb === 'update' || !isObject(ours) || planned !== undefined)
         if (isGiven(sent, isNeeded && action.verb !== 'update'))
@@ -308,12 +311,12 @@ function createFindings(setByService: ReadonlySet<string>, meaning: (name: strin
       }
     } else if (shape.kind === 'list' && Array.isArray(theirs)) {
       const planned = Array.isArray(ours) ? ours.slice(0, MOST_ROWS) : []
-      // The entries of a list have one shape: the first one that an update has is an old one, with an id.
+      // The entries of a list have one shape. An update's first entry exists already and has an id; later ones may be new.
       const later = shape.of.kind === 'object' ? { ...shape.of, required: [] } : shape.of
       if (theirs.length === 0) note(path, theirs, ours, `${path} is not empty`)
       if (theirs.length > MOST_ROWS) note(path, theirs, ours, `${path} has more entries than are checked`)
       const entries = theirs.slice(0, MOST_ROWS)
-      // A VIN says which vehicle is meant, wherever it stands; else the place does.
+      // A VIN says which vehicle is meant, wherever it stands; without VINs, the position does.
       const isPaired = planned.some((one) => entries.some((entry) => isSameVehicle(one, entry)))
       for (const [at, entry] of entries.entries()) {
         const own = isPaired ? planned.find((one) => isSameVehicle(one, entry)) : planned[at]
@@ -336,13 +339,13 @@ function createFindings(setByService: ReadonlySet<string>, meaning: (name: strin
   return { note, compare, all: () => ({ ...lists, more: Math.max(0, rows - MOST_ROWS) }) }
 }
 
-/** Returns a path as declarations and dry runs have it. */
+/** Returns a path as declarations and dry runs write it. */
 const declared = (path: string): string => path.replace(/\[\d+\]/g, '[0]')
 
 const isSameVehicle = (one: unknown, other: unknown): boolean =>
   isObject(one) && isObject(other) && isGiven(one['vin'], true) && isSame(one['vin'], other['vin'])
 
-/** Reports whether a member has a value; what must be there must not be blank. */
+/** Reports whether a member has a value; a needed one must not be blank. */
 const isGiven = (value: unknown, isNeeded = false): boolean =>
   value !== undefined && value !== null && !(isNeeded && typeof value === 'string' && value.trim() === '')
 
@@ -351,13 +354,13 @@ const below = (path: string, name: string): string => {
   return path === '' ? short : `${path}.${short}`
 }
 
-/** Returns a value of a stranger's as far as a verdict shows it. */
+/** Returns a stranger's value, shortened for a verdict. */
 function shown(value: unknown): unknown {
   if (isStructure(value)) return Array.isArray(value) ? '(a list)' : '(an object)'
   return typeof value === 'string' && value.length > LONGEST_SHOWN ? `${value.slice(0, LONGEST_SHOWN)}…` : value
 }
 
-/** Reports whether two values are one, in whatever spelling of numbers. */
+/** Reports whether two values are equal, in any spelling of numbers. */
 function isSame(one: unknown, other: unknown): boolean {
   if (isNumber(one) && isNumber(other)) return Number(scalarText(one)) === Number(scalarText(other))
   if (typeof one === 'string' && typeof other === 'string') return one.trim() === other.trim()
@@ -366,7 +369,7 @@ function isSame(one: unknown, other: unknown): boolean {
 
 const isNumber = (value: unknown) => typeof value === 'number' || JSON.isRawJSON(value)
 
-/** Returns how a value is otherwise than its shape, at the end of a sentence that begins with its name. */
+/** Says how a value that does not fit its shape should look, as the end of a sentence that begins with its name. */
 function faultOf(value: unknown, shape: Shape): string | undefined {
   switch (shape.kind) {
     case 'any':

@@ -79,7 +79,7 @@ export async function dryRun(
   return explainProspect(await look(request, incoming, caller, rooms), to, refusal)
 }
 
-/** A call as its path takes it, planned without its caller and explained. */
+/** A call as its path reads it, planned without its caller and explained. */
 export interface ExplainedCall {
   readonly run: DryRun
   /** Undefined for a version-2 body. */
@@ -87,8 +87,8 @@ export interface ExplainedCall {
 }
 
 /**
- * Explains a call as its path takes it, without its caller: what the workbench and `translate` show. Throws the error of a call
- * that its path refuses before it has a plan. `as` is read in place of the action that the path chooses.
+ * Explains a call as its path reads it, without its caller, for the workbench and `translate`. Throws the error of a call that its path
+ * refuses before it has a plan. `as` replaces the action that the path chooses.
  */
 export function explainCall(
   body: FlatBody,
@@ -107,7 +107,7 @@ export function explainCall(
   return { run: explainProspect(prospect, rooms, refusal), plan: prospect.plan }
 }
 
-/** Returns the answer of a path to an error. */
+/** Returns a path's answer to an error. */
 export const refusalAt = (
   path: string,
   error: GatewayError,
@@ -136,7 +136,7 @@ function classifyAnyName(
 const withUnknownName = (request: Version1, error: GatewayError, settings: Settings): Prospect =>
   refused({ ...planFromNames(request, settings), problems: [] }, error, 'ActionName')
 
-/** Explains a plan with what is foreseen of it; what is refused has the answer of its path to the error. */
+/** Explains a plan with its outlook. A refused call has its path's answer to the error. */
 function explainProspect(
   { plan, error, ...outlook }: Prospect,
   to: Destination,
@@ -170,10 +170,10 @@ async function look(
 const STORE_DOWN =
   "The gateway's database is unavailable, so what it knows was not consulted: the live call is refused until it is back."
 
-/** Says what a dry run does not look up where nobody has verified its caller. */
+/** Says what a dry run does not look up if nobody has verified its caller. */
 function remarksWithoutCaller(request: Version1): readonly string[] {
   const reference = referenceOf(request)
-  // Of a quote that is named by its id, more is remembered.
+  // Of a quote, more is remembered, even if its id names it.
   const isKnown = reference?.kind === 'shipment' && reference.names.every(([, value]) => isUuid(value))
   if (reference) return isKnown ? [] : [NOT_RESOLVED]
   const { verb, quoteNamedBy = [] } = request.compiled.action
@@ -185,7 +185,7 @@ const NOT_CONSULTED =
 const NOT_RESOLVED =
   'The live call looks up the number and the facts of its quote; a dry run does so only for a caller that the gateway verifies.'
 
-/** Looks at the thing that a call names, up to what only the service can say. */
+/** Looks up what a call names, as far as the store knows it; the rest is up to the service. */
 async function lookAtNamed(
   request: Version1,
   reference: Reference,
@@ -226,7 +226,7 @@ async function lookAtNamed(
 const serviceDecides = (names: readonly string[], what: string) =>
   `The service decides from here: the live call reads ${readsOf(names)} to learn ${what}.`
 
-/** Returns the example of a reply about a shipment, with its ids and the caller's reference as far as they are stored. */
+/** Returns the example reply about a shipment, with the ids and the caller's reference that are stored. */
 async function exampleAbout(
   { id, field, namedBy }: ShipmentMeant,
   stored: StoredShipment | undefined,
@@ -245,7 +245,7 @@ async function exampleAbout(
   }
 }
 
-/** Returns what a call means if the shipments are what the service has last shown. */
+/** Returns what a call means if its shipments are still as the service last showed them. */
 async function meaningInStore(reference: Reference, tenant: string, names: Names): Promise<Resolution> {
   const { resolution } = await names.resolve(reference, tenant)
   if (resolution.is !== 'look') return resolution
@@ -263,7 +263,7 @@ async function meaningInStore(reference: Reference, tenant: string, names: Names
   return areKnown ? meant.resolution : resolution
 }
 
-/** Plans without look-ups: the caller's name stands for the id, unless the name is an id itself. */
+/** Plans without lookups: the caller's name stands for the id, unless the name is an id itself. */
 export function planFromNames(request: Version1, settings: Settings): Plan {
   const own = request.sent('ShipmentNumber')
   const names = referenceOf(request)?.names ?? []
@@ -272,7 +272,7 @@ export function planFromNames(request: Version1, settings: Settings): Plan {
   return withoutEffect(planCall(request, { ...NO_SUBJECT, id: value, own }, settings))
 }
 
-/** Plans where the service decides which of the names counts: an id among several is perhaps none that it knows. */
+/** Plans a call for which the service decides which of the names counts: it may not know the id among them. */
 function planOfNames(request: Version1, { names }: Reference, settings: Settings): Plan {
   if (names.length === 1) return planFromNames(request, settings)
   return planWithPlaceholder(request, names.map(([, name]) => name).join(' and '), settings)
@@ -293,7 +293,7 @@ export interface DryRun {
     readonly url: string
     readonly headers: Readonly<Record<string, string>>
     readonly body?: unknown
-    /** The read whose result the body of an update is merged into. */
+    /** The read whose result an update's body is merged into. */
     readonly over?: string
     /** Places that an update changes only where they are absent or the same as another place. */
     readonly ifSame?: Readonly<Record<string, string>>
@@ -306,7 +306,7 @@ export interface DryRun {
   /** The facts that a later booking gets, such as the parts of `BillToContact`. */
   readonly remembered?: readonly Explanation[]
   readonly problems: readonly Problem[]
-  /** The version-1 answer that this caller gets: to the example of a reply, or without one where nothing is sent. */
+  /** The version-1 answer that this caller gets: to the example reply, or without one if nothing is sent. */
   readonly reply: {
     readonly example: unknown
     readonly v1: Readonly<Record<string, string>>
@@ -315,7 +315,7 @@ export interface DryRun {
   }
   /** The other steps of the live call, and those that only the service decides. */
   readonly remarks?: readonly string[]
-  /** The same request as a line for a shell, unless that is longer than a shell takes, or nothing is sent. */
+  /** The same request as a shell command, unless that is too long for a shell, or nothing is sent. */
   readonly curl?: string
   /** The number of rows that are not listed. */
   readonly more?: number
@@ -352,7 +352,7 @@ export function explainPlan(
     ...(mayPass ? [DIFFERENCES_COUNT] : []),
     ...(isFinal ? [] : readDecides(action.verb)),
   ]
-  // An update changes the last place of a split field, and the others only where they are the same.
+  // An update changes the last place of a split field, and the others only if they have the same text or none.
   const places = new Set(fields.map(({ to }) => to))
   const following = action.request.flatMap((row) => {
     if (row.kind !== 'split' || !isUpdate) return []
@@ -382,19 +382,19 @@ export function explainPlan(
       headers: { ...answer.headers, ...(problems.length === 0 && ignoredHeader(request)) },
     },
     ...(remarks.length > 0 && { remarks }),
-    // Where the gateway sends nothing, a line that does might book a second time.
+    // Where the gateway sends nothing, a command that does might book a second time.
     ...(!outlook.answer &&
       (isUpdate ? { curl: updateLine(toSend.line, changesOf(body, ifSame, outlook.entry)) } : toSend.shell)),
   }
 }
 
-/** Writes an update as a line for a shell: it reads the shipment, changes it with jq, and sends the whole. */
+/** Writes an update as a shell command: it reads the shipment, changes it with jq, and sends it back whole. */
 function updateLine(line: ReturnType<typeof write>['line'], changes: ReturnType<typeof changesOf>) {
   const filter = shellWord(jqSteps(changes).join(' | '))
   return `${line('GET')} --fail | jq ${filter} | ${line('PUT', '--data-binary @-')}`
 }
 
-/** Answers the body of a successful reply as the live call does, as far as the reply decides. */
+/** Answers the body of a successful reply like the live call, as far as the reply decides. */
 export function answerToBody(made: Plan, body: unknown): ReturnType<typeof answerToReply> {
   const { verb, target } = made.request.compiled.action
   const shownId = target && idShownIn(body, target.kind)
@@ -407,7 +407,7 @@ export function answerToBody(made: Plan, body: unknown): ReturnType<typeof answe
   return answerToReply(plan, reply, { id: shownId ?? '', names: plan.subject.quote?.names ?? [] })
 }
 
-/** Returns the id of the thing that a reply is about: without a look-up, that is taken to be the thing that it names. */
+/** Returns the id of the thing that a reply is about. Without a lookup, that is the thing that the reply names. */
 function idShownIn(body: unknown, kind: 'quote' | 'shipment'): string {
   const keys = kind === 'quote' ? ['quote_id', 'shipment_id', 'id'] : ['id', 'shipment_id']
   return [...keys.flatMap((key) => idAt(body, key) ?? []), ...idsNamedIn(body), `{${kind}_id}`][0] ?? ''
@@ -461,7 +461,7 @@ function write(toService: ServiceRequest, { service, address }: Destination) {
   const { method, path, body, headers: others } = service.outgoing(toService, address)
   const isBearer = address.scheme === 'oauth2'
   const headers = { authorization: isBearer ? 'Bearer ***' : 'Basic ***', ...others }
-  /** A line for a shell. Like a printed program, it takes the service's address and credential from the environment. */
+  /** A shell command. Like a printed program, it takes the service's address and credential from the environment. */
   const line = (verb: string, data?: string) =>
     `curl --request ${verb} ${curlCredential(isBearer)} "$SERVICE_URL"${shellWord(path)}${data === undefined ? '' : ` --header 'Content-Type: application/json' ${data}`}`
   const shell =
@@ -474,7 +474,7 @@ function write(toService: ServiceRequest, { service, address }: Destination) {
   }
 }
 
-/** Linux takes no longer word. */
+/** The longest argument that Linux accepts. */
 const MOST_SHELL_CHARACTERS = 128 * 1024
 
 /** The translation of an event, explained; nothing was delivered. */
@@ -485,7 +485,7 @@ export interface EventDryRun extends CallbackAccount {
   readonly bodies: { readonly json: Readonly<Record<string, string>>; readonly form: string }
 }
 
-/** Explains the form in which a caller hears of an event: the one that was sent, or the declared example. */
+/** Explains how a caller is told of an event: the one that was sent, or the declared example. */
 export function dryRunEvent(bytes: Buffer, name: string, { catalog, settings }: ExplainingRooms): EventDryRun {
   const compiled = catalog.callbackOf(name)
   if (!compiled) throw gatewayError('path-unknown/event', {})
@@ -500,7 +500,7 @@ export function dryRunEvent(bytes: Buffer, name: string, { catalog, settings }: 
   }
 }
 
-/** Reads an event as it is received; the example fills in the id and the date. */
+/** Reads an event like one that is received; the example fills in the id and the date. */
 function eventIn(sent: unknown, event: string, { shipment_id, event_date }: ServiceEvent): ServiceEvent {
   if (!isObject(sent)) throw gatewayError('body-unreadable/event', {})
   const { spelled, date, data, fault } = partsOfEvent({ shipment_id, event_date, ...sent, event })
@@ -517,7 +517,7 @@ export interface ReplyDryRun extends ReplyAccount {
   readonly remarks?: readonly string[]
 }
 
-/** Reads a version-2 reply and explains its version-1 form, by the rows that a call uses: the planned one, else one without fields. */
+/** Reads a version-2 reply and explains its version-1 form by the rows that a call uses: the planned call, or one without fields. */
 export function dryRunReply(
   bytes: Buffer,
   compiled: CompiledAction,
@@ -553,7 +553,7 @@ export function dryRunReply(
     if (!(error instanceof GatewayError)) throw error
     let final = error
     if (verb === 'book') {
-      // Whatever else it is, a reply that does not prove a booking leaves it in doubt.
+      // Any reply that does not prove a booking leaves it in doubt.
       final = outcomeUnknown(NEW_KEY, error)
       remarks = [`The reply proves no booking. ${error.message.split('. ')[0]}.`]
     }
@@ -562,7 +562,7 @@ export function dryRunReply(
     v1 = JSON.parse(String(refusal.body))
     status = refusal.status
   }
-  // The rows count only as far as the answer agrees.
+  // A successful answer decides which rows are shown, and with which values.
   const fields = account.fields
     .filter(({ to }) => status !== OK || v1[to] !== undefined)
     .map((field) => ({ ...field, after: v1[field.to] ?? field.after }))
@@ -579,7 +579,7 @@ export function dryRunReply(
 
 const OK = 200
 
-/** Return what a live call takes from a reply; throw if it would not believe it. */
+/** Return what a live call takes from a reply; throw if it would not believe the reply. */
 const believed: Readonly<Record<Exclude<VerbName, 'approve'>, (reply: UpstreamReply, id?: string) => unknown>> = {
   quote: (reply, id) => (id === undefined ? newQuote(reply) : changeOf(reply, 'quote', id)),
   book: (reply) => bookedShipment(reply).body,

@@ -26,7 +26,7 @@ import { passOnBody, planVersion2 } from './version2.ts'
 /** The arrival of a legacy call. */
 type LegacyArrival = Arrival<FlatBody, Caller>
 
-/** Answers a legacy call that has arrived. This file is its whole life, in order; the dry run shares the steps up to the plan. */
+/** Answers a legacy call that has arrived. This file is the whole call, in order; the dry run shares the steps up to the plan. */
 export async function legacyCall(
   { body, caller }: LegacyArrival,
   { headers, url }: IncomingMessage,
@@ -38,7 +38,7 @@ export async function legacyCall(
   const sending: Sending = { account: caller.account, requestId: id, deadline }
   const retired = retirement(caller, rooms)
   if (retired) {
-    // A wrong credential is told so, as before, and only callers with a right one are counted.
+    // A wrong credential is still rejected as such, and only callers with a right one are counted.
     await rooms.prove(sending)
     throw retired
   }
@@ -52,9 +52,9 @@ export async function legacyCall(
   noteRequest(outcome, request)
   const { verb, target } = request.compiled.action
   const brownout = brownoutError(verb, caller, rooms)
-  // A booking that was made before is answered from its record, whenever it is repeated.
+  // In a brownout, too, a repeated booking is answered from its record.
   if (brownout && verb !== 'book') throw brownout
-  // Until the service has accepted a credential, nothing is looked up or claimed for it. A new quote proves it by itself.
+  // Nothing is looked up or claimed for a credential that the service has not accepted. A new quote proves it by itself.
   if (verb !== 'quote' || target) await rooms.prove(sending)
   const answer = await verbs[verb]({ request, headers, caller, sending, brownout, outcome }, rooms)
   outcome.replayed = REPLAYED in answer.headers
@@ -62,20 +62,20 @@ export async function legacyCall(
   return { ...answer, headers: { ...answer.headers, ...ignoredHeader(request) } }
 }
 
-/** Notes what a call asks for, for its line and the counts. */
+/** Notes what a call asks for, for its log line and the counts. */
 export function noteRequest(outcome: CallOutcome, request: Version1): void {
   outcome.action = request.compiled.action.name
   outcome.sorted = request
 }
 
-/** Returns the error of a call that is refused for its method or its body, which follows the caller's ERROR_STATUS, too. */
+/** Returns the error of a call that is refused for its method or its body. It, too, follows the caller's ERROR_STATUS. */
 export async function legacyRefusal(
   error: unknown,
   incoming: IncomingMessage,
   call: Call,
   rooms: CallRooms,
 ): Promise<unknown> {
-  // Under overload nothing more is done for a call, not even a check of its secret.
+  // Under overload, nothing more is done for a call, not even a check of its secret.
   if (error instanceof GatewayError && (error.code === 'overloaded' || error.code === 'too-many-calls')) return error
   const { callers } = rooms
   const isOfBody = error instanceof GatewayError && OF_BODY.has(error.status)
@@ -84,13 +84,13 @@ export async function legacyRefusal(
   return (caller && retirement(caller, rooms)) ?? error
 }
 
-/** The statuses of a body that cannot be read: without a credential, that is answered first. */
+/** The statuses of a body that cannot be read. A missing credential is answered first. */
 const OF_BODY: ReadonlySet<number> = new Set([400, 422])
 
-/** The verbs of version 1, each with its whole life in one file. */
+/** The verbs of version 1, one file each. */
 const verbs: Readonly<Record<VerbName, Verb>> = { quote, approve, book, read, update, cancel }
 
-/** Returns the error of all legacy calls of a caller for whom version 1 has ended. A booking may stand that was made before. */
+/** Returns the error of every legacy call of a caller for whom version 1 has ended. An earlier booking may stand. */
 function retirement({ profile: { deprecation } }: Caller, { store }: CallRooms): GatewayError | undefined {
   const closure = closureAt(deprecation, store.now())
   if (closure?.kind !== 'retired') return undefined
@@ -101,7 +101,7 @@ function retirement({ profile: { deprecation } }: Caller, { store }: CallRooms):
   )
 }
 
-/** Returns the error of a legacy call in a brownout; undefined outside of one, and for bookings that it spares. */
+/** Returns the error of a legacy call in a brownout; undefined outside of one, and for bookings if it spares them. */
 function brownoutError(
   verb: VerbName,
   { profile: { deprecation } }: Caller,

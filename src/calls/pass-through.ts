@@ -29,8 +29,8 @@ import type { CallRooms } from './verb.ts'
 import { isRefused, noteVersion2Reply } from './version2.ts'
 
 /**
- * Passes a version-2 call to the service and the reply back, as streams, unparsed and unchanged. What an approval or a cancel means
- * for bookings is kept before the caller has its reply: it may book at once.
+ * Streams a version-2 call to the service and the reply back, unparsed and unchanged. What an approval or a cancellation means for bookings
+ * is recorded before the caller has its reply, because it may book at once.
  */
 export async function passThrough(
   { body, caller: account }: Arrival<Buffer | Readable | null, PassThrough>,
@@ -49,7 +49,7 @@ export async function passThrough(
   const streams = body instanceof Readable
   const meaning = version2Call(method, url)
   const isSafe = SAFE_METHODS.has(method)
-  // The service may just be closing a kept connection: then it is not known if it made the change.
+  // The service may be closing a kept connection just then, and nobody would know whether it made the change.
   const isChange = !isSafe && !MAKES_NOTHING.test(url)
   let last: StreamedReply | undefined
   let takeBack: Awaited<ReturnType<typeof notePerhapsCanceled>> | undefined
@@ -62,7 +62,7 @@ export async function passThrough(
       last?.drop()
       sent = authorization
       const request: StreamedRequest = {
-        // Every method passes; undici's type lists the common ones only.
+        // Every method passes; undici's type lists only the common ones.
         method: method as 'GET',
         path: prefix + url,
         headers: linesOfAllHops(incoming.rawHeaders, true, [
@@ -76,7 +76,7 @@ export async function passThrough(
       try {
         last = await stream(upstream.line(account, isChange), request, outgoing, patience)
       } catch (error) {
-        // A safe request is sent again, over a new connection, if a kept one closes before the reply.
+        // If a kept connection closes before the reply, a safe request is sent again over a new one.
         if (body !== null || !isSafe || !isClosed(error)) throw error
         last = await stream(upstream.line(account, true), request, outgoing, patience)
       }
@@ -84,7 +84,7 @@ export async function passThrough(
     }
     const pass = async (isHeld = mayWrite): Promise<StreamedReply> => {
       mayWrite = isHeld
-      // As many attempts as the credential needs; one, with a body that can be read only once or a credential of the caller's own.
+      // Makes as many attempts as the credential needs, but only one if the body is streamed or the credential is the caller's own.
       if (authorized && !streams) await authorized(deadline, attempt)
       else {
         const { authorization: own } = account
@@ -115,7 +115,7 @@ export async function passThrough(
       await takeBack?.((own) => isRefused(shown, own, read))
       await noteVersion2Reply(used, shown, read, used.tenant, rooms)
     }
-    // A credential of the caller's own is nothing new to it.
+    // The caller knows its own credential, so only the gateway's is masked.
     const mask = authorized && sent !== undefined ? createCredentialMask(sent, isSuccess(reply.status)) : undefined
     outgoing.writeHead(reply.status, linesOfAllHops(reply.lines, false, ['X-Request-Id', requestId], mask))
     await reply.toReader(mask)
@@ -131,7 +131,7 @@ export async function passThrough(
 
 const EMPTY = Buffer.alloc(0)
 
-/** Reports whether a call may free the key of a booking: then its reply is looked at. What a stranger is answered frees nothing. */
+/** Reports whether a call may free a booking's key, so that its reply has to be read. A stranger's reply frees nothing. */
 async function mayFree(
   { id, tenant }: { readonly id: string; readonly tenant: string },
   { status }: StreamedReply,
@@ -142,7 +142,7 @@ async function mayFree(
   try {
     return await bookings.isBooked(tenant, id)
   } catch {
-    // What the reply shows is recorded once the store is back. One that finds nothing may be about anything.
+    // What a success shows is recorded once the store is back. A reply that finds nothing may be about anything.
     return isSuccess(status)
   }
 }
@@ -159,12 +159,12 @@ function isClosed(failure: unknown): boolean {
 }
 
 /**
- * Other header names are dropped: some servers read `Content_Length` and `Content.Length` as the length of the body,
- * and `X_Forwarded_For` as the statement of a trusted proxy.
+ * Other header names are dropped: some servers read `Content_Length` and `Content.Length` as the length of the body, and `X_Forwarded_For`
+ * as a trusted proxy's header.
  */
 const PLAIN_NAME = /^[a-z\d-]+$/
 
-/** The treatment of a header by its name. */
+/** How a header is treated, by its name. */
 interface Treatment {
   /** The name in lower case. */
   readonly key: string
@@ -172,9 +172,9 @@ interface Treatment {
   readonly isOfOneHop: boolean
 }
 
-/** Treatments by the names as they were sent; most calls send the same few dozen. */
+/** Treatments by header name as sent; most calls send the same few dozen. */
 const treatments = new Map<string, Treatment>()
-/** The most names that are kept, and the longest: callers choose them. */
+/** The most names that are kept, and the longest one: callers choose them. */
 const MAX_TREATMENTS = 1_000
 const MAX_NAME_CHARACTERS = 64
 
@@ -188,8 +188,8 @@ function newTreatment(name: string): Treatment {
 }
 
 /**
- * Returns the header lines of a call that go to the service, without the caller's credential, or those of a reply that go to the
- * caller, with a mask over their values; then `more`.
+ * Returns the header lines to pass on, then `more`: those of a call without the caller's credential, or those of a reply with a mask over
+ * their values.
  */
 function linesOfAllHops(
   lines: readonly string[],
@@ -198,7 +198,7 @@ function linesOfAllHops(
   mask?: CredentialMask,
 ): string[] {
   const kept: string[] = []
-  /** The headers that `Connection` names, which apply to this hop only, too. */
+  /** The headers that `Connection` names apply to this hop only, too. */
   let named: string[] | undefined
   for (let i = 0; i < lines.length; i += 2) {
     const name = lines[i] ?? ''
@@ -218,15 +218,15 @@ function linesOfAllHops(
 const UNAUTHORIZED = 401
 const NO_CHALLENGES = {}
 
-/** Returns the challenges in the lines of a reply, in one header. */
+/** Returns a reply's challenges as one header. */
 function challengesIn({ lines }: { readonly lines: readonly string[] }) {
   const values = lines.filter((_line, i) => i % 2 === 1 && lines[i - 1]?.toLowerCase() === 'www-authenticate')
   return values.length > 0 ? { 'www-authenticate': values.join(', ') } : NO_CHALLENGES
 }
 
 /**
- * Passes an approval on, like one of version 1: noted before it is sent, and while no booking of the quote is under way. What its reply
- * shows is recorded later if the store fails: the call has its answer.
+ * Passes an approval on like one of version 1: it is noted first, and sent only while no booking of the quote is under way. If the store
+ * fails, what the reply shows is recorded later, because the call has its answer.
  */
 async function passApproval(
   id: string,
@@ -240,7 +240,7 @@ async function passApproval(
   const noteReply = async (reply: StreamedReply, before?: RememberedQuote): Promise<StreamedReply> => {
     if (!isSuccess(reply.status) || !acceptance.isProven() || serviceId(id) === undefined) return reply
     const shown = { status: reply.status, body: (await reply.whole()) ?? EMPTY }
-    // A store that fails does not fail the call: it is recorded later.
+    // A failing store does not fail the call: the reply is recorded later.
     const quote = before ?? (await names.quote(tenant, id).catch(() => rememberedQuote(id)))
     await noteApprovalReply(shown, quote, tenant, rooms).catch(() => undefined)
     return reply

@@ -30,27 +30,27 @@ export interface Plan {
   readonly own: string | undefined
 }
 
-/** What a dry run says beside a plan, up to the point where only the service knows how the call goes on. */
+/** What a dry run says besides the plan, up to the point where only the service knows how the call continues. */
 export interface Outlook {
-  /** The answer, where it is not that of the example. */
+  /** The answer, if it is not the one to the example. */
   readonly answer?: Answer
-  /** The reply that is answered, where it is not the declared example. */
+  /** The reply that is answered, if it is not the declared example. */
   readonly example?: unknown
   /** The entry of the vehicle that an update changes. @default the first */
   readonly entry?: number
-  /** A sentence that the message of that answer has, too. */
+  /** A sentence that the answer's message has, too. */
   readonly sentence?: string
-  /** Sentences that say what the live call does beside this request, and where only the service decides. */
+  /** Sentences that say what the live call does besides this request, and where only the service decides. */
   readonly remarks?: readonly string[]
 }
 
-/** An outlook of a call, with the plan, and the error that the gateway has for the call already. */
+/** A call's outlook with its plan, and the error that the gateway already has for it. */
 export interface Prospect extends Outlook {
   readonly plan: Plan
   readonly error?: GatewayError
 }
 
-/** Plans a version-1 call. Pure, which lets the dry run and the real call share it. */
+/** Plans a version-1 call. Pure, so that the dry run and the live call can share it. */
 export function planCall(request: Version1, subject: Subject, settings: Settings): Plan {
   const { compiled, fields, sent } = request
   const { target, verb } = compiled.action
@@ -80,7 +80,7 @@ export function plannedCall({ request, caller, outcome }: AskingCall, subject: S
   return plan
 }
 
-/** Foresees that a call is refused: the error is a problem of a field. */
+/** Foresees that a call is refused: the error becomes a field's problem. */
 export const refused = (plan: Plan, error: GatewayError, field = ''): Prospect => ({
   plan: { ...plan, problems: [problemOf(error, field), ...plan.problems] },
   error,
@@ -102,8 +102,8 @@ export function requireReference({ request, caller }: AskingCall): Reference {
 /** Returns the problem of a call that must name something and does not. */
 function missingName({ compiled, fields }: Version1): Problem | undefined {
   const { target } = compiled.action
-  // A name that was sent and cannot be used is already another problem.
   if (!target) return undefined
+  // A name that was sent but cannot be used is another problem already.
   for (const field of target.namedBy) {
     if (fields.values[compiled.fields.slots.get(field) ?? -1] !== undefined) return undefined
   }
@@ -114,10 +114,10 @@ function missingName({ compiled, fields }: Version1): Problem | undefined {
 
 const NO_PROBLEMS: readonly Problem[] = []
 
-/** Names the unknown fields that the caller sent for required ones. */
+/** Adds to the problem of a required field the unknown name that the caller sent for it. */
 function withSentNames(problems: readonly Problem[], { compiled, fields }: Version1): readonly Problem[] {
   if (!problems.some(({ code }) => code === 'required')) return problems
-  // Looked for once: a comparison of 200 names with all fields takes milliseconds.
+  // Compared once: matching 200 names with all fields takes milliseconds.
   const meanings = fields.unknown.flatMap((name) => {
     const meant = PLAIN_NAME.test(name) ? meantField(name, compiled.fields.names) : undefined
     return meant === undefined ? [] : [[name, meant] as const]
@@ -143,7 +143,7 @@ function contextOf({ sendsQuoteId, quote }: Subject, settings: Settings): Reques
   }
 }
 
-/** Returns the problems of an update in which nothing that was sent can change anything. */
+/** Returns the problems of an update whose fields cannot change anything. */
 function emptyUpdate(request: Version1): readonly Problem[] {
   const { compiled, fields } = request
   if (changingFields(request).length > 0) return []
@@ -164,8 +164,8 @@ function emptyUpdate(request: Version1): readonly Problem[] {
 }
 
 /**
- * Reports whether a problem is one of an update. A value of a field that changes nothing, such as a long name that a read has shown, is none
- * beside fields that may change something.
+ * Reports whether a problem concerns an update. A bad value in a field that changes nothing, such as a long name that a read has shown,
+ * does not, if other fields may change something.
  */
 function concernsUpdate({ field }: Problem, request: Version1): boolean {
   const { compiled, textOf } = request
@@ -188,7 +188,7 @@ export function notUnderstood({ compiled, fields }: Version1): readonly string[]
   })
 }
 
-/** Sends a request that names no id: a new quote or a booking. Returns a successful reply; throws the error of any other. */
+/** Sends a request that names no id: a new quote or a booking. Returns a successful reply; throws an error for any other. */
 export async function sendNew(
   plan: Plan,
   sending: Sending,
@@ -204,19 +204,19 @@ export async function sendNew(
   return reply
 }
 
-/** Sends a change, which may be sent again. Returns a successful reply; throws the error of any other. */
+/** Sends a change, which may be sent again. Returns a successful reply; throws an error for any other. */
 export async function sendChange(plan: Plan, sending: Sending, { service }: AskingRooms): Promise<UpstreamReply> {
   const reply = await replyToChange(service.send(plan.toService, sending))
   if (!isSuccess(reply.status)) throw refusalOf(plan, reply)
   return reply
 }
 
-/** Returns the error of the service's refusal, with the fields that the caller knows. */
+/** Returns the error of the service's refusal, with the fields as the caller knows them. */
 export const refusalOf = ({ request }: Plan, reply: UpstreamReply) => refusal(reply, request.compiled.nameFields)
 
-/** The service has accepted a request, and may do it later. */
+/** The service accepted a request and may carry it out later. */
 export const ACCEPTED = 202
 
-/** To a request that names no id, in every spelling: there is no such endpoint at `V2_BASE_URL`. */
+/** Replies to every spelling of a request that names no id: there is no such endpoint at `V2_BASE_URL`. */
 const NOT_SERVED = new Set([404, 405])
 const BAD_GATEWAY = 502

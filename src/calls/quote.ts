@@ -44,20 +44,20 @@ export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Versi
   return answer
 }
 
-/** Sends a change of a quote. No read shows what the service accepts to change later, and its price may be the one from before. */
+/** Changes a quote at the service. A 202 is not believed: no read shows a later change, and the price may be the one from before. */
 async function sendQuoteChange(plan: Plan, sending: Sending, rooms: AskingRooms): Promise<UpstreamReply> {
   const reply = await sendChange(plan, sending, rooms)
   if (reply.status === ACCEPTED) throw doubtful('it only accepts the change for later', 'change')
   return reply
 }
 
-/** Returns the reply about a quote with the quote's id, which some replies to an update leave out. */
+/** Returns a quote's reply with the quote's id, which some replies to an update leave out. */
 export const withQuoteId = (body: Readonly<Draft> | undefined, { subject }: Plan) => ({
   ...body,
   shipment_id: idAt(body, 'shipment_id') ?? subject.id,
 })
 
-/** Throws if the caller gives no name to a new quote that has no id: nothing could ever name it. */
+/** Throws if a new quote has neither an id nor a name from the caller: nothing could ever name it. */
 export function requireNames(request: Version1): void {
   if (namesGivenIn(request).length === 0) throw gatewayError('service-unreadable/places', { places: 'shipment_id' })
 }
@@ -77,12 +77,12 @@ function remembered(
     own: (before ? before.own : own) ?? '',
     names: before ? before.names.filter((name) => name !== before.id) : names,
     facts: { ...(before?.facts && factsLeft(before.facts, request, problems)), ...facts, [ASSUMED_FACT]: assumed },
-    // Empty after a change whose reply tells none: the price before is not that of the quote any more.
+    // Empty if the reply to a change has no price: the old price no longer holds.
     price,
   }
 }
 
-/** Returns the facts that an update leaves: a new contact replaces the old one as a whole, and so does a value that cannot be read. */
+/** Returns the facts that an update keeps. A new contact replaces the old one as a whole, and so does a value that cannot be read. */
 function factsLeft(before: KnownFacts, { compiled, sent }: Version1, problems: readonly Problem[]): KnownFacts {
   const replaced = (compiled.action.remember ?? []).filter((row) =>
     fieldsOf(row).some(

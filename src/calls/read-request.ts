@@ -29,7 +29,7 @@ export interface Version1 {
 export interface Version2 {
   readonly generation: 2
   readonly text: string
-  /** Parses the text on demand: the value may take thirty times its memory, and a waiting call does not need it. */
+  /** Parses the text on demand: the value may take thirty times its memory, and a waiting call does not need it yet. */
   readonly parse: () => unknown
   /** The fields of the query, one of which may name the shipment. */
   readonly query: readonly Entry[]
@@ -55,7 +55,7 @@ export const readFields: ReadBody<FlatBody> = (bytes, incoming, { request, outco
     try {
       body = readBody(bytes, incoming.headers['content-type'])
     } finally {
-      // The fields are copies: a waiting call needs no bytes.
+      // The fields are copies, so a waiting call does not need the bytes.
       freePart(bytes)
     }
   }
@@ -110,10 +110,10 @@ function queryOf(target: string): string {
   return mark === -1 ? '' : target.slice(mark + 1)
 }
 
-/** A name of the caller's that a message may repeat. */
+/** A caller's name that a message may repeat. */
 export const PLAIN_NAME = /^[\w .-]{1,64}$/
 
-/** Returns the sent fields among these, with their values. */
+/** Returns those of the fields that were sent, with their values. */
 export function namesIn({ compiled, fields: { values } }: Version1, fields: readonly string[]): readonly SentName[] {
   const names: SentName[] = []
   for (const field of fields) {
@@ -148,7 +148,7 @@ export function version1(compiled: CompiledAction, { entries }: FlatBody): Versi
   return { generation: 1, compiled, fields, sent, textOf }
 }
 
-/** Returns the value of each slot as it was sent; null where it was sent with several. */
+/** Returns the value of each slot as it was sent; null if it was sent with different values. */
 function textsOf({ slotOf }: FieldIndex, entries: readonly Entry[]): readonly (Entry[1] | undefined)[] {
   const texts: (Entry[1] | undefined)[] = []
   for (const [name, value] of entries) {
@@ -163,7 +163,7 @@ function isVersion2({ entries }: FlatBody, catalog: Catalog): boolean {
   let version2: Entry | undefined
   for (const entry of entries) {
     if (entry[0].charCodeAt(0) < LOWER_CASE || !VERSION_2_KEYS.has(entry[0])) continue
-    // One without a value counts in a body without version-1 fields only.
+    // A version-2 key without a value counts only if no version-1 field has one.
     if (!version2 || (version2[1] === null && entry[1] !== null)) version2 = entry
   }
   if (!version2) return false

@@ -27,7 +27,7 @@ export async function read(call: AskingCall, rooms: AskingRooms): Promise<Versio
   return answerOf(plan, body, withSentence(sentenceOnNames(reference, subject.meant)))
 }
 
-/** Returns a shipment whose first vehicle is the one to show. */
+/** Returns a shipment with the vehicle to show as its first. */
 function vehicleFirst(body: Readonly<Draft>, entry: number): Readonly<Draft> {
   const { vehicles } = body
   if (entry === 0 || !Array.isArray(vehicles)) return body

@@ -23,11 +23,11 @@ import type { AskingCall, AskingRooms } from './verb.ts'
 
 /** The quote or shipment that a call is about, as far as it is known. */
 export interface Subject {
-  /** The service's id; undefined where the call names nothing. */
+  /** The service's id; undefined if the call names nothing. */
   readonly id: string | undefined
   /** The caller's own number for it. */
   readonly own: string | undefined
-  /** The quote whose facts the call takes; of a booking, the one that its reference names. */
+  /** The quote whose facts the call uses; for a booking, the one that its reference names. */
   readonly quote: RememberedQuote | undefined
   /** True if a booking names its approved quote to the service. */
   readonly sendsQuoteId: boolean
@@ -61,7 +61,7 @@ export function referenceOf(request: Version1): Reference | undefined {
 
 const USES: Readonly<Partial<Record<string, NameUse>>> = { update: 'update', cancel: 'cancel' }
 
-/** Returns the VIN of a call as VINs are compared; empty if there is none. */
+/** Returns a call's VIN in the form that VINs are compared in; empty if there is none. */
 export const vinOf = ({ compiled, sent }: Version1): string =>
   compiled.fields.slots.has('VinNo') ? vinKey(sent('VinNo')) : ''
 
@@ -104,7 +104,7 @@ export function quoteSubject(
   return { ...NO_SUBJECT, id: quote.id, own: sentNumber ?? quote.own, quote, ignored }
 }
 
-/** Makes the look at the service for a call. Everything that it shows is noted: every read counts. */
+/** Makes a call's look at the service. Everything that a read shows is noted. */
 export function lookFor(
   tenant: string,
   sending: Sending,
@@ -126,7 +126,7 @@ export function lookFor(
     read: async (id, stored) => {
       const reply = await rooms.service.send(shipmentRead(id), sending)
       if (!isSuccess(reply.status) && !NOT_FOUND.has(reply.status)) throw refusal(reply, nameFields)
-      // Under the id that was asked for: the reply may spell it in other letters, and a booking is freed by its own.
+      // With the id that was asked for: the reply may spell it differently, and a booking is freed by its own.
       const seen = isSuccess(reply.status) ? { ...seenShipment(shipmentWithId(reply, id)), id } : goneShipment(id)
       await noteSeen(tenant, seen, rooms, { stored })
       return seen
@@ -150,7 +150,7 @@ export const goneShipment = (id: string): SeenShipment => ({ id, body: undefined
 export const namesShownIn = (body: SeenShipment['body']): readonly string[] =>
   body ? ['number', 'external_id'].flatMap((place) => idAt(body, place) ?? []) : []
 
-/** Records what a read has shown: the names that the answer may show, and a shipment that is gone, which frees its booking's key. */
+/** Records what a read has shown: the names that the answer may show, and that a shipment is gone, which frees its booking's key. */
 export async function noteSeen(
   tenant: string,
   seen: SeenShipment,
@@ -158,17 +158,17 @@ export async function noteSeen(
   { asked = [], stored }: { readonly asked?: readonly string[]; readonly stored?: StoredShipment | undefined } = {},
 ): Promise<void> {
   const { id, body, state } = seen
-  // First: it does not fail with the store.
+  // First, because it does not fail with the store.
   if (state !== 'live') await bookings.freeLater(tenant, [id], async (own) => own === id, SHOWN_AS_GONE)
   const isKnown = body !== undefined || (await names.shipment(tenant, id)) !== undefined
   if (isKnown) await names.noteShown(tenant, seen, [...asked, ...namesShownIn(body)], stored)
 }
 
-/** Records what the reply to an update has shown. One that says that it is canceled frees nothing: only a read proves that. */
+/** Records what the reply to an update has shown. If it says that the shipment is canceled, that frees nothing: only a read proves it. */
 export const noteReplied = (tenant: string, seen: SeenShipment, { names }: AskingRooms): Promise<void> =>
   names.noteShown(tenant, seen, namesShownIn(seen.body))
 
-/** Returns the error of a call that means no one shipment or quote. */
+/** Returns the error of a call that does not mean exactly one shipment or quote. */
 export function notMeant(resolution: Resolution, { kind, names, vin, use }: Reference): GatewayError {
   switch (resolution.is) {
     case 'conflict': {
@@ -199,7 +199,7 @@ export function notMeant(resolution: Resolution, { kind, names, vin, use }: Refe
 export const stillUnknown = (key: string): GatewayError =>
   gatewayError('outcome-unknown/under-way', { key }, RETRY_SOON)
 
-/** Returns the error of a VIN, or of its lack, that chooses no vehicle. */
+/** Returns the error of a call whose VIN, or missing VIN, chooses no vehicle. */
 export function vinError({ is, vins: all }: VinMismatch, vin: string, use: NameUse): GatewayError {
   const vins = all.join(', ')
   if (is === 'no-such-vehicle') return gatewayError('number-unknown/vin', { vin, vins })
@@ -209,7 +209,7 @@ export function vinError({ is, vins: all }: VinMismatch, vin: string, use: NameU
 
 const valueSent = (names: readonly SentName[], of: string) => names.find(([field]) => field === of)?.[1] ?? ''
 
-/** The error of a call that names nothing that is known. */
+/** Returns the error of a call whose names are all unknown. */
 export function numberUnknown(kind: Reference['kind'], names: readonly SentName[]): GatewayError {
   return gatewayError('number-unknown', {
     kind,
@@ -217,19 +217,19 @@ export function numberUnknown(kind: Reference['kind'], names: readonly SentName[
   })
 }
 
-/** Returns the sentences of an answer about the names of a shipment. */
+/** Returns an answer's sentences about the names of its shipment. */
 export function sentenceOnNames({ vin, use }: Reference, { bearers, ignored }: ShipmentMeant): string {
   const isOneOfSeveral = use === 'read' && bearers > 1 && vin === ''
   const several = isOneOfSeveral ? ` ${bearers} shipments have this number; the newest is shown.` : ''
   return several + ignoredSentence(ignored)
 }
 
-/** Returns a sentence about values that nobody knows; nothing if there are none. */
+/** Returns a sentence about unknown values; empty if there are none. */
 export function ignoredSentence(ignored: readonly SentName[]): string {
   if (ignored.length === 0) return ''
   const values = ignored.map(([field, value]) => `${field} ${shownText(value, SHOWN_CHARACTERS)}`).join(', ')
   return ` Not known, and ignored: ${values}.`
 }
 
-/** The longest value that a sentence repeats: the rest of the message has to fit as well. */
+/** The longest value that a sentence repeats, because the rest of the message has to fit as well. */
 const SHOWN_CHARACTERS = 128

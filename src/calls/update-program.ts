@@ -1,15 +1,15 @@
 import type { Place } from '../language/mapping/paths.ts'
 
 /*
- * An update as a program: read the shipment, lay the changes over it, send the whole without what the service sets itself. Printed
- * programs of all languages are written from these parts, so that they do what the gateway does.
+ * An update as a program: read the shipment, merge the changes into it, and send it back whole without the fields that the service sets
+ * itself. Printed programs in all languages are written from these parts, so that they do what the gateway does.
  */
 
 /** One change of a shipment that was read. */
 export interface Change {
   readonly place: Place
   readonly value: unknown
-  /** The change is made only where the shipment has nothing at its place, or the same text as here. */
+  /** The change is made only if the shipment has nothing at this place, or the same text as at that one. */
   readonly ifSameAs: Place | undefined
 }
 
@@ -17,7 +17,7 @@ export interface Change {
 export const SERVER = ['id', 'number', 'status', 'price', 'distance', 'distance_meters', 'documents'] as const
 export const SERVER_OF_VEHICLE = ['weight', 'height', 'width', 'length', 'photos'] as const
 
-/** Returns the changes of an update's body. Those that depend on what stands elsewhere come first, before that changes. */
+/** Returns the changes of an update's body. Those that depend on another place come first, before that place changes. */
 export function changesOf(
   body: unknown,
   ifSame: Readonly<Record<string, string>> = {},
@@ -38,7 +38,7 @@ function leavesOf(value: unknown, place: Place): readonly (readonly [Place, unkn
   )
 }
 
-/** Returns the changes as steps of a filter of jq. */
+/** Returns the changes as steps of a jq filter. */
 export function jqSteps(changes: readonly Change[]): readonly string[] {
   const at = (place: Place) => `.${place.map((part) => `[${JSON.stringify(part)}]`).join('')}`
   return [
@@ -51,7 +51,7 @@ export function jqSteps(changes: readonly Change[]): readonly string[] {
   ]
 }
 
-/** Writes a word for a shell. */
+/** Quotes a word for a shell, if it has to be. */
 export const shellWord = (text: string) => (/^[\w./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
 
 /** The option of curl that takes the credential from the environment. */

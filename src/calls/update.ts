@@ -48,7 +48,7 @@ import {
 import type { CallInHand, CallRooms } from './verb.ts'
 import { answerOf } from './version1-answer.ts'
 
-/** Changes a shipment: reads it, lays the sent fields over it, and sends the whole. */
+/** Changes a shipment: reads it, merges the sent fields into it, and sends it back whole. */
 export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer> {
   const { request, caller, sending } = call
   const { tenant, profile } = caller
@@ -58,7 +58,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   const { id } = subject
   const plan = planCall(request, subject, profile.settings)
   call.outcome.notes = plan.notes
-  // A value that cannot be translated may be the one that a read of the shipment shows.
+  // A value that cannot be translated may be the one that the shipment already shows.
   const isFinal = (problem: Problem) => asksForNothing(problem) || textOf(problem.field) === undefined
   if (plan.problems.some(isFinal)) throw untranslatable(plan.problems)
 
@@ -66,7 +66,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   const choose = async (shipment: Shipment): Promise<VehicleChoice> => {
     const seen = seenShipment(shipment)
     await noteSeen(tenant, seen, rooms)
-    // A VIN that this read shows as replaced is a former one already.
+    // If this read shows that a VIN was replaced, it counts as a former one here already.
     const stored = await rooms.names.shipment(tenant, id)
     const { formerVins = {} } = stored ?? {}
     const choice = chooseVehicle(reference, [{ ...seen, formerVins, lastVins: lastVinsOf(stored), isGone: false }])
@@ -102,7 +102,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   const merged = await merge(merging, tenant, sending, rooms)
   if (!merged) throw doubtful('it shows no shipment')
   const { before, after, changes } = merged
-  // A former VIN has chosen the vehicle.
+  // A former VIN was used to choose the vehicle.
   const unused = changes.unused.filter((field) => asked.includes(field) && !(vin === 'former' && field === 'VinNo'))
   if (changes.fields.length === 0 && unused.length === asked.length) {
     throw untranslatable(unused.map(valueNotUnderstood))
@@ -135,8 +135,8 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
 }
 
 /**
- * Sends an update that changes a VIN. The VIN is noted before: whatever becomes of the update, no booking may take it for that of another
- * vehicle. Only an update that was provably not made takes the note back.
+ * Sends an update that changes a VIN. The new VIN is noted first: whatever becomes of the update, no booking may take it for another
+ * vehicle's. Only an update that was provably not made takes the note back.
  */
 async function withSentVin(
   vin: string,
@@ -172,14 +172,17 @@ const valueNotUnderstood = (field: string): Problem => ({
   message: `the value of ${field} is not understood`,
 })
 
-/** Returns the plan of an update with its problems, if no field of it means anything. */
+/** Returns an update's plan, with problems if none of its fields means anything. */
 export function withoutEffect(plan: Plan): Plan {
   const { request, body, problems } = plan
   const isEmpty = request.compiled.action.verb === 'update' && problems.length === 0 && Object.keys(body).length === 0
   return isEmpty ? { ...plan, problems: changingFields(request).map(valueNotUnderstood) } : plan
 }
 
-/** Foresees which vehicle an update changes: the live call chooses among those that its read shows, and here, the last ones that were shown count. */
+/**
+ * Foresees which vehicle an update changes. The live call chooses among the vehicles that its read shows, this among those that were shown
+ * last.
+ */
 export function foreseeUpdate(plan: Plan, reference: Reference, stored: StoredShipment): Prospect {
   if (stored.vehicles.length === 0) return { plan }
   const choice = chooseVehicle(reference, [{ ...stored, isGone: false }])
@@ -196,7 +199,7 @@ export function foreseeUpdate(plan: Plan, reference: Reference, stored: StoredSh
   }
 }
 
-/** Throws if this tenant ever sent a booking of the vehicle that an update makes of another one. */
+/** Throws if this tenant ever sent a booking for the new VIN. */
 async function requireNewVin(
   vin: string,
   references: readonly string[],
@@ -212,7 +215,7 @@ async function requireNewVin(
 }
 
 /**
- * Throws if a booking in doubt may have made the shipment: nothing else says yet which vehicle it booked, so with the change the same
+ * Throws if a booking in doubt may have made the shipment. Nothing else tells yet which vehicle it booked, so after the change the same
  * vehicle could be booked again.
  */
 async function requireSettled({ body, vehicles }: SeenShipment, tenant: string, { store }: CallRooms): Promise<void> {
@@ -227,7 +230,7 @@ async function requireSettled({ body, vehicles }: SeenShipment, tenant: string, 
   throw open.state === 'sending' ? stillUnknown(key) : gatewayError('outcome-unknown/vehicle', { key })
 }
 
-/** Returns the fields that a read shows of a shipment. A caller may send them all back. */
+/** Returns the fields that a read of a shipment shows. A caller may send them all back. */
 function fieldsOfRead(
   { body }: Shipment,
   settings: Settings,
@@ -249,9 +252,9 @@ interface Merging {
   readonly sent: Draft
   /** Returns a field as it was sent. */
   readonly textOf: (field: string) => string | undefined
-  /** The fields that cannot be translated; the shipment may show them just so. */
+  /** The problems of fields that cannot be translated; the shipment may already show these values. */
   readonly problems: readonly Problem[]
-  /** The update of a shipment. */
+  /** The mapping of a shipment's update. */
   readonly compiled: CompiledAction
   readonly settings: Settings
   /** Verifies the read of the shipment; returns undefined if there is none to merge into. */
@@ -333,7 +336,7 @@ async function readToMerge(merging: Merging, sending: Sending, service: Service)
     const shipment = await verify(reply)
     if (!shipment) return undefined
     const { entry, vin } = await choose(shipment)
-    // A VIN that the vehicle had before names it, and is not written back.
+    // A VIN that the vehicle had before only names it and is not written back.
     const fields = vin === 'former' ? withoutVin(sent) : sent
     const changes = compiled.compare(shipment.body, fields, entry, textOf, settings)
     requireWhole(shipment)
@@ -344,14 +347,14 @@ async function readToMerge(merging: Merging, sending: Sending, service: Service)
   }
 }
 
-/** Throws unless a read shows what the service has accepted to change later. */
+/** Throws unless a read shows the change that the service accepted for later. */
 async function requireDone(
   { id, compiled, textOf, settings }: Merging,
   fields: Draft,
   entry: number,
   { read }: Look,
 ): Promise<void> {
-  // Without an answer, the change may be made all the same.
+  // A failed read proves nothing: the change may still be made.
   const { body } = await read(id).catch(() => goneShipment(id))
   const isDone = body && Object.keys(compiled.compare(body, fields, entry, textOf, settings).places).length === 0
   if (!isDone) throw gatewayError('reply-doubtful/accepted', {})

@@ -20,9 +20,9 @@ export interface AskingRooms {
   readonly names: Names
   readonly service: Service
   readonly bookings: { readonly freeLater: FreeKeys }
-  /** Is shown the verified body of every reply, with the name of its action. */
+  /** Called with the verified body of every reply and the name of its action. */
   readonly inspect: (action: string, body: unknown) => void
-  /** Called where the service answers 404 or 405 to a request that names no id, in every spelling. */
+  /** Called if the service answers 404 or 405 to every spelling of a request that names no id. */
   readonly onNotServed: (request: ServiceRequest, status: number) => void
 }
 
@@ -40,7 +40,7 @@ export interface ExplainingRooms extends Destination {
   readonly answerError: AnswerError
 }
 
-/** The rooms that calls use, the same for every call, and that a dry run looks into to foresee one. */
+/** The rooms that all calls share, and that a dry run looks into to foresee a call. */
 export interface CallRooms extends AskingRooms, ExplainingRooms {
   readonly config: Config
   readonly callers: Credentials
@@ -57,7 +57,7 @@ export interface AskingCall {
   readonly request: Version1
   readonly caller: { readonly tenant: string; readonly profile: { readonly settings: Settings } }
   readonly sending: Sending
-  /** Gets the notes on the translation: what it lost or assumed. */
+  /** Receives the notes on the translation: what it lost or assumed. */
   readonly outcome: { notes: readonly Note[] }
 }
 
@@ -65,9 +65,9 @@ export interface AskingCall {
 export interface CallInHand extends AskingCall {
   readonly headers: IncomingHttpHeaders
   readonly caller: Caller
-  /** The error of a booking in a brownout: it is answered from its record, and not sent. */
+  /** The error of a new booking in a brownout; one that has a record is answered from it. */
   readonly brownout: GatewayError | undefined
 }
 
-/** One verb of version 1: its whole life, from what it names to its answer. */
+/** Runs one verb of version 1, from the names that were sent to the answer. */
 export type Verb = (call: CallInHand, rooms: CallRooms) => Promise<Answer>

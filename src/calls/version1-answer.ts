@@ -17,7 +17,7 @@ export interface Version1Answer extends Answer {
 /** The fields of a version-1 answer. */
 type Version1Reply = Readonly<Record<string, string>>
 
-/** Makes a change of a reply: it adds a sentence to the message. */
+/** Returns a function that adds a sentence to a reply's message. */
 export const withSentence =
   (sentence: string) =>
   (reply: Version1Reply): Version1Reply =>
@@ -59,7 +59,7 @@ function assumedHeader({ request, body, notes }: Plan): Readonly<Record<string, 
 /** The longest list of names in a header. */
 const IGNORED_LIMIT_BYTES = 1024
 
-/** Returns the fields that were sent with a value and have no place, as a header, for calls that write. */
+/** Returns a header that lists the fields that were sent with a value and have no place, for calls that write. */
 export function ignoredHeader(request: Version1): Readonly<Record<string, string>> {
   if (request.compiled.written.length === 0) return {}
   const names = [...request.fields.ignored, ...placelessIn(request)].map((name) =>
@@ -69,7 +69,7 @@ export function ignoredHeader(request: Version1): Readonly<Record<string, string
   for (const [i, name] of names.entries()) {
     const longer = list === '' ? name : `${list}, ${name}`
     const rest = `+${names.length - i}`
-    // A later name may not fit either: the rest has to.
+    // Leaves room for the count of the rest: a later name may not fit either.
     if (longer.length > IGNORED_LIMIT_BYTES - `, +${names.length}`.length)
       return { 'Transload-Ignored': list === '' ? rest : `${list}, ${rest}` }
     list = longer
@@ -80,7 +80,7 @@ export function ignoredHeader(request: Version1): Readonly<Record<string, string
 /** Returns the service's ids as headers, which version-1 parsers do not read. */
 function idHeaders(body: unknown, idKey: string): Record<string, string> {
   const id = idAt(body, idKey)
-  // A number that is no usable name is shown all the same.
+  // A number that cannot be used as a name is still shown.
   const number = headerText((scalarText(valueAt(body, ['number'])) ?? '').trim())
   return {
     ...(id !== undefined && { 'Transload-Shipment-Id': headerText(id) }),

@@ -36,7 +36,7 @@ export interface Version2Plan {
   readonly compiled: CompiledAction
   readonly parse: Version2['parse']
   readonly toService: ServiceRequest
-  /** The id of the shipment that the body names; undefined where it creates one. */
+  /** The id of the shipment that the body names; undefined if it creates one. */
   readonly id: string | undefined
 }
 
@@ -55,7 +55,7 @@ export function planVersion2({ parse, text, query }: Version2, endpoint: Endpoin
   if (inBody === undefined || !isObject(body)) {
     return { compiled, parse, toService: serviceRequest(action, text, id), id }
   }
-  // It stands in the path: the request has no such field.
+  // The id stands in the path: the request has no such field.
   const { id: _, ...rest } = body
   return { compiled, parse: () => rest, toService: serviceRequest(action, rest, id), id }
 }
@@ -84,7 +84,7 @@ export async function passOnBody(
   }
   const read = (name: string) => service.send(shipmentRead(name), sending)
   await takeBack?.((own) => isRefused(reply, own, read))
-  // What a stranger is refused frees nothing.
+  // A refusal to a stranger frees nothing.
   if (id !== undefined && (isSuccess(reply.status) || acceptance.isProven()))
     await noteVersion2Reply({ verb, id }, reply, read, tenant, rooms)
   return unchanged(withoutCredential(reply, sending.account))
@@ -96,7 +96,7 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
 ])
 
-/** Returns a header's name as the gateway spells its own: in two spellings, it would be sent twice. */
+/** Returns a header's name as the gateway spells it: in two spellings, it would be sent twice. */
 const spelled = (name: string) =>
   name === 'etag' ? 'ETag' : name.replace(/(?<![a-z])(?:www|[a-z])/g, (part) => part.toUpperCase())
 
@@ -115,7 +115,7 @@ function unchanged({ status, headers, body }: UpstreamReply): Answer {
 type ReadShipment = (name: string) => Promise<UpstreamReply>
 
 /**
- * Notes what the reply to a version-2 call proves of bookings: a cancellation of a shipment, now or before, or a reply that shows it as
+ * Notes what the reply to a version-2 call proves about bookings. A cancellation of a shipment, now or before, or a reply that shows it as
  * gone, frees the key of its booking. `id` may be the service's number for it. Never rejects, because the call itself has its answer.
  */
 export async function noteVersion2Reply(
@@ -125,15 +125,15 @@ export async function noteVersion2Reply(
   tenant: string,
   rooms: CallRooms,
 ): Promise<void> {
-  // No shipment has it.
+  // No shipment has such an id.
   if (serviceId(id) === undefined) return
   if (verb === 'cancel' && isSuccess(reply.status)) return freeCanceled(id, reply, read, tenant, rooms)
   if (verb === 'cancel' && DONE_PERHAPS.has(reply.status))
     return rooms.bookings.freeLater(tenant, [id], (own) => isShownAsGone(own, read), SHOWN_AS_GONE)
-  // What the service accepts to do later is shown by nothing yet.
+  // Nothing shows yet what the service accepted for later.
   if (verb !== 'read' && (verb !== 'update' || reply.status === ACCEPTED)) return
   const told = shipmentIfRead(reply, id)
-  // A booking must see the VIN that an update has given, also where its reply is empty.
+  // A booking must see the VIN that an update has set, even if the update's reply is empty.
   const isSilent = verb === 'update' && !told && isSuccess(reply.status)
   const shown = isSilent ? shipmentIfRead(await read(id).catch(() => reply), id) : told
   if (shown) {
@@ -142,12 +142,12 @@ export async function noteVersion2Reply(
     if (verb === 'update') await rooms.bookings.later(tenant, `shown ${id}`, write)
     else await write().catch(() => undefined)
   }
-  // It may not be found by a path that the service does not serve.
+  // A path that the service does not serve finds nothing either, so a read has to confirm it.
   else if (verb === 'read' && isGone(reply, id) && (await isShownAsGone(id, read)))
     await rooms.bookings.freeLater(tenant, [id], async (own) => own === id, SHOWN_AS_GONE)
 }
 
-/** Reports whether a read shows that a refused cancellation was not made by an earlier try either. */
+/** Reports whether a read proves that neither a refused cancellation nor an earlier try of it was made. */
 export async function isRefused({ status }: UpstreamReply, id: string, read: ReadShipment): Promise<boolean> {
   const shown = DONE_PERHAPS.has(status) ? await read(id).catch(() => undefined) : undefined
   const shipment = shown && shipmentIfRead(shown, id)
@@ -155,9 +155,9 @@ export async function isRefused({ status }: UpstreamReply, id: string, read: Rea
 }
 
 /**
- * Frees the keys of the bookings of a shipment that a version-2 call has canceled, by its id or by the service's number. Nothing
- * is freed if the reply denies it. The reply, or a read by that name, proves it for the booking with the very id that it shows; for
- * any other spelling the service is asked.
+ * Frees the keys of the bookings of a shipment that a version-2 call has canceled by its id or by the service's number. A reply that denies
+ * the cancellation frees nothing. The reply, or a read by that name, is proof for the booking with exactly the id that it shows; for any
+ * other spelling, the service is asked.
  */
 async function freeCanceled(
   name: string,
@@ -168,9 +168,9 @@ async function freeCanceled(
 ): Promise<void> {
   const said = reply.status === ACCEPTED ? undefined : saidOfCancellation(reply, name)
   if (said === false) return
-  // Asked now: while the store fails, the keys are freed later than the call may still ask.
+  // Asked now: if the store fails, the keys are freed only after the call's time to ask has passed.
   const shown = said ?? (await goneBy(name, read))
-  // If the store fails, the ids that the service calls so stay unknown.
+  // If the store fails, the ids with this number stay unknown.
   const numbered = await names.idsNamed(tenant, name).catch(() => [])
   const ids = [name, ...numbered, ...(shown === undefined ? [] : [shown])]
   if (shown !== undefined) {
@@ -186,7 +186,7 @@ async function freeCanceled(
   await bookings.freeLater(tenant, ids, async (id) => id === shown || isShownAsGone(id, read))
 }
 
-/** Returns the id of a shipment that a read by its id or number shows as canceled, or the name if nothing is found by it. */
+/** Returns the id of a shipment that a read by its id or number shows as canceled, or the name itself if the read finds nothing. */
 async function goneBy(name: string, read: ReadShipment): Promise<string | undefined> {
   try {
     const reply = await read(name)
